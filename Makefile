@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Short names for the usual commands; CMake does the work. Every target installs what is missing,
+# builds in build/, and prints the commands it runs.
+
+BUILD := build
+# How long `make fuzz` runs. (SECONDS itself is a variable of the shell.)
+SECONDS_ ?= 600
+CMAKE_FLAGS ?=
+LAUNCHER := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+
+# On a terminal Ninja keeps its progress on one line; in a log it would fill pages.
+NINJA_FLAGS := $(if $(MAKE_TERMOUT),,-- --quiet)
+
+# Echoes a command as the reader would type it, then runs it.
+run_command = @echo "\$$ $(1)"; $(1)
+
+.PHONY: help run test fuzz clean format build
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make run     build, then check and evaluate examples/attention.naut"
+	@echo "make test    build, then run all tests and 10 seconds of fuzzing"
+	@echo "make fuzz    build, then fuzz for SECONDS_=$(SECONDS_) seconds"
+	@echo "make format  format all sources with clang-format 14"
+	@echo "make clean   remove the build folders"
+
+build:
+	@scripts/setup.sh
+	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo $(LAUNCHER) $(CMAKE_FLAGS) \
+	  >/dev/null # Warnings and errors go to stderr.
+	@cmake --build $(BUILD) $(NINJA_FLAGS)
+
+run: build
+	$(call run_command,$(BUILD)/nautilus check examples/attention.naut)
+	$(call run_command,$(BUILD)/nautilus eval examples/attention.naut)
+
+test: build
+	$(call run_command,$(BUILD)/nautilus_unit_tests --gtest_brief=1)
+	$(call run_command,$(BUILD)/nautilus test)
+	$(call run_command,$(BUILD)/nautilus_fuzz --seconds 10)
+
+fuzz: build
+	$(call run_command,$(BUILD)/nautilus_fuzz --seconds $(SECONDS_))
+
+format:
+	@scripts/check_style.sh --format
+
+clean:
+	rm -rf build build-asan

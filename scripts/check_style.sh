@@ -1,0 +1,151 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What a compiler does not check: that includes point from higher folders to lower ones, that
+# every file names its license, that files are formatted and of a readable size. Prints all
+# findings, then fails if there were any.
+#
+# usage: scripts/check_style.sh            check
+#        scripts/check_style.sh --format   format the sources in place instead
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# From the lowest to the highest: a file may include headers of its own folder and of those to the
+# left of it. tools/ may include anything. A new folder of src/ must be added here.
+folders="base diag text expr ir spec scalar lower driver"
+
+format_version=14
+warn_lines=400
+fail_lines=800
+
+failures=0
+fail() {
+  echo "$1"
+  failures=$((failures + 1))
+}
+
+mapfile -t sources < <(find src tools test -type f \( -name '*.h' -o -name '*.cc' \) 2>/dev/null |
+  LC_ALL=C sort)
+mapfile -t others < <(find scripts .ci Makefile CMakeLists.txt -type f 2>/dev/null | LC_ALL=C sort)
+if [ ${#sources[@]} -eq 0 ]; then
+  echo "style: no sources found" >&2
+  exit 1
+fi
+
+# Prints the name of a clang-format of the wanted major version; other versions format
+# differently, and a check that depends on the machine is worse than none.
+find_clang_format() {
+  local tool
+  for tool in "clang-format-$format_version" clang-format; do
+    if command -v "$tool" >/dev/null 2>&1 &&
+      [[ "$("$tool" --version)" =~ version\ $format_version\. ]]; then
+      echo "$tool"
+      return
+    fi
+  done
+}
+clang_format=$(find_clang_format)
+
+if [ "${1:-}" = --format ]; then
+  if [ -z "$clang_format" ]; then
+    echo "style: clang-format $format_version is needed to format" >&2
+    exit 1
+  fi
+  "$clang_format" -i "${sources[@]}"
+  exit 0
+elif [ $# -gt 0 ]; then
+  echo "style: unknown option '$1'; the only one is --format" >&2
+  exit 2
+fi
+
+# Include direction.
+found=$(awk -v list="$folders" '
+  BEGIN { n = split(list, names, " "); for (i = 1; i <= n; ++i) level[names[i]] = i }
+  FNR == 1 {
+    split(FILENAME, part, "/")
+    folder = part[1] == "src" ? part[2] : ""
+    if (folder != "" && !(folder in level)) {
+      if (!(folder in told)) {
+        printf "%s: folder %s is not in the list of scripts/check_style.sh\n", FILENAME, folder
+      }
+      told[folder] = 1
+      folder = ""
+    }
+  }
+  /^[ \t]*#[ \t]*include[ \t]*"/ {
+    path = $0
+    sub(/^[^"]*"/, "", path)
+    sub(/".*/, "", path)
+    if (split(path, to, "/") < 2) {
+      if (FILENAME ~ /^src\//) printf "%s:%d: write \"%s\" relative to src\n", FILENAME, FNR, path
+    } else if (folder != "" && !(to[1] in level)) {
+      printf "%s:%d: \"%s\" is not in a folder of src\n", FILENAME, FNR, path
+    } else if (folder != "" && level[to[1]] > level[folder]) {
+      printf "%s:%d: %s must not include \"%s\": %s is above it\n", FILENAME, FNR, folder, path,
+             to[1]
+    }
+  }' "${sources[@]}")
+if [ -n "$found" ]; then fail "$found"; fi
+
+# License line: the first of a source, one of the first two of a script.
+found=$(awk '
+  FNR == 1 { if (FILENAME != previous && previous != "" && !ok) print previous; previous = FILENAME; ok = 0 }
+  FNR <= (FILENAME ~ /\.(h|cc)$/ ? 1 : 2) && /SPDX-License-Identifier: Apache-2\.0/ { ok = 1 }
+  END { if (!ok) print previous }' "${sources[@]}" "${others[@]}" |
+  sed 's|$|: the line "SPDX-License-Identifier: Apache-2.0" is missing at the top|')
+for file in "${sources[@]}"; do
+  if [ ! -s "$file" ]; then found+="${found:+$'\n'}$file: is empty"; fi
+done
+if [ -n "$found" ]; then fail "$found"; fi
+
+# Formatting.
+if [ -n "$clang_format" ]; then
+  found=$(printf '%s\0' "${sources[@]}" |
+    xargs -0 "$clang_format" --dry-run 2>&1 |
+    awk -F: '/clang-format-violations/ && !seen[$1]++ { print $1 ": not formatted" }' |
+    LC_ALL=C sort) || fail "style: $clang_format failed"
+  if [ -n "$found" ]; then fail "$found"$'\n'"style: make format formats all sources"; fi
+else
+  echo "style: formatting not checked, no clang-format $format_version here"
+fi
+
+# Sizes.
+awk -v warn="$warn_lines" -v limit="$fail_lines" '
+  { ++lines[FILENAME] }
+  END {
+    for (file in lines) {
+      folder = file
+      sub(/\/[^\/]*$/, "", folder)
+      test = file ~ /_test\.cc$/
+      if (test) tests[folder] += lines[file]; else code[folder] += lines[file]
+      ++files[folder]
+      total_files += 1
+      if (test) total_tests += lines[file]; else total_code += lines[file]
+    }
+    printf "%-20s %6s %8s %8s\n", "folder", "files", "lines", "tests"
+    sorter = "LC_ALL=C sort"
+    for (folder in files) {
+      printf "%-20s %6d %8d %8d\n", folder, files[folder], code[folder], tests[folder] | sorter
+    }
+    close(sorter)
+    printf "%-20s %6d %8d %8d\n", "total", total_files, total_code, total_tests
+    print "largest files:"
+    sorter = "LC_ALL=C sort -k1,1nr -k2 | head -10"
+    for (file in lines) printf "%6d %s\n", lines[file], file | sorter
+    close(sorter)
+    for (file in lines) {
+      if (lines[file] > limit) {
+        printf "%s: %d lines, the limit is %d: split it\n", file, lines[file], limit
+        bad = 1
+      } else if (lines[file] > warn) {
+        printf "%s: warning: %d lines, more than %d\n", file, lines[file], warn
+      }
+    }
+    exit bad
+  }' "${sources[@]}" || failures=$((failures + 1))
+
+if [ "$failures" -gt 0 ]; then
+  echo "style: failed"
+  exit 1
+fi
+echo "style: ok"

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The correctness ladder: one program run at every level, the results held against each other.
+//
+// definition = blocked evaluator = scalar interpreter, bit for bit; the scalar program in the
+// declared dtypes within the error bounds. Later levels join here.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "driver/load.h"
+#include "ir/environment.h"
+#include "spec/eval.h"
+#include "spec/random_inputs.h"
+
+namespace nautilus::driver {
+
+struct RunRequest {
+  ir::Environment given;  // sizes, scalars, tensors named by the caller
+  spec::InputKind inputs = spec::InputKind::Normal;
+  uint64_t seed = 1;
+};
+
+// Everything a run needs: sizes and scalars completed, missing inputs drawn. Empty if something was
+// reported.
+std::optional<ir::Environment> prepare(const ir::Program& program, const RunRequest& request,
+                                       Unit& unit);
+
+// Runs the ladder. Returns the first disagreement as text, or an empty string; nothing if a
+// diagnostic was reported.
+std::optional<std::string> check_ladder(const ir::Program& program, const RunRequest& request,
+                                        Unit& unit);
+
+}  // namespace nautilus::driver

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of passes, and the function that runs them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/pass.h"
+
+namespace nautilus::driver {
+
+// What a program is known to satisfy; passes need and give these.
+enum Invariant : uint32_t {
+  kNone = 0,
+  kReductionsSplit = 1,  // a reduction is the root of its equation
+};
+
+struct PassInfo {
+  std::string_view name;
+  std::string_view from;  // level
+  std::string_view to;
+  ir::Pass run;
+  uint32_t needs;
+  uint32_t gives;
+  std::string_view summary;
+};
+
+// In the order in which compilation runs them.
+const std::vector<PassInfo>& pipeline();
+const PassInfo* find_pass(std::string_view name);
+
+struct RunOptions {
+  // Each program that a pass changed is written to <dump_dir>/NNN-after-<pass>.<level>.
+  std::string dump_dir;
+};
+
+// Runs one pass and verifies the result; a result that does not verify is a compiler bug.
+std::optional<ir::Program> run_pass(const PassInfo& pass, const ir::Program& program,
+                                    ir::PassContext& context);
+
+// Runs the pipeline from the program's level until `level` is reached.
+std::optional<ir::Program> lower_to(std::string_view level, const ir::Program& program,
+                                    ir::PassContext& context, const RunOptions& options = {});
+
+}  // namespace nautilus::driver

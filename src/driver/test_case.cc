@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/test_case.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "diag/render.h"
+#include "driver/ladder.h"
+#include "driver/pipeline.h"
+#include "driver/tensor_text.h"
+#include "ir/parse.h"
+#include "ir/print.h"
+#include "scalar/graph.h"
+
+namespace nautilus::driver {
+namespace {
+
+std::optional<double> to_number(std::string_view text) {
+  double value = 0;
+  const auto r = std::from_chars(text.data(), text.data() + text.size(), value);
+  return r.ec == std::errc() && r.ptr == text.data() + text.size() ? std::optional(value)
+                                                                   : std::nullopt;
+}
+
+CaseResult failed(std::string message) { return {false, "", std::move(message), false}; }
+CaseResult shown(std::string output) { return {true, std::move(output), "", true}; }
+
+class CaseRunner {
+ public:
+  CaseRunner(const TestCase& test, const std::string& file_name) : test_(test), file_(file_name) {}
+
+  CaseResult run() {
+    const std::string& c = test_.command;
+    if (c == "diag") return diag();
+    if (c == "verify") return verify_case();
+    std::map<std::string, int64_t> statics;
+    const auto program = load_text(file_, test_.input, statics, unit_);
+    if (!program) return failed(rendered());
+    if (const std::string why = roundtrip(*program); !why.empty()) return failed(why);
+    if (c == "roundtrip") return {};
+    if (c == "print") return lower(*program, test_.argument.empty() ? "spec" : test_.argument);
+    if (c == "lower") return lower(*program, test_.argument);
+    if (c == "pass" || c == "same") return passes(*program);
+    if (c == "graph") return graph(*program);
+    if (c == "eval") return eval(*program);
+    if (c == "run") return ladder(*program);
+    std::string known;
+    for (const auto& [name, meaning] : test_commands()) known += fmt::format(" {}", name);
+    return failed(fmt::format("unknown test command `{}`; known are{}", c, known));
+  }
+
+ private:
+  std::string rendered() const { return diag::render_all(unit_.sink); }
+
+  // Printing is the identity on what was printed: checked on every program any test reads.
+  std::string roundtrip(const ir::Program& program) {
+    const std::string text = ir::print(program);
+    const uint32_t file = unit_.sources.add("printed", text);
+    const auto again = ir::parse(file, levels(), unit_.pool, unit_.sink);
+    if (!again) return "the printed text does not parse\n" + rendered();
+    if (!(*again == program) || ir::print(*again) != text)
+      return "the printed text parses to another program\n" + text;
+    if (test_.command != "roundtrip") return "";
+    return text == strip_comments(test_.input)
+               ? ""
+               : "the text is not in printed form; it prints as\n" + text;
+  }
+
+  static std::string strip_comments(std::string_view text) {
+    std::string out;
+    while (!text.empty()) {
+      const size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+      std::string_view line = text.substr(0, end);
+      const size_t first = line.find_first_not_of(" \n");
+      if (first != std::string_view::npos && line[first] != '#') out += line;
+      text.remove_prefix(end);
+    }
+    return out;
+  }
+
+  CaseResult lower(const ir::Program& program, const std::string& level) {
+    ir::PassContext context{unit_.pool, unit_.sink, {}};
+    const auto out = lower_to(level, program, context);
+    return out ? shown(ir::print(*out)) : failed(rendered());
+  }
+
+  CaseResult passes(const ir::Program& program) {
+    ir::PassContext context{unit_.pool, unit_.sink, {}};
+    if (const auto it = test_.options.find("disable"); it != test_.options.end())
+      context.disabled_rules.push_back(it->second);
+    ir::Program current = program;
+    std::string_view rest = test_.argument;
+    while (!rest.empty()) {
+      const size_t comma = std::min(rest.find(','), rest.size());
+      const PassInfo* pass = find_pass(rest.substr(0, comma));
+      if (!pass) return failed(fmt::format("there is no pass `{}`", rest.substr(0, comma)));
+      const auto next = run_pass(*pass, current, context);
+      if (!next) return failed(rendered());
+      current = *next;
+      rest.remove_prefix(std::min(comma + 1, rest.size()));
+    }
+    return shown(ir::print(current));
+  }
+
+  CaseResult graph(const ir::Program& program) {
+    ir::PassContext context{unit_.pool, unit_.sink, {}};
+    const auto out = lower_to("scalar", program, context);
+    return out ? shown(scalar::print(scalar::block_graph(*out))) : failed(rendered());
+  }
+
+  bool request(const ir::Program& program, RunRequest& out, std::string& error) {
+    for (const auto& [name, text] : test_.options) {
+      const auto value = to_number(text);
+      if (name == "inputs") {
+        out.inputs = text == "exact" ? spec::InputKind::Exact : spec::InputKind::Normal;
+      } else if (!value) {
+        error = fmt::format("`{}={}` is not a number", name, text);
+        return false;
+      } else if (name == "seed") {
+        out.seed = static_cast<uint64_t>(*value);
+      } else {
+        bool is_scalar = false;
+        for (const ir::Op& op : program.body) {
+          const auto* p = op.get<ir::Param>();
+          if (!p || p->name.str() != name) continue;
+          is_scalar = true;
+          out.given.scalars.emplace(name, is_float(p->dtype)
+                                              ? expr::float_value(*value)
+                                              : expr::int_value(static_cast<int64_t>(*value)));
+        }
+        if (!is_scalar) out.given.sizes.emplace(name, static_cast<int64_t>(*value));
+      }
+    }
+    return true;
+  }
+
+  CaseResult eval(const ir::Program& program) {
+    RunRequest r;
+    std::string error;
+    if (!request(program, r, error)) return failed(error);
+    const auto env = prepare(program, r, unit_);
+    if (!env) return shown(rendered());
+    const auto results = spec::evaluate(program, *env, {}, unit_.pool, unit_.sink);
+    if (!results) return shown(rendered());
+    std::string out;
+    for (ir::Name n : spec::outputs(program)) {
+      const spec::Result& result = results->at(std::string(n.str()));
+      out += fmt::format("{} : {}{}\n{}", n.str(), expr::name(result.value.dtype),
+                         expr::shape_text(result.value.shape), tensor_text(result.value, 1 << 20));
+    }
+    return shown(out);
+  }
+
+  CaseResult ladder(const ir::Program& program) {
+    RunRequest r;
+    std::string error;
+    if (!request(program, r, error)) return failed(error);
+    const auto difference = check_ladder(program, r, unit_);
+    if (!difference) return failed(rendered());
+    return difference->empty() ? CaseResult{} : failed(*difference);
+  }
+
+  CaseResult diag() {
+    load_text(file_, test_.input, {}, unit_);
+    return shown(rendered());
+  }
+
+  // `#~ E0702 text` on a line: that line must be rejected so. No annotation: the program must
+  // verify.
+  CaseResult verify_case() {
+    load_text(file_, test_.input, {}, unit_);
+    std::map<uint32_t, std::string> wanted;
+    uint32_t line = 1;
+    std::string_view rest = test_.input;
+    while (!rest.empty()) {
+      const std::string_view text = rest.substr(0, rest.find('\n'));
+      if (const size_t at = text.find("#~ "); at != std::string_view::npos)
+        wanted.emplace(line, text.substr(at + 3));
+      rest.remove_prefix(std::min(text.size() + 1, rest.size()));
+      ++line;
+    }
+    std::map<uint32_t, std::string> got;
+    for (const diag::Diagnostic& d : unit_.sink.all()) {
+      const uint32_t at = d.primary.span.is_known()
+                              ? unit_.sources.place(d.primary.span.file, d.primary.span.begin).line
+                              : 0;
+      got.emplace(at, fmt::format("{} {}", diag::info(d.code).number, d.message));
+    }
+    if (got == wanted) return {};
+    std::string message;
+    for (const auto& [at, text] : wanted) {
+      if (!got.contains(at))
+        message += fmt::format("line {}: expected `{}`, nothing reported\n", at, text);
+    }
+    for (const auto& [at, text] : got) {
+      const auto it = wanted.find(at);
+      if (it == wanted.end()) message += fmt::format("line {}: unexpected `{}`\n", at, text);
+      if (it != wanted.end() && it->second != text)
+        message += fmt::format("line {}: expected `{}`, got `{}`\n", at, it->second, text);
+    }
+    return failed(message);
+  }
+
+  const TestCase& test_;
+  const std::string& file_;
+  mutable Unit unit_;
+};
+
+}  // namespace
+
+const std::vector<std::pair<std::string, std::string>>& test_commands() {
+  static const std::vector<std::pair<std::string, std::string>> commands = {
+      {"roundtrip", "the text is exactly what printing the parsed program gives"},
+      {"verify", "lines with `#~ CODE message` are rejected so, no other line is"},
+      {"pass=NAME[,NAME]", "the program after these passes is the expectation"},
+      {"print[=LEVEL]", "the program at that level (spec) is the expectation"},
+      {"lower=LEVEL", "the program lowered by the pipeline is the expectation"},
+      {"same pass=NAME", "all cases of the file give the same program"},
+      {"graph", "the block graph is the expectation"},
+      {"eval [SIZE=n] [seed=n] [inputs=exact]", "the printed outputs are the expectation"},
+      {"run [SIZE=n] [seed=n] [inputs=exact]", "all evaluators agree; no expectation"},
+      {"diag", "the rendered messages are the expectation"},
+  };
+  return commands;
+}
+
+CaseResult run_case(const TestCase& test, const std::string& file_name) {
+  return CaseRunner(test, file_name).run();
+}
+
+}  // namespace nautilus::driver

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far a legal kernel may be from the fp64 value: bounds carried through every operator.
+//
+// A kernel may compute in the compute dtype, with fused multiply-adds, another order of summation
+// and elementary functions of a few ulp (docs/semantics.md). Each value carries a bound e for that
+// difference: what its operands bring, through the operator's own slope, plus one rounding of its
+// own. Where a discontinuity lies within the bound (a comparison that could go either way), the
+// bound is the height of the step, or infinite.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "expr/scalar_ops.h"
+
+namespace nautilus::expr {
+
+struct Bounded {
+  Value v;
+  double e = 0;
+};
+
+inline constexpr double kInf = std::numeric_limits<double>::infinity();
+
+// One rounding of a result whose size in a kernel is at most `magnitude`, which counts what the
+// operands bring: nothing for zeros and infinities, unlimited beyond the range.
+inline double rounding(DType dtype, double value, double magnitude) {
+  if (value == 0 && magnitude == 0) return 0;
+  if (!std::isfinite(value)) return 0;
+  if (std::max(std::fabs(value), magnitude) > max_finite(dtype)) return kInf;
+  // Subnormal results may be flushed to zero.
+  const double tiny = dtype == DType::F64 ? 2.3e-308 : 1.2e-38;
+  return unit_roundoff(dtype) * magnitude + tiny;
+}
+
+// Infinite values are exact: they come from masks, not from arithmetic.
+inline double finite_bound(double value, double e) { return std::isfinite(value) ? e : 0; }
+
+// f is monotone on the interval x +- e (or close enough to it): the ends tell.
+template <class F>
+double ends(F f, double x, double e, double value) {
+  if (e == 0) return 0;
+  if (e == kInf) return kInf;
+  const double a = std::fabs(f(x + e) - value);
+  const double b = std::fabs(f(x - e) - value);
+  return std::isnan(a) || std::isnan(b) ? kInf : std::max(a, b);
+}
+
+// Multiplication, inline because contractions spend their time here.
+inline double product_bound(DType dtype, Bounded x, Bounded y, double value) {
+  const double e = (x.e != 0 ? x.e * (std::fabs(y.v.f) + y.e) : 0) +
+                   (y.e != 0 ? std::fabs(x.v.f) * y.e : 0) +
+                   rounding(dtype, value, std::fabs(value));
+  return finite_bound(value, std::isnan(e) ? kInf : e);
+}
+
+// Bound of an elementary operator with float result. `ulps` of its own rounding: 1 for arithmetic,
+// 4 for functions.
+double unary_bound(Op op, DType dtype, double x, double e, double value);
+double binary_bound(Op op, DType dtype, Bounded x, Bounded y, double value);
+double int_binary_bound(Op op, Bounded x, Bounded y);
+// 0 or 1: whether a comparison could come out the other way.
+double comparison_bound(Op op, bool is_float_operand, Bounded x, Bounded y);
+double cast_bound(DType to, DType from, Bounded x, Value result);
+double select_bound(DType dtype, Bounded condition, Bounded x, Bounded y);
+
+}  // namespace nautilus::expr

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Expressions as written: an untyped tree with source spans.
+//
+// One grammar (docs/language.md, section 1) serves the math language, the IR texts and the rewrite
+// rules. What a name means and which dtypes result is decided afterwards: by spec/elaborate.cc with
+// promotion and functions for the math language, by expr/build.cc without either for IR text.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "diag/source.h"
+#include "expr/dtype.h"
+#include "text/lexer.h"
+
+namespace nautilus::expr {
+
+struct Syntax;
+
+struct SyntaxAxis {
+  std::string_view name;
+  diag::Span span;
+  const Syntax* extent = nullptr;  // null: to be inferred
+};
+
+struct Syntax {
+  enum class Kind : uint8_t {
+    Integer,
+    Float,
+    Inf,
+    Bool,
+    Name,
+    Index,
+    Call,
+    Prefix,
+    Infix,
+    Reduce,
+    Let
+  };
+
+  Kind kind;
+  diag::Span span;                  // the whole expression
+  diag::Span name_span;             // the name or operator
+  std::string_view text;            // name, operator, reducer
+  int64_t integer = 0;              // Integer, Bool
+  double number = 0;                // Float
+  std::vector<const Syntax*> args;  // Index, Call, operands; Reduce: body; Let: value, body
+  std::vector<SyntaxAxis> axes;     // Reduce; Call: axes in brackets
+  const Syntax* init = nullptr;     // Reduce
+  std::optional<DType> acc;         // Reduce
+  uint32_t depth = 1;
+};
+
+// Owns syntax nodes; addresses are stable.
+using SyntaxPool = std::deque<Syntax>;
+
+// Deeper expressions are refused, so that recursive walks never run out of stack.
+constexpr uint32_t kMaxDepth = 400;
+
+// True for words that cannot name anything: keywords, reducers, dtypes.
+bool is_reserved(std::string_view name);
+
+// Parses one expression; null if something was reported.
+const Syntax* parse_expr(text::Cursor& cursor, SyntaxPool& pool);
+// `i`, `i < M`
+std::optional<SyntaxAxis> parse_axis(text::Cursor& cursor, SyntaxPool& pool);
+// A name that is not reserved; empty if something was reported.
+std::optional<text::Lexeme> parse_name(text::Cursor& cursor, std::string_view what);
+
+}  // namespace nautilus::expr

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/decl.h"
+
+namespace nautilus::ir {
+
+NAUT_DEFINE_OP(Dim)
+NAUT_DEFINE_OP(Static)
+NAUT_DEFINE_OP(Param)
+NAUT_DEFINE_OP(Fact)
+NAUT_DEFINE_OP(Numerics)
+
+const std::vector<std::string_view>& words(Rounding) {
+  static const std::vector<std::string_view> spellings = {"licensed", "exact"};
+  return spellings;
+}
+
+bool declare_decl(const Op& op, expr::Scope& scope) {
+  if (const auto* dim = op.get<Dim>()) {
+    scope.add_var(dim->name.str(), DType::I64);
+  } else if (const auto* param = op.get<Param>()) {
+    scope.add_var(param->name.str(), param->dtype);
+  } else {
+    return op.is<Static>() || op.is<Fact>() || op.is<Numerics>();
+  }
+  return true;
+}
+
+expr::Facts facts_of(const Program& program, expr::ExprPool& pool) {
+  expr::Facts facts;
+  for (const Op& op : program.body) {
+    if (const auto* dim = op.get<Dim>()) facts.add_size(pool.index(dim->name));
+  }
+  for (const Op& op : program.body) {
+    if (const auto* fact = op.get<Fact>()) facts.assume(fact->condition);
+  }
+  return facts;
+}
+
+Numerics numerics_of(const Program& program) {
+  for (const Op& op : program.body) {
+    if (const auto* n = op.get<Numerics>()) return *n;
+  }
+  return {};
+}
+
+}  // namespace nautilus::ir

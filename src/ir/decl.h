@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Declarations that mean the same at every level: sizes, scalars, facts, the numerics contract.
+#pragma once
+
+#include "expr/bounds.h"
+#include "ir/op.h"
+
+namespace nautilus::ir {
+
+struct Dim {
+  static constexpr std::string_view kFormat = "dim $name{ hint $hint}";
+  static constexpr std::string_view kDoc =
+      "A symbolic size, any value from 0. The hint is used by commands when the caller gives no "
+      "value.";
+  Name name;
+  OptionalInt hint;
+  static void fields(auto& s, auto&& f) {
+    f("name", s.name);
+    f("hint", s.hint);
+  }
+  static const OpInfo& info();
+};
+
+struct Static {
+  static constexpr std::string_view kFormat = "static $name = $value";
+  static constexpr std::string_view kDoc =
+      "A size fixed when compiling. Expressions contain its value, not its name; the op records "
+      "where the value came from.";
+  Name name;
+  OptionalInt value;
+  static void fields(auto& s, auto&& f) {
+    f("name", s.name);
+    f("value", s.value);
+  }
+  static const OpInfo& info();
+};
+
+struct Param {
+  static constexpr std::string_view kFormat = "param $name : $dtype{ = $init}";
+  static constexpr std::string_view kDoc =
+      "A scalar handed over at run time. The default is an expression of sizes and earlier "
+      "scalars, evaluated in fp64 and "
+      "rounded once to the dtype.";
+  Name name;
+  DType dtype = DType::F32;
+  Expr init;
+  static void fields(auto& s, auto&& f) {
+    f("name", s.name);
+    f("dtype", s.dtype);
+    f("init", s.init);
+  }
+  static const OpInfo& info();
+};
+
+struct Fact {
+  static constexpr std::string_view kFormat = "fact $condition";
+  static constexpr std::string_view kDoc =
+      "A condition over sizes and scalars that holds for every call. Proofs may use it; evaluation "
+      "checks it.";
+  Expr condition;
+  static void fields(auto& s, auto&& f) { f("condition", s.condition); }
+  static const OpInfo& info();
+};
+
+enum class Rounding : uint8_t { Licensed, Exact };
+const std::vector<std::string_view>& words(Rounding);
+
+struct Numerics {
+  static constexpr std::string_view kFormat = "numerics{ $rounding}{ rel $rel}{ abs $abs}";
+  static constexpr std::string_view kDoc =
+      "The numerics contract: `exact` forbids rounding an operand of a contraction to the other "
+      "operand's storage dtype; rel "
+      "and abs declare a tolerance, |got - want| <= abs + rel * |want|.";
+  Rounding rounding = Rounding::Licensed;
+  OptionalNumber rel;
+  OptionalNumber abs;
+  static void fields(auto& s, auto&& f) {
+    f("rounding", s.rounding);
+    f("rel", s.rel);
+    f("abs", s.abs);
+  }
+  static const OpInfo& info();
+};
+
+// Adds the names a declaration defines; false if the op is no declaration.
+bool declare_decl(const Op& op, expr::Scope& scope);
+
+// Sizes and facts of a program, ready for proofs; axes are added by the caller.
+expr::Facts facts_of(const Program& program, expr::ExprPool& pool);
+
+Numerics numerics_of(const Program& program);
+
+}  // namespace nautilus::ir

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/environment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/nearest.h"
+#include "expr/affine.h"
+#include "expr/print.h"
+#include "expr/walk.h"
+
+namespace nautilus::ir {
+
+using diag::Code;
+using expr::Value;
+
+Value evaluate(Expr e, const Environment& env) {
+  using Kind = expr::Op;
+  switch (e.op()) {
+    case Kind::IntConst:
+    case Kind::BoolConst:
+      return expr::int_value(e.integer());
+    case Kind::FloatConst:
+      return expr::float_value(e.number());
+    case Kind::Var: {
+      const auto size = env.sizes.find(e.name().str());
+      if (size != env.sizes.end()) return expr::int_value(size->second);
+      const auto scalar = env.scalars.find(e.name().str());
+      NAUT_CHECK(scalar != env.scalars.end(), "`{}` has no value", e.name().str());
+      return scalar->second;
+    }
+    case Kind::Read:
+    case Kind::Reduce:
+      NAUT_CHECK(false, "{} in an expression of sizes", expr::to_string(e));
+    default: {
+      Value args[3];
+      for (size_t i = 0; i < e.args().size(); ++i) args[i] = evaluate(e[i], env);
+      return expr::apply(e.op(), e.dtype(), e.args().back().dtype(), args);
+    }
+  }
+}
+
+int64_t evaluate_size(Expr e, const Environment& env) {
+  return std::max<int64_t>(0, evaluate(e, env).i);
+}
+
+std::optional<std::vector<int64_t>> evaluate_shape(const Exprs& dims, const Environment& env) {
+  std::vector<int64_t> shape;
+  for (Expr d : dims) shape.push_back(evaluate_size(d, env));
+  if (!expr::element_count(shape)) return std::nullopt;
+  return shape;
+}
+
+namespace {
+
+bool is_closed(Expr e, const Environment& env) {
+  const auto vars = expr::free_vars(e);
+  return std::all_of(vars.begin(), vars.end(), [&](Expr v) {
+    return env.sizes.contains(v.name().str()) || env.scalars.contains(v.name().str());
+  });
+}
+
+// Solves dim == extent for one unknown size: dim must be coefficient * size + known.
+void solve_dim(Expr dim, int64_t extent, Environment& env) {
+  const auto poly = expr::Poly::of(dim);
+  if (!poly) return;
+  Expr unknown;
+  for (Expr v : expr::free_vars(dim)) {
+    if (env.sizes.contains(v.name().str())) continue;
+    if (unknown) return;
+    unknown = v;
+  }
+  if (!unknown) return;
+  const auto parts = poly->split(unknown);
+  const auto coefficient = parts ? parts->first.constant() : std::nullopt;
+  const auto rest = parts ? parts->second.constant() : std::nullopt;
+  if (!coefficient || !rest || *coefficient == 0) return;
+  if ((extent - *rest) % *coefficient != 0)
+    return;  // the shape check afterwards says what does not fit
+  const int64_t value = (extent - *rest) / *coefficient;
+  if (value >= 0) env.sizes.emplace(unknown.name().str(), value);
+}
+
+}  // namespace
+
+bool complete(const Program& program, const std::map<std::string, TensorType>& inputs,
+              Environment& env, diag::Sink& sink) {
+  const size_t before = sink.all().size();
+  std::vector<std::string> size_names;
+  std::vector<std::string> scalar_names;
+  for (const Op& op : program.body) {
+    if (const auto* d = op.get<Dim>()) size_names.emplace_back(d->name.str());
+    if (const auto* p = op.get<Param>()) scalar_names.emplace_back(p->name.str());
+  }
+  auto known = [&](const std::string& name, const std::vector<std::string>& names,
+                   std::string_view what) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) return;
+    auto& d =
+        sink.report(Code::BadInput, {}, fmt::format("the program has no {} `{}`", what, name));
+    const auto near = base::nearest_name(name, names);
+    if (!near.empty()) d.with_help(fmt::format("did you mean `{}`?", near));
+  };
+  for (const auto& [name, value] : env.sizes) known(name, size_names, "size");
+  for (const auto& [name, value] : env.scalars) known(name, scalar_names, "scalar");
+  std::vector<std::string> input_names;
+  for (const auto& [name, type] : inputs) input_names.push_back(name);
+  for (const auto& [name, tensor] : env.tensors) known(name, input_names, "input");
+  if (sink.all().size() != before) return false;
+
+  for (const auto& [name, value] : env.sizes) {
+    if (value < 0) sink.report(Code::BadInput, {}, fmt::format("size `{}` is {}", name, value));
+  }
+  for (const auto& [name, type] : inputs) {
+    const auto it = env.tensors.find(name);
+    if (it == env.tensors.end()) continue;
+    if (it->second.shape.size() != type.dims.size()) {
+      sink.report(Code::BadInput, {},
+                  fmt::format("input `{}` has {} dimensions, the values given have shape {}", name,
+                              type.dims.size(), expr::shape_text(it->second.shape)));
+      continue;
+    }
+    for (size_t k = 0; k < type.dims.size(); ++k) solve_dim(type.dims[k], it->second.shape[k], env);
+  }
+  for (const Op& op : program.body) {
+    if (const auto* d = op.get<Dim>()) {
+      const std::string name(d->name.str());
+      if (env.sizes.contains(name)) continue;
+      if (!d->hint) {
+        sink.report(Code::MissingSize, op.span(), fmt::format("size `{}` has no value", name))
+            .with_help(
+                fmt::format("give one with `--shape {}=...`, or add a hint to the program", name));
+      } else {
+        env.sizes.emplace(name, *d->hint);
+      }
+    }
+    if (const auto* p = op.get<Param>()) {
+      const std::string name(p->name.str());
+      if (env.scalars.contains(name)) continue;
+      if (!p->init) {
+        sink.report(Code::MissingSize, op.span(), fmt::format("scalar `{}` has no value", name))
+            .with_help(
+                fmt::format("give one with `--set {}=...`, or add a default to the program", name));
+      } else if (is_closed(p->init, env)) {
+        const Value v = evaluate(p->init, env);
+        env.scalars.emplace(
+            name, expr::is_float(p->dtype) ? expr::float_value(expr::round_to(p->dtype, v.f)) : v);
+      }
+    }
+  }
+  if (sink.all().size() != before) return false;
+  for (const auto& [name, type] : inputs) {
+    const auto it = env.tensors.find(name);
+    if (it == env.tensors.end()) continue;
+    for (size_t k = 0; k < type.dims.size(); ++k) {
+      const int64_t wanted = evaluate_size(type.dims[k], env);
+      if (wanted == it->second.shape[k]) continue;
+      sink.report(
+          Code::BadInput, {},
+          fmt::format("dimension {} of input `{}` is {} = {}, the values given have shape {}",
+                      k + 1, name, expr::to_string(type.dims[k]), wanted,
+                      expr::shape_text(it->second.shape)));
+    }
+  }
+  for (const Op& op : program.body) {
+    const auto* fact = op.get<Fact>();
+    if (!fact || evaluate(fact->condition, env).i) continue;
+    auto& d =
+        sink.report(Code::FactViolated, op.span(),
+                    fmt::format("the fact `{}` does not hold", expr::to_string(fact->condition)));
+    std::string values;
+    for (Expr v : expr::free_vars(fact->condition)) {
+      const Value value = evaluate(v, env);
+      values += fmt::format("{}{} = {}", values.empty() ? "" : ", ", v.name().str(),
+                            expr::is_float(v.dtype()) ? value.f : static_cast<double>(value.i));
+    }
+    d.label("declared here").with_help(values);
+  }
+  return sink.all().size() == before;
+}
+
+}  // namespace nautilus::ir

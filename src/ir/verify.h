@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every level's verifier needs: the names in scope with their types, checked against the
+// expressions that use them.
+//
+// A level's verifier walks its ops in order, declares names here and checks expressions; the rules
+// of the level itself are its own. Programs made by passes are held to the same rules as programs
+// read from text.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "diag/diagnostic.h"
+#include "ir/op.h"
+
+namespace nautilus::ir {
+
+class Verifier {
+ public:
+  explicit Verifier(diag::Sink& sink) : sink_(sink) {}
+
+  void set_op(const Op& op) { span_ = op.span(); }
+  void fail(std::string message);
+
+  // False (and reported) if the name is taken.
+  bool declare_var(Name name, DType dtype);
+  bool declare_tensor(Name name, const TensorType& type);
+  void drop_var(Name name) { vars_.erase(std::string(name.str())); }
+  const TensorType* tensor(Name name) const;
+
+  // Variables are in scope with the dtype they are used with, reads fit their tensors, reduction
+  // axes are new names.
+  void check(Expr e, std::string_view what);
+  void check_dtype(Expr e, DType dtype, std::string_view what);
+  // Dim, Static, Param, Fact, Numerics; false if the op is none of these.
+  bool check_decl(const Op& op);
+  // Declares the axes; extents must be i64 over sizes.
+  void enter_axes(const Axes& axes);
+  void leave_axes(const Axes& axes);
+  void check_type(const TensorType& type);
+
+ private:
+  diag::Sink& sink_;
+  diag::Span span_;
+  std::map<std::string, DType, std::less<>> vars_;
+  std::map<std::string, TensorType, std::less<>> tensors_;
+};
+
+}  // namespace nautilus::ir

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scalar/interp.h"
+
+#include <fmt/format.h>
+
+#include <deque>
+#include <unordered_map>
+
+#include "expr/scalar_ops.h"
+
+namespace nautilus::scalar {
+namespace {
+
+using expr::DType;
+using expr::Expr;
+using expr::Op;
+using expr::Tensor;
+using expr::Value;
+
+// An expression with its names resolved: variables to slots, reads to buffers.
+struct Code {
+  Op op;
+  DType dtype;
+  DType operand;
+  Value constant{.i = 0};
+  int slot = -1;
+  Tensor* buffer = nullptr;
+  std::string_view name;
+  std::vector<const Code*> args;
+};
+
+// Ops with their expressions resolved.
+struct Step {
+  Kind kind;
+  diag::Span span;
+  std::vector<int> slots;        // For
+  std::vector<int64_t> extents;  // For
+  std::vector<Step> body;        // For
+  Tensor* target = nullptr;
+  std::string_view target_name;
+  Tensor* best = nullptr;
+  std::vector<const Code*> indices;
+  const Code* value = nullptr;
+  const Code* position = nullptr;
+  expr::Reducer reducer = expr::Reducer::Sum;
+};
+
+class Interpreter {
+ public:
+  Interpreter(const ir::Environment& env, Arithmetic arithmetic, diag::Sink& sink)
+      : env_(env), is_declared_(arithmetic == Arithmetic::Declared), sink_(sink) {}
+
+  std::optional<std::map<std::string, Tensor>> run(const ir::Program& program) {
+    std::map<std::string, Tensor> out;
+    for (const ir::Op& op : program.body) {
+      const auto* b = op.get<Buffer>();
+      if (b && !allocate(*b, op.span())) return std::nullopt;
+    }
+    const std::vector<Step> steps = resolve(program.body);
+    for (const Step& s : steps) {
+      if (!execute(s)) return std::nullopt;
+    }
+    for (const auto& [name, type] : buffers(program, Role::Output))
+      out.emplace(name, buffers_.at(name));
+    return out;
+  }
+
+ private:
+  bool allocate(const Buffer& b, diag::Span span) {
+    const std::string name(b.name.str());
+    if (b.role == Role::Input) {
+      buffers_.emplace(name, env_.tensors.find(name)->second);
+      return true;
+    }
+    const auto shape = ir::evaluate_shape(b.type.dims, env_);
+    if (!shape) {
+      sink_.report(diag::Code::BadInput, span,
+                   fmt::format("`{}` has more elements than can be evaluated", name));
+      return false;
+    }
+    // Poison: an element that is read before it is written shows up as NaN, or as an absurd
+    // integer.
+    const Value poison = is_float(b.type.dtype)
+                             ? expr::float_value(std::nan(""))
+                             : expr::int_value(expr::int_min(
+                                   b.type.dtype == DType::Bool ? DType::I64 : b.type.dtype));
+    buffers_.emplace(name, Tensor::filled(b.type.dtype, *shape, poison));
+    return true;
+  }
+
+  std::vector<Step> resolve(const ir::Block& block) {
+    std::vector<Step> steps;
+    for (const ir::Op& op : block) {
+      Step s{.kind = kind(op),
+             .span = op.span(),
+             .slots = {},
+             .extents = {},
+             .body = {},
+             .target_name = {},
+             .indices = {}};
+      auto target = [&](ir::Name name, const ir::Exprs& indices) {
+        s.target = &buffers_.at(std::string(name.str()));
+        s.target_name = name.str();
+        for (Expr i : indices) s.indices.push_back(compile(i));
+      };
+      switch (s.kind) {
+        case Kind::Dim:
+        case Kind::Static:
+        case Kind::Param:
+        case Kind::Fact:
+        case Kind::Numerics:
+        case Kind::Buffer:
+          continue;
+        case Kind::For: {
+          const auto& loop = op.as<For>();
+          for (const ir::Axis& a : loop.axes) {
+            s.extents.push_back(ir::evaluate_size(a.extent, env_));
+            s.slots.push_back(static_cast<int>(slots_.size()));
+            slots_.push_back(0);
+            scope_.emplace_back(a.name, s.slots.back());
+          }
+          memo_.clear();
+          s.body = resolve(loop.body);
+          memo_.clear();
+          scope_.resize(scope_.size() - loop.axes.size());
+          break;
+        }
+        case Kind::Store:
+          target(op.as<Store>().target, op.as<Store>().indices);
+          s.value = compile(op.as<Store>().value);
+          break;
+        case Kind::Init:
+          target(op.as<Init>().target, op.as<Init>().indices);
+          s.value = compile(op.as<Init>().value);
+          break;
+        case Kind::Update:
+          target(op.as<Update>().target, op.as<Update>().indices);
+          s.value = compile(op.as<Update>().value);
+          s.reducer = op.as<Update>().reducer;
+          break;
+        case Kind::UpdateArg: {
+          const auto& u = op.as<UpdateArg>();
+          target(u.target, u.indices);
+          s.best = &buffers_.at(std::string(u.best.str()));
+          s.value = compile(u.value);
+          s.position = compile(u.position);
+          s.reducer = u.reducer;
+          break;
+        }
+      }
+      steps.push_back(std::move(s));
+    }
+    return steps;
+  }
+
+  const Code* compile(Expr e) {
+    if (const auto it = memo_.find(e); it != memo_.end()) return it->second;
+    Code c{e.op(), e.dtype(), e.dtype(), {.i = 0}, -1, nullptr, {}, {}};
+    switch (e.op()) {
+      case Op::IntConst:
+      case Op::BoolConst:
+      case Op::FloatConst:
+        c.constant = constant(e);
+        break;
+      case Op::Var:
+        for (const auto& [name, slot] : scope_) {
+          if (name == e.name()) c.slot = slot;
+        }
+        if (c.slot < 0) c.constant = constant(e);
+        break;
+      case Op::Read:
+        c.buffer = &buffers_.at(std::string(e.name().str()));
+        c.name = e.name().str();
+        break;
+      default:
+        c.operand = e.args().back().dtype();
+    }
+    for (Expr a : e.args()) c.args.push_back(compile(a));
+    code_.push_back(std::move(c));
+    memo_.emplace(e, &code_.back());
+    return &code_.back();
+  }
+
+  Value constant(Expr e) {
+    const Value v = ir::evaluate(e, env_);
+    return is_declared_ && is_float(e.dtype()) ? expr::float_value(expr::round_to(e.dtype(), v.f))
+                                               : v;
+  }
+
+  Value value(const Code& c) {
+    switch (c.op) {
+      case Op::IntConst:
+      case Op::BoolConst:
+      case Op::FloatConst:
+        return c.constant;
+      case Op::Var:
+        return c.slot < 0 ? c.constant : expr::int_value(slots_[static_cast<size_t>(c.slot)]);
+      case Op::Read: {
+        const int64_t at = address(*c.buffer, c.name, c.args);
+        return at < 0 ? expr::int_value(0) : c.buffer->data[static_cast<size_t>(at)];
+      }
+      case Op::Select:
+        return value(*c.args[0]).i ? value(*c.args[1]) : value(*c.args[2]);
+      default: {
+        Value args[3];
+        for (size_t i = 0; i < c.args.size(); ++i) args[i] = value(*c.args[i]);
+        return round(c.dtype, expr::apply(c.op, c.dtype, c.operand, args));
+      }
+    }
+  }
+
+  Value round(DType dtype, Value v) const {
+    return is_declared_ && is_float(dtype) ? expr::float_value(expr::round_to(dtype, v.f)) : v;
+  }
+
+  // -1 after reporting an access outside of the buffer.
+  int64_t address(const Tensor& t, std::string_view name, const std::vector<const Code*>& indices) {
+    int64_t flat = 0;
+    for (size_t k = 0; k < indices.size(); ++k) {
+      const int64_t i = value(*indices[k]).i;
+      if (i < 0 || i >= t.shape[k]) {
+        if (!has_failed_) {
+          sink_.report(
+              diag::Code::ReadOutside, span_,
+              fmt::format("index {} of `{}` is {}, the extent is {}", k + 1, name, i, t.shape[k]));
+        }
+        has_failed_ = true;
+        return -1;
+      }
+      flat = flat * t.shape[k] + i;
+    }
+    return flat;
+  }
+
+  bool execute(const Step& s) {
+    span_ = s.span;
+    if (s.kind == Kind::For) return loop(s, 0);
+    const Value x = value(*s.value);
+    const int64_t at = address(*s.target, s.target_name, s.indices);
+    if (has_failed_) return false;
+    Value& element = s.target->data[static_cast<size_t>(at)];
+    if (s.kind == Kind::Update) {
+      const Value pair[2] = {element, x};
+      const DType d = s.target->dtype;
+      element = round(d, expr::apply(expr::combiner(s.reducer), d, d, pair));
+    } else if (s.kind == Kind::UpdateArg) {
+      Value& best = s.best->data[static_cast<size_t>(at)];
+      if (expr::is_better(s.reducer, s.best->dtype, x, best, element.i < 0)) {
+        best = x;
+        element = value(*s.position);
+      }
+    } else {
+      element = x;
+    }
+    return !has_failed_;
+  }
+
+  bool loop(const Step& s, size_t axis) {
+    if (axis == s.slots.size()) {
+      for (const Step& inner : s.body) {
+        if (!execute(inner)) return false;
+      }
+      return true;
+    }
+    for (int64_t i = 0; i < s.extents[axis]; ++i) {
+      slots_[static_cast<size_t>(s.slots[axis])] = i;
+      if (!loop(s, axis + 1)) return false;
+    }
+    return true;
+  }
+
+  const ir::Environment& env_;
+  bool is_declared_;
+  diag::Sink& sink_;
+  std::map<std::string, Tensor> buffers_;
+  std::vector<std::pair<ir::Name, int>> scope_;
+  std::vector<int64_t> slots_;
+  std::deque<Code> code_;
+  std::unordered_map<Expr, const Code*> memo_;
+  diag::Span span_;
+  bool has_failed_ = false;
+};
+
+}  // namespace
+
+std::optional<std::map<std::string, Tensor>> interpret(const ir::Program& program,
+                                                       const ir::Environment& env,
+                                                       Arithmetic arithmetic, diag::Sink& sink) {
+  return Interpreter(env, arithmetic, sink).run(program);
+}
+
+}  // namespace nautilus::scalar

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scalar/ops.h"
+
+#include <algorithm>
+
+namespace nautilus::scalar {
+
+NAUT_DEFINE_OP(Buffer)
+NAUT_DEFINE_OP(For)
+NAUT_DEFINE_OP(Store)
+NAUT_DEFINE_OP(Init)
+NAUT_DEFINE_OP(Update)
+NAUT_DEFINE_OP(UpdateArg)
+
+const std::vector<std::string_view>& words(Role) {
+  static const std::vector<std::string_view> spellings = {"input", "output", "temp"};
+  return spellings;
+}
+
+const std::vector<std::string_view>& words(LoopKind) {
+  static const std::vector<std::string_view> spellings = {"map", "reduce"};
+  return spellings;
+}
+
+const ir::Level& level() {
+  static const ir::Level kLevel{"scalar",
+                                ".scalar",
+                                {
+#define OP(name) &name::info(),
+#include "scalar/ops.def"
+#undef OP
+                                },
+                                [](const ir::Op& op, expr::Scope& scope) {
+                                  if (ir::declare_decl(op, scope)) return;
+                                  if (const auto* b = op.get<Buffer>())
+                                    scope.add_tensor(b->name.str(), b->type.dtype,
+                                                     b->type.dims.size());
+                                }};
+  return kLevel;
+}
+
+Kind kind(const ir::Op& op) {
+  const auto& ops = level().ops;
+  const auto it = std::find(ops.begin(), ops.end(), &op.info());
+  NAUT_CHECK(it != ops.end(), "{} is no op of the scalar level", op.info().name);
+  return static_cast<Kind>(it - ops.begin());
+}
+
+std::map<std::string, ir::TensorType> buffers(const ir::Program& program, Role role) {
+  std::map<std::string, ir::TensorType> out;
+  for (const ir::Op& op : program.body) {
+    const auto* b = op.get<Buffer>();
+    if (b && b->role == role) out.emplace(b->name.str(), b->type);
+  }
+  return out;
+}
+
+}  // namespace nautilus::scalar

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Level 1, scalar: loops over scalars and buffers. Scheduling happens here.
+//
+//   scalar.program @matmul
+//     dim M hint 64
+//     buffer A : bf16[M, 128] input
+//     buffer C : f32[M, 64] output
+//     for i < M, j < 64 map
+//       init C[i, j] = 0.0
+//       for k < 128 reduce
+//         update C[i, j] sum f32(A[i, k]) * f32(B[k, j])
+//
+// A reduction is a pair: an `init` and, inside its reduce loops, an `update` with the reducer.
+// Keeping the pair explicit makes empty reductions, initial elements and later partial reductions
+// ordinary programs (docs/decisions/0003).
+#pragma once
+
+#include "diag/diagnostic.h"
+#include "ir/decl.h"
+#include "ir/op.h"
+
+namespace nautilus::scalar {
+
+using ir::Dim;
+using ir::Fact;
+using ir::Numerics;
+using ir::Param;
+using ir::Static;
+
+enum class Role : uint8_t { Input, Output, Temp };
+const std::vector<std::string_view>& words(Role);
+
+struct Buffer {
+  static constexpr std::string_view kFormat = "buffer $name : $type $role";
+  static constexpr std::string_view kDoc =
+      "Storage for a tensor: given by the caller (input), handed to the caller (output) or neither "
+      "(temp).";
+  ir::Name name;
+  ir::TensorType type;
+  Role role = Role::Temp;
+  static void fields(auto& s, auto&& f) {
+    f("name", s.name);
+    f("type", s.type);
+    f("role", s.role);
+  }
+  static const ir::OpInfo& info();
+};
+
+enum class LoopKind : uint8_t { Map, Reduce };
+const std::vector<std::string_view>& words(LoopKind);
+
+struct For {
+  static constexpr std::string_view kFormat = "for $axes $kind$body";
+  static constexpr std::string_view kDoc =
+      "Runs its body for every point of the axes, the last axis fastest. The iterations of a map "
+      "loop are independent; those "
+      "of a reduce loop meet only in `update`s, so they may be reordered where the reducer allows "
+      "it.";
+  ir::Axes axes;
+  LoopKind kind = LoopKind::Map;
+  ir::Block body;
+  static void fields(auto& s, auto&& f) {
+    f("axes", s.axes);
+    f("kind", s.kind);
+    f("body", s.body);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Store {
+  static constexpr std::string_view kFormat = "store $target[$indices] = $value";
+  static constexpr std::string_view kDoc = "Writes one element. The value has the buffer's dtype.";
+  ir::Name target;
+  ir::Exprs indices;
+  ir::Expr value;
+  static void fields(auto& s, auto&& f) {
+    f("target", s.target);
+    f("indices", s.indices);
+    f("value", s.value);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Init {
+  static constexpr std::string_view kFormat = "init $target[$indices] = $value";
+  static constexpr std::string_view kDoc =
+      "Starts a reduction: writes the reducer's identity or the reduction's initial element.";
+  ir::Name target;
+  ir::Exprs indices;
+  ir::Expr value;
+  static void fields(auto& s, auto&& f) {
+    f("target", s.target);
+    f("indices", s.indices);
+    f("value", s.value);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Update {
+  static constexpr std::string_view kFormat = "update $target[$indices] $reducer $value";
+  static constexpr std::string_view kDoc =
+      "Combines one element with a value by the reducer (sum, prod, max, min, any, all). Stands "
+      "inside a reduce loop.";
+  ir::Name target;
+  ir::Exprs indices;
+  expr::Reducer reducer = expr::Reducer::Sum;
+  ir::Expr value;
+  static void fields(auto& s, auto&& f) {
+    f("target", s.target);
+    f("indices", s.indices);
+    f("reducer", s.reducer);
+    f("value", s.value);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct UpdateArg {
+  static constexpr std::string_view kFormat =
+      "update_arg $target[$indices] best $best $reducer $value at $position";
+  static constexpr std::string_view kDoc =
+      "argmax or argmin: if the value beats the element of `best`, or the target is still -1, both "
+      "buffers take the new value "
+      "and position. NaN never does; the first of equal values stays.";
+  ir::Name target;
+  ir::Exprs indices;
+  ir::Name best;
+  expr::Reducer reducer = expr::Reducer::ArgMax;
+  ir::Expr value;
+  ir::Expr position;
+  static void fields(auto& s, auto&& f) {
+    f("target", s.target);
+    f("indices", s.indices);
+    f("best", s.best);
+    f("reducer", s.reducer);
+    f("value", s.value);
+    f("position", s.position);
+  }
+  static const ir::OpInfo& info();
+};
+
+enum class Kind : uint8_t {
+#define OP(name) name,
+#include "scalar/ops.def"
+#undef OP
+};
+Kind kind(const ir::Op& op);
+
+const ir::Level& level();
+std::map<std::string, ir::TensorType> buffers(const ir::Program& program, Role role);
+
+bool verify(const ir::Program& program, diag::Sink& sink);
+
+}  // namespace nautilus::scalar

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules of the scalar level: writes fit their buffers, inputs are never written, updates stand in
+// reduce loops and combine what an init started, nothing is read before it is written.
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+
+#include "expr/walk.h"
+#include "ir/verify.h"
+#include "scalar/ops.h"
+
+namespace nautilus::scalar {
+namespace {
+
+class ScalarVerifier {
+ public:
+  ScalarVerifier(diag::Sink& sink) : v_(sink) {}
+
+  void block(const ir::Block& ops) {
+    for (const ir::Op& op : ops) visit(op);
+  }
+
+ private:
+  void visit(const ir::Op& op) {
+    v_.set_op(op);
+    switch (kind(op)) {
+      case Kind::Dim:
+      case Kind::Static:
+      case Kind::Param:
+      case Kind::Fact:
+      case Kind::Numerics:
+        v_.check_decl(op);
+        if (depth_ > 0) v_.fail("a declaration inside a loop");
+        break;
+      case Kind::Buffer: {
+        const auto& b = op.as<Buffer>();
+        v_.check_type(b.type);
+        v_.declare_tensor(b.name, b.type);
+        roles_.emplace(b.name.str(), b.role);
+        if (b.role == Role::Input) written_.emplace(b.name.str());
+        if (depth_ > 0) v_.fail("a buffer inside a loop");
+        break;
+      }
+      case Kind::For: {
+        const auto& loop = op.as<For>();
+        v_.enter_axes(loop.axes);
+        ++depth_;
+        reduce_depth_ += loop.kind == LoopKind::Reduce ? 1 : 0;
+        if (loop.body.empty()) v_.fail("the loop is empty");
+        block(loop.body);
+        v_.set_op(op);
+        reduce_depth_ -= loop.kind == LoopKind::Reduce ? 1 : 0;
+        --depth_;
+        v_.leave_axes(loop.axes);
+        break;
+      }
+      case Kind::Store: {
+        const auto& s = op.as<Store>();
+        read(s.value);
+        target(s.target, s.indices, s.value.dtype());
+        break;
+      }
+      case Kind::Init: {
+        const auto& s = op.as<Init>();
+        read(s.value);
+        target(s.target, s.indices, s.value.dtype());
+        started_.emplace(s.target.str());
+        break;
+      }
+      case Kind::Update: {
+        const auto& u = op.as<Update>();
+        if (is_arg(u.reducer)) v_.fail(fmt::format("{} needs update_arg", name(u.reducer)));
+        read(u.value);
+        accumulate(u.target, u.indices, u.value.dtype());
+        break;
+      }
+      case Kind::UpdateArg: {
+        const auto& u = op.as<UpdateArg>();
+        if (!is_arg(u.reducer))
+          v_.fail(fmt::format("update_arg takes argmax or argmin, not {}", name(u.reducer)));
+        read(u.value);
+        read(u.position);
+        accumulate(u.target, u.indices, ir::DType::I64);
+        accumulate(u.best, u.indices, u.value.dtype());
+        break;
+      }
+    }
+  }
+
+  void read(ir::Expr e) {
+    v_.check(e, "the value");
+    if (expr::has_reduce(e)) v_.fail("a reduction inside an expression; this level has loops");
+    for (ir::Name n : expr::tensors_read(e)) {
+      if (!written_.contains(std::string(n.str())))
+        v_.fail(fmt::format("`{}` is read before it is written", n.str()));
+    }
+  }
+
+  void target(ir::Name name, const ir::Exprs& indices, ir::DType dtype) {
+    const ir::TensorType* type = v_.tensor(name);
+    if (!type) return v_.fail(fmt::format("`{}` is no buffer", name.str()));
+    if (roles_[std::string(name.str())] == Role::Input)
+      v_.fail(fmt::format("the input `{}` is written", name.str()));
+    if (type->dims.size() != indices.size()) {
+      v_.fail(fmt::format("`{}` has {} dimensions, {} indices are given", name.str(),
+                          type->dims.size(), indices.size()));
+    }
+    if (type->dtype != dtype) {
+      v_.fail(fmt::format("`{}` holds {}, the value is {}", name.str(), expr::name(type->dtype),
+                          expr::name(dtype)));
+    }
+    for (ir::Expr i : indices) read(i);
+    written_.emplace(name.str());
+  }
+
+  void accumulate(ir::Name name, const ir::Exprs& indices, ir::DType dtype) {
+    if (reduce_depth_ == 0) v_.fail("an update outside of a reduce loop");
+    if (!started_.contains(std::string(name.str())))
+      v_.fail(fmt::format("no init starts `{}`", name.str()));
+    target(name, indices, dtype);
+  }
+
+  ir::Verifier v_;
+  int depth_ = 0;
+  int reduce_depth_ = 0;
+  std::map<std::string, Role> roles_;
+  std::set<std::string> written_;
+  std::set<std::string> started_;
+};
+
+}  // namespace
+
+bool verify(const ir::Program& program, diag::Sink& sink) {
+  const size_t before = sink.all().size();
+  ScalarVerifier(sink).block(program.body);
+  return sink.all().size() == before;
+}
+
+}  // namespace nautilus::scalar

@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "spec/elaborate_expr.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "base/nearest.h"
+#include "expr/affine.h"
+#include "expr/build.h"
+#include "expr/print.h"
+
+namespace nautilus::spec {
+
+using diag::Code;
+using expr::DType;
+using expr::Op;
+using expr::Syntax;
+using ir::Expr;
+using Form = Syntax::Kind;
+
+namespace {
+
+constexpr int64_t kMaxVisits =
+    200'000;  // syntax nodes looked at for one equation, function bodies included
+constexpr uint32_t kMaxExprDepth = 1500;
+constexpr uint32_t kMaxTreeSize = 100'000;
+
+}  // namespace
+
+Typed ExprElaborator::elaborate(const Syntax& s) {
+  if (++visits_ > kMaxVisits) {
+    if (visits_ == kMaxVisits + 1) {
+      sink_.report(Code::TooLong, s.span,
+                   fmt::format("the equation expands to more than {} terms", kMaxVisits));
+    }
+    return fail();
+  }
+  Typed t = dispatch(s);
+  if (t && !is_reasonable(t.e, s.span)) return fail();
+  return t;
+}
+
+bool ExprElaborator::is_reasonable(Expr e, diag::Span span) {
+  if (e.depth() <= kMaxExprDepth && e.tree_size() <= kMaxTreeSize) return true;
+  sink_
+      .report(e.depth() > kMaxExprDepth ? Code::TooDeep : Code::TooLong, span,
+              fmt::format("the expression expands to {} terms, {} levels deep", e.tree_size(),
+                          e.depth()))
+      .with_help(fmt::format("the limits are {} terms and {} levels; name parts of it as equations",
+                             kMaxTreeSize, kMaxExprDepth));
+  return false;
+}
+
+Typed ExprElaborator::dispatch(const Syntax& s) {
+  switch (s.kind) {
+    case Form::Integer:
+      return {pool_.integer(s.integer), Hold::Literal};
+    case Form::Float:
+      return {pool_.floating(s.number), Hold::Literal};
+    case Form::Inf:
+      return {pool_.floating(std::numeric_limits<double>::infinity()), Hold::Literal};
+    case Form::Bool:
+      return {pool_.boolean(s.integer != 0)};
+    case Form::Name:
+      return name(s);
+    case Form::Index:
+      return read(s);
+    case Form::Call:
+      return call(s);
+    case Form::Prefix:
+      return prefix(s);
+    case Form::Infix:
+      return infix(s);
+    case Form::Reduce:
+      return reduce(s);
+    case Form::Let:
+      return let(s);
+  }
+  return fail();
+}
+
+Expr ExprElaborator::find_axis(std::string_view name) const {
+  const auto& axes = frames_.back().axes;
+  for (auto it = axes.rbegin(); it != axes.rend(); ++it) {
+    if (it->first == name) return it->second;
+  }
+  return {};
+}
+
+bool ExprElaborator::is_function_axis(std::string_view name) const {
+  const FunctionSyntax* f = frames_.back().function;
+  return f && std::any_of(f->axes.begin(), f->axes.end(),
+                          [&](const NameSyntax& a) { return a.text == name; });
+}
+
+const Symbol* ExprElaborator::find_function(std::string_view name) const {
+  const FunctionSyntax* caller = frames_.back().function;
+  const Symbol* own = caller && caller->is_library ? nullptr : symbols_.find(name);
+  return own ? own : library_.find(name);
+}
+
+std::vector<std::string> ExprElaborator::visible_names() const {
+  std::vector<std::string> names = symbols_.names();
+  for (std::string& name : library_.names()) names.push_back(std::move(name));
+  for (const auto& [name, var] : frames_.back().axes) names.emplace_back(name);
+  for (const auto& [name, value] : frames_.back().values) names.emplace_back(name);
+  return names;
+}
+
+Typed ExprElaborator::undefined(const Syntax& s) {
+  const auto near = base::nearest_name(s.text, visible_names());
+  // A lone unknown name in an index position, or any short name that resembles nothing, was meant
+  // as an axis.
+  const bool is_index = s.kind == Form::Name;
+  auto& d = is_index ? sink_.report(Code::UnboundIndex, s.name_span,
+                                    fmt::format("index `{}` is not bound by any axis", s.text))
+                     : sink_.report(Code::UndefinedName, s.name_span,
+                                    fmt::format("`{}` is not defined", s.text));
+  if (is_index) {
+    std::string axes;
+    for (const auto& [axis, var] : frames_.back().axes)
+      axes += fmt::format("{}`{}`", axes.empty() ? "" : ", ", axis);
+    d.label(axes.empty() ? "no axis is in scope here"
+                         : fmt::format("the axes in scope are {}", axes));
+  }
+  if (!near.empty()) {
+    d.with_help(fmt::format("did you mean `{}`?", near));
+  } else if (is_index) {
+    d.with_help(
+        "an index is an axis of the left side, or bound by a reduction around it; the body of a "
+        "reduction ends "
+        "before `+` and `-`, use parentheses");
+  }
+  return fail();
+}
+
+Typed ExprElaborator::name(const Syntax& s) {
+  if (const auto it = frames_.back().values.find(s.text); it != frames_.back().values.end())
+    return it->second;
+  if (const Expr axis = find_axis(s.text)) return {axis, Hold::Index};
+  const Symbol* symbol = symbols_.find(s.text);
+  if (!symbol) {
+    // A longer name that is close to a known value is a typing error, not a missing axis.
+    const auto near = base::nearest_name(s.text, symbols_.names());
+    if (!near.empty() && s.text.size() > 2 && !find_axis(near)) {
+      sink_.report(Code::UndefinedName, s.name_span, fmt::format("`{}` is not defined", s.text))
+          .with_help(fmt::format("did you mean `{}`?", near));
+      return fail();
+    }
+    return undefined(s);
+  }
+  switch (symbol->kind) {
+    case Symbol::Kind::Size:
+      return {symbol->value, symbol->value.is_const() ? Hold::Literal : Hold::Index};
+    case Symbol::Kind::Scalar:
+      return {widen(pool_, symbol->value)};
+    case Symbol::Kind::Tensor:
+    case Symbol::Kind::Function:
+      sink_
+          .report(Code::WrongKind, s.span,
+                  fmt::format("`{}` is {}, used here as a number", s.text, describe(symbol->kind)))
+          .also(symbol->span, "defined here")
+          .with_help(symbol->kind == Symbol::Kind::Tensor
+                         ? fmt::format("write its indices, `{}[...]`", s.text)
+                         : fmt::format("write its arguments, `{}(...)`", s.text));
+      return fail();
+  }
+  return fail();
+}
+
+Expr ExprElaborator::index(const Syntax& s) {
+  const Typed t = elaborate(s);
+  if (!t) return {};
+  if (!is_int(t.e.dtype())) {
+    sink_
+        .report(Code::NonIntegerIndex, s.span,
+                fmt::format("an index must be an integer, this is {}", expr::name(t.e.dtype())))
+        .with_help("cast it, `i64(...)`, if truncation is meant");
+    return {};
+  }
+  return pool_.cast(DType::I64, t.e);
+}
+
+Expr ExprElaborator::elaborate_size(const Syntax& s) {
+  const Expr e = index(s);
+  return e ? expr::canonical_index(pool_, e) : Expr();
+}
+
+Typed ExprElaborator::read(const Syntax& s) {
+  const Symbol* symbol = symbols_.find(s.text);
+  if (!symbol) return undefined(s);
+  if (symbol->kind != Symbol::Kind::Tensor) {
+    sink_
+        .report(Code::WrongKind, s.name_span,
+                fmt::format("`{}` is {}, used here as a tensor", s.text, describe(symbol->kind)))
+        .also(symbol->span, "defined here");
+    return fail();
+  }
+  if (!symbol->is_known) return fail();  // its equation has been reported
+  const auto& type = symbol->type;
+  if (s.args.size() != type.dims.size()) {
+    sink_
+        .report(Code::WrongRank, s.span,
+                fmt::format("`{}` has {} dimensions, {} indices are given", s.text,
+                            type.dims.size(), s.args.size()))
+        .also(symbol->span, "defined here");
+    return fail();
+  }
+  std::vector<Expr> indices;
+  for (size_t k = 0; k < s.args.size(); ++k) {
+    const Expr i = index(*s.args[k]);
+    if (!i) return fail();
+    if (scope_.is_axis(i)) {
+      scope_.use(
+          i, type.dims[k], s.args[k]->span,
+          fmt::format("dimension {} of `{}` is {}", k + 1, s.text, expr::to_string(type.dims[k])));
+    }
+    indices.push_back(i);
+  }
+  const Expr e = pool_.read(pool_.name(s.text), type.dtype, indices);
+  read_spans_.emplace(e, s.span);
+  return {widen(pool_, e)};
+}
+
+Typed ExprElaborator::mismatch(const Syntax& s, Typed x, Typed y) {
+  auto& d = sink_.report(
+      Code::DTypeMismatch, s.name_span,
+      fmt::format("`{}` of {} and {}", s.text, expr::name(x.e.dtype()), expr::name(y.e.dtype())));
+  const size_t n = s.args.size();
+  if (n >= 2) {
+    d.also(s.args[n - 2]->span, std::string(expr::name(x.e.dtype())));
+    d.also(s.args[n - 1]->span, std::string(expr::name(y.e.dtype())));
+  }
+  const bool has_bool = x.e.dtype() == DType::Bool || y.e.dtype() == DType::Bool;
+  d.with_help(has_bool
+                  ? "turn the condition into a number with `where(condition, 1, 0)`"
+                  : "integers and floats do not mix silently: write a cast such as `f32(...)`");
+  return fail();
+}
+
+Typed ExprElaborator::wrong_dtype(const Syntax& s, DType dtype) {
+  auto& d = sink_.report(Code::WrongDType, s.name_span,
+                         fmt::format("`{}` does not take {}", s.text, expr::name(dtype)));
+  if (!s.args.empty()) d.also(s.args[0]->span, std::string(expr::name(dtype)));
+  if (is_int(dtype)) d.with_help("write a cast, `f32(...)`");
+  return fail();
+}
+
+Typed ExprElaborator::prefix(const Syntax& s) {
+  const Typed x = elaborate(*s.args[0]);
+  if (!x) return fail();
+  const bool is_bool = x.e.dtype() == DType::Bool;
+  if ((s.text == "not") != is_bool) return wrong_dtype(s, x.e.dtype());
+  return {pool_.unary(is_bool ? Op::Not : Op::Neg, x.e), x.hold};
+}
+
+Typed ExprElaborator::infix(const Syntax& s) {
+  const Typed x = elaborate(*s.args[0]);
+  const Typed y = elaborate(*s.args[1]);
+  if (!x || !y) return fail();
+  return binary(s, x, y);
+}
+
+Typed ExprElaborator::binary(const Syntax& s, Typed x, Typed y) {
+  const Typed old_x = x;
+  const Typed old_y = y;
+  if (!promote(pool_, x, y)) return mismatch(s, old_x, old_y);
+  const DType d = x.e.dtype();
+  const auto function = s.kind == Form::Call ? expr::function_op(s.text) : std::nullopt;
+  const Op op = function ? *function : *expr::infix_op(s.text, d);
+  const bool is_logic = op == Op::And || op == Op::Or;
+  const bool is_equality = op == Op::Eq || op == Op::Ne;
+  if (!is_equality && is_logic != (d == DType::Bool)) return wrong_dtype(s, d);
+  if (op == Op::Mod && !is_int(d)) return wrong_dtype(s, d);
+  if (op == Op::Pow) {
+    x = as_float(pool_, x);
+    y = as_float(pool_, y);
+    if (!x || !y) return wrong_dtype(s, d);
+  }
+  if (op == Op::FloorDiv && old_x.e.op() == Op::IntConst && old_y.e.op() == Op::IntConst &&
+      s.args[0]->kind == Form::Integer && s.args[1]->kind == Form::Integer &&
+      s.args[1]->integer != 0 && s.args[0]->integer % s.args[1]->integer != 0) {
+    sink_
+        .report(Code::BadLiteral, s.span,
+                fmt::format("`{} / {}` is an integer division and gives {}", s.args[0]->integer,
+                            s.args[1]->integer, s.args[0]->integer / s.args[1]->integer))
+        .with_help(fmt::format("write `{}.0 / {}` for the fraction", s.args[0]->integer,
+                               s.args[1]->integer));
+    return fail();
+  }
+  const Hold hold = is_comparison(op) ? Hold::Firm : x.hold;
+  return {pool_.binary(op, x.e, y.e), hold};
+}
+
+Typed ExprElaborator::call(const Syntax& s) {
+  if (const auto dtype = expr::parse_dtype(s.text)) return cast(s, *dtype);
+  if (const auto op = expr::function_op(s.text)) {
+    if (!s.axes.empty()) {
+      sink_.report(Code::WrongArguments, s.span, fmt::format("`{}` takes no axes", s.text));
+      return fail();
+    }
+    return call_builtin(s, *op);
+  }
+  const Symbol* symbol = find_function(s.text);
+  if (!symbol) return undefined(s);
+  if (symbol->kind != Symbol::Kind::Function) {
+    sink_
+        .report(Code::WrongKind, s.name_span,
+                fmt::format("`{}` is {}, used here as a function", s.text, describe(symbol->kind)))
+        .also(symbol->span, "defined here");
+    return fail();
+  }
+  return call_function(s, *symbol->function);
+}
+
+Typed ExprElaborator::cast(const Syntax& s, DType dtype) {
+  if (s.args.size() != 1 || !s.axes.empty()) {
+    sink_.report(Code::WrongArguments, s.span,
+                 fmt::format("the cast `{}` takes one argument", s.text));
+    return fail();
+  }
+  const Typed x = elaborate(*s.args[0]);
+  return x ? Typed{widen(pool_, pool_.cast(dtype, x.e))} : fail();
+}
+
+Typed ExprElaborator::call_builtin(const Syntax& s, Op op) {
+  const auto wanted = static_cast<size_t>(expr::info(op).arity);
+  if (s.args.size() != wanted) {
+    sink_.report(Code::WrongArguments, s.span,
+                 fmt::format("`{}` takes {} argument{}, {} given", s.text, wanted,
+                             wanted == 1 ? "" : "s", s.args.size()));
+    return fail();
+  }
+  if (op == Op::Select) return select(s);
+  const Typed x = elaborate(*s.args[0]);
+  if (!x) return fail();
+  if (wanted == 2) {
+    const Typed y = elaborate(*s.args[1]);
+    return y ? binary(s, x, y) : fail();
+  }
+  if (op == Op::Abs) {
+    return x.e.dtype() == DType::Bool ? wrong_dtype(s, x.e.dtype())
+                                      : Typed{pool_.unary(op, x.e), x.hold};
+  }
+  const Typed f = as_float(pool_, x);
+  return f ? Typed{pool_.unary(op, f.e), f.hold == Hold::Literal ? Hold::Firm : f.hold}
+           : wrong_dtype(s, x.e.dtype());
+}
+
+Typed ExprElaborator::select(const Syntax& s) {
+  const Typed c = elaborate(*s.args[0]);
+  ++guards_;
+  Typed x = elaborate(*s.args[1]);
+  Typed y = elaborate(*s.args[2]);
+  --guards_;
+  if (!c || !x || !y) return fail();
+  if (c.e.dtype() != DType::Bool) return wrong_dtype(s, c.e.dtype());
+  const Typed old_x = x;
+  const Typed old_y = y;
+  if (!promote(pool_, x, y)) return mismatch(s, old_x, old_y);
+  // Two numbers chosen by a condition are data: f32, unless both are indices.
+  return {pool_.select(c.e, x.e, y.e), x.hold == Hold::Literal ? Hold::Firm : x.hold};
+}
+
+Typed ExprElaborator::reduce(const Syntax& s) {
+  std::vector<Expr> axes;
+  Typed init;
+  if (s.init && !(init = elaborate(*s.init))) return fail();
+  const size_t visible = frames_.back().axes.size();
+  std::vector<Expr> renamed;  // function axes, in step with `axes`; null for new ones
+  for (const expr::SyntaxAxis& a : s.axes) {
+    Expr extent;
+    if (a.extent && !(extent = elaborate_size(*a.extent))) return fail();
+    const Expr outer = find_axis(a.name);
+    if (is_function_axis(a.name) && outer && !extent) {
+      axes.push_back(outer);
+      renamed.push_back(scope_.fresh(outer));
+      continue;
+    }
+    if (outer || symbols_.find(a.name)) {
+      const Symbol* symbol = symbols_.find(a.name);
+      auto& d =
+          sink_.report(Code::AxisConflict, a.span, fmt::format("`{}` is taken already", a.name));
+      d.label(outer ? "an axis of this name is in scope"
+                    : fmt::format("the name of {}", describe(symbol->kind)));
+      d.with_help("give the reduction an axis name of its own");
+      return fail();
+    }
+    const Expr var = scope_.add_root(a.name, a.span, extent);
+    axes.push_back(var);
+    renamed.push_back({});
+    bind_axis(a.name, var);
+  }
+  Typed body = elaborate(*s.args[0]);
+  frames_.back().axes.resize(visible);
+  if (!body) return fail();
+  for (size_t k = 0; k < axes.size(); ++k) {
+    if (!expr::depends_on(body.e, axes[k]) && !scope_.has_written_extent(axes[k])) {
+      sink_
+          .report(Code::AbsentAxis, s.axes[k].span,
+                  fmt::format("the reduction is over `{}`, which its body does not contain",
+                              s.axes[k].name))
+          .also(s.args[0]->span, "the body")
+          .with_help(
+              "the body of a reduction ends before `+` and `-`, use parentheses; to count, write "
+              "the extent");
+      return fail();
+    }
+    if (renamed[k]) {
+      body.e = rename(body.e, axes[k], renamed[k]);
+      axes[k] = renamed[k];
+    }
+  }
+  body = reduce_body(s, axes, body);
+  if (!body) return fail();
+  std::vector<Expr> extents;
+  for (Expr a : axes) extents.push_back(scope_.extent(a));
+  const auto reducer = expr::parse_reducer(s.text == "mean" ? "sum" : s.text);
+  if (init) {
+    Typed zero = body;
+    if (is_arg(*reducer) || s.text == "mean") {
+      sink_.report(Code::WrongArguments, s.init->span,
+                   fmt::format("`{}` takes no initial element", s.text));
+      return fail();
+    }
+    if (!promote(pool_, init, zero) || init.e.dtype() != body.e.dtype())
+      return mismatch(s, init, body);
+  }
+  const Expr result = pool_.reduce(*reducer, body.e, axes, extents, init.e);
+  if (s.text != "mean") return {result};
+  Expr count;
+  for (Expr x : extents) count = count ? pool_.binary(Op::Mul, count, x) : x;
+  return {pool_.binary(Op::Div, result, pool_.cast(body.e.dtype(), count))};
+}
+
+// Checks what the reducer asks of its body and brings it to the accumulation dtype.
+Typed ExprElaborator::reduce_body(const Syntax& s, std::vector<Expr>& axes, Typed body) {
+  if (is_arg(expr::parse_reducer(s.text).value_or(expr::Reducer::Sum)) && axes.size() != 1) {
+    sink_.report(Code::WrongArguments, s.span, fmt::format("`{}` takes one axis", s.text));
+    return fail();
+  }
+  const bool is_logic = s.text == "any" || s.text == "all";
+  if (is_logic != (body.e.dtype() == DType::Bool)) return wrong_dtype(s, body.e.dtype());
+  if (s.text == "mean") {
+    const Typed f = as_float(pool_, body);
+    if (!f) return wrong_dtype(s, body.e.dtype());
+    body = f;
+  }
+  if (s.acc) {
+    const bool fits = *s.acc == expr::compute_dtype(*s.acc) && can_store(*s.acc, body.e.dtype());
+    if (!fits || is_arg(expr::parse_reducer(s.text).value_or(expr::Reducer::Sum))) {
+      sink_
+          .report(Code::WrongDType, s.name_span,
+                  fmt::format("`{}` cannot accumulate {} in {}", s.text, expr::name(body.e.dtype()),
+                              expr::name(*s.acc)))
+          .with_help("accumulation dtypes are f32 and f64 for floats, i32 and i64 for integers");
+      return fail();
+    }
+    body.e = pool_.cast(*s.acc, body.e);
+  }
+  return {body.e};
+}
+
+}  // namespace nautilus::spec

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The oracle: evaluates a spec program in fp64 and says how far a legal kernel may be from the
+// result.
+//
+// Semantics in docs/semantics.md. Two evaluators: `evaluate` is blocked and threaded and also
+// returns error bounds; `evaluate_by_definition` follows the equations point by point, reductions
+// nested as written, and is what the first is tested against.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "diag/diagnostic.h"
+#include "ir/environment.h"
+#include "spec/ops.h"
+
+namespace nautilus::spec {
+
+struct Result {
+  expr::Tensor value;
+  // For each element: the largest difference the numerics contract allows (docs/language.md,
+  // section 8).
+  std::vector<double> bound;
+};
+using Results = std::map<std::string, Result>;
+
+struct EvalOptions {
+  int threads = 0;  // 0: all
+  // Tensors to return besides the outputs; `all` returns every equation's.
+  bool all = false;
+};
+
+// `env` must be complete (ir::complete) and hold every input. Empty if a guarded or gathered read
+// left its tensor.
+std::optional<Results> evaluate(const ir::Program& program, const ir::Environment& env,
+                                const EvalOptions& options, expr::ExprPool& pool, diag::Sink& sink);
+std::optional<std::map<std::string, expr::Tensor>> evaluate_by_definition(
+    const ir::Program& program, const ir::Environment& env, diag::Sink& sink);
+
+// Where and by how much a candidate differs most from the oracle, in units of what is allowed.
+struct Comparison {
+  bool is_accepted = true;
+  int64_t worst_index = -1;  // flat index of the largest ratio
+  double worst_ratio = 0;    // |got - want| / allowed
+  double max_abs_error = 0;
+  int64_t mismatches = 0;
+};
+Comparison compare(const expr::Tensor& got, const Result& want, const ir::Numerics& numerics);
+
+}  // namespace nautilus::spec

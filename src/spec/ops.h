@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Level 0, spec: equations over whole tensors.
+//
+//   spec.program @matmul
+//     dim M hint 64
+//     input A : bf16[M, 128]
+//     let C[i < M, j < 64] : f32 = sum[k < 128] f32(A[i, k]) * f32(B[k, j])
+//     output C
+//
+// Every extent is explicit, every conversion a cast, every function expanded. No loops, no tiles,
+// no order of evaluation.
+#pragma once
+
+#include <optional>
+
+#include "diag/diagnostic.h"
+#include "ir/decl.h"
+#include "ir/op.h"
+
+namespace nautilus::spec {
+
+using ir::Dim;
+using ir::Fact;
+using ir::Numerics;
+using ir::Param;
+using ir::Static;
+
+struct Input {
+  static constexpr std::string_view kFormat = "input $name : $type";
+  static constexpr std::string_view kDoc =
+      "A tensor given by the caller; its dimensions are expressions of sizes.";
+  ir::Name name;
+  ir::TensorType type;
+  static void fields(auto& s, auto&& f) {
+    f("name", s.name);
+    f("type", s.type);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Let {
+  static constexpr std::string_view kFormat = "let $name[$axes] : $dtype = $body";
+  static constexpr std::string_view kDoc =
+      "Defines every element of a tensor. The body may read inputs and tensors defined before, and "
+      "may contain reductions; "
+      "its dtype is the tensor's. A read under the untaken branch of `where` does not happen.";
+  ir::Name name;
+  ir::Axes axes;
+  ir::DType dtype = ir::DType::F32;
+  ir::Expr body;
+  static void fields(auto& s, auto&& f) {
+    f("name", s.name);
+    f("axes", s.axes);
+    f("dtype", s.dtype);
+    f("body", s.body);
+  }
+  static const ir::OpInfo& info();
+
+  ir::TensorType type() const;
+};
+
+struct Output {
+  static constexpr std::string_view kFormat = "output $name";
+  static constexpr std::string_view kDoc = "Hands a defined tensor to the caller.";
+  ir::Name name;
+  static void fields(auto& s, auto&& f) { f("name", s.name); }
+  static const ir::OpInfo& info();
+};
+
+enum class Kind : uint8_t {
+#define OP(name) name,
+#include "spec/ops.def"
+#undef OP
+};
+Kind kind(const ir::Op& op);
+
+const ir::Level& level();
+
+// Types of all tensors of a program, by name.
+std::map<std::string, ir::TensorType> tensor_types(const ir::Program& program);
+std::vector<ir::Name> outputs(const ir::Program& program);
+
+// Reports what breaks the rules of the level; true if nothing does.
+bool verify(const ir::Program& program, diag::Sink& sink);
+
+}  // namespace nautilus::spec

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Simplifies every expression of a program with the exact rules (expr/rules.def) and the bounds of
+// its axes:
+//
+//   let Y[i < M] : f32 = where(i < M and true, x[i + 0], 0.0)      becomes      let Y[i < M] : f32
+//   = x[i]
+//
+// Tests: test/spec/simplify.spec, test/scalar/simplify.scalar
+#pragma once
+
+#include "ir/pass.h"
+
+namespace nautilus::spec {
+
+std::optional<ir::Program> simplify(const ir::Program& program, ir::PassContext& context);
+
+}  // namespace nautilus::spec

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "spec/passes/split_reductions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "expr/walk.h"
+#include "spec/ops.h"
+#include "spec/ranges.h"
+
+namespace nautilus::spec {
+namespace {
+
+using expr::Expr;
+using expr::Facts;
+using expr::Op;
+
+struct Guard {
+  Expr condition;
+  bool is_taken;  // the branch where the condition holds, or the other one
+};
+
+class Splitter {
+ public:
+  Splitter(const ir::Program& program, ir::PassContext& context)
+      : pool_(context.pool),
+        facts_(ir::facts_of(program, context.pool)),
+        types_(tensor_types(program)) {
+    for (const auto& [name, type] : types_) names_.insert(name);
+    out_.level = program.level;
+    out_.name = program.name;
+  }
+
+  ir::Program run(const ir::Program& program) {
+    for (const ir::Op& op : program.body) {
+      if (const auto* let = op.get<Let>()) {
+        split(*let, op.span());
+      } else {
+        out_.body.push_back(op);
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void split(const Let& let, diag::Span span) {
+    base_ = let.name.str();
+    span_ = span;
+    axes_ = let.axes;
+    lifted_.clear();
+    Let copy = let;
+    if (let.body.op() == Op::Reduce) {
+      copy.body = inside_reduce(let.body, {});
+    } else {
+      copy.body = lift(let.body, {});
+    }
+    out_.body.push_back(ir::make(std::move(copy), span));
+  }
+
+  // Lifts what stands inside a reduction that stays where it is.
+  Expr inside_reduce(Expr e, const std::vector<Guard>& guards) {
+    const size_t outer = axes_.size();
+    std::vector<Expr> args(e.args().begin(), e.args().end());
+    if (e.init()) args.back() = lift(e.init(), guards);
+    for (size_t k = 0; k < e.axis_count(); ++k) axes_.push_back({e.axis(k).name(), e.extent(k)});
+    args[0] = lift(e.body(), guards);
+    axes_.resize(outer);
+    return pool_.with_args(e, args);
+  }
+
+  Expr lift(Expr e, const std::vector<Guard>& guards) {
+    if (!expr::has_reduce(e)) return e;
+    if (e.op() == Op::Reduce) return lift_reduce(e, guards);
+    std::vector<Expr> args(e.args().begin(), e.args().end());
+    if (e.op() == Op::Select) {
+      args[0] = lift(args[0], guards);
+      for (const size_t branch : {size_t{1}, size_t{2}}) {
+        // The condition is used as it stands after lifting: the equations it reads come first.
+        std::vector<Guard> inner = guards;
+        inner.push_back({args[0], branch == 1});
+        args[branch] = lift(args[branch], inner);
+      }
+    } else {
+      for (Expr& a : args) a = lift(a, guards);
+    }
+    return pool_.with_args(e, args);
+  }
+
+  Expr lift_reduce(Expr e, const std::vector<Guard>& guards) {
+    const bool is_plain = guards.empty();
+    if (is_plain) {
+      if (const auto it = lifted_.find(e); it != lifted_.end()) return it->second;
+    }
+    Expr reduce = guarded(inside_reduce(e, guards), guards);
+    Let let;
+    let.name = unique(fmt::format("{}.{}", base_, expr::name(e.reducer())));
+    let.dtype = reduce.dtype();
+    std::vector<Expr> indices;
+    const auto free = expr::free_vars(reduce);
+    for (const ir::Axis& a : axes_) {
+      const Expr var = pool_.index(a.name);
+      if (std::find(free.begin(), free.end(), var) == free.end()) continue;
+      let.axes.push_back(a);
+      indices.push_back(var);
+    }
+    let.body = reduce;
+    types_.emplace(std::string(let.name.str()), let.type());
+    const Expr read = pool_.read(let.name, let.dtype, indices);
+    out_.body.push_back(ir::make(std::move(let), span_));
+    if (is_plain) lifted_.emplace(e, read);
+    return read;
+  }
+
+  // Takes the guards into the body (and the initial element) if a read there is inside its tensor
+  // only under them.
+  Expr guarded(Expr reduce, const std::vector<Guard>& guards) {
+    if (guards.empty()) return reduce;
+    Facts facts = facts_;
+    for (const ir::Axis& a : axes_) facts.add_axis(pool_.index(a.name), a.extent);
+    for (size_t k = 0; k < reduce.axis_count(); ++k)
+      facts.add_axis(reduce.axis(k), reduce.extent(k));
+    auto needs_guard = [&](Expr part) {
+      bool is_needed = false;
+      expr::for_each(part, [&](Expr r) {
+        if (r.op() != Op::Read) return;
+        is_needed |= !is_inside(r, types_.at(std::string(r.name().str())), facts, pool_);
+      });
+      return is_needed;
+    };
+    auto guard = [&](Expr part) {
+      for (auto g = guards.rbegin(); g != guards.rend(); ++g) {
+        const Expr zero = pool_.constant(0, part.dtype());
+        part = g->is_taken ? pool_.select(g->condition, part, zero)
+                           : pool_.select(g->condition, zero, part);
+      }
+      return part;
+    };
+    std::vector<Expr> args(reduce.args().begin(), reduce.args().end());
+    if (needs_guard(reduce.body())) args[0] = guard(reduce.body());
+    if (reduce.init() && needs_guard(reduce.init())) args.back() = guard(reduce.init());
+    return pool_.with_args(reduce, args);
+  }
+
+  ir::Name unique(std::string name) {
+    const std::string stem = name;
+    for (int n = 2; !names_.insert(name).second; ++n) name = fmt::format("{}_{}", stem, n);
+    return pool_.name(name);
+  }
+
+  expr::ExprPool& pool_;
+  Facts facts_;
+  std::map<std::string, ir::TensorType> types_;
+  std::set<std::string> names_;
+  ir::Program out_;
+  std::string base_;
+  diag::Span span_;
+  ir::Axes axes_;
+  std::unordered_map<Expr, Expr> lifted_;
+};
+
+}  // namespace
+
+std::optional<ir::Program> split_reductions(const ir::Program& program, ir::PassContext& context) {
+  return Splitter(program, context).run(program);
+}
+
+}  // namespace nautilus::spec

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does every read stay inside its tensor? (docs/language.md, section 4)
+#pragma once
+
+#include <unordered_map>
+
+#include "diag/diagnostic.h"
+#include "expr/bounds.h"
+#include "spec/ops.h"
+
+namespace nautilus::spec {
+
+struct RangeContext {
+  const std::map<std::string, ir::TensorType>& types;
+  const std::unordered_map<ir::Expr, diag::Span>& read_spans;
+  diag::Span fallback;  // for reads that stand in no text of their own
+};
+
+// Reports reads that leave their tensor, or may and have no guard. `facts` knows sizes and declared
+// facts.
+bool check_ranges(const Let& let, const expr::Facts& facts, const RangeContext& context,
+                  expr::ExprPool& pool, diag::Sink& sink);
+
+// True if every index of the read is provably inside `type`.
+bool is_inside(ir::Expr read, const ir::TensorType& type, const expr::Facts& facts,
+               expr::ExprPool& pool);
+
+}  // namespace nautilus::spec

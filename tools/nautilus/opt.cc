@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// nautilus opt: run passes one by one on any dumped program.
+#include <fmt/format.h>
+
+#include "base/files.h"
+#include "base/nearest.h"
+#include "command.h"
+#include "driver/pipeline.h"
+#include "expr/rules.h"
+#include "ir/print.h"
+
+namespace nautilus::tool {
+namespace {
+
+struct Options {
+  std::string file;
+  std::vector<std::string> passes;
+  std::vector<std::string> disabled;
+  std::string output;
+  bool list = false;
+  bool rules = false;
+};
+
+int list_passes() {
+  for (const driver::PassInfo& p : driver::pipeline()) {
+    fmt::print("{:<18} {:>6} -> {:<6}  {}\n", p.name, p.from, p.to, p.summary);
+  }
+  return kOk;
+}
+
+int list_rules() {
+  for (const expr::RuleText& r : expr::rule_texts()) {
+    fmt::print("{:<22} {:<34} -> {}{}\n", r.name, r.left, r.right,
+               r.condition.empty() ? "" : fmt::format("   if {}", r.condition));
+  }
+  return kOk;
+}
+
+int run(const Options& o) {
+  if (o.list) return list_passes();
+  if (o.rules) return list_rules();
+  if (o.file.empty()) {
+    usage_error("opt needs a file (or --list, --rules)");
+    return kUsageError;
+  }
+  std::vector<std::string> rule_names;
+  for (const expr::RuleText& r : expr::rule_texts()) rule_names.emplace_back(r.name);
+  for (const std::string& name : o.disabled) {
+    if (std::find(rule_names.begin(), rule_names.end(), name) != rule_names.end()) continue;
+    const auto near = base::nearest_name(name, rule_names);
+    usage_error(fmt::format("there is no rule `{}`{}", name,
+                            near.empty() ? "" : fmt::format("; did you mean `{}`?", near)));
+    return kUsageError;
+  }
+  std::vector<const driver::PassInfo*> passes;
+  for (const std::string& name : o.passes) {
+    const driver::PassInfo* pass = driver::find_pass(name);
+    if (!pass) {
+      std::vector<std::string> names;
+      for (const driver::PassInfo& p : driver::pipeline()) names.emplace_back(p.name);
+      const auto near = base::nearest_name(name, names);
+      usage_error(fmt::format("there is no pass `{}`{}", name,
+                              near.empty() ? "" : fmt::format("; did you mean `{}`?", near)));
+      return kUsageError;
+    }
+    passes.push_back(pass);
+  }
+  driver::Unit unit;
+  int code = kOk;
+  auto program = load_file(o.file, {}, unit, code);
+  ir::PassContext context{unit.pool, unit.sink, o.disabled};
+  for (const driver::PassInfo* pass : passes) {
+    if (!program) break;
+    if (pass->from != program->level->name) {
+      unit.sink.report(diag::Code::BadPass, {},
+                       fmt::format("pass `{}` takes level {}, the program is at level {}",
+                                   pass->name, pass->from, program->level->name));
+      program.reset();
+      break;
+    }
+    program = driver::run_pass(*pass, *program, context);
+  }
+  print_messages(unit);
+  if (!program) return std::max<int>(code, kProgramError);
+  const std::string text = ir::print(*program);
+  if (o.output.empty()) {
+    fmt::print("{}", text);
+    return kOk;
+  }
+  std::string error;
+  if (base::write_file_atomic(o.output, text, &error)) return kOk;
+  usage_error(error);
+  return kUsageError;
+}
+
+}  // namespace
+
+void add_opt(CLI::App& app, int& exit_code) {
+  auto o = std::make_shared<Options>();
+  CLI::App* c = app.add_subcommand("opt", "Run single passes on a program of any level");
+  c->add_option("FILE", o->file, "a program (.naut) or IR text");
+  c->add_option("--pass", o->passes, "passes to run, in order: NAME[,NAME]")
+      ->delimiter(',')
+      ->expected(1)
+      ->take_all();
+  c->add_option("--disable-rule", o->disabled, "rewrite rules to leave out")
+      ->delimiter(',')
+      ->expected(1)
+      ->take_all();
+  c->add_option("-o,--output", o->output, "write the result to this file");
+  c->add_flag("--list", o->list, "list the passes of the pipeline");
+  c->add_flag("--rules", o->rules, "list the rewrite rules");
+  c->footer("Example: nautilus opt --pass simplify,split_reductions examples/rmsnorm.naut");
+  c->callback([o, &exit_code] { exit_code = run(*o); });
+}
+
+}  // namespace nautilus::tool

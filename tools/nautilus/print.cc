@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// nautilus print: the program at any of its levels, its block graph, the library, the ops of a
+// level.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "command.h"
+#include "diag/diagnostic.h"
+#include "driver/pipeline.h"
+#include "ir/print.h"
+#include "scalar/graph.h"
+#include "spec/library.h"
+
+namespace nautilus::tool {
+namespace {
+
+struct Options {
+  std::string file;
+  std::string level = "spec";
+  std::string dump_dir;
+  std::string ops;
+  std::vector<std::string> shape;
+  bool graph = false;
+  bool library = false;
+  bool codes = false;
+  bool json = false;
+};
+
+int print_ops(const std::string& name) {
+  const ir::Level* level = driver::find_level(name);
+  if (!level) {
+    usage_error(fmt::format("there is no level `{}`; levels are spec and scalar", name));
+    return kUsageError;
+  }
+  for (const ir::OpInfo* info : level->ops) fmt::print("{}\n    {}\n", info->format, info->doc);
+  return kOk;
+}
+
+int run(const Options& o) {
+  if (o.library) {
+    for (const spec::LibraryText& t : spec::library_texts())
+      fmt::print("# {}\n{}\n", t.path, t.text);
+    return kOk;
+  }
+  if (o.codes) {
+    for (const diag::CodeInfo& c : diag::all_codes())
+      fmt::print("{}  {}: {}\n", c.number, c.name, c.meaning);
+    return kOk;
+  }
+  if (!o.ops.empty()) return print_ops(o.ops);
+  if (o.file.empty()) {
+    usage_error("print needs a file (or --library, --ops, --codes)");
+    return kUsageError;
+  }
+  if (!driver::find_level(o.level)) {
+    usage_error(fmt::format("there is no level `{}`; levels are spec and scalar", o.level));
+    return kUsageError;
+  }
+  std::map<std::string, int64_t> statics;
+  if (!parse_sizes(o.shape, statics)) return kUsageError;
+  if (!o.dump_dir.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(o.dump_dir, error);
+    if (error) {
+      usage_error(fmt::format("cannot create {}: {}", o.dump_dir, error.message()));
+      return kUsageError;
+    }
+  }
+  driver::Unit unit;
+  int code = kOk;
+  const auto program = load_file(o.file, statics, unit, code);
+  std::optional<ir::Program> lowered;
+  if (program) {
+    ir::PassContext context{unit.pool, unit.sink, {}};
+    lowered = driver::lower_to(o.graph ? "scalar" : o.level, *program, context, {o.dump_dir});
+  }
+  const std::string text = !lowered  ? ""
+                           : o.graph ? scalar::print(scalar::block_graph(*lowered))
+                                     : ir::print(*lowered);
+  if (o.json) {
+    const nlohmann::json j = {{"ok", lowered.has_value()},
+                              {"text", text},
+                              {"messages", nlohmann::json::parse(messages_json(unit))}};
+    fmt::print("{}\n", j.dump(2));
+  } else {
+    print_messages(unit);
+    fmt::print("{}", text);
+  }
+  return lowered ? kOk : std::max<int>(code, kProgramError);
+}
+
+}  // namespace
+
+void add_print(CLI::App& app, int& exit_code) {
+  auto o = std::make_shared<Options>();
+  CLI::App* c = app.add_subcommand("print", "Show a program at one of its levels");
+  c->add_option("FILE", o->file, "a program (.naut) or IR text");
+  c->add_option("--level", o->level, "spec (equations) or scalar (loops)")->capture_default_str();
+  c->add_flag("--graph", o->graph, "the block graph of the scalar level");
+  c->add_option("--dump-dir", o->dump_dir,
+                "write the program after every pass that changed it to this folder");
+  c->add_option("--shape", o->shape, "other values for static sizes, NAME=N[,NAME=N]")
+      ->expected(1)
+      ->take_all();
+  c->add_flag("--library", o->library, "the standard library");
+  c->add_option("--ops", o->ops, "the ops of a level with their meaning");
+  c->add_flag("--codes", o->codes, "all message codes");
+  c->add_flag("--json", o->json, "text and messages as JSON");
+  c->footer("Example: nautilus print --level scalar examples/attention.naut");
+  c->callback([o, &exit_code] { exit_code = run(*o); });
+}
+
+}  // namespace nautilus::tool

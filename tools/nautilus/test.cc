@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// nautilus test: run text tests.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <string_view>
+
+#include "command.h"
+#include "driver/test_case.h"
+#include "driver/test_runner.h"
+
+namespace nautilus::tool {
+namespace {
+
+struct Options {
+  std::vector<std::string> paths;
+  bool update = false;
+  bool list = false;
+  int threads = 0;
+};
+
+int run(const Options& o) {
+  if (o.list) {
+    for (const auto& [command, meaning] : driver::test_commands())
+      fmt::print("{:<40} {}\n", command, meaning);
+    return kOk;
+  }
+  const char* ci = std::getenv("CI");
+  if (o.update && ci && std::string_view(ci) == "true") {
+    usage_error("--update is refused when CI=true: expectations are changed by people");
+    return kUsageError;
+  }
+  const std::vector<std::string> paths =
+      o.paths.empty() ? std::vector<std::string>{"test"} : o.paths;
+  const driver::TestReport report = driver::run_text_tests(paths, {o.update, o.threads});
+  fmt::print("{}{} passed, {} failed\n", report.text, report.passed, report.failed);
+  if (report.passed + report.failed == 0) {
+    usage_error("no tests found");
+    return kUsageError;
+  }
+  return report.failed ? kProgramError : kOk;
+}
+
+}  // namespace
+
+void add_test(CLI::App& app, int& exit_code) {
+  auto o = std::make_shared<Options>();
+  CLI::App* c = app.add_subcommand("test", "Run text tests: input and expectation in one file");
+  c->add_option("PATH", o->paths, "test files and folders (default: test)");
+  c->add_flag("--update", o->update, "rewrite the expectations (refused when CI=true)");
+  c->add_option("-j,--threads", o->threads, "files at a time (default: all cores)");
+  c->add_flag("--list", o->list, "list the commands a test may name");
+  c->footer("Example: nautilus test test/spec --update");
+  c->callback([o, &exit_code] { exit_code = run(*o); });
+}
+
+}  // namespace nautilus::tool
