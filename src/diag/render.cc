@@ -24,12 +24,36 @@ struct LineMarks {
   std::vector<Mark> marks;
 };
 
+// What a terminal would act on (control characters, changes of the writing direction) and bytes
+// that are no text become one visible character each, so that columns stay what they are.
 std::string printable(std::string_view line) {
-  std::string out(line);
-  for (char& c : out) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  std::string out;
+  for (size_t i = 0; i < line.size();) {
+    const size_t bytes = code_point_bytes(line.substr(i));
+    const std::string_view c = line.substr(i, std::max<size_t>(1, bytes));
+    i += c.size();
+    const bool is_c1 = bytes == 2 && c < "\xC2\xA0";
+    const bool is_direction = (c >= "\xE2\x80\xAA" && c <= "\xE2\x80\xAE") ||
+                              (c >= "\xE2\x81\xA6" && c <= "\xE2\x81\xA9");
+    if (bytes == 0 || is_c1 || is_direction) {
+      out += '?';
+    } else if (static_cast<unsigned char>(c[0]) < 0x20 || c[0] == 0x7f) {
+      out += ' ';
+    } else {
+      out += c;
+    }
   }
   return out;
+}
+
+// The code points [begin, begin + count) of a text without malformed ones.
+std::string_view columns(std::string_view text, size_t begin, size_t count) {
+  auto skip = [&](size_t from, size_t points) {
+    while (points-- > 0 && from < text.size()) from += code_point_bytes(text.substr(from));
+    return from;
+  };
+  const size_t first = skip(0, begin);
+  return text.substr(first, skip(first, count) - first);
 }
 
 void put(std::string& row, size_t column, std::string_view text) {
@@ -134,12 +158,12 @@ class Painter {
     uint32_t previous = 0;
     for (LineMarks& l : lines_) {
       if (l.file != file) {
-        const bool is_primary = file == 0;
+        const bool is_primary = l.file == d.primary.span.file;
         const Place place = is_primary ? sources_.place(l.file, d.primary.span.begin)
                                        : Place{l.line, l.marks[0].begin + 1};
-        out_ += fmt::format("{:>{}}{} {}:{}:{}\n", "", gutter_,
-                            is_primary ? "-->" : ":::", sources_.path(l.file), place.line,
-                            place.column);
+        out_ +=
+            fmt::format("{:>{}}{} {}:{}:{}\n", "", gutter_,
+                        file == 0 ? "-->" : ":::", sources_.path(l.file), place.line, place.column);
         out_ += fmt::format("{:>{}} |\n", "", gutter_ + 1);
       } else if (l.line > previous + 1) {
         out_ += "...\n";
@@ -152,21 +176,27 @@ class Painter {
 
   void paint_line(LineMarks& l) {
     std::string text = printable(sources_.line(l.file, l.line));
-    if (text.size() > kMaxLineColumns) {
+    const uint32_t length = count_code_points(text);
+    if (length > kMaxLineColumns) {
       uint32_t first = UINT32_MAX;
       for (const Mark& m : l.marks) first = std::min(first, m.begin);
       const uint32_t cut = first > 60 ? first - 60 : 0;
-      text = "..." + text.substr(std::min<size_t>(cut, text.size()), kMaxLineColumns - 6) + "...";
+      const uint32_t shown = std::min<uint32_t>(length - cut, kMaxLineColumns - 6);
+      const uint32_t shift = cut > 0 ? 3 : 0;
+      text = fmt::format("{}{}{}", cut > 0 ? "..." : "", columns(text, cut, shown),
+                         cut + shown < length ? "..." : "");
       for (Mark& m : l.marks) {
-        m.begin = std::min<uint32_t>(m.begin - cut + 3, kMaxLineColumns);
-        m.end = std::clamp<uint32_t>(m.end - cut + 3, m.begin + 1, kMaxLineColumns + 1);
+        m.begin = std::min(m.begin - cut, shown) + shift;
+        m.end = std::clamp(m.end - cut + shift, m.begin + 1, shown + shift + 1);
       }
     }
-    out_ += fmt::format(" {:>{}} | {}\n", l.line, gutter_, text);
+    auto add_row = [&](std::string row) {
+      row.erase(row.find_last_not_of(' ') + 1);
+      out_ += row + "\n";
+    };
+    add_row(fmt::format(" {:>{}} | {}", l.line, gutter_, text));
     for (const std::string& row : mark_rows(l.marks)) {
-      std::string line = fmt::format("{:>{}} | {}", "", gutter_ + 1, row);
-      line.erase(line.find_last_not_of(' ') + 1);
-      out_ += line + "\n";
+      add_row(fmt::format("{:>{}} | {}", "", gutter_ + 1, row));
     }
   }
 

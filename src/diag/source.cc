@@ -11,10 +11,29 @@ Span join(Span a, Span b) {
   return {a.file, std::min(a.begin, b.begin), std::max(a.end, b.end)};
 }
 
+size_t code_point_bytes(std::string_view text) {
+  if (text.empty()) return 0;
+  const auto lead = static_cast<unsigned char>(text[0]);
+  if (lead < 0x80) return 1;
+  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || length > text.size()) return 0;
+  uint32_t point = lead & (0x7FU >> length);
+  for (size_t k = 1; k < length; ++k) {
+    const auto byte = static_cast<unsigned char>(text[k]);
+    if ((byte & 0xC0) != 0x80) return 0;
+    point = point << 6 | (byte & 0x3F);
+  }
+  const uint32_t least = length == 4 ? 0x10000 : length == 3 ? 0x800 : 0x80;
+  const bool is_surrogate = point >= 0xD800 && point < 0xE000;
+  return point < least || point > 0x10FFFF || is_surrogate ? 0 : length;
+}
+
 uint32_t count_code_points(std::string_view text) {
-  return static_cast<uint32_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
+  uint32_t count = 0;
+  for (size_t i = 0; i < text.size(); ++count) {
+    i += std::max<size_t>(1, code_point_bytes(text.substr(i)));
+  }
+  return count;
 }
 
 uint32_t SourceMap::add(std::string path, std::string text) {

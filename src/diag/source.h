@@ -51,6 +51,9 @@ class SourceMap {
   std::deque<File> files_;  // views into a text stay valid when files are added
 };
 
+// Bytes of the code point that `text` starts with; 0 if it is empty or starts with no well-formed
+// one (overlong forms and surrogates are malformed).
+size_t code_point_bytes(std::string_view text);
 // Number of code points in `text`; every invalid byte counts as one.
 uint32_t count_code_points(std::string_view text);
 

@@ -106,10 +106,6 @@ std::vector<std::string> dtype_names() {
   return names;
 }
 
-bool is_float(DType type) { return format_of(type).kind == Kind::Float; }
-
-bool is_int(DType type) { return format_of(type).kind == Kind::Int; }
-
 int bytes(DType type) { return format_of(type).bytes; }
 
 int significand_bits(DType type) { return is_float(type) ? format_of(type).precision : 0; }

@@ -24,9 +24,9 @@ std::optional<DType> parse_dtype(std::string_view text);
 // In the order of the enum.
 std::vector<std::string> dtype_names();
 
-bool is_float(DType type);
+constexpr bool is_float(DType type) { return type >= DType::F8E4M3; }
 // Bool is neither an integer nor a float.
-bool is_int(DType type);
+constexpr bool is_int(DType type) { return type > DType::Bool && type < DType::F8E4M3; }
 int bytes(DType type);
 
 // The precision p of a float, hidden bit included; 0 for the other types.

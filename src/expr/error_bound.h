@@ -49,9 +49,9 @@ double ends(F f, double x, double e, double value) {
 
 // Multiplication, inline because contractions spend their time here.
 inline double product_bound(DType dtype, Bounded x, Bounded y, double value) {
-  const double e = (x.e != 0 ? x.e * (std::fabs(y.v.f) + y.e) : 0) +
-                   (y.e != 0 ? std::fabs(x.v.f) * y.e : 0) +
-                   rounding(dtype, value, std::fabs(value));
+  double e =
+      (x.e != 0 ? x.e * (std::fabs(y.v.f) + y.e) : 0) + (y.e != 0 ? std::fabs(x.v.f) * y.e : 0);
+  e += rounding(dtype, value, std::fabs(value) + e);
   return finite_bound(value, std::isnan(e) ? kInf : e);
 }
 

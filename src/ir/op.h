@@ -89,7 +89,7 @@ struct OpInfo {
   std::vector<Field> fields;
   std::shared_ptr<void> (*create)();
 
-  std::string_view mnemonic() const { return format.substr(0, format.find(' ')); }
+  std::string_view mnemonic() const { return format.substr(0, format.find_first_of(" {")); }
 };
 
 class Op {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "base/nearest.h"
 #include "expr/syntax.h"
@@ -27,8 +28,9 @@ class Parser {
   std::optional<Program> program() {
     const Lexeme head = c_.peek();
     Program p;
-    if (head.kind == Token::Name && head.text.ends_with(".program")) {
-      const std::string_view level = head.text.substr(0, head.text.find('.'));
+    constexpr std::string_view kSuffix = ".program";
+    if (head.kind == Token::Name && head.text.ends_with(kSuffix)) {
+      const std::string_view level = head.text.substr(0, head.text.size() - kSuffix.size());
       for (const Level* l : levels_) {
         if (l->name == level) p.level = l;
       }
@@ -136,11 +138,13 @@ class Parser {
           if (!c_.expect(token, fmt::format("in `{}`", info.format))) return false;
         }
       } else if (item.kind == FormatItem::Kind::Field) {
-        if (item.field->kind == FieldKind::Body) line_end_ = c_.previous_span();
+        const diag::Span before = c_.previous_span();
         if (!field(*item.field, data, column)) return false;
+        // The place of an op is its own line, without the block below it.
+        line_end_ = item.field->kind == FieldKind::Body ? before : c_.previous_span();
+        continue;
       }
-      if (item.field == nullptr || item.field->kind != FieldKind::Body)
-        line_end_ = c_.previous_span();
+      line_end_ = c_.previous_span();
     }
     return true;
   }
@@ -177,11 +181,14 @@ class Parser {
       }
       case FieldKind::Number: {
         const bool is_negative = c_.accept("-");
-        if (c_.peek().kind != Token::Integer && c_.peek().kind != Token::Float) {
+        const bool is_infinite = c_.at("inf");
+        if (!is_infinite && c_.peek().kind != Token::Integer && c_.peek().kind != Token::Float) {
           c_.unexpected(fmt::format("a number ({})", f.name));
           return false;
         }
-        const double value = c_.next().number;
+        const double value =
+            is_infinite ? std::numeric_limits<double>::infinity() : c_.peek().number;
+        c_.next();
         field_value<OptionalNumber>(data, f) = is_negative ? -value : value;
         return true;
       }

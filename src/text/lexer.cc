@@ -17,7 +17,7 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 constexpr std::string_view kPairs[] = {"->", "==", "!=", "<=", ">=", "+=", ".."};
-constexpr std::string_view kSingles = "()[]{},:;=<>+-*/%@$?|&!^#~.";
+constexpr std::string_view kSingles = "()[]{},:;=<>+-*/%@$?|&!^~.";
 
 class Lexer {
  public:
@@ -41,7 +41,7 @@ class Lexer {
     bool ok = true;
     while (skip_blank(), at_ < text_.size() && !sink_.is_full()) ok = token() && ok;
     push(Token::End, at_, at_);
-    if (!ok) return std::nullopt;
+    if (!ok || at_ < text_.size()) return std::nullopt;
     return std::move(tokens_);
   }
 

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// One reduction of the evaluator: values in index order, and the bound of what a kernel may give
+// instead.
+//
+//   sum    (log2(terms) + 2) roundings of the sum of magnitudes, plus one rounding of an operand to
+//   the
+//          storage dtype of the other where the numerics contract licenses it
+//   max    the largest bound of a term; argmax is certain if no other term can reach the best one
+#pragma once
+
+#include "expr/error_bound.h"
+#include "ir/op.h"
+
+namespace nautilus::spec {
+
+// State of one output element while its reduction runs.
+struct Accumulator {
+  expr::Value v;
+  double e = 0;        // bounds brought by the terms
+  double sum_abs = 0;  // sum: magnitudes of the terms
+  int64_t position = -1;
+  double rival = -expr::kInf;  // argmax, argmin: the best that any other element could reach
+};
+
+class Reduction {
+ public:
+  Reduction(ir::Expr reduce, int64_t length, bool is_exact_contract);
+
+  Accumulator start(expr::Bounded init) const;
+  void add(Accumulator& acc, expr::Bounded x, int64_t position) const {
+    if (reducer_ == expr::Reducer::Sum && is_float(dtype_)) {
+      acc.e += x.e;
+      acc.sum_abs += std::fabs(x.v.f);
+      acc.v.f += x.v.f;
+    } else {
+      add_other(acc, x, position);
+    }
+  }
+  expr::Bounded finish(const Accumulator& acc) const;
+
+ private:
+  void add_other(Accumulator& acc, expr::Bounded x, int64_t position) const;
+  void add_arg(Accumulator& acc, expr::Bounded x, int64_t position) const;
+  double as_number(expr::Value v) const {
+    return is_float(dtype_) ? v.f : static_cast<double>(v.i);
+  }
+  // Larger is better, for argmin too.
+  double oriented(expr::Value v) const {
+    return reducer_ == expr::Reducer::ArgMin ? -as_number(v) : as_number(v);
+  }
+
+  expr::Reducer reducer_;
+  expr::DType dtype_;
+  int64_t length_;
+  double licensed_;
+};
+
+}  // namespace nautilus::spec
