@@ -4,9 +4,20 @@
 #include "base/nearest.h"
 
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 namespace nautilus::base {
+
+namespace {
+
+bool equal_but_case(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
+    return std::tolower(x) == std::tolower(y);
+  });
+}
+
+}  // namespace
 
 int edit_distance(std::string_view a, std::string_view b) {
   std::vector<int> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
@@ -26,9 +37,16 @@ int edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-std::string_view nearest_name(std::string_view wanted, const std::vector<std::string>& candidates) {
-  const int limit = std::max(1, static_cast<int>(wanted.size() / 3));
-  std::string_view best;
+std::string nearest_name(std::string_view wanted, const std::vector<std::string>& candidates) {
+  // Any short name is one edit away from any other: there only another case counts as near.
+  if (wanted.size() < 3) {
+    for (const std::string& candidate : candidates) {
+      if (equal_but_case(wanted, candidate)) return candidate;
+    }
+    return "";
+  }
+  const int limit = static_cast<int>(wanted.size() / 3);
+  std::string best;
   int best_distance = limit + 1;
   for (const std::string& candidate : candidates) {
     const int longer = static_cast<int>(std::max(wanted.size(), candidate.size()));

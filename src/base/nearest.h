@@ -16,6 +16,6 @@ int edit_distance(std::string_view a, std::string_view b);
 
 // The candidate with the fewest edits, the first of several; empty when none is within
 // max(1, wanted.size() / 3) edits. The view points into `candidates`.
-std::string_view nearest_name(std::string_view wanted, const std::vector<std::string>& candidates);
+std::string nearest_name(std::string_view wanted, const std::vector<std::string>& candidates);
 
 }  // namespace nautilus::base

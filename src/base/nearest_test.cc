@@ -21,7 +21,9 @@ TEST(Nearest, Distances) {
 TEST(Nearest, SuggestsOnlyNearNames) {
   const std::vector<std::string> names = {"exp", "softmax", "matmul", "max"};
   EXPECT_EQ(nearest_name("sotfmax", names), "softmax");
-  EXPECT_EQ(nearest_name("mx", names), "max");
+  EXPECT_EQ(nearest_name("mx", names), "");
+  EXPECT_EQ(nearest_name("mac", names), "max");
+  EXPECT_EQ(nearest_name("n", {"M", "N"}), "N");
   EXPECT_EQ(nearest_name("matmull", names), "matmul");
   EXPECT_EQ(nearest_name("relu", names), "");
   EXPECT_EQ(nearest_name("exp", names), "exp");

@@ -12,6 +12,10 @@ const std::vector<CodeInfo>& all_codes() {
   return codes;
 }
 
+std::string counted(size_t count, std::string_view one, std::string_view many) {
+  return std::to_string(count) + " " + std::string(count == 1 ? one : many);
+}
+
 const CodeInfo& info(Code code) { return all_codes()[static_cast<size_t>(code)]; }
 
 Diagnostic& Diagnostic::label(std::string text) {

@@ -28,6 +28,9 @@ struct CodeInfo {
 const CodeInfo& info(Code code);
 const std::vector<CodeInfo>& all_codes();
 
+// `1 axis`, `2 axes`.
+std::string counted(size_t count, std::string_view one, std::string_view many);
+
 struct Label {
   Span span;
   std::string text;  // says only what this place contributes

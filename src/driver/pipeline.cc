@@ -45,6 +45,12 @@ std::optional<ir::Program> run_pass(const PassInfo& pass, const ir::Program& pro
   const base::StageScope stage(
       fmt::format("running pass {} on @{}", pass.name, program.name),
       fmt::format("nautilus opt --pass {} <dump of the program before it>", pass.name));
+  if (pass.from != program.level->name) {
+    context.sink.report(diag::Code::BadPass, {},
+                        fmt::format("pass `{}` takes level {}, the program is at level {}",
+                                    pass.name, pass.from, program.level->name));
+    return std::nullopt;
+  }
   auto result = pass.run(program, context);
   if (!result) return std::nullopt;
   diag::Sink sink(context.sink.sources());

@@ -43,6 +43,9 @@ class CaseRunner {
     if (c == "lower") return lower(*program, test_.argument);
     if (c == "pass" || c == "same") return passes(*program);
     if (c == "graph") return graph(*program);
+    if ((c == "eval" || c == "run") && program->level->name != "spec") {
+      return failed("eval and run take a program of the math language or of level spec");
+    }
     if (c == "eval") return eval(*program);
     if (c == "run") return ladder(*program);
     std::string known;
@@ -82,7 +85,7 @@ class CaseRunner {
   CaseResult lower(const ir::Program& program, const std::string& level) {
     ir::PassContext context{unit_.pool, unit_.sink, {}};
     const auto out = lower_to(level, program, context);
-    return out ? shown(ir::print(*out)) : failed(rendered());
+    return shown(out ? ir::print(*out) : rendered());
   }
 
   CaseResult passes(const ir::Program& program) {
@@ -96,7 +99,7 @@ class CaseRunner {
       const PassInfo* pass = find_pass(rest.substr(0, comma));
       if (!pass) return failed(fmt::format("there is no pass `{}`", rest.substr(0, comma)));
       const auto next = run_pass(*pass, current, context);
-      if (!next) return failed(rendered());
+      if (!next) return shown(rendered());
       current = *next;
       rest.remove_prefix(std::min(comma + 1, rest.size()));
     }
@@ -185,7 +188,9 @@ class CaseRunner {
       const uint32_t at = d.primary.span.is_known()
                               ? unit_.sources.place(d.primary.span.file, d.primary.span.begin).line
                               : 0;
-      got.emplace(at, fmt::format("{} {}", diag::info(d.code).number, d.message));
+      std::string& text = got[at];
+      text +=
+          fmt::format("{}{} {}", text.empty() ? "" : "; ", diag::info(d.code).number, d.message);
     }
     if (got == wanted) return {};
     std::string message;

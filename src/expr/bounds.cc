@@ -365,14 +365,15 @@ bool Facts::follows(const Poly& p, const std::vector<Poly>& known, int splits) c
   // p >= 0 follows from p - g >= 0 for a known g >= 0; two known quantities are tried together.
   std::vector<Poly> candidates = known;
   add_division_facts(p, candidates);
-  for (const Poly& g : candidates) {
-    for (const int64_t k : multiples(p, g)) {
-      const auto once = add(p, g, -k);
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    for (const int64_t k : multiples(p, candidates[i])) {
+      const auto once = add(p, candidates[i], -k);
       if (!once) continue;
       if (is_nonnegative_directly(*once, 0)) return true;
-      for (const Poly& h : candidates) {
-        for (const int64_t l : multiples(*once, h)) {
-          const auto twice = add(*once, h, -l);
+      for (size_t j = 0; j < candidates.size(); ++j) {
+        if (j < i && !multiples(p, candidates[j]).empty()) continue;  // tried the other way round
+        for (const int64_t l : multiples(*once, candidates[j])) {
+          const auto twice = add(*once, candidates[j], -l);
           if (twice && is_nonnegative_directly(*twice, 0)) return true;
         }
       }

@@ -53,6 +53,15 @@ std::optional<Op> function_op(std::string_view name) {
   return it->second;
 }
 
+std::vector<std::string_view> function_names() {
+  std::vector<std::string_view> names;
+  for (size_t i = 0; i <= static_cast<size_t>(Op::IntConst); ++i) {
+    const auto op = static_cast<Op>(i);
+    if (info(op).form == Form::Function) names.push_back(info(op).text);
+  }
+  return names;
+}
+
 std::optional<Op> infix_op(std::string_view text, DType operand) {
   if (text == "/") return is_float(operand) ? Op::Div : Op::FloorDiv;
   for (size_t i = 0; i <= static_cast<size_t>(Op::IntConst); ++i) {
@@ -135,8 +144,9 @@ class Builder {
     if (!operands(s, indices)) return {};
     if (indices.size() != tensor->rank) {
       sink_.report(Code::WrongRank, s.span,
-                   fmt::format("`{}` has {} dimensions, {} indices are given", s.text, tensor->rank,
-                               indices.size()));
+                   fmt::format("`{}` has {}, {} given", s.text,
+                               diag::counted(tensor->rank, "dimension", "dimensions"),
+                               diag::counted(indices.size(), "index is", "indices are")));
       return {};
     }
     for (size_t i = 0; i < indices.size(); ++i) {

@@ -45,6 +45,7 @@ Expr build(const Syntax& syntax, Scope& scope, ExprPool& pool, diag::Sink& sink)
 
 // The operator a function name or infix text stands for; FloorDiv or Div by dtype.
 std::optional<Op> function_op(std::string_view name);
+std::vector<std::string_view> function_names();
 std::optional<Op> infix_op(std::string_view text, DType operand);
 std::optional<Reducer> parse_reducer(std::string_view name);
 

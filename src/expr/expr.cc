@@ -205,6 +205,8 @@ Expr ExprPool::binary(Op op, Expr x, Expr y) {
     default:
       NAUT_CHECK(!is_bool, "{} of bool", info(op).name);
   }
+  // x - 3 and x + -3 are one expression, printed as the first.
+  if (op == Op::Sub && y.op() == Op::IntConst) return binary(Op::Add, x, unary(Op::Neg, y));
   const std::array<Expr, 2> args = {x, y};
   return make(op, is_comparison(op) ? DType::Bool : x.dtype(), args, {.integer = 0});
 }

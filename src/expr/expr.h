@@ -6,9 +6,9 @@
 // construction. A pool lives as long as one unit of work (one file, one test, one candidate); pools
 // are never shared between threads, IR crosses them as text.
 //
-// Two canonical forms hold by construction: a cast or a negation of a constant is a constant, and
-// operands have the dtypes their operator needs (there are no implicit conversions in this
-// representation; the math front end inserts casts).
+// Canonical by construction: a cast or a negation of a constant is a constant, subtracting an
+// integer constant is adding its negative, and operands have the dtypes their operator needs. There
+// are no implicit conversions in this representation; the math front end inserts casts.
 #pragma once
 
 #include <cstdint>

@@ -90,10 +90,17 @@ class Printer {
       print(e[0], own == kComparison                           ? kSum
                   : own == kProduct && e[0].op() == Op::Reduce ? kPrimary
                                                                : own);
-      out_ += ' ';
-      out_ += op.text;
-      out_ += ' ';
-      print(e[1], own + 1);
+      const bool is_subtraction = e.op() == Op::Add && e[1].op() == Op::IntConst &&
+                                  e.dtype() == DType::I64 && e[1].integer() < 0 &&
+                                  e[1].integer() != INT64_MIN;
+      if (is_subtraction) {
+        out_ += fmt::format(" - {}", -e[1].integer());
+      } else {
+        out_ += ' ';
+        out_ += op.text;
+        out_ += ' ';
+        print(e[1], own + 1);
+      }
     }
     if (own < context) out_ += ')';
   }

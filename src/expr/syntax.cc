@@ -309,7 +309,7 @@ class Parser {
     }
     if (!is_function && is_reserved(word.text)) {
       c_.sink().report(Code::UnexpectedToken, word.span,
-                       fmt::format("`{}` is a keyword, expected an expression", word.text));
+                       fmt::format("`{}` is a reserved word, expected an expression", word.text));
       return nullptr;
     }
     if (c_.at("[")) {

@@ -74,7 +74,7 @@ TEST(Syntax, Messages) {
       {"sum[i < 3 acc x] i", "expected a dtype after `acc`"},
       {"sum[from < 3] 1", "`from` is a reserved word, expected an axis"},
       {"f32 + 1", "expected `(` after `f32`"},
-      {"in", "`in` is a keyword"},
+      {"in", "`in` is a reserved word"},
       {"T[x + 1](3)", "expected the name of an axis"},
       {"(x", "the text ends, expected `)` to close the parenthesis"},
       {"", "the text ends, expected an expression"},

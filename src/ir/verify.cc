@@ -15,8 +15,9 @@ void Verifier::fail(std::string message) {
   sink_.report(Code::NotVerified, span_, std::move(message));
 }
 
-bool Verifier::declare_var(Name name, DType dtype) {
-  if (tensors_.contains(std::string(name.str())) || !vars_.emplace(name.str(), dtype).second) {
+bool Verifier::declare_var(Name name, DType dtype, bool is_axis) {
+  if (tensors_.contains(std::string(name.str())) ||
+      !vars_.emplace(name.str(), Var{dtype, is_axis}).second) {
     fail(fmt::format("`{}` is defined twice", name.str()));
     return false;
   }
@@ -42,9 +43,9 @@ void Verifier::check(Expr e, std::string_view what) {
       const auto it = vars_.find(e.name().str());
       if (it == vars_.end()) {
         fail(fmt::format("{} uses `{}`, which is not in scope", what, e.name().str()));
-      } else if (it->second != e.dtype()) {
+      } else if (it->second.dtype != e.dtype()) {
         fail(fmt::format("{} uses `{}` as {}, it is {}", what, e.name().str(), name(e.dtype()),
-                         name(it->second)));
+                         name(it->second.dtype)));
       }
       return;
     }
@@ -62,12 +63,11 @@ void Verifier::check(Expr e, std::string_view what) {
       break;
     }
     case Kind::Reduce: {
-      for (size_t k = 0; k < e.axis_count(); ++k) {
-        check(e.extent(k), what);
-        declare_var(e.axis(k).name(), DType::I64);
-      }
+      Axes axes;
+      for (size_t k = 0; k < e.axis_count(); ++k) axes.push_back({e.axis(k).name(), e.extent(k)});
+      const size_t mark = enter_axes(axes);
       check(e.body(), what);
-      for (size_t k = 0; k < e.axis_count(); ++k) drop_var(e.axis(k).name());
+      leave_axes(mark);
       if (e.init()) check(e.init(), what);
       return;
     }
@@ -89,36 +89,52 @@ bool Verifier::check_decl(const ir::Op& op) {
       fail(fmt::format("the hint for `{}` is negative", dim->name.str()));
   } else if (const auto* param = op.get<Param>()) {
     if (param->init) {
-      check(param->init, "the default");
-      check_dtype(param->init, param->dtype, "the default");
+      check_closed(param->init, param->dtype, "the default");
     }
     declare_var(param->name, param->dtype);
   } else if (const auto* fact = op.get<Fact>()) {
-    check(fact->condition, "the fact");
-    check_dtype(fact->condition, DType::Bool, "the fact");
+    check_closed(fact->condition, DType::Bool, "the fact");
+  } else if (const auto* s = op.get<Static>()) {
+    if (s->value.value_or(0) < 1) fail(fmt::format("static `{}` is below 1", s->name.str()));
+    if (vars_.contains(std::string(s->name.str())) || !statics_.emplace(s->name.str()).second) {
+      fail(fmt::format("`{}` is defined twice", s->name.str()));
+    }
+  } else if (op.is<Numerics>()) {
+    if (has_numerics_) fail("`numerics` stands twice");
+    has_numerics_ = true;
   } else {
-    return op.is<Static>() || op.is<Numerics>();
+    return false;
   }
   return true;
 }
 
+void Verifier::check_closed(Expr e, DType dtype, std::string_view what) {
+  check(e, what);
+  check_dtype(e, dtype, what);
+  bool is_closed = !expr::has_reduce(e) && expr::tensors_read(e).empty();
+  for (Expr v : expr::free_vars(e)) {
+    const auto it = vars_.find(v.name().str());
+    is_closed &= it == vars_.end() || !it->second.is_axis;
+  }
+  if (!is_closed) fail(fmt::format("{} is not an expression of sizes and scalars", what));
+}
+
 void Verifier::check_type(const TensorType& type) {
-  for (Expr d : type.dims) {
-    check(d, "a dimension");
-    check_dtype(d, DType::I64, "a dimension");
-  }
+  for (Expr d : type.dims) check_closed(d, DType::I64, "a dimension");
 }
 
-void Verifier::enter_axes(const Axes& axes) {
+size_t Verifier::enter_axes(const Axes& axes) {
+  const size_t mark = axes_.size();
+  for (const Axis& a : axes) check_closed(a.extent, DType::I64, "the extent of an axis");
   for (const Axis& a : axes) {
-    check(a.extent, "the extent of an axis");
-    check_dtype(a.extent, DType::I64, "the extent of an axis");
+    if (declare_var(a.name, DType::I64, true)) axes_.emplace_back(a.name.str());
   }
-  for (const Axis& a : axes) declare_var(a.name, DType::I64);
+  return mark;
 }
 
-void Verifier::leave_axes(const Axes& axes) {
-  for (const Axis& a : axes) drop_var(a.name);
+void Verifier::leave_axes(size_t mark) {
+  for (size_t k = mark; k < axes_.size(); ++k) vars_.erase(axes_[k]);
+  axes_.resize(mark);
 }
 
 }  // namespace nautilus::ir

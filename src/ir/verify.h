@@ -8,6 +8,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "diag/diagnostic.h"
@@ -23,27 +24,35 @@ class Verifier {
   void fail(std::string message);
 
   // False (and reported) if the name is taken.
-  bool declare_var(Name name, DType dtype);
+  bool declare_var(Name name, DType dtype, bool is_axis = false);
   bool declare_tensor(Name name, const TensorType& type);
-  void drop_var(Name name) { vars_.erase(std::string(name.str())); }
   const TensorType* tensor(Name name) const;
 
   // Variables are in scope with the dtype they are used with, reads fit their tensors, reduction
   // axes are new names.
   void check(Expr e, std::string_view what);
   void check_dtype(Expr e, DType dtype, std::string_view what);
+  // As check, and only sizes and scalars occur: no axes, tensors or reductions.
+  void check_closed(Expr e, DType dtype, std::string_view what);
   // Dim, Static, Param, Fact, Numerics; false if the op is none of these.
   bool check_decl(const Op& op);
-  // Declares the axes; extents must be i64 over sizes.
-  void enter_axes(const Axes& axes);
-  void leave_axes(const Axes& axes);
+  // Declares the axes; extents must be i64 over sizes. Returns what leave_axes needs.
+  size_t enter_axes(const Axes& axes);
+  void leave_axes(size_t mark);
   void check_type(const TensorType& type);
 
  private:
   diag::Sink& sink_;
   diag::Span span_;
-  std::map<std::string, DType, std::less<>> vars_;
+  struct Var {
+    DType dtype;
+    bool is_axis;
+  };
+  std::map<std::string, Var, std::less<>> vars_;
+  std::vector<std::string> axes_;  // declared by enter_axes, innermost last
   std::map<std::string, TensorType, std::less<>> tensors_;
+  std::set<std::string> statics_;
+  bool has_numerics_ = false;
 };
 
 }  // namespace nautilus::ir

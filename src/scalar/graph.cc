@@ -8,6 +8,7 @@
 
 #include "expr/print.h"
 #include "expr/walk.h"
+#include "ir/walk.h"
 
 namespace nautilus::scalar {
 namespace {
@@ -19,6 +20,9 @@ class GraphBuilder {
     for (const ir::Op& op : program.body) {
       if (const auto* b = op.get<Buffer>()) roles_.emplace(b->name.str(), b->role);
     }
+    ir::for_each_op(program.body, [&](const ir::Op& op) {
+      if (const auto* a = op.get<UpdateArg>()) best_of_.emplace(a->best.str(), a->target);
+    });
     block(program.body);
     for (const Statement& s : graph_.statements) {
       for (const GraphRead& r : s.reads) {
@@ -53,7 +57,10 @@ class GraphBuilder {
     }
   }
 
-  Statement& add(ir::Name target, std::vector<ir::Expr> values, const ir::Exprs& indices) {
+  // The best value of an argmax belongs to the statement that defines its position.
+  Statement& add(ir::Name written, std::vector<ir::Expr> values, const ir::Exprs& indices) {
+    const auto owner = best_of_.find(std::string(written.str()));
+    const ir::Name target = owner == best_of_.end() ? written : owner->second;
     const std::string name(target.str());
     const auto [it, is_new] = writer_.emplace(name, static_cast<int>(graph_.statements.size()));
     if (is_new)
@@ -77,6 +84,7 @@ class GraphBuilder {
   Graph graph_;
   std::map<std::string, Role> roles_;
   std::map<std::string, int> writer_;
+  std::map<std::string, ir::Name> best_of_;
   std::vector<GraphLoop> loops_;
 };
 

@@ -44,7 +44,7 @@ class ScalarVerifier {
       }
       case Kind::For: {
         const auto& loop = op.as<For>();
-        v_.enter_axes(loop.axes);
+        const size_t mark = v_.enter_axes(loop.axes);
         ++depth_;
         reduce_depth_ += loop.kind == LoopKind::Reduce ? 1 : 0;
         if (loop.body.empty()) v_.fail("the loop is empty");
@@ -52,7 +52,7 @@ class ScalarVerifier {
         v_.set_op(op);
         reduce_depth_ -= loop.kind == LoopKind::Reduce ? 1 : 0;
         --depth_;
-        v_.leave_axes(loop.axes);
+        v_.leave_axes(mark);
         break;
       }
       case Kind::Store: {
@@ -103,8 +103,9 @@ class ScalarVerifier {
     if (roles_[std::string(name.str())] == Role::Input)
       v_.fail(fmt::format("the input `{}` is written", name.str()));
     if (type->dims.size() != indices.size()) {
-      v_.fail(fmt::format("`{}` has {} dimensions, {} indices are given", name.str(),
-                          type->dims.size(), indices.size()));
+      v_.fail(fmt::format("`{}` has {}, {} given", name.str(),
+                          diag::counted(type->dims.size(), "dimension", "dimensions"),
+                          diag::counted(indices.size(), "index is", "indices are")));
     }
     if (type->dtype != dtype) {
       v_.fail(fmt::format("`{}` holds {}, the value is {}", name.str(), expr::name(type->dtype),

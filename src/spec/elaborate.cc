@@ -70,18 +70,17 @@ void Elaborator::equations() {
 
 void Elaborator::report_cycle(const std::vector<const EquationSyntax*>& path,
                               const EquationSyntax& again) {
-  std::string chain;
-  bool is_inside = false;
-  for (const EquationSyntax* e : path) {
-    is_inside |= e == &again;
-    if (is_inside) chain += fmt::format("`{}` reads ", e->name.text);
+  const auto first = std::find(path.begin(), path.end(), &again);
+  if (path.end() - first == 1) {
+    sink_.report(Code::Cycle, again.left,
+                 fmt::format("`{}` is defined by itself", again.name.text));
+    return;
   }
-  // "`A` reads `B` reads `A`" is read from the first equation of the cycle.
+  std::string chain;
+  for (auto e = first; e != path.end(); ++e) chain += fmt::format("`{}` reads ", (*e)->name.text);
   auto& d = sink_.report(Code::Cycle, again.left,
                          fmt::format("equations need each other: {}`{}`", chain, again.name.text));
-  for (const EquationSyntax* e : path) {
-    if (e != &again) d.also(e->left, "");
-  }
+  for (auto e = first + 1; e != path.end(); ++e) d.also((*e)->left, "");
 }
 
 std::vector<std::string_view> Elaborator::names_in(const Syntax& s) {
@@ -121,7 +120,7 @@ void Elaborator::equation(const EquationSyntax& eq) {
   std::unordered_map<Expr, diag::Span> spans;
   auto complete = [&](Let l) {
     const auto& solution = scope.solution();
-    l.body = expr::substitute(pool_, scope.with_written_names(l.body), solution);
+    l.body = expr::substitute(pool_, scope.with_written_names(l.body, l.axes), solution);
     for (ir::Axis& a : l.axes) a.extent = expr::substitute(pool_, a.extent, solution);
     return l;
   };

@@ -58,17 +58,23 @@ Typed ExprElaborator::call_function(const Syntax& s, const FunctionSyntax& f) {
   if (s.args.size() != f.params.size() || s.axes.size() != f.axes.size()) {
     sink_
         .report(Code::WrongArguments, s.span,
-                fmt::format("`{}` takes {} axes and {} arguments, {} and {} given", s.text,
-                            f.axes.size(), f.params.size(), s.axes.size(), s.args.size()))
+                fmt::format("`{}` takes {} and {}; {} and {} given", s.text,
+                            diag::counted(f.axes.size(), "axis", "axes"),
+                            diag::counted(f.params.size(), "argument", "arguments"), s.axes.size(),
+                            s.args.size()))
         .also(f.name.span, "defined here");
     return fail();
   }
-  for (const Frame& frame : frames_) {
-    if (frame.function == &f) {
-      sink_.report(Code::Cycle, s.span, fmt::format("`{}` calls itself", s.text))
-          .also(f.name.span, "defined here");
-      return fail();
-    }
+  for (size_t k = 0; k < frames_.size(); ++k) {
+    if (frames_[k].function != &f) continue;
+    std::string chain;
+    for (size_t i = k; i < frames_.size(); ++i)
+      chain += fmt::format("`{}` calls ", frames_[i].function->name.text);
+    sink_
+        .report(Code::Cycle, s.span,
+                fmt::format("a function cannot be recursive: {}`{}`", chain, s.text))
+        .also(f.name.span, "defined here");
+    return fail();
   }
   if (frames_.size() > kMaxCalls) {
     sink_.report(Code::TooDeep, s.span, fmt::format("calls nest deeper than {} levels", kMaxCalls));

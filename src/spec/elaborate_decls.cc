@@ -48,7 +48,7 @@ void Elaborator::add_function(const FunctionSyntax& f, Symbols& table) {
 }
 
 Expr Elaborator::closed_size(const Syntax& s) {
-  EquationScope scope(pool_.name("size"), pool_, sink_);
+  EquationScope scope(pool_, sink_);
   ExprElaborator elaborator(symbols_, library_, scope, pool_, sink_);
   const Expr e = elaborator.elaborate_size(s);
   return e ? simplifier_.simplify(e) : e;
@@ -118,7 +118,7 @@ void Elaborator::scalars() {
   for (const ScalarSyntax& s : math_.scalars) {
     Param param{pool_.name(s.name.text), s.dtype, {}};
     if (s.init) {
-      EquationScope scope(param.name, pool_, sink_);
+      EquationScope scope(pool_, sink_);
       ExprElaborator elaborator(symbols_, library_, scope, pool_, sink_);
       Typed value = elaborator.elaborate(*s.init);
       if (value && (expr::has_reduce(value.e) || !expr::tensors_read(value.e).empty())) {
@@ -186,7 +186,7 @@ void Elaborator::tensors() {
 
 void Elaborator::facts_and_numerics() {
   for (const Syntax* f : math_.facts) {
-    EquationScope scope(pool_.name("fact"), pool_, sink_);
+    EquationScope scope(pool_, sink_);
     const Typed t = ExprElaborator(symbols_, library_, scope, pool_, sink_).elaborate(*f);
     if (!t) continue;
     if (t.e.dtype() != DType::Bool || expr::has_reduce(t.e) || !expr::tensors_read(t.e).empty()) {

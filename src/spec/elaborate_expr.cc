@@ -10,6 +10,7 @@
 #include "expr/affine.h"
 #include "expr/build.h"
 #include "expr/print.h"
+#include "expr/scalar_ops.h"
 
 namespace nautilus::spec {
 
@@ -104,6 +105,8 @@ const Symbol* ExprElaborator::find_function(std::string_view name) const {
 std::vector<std::string> ExprElaborator::visible_names() const {
   std::vector<std::string> names = symbols_.names();
   for (std::string& name : library_.names()) names.push_back(std::move(name));
+  for (std::string& name : expr::dtype_names()) names.push_back(std::move(name));
+  for (std::string_view name : expr::function_names()) names.emplace_back(name);
   for (const auto& [name, var] : frames_.back().axes) names.emplace_back(name);
   for (const auto& [name, value] : frames_.back().values) names.emplace_back(name);
   return names;
@@ -113,7 +116,7 @@ Typed ExprElaborator::undefined(const Syntax& s) {
   const auto near = base::nearest_name(s.text, visible_names());
   // A lone unknown name in an index position, or any short name that resembles nothing, was meant
   // as an axis.
-  const bool is_index = s.kind == Form::Name;
+  const bool is_index = s.kind == Form::Name && scope_.is_equation();
   auto& d = is_index ? sink_.report(Code::UnboundIndex, s.name_span,
                                     fmt::format("index `{}` is not bound by any axis", s.text))
                      : sink_.report(Code::UndefinedName, s.name_span,
@@ -141,6 +144,13 @@ Typed ExprElaborator::name(const Syntax& s) {
     return it->second;
   if (const Expr axis = find_axis(s.text)) return {axis, Hold::Index};
   const Symbol* symbol = symbols_.find(s.text);
+  if (!symbol && (library_.find(s.text) || expr::function_op(s.text))) {
+    sink_
+        .report(Code::WrongKind, s.span,
+                fmt::format("`{}` is a function, used here as a number", s.text))
+        .with_help(fmt::format("write its arguments, `{}(...)`", s.text));
+    return fail();
+  }
   if (!symbol) {
     // A longer name that is close to a known value is a typing error, not a missing axis.
     const auto near = base::nearest_name(s.text, symbols_.names());
@@ -170,22 +180,36 @@ Typed ExprElaborator::name(const Syntax& s) {
   return fail();
 }
 
-Expr ExprElaborator::index(const Syntax& s) {
+Expr ExprElaborator::index(const Syntax& s, std::string_view what) {
+  ++integer_context_;
   const Typed t = elaborate(s);
+  --integer_context_;
   if (!t) return {};
   if (!is_int(t.e.dtype())) {
     sink_
         .report(Code::NonIntegerIndex, s.span,
-                fmt::format("an index must be an integer, this is {}", expr::name(t.e.dtype())))
-        .with_help("cast it, `i64(...)`, if truncation is meant");
+                fmt::format("{} must be an integer, this is {}", what, expr::name(t.e.dtype())))
+        .with_help(t.e.dtype() == DType::Bool ? "choose by the condition, `where(condition, 1, 0)`"
+                                              : "cast it, `i64(...)`, if truncation is meant");
     return {};
   }
   return pool_.cast(DType::I64, t.e);
 }
 
 Expr ExprElaborator::elaborate_size(const Syntax& s) {
-  const Expr e = index(s);
-  return e ? expr::canonical_index(pool_, e) : Expr();
+  const Expr e = index(s, "a size");
+  if (!e) return {};
+  const auto vars = expr::free_vars(e);
+  const bool has_axis =
+      std::any_of(vars.begin(), vars.end(), [&](Expr v) { return scope_.is_axis(v); });
+  if (has_axis || expr::has_reduce(e) || !expr::tensors_read(e).empty()) {
+    sink_.report(Code::BadStatement, s.span, "a size must be an expression of sizes and scalars")
+        .label(has_axis ? "depends on an axis" : "depends on the elements of a tensor")
+        .with_help(
+            "let the axis run over a fixed range and guard the body, `where(j < ..., ..., 0)`");
+    return {};
+  }
+  return expr::canonical_index(pool_, e);
 }
 
 Typed ExprElaborator::read(const Syntax& s) {
@@ -203,14 +227,15 @@ Typed ExprElaborator::read(const Syntax& s) {
   if (s.args.size() != type.dims.size()) {
     sink_
         .report(Code::WrongRank, s.span,
-                fmt::format("`{}` has {} dimensions, {} indices are given", s.text,
-                            type.dims.size(), s.args.size()))
+                fmt::format("`{}` has {}, {} given", s.text,
+                            diag::counted(type.dims.size(), "dimension", "dimensions"),
+                            diag::counted(s.args.size(), "index is", "indices are")))
         .also(symbol->span, "defined here");
     return fail();
   }
   std::vector<Expr> indices;
   for (size_t k = 0; k < s.args.size(); ++k) {
-    const Expr i = index(*s.args[k]);
+    const Expr i = index(*s.args[k], "an index");
     if (!i) return fail();
     if (scope_.is_axis(i)) {
       scope_.use(
@@ -258,9 +283,9 @@ Typed ExprElaborator::prefix(const Syntax& s) {
 
 Typed ExprElaborator::infix(const Syntax& s) {
   const Typed x = elaborate(*s.args[0]);
+  if (!x) return fail();  // the other operand often fails for the same reason
   const Typed y = elaborate(*s.args[1]);
-  if (!x || !y) return fail();
-  return binary(s, x, y);
+  return y ? binary(s, x, y) : fail();
 }
 
 Typed ExprElaborator::binary(const Syntax& s, Typed x, Typed y) {
@@ -279,15 +304,20 @@ Typed ExprElaborator::binary(const Syntax& s, Typed x, Typed y) {
     y = as_float(pool_, y);
     if (!x || !y) return wrong_dtype(s, d);
   }
-  if (op == Op::FloorDiv && old_x.e.op() == Op::IntConst && old_y.e.op() == Op::IntConst &&
-      s.args[0]->kind == Form::Integer && s.args[1]->kind == Form::Integer &&
-      s.args[1]->integer != 0 && s.args[0]->integer % s.args[1]->integer != 0) {
+  if (op == Op::FloorDiv || op == Op::Mod) {
+    if (old_y.e.is_int(0)) {
+      sink_.report(Code::BadLiteral, s.args[1]->span, "division by zero");
+      return fail();
+    }
+  }
+  if (op == Op::FloorDiv && integer_context_ == 0 && x.hold == Hold::Literal &&
+      x.e.op() == Op::IntConst && y.e.op() == Op::IntConst && x.e.integer() % y.e.integer() != 0) {
     sink_
         .report(Code::BadLiteral, s.span,
-                fmt::format("`{} / {}` is an integer division and gives {}", s.args[0]->integer,
-                            s.args[1]->integer, s.args[0]->integer / s.args[1]->integer))
-        .with_help(fmt::format("write `{}.0 / {}` for the fraction", s.args[0]->integer,
-                               s.args[1]->integer));
+                fmt::format("`{} / {}` is an integer division and gives {}", x.e.integer(),
+                            y.e.integer(), expr::floor_div(x.e.integer(), y.e.integer())))
+        .with_help(fmt::format("write `{}.0 / {}` for the fraction", x.e.integer(),
+                               sink_.sources().text(s.args[1]->span)));
     return fail();
   }
   const Hold hold = is_comparison(op) ? Hold::Firm : x.hold;
@@ -360,8 +390,7 @@ Typed ExprElaborator::select(const Syntax& s) {
   const Typed old_x = x;
   const Typed old_y = y;
   if (!promote(pool_, x, y)) return mismatch(s, old_x, old_y);
-  // Two numbers chosen by a condition are data: f32, unless both are indices.
-  return {pool_.select(c.e, x.e, y.e), x.hold == Hold::Literal ? Hold::Firm : x.hold};
+  return {pool_.select(c.e, x.e, y.e), x.hold};
 }
 
 }  // namespace nautilus::spec

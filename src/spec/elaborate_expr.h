@@ -67,7 +67,7 @@ class ExprElaborator {
   Typed reduce(const expr::Syntax& s);
   Typed reduce_body(const expr::Syntax& s, std::vector<ir::Expr>& axes, Typed body);
   Typed let(const expr::Syntax& s);
-  ir::Expr index(const expr::Syntax& s);
+  ir::Expr index(const expr::Syntax& s, std::string_view what);
 
   ir::Expr find_axis(std::string_view name) const;
   const Symbol* find_function(std::string_view name) const;
@@ -88,6 +88,7 @@ class ExprElaborator {
   diag::Sink& sink_;
   std::vector<Frame> frames_;
   int guards_ = 0;
+  int integer_context_ = 0;  // inside an index or a size, where floor division is what is meant
   int64_t visits_ = 0;
   std::vector<Let> taken_out_;
   std::unordered_map<ir::Expr, ir::Expr> shared_;

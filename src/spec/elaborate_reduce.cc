@@ -93,7 +93,15 @@ Typed ExprElaborator::reduce_body(const Syntax& s, std::vector<Expr>& axes, Type
     return fail();
   }
   const bool is_logic = s.text == "any" || s.text == "all";
-  if (is_logic != (body.e.dtype() == DType::Bool)) return wrong_dtype(s, body.e.dtype());
+  if (is_logic != (body.e.dtype() == DType::Bool)) {
+    wrong_dtype(s, body.e.dtype());
+    sink_.last().help.clear();
+    sink_.last().with_help(
+        is_logic
+            ? "the body of a reduction ends before a comparison: write the condition in parentheses"
+            : "turn the condition into a number with `where(condition, 1, 0)`");
+    return fail();
+  }
   if (s.text == "mean") {
     const Typed f = as_float(pool_, body);
     if (!f) return wrong_dtype(s, body.e.dtype());

@@ -39,7 +39,7 @@ void EquationScope::use(Expr var, Expr extent, diag::Span span, std::string wher
   roots_[root_of_.at(var)].uses.push_back({extent, span, std::move(where)});
 }
 
-Expr EquationScope::with_written_names(Expr body) const {
+Expr EquationScope::with_written_names(Expr body, const ir::Axes& axes) const {
   std::vector<Expr> bound;
   expr::for_each(body, [&](Expr e) {
     if (e.op() != expr::Op::Reduce) return;
@@ -48,6 +48,7 @@ Expr EquationScope::with_written_names(Expr body) const {
   std::set<Expr, expr::ByContent> taken;
   for (Expr v : expr::free_vars(body)) taken.insert(v);
   for (Expr v : bound) taken.insert(v);
+  for (const ir::Axis& a : axes) taken.insert(pool_.index(a.name));
   expr::Substitution map;
   for (Expr v : bound) {
     const auto it = root_of_.find(v);

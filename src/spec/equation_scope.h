@@ -24,6 +24,9 @@ class EquationScope {
  public:
   EquationScope(ir::Name equation, expr::ExprPool& pool, diag::Sink& sink)
       : equation_(equation), pool_(pool), sink_(sink) {}
+  // For expressions outside of equations (sizes, defaults, facts): no axes.
+  EquationScope(expr::ExprPool& pool, diag::Sink& sink) : pool_(pool), sink_(sink) {}
+  bool is_equation() const { return static_cast<bool>(equation_); }
 
   // A new root; `extent` null means to be inferred. Returns its variable.
   ir::Expr add_root(std::string_view name, diag::Span span, ir::Expr extent);
@@ -34,8 +37,8 @@ class EquationScope {
   ir::Expr extent(ir::Expr var) const { return roots_[root_of_.at(var)].placeholder; }
   bool has_written_extent(ir::Expr var) const { return roots_[root_of_.at(var)].is_written; }
   // Bound axes of `body` renamed to the names the text gave them, where nothing else in it has that
-  // name.
-  ir::Expr with_written_names(ir::Expr body) const;
+  // name, nor one of the `axes` around it.
+  ir::Expr with_written_names(ir::Expr body, const ir::Axes& axes) const;
 
   // `var` stands alone in a position of extent `extent`.
   void use(ir::Expr var, ir::Expr extent, diag::Span span, std::string where);

@@ -2,6 +2,7 @@
 #include "spec/eval_block.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace nautilus::spec {
 
@@ -9,6 +10,16 @@ using expr::DType;
 using expr::Op;
 using expr::Value;
 using ir::Expr;
+
+namespace {
+
+// The oracle takes `0.1` as it is written, a kernel as the nearest number of its dtype.
+double constant_bound(Op op, DType dtype, Value value) {
+  if (op != Op::FloatConst || !std::isfinite(value.f)) return 0;
+  return std::fabs(expr::round_to(dtype, value.f) - value.f);
+}
+
+}  // namespace
 
 BlockProgram::BlockProgram(Expr body, const ir::Axes& axes, int run_axis,
                            const BoundedTensors& tensors, const ir::Environment& env)
@@ -58,6 +69,7 @@ int BlockProgram::compile(Expr e, int mask) {
     case Op::BoolConst:
     case Op::FloatConst:
       in.constant = ir::evaluate(e, env_);
+      in.is_exact = constant_bound(e.op(), e.dtype(), in.constant) == 0;
       break;
     case Op::Var: {
       for (size_t k = 0; k < axes_.size(); ++k) {
@@ -151,7 +163,7 @@ BlockMachine::BlockMachine(const BlockProgram& program) : program_(program) {
   for (const Instruction& in : program.code()) {
     const size_t lanes = in.is_varying ? kRun : 1;
     values_.emplace_back(lanes, in.constant);
-    bounds_.emplace_back(in.is_exact ? 0 : lanes, 0.0);
+    bounds_.emplace_back(in.is_exact ? 0 : lanes, constant_bound(in.op, in.dtype, in.constant));
   }
 }
 

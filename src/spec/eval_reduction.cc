@@ -109,7 +109,9 @@ Bounded Reduction::finish(const Accumulator& acc) const {
   if (!is_float(dtype_)) return {acc.v, acc.e};
   double e = acc.e;
   if (reducer_ == Reducer::Sum && acc.sum_abs > 0) {
-    const double steps = std::log2(static_cast<double>(std::max<int64_t>(length_, 1))) + 2;
+    // Tree sums lose log2 K roundings; sequential ones drift like a random walk.
+    const double terms = static_cast<double>(std::max<int64_t>(length_, 1));
+    const double steps = std::max(std::log2(terms) + 2, std::sqrt(terms));
     e += steps * expr::rounding(dtype_, acc.v.f, acc.sum_abs) + licensed_ * acc.sum_abs;
   } else if (reducer_ == Reducer::Prod) {
     e += static_cast<double>(length_) * expr::rounding(dtype_, acc.v.f, std::fabs(acc.v.f));

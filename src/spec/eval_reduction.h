@@ -2,8 +2,8 @@
 // One reduction of the evaluator: values in index order, and the bound of what a kernel may give
 // instead.
 //
-//   sum    (log2(terms) + 2) roundings of the sum of magnitudes, plus one rounding of an operand to
-//   the
+//   sum    max(log2 K + 2, sqrt K) roundings of the sum of magnitudes (K terms), plus one rounding
+//   of an operand to the
 //          storage dtype of the other where the numerics contract licenses it
 //   max    the largest bound of a term; argmax is certain if no other term can reach the best one
 #pragma once

@@ -18,8 +18,10 @@ class Parser {
   bool program() {
     bool ok = true;
     while (c_.peek().kind != Token::End && !c_.sink().is_full()) {
+      const size_t begin = c_.position();
       if (statement()) continue;
       ok = false;
+      if (c_.position() == begin) c_.next();
       recover();
     }
     return ok;
@@ -28,9 +30,9 @@ class Parser {
  private:
   // The grammar ignores line breaks, but people start statements in the first column.
   void recover() {
-    do {
+    while (c_.peek().kind != Token::End && !(c_.peek().is_line_start && c_.peek().column == 0)) {
       c_.next();
-    } while (c_.peek().kind != Token::End && !(c_.peek().is_line_start && c_.peek().column == 0));
+    }
   }
 
   bool statement() {
@@ -40,6 +42,12 @@ class Parser {
     if (c_.accept("fact")) return facts();
     if (c_.at("numerics")) return numerics();
     if (c_.accept("fn")) return function();
+    if (c_.at("^")) {
+      c_.sink()
+          .report(Code::UnexpectedToken, c_.peek().span, "there is no operator `^`")
+          .with_help("a power is written `pow(x, y)`");
+      return false;
+    }
     const auto first = expr::parse_name(c_, "a statement (a declaration or an equation)");
     if (!first) return false;
     const NameSyntax name{first->text, first->span};

@@ -88,10 +88,10 @@ bool verify(const ir::Program& program, diag::Sink& sink) {
       }
       case Kind::Let: {
         const auto& let = op.as<Let>();
-        v.enter_axes(let.axes);
+        const size_t mark = v.enter_axes(let.axes);
         v.check(let.body, "the body");
         v.check_dtype(let.body, let.dtype, "the body");
-        v.leave_axes(let.axes);
+        v.leave_axes(mark);
         v.declare_tensor(let.name, let.type());
         break;
       }

@@ -16,6 +16,10 @@ namespace {
 std::optional<Expr> literal_as(expr::ExprPool& pool, Expr e, DType dtype) {
   if (dtype == DType::Bool || e.dtype() == DType::Bool) return std::nullopt;
   if (is_int(dtype) && is_float(e.dtype())) return std::nullopt;
+  if (is_int(dtype) && e.op() == expr::Op::IntConst &&
+      expr::wrap_to(dtype, e.integer()) != e.integer()) {
+    return std::nullopt;
+  }
   return pool.cast(dtype, e);
 }
 

@@ -74,7 +74,9 @@ class IntRanges {
     for (const size_t side : {size_t{0}, size_t{1}}) {
       const Expr tensor = strip_casts(e[side]);
       const Expr other = e[1 - side];
-      if (tensor.op() != Op::Read || !is_int(other.dtype()) || !is_int(tensor.dtype())) continue;
+      if (tensor.op() != Op::Read || other.dtype() != DType::I64 || !is_int(tensor.dtype()) ||
+          expr::has_reduce(other))
+        continue;
       const auto poly = Poly::of(other);
       const auto high = poly ? facts.upper(*poly) : std::nullopt;
       if (!high || other.is_const()) continue;

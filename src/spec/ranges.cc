@@ -114,15 +114,21 @@ class RangeChecker {
                            fmt::format("index {} of `{}` {} the tensor", k + 1, read.name().str(),
                                        leaves ? "leaves" : "may leave"));
     const std::string text = expr::to_string(index);
-    if (low && high) {
-      d.label(fmt::format("`{}` runs from {} to {}, the extent is {}", text,
-                          expr::to_string(expr::to_expr(pool_, *low)),
-                          expr::to_string(expr::to_expr(pool_, *high)), expr::to_string(dim)));
-    } else {
-      d.label(fmt::format("nothing bounds `{}`, the extent is {}", text, expr::to_string(dim)));
+    const std::string extent = expr::to_string(dim);
+    if (index.is_const()) {
+      d.label(fmt::format("the extent is {}", extent));
+      if (!leaves)
+        d.with_help(fmt::format("state that it is large enough, `fact {} >= {}`", extent,
+                                index.integer() + 1));
+      return;
     }
+    const bool has_bounds = low && high && !(*low == *high);
+    d.label(has_bounds ? fmt::format("`{}` runs from {} to {}, the extent is {}", text,
+                                     expr::to_string(expr::to_expr(pool_, *low)),
+                                     expr::to_string(expr::to_expr(pool_, *high)), extent)
+                       : fmt::format("nothing bounds `{}`, the extent is {}", text, extent));
     d.with_help(fmt::format("guard the read, `where(0 <= {} and {} < {}, ..., 0)`, or state a fact",
-                            text, text, expr::to_string(dim)));
+                            text, text, extent));
   }
 
   static bool is_affine(const Poly& p) {

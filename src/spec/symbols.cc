@@ -29,6 +29,12 @@ Symbol* Symbols::add(const NameSyntax& name, Symbol symbol, diag::Sink& sink) {
     sink.report(Code::Duplicate, name.span, fmt::format("`{}` is a built-in function", name.text));
     return nullptr;
   }
+  if (name.span.is_known() && name.text.find('.') != std::string_view::npos) {
+    sink.report(Code::BadStatement, name.span,
+                fmt::format("the name `{}` contains a `.`", name.text))
+        .with_help("such names are the compiler's; use `_`");
+    return nullptr;
+  }
   const auto [it, is_new] = table_.emplace(std::string(name.text), std::move(symbol));
   if (is_new) return &it->second;
   sink.report(Code::Duplicate, name.span, fmt::format("`{}` is defined twice", name.text))

@@ -204,7 +204,9 @@ bool Cursor::expect(std::string_view text, std::string_view where) {
 void Cursor::unexpected(std::string_view expected) {
   const Lexeme& token = peek();
   if (token.kind == Token::End) {
-    sink_->report(Code::UnexpectedEnd, token.span,
+    // Behind the last token: the end itself may be many blank lines further.
+    const diag::Span last = previous_span();
+    sink_->report(Code::UnexpectedEnd, {last.file, last.end, last.end},
                   fmt::format("the text ends, expected {}", expected));
   } else {
     sink_->report(Code::UnexpectedToken, token.span,

@@ -13,7 +13,7 @@ using expr::is_float;
 
 namespace {
 
-constexpr int64_t kMaxPoints = 3000;  // of one expression: the definition visits each
+constexpr int64_t kMaxPoints = 1500;  // of one expression: the definition visits each
 
 }  // namespace
 
@@ -141,10 +141,14 @@ std::string ExpressionGenerator::axis_call(DType dtype, int depth) {
     // The call binds the axis, and only a direct use can tell its extent.
     const int extent = small_extent();
     if (extent < 0) return leaf(dtype);
+    const std::vector<Axis> before = axes_;
     push_axis(extent);
     std::string x = over_axis(axes_.size() - 1, dtype, depth - 1);
     const Axis axis = pop_axis();
-    if (axis.direct_uses == 0) return leaf(dtype);
+    if (axis.direct_uses == 0) {
+      axes_ = before;  // uses in a text that is thrown away tell nothing
+      return leaf(dtype);
+    }
     return fmt::format("{}[{}]({})", pick({"logsumexp", "variance", "l2norm"}), axis.name, x);
   }
   const size_t at = random_.next() % axes_.size();

@@ -186,6 +186,7 @@ std::string ExpressionGenerator::gathered(int extent, std::vector<std::string>& 
   if (tables.empty() || depth <= 0 || (e.value == 0 && chance(0.9))) return "";
   const Tensor& table = *tables[random_.next() % tables.size()];
   std::string indices;
+  const size_t outer = guards.size();
   for (size_t k = 0; k < table.dims.size(); ++k) {
     indices += (k ? ", " : "") + position(table.dims[k], guards, depth - 1);
   }
@@ -194,7 +195,8 @@ std::string ExpressionGenerator::gathered(int extent, std::vector<std::string>& 
   if (e.form == Extent::Form::Constant && chance(0.5)) {
     return fmt::format("{} % {}", entry, e.value);
   }
-  if (chance(0.3)) {
+  // A condition guards what `where` chooses, not its own other half.
+  if (guards.size() == outer && outer == 0 && chance(0.3)) {
     guards.push_back(fmt::format("{} >= 0", entry));
     guards.push_back(fmt::format("{} < {}", entry, e.text));
     return entry;

@@ -33,7 +33,7 @@ class Mutator {
   size_t below(size_t n) { return n ? random_.next() % n : 0; }
 
   void step() {
-    switch (random_.integer(0, 11)) {
+    switch (random_.integer(0, 15)) {
       case 0:
         text_[below(text_.size())] ^= static_cast<char>(1 << random_.integer(0, 7));
         break;
@@ -65,6 +65,7 @@ class Mutator {
         repeat_token();
         break;
       case 8:
+      case 9:
         change_number();
         break;
       default:
@@ -201,6 +202,30 @@ class Mutator {
   std::string text_;
 };
 
+// A test file holds several texts, with what is expected of each.
+void add_cases(std::string_view text, std::vector<std::string>& corpus) {
+  std::string part;
+  bool is_input = true;
+  auto finish = [&] {
+    if (!part.empty()) corpus.push_back(std::move(part));
+    part.clear();
+  };
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    const std::string_view line = text.substr(0, end);
+    if (line.starts_with("====")) {
+      finish();
+      is_input = true;
+    } else if (line.starts_with("----")) {
+      is_input = false;
+    } else if (is_input) {
+      part += line;
+    }
+    text.remove_prefix(end);
+  }
+  finish();
+}
+
 }  // namespace
 
 std::vector<std::string> load_corpus(const std::string& root) {
@@ -209,8 +234,7 @@ std::vector<std::string> load_corpus(const std::string& root) {
     for (const std::string_view suffix : {".naut", ".spec", ".scalar"}) {
       for (const std::string& path : base::list_files(fmt::format("{}/{}", root, folder), suffix)) {
         std::string error;
-        if (auto text = base::read_file(path, &error); text && !text->empty())
-          corpus.push_back(std::move(*text));
+        if (const auto text = base::read_file(path, &error)) add_cases(*text, corpus);
       }
     }
   }

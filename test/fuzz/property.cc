@@ -39,7 +39,7 @@ class Checker {
     const auto scalar = driver::lower_to("scalar", *program, context);
     if (!scalar) return fail("lowering reports", rendered());
     if (!round_trip(*scalar, "scalar")) return verdict_;
-    if (!simplify_ends(*program)) return verdict_;
+    if (!run_passes(*program)) return verdict_;
 
     base::Random random(seed);
     RunRequest request;
@@ -104,15 +104,24 @@ class Checker {
     return verdict_.key.empty();
   }
 
-  bool simplify_ends(const ir::Program& program) {
+  // Each pass on its own; the ladder runs them one after the other.
+  bool run_passes(const ir::Program& program) {
     ir::PassContext context{unit_.pool, unit_.sink, {}};
-    const driver::PassInfo& pass = *driver::find_pass("simplify");
-    const auto once = driver::run_pass(pass, program, context);
-    const auto twice = once ? driver::run_pass(pass, *once, context) : std::nullopt;
-    if (!twice) return fail("simplify reports", rendered()), false;
-    if (*once == *twice) return true;
-    fail("simplify is not idempotent", ir::print(*once) + "---\n" + ir::print(*twice));
-    return false;
+    for (const driver::PassInfo& pass : driver::pipeline()) {
+      if (pass.from != "spec" || pass.to != "spec") continue;
+      const auto once = driver::run_pass(pass, program, context);
+      const auto twice = once ? driver::run_pass(pass, *once, context) : std::nullopt;
+      if (!twice) return fail(fmt::format("pass {} reports", pass.name), rendered()), false;
+      if (!(*once == *twice)) {
+        fail(fmt::format("pass {} is not idempotent", pass.name),
+             ir::print(*once) + "---\n" + ir::print(*twice));
+        return false;
+      }
+      if (*once == program) continue;
+      if (!round_trip(*once, pass.name)) return false;
+      changed_.emplace_back(pass.name, *once);
+    }
+    return true;
   }
 
   // False after a failure, or where the values given lead to a diagnostic.
@@ -135,7 +144,7 @@ class Checker {
            *difference + (is_declared ? ratio(program, *env) : "") + describe(request));
       return false;
     }
-    return passes_keep_values(program, *env, *defined, request);
+    return passes_keep_values(*env, *defined, request);
   }
 
   std::string ratio(const ir::Program& program, const ir::Environment& env) {
@@ -151,25 +160,19 @@ class Checker {
     return out;
   }
 
-  bool passes_keep_values(const ir::Program& program, const ir::Environment& env,
-                          const Tensors& want, const RunRequest& request) {
-    ir::PassContext context{unit_.pool, unit_.sink, {}};
-    for (const driver::PassInfo& pass : driver::pipeline()) {
-      if (pass.from != "spec" || pass.to != "spec") continue;
-      const auto changed = driver::run_pass(pass, program, context);
-      if (!changed) return fail(fmt::format("pass {} reports", pass.name), rendered()), false;
-      if (*changed == program) continue;
-      if (!round_trip(*changed, pass.name)) return false;
-      const auto got = spec::evaluate_by_definition(*changed, env, unit_.sink);
+  bool passes_keep_values(const ir::Environment& env, const Tensors& want,
+                          const RunRequest& request) {
+    for (const auto& [pass, changed] : changed_) {
+      const auto got = spec::evaluate_by_definition(changed, env, unit_.sink);
       if (!got) {
-        fail(fmt::format("pass {} makes a program that fails", pass.name),
-             rendered() + ir::print(*changed) + describe(request));
+        fail(fmt::format("pass {} makes a program that fails", pass),
+             rendered() + ir::print(changed) + describe(request));
         return false;
       }
       for (const auto& [name, tensor] : want) {
         if (expr::same_bits(tensor, got->at(name))) continue;
-        fail(fmt::format("pass {} changes values", pass.name),
-             fmt::format("`{}` differs after\n{}{}", name, ir::print(*changed), describe(request)));
+        fail(fmt::format("pass {} changes values", pass),
+             fmt::format("`{}` differs after\n{}{}", name, ir::print(changed), describe(request)));
         return false;
       }
     }
@@ -186,6 +189,7 @@ class Checker {
   }
 
   Unit unit_;
+  std::vector<std::pair<std::string_view, ir::Program>> changed_;  // by which pass
   Verdict verdict_;
 };
 

@@ -71,13 +71,6 @@ int run(const Options& o) {
   ir::PassContext context{unit.pool, unit.sink, o.disabled};
   for (const driver::PassInfo* pass : passes) {
     if (!program) break;
-    if (pass->from != program->level->name) {
-      unit.sink.report(diag::Code::BadPass, {},
-                       fmt::format("pass `{}` takes level {}, the program is at level {}",
-                                   pass->name, pass->from, program->level->name));
-      program.reset();
-      break;
-    }
     program = driver::run_pass(*pass, *program, context);
   }
   print_messages(unit);

@@ -5,7 +5,7 @@
 //   let Y[i < M] : f32 = where(i < M and true, x[i + 0], 0.0)      becomes      let Y[i < M] : f32
 //   = x[i]
 //
-// Tests: test/spec/simplify.spec, test/scalar/simplify.scalar
+// Test: test/spec/simplify.spec
 #pragma once
 
 #include "ir/pass.h"

@@ -90,27 +90,36 @@ class Splitter {
 
   Expr lift_reduce(Expr e, const std::vector<Guard>& guards) {
     const bool is_plain = guards.empty();
+    // The same expression under axes of other extents is another tensor.
+    const ir::Axes around = axes_of(e);
     if (is_plain) {
-      if (const auto it = lifted_.find(e); it != lifted_.end()) return it->second;
+      for (const Lifted& l : lifted_) {
+        if (l.reduce == e && l.axes == around) return l.read;
+      }
     }
     Expr reduce = guarded(inside_reduce(e, guards), guards);
     Let let;
     let.name = unique(fmt::format("{}.{}", base_, expr::name(e.reducer())));
     let.dtype = reduce.dtype();
+    let.axes = axes_of(reduce);
     std::vector<Expr> indices;
-    const auto free = expr::free_vars(reduce);
-    for (const ir::Axis& a : axes_) {
-      const Expr var = pool_.index(a.name);
-      if (std::find(free.begin(), free.end(), var) == free.end()) continue;
-      let.axes.push_back(a);
-      indices.push_back(var);
-    }
+    for (const ir::Axis& a : let.axes) indices.push_back(pool_.index(a.name));
     let.body = reduce;
     types_.emplace(std::string(let.name.str()), let.type());
     const Expr read = pool_.read(let.name, let.dtype, indices);
     out_.body.push_back(ir::make(std::move(let), span_));
-    if (is_plain) lifted_.emplace(e, read);
+    if (is_plain) lifted_.push_back({e, around, read});
     return read;
+  }
+
+  // The axes in scope that an expression depends on.
+  ir::Axes axes_of(Expr e) {
+    const auto free = expr::free_vars(e);
+    ir::Axes out;
+    for (const ir::Axis& a : axes_) {
+      if (std::find(free.begin(), free.end(), pool_.index(a.name)) != free.end()) out.push_back(a);
+    }
+    return out;
   }
 
   // Takes the guards into the body (and the initial element) if a read there is inside its tensor
@@ -157,7 +166,12 @@ class Splitter {
   std::string base_;
   diag::Span span_;
   ir::Axes axes_;
-  std::unordered_map<Expr, Expr> lifted_;
+  struct Lifted {
+    Expr reduce;
+    ir::Axes axes;
+    Expr read;
+  };
+  std::vector<Lifted> lifted_;
 };
 
 }  // namespace
