@@ -82,7 +82,7 @@ double int_binary_bound(Op op, Bounded x, Bounded y) {
     case Op::Sub:
       return x.e + y.e;
     case Op::Mul:
-      return (x.e ? x.e * (b + y.e) : 0) + (y.e ? a * y.e : 0);
+      return (x.e != 0 ? x.e * (b + y.e) : 0) + (y.e != 0 ? a * y.e : 0);
     case Op::Min:
     case Op::Max:
       return std::max(x.e, y.e);

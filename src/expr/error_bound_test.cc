@@ -70,11 +70,12 @@ TEST(ErrorBound, UnaryOperatorsStayWithinTheirBound) {
       {Op::Sigmoid, -120, 120}, {Op::Sin, -1000, 1000},  {Op::Cos, -1000, 1000},
   };
   Random random(21);
-  for (const auto& [op, low, high] : domains) {
+  for (const Domain& domain : domains) {
+    const Op op = domain.op;
     const bool is_exact = op == Op::Neg || op == Op::Abs || op == Op::Floor || op == Op::Round;
     Tally tally;
     for (int k = 0; k < kCases; ++k) {
-      const Bounded x = random_operand(random, low, high);
+      const Bounded x = random_operand(random, domain.low, domain.high);
       with_float_unary(op, [&](auto f) {
         const double value = f(x.v.f);
         if (!std::isfinite(value)) return;

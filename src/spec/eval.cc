@@ -257,7 +257,7 @@ Comparison compare(const Tensor& got, const Result& want, const ir::Numerics& nu
                                 ? numerics.abs.value_or(0) + numerics.rel.value_or(0) * std::fabs(w)
                                 : 0;
     const double allowed = std::max(declared, want.bound[static_cast<size_t>(i)]);
-    const double ratio = error == 0                          ? 0
+    const double ratio = error == 0 || allowed == expr::kInf ? 0
                          : std::isnan(error) || allowed == 0 ? expr::kInf
                                                              : error / allowed;
     if (!std::isnan(error)) c.max_abs_error = std::max(c.max_abs_error, error);

@@ -233,21 +233,30 @@ bool BlockMachine::read(size_t k, int64_t count) {
     const auto lane = static_cast<size_t>(i);
     values_[k][lane] = is_float(in.dtype) ? expr::float_value(0) : expr::int_value(0);
     if (!in.is_exact) bounds_[k][lane] = 0;
+    // An element that the guard leaves out is still read where it exists: if a kernel may decide
+    // the guard the other way, the bound is taken from it.
+    bool is_left_out = false;
     if (in.mask >= 0) {
       const auto m = static_cast<size_t>(in.mask);
-      if (!values_[m][program_.code()[m].is_varying ? lane : 0].i) continue;
+      is_left_out = !values_[m][program_.code()[m].is_varying ? lane : 0].i;
     }
     int64_t flat = 0;
     bool is_certain = true;
+    bool is_inside = true;
     for (size_t d = 0; d < in.indices.size(); ++d) {
       const auto reg = static_cast<size_t>(in.indices[d]);
       const Instruction& source = program_.code()[reg];
       const size_t l = source.is_varying ? lane : 0;
       const int64_t index = values_[reg][l].i;
-      if (index < 0 || index >= in.tensor->value.shape[d]) return fail(in, d, index);
+      if (index < 0 || index >= in.tensor->value.shape[d]) {
+        if (!is_left_out) return fail(in, d, index);
+        is_inside = false;
+        break;
+      }
       flat += index * in.strides[d];
       is_certain &= source.is_exact || bounds_[reg][l] == 0;
     }
+    if (!is_inside) continue;
     const auto at = static_cast<size_t>(flat);
     values_[k][lane] = in.tensor->value.data[at];
     if (in.is_exact) continue;

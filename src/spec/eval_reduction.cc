@@ -89,7 +89,9 @@ void Reduction::add_other(Accumulator& acc, Bounded x, int64_t position) const {
 void Reduction::add_arg(Accumulator& acc, Bounded x, int64_t position) const {
   if (std::isnan(as_number(x.v))) return;
   if (expr::is_better(reducer_, dtype_, x.v, acc.v, acc.position < 0)) {
-    if (acc.position >= 0) acc.rival = std::max(acc.rival, oriented(acc.v) + acc.e);
+    // What stands before the new best wins a tie, so reaching it is enough: the next number up.
+    if (acc.position >= 0)
+      acc.rival = std::nextafter(std::max(acc.rival, oriented(acc.v) + acc.e), expr::kInf);
     acc.v = x.v;
     acc.e = x.e;
     acc.position = position;

@@ -78,7 +78,7 @@ void compare(const Reference& reference, const driver::RunRequest& request) {
 class Example : public testing::TestWithParam<Reference> {};
 
 TEST_P(Example, MatchesIndependentFormulaAtHintedSizes) {
-  for (const uint64_t seed : {1, 2}) {
+  for (const uint64_t seed : {uint64_t{1}, uint64_t{2}}) {
     driver::RunRequest request;
     request.seed = seed;
     compare(GetParam(), request);

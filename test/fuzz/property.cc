@@ -11,6 +11,7 @@
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "scalar/interp.h"
+#include "small_run.h"
 #include "spec/eval.h"
 #include "text/utf8.h"
 
@@ -26,6 +27,13 @@ std::optional<diag::Code> first_error(const diag::Sink& sink) {
     if (d.is_error()) return d.code;
   }
   return std::nullopt;
+}
+
+// Which two things disagree, from "`Y`: definition and evaluator differ, element 0: ...".
+std::string kind_of(const std::string& difference) {
+  const size_t tick = difference.find("`: ");
+  const std::string kind = difference.substr(tick == std::string::npos ? 0 : tick + 3);
+  return kind.substr(0, kind.find(','));
 }
 
 class Checker {
@@ -63,6 +71,8 @@ class Checker {
     if (!program) return refused();
     verdict_.is_accepted = true;
     if (!round_trip(*program, "text")) return verdict_;
+    if (const std::string difference = run_small(*program, unit_); !difference.empty())
+      return fail("small run: " + kind_of(difference), difference);
     if (program->level->name != "spec") return verdict_;
     ir::PassContext context{unit_.pool, unit_.sink, {}};
     const auto scalar = driver::lower_to("scalar", *program, context);
@@ -137,10 +147,9 @@ class Checker {
     const auto difference = driver::check_ladder(program, request, unit_);
     if (!difference) return fail("the ladder reports", rendered()), false;
     if (!difference->empty()) {
-      const size_t tick = difference->find("`: ");
-      const std::string kind = difference->substr(tick == std::string::npos ? 0 : tick + 3);
-      const bool is_declared = kind.starts_with("in declared dtypes");
-      fail("ladder: " + kind.substr(0, kind.find(',')),
+      const std::string kind = kind_of(*difference);
+      const bool is_declared = kind == "in declared dtypes";
+      fail("ladder: " + kind,
            *difference + (is_declared ? ratio(program, *env) : "") + describe(request));
       return false;
     }

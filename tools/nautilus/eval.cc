@@ -53,12 +53,12 @@ class Eval {
     if (program_->level->name != "spec")
       return usage("eval takes a program of the math language or of level spec");
     // Statics were taken when loading; what is left are dims.
-    for (const auto& [name, value] : sizes) {
+    for (const auto& size : sizes) {
       const bool is_static =
           std::any_of(program_->body.begin(), program_->body.end(), [&](const ir::Op& op) {
-            return op.is<ir::Static>() && op.as<ir::Static>().name.str() == name;
+            return op.is<ir::Static>() && op.as<ir::Static>().name.str() == size.first;
           });
-      if (!is_static) request_.given.sizes.emplace(name, value);
+      if (!is_static) request_.given.sizes.insert(size);
     }
     if (!read_scalars() || !read_inputs()) return finish(kUsageError);
     request_.inputs = o_.inputs == "exact" ? spec::InputKind::Exact : spec::InputKind::Normal;

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Conversions are decided by visiting every place of the new layout. A tile has at most some ten
+// thousand elements, the answer is asked for once per edge of a kernel, and enumeration cannot be
+// wrong about digits that straddle each other (radices 10 and 4, say) as an argument by cases can.
+#include "layout/convert.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/check.h"
+
+namespace nautilus::layout {
+
+namespace {
+
+// Calls visit(place) for every place of a layout until it returns false.
+template <typename Visit>
+bool for_each_place(const Layout& layout, Visit&& visit) {
+  Place place;
+  for (place.warp_group = 0; place.warp_group < layout.extent(Owner::WarpGroup);
+       ++place.warp_group) {
+    for (place.warp = 0; place.warp < layout.extent(Owner::Warp); ++place.warp) {
+      for (place.lane = 0; place.lane < layout.extent(Owner::Lane); ++place.lane) {
+        for (place.reg = 0; place.reg < layout.registers(); ++place.reg) {
+          if (!visit(static_cast<const Place&>(place))) return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
+// The register map from `from` to `to`, where `project` turns coordinates of `to` into coordinates
+// of `from`; nothing if some thread lacks an element or the threads disagree.
+template <typename Project>
+std::optional<std::vector<int>> register_map(const Layout& from, const Layout& to,
+                                             Project&& project) {
+  std::vector<int> map(static_cast<size_t>(to.registers()), -1);
+  const bool agrees = for_each_place(to, [&](const Place& place) {
+    const std::optional<int> source = from.register_of(project(to.coordinates_of(place)), place);
+    if (!source) return false;
+    int& entry = map[static_cast<size_t>(place.reg)];
+    if (entry == -1) entry = *source;
+    return entry == *source;
+  });
+  if (!agrees) return std::nullopt;
+  return map;
+}
+
+// Whether the warp of `place` has the element in some lane.
+bool warp_holds(const Layout& layout, const std::vector<int>& coordinates, const Place& place) {
+  Place at = layout.owner_of(coordinates);
+  for (const Digit& digit : layout.digits()) {
+    if (digit.axis != kCopies) continue;
+    if (digit.owner != Owner::Warp && digit.owner != Owner::WarpGroup) continue;
+    at[digit.owner] += place[digit.owner] / digit.owner_stride % digit.extent * digit.owner_stride;
+  }
+  return at.same_warp(place);
+}
+
+struct Renumbered {
+  int extent;
+  int before;
+  int after;
+};
+
+// Closes the gaps that removed digits left in the register index: the remaining register digits
+// keep their order. Returns the old and the new owner stride of each.
+std::vector<Renumbered> close_gaps(std::vector<Digit>& digits) {
+  std::vector<Digit*> registers;
+  for (Digit& digit : digits) {
+    if (digit.owner == Owner::Register) registers.push_back(&digit);
+  }
+  std::sort(registers.begin(), registers.end(),
+            [](const Digit* a, const Digit* b) { return a->owner_stride < b->owner_stride; });
+  std::vector<Renumbered> result;
+  int next = 1;
+  for (Digit* digit : registers) {
+    result.push_back({digit->extent, digit->owner_stride, next});
+    digit->owner_stride = next;
+    next *= digit->extent;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string_view way_name(Way way) {
+  switch (way) {
+    case Way::Free:
+      return "free";
+    case Way::Lanes:
+      return "lanes";
+    case Way::Shared:
+      return "shared";
+  }
+  NAUT_CHECK(false, "no such way");
+}
+
+Conversion convert_way(const Layout& from, const Layout& to) {
+  NAUT_CHECK(from.shape() == to.shape(), "conversion between shapes: {} to {}", to_text(from),
+             to_text(to));
+  const auto same = [](std::vector<int> coordinates) { return coordinates; };
+  if (std::optional<std::vector<int>> map = register_map(from, to, same)) {
+    return {Way::Free, std::move(*map)};
+  }
+  const bool stays = for_each_place(to, [&](const Place& place) {
+    return warp_holds(from, to.coordinates_of(place), place);
+  });
+  return {stays ? Way::Lanes : Way::Shared, {}};
+}
+
+Reduction drop_axis(const Layout& layout, int axis) {
+  NAUT_CHECK(axis >= 0 && axis < layout.rank(), "axis {} of rank {}", axis, layout.rank());
+  Reduction reduction;
+  std::vector<Digit> kept;
+  for (Digit digit : layout.digits()) {
+    const bool dropped = digit.axis == axis;
+    if (dropped && digit.owner == Owner::Register) continue;
+    if (dropped && digit.owner == Owner::Lane) {
+      const auto extent = static_cast<unsigned>(digit.extent);
+      const auto stride = static_cast<unsigned>(digit.owner_stride);
+      NAUT_CHECK(std::has_single_bit(extent) && std::has_single_bit(stride),
+                 "butterfly over {} lanes with stride {}", extent, stride);
+      for (unsigned mask = stride; mask < extent * stride; mask *= 2) {
+        reduction.lane_masks.push_back(static_cast<int>(mask));
+      }
+    }
+    if (dropped && (digit.owner == Owner::Warp || digit.owner == Owner::WarpGroup)) {
+      reduction.warps *= digit.extent;
+    }
+    if (dropped) {
+      digit.axis = kCopies;
+      digit.stride = 0;
+    } else if (digit.axis > axis) {
+      --digit.axis;
+    }
+    kept.push_back(digit);
+  }
+  std::sort(reduction.lane_masks.begin(), reduction.lane_masks.end());
+  const std::vector<Renumbered> renumbered = close_gaps(kept);
+  reduction.result = Layout(layout.rank() - 1, std::move(kept));
+  reduction.sources.resize(static_cast<size_t>(reduction.result.registers()));
+  for (int reg = 0; reg < layout.registers(); ++reg) {
+    int target = 0;
+    for (const Renumbered& digit : renumbered) {
+      target += reg / digit.before % digit.extent * digit.after;
+    }
+    reduction.sources[static_cast<size_t>(target)].push_back(reg);
+  }
+  return reduction;
+}
+
+std::optional<std::vector<int>> broadcast_map(const Layout& reduced, const Layout& full, int axis) {
+  NAUT_CHECK(axis >= 0 && axis < full.rank() && reduced.rank() == full.rank() - 1,
+             "broadcast of rank {} to rank {} along axis {}", reduced.rank(), full.rank(), axis);
+  const auto without_axis = [axis](std::vector<int> coordinates) {
+    coordinates.erase(coordinates.begin() + axis);
+    return coordinates;
+  };
+  NAUT_CHECK(without_axis(full.shape()) == reduced.shape(), "broadcast between shapes: {} to {}",
+             to_text(reduced), to_text(full));
+  return register_map(reduced, full, without_axis);
+}
+
+}  // namespace nautilus::layout

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What it costs to bring a tile from one layout to another, to reduce one of its axes, and to use a
+// reduced tile beside the original. These are the only questions the compiler asks of layouts when
+// it spreads them from the instructions that fix them; each is answered once, for any layout.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "layout/digits.h"
+
+namespace nautilus::layout {
+
+// How the elements reach their new owners.
+//   Free    no element leaves its thread, and the renumbering of registers is the same in every
+//           thread: a matter of names in the emitted text
+//   Lanes   no element leaves its warp: exchanges between lanes
+//   Shared  through shared memory
+// A renumbering that depends on the thread is Lanes, not Free: registers cannot be indexed by a
+// run-time value, so it needs selects or an exchange.
+enum class Way : uint8_t { Free, Lanes, Shared };
+
+// "free", "lanes", "shared".
+std::string_view way_name(Way way);
+
+struct Conversion {
+  Way way = Way::Shared;
+  // For Free: new register r is old register `source[r]`. A permutation if neither layout has
+  // copies; a selection if the old one has copies that the new one lacks.
+  std::vector<int> source;
+
+  friend bool operator==(const Conversion&, const Conversion&) = default;
+};
+
+// Both layouts must have the same shape.
+Conversion convert_way(const Layout& from, const Layout& to);
+
+// A reduction along one axis. The digits of that axis say how it is done, innermost part first:
+//   thread part  register digits: a thread combines `sources[r]` into its register r
+//   lane part    lane digits: butterflies, one exchange with lane ^ mask per entry of `lane_masks`;
+//                every lane ends with the result, so these digits become copies
+//   warp part    warp and warp group digits: `warps` partial results per element meet in shared
+//                memory; here too every warp reads the result, and the digits become copies
+struct Reduction {
+  Layout result;  // of rank one less
+  std::vector<std::vector<int>> sources;
+  std::vector<int> lane_masks;
+  int warps = 1;
+};
+
+// Lane digits of the axis must have extents and strides that are powers of two; every layout of an
+// instruction has.
+Reduction drop_axis(const Layout& layout, int axis);
+
+// Whether a tile laid out as `reduced` can be used beside a tile laid out as `full` without moving
+// data, `axis` of `full` being the one that `reduced` lacks. If so, register r of `full` goes with
+// register `map[r]` of `reduced`. drop_axis(full, axis).result always can.
+std::optional<std::vector<int>> broadcast_map(const Layout& reduced, const Layout& full, int axis);
+
+}  // namespace nautilus::layout
