@@ -105,9 +105,8 @@ Conversion convert_way(const Layout& from, const Layout& to) {
   if (std::optional<std::vector<int>> map = register_map(from, to, same)) {
     return {Way::Free, std::move(*map)};
   }
-  const bool stays = for_each_place(to, [&](const Place& place) {
-    return warp_holds(from, to.coordinates_of(place), place);
-  });
+  const bool stays = for_each_place(
+      to, [&](const Place& place) { return warp_holds(from, to.coordinates_of(place), place); });
   return {stays ? Way::Lanes : Way::Shared, {}};
 }
 

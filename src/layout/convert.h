@@ -17,8 +17,8 @@ namespace nautilus::layout {
 //           thread: a matter of names in the emitted text
 //   Lanes   no element leaves its warp: exchanges between lanes
 //   Shared  through shared memory
-// A renumbering that depends on the thread is Lanes, not Free: registers cannot be indexed by a
-// run-time value, so it needs selects or an exchange.
+// A renumbering that depended on the thread would not be Free, since registers cannot be indexed by
+// a run-time value. Layouts of digits never ask for one; convert_way checks it all the same.
 enum class Way : uint8_t { Free, Lanes, Shared };
 
 // "free", "lanes", "shared".

@@ -13,8 +13,8 @@ namespace nautilus::layout {
 
 namespace {
 
-// Far above any tile, far below overflow.
-constexpr int64_t kMaxExtent = int64_t{1} << 24;
+// Far above any tile, and such that the number of places is still an int.
+constexpr int64_t kMaxExtent = int64_t{1} << 20;
 
 struct Step {
   int stride;
@@ -138,6 +138,9 @@ std::string Layout::flaw(int rank, std::span<const Digit> digits) {
     if (!extent) {
       return fmt::format("the owner strides of {} do not make a mixed-radix number",
                          owner_name(owner));
+    }
+    if (owner == Owner::WarpGroup && *extent > 8) {
+      return fmt::format("{} warp groups, a block of threads has at most 8", *extent);
     }
     if (owner == Owner::Warp && *extent > 4) {
       return fmt::format("{} warps in a warp group, it has 4", *extent);

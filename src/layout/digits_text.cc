@@ -114,14 +114,16 @@ std::optional<Layout> parse_layout(std::string_view text, std::string* error) {
   };
   std::vector<Digit> digits;
   int rank = 0;
-  bool more = true;
-  if (in.take("scalar")) more = in.take(";");
-  else if (in.at_end()) return fail("a layout");
+  const bool is_scalar = in.take("scalar");
+  bool more = !is_scalar || in.take(";");
   while (more) {
     int axis = kCopies;
     if (!in.take("copies")) {
+      if (is_scalar) return fail("'copies'");
       if (in.take_number() != rank) return fail(fmt::format("axis {} or 'copies'", rank));
       axis = rank++;
+    } else if (rank == 0 && !is_scalar) {
+      return fail("'scalar' or an axis first");
     }
     if (!in.take(":")) return fail("':'");
     const std::string expected = parse_clause(in, axis, digits);

@@ -22,6 +22,7 @@ void add_print(CLI::App& app, int& exit_code);
 void add_eval(CLI::App& app, int& exit_code);
 void add_opt(CLI::App& app, int& exit_code);
 void add_test(CLI::App& app, int& exit_code);
+void add_doctor(CLI::App& app, int& exit_code);
 void add_version(CLI::App& app, int& exit_code);
 
 // Reads the file and loads it. Prints what went wrong; `exit_code` is set then.

@@ -76,6 +76,7 @@ int main(int argc, char** argv) {
   nautilus::tool::add_eval(app, exit_code);
   nautilus::tool::add_opt(app, exit_code);
   nautilus::tool::add_test(app, exit_code);
+  nautilus::tool::add_doctor(app, exit_code);
   nautilus::tool::add_version(app, exit_code);
   if (argc <= 1) {
     fmt::print("{}", app.help());
