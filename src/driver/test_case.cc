@@ -3,12 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <algorithm>
 
 #include "diag/render.h"
 #include "driver/ladder.h"
 #include "driver/pipeline.h"
 #include "driver/tensor_text.h"
+#include "expr/rules.h"
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "scalar/graph.h"
@@ -16,11 +17,10 @@
 namespace nautilus::driver {
 namespace {
 
-std::optional<double> to_number(std::string_view text) {
-  double value = 0;
-  const auto r = std::from_chars(text.data(), text.data() + text.size(), value);
-  return r.ec == std::errc() && r.ptr == text.data() + text.size() ? std::optional(value)
-                                                                   : std::nullopt;
+bool is_rule(std::string_view name) {
+  const auto& rules = expr::rule_texts();
+  return std::any_of(rules.begin(), rules.end(),
+                     [&](const expr::RuleText& r) { return r.name == name; });
 }
 
 CaseResult failed(std::string message) { return {false, "", std::move(message), false}; }
@@ -32,6 +32,13 @@ class CaseRunner {
 
   CaseResult run() {
     const std::string& c = test_.command;
+    const bool takes_options = c == "eval" || c == "run" || c == "pass" || c == "same";
+    if (!takes_options && !test_.options.empty()) {
+      return failed(fmt::format("`{}` takes no option `{}`", c, test_.options.begin()->first));
+    }
+    if (test_.has_expect && (c == "run" || c == "roundtrip" || c == "verify" || c == "same")) {
+      return failed(fmt::format("`{}` has no expectation", c));
+    }
     if (c == "diag") return diag();
     if (c == "verify") return verify_case();
     std::map<std::string, int64_t> statics;
@@ -90,8 +97,11 @@ class CaseRunner {
 
   CaseResult passes(const ir::Program& program) {
     ir::PassContext context{unit_.pool, unit_.sink, {}};
-    if (const auto it = test_.options.find("disable"); it != test_.options.end())
-      context.disabled_rules.push_back(it->second);
+    for (const auto& [name, value] : test_.options) {
+      if (name != "disable" || !is_rule(value))
+        return failed(fmt::format("there is no option `{}={}`", name, value));
+      context.disabled_rules.push_back(value);
+    }
     ir::Program current = program;
     std::string_view rest = test_.argument;
     while (!rest.empty()) {
@@ -114,25 +124,30 @@ class CaseRunner {
 
   bool request(const ir::Program& program, RunRequest& out, std::string& error) {
     for (const auto& [name, text] : test_.options) {
-      const auto value = to_number(text);
+      const ir::Param* param = nullptr;
+      for (const ir::Op& op : program.body) {
+        if (op.is<ir::Param>() && op.as<ir::Param>().name.str() == name)
+          param = &op.as<ir::Param>();
+      }
       if (name == "inputs") {
-        out.inputs = text == "exact" ? spec::InputKind::Exact : spec::InputKind::Normal;
-      } else if (!value) {
-        error = fmt::format("`{}={}` is not a number", name, text);
-        return false;
-      } else if (name == "seed") {
-        out.seed = static_cast<uint64_t>(*value);
-      } else {
-        bool is_scalar = false;
-        for (const ir::Op& op : program.body) {
-          const auto* p = op.get<ir::Param>();
-          if (!p || p->name.str() != name) continue;
-          is_scalar = true;
-          out.given.scalars.emplace(name, is_float(p->dtype)
-                                              ? expr::float_value(*value)
-                                              : expr::int_value(static_cast<int64_t>(*value)));
+        if (text != "exact" && text != "normal") {
+          error = fmt::format("inputs are `normal` or `exact`, not `{}`", text);
+          return false;
         }
-        if (!is_scalar) out.given.sizes.emplace(name, static_cast<int64_t>(*value));
+        out.inputs = text == "exact" ? spec::InputKind::Exact : spec::InputKind::Normal;
+        continue;
+      }
+      const auto value = ir::parse_scalar(text, param ? param->dtype : expr::DType::I64, &error);
+      if (!value) {
+        error = fmt::format("`{}`: {}", name, error);
+        return false;
+      }
+      if (name == "seed") {
+        out.seed = static_cast<uint64_t>(value->i);
+      } else if (param) {
+        out.given.scalars.emplace(name, *value);
+      } else {
+        out.given.sizes.emplace(name, value->i);
       }
     }
     return true;

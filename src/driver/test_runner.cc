@@ -141,6 +141,8 @@ FileReport run_file(const std::string& path, const TestOptions& options) {
     if (!wants_expect && test.has_expect) rewritten += std::string(kExpect) + test.expect;
     if (!result.is_ok) {
       fail(k, result.message);
+    } else if (test.command == "same" && file.cases.size() < 2) {
+      fail(k, "  `same` compares several cases");
     } else if (test.command == "same") {
       if (k == 0) first_output = result.output;
       const std::string diff =

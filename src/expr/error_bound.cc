@@ -4,11 +4,12 @@
 namespace nautilus::expr {
 
 double unary_bound(Op op, DType dtype, double x, double e, double value) {
+  const Bounded operand{float_value(x), e};
   double slope = 0;
   switch (op) {
     case Op::Neg:
     case Op::Abs:
-      return finite_bound(value, e);
+      return finite_bound(value, e, operand, operand);
     case Op::Sin:
     case Op::Cos:
       slope = std::min(e, 2.0);
@@ -16,13 +17,13 @@ double unary_bound(Op op, DType dtype, double x, double e, double value) {
     case Op::Floor:
     case Op::Round:
       with_float_unary(op, [&](auto f) { slope = ends(f, x, e, value); });
-      return finite_bound(value, slope);
+      return finite_bound(value, slope, operand, operand);
     default:
       with_float_unary(op, [&](auto f) { slope = ends(f, x, e, value); });
       break;
   }
   const double magnitude = (std::fabs(value) + slope) * (1 + 4 * unit_roundoff(dtype));
-  return finite_bound(value, slope + 4 * rounding(dtype, value, magnitude));
+  return finite_bound(value, slope + 4 * rounding(dtype, value, magnitude), operand, operand);
 }
 
 double binary_bound(Op op, DType dtype, Bounded x, Bounded y, double value) {
@@ -38,7 +39,7 @@ double binary_bound(Op op, DType dtype, Bounded x, Bounded y, double value) {
     case Op::Mul:
       return product_bound(dtype, x, y, value);
     case Op::Div: {
-      if (y.e >= b && y.e > 0) return finite_bound(value, kInf);
+      if (y.e >= b && y.e > 0) return finite_bound(value, kInf, x, y);
       const double quotient = std::fabs(value);
       e = (x.e + quotient * y.e) / (b - y.e);
       e += 2 * rounding(dtype, value, (quotient + e) * (1 + 2 * unit_roundoff(dtype)));
@@ -46,11 +47,11 @@ double binary_bound(Op op, DType dtype, Bounded x, Bounded y, double value) {
     }
     case Op::Min:
     case Op::Max:
-      return finite_bound(value, std::max(x.e, y.e));
+      return finite_bound(value, std::max(x.e, y.e), x, y);
     case Op::Pow: {
       // Between the corners lie a pole, or points without a value.
-      if (x.e >= a && x.e > 0 && y.v.f - y.e < 0) return finite_bound(value, kInf);
-      if (x.v.f - x.e < 0 && y.e > 0) return finite_bound(value, kInf);
+      if (x.e >= a && x.e > 0 && y.v.f - y.e < 0) return finite_bound(value, kInf, x, y);
+      if (x.v.f - x.e < 0 && y.e > 0) return finite_bound(value, kInf, x, y);
       // pow(x, y) = exp2(y * log2(x)): the exponent's rounding is multiplied by its size.
       double exponent = 0;
       for (const double dx : {-x.e, x.e}) {
@@ -70,7 +71,7 @@ double binary_bound(Op op, DType dtype, Bounded x, Bounded y, double value) {
     default:
       NAUT_CHECK(false, "no bound for {}", info(op).name);
   }
-  return finite_bound(value, std::isnan(e) ? kInf : e);
+  return finite_bound(value, e, x, y);
 }
 
 double int_binary_bound(Op op, Bounded x, Bounded y) {
@@ -95,12 +96,11 @@ double int_binary_bound(Op op, Bounded x, Bounded y) {
   }
 }
 
-double comparison_bound(Op op, bool is_float_operand, Bounded x, Bounded y) {
+double comparison_bound(bool is_float_operand, Bounded x, Bounded y) {
   const double e = x.e + y.e;
   if (e == 0) return 0;
   const double a = is_float_operand ? x.v.f : static_cast<double>(x.v.i);
   const double b = is_float_operand ? y.v.f : static_cast<double>(y.v.i);
-  (void)op;
   if (std::isnan(a) || std::isnan(b)) return 0;
   if (a == b && std::isinf(a)) return 0;
   return std::fabs(a - b) <= e ? 1 : 0;
@@ -110,7 +110,7 @@ double cast_bound(DType to, DType from, Bounded x, Value result) {
   // An exact operand is rounded by the oracle and by every kernel alike.
   if (x.e == 0) return 0;
   const double at = is_float(from) ? x.v.f : static_cast<double>(x.v.i);
-  if (!std::isfinite(at)) return 0;
+  if (!std::isfinite(at)) return kInf;
   if (to == DType::Bool) return std::fabs(at) <= x.e ? 1 : 0;
   if (x.e == kInf) return kInf;
   if (is_float(to) && holds_every_value(to, from)) return x.e;

@@ -34,8 +34,20 @@ inline double rounding(DType dtype, double value, double magnitude) {
   return unit_roundoff(dtype) * magnitude + tiny;
 }
 
-// Infinite values are exact: they come from masks, not from arithmetic.
-inline double finite_bound(double value, double e) { return std::isfinite(value) ? e : 0; }
+// Infinite and NaN results: exact if they come from exact infinite operands (masks) or from exact
+// finite ones. Out of uncertain operands they come from a pole, and a kernel may be anywhere.
+inline double non_finite_bound(Bounded x, Bounded y) {
+  const bool is_finite_x = std::isfinite(x.v.f);
+  const bool is_finite_y = std::isfinite(y.v.f);
+  const bool comes_from_finite = is_finite_x && is_finite_y;
+  const double e =
+      (comes_from_finite || !is_finite_x ? x.e : 0) + (comes_from_finite || !is_finite_y ? y.e : 0);
+  return e == 0 ? 0 : kInf;
+}
+inline double finite_bound(double value, double e, Bounded x, Bounded y) {
+  if (std::isfinite(value)) return std::isnan(e) ? kInf : e;
+  return non_finite_bound(x, y);
+}
 
 // f is monotone on the interval x +- e (or close enough to it): the ends tell.
 template <class F>
@@ -52,16 +64,16 @@ inline double product_bound(DType dtype, Bounded x, Bounded y, double value) {
   double e =
       (x.e != 0 ? x.e * (std::fabs(y.v.f) + y.e) : 0) + (y.e != 0 ? std::fabs(x.v.f) * y.e : 0);
   e += rounding(dtype, value, std::fabs(value) + e);
-  return finite_bound(value, std::isnan(e) ? kInf : e);
+  return finite_bound(value, e, x, y);
 }
 
-// Bound of an elementary operator with float result. `ulps` of its own rounding: 1 for arithmetic,
-// 4 for functions.
+// Bound of an operator with float result: what the operands bring, and the rounding of the result
+// (several ulp for elementary functions).
 double unary_bound(Op op, DType dtype, double x, double e, double value);
 double binary_bound(Op op, DType dtype, Bounded x, Bounded y, double value);
 double int_binary_bound(Op op, Bounded x, Bounded y);
 // 0 or 1: whether a comparison could come out the other way.
-double comparison_bound(Op op, bool is_float_operand, Bounded x, Bounded y);
+double comparison_bound(bool is_float_operand, Bounded x, Bounded y);
 double cast_bound(DType to, DType from, Bounded x, Value result);
 double select_bound(DType dtype, Bounded condition, Bounded x, Bounded y);
 

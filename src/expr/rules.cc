@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <mutex>
 
 #include "base/check.h"
 #include "diag/render.h"
@@ -49,37 +51,46 @@ bool is_constant_name(Name name) {
          std::end(kConstants);
 }
 
-Expr parse_side(ExprPool& pool, std::string_view text, DType dtype) {
-  diag::SourceMap sources;
-  diag::Sink sink(sources);
-  const uint32_t file = sources.add("rule", std::string(text));
-  const auto tokens = text::lex(file, sink);
-  Expr e;
-  if (tokens) {
-    text::Cursor cursor(*tokens, sink);
-    SyntaxPool syntax;
-    if (const Syntax* s = parse_expr(cursor, syntax)) {
-      // Rules are written with i64 and f32 literals and read at every dtype of their domain: parse
-      // at the literal's dtype, then move the whole expression.
-      Scope plain;
-      const DType literal = is_float(dtype)        ? DType::F32
-                            : dtype == DType::Bool ? DType::Bool
-                                                   : DType::I64;
-      for (std::string_view v : kAny) plain.add_var(v, literal);
-      for (std::string_view v : kConstants) plain.add_var(v, literal);
-      e = build(*s, plain, pool, sink);
-      if (e && literal != dtype) {
-        e = rebuild(pool, e, [&](Expr x) {
-          if (x.op() == Op::Var && x.dtype() == literal) return pool.var(x.name(), dtype);
-          if (x.op() == Op::IntConst) return pool.integer(x.integer(), dtype);
-          if (x.op() == Op::FloatConst) return pool.floating(x.number(), dtype);
-          return x;
-        });
-      }
+// Rule texts are read once per process; only building them is done per pool.
+const Syntax& syntax_of(std::string_view text) {
+  static std::mutex mutex;
+  static diag::SourceMap sources;
+  static SyntaxPool pool;
+  static std::map<std::string_view, const Syntax*> cache;
+  const std::lock_guard lock(mutex);
+  const auto [it, is_new] = cache.emplace(text, nullptr);
+  if (is_new) {
+    diag::Sink sink(sources);
+    const auto tokens = text::lex(sources.add("rule", std::string(text)), sink);
+    if (tokens) {
+      text::Cursor cursor(*tokens, sink);
+      it->second = parse_expr(cursor, pool);
     }
+    NAUT_CHECK(it->second, "rule text `{}`: {}", text, diag::render_all(sink));
   }
-  NAUT_CHECK(e, "rule text `{}`: {}", text, diag::render_all(sink));
-  return e;
+  return *it->second;
+}
+
+// Rules are written with i64 and f32 literals and read at every dtype of their domain: built at the
+// literal's dtype, then moved.
+Expr parse_side(ExprPool& pool, std::string_view text, DType dtype) {
+  const diag::SourceMap sources;
+  diag::Sink sink(sources);
+  Scope scope;
+  const DType literal = is_float(dtype)        ? DType::F32
+                        : dtype == DType::Bool ? DType::Bool
+                                               : DType::I64;
+  for (std::string_view v : kAny) scope.add_var(v, literal);
+  for (std::string_view v : kConstants) scope.add_var(v, literal);
+  const Expr e = build(syntax_of(text), scope, pool, sink);
+  NAUT_CHECK(e, "rule text `{}`: {}", text, sink.all().back().message);
+  if (literal == dtype) return e;
+  return rebuild(pool, e, [&](Expr x) {
+    if (x.op() == Op::Var && x.dtype() == literal) return pool.var(x.name(), dtype);
+    if (x.op() == Op::IntConst) return pool.integer(x.integer(), dtype);
+    if (x.op() == Op::FloatConst) return pool.floating(x.number(), dtype);
+    return x;
+  });
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/nearest.h"
 #include "expr/affine.h"
@@ -50,6 +51,31 @@ std::optional<std::vector<int64_t>> evaluate_shape(const Exprs& dims, const Envi
   for (Expr d : dims) shape.push_back(evaluate_size(d, env));
   if (!expr::element_count(shape)) return std::nullopt;
   return shape;
+}
+
+std::optional<Value> parse_scalar(std::string_view text, DType dtype, std::string* error) {
+  const char* end = text.data() + text.size();
+  if (expr::is_float(dtype)) {
+    double value = 0;
+    const auto r = std::from_chars(text.data(), end, value);
+    if (r.ec == std::errc() && r.ptr == end) return expr::float_value(expr::round_to(dtype, value));
+    *error = fmt::format("`{}` is not a number", text);
+    return std::nullopt;
+  }
+  if (dtype == DType::Bool && (text == "true" || text == "false"))
+    return expr::int_value(text == "true");
+  int64_t value = 0;
+  const auto r = std::from_chars(text.data(), end, value);
+  if (r.ec != std::errc() || r.ptr != end) {
+    *error =
+        fmt::format("`{}` is not {}", text, dtype == DType::Bool ? "true or false" : "an integer");
+    return std::nullopt;
+  }
+  if (dtype == DType::Bool ? value != 0 && value != 1 : expr::wrap_to(dtype, value) != value) {
+    *error = fmt::format("{} does not fit {}", value, expr::name(dtype));
+    return std::nullopt;
+  }
+  return expr::int_value(value);
 }
 
 namespace {

@@ -25,6 +25,10 @@ int64_t evaluate_size(Expr e, const Environment& env);
 // Dimensions of a type; a negative extent counts as 0. Empty if there are more elements than fit.
 std::optional<std::vector<int64_t>> evaluate_shape(const Exprs& dims, const Environment& env);
 
+// A scalar's value from text: `0.5`, `-3`, `true`. Empty (and why) if it is no number, or does not
+// fit the dtype.
+std::optional<expr::Value> parse_scalar(std::string_view text, DType dtype, std::string* error);
+
 // Finds sizes from the shapes of the tensors given: `M` from a dimension `M`, `Hk` from a dimension
 // `4*Hk`. Then fills the rest from hints and the scalars from their defaults, and checks facts.
 // False if something was reported.

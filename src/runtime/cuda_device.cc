@@ -19,7 +19,13 @@ struct Api {
 // Numbers of CUdevice_attribute, CUfunction_attribute and CUresult.
 enum Attribute { kMultiprocessors = 16, kMajor = 75, kMinor = 76, kSharedOptIn = 97 };
 enum FunctionAttribute { kMaxDynamicShared = 8 };
-enum Status { kSuccess = 0, kOutOfMemory = 2, kNoDevice = 100, kNoBinaryForGpu = 209, kUnsupportedDriver = 35 };
+enum Status {
+  kSuccess = 0,
+  kOutOfMemory = 2,
+  kNoDevice = 100,
+  kNoBinaryForGpu = 209,
+  kUnsupportedDriver = 35
+};
 
 struct Loaded {
   SharedLibrary library{{"libcuda.so.1"}};
@@ -28,7 +34,9 @@ struct Loaded {
 
   Loaded() {
     if (!library.is_open()) {
-      error = "no CUDA driver: libcuda.so.1 was not found; install the NVIDIA driver, or choose a target that needs no GPU";
+      error =
+          "no CUDA driver: libcuda.so.1 was not found; install the NVIDIA driver, or choose a "
+          "target that needs no GPU";
       return;
     }
 #define CUDA_FUNCTION(member, symbol, parameters) load(api.member, #symbol);
@@ -37,15 +45,18 @@ struct Loaded {
     if (!error.empty()) return;
     const int status = api.init(0);
     if (status == kSuccess || status == kNoDevice) return;
-    error = status == kUnsupportedDriver ? "the CUDA driver is too old for this library; update the NVIDIA driver"
-                                         : "the CUDA driver does not start: " + text(status);
+    error = status == kUnsupportedDriver
+                ? "the CUDA driver is too old for this library; update the NVIDIA driver"
+                : "the CUDA driver does not start: " + text(status);
   }
 
   template <class F>
   void load(F*& function, const char* name) {
     function = reinterpret_cast<F*>(library.symbol(name));
     if (!function && error.empty()) {
-      error = fmt::format("the CUDA driver has no {}: it is too old; update the NVIDIA driver (CUDA 12.3 or newer)", name);
+      error = fmt::format(
+          "the CUDA driver has no {}: it is too old; update the NVIDIA driver (CUDA 12.3 or newer)",
+          name);
     }
   }
 
@@ -96,9 +107,11 @@ DeviceInfo describe(const Api& api, int index) {
 bool can_run(std::string_view architecture, int major, int minor) {
   if (!architecture.starts_with("sm_")) return false;
   int number = 0;
-  const auto r = std::from_chars(architecture.data() + 3, architecture.data() + architecture.size(), number);
+  const auto r =
+      std::from_chars(architecture.data() + 3, architecture.data() + architecture.size(), number);
   if (r.ec != std::errc()) return false;
-  const std::string_view rest(r.ptr, static_cast<size_t>(architecture.data() + architecture.size() - r.ptr));
+  const std::string_view rest(
+      r.ptr, static_cast<size_t>(architecture.data() + architecture.size() - r.ptr));
   if (rest == "a") return number == major * 10 + minor;
   return rest.empty() && number / 10 == major && number % 10 <= minor;
 }
@@ -121,24 +134,28 @@ std::unique_ptr<Device> Device::open(int index, std::string_view architecture, s
   const auto driver = driver_info(error);
   if (!driver) return nullptr;
   if (driver->devices.empty()) {
-    *error = "the CUDA driver finds no device; is the GPU visible to this process (CUDA_VISIBLE_DEVICES)?";
+    *error =
+        "the CUDA driver finds no device; is the GPU visible to this process "
+        "(CUDA_VISIBLE_DEVICES)?";
     return nullptr;
   }
   if (index < 0 || index >= static_cast<int>(driver->devices.size())) {
-    *error = fmt::format("there is no CUDA device {}; devices are 0 to {}", index, driver->devices.size() - 1);
+    *error = fmt::format("there is no CUDA device {}; devices are 0 to {}", index,
+                         driver->devices.size() - 1);
     return nullptr;
   }
   const DeviceInfo& info = driver->devices[static_cast<size_t>(index)];
   if (!architecture.empty() && !can_run(architecture, info.major, info.minor)) {
-    *error = fmt::format("device {} ({}) has compute capability {}.{} and cannot run code for {}", index, info.name, info.major,
-                         info.minor, architecture);
+    *error = fmt::format("device {} ({}) has compute capability {}.{} and cannot run code for {}",
+                         index, info.name, info.major, info.minor, architecture);
     return nullptr;
   }
   const Api& api = loaded().api;
   std::unique_ptr<Device> device(new Device);
   device->info_ = info;
   if (failed(api.device_get(&device->handle_, index), "the device does not answer", error) ||
-      failed(api.context_retain(&device->context_, device->handle_), "no context on the device", error) ||
+      failed(api.context_retain(&device->context_, device->handle_), "no context on the device",
+             error) ||
       failed(api.context_set(device->context_), "no context on the device", error)) {
     return nullptr;
   }
@@ -161,8 +178,10 @@ std::optional<DevicePointer> Device::allocate(size_t bytes, std::string* error) 
     size_t available = 0;
     size_t total = 0;
     api.memory_info(&available, &total);
-    *error = fmt::format("out of GPU memory: {} bytes wanted, {} of {} free; use smaller sizes or end other processes", bytes,
-                         available, total);
+    *error = fmt::format(
+        "out of GPU memory: {} bytes wanted, {} of {} free; use smaller sizes or end other "
+        "processes",
+        bytes, available, total);
     return std::nullopt;
   }
   if (failed(status, "no GPU memory", error)) return std::nullopt;
@@ -172,43 +191,50 @@ std::optional<DevicePointer> Device::allocate(size_t bytes, std::string* error) 
 void Device::free(DevicePointer pointer) { loaded().api.memory_free(pointer); }
 
 bool Device::upload(DevicePointer to, const void* from, size_t bytes, std::string* error) {
-  return bytes == 0 || !failed(loaded().api.copy_to_device(to, from, bytes), "the copy to the GPU failed", error);
+  return bytes == 0 ||
+         !failed(loaded().api.copy_to_device(to, from, bytes), "the copy to the GPU failed", error);
 }
 
 bool Device::download(void* to, DevicePointer from, size_t bytes, std::string* error) {
-  return bytes == 0 || !failed(loaded().api.copy_to_host(to, from, bytes), "the copy from the GPU failed", error);
+  return bytes == 0 ||
+         !failed(loaded().api.copy_to_host(to, from, bytes), "the copy from the GPU failed", error);
 }
 
 bool Device::fill(DevicePointer to, unsigned char byte, size_t bytes, std::string* error) {
-  return bytes == 0 || !failed(loaded().api.fill_bytes(to, byte, bytes), "GPU memory could not be filled", error);
+  return bytes == 0 ||
+         !failed(loaded().api.fill_bytes(to, byte, bytes), "GPU memory could not be filled", error);
 }
 
-std::optional<void*> Device::load_kernel(const std::string& cubin, const std::string& name, std::string* error) {
+std::optional<void*> Device::load_kernel(const std::string& cubin, const std::string& name,
+                                         std::string* error) {
   const Api& api = loaded().api;
   void* module = nullptr;
   const int status = api.module_load(&module, cubin.data());
   if (status == kNoBinaryForGpu) {
-    *error = fmt::format("the kernel was compiled for another architecture than {} (sm_{}{})", info_.name, info_.major, info_.minor);
+    *error = fmt::format("the kernel was compiled for another architecture than {} (sm_{}{})",
+                         info_.name, info_.major, info_.minor);
     return std::nullopt;
   }
   if (failed(status, "the kernel does not load", error)) return std::nullopt;
   modules_.push_back(module);
   void* kernel = nullptr;
-  if (failed(api.module_function(&kernel, module, name.c_str()), fmt::format("no kernel `{}`", name), error)) {
+  if (failed(api.module_function(&kernel, module, name.c_str()),
+             fmt::format("no kernel `{}`", name), error)) {
     return std::nullopt;
   }
   return kernel;
 }
 
-bool Device::launch(void* kernel, const LaunchShape& s, std::vector<void*> parameters, std::string* error) {
+bool Device::launch(void* kernel, const LaunchShape& s, std::vector<void*> parameters,
+                    std::string* error) {
   const Api& api = loaded().api;
   if (s.shared_bytes > 48 * 1024 &&
       failed(api.function_set(kernel, kMaxDynamicShared, static_cast<int>(s.shared_bytes)),
              fmt::format("{} bytes of shared memory", s.shared_bytes), error)) {
     return false;
   }
-  const int status = api.launch(kernel, s.grid[0], s.grid[1], s.grid[2], s.block[0], s.block[1], s.block[2], s.shared_bytes,
-                                nullptr, parameters.data(), nullptr);
+  const int status = api.launch(kernel, s.grid[0], s.grid[1], s.grid[2], s.block[0], s.block[1],
+                                s.block[2], s.shared_bytes, nullptr, parameters.data(), nullptr);
   return !failed(status, "the launch failed", error);
 }
 

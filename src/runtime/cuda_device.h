@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A CUDA device, its memory and its kernels, through the driver library found at run time.
 //
-// The device's primary context is used, the one that frameworks in the same process share. Every failure is a text that says
-// what to do; nothing here prints or ends the process.
+// The device's primary context is used, the one that frameworks in the same process share. Every
+// failure is a text that says what to do; nothing here prints or ends the process.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,8 @@ struct DriverInfo {
   int version = 0;  // 13000 for CUDA 13.0
   std::vector<DeviceInfo> devices;
 };
-// What the machine offers. Empty (and why) without a driver; a driver without devices gives an empty list.
+// What the machine offers. Empty (and why) without a driver; a driver without devices gives an
+// empty list.
 std::optional<DriverInfo> driver_info(std::string* error);
 
 struct LaunchShape {
@@ -57,9 +58,11 @@ class Device {
   bool fill(DevicePointer to, unsigned char byte, size_t bytes, std::string* error);
 
   // A kernel of a compiled module; it lives as long as the device.
-  std::optional<void*> load_kernel(const std::string& cubin, const std::string& name, std::string* error);
+  std::optional<void*> load_kernel(const std::string& cubin, const std::string& name,
+                                   std::string* error);
   // Parameters as the driver wants them: one pointer per kernel parameter.
-  bool launch(void* kernel, const LaunchShape& shape, std::vector<void*> parameters, std::string* error);
+  bool launch(void* kernel, const LaunchShape& shape, std::vector<void*> parameters,
+              std::string* error);
   bool synchronize(std::string* error);
 
  private:
@@ -70,8 +73,9 @@ class Device {
   std::vector<void*> modules_;
 };
 
-// True if a device of compute capability major.minor runs machine code for `architecture`: the same major version, a minor
-// version not newer, and exactly that device for architecture-specific code (`sm_90a`).
+// True if a device of compute capability major.minor runs machine code for `architecture`: the same
+// major version, a minor version not newer, and exactly that device for architecture-specific code
+// (`sm_90a`).
 bool can_run(std::string_view architecture, int major, int minor);
 
 }  // namespace nautilus::runtime

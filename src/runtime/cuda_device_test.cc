@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device, where there is one: compile, load, launch, poison, read back. Without one: errors that say what to do.
+// The device, where there is one: compile, load, launch, poison, read back. Without one: errors
+// that say what to do.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -84,7 +85,8 @@ TEST_F(OnDevice, ErrorsNameTheCause) {
   EXPECT_NE(error.find("cannot run code for sm_10a"), std::string::npos) << error;
   EXPECT_FALSE(device_->load_kernel("not machine code", "f", &error));
   const std::string other = architecture_ == "sm_80" ? "sm_90" : "sm_80";
-  const auto foreign = compile_cuda("extern \"C\" __global__ void f() {}", "f.cu", other, {}, &error);
+  const auto foreign =
+      compile_cuda("extern \"C\" __global__ void f() {}", "f.cu", other, {}, &error);
   if (foreign) {
     EXPECT_FALSE(device_->load_kernel(foreign->cubin, "f", &error));
     EXPECT_NE(error.find("another architecture"), std::string::npos) << error;

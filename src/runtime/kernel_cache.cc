@@ -17,7 +17,8 @@ std::string default_folder() {
   if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache) {
     return fmt::format("{}/nautilus/kernels", cache);
   }
-  if (const char* home = std::getenv("HOME"); home && *home) return fmt::format("{}/.cache/nautilus/kernels", home);
+  if (const char* home = std::getenv("HOME"); home && *home)
+    return fmt::format("{}/.cache/nautilus/kernels", home);
   return "/tmp/nautilus-kernels";
 }
 
@@ -31,10 +32,12 @@ uint64_t mixed(uint64_t h) {
 
 }  // namespace
 
-KernelCache::KernelCache(std::string folder) : folder_(folder.empty() ? default_folder() : std::move(folder)) {}
+KernelCache::KernelCache(std::string folder)
+    : folder_(folder.empty() ? default_folder() : std::move(folder)) {}
 
 std::string KernelCache::key(const std::vector<std::string_view>& parts) {
-  // Two independent 64-bit streams: an accidental collision among a billion kernels is out of reach.
+  // Two independent 64-bit streams: an accidental collision among a billion kernels is out of
+  // reach.
   uint64_t a = 0x9E3779B97F4A7C15ULL;
   uint64_t b = 0xD1B54A32D192ED03ULL;
   auto add = [&](uint64_t v) {
@@ -58,7 +61,8 @@ std::optional<std::string> KernelCache::get(const std::string& key) const {
   if (!content) return std::nullopt;
   // Header: magic, then the key of the content itself. A cut or foreign file fails here.
   const size_t header = kMagic.size() + 33;
-  if (content->size() < header || content->compare(0, kMagic.size(), kMagic) != 0) return std::nullopt;
+  if (content->size() < header || content->compare(0, kMagic.size(), kMagic) != 0)
+    return std::nullopt;
   std::string payload = content->substr(header);
   if (content->substr(kMagic.size(), 32) != KernelCache::key({payload})) return std::nullopt;
   return payload;
@@ -72,7 +76,8 @@ bool KernelCache::put(const std::string& key, std::string_view content, std::str
     *error = fmt::format("cannot create {}: {}", folder_, status.message());
     return false;
   }
-  return base::write_file_atomic(file, fmt::format("{}{}\n{}", kMagic, KernelCache::key({content}), content), error);
+  return base::write_file_atomic(
+      file, fmt::format("{}{}\n{}", kMagic, KernelCache::key({content}), content), error);
 }
 
 }  // namespace nautilus::runtime

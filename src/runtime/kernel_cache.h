@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled kernels on disk: a folder of files named by the hash of everything that decides their content.
+// Compiled kernels on disk: a folder of files named by the hash of everything that decides their
+// content.
 //
-// Entries are written to a temporary file and renamed, so that many processes (and network disks) can share a folder: a reader sees
-// a whole entry or none. A file that does not hold what its header says is a miss, never an error. Nothing is ever updated in
-// place, and deleting the folder is always safe.
+// Entries are written to a temporary file and renamed, so that many processes (and network disks)
+// can share a folder: a reader sees a whole entry or none. A file that does not hold what its
+// header says is a miss, never an error. Nothing is ever updated in place, and deleting the folder
+// is always safe.
 #pragma once
 
 #include <optional>

@@ -12,11 +12,13 @@ namespace {
 
 using Program = void*;
 
-// The entry points used, with the types of NVRTC's C interface (its status is an int, 0 means success).
+// The entry points used, with the types of NVRTC's C interface (its status is an int, 0 means
+// success).
 struct Api {
   int (*version)(int*, int*) = nullptr;
   const char* (*error_string)(int) = nullptr;
-  int (*create)(Program*, const char*, const char*, int, const char* const*, const char* const*) = nullptr;
+  int (*create)(Program*, const char*, const char*, int, const char* const*,
+                const char* const*) = nullptr;
   int (*destroy)(Program*) = nullptr;
   int (*compile)(Program, int, const char* const*) = nullptr;
   int (*log_size)(Program, size_t*) = nullptr;
@@ -29,7 +31,8 @@ std::vector<std::string> library_names() {
   // The versioned names come with the run-time packages, the plain one with the toolkit.
   std::vector<std::string> names = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
-    if (const char* root = std::getenv(variable)) names.push_back(fmt::format("{}/lib64/libnvrtc.so", root));
+    if (const char* root = std::getenv(variable))
+      names.push_back(fmt::format("{}/lib64/libnvrtc.so", root));
   }
   names.emplace_back("/usr/local/cuda/lib64/libnvrtc.so");
   return names;
@@ -42,7 +45,8 @@ struct Loaded {
 
   Loaded() {
     if (!library.is_open()) {
-      error = "NVRTC was not found; install the CUDA toolkit (12.3 or newer) or set CUDA_HOME: " + library.error();
+      error = "NVRTC was not found; install the CUDA toolkit (12.3 or newer) or set CUDA_HOME: " +
+              library.error();
       return;
     }
     load(api.version, "nvrtcVersion");
@@ -59,7 +63,8 @@ struct Loaded {
   template <class F>
   void load(F*& function, const char* name) {
     function = reinterpret_cast<F*>(library.symbol(name));
-    if (!function && error.empty()) error = fmt::format("{} has no {}: it is too old", library.name(), name);
+    if (!function && error.empty())
+      error = fmt::format("{} has no {}: it is too old", library.name(), name);
   }
 };
 
@@ -91,7 +96,8 @@ std::optional<NvrtcInfo> nvrtc_info(std::string* error) {
 }
 
 std::optional<CompiledKernel> compile_cuda(const std::string& source, const std::string& file_name,
-                                           const std::string& architecture, const std::vector<std::string>& options,
+                                           const std::string& architecture,
+                                           const std::vector<std::string>& options,
                                            std::string* error) {
   const Loaded& l = loaded();
   if (!l.error.empty()) {
@@ -100,11 +106,13 @@ std::optional<CompiledKernel> compile_cuda(const std::string& source, const std:
   }
   const Api& api = l.api;
   Program program = nullptr;
-  if (const int status = api.create(&program, source.c_str(), file_name.c_str(), 0, nullptr, nullptr)) {
+  if (const int status =
+          api.create(&program, source.c_str(), file_name.c_str(), 0, nullptr, nullptr)) {
     *error = fmt::format("NVRTC: {}", api.error_string(status));
     return std::nullopt;
   }
-  std::vector<std::string> all = {"--gpu-architecture=" + architecture, "--std=c++17", "--ptxas-options=-v"};
+  std::vector<std::string> all = {"--gpu-architecture=" + architecture, "--std=c++17",
+                                  "--ptxas-options=-v"};
   all.insert(all.end(), options.begin(), options.end());
   std::vector<const char*> words;
   for (const std::string& o : all) words.push_back(o.c_str());
@@ -115,7 +123,8 @@ std::optional<CompiledKernel> compile_cuda(const std::string& source, const std:
   if (status != 0) {
     *error = fmt::format("{}: {}\n{}", file_name, api.error_string(status), result.log);
   } else if (api.cubin_size(program, &size) != 0 || size == 0) {
-    *error = fmt::format("NVRTC made no machine code for {}; is it an `sm_` architecture?", architecture);
+    *error = fmt::format("NVRTC made no machine code for {}; is it an `sm_` architecture?",
+                         architecture);
   } else {
     result.cubin.resize(size);
     api.cubin(program, result.cubin.data());

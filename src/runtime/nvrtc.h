@@ -24,10 +24,11 @@ struct NvrtcInfo {
 };
 std::optional<NvrtcInfo> nvrtc_info(std::string* error);
 
-// Compiles one translation unit for `architecture` ("sm_90a"). Safe to call from several threads. The error text holds the
-// compiler's messages.
+// Compiles one translation unit for `architecture` ("sm_90a"). Safe to call from several threads.
+// The error text holds the compiler's messages.
 std::optional<CompiledKernel> compile_cuda(const std::string& source, const std::string& file_name,
-                                           const std::string& architecture, const std::vector<std::string>& options,
+                                           const std::string& architecture,
+                                           const std::vector<std::string>& options,
                                            std::string* error);
 
 }  // namespace nautilus::runtime

@@ -25,8 +25,8 @@ std::string quoted(std::string_view line) {
 
 bool is_advisory(std::string_view line) {
   for (size_t at = line.find("C75"); at != std::string_view::npos; at = line.find("C75", at + 1)) {
-    const bool has_digits = at + 5 <= line.size() && line[at + 3] >= '0' && line[at + 3] <= '9' && line[at + 4] >= '0' &&
-                            line[at + 4] <= '9';
+    const bool has_digits = at + 5 <= line.size() && line[at + 3] >= '0' && line[at + 3] <= '9' &&
+                            line[at + 4] >= '0' && line[at + 4] <= '9';
     if (has_digits) return true;
   }
   return false;
@@ -50,7 +50,8 @@ PtxasReport parse_ptxas_report(std::string_view log) {
       use.spill_store_bytes = number_before(line, " bytes spill stores");
       use.spill_load_bytes = number_before(line, " bytes spill loads");
     }
-    if (line.find(" registers") != std::string_view::npos) use.registers = number_before(line, " registers");
+    if (line.find(" registers") != std::string_view::npos)
+      use.registers = number_before(line, " registers");
   }
   return report;
 }

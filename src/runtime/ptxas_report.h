@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the assembler says about a kernel: registers, spills, and the advisories that mean lost speed.
+// What the assembler says about a kernel: registers, spills, and the advisories that mean lost
+// speed.
 //
-// An advisory of the family C75xx (matrix instructions serialised, set-max-register ignored, ...) makes a kernel slow in a way that
-// no later measurement explains, so the compiler treats one as a rejection.
+// An advisory of the family C75xx (matrix instructions serialised, set-max-register ignored, ...)
+// makes a kernel slow in a way that no later measurement explains, so the compiler treats one as a
+// rejection.
 #pragma once
 
 #include <string>

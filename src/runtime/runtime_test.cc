@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiling for the GPU without one: NVRTC where it is found, its report, and the cache of its results.
+// Compiling for the GPU without one: NVRTC where it is found, its report, and the cache of its
+// results.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -34,7 +35,8 @@ TEST(Nvrtc, CompilesForHopperWhereItIsFound) {
 TEST(Nvrtc, ErrorsCarryTheCompilersMessage) {
   std::string error;
   if (!nvrtc_info(&error)) GTEST_SKIP() << error;
-  EXPECT_FALSE(compile_cuda("__global__ void f() { undefined(); }", "bad.cu", "sm_90a", {}, &error));
+  EXPECT_FALSE(
+      compile_cuda("__global__ void f() { undefined(); }", "bad.cu", "sm_90a", {}, &error));
   EXPECT_NE(error.find("bad.cu(1): error"), std::string::npos) << error;
   EXPECT_NE(error.find("undefined"), std::string::npos);
   EXPECT_FALSE(compile_cuda(kKernel, "scale.cu", "sm_1", {}, &error));
@@ -48,7 +50,8 @@ TEST(Nvrtc, CompilesFromSeveralThreads) {
   for (std::string& cubin : cubins) {
     threads.emplace_back([&cubin] {
       std::string why;
-      if (const auto kernel = compile_cuda(kKernel, "scale.cu", "sm_90a", {}, &why)) cubin = kernel->cubin;
+      if (const auto kernel = compile_cuda(kKernel, "scale.cu", "sm_90a", {}, &why))
+        cubin = kernel->cubin;
     });
   }
   for (std::thread& t : threads) t.join();
@@ -59,7 +62,8 @@ TEST(Nvrtc, CompilesFromSeveralThreads) {
 TEST(PtxasReport, FindsUsesSpillsAndAdvisories) {
   const PtxasReport r = parse_ptxas_report(
       "ptxas info    : 0 bytes gmem\n"
-      "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized\n"
+      "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are "
+      "serialized\n"
       "ptxas info    : Compiling entry function 'gemm' for 'sm_90a'\n"
       "ptxas info    : Function properties for gemm\n"
       "    16 bytes stack frame, 24 bytes spill stores, 32 bytes spill loads\n"
@@ -89,8 +93,15 @@ TEST_F(CacheTest, ReturnsWhatWasPut) {
   const std::string key = KernelCache::key({"source", "sm_90a"});
   std::string error;
   EXPECT_FALSE(cache.get(key));
-  ASSERT_TRUE(cache.put(key, std::string("\x7f" "ELF\0binary", 11), &error)) << error;
-  EXPECT_EQ(cache.get(key), std::string("\x7f" "ELF\0binary", 11));
+  ASSERT_TRUE(cache.put(key,
+                        std::string("\x7f"
+                                    "ELF\0binary",
+                                    11),
+                        &error))
+      << error;
+  EXPECT_EQ(cache.get(key), std::string("\x7f"
+                                        "ELF\0binary",
+                                        11));
 }
 
 TEST_F(CacheTest, KeysSeparateTheirParts) {
@@ -106,7 +117,8 @@ TEST_F(CacheTest, DamagedEntriesAreMisses) {
   ASSERT_TRUE(cache.put(key, "the whole content", &error));
   const std::string file = folder_ + "/" + key.substr(0, 2) + "/" + key;
   const std::string good = *base::read_file(file, &error);
-  for (const std::string& bad : {std::string(), good.substr(0, good.size() - 1), good + "x", std::string("other")}) {
+  for (const std::string& bad :
+       {std::string(), good.substr(0, good.size() - 1), good + "x", std::string("other")}) {
     ASSERT_TRUE(base::write_file_atomic(file, bad, &error));
     EXPECT_FALSE(cache.get(key));
   }

@@ -18,6 +18,8 @@ SharedLibrary::SharedLibrary(const std::vector<std::string>& names) {
   }
 }
 
-void* SharedLibrary::symbol(const char* name) const { return handle_ ? dlsym(handle_, name) : nullptr; }
+void* SharedLibrary::symbol(const char* name) const {
+  return handle_ ? dlsym(handle_, name) : nullptr;
+}
 
 }  // namespace nautilus::runtime

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library found at run time. CUDA is used only through this, so that the tool builds and runs without it.
+// A library found at run time. CUDA is used only through this, so that the tool builds and runs
+// without it.
 #pragma once
 
 #include <string>
@@ -9,7 +10,8 @@ namespace nautilus::runtime {
 
 class SharedLibrary {
  public:
-  // Opens the first of `names` that the loader finds. On failure is_open() is false and error() says what was tried.
+  // Opens the first of `names` that the loader finds. On failure is_open() is false and error()
+  // says what was tried.
   explicit SharedLibrary(const std::vector<std::string>& names);
   SharedLibrary(const SharedLibrary&) = delete;
   SharedLibrary& operator=(const SharedLibrary&) = delete;

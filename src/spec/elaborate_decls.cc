@@ -129,10 +129,10 @@ void Elaborator::scalars() {
                             s.name.text))
             .with_help(fmt::format("a tensor without axes is written `{}[] = ...`", s.name.text));
       } else if (value) {
-        const bool fits =
-            can_store(s.dtype, value.e.dtype()) ||
-            (value.hold != Hold::Firm && is_float(s.dtype) && value.e.dtype() != DType::Bool);
-        if (!fits) {
+        if (is_too_large(s.dtype, value.e)) {
+          sink_.report(Code::BadLiteral, s.init->span,
+                       fmt::format("{} does not fit {}", value.e.integer(), expr::name(s.dtype)));
+        } else if (!can_become(s.dtype, value)) {
           sink_.report(Code::DTypeMismatch, s.init->span,
                        fmt::format("the default of `{}` is {}, the scalar is {}", s.name.text,
                                    expr::name(value.e.dtype()), expr::name(s.dtype)));

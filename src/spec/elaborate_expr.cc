@@ -310,6 +310,15 @@ Typed ExprElaborator::binary(const Syntax& s, Typed x, Typed y) {
       return fail();
     }
   }
+  // `1 / N`: a number divided by a size is 0 or 1 as an integer, never what is meant outside of an
+  // index.
+  if (op == Op::FloorDiv && integer_context_ == 0 && old_x.hold == Hold::Literal &&
+      old_y.hold == Hold::Index) {
+    sink_.report(Code::BadLiteral, s.span, "a number divided by a size is an integer division here")
+        .with_help(
+            fmt::format("write `f32({})` for the fraction", sink_.sources().text(s.args[1]->span)));
+    return fail();
+  }
   if (op == Op::FloorDiv && integer_context_ == 0 && x.hold == Hold::Literal &&
       x.e.op() == Op::IntConst && y.e.op() == Op::IntConst && x.e.integer() % y.e.integer() != 0) {
     sink_

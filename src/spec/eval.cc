@@ -253,9 +253,9 @@ Comparison compare(const Tensor& got, const Result& want, const ir::Numerics& nu
     const double w = want.value.number(i);
     if (std::isnan(w) && std::isnan(g)) continue;
     const double error = g == w ? 0 : std::fabs(g - w);
-    const double declared = numerics.rel || numerics.abs
-                                ? numerics.abs.value_or(0) + numerics.rel.value_or(0) * std::fabs(w)
-                                : 0;
+    // A relative tolerance of an infinite value would accept everything.
+    const double declared =
+        std::isfinite(w) ? numerics.abs.value_or(0) + numerics.rel.value_or(0) * std::fabs(w) : 0;
     const double allowed = std::max(declared, want.bound[static_cast<size_t>(i)]);
     const double ratio = error == 0 || allowed == expr::kInf ? 0
                          : std::isnan(error) || allowed == 0 ? expr::kInf

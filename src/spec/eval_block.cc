@@ -304,8 +304,7 @@ void BlockMachine::elementwise(size_t k, int64_t count) {
         loop2([&](int64_t i, Value x, Value y) { out[i].i = f(x.i, y.i); });
       }
     });
-    set_bound(
-        [&](int64_t i) { return expr::comparison_bound(in.op, is_float(in.operand), a[i], b[i]); });
+    set_bound([&](int64_t i) { return expr::comparison_bound(is_float(in.operand), a[i], b[i]); });
   } else if (is_float(in.operand) && expr::info(in.op).arity == 1) {
     expr::with_float_unary(in.op,
                            [&](auto f) { loop1([&](int64_t i, Value x) { out[i].f = f(x.f); }); });

@@ -52,7 +52,8 @@ Reduction::Reduction(Expr reduce, int64_t length, bool is_exact_contract)
                                                                : 0) {}
 
 Accumulator Reduction::start(Bounded init) const {
-  return {init.v, init.e, std::fabs(as_number(init.v)), -1, -expr::kInf};
+  const double magnitude = reducer_ == Reducer::Prod ? 0 : std::fabs(as_number(init.v));
+  return {init.v, init.e, magnitude, 0, -1, -expr::kInf};
 }
 
 void Reduction::add_other(Accumulator& acc, Bounded x, int64_t position) const {
@@ -60,9 +61,14 @@ void Reduction::add_other(Accumulator& acc, Bounded x, int64_t position) const {
     case Reducer::Sum:
       acc.e += x.e;
       break;
-    case Reducer::Prod:
+    case Reducer::Prod: {
       acc.e = acc.e * (std::fabs(as_number(x.v)) + x.e) + std::fabs(as_number(acc.v)) * x.e;
+      // Another order may multiply all large or all small factors first.
+      const double magnitude = std::fabs(as_number(x.v));
+      if (magnitude > 1) acc.sum_abs += std::log2(magnitude);
+      if (magnitude < 1 && magnitude > 0) acc.log_small += std::log2(magnitude);
       break;
+    }
     case Reducer::Max:
     case Reducer::Min:
       acc.e = std::max(acc.e, x.e);
@@ -72,7 +78,7 @@ void Reduction::add_other(Accumulator& acc, Bounded x, int64_t position) const {
       const auto decisive = static_cast<int64_t>(reducer_ == Reducer::Any);
       if (acc.v.i == decisive && acc.e == 0) return;
       if (x.v.i == decisive && x.e == 0) {
-        acc = {x.v, 0, 0, -1, 0};
+        acc = {x.v, 0, 0, 0, -1, 0};
         return;
       }
       acc.e = std::max(acc.e, x.e);
@@ -111,14 +117,17 @@ Bounded Reduction::finish(const Accumulator& acc) const {
   if (!is_float(dtype_)) return {acc.v, acc.e};
   double e = acc.e;
   if (reducer_ == Reducer::Sum && acc.sum_abs > 0) {
-    // Tree sums lose log2 K roundings; sequential ones drift like a random walk.
-    const double terms = static_cast<double>(std::max<int64_t>(length_, 1));
-    const double steps = std::max(std::log2(terms) + 2, std::sqrt(terms));
+    // A kernel may sum in any order, one term after the other included.
+    const double steps = static_cast<double>(std::max<int64_t>(length_, 1)) + 1;
     e += steps * expr::rounding(dtype_, acc.v.f, acc.sum_abs) + licensed_ * acc.sum_abs;
   } else if (reducer_ == Reducer::Prod) {
     e += static_cast<double>(length_) * expr::rounding(dtype_, acc.v.f, std::fabs(acc.v.f));
+    const double range = dtype_ == expr::DType::F64 ? 1022 : 126;
+    if (acc.sum_abs > range || acc.log_small < -range) e = expr::kInf;
   }
-  return {acc.v, expr::finite_bound(acc.v.f, std::isnan(e) ? expr::kInf : e)};
+  // Finite terms cannot change an infinite sum; what makes it infinite is exact or has no bound.
+  if (!std::isfinite(acc.v.f)) return {acc.v, acc.e == expr::kInf ? expr::kInf : 0};
+  return {acc.v, std::isnan(e) ? expr::kInf : e};
 }
 
 }  // namespace nautilus::spec

@@ -2,9 +2,9 @@
 // One reduction of the evaluator: values in index order, and the bound of what a kernel may give
 // instead.
 //
-//   sum    max(log2 K + 2, sqrt K) roundings of the sum of magnitudes (K terms), plus one rounding
-//   of an operand to the
-//          storage dtype of the other where the numerics contract licenses it
+//   sum    K + 1 roundings of the sum of magnitudes (K terms, any order), plus one rounding of an
+//          operand to the storage dtype of the other where the numerics contract licenses it
+//   prod   K roundings; unlimited if some order of the factors leaves the dtype's range
 //   max    the largest bound of a term; argmax is certain if no other term can reach the best one
 #pragma once
 
@@ -16,8 +16,9 @@ namespace nautilus::spec {
 // State of one output element while its reduction runs.
 struct Accumulator {
   expr::Value v;
-  double e = 0;        // bounds brought by the terms
-  double sum_abs = 0;  // sum: magnitudes of the terms
+  double e = 0;          // bounds brought by the terms
+  double sum_abs = 0;    // sum: magnitudes of the terms; prod: log2 of all factors above 1
+  double log_small = 0;  // prod: log2 of all factors below 1
   int64_t position = -1;
   double rival = -expr::kInf;  // argmax, argmin: the best that any other element could reach
 };

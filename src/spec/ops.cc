@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "expr/walk.h"
 #include "ir/verify.h"
 
 namespace nautilus::spec {
@@ -69,6 +70,14 @@ bool verify(const ir::Program& program, diag::Sink& sink) {
   std::set<std::string> handed_over;
   std::set<std::string> inputs;
   const size_t before = sink.all().size();
+  // Tensor names are taken everywhere, also before their definition: lower levels declare all
+  // storage first.
+  const auto tensors = tensor_types(program);
+  auto check_axis = [&](ir::Name name) {
+    if (tensors.contains(std::string(name.str()))) {
+      v.fail(fmt::format("the axis `{}` has the name of a tensor", name.str()));
+    }
+  };
   for (const ir::Op& op : program.body) {
     v.set_op(op);
     switch (kind(op)) {
@@ -88,6 +97,16 @@ bool verify(const ir::Program& program, diag::Sink& sink) {
       }
       case Kind::Let: {
         const auto& let = op.as<Let>();
+        const size_t reported = sink.all().size();
+        for (const ir::Axis& a : let.axes) check_axis(a.name);
+        expr::for_each(let.body, [&](ir::Expr e) {
+          if (e.op() != expr::Op::Reduce) return;
+          for (size_t k = 0; k < e.axis_count(); ++k) check_axis(e.axis(k).name());
+        });
+        if (sink.all().size() != reported) {
+          v.declare_tensor(let.name, let.type());
+          break;
+        }
         const size_t mark = v.enter_axes(let.axes);
         v.check(let.body, "the body");
         v.check_dtype(let.body, let.dtype, "the body");

@@ -59,6 +59,16 @@ Typed as_float(expr::ExprPool& pool, Typed x) {
 
 Expr widen(expr::ExprPool& pool, Expr e) { return pool.cast(expr::compute_dtype(e.dtype()), e); }
 
+bool is_too_large(DType dtype, Expr e) {
+  return is_int(dtype) && e.op() == expr::Op::IntConst &&
+         expr::wrap_to(dtype, e.integer()) != e.integer();
+}
+
+bool can_become(DType to, const Typed& value) {
+  const bool is_number = value.hold != Hold::Firm && value.e.dtype() != DType::Bool;
+  return can_store(to, value.e.dtype()) || (is_number && is_float(to));
+}
+
 bool can_store(DType to, DType from) {
   if (to == from) return true;
   return (is_float(to) && is_float(from)) || (is_int(to) && is_int(from));

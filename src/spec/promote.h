@@ -31,6 +31,13 @@ Typed as_float(expr::ExprPool& pool, Typed x);
 // A tensor element or scalar as it takes part in arithmetic: widened to its compute dtype.
 expr::Expr widen(expr::ExprPool& pool, expr::Expr e);
 
+// A constant integer that `dtype` cannot hold.
+bool is_too_large(expr::DType dtype, expr::Expr e);
+
+// Whether a value may become a `to` without a written cast: by can_store, or as a number or index
+// in a float dtype.
+bool can_become(expr::DType to, const Typed& value);
+
 // Whether `-> to` may store a value of dtype `from` without a written cast: same family, bool
 // apart.
 bool can_store(expr::DType to, expr::DType from);

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <set>
-
 #include "expr/print.h"
 #include "expr/walk.h"
 
@@ -37,9 +35,7 @@ class RangeChecker {
       : context_(context), pool_(pool), sink_(sink) {}
 
   bool check(Expr e, const Facts& facts, bool is_guarded) {
-    // A node may stand under several guards, so the memo is per context; guards are few.
     if (!has_read(e)) return true;
-    if (!is_guarded && !seen_.insert(e.node()).second) return true;
     bool ok = true;
     switch (e.op()) {
       case Op::Select: {
@@ -102,7 +98,8 @@ class RangeChecker {
     const auto high = poly ? facts.upper(*poly) : std::nullopt;
     // Axes take their extreme values independently, so the bounds of an affine index are reached.
     auto reaches = [&](const std::optional<Poly>& bound, bool is_low) {
-      if (!bound || !is_affine(*poly)) return false;
+      // An extent with a division need not be reached: `M / 2` bounds i, not `2 * i` by M.
+      if (!bound || !is_affine(*poly) || !is_affine(*bound)) return false;
       const auto d = Poly::of(dim);
       const auto beyond = is_low ? add(Poly(-1), *bound, -1)
                           : d    ? add(*bound, *d, -1)
@@ -142,7 +139,6 @@ class RangeChecker {
   const RangeContext& context_;
   expr::ExprPool& pool_;
   diag::Sink& sink_;
-  std::set<const void*> seen_;
   std::unordered_map<Expr, bool> has_read_;
 };
 

@@ -67,8 +67,7 @@ void add_check(CLI::App& app, int& exit_code) {
       app.add_subcommand("check", "Check programs: syntax, names, shapes, dtypes, index ranges");
   c->add_option("FILE", o->files, "programs (.naut) or IR texts (.spec, .scalar)")->required();
   c->add_option("--shape", o->shape, "other values for static sizes, NAME=N[,NAME=N]")
-      ->expected(1)
-      ->take_all();
+      ->allow_extra_args(false);
   c->add_flag("--json", o->json, "messages as JSON on standard output");
   c->footer("Example: nautilus check examples/attention.naut");
   c->callback([o, &exit_code] { exit_code = run(*o); });

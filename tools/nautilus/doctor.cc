@@ -22,17 +22,24 @@ int run(bool as_json) {
   const runtime::KernelCache cache;
   if (!as_json) {
     fmt::print("nautilus      {}\n", NAUTILUS_VERSION);
-    fmt::print("CUDA driver   {}\n", driver ? fmt::format("{}.{}", driver->version / 1000, driver->version % 1000 / 10) : driver_error);
+    fmt::print("CUDA driver   {}\n",
+               driver ? fmt::format("{}.{}", driver->version / 1000, driver->version % 1000 / 10)
+                      : driver_error);
     if (driver && driver->devices.empty()) fmt::print("devices       none\n");
   }
   if (driver) {
     j["driver"] = driver->version;
     for (const runtime::DeviceInfo& d : driver->devices) {
-      j["devices"].push_back({{"index", d.index}, {"name", d.name}, {"major", d.major}, {"minor", d.minor},
-                              {"multiprocessors", d.multiprocessors}, {"memory_bytes", d.memory_bytes}});
+      j["devices"].push_back({{"index", d.index},
+                              {"name", d.name},
+                              {"major", d.major},
+                              {"minor", d.minor},
+                              {"multiprocessors", d.multiprocessors},
+                              {"memory_bytes", d.memory_bytes}});
       if (!as_json) {
-        fmt::print("device {}      {}, compute capability {}.{}, {} multiprocessors, {:.0f} GiB\n", d.index, d.name, d.major,
-                   d.minor, d.multiprocessors, static_cast<double>(d.memory_bytes) / (1 << 30));
+        fmt::print("device {}      {}, compute capability {}.{}, {} multiprocessors, {:.0f} GiB\n",
+                   d.index, d.name, d.major, d.minor, d.multiprocessors,
+                   static_cast<double>(d.memory_bytes) / (1 << 30));
       }
     }
   } else {
@@ -47,7 +54,9 @@ int run(bool as_json) {
   if (as_json) {
     fmt::print("{}\n", j.dump(2));
   } else {
-    fmt::print("NVRTC         {}\n", nvrtc ? fmt::format("{}.{} ({})", nvrtc->major, nvrtc->minor, nvrtc->library) : nvrtc_error);
+    fmt::print("NVRTC         {}\n",
+               nvrtc ? fmt::format("{}.{} ({})", nvrtc->major, nvrtc->minor, nvrtc->library)
+                     : nvrtc_error);
     fmt::print("kernel cache  {}\n", cache.folder());
   }
   return kOk;
@@ -57,7 +66,8 @@ int run(bool as_json) {
 
 void add_doctor(CLI::App& app, int& exit_code) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* c = app.add_subcommand("doctor", "Show what this machine offers: driver, devices, compiler, cache");
+  CLI::App* c = app.add_subcommand(
+      "doctor", "Show what this machine offers: driver, devices, compiler, cache");
   c->add_flag("--json", *json, "as JSON");
   c->footer("Example: nautilus doctor");
   c->callback([json, &exit_code] { exit_code = run(*json); });

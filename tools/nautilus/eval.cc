@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -13,6 +12,7 @@
 #include "driver/ladder.h"
 #include "driver/pipeline.h"
 #include "driver/tensor_text.h"
+#include "expr/error_bound.h"
 #include "scalar/interp.h"
 
 namespace nautilus::tool {
@@ -94,19 +94,10 @@ class Eval {
           param = &op.as<ir::Param>();
       }
       if (!param) return usage(fmt::format("the program has no scalar `{}`", name)) == kOk;
-      double value = 0;
-      const auto r = std::from_chars(text.data(), text.data() + text.size(), value);
-      if (r.ec != std::errc() || r.ptr != text.data() + text.size()) {
-        return usage(fmt::format("`{}={}` is not a number", name, text)) == kOk;
-      }
-      const bool is_whole = value == static_cast<double>(static_cast<int64_t>(value));
-      if (!is_float(param->dtype) && !is_whole) {
-        return usage(fmt::format("the scalar `{}` is {}, `{}` is not an integer", name,
-                                 expr::name(param->dtype), text)) == kOk;
-      }
-      request_.given.scalars.emplace(
-          name, is_float(param->dtype) ? expr::float_value(expr::round_to(param->dtype, value))
-                                       : expr::int_value(static_cast<int64_t>(value)));
+      std::string error;
+      const auto value = ir::parse_scalar(text, param->dtype, &error);
+      if (!value) return usage(fmt::format("scalar `{}`: {}", name, error)) == kOk;
+      request_.given.scalars.emplace(name, *value);
     }
     return true;
   }
@@ -152,6 +143,7 @@ class Eval {
   }
 
   int evaluate() {
+    if (!names_are_outputs(o_.output) || !names_are_outputs(o_.expect)) return finish(kUsageError);
     const auto env = driver::prepare(*program_, request_, unit_);
     if (!env) return finish(kProgramError);
     const auto begin = std::chrono::steady_clock::now();
@@ -165,6 +157,20 @@ class Eval {
     if (!write_outputs(*results)) return finish(kUsageError);
     const int code = compare_all(*results);
     return finish(code);
+  }
+
+  bool names_are_outputs(const std::vector<std::string>& texts) {
+    std::map<std::string, std::string> pairs;
+    if (!parse_pairs(texts, pairs)) return false;
+    for (const auto& pair : pairs) {
+      const bool is_known =
+          std::any_of(program_->body.begin(), program_->body.end(), [&](const ir::Op& op) {
+            return (op.is<spec::Output>() && op.as<spec::Output>().name.str() == pair.first) ||
+                   (o_.all && op.is<spec::Let>() && op.as<spec::Let>().name.str() == pair.first);
+          });
+      if (!is_known) return usage(fmt::format("the program has no output `{}`", pair.first)) == kOk;
+    }
+    return true;
   }
 
   // The values of the lowered program instead of the oracle's; the bounds stay the oracle's.
@@ -196,7 +202,7 @@ class Eval {
     double largest = 0;
     int64_t unlimited = 0;
     for (double b : result.bound) {
-      if (b == expr_infinity()) {
+      if (b == expr::kInf) {
         ++unlimited;
       } else {
         largest = std::max(largest, b);
@@ -217,13 +223,12 @@ class Eval {
     }
     report_["outputs"].push_back(j);
     if (o_.json) return;
-    fmt::print("{} : {}{}  error bound <= {:.3g}{}\n{}", name, expr::name(result.value.dtype),
-               expr::shape_text(result.value.shape), largest,
-               unlimited ? fmt::format(" ({} elements next to a discontinuity)", unlimited) : "",
-               driver::tensor_text(result.value, o_.full ? INT64_MAX : 64));
+    fmt::print(
+        "{} : {}{}  error bound <= {:.3g}{}\n{}", name, expr::name(result.value.dtype),
+        expr::shape_text(result.value.shape), largest,
+        unlimited ? fmt::format(" (nothing can be promised for {} elements)", unlimited) : "",
+        driver::tensor_text(result.value, o_.full ? INT64_MAX : 64));
   }
-
-  static double expr_infinity() { return std::numeric_limits<double>::infinity(); }
 
   bool write_outputs(const spec::Results& results) {
     std::map<std::string, std::string> pairs;
@@ -298,19 +303,15 @@ void add_eval(CLI::App& app, int& exit_code) {
   c->add_option("FILE", o->file, "a program (.naut) or spec text")->required();
   c->add_option("--shape", o->shape,
                 "sizes, NAME=N[,NAME=N]; default: from the inputs, then the hints")
-      ->expected(1)
-      ->take_all();
+      ->allow_extra_args(false);
   c->add_option("--set", o->set, "scalars, NAME=X[,NAME=X]; default: as declared")
-      ->expected(1)
-      ->take_all();
+      ->allow_extra_args(false);
   c->add_option("--input", o->input, "input tensors, NAME=FILE.npy; the others are drawn at random")
-      ->expected(1)
-      ->take_all();
-  c->add_option("--output", o->output, "write an output, NAME=FILE.npy")->expected(1)->take_all();
+      ->allow_extra_args(false);
+  c->add_option("--output", o->output, "write an output, NAME=FILE.npy")->allow_extra_args(false);
   c->add_option("--out-dir", o->out_dir, "write every output to this folder");
   c->add_option("--expect", o->expect, "compare a result of yours with the oracle, NAME=FILE.npy")
-      ->expected(1)
-      ->take_all();
+      ->allow_extra_args(false);
   c->add_option("--inputs", o->inputs, "random inputs: `normal`, or `exact` (small integers)")
       ->capture_default_str();
   c->add_option("--seed", o->seed, "seed of the random inputs")->capture_default_str();

@@ -82,6 +82,7 @@ int main(int argc, char** argv) {
     fmt::print("{}", app.help());
     return nautilus::tool::kUsageError;
   }
+  app.set_version_flag("--version", "nautilus " NAUTILUS_VERSION);
   if (is_unknown_command(app, argv[1])) return nautilus::tool::kUsageError;
   try {
     app.parse(argc, argv);

@@ -94,12 +94,10 @@ void add_opt(CLI::App& app, int& exit_code) {
   c->add_option("FILE", o->file, "a program (.naut) or IR text");
   c->add_option("--pass", o->passes, "passes to run, in order: NAME[,NAME]")
       ->delimiter(',')
-      ->expected(1)
-      ->take_all();
+      ->allow_extra_args(false);
   c->add_option("--disable-rule", o->disabled, "rewrite rules to leave out")
       ->delimiter(',')
-      ->expected(1)
-      ->take_all();
+      ->allow_extra_args(false);
   c->add_option("-o,--output", o->output, "write the result to this file");
   c->add_flag("--list", o->list, "list the passes of the pipeline");
   c->add_flag("--rules", o->rules, "list the rewrite rules");

@@ -102,8 +102,7 @@ void add_print(CLI::App& app, int& exit_code) {
   c->add_option("--dump-dir", o->dump_dir,
                 "write the program after every pass that changed it to this folder");
   c->add_option("--shape", o->shape, "other values for static sizes, NAME=N[,NAME=N]")
-      ->expected(1)
-      ->take_all();
+      ->allow_extra_args(false);
   c->add_flag("--library", o->library, "the standard library");
   c->add_option("--ops", o->ops, "the ops of a level with their meaning");
   c->add_flag("--codes", o->codes, "all message codes");

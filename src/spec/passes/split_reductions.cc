@@ -77,7 +77,8 @@ class Splitter {
     if (e.op() == Op::Select) {
       args[0] = lift(args[0], guards);
       for (const size_t branch : {size_t{1}, size_t{2}}) {
-        // The condition is used as it stands after lifting: the equations it reads come first.
+        // The condition is used as it stands after lifting: the equations it
+        // reads come first.
         std::vector<Guard> inner = guards;
         inner.push_back({args[0], branch == 1});
         args[branch] = lift(args[branch], inner);
@@ -90,8 +91,9 @@ class Splitter {
 
   Expr lift_reduce(Expr e, const std::vector<Guard>& guards) {
     const bool is_plain = guards.empty();
-    // The same expression under axes of other extents is another tensor.
-    const ir::Axes around = axes_of(e);
+    // The same expression under other axes is another tensor: their extents
+    // differ, or one is empty.
+    const ir::Axes around = axes_;
     if (is_plain) {
       for (const Lifted& l : lifted_) {
         if (l.reduce == e && l.axes == around) return l.read;
@@ -122,15 +124,17 @@ class Splitter {
     return out;
   }
 
-  // Takes the guards into the body (and the initial element) if a read there is inside its tensor
-  // only under them.
-  Expr guarded(Expr reduce, const std::vector<Guard>& guards) {
-    if (guards.empty()) return reduce;
-    Facts facts = facts_;
-    for (const ir::Axis& a : axes_) facts.add_axis(pool_.index(a.name), a.extent);
+  // Takes the guards into the body (and the initial element) if a read there is
+  // not proven to be inside its tensor by the axes of the new equation alone.
+  // An axis in scope that the reduction does not depend on is a guard too:
+  // where it is empty, nothing was to be read.
+  Expr guarded(Expr reduce, std::vector<Guard> guards) {
+    Facts outside = facts_;
+    for (const ir::Axis& a : axes_of(reduce)) outside.add_axis(pool_.index(a.name), a.extent);
+    Facts inside = outside;
     for (size_t k = 0; k < reduce.axis_count(); ++k)
-      facts.add_axis(reduce.axis(k), reduce.extent(k));
-    auto needs_guard = [&](Expr part) {
+      inside.add_axis(reduce.axis(k), reduce.extent(k));
+    auto needs_guard = [&](Expr part, const Facts& facts) {
       bool is_needed = false;
       expr::for_each(part, [&](Expr r) {
         if (r.op() != Op::Read) return;
@@ -138,6 +142,19 @@ class Splitter {
       });
       return is_needed;
     };
+    const bool is_body = needs_guard(reduce.body(), inside);
+    const bool is_init = reduce.init() && needs_guard(reduce.init(), outside);
+    if (!is_body && !is_init) return reduce;
+    ir::Axes kept = axes_of(reduce);
+    for (const Guard& g : guards) {
+      for (const ir::Axis& a : axes_of(g.condition)) kept.push_back(a);
+    }
+    for (const ir::Axis& a : axes_) {
+      if (std::find(kept.begin(), kept.end(), a) != kept.end()) continue;
+      const Expr is_nonempty = pool_.binary(Op::Gt, a.extent, pool_.integer(0));
+      if (outside.prove(is_nonempty) != expr::Truth::True)
+        guards.insert(guards.begin(), Guard{is_nonempty, true});
+    }
     auto guard = [&](Expr part) {
       for (auto g = guards.rbegin(); g != guards.rend(); ++g) {
         const Expr zero = pool_.constant(0, part.dtype());
@@ -147,8 +164,8 @@ class Splitter {
       return part;
     };
     std::vector<Expr> args(reduce.args().begin(), reduce.args().end());
-    if (needs_guard(reduce.body())) args[0] = guard(reduce.body());
-    if (reduce.init() && needs_guard(reduce.init())) args.back() = guard(reduce.init());
+    if (is_body) args[0] = guard(reduce.body());
+    if (is_init) args.back() = guard(reduce.init());
     return pool_.with_args(reduce, args);
   }
 
