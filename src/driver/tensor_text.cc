@@ -25,6 +25,8 @@ std::string tensor_text(const Tensor& t, int64_t max_elements) {
       if (c) row += " ";
       if (t.dtype == DType::Bool) {
         row += t.data[at].i ? "true" : "false";
+      } else if (is_float(t.dtype) && std::isnan(t.data[at].f)) {
+        row += "nan";  // its sign differs between machines and means nothing
       } else if (is_float(t.dtype)) {
         row += fmt::format("{:.6g}", t.data[at].f);
       } else {

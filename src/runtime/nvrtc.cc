@@ -113,6 +113,12 @@ std::optional<CompiledKernel> compile_cuda(const std::string& source, const std:
   }
   std::vector<std::string> all = {"--gpu-architecture=" + architecture, "--std=c++17",
                                   "--ptxas-options=-v"};
+  // NVRTC's own cache returns machine code without the assembler's report, which decides whether a
+  // kernel is accepted.
+  int major = 0;
+  int minor = 0;
+  api.version(&major, &minor);
+  if (major > 12 || (major == 12 && minor >= 9)) all.emplace_back("--no-cache");
   all.insert(all.end(), options.begin(), options.end());
   std::vector<const char*> words;
   for (const std::string& o : all) words.push_back(o.c_str());

@@ -218,7 +218,9 @@ class Eval {
         // JSON has no infinities; they travel as text.
         const double v = result.value.number(i);
         j["values"].push_back(std::isfinite(v) ? nlohmann::json(v)
-                                               : nlohmann::json(fmt::format("{}", v)));
+                                               : nlohmann::json(std::isnan(v) ? "nan"
+                                                                : v > 0       ? "inf"
+                                                                              : "-inf"));
       }
     }
     report_["outputs"].push_back(j);
