@@ -132,6 +132,11 @@ bool write_file_atomic(const std::string& path, std::string_view content, std::s
   return code == 0;
 }
 
+bool is_folder(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
 std::vector<std::string> list_files(const std::string& dir, std::string_view suffix) {
   namespace fs = std::filesystem;
   std::vector<std::string> paths;

@@ -23,6 +23,8 @@ bool write_file_atomic(const std::string& path, std::string_view content, std::s
 // The regular files below `dir` whose names end in `suffix` (all when empty), as paths beginning
 // with `dir`, in byte order so that no output depends on the file system. Empty when `dir` is
 // not a readable folder; links to folders are not followed.
+bool is_folder(const std::string& path);
+
 std::vector<std::string> list_files(const std::string& dir, std::string_view suffix);
 
 }  // namespace nautilus::base

@@ -176,7 +176,7 @@ TestReport run_text_tests(const std::vector<std::string>& paths, const TestOptio
     for (std::string_view suffix : kSuffixes) {
       for (std::string& f : base::list_files(path, suffix)) found.push_back(std::move(f));
     }
-    if (found.empty()) found.push_back(path);
+    if (found.empty() && !base::is_folder(path)) found.push_back(path);
     files.insert(files.end(), found.begin(), found.end());
   }
   std::sort(files.begin(), files.end());

@@ -237,6 +237,25 @@ std::optional<Facts::Range> Facts::range_of(Expr atom, int depth) const {
   return std::nullopt;
 }
 
+// `parts` is factor * (x / c) + rest. With factor = q * c the product lies between q * (x - c + 1)
+// and q * x, which is sharper than a range of x / c where the bound of x is no multiple of c. Empty
+// where that does not apply.
+std::optional<Poly> Facts::bound_division(Expr atom, const std::pair<Poly, Poly>& parts,
+                                          bool is_upper, int depth) const {
+  if (atom.op() != Op::FloorDiv || atom[1].op() != Op::IntConst || atom[1].integer() <= 0)
+    return std::nullopt;
+  const int64_t c = atom[1].integer();
+  const auto factor = parts.first.constant();
+  const auto x = Poly::of(atom[0]);
+  if (!factor || *factor % c != 0 || !x) return std::nullopt;
+  const bool takes_top = (*factor > 0) == is_upper;
+  const auto edge = bound(*x, takes_top, depth + 1);
+  if (!edge || divide(*edge, c)) return std::nullopt;
+  const auto end = plus(*x, takes_top ? 0 : 1 - c);
+  const auto joined = end ? add(parts.second, *end, *factor / c) : std::nullopt;
+  return joined ? bound(*joined, is_upper, depth + 1) : std::nullopt;
+}
+
 // Replaces axes, then other atoms with a range, by the bound that is worst for the wanted side.
 // Axes go first: what their extents bring in (`(N - 1) / 2`) may cancel. Atoms without a range
 // stay; they stand for their own value.
@@ -247,6 +266,10 @@ std::optional<Poly> Facts::bound(const Poly& p, bool is_upper, int depth) const 
     const auto parts = rest.split(atom);
     if (!parts) return false;
     if (parts->first.is_zero()) return true;
+    if (const auto sharper = bound_division(atom, *parts, is_upper, depth)) {
+      rest = *sharper;
+      return true;
+    }
     const auto range = range_of(atom, depth + 1);
     if (!range) return !axis_high_.contains(atom);
     const auto opposite = negated(parts->first);
@@ -271,6 +294,22 @@ std::optional<Poly> Facts::bound(const Poly& p, bool is_upper, int depth) const 
     if (atom.op() != Op::Var && !eliminate(atom)) return std::nullopt;
   }
   return rest;
+}
+
+bool Facts::is_reached(const Poly& p) const {
+  auto is_plain = [](const Poly& q) {
+    for (const auto& [monomial, coefficient] : q.terms()) {
+      if (monomial.size() > 1 || (monomial.size() == 1 && monomial[0].op() != Op::Var))
+        return false;
+    }
+    return true;
+  };
+  if (!is_plain(p)) return false;
+  for (Expr atom : p.atoms()) {
+    const auto it = axis_high_.find(atom);
+    if (it != axis_high_.end() && !is_plain(it->second)) return false;
+  }
+  return true;
 }
 
 bool Facts::is_nonnegative_in_sizes(const Poly& p) const {

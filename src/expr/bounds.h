@@ -39,6 +39,10 @@ class Facts {
   std::optional<Poly> lower(const Poly& p) const { return bound(p, false, 0); }
   std::optional<Poly> upper(const Poly& p) const { return bound(p, true, 0); }
 
+  // True if some point takes the value of these bounds: axes take their extreme values
+  // independently, and their extents are affine.
+  bool is_reached(const Poly& p) const;
+
  private:
   struct Range {
     Poly low;
@@ -50,6 +54,8 @@ class Facts {
   bool is_nonnegative_directly(const Poly& p, int depth) const;
   bool is_nonnegative_in_sizes(const Poly& p) const;
   std::optional<Poly> bound(const Poly& p, bool is_upper, int depth) const;
+  std::optional<Poly> bound_division(Expr atom, const std::pair<Poly, Poly>& parts, bool is_upper,
+                                     int depth) const;
   std::optional<Range> range_of(Expr atom, int depth) const;
   void assume_nonnegative(const Poly& p);
   void raise_low(Expr var, int64_t low);

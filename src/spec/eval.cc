@@ -90,7 +90,7 @@ class Evaluator {
               reduction ? &*reduction : nullptr,
               out};
     auto work = [&](int64_t begin, int64_t end) {
-      run_range(task, run_extent, runs_per_row, begin, end, span);
+      run_range(task, run_extent, runs_per_row, begin, end);
     };
     using Work = decltype(work);
     base::parallel_ranges(
@@ -99,7 +99,16 @@ class Evaluator {
           (*static_cast<Work*>(context))(begin, end);
         },
         &work);
-    if (has_failed_) return false;
+    if (failed_item_ != INT64_MAX) {
+      sink_
+          .report(diag::Code::ReadOutside, span,
+                  fmt::format("index {} of `{}` is {}, the extent is {}", outside_.dimension + 1,
+                              outside_.tensor, outside_.index, outside_.extent))
+          .with_help(
+              "a gathered index must lie inside the tensor, and a guard must keep every read "
+              "inside");
+      return false;
+    }
     if (std::all_of(out.bound.begin(), out.bound.end(), [](double e) { return e == 0; }))
       out.bound.clear();
     tensors_.insert_or_assign(std::string(let.name.str()), std::move(out));
@@ -126,12 +135,14 @@ class Evaluator {
   };
 
   void run_range(const Task& t, int64_t run_extent, int64_t runs_per_row, int64_t begin,
-                 int64_t end, diag::Span span) {
+                 int64_t end) {
     BlockMachine machine(t.code);
     std::optional<BlockMachine> init;
     if (t.init) init.emplace(*t.init);
     std::vector<int64_t> point(t.extents.size(), 0);
-    for (int64_t item = begin; item < end && !has_failed_; ++item) {
+    // Everything before the first failing item is still run, so that the message does not depend on
+    // threads.
+    for (int64_t item = begin; item < end && item < failed_item_; ++item) {
       const int64_t first = item % runs_per_row * kRun;
       const int64_t lanes = std::min(kRun, run_extent - first);
       int64_t rest = item / runs_per_row;
@@ -146,7 +157,7 @@ class Evaluator {
       const int64_t base = item / runs_per_row * run_extent + first;
       if (const BlockMachine* failed =
               element_run(t, machine, init ? &*init : nullptr, point, base, lanes)) {
-        report(failed->outside(), span);
+        fail(item, failed->outside());
         return;
       }
     }
@@ -204,15 +215,11 @@ class Evaluator {
     return nullptr;
   }
 
-  void report(const OutsideRead& o, diag::Span span) {
+  void fail(int64_t item, const OutsideRead& outside) {
     const std::lock_guard lock(mutex_);
-    if (has_failed_.exchange(true)) return;
-    sink_
-        .report(diag::Code::ReadOutside, span,
-                fmt::format("index {} of `{}` is {}, the extent is {}", o.dimension + 1, o.tensor,
-                            o.index, o.extent))
-        .with_help(
-            "a gathered index must lie inside the tensor, and a guard must keep every read inside");
+    if (item >= failed_item_) return;
+    failed_item_ = item;
+    outside_ = outside;
   }
 
   const ir::Environment& env_;
@@ -221,7 +228,8 @@ class Evaluator {
   diag::Sink& sink_;
   BoundedTensors tensors_;
   std::mutex mutex_;
-  std::atomic<bool> has_failed_ = false;
+  std::atomic<int64_t> failed_item_ = INT64_MAX;
+  OutsideRead outside_;
 };
 
 }  // namespace

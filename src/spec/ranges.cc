@@ -96,10 +96,8 @@ class RangeChecker {
     const auto poly = Poly::of(index);
     const auto low = poly ? facts.lower(*poly) : std::nullopt;
     const auto high = poly ? facts.upper(*poly) : std::nullopt;
-    // Axes take their extreme values independently, so the bounds of an affine index are reached.
     auto reaches = [&](const std::optional<Poly>& bound, bool is_low) {
-      // An extent with a division need not be reached: `M / 2` bounds i, not `2 * i` by M.
-      if (!bound || !is_affine(*poly) || !is_affine(*bound)) return false;
+      if (!bound || !facts.is_reached(*poly)) return false;
       const auto d = Poly::of(dim);
       const auto beyond = is_low ? add(Poly(-1), *bound, -1)
                           : d    ? add(*bound, *d, -1)
@@ -126,14 +124,6 @@ class RangeChecker {
                        : fmt::format("nothing bounds `{}`, the extent is {}", text, extent));
     d.with_help(fmt::format("guard the read, `where(0 <= {} and {} < {}, ..., 0)`, or state a fact",
                             text, text, extent));
-  }
-
-  static bool is_affine(const Poly& p) {
-    for (const auto& [monomial, coefficient] : p.terms()) {
-      if (monomial.size() > 1 || (monomial.size() == 1 && monomial[0].op() != Op::Var))
-        return false;
-    }
-    return true;
   }
 
   const RangeContext& context_;

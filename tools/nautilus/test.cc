@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string_view>
 
 #include "command.h"
@@ -32,6 +33,11 @@ int run(const Options& o) {
   }
   const std::vector<std::string> paths =
       o.paths.empty() ? std::vector<std::string>{"test"} : o.paths;
+  for (const std::string& path : paths) {
+    if (std::filesystem::exists(path)) continue;
+    usage_error(fmt::format("there is no file or folder {}", path));
+    return kUsageError;
+  }
   const driver::TestReport report = driver::run_text_tests(paths, {o.update, o.threads});
   fmt::print("{}{} passed, {} failed\n", report.text, report.passed, report.failed);
   if (report.passed + report.failed == 0) {
