@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "expr/scalar_ops.h"
+
 namespace nautilus::expr {
 namespace {
 
@@ -83,6 +85,24 @@ std::optional<Poly> multiply(const Poly& a, const Poly& b) {
     }
   }
   return out;
+}
+
+std::optional<Poly> difference(Expr a, Expr b) {
+  const auto x = Poly::of(a);
+  const auto y = Poly::of(b);
+  return x && y ? add(*x, *y, -1) : std::nullopt;
+}
+
+std::optional<Poly> negated(const Poly& p) { return add(Poly(), p, -1); }
+std::optional<Poly> plus(const Poly& p, int64_t c) { return add(p, Poly(c)); }
+
+std::optional<Poly> divide(const Poly& p, int64_t divisor) {
+  Poly q;
+  for (const auto& [monomial, coefficient] : p.terms()) {
+    if (!monomial.empty() && coefficient % divisor != 0) return std::nullopt;
+    q.add(monomial, floor_div(coefficient, divisor));
+  }
+  return q;
 }
 
 std::optional<Poly> Poly::of(Expr e) {

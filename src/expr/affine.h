@@ -61,6 +61,14 @@ class Poly {
 std::optional<Poly> add(const Poly& a, const Poly& b, int64_t factor = 1);
 std::optional<Poly> multiply(const Poly& a, const Poly& b);
 
+// a - b as polynomials.
+std::optional<Poly> difference(Expr a, Expr b);
+std::optional<Poly> negated(const Poly& p);
+std::optional<Poly> plus(const Poly& p, int64_t c);
+// floor(p / divisor) where every non-constant coefficient divides; rounding the constant is then
+// exact.
+std::optional<Poly> divide(const Poly& p, int64_t divisor);
+
 // Canonical expression of a polynomial: terms in order of content, constant last.
 Expr to_expr(ExprPool& pool, const Poly& poly);
 // The same expression in canonical form where it is a small polynomial; unchanged otherwise.
