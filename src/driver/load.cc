@@ -2,6 +2,7 @@
 #include "driver/load.h"
 
 #include "ir/parse.h"
+#include "matile/ops.h"
 #include "scalar/ops.h"
 #include "spec/elaborate.h"
 #include "spec/ops.h"
@@ -10,7 +11,8 @@
 namespace nautilus::driver {
 
 const std::vector<const ir::Level*>& levels() {
-  static const std::vector<const ir::Level*> all = {&spec::level(), &scalar::level()};
+  static const std::vector<const ir::Level*> all = {&spec::level(), &scalar::level(),
+                                                    &matile::level()};
   return all;
 }
 
@@ -22,8 +24,9 @@ const ir::Level* find_level(std::string_view name) {
 }
 
 bool verify(const ir::Program& program, diag::Sink& sink) {
-  return program.level == &spec::level() ? spec::verify(program, sink)
-                                         : scalar::verify(program, sink);
+  if (program.level == &spec::level()) return spec::verify(program, sink);
+  if (program.level == &scalar::level()) return scalar::verify(program, sink);
+  return matile::verify(program, sink);
 }
 
 namespace {

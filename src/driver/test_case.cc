@@ -9,6 +9,7 @@
 #include "driver/ladder.h"
 #include "driver/pipeline.h"
 #include "driver/tensor_text.h"
+#include "emit/emit.h"
 #include "expr/rules.h"
 #include "ir/parse.h"
 #include "ir/print.h"
@@ -50,6 +51,7 @@ class CaseRunner {
     if (c == "lower") return lower(*program, test_.argument);
     if (c == "pass" || c == "same") return passes(*program);
     if (c == "graph") return graph(*program);
+    if (c == "emit") return emit_case(*program);
     if ((c == "eval" || c == "run") && program->level->name != "spec") {
       return failed("eval and run take a program of the math language or of level spec");
     }
@@ -114,6 +116,13 @@ class CaseRunner {
       rest.remove_prefix(std::min(comma + 1, rest.size()));
     }
     return shown(ir::print(current));
+  }
+
+  CaseResult emit_case(const ir::Program& program) {
+    if (program.level->name != "matile") return failed("emit takes a program of level matile");
+    std::string out;
+    for (const emit::KernelText& k : emit::emit_kernels(program, unit_.pool)) out += k.body;
+    return shown(out);
   }
 
   CaseResult graph(const ir::Program& program) {
@@ -238,6 +247,7 @@ const std::vector<std::pair<std::string, std::string>>& test_commands() {
       {"lower=LEVEL", "the program lowered by the pipeline is the expectation"},
       {"same pass=NAME", "all cases of the file give the same program"},
       {"graph", "the block graph is the expectation"},
+      {"emit", "the body of the emitted kernels is the expectation"},
       {"eval [SIZE=n] [seed=n] [inputs=exact]", "the printed outputs are the expectation"},
       {"run [SIZE=n] [seed=n] [inputs=exact]", "all evaluators agree; no expectation"},
       {"diag", "the rendered messages are the expectation"},

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kExpect = "---- expect\n";
 constexpr std::string_view kSeparator = "====";
-constexpr std::string_view kSuffixes[] = {".naut", ".spec", ".scalar"};
+constexpr std::string_view kSuffixes[] = {".naut", ".spec", ".scalar", ".matile"};
 
 struct TestFile {
   std::string path;

@@ -276,6 +276,7 @@ class Parser {
       case Token::Symbol:
         if (token.text == "(") return parenthesised();
         [[fallthrough]];
+      case Token::Text:
       case Token::End:
         c_.unexpected("an expression");
         return nullptr;

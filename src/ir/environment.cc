@@ -87,25 +87,55 @@ bool is_closed(Expr e, const Environment& env) {
   });
 }
 
-// Solves dim == extent for one unknown size: dim must be coefficient * size + known.
-void solve_dim(Expr dim, int64_t extent, Environment& env) {
+// The value of a polynomial whose atoms are known sizes.
+std::optional<int64_t> known_value(const expr::Poly& poly, const Environment& env) {
+  int64_t sum = 0;
+  for (const auto& [monomial, coefficient] : poly.terms()) {
+    int64_t product = coefficient;
+    for (Expr atom : monomial) {
+      if (!is_closed(atom, env)) return std::nullopt;
+      product *= evaluate(atom, env).i;
+    }
+    sum += product;
+  }
+  return sum;
+}
+
+// Solves dim == extent for one unknown size: dim must be coefficient * size + known, where the
+// coefficient may be a product of known sizes. True if a size was found.
+bool solve_dim(Expr dim, int64_t extent, Environment& env) {
   const auto poly = expr::Poly::of(dim);
-  if (!poly) return;
+  if (!poly) return false;
   Expr unknown;
   for (Expr v : expr::free_vars(dim)) {
     if (env.sizes.contains(v.name().str())) continue;
-    if (unknown) return;
+    if (unknown) return false;
     unknown = v;
   }
-  if (!unknown) return;
+  if (!unknown) return false;
   const auto parts = poly->split(unknown);
-  const auto coefficient = parts ? parts->first.constant() : std::nullopt;
-  const auto rest = parts ? parts->second.constant() : std::nullopt;
-  if (!coefficient || !rest || *coefficient == 0) return;
+  if (!parts) return false;
+  const auto coefficient = known_value(parts->first, env);
+  const auto rest = known_value(parts->second, env);
+  if (!coefficient || !rest || *coefficient == 0) return false;
   if ((extent - *rest) % *coefficient != 0)
-    return;  // the shape check afterwards says what does not fit
+    return false;  // the shape check afterwards says what does not fit
   const int64_t value = (extent - *rest) / *coefficient;
-  if (value >= 0) env.sizes.emplace(unknown.name().str(), value);
+  return value >= 0 && env.sizes.emplace(unknown.name().str(), value).second;
+}
+
+// Solves until nothing is found any more: one tensor's sizes may be what another's need.
+void solve_sizes(const std::map<std::string, TensorType>& inputs, Environment& env) {
+  bool is_progress = true;
+  while (is_progress) {
+    is_progress = false;
+    for (const auto& [name, type] : inputs) {
+      const auto it = env.tensors.find(name);
+      if (it == env.tensors.end() || it->second.shape.size() != type.dims.size()) continue;
+      for (size_t k = 0; k < type.dims.size(); ++k)
+        is_progress |= solve_dim(type.dims[k], it->second.shape[k], env);
+    }
+  }
 }
 
 }  // namespace
@@ -144,10 +174,9 @@ bool complete(const Program& program, const std::map<std::string, TensorType>& i
       sink.report(Code::BadInput, {},
                   fmt::format("input `{}` has {} dimensions, the values given have shape {}", name,
                               type.dims.size(), expr::shape_text(it->second.shape)));
-      continue;
     }
-    for (size_t k = 0; k < type.dims.size(); ++k) solve_dim(type.dims[k], it->second.shape[k], env);
   }
+  solve_sizes(inputs, env);
   for (const Op& op : program.body) {
     if (const auto* d = op.get<Dim>()) {
       const std::string name(d->name.str());

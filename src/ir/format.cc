@@ -78,6 +78,10 @@ bool is_present(const Field& field, const void* data) {
       return static_cast<bool>(field_value<Expr>(data, field));
     case FieldKind::Enum:
       return field_value<uint8_t>(data, field) != 0;
+    case FieldKind::Name:
+      return static_cast<bool>(field_value<Name>(data, field));
+    case FieldKind::Text:
+      return !field_value<std::string>(data, field).empty();
     default:
       return true;
   }

@@ -29,6 +29,8 @@ bool fields_equal(const Field& f, const void* a, const void* b) {
       return same(static_cast<const Axes*>(nullptr));
     case FieldKind::Enum:
       return same(static_cast<const uint8_t*>(nullptr));
+    case FieldKind::Text:
+      return same(static_cast<const std::string*>(nullptr));
     case FieldKind::Body:
       return same(static_cast<const Block*>(nullptr));
   }
@@ -71,6 +73,8 @@ size_t field_hash(const Field& f, const void* data) {
     }
     case FieldKind::Enum:
       return field_value<uint8_t>(data, f);
+    case FieldKind::Text:
+      return std::hash<std::string>()(field_value<std::string>(data, f));
     case FieldKind::Body: {
       size_t h = 1;
       for (const Op& op : field_value<Block>(data, f)) h = mix(h, hash(op));
@@ -101,6 +105,8 @@ void copy_field(const Field& f, const void* from, void* to) {
       return copy(static_cast<const Axes*>(nullptr));
     case FieldKind::Enum:
       return copy(static_cast<const uint8_t*>(nullptr));
+    case FieldKind::Text:
+      return copy(static_cast<const std::string*>(nullptr));
     case FieldKind::Body:
       return copy(static_cast<const Block*>(nullptr));
   }

@@ -67,6 +67,7 @@ enum class FieldKind : uint8_t {
   Type,
   AxisList,
   Enum,
+  Text,
   Body
 };
 using OptionalInt = std::optional<int64_t>;
@@ -136,6 +137,9 @@ struct Level {
   std::string_view file_suffix;
   std::vector<const OpInfo*> ops;
   void (*declare)(const Op& op, expr::Scope& scope);
+  // Names that the op defines for its own block, given the fields read so far; null if no op of the
+  // level has such names besides axes.
+  void (*open)(const OpInfo& info, const void* data, expr::Scope& scope) = nullptr;
 };
 
 struct Program {
@@ -170,6 +174,8 @@ Field describe(std::string_view name, size_t offset, const T&) {
     f.kind = FieldKind::Type;
   } else if constexpr (std::is_same_v<T, Axes>) {
     f.kind = FieldKind::AxisList;
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    f.kind = FieldKind::Text;
   } else if constexpr (std::is_same_v<T, Block>) {
     f.kind = FieldKind::Body;
   } else {

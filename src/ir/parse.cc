@@ -121,6 +121,7 @@ class Parser {
   bool items(const OpInfo& info, void* data, int column) {
     const auto& format = format_of(info);
     line_end_ = c_.peek().span;
+    open_op_ = &info;
     for (size_t i = 0; i < format.size(); ++i) {
       const FormatItem& item = format[i];
       if (item.kind == FormatItem::Kind::GroupBegin) {
@@ -215,7 +216,15 @@ class Parser {
         field_value<uint8_t>(data, f) = static_cast<uint8_t>(it - f.words->begin());
         return true;
       }
+      case FieldKind::Text:
+        if (c_.peek().kind != Token::Text) {
+          c_.unexpected(fmt::format("a text in quotes ({})", f.name));
+          return false;
+        }
+        field_value<std::string>(data, f) = c_.next().text;
+        return true;
       case FieldKind::Body:
+        if (level_->open) level_->open(*open_op_, data, scope_);
         return block(field_value<Block>(data, f), column);
     }
     return false;
@@ -269,6 +278,7 @@ class Parser {
   text::Cursor c_;
   const std::vector<const Level*>& levels_;
   const Level* level_ = nullptr;
+  const OpInfo* open_op_ = nullptr;  // whose fields are read
   expr::ExprPool& pool_;
   diag::Sink& sink_;
   expr::SyntaxPool syntax_;

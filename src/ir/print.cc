@@ -66,6 +66,9 @@ void print_field(std::string& out, const Field& f, const void* data, int indent)
     case FieldKind::Enum:
       out += (*f.words)[field_value<uint8_t>(data, f)];
       return;
+    case FieldKind::Text:
+      out += '"' + field_value<std::string>(data, f) + '"';
+      return;
     case FieldKind::Body:
       print_block(out, field_value<Block>(data, f), indent + 2);
       return;

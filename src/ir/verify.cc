@@ -132,6 +132,12 @@ size_t Verifier::enter_axes(const Axes& axes) {
   return mark;
 }
 
+bool Verifier::declare_local(Name name, DType dtype) {
+  if (!declare_var(name, dtype, true)) return false;
+  axes_.emplace_back(name.str());
+  return true;
+}
+
 void Verifier::leave_axes(size_t mark) {
   for (size_t k = mark; k < axes_.size(); ++k) vars_.erase(axes_[k]);
   axes_.resize(mark);

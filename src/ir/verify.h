@@ -39,6 +39,13 @@ class Verifier {
   // Declares the axes; extents must be i64 over sizes. Returns what leave_axes needs.
   size_t enter_axes(const Axes& axes);
   void leave_axes(size_t mark);
+  // A name of the block that is open: leave_axes forgets it with the block's axes.
+  bool declare_local(Name name, DType dtype);
+  bool is_defined(Name name) const {
+    return vars_.contains(std::string(name.str())) || tensors_.contains(std::string(name.str()));
+  }
+  size_t mark() const { return axes_.size(); }
+  void forget_tensor(Name name) { tensors_.erase(std::string(name.str())); }
   void check_type(const TensorType& type);
 
  private:

@@ -26,6 +26,7 @@ void visit_exprs(const Op& op, void* context, ExprVisitor visit) {
       case FieldKind::Number:
       case FieldKind::DType:
       case FieldKind::Enum:
+      case FieldKind::Text:
         break;
     }
   }
@@ -55,6 +56,7 @@ Op map_exprs(const Op& op, void* context, ExprMapper map) {
       case FieldKind::Number:
       case FieldKind::DType:
       case FieldKind::Enum:
+      case FieldKind::Text:
         break;
     }
   }

@@ -66,6 +66,7 @@ class Lexer {
     if (is_letter(c)) return name();
     if (is_digit(c) || (c == '.' && at_ + 1 < text_.size() && is_digit(text_[at_ + 1])))
       return number();
+    if (c == '"') return quoted();
     for (std::string_view pair : kPairs) {
       if (text_.substr(at_, 2) == pair) return push(Token::Symbol, at_, at_ + 2);
     }
@@ -81,6 +82,20 @@ class Lexer {
       ++end;
     }
     return push(Token::Name, at_, end);
+  }
+
+  bool quoted() {
+    const size_t begin = at_;
+    const size_t end = text_.find_first_of("\"\n", begin + 1);
+    if (end == std::string_view::npos || text_[end] != '"') {
+      sink_.report(Code::BadLiteral,
+                   {file_, static_cast<uint32_t>(begin), static_cast<uint32_t>(begin + 1)},
+                   "the text has no closing quote on its line");
+      return false;
+    }
+    push(Token::Text, begin, end + 1);
+    tokens_.back().text = text_.substr(begin + 1, end - begin - 1);
+    return true;
   }
 
   bool number() {

@@ -85,7 +85,7 @@ TEST(Lexer, BadNumbers) {
 }
 
 TEST(Lexer, BadCharacters) {
-  EXPECT_EQ(Lexed("a \" b").shown(), "`\"` starts no token");
+  EXPECT_EQ(Lexed("a $ b").shown(), "`$` starts no token");
   EXPECT_EQ(Lexed("\\").shown(), "`\\` starts no token");
   EXPECT_EQ(Lexed("\xCE\xB1 = 1").shown(), "`\xCE\xB1` starts no token");
   EXPECT_EQ(Lexed(std::string("a\0b", 3)).shown(), "byte 0x00 starts no token");
@@ -98,8 +98,18 @@ TEST(Lexer, BadCharacters) {
   EXPECT_EQ(two.sink.all().size(), 2u);
 }
 
+TEST(Lexer, QuotedTexts) {
+  const Lexed l("oracle \"a b/c.naut\" x");
+  ASSERT_TRUE(l.tokens);
+  ASSERT_EQ(l.tokens->size(), 4u);
+  EXPECT_EQ((*l.tokens)[1].kind, Token::Text);
+  EXPECT_EQ((*l.tokens)[1].text, "a b/c.naut");
+  EXPECT_FALSE((*l.tokens)[1].is("a b/c.naut"));
+  EXPECT_EQ(Lexed("a \" b\n\"").shown(), "the text has no closing quote on its line");
+}
+
 TEST(Lexer, StopsAfterEnoughErrors) {
-  Lexed l(std::string(1000, '"'));
+  Lexed l(std::string(1000, '`'));
   EXPECT_FALSE(l.tokens);
   EXPECT_EQ(l.sink.all().size(), 20u);
   EXPECT_FALSE(lex(l.sources.add("other", "a b c"), l.sink));  // not a part of its tokens

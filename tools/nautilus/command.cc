@@ -101,4 +101,16 @@ bool parse_sizes(const std::vector<std::string>& texts, std::map<std::string, in
   return true;
 }
 
+bool read_source(const std::string& path, std::string& out) {
+  std::string error;
+  auto text = base::read_file(path, &error);
+  if (text && text->empty()) error = path + " is empty";
+  if (!text || text->empty()) {
+    usage_error(error);
+    return false;
+  }
+  out = std::move(*text);
+  return true;
+}
+
 }  // namespace nautilus::tool

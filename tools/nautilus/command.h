@@ -22,6 +22,9 @@ void add_print(CLI::App& app, int& exit_code);
 void add_eval(CLI::App& app, int& exit_code);
 void add_opt(CLI::App& app, int& exit_code);
 void add_test(CLI::App& app, int& exit_code);
+void add_compile(CLI::App& app, int& exit_code);
+void add_run(CLI::App& app, int& exit_code);
+void add_bench(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 void add_version(CLI::App& app, int& exit_code);
 
@@ -39,6 +42,9 @@ std::string messages_json(const driver::Unit& unit);
 bool parse_pairs(const std::vector<std::string>& texts, std::map<std::string, std::string>& out);
 // Integer values. False (and a message) if one is no integer.
 bool parse_sizes(const std::vector<std::string>& texts, std::map<std::string, int64_t>& out);
+
+// A hand-edited CUDA file. False (and a message) if it cannot be read or is empty.
+bool read_source(const std::string& path, std::string& out);
 
 void usage_error(const std::string& message);
 

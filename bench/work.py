@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A problem on the device: its tensors, how a kernel takes them, how its output is judged, and the
+peers. One class per kind of work, all with the same members:
+
+    bind(kernel)    gives the tensors to a Kernel
+    check(run)      runs, compares the output with float64, returns a check.Result
+    out             what `run` has to write
+    peers(stack, note, inductor)    [(name, function that returns an output)]
+"""
+import check
+import peers
+
+
+class Attention:
+    def __init__(self, b, h, hk, m, n, d, causal, spiky=0, strided=False):
+        self.seed = check.fresh_seed()
+        self.causal = causal
+        self.group = h // hk
+        self.q, self.k, self.v, self.out = check.attention_inputs(b, h, hk, m, n, d, spiky, strided)
+
+    def bind(self, kernel):
+        kernel.bind(Q=self.q, K=self.k, V=self.v, O=self.out)
+        kernel.offer(G=self.group)
+
+    def check(self, run):
+        return check.attention_check(run, self.q, self.k, self.v, self.out, self.causal)
+
+    def peers(self, stack, note, inductor):
+        del inductor  # its attention is the library's
+        backend, name, notes = peers.attention_backend(self.q, self.k, self.v, self.causal)
+        for n in notes:
+            note(n)
+        if backend is None:
+            return []
+        stack.enter_context(peers.attention_scope(backend))
+        return [(name, peers.attention(self.q, self.k, self.v, self.causal))]
+
+
+class Gemm:
+    def __init__(self, m, n, k, padding=0):
+        self.seed = check.fresh_seed()
+        self.a, self.b, self.out = check.gemm_inputs(m, n, k, padding)
+
+    def bind(self, kernel):
+        kernel.bind(A=self.a, B=self.b, C=self.out)
+
+    def check(self, run):
+        return check.gemm_check(run, self.a, self.b, self.out)
+
+    def peers(self, stack, note, inductor):
+        del stack, note, inductor
+        return peers.gemm(self.a, self.b)
+
+
+class Epilogue(Gemm):
+    """A product with a bias and gelu, or with a residual."""
+
+    def __init__(self, kind, m, n, k, padding=0):
+        super().__init__(m, n, k, padding)
+        self.kind = kind
+        self.extra = check.epilogue_input(kind, self.out)
+
+    def bind(self, kernel):
+        super().bind(kernel)
+        kernel.bind(**{"bias" if self.kind == "bias_gelu" else "R": self.extra})
+
+    def check(self, run):
+        return check.gemm_check(run, self.a, self.b, self.out, self.kind, self.extra)
+
+    def peers(self, stack, note, inductor):
+        del stack, note, inductor
+        plain = peers.gemm(self.a, self.b)[0][1]
+        return [(peers.PLAIN_PRODUCT, plain)]
+
+
+class Rows:
+    def __init__(self, kind, m, n, dtype, nbytes=0):
+        self.seed = check.fresh_seed()
+        self.kind = kind
+        self.nbytes = nbytes
+        self.x, self.gamma, self.out = check.rows_inputs(kind, m, n, dtype)
+
+    def bind(self, kernel):
+        kernel.bind(X=self.x, Y=self.out)
+        if self.gamma is not None:
+            kernel.bind(gamma=self.gamma)
+
+    def check(self, run):
+        return check.rows_check(run, self.kind, self.x, self.gamma, self.out)
+
+    def peers(self, stack, note, inductor):
+        del stack
+        if self.kind == "softmax":
+            result = peers.softmax(self.x)
+        else:
+            result = peers.rmsnorm(self.x, self.gamma, 1e-6)
+        if inductor:
+            try:
+                compiled = peers.inductor(result[0])
+                compiled[1]()
+                result.append(compiled)
+            except Exception as problem:  # any part of a foreign compiler may fail, in its own way
+                note(f"inductor: {str(problem).splitlines()[0]}")
+        return result + [peers.copy(self.nbytes)]
+
+
+def timed(case):
+    s = case.sizes
+    if case.suite == "attention":
+        return Attention(s["B"], s["H"], s["Hk"], s["M"], s["N"], s["D"], s["causal"])
+    if case.suite == "decode":
+        return Attention(s["B"], s["H"], s["Hk"], s["M"], s["N"], s["D"], s["causal"])
+    if case.suite == "epilogue":
+        return Epilogue(s["kind"], s["M"], s["N"], s["K"])
+    if case.suite == "gemm":
+        return Gemm(s["M"], s["N"], s["K"])
+    return Rows(s["kind"], s["M"], s["N"], s["dtype"], case.bytes)
+
+
+def small(case):
+    """[(label, function that makes the work)]: what a candidate of the case has to solve before it
+    is timed."""
+    s = case.sizes
+    if case.suite == "attention":
+        return [(f"{p.name} (B{p.b} H{p.h}/{p.hk} {p.m}x{p.n})",
+                 lambda p=p: Attention(p.b, p.h, p.hk, p.m, p.n, s["D"], s["causal"], p.spiky,
+                                       p.strided))
+                for p in check.attention_problems(s["causal"])]
+    if case.suite == "decode":
+        return [(f"B{b} H{h}/{hk} N{n}",
+                 lambda b=b, h=h, hk=hk, n=n: Attention(b, h, hk, 1, n, s["D"], False))
+                for b, h, hk, n in ((1, 8, 2, 1000), (2, 4, 4, 1), (3, 8, 1, 4097), (1, 32, 8, 129))]
+    if case.suite == "epilogue":
+        return [(f"{m}x{n}x{k}", lambda m=m, n=n, k=k: Epilogue(s["kind"], m, n, k))
+                for m, n, k, pad in check.gemm_problems() if not pad]
+    if case.suite == "gemm":
+        return [(f"{m}x{n}x{k}" + (f" rows padded by {pad}" if pad else ""),
+                 lambda m=m, n=n, k=k, pad=pad: Gemm(m, n, k, pad))
+                for m, n, k, pad in check.gemm_problems()]
+    return [(f"{m}x{n}", lambda m=m, n=n: Rows(s["kind"], m, n, s["dtype"]))
+            for m, n in check.rows_problems()]

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs in the child processes of run.py: everything that touches the GPU."""
+import contextlib
+import datetime
+import gc
+import json
+import os
+import time
+
+import torch
+
+import cases
+import check
+import nautilus_lib
+import supervise
+import timing
+import work
+import peers as peers_module
+
+CHECK_LIMIT = 20.0  # seconds; a check takes well under one
+OPEN_LIMIT = 90.0  # NVRTC
+CASE_SECONDS = 10.0  # no case is begun with less
+
+
+def _is_fatal(problem):
+    """After a fault on the device nothing more works in this process."""
+    text = str(problem)
+    return "CUDA error" in text or "CUDA_ERROR" in text or "compute-sanitizer" in text
+
+
+def _first_line(problem):
+    return (str(problem).splitlines() or [type(problem).__name__])[0]
+
+
+def probe(options, known):
+    """Checks files on small problems; says for each why it is wrong, or nothing."""
+    torch.cuda.init()
+    library = nautilus_lib.Library(options.lib)
+    for path in options.probe:
+        case = next((c for c in known if cases.takes(c, path)), None)
+        if case is None:
+            supervise.say(probed=path, why="no case has a candidate of this name and type")
+            continue
+        name = os.path.basename(path)
+        why, worst = "", 0.0
+        try:
+            supervise.begin(f"open {name}", OPEN_LIMIT)
+            kernel = nautilus_lib.Kernel(path, library, options.target)
+            for label, make in work.small(case):
+                supervise.begin(f"check {name}: {label}", CHECK_LIMIT)
+                problem = make()
+                problem.bind(kernel)
+                try:
+                    result = problem.check(kernel.launcher())
+                except nautilus_lib.NautilusError as refused:
+                    # A program may serve fewer sizes than its case has; its facts say so.
+                    if "does not hold" not in str(refused):
+                        raise
+                    continue
+                if not result.ok:
+                    why = f"{label}: {result.why} (seed {problem.seed})"
+                    break
+                worst = max(worst, result.rel_error)
+            kernel.close()
+        except RuntimeError as problem:
+            why = _first_line(problem)
+            if _is_fatal(problem):
+                supervise.say(probed=path, why=why, lost=True)
+                return 1
+        print(f"{'wrong' if why else 'right'}  {name}  worst relative error {worst:.1e}  {why}",
+              flush=True)
+        supervise.say(probed=path, why=why)
+    supervise.say(done=True)
+    return 0
+
+
+def run_job(options, known):
+    """Times the cases of a job of run.py."""
+    job = json.loads(options.worker)
+    deadline = time.monotonic() + job["seconds"]
+    torch.cuda.init()
+    library = None
+    sampler = timing.Sampler(os.environ.get("NAUTILUS_BENCH_GPU", "0"))
+    card = dict(gpu=sampler.gpu or torch.cuda.get_device_name(0), driver=sampler.driver)
+    try:
+        for name, files in job["cases"]:
+            if time.monotonic() > deadline - CASE_SECONDS:
+                supervise.say(note="the budget is used up")
+                break
+            if files and library is None:
+                library = nautilus_lib.Library(options.lib)
+            _time_case(options, known[name], files, job["skip"], library, sampler, card)
+            supervise.say(case_done=name)
+            gc.collect()
+            torch.cuda.empty_cache()
+    except RuntimeError as problem:
+        # The parent knows what was under way; this says why.
+        print(f"{type(problem).__name__}: {_first_line(problem)}", flush=True)
+        return 1
+    finally:
+        sampler.close()
+    supervise.say(done=True)
+    return 0
+
+
+def _note(text):
+    supervise.say(note=text)
+
+
+@torch.inference_mode()
+def _time_case(options, case, files, skip, library, sampler, card):
+    supervise.begin(f"inputs of {case.name}", 120)
+    problem = work.timed(case)
+    functions, errors, kernels = {}, {}, []
+    with contextlib.ExitStack() as stack:
+        supervise.begin(f"peers of {case.name}", 240)  # the first call of torch.compile is slow
+        peers = problem.peers(stack, _note, not options.no_inductor)
+        reference = None  # the first peer's output
+        for name, run in peers:
+            functions[name] = run
+            if name in peers_module.YARDSTICKS:
+                continue
+            result = problem.check(lambda run=run: problem.out.copy_(run()))
+            errors[name] = result.rel_error
+            if not result.ok:
+                _note(f"{case.name}: the peer {name}: {result.why}")
+            elif reference is None:
+                reference = run().clone()
+        for path in files:
+            name = os.path.splitext(os.path.basename(path))[0]
+            label = f"check {case.name}: {name}"
+            if label in skip:
+                continue
+            try:
+                supervise.begin(f"open {name}", OPEN_LIMIT)
+                kernel = nautilus_lib.Kernel(path, library, options.target)
+                kernels.append(kernel)
+                problem.bind(kernel)
+                launch = kernel.launcher()
+                supervise.begin(label, CHECK_LIMIT)
+                result = problem.check(launch)
+            except nautilus_lib.NautilusError as error:
+                _note(f"{case.name}: {name}: {_first_line(error)}")
+                continue
+            why = result.why or _differs(problem.out, reference)
+            if why:
+                _note(f"{case.name}: {name} is not timed: {why} (seed {problem.seed})")
+                continue
+            functions[name] = launch
+            errors[name] = result.rel_error
+        del reference
+        supervise.begin(f"timing {case.name}", 120)
+        _time(options, case, functions, [n for n, _ in peers], errors, sampler, card)
+    for kernel in kernels:
+        kernel.close()
+
+
+def _differs(out, reference):
+    """The float64 reference covers samples of large problems; the peer's result covers all."""
+    if reference is None:
+        return ""
+    error = check.Error()
+    columns = out.shape[-1]
+    flat, wanted = out.reshape(-1, columns), reference.reshape(-1, columns)
+    step = max(1, (1 << 25) // columns)
+    for i in range(0, flat.shape[0], step):
+        error.add(flat[i:i + step], wanted[i:i + step].double())
+    result = error.result(2 * check.TOLERANCE)
+    return f"against the peer: {result.why}" if result.why else ""
+
+
+def _time(options, case, functions, peers, errors, sampler, card):
+    if not functions:
+        return
+    base = dict(work=case.work, shape=case.shape, **card)
+
+    def emit(mode, times, start):
+        """Rows of one protocol. The peer is the library's time in the same loop; where there are
+        several (eager and compiled), the fastest. A copy is a ceiling, no peer."""
+        state = sampler.between(start, time.monotonic())
+        stats = {n: timing.quartiles(t) for n, t in times.items()}
+        able = [n for n in peers if n in stats and n != "copy"]
+        if case.suite == "rows":
+            able.sort(key=lambda n: stats[n][0])
+        peer = able[0] if able else None
+        for name, (middle, low, high) in stats.items():
+            row = dict(base, candidate=name, mode=mode, ms_median=middle, ms_p25=low, ms_p75=high)
+            if case.flops:
+                row["tflops"] = case.flops / middle / 1e9
+            else:
+                row["gb_per_s"] = case.bytes / middle / 1e6
+            row.update(peer=peer, ratio_to_peer=stats[peer][0] / middle if peer else None,
+                       rel_error=errors.get(name), samples=len(times[name]),
+                       date=datetime.datetime.now(datetime.timezone.utc).isoformat("T", "seconds"),
+                       **state)
+            supervise.say(row=row)
+        return stats
+
+    start = time.monotonic()
+    functions_ms = _rough_ms(functions)
+    repetitions = options.reps or (15 if functions_ms > 2 else 25)
+    stats = emit("sustained", timing.sustained(functions, repetitions), start)
+
+    ours = sorted((n for n in functions if n not in peers), key=lambda n: stats[n][0])
+    chosen = {n: functions[n] for n in peers + ours[:options.best]}
+    supervise.begin(f"timing {case.name}", 120)
+    start = time.monotonic()
+    emit("back_to_back", timing.back_to_back(chosen, 8 if functions_ms > 2 else 20), start)
+    supervise.begin(f"timing {case.name}", 120)
+    start = time.monotonic()
+    emit("burst", {n: timing.burst(f) for n, f in chosen.items()}, start)
+
+
+def _rough_ms(functions):
+    """The longest of the functions, from one call each."""
+    longest = 0.0
+    for f in functions.values():
+        f()
+        torch.cuda.synchronize()
+        start = time.monotonic()
+        f()
+        torch.cuda.synchronize()
+        longest = max(longest, (time.monotonic() - start) * 1e3)
+    return longest

@@ -1,0 +1,283 @@
+// Nautilus prelude for the host: the names of sm_90a.cuh with the same meaning, carried out by the
+// emulator (src/emulator). The text of src/emulator/host_table.h stands in front of this one. Only
+// declarations and one-line calls: the compiler sees it anew with every kernel.
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef unsigned short u16;
+
+static const nautilus::emulator::HostTable* nautilus_host;
+extern "C" __attribute__((visibility("default"))) void nautilus_bind(const nautilus::emulator::HostTable* table) {
+  nautilus_host = table;
+}
+// The line of the call in the kernel. A type of its own: an int would be taken for a coordinate; and
+// no struct, for which g++ takes the line of the declaration.
+namespace host { enum class Line : int {}; }
+#define HERE host::Line line = (host::Line)__builtin_LINE()
+
+#define DEVICE static inline __attribute__((unused))
+#define KERNEL(name, threads)                                                                          \
+  extern "C" __attribute__((visibility("default"))) const int name##_threads;                          \
+  const int name##_threads = threads;                                                                  \
+  extern "C" __attribute__((visibility("default"))) const unsigned long long name##_parameter_bytes;   \
+  const unsigned long long name##_parameter_bytes = sizeof(Params);                                    \
+  extern "C" __attribute__((visibility("default"))) void name(const Params& p)
+#define KERNEL_BESIDE(name, threads, ctas) KERNEL(name, threads)
+#define SHARED_BASE(name) const u32 name = nautilus_host->shared_base()
+#define UNROLL
+#define NO_UNROLL
+#define ROLE(name) nautilus_host->role(name)
+
+struct alignas(64) TensorMap { unsigned char opaque[128]; };
+
+// ---- who am I
+DEVICE int thread_index() { return nautilus_host->thread_index(); }
+DEVICE int block_index() { return nautilus_host->block_index(); }
+DEVICE int block_count() { return nautilus_host->block_count(); }
+DEVICE int uniform(int x, HERE) { return nautilus_host->uniform(x, (int)line); }
+
+// ---- arithmetic
+DEVICE float infinity() { return __builtin_inff(); }
+namespace host {
+// What .ftz does to arguments and results.
+DEVICE float flushed(float x) { return __builtin_fabsf(x) < 1.17549435e-38f ? __builtin_copysignf(0.f, x) : x; }
+DEVICE u32 bits_of(float x) { u32 bits; __builtin_memcpy(&bits, &x, 4); return bits; }
+DEVICE float float_of(u32 bits) { float x; __builtin_memcpy(&x, &bits, 4); return x; }
+DEVICE u32 bf16_bits(float x) {
+  const u32 bits = bits_of(x);
+  return x != x ? 0x7fffu : (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+}
+}  // namespace host
+DEVICE float exp2_approx(float x) { return host::flushed(__builtin_exp2f(host::flushed(x))); }
+DEVICE float log2_approx(float x) { return __builtin_log2f(host::flushed(x)); }
+DEVICE float rsqrt_approx(float x) { return 1.f / __builtin_sqrtf(host::flushed(x)); }
+DEVICE float tanh_approx(float x) { return __builtin_tanhf(x); }
+DEVICE float divide(float x, float y) { return x / y; }
+DEVICE float sqrt_of(float x) { return __builtin_sqrtf(x); }
+DEVICE float erf_of(float x) { return __builtin_erff(x); }
+DEVICE float floor_of(float x) { return __builtin_floorf(x); }
+DEVICE float round_of(float x) { return __builtin_rintf(x); }
+DEVICE float absolute(float x) { return __builtin_fabsf(x); }
+// One NaN argument gives the other one, as on the device.
+DEVICE int absolute(int x) { return x < 0 ? -x : x; }
+DEVICE float maximum(float x, float y) { return x != x ? y : y != y ? x : x > y ? x : y; }
+DEVICE float minimum(float x, float y) { return x != x ? y : y != y ? x : x < y ? x : y; }
+DEVICE int maximum(int x, int y) { return x > y ? x : y; }
+DEVICE int minimum(int x, int y) { return x < y ? x : y; }
+DEVICE int floor_div(int x, int y) { return (x >= 0 ? x : x - y + 1) / y; }
+DEVICE int floor_mod(int x, int y) { return x - floor_div(x, y) * y; }
+DEVICE u32 as_bits(float x) { return host::bits_of(x); }
+DEVICE float as_float(u32 bits) { return host::float_of(bits); }
+DEVICE u32 pack_bf16(float lo, float hi) { return host::bf16_bits(lo) | host::bf16_bits(hi) << 16; }
+DEVICE u32 pack_f16(float lo, float hi) { return nautilus_host->to_f16(lo) | (u32)nautilus_host->to_f16(hi) << 16; }
+DEVICE float unpack_bf16(u32 pair, int half) { return host::float_of(half ? pair & 0xffff0000u : pair << 16); }
+DEVICE float unpack_f16(u32 pair, int half) { return nautilus_host->from_f16((u16)(half ? pair >> 16 : pair & 0xffffu)); }
+
+template <int I> DEVICE void forget(u32 (&)[I]) {}
+
+// ---- lanes of a warp
+DEVICE float lane_xor(float x, int mask, HERE) { return nautilus_host->lane_xor(x, mask, (int)line); }
+DEVICE bool vote_any(bool x, HERE) { return nautilus_host->vote_any(x, (int)line); }
+
+// ---- global memory
+namespace host {
+template <class T> DEVICE const T* readable(const T* at, int bytes, Line line) {
+  nautilus_host->global_access(at, bytes, false, (int)line);
+  return at;
+}
+template <class T> DEVICE T* writable(T* at, int bytes, Line line) {
+  nautilus_host->global_access(at, bytes, true, (int)line);
+  return at;
+}
+}  // namespace host
+DEVICE float load_f32(const float* p, u64 i, HERE) { return *host::readable(p + i, 4, line); }
+DEVICE float load_fresh_f32(const float* p, u64 i, HERE) { return *host::readable(p + i, 4, line); }
+DEVICE float load_bf16(const u16* p, u64 i, HERE) { return host::float_of((u32)*host::readable(p + i, 2, line) << 16); }
+DEVICE float load_f16(const u16* p, u64 i, HERE) { return unpack_f16(*host::readable(p + i, 2, line), 0); }
+DEVICE void store_f32(float* p, u64 i, float x, HERE) { *host::writable(p + i, 4, line) = x; }
+DEVICE void store_bf16(u16* p, u64 i, float x, HERE) { *host::writable(p + i, 2, line) = (u16)host::bf16_bits(x); }
+DEVICE void store_f16(u16* p, u64 i, float x, HERE) { *host::writable(p + i, 2, line) = nautilus_host->to_f16(x); }
+struct alignas(16) Vector16 { u32 x[4]; };
+DEVICE Vector16 load_vector(const u16* p, u64 i, HERE) {
+  Vector16 v;
+  __builtin_memcpy(&v, host::readable(p + i, 16, line), 16);
+  return v;
+}
+template <class T> DEVICE Vector16 load_vector_when(bool when, const T* p, u64 i, u32 other, HERE) {
+  Vector16 v = {{other, other, other, other}};
+  if (when) __builtin_memcpy(&v, host::readable(p + i, 16, line), 16);
+  return v;
+}
+template <class T> DEVICE Vector16 load_vector_often(bool when, const T* p, u64 i, u32 other, HERE) {
+  return load_vector_when(when, p, i, other, line);
+}
+template <class T> DEVICE void store_vector(T* p, u64 i, u32 a, u32 b, u32 c, u32 d, HERE) {
+  const u32 v[4] = {a, b, c, d};
+  __builtin_memcpy(host::writable(p + i, 16, line), v, 16);
+}
+DEVICE int global_add(int* p, int x, HERE) { return nautilus_host->global_add(p, x, (int)line); }
+DEVICE void global_set(int* p, int x, HERE) { nautilus_host->global_set(p, x, (int)line); }
+DEVICE void global_fence(HERE) { nautilus_host->global_fence((int)line); }
+
+// ---- shared memory
+DEVICE void shared_store_i32(u32 address, int x, HERE) { nautilus_host->shared_store(address, (u32)x, (int)line); }
+DEVICE int shared_load_i32(u32 address, HERE) { return (int)nautilus_host->shared_load(address, (int)line); }
+DEVICE void shared_store_f32(u32 address, float x, HERE) { nautilus_host->shared_store(address, host::bits_of(x), (int)line); }
+DEVICE float shared_load_f32(u32 address, HERE) { return host::float_of(nautilus_host->shared_load(address, (int)line)); }
+DEVICE void stmatrix_x4(u32 address, u32 a, u32 b, u32 c, u32 d, HERE) {
+  const u32 registers[4] = {a, b, c, d};
+  nautilus_host->stmatrix_x4(address, registers, (int)line);
+}
+DEVICE void ldmatrix_x4(u32 address, u32 (&x)[4], HERE) { nautilus_host->ldmatrix_x4(address, x, (int)line); }
+template <int LENGTH> DEVICE void mma_bf16(float (&d)[LENGTH], int at, const u32 (&a)[4], u32 b0, u32 b1, HERE) {
+  const u32 b[2] = {b0, b1};
+  nautilus_host->mma(d + at, a, b, false, (int)line);
+}
+template <int LENGTH> DEVICE void mma_f16(float (&d)[LENGTH], int at, const u32 (&a)[4], u32 b0, u32 b1, HERE) {
+  const u32 b[2] = {b0, b1};
+  nautilus_host->mma(d + at, a, b, true, (int)line);
+}
+DEVICE void fence_async(HERE) { nautilus_host->fence_async((int)line); }
+
+// ---- barriers
+DEVICE void sync_cta(HERE) { nautilus_host->bar_sync(0, 0, (int)line); }
+DEVICE void bar_sync(int id, int threads, HERE) { nautilus_host->bar_sync(id, threads, (int)line); }
+DEVICE void bar_arrive(int id, int threads, HERE) { nautilus_host->bar_arrive(id, threads, (int)line); }
+DEVICE void mbar_init(u32 bar, int count, HERE) { nautilus_host->mbar_init(bar, count, (int)line); }
+DEVICE void mbar_init_fence(HERE) { nautilus_host->mbar_init_fence((int)line); }
+DEVICE void mbar_expect(u32 bar, int bytes, HERE) { nautilus_host->mbar_expect(bar, bytes, (int)line); }
+DEVICE void mbar_arrive(u32 bar, HERE) { nautilus_host->mbar_arrive(bar, (int)line); }
+DEVICE void mbar_wait(u32 bar, int parity, HERE) { nautilus_host->mbar_wait(bar, parity, -1, (int)line); }
+
+// As on the device, and `taken` counts all slots passed so far, so that a wait can say which turn of
+// the ring it means and not only its parity.
+template <int SLOTS> struct Ring {
+  u32 barriers;
+  int slot, phase;
+  long long taken;
+  static void init(u32 at, int readers, HERE) { nautilus_host->ring_init(at, SLOTS, readers, (int)line); }
+  explicit Ring(u32 at) : barriers(at), slot(0), phase(0), taken(0) {}
+  void advance() { ++taken; if (++slot == SLOTS) { slot = 0; phase ^= 1; } }
+  void jump(int slots) { const int x = slot + slots; phase ^= (x / SLOTS) & 1; slot = x % SLOTS; taken += slots; }
+  long long turn() const { return taken / SLOTS; }
+  // The two halves of a fill of ring number `copy`, apart, so that mutation tests can leave one out.
+  u32 wait_copy(int copy, host::Line line) {
+    const u32 full = barriers + 16 * SLOTS * copy + 8 * slot;
+    nautilus_host->mbar_wait(full + 8 * SLOTS, phase ^ 1, turn(), (int)line);
+    return full;
+  }
+  u32 expect_copy(int copy, int bytes, host::Line line) {
+    const u32 full = barriers + 16 * SLOTS * copy + 8 * slot;
+    nautilus_host->mbar_expect(full, bytes, (int)line);
+    return full;
+  }
+  u32 fill(int bytes, HERE) { return fill_copy(0, bytes, line); }
+  u32 fill_copy(int copy, int bytes, HERE) { wait_copy(copy, line); return expect_copy(copy, bytes, line); }
+  u32 fill_without_wait(int bytes, HERE) { return expect_copy(0, bytes, line); }
+  u32 fill_without_expect(int, HERE) { return wait_copy(0, line); }
+  u32 fill_copy_without_wait(int copy, int bytes, HERE) { return expect_copy(copy, bytes, line); }
+  u32 fill_copy_without_expect(int copy, int, HERE) { return wait_copy(copy, line); }
+  void get(HERE) { nautilus_host->mbar_wait(barriers + 8 * slot, phase, turn() + 1, (int)line); }
+  void release(int back, int lane, HERE) {
+    int s = slot - back;
+    if (back > 0 && s < 0) s += SLOTS;
+    if (lane == 0) nautilus_host->mbar_arrive(barriers + 8 * (SLOTS + s), (int)line);
+  }
+  void skip(int lane, HERE) { get(line); nautilus_host->sync_warp((int)line); release(0, lane, line); advance(); }
+  void claim(HERE) { wait_copy(0, line); }
+  void publish(HERE) { nautilus_host->mbar_arrive(barriers + 8 * slot, (int)line); }
+};
+
+template <int GROUPS> struct Turn {
+  int mine, next;
+  Turn(int first, int w, HERE) : mine(first + w), next(first + (w == GROUPS - 1 ? 0 : w + 1)) {
+    if (w == GROUPS - 1) nautilus_host->bar_arrive(first, 256, (int)line);
+  }
+  void enter(HERE) { nautilus_host->bar_sync(mine, 256, (int)line); }
+  void leave(HERE) { nautilus_host->bar_arrive(next, 256, (int)line); }
+};
+
+// ---- the copy engine
+DEVICE void tma_prefetch(const TensorMap*) {}
+DEVICE void tma_load(u32 to, const TensorMap* m, u32 bar, int c0, int c1, HERE) {
+  const int at[] = {c0, c1};
+  nautilus_host->tma_load(to, m, bar, 2, at, (int)line);
+}
+DEVICE void tma_load(u32 to, const TensorMap* m, u32 bar, int c0, int c1, int c2, HERE) {
+  const int at[] = {c0, c1, c2};
+  nautilus_host->tma_load(to, m, bar, 3, at, (int)line);
+}
+DEVICE void tma_load(u32 to, const TensorMap* m, u32 bar, int c0, int c1, int c2, int c3, HERE) {
+  const int at[] = {c0, c1, c2, c3};
+  nautilus_host->tma_load(to, m, bar, 4, at, (int)line);
+}
+DEVICE void tma_load(u32 to, const TensorMap* m, u32 bar, int c0, int c1, int c2, int c3, int c4, HERE) {
+  const int at[] = {c0, c1, c2, c3, c4};
+  nautilus_host->tma_load(to, m, bar, 5, at, (int)line);
+}
+DEVICE void tma_store(const TensorMap* m, u32 from, int c0, int c1, HERE) {
+  const int at[] = {c0, c1};
+  nautilus_host->tma_store(m, from, 2, at, (int)line);
+}
+DEVICE void tma_store(const TensorMap* m, u32 from, int c0, int c1, int c2, HERE) {
+  const int at[] = {c0, c1, c2};
+  nautilus_host->tma_store(m, from, 3, at, (int)line);
+}
+DEVICE void tma_store(const TensorMap* m, u32 from, int c0, int c1, int c2, int c3, HERE) {
+  const int at[] = {c0, c1, c2, c3};
+  nautilus_host->tma_store(m, from, 4, at, (int)line);
+}
+DEVICE void tma_store(const TensorMap* m, u32 from, int c0, int c1, int c2, int c3, int c4, HERE) {
+  const int at[] = {c0, c1, c2, c3, c4};
+  nautilus_host->tma_store(m, from, 5, at, (int)line);
+}
+DEVICE void tma_commit(HERE) { nautilus_host->tma_commit((int)line); }
+template <int PENDING> DEVICE void tma_wait_read(HERE) { nautilus_host->tma_wait_read(PENDING, (int)line); }
+
+// ---- the matrix unit
+template <int N> DEVICE void registers_up(HERE) { nautilus_host->registers(N, true, (int)line); }
+template <int N> DEVICE void registers_down(HERE) { nautilus_host->registers(N, false, (int)line); }
+DEVICE u64 matrix_descriptor(u32 address, u32 leading, u32 stride, u32 swizzle) {
+  return (u64)((address & 0x3ffff) >> 4) | ((u64)(leading >> 4) << 16) | ((u64)(stride >> 4) << 32) | ((u64)swizzle << 62);
+}
+DEVICE u64 descriptor_at(u64 base, int units) { return (base & 0xffffffff00000000ull) | (u32)((u32)base + (u32)units); }
+DEVICE void wgmma_fence(HERE) { nautilus_host->wgmma_fence((int)line); }
+DEVICE void wgmma_commit(HERE) { nautilus_host->wgmma_commit((int)line); }
+template <int PENDING> DEVICE void wgmma_wait(HERE) { nautilus_host->wgmma_wait(PENDING, nullptr, 0, (int)line); }
+template <int PENDING, class A, int I> DEVICE void wgmma_wait(A (&a)[I], HERE) {
+  const nautilus::emulator::RegisterArray arrays[] = {{a, I}};
+  nautilus_host->wgmma_wait(PENDING, arrays, 1, (int)line);
+}
+template <int PENDING, class A, int I, class B, int J> DEVICE void wgmma_wait(A (&a)[I], B (&b)[J], HERE) {
+  const nautilus::emulator::RegisterArray arrays[] = {{a, I}, {b, J}};
+  nautilus_host->wgmma_wait(PENDING, arrays, 2, (int)line);
+}
+template <int PENDING, class A, int I, class B, int J, class C, int K>
+DEVICE void wgmma_wait(A (&a)[I], B (&b)[J], C (&c)[K], HERE) {
+  const nautilus::emulator::RegisterArray arrays[] = {{a, I}, {b, J}, {c, K}};
+  nautilus_host->wgmma_wait(PENDING, arrays, 3, (int)line);
+}
+template <int PENDING, class A, int I, class B, int J, class C, int K, class D, int L>
+DEVICE void wgmma_wait(A (&a)[I], B (&b)[J], C (&c)[K], D (&d)[L], HERE) {
+  const nautilus::emulator::RegisterArray arrays[] = {{a, I}, {b, J}, {c, K}, {d, L}};
+  nautilus_host->wgmma_wait(PENDING, arrays, 4, (int)line);
+}
+enum { ADD = 1, INIT = 0 };
+
+#define WGMMA(name, is_f16, n)                                                                             \
+  template <int MODE, int TRANS_B, int R>                                                                  \
+  DEVICE void name(float (&acc)[R], int first, u64 a, u64 b, HERE) {                                       \
+    const nautilus::emulator::ProductCall call = {acc, R, first, nullptr, 0, 0, a, b,                      \
+                                                  n,   is_f16, MODE == INIT, TRANS_B != 0};                \
+    nautilus_host->wgmma(&call, (int)line);                                                              \
+  }                                                                                                        \
+  template <int MODE, int TRANS_B, int R, int Q>                                                           \
+  DEVICE void name(float (&acc)[R], int first, const u32 (&a)[Q], int a_first, u64 b, HERE) {              \
+    const nautilus::emulator::ProductCall call = {acc, R, first, a, Q, a_first, 0, b,                      \
+                                                  n,   is_f16, MODE == INIT, TRANS_B != 0};                \
+    nautilus_host->wgmma(&call, (int)line);                                                              \
+  }
+#define WGMMA_N(n) WGMMA(wgmma_bf16_n##n, false, n) WGMMA(wgmma_f16_n##n, true, n)
+WGMMA_N(8) WGMMA_N(16) WGMMA_N(24) WGMMA_N(32) WGMMA_N(40) WGMMA_N(48) WGMMA_N(56) WGMMA_N(64)
+WGMMA_N(72) WGMMA_N(80) WGMMA_N(88) WGMMA_N(96) WGMMA_N(104) WGMMA_N(112) WGMMA_N(120) WGMMA_N(128)
+WGMMA_N(136) WGMMA_N(144) WGMMA_N(152) WGMMA_N(160) WGMMA_N(168) WGMMA_N(176) WGMMA_N(184) WGMMA_N(192)
+WGMMA_N(200) WGMMA_N(208) WGMMA_N(216) WGMMA_N(224) WGMMA_N(232) WGMMA_N(240) WGMMA_N(248) WGMMA_N(256)

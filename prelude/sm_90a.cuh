@@ -1,0 +1,258 @@
+// Nautilus prelude for sm_90a: the only place with inline assembly. Each function wraps one
+// instruction (or one small idiom), so that a kernel body is plain C++ over these names and the
+// same text also runs in the emulator.
+#pragma nv_diag_suppress 177  // a kernel uses a part of this
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef unsigned short u16;
+#define DEVICE static __device__ __forceinline__
+#define KERNEL(name, threads)                                   \
+  extern "C" __global__ void __launch_bounds__(threads, 1)      \
+  name(const __grid_constant__ Params p)
+// A kernel of which so many CTAs share a multiprocessor: its registers are limited accordingly.
+#define KERNEL_BESIDE(name, threads, ctas)                      \
+  extern "C" __global__ void __launch_bounds__(threads, ctas)   \
+  name(const __grid_constant__ Params p)
+#define SHARED_BASE(name)                                       \
+  extern __shared__ __align__(1024) unsigned char name##_bytes[]; \
+  const u32 name = (u32)__cvta_generic_to_shared(name##_bytes)
+#define UNROLL _Pragma("unroll")
+#define NO_UNROLL _Pragma("unroll 1")
+#define ROLE(name)  // who runs the next block; the emulator reports it
+
+struct alignas(64) TensorMap { unsigned char opaque[128]; };
+
+// ---- who am I
+DEVICE int thread_index() { return (int)threadIdx.x; }
+DEVICE int block_index() { return (int)blockIdx.x; }
+DEVICE int block_count() { return (int)gridDim.x; }
+// The value of lane 0, known to be equal in the whole warp.
+DEVICE int uniform(int x) { return __shfl_sync(~0u, x, 0); }
+
+// ---- arithmetic
+DEVICE float infinity() { return __int_as_float(0x7f800000); }
+DEVICE float exp2_approx(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+DEVICE float log2_approx(float x) { float y; asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+DEVICE float rsqrt_approx(float x) { float y; asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+DEVICE float tanh_approx(float x) { float y; asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+DEVICE float divide(float x, float y) { return __fdividef(x, y); }
+DEVICE float sqrt_of(float x) { return sqrtf(x); }
+// Without branches, absolute error below 2e-7 (Abramowitz and Stegun 7.1.26).
+DEVICE float erf_of(float x) {
+  const float t = divide(1.f, fmaf(0.3275911f, fabsf(x), 1.f));
+  const float s = t * fmaf(t, fmaf(t, fmaf(t, fmaf(t, 1.061405429f, -1.453152027f), 1.421413741f), -0.284496736f), 0.254829592f);
+  return copysignf(fmaf(-s, exp2_approx(x * x * -1.44269504f), 1.f), x);
+}
+DEVICE float floor_of(float x) { return floorf(x); }
+DEVICE float round_of(float x) { return rintf(x); }
+DEVICE float absolute(float x) { return fabsf(x); }
+DEVICE int absolute(int x) { return x < 0 ? -x : x; }
+DEVICE float maximum(float x, float y) { return fmaxf(x, y); }
+DEVICE float minimum(float x, float y) { return fminf(x, y); }
+DEVICE int maximum(int x, int y) { return max(x, y); }
+DEVICE int minimum(int x, int y) { return min(x, y); }
+// Rounds towards minus infinity, y > 0.
+DEVICE int floor_div(int x, int y) { return (x >= 0 ? x : x - y + 1) / y; }
+DEVICE int floor_mod(int x, int y) { return x - floor_div(x, y) * y; }
+DEVICE u32 as_bits(float x) { return __float_as_uint(x); }
+DEVICE float as_float(u32 bits) { return __uint_as_float(bits); }
+// Two 16-bit floats in one register, the first in the low half.
+DEVICE u32 pack_bf16(float lo, float hi) { u32 r; asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo)); return r; }
+DEVICE u32 pack_f16(float lo, float hi) { u32 r; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo)); return r; }
+DEVICE float unpack_bf16(u32 pair, int half) { return __uint_as_float(half ? pair & 0xffff0000u : pair << 16); }
+DEVICE float unpack_f16(u32 pair, int half) {
+  float y; const u16 h = (u16)(half ? pair >> 16 : pair & 0xffffu);
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(h)); return y;
+}
+
+// The compiler keeps nothing that it computed from these registers: it does not know that the extent of
+// the grid's third axis is 1. (An empty asm statement would hold back only half of it, not ptxas.)
+template <int I> DEVICE void forget(u32 (&x)[I]) {
+  u32 one;
+  asm volatile("mov.u32 %0, %%nctaid.z;" : "=r"(one));
+  UNROLL for (int i = 0; i < I; ++i) x[i] += one - 1;
+}
+
+// ---- lanes of a warp
+DEVICE float lane_xor(float x, int mask) { return __shfl_xor_sync(~0u, x, mask); }
+DEVICE bool vote_any(bool x) { return __any_sync(~0u, x); }
+
+// ---- global memory
+DEVICE float load_f32(const float* p, u64 i) { return __ldg(p + i); }
+DEVICE float load_bf16(const u16* p, u64 i) { return __uint_as_float((u32)__ldg(p + i) << 16); }
+DEVICE float load_f16(const u16* p, u64 i) { return unpack_f16(__ldg(p + i), 0); }
+// What other CTAs of the same launch may have written.
+DEVICE float load_fresh_f32(const float* p, u64 i) { return __ldcg(p + i); }
+DEVICE void store_f32(float* p, u64 i, float x) { p[i] = x; }
+DEVICE void store_bf16(u16* p, u64 i, float x) { p[i] = (u16)(pack_bf16(x, 0.f) & 0xffffu); }
+DEVICE void store_f16(u16* p, u64 i, float x) { p[i] = (u16)(pack_f16(x, 0.f) & 0xffffu); }
+struct alignas(16) Vector16 { u32 x[4]; };
+DEVICE Vector16 load_vector(const u16* p, u64 i) {
+  Vector16 v;
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
+               : "=r"(v.x[0]), "=r"(v.x[1]), "=r"(v.x[2]), "=r"(v.x[3]) : "l"(p + i));
+  return v;
+}
+// 16 bytes from the aligned address of element i; where the condition does not hold, `other` in each
+// word. One predicated instruction, so that many stand back to back. The data is read once: it passes
+// the first level cache by. The second form keeps it there.
+template <class T> DEVICE Vector16 load_vector_when(bool when, const T* p, u64 i, u32 other) {
+  Vector16 v = {{other, other, other, other}};
+  asm volatile("{\n.reg .pred when;\nsetp.ne.b32 when, %5, 0;\n"
+               "@when ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];\n}"
+               : "+r"(v.x[0]), "+r"(v.x[1]), "+r"(v.x[2]), "+r"(v.x[3]) : "l"(p + i), "r"((int)when));
+  return v;
+}
+template <class T> DEVICE Vector16 load_vector_often(bool when, const T* p, u64 i, u32 other) {
+  Vector16 v = {{other, other, other, other}};
+  asm volatile("{\n.reg .pred when;\nsetp.ne.b32 when, %5, 0;\n"
+               "@when ld.global.nc.L1::evict_last.v4.u32 {%0,%1,%2,%3}, [%4];\n}"
+               : "+r"(v.x[0]), "+r"(v.x[1]), "+r"(v.x[2]), "+r"(v.x[3]) : "l"(p + i), "r"((int)when));
+  return v;
+}
+template <class T> DEVICE void store_vector(T* p, u64 i, u32 a, u32 b, u32 c, u32 d) {
+  asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};" :: "l"(p + i), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
+}
+DEVICE int global_add(int* p, int x) { return atomicAdd(p, x); }
+DEVICE void global_set(int* p, int x) { atomicExch(p, x); }
+DEVICE void global_fence() { __threadfence(); }
+
+// ---- shared memory
+DEVICE void shared_store_i32(u32 address, int x) { asm volatile("st.shared.b32 [%0], %1;" :: "r"(address), "r"(x) : "memory"); }
+DEVICE int shared_load_i32(u32 address) { int x; asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(address) : "memory"); return x; }
+DEVICE void shared_store_f32(u32 address, float x) { asm volatile("st.shared.f32 [%0], %1;" :: "r"(address), "f"(x) : "memory"); }
+DEVICE float shared_load_f32(u32 address) { float x; asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(address) : "memory"); return x; }
+DEVICE void stmatrix_x4(u32 address, u32 a, u32 b, u32 c, u32 d) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};" :: "r"(address), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
+}
+DEVICE void ldmatrix_x4(u32 address, u32 (&x)[4]) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(address) : "memory");
+}
+// d[at .. at+3] += a . b of one warp: 16 x 8 x 16.
+template <int LENGTH> DEVICE void mma_bf16(float (&d)[LENGTH], int at, const u32 (&a)[4], u32 b0, u32 b1) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+               : "+f"(d[at]), "+f"(d[at + 1]), "+f"(d[at + 2]), "+f"(d[at + 3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+template <int LENGTH> DEVICE void mma_f16(float (&d)[LENGTH], int at, const u32 (&a)[4], u32 b0, u32 b1) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+               : "+f"(d[at]), "+f"(d[at + 1]), "+f"(d[at + 2]), "+f"(d[at + 3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+// Writes of ordinary instructions become visible to the copy engine and the matrix unit.
+DEVICE void fence_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// ---- barriers
+DEVICE void sync_cta() { __syncthreads(); }
+DEVICE void bar_sync(int id, int threads) { asm volatile("bar.sync %0, %1;" :: "r"(id), "r"(threads) : "memory"); }
+DEVICE void bar_arrive(int id, int threads) { asm volatile("bar.arrive %0, %1;" :: "r"(id), "r"(threads) : "memory"); }
+DEVICE void mbar_init(u32 bar, int count) { asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(bar), "r"(count) : "memory"); }
+DEVICE void mbar_init_fence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+DEVICE void mbar_expect(u32 bar, int bytes) { asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(bar), "r"(bytes) : "memory"); }
+DEVICE void mbar_arrive(u32 bar) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(bar) : "memory"); }
+// try_wait may give up after a hardware time limit, hence the loop.
+DEVICE void mbar_wait(u32 bar, int parity) {
+  asm volatile("{\n.reg .pred done;\nAGAIN:\n"
+               "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+               "@done bra READY;\nbra AGAIN;\nREADY:\n}" :: "r"(bar), "r"(parity) : "memory");
+}
+
+// A ring of SLOTS buffers between one filling thread and the reading warps. `barriers` holds SLOTS
+// full barriers (one arrival and the bytes announced) and SLOTS empty ones (one arrival per reading
+// warp). Every role keeps its own cursor, and moves it on (`advance`) when it is done with a slot.
+template <int SLOTS> struct Ring {
+  u32 barriers;
+  int slot, phase;
+  DEVICE void init(u32 at, int readers) {
+    for (int i = 0; i < SLOTS; ++i) { mbar_init(at + 8 * i, 1); mbar_init(at + 8 * (SLOTS + i), readers); }
+  }
+  __device__ __forceinline__ explicit Ring(u32 at) : barriers(at), slot(0), phase(0) {}
+  __device__ __forceinline__ void advance() { if (++slot == SLOTS) { slot = 0; phase ^= 1; } }
+  // Steps over slots that are another reader's.
+  __device__ __forceinline__ void jump(int slots) { const int x = slot + slots; phase ^= (x / SLOTS) & 1; slot = x % SLOTS; }
+  // Waits until the slot is free and announces what will be copied; the barrier for the copies.
+  __device__ __forceinline__ u32 fill(int bytes) { return fill_copy(0, bytes); }
+  // The same for ring number `copy` of several that are filled together.
+  __device__ __forceinline__ u32 fill_copy(int copy, int bytes) {
+    const u32 full = barriers + 16 * SLOTS * copy + 8 * slot;
+    mbar_wait(full + 8 * SLOTS, phase ^ 1);
+    mbar_expect(full, bytes);
+    return full;
+  }
+  // Waits until the slot is full.
+  __device__ __forceinline__ void get() { mbar_wait(barriers + 8 * slot, phase); }
+  // Gives back the slot `back` before this one; called by all lanes of the warp.
+  __device__ __forceinline__ void release(int back, int lane) {
+    int s = slot - back;
+    if (back > 0 && s < 0) s += SLOTS;
+    if (lane == 0) mbar_arrive(barriers + 8 * (SLOTS + s));
+  }
+  // Gets and gives back a slot that others need. No lane may be left waiting when it is given back.
+  __device__ __forceinline__ void skip(int lane) { get(); __syncwarp(); release(0, lane); advance(); }
+  // As fill, for a slot that the filling thread writes itself; publish hands it over.
+  __device__ __forceinline__ void claim() { mbar_wait(barriers + 8 * (SLOTS + slot), phase ^ 1); }
+  __device__ __forceinline__ void publish() { mbar_arrive(barriers + 8 * slot); }
+};
+
+// A fixed order of GROUPS warp groups: each enters after the one before it has left. Uses the named
+// barriers first .. first + GROUPS - 1.
+template <int GROUPS> struct Turn {
+  int mine, next;
+  __device__ __forceinline__ Turn(int first, int w) : mine(first + w), next(first + (w == GROUPS - 1 ? 0 : w + 1)) {
+    if (w == GROUPS - 1) bar_arrive(first, 256);
+  }
+  __device__ __forceinline__ void enter() { bar_sync(mine, 256); }
+  __device__ __forceinline__ void leave() { bar_arrive(next, 256); }
+};
+
+// ---- the copy engine
+DEVICE void tma_prefetch(const TensorMap* m) { asm volatile("prefetch.tensormap [%0];" :: "l"(m) : "memory"); }
+DEVICE void tma_load(u32 to, const TensorMap* m, u32 bar, int c0, int c1) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3,%4}], [%2];"
+               :: "r"(to), "l"(m), "r"(bar), "r"(c0), "r"(c1) : "memory");
+}
+DEVICE void tma_load(u32 to, const TensorMap* m, u32 bar, int c0, int c1, int c2) {
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3,%4,%5}], [%2];"
+               :: "r"(to), "l"(m), "r"(bar), "r"(c0), "r"(c1), "r"(c2) : "memory");
+}
+DEVICE void tma_load(u32 to, const TensorMap* m, u32 bar, int c0, int c1, int c2, int c3) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3,%4,%5,%6}], [%2];"
+               :: "r"(to), "l"(m), "r"(bar), "r"(c0), "r"(c1), "r"(c2), "r"(c3) : "memory");
+}
+DEVICE void tma_load(u32 to, const TensorMap* m, u32 bar, int c0, int c1, int c2, int c3, int c4) {
+  asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3,%4,%5,%6,%7}], [%2];"
+               :: "r"(to), "l"(m), "r"(bar), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4) : "memory");
+}
+DEVICE void tma_store(const TensorMap* m, u32 from, int c0, int c1) {
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2,%3}], [%1];" :: "l"(m), "r"(from), "r"(c0), "r"(c1) : "memory");
+}
+DEVICE void tma_store(const TensorMap* m, u32 from, int c0, int c1, int c2) {
+  asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2,%3,%4}], [%1];" :: "l"(m), "r"(from), "r"(c0), "r"(c1), "r"(c2) : "memory");
+}
+DEVICE void tma_store(const TensorMap* m, u32 from, int c0, int c1, int c2, int c3) {
+  asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2,%3,%4,%5}], [%1];"
+               :: "l"(m), "r"(from), "r"(c0), "r"(c1), "r"(c2), "r"(c3) : "memory");
+}
+DEVICE void tma_store(const TensorMap* m, u32 from, int c0, int c1, int c2, int c3, int c4) {
+  asm volatile("cp.async.bulk.tensor.5d.global.shared::cta.bulk_group [%0, {%2,%3,%4,%5,%6}], [%1];"
+               :: "l"(m), "r"(from), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4) : "memory");
+}
+DEVICE void tma_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+// Until at most PENDING groups of stores still read shared memory.
+template <int PENDING> DEVICE void tma_wait_read() { asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(PENDING) : "memory"); }
+
+// ---- the matrix unit
+template <int N> DEVICE void registers_up() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(N)); }
+template <int N> DEVICE void registers_down() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(N)); }
+// Address of an operand in shared memory for the matrix unit. swizzle: 0 none, 1 128 B, 2 64 B, 3 32 B.
+DEVICE u64 matrix_descriptor(u32 address, u32 leading, u32 stride, u32 swizzle) {
+  return (u64)((address & 0x3ffff) >> 4) | ((u64)(leading >> 4) << 16) | ((u64)(stride >> 4) << 32) | ((u64)swizzle << 62);
+}
+// The descriptor of an operand `units` of 16 bytes further on. Only the low word counts addresses.
+DEVICE u64 descriptor_at(u64 base, int units) { return (base & 0xffffffff00000000ull) | (u32)((u32)base + (u32)units); }
+DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+// Until at most PENDING matrix groups run; overloads below name the registers that become valid.
+template <int PENDING> DEVICE void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(PENDING) : "memory"); }
+enum { ADD = 1, INIT = 0 };

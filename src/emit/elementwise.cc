@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emit/elementwise.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "emit/expression.h"
+#include "emit/limits.h"
+#include "emit/vector.h"
+#include "expr/walk.h"
+#include "layout/convert.h"
+
+namespace nautilus::emit {
+namespace {
+
+using expr::DType;
+using expr::Expr;
+using matile::Domain;
+using Kind = expr::Op;
+
+bool is_packed(const TileText& tile) { return expr::bytes(tile.op->type.dtype) == 2; }
+
+std::string_view pack_name(DType dtype) { return dtype == DType::BF16 ? "pack_bf16" : "pack_f16"; }
+
+// Text of expressions at register `e` of a domain.
+class ElementText {
+ public:
+  ElementText(const Domain& domain, const RegisterScope& scope, Writer& out)
+      : domain_(domain), scope_(scope), out_(out) {}
+
+  // The limits of all conditions of an expression, written once before the loop.
+  void prepare(Expr e) {
+    if (e.dtype() == DType::Bool && depends_on_axis(e)) {
+      const std::string name = fmt::format("limit{}", limits_.size());
+      if (!emit_limits(e, domain_, names("reg"), *scope_.pool, name, "reg", out_).empty()) {
+        limits_.emplace(e, name);
+        return;
+      }
+    }
+    for (Expr a : e.args()) prepare(a);
+  }
+
+  std::string at(Expr e, const std::string& reg) { return expression(e, names(reg)); }
+
+ private:
+  bool depends_on_axis(Expr e) const {
+    return std::any_of(domain_.axes.begin(), domain_.axes.end(),
+                       [&](expr::Name a) { return expr::depends_on(e, scope_.pool->index(a)); });
+  }
+
+  ExpressionNames names(const std::string& reg) {
+    ExpressionNames n;
+    n.facts = scope_.facts;
+    n.variable = [this, reg](Expr var) { return variable(var, reg); };
+    n.read = [this, reg](Expr read) { return element(read, reg); };
+    n.instead = [this, reg](Expr e) -> std::string {
+      const auto it = limits_.find(e);
+      if (it == limits_.end()) return "";
+      Writer nowhere;
+      return "(" + emit_limits(e, domain_, names(reg), *scope_.pool, it->second, reg, nowhere) +
+             ")";
+    };
+    return n;
+  }
+
+  std::string variable(Expr var, const std::string& reg) {
+    for (size_t k = 0; k < domain_.axes.size(); ++k) {
+      if (domain_.axes[k] != var.name()) continue;
+      const auto sum = matile::fit(domain_.layout, [&](int e) {
+        return domain_.layout.coordinates_of({0, 0, 0, e})[k];
+      });
+      const std::string thread = matile::thread_coordinate(domain_.layout, static_cast<int>(k));
+      return fmt::format("({} + {})", thread, sum.text(reg));
+    }
+    return scope_.variable(var);
+  }
+
+  std::string element(Expr read, const std::string& reg) {
+    const auto tile = scope_.tiles.find(read.name().str());
+    if (tile == scope_.tiles.end()) return global(read, reg);
+    const auto access =
+        matile::register_access(domain_, tile->second.layout, read.args(), scope_.unrolled);
+    NAUT_CHECK(access, "`{}` cannot be read here without moving data", read.name().str());
+    std::string index = access->reg.text(reg);
+    for (const auto& [name, step] : access->unrolled)
+      index +=
+          step == 1 ? " + " + identifier(name) : fmt::format(" + {} * {}", step, identifier(name));
+    if (!is_packed(tile->second))
+      return fmt::format("{}[{}]", identifier(read.name().str()), index);
+    return fmt::format("unpack_{}({}[({}) / 2], ({}) % 2)", expr::name(read.dtype()),
+                       identifier(read.name().str()), index, index);
+  }
+
+  std::string global(Expr read, const std::string& reg) {
+    const bool is_fresh = scope_.globals->find(read.name().str())->second.is_scratch;
+    return fmt::format("load_{}{}(p.{}, {})", is_fresh ? "fresh_" : "", expr::name(read.dtype()),
+                       identifier(read.name().str()), offset(read.name().str(), read.args(), reg));
+  }
+
+ public:
+  std::string offset(std::string_view tensor, std::span<const Expr> indices,
+                     const std::string& reg) {
+    std::string out;
+    for (size_t k = 0; k < indices.size(); ++k)
+      out += fmt::format("{}(u64)({}) * p.{}_stride{}", k ? " + " : "", at(indices[k], reg),
+                         identifier(tensor), k);
+    return out.empty() ? "0" : out;
+  }
+
+ private:
+  const Domain& domain_;
+  const RegisterScope& scope_;
+  Writer& out_;
+  std::map<Expr, std::string, expr::ByContent> limits_;
+};
+
+std::vector<expr::Name> axis_names(const ir::Axes& axes) {
+  std::vector<expr::Name> names;
+  for (const ir::Axis& a : axes) names.push_back(a.name);
+  return names;
+}
+
+Expr without_cast(Expr e, DType dtype) {
+  return e.op() == Kind::Cast && e.dtype() == dtype ? e[0] : e;
+}
+
+std::string_view identity(expr::Reducer reducer) {
+  return reducer == expr::Reducer::Max   ? "-infinity()"
+         : reducer == expr::Reducer::Min ? "infinity()"
+                                         : "0.f";
+}
+
+std::string combine(expr::Reducer reducer, const std::string& a, const std::string& b) {
+  switch (reducer) {
+    case expr::Reducer::Sum:
+      return fmt::format("{} + ({})", a, b);
+    case expr::Reducer::Max:
+      return fmt::format("maximum({}, {})", a, b);
+    case expr::Reducer::Min:
+      return fmt::format("minimum({}, {})", a, b);
+    default:
+      NAUT_CHECK(false, "no device text for the reducer {}", expr::name(reducer));
+  }
+}
+
+}  // namespace
+
+ElementPrinter element_printer(const Domain& domain, const RegisterScope& scope, Writer& out) {
+  const auto text = std::make_shared<ElementText>(domain, scope, out);
+  return {[text](Expr e) { text->prepare(e); },
+          [text](Expr e, const std::string& reg) { return text->at(e, reg); }};
+}
+
+std::string combined(expr::Reducer reducer, const std::string& a, const std::string& b) {
+  return combine(reducer, a, b);
+}
+
+int array_length(const TileText& tile) {
+  return tile.layout.registers() / (is_packed(tile) ? 2 : 1);
+}
+
+std::optional<Domain> domain_of(Expr value, const std::vector<expr::Name>& axes,
+                                const RegisterScope& scope) {
+  std::optional<Domain> found;
+  expr::for_each(value, [&](Expr e) {
+    if (found || e.op() != Kind::Read) return;
+    const auto tile = scope.tiles.find(e.name().str());
+    if (tile == scope.tiles.end() || e.args().size() != axes.size()) return;
+    for (size_t k = 0; k < axes.size(); ++k) {
+      if (e[k].op() != Kind::Var || e[k].name() != axes[k]) return;
+    }
+    found = Domain{tile->second.layout, axes};
+  });
+  return found;
+}
+
+void emit_set(const matile::Set& op, const RegisterScope& scope, Writer& out) {
+  const TileText& target = scope.tiles.find(op.target.str())->second;
+  const Domain domain{target.layout, axis_names(op.axes)};
+  const Expr value = without_cast(op.value, target.op->type.dtype);
+  out.open("{{  // {}[{}]", op.target.str(),
+           fmt::join(
+               [&] {
+                 std::vector<std::string> names;
+                 for (const ir::Axis& a : op.axes) names.emplace_back(a.name.str());
+                 return names;
+               }(),
+               ", "));
+  ElementText text(domain, scope, out);
+  text.prepare(value);
+  if (is_packed(target)) {
+    out.line("UNROLL for (int reg = 0; reg < {}; ++reg) {}[reg] = {}({}, {});",
+             array_length(target), identifier(op.target.str()), pack_name(target.op->type.dtype),
+             text.at(value, "(2 * reg)"), text.at(value, "(2 * reg + 1)"));
+  } else {
+    out.line("UNROLL for (int reg = 0; reg < {}; ++reg) {}[reg] = {};", array_length(target),
+             identifier(op.target.str()), text.at(value, "reg"));
+  }
+  out.close();
+}
+
+void emit_fold(const matile::Fold& op, const RegisterScope& scope, Writer& out) {
+  const TileText& target = scope.tiles.find(op.target.str())->second;
+  Expr reduce;
+  expr::for_each(op.value, [&](Expr e) {
+    if (e.op() == Kind::Reduce) reduce = e;
+  });
+  std::vector<expr::Name> axes = axis_names(op.axes);
+  for (size_t k = 0; k < reduce.axis_count(); ++k) axes.push_back(reduce.axis(k).name());
+  const auto full = domain_of(reduce.body(), axes, scope);
+  NAUT_CHECK(full, "the reduction reads no tile with its axes");
+  // Where the partial value of register e of the domain goes; several chains per value shorten
+  // the dependence.
+  std::vector<Expr> target_indices;
+  for (const ir::Axis& a : op.axes) target_indices.push_back(scope.pool->index(a.name));
+  const auto to = matile::register_access(*full, target.layout, target_indices, scope.unrolled);
+  NAUT_CHECK(to, "`{}` is not where the reduction leaves its values", op.target.str());
+  matile::DigitSum slot = to->reg;
+  int chains = 1;
+  if (full->layout.registers() >= 4 * target.layout.registers() && !slot.coefficients.empty() &&
+      slot.coefficients[0] == 0) {
+    const int extent = slot.digits[0].extent;
+    chains = extent % 4 == 0 ? 4 : extent % 2 == 0 ? 2 : 1;
+    if (chains < extent) {  // the chain is a digit of its own
+      slot.digits[0] = {chains, extent / chains};
+      slot.digits.insert(slot.digits.begin(), {1, chains});
+      slot.coefficients.insert(slot.coefficients.begin(), 0);
+    }
+  }
+  for (int& c : slot.coefficients) c *= chains;
+  if (chains > 1) slot.coefficients[0] = 1;
+  const int slots = target.layout.registers() * chains;
+
+  out.open("{{  // {}: thread part", op.target.str());
+  ElementText text(*full, scope, out);
+  text.prepare(reduce.body());
+  out.line("float part[{}];", slots);
+  const std::string at = fmt::format("part[{}]", slot.text("reg"));
+  // Where the first registers are one for each partial value, they start it; else the identity
+  // does.
+  const bool starts = full->layout.registers() > slots && slot.is_permutation(slots);
+  const int first = starts ? slots : 0;
+  if (starts)
+    out.line("UNROLL for (int reg = 0; reg < {}; ++reg) {} = {};", slots, at,
+             text.at(reduce.body(), "reg"));
+  else
+    out.line("UNROLL for (int reg = 0; reg < {}; ++reg) part[reg] = {};", slots,
+             identity(reduce.reducer()));
+  out.line("UNROLL for (int reg = {}; reg < {}; ++reg) {} = {};", first, full->layout.registers(),
+           at, combine(reduce.reducer(), at, text.at(reduce.body(), "reg")));
+  const auto pair = [&](int of) {
+    return combine(reduce.reducer(), fmt::format("part[{} * reg{}]", chains, of ? " + 2" : ""),
+                   fmt::format("part[{} * reg + {}]", chains, of + 1));
+  };
+  const std::string result = chains == 4   ? combine(reduce.reducer(), pair(0), pair(2))
+                             : chains == 2 ? pair(0)
+                                           : "part[reg]";
+  const Domain own{target.layout, axis_names(op.axes)};
+  ElementText target_text(own, scope, out);
+  // The reduction inside the value is a name now.
+  const expr::Expr placeholder = scope.pool->var(scope.pool->name("part.value"), reduce.dtype());
+  const Expr value = expr::substitute(*scope.pool, op.value, {{reduce, placeholder}});
+  RegisterScope with_part = scope;
+  with_part.variable = [&](Expr var) {
+    return var == placeholder ? "(" + result + ")" : scope.variable(var);
+  };
+  ElementText final_text(own, with_part, out);
+  out.line("UNROLL for (int reg = 0; reg < {}; ++reg) {}[reg] = {};", target.layout.registers(),
+           identifier(op.target.str()), final_text.at(value, "reg"));
+  out.close();
+}
+
+void emit_lanes(const matile::Lanes& op, const RegisterScope& scope, Writer& out) {
+  const TileText& tile = scope.tiles.find(op.tile.str())->second;
+  for (const layout::Digit& d : tile.layout.digits()) {
+    if (d.axis != layout::kCopies || d.owner != layout::Owner::Lane) continue;
+    for (int mask = d.owner_stride; mask < d.owner_stride * d.extent; mask *= 2) {
+      const std::string at = fmt::format("{}[reg]", identifier(op.tile.str()));
+      out.line("UNROLL for (int reg = 0; reg < {}; ++reg) {} = {};", tile.layout.registers(), at,
+               combine(op.reducer, at, fmt::format("lane_xor({}, {})", at, mask)));
+    }
+  }
+}
+
+void emit_vote(const matile::Vote& op, const RegisterScope& scope, Writer& out) {
+  std::vector<expr::Name> axes;
+  for (size_t k = 0; k < op.value.axis_count(); ++k) axes.push_back(op.value.axis(k).name());
+  const auto domain = domain_of(op.value.body(), axes, scope);
+  NAUT_CHECK(domain, "the vote reads no tile with its axes");
+  ElementText text(*domain, scope, out);
+  const std::string name = identifier(op.name.str());
+  out.line("bool {} = false;", name);
+  out.line("UNROLL for (int reg = 0; reg < {}; ++reg) {} = {} || ({});", domain->layout.registers(),
+           name, name, text.at(op.value.body(), "reg"));
+  out.line("{} = vote_any({});", name, name);
+}
+
+void emit_put(const matile::Put& op, const RegisterScope& scope, Writer& out) {
+  const auto domain = domain_of(op.value, axis_names(op.axes), scope);
+  NAUT_CHECK(domain, "put reads no tile with its axes");
+  if (emit_put_vectors(op, *domain, scope, out)) return;
+  const ir::TensorType& type = scope.globals->find(op.target.str())->second.type;
+  out.open("{{  // {}", op.target.str());
+  ElementText text(*domain, scope, out);
+  std::string condition = one_of_copies(domain->layout);
+  if (op.condition) {
+    text.prepare(op.condition);
+    condition +=
+        fmt::format("{}({})", condition.empty() ? "" : " && ", text.at(op.condition, "reg"));
+  }
+  const Expr value = without_cast(op.value, type.dtype);
+  out.line("UNROLL for (int reg = 0; reg < {}; ++reg)", domain->layout.registers());
+  out.line("  {}store_{}(p.{}, {}, {});",
+           condition.empty() ? "" : fmt::format("if ({}) ", condition), expr::name(type.dtype),
+           identifier(op.target.str()), text.offset(op.target.str(), op.indices, "reg"),
+           text.at(value, "reg"));
+  out.close();
+}
+
+}  // namespace nautilus::emit

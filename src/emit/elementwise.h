@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Register work: set, fold, lanes, vote and put as one unrolled loop each.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "emit/params.h"
+#include "emit/writer.h"
+#include "expr/bounds.h"
+#include "layout/digits.h"
+#include "matile/access.h"
+#include "matile/ops.h"
+
+namespace nautilus::emit {
+
+struct TileText {
+  const matile::Tile* op = nullptr;
+  layout::Layout layout;
+};
+
+// What register work sees of its surroundings.
+struct RegisterScope {
+  std::map<std::string, TileText, std::less<>> tiles;
+  std::map<std::string, int> unrolled;  // variables of enclosing unrolls and their extents
+  const GlobalTensors* globals = nullptr;
+  const expr::Facts* facts = nullptr;
+  expr::ExprPool* pool = nullptr;
+  std::function<std::string(expr::Expr)> variable;  // text of a scalar
+  // Known divisors of sizes, from facts such as `N % 8 == 0`.
+  std::map<std::string, int64_t, std::less<>> divisors;
+  std::set<std::string, std::less<>>* vectors = nullptr;  // gets tensors that are moved in pieces
+};
+
+// Text of expressions at a register of a domain, which must outlive it: `prepare` writes what does
+// not change from register to register, once before the loop.
+struct ElementPrinter {
+  std::function<void(expr::Expr)> prepare;
+  std::function<std::string(expr::Expr, const std::string& reg)> at;
+};
+ElementPrinter element_printer(const matile::Domain& domain, const RegisterScope& scope,
+                               Writer& out);
+
+// Two values of a reduction as one.
+std::string combined(expr::Reducer reducer, const std::string& a, const std::string& b);
+
+// Registers that an array of the tile has: packed pairs for 16-bit types.
+int array_length(const TileText& tile);
+
+// The domain of register work without a target tile: that of a tile read with exactly these axes.
+std::optional<matile::Domain> domain_of(expr::Expr value, const std::vector<expr::Name>& axes,
+                                        const RegisterScope& scope);
+
+void emit_set(const matile::Set& op, const RegisterScope& scope, Writer& out);
+void emit_fold(const matile::Fold& op, const RegisterScope& scope, Writer& out);
+void emit_lanes(const matile::Lanes& op, const RegisterScope& scope, Writer& out);
+void emit_vote(const matile::Vote& op, const RegisterScope& scope, Writer& out);
+void emit_put(const matile::Put& op, const RegisterScope& scope, Writer& out);
+
+}  // namespace nautilus::emit

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emit/expression.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <set>
+
+#include "base/check.h"
+#include "emit/emit.h"
+
+namespace nautilus::emit {
+namespace {
+
+using expr::DType;
+using expr::Expr;
+using Kind = expr::Op;
+
+// C++ precedence, larger binds tighter.
+enum Strength { kTernary = 1, kOr, kAnd, kEqual, kLess, kAdd, kMul, kUnary, kAtom };
+
+struct Text {
+  std::string text;
+  int strength;
+};
+
+class Printer {
+ public:
+  explicit Printer(const ExpressionNames& names) : names_(names) {}
+
+  std::string at(Expr e, int needed) {
+    Text t = print(e);
+    return t.strength < needed ? "(" + t.text + ")" : t.text;
+  }
+
+ private:
+  Text print(Expr e) {
+    if (names_.instead) {
+      if (std::string text = names_.instead(e); !text.empty()) return {std::move(text), kAtom};
+    }
+    switch (e.op()) {
+      case Kind::IntConst:
+        return {fmt::format("{}", e.integer()), e.integer() < 0 ? kUnary : kAtom};
+      case Kind::BoolConst:
+        return {e.integer() ? "true" : "false", kAtom};
+      case Kind::FloatConst:
+        return {float_literal(e.number()), std::signbit(e.number()) ? kUnary : kAtom};
+      case Kind::Var:
+        return {names_.variable(e), kAtom};
+      case Kind::Read:
+        return {names_.read(e), kAtom};
+      case Kind::Select:
+        return {at(e[0], kOr) + " ? " + at(e[1], kOr) + " : " + at(e[2], kTernary), kTernary};
+      case Kind::Cast:
+        return cast(e);
+      case Kind::Neg:
+        return {"-" + at(e[0], kUnary + 1), kUnary};
+      case Kind::Not:
+        return {"!" + at(e[0], kUnary + 1), kUnary};
+      case Kind::Add:
+        return infix(e, "+", kAdd, kAdd + 1);
+      case Kind::Sub:
+        return infix(e, "-", kAdd, kAdd + 1);
+      case Kind::Mul:
+        return infix(e, "*", kMul, kMul + 1);
+      case Kind::Eq:
+        return infix(e, "==", kEqual, kEqual + 1);
+      case Kind::Ne:
+        return infix(e, "!=", kEqual, kEqual + 1);
+      case Kind::Lt:
+        return infix(e, "<", kLess, kLess + 1);
+      case Kind::Le:
+        return infix(e, "<=", kLess, kLess + 1);
+      case Kind::Gt:
+        return infix(e, ">", kLess, kLess + 1);
+      case Kind::Ge:
+        return infix(e, ">=", kLess, kLess + 1);
+      case Kind::And:
+        return infix(e, "&&", kAnd, kAnd);
+      case Kind::Or:
+        return infix(e, "||", kOr, kOr);
+      case Kind::FloorDiv:
+        return divide(e, "/", "floor_div");
+      case Kind::Mod:
+        return divide(e, "%", "floor_mod");
+      case Kind::Div:
+        return call("divide", e);
+      case Kind::Max:
+        return call("maximum", e);
+      case Kind::Min:
+        return call("minimum", e);
+      case Kind::Exp2:
+        return call("exp2_approx", e);
+      case Kind::Exp:
+        return {"exp2_approx(" + at(e[0], kMul) + " * 1.44269504f)", kAtom};
+      case Kind::Log2:
+        return call("log2_approx", e);
+      case Kind::Log:
+        return {"log2_approx(" + at(e[0], kTernary) + ") * 0.69314718f", kMul};
+      case Kind::Sqrt:
+        return call("sqrt_of", e);
+      case Kind::Rsqrt:
+        return call("rsqrt_approx", e);
+      case Kind::Tanh:
+        return call("tanh_approx", e);
+      case Kind::Erf:
+        return call("erf_of", e);
+      case Kind::Sigmoid:
+        return {"divide(1.f, 1.f + exp2_approx(" + at(e[0], kMul) + " * -1.44269504f))", kAtom};
+      case Kind::Abs:
+        return call("absolute", e);
+      case Kind::Floor:
+        return call("floor_of", e);
+      case Kind::Round:
+        return call("round_of", e);
+      case Kind::Sin:
+      case Kind::Cos:
+      case Kind::Pow:
+      case Kind::Reduce:
+        break;
+    }
+    NAUT_CHECK(false, "no device text for {}", expr::info(e.op()).name);
+  }
+
+  Text infix(Expr e, std::string_view op, int strength, int right) {
+    return {fmt::format("{} {} {}", at(e[0], strength), op, at(e[1], right)), strength};
+  }
+
+  Text call(std::string_view function, Expr e) {
+    std::string text = std::string(function) + "(";
+    for (size_t i = 0; i < e.args().size(); ++i) text += (i ? ", " : "") + at(e[i], kTernary);
+    return {text + ")", kAtom};
+  }
+
+  // C++ rounds towards zero, the language towards minus infinity: the same for what is not
+  // negative.
+  Text divide(Expr e, std::string_view op, std::string_view function) {
+    const auto poly = expr::Poly::of(e[0]);
+    if (names_.facts && poly && names_.facts->is_nonnegative(*poly))
+      return infix(e, op, kMul, kMul + 1);
+    return call(function, e);
+  }
+
+  // Between number kinds, and rounding to a storage type. (The rounding at the root of a packed
+  // tile is part of packing: elementwise.cc.)
+  Text cast(Expr e) {
+    if (!expr::is_float(e[0].dtype()) && (e.dtype() == DType::BF16 || e.dtype() == DType::F16))
+      return {fmt::format("unpack_{0}(pack_{0}((float){1}, 0.f), 0)", expr::name(e.dtype()),
+                          at(e[0], kUnary)),
+              kAtom};
+    if (expr::is_float(e.dtype()) && !expr::is_float(e[0].dtype()))
+      return {"(float)" + at(e[0], kUnary), kUnary};
+    if (!expr::is_float(e.dtype()) && expr::is_float(e[0].dtype()))
+      return {"(int)" + at(e[0], kUnary), kUnary};
+    if (e.dtype() == DType::BF16 && e[0].dtype() != DType::BF16)
+      return {"unpack_bf16(pack_bf16(" + at(e[0], kTernary) + ", 0.f), 0)", kAtom};
+    if (e.dtype() == DType::F16 && e[0].dtype() != DType::F16)
+      return {"unpack_f16(pack_f16(" + at(e[0], kTernary) + ", 0.f), 0)", kAtom};
+    return print(e[0]);
+  }
+
+  const ExpressionNames& names_;
+};
+
+}  // namespace
+
+namespace {
+
+// Words of C++ that are no names, names of the emitted text, and what the prelude declares.
+std::set<std::string, std::less<>> reserved_names() {
+  std::set<std::string, std::less<>> names = {
+      "thread", "group",     "warp",     "lane",     "leader",   "smem",     "reg",     "part",
+      "p",      "full",      "digit",    "step",     "row",      "half",     "to",      "x",
+      "y",      "from_a",    "from_b",   "counter",  "is_last",  "Params",   "auto",    "bool",
+      "break",  "case",      "char",     "class",    "const",    "continue", "default", "delete",
+      "do",     "double",    "else",     "enum",     "explicit", "extern",   "false",   "float",
+      "for",    "friend",    "goto",     "if",       "inline",   "int",      "long",    "namespace",
+      "new",    "not",       "operator", "or",       "and",      "private",  "public",  "register",
+      "return", "short",     "signed",   "sizeof",   "static",   "struct",   "switch",  "template",
+      "this",   "throw",     "true",     "try",      "typedef",  "typename", "union",   "unsigned",
+      "using",  "virtual",   "void",     "volatile", "while",    "xor",      "min",     "max",
+      "asm",    "threadIdx", "blockIdx", "gridDim",  "blockDim", "vec",      "word",    "words",
+      "vector", "at",        "other",    "warps_at"};
+  // Declarations of the prelude: `DEVICE type name(`, `#define NAME`, `struct Name`.
+  const std::string_view prelude = device_prelude();
+  const auto is_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+  };
+  std::string previous;
+  for (size_t i = 0; i < prelude.size();) {
+    if (!is_word(prelude[i])) {
+      ++i;
+      continue;
+    }
+    size_t end = i;
+    while (end < prelude.size() && is_word(prelude[end])) ++end;
+    const std::string word(prelude.substr(i, end - i));
+    const bool is_call_form = end < prelude.size() && prelude[end] == '(';
+    const size_t line = prelude.rfind('\n', i) + 1;
+    const std::string_view head = prelude.substr(line, i - line);
+    const bool is_function = is_call_form && head.find("DEVICE ") != std::string_view::npos &&
+                             head.find('(') == std::string_view::npos;
+    if (is_function || previous == "define" || previous == "struct" || head.starts_with("typedef"))
+      names.insert(word);
+    previous = word;
+    i = end;
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string identifier(std::string_view name) {
+  static const std::set<std::string, std::less<>> reserved = reserved_names();
+  std::string out(name);
+  std::replace(out.begin(), out.end(), '.', '_');
+  // `limit0`, `limit1`, ... are conditions on coordinates.
+  const bool is_limit = out.starts_with("limit") && out.size() > 5 &&
+                        std::all_of(out.begin() + 5, out.end(), [](char c) {
+                          return std::isdigit(static_cast<unsigned char>(c));
+                        });
+  if (is_limit || reserved.contains(out)) out += '_';
+  return out;
+}
+
+std::string float_literal(double value) {
+  if (std::isinf(value)) return value < 0 ? "-infinity()" : "infinity()";
+  std::string text = fmt::format("{:.9g}", value);
+  if (text.find_first_of(".e") == std::string::npos) text += ".";
+  return text + "f";
+}
+
+std::string expression(Expr e, const ExpressionNames& names) {
+  return Printer(names).at(e, kTernary);
+}
+
+}  // namespace nautilus::emit

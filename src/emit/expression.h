@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scalar expressions as C++ text for kernel bodies. Integers are `int`, floats `float`.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "expr/bounds.h"
+#include "expr/expr.h"
+
+namespace nautilus::emit {
+
+struct ExpressionNames {
+  // Text of a variable and of an element of a tensor; both must be safe as operands.
+  std::function<std::string(expr::Expr var)> variable;
+  std::function<std::string(expr::Expr read)> read;
+  // Text that replaces a whole subexpression, or empty. Asked before anything else.
+  std::function<std::string(expr::Expr e)> instead;
+  // What is known of the variables: decides how division rounds.
+  const expr::Facts* facts = nullptr;
+};
+
+// Binding strength of what is printed, as in C++: the caller's context decides on parentheses.
+std::string expression(expr::Expr e, const ExpressionNames& names);
+
+// A name of the program as a name of the emitted text: one that the text uses itself gets a `_`.
+std::string identifier(std::string_view name);
+
+// A float literal: `8.f`, `-infinity()`.
+std::string float_literal(double value);
+
+}  // namespace nautilus::emit

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emit/instructions.h"
+
+#include <fmt/format.h>
+
+namespace nautilus::emit {
+namespace {
+
+std::string placeholders(int first, int count) {
+  std::string out;
+  for (int i = 0; i < count; ++i) out += fmt::format("{}%{}", i ? "," : "", first + i);
+  return "{" + out + "}";
+}
+
+// m64nNk16, f32 accumulator. The mode is a template parameter: with INIT the accumulator is only
+// written, so that it needs no value before.
+std::string product(const std::string& dtype, int n, bool a_in_registers) {
+  const int count = n / 2;
+  const auto statement = [&](bool is_init) {
+    std::string outputs;
+    for (int i = 0; i < count; ++i)
+      outputs += fmt::format("{}\"{}f\"(d[at + {}])", i ? "," : "", is_init ? "=" : "+", i);
+    const int next = count;
+    std::string operands = a_in_registers ? placeholders(next, 4) : fmt::format("%{}", next);
+    const int b = next + (a_in_registers ? 4 : 1);
+    const std::string inputs =
+        a_in_registers ? "\"r\"(a[a_at]),\"r\"(a[a_at + 1]),\"r\"(a[a_at + 2]),\"r\"(a[a_at + 3])"
+                       : "\"l\"(a)";
+    return fmt::format(
+        "    asm volatile(\"wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} {}, {}, %{}, {}, 1, "
+        "1, "
+        "{}%{};\"\n      : {}\n      : {},\"l\"(b),\"n\"(TRANS_B));\n",
+        n, dtype, dtype, placeholders(0, count), operands, b, is_init ? 0 : 1,
+        a_in_registers ? "" : "0, ", b + 1, outputs, inputs);
+  };
+  return fmt::format(
+      "template <int MODE, int TRANS_B, int LENGTH{}>\n"
+      "DEVICE void wgmma_{}_n{}(float (&d)[LENGTH], int at, {}, u64 b) {{\n"
+      "  if constexpr (MODE == INIT) {{\n{}  }} else {{\n{}  }}\n}}\n",
+      a_in_registers ? ", int A_LENGTH" : "", dtype, n,
+      a_in_registers ? "u32 (&a)[A_LENGTH], int a_at" : "u64 a", statement(true), statement(false));
+}
+
+std::string wait(const std::vector<std::pair<bool, int>>& arrays) {
+  std::string parameters;
+  std::string outputs;
+  for (size_t k = 0; k < arrays.size(); ++k) {
+    const auto& [is_packed, length] = arrays[k];
+    parameters +=
+        fmt::format("{}{} (&x{})[{}]", k ? ", " : "", is_packed ? "u32" : "float", k, length);
+    for (int i = 0; i < length; ++i)
+      outputs += fmt::format("{}\"+{}\"(x{}[{}])", outputs.empty() ? "" : ",",
+                             is_packed ? "r" : "f", k, i);
+  }
+  return fmt::format(
+      "template <int PENDING> DEVICE void wgmma_wait({}) {{\n"
+      "  asm volatile(\"wgmma.wait_group.sync.aligned %{};\" : {} : \"n\"(PENDING) : "
+      "\"memory\");\n}}\n",
+      parameters,
+      [&] {
+        int count = 0;
+        for (const auto& a : arrays) count += a.second;
+        return count;
+      }(),
+      outputs);
+}
+
+}  // namespace
+
+std::string Instructions::text() const {
+  std::string out;
+  for (const auto& [dtype, n, a_in_registers] : products) out += product(dtype, n, a_in_registers);
+  for (const auto& arrays : waits) out += wait(arrays);
+  return out;
+}
+
+}  // namespace nautilus::emit

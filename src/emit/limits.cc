@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emit/limits.h"
+
+#include <algorithm>
+
+#include "emit/expression.h"
+#include "expr/walk.h"
+#include "matile/registers.h"
+
+namespace nautilus::emit {
+namespace {
+
+using expr::Expr;
+using Kind = expr::Op;
+
+// registers(e) <= limit, the limit being a thread's.
+struct Bound {
+  matile::DigitSum registers;
+  std::string limit;
+};
+
+std::optional<Bound> bound_of(Expr condition, const matile::Domain& domain,
+                              const ExpressionNames& names, expr::ExprPool& pool) {
+  auto rest = difference_of(condition);
+  if (!rest) return std::nullopt;
+  std::vector<int64_t> coefficients;
+  for (expr::Name axis : domain.axes) {
+    const auto parts = rest->split(pool.index(axis));
+    if (!parts || !parts->first.constant().has_value()) {
+      if (parts && parts->first.is_zero()) {
+        coefficients.push_back(0);
+        continue;
+      }
+      return std::nullopt;
+    }
+    coefficients.push_back(*parts->first.constant());
+    rest = parts->second;
+  }
+  // What is left belongs to the thread: no coordinate hides in a division or an element.
+  for (Expr atom : rest->atoms()) {
+    for (expr::Name axis : domain.axes) {
+      if (expr::depends_on(atom, pool.index(axis))) return std::nullopt;
+    }
+  }
+  Bound bound{matile::fit(domain.layout,
+                          [&](int e) {
+                            const auto point = domain.layout.coordinates_of({0, 0, 0, e});
+                            int64_t sum = 0;
+                            for (size_t k = 0; k < point.size(); ++k)
+                              sum -= coefficients[k] * point[k];
+                            return static_cast<int>(sum);
+                          }),
+              expression(expr::to_expr(pool, *rest), names)};
+  for (size_t k = 0; k < coefficients.size(); ++k) {
+    const std::string thread = matile::thread_coordinate(domain.layout, static_cast<int>(k));
+    if (coefficients[k] == 0 || thread == "0") continue;
+    const int64_t magnitude = std::abs(coefficients[k]);
+    bound.limit += fmt::format(" {} {}({})", coefficients[k] < 0 ? "-" : "+",
+                               magnitude == 1 ? "" : fmt::format("{} * ", magnitude), thread);
+  }
+  return bound;
+}
+
+}  // namespace
+
+void conjuncts(Expr e, std::vector<Expr>& out) {
+  if (e.op() != Kind::And) {
+    out.push_back(e);
+    return;
+  }
+  conjuncts(e[0], out);
+  conjuncts(e[1], out);
+}
+
+std::optional<expr::Poly> difference_of(Expr e) {
+  if (e.args().size() != 2 || e[0].dtype() != expr::DType::I64) return std::nullopt;
+  std::optional<expr::Poly> d;
+  switch (e.op()) {
+    case Kind::Le:
+      return expr::difference(e[1], e[0]);
+    case Kind::Ge:
+      return expr::difference(e[0], e[1]);
+    case Kind::Lt:
+      d = expr::difference(e[1], e[0]);
+      break;
+    case Kind::Gt:
+      d = expr::difference(e[0], e[1]);
+      break;
+    default:
+      return std::nullopt;
+  }
+  return d ? expr::plus(*d, -1) : std::nullopt;
+}
+
+std::string emit_limits(Expr condition, const matile::Domain& domain, const ExpressionNames& names,
+                        expr::ExprPool& pool, const std::string& name, const std::string& e,
+                        Writer& out) {
+  std::vector<Expr> parts;
+  conjuncts(condition, parts);
+  std::vector<Bound> bounds;
+  for (Expr part : parts) {
+    auto bound = bound_of(part, domain, names, pool);
+    if (!bound) return "";
+    bounds.push_back(std::move(*bound));
+  }
+  // Digits in which the comparisons agree stay in the loop; the others index the limits.
+  matile::DigitSum common{0, bounds[0].registers.digits, bounds[0].registers.coefficients};
+  matile::DigitSum index{0, common.digits, std::vector<int>(common.digits.size(), 0)};
+  matile::DigitSum compact;  // the digits of the index alone
+  std::vector<size_t> own;
+  for (size_t k = 0; k < common.digits.size(); ++k) {
+    const bool agrees = std::all_of(bounds.begin(), bounds.end(), [&](const Bound& b) {
+      return b.registers.coefficients[k] == common.coefficients[k];
+    });
+    if (agrees) continue;
+    common.coefficients[k] = 0;
+    const int stride =
+        compact.digits.empty() ? 1 : compact.digits.back().stride * compact.digits.back().extent;
+    index.coefficients[k] = stride;
+    compact.digits.push_back({stride, common.digits[k].extent});
+    own.push_back(k);
+  }
+  std::string limit;
+  for (const Bound& b : bounds) {
+    matile::DigitSum mine{-b.registers.base, compact.digits, {}};
+    for (size_t k : own) mine.coefficients.push_back(-b.registers.coefficients[k]);
+    const std::string shift = mine.text("digit");
+    const std::string text = shift == "0" ? b.limit : fmt::format("{} + ({})", b.limit, shift);
+    limit = limit.empty() ? text : fmt::format("minimum({}, {})", limit, text);
+  }
+  if (compact.digits.empty()) {
+    out.line("const int {} = {};", name, limit);
+    return fmt::format("{} <= {}", common.text(e), name);
+  }
+  const int count = compact.digits.back().stride * compact.digits.back().extent;
+  out.line("int {}[{}];", name, count);
+  out.line("UNROLL for (int digit = 0; digit < {}; ++digit) {}[digit] = {};", count, name, limit);
+  return fmt::format("{} <= {}[{}]", common.text(e), name, index.text(e));
+}
+
+}  // namespace nautilus::emit

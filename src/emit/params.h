@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kernel takes from the plan: maps, tensors it touches element by element, scalars. One
+// struct, whose layout the host fills byte by byte.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "emit/emit.h"
+
+namespace nautilus::emit {
+
+// A tensor that the kernel reads or writes element by element: the pointer is `p.<name>`, strides
+// are `p.<name>_stride<k>`.
+struct GlobalTensor {
+  ir::TensorType type;
+  bool is_scratch = false;  // other CTAs of the launch may write it
+};
+using GlobalTensors = std::map<std::string, GlobalTensor, std::less<>>;
+
+// Fills in the parameters of `text`.
+GlobalTensors collect_params(const ir::Program& program, const matile::Kernel& kernel,
+                             KernelText& text);
+
+std::string params_struct(const KernelText& text, const GlobalTensors& globals);
+
+}  // namespace nautilus::emit

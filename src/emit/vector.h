@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Register work that moves whole pieces: tensors in accesses of 16 bytes, and values between the
+// warps of a group.
+//
+// A thread may move 16 bytes at once if its innermost registers are neighbours in memory, the
+// address is aligned, and a condition holds for all of a piece or for none of it. The first and the
+// last are shown here (with facts such as `N % 8 == 0`); address and strides of the tensor are the
+// plan's to check (KernelText::vectors). What cannot be shown is moved element by element.
+#pragma once
+
+#include "emit/elementwise.h"
+
+namespace nautilus::emit {
+
+void emit_load(const matile::Load& op, const RegisterScope& scope, Writer& out);
+
+// As emit_put, in pieces; false, and nothing written, if that cannot be.
+bool emit_put_vectors(const matile::Put& op, const matile::Domain& domain,
+                      const RegisterScope& scope, Writer& out);
+
+// Where the warps of a group meet.
+struct Meeting {
+  std::string address;  // text, of the first of two buffers
+  int buffer_bytes = 0;
+  std::string cursor;   // the variable that says which is next
+  std::string barrier;  // text, of the group's named barrier
+};
+void emit_warps(const matile::Warps& op, const RegisterScope& scope, const Meeting& meeting,
+                Writer& out);
+
+// True in one of the threads that hold copies of the same element; "" if there are no copies.
+std::string one_of_copies(const layout::Layout& layout);
+
+}  // namespace nautilus::emit

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Indented lines of C++ text.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <string>
+#include <string_view>
+
+namespace nautilus::emit {
+
+class Writer {
+ public:
+  template <class... Args>
+  void line(fmt::format_string<Args...> format, Args&&... args) {
+    text_.append(static_cast<size_t>(indent_), ' ');
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
+    text_ += '\n';
+  }
+  template <class... Args>
+  void open(fmt::format_string<Args...> format, Args&&... args) {
+    line(format, std::forward<Args>(args)...);
+    indent_ += 2;
+  }
+  void close(std::string_view text = "}") {
+    indent_ -= 2;
+    line("{}", text);
+  }
+  void indent(int by) { indent_ += by; }
+  void blank() { text_ += '\n'; }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+  int indent_ = 0;
+};
+
+}  // namespace nautilus::emit

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ordinary reads and writes of shared memory, and what stands against them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "emulator/machine.h"
+
+namespace nautilus::emulator {
+
+bool Cta::check_shared(Thread& thread, uint32_t address, int bytes, int alignment, int line) {
+  const int64_t offset = int64_t{address} - SharedMemory::kBase;
+  if (!memory.contains(address, bytes)) {
+    machine.fail(thread, line,
+                 fmt::format("access to {} bytes at smem{:+} leaves the {} bytes of shared memory",
+                             bytes, offset, memory.size()));
+    return false;
+  }
+  if (address % static_cast<uint32_t>(alignment) != 0) {
+    machine.fail(thread, line,
+                 fmt::format("address smem{:+} is not a multiple of {}", offset, alignment));
+    return false;
+  }
+  return true;
+}
+
+// The pending work that touches a granule.
+std::string Cta::pending_use(uint32_t address) {
+  const uint32_t granule = address / 16 * 16;
+  const auto covers = [&](const PendingCopy& copy) {
+    return granule >= copy.box.address &&
+           granule < copy.box.address + static_cast<uint32_t>(copy.box.bytes);
+  };
+  for (const PendingCopy& load : loads) {
+    if (covers(load)) return fmt::format("the TMA load of line {} is still writing", load.line);
+  }
+  for (const Thread& thread : threads) {
+    for (const PendingCopy& store : thread.open_stores) {
+      if (covers(store)) return fmt::format("the TMA store of line {} may still read", store.line);
+    }
+    for (const auto& group : thread.stores) {
+      for (const PendingCopy& store : group) {
+        if (covers(store)) {
+          return fmt::format("the TMA store of line {} may still read", store.line);
+        }
+      }
+    }
+  }
+  const auto reads = [&](const MatrixGroup& group) {
+    for (const Product& product : group.products) {
+      for (const uint32_t at : product.granules) {
+        if (at == granule) return product.line;
+      }
+    }
+    return 0;
+  };
+  for (const Warp& warp : warps) {
+    int line = reads(warp.open);
+    for (const MatrixGroup& group : warp.groups) {
+      if (line == 0) line = reads(group);
+    }
+    if (line != 0) {
+      return fmt::format("the wgmma of line {} (warp {}) may still read", line, warp.index);
+    }
+  }
+  return "other work still uses";
+}
+
+void Cta::publish(Warp& warp, Knowledge* to) {
+  to->merge(warp.knows);
+  ++warp.knows.periods[static_cast<size_t>(warp.index)];
+}
+
+std::string Cta::unordered_read(const Warp& warp, uint32_t address, std::string_view what) {
+  const uint32_t offset = address - SharedMemory::kBase;
+  const Granule& granule = memory.granule(address);
+  if (granule.loads != 0) {
+    return fmt::format("{} smem+{}, which {}", what, offset, pending_use(address));
+  }
+  if (!granule.is_written) {
+    return fmt::format("{} smem+{}, which nothing has written", what, offset);
+  }
+  if (granule.barrier >= 0) {
+    const auto barrier = static_cast<size_t>(granule.barrier);
+    if (warp.knows.phases_of(barrier) <= granule.phase) {
+      return fmt::format("{} smem+{} without having waited for {}, with which it was loaded", what,
+                         offset, describe_barrier(barriers[barrier]));
+    }
+  }
+  return "";
+}
+
+void Cta::write_word(Thread& thread, uint32_t address, uint32_t bits, int line) {
+  if (!check_shared(thread, address, 4, 4, line)) return;
+  const uint32_t offset = address - SharedMemory::kBase;
+  if (const int barrier = barrier_at[offset / 8]; barrier >= 0) {
+    return machine.fail(thread, line,
+                        fmt::format("write to smem+{} overwrites {}", offset,
+                                    describe_barrier(barriers[static_cast<size_t>(barrier)])));
+  }
+  Granule& granule = memory.granule(address);
+  if (granule.loads + granule.stores + granule.products != 0) {
+    return machine.fail(thread, line,
+                        fmt::format("write to smem+{}, which {}", offset, pending_use(address)));
+  }
+  const Warp& warp = warp_of(thread);
+  const auto own = static_cast<size_t>(warp.index);
+  const size_t word = offset / 4;
+  if (const int reader = async_reads.unknown_to(warp.knows, SharedMemory::granule_index(address));
+      reader >= 0) {
+    return machine.fail(
+        thread, line,
+        fmt::format("write to smem+{}: that warp {} has waited for the copy or product that read "
+                    "it is known through no barrier",
+                    offset, reader));
+  }
+  if (const int other = std::max(word_reads.unknown_to(warp.knows, word),
+                                 word_writes.unknown_to(warp.knows, word));
+      other >= 0) {
+    return machine.fail(thread, line,
+                        fmt::format("write to smem+{}: that warp {} is done with what it read or "
+                                    "wrote there is known through no barrier",
+                                    offset, other));
+  }
+  word_writes.set(word, own, warp.knows.periods[own]);
+  std::memcpy(memory.at(address), &bits, 4);
+  granule.is_written = true;
+  granule.barrier = -1;
+  granule.dirty[offset / 4 % 4] = static_cast<uint16_t>(thread.index + 1);
+  thread.dirty.push_back(address);
+}
+
+uint32_t Cta::read_word(Thread& thread, uint32_t address, int line) {
+  if (!check_shared(thread, address, 4, 4, line)) return 0;
+  const Warp& warp = warp_of(thread);
+  if (std::string why = unordered_read(warp, address, "read of"); !why.empty()) {
+    machine.fail(thread, line, std::move(why));
+  }
+  const auto reader = static_cast<size_t>(warp.index);
+  const size_t word = (address - SharedMemory::kBase) / 4;
+  if (const int writer = word_writes.unknown_to(warp.knows, word); writer >= 0) {
+    machine.fail(thread, line,
+                 fmt::format("read of smem+{}: that warp {} has written it is known through no "
+                             "barrier",
+                             4 * word, writer));
+  }
+  ordinary_reads.set(SharedMemory::granule_index(address), reader, warp.knows.periods[reader]);
+  word_reads.set(word, reader, warp.knows.periods[reader]);
+  uint32_t bits = 0;
+  std::memcpy(&bits, memory.at(address), 4);
+  return bits;
+}
+
+void Cta::fence_async(Thread& thread) {
+  const auto mark = static_cast<uint16_t>(thread.index + 1);
+  for (const uint32_t address : thread.dirty) {
+    uint16_t& writer = memory.granule(address).dirty[(address - SharedMemory::kBase) / 4 % 4];
+    if (writer == mark) writer = 0;
+    const auto warp = static_cast<size_t>(thread.warp());
+    fenced_writes.set(SharedMemory::granule_index(address), warp,
+                      warp_of(thread).knows.periods[warp]);
+  }
+  thread.dirty.clear();
+}
+
+}  // namespace nautilus::emulator

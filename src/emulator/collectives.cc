@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Instructions that a warp executes as one. The lane that arrives last carries the instruction out
+// for all; the arguments are on the stacks of the others, which are suspended meanwhile.
+#include "emulator/collectives.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "layout/stmatrix.h"
+
+namespace nautilus::emulator {
+
+void Cta::collect(Thread& thread, Collective kind, void* argument, int line) {
+  Warp& warp = warp_of(thread);
+  if (warp.arrived == 0) {
+    warp.collective = kind;
+    warp.line = line;
+  } else if (warp.collective != kind || warp.line != line) {
+    return machine.fail(
+        thread, line,
+        fmt::format("warp {} diverges: lane {} is at {} in line {}, but lanes {} are at {} in line "
+                    "{}",
+                    warp.index, thread.lane(), collective_name(kind), line,
+                    describe_lanes(warp.arrived), collective_name(warp.collective), warp.line));
+  }
+  warp.arrived |= 1u << thread.lane();
+  warp.arguments[static_cast<size_t>(thread.lane())] = argument;
+  if (warp.arrived != ~0u) {
+    return block(thread, {.kind = WaitKind::Lanes, .line = line});
+  }
+  warp.arrived = 0;
+  if (complete(warp)) {
+    for (int lane = 0; lane < kWarp; ++lane) {
+      if (lane != thread.lane()) wake(threads[static_cast<size_t>(warp.index * kWarp + lane)]);
+    }
+  } else if (!machine.is_failed()) {
+    // The warp as a whole has to wait; whoever lets it go on wakes all lanes.
+    Fiber::suspend();
+  }
+}
+
+// Whether the warp may go on.
+bool Cta::complete(Warp& warp) {
+  const auto& arguments = warp.arguments;
+  const Thread& first = threads[static_cast<size_t>(warp.index * kWarp)];
+  switch (warp.collective) {
+    case Collective::SyncWarp:
+      return true;
+    case Collective::Uniform: {
+      const int value = *static_cast<const int*>(arguments[0]);
+      for (size_t lane = 1; lane < kWarp; ++lane) {
+        const int other = *static_cast<const int*>(arguments[lane]);
+        if (other == value) continue;
+        machine.fail(first, warp.line,
+                     fmt::format("uniform of values that differ: {} in lane 0, {} in lane {}",
+                                 value, other, lane));
+      }
+      return true;
+    }
+    case Collective::LaneXor: {
+      float values[kWarp];
+      for (size_t lane = 0; lane < kWarp; ++lane) {
+        values[lane] = static_cast<const LaneXorArgument*>(arguments[lane])->x;
+      }
+      for (size_t lane = 0; lane < kWarp; ++lane) {
+        auto& argument = *static_cast<LaneXorArgument*>(arguments[lane]);
+        argument.x = values[(lane ^ static_cast<size_t>(argument.mask)) % kWarp];
+      }
+      return true;
+    }
+    case Collective::VoteAny: {
+      bool any = false;
+      for (void* argument : arguments) any = any || *static_cast<const bool*>(argument);
+      for (void* argument : arguments) *static_cast<bool*>(argument) = any;
+      return true;
+    }
+    case Collective::Stmatrix:
+      stmatrix(warp);
+      return true;
+    case Collective::Ldmatrix:
+      ldmatrix(warp);
+      return true;
+    case Collective::Mma: {
+      std::array<SmallProduct, kWarp> lanes;
+      for (size_t lane = 0; lane < kWarp; ++lane) {
+        lanes[lane] = *static_cast<const SmallProduct*>(arguments[lane]);
+      }
+      multiply_small(lanes);
+      return true;
+    }
+    case Collective::BarSync:
+    case Collective::BarArrive: {
+      const auto& call = *static_cast<const BarrierArgument*>(arguments[0]);
+      for (const void* argument : arguments) {
+        const auto& other = *static_cast<const BarrierArgument*>(argument);
+        if (other.id != call.id || other.threads != call.threads) {
+          machine.fail(first, warp.line, "lanes of a warp name different barriers or counts");
+          return false;
+        }
+      }
+      return arrive_named(warp, call.id, call.threads, warp.collective == Collective::BarSync);
+    }
+    case Collective::Registers:
+      return set_registers(warp);
+    case Collective::WgmmaFence:
+      log_step(warp, {Collective::WgmmaFence, warp.line});
+      warp.is_fenced = true;
+      return true;
+    case Collective::Wgmma:
+      issue_product(warp);
+      return true;
+    case Collective::WgmmaCommit:
+      commit_group(warp);
+      return true;
+    case Collective::WgmmaWait:
+      wait_groups(warp);
+      return true;
+  }
+  return true;
+}
+
+void Cta::stmatrix(Warp& warp) {
+  // The thread whose register it is counts as the writer: it is the one that has to fence.
+  for (int lane = 0; lane < kWarp; ++lane) {
+    Thread& writer = threads[static_cast<size_t>(warp.index * kWarp + lane)];
+    const auto& argument =
+        *static_cast<const StmatrixArgument*>(warp.arguments[static_cast<size_t>(lane)]);
+    if (!check_shared(writer, argument.address, 16, 16, warp.line)) return;
+  }
+  for (int lane = 0; lane < kWarp; ++lane) {
+    Thread& writer = threads[static_cast<size_t>(warp.index * kWarp + lane)];
+    const auto& argument =
+        *static_cast<const StmatrixArgument*>(warp.arguments[static_cast<size_t>(lane)]);
+    const layout::MatrixElement element = layout::matrix_element(lane, 0);
+    for (int matrix = 0; matrix < 4; ++matrix) {
+      const auto row = static_cast<size_t>(8 * matrix + element.row);
+      const uint32_t at = static_cast<const StmatrixArgument*>(warp.arguments[row])->address;
+      write_word(writer, at + static_cast<uint32_t>(2 * element.col), argument.registers[matrix],
+                 warp.line);
+    }
+  }
+}
+
+void Cta::ldmatrix(Warp& warp) {
+  for (int lane = 0; lane < kWarp; ++lane) {
+    Thread& reader = threads[static_cast<size_t>(warp.index * kWarp + lane)];
+    const auto& own =
+        *static_cast<const LdmatrixArgument*>(warp.arguments[static_cast<size_t>(lane)]);
+    if (!check_shared(reader, own.address, 16, 16, warp.line)) return;
+  }
+  for (int lane = 0; lane < kWarp; ++lane) {
+    Thread& reader = threads[static_cast<size_t>(warp.index * kWarp + lane)];
+    const auto& own =
+        *static_cast<const LdmatrixArgument*>(warp.arguments[static_cast<size_t>(lane)]);
+    const layout::MatrixElement element = layout::matrix_element(lane, 0);
+    for (int matrix = 0; matrix < 4; ++matrix) {
+      const auto row = static_cast<size_t>(8 * matrix + element.row);
+      const uint32_t at = static_cast<const LdmatrixArgument*>(warp.arguments[row])->address;
+      own.registers[matrix] =
+          read_word(reader, at + static_cast<uint32_t>(2 * element.col), warp.line);
+    }
+  }
+}
+
+bool Cta::set_registers(Warp& warp) {
+  const auto& argument = *static_cast<const RegistersArgument*>(warp.arguments[0]);
+  const Thread& first = threads[static_cast<size_t>(warp.index * kWarp)];
+  log_step(warp, {Collective::Registers, warp.line});
+  const char* name = argument.is_up ? "registers_up" : "registers_down";
+  if (argument.count < 24 || argument.count > 256 || argument.count % 8 != 0) {
+    machine.fail(
+        first, warp.line,
+        fmt::format("{}<{}>: must be a multiple of 8 from 24 to 256", name, argument.count));
+    return false;
+  }
+  if (argument.is_up ? argument.count < warp.registers : argument.count > warp.registers) {
+    machine.fail(first, warp.line,
+                 fmt::format("{}<{}> by a warp with {} registers per thread", name, argument.count,
+                             warp.registers));
+    return false;
+  }
+  const int more = (argument.count - warp.registers) * kWarp;
+  if (more > free_registers) {
+    for (int lane = 0; lane < kWarp; ++lane) {
+      Thread& thread = threads[static_cast<size_t>(warp.index * kWarp + lane)];
+      thread.wait = {.kind = WaitKind::Registers, .line = warp.line, .registers = argument.count};
+      warp.ready &= ~(1u << lane);
+    }
+    return false;
+  }
+  free_registers -= more;
+  warp.registers = argument.count;
+  if (more < 0) retry_registers();
+  return true;
+}
+
+// Gives freed registers to warps that wait for them.
+void Cta::retry_registers() {
+  for (Warp& warp : warps) {
+    const Thread& first = threads[static_cast<size_t>(warp.index * kWarp)];
+    if (first.wait.kind != WaitKind::Registers) continue;
+    const int more = (first.wait.registers - warp.registers) * kWarp;
+    if (more > free_registers) continue;
+    free_registers -= more;
+    warp.registers = first.wait.registers;
+    for (int lane = 0; lane < kWarp; ++lane) {
+      wake(threads[static_cast<size_t>(warp.index * kWarp + lane)]);
+    }
+  }
+}
+
+void Cta::log_step(Warp& warp, const GroupStep& step) {
+  GroupLog& log = logs[static_cast<size_t>(warp.group())];
+  const Thread& first = threads[static_cast<size_t>(warp.index * kWarp)];
+  const auto begin = static_cast<size_t>(warp.group() * kWarpsPerGroup);
+  if (begin + kWarpsPerGroup > warps.size()) {
+    return machine.fail(first, step.line,
+                        fmt::format("{} needs a whole warp group", collective_name(step.kind)));
+  }
+  const int64_t position = warp.group_steps++ - log.first;
+  if (position == static_cast<int64_t>(log.steps.size())) {
+    log.steps.push_back(step);
+  } else {
+    const GroupStep& other = log.steps[static_cast<size_t>(position)];
+    if (other.kind != step.kind || other.line != step.line) {
+      return machine.fail(
+          first, step.line,
+          fmt::format("warp group {} diverges: warp {} executes {} in line {}, another warp "
+                      "executed {} in line {} instead",
+                      warp.group(), warp.index, collective_name(step.kind), step.line,
+                      collective_name(other.kind), other.line));
+    }
+    if (other.a != step.a || other.b != step.b) {
+      return machine.fail(
+          first, step.line,
+          fmt::format("warp group {}: the warps give different matrix descriptors ({:#x} and "
+                      "{:#x}, {:#x} and {:#x})",
+                      warp.group(), other.a, step.a, other.b, step.b));
+    }
+  }
+  // Entries that all four warps have passed are not needed any more.
+  int64_t least = warp.group_steps;
+  for (size_t i = 0; i < kWarpsPerGroup; ++i) {
+    least = std::min(least, warps[begin + i].group_steps);
+  }
+  while (log.first < least) {
+    log.steps.pop_front();
+    ++log.first;
+  }
+}
+
+}  // namespace nautilus::emulator

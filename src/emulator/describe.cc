@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words for reports.
+#include <fmt/format.h>
+
+#include <bit>
+#include <map>
+
+#include "emulator/machine.h"
+
+namespace nautilus::emulator {
+
+std::string_view collective_name(Collective kind) {
+  switch (kind) {
+    case Collective::SyncWarp:
+      return "the meeting of the warp";
+    case Collective::Uniform:
+      return "uniform";
+    case Collective::LaneXor:
+      return "lane_xor";
+    case Collective::VoteAny:
+      return "vote_any";
+    case Collective::Stmatrix:
+      return "stmatrix_x4";
+    case Collective::Ldmatrix:
+      return "ldmatrix_x4";
+    case Collective::Mma:
+      return "mma";
+    case Collective::BarSync:
+      return "bar_sync";
+    case Collective::BarArrive:
+      return "bar_arrive";
+    case Collective::Registers:
+      return "registers_up or registers_down";
+    case Collective::WgmmaFence:
+      return "wgmma_fence";
+    case Collective::Wgmma:
+      return "wgmma";
+    case Collective::WgmmaCommit:
+      return "wgmma_commit";
+    case Collective::WgmmaWait:
+      return "wgmma_wait";
+  }
+  return "";
+}
+
+namespace {
+
+// Numbers in order as "0-3, 7".
+std::string ranges(const std::vector<int>& numbers) {
+  std::string out;
+  for (size_t i = 0; i < numbers.size();) {
+    size_t last = i;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    out += fmt::format("{}{}", out.empty() ? "" : ", ", numbers[i]);
+    if (last > i) out += fmt::format("-{}", numbers[last]);
+    i = last + 1;
+  }
+  return out;
+}
+
+std::string role_of(const Thread& thread) { return *thread.role == '\0' ? "no role" : thread.role; }
+
+}  // namespace
+
+std::string describe_thread(const Thread& thread) {
+  return fmt::format("{}: warp {} lane {} of CTA {}", role_of(thread), thread.warp(), thread.lane(),
+                     thread.cta->index);
+}
+
+std::string describe_lanes(uint32_t mask) {
+  std::vector<int> lanes;
+  for (int lane = 0; lane < kWarp; ++lane) {
+    if ((mask >> lane & 1) != 0) lanes.push_back(lane);
+  }
+  return ranges(lanes);
+}
+
+std::string describe_barrier(const PhaseBarrier& barrier) {
+  const uint32_t offset = barrier.address - SharedMemory::kBase;
+  if (barrier.slot < 0) return fmt::format("the mbarrier at smem+{}", offset);
+  return fmt::format("the {} barrier of slot {} of {} of the ring at smem+{}",
+                     barrier.is_full ? "full" : "empty", barrier.slot, barrier.slots,
+                     barrier.ring - SharedMemory::kBase);
+}
+
+std::string describe_wait(const Thread& thread) {
+  const Cta& cta = *thread.cta;
+  const Wait& wait = thread.wait;
+  switch (wait.kind) {
+    case WaitKind::None:
+      return "can run";
+    case WaitKind::Phase: {
+      const PhaseBarrier& barrier = cta.barriers[static_cast<size_t>(wait.barrier)];
+      std::string out =
+          fmt::format("waiting for {}, phase {}: {} of {} arrivals missing",
+                      describe_barrier(barrier), barrier.completed, barrier.pending, barrier.count);
+      if (barrier.bytes > 0) out += fmt::format(", {} bytes missing", barrier.bytes);
+      if (barrier.bytes < 0) out += fmt::format(", {} bytes not announced", -barrier.bytes);
+      return out;
+    }
+    case WaitKind::Named: {
+      const NamedBarrier& barrier = cta.named[static_cast<size_t>(wait.barrier)];
+      return fmt::format("waiting for named barrier {}: {} of {} threads are there", wait.barrier,
+                         barrier.arrived, barrier.expected);
+    }
+    case WaitKind::Lanes: {
+      const Warp& warp = cta.warps[static_cast<size_t>(thread.warp())];
+      return fmt::format("waiting at {} for lanes {} of its warp", collective_name(warp.collective),
+                         describe_lanes(~warp.arrived));
+    }
+    case WaitKind::Registers:
+      return fmt::format(
+          "waiting for {} registers per thread: {} more are needed, {} are free", wait.registers,
+          (wait.registers - cta.warps[static_cast<size_t>(thread.warp())].registers) * kWarp,
+          cta.free_registers);
+  }
+  return "";
+}
+
+std::string describe_source(const Machine& machine, int line) {
+  if (line == 0) return "";
+  return fmt::format("  --> line {}: {}\n", line, machine.body.line_text(line));
+}
+
+std::string describe_deadlock(const Machine& machine, const std::vector<Cta*>& ctas) {
+  std::string out = "deadlock: nobody can run and no copy is under way\n";
+  for (const Cta* cta : ctas) {
+    // Keyed by what they have in common, in the order of their first thread.
+    struct Waiting {
+      std::string role;
+      std::string what;
+      int line;
+      std::map<int, uint32_t> lanes;
+    };
+    std::vector<Waiting> all;
+    std::vector<int> returned;
+    for (size_t first = 0; first < cta->threads.size(); first += kWarp) {
+      int finished = 0;
+      for (size_t lane = 0; lane < kWarp; ++lane)
+        finished += cta->threads[first + lane].is_finished;
+      if (finished == kWarp) returned.push_back(cta->threads[first].warp());
+    }
+    if (!returned.empty()) {
+      out += fmt::format("CTA {}: {} {} returned\n", cta->index,
+                         returned.size() == 1 ? "warp" : "warps", ranges(returned));
+    }
+    for (const Thread& thread : cta->threads) {
+      if (thread.is_finished) continue;
+      const std::string role = role_of(thread);
+      const std::string what = describe_wait(thread);
+      Waiting* entry = nullptr;
+      for (Waiting& other : all) {
+        if (other.role == role && other.what == what && other.line == thread.wait.line) {
+          entry = &other;
+        }
+      }
+      if (entry == nullptr) {
+        all.push_back({role, what, thread.wait.line, {}});
+        entry = &all.back();
+      }
+      entry->lanes[thread.warp()] |= 1u << thread.lane();
+    }
+    for (const Waiting& entry : all) {
+      std::vector<int> whole;
+      std::string parts;
+      for (const auto& [warp, mask] : entry.lanes) {
+        if (mask == ~0u) {
+          whole.push_back(warp);
+        } else {
+          parts += fmt::format("{}warp {} {} {}", parts.empty() ? "" : ", ", warp,
+                               std::has_single_bit(mask) ? "lane" : "lanes", describe_lanes(mask));
+        }
+      }
+      std::string who;
+      if (!whole.empty()) {
+        who = fmt::format("{} {}", whole.size() == 1 ? "warp" : "warps", ranges(whole));
+      }
+      if (!parts.empty()) who += (who.empty() ? "" : ", ") + parts;
+      out += fmt::format("CTA {}, {}, {}: {}\n{}", cta->index, entry.role, who, entry.what,
+                         describe_source(machine, entry.line));
+    }
+  }
+  return out + fmt::format("  (seed {})\n", machine.options.seed);
+}
+
+}  // namespace nautilus::emulator

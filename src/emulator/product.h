@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The arithmetic of one m64nNk16 product, one warp's 16 rows of it. The four warps of a group share
+// B but are otherwise independent, as on the device: nothing here makes one wait for another.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emulator/shared_memory.h"
+
+namespace nautilus::emulator {
+
+inline constexpr int kRows = 16;  // of one warp
+inline constexpr int kDepth = 16;
+
+// An accumulator between its first issue and the wait that names it. Meanwhile the registers of the
+// kernel hold a pattern that is a NaN, and `values` what the matrix unit has.
+struct Accumulator {
+  std::array<float*, 32> registers = {};
+  int n = 0;
+  std::vector<float> values;  // kRows x n
+  int pending = 0;            // products not yet retired
+
+  int register_count() const { return n / 2; }
+};
+
+struct Product {
+  Accumulator* accumulator = nullptr;
+  int n = 0;
+  bool is_f16 = false;
+  bool is_init = false;
+  bool is_b_transposed = false;
+  bool is_a_in_registers = false;
+  std::array<const uint32_t*, 32> a_registers = {};
+  std::array<std::array<uint32_t, 4>, 32> a_values = {};
+  uint64_t a = 0;
+  uint64_t b = 0;
+  std::vector<uint32_t> granules;  // addresses it reads
+  int line = 0;
+};
+
+// Why a descriptor cannot be used, or an empty string.
+std::string descriptor_flaw(uint64_t bits);
+
+// The addresses of the 16-byte pieces that a warp (0..3) reads of A and of B; those of B are
+// ordered so that piece i begins at element (k = 8 * (i % 2), n = i / 2) or, transposed, at (k = i
+// / (n / 8), n = 8 * (i % (n / 8))).
+std::vector<uint32_t> a_pieces(uint64_t descriptor, int warp);
+std::vector<uint32_t> b_pieces(uint64_t descriptor, int n, bool is_transposed);
+
+// Adds the product to the accumulator's values. All addresses must lie in the memory.
+void multiply(const Product& product, SharedMemory& memory);
+
+// A lane's part of an m16n8k16 product, d += a . b.
+struct SmallProduct {
+  float* d;
+  const uint32_t* a;
+  const uint32_t* b;
+  bool is_f16;
+};
+void multiply_small(const std::array<SmallProduct, 32>& lanes);
+
+// Between the registers of 32 lanes and kRows x n values (layout::acc).
+void gather(Accumulator* accumulator);
+void scatter(const Accumulator& accumulator);
+
+// The pattern in the registers of an accumulator that is in flight.
+inline constexpr uint32_t kInFlight = 0x7fc1dead;
+void poison(const Accumulator& accumulator);
+bool is_poisoned(const Accumulator& accumulator);
+
+}  // namespace nautilus::emulator

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "matile/ops.h"
+
+#include <algorithm>
+
+namespace nautilus::matile {
+
+NAUT_DEFINE_OP(Oracle)
+NAUT_DEFINE_OP(Tensor)
+NAUT_DEFINE_OP(Machine)
+NAUT_DEFINE_OP(Let)
+NAUT_DEFINE_OP(Map)
+NAUT_DEFINE_OP(Kernel)
+NAUT_DEFINE_OP(Launch)
+NAUT_DEFINE_OP(Cta)
+NAUT_DEFINE_OP(Tiles)
+NAUT_DEFINE_OP(Ring)
+NAUT_DEFINE_OP(Part)
+NAUT_DEFINE_OP(Turn)
+NAUT_DEFINE_OP(Stage)
+NAUT_DEFINE_OP(Role)
+NAUT_DEFINE_OP(Tile)
+NAUT_DEFINE_OP(Each)
+NAUT_DEFINE_OP(Loop)
+NAUT_DEFINE_OP(Unroll)
+NAUT_DEFINE_OP(If)
+NAUT_DEFINE_OP(Fill)
+NAUT_DEFINE_OP(Copy)
+NAUT_DEFINE_OP(Get)
+NAUT_DEFINE_OP(Release)
+NAUT_DEFINE_OP(Skip)
+NAUT_DEFINE_OP(Jump)
+NAUT_DEFINE_OP(Enter)
+NAUT_DEFINE_OP(Leave)
+NAUT_DEFINE_OP(Dot)
+NAUT_DEFINE_OP(WarpDot)
+NAUT_DEFINE_OP(Take)
+NAUT_DEFINE_OP(Wait)
+NAUT_DEFINE_OP(Set)
+NAUT_DEFINE_OP(Fold)
+NAUT_DEFINE_OP(Lanes)
+NAUT_DEFINE_OP(Warps)
+NAUT_DEFINE_OP(Load)
+NAUT_DEFINE_OP(Forget)
+NAUT_DEFINE_OP(Vote)
+NAUT_DEFINE_OP(Ticket)
+NAUT_DEFINE_OP(Store)
+NAUT_DEFINE_OP(Put)
+
+const std::vector<std::string_view>& words(TensorRole) {
+  static const std::vector<std::string_view> spellings = {"input", "output", "scratch"};
+  return spellings;
+}
+
+const std::vector<std::string_view>& words(MapSwizzle) {
+  static const std::vector<std::string_view> spellings = {"b128", "b64", "b32", "none"};
+  return spellings;
+}
+
+const std::vector<std::string_view>& words(TileSource) {
+  static const std::vector<std::string_view> spellings = {"static", "dynamic"};
+  return spellings;
+}
+
+const std::vector<std::string_view>& words(RoleUnit) {
+  static const std::vector<std::string_view> spellings = {"warp", "groups"};
+  return spellings;
+}
+
+const std::vector<std::string_view>& words(Spread) {
+  static const std::vector<std::string_view> spellings = {"acc", "row", "col", "line"};
+  return spellings;
+}
+
+const std::vector<std::string_view>& words(Direction) {
+  static const std::vector<std::string_view> spellings = {"up", "down"};
+  return spellings;
+}
+
+const std::vector<std::string_view>& words(DotMode) {
+  static const std::vector<std::string_view> spellings = {"init", "add"};
+  return spellings;
+}
+
+const std::vector<std::string_view>& words(Trans) {
+  static const std::vector<std::string_view> spellings = {"plain", "trans"};
+  return spellings;
+}
+
+const std::vector<std::string_view>& words(Reuse) {
+  static const std::vector<std::string_view> spellings = {"once", "often"};
+  return spellings;
+}
+
+namespace {
+
+// Names for the text after an op.
+void declare(const ir::Op& op, expr::Scope& scope) {
+  if (ir::declare_decl(op, scope)) return;
+  const auto tensor = [&](ir::Name name, const ir::TensorType& type) {
+    scope.add_tensor(name.str(), type.dtype, type.dims.size());
+  };
+  if (const auto* t = op.get<Tensor>()) tensor(t->name, t->type);
+  if (const auto* t = op.get<Tile>()) tensor(t->name, t->type);
+  if (const auto* c = op.get<Cta>()) {
+    scope.add_var(c->index.str(), ir::DType::I64);
+    scope.add_var(c->count.str(), ir::DType::I64);
+  }
+  if (const auto* m = op.get<Machine>()) scope.add_var(m->name.str(), ir::DType::I64);
+  if (const auto* l = op.get<Let>()) scope.add_var(l->name.str(), l->value.dtype());
+  if (const auto* t = op.get<Ticket>()) scope.add_var(t->name.str(), ir::DType::Bool);
+  if (const auto* v = op.get<Vote>()) scope.add_var(v->name.str(), ir::DType::Bool);
+}
+
+// Names for an op's own block.
+void open(const ir::OpInfo& info, const void* data, expr::Scope& scope) {
+  const auto index = [&](ir::Name name) {
+    if (name) scope.add_var(name.str(), ir::DType::I64);
+  };
+  if (&info == &Role::info()) index(static_cast<const Role*>(data)->index);
+  if (&info == &Each::info()) index(static_cast<const Each*>(data)->var);
+  if (&info == &Loop::info()) index(static_cast<const Loop*>(data)->var);
+  if (&info == &Fill::info()) index(static_cast<const Fill*>(data)->group);
+}
+
+}  // namespace
+
+const ir::Level& level() {
+  static const ir::Level kLevel{"matile",
+                                ".matile",
+                                {
+#define OP(name) &name::info(),
+#include "matile/ops.def"
+#undef OP
+                                },
+                                declare,
+                                open};
+  return kLevel;
+}
+
+Kind kind(const ir::Op& op) {
+  const auto& ops = level().ops;
+  const auto it = std::find(ops.begin(), ops.end(), &op.info());
+  NAUT_CHECK(it != ops.end(), "{} is no op of the matile level", op.info().name);
+  return static_cast<Kind>(it - ops.begin());
+}
+
+std::map<std::string, ir::TensorType> tensors(const ir::Program& program, TensorRole role) {
+  std::map<std::string, ir::TensorType> out;
+  for (const ir::Op& op : program.body) {
+    const auto* t = op.get<Tensor>();
+    if (t && t->role == role) out.emplace(t->name.str(), t->type);
+  }
+  return out;
+}
+
+}  // namespace nautilus::matile

@@ -1,0 +1,702 @@
+// SPDX-License-Identifier: Apache-2.0
+// Level 3, MA-tile: placed tiles, asynchronous work and roles; and the plan, which is the host's
+// part. What a kernel does is decided here; emission adds nothing.
+//
+//   matile.program @gemm
+//     tensor A : bf16[M, K] input
+//     map Am[k < K, m < M] = A[m, k] box 64, 128
+//     kernel gemm
+//       ring AB slots 4
+//         part a : bf16[128, 64]
+//         part b : bf16[256, 64]
+//       role load warp 0 regs 24
+//         ...
+//       role compute groups 2 index w regs 240
+//         ...
+//     launch gemm grid min(tiles, sms)
+//
+// Barriers are never written: rings, turns, stages and waits imply them (docs/matile.md). A ring's
+// cursor stands on the slot that the role got last; `release` gives back the oldest slot it holds.
+#pragma once
+
+#include <string>
+
+#include "diag/diagnostic.h"
+#include "ir/decl.h"
+#include "ir/op.h"
+
+namespace nautilus::matile {
+
+using ir::Dim;
+using ir::Fact;
+using ir::Numerics;
+using ir::Param;
+using ir::Static;
+
+enum class TensorRole : uint8_t { Input, Output, Scratch };
+const std::vector<std::string_view>& words(TensorRole);
+// The first value is the default and is not printed.
+enum class MapSwizzle : uint8_t { B128, B64, B32, None };
+const std::vector<std::string_view>& words(MapSwizzle);
+enum class TileSource : uint8_t { Static, Dynamic };
+const std::vector<std::string_view>& words(TileSource);
+enum class RoleUnit : uint8_t { Warp, Groups };
+const std::vector<std::string_view>& words(RoleUnit);
+enum class Spread : uint8_t { Acc, Row, Col, Line };
+const std::vector<std::string_view>& words(Spread);
+enum class Direction : uint8_t { Up, Down };
+const std::vector<std::string_view>& words(Direction);
+enum class DotMode : uint8_t { Init, Add };
+const std::vector<std::string_view>& words(DotMode);
+enum class Trans : uint8_t { No, Yes };
+const std::vector<std::string_view>& words(Trans);
+enum class Reuse : uint8_t { Once, Often };
+const std::vector<std::string_view>& words(Reuse);
+
+struct Oracle {
+  static constexpr std::string_view kFormat = "oracle $path";
+  static constexpr std::string_view kDoc =
+      "The program in the math language that says what this one computes; the path is "
+      "relative to this file.";
+  std::string path;
+  static void fields(auto& s, auto&& f) { f("path", s.path); }
+  static const ir::OpInfo& info();
+};
+
+struct Tensor {
+  static constexpr std::string_view kFormat = "tensor $name : $type $role";
+  static constexpr std::string_view kDoc =
+      "A tensor in global memory: given (input), filled (output), or scratch of the plan, "
+      "which is zero before the first launch and which kernels leave zero.";
+  ir::Name name;
+  ir::TensorType type;
+  TensorRole role = TensorRole::Input;
+  static void fields(auto& s, auto&& f) {
+    f("name", s.name);
+    f("type", s.type);
+    f("role", s.role);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Machine {
+  static constexpr std::string_view kFormat = "machine $name";
+  static constexpr std::string_view kDoc =
+      "A property of the device as a size: `sms` is the number of multiprocessors.";
+  ir::Name name;
+  static void fields(auto& s, auto&& f) { f("name", s.name); }
+  static const ir::OpInfo& info();
+};
+
+struct Let {
+  static constexpr std::string_view kFormat = "let $name = $value";
+  static constexpr std::string_view kDoc =
+      "A scalar. Outside of kernels it is evaluated by the host for each launch; inside it is "
+      "uniform over the role's warps.";
+  ir::Name name;
+  ir::Expr value;
+  static void fields(auto& s, auto&& f) {
+    f("name", s.name);
+    f("value", s.value);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Map {
+  static constexpr std::string_view kFormat =
+      "map $name[$axes] = $value box $box{ swizzle $swizzle}{ promote $promote}";
+  static constexpr std::string_view kDoc =
+      "A strided view of a tensor for the copy engine, innermost axis first: the element it "
+      "names for each point of its axes, and the box one copy moves. Points outside the "
+      "extents read 0 and are not written.";
+  ir::Name name;
+  ir::Axes axes;
+  ir::Expr value;
+  ir::Exprs box;
+  MapSwizzle swizzle = MapSwizzle::B128;
+  ir::OptionalInt promote;
+  static void fields(auto& s, auto&& f) {
+    f("name", s.name);
+    f("axes", s.axes);
+    f("value", s.value);
+    f("box", s.box);
+    f("swizzle", s.swizzle);
+    f("promote", s.promote);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Kernel {
+  static constexpr std::string_view kFormat = "kernel $name$body";
+  static constexpr std::string_view kDoc =
+      "A kernel: declarations of its shared resources, then its roles.";
+  ir::Name name;
+  ir::Block body;
+  static void fields(auto& s, auto&& f) {
+    f("name", s.name);
+    f("body", s.body);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Launch {
+  static constexpr std::string_view kFormat = "launch $kernel grid $grid";
+  static constexpr std::string_view kDoc =
+      "Runs a kernel on so many CTAs. Launches run in the order of the text.";
+  ir::Name kernel;
+  ir::Expr grid;
+  static void fields(auto& s, auto&& f) {
+    f("kernel", s.kernel);
+    f("grid", s.grid);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Cta {
+  static constexpr std::string_view kFormat = "cta $index of $count";
+  static constexpr std::string_view kDoc =
+      "Names the number of this CTA and how many there are. With static tiles a CTA takes tile "
+      "`index` first, and tile t + count after tile t.";
+  ir::Name index;
+  ir::Name count;
+  static void fields(auto& s, auto&& f) {
+    f("index", s.index);
+    f("count", s.count);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Tiles {
+  static constexpr std::string_view kFormat = "tiles $name < $count $source{ counter $counter}";
+  static constexpr std::string_view kDoc =
+      "The tiles of the persistent loop. static: a CTA takes every grid-th tile. dynamic: the "
+      "next tile comes from an atomic counter, one tile ahead; the role that walks the tiles "
+      "first fetches and publishes it.";
+  ir::Name name;
+  ir::Expr count;
+  TileSource source = TileSource::Static;
+  ir::Name counter;
+  static void fields(auto& s, auto&& f) {
+    f("name", s.name);
+    f("count", s.count);
+    f("source", s.source);
+    f("counter", s.counter);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Ring {
+  static constexpr std::string_view kFormat = "ring $name slots $slots{ per $per}$body";
+  static constexpr std::string_view kDoc =
+      "A ring of buffers between the role that fills it and the roles that read it. A slot "
+      "holds the parts of the block; `per r`: each group of role r has its own.";
+  ir::Name name;
+  ir::OptionalInt slots;
+  ir::Name per;
+  ir::Block body;
+  static void fields(auto& s, auto&& f) {
+    f("name", s.name);
+    f("slots", s.slots);
+    f("per", s.per);
+    f("body", s.body);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Part {
+  static constexpr std::string_view kFormat = "part $name : $type{ swizzle $swizzle}";
+  static constexpr std::string_view kDoc = "A tile of a slot, in panels.";
+  ir::Name name;
+  ir::TensorType type;
+  MapSwizzle swizzle = MapSwizzle::B128;
+  static void fields(auto& s, auto&& f) {
+    f("name", s.name);
+    f("type", s.type);
+    f("swizzle", s.swizzle);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Turn {
+  static constexpr std::string_view kFormat = "turn $name over $role";
+  static constexpr std::string_view kDoc =
+      "An order among the groups of a role: each enters after the one before it has left.";
+  ir::Name name;
+  ir::Name role;
+  static void fields(auto& s, auto&& f) {
+    f("name", s.name);
+    f("role", s.role);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Stage {
+  static constexpr std::string_view kFormat =
+      "stage $name buffers $buffers per $role : $type{ on $ring}";
+  static constexpr std::string_view kDoc =
+      "Output staging of each group of a role: buffers in shared memory from which the copy engine "
+      "stores. on r: the slot of the group's ring r serves as the buffer; the ring is released "
+      "after the store.";
+  ir::Name name;
+  ir::OptionalInt buffers;
+  ir::Name role;
+  ir::TensorType type;
+  ir::Name ring;
+  static void fields(auto& s, auto&& f) {
+    f("name", s.name);
+    f("buffers", s.buffers);
+    f("role", s.role);
+    f("type", s.type);
+    f("ring", s.ring);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Role {
+  static constexpr std::string_view kFormat =
+      "role $name $unit $count{ index $index} regs $regs$body";
+  static constexpr std::string_view kDoc =
+      "Who runs a block: `warp n` is one thread of warp n of the first warp group; `groups n` "
+      "are n warp groups, told apart by the index.";
+  ir::Name name;
+  RoleUnit unit = RoleUnit::Warp;
+  ir::OptionalInt count;
+  ir::Name index;
+  ir::OptionalInt regs;
+  ir::Block body;
+  static void fields(auto& s, auto&& f) {
+    f("name", s.name);
+    f("unit", s.unit);
+    f("count", s.count);
+    f("index", s.index);
+    f("regs", s.regs);
+    f("body", s.body);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Tile {
+  static constexpr std::string_view kFormat = "tile $name : $type $spread{ by $by}";
+  static constexpr std::string_view kDoc =
+      "A tile in registers. acc: the accumulator of the matrix unit, and its A operand; row, "
+      "col: one value per row or column of such a tile. line: one axis over the threads of the "
+      "group, each of which holds `by` neighbours at a time (as many as 16 bytes hold, if not "
+      "said); without an axis, one value that every thread has.";
+  ir::Name name;
+  ir::TensorType type;
+  Spread spread = Spread::Acc;
+  ir::OptionalInt by;
+  static void fields(auto& s, auto&& f) {
+    f("name", s.name);
+    f("type", s.type);
+    f("spread", s.spread);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Each {
+  static constexpr std::string_view kFormat = "each $var in $tiles{ alternate $alternate}$body";
+  static constexpr std::string_view kDoc =
+      "The persistent loop of a role over the kernel's tiles. alternate n: group i of the "
+      "role takes the tiles i, i+n, i+2n, ... of the CTA.";
+  ir::Name var;
+  ir::Name tiles;
+  ir::OptionalInt alternate;
+  ir::Block body;
+  static void fields(auto& s, auto&& f) {
+    f("var", s.var);
+    f("tiles", s.tiles);
+    f("alternate", s.alternate);
+    f("body", s.body);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Loop {
+  static constexpr std::string_view kFormat = "loop $var from $from $direction $to$body";
+  static constexpr std::string_view kDoc =
+      "A counted loop. up: from <= var < to. down: from >= var >= to.";
+  ir::Name var;
+  ir::Expr from;
+  Direction direction = Direction::Up;
+  ir::Expr to;
+  ir::Block body;
+  static void fields(auto& s, auto&& f) {
+    f("var", s.var);
+    f("from", s.from);
+    f("direction", s.direction);
+    f("to", s.to);
+    f("body", s.body);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Unroll {
+  static constexpr std::string_view kFormat = "unroll $axes$body";
+  static constexpr std::string_view kDoc =
+      "A loop whose variable is a constant in each copy of the block, so that it may pick "
+      "registers.";
+  ir::Axes axes;
+  ir::Block body;
+  static void fields(auto& s, auto&& f) {
+    f("axes", s.axes);
+    f("body", s.body);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct If {
+  static constexpr std::string_view kFormat = "if $condition$body";
+  static constexpr std::string_view kDoc =
+      "Runs the block where a uniform condition holds: a scalar of the role, or a vote (then "
+      "only register work may stand inside).";
+  ir::Expr condition;
+  ir::Block body;
+  static void fields(auto& s, auto&& f) {
+    f("condition", s.condition);
+    f("body", s.body);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Fill {
+  static constexpr std::string_view kFormat = "fill $ring{ each $group}$body";
+  static constexpr std::string_view kDoc =
+      "Waits until the ring's next slot is free and starts the copies of the block into it. "
+      "each g: so for every group g that has its own ring.";
+  ir::Name ring;
+  ir::Name group;
+  ir::Block body;
+  static void fields(auto& s, auto&& f) {
+    f("ring", s.ring);
+    f("group", s.group);
+    f("body", s.body);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Copy {
+  static constexpr std::string_view kFormat = "copy $part from $map[$at]";
+  static constexpr std::string_view kDoc = "One box of a map into a part of the slot being filled.";
+  ir::Name part;
+  ir::Name map;
+  ir::Exprs at;
+  static void fields(auto& s, auto&& f) {
+    f("part", s.part);
+    f("map", s.map);
+    f("at", s.at);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Get {
+  static constexpr std::string_view kFormat = "get $ring";
+  static constexpr std::string_view kDoc =
+      "Waits until the ring's next slot is full. Its parts are then the operands of `dot`.";
+  ir::Name ring;
+  static void fields(auto& s, auto&& f) { f("ring", s.ring); }
+  static const ir::OpInfo& info();
+};
+
+struct Release {
+  static constexpr std::string_view kFormat = "release $ring";
+  static constexpr std::string_view kDoc =
+      "Gives the oldest slot that this group holds back to the filling role.";
+  ir::Name ring;
+  static void fields(auto& s, auto&& f) { f("ring", s.ring); }
+  static const ir::OpInfo& info();
+};
+
+struct Skip {
+  static constexpr std::string_view kFormat = "skip $ring";
+  static constexpr std::string_view kDoc = "Gets and releases a slot that only other groups use.";
+  ir::Name ring;
+  static void fields(auto& s, auto&& f) { f("ring", s.ring); }
+  static const ir::OpInfo& info();
+};
+
+struct Jump {
+  static constexpr std::string_view kFormat = "jump $ring by $slots";
+  static constexpr std::string_view kDoc = "Steps over slots that another group gets and releases.";
+  ir::Name ring;
+  ir::Expr slots;
+  static void fields(auto& s, auto&& f) {
+    f("ring", s.ring);
+    f("slots", s.slots);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Enter {
+  static constexpr std::string_view kFormat = "enter $turn";
+  static constexpr std::string_view kDoc = "Waits for this group's turn.";
+  ir::Name turn;
+  static void fields(auto& s, auto&& f) { f("turn", s.turn); }
+  static const ir::OpInfo& info();
+};
+
+struct Leave {
+  static constexpr std::string_view kFormat = "leave $turn";
+  static constexpr std::string_view kDoc = "Passes the turn on.";
+  ir::Name turn;
+  static void fields(auto& s, auto&& f) { f("turn", s.turn); }
+  static const ir::OpInfo& info();
+};
+
+struct Dot {
+  static constexpr std::string_view kFormat = "dot $acc $mode $a{ rows $rows}, $b{ $trans}";
+  static constexpr std::string_view kDoc =
+      "Starts a matrix product: acc (+)= a . b as one asynchronous group. a is a part of a "
+      "slot or a register tile, b a part; `trans`: b is stored as columns by depth. rows: the "
+      "first row of a.";
+  ir::Name acc;
+  DotMode mode = DotMode::Init;
+  ir::Name a;
+  ir::Expr rows;
+  ir::Name b;
+  Trans trans = Trans::No;
+  static void fields(auto& s, auto&& f) {
+    f("acc", s.acc);
+    f("mode", s.mode);
+    f("a", s.a);
+    f("rows", s.rows);
+    f("b", s.b);
+    f("trans", s.trans);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct WarpDot {
+  static constexpr std::string_view kFormat = "warpdot $acc $a{ rows $rows}, $b $trans";
+  static constexpr std::string_view kDoc =
+      "The rows of this warp of acc = a . b, computed at once and by this warp alone, so that it "
+      "may "
+      "stand under a vote: the way to repeat a product whose accumulator was overwritten. a and b "
+      "are parts of slots held.";
+  ir::Name acc;
+  ir::Name a;
+  ir::Expr rows;
+  ir::Name b;
+  Trans trans = Trans::Yes;
+  static void fields(auto& s, auto&& f) {
+    f("acc", s.acc);
+    f("a", s.a);
+    f("rows", s.rows);
+    f("b", s.b);
+    f("trans", s.trans);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Take {
+  static constexpr std::string_view kFormat = "take $tile from $part{ rows $rows}";
+  static constexpr std::string_view kDoc =
+      "Loads a 16-bit register tile from a part of the slot got last. rows: the part's first row.";
+  ir::Name tile;
+  ir::Name part;
+  ir::Expr rows;
+  static void fields(auto& s, auto&& f) {
+    f("tile", s.tile);
+    f("part", s.part);
+    f("rows", s.rows);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Wait {
+  static constexpr std::string_view kFormat = "wait $leaves{ for $acc}";
+  static constexpr std::string_view kDoc =
+      "Waits until at most so many matrix groups of this warp group run. for: the accumulator "
+      "that is valid afterwards; the A registers of its product are free then.";
+  ir::OptionalInt leaves;
+  ir::Name acc;
+  static void fields(auto& s, auto&& f) {
+    f("leaves", s.leaves);
+    f("acc", s.acc);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Set {
+  static constexpr std::string_view kFormat = "set $target[$axes] = $value";
+  static constexpr std::string_view kDoc =
+      "Element by element: a register tile from register tiles, scalars, coordinates and "
+      "global memory.";
+  ir::Name target;
+  ir::Axes axes;
+  ir::Expr value;
+  static void fields(auto& s, auto&& f) {
+    f("target", s.target);
+    f("axes", s.axes);
+    f("value", s.value);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Fold {
+  static constexpr std::string_view kFormat = "fold $target[$axes] = $value";
+  static constexpr std::string_view kDoc =
+      "As set, with one reduction in the value of which each thread takes its own elements: "
+      "the target holds one partial value per lane.";
+  ir::Name target;
+  ir::Axes axes;
+  ir::Expr value;
+  static void fields(auto& s, auto&& f) {
+    f("target", s.target);
+    f("axes", s.axes);
+    f("value", s.value);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Lanes {
+  static constexpr std::string_view kFormat = "lanes $tile $reducer";
+  static constexpr std::string_view kDoc =
+      "Combines the partial values of the lanes that share an element; all of them get the "
+      "result.";
+  ir::Name tile;
+  expr::Reducer reducer = expr::Reducer::Sum;
+  static void fields(auto& s, auto&& f) {
+    f("tile", s.tile);
+    f("reducer", s.reducer);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Warps {
+  static constexpr std::string_view kFormat = "warps $tile $reducer";
+  static constexpr std::string_view kDoc =
+      "Combines the partial values of the four warps of a group that share an element, through "
+      "shared memory; all of them get the result. The lanes are combined before (`lanes`). All "
+      "warps of the group must come here: not inside the `if` of a vote.";
+  ir::Name tile;
+  expr::Reducer reducer = expr::Reducer::Sum;
+  static void fields(auto& s, auto&& f) {
+    f("tile", s.tile);
+    f("reducer", s.reducer);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Load {
+  static constexpr std::string_view kFormat =
+      "load $target[$axes] from $value{ when $condition}{ else $other}{ $reuse}";
+  static constexpr std::string_view kDoc =
+      "Elements of a tensor in global memory into a register tile of the same dtype; `other` (0 "
+      "if not said) where the condition does not hold. Where a thread's registers are neighbours "
+      "in memory it moves 16 bytes at a time; the plan then refuses tensors that are not aligned "
+      "so. often: other CTAs read the same elements, the first level cache keeps them.";
+  ir::Name target;
+  ir::Axes axes;
+  ir::Expr value;
+  ir::Expr condition;
+  ir::Expr other;
+  Reuse reuse = Reuse::Once;
+  static void fields(auto& s, auto&& f) {
+    f("target", s.target);
+    f("axes", s.axes);
+    f("value", s.value);
+    f("condition", s.condition);
+    f("other", s.other);
+    f("reuse", s.reuse);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Forget {
+  static constexpr std::string_view kFormat = "forget $tile";
+  static constexpr std::string_view kDoc =
+      "Values computed from the elements of a tile so far are not kept in registers: later ops "
+      "compute them anew. A packed tile that is unpacked in each of several passes then occupies "
+      "its own registers alone.";
+  ir::Name tile;
+  static void fields(auto& s, auto&& f) { f("tile", s.tile); }
+  static const ir::OpInfo& info();
+};
+
+struct Vote {
+  static constexpr std::string_view kFormat = "vote $name = $value";
+  static constexpr std::string_view kDoc =
+      "A condition that holds for any element of the tile in this warp; uniform over the "
+      "warp.";
+  ir::Name name;
+  ir::Expr value;
+  static void fields(auto& s, auto&& f) {
+    f("name", s.name);
+    f("value", s.value);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Ticket {
+  static constexpr std::string_view kFormat = "ticket $name = $counter[$index] of $count";
+  static constexpr std::string_view kDoc =
+      "Counts the CTAs that come here: true for the last of `count`. What the others have put "
+      "before "
+      "is then visible, and the counter is zero again. The counter is a scratch tensor of i32.";
+  ir::Name name;
+  ir::Name counter;
+  ir::Expr index;
+  ir::Expr count;
+  static void fields(auto& s, auto&& f) {
+    f("name", s.name);
+    f("counter", s.counter);
+    f("index", s.index);
+    f("count", s.count);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Store {
+  static constexpr std::string_view kFormat = "store $map[$at] from $tile via $stage";
+  static constexpr std::string_view kDoc =
+      "Stores a 16-bit register tile through a staging buffer: the copy engine writes the "
+      "box.";
+  ir::Name map;
+  ir::Exprs at;
+  ir::Name tile;
+  ir::Name stage;
+  static void fields(auto& s, auto&& f) {
+    f("map", s.map);
+    f("at", s.at);
+    f("tile", s.tile);
+    f("stage", s.stage);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Put {
+  static constexpr std::string_view kFormat =
+      "put $axes : $target[$indices] = $value{ when $condition}";
+  static constexpr std::string_view kDoc =
+      "Writes elements of a tensor directly, one lane per element; 16 bytes at a time where a "
+      "thread's registers are neighbours in memory, see load.";
+  ir::Axes axes;
+  ir::Name target;
+  ir::Exprs indices;
+  ir::Expr value;
+  ir::Expr condition;
+  static void fields(auto& s, auto&& f) {
+    f("axes", s.axes);
+    f("target", s.target);
+    f("indices", s.indices);
+    f("value", s.value);
+    f("condition", s.condition);
+  }
+  static const ir::OpInfo& info();
+};
+
+enum class Kind : uint8_t {
+#define OP(name) name,
+#include "matile/ops.def"
+#undef OP
+};
+Kind kind(const ir::Op& op);
+
+const ir::Level& level();
+std::map<std::string, ir::TensorType> tensors(const ir::Program& program, TensorRole role);
+
+bool verify(const ir::Program& program, diag::Sink& sink);
+
+}  // namespace nautilus::matile

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kernel occupies, derived from its declarations and roles: shared memory, barriers and
+// their arrival counts, threads, named barriers. Nothing here is written in the text, so nothing
+// here can disagree with it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "layout/digits.h"
+#include "layout/swizzle.h"
+#include "matile/ops.h"
+
+namespace nautilus::matile {
+
+// Shared memory a CTA may ask for on sm_90.
+inline constexpr int kMaxSharedBytes = 232448;
+inline constexpr int kNamedBarriers = 16;  // number 0 is the CTA's own
+
+struct PartInfo {
+  const Part* op = nullptr;
+  layout::PanelTile tile;
+  int offset = 0;  // within the slot
+};
+
+struct RingInfo {
+  const Ring* op = nullptr;
+  std::vector<PartInfo> parts;
+  int slot_bytes = 0;
+  int copies = 1;    // one per group of the role it belongs to
+  int offset = 0;    // of slot 0 of copy 0 in shared memory
+  int barriers = 0;  // of copy 0: full barriers, then empty ones, 8 bytes each
+  int readers = 0;   // warps that release each slot
+  const Role* filler = nullptr;
+
+  int slots() const { return static_cast<int>(*op->slots); }
+  int copy_bytes() const { return slots() * slot_bytes; }
+  int barrier_bytes() const { return 16 * slots(); }
+};
+
+struct StageInfo {
+  const Stage* op = nullptr;
+  layout::PanelTile tile;
+  int offset = 0;  // of buffer 0 of group 0
+
+  int buffers() const { return static_cast<int>(*op->buffers); }
+};
+
+struct TurnInfo {
+  const Turn* op = nullptr;
+  int barrier = 0;  // first of `groups` named barriers
+  int groups = 0;
+};
+
+// The ring through which a dynamic tile number reaches the roles: two slots of four bytes.
+struct TilesInfo {
+  const Tiles* op = nullptr;
+  const Role* fetcher = nullptr;
+  int barriers = 0;
+  int values = 0;
+  int readers = 0;
+};
+
+struct RoleInfo {
+  const Role* op = nullptr;
+  int first_group = 0;  // warp group of the CTA
+  int sync = 0;         // named barrier of group 0 of the role; one per group
+  // Where the warps of group 0 meet (`warps`): two buffers, used in turn, so that one barrier per
+  // reduction is enough.
+  int scratch = 0;
+  int scratch_bytes = 0;  // of one buffer; 0 if the role has no such reduction
+  bool is_compute() const { return op->unit == RoleUnit::Groups; }
+  int groups() const { return is_compute() ? static_cast<int>(*op->count) : 1; }
+};
+
+struct Resources {
+  std::vector<RingInfo> rings;
+  std::vector<StageInfo> stages;
+  std::vector<TurnInfo> turns;
+  std::vector<TilesInfo> tiles;
+  std::vector<RoleInfo> roles;
+  int threads = 0;
+  int shared_bytes = 0;
+  int tickets = 0;  // four bytes for each group of the CTA
+  int named_barriers = 1;
+
+  // Registers per thread that the CTA is launched with.
+  int launch_registers() const;
+  // True if a role wants more than that, so that the loading roles have to give up some.
+  bool moves_registers() const;
+
+  const RingInfo* ring(ir::Name name) const;
+  // The ring and the part of that name.
+  std::pair<const RingInfo*, const PartInfo*> part(ir::Name name) const;
+  const StageInfo* stage(ir::Name name) const;
+  const TurnInfo* turn(ir::Name name) const;
+  const TilesInfo* tiles_of(ir::Name name) const;
+  const RoleInfo* role(ir::Name name) const;
+};
+
+// The kernel must have verified declarations; the result says what they cost, not whether it fits.
+Resources resources_of(const Kernel& kernel);
+
+layout::Swizzle swizzle_of(MapSwizzle swizzle);
+// rows x cols elements in panels.
+layout::PanelTile panel_tile(const ir::TensorType& type, MapSwizzle swizzle);
+
+// The register layout of a tile. Rows beyond 64 repeat the accumulator in registers.
+layout::Layout layout_of(const Tile& tile);
+// How many lanes of a warp hold different elements of a tile.
+int distinct_lanes(const layout::Layout& layout);
+// Static shape of a tile or part; 0 where a dimension is no constant.
+std::vector<int> static_shape(const ir::TensorType& type);
+
+}  // namespace nautilus::matile

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules of register work: what an element-wise expression may read, and where it must lie.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "ir/verify.h"
+#include "matile/access.h"
+#include "matile/verify_rules.h"
+
+namespace nautilus::matile {
+
+inline bool is_half(expr::DType dtype) {
+  return dtype == expr::DType::BF16 || dtype == expr::DType::F16;
+}
+
+class ElementRules {
+ public:
+  using TensorRoles = std::map<std::string, TensorRole, std::less<>>;
+  // Looks at the role's tiles, the program's tensors and the open unrolls as they are at each call.
+  ElementRules(ir::Verifier& verifier, const RoleTiles& tiles, const TensorRoles& tensors,
+               const std::map<std::string, int>& unrolled)
+      : v_(verifier), tiles_(tiles), roles_(tensors), unrolled_(unrolled) {}
+
+  const TileUse* find_tile(ir::Name name);
+  // What device code can compute.
+  void functions(expr::Expr e);
+  static bool is_foldable(expr::Reducer r);
+
+  void set(const Set& op);
+  void fold(const Fold& op);
+  void vote(const Vote& op);
+  void load(const Load& op);
+  void put(const Put& op);
+
+ private:
+  void global(expr::Expr read);
+  void elements(expr::Expr e, const Domain& domain);
+  void outside(expr::Expr e, expr::Expr reduce, const Domain& domain);
+  bool fits(const TileUse& target, const ir::Axes& axes);
+  std::optional<Domain> domain_of(expr::Expr value, const std::vector<expr::Name>& axes,
+                                  const std::vector<expr::Expr>& extents);
+
+  ir::Verifier& v_;
+  const RoleTiles& tiles_;
+  const TensorRoles& roles_;
+  const std::map<std::string, int>& unrolled_;
+  expr::ExprPool pool_;  // of index variables for register_access
+};
+
+}  // namespace nautilus::matile

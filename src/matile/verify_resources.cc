@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/walk.h"
+#include "matile/verify_rules.h"
+
+namespace nautilus::matile {
+namespace {
+
+// What a role needs beside its tiles: addresses, cursors, loop variables, temporaries. Fitted to
+// kernels that the assembler takes without serialising (docs/decisions/0006).
+constexpr int kRegistersBesideTiles = 24;
+constexpr int kMaxRegisters = 255;
+
+// Registers of tiles that live through a matrix product: its operands and accumulators. Staging
+// tiles reuse them.
+int live_registers(const Role& role) {
+  const RoleTiles tiles = tiles_of_role(role);
+  std::map<std::string, int> live;
+  const auto add = [&](ir::Name name) {
+    const auto it = tiles.find(name.str());
+    if (it == tiles.end()) return;
+    const int width = expr::bytes(it->second.op->type.dtype) == 2 ? 2 : 1;
+    live[std::string(name.str())] = it->second.layout.registers() / width;
+  };
+  ir::for_each_op(role.body, [&](const ir::Op& op) {
+    if (const auto* d = op.get<Dot>()) {
+      add(d->acc);
+      add(d->a);
+    }
+  });
+  int sum = 0;
+  for (const auto& [name, count] : live) sum += count;
+  return sum;
+}
+
+}  // namespace
+
+void verify_resources(const Kernel& kernel, diag::Span span, const Resources& r, diag::Sink& sink) {
+  const auto fail = [&](std::string message) {
+    sink.report(diag::Code::NotVerified, span,
+                fmt::format("kernel `{}`: {}", kernel.name.str(), message));
+  };
+  if (r.shared_bytes > kMaxSharedBytes)
+    fail(fmt::format("needs {} bytes of shared memory, a CTA can have {}", r.shared_bytes,
+                     kMaxSharedBytes));
+  if (r.named_barriers > kNamedBarriers)
+    fail(fmt::format("needs {} named barriers, there are {}", r.named_barriers, kNamedBarriers));
+  if (r.threads > 1024)
+    return fail(fmt::format("needs {} threads, a CTA has at most 1024", r.threads));
+  if (r.threads == 0) return fail("has no role");
+  int loader_registers = 0;
+  int wanted = 0;
+  for (const RoleInfo& role : r.roles) {
+    const int regs = static_cast<int>(role.op->regs.value_or(0));
+    if (role.is_compute()) {
+      wanted += 128 * role.groups() * regs;
+      const int live = live_registers(*role.op);
+      if (live + kRegistersBesideTiles > std::min(regs, kMaxRegisters))
+        fail(
+            fmt::format("role `{}`: its products keep {} registers, with {} beside them that is "
+                        "more than {}",
+                        role.op->name.str(), live, kRegistersBesideTiles, regs));
+    } else if (loader_registers != 0 && loader_registers != regs) {
+      fail("the loading roles share a warp group and need the same number of registers");
+    } else {
+      loader_registers = regs;
+    }
+  }
+  wanted += 128 * loader_registers;
+  // What the roles share is what the CTA was launched with.
+  const int pool = r.launch_registers() * r.threads;
+  if (r.moves_registers() && wanted > pool)
+    fail(fmt::format("its roles want {} registers, {} threads share {}; it would never start",
+                     wanted, r.threads, pool));
+  for (const RingInfo& ring : r.rings) {
+    if (!ring.filler) fail(fmt::format("nobody fills ring `{}`", ring.op->name.str()));
+    if (ring.readers == 0) fail(fmt::format("nobody reads ring `{}`", ring.op->name.str()));
+  }
+  for (const TilesInfo& tiles : r.tiles) {
+    if (tiles.op->source == TileSource::Dynamic && tiles.readers == 0)
+      fail(fmt::format("the dynamic tiles `{}` are walked by one role only", tiles.op->name.str()));
+    if (tiles.op->source == TileSource::Dynamic && tiles.fetcher &&
+        tiles.fetcher->unit != RoleUnit::Warp)
+      fail(fmt::format("the first role that walks the dynamic tiles `{}` must be a loading role",
+                       tiles.op->name.str()));
+  }
+}
+
+}  // namespace nautilus::matile

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of the verifier (verify.cc). Each reports what it finds and looks at nothing that an
+// earlier part has refused.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "diag/diagnostic.h"
+#include "layout/digits.h"
+#include "matile/ops.h"
+#include "matile/resources.h"
+
+namespace nautilus::matile {
+
+struct TileUse {
+  const Tile* op = nullptr;
+  layout::Layout layout;
+};
+using RoleTiles = std::map<std::string, TileUse, std::less<>>;
+RoleTiles tiles_of_role(const Role& role);
+
+// Asynchronous work of one role: waits and releases, slots held, turns, what is in flight over a
+// loop's back edge (R4, R5, R10, R12).
+void verify_flow(const Role& role, const Resources& resources, diag::Sink& sink);
+
+// Shared memory, named barriers, threads, registers (R6).
+void verify_resources(const Kernel& kernel, diag::Span span, const Resources& resources,
+                      diag::Sink& sink);
+
+// All roles of a kernel step every ring equally often, tile by tile, and take equally many turns
+// (R9). Tried on sampled sizes: the roles' loops are run without their work.
+void verify_skeletons(const ir::Program& program, const Kernel& kernel, diag::Span span,
+                      const Resources& resources, diag::Sink& sink);
+
+}  // namespace nautilus::matile

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Expressions of sizes and scalars as postfix code over numbered slots: what ir::evaluate computes
+// through names and trees, without looking anything up. Launches evaluate the plan by it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "expr/affine.h"
+#include "expr/scalar_ops.h"
+
+namespace nautilus::plan {
+
+// Where the value of a name lies.
+using Slots = std::map<std::string, int, std::less<>>;
+
+class Code {
+ public:
+  // Every variable must have a slot.
+  static Code of(expr::Expr e, const Slots& slots);
+  // A polynomial of sizes.
+  static Code of(const expr::Poly& poly, const Slots& slots);
+
+  // `stack` has room for depth() values. Equal to ir::evaluate for all values.
+  expr::Value run(const expr::Value* slots, expr::Value* stack) const {
+    // Most codes of a plan are one constant or one size.
+    if (steps_.size() != 1) return run_steps(slots, stack);
+    const Step& s = steps_[0];
+    return s.kind == Kind::Slot ? slots[s.index] : s.constant;
+  }
+
+  int depth() const { return depth_; }
+
+ private:
+  // The integer operators of index arithmetic have steps of their own; what is rare takes the way
+  // of every evaluator, expr::apply.
+  enum class Kind : uint8_t { Constant, Slot, Add, Sub, Mul, FloorDiv, Mod, Min, Max, Apply };
+  struct Step {
+    Kind kind = Kind::Constant;
+    expr::Op op = expr::Op::IntConst;  // Apply
+    expr::DType result = expr::DType::I64;
+    expr::DType operand = expr::DType::I64;
+    int index = 0;  // of the slot; of Apply: operands
+    expr::Value constant{.i = 0};
+  };
+  expr::Value run_steps(const expr::Value* slots, expr::Value* stack) const;
+  void add(expr::Expr e, const Slots& slots);
+  void push(Step step, int operands);
+
+  std::vector<Step> steps_;
+  int height_ = 0;
+  int depth_ = 0;
+};
+
+}  // namespace nautilus::plan

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/compile.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "base/parallel.h"
+#include "runtime/kernel_cache.h"
+
+namespace nautilus::plan {
+namespace {
+
+// A cache entry is the log, so that the report can be read again, and the machine code.
+std::string join_entry(const std::string& log, const std::string& cubin) {
+  return fmt::format("{:08x}", log.size()) + log + cubin;
+}
+
+bool split_entry(const std::string& entry, std::string& log, std::string& cubin) {
+  if (entry.size() < 8) return false;
+  const size_t length = std::strtoul(entry.substr(0, 8).c_str(), nullptr, 16);
+  if (entry.size() < 8 + length) return false;
+  log = entry.substr(8, length);
+  cubin = entry.substr(8 + length);
+  return !cubin.empty();
+}
+
+std::vector<DeviceKernel> emitted(const ir::Program& program, expr::ExprPool& pool) {
+  std::vector<DeviceKernel> kernels;
+  for (emit::KernelText& text : emit::emit_kernels(program, pool)) {
+    DeviceKernel kernel;
+    kernel.source = emit::device_source(text);
+    kernel.text = std::move(text);
+    kernels.push_back(std::move(kernel));
+  }
+  return kernels;
+}
+
+}  // namespace
+
+std::string rejection(const runtime::PtxasReport& report) {
+  if (report.advisories.empty()) return "";
+  return "the assembler serialises its matrix work: " + report.advisories[0];
+}
+
+bool compile_source(DeviceKernel& kernel, const std::string& architecture, bool use_cache,
+                    std::string* error) {
+  const auto nvrtc = runtime::nvrtc_info(error);
+  if (!nvrtc) return false;
+  const runtime::KernelCache cache;
+  const std::string key = runtime::KernelCache::key(
+      {architecture, fmt::format("nvrtc {}.{}", nvrtc->major, nvrtc->minor), kernel.source});
+  std::string log;
+  if (use_cache) {
+    const auto entry = cache.get(key);
+    if (entry && split_entry(*entry, log, kernel.cubin)) {
+      kernel.report = runtime::parse_ptxas_report(log);
+      kernel.is_cached = true;
+    }
+  }
+  if (!kernel.is_cached) {
+    auto compiled =
+        runtime::compile_cuda(kernel.source, kernel.text.name + ".cu", architecture, {}, error);
+    if (!compiled) return false;
+    kernel.cubin = std::move(compiled->cubin);
+    kernel.report = std::move(compiled->report);
+    std::string ignored;  // a full disk costs the cache, not the result
+    if (use_cache) cache.put(key, join_entry(compiled->log, kernel.cubin), &ignored);
+  }
+  const std::string reason = rejection(kernel.report);
+  if (reason.empty()) return true;
+  *error = fmt::format("kernel {} is rejected: {}", kernel.text.name, reason);
+  return false;
+}
+
+std::optional<std::vector<DeviceKernel>> compile_device(const ir::Program& program,
+                                                        expr::ExprPool& pool,
+                                                        const std::string& architecture,
+                                                        bool use_cache, std::string* error) {
+  std::vector<DeviceKernel> kernels = emitted(program, pool);
+  std::vector<std::string> errors(kernels.size());
+  base::parallel_for(static_cast<int64_t>(kernels.size()), base::default_threads(), [&](int64_t i) {
+    const auto k = static_cast<size_t>(i);
+    if (!compile_source(kernels[k], architecture, use_cache, &errors[k]) && errors[k].empty())
+      errors[k] = "compilation failed";
+  });
+  for (const std::string& e : errors) {
+    if (e.empty()) continue;
+    *error = e;
+    return std::nullopt;
+  }
+  return kernels;
+}
+
+std::optional<std::vector<DeviceKernel>> compile_edited(const ir::Program& program,
+                                                        expr::ExprPool& pool, std::string source,
+                                                        const std::string& architecture,
+                                                        bool use_cache, std::string* error) {
+  std::vector<DeviceKernel> kernels = emitted(program, pool);
+  if (kernels.size() != 1) {
+    *error = fmt::format("an edited source needs a program with one kernel, this one has {}",
+                         kernels.size());
+    return std::nullopt;
+  }
+  kernels[0].source = std::move(source);
+  if (!compile_source(kernels[0], architecture, use_cache, error)) return std::nullopt;
+  return kernels;
+}
+
+}  // namespace nautilus::plan

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// From an MA-tile program to machine code: emission, NVRTC, the disk cache, and the gate that keeps
+// kernels the assembler could not do justice to from running.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "emit/emit.h"
+#include "runtime/nvrtc.h"
+
+namespace nautilus::plan {
+
+struct DeviceKernel {
+  emit::KernelText text;
+  std::string source;  // the whole file
+  std::string cubin;
+  runtime::PtxasReport report;
+  bool is_cached = false;
+};
+
+// Kernels of the program for `architecture`, compiled in parallel. Empty (and why) if one does not
+// compile or is rejected. `use_cache`: look on disk first, and keep what was compiled there.
+std::optional<std::vector<DeviceKernel>> compile_device(const ir::Program& program,
+                                                        expr::ExprPool& pool,
+                                                        const std::string& architecture,
+                                                        bool use_cache, std::string* error);
+// The same with the text of a hand-edited file in place of what would be emitted for the program's
+// only kernel. Parameters, threads and shared memory are the program's.
+std::optional<std::vector<DeviceKernel>> compile_edited(const ir::Program& program,
+                                                        expr::ExprPool& pool, std::string source,
+                                                        const std::string& architecture,
+                                                        bool use_cache, std::string* error);
+// One kernel from its `source`.
+bool compile_source(DeviceKernel& kernel, const std::string& architecture, bool use_cache,
+                    std::string* error);
+
+// Why a kernel must not be used: an advisory of the assembler that means serialised matrix work.
+// Spills are reported, not rejected: a few bytes outside of the loops cost nothing.
+std::string rejection(const runtime::PtxasReport& report);
+
+}  // namespace nautilus::plan

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nautilus.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "base/files.h"
+#include "diag/render.h"
+#include "driver/load.h"
+#include "plan/executable.h"
+
+namespace {
+
+using namespace nautilus;
+
+struct Object {
+  driver::Unit unit;
+  std::optional<ir::Program> program;
+  std::unique_ptr<runtime::Device> device;
+  std::unique_ptr<plan::Executable> executable;
+};
+
+void copy_error(const std::string& text, char* error, int error_bytes) {
+  if (!error || error_bytes <= 0) return;
+  const size_t n = std::min(text.size(), static_cast<size_t>(error_bytes) - 1);
+  std::memcpy(error, text.data(), n);
+  error[n] = '\0';
+}
+
+std::unique_ptr<Object> open(const std::string& what, const char* cuda_path,
+                             const std::string& target, std::string* error) {
+  auto object = std::make_unique<Object>();
+  std::string text = what;
+  std::string path = "text";
+  if (what.find('\n') == std::string::npos) {
+    const auto content = base::read_file(what, error);
+    if (!content) return nullptr;
+    text = *content;
+    path = what;
+  }
+  object->program = driver::load_text(path, text, {}, object->unit);
+  if (!object->program) {
+    *error = object->unit.sink.all()[0].message;
+    return nullptr;
+  }
+  if (object->program->level->name != "matile") {
+    *error = "not a program of level matile";
+    return nullptr;
+  }
+  std::optional<std::string> source;
+  if (cuda_path) {
+    source = base::read_file(cuda_path, error);
+    if (!source) return nullptr;
+  }
+  auto kernels =
+      source ? plan::compile_edited(*object->program, object->unit.pool, std::move(*source), target,
+                                    true, error)
+             : plan::compile_device(*object->program, object->unit.pool, target, true, error);
+  if (!kernels) return nullptr;
+  object->device = runtime::Device::open(0, target, error);
+  if (!object->device) return nullptr;
+  object->executable =
+      plan::Executable::load(*object->program, std::move(*kernels), *object->device, error);
+  if (!object->executable) return nullptr;
+  return object;
+}
+
+void* open_object(const char* what, const char* cuda_path, const char* target, char* error,
+                  int error_bytes) {
+  std::string why;
+  auto object = open(what, cuda_path, target ? target : "sm_90a", &why);
+  if (!object) copy_error(why, error, error_bytes);
+  return object.release();
+}
+
+}  // namespace
+
+void* nautilus_open(const char* what, const char* target, char* error, int error_bytes) {
+  return open_object(what, nullptr, target, error, error_bytes);
+}
+
+void* nautilus_open_source(const char* what, const char* cuda_path, const char* target, char* error,
+                           int error_bytes) {
+  return open_object(what, cuda_path, target, error, error_bytes);
+}
+
+int nautilus_bind(void* kernel, const char* tensor, void* device_pointer, int rank,
+                  const long long* shape, const long long* strides_in_elements) {
+  constexpr int kMaxRank = 16;
+  if (rank < 0 || rank > kMaxRank) return 1;
+  // int64_t is `long` on Linux, which is another type than `long long`.
+  int64_t extents[kMaxRank];
+  int64_t steps[kMaxRank];
+  std::copy(shape, shape + rank, extents);
+  std::copy(strides_in_elements, strides_in_elements + rank, steps);
+  const auto n = static_cast<size_t>(rank);
+  const plan::TensorView view{reinterpret_cast<uint64_t>(device_pointer), {extents, n}, {steps, n}};
+  return static_cast<Object*>(kernel)->executable->bind(tensor, view) ? 0 : 1;
+}
+
+int nautilus_bind_typed(void* kernel, const char* tensor, const char* dtype, void* device_pointer,
+                        int rank, const long long* shape, const long long* strides_in_elements) {
+  const auto declared = static_cast<Object*>(kernel)->executable->dtype(tensor);
+  if (!declared) return 1;
+  if (expr::name(*declared) != dtype) return 2;
+  return nautilus_bind(kernel, tensor, device_pointer, rank, shape, strides_in_elements) ? 3 : 0;
+}
+
+const char* nautilus_dtype(void* kernel, const char* tensor) {
+  const auto declared = static_cast<Object*>(kernel)->executable->dtype(tensor);
+  return declared ? expr::name(*declared).data() : nullptr;
+}
+
+int nautilus_set(void* kernel, const char* scalar_or_size, double value) {
+  return static_cast<Object*>(kernel)->executable->set(scalar_or_size, value) ? 0 : 1;
+}
+
+int nautilus_launch(void* kernel, void* cuda_stream, char* error, int error_bytes) {
+  std::string why;
+  const auto stream = runtime::Stream::adopt(cuda_stream);
+  if (static_cast<Object*>(kernel)->executable->launch(stream, &why)) return 0;
+  copy_error(why, error, error_bytes);
+  return 1;
+}
+
+void nautilus_close(void* kernel) { delete static_cast<Object*>(kernel); }
+
+const char* nautilus_source(void* kernel) {
+  return static_cast<Object*>(kernel)->executable->kernels()[0].source.c_str();
+}

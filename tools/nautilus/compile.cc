@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// nautilus compile: CUDA text and machine code of an MA-tile program.
+#include <fmt/format.h>
+
+#include "base/files.h"
+#include "command.h"
+#include "plan/compile.h"
+
+namespace nautilus::tool {
+namespace {
+
+struct Options {
+  std::string file;
+  std::string target = "sm_90a";
+  std::string emit = "report";
+  std::string output;
+  bool no_cache = false;
+};
+
+int write(const Options& o, const std::string& content) {
+  if (o.output.empty()) {
+    fmt::print("{}", content);
+    return kOk;
+  }
+  std::string error;
+  if (base::write_file_atomic(o.output, content, &error)) return kOk;
+  usage_error(error);
+  return kUsageError;
+}
+
+std::string report_text(const std::vector<plan::DeviceKernel>& kernels) {
+  std::string out;
+  for (const plan::DeviceKernel& k : kernels) {
+    out += fmt::format("kernel {}: {} threads, {} bytes of shared memory, {} bytes of parameters\n",
+                       k.text.name, k.text.threads, k.text.shared_bytes, k.text.param_bytes);
+    for (const runtime::KernelUse& use : k.report.kernels)
+      out +=
+          fmt::format("  {} registers, {} bytes of stack, spills {} stores {} loads\n",
+                      use.registers, use.stack_bytes, use.spill_store_bytes, use.spill_load_bytes);
+    out += fmt::format("  {} bytes of machine code\n", k.cubin.size());
+  }
+  return out;
+}
+
+int run(const Options& o) {
+  if (o.target != "sm_90a") {
+    usage_error(fmt::format("the target is `sm_90a`, not `{}`", o.target));
+    return kUsageError;
+  }
+  driver::Unit unit;
+  int code = kOk;
+  const auto program = load_file(o.file, {}, unit, code);
+  print_messages(unit);
+  if (!program) return std::max<int>(code, kProgramError);
+  if (program->level->name != "matile") {
+    usage_error(
+        "compile takes a program of level matile; lowering from the math language is not "
+        "there yet");
+    return kUsageError;
+  }
+  if (o.emit == "cuda" || o.emit == "body") {
+    std::string text;
+    for (const emit::KernelText& k : emit::emit_kernels(*program, unit.pool))
+      text += o.emit == "cuda" ? emit::device_source(k) : k.body;
+    return write(o, text);
+  }
+  std::string error;
+  const auto kernels = plan::compile_device(*program, unit.pool, o.target, !o.no_cache, &error);
+  if (!kernels) {
+    fmt::print(stderr, "nautilus: {}\n", error);
+    return kProgramError;
+  }
+  if (o.emit == "report") return write(o, report_text(*kernels));
+  if (o.output.empty() || kernels->size() != 1) {
+    usage_error("--emit cubin needs one kernel and an output file (-o)");
+    return kUsageError;
+  }
+  return write(o, (*kernels)[0].cubin);
+}
+
+}  // namespace
+
+void add_compile(CLI::App& app, int& exit_code) {
+  auto o = std::make_shared<Options>();
+  CLI::App* c = app.add_subcommand("compile", "Compile an MA-tile program for a GPU");
+  c->add_option("FILE", o->file, "a program of level matile")->required();
+  c->add_option("--target", o->target, "the architecture: sm_90a")->capture_default_str();
+  c->add_option("--emit", o->emit,
+                "cuda: one self-contained file; body: without the prelude; cubin: machine code; "
+                "report: what the assembler says")
+      ->check(CLI::IsMember({"cuda", "body", "cubin", "report"}))
+      ->capture_default_str();
+  c->add_option("-o,--output", o->output, "write to this file");
+  c->add_flag("--no-cache", o->no_cache, "compile even if the disk cache has the kernel");
+  c->footer("Example: nautilus compile golden/gemm_coop_128x256.matile --emit cuda -o gemm.cu");
+  c->callback([o, &exit_code] { exit_code = run(*o); });
+}
+
+}  // namespace nautilus::tool

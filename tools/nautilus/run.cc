@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// nautilus run: run an MA-tile program, in the emulator or on a device, and check it.
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "command.h"
+#include "driver/run.h"
+
+namespace nautilus::tool {
+namespace {
+
+struct Options {
+  std::string file;
+  std::string target = "sm_90a";
+  std::string source;
+  std::vector<std::string> shape;
+  uint64_t seed = 1;
+  int sms = 2;
+  bool emulate = false;
+  bool check = false;
+};
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+int run(const Options& o) {
+  driver::Unit unit;
+  int code = kOk;
+  const auto program = load_file(o.file, {}, unit, code);
+  const auto finish = [&](int exit) {
+    print_messages(unit);
+    return exit;
+  };
+  if (!program) return finish(std::max<int>(code, kProgramError));
+  if (program->level->name != "matile") {
+    usage_error("run takes a program of level matile");
+    return kUsageError;
+  }
+  driver::DeviceOptions device{o.target, ""};
+  if (!o.source.empty() && !read_source(o.source, device.source)) return kUsageError;
+  if (!o.source.empty() && o.emulate) {
+    usage_error("--source is for a GPU: the emulator runs the body alone");
+    return kUsageError;
+  }
+  driver::RunRequest request;
+  request.seed = o.seed;
+  std::map<std::string, int64_t> sizes;
+  if (!parse_sizes(o.shape, sizes)) return kUsageError;
+  request.given.sizes.insert(sizes.begin(), sizes.end());
+  for (const ir::Op& op : program->body) {
+    const auto* d = op.get<ir::Dim>();
+    if (d && d->hint) request.given.sizes.emplace(d->name.str(), *d->hint);
+  }
+  // Inputs are drawn for the oracle: both programs see the same numbers.
+  const auto oracle = driver::load_oracle(*program, o.file, unit);
+  if (!oracle) return finish(kProgramError);
+  const auto env = driver::prepare(*oracle, request, unit);
+  if (!env) return finish(kProgramError);
+  const ir::Environment own = driver::environment_of(*program, *env);
+  const auto start = std::chrono::steady_clock::now();
+  driver::EmulateOptions emulate_options;
+  emulate_options.seed = o.seed;
+  emulate_options.multiprocessors = o.sms;
+  std::string error;
+  const auto got = o.emulate
+                       ? driver::run_emulated(*program, own, emulate_options, unit.pool, &error)
+                       : driver::run_on_device(*program, own, device, unit.pool, &error);
+  if (!got) {
+    fmt::print(stderr, "nautilus: {}\n", error);
+    return finish(kProgramError);
+  }
+  fmt::print("{}: {} in {:.3f} s\n", o.file, o.emulate ? "emulated" : "run", seconds_since(start));
+  if (!o.check) return finish(kOk);
+  const auto want = spec::evaluate(*oracle, *env, {}, unit.pool, unit.sink);
+  if (!want) return finish(kProgramError);
+  bool ok = true;
+  for (const driver::CheckLine& line :
+       driver::compare_outputs(*got, *want, ir::numerics_of(*oracle))) {
+    ok &= line.comparison.is_accepted;
+    fmt::print("  {}: {}, relative error {:.2e}, worst element {:.2f} of what is allowed{}\n",
+               line.tensor, line.comparison.is_accepted ? "ok" : "WRONG", line.relative_error,
+               line.comparison.worst_ratio,
+               line.comparison.is_accepted
+                   ? ""
+                   : fmt::format(", {} elements off, first worst at {}", line.comparison.mismatches,
+                                 line.comparison.worst_index));
+  }
+  return finish(ok ? kOk : kProgramError);
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, int& exit_code) {
+  auto o = std::make_shared<Options>();
+  CLI::App* c = app.add_subcommand("run", "Run an MA-tile program on random inputs");
+  c->add_option("FILE", o->file, "a program of level matile")->required();
+  c->add_option("--target", o->target, "the architecture: sm_90a")->capture_default_str();
+  c->add_option("--shape", o->shape, "sizes: M=64,N=80; others from the program's hints")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  c->add_option("--seed", o->seed, "of the inputs, and of the emulator's schedule");
+  c->add_option("--sms", o->sms, "multiprocessors of the emulated device")->capture_default_str();
+  c->add_option("--source", o->source,
+                "a CUDA file to run instead of the one that is emitted (compile --emit cuda)");
+  c->add_flag("--emulate", o->emulate, "in the emulator instead of on a GPU");
+  c->add_flag("--check", o->check, "compare with the oracle program that the file names");
+  c->footer(
+      "Example: nautilus run golden/gemm_coop_128x256.matile --target sm_90a --emulate --check");
+  c->callback([o, &exit_code] { exit_code = run(*o); });
+}
+
+}  // namespace nautilus::tool
