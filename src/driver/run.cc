@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -160,15 +161,16 @@ std::optional<Outputs> run_emulated(const ir::Program& program, const ir::Enviro
     if (!body) return std::nullopt;
     emulator::Options run_options;
     run_options.seed = options.seed;
-    const std::string report = emulator::run(*body,
-                                             {.kernel = k.name,
-                                              .grid = l.grid,
-                                              .threads = k.threads,
-                                              .shared_bytes = k.shared_bytes,
-                                              .params = l.params,
-                                              .param_bytes = l.param_bytes,
-                                              .buffers = buffers},
-                                             run_options);
+    const std::string report =
+        emulator::run(*body,
+                      {.kernel = k.name,
+                       .grid = options.max_grid > 0 ? std::min(l.grid, options.max_grid) : l.grid,
+                       .threads = k.threads,
+                       .shared_bytes = k.shared_bytes,
+                       .params = l.params,
+                       .param_bytes = l.param_bytes,
+                       .buffers = buffers},
+                      run_options);
     if (report.empty()) continue;
     *error = report;
     return std::nullopt;

@@ -25,6 +25,7 @@ struct EmulateOptions {
   uint64_t seed = 1;
   int multiprocessors = 2;  // few, so that a CTA runs several tiles
   std::string body;         // if not empty: instead of what is emitted, for programs of one kernel
+  int max_grid = 0;         // if not 0: so many CTAs at most, each of which then runs more tiles
   bool use_cache = true;    // of compiled bodies
 };
 

@@ -99,7 +99,8 @@ class MatileVerifier {
     for (Expr index : m.value.args()) {
       const auto affine = affine_index(index);
       if (!is_map_index(index, names))
-        return v_.fail("the indices of a map are sums of its axes times constants or sizes");
+        return v_.fail(
+            "the indices of a map are sums of its axes and of sizes, times constants or sizes");
     }
     const int64_t promote = m.promote.value_or(256);
     if (promote != 0 && promote != 64 && promote != 128 && promote != 256)
@@ -127,7 +128,8 @@ class MatileVerifier {
     return false;
   }
 
-  // Every term is one axis, once, times constants and sizes.
+  // Every term is at most one axis, once, times constants and sizes; terms without an axis say
+  // where the view begins.
   static bool is_map_index(Expr index, const std::set<std::string>& axes) {
     const auto poly = expr::Poly::of(index);
     if (!poly) return false;
@@ -137,7 +139,7 @@ class MatileVerifier {
         if (atom.op() != EK::Var) return false;
         count += axes.contains(std::string(atom.name().str())) ? 1 : 0;
       }
-      if (count != 1 || coefficient <= 0) return false;
+      if (count > 1 || coefficient <= 0) return false;
     }
     return true;
   }

@@ -261,6 +261,15 @@ bool Frame::pack_map(const Prepared::Map& map, unsigned char* to, const MapEncod
     view.strides[t.axis] += run(t.coefficient).i * strides[t.dimension] * map.bytes;
   for (const Prepared::Term& t : map.origin)
     view.address += static_cast<uint64_t>(run(t.coefficient).i * strides[t.dimension] * map.bytes);
+  // The copy engine stores whole 16 bytes: it drops rows and boxes outside of the extents, but not
+  // the rest of a piece that the last element shares (seen on an H200, runtime/cuda_queue_test.cc).
+  if (map.is_stored && view.dims[0] * map.bytes % 16 != 0) {
+    *error = fmt::format(
+        "map `{}` of tensor `{}`: rows of {} elements do not end at a multiple of 16 bytes, and a "
+        "store would write the rest of the last 16; use a row length that is a multiple of {}",
+        map.name, plan_.tensors[at(map.tensor)].name, view.dims[0], 16 / map.bytes);
+    return false;
+  }
   // The parameters are made of such maps, so the place is one as far as alignment goes.
   if (encode(view, reinterpret_cast<runtime::EncodedMap*>(to), error)) return true;
   *error = fmt::format("map `{}` of tensor `{}`: {}", map.name, plan_.tensors[at(map.tensor)].name,

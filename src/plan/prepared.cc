@@ -156,6 +156,8 @@ class Preparer {
     NAUT_CHECK(m.axes.size() <= runtime::kMaxMapRank, "map `{}` has {} axes", out.name,
                m.axes.size());
     out.bytes = expr::bytes(m.value.dtype());
+    out.is_stored = matile::tensors(program_, matile::TensorRole::Output)
+                        .contains(out_.tensors[static_cast<size_t>(out.tensor)].name);
     out.view.rank = static_cast<uint8_t>(m.axes.size());
     out.view.element = *element;
     out.view.swizzle = matile::swizzle_of(m.swizzle);

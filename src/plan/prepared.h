@@ -70,6 +70,7 @@ struct Prepared {
     std::string name;
     int tensor = 0;
     int bytes = 0;                // of an element
+    bool is_stored = false;       // of an output
     runtime::TensorMapView view;  // all that no launch changes
     std::vector<Code> extents;
     std::vector<Term> terms;

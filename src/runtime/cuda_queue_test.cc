@@ -184,9 +184,15 @@ TEST_F(CudaQueueOnDevice, CopiesTilesOfOddSizesThroughTensorMaps) {
         }
       }
     }
-    for (size_t i = 0; i < y.size(); ++i)
-      ASSERT_EQ(y[i], want[i]) << "element " << i << " of row "
-                               << i / static_cast<size_t>(out.row_stride);
+    // The padding stays poisoned, except that a store writes whole 16 bytes: what shares them with
+    // the last element of a row may hold anything.
+    const auto stride = static_cast<size_t>(out.row_stride);
+    const size_t written = (static_cast<size_t>(out.cols) + 7) / 8 * 8;
+    for (size_t i = 0; i < y.size(); ++i) {
+      const size_t col = i % static_cast<size_t>(out.plane_stride) % stride;
+      if (col >= static_cast<size_t>(out.cols) && col < written) continue;
+      ASSERT_EQ(y[i], want[i]) << "element " << i;
+    }
     for (const DevicePointer pointer : {from, to, plain}) device_->free(pointer);
   }
 }

@@ -85,7 +85,7 @@ TEST(Lexer, BadNumbers) {
 }
 
 TEST(Lexer, BadCharacters) {
-  EXPECT_EQ(Lexed("a $ b").shown(), "`$` starts no token");
+  EXPECT_EQ(Lexed("a ` b").shown(), "``` starts no token");
   EXPECT_EQ(Lexed("\\").shown(), "`\\` starts no token");
   EXPECT_EQ(Lexed("\xCE\xB1 = 1").shown(), "`\xCE\xB1` starts no token");
   EXPECT_EQ(Lexed(std::string("a\0b", 3)).shown(), "byte 0x00 starts no token");

@@ -55,6 +55,7 @@ bool load(const std::string& path, Golden& g) {
 bool is_caught(Golden& g, const std::string& body, uint64_t seed) {
   driver::EmulateOptions options;
   options.seed = seed;
+  options.max_grid = 2;
   options.body = body;
   options.use_cache = false;
   std::string error;
