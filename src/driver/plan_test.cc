@@ -22,6 +22,13 @@ thread_local int64_t allocations = 0;
 
 }  // namespace
 
+// The address sanitizer has its own; nothing is counted there.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define NAUTILUS_OWN_NEW 1
+#endif
+#endif
+#ifndef NAUTILUS_OWN_NEW
 // Not inlined: the compiler would see `free` of something from `new` and warn.
 [[gnu::noinline]] void* operator new(size_t bytes) {
   ++allocations;
@@ -30,6 +37,7 @@ thread_local int64_t allocations = 0;
 }
 [[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete(void* p, size_t) noexcept { std::free(p); }
+#endif
 
 namespace nautilus::driver {
 namespace {

@@ -305,7 +305,8 @@ class Comparison {
       if (op.is<Each>()) break;
       if (!start.run({op}, before)) return true;
     }
-    for (const auto& [ring, steps] : mine.rings) {
+    for (const auto& [name, steps] : mine.rings) {
+      const std::string& ring = name;  // lambdas cannot capture the binding itself
       const auto steps_of = [&](int64_t t) -> std::optional<int64_t> {
         Counts other;
         const int other_group = static_cast<int>(t % by);
