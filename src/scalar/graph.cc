@@ -41,6 +41,10 @@ class GraphBuilder {
         for (const ir::Axis& a : loop->axes) loops_.push_back({a.name, a.extent, loop->kind});
         block(loop->body);
         loops_.resize(loops_.size() - loop->axes.size());
+      } else if (const auto* steps = op.get<Loop>()) {
+        block(steps->body);
+      } else if (const auto* branch = op.get<If>()) {
+        block(branch->body);
       } else if (const auto* s = op.get<Store>()) {
         add(s->target, {s->value}, s->indices);
       } else if (const auto* i = op.get<Init>()) {

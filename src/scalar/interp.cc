@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
 #include <unordered_map>
 
@@ -33,9 +34,13 @@ struct Code {
 struct Step {
   Kind kind;
   diag::Span span;
-  std::vector<int> slots;        // For
+  std::vector<int> slots;        // For, Loop
   std::vector<int64_t> extents;  // For
-  std::vector<Step> body;        // For
+  const Code* from = nullptr;    // Loop
+  const Code* to = nullptr;      // Loop
+  bool is_down = false;          // Loop
+  bool is_grid = false;          // For
+  std::vector<Step> body;        // For, Loop, If
   Tensor* target = nullptr;
   std::string_view target_name;
   Tensor* best = nullptr;
@@ -78,14 +83,16 @@ class Interpreter {
                    fmt::format("`{}` has more elements than can be evaluated", name));
       return false;
     }
-    // Poison: an element that is read before it is written shows up as NaN, or as an absurd
-    // integer.
-    const Value poison = is_float(b.type.dtype)
-                             ? expr::float_value(std::nan(""))
-                             : expr::int_value(expr::int_min(
-                                   b.type.dtype == DType::Bool ? DType::I64 : b.type.dtype));
-    buffers_.emplace(name, Tensor::filled(b.type.dtype, *shape, poison));
+    Tensor& t = buffers_.emplace(name, Tensor::filled(b.type.dtype, *shape, poison(b.type.dtype)))
+                    .first->second;
+    if (b.role == Role::Local) locals_.push_back(&t);
     return true;
+  }
+
+  // An element that is read before it is written shows up as NaN, or as an absurd integer.
+  static Value poison(DType dtype) {
+    if (is_float(dtype)) return expr::float_value(std::nan(""));
+    return expr::int_value(expr::int_min(dtype == DType::Bool ? DType::I64 : dtype));
   }
 
   std::vector<Step> resolve(const ir::Block& block) {
@@ -113,6 +120,7 @@ class Interpreter {
           continue;
         case Kind::For: {
           const auto& loop = op.as<For>();
+          s.is_grid = loop.kind == LoopKind::Grid;
           for (const ir::Axis& a : loop.axes) {
             s.extents.push_back(ir::evaluate_size(a.extent, env_));
             s.slots.push_back(static_cast<int>(slots_.size()));
@@ -125,6 +133,24 @@ class Interpreter {
           scope_.resize(scope_.size() - loop.axes.size());
           break;
         }
+        case Kind::Loop: {
+          const auto& loop = op.as<Loop>();
+          s.from = compile(loop.from);
+          s.to = compile(loop.to);
+          s.is_down = loop.direction == Direction::Down;
+          s.slots.push_back(static_cast<int>(slots_.size()));
+          slots_.push_back(0);
+          scope_.emplace_back(loop.var, s.slots.back());
+          memo_.clear();
+          s.body = resolve(loop.body);
+          memo_.clear();
+          scope_.pop_back();
+          break;
+        }
+        case Kind::If:
+          s.value = compile(op.as<If>().condition);
+          s.body = resolve(op.as<If>().body);
+          break;
         case Kind::Store:
           target(op.as<Store>().target, op.as<Store>().indices);
           s.value = compile(op.as<Store>().value);
@@ -235,6 +261,8 @@ class Interpreter {
   bool execute(const Step& s) {
     span_ = s.span;
     if (s.kind == Kind::For) return loop(s, 0);
+    if (s.kind == Kind::Loop) return steps(s);
+    if (s.kind == Kind::If) return !value(*s.value).i || block(s.body);
     const Value x = value(*s.value);
     const int64_t at = address(*s.target, s.target_name, s.indices);
     if (has_failed_) return false;
@@ -255,12 +283,30 @@ class Interpreter {
     return !has_failed_;
   }
 
+  bool block(const std::vector<Step>& body) {
+    for (const Step& inner : body) {
+      if (!execute(inner)) return false;
+    }
+    return !has_failed_;
+  }
+
+  bool steps(const Step& s) {
+    const int64_t from = value(*s.from).i;
+    const int64_t to = value(*s.to).i;
+    int64_t& var = slots_[static_cast<size_t>(s.slots[0])];
+    for (int64_t i = from; s.is_down ? i >= to : i < to; i += s.is_down ? -1 : 1) {
+      var = i;
+      if (!block(s.body)) return false;
+    }
+    return !has_failed_;
+  }
+
   bool loop(const Step& s, size_t axis) {
     if (axis == s.slots.size()) {
-      for (const Step& inner : s.body) {
-        if (!execute(inner)) return false;
+      if (s.is_grid) {
+        for (Tensor* t : locals_) std::fill(t->data.begin(), t->data.end(), poison(t->dtype));
       }
-      return true;
+      return block(s.body);
     }
     for (int64_t i = 0; i < s.extents[axis]; ++i) {
       slots_[static_cast<size_t>(s.slots[axis])] = i;
@@ -273,6 +319,7 @@ class Interpreter {
   bool is_declared_;
   diag::Sink& sink_;
   std::map<std::string, Tensor> buffers_;
+  std::vector<Tensor*> locals_;
   std::vector<std::pair<ir::Name, int>> scope_;
   std::vector<int64_t> slots_;
   std::deque<Code> code_;

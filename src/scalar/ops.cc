@@ -7,35 +7,46 @@ namespace nautilus::scalar {
 
 NAUT_DEFINE_OP(Buffer)
 NAUT_DEFINE_OP(For)
+NAUT_DEFINE_OP(Loop)
+NAUT_DEFINE_OP(If)
 NAUT_DEFINE_OP(Store)
 NAUT_DEFINE_OP(Init)
 NAUT_DEFINE_OP(Update)
 NAUT_DEFINE_OP(UpdateArg)
 
 const std::vector<std::string_view>& words(Role) {
-  static const std::vector<std::string_view> spellings = {"input", "output", "temp"};
+  static const std::vector<std::string_view> spellings = {"input", "output", "temp", "local"};
   return spellings;
 }
 
 const std::vector<std::string_view>& words(LoopKind) {
-  static const std::vector<std::string_view> spellings = {"map", "reduce"};
+  static const std::vector<std::string_view> spellings = {"map", "reduce", "grid", "group"};
+  return spellings;
+}
+
+const std::vector<std::string_view>& words(Direction) {
+  static const std::vector<std::string_view> spellings = {"up", "down"};
   return spellings;
 }
 
 const ir::Level& level() {
-  static const ir::Level kLevel{"scalar",
-                                ".scalar",
-                                {
+  static const ir::Level kLevel{
+      "scalar",
+      ".scalar",
+      {
 #define OP(name) &name::info(),
 #include "scalar/ops.def"
 #undef OP
-                                },
-                                [](const ir::Op& op, expr::Scope& scope) {
-                                  if (ir::declare_decl(op, scope)) return;
-                                  if (const auto* b = op.get<Buffer>())
-                                    scope.add_tensor(b->name.str(), b->type.dtype,
-                                                     b->type.dims.size());
-                                }};
+      },
+      [](const ir::Op& op, expr::Scope& scope) {
+        if (ir::declare_decl(op, scope)) return;
+        if (const auto* b = op.get<Buffer>())
+          scope.add_tensor(b->name.str(), b->type.dtype, b->type.dims.size());
+      },
+      [](const ir::OpInfo& info, const void* data, expr::Scope& scope) {
+        if (&info != &Loop::info()) return;
+        scope.add_var(static_cast<const Loop*>(data)->var.str(), ir::DType::I64);
+      }};
   return kLevel;
 }
 

@@ -13,6 +13,21 @@
 // A reduction is a pair: an `init` and, inside its reduce loops, an `update` with the reducer.
 // Keeping the pair explicit makes empty reductions, initial elements and later partial reductions
 // ordinary programs (docs/decisions/0003).
+//
+// A scheduled nest has more structure, and stays an ordinary program: `for ... grid` are the tiles
+// of a kernel, `for ... group` the warp groups of a tile, `loop` the steps that run one after the
+// other and carry values in local buffers, and the innermost loops, of constant extents, are one
+// tile op each.
+//
+//     buffer c : f32[64, 256] local
+//     for m < (M + 127) / 128, n < (N + 255) / 256 grid
+//       for w < 2 group
+//         for i < 64, j < 256 map
+//           init c[i, j] = 0.0
+//         loop k from 0 up (K + 63) / 64
+//           for i < 64, j < 256 map
+//             for q < 64 reduce
+//               update c[i, j] sum ...
 #pragma once
 
 #include "diag/diagnostic.h"
@@ -27,14 +42,15 @@ using ir::Numerics;
 using ir::Param;
 using ir::Static;
 
-enum class Role : uint8_t { Input, Output, Temp };
+enum class Role : uint8_t { Input, Output, Temp, Local };
 const std::vector<std::string_view>& words(Role);
 
 struct Buffer {
   static constexpr std::string_view kFormat = "buffer $name : $type $role";
   static constexpr std::string_view kDoc =
       "Storage for a tensor: given by the caller (input), handed to the caller (output) or neither "
-      "(temp).";
+      "(temp); a local buffer belongs to one iteration of the grid loop around its uses, and "
+      "nothing is in it when the iteration begins.";
   ir::Name name;
   ir::TensorType type;
   Role role = Role::Temp;
@@ -46,7 +62,7 @@ struct Buffer {
   static const ir::OpInfo& info();
 };
 
-enum class LoopKind : uint8_t { Map, Reduce };
+enum class LoopKind : uint8_t { Map, Reduce, Grid, Group };
 const std::vector<std::string_view>& words(LoopKind);
 
 struct For {
@@ -55,13 +71,49 @@ struct For {
       "Runs its body for every point of the axes, the last axis fastest. The iterations of a map "
       "loop are independent; those "
       "of a reduce loop meet only in `update`s, so they may be reordered where the reducer allows "
-      "it.";
+      "it. A grid loop is a map loop over the tiles of a kernel, a group loop one over the warp "
+      "groups of a tile.";
   ir::Axes axes;
   LoopKind kind = LoopKind::Map;
   ir::Block body;
   static void fields(auto& s, auto&& f) {
     f("axes", s.axes);
     f("kind", s.kind);
+    f("body", s.body);
+  }
+  static const ir::OpInfo& info();
+};
+
+enum class Direction : uint8_t { Up, Down };
+const std::vector<std::string_view>& words(Direction);
+
+struct Loop {
+  static constexpr std::string_view kFormat = "loop $var from $from $direction $to$body";
+  static constexpr std::string_view kDoc =
+      "Runs its body for from <= var < to, counting up, or for from >= var >= to, counting down. "
+      "The iterations run one after the other and may read what earlier ones wrote.";
+  ir::Name var;
+  ir::Expr from;
+  Direction direction = Direction::Up;
+  ir::Expr to;
+  ir::Block body;
+  static void fields(auto& s, auto&& f) {
+    f("var", s.var);
+    f("from", s.from);
+    f("direction", s.direction);
+    f("to", s.to);
+    f("body", s.body);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct If {
+  static constexpr std::string_view kFormat = "if $condition$body";
+  static constexpr std::string_view kDoc = "Runs its body where the condition holds.";
+  ir::Expr condition;
+  ir::Block body;
+  static void fields(auto& s, auto&& f) {
+    f("condition", s.condition);
     f("body", s.body);
   }
   static const ir::OpInfo& info();

@@ -42,16 +42,32 @@ class ScalarVerifier {
         if (depth_ > 0) v_.fail("a buffer inside a loop");
         break;
       }
+      case Kind::Loop: {
+        const auto& loop = op.as<Loop>();
+        v_.check_dtype(loop.from, ir::DType::I64, "the first value");
+        v_.check_dtype(loop.to, ir::DType::I64, "the last value");
+        const size_t mark = v_.mark();
+        v_.declare_local(loop.var, ir::DType::I64);
+        inside(loop.body, op);
+        v_.leave_axes(mark);
+        break;
+      }
+      case Kind::If:
+        v_.check_dtype(op.as<If>().condition, ir::DType::Bool, "the condition");
+        read(op.as<If>().condition);
+        inside(op.as<If>().body, op);
+        break;
       case Kind::For: {
         const auto& loop = op.as<For>();
+        if (loop.kind == LoopKind::Grid && depth_ > 0) v_.fail("a grid loop inside a loop");
+        if (loop.kind == LoopKind::Group && !is_in_grid_) v_.fail("a group loop outside of a grid");
         const size_t mark = v_.enter_axes(loop.axes);
-        ++depth_;
+        const bool was_in_grid = is_in_grid_;
+        is_in_grid_ = loop.kind == LoopKind::Grid || (is_in_grid_ && loop.kind != LoopKind::Group);
         reduce_depth_ += loop.kind == LoopKind::Reduce ? 1 : 0;
-        if (loop.body.empty()) v_.fail("the loop is empty");
-        block(loop.body);
-        v_.set_op(op);
+        inside(loop.body, op);
         reduce_depth_ -= loop.kind == LoopKind::Reduce ? 1 : 0;
-        --depth_;
+        is_in_grid_ = was_in_grid;
         v_.leave_axes(mark);
         break;
       }
@@ -86,6 +102,14 @@ class ScalarVerifier {
         break;
       }
     }
+  }
+
+  void inside(const ir::Block& body, const ir::Op& op) {
+    if (body.empty()) v_.fail("the block is empty");
+    ++depth_;
+    block(body);
+    --depth_;
+    v_.set_op(op);
   }
 
   void read(ir::Expr e) {
@@ -125,6 +149,7 @@ class ScalarVerifier {
   ir::Verifier v_;
   int depth_ = 0;
   int reduce_depth_ = 0;
+  bool is_in_grid_ = false;  // A grid loop is open, and no group loop inside of it.
   std::map<std::string, Role> roles_;
   std::set<std::string> written_;
   std::set<std::string> started_;
