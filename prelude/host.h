@@ -15,13 +15,15 @@ namespace host { enum class Line : int {}; }
 #define HERE host::Line line = (host::Line)__builtin_LINE()
 
 #define DEVICE static inline __attribute__((unused))
-#define KERNEL(name, threads)                                                                          \
+#define KERNEL(name, threads) KERNEL_BESIDE(name, threads, 1)
+#define KERNEL_BESIDE(name, threads, ctas)                                                             \
   extern "C" __attribute__((visibility("default"))) const int name##_threads;                          \
   const int name##_threads = threads;                                                                  \
+  extern "C" __attribute__((visibility("default"))) const int name##_ctas;                             \
+  const int name##_ctas = ctas;                                                                        \
   extern "C" __attribute__((visibility("default"))) const unsigned long long name##_parameter_bytes;   \
   const unsigned long long name##_parameter_bytes = sizeof(Params);                                    \
   extern "C" __attribute__((visibility("default"))) void name(const Params& p)
-#define KERNEL_BESIDE(name, threads, ctas) KERNEL(name, threads)
 #define SHARED_BASE(name) const u32 name = nautilus_host->shared_base()
 #define UNROLL
 #define NO_UNROLL

@@ -7,6 +7,7 @@
 #include "emit/expression.h"
 #include "emit/limits.h"
 #include "emit/vector.h"
+#include "expr/affine.h"
 #include "expr/walk.h"
 #include "layout/convert.h"
 
@@ -66,11 +67,10 @@ class ElementText {
   std::string variable(Expr var, const std::string& reg) {
     for (size_t k = 0; k < domain_.axes.size(); ++k) {
       if (domain_.axes[k] != var.name()) continue;
-      const auto sum = matile::fit(domain_.layout, [&](int e) {
-        return domain_.layout.coordinates_of({0, 0, 0, e})[k];
-      });
       const std::string thread = matile::thread_coordinate(domain_.layout, static_cast<int>(k));
-      return fmt::format("({} + {})", thread, sum.text(reg));
+      return reg == kThreadOnly
+                 ? fmt::format("({})", thread)
+                 : fmt::format("({} + {})", thread, register_coordinate(k).text(reg));
     }
     return scope_.variable(var);
   }
@@ -100,14 +100,64 @@ class ElementText {
  public:
   std::string offset(std::string_view tensor, std::span<const Expr> indices,
                      const std::string& reg) {
+    const GlobalTensor& global = scope_.globals->find(tensor)->second;
     std::string out;
-    for (size_t k = 0; k < indices.size(); ++k)
-      out += fmt::format("{}(u64)({}) * p.{}_stride{}", k ? " + " : "", at(indices[k], reg),
-                         identifier(tensor), k);
+    const auto add = [&](const std::string& index, size_t k) {
+      out += (out.empty() ? "" : " + ") + global.step(index, k);
+    };
+    for (size_t k = 0; k < indices.size(); ++k) {
+      const auto [base, constants] = without_constants(indices[k], reg);
+      add(constants.empty() ? at(indices[k], reg) : at(base, kThreadOnly), k);
+      if (!constants.empty()) add(constants, k);
+    }
     return out.empty() ? "0" : out;
   }
 
  private:
+  // What unrolling makes a number (the register's part of coordinates, variables of `unroll`, the
+  // constant), and the index without it. Apart they are one base address per thread and numbers
+  // that fit into the instructions; in one 32-bit sum every element would have its own address.
+  std::pair<Expr, std::string> without_constants(Expr index, const std::string& reg) {
+    const auto poly = expr::Poly::of(index);
+    if (!poly) return {};
+    std::string text;
+    const auto add = [&](int64_t factor, const std::string& value) {
+      text += text.empty() ? "" : " + ";
+      text += factor == 1 ? value : fmt::format("{} * ({})", factor, value);
+    };
+    expr::Substitution dropped;
+    const auto factor_of = [&](Expr variable) -> std::optional<int64_t> {
+      const auto parts = poly->split(variable);
+      return parts ? parts->first.constant() : std::nullopt;
+    };
+    for (size_t a = 0; a < domain_.axes.size(); ++a) {
+      const Expr axis = scope_.pool->index(domain_.axes[a]);
+      if (!expr::depends_on(index, axis)) continue;
+      const auto factor = factor_of(axis);
+      if (!factor) return {};
+      const std::string part = register_coordinate(a).text(reg);
+      if (part != "0") add(*factor, part);
+    }
+    for (const auto& [name, extent] : scope_.unrolled) {
+      const Expr variable = scope_.pool->index(name);
+      if (!expr::depends_on(index, variable)) continue;
+      const auto factor = factor_of(variable);
+      if (!factor) return {};
+      add(*factor, identifier(name));
+      dropped.emplace(variable, scope_.pool->integer(0));
+    }
+    return {expr::substitute(*scope_.pool, index, dropped), text};
+  }
+
+  matile::DigitSum register_coordinate(size_t axis) const {
+    return matile::fit(domain_.layout, [&](int e) {
+      return domain_.layout.coordinates_of({0, 0, 0, e})[axis];
+    });
+  }
+
+  // Instead of a register: coordinates without the register's part.
+  static constexpr const char* kThreadOnly = "";
+
   const Domain& domain_;
   const RegisterScope& scope_;
   Writer& out_;

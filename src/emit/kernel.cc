@@ -26,8 +26,6 @@ using matile::Resources;
 using matile::RingInfo;
 using matile::RoleInfo;
 
-constexpr int64_t kMaxCtas = 32;  // of one multiprocessor
-
 class KernelEmitter {
  public:
   KernelEmitter(const ir::Program& program, const matile::Kernel& kernel, expr::ExprPool& pool)
@@ -106,18 +104,19 @@ class KernelEmitter {
     out_.line("sync_cta();");
   }
 
-  // Without loading roles registers do not move between groups: what the roles ask for decides how
-  // many CTAs share a multiprocessor (65536 registers, given out to warps in units of 8 per
-  // thread).
+  // The kernel's own decision; without it and without loading roles registers do not move between
+  // groups: what the roles ask for decides how many CTAs share a multiprocessor (65536 registers,
+  // given out to warps in units of 8 per thread).
   int ctas_beside() const {
+    if (kernel_.ctas) return r_.ctas;
     int64_t regs = 0;
     for (const RoleInfo& role : r_.roles) {
       if (!role.is_compute() || !role.op->regs) return 1;
       regs = std::max(regs, (*role.op->regs + 7) / 8 * 8);
     }
     if (regs == 0) return 1;
-    return static_cast<int>(
-        std::min<int64_t>({65536 / (regs * r_.threads), 2048 / r_.threads, kMaxCtas}));
+    return static_cast<int>(std::min<int64_t>(
+        {65536 / (regs * r_.threads), matile::kMaxThreads / r_.threads, matile::kMaxCtas}));
   }
 
   void describe() {

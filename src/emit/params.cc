@@ -96,7 +96,26 @@ std::string_view pointer_type(expr::DType dtype) {
   }
 }
 
+// Empty where a stride comes with the binding.
+std::vector<std::string> known_strides(const matile::Tensor& tensor) {
+  std::vector<std::string> strides(tensor.type.dims.size());
+  if (tensor.role != matile::TensorRole::Scratch) return strides;
+  int64_t elements = 1;
+  for (size_t k = strides.size(); k-- > 0;) {
+    strides[k] = std::to_string(elements);
+    if (tensor.type.dims[k].op() != expr::Op::IntConst) break;
+    elements *= tensor.type.dims[k].integer();
+  }
+  return strides;
+}
+
 }  // namespace
+
+std::string GlobalTensor::step(const std::string& index, size_t dimension) const {
+  const std::string& stride = strides[dimension];
+  return stride == "1" ? fmt::format("(u64)({})", index)
+                       : fmt::format("(u64)({}) * {}", index, stride);
+}
 
 GlobalTensors collect_params(const ir::Program& program, const matile::Kernel& kernel,
                              KernelText& text) {
@@ -119,11 +138,16 @@ GlobalTensors collect_params(const ir::Program& program, const matile::Kernel& k
   for (const std::string& m : used.maps) add(ParamKind::Map, identifier(m), m);
   for (const std::string& t : used.tensors) {
     const matile::Tensor& tensor = *tensors.at(t);
-    globals.emplace(t, GlobalTensor{tensor.type, tensor.role == matile::TensorRole::Scratch});
+    GlobalTensor global{tensor.type, tensor.role == matile::TensorRole::Scratch};
     add(ParamKind::Pointer, identifier(t), t);
-    if (used.counters.contains(t)) continue;
-    for (size_t k = 0; k < tensor.type.dims.size(); ++k)
-      add(ParamKind::Stride, fmt::format("{}_stride{}", identifier(t), k), t, static_cast<int>(k));
+    if (!used.counters.contains(t)) global.strides = known_strides(tensor);
+    for (size_t k = 0; k < global.strides.size(); ++k) {
+      if (!global.strides[k].empty()) continue;
+      const std::string name = fmt::format("{}_stride{}", identifier(t), k);
+      add(ParamKind::Stride, name, t, static_cast<int>(k));
+      global.strides[k] = "p." + name;
+    }
+    globals.emplace(t, std::move(global));
   }
   for (const std::string& s : used.scalars)
     add(is_float_scalar(program, s) ? ParamKind::Float : ParamKind::Int, identifier(s), s);

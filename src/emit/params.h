@@ -10,11 +10,17 @@
 
 namespace nautilus::emit {
 
-// A tensor that the kernel reads or writes element by element: the pointer is `p.<name>`, strides
-// are `p.<name>_stride<k>`.
+// A tensor that the kernel reads or writes element by element: the pointer is `p.<name>`.
 struct GlobalTensor {
   ir::TensorType type;
   bool is_scratch = false;  // other CTAs of the launch may write it
+  // Of each dimension, in elements: a number for scratch, which the plan lays out without gaps, if
+  // the dimensions after it are constants; otherwise `p.<name>_stride<k>`. Numbers become part of
+  // the address of an instruction, which keeps code that runs once short.
+  std::vector<std::string> strides = {};
+
+  // `<index> * <stride>` as 64 bits.
+  std::string step(const std::string& index, size_t dimension) const;
 };
 using GlobalTensors = std::map<std::string, GlobalTensor, std::less<>>;
 

@@ -61,7 +61,8 @@ struct VectorAccess {
 std::optional<VectorAccess> vector_access(const Domain& domain, std::string_view tensor,
                                           std::span<const Expr> indices, Expr condition,
                                           const RegisterScope& scope) {
-  const ir::TensorType& type = scope.globals->find(tensor)->second.type;
+  const GlobalTensor& global = scope.globals->find(tensor)->second;
+  const ir::TensorType& type = global.type;
   VectorAccess access;
   access.width = kVectorBytes / expr::bytes(type.dtype);
   const auto pieces = layout::pieces(domain.layout, access.width);
@@ -84,8 +85,7 @@ std::optional<VectorAccess> vector_access(const Domain& domain, std::string_view
     for (expr::Name name : domain.axes) {
       if (expr::depends_on(indices[k], scope.pool->index(name))) return std::nullopt;
     }
-    access.thread += fmt::format("{}(u64)({}) * p.{}_stride{}", k ? " + " : "",
-                                 text.at(indices[k], "0"), identifier(tensor), k);
+    access.thread += (k ? " + " : "") + global.step(text.at(indices[k], "0"), k);
   }
   auto rest = Poly::of(expr::substitute(*scope.pool, indices.back(), access.in_pieces));
   if (!rest || !is_multiple(*rest, access.width, scope)) return std::nullopt;

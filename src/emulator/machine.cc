@@ -51,7 +51,8 @@ Cta::Cta(Machine& owner, int number, Stacks& stacks)
   barrier_at.assign((memory.size() + 15) / 8, -1);
   logs.resize((warps.size() + kWarpsPerGroup - 1) / kWarpsPerGroup);
   const int at_launch =
-      std::min(kRegisterFile / owner.launch.threads, kMaxRegisters) / 8 * 8;  // per thread
+      std::min(kRegisterFile / (owner.ctas_beside * owner.launch.threads), kMaxRegisters) / 8 *
+      8;  // per thread
   for (size_t i = 0; i < warps.size(); ++i) {
     warps[i].cta = this;
     warps[i].index = static_cast<int>(i);
@@ -288,9 +289,11 @@ std::string Machine::run() {
   const auto* threads = static_cast<const int*>(symbol("_threads"));
   const auto* parameter_bytes = static_cast<const unsigned long long*>(symbol("_parameter_bytes"));
   kernel = reinterpret_cast<void (*)(const void*)>(body.symbol(launch.kernel));
-  if (kernel == nullptr || threads == nullptr || parameter_bytes == nullptr) {
+  const auto* beside = static_cast<const int*>(symbol("_ctas"));
+  if (kernel == nullptr || threads == nullptr || parameter_bytes == nullptr || beside == nullptr) {
     return fmt::format("the body has no kernel `{}`\n", launch.kernel);
   }
+  ctas_beside = *beside;
   if (launch.threads < 1 || launch.threads > kMaxThreads || launch.threads % kWarp != 0) {
     return fmt::format("launch with {} threads: must be a multiple of 32 up to {}\n",
                        launch.threads, kMaxThreads);

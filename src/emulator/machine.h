@@ -244,6 +244,7 @@ struct Machine {
 
   const CompiledBody& body;
   const Launch& launch;
+  int ctas_beside = 1;  // CTAs that the kernel was compiled for on one multiprocessor
   const Options& options;
   base::Random random;
   std::string report;

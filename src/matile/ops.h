@@ -127,13 +127,16 @@ struct Map {
 };
 
 struct Kernel {
-  static constexpr std::string_view kFormat = "kernel $name$body";
+  static constexpr std::string_view kFormat = "kernel $name{ ctas $ctas}$body";
   static constexpr std::string_view kDoc =
-      "A kernel: declarations of its shared resources, then its roles.";
+      "A kernel: declarations of its shared resources, then its roles. `ctas`: so many of its CTAs "
+      "share a multiprocessor, so each gets that part of the registers and of the shared memory.";
   ir::Name name;
+  ir::OptionalInt ctas;
   ir::Block body;
   static void fields(auto& s, auto&& f) {
     f("name", s.name);
+    f("ctas", s.ctas);
     f("body", s.body);
   }
   static const ir::OpInfo& info();

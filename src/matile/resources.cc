@@ -179,6 +179,7 @@ int distinct_lanes(const layout::Layout& layout) {
 
 Resources resources_of(const Kernel& kernel) {
   Resources r;
+  r.ctas = static_cast<int>(kernel.ctas.value_or(1));
   collect(kernel, r);
   count_ring_users(r);
   count_tile_users(r);
@@ -235,7 +236,7 @@ Resources resources_of(const Kernel& kernel) {
   return r;
 }
 
-int Resources::launch_registers() const { return std::min(65536 / threads / 8 * 8, 248); }
+int Resources::launch_registers() const { return std::min(65536 / (ctas * threads) / 8 * 8, 248); }
 
 bool Resources::moves_registers() const {
   return std::any_of(roles.begin(), roles.end(), [&](const RoleInfo& role) {

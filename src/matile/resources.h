@@ -15,6 +15,11 @@ namespace nautilus::matile {
 
 // Shared memory a CTA may ask for on sm_90.
 inline constexpr int kMaxSharedBytes = 232448;
+// Of a multiprocessor, and what the hardware keeps of it for each CTA.
+inline constexpr int kSharedBytes = 233472;
+inline constexpr int kSharedBytesKept = 1024;
+inline constexpr int kMaxCtas = 32;        // of one multiprocessor
+inline constexpr int kMaxThreads = 2048;   // of one multiprocessor
 inline constexpr int kNamedBarriers = 16;  // number 0 is the CTA's own
 
 struct PartInfo {
@@ -80,6 +85,7 @@ struct Resources {
   std::vector<TilesInfo> tiles;
   std::vector<RoleInfo> roles;
   int threads = 0;
+  int ctas = 1;  // on one multiprocessor, at least
   int shared_bytes = 0;
   int tickets = 0;  // four bytes for each group of the CTA
   int named_barriers = 1;
