@@ -24,6 +24,10 @@ namespace host { enum class Line : int {}; }
   extern "C" __attribute__((visibility("default"))) const unsigned long long name##_parameter_bytes;   \
   const unsigned long long name##_parameter_bytes = sizeof(Params);                                    \
   extern "C" __attribute__((visibility("default"))) void name(const Params& p)
+#define KERNEL_CLUSTER(name, threads, ctas)                                                            \
+  extern "C" __attribute__((visibility("default"))) const int name##_cluster;                          \
+  const int name##_cluster = ctas;                                                                     \
+  KERNEL(name, threads)
 #define SHARED_BASE(name) const u32 name = nautilus_host->shared_base()
 #define UNROLL
 #define NO_UNROLL
@@ -148,11 +152,13 @@ DEVICE void mbar_init(u32 bar, int count, HERE) { nautilus_host->mbar_init(bar, 
 DEVICE void mbar_init_fence(HERE) { nautilus_host->mbar_init_fence((int)line); }
 DEVICE void mbar_expect(u32 bar, int bytes, HERE) { nautilus_host->mbar_expect(bar, bytes, (int)line); }
 DEVICE void mbar_arrive(u32 bar, HERE) { nautilus_host->mbar_arrive(bar, (int)line); }
+DEVICE void mbar_arrive_remote(u32 bar, int rank, HERE) { nautilus_host->mbar_arrive_remote(bar, rank, (int)line); }
+DEVICE void sync_cluster(HERE) { nautilus_host->sync_warp((int)line); nautilus_host->sync_cluster((int)line); }
 DEVICE void mbar_wait(u32 bar, int parity, HERE) { nautilus_host->mbar_wait(bar, parity, -1, (int)line); }
 
 // As on the device, and `taken` counts all slots passed so far, so that a wait can say which turn of
 // the ring it means and not only its parity.
-template <int SLOTS> struct Ring {
+template <int SLOTS, int CTAS = 1> struct Ring {
   u32 barriers;
   int slot, phase;
   long long taken;
@@ -182,7 +188,8 @@ template <int SLOTS> struct Ring {
   void release(int back, int lane, HERE) {
     int s = slot - back;
     if (back > 0 && s < 0) s += SLOTS;
-    if (lane == 0) nautilus_host->mbar_arrive(barriers + 8 * (SLOTS + s), (int)line);
+    if (CTAS == 1) { if (lane == 0) nautilus_host->mbar_arrive(barriers + 8 * (SLOTS + s), (int)line); }
+    else if (lane < CTAS) nautilus_host->mbar_arrive_remote(barriers + 8 * (SLOTS + s), lane, (int)line);
   }
   void skip(int lane, HERE) { get(line); nautilus_host->sync_warp((int)line); release(0, lane, line); advance(); }
   void claim(HERE) { wait_copy(0, line); }
@@ -215,6 +222,22 @@ DEVICE void tma_load(u32 to, const TensorMap* m, u32 bar, int c0, int c1, int c2
 DEVICE void tma_load(u32 to, const TensorMap* m, u32 bar, int c0, int c1, int c2, int c3, int c4, HERE) {
   const int at[] = {c0, c1, c2, c3, c4};
   nautilus_host->tma_load(to, m, bar, 5, at, (int)line);
+}
+template <int CTAS> DEVICE void tma_load_all(u32 to, const TensorMap* m, u32 bar, int c0, int c1, HERE) {
+  const int at[] = {c0, c1};
+  nautilus_host->tma_load_all(to, m, bar, (1u << CTAS) - 1, 2, at, (int)line);
+}
+template <int CTAS> DEVICE void tma_load_all(u32 to, const TensorMap* m, u32 bar, int c0, int c1, int c2, HERE) {
+  const int at[] = {c0, c1, c2};
+  nautilus_host->tma_load_all(to, m, bar, (1u << CTAS) - 1, 3, at, (int)line);
+}
+template <int CTAS> DEVICE void tma_load_all(u32 to, const TensorMap* m, u32 bar, int c0, int c1, int c2, int c3, HERE) {
+  const int at[] = {c0, c1, c2, c3};
+  nautilus_host->tma_load_all(to, m, bar, (1u << CTAS) - 1, 4, at, (int)line);
+}
+template <int CTAS> DEVICE void tma_load_all(u32 to, const TensorMap* m, u32 bar, int c0, int c1, int c2, int c3, int c4, HERE) {
+  const int at[] = {c0, c1, c2, c3, c4};
+  nautilus_host->tma_load_all(to, m, bar, (1u << CTAS) - 1, 5, at, (int)line);
 }
 DEVICE void tma_store(const TensorMap* m, u32 from, int c0, int c1, HERE) {
   const int at[] = {c0, c1};

@@ -13,6 +13,10 @@ typedef unsigned short u16;
 #define KERNEL_BESIDE(name, threads, ctas)                      \
   extern "C" __global__ void __launch_bounds__(threads, ctas)   \
   name(const __grid_constant__ Params p)
+// A kernel whose CTAs run in clusters of so many neighbours.
+#define KERNEL_CLUSTER(name, threads, ctas)                     \
+  extern "C" __global__ void __cluster_dims__(ctas, 1, 1) __launch_bounds__(threads, 1) \
+  name(const __grid_constant__ Params p)
 #define SHARED_BASE(name)                                       \
   extern __shared__ __align__(1024) unsigned char name##_bytes[]; \
   const u32 name = (u32)__cvta_generic_to_shared(name##_bytes)
@@ -151,6 +155,17 @@ DEVICE void mbar_init(u32 bar, int count) { asm volatile("mbarrier.init.shared::
 DEVICE void mbar_init_fence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 DEVICE void mbar_expect(u32 bar, int bytes) { asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(bar), "r"(bytes) : "memory"); }
 DEVICE void mbar_arrive(u32 bar) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(bar) : "memory"); }
+// At the barrier at the same place in the CTA of that rank in the cluster. Without a scope: with that of the
+// cluster, attention ran at 484 instead of 662 TFLOP/s (docs/decisions/0009).
+DEVICE void mbar_arrive_remote(u32 bar, int rank) {
+  asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
+               "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" :: "r"(bar), "r"(rank) : "memory");
+}
+// All threads of all CTAs of the cluster. Lanes without work may come late, the instructions take whole warps.
+DEVICE void sync_cluster() {
+  __syncwarp();
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
 // try_wait may give up after a hardware time limit, hence the loop.
 DEVICE void mbar_wait(u32 bar, int parity) {
   asm volatile("{\n.reg .pred done;\nAGAIN:\n"
@@ -161,7 +176,9 @@ DEVICE void mbar_wait(u32 bar, int parity) {
 // A ring of SLOTS buffers between one filling thread and the reading warps. `barriers` holds SLOTS
 // full barriers (one arrival and the bytes announced) and SLOTS empty ones (one arrival per reading
 // warp). Every role keeps its own cursor, and moves it on (`advance`) when it is done with a slot.
-template <int SLOTS> struct Ring {
+// Where copies are multicast to CTAS of a cluster, a slot is free when the readers of all of them have
+// given it back, and every loader has to know: a warp arrives in each CTA.
+template <int SLOTS, int CTAS = 1> struct Ring {
   u32 barriers;
   int slot, phase;
   DEVICE void init(u32 at, int readers) {
@@ -186,7 +203,8 @@ template <int SLOTS> struct Ring {
   __device__ __forceinline__ void release(int back, int lane) {
     int s = slot - back;
     if (back > 0 && s < 0) s += SLOTS;
-    if (lane == 0) mbar_arrive(barriers + 8 * (SLOTS + s));
+    if (CTAS == 1) { if (lane == 0) mbar_arrive(barriers + 8 * (SLOTS + s)); }
+    else if (lane < CTAS) mbar_arrive_remote(barriers + 8 * (SLOTS + s), lane);
   }
   // Gets and gives back a slot that others need. No lane may be left waiting when it is given back.
   __device__ __forceinline__ void skip(int lane) { get(); __syncwarp(); release(0, lane); advance(); }
@@ -223,6 +241,23 @@ DEVICE void tma_load(u32 to, const TensorMap* m, u32 bar, int c0, int c1, int c2
 DEVICE void tma_load(u32 to, const TensorMap* m, u32 bar, int c0, int c1, int c2, int c3, int c4) {
   asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3,%4,%5,%6,%7}], [%2];"
                :: "r"(to), "l"(m), "r"(bar), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4) : "memory");
+}
+// The box lands at the same place in all CTAS of the cluster, and its bytes count at the barrier of each.
+template <int CTAS> DEVICE void tma_load_all(u32 to, const TensorMap* m, u32 bar, int c0, int c1) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%4,%5}], [%2], %3;"
+               :: "r"(to), "l"(m), "r"(bar), "h"((u16)((1 << CTAS) - 1)), "r"(c0), "r"(c1) : "memory");
+}
+template <int CTAS> DEVICE void tma_load_all(u32 to, const TensorMap* m, u32 bar, int c0, int c1, int c2) {
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%4,%5,%6}], [%2], %3;"
+               :: "r"(to), "l"(m), "r"(bar), "h"((u16)((1 << CTAS) - 1)), "r"(c0), "r"(c1), "r"(c2) : "memory");
+}
+template <int CTAS> DEVICE void tma_load_all(u32 to, const TensorMap* m, u32 bar, int c0, int c1, int c2, int c3) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%4,%5,%6,%7}], [%2], %3;"
+               :: "r"(to), "l"(m), "r"(bar), "h"((u16)((1 << CTAS) - 1)), "r"(c0), "r"(c1), "r"(c2), "r"(c3) : "memory");
+}
+template <int CTAS> DEVICE void tma_load_all(u32 to, const TensorMap* m, u32 bar, int c0, int c1, int c2, int c3, int c4) {
+  asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%4,%5,%6,%7,%8}], [%2], %3;"
+               :: "r"(to), "l"(m), "r"(bar), "h"((u16)((1 << CTAS) - 1)), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4) : "memory");
 }
 DEVICE void tma_store(const TensorMap* m, u32 from, int c0, int c1) {
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2,%3}], [%1];" :: "l"(m), "r"(from), "r"(c0), "r"(c1) : "memory");

@@ -322,6 +322,25 @@ TEST(Plan, KernelsCountIn32Bits) {
   EXPECT_EQ(error, "`M` is 3000000000, kernels count in 32 bits");
 }
 
+TEST(Plan, GridsAreWholeClusters) {
+  const auto loaded = load_file(NAUTILUS_SOURCE_DIR "/golden/gemm_pp_128x192_cl2.matile");
+  const plan::Prepared plan(*loaded->program, loaded->kernels);
+  plan::Frame frame(plan);
+  const auto bind = [&](const char* name, const std::vector<int64_t>& shape) {
+    EXPECT_TRUE(frame.bind(plan.tensor(name), {4096, shape, expr::strides_of(shape)}));
+  };
+  bind("A", {1280, 64});
+  bind("B", {192, 64});
+  bind("C", {1280, 192});
+  // Five pairs of tiles.
+  for (const auto& [sms, grid] : {std::pair{1, 2}, {2, 2}, {7, 8}, {132, 10}}) {
+    std::string error;
+    ASSERT_TRUE(frame.evaluate(sms, &error)) << error;
+    ASSERT_TRUE(frame.pack(kKeep, &error)) << error;
+    EXPECT_EQ(frame.launches()[0].grid, grid) << sms;
+  }
+}
+
 TEST(Plan, WhatIsSetComesBeforeShapes) {
   Case c;
   c.bind("A", {256, 64});

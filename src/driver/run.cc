@@ -25,6 +25,14 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "" : path.substr(0, slash + 1);
 }
 
+#ifdef NAUTILUS_EMULATOR
+// A grid of whole clusters with at most so many CTAs (0: any number), but at least one cluster.
+int limited(int grid, int most, int cluster) {
+  if (most <= 0 || grid <= most) return grid;
+  return std::max(1, most / cluster) * cluster;
+}
+#endif
+
 struct HostTensor {
   expr::DType dtype;
   std::vector<int64_t> shape;
@@ -161,16 +169,15 @@ std::optional<Outputs> run_emulated(const ir::Program& program, const ir::Enviro
     if (!body) return std::nullopt;
     emulator::Options run_options;
     run_options.seed = options.seed;
-    const std::string report =
-        emulator::run(*body,
-                      {.kernel = k.name,
-                       .grid = options.max_grid > 0 ? std::min(l.grid, options.max_grid) : l.grid,
-                       .threads = k.threads,
-                       .shared_bytes = k.shared_bytes,
-                       .params = l.params,
-                       .param_bytes = l.param_bytes,
-                       .buffers = buffers},
-                      run_options);
+    const std::string report = emulator::run(*body,
+                                             {.kernel = k.name,
+                                              .grid = limited(l.grid, options.max_grid, k.cluster),
+                                              .threads = k.threads,
+                                              .shared_bytes = k.shared_bytes,
+                                              .params = l.params,
+                                              .param_bytes = l.param_bytes,
+                                              .buffers = buffers},
+                                             run_options);
     if (report.empty()) continue;
     *error = report;
     return std::nullopt;

@@ -35,6 +35,7 @@ struct KernelText {
   int param_bytes = 0;
   int threads = 0;
   int shared_bytes = 0;
+  int cluster = 1;  // CTAs that run together; the grid is a multiple
 };
 
 // The kernels of a program in the order of the text.

@@ -52,6 +52,7 @@ Used used_by(const matile::Kernel& kernel,
              const std::map<std::string, const matile::Tensor*>& tensors) {
   Used used;
   std::set<std::string> own;
+  if (kernel.rank) own.emplace(kernel.rank.str());
   ir::for_each_op(kernel.body, [&](const Op& op) {
     add_own(op, own);
     if (const auto* x = op.get<matile::Copy>()) used.maps.emplace(x->map.str());

@@ -70,7 +70,7 @@ std::string Cta::pending_use(uint32_t address) {
 
 void Cta::publish(Warp& warp, Knowledge* to) {
   to->merge(warp.knows);
-  ++warp.knows.periods[static_cast<size_t>(warp.index)];
+  ++warp.knows.periods[warp.clock];
 }
 
 std::string Cta::unordered_read(const Warp& warp, uint32_t address, std::string_view what) {
@@ -84,7 +84,7 @@ std::string Cta::unordered_read(const Warp& warp, uint32_t address, std::string_
   }
   if (granule.barrier >= 0) {
     const auto barrier = static_cast<size_t>(granule.barrier);
-    if (warp.knows.phases_of(barrier) <= granule.phase) {
+    if (warp.knows.phases_of(phase_index(granule.barrier)) <= granule.phase) {
       return fmt::format("{} smem+{} without having waited for {}, with which it was loaded", what,
                          offset, describe_barrier(barriers[barrier]));
     }
@@ -106,23 +106,23 @@ void Cta::write_word(Thread& thread, uint32_t address, uint32_t bits, int line) 
                         fmt::format("write to smem+{}, which {}", offset, pending_use(address)));
   }
   const Warp& warp = warp_of(thread);
-  const auto own = static_cast<size_t>(warp.index);
+  const size_t own = warp.clock;
   const size_t word = offset / 4;
   if (const int reader = async_reads.unknown_to(warp.knows, SharedMemory::granule_index(address));
       reader >= 0) {
     return machine.fail(
         thread, line,
-        fmt::format("write to smem+{}: that warp {} has waited for the copy or product that read "
+        fmt::format("write to smem+{}: that {} has waited for the copy or product that read "
                     "it is known through no barrier",
-                    offset, reader));
+                    offset, describe_warp(*this, reader)));
   }
   if (const int other = std::max(word_reads.unknown_to(warp.knows, word),
                                  word_writes.unknown_to(warp.knows, word));
       other >= 0) {
     return machine.fail(thread, line,
-                        fmt::format("write to smem+{}: that warp {} is done with what it read or "
+                        fmt::format("write to smem+{}: that {} is done with what it read or "
                                     "wrote there is known through no barrier",
-                                    offset, other));
+                                    offset, describe_warp(*this, other)));
   }
   word_writes.set(word, own, warp.knows.periods[own]);
   std::memcpy(memory.at(address), &bits, 4);
@@ -138,13 +138,13 @@ uint32_t Cta::read_word(Thread& thread, uint32_t address, int line) {
   if (std::string why = unordered_read(warp, address, "read of"); !why.empty()) {
     machine.fail(thread, line, std::move(why));
   }
-  const auto reader = static_cast<size_t>(warp.index);
+  const size_t reader = warp.clock;
   const size_t word = (address - SharedMemory::kBase) / 4;
   if (const int writer = word_writes.unknown_to(warp.knows, word); writer >= 0) {
     machine.fail(thread, line,
-                 fmt::format("read of smem+{}: that warp {} has written it is known through no "
+                 fmt::format("read of smem+{}: that {} has written it is known through no "
                              "barrier",
-                             4 * word, writer));
+                             4 * word, describe_warp(*this, writer)));
   }
   ordinary_reads.set(SharedMemory::granule_index(address), reader, warp.knows.periods[reader]);
   word_reads.set(word, reader, warp.knows.periods[reader]);
@@ -158,9 +158,9 @@ void Cta::fence_async(Thread& thread) {
   for (const uint32_t address : thread.dirty) {
     uint16_t& writer = memory.granule(address).dirty[(address - SharedMemory::kBase) / 4 % 4];
     if (writer == mark) writer = 0;
-    const auto warp = static_cast<size_t>(thread.warp());
-    fenced_writes.set(SharedMemory::granule_index(address), warp,
-                      warp_of(thread).knows.periods[warp]);
+    const Warp& warp = warp_of(thread);
+    fenced_writes.set(SharedMemory::granule_index(address), warp.clock,
+                      warp.knows.periods[warp.clock]);
   }
   thread.dirty.clear();
 }

@@ -97,6 +97,7 @@ void Cta::fence_barriers(Thread& thread) {
     if (barrier.init_thread != thread.index || barrier.is_fenced) continue;
     barrier.is_fenced = true;
     barrier.fence_syncs = thread.syncs;
+    barrier.fence_cluster_syncs = thread.cluster_syncs;
   }
 }
 
@@ -105,8 +106,9 @@ PhaseBarrier* Cta::find_barrier(Thread& thread, uint32_t at, int line) {
   const int which = barrier_at[(at - SharedMemory::kBase) / 8];
   if (which < 0) {
     machine.fail(thread, line,
-                 fmt::format("the mbarrier at smem+{} is used but was never initialised",
-                             at - SharedMemory::kBase));
+                 fmt::format("the mbarrier at smem+{}{} is used but was never initialised",
+                             at - SharedMemory::kBase,
+                             thread.cta == this ? "" : fmt::format(" of CTA {}", index)));
     return nullptr;
   }
   PhaseBarrier& barrier = barriers[static_cast<size_t>(which)];
@@ -117,7 +119,15 @@ PhaseBarrier* Cta::find_barrier(Thread& thread, uint32_t at, int line) {
                              describe_barrier(barrier), barrier.init_line));
     return nullptr;
   }
-  if (thread.index != barrier.init_thread && thread.syncs <= barrier.fence_syncs) {
+  if (thread.cta != this && thread.cluster_syncs <= barrier.fence_cluster_syncs) {
+    machine.fail(thread, line,
+                 fmt::format("{} of CTA {} is used before a cluster-wide barrier after its "
+                             "initialisation (line {})",
+                             describe_barrier(barrier), index, barrier.init_line));
+    return nullptr;
+  }
+  if (thread.cta == this && thread.index != barrier.init_thread &&
+      thread.syncs <= barrier.fence_syncs) {
     machine.fail(thread, line,
                  fmt::format("{} is used before a CTA-wide barrier after its initialisation (line "
                              "{})",
@@ -134,8 +144,56 @@ void Cta::arrive(Thread& thread, PhaseBarrier& barrier, int line) {
                                     describe_barrier(barrier), barrier.count));
   }
   --barrier.pending;
-  publish(warp_of(thread), &barrier.arriving);
+  publish(thread.cta->warp_of(thread), &barrier.arriving);
   complete_phases(barrier);
+}
+
+void Cta::arrive_remote(Thread& thread, uint32_t at, int rank, int line) {
+  if (rank < 0 || static_cast<size_t>(rank) >= cluster.ctas.size()) {
+    return machine.fail(
+        thread, line,
+        fmt::format("arrival at CTA {} of a cluster of {}", rank, cluster.ctas.size()));
+  }
+  Cta& target = *cluster.ctas[static_cast<size_t>(rank)];
+  if (target.is_over()) {
+    return machine.fail(thread, line,
+                        fmt::format("arrival at a barrier of CTA {}, which has ended: nothing "
+                                    "makes it wait (sync_cluster)",
+                                    target.index));
+  }
+  PhaseBarrier* barrier = target.find_barrier(thread, at, line);
+  if (barrier == nullptr) return;
+  const Warp& warp = warp_of(thread);
+  if (&target != this) target.remote_arrivals[warp.clock] = warp.knows.periods[warp.clock];
+  target.arrive(thread, *barrier, line);
+}
+
+// Whether the warp may go on.
+bool Cta::arrive_cluster(Warp& warp) {
+  publish(warp, &cluster.arrived_with);
+  for (int lane = 0; lane < kWarp; ++lane) {
+    threads[static_cast<size_t>(warp.index * kWarp + lane)].wait = {.kind = WaitKind::Cluster,
+                                                                    .line = warp.line};
+  }
+  if (++cluster.arrived < static_cast<int>(cluster.ctas.size() * warps.size())) {
+    warp.ready = 0;
+    return false;
+  }
+  for (const auto& cta : cluster.ctas) {
+    for (Warp& other : cta->warps) other.knows.merge(cluster.arrived_with);
+    for (Thread& thread : cta->threads) {
+      ++thread.syncs;
+      ++thread.cluster_syncs;
+      cta->wake(thread);
+    }
+  }
+  cluster.arrived = 0;
+  cluster.arrived_with = {};
+  return true;
+}
+
+size_t Cta::phase_index(int barrier) const {
+  return static_cast<size_t>(barrier) * cluster.ctas.size() + static_cast<size_t>(rank());
 }
 
 void Cta::complete_phases(PhaseBarrier& barrier) {
@@ -163,7 +221,7 @@ void Cta::wait_phase(Thread& thread, uint32_t at, int parity, int64_t phases, in
     const auto which = static_cast<int>(barrier - barriers.data());
     if ((completed & 1) != parity) {
       Knowledge& knows = warp_of(thread).knows;
-      knows.see_phase(static_cast<size_t>(which), completed);
+      knows.see_phase(phase_index(which), completed);
       return knows.merge(barrier->published);
     }
     barrier->waiters.push_back(thread.index);

@@ -102,6 +102,8 @@ bool Cta::complete(Warp& warp) {
       }
       return arrive_named(warp, call.id, call.threads, warp.collective == Collective::BarSync);
     }
+    case Collective::ClusterSync:
+      return arrive_cluster(warp);
     case Collective::Registers:
       return set_registers(warp);
     case Collective::WgmmaFence:

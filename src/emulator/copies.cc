@@ -106,11 +106,11 @@ bool Cta::make_box(Thread& thread, const void* map, uint32_t address, int rank, 
 
 void Cta::start_load(Thread& thread, uint32_t to, const void* map, uint32_t bar, int rank,
                      const int* at, int line) {
-  PendingCopy load = {.box = {}, .barrier = bar, .thread = thread.index, .line = line};
+  PendingCopy load = {.box = {}, .barrier = bar, .thread = &thread, .line = line};
   if (!make_box(thread, map, to, rank, at, line, &load.box)) return;
   const PhaseBarrier* full = find_barrier(thread, bar, line);
   if (full == nullptr) return;
-  const Knowledge& knows = warp_of(thread).knows;
+  const Knowledge& knows = thread.cta->warp_of(thread).knows;
   const uint32_t end = to + static_cast<uint32_t>(load.box.bytes);
   for (uint32_t address = to; address < end; address += 16) {
     const uint32_t offset = address - SharedMemory::kBase;
@@ -130,9 +130,9 @@ void Cta::start_load(Thread& thread, uint32_t to, const void* map, uint32_t bar,
                                 ordinary_reads.unknown_to(knows, index_in_memory));
     if (reader >= 0) {
       return machine.fail(thread, line,
-                          fmt::format("TMA load to smem+{}: that warp {} has read it is known "
+                          fmt::format("TMA load to smem+{}: that {} has read it is known "
                                       "through no barrier",
-                                      offset, reader));
+                                      offset, describe_warp(*this, reader)));
     }
     const int barrier = std::max(barrier_at[offset / 8], barrier_at[offset / 8 + 1]);
     if (barrier >= 0) {
@@ -160,12 +160,32 @@ void Cta::start_load(Thread& thread, uint32_t to, const void* map, uint32_t bar,
   loads.push_back(load);
 }
 
+// Each CTA gets the box at the same place and its own barrier the bytes, whenever they arrive
+// there.
+void Cta::start_multicast(Thread& thread, uint32_t to, const void* map, uint32_t bar, unsigned mask,
+                          int rank, const int* at, int line) {
+  if (mask == 0 || mask >> cluster.ctas.size() != 0) {
+    return machine.fail(
+        thread, line,
+        fmt::format("multicast to CTAs {:#x} of a cluster of {}", mask, cluster.ctas.size()));
+  }
+  for (size_t i = 0; i < cluster.ctas.size() && !machine.is_failed(); ++i) {
+    if ((mask >> i & 1) == 0) continue;
+    Cta& target = *cluster.ctas[i];
+    if (target.is_over()) {
+      return machine.fail(thread, line,
+                          fmt::format("multicast to CTA {}, which has ended", target.index));
+    }
+    target.start_load(thread, to, map, bar, rank, at, line);
+  }
+}
+
 void Cta::finish_load(size_t which) {
   const PendingCopy load = loads[which];
   loads[which] = loads.back();
   loads.pop_back();
   ++machine.statistics.copies;
-  const Thread& thread = threads[static_cast<size_t>(load.thread)];
+  const Thread& thread = *load.thread;
   const layout::Swizzle swizzle = load.box.view->swizzle;
   const int row_bytes = load.box.view->box[0] * element_size(load.box.view->element);
   unsigned char buffer[1024];
@@ -194,7 +214,7 @@ void Cta::finish_load(size_t which) {
 
 void Cta::start_store(Thread& thread, const void* map, uint32_t from, int rank, const int* at,
                       int line) {
-  PendingCopy store = {.box = {}, .thread = thread.index, .line = line};
+  PendingCopy store = {.box = {}, .thread = &thread, .line = line};
   if (!make_box(thread, map, from, rank, at, line, &store.box)) return;
   const uint32_t end = from + static_cast<uint32_t>(store.box.bytes);
   for (uint32_t address = from; address < end; address += 16) {
@@ -214,11 +234,10 @@ void Cta::start_store(Thread& thread, const void* map, uint32_t from, int rank, 
     const int other =
         fenced_writes.unknown_to(warp_of(thread).knows, SharedMemory::granule_index(address));
     if (other >= 0) {
-      return machine.fail(
-          thread, line,
-          fmt::format("TMA store from smem+{}: that warp {} has written it is known "
-                      "through no barrier",
-                      address - SharedMemory::kBase, other));
+      return machine.fail(thread, line,
+                          fmt::format("TMA store from smem+{}: that {} has written it is known "
+                                      "through no barrier",
+                                      address - SharedMemory::kBase, describe_warp(*this, other)));
     }
   }
   for (uint32_t address = from; address < end; address += 16) ++memory.granule(address).stores;
@@ -230,7 +249,7 @@ void Cta::finish_store(PendingCopy& store) {
   store.is_done = true;
   --unread_stores;
   ++machine.statistics.copies;
-  const Thread& thread = threads[static_cast<size_t>(store.thread)];
+  const Thread& thread = *store.thread;
   const layout::Swizzle swizzle = store.box.view->swizzle;
   const int row_bytes = store.box.view->box[0] * element_size(store.box.view->element);
   unsigned char buffer[1024];
@@ -253,11 +272,11 @@ void Cta::wait_stores(Thread& thread, int pending) {
     for (PendingCopy& store : thread.stores.front()) {
       if (!store.is_done) finish_store(store);
       const uint32_t end = store.box.address + static_cast<uint32_t>(store.box.bytes);
-      const auto warp = static_cast<size_t>(thread.warp());
-      const uint32_t period = warp_of(thread).knows.periods[warp];
+      const Warp& warp = warp_of(thread);
+      const uint32_t period = warp.knows.periods[warp.clock];
       for (uint32_t at = store.box.address; at < end; at += 16) {
         --memory.granule(at).stores;
-        async_reads.set(SharedMemory::granule_index(at), warp, period);
+        async_reads.set(SharedMemory::granule_index(at), warp.clock, period);
       }
     }
     thread.stores.pop_front();

@@ -29,6 +29,8 @@ std::string_view collective_name(Collective kind) {
       return "bar_sync";
     case Collective::BarArrive:
       return "bar_arrive";
+    case Collective::ClusterSync:
+      return "sync_cluster";
     case Collective::Registers:
       return "registers_up or registers_down";
     case Collective::WgmmaFence:
@@ -75,6 +77,13 @@ std::string describe_lanes(uint32_t mask) {
   return ranges(lanes);
 }
 
+std::string describe_warp(const Cta& cta, int clock) {
+  const auto warps = static_cast<int>(cta.warps.size());
+  const Cta& owner = *cta.cluster.ctas[static_cast<size_t>(clock / warps)];
+  if (&owner == &cta) return fmt::format("warp {}", clock % warps);
+  return fmt::format("warp {} of CTA {}", clock % warps, owner.index);
+}
+
 std::string describe_barrier(const PhaseBarrier& barrier) {
   const uint32_t offset = barrier.address - SharedMemory::kBase;
   if (barrier.slot < 0) return fmt::format("the mbarrier at smem+{}", offset);
@@ -103,6 +112,9 @@ std::string describe_wait(const Thread& thread) {
       return fmt::format("waiting for named barrier {}: {} of {} threads are there", wait.barrier,
                          barrier.arrived, barrier.expected);
     }
+    case WaitKind::Cluster:
+      return fmt::format("waiting for all of the cluster: {} of {} warps are there",
+                         cta.cluster.arrived, cta.cluster.ctas.size() * cta.warps.size());
     case WaitKind::Lanes: {
       const Warp& warp = cta.warps[static_cast<size_t>(thread.warp())];
       return fmt::format("waiting at {} for lanes {} of its warp", collective_name(warp.collective),

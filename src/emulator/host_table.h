@@ -63,11 +63,18 @@ struct HostTable {
   void (*mbar_init_fence)(int line);
   void (*mbar_expect)(unsigned at, int bytes, int line);
   void (*mbar_arrive)(unsigned at, int line);
+  // At the barrier at the same address in the CTA of that rank in the cluster.
+  void (*mbar_arrive_remote)(unsigned at, int rank, int line);
+  // All threads of all CTAs of the cluster.
+  void (*sync_cluster)(int line);
   // `phases` is how many phases must have completed, -1 if the caller knows the parity only.
   void (*mbar_wait)(unsigned at, int parity, long long phases, int line);
   void (*ring_init)(unsigned at, int slots, int readers, int line);
 
   void (*tma_load)(unsigned to, const void* map, unsigned bar, int rank, const int* at, int line);
+  // To the same place in every CTA of the mask.
+  void (*tma_load_all)(unsigned to, const void* map, unsigned bar, unsigned mask, int rank,
+                       const int* at, int line);
   void (*tma_store)(const void* map, unsigned from, int rank, const int* at, int line);
   void (*tma_commit)(int line);
   void (*tma_wait_read)(int pending, int line);

@@ -5,25 +5,29 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <vector>
 
 namespace nautilus::emulator {
 
 struct Knowledge {
-  // By mbarrier: completed phases that were waited for. Loads announce themselves through these.
+  // By mbarrier of the cluster: completed phases that were waited for. Loads announce themselves
+  // through these.
   std::vector<int64_t> phases;
-  // By warp: the period of its work that is known to be over. A warp begins a new period whenever
-  // it arrives at a barrier; its own entry is the current one.
-  std::array<uint32_t, 32> periods = {};
+  // By warp of the cluster (Warp::clock): the period of its work that is known to be over. A warp
+  // begins a new period whenever it arrives at a barrier; its own entry is the current one. Warps
+  // know of all others, barriers of those that arrived.
+  std::vector<uint32_t> periods;
 
   void merge(const Knowledge& other) {
     if (phases.size() < other.phases.size()) phases.resize(other.phases.size());
     for (size_t i = 0; i < other.phases.size(); ++i) {
       phases[i] = std::max(phases[i], other.phases[i]);
     }
-    for (size_t i = 0; i < periods.size(); ++i) periods[i] = std::max(periods[i], other.periods[i]);
+    if (periods.size() < other.periods.size()) periods.resize(other.periods.size());
+    for (size_t i = 0; i < other.periods.size(); ++i) {
+      periods[i] = std::max(periods[i], other.periods[i]);
+    }
   }
   void see_phase(size_t barrier, int64_t completed) {
     if (phases.size() <= barrier) phases.resize(barrier + 1);
@@ -32,8 +36,9 @@ struct Knowledge {
   int64_t phases_of(size_t barrier) const { return barrier < phases.size() ? phases[barrier] : 0; }
 };
 
-// Of every place (a granule or a word) and warp, the period of the last access of one kind; 0 if
-// there was none. Takes memory from the first access on: many kernels have none of some kind.
+// Of every place (a granule or a word) and warp of the cluster, the period of the last access of
+// one kind; 0 if there was none. Takes memory from the first access on: many kernels have none of
+// some kind.
 class LastAccess {
  public:
   LastAccess(size_t places, size_t warps) : places_(places), warps_(warps) {}

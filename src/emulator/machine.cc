@@ -36,16 +36,20 @@ Machine*& running_machine() {
   return machine;
 }
 
-Cta::Cta(Machine& owner, int number, Stacks& stacks)
+Cta::Cta(Machine& owner, Cluster& owning_cluster, int number, Stacks& stacks)
     : machine(owner),
+      cluster(owning_cluster),
       index(number),
       memory(owner.launch.shared_bytes),
-      async_reads(memory.granule_count(), static_cast<size_t>(owner.launch.threads / kWarp)),
+      async_reads(memory.granule_count(),
+                  static_cast<size_t>(owner.cluster * owner.launch.threads / kWarp)),
       ordinary_reads(async_reads),
-      word_reads(4 * memory.granule_count(), static_cast<size_t>(owner.launch.threads / kWarp)),
+      word_reads(4 * memory.granule_count(),
+                 static_cast<size_t>(owner.cluster * owner.launch.threads / kWarp)),
       word_writes(word_reads),
       fenced_writes(async_reads) {
   const auto count = static_cast<size_t>(owner.launch.threads);
+  remote_arrivals.resize(static_cast<size_t>(owner.cluster) * count / kWarp);
   threads = std::vector<Thread>(count);
   warps = std::vector<Warp>(count / kWarp);
   barrier_at.assign((memory.size() + 15) / 8, -1);
@@ -58,7 +62,9 @@ Cta::Cta(Machine& owner, int number, Stacks& stacks)
     warps[i].index = static_cast<int>(i);
     warps[i].priority = owner.random.next();
     warps[i].registers = at_launch;
-    warps[i].knows.periods[i] = 1;
+    warps[i].clock = static_cast<size_t>(rank()) * warps.size() + i;
+    warps[i].knows.periods.resize(static_cast<size_t>(owner.cluster) * warps.size());
+    warps[i].knows.periods[warps[i].clock] = 1;
   }
   for (size_t i = 0; i < count; ++i) {
     threads[i].cta = this;
@@ -66,6 +72,19 @@ Cta::Cta(Machine& owner, int number, Stacks& stacks)
     threads[i].fiber.start(stacks.bottom(static_cast<int>(i)), stacks.bytes(), run_thread,
                            &threads[i]);
   }
+}
+
+int Cta::rank() const { return index % machine.cluster; }
+
+Cluster::Cluster(Machine& machine, int index, const std::vector<Stacks*>& stacks) {
+  for (size_t i = 0; i < stacks.size(); ++i) {
+    const int number = index * machine.cluster + static_cast<int>(i);
+    ctas.push_back(std::make_unique<Cta>(machine, *this, number, *stacks[i]));
+  }
+}
+
+bool Cluster::is_over() const {
+  return std::all_of(ctas.begin(), ctas.end(), [](const auto& cta) { return cta->is_over(); });
 }
 
 void Cta::block(Thread& thread, const Wait& wait) {
@@ -143,9 +162,9 @@ void Cta::check_exit() {
       }
     }
   }
+  for (const Warp& warp : warps) at_exit.merge(warp.knows);
   for (const PendingCopy& load : loads) {
-    return machine.fail(threads[static_cast<size_t>(load.thread)], load.line,
-                        "the kernel ends while a TMA load is in flight");
+    return machine.fail(*load.thread, load.line, "the kernel ends while a TMA load is in flight");
   }
   for (const Warp& warp : warps) {
     const Thread& thread = threads[static_cast<size_t>(warp.index * kWarp)];
@@ -165,6 +184,20 @@ void Cta::check_exit() {
           fmt::format("warp group {} diverged: warp {} executed {} wgmma instructions, warp {} {}",
                       warp.group(), warp.index, warp.group_steps, first.index, first.group_steps));
     }
+  }
+}
+
+// A CTA's shared memory is gone when it ends: of everything that others do to its barriers, some
+// thread of it must have known.
+void Cta::check_cluster_exit() {
+  for (size_t clock = 0; clock < remote_arrivals.size(); ++clock) {
+    if (remote_arrivals[clock] <= at_exit.periods[clock]) continue;
+    const Cta& other = *cluster.ctas[clock / warps.size()];
+    return machine.fail(
+        other.threads[clock % warps.size() * kWarp], 0,
+        fmt::format("CTA {} may end before {} has arrived at its barrier: nothing makes it wait "
+                    "(sync_cluster)",
+                    index, describe_warp(*this, static_cast<int>(clock))));
   }
 }
 
@@ -229,16 +262,23 @@ bool Machine::check_global(const Thread& thread, const void* at, int64_t bytes, 
 }
 
 void Machine::run_all() {
-  std::vector<int> order(static_cast<size_t>(launch.grid));
+  std::vector<int> order(static_cast<size_t>(launch.grid / cluster));
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
   for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.next() % i]);
-  const int resident = std::clamp(options.resident, 1, launch.grid);
+  const int resident =
+      std::clamp(options.resident / cluster, 1, static_cast<int>(order.size()));  // clusters
   std::vector<std::unique_ptr<Stacks>> stacks;
-  std::vector<std::unique_ptr<Cta>> ctas;
+  std::vector<std::unique_ptr<Cluster>> clusters;
+  std::vector<Cta*> ctas;  // those that are not over
   size_t next = 0;
   for (int i = 0; i < resident; ++i) {
-    stacks.push_back(std::make_unique<Stacks>(launch.threads, kStackBytes));
-    ctas.push_back(std::make_unique<Cta>(*this, order[next++], *stacks.back()));
+    std::vector<Stacks*> own;
+    for (int rank = 0; rank < cluster; ++rank) {
+      stacks.push_back(std::make_unique<Stacks>(launch.threads, kStackBytes));
+      own.push_back(stacks.back().get());
+    }
+    clusters.push_back(std::make_unique<Cluster>(*this, order[next++], own));
+    for (const auto& cta : clusters.back()->ctas) ctas.push_back(cta.get());
   }
   size_t which = 0;
   size_t stuck = 0;  // CTAs in a row that could do nothing
@@ -259,25 +299,34 @@ void Machine::run_all() {
       current = nullptr;
       if (!thread->is_finished || is_failed()) continue;
       cta.warp_of(*thread).ready &= ~(1u << thread->lane());
-      if (++cta.finished < launch.threads) continue;
+      ++cta.finished;
+      if (!cta.is_over()) continue;
       cta.check_exit();
-      if (is_failed()) return;
-      if (next < order.size()) {
-        ctas[which] = nullptr;  // before the stacks are used again
-        ctas[which] = std::make_unique<Cta>(*this, order[next++], *stacks[which]);
-      } else {
-        ctas.erase(ctas.begin() + static_cast<std::ptrdiff_t>(which));
-        stacks.erase(stacks.begin() + static_cast<std::ptrdiff_t>(which));
-        which = 0;
+      ctas.erase(ctas.begin() + static_cast<std::ptrdiff_t>(which));
+      if (!is_failed() && cta.cluster.is_over()) {
+        for (const auto& one : cta.cluster.ctas) one->check_cluster_exit();
+        if (!is_failed() && next < order.size()) {
+          const auto place = std::find_if(clusters.begin(), clusters.end(),
+                                          [&](const auto& c) { return c.get() == &cta.cluster; });
+          const auto first = (place - clusters.begin()) * cluster;
+          std::vector<Stacks*> own;
+          for (int rank = 0; rank < cluster; ++rank) {
+            own.push_back(stacks[static_cast<size_t>(first + rank)].get());
+          }
+          *place = nullptr;  // before the stacks are used again
+          *place = std::make_unique<Cluster>(*this, order[next++], own);
+          auto at = ctas.begin() + static_cast<std::ptrdiff_t>(which);
+          for (const auto& one : (*place)->ctas) at = ctas.insert(at, one.get()) + 1;
+          continue;
+        }
       }
+      which = 0;
     } else if (!cta.loads.empty()) {
       // Only the arrival of data can wake anyone; stores and products are done at their waits.
       stuck = 0;
       cta.finish_load(random.next() % cta.loads.size());
     } else if (++stuck >= ctas.size()) {
-      std::vector<Cta*> all;
-      for (const auto& one : ctas) all.push_back(one.get());
-      return fail(describe_deadlock(*this, all));
+      return fail(describe_deadlock(*this, ctas));
     } else {
       which = (which + 1) % ctas.size();
     }
@@ -303,6 +352,11 @@ std::string Machine::run() {
                        launch.kernel, *threads);
   }
   if (launch.grid < 1) return fmt::format("launch with a grid of {}\n", launch.grid);
+  // Only kernels with clusters have it.
+  if (const auto* ctas = static_cast<const int*>(symbol("_cluster"))) cluster = *ctas;
+  if (cluster < 1 || cluster > 8 || launch.grid % cluster != 0) {
+    return fmt::format("launch with a grid of {} in clusters of {}\n", launch.grid, cluster);
+  }
   if (launch.shared_bytes < 0 || launch.shared_bytes > kMaxSharedBytes) {
     return fmt::format("launch with {} bytes of shared memory, a CTA can have {}\n",
                        launch.shared_bytes, kMaxSharedBytes);

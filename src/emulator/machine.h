@@ -27,10 +27,12 @@ inline constexpr int kWarp = 32;
 inline constexpr int kWarpsPerGroup = 4;
 
 struct Machine;
+struct Cluster;
 struct Cta;
+struct Thread;
 struct Warp;
 
-enum class WaitKind : uint8_t { None, Phase, Named, Lanes, Registers };
+enum class WaitKind : uint8_t { None, Phase, Named, Cluster, Lanes, Registers };
 
 // What a thread that does not run waits for, and where in the body.
 struct Wait {
@@ -51,8 +53,8 @@ struct Box {
 
 struct PendingCopy {
   Box box;
-  uint32_t barrier = 0;  // loads only
-  int thread = 0;
+  uint32_t barrier = 0;            // loads only
+  const Thread* thread = nullptr;  // of another CTA, if that one multicasts
   int line = 0;
   bool is_done = false;
 };
@@ -64,7 +66,8 @@ struct Thread {
   const char* role = "";
   bool is_finished = false;
   Wait wait;
-  int64_t syncs = 0;  // CTA-wide barriers passed
+  int64_t syncs = 0;          // CTA-wide barriers passed, those of the cluster included
+  int64_t cluster_syncs = 0;  // cluster-wide ones
   std::vector<uint32_t> dirty;
   std::vector<PendingCopy> open_stores;
   std::deque<std::vector<PendingCopy>> stores;
@@ -83,6 +86,7 @@ enum class Collective : uint8_t {
   Mma,
   BarSync,
   BarArrive,
+  ClusterSync,
   Registers,
   WgmmaFence,
   Wgmma,
@@ -98,6 +102,7 @@ struct MatrixGroup {
 struct Warp {
   Cta* cta = nullptr;
   int index = 0;
+  size_t clock = 0;  // its place among the warps of the cluster
   uint32_t ready = ~0u;
   uint64_t priority = 0;
   int registers = 0;
@@ -148,6 +153,7 @@ struct PhaseBarrier {
   int init_line = 0;
   bool is_fenced = false;
   int64_t fence_syncs = 0;
+  int64_t fence_cluster_syncs = 0;
   // Of a ring: its address, the slot, and which of the two barriers this is.
   uint32_t ring = 0;
   int slot = -1;
@@ -159,17 +165,18 @@ struct PhaseBarrier {
 };
 
 struct Cta {
-  Cta(Machine& machine, int index, Stacks& stacks);
+  Cta(Machine& machine, Cluster& cluster, int index, Stacks& stacks);
 
   Machine& machine;
+  Cluster& cluster;
   int index;
   SharedMemory memory;
   std::vector<Thread> threads;
   std::vector<Warp> warps;
   std::array<NamedBarrier, 16> named;
   std::vector<PhaseBarrier> barriers;
-  std::vector<int> barrier_at;  // by 8 bytes of shared memory, -1 where none is
-  std::vector<PendingCopy> loads;
+  std::vector<int> barrier_at;     // by 8 bytes of shared memory, -1 where none is
+  std::vector<PendingCopy> loads;  // to this CTA's memory
   int64_t unread_stores = 0;
   int64_t waiting_groups = 0;  // committed and not executed
   std::vector<GroupLog> logs;
@@ -180,8 +187,13 @@ struct Cta {
   LastAccess fenced_writes;
   int free_registers = 0;
   int finished = 0;
+  Knowledge at_exit;  // of all its warps together
+  // By warp of the cluster: the period of its last arrival from another CTA.
+  std::vector<uint32_t> remote_arrivals;
 
   Warp& warp_of(const Thread& thread) { return warps[static_cast<size_t>(thread.warp())]; }
+  bool is_over() const { return finished == static_cast<int>(threads.size()); }
+  int rank() const;
 
   // Scheduling (machine.cc).
   void block(Thread& thread, const Wait& wait);
@@ -189,6 +201,7 @@ struct Cta {
   Thread* pick();
   bool do_async();
   void check_exit();
+  void check_cluster_exit();
 
   // Rendezvous of the 32 lanes (collectives.cc). `argument` is valid until the call returns.
   void collect(Thread& thread, Collective kind, void* argument, int line);
@@ -206,6 +219,11 @@ struct Cta {
   void fence_barriers(Thread& thread);
   PhaseBarrier* find_barrier(Thread& thread, uint32_t at, int line);
   void arrive(Thread& thread, PhaseBarrier& barrier, int line);
+  // At the barrier at the same address in the CTA of that rank.
+  void arrive_remote(Thread& thread, uint32_t at, int rank, int line);
+  bool arrive_cluster(Warp& warp);
+  // The number under which knowledge keeps one of this CTA's mbarriers.
+  size_t phase_index(int barrier) const;
   void complete_phases(PhaseBarrier& barrier);
   void wait_phase(Thread& thread, uint32_t at, int parity, int64_t phases, int line);
 
@@ -221,8 +239,11 @@ struct Cta {
   std::string pending_use(uint32_t address);
 
   // The copy engine (copies.cc).
+  // A load to this CTA's memory; the thread may be one of another CTA that multicasts.
   void start_load(Thread& thread, uint32_t to, const void* map, uint32_t bar, int rank,
                   const int* at, int line);
+  void start_multicast(Thread& thread, uint32_t to, const void* map, uint32_t bar, unsigned mask,
+                       int rank, const int* at, int line);
   void start_store(Thread& thread, const void* map, uint32_t from, int rank, const int* at,
                    int line);
   void wait_stores(Thread& thread, int pending);
@@ -239,6 +260,18 @@ struct Cta {
   void retire(Warp& warp, MatrixGroup& group);
 };
 
+// CTAs that run together and reach each other's shared memory. Kernels without clusters have one
+// CTA in each.
+struct Cluster {
+  Cluster(Machine& machine, int index, const std::vector<Stacks*>& stacks);
+
+  std::vector<std::unique_ptr<Cta>> ctas;
+  int arrived = 0;  // warps at the barrier of the cluster
+  Knowledge arrived_with;
+
+  bool is_over() const;
+};
+
 struct Machine {
   Machine(const CompiledBody& compiled, const Launch& what, const Options& how);
 
@@ -252,6 +285,7 @@ struct Machine {
   Thread* current = nullptr;
   void (*kernel)(const void* params) = nullptr;
   const void* params = nullptr;
+  int cluster = 1;  // CTAs of a cluster
 
   // Chosen anew from time to time: how eagerly pending work is done, how often threads are
   // interrupted, which lanes go first.
@@ -282,6 +316,8 @@ struct Machine {
 std::string_view collective_name(Collective kind);
 std::string describe_thread(const Thread& thread);
 std::string describe_lanes(uint32_t mask);
+// A warp by its clock, as one of this CTA or of another one in the cluster.
+std::string describe_warp(const Cta& cta, int clock);
 std::string describe_barrier(const PhaseBarrier& barrier);
 std::string describe_wait(const Thread& thread);
 std::string describe_source(const Machine& machine, int line);

@@ -94,9 +94,9 @@ void Cta::issue_product(Warp& warp) {
     const int other = fenced_writes.unknown_to(warp.knows, SharedMemory::granule_index(address));
     if (other >= 0) {
       return fail(
-          fmt::format("wgmma reads smem+{}: that warp {} has written it is known through no "
+          fmt::format("wgmma reads smem+{}: that {} has written it is known through no "
                       "barrier",
-                      offset, other));
+                      offset, describe_warp(*this, other)));
     }
   }
 
@@ -147,7 +147,7 @@ void Cta::execute(Warp& warp, MatrixGroup& group) {
 void Cta::retire(Warp& warp, MatrixGroup& group) {
   for (const Product& product : group.products) {
     --product.accumulator->pending;
-    const auto reader = static_cast<size_t>(warp.index);
+    const size_t reader = warp.clock;
     for (const uint32_t address : product.granules) {
       --memory.granule(address).products;
       async_reads.set(SharedMemory::granule_index(address), reader, warp.knows.periods[reader]);

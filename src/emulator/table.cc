@@ -141,6 +141,14 @@ void mbar_arrive(unsigned at, int line) {
   });
 }
 
+void mbar_arrive_remote(unsigned at, int rank, int line) {
+  call(line, [&](Thread& t, Cta& cta) { cta.arrive_remote(t, at, rank, line); });
+}
+
+void sync_cluster(int line) {
+  call(line, [&](Thread& t, Cta& cta) { cta.collect(t, Collective::ClusterSync, nullptr, line); });
+}
+
 void mbar_wait(unsigned at, int parity, long long phases, int line) {
   call(line, [&](Thread& t, Cta& cta) { cta.wait_phase(t, at, parity, phases, line); });
 }
@@ -163,6 +171,12 @@ void ring_init(unsigned at, int slots, int readers, int line) {
 
 void tma_load(unsigned to, const void* map, unsigned bar, int rank, const int* at, int line) {
   call(line, [&](Thread& t, Cta& cta) { cta.start_load(t, to, map, bar, rank, at, line); });
+}
+
+void tma_load_all(unsigned to, const void* map, unsigned bar, unsigned mask, int rank,
+                  const int* at, int line) {
+  call(line,
+       [&](Thread& t, Cta& cta) { cta.start_multicast(t, to, map, bar, mask, rank, at, line); });
 }
 
 void tma_store(const void* map, unsigned from, int rank, const int* at, int line) {
@@ -234,9 +248,12 @@ const HostTable& host_table() {
       .mbar_init_fence = mbar_init_fence,
       .mbar_expect = mbar_expect,
       .mbar_arrive = mbar_arrive,
+      .mbar_arrive_remote = mbar_arrive_remote,
+      .sync_cluster = sync_cluster,
       .mbar_wait = mbar_wait,
       .ring_init = ring_init,
       .tma_load = tma_load,
+      .tma_load_all = tma_load_all,
       .tma_store = tma_store,
       .tma_commit = tma_commit,
       .tma_wait_read = tma_wait_read,

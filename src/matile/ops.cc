@@ -92,6 +92,11 @@ const std::vector<std::string_view>& words(Reuse) {
   return spellings;
 }
 
+const std::vector<std::string_view>& words(Reach) {
+  static const std::vector<std::string_view> spellings = {"own", "multicast"};
+  return spellings;
+}
+
 namespace {
 
 // Names for the text after an op.
@@ -117,6 +122,7 @@ void open(const ir::OpInfo& info, const void* data, expr::Scope& scope) {
   const auto index = [&](ir::Name name) {
     if (name) scope.add_var(name.str(), ir::DType::I64);
   };
+  if (&info == &Kernel::info()) index(static_cast<const Kernel*>(data)->rank);
   if (&info == &Role::info()) index(static_cast<const Role*>(data)->index);
   if (&info == &Each::info()) index(static_cast<const Each*>(data)->var);
   if (&info == &Loop::info()) index(static_cast<const Loop*>(data)->var);

@@ -52,6 +52,8 @@ enum class Trans : uint8_t { No, Yes };
 const std::vector<std::string_view>& words(Trans);
 enum class Reuse : uint8_t { Once, Often };
 const std::vector<std::string_view>& words(Reuse);
+enum class Reach : uint8_t { Own, Multicast };
+const std::vector<std::string_view>& words(Reach);
 
 struct Oracle {
   static constexpr std::string_view kFormat = "oracle $path";
@@ -127,16 +129,24 @@ struct Map {
 };
 
 struct Kernel {
-  static constexpr std::string_view kFormat = "kernel $name{ ctas $ctas}$body";
+  static constexpr std::string_view kFormat =
+      "kernel $name{ resident $resident}{ cluster $cluster}{ rank $rank}$body";
   static constexpr std::string_view kDoc =
-      "A kernel: declarations of its shared resources, then its roles. `ctas`: so many of its CTAs "
-      "share a multiprocessor, so each gets that part of the registers and of the shared memory.";
+      "A kernel: declarations of its shared resources, then its roles. resident n: n of its CTAs "
+      "share a multiprocessor, so each gets that part of the registers and of the shared memory. "
+      "cluster n: n neighbouring CTAs run together, walk the same tiles and may multicast copies "
+      "to each other; `rank` tells them apart.";
   ir::Name name;
-  ir::OptionalInt ctas;
+  ir::OptionalInt resident;
+  ir::OptionalInt cluster;
+  ir::Name rank;
   ir::Block body;
+  int ctas() const { return static_cast<int>(cluster.value_or(1)); }
   static void fields(auto& s, auto&& f) {
     f("name", s.name);
-    f("ctas", s.ctas);
+    f("resident", s.resident);
+    f("cluster", s.cluster);
+    f("rank", s.rank);
     f("body", s.body);
   }
   static const ir::OpInfo& info();
@@ -145,7 +155,9 @@ struct Kernel {
 struct Launch {
   static constexpr std::string_view kFormat = "launch $kernel grid $grid";
   static constexpr std::string_view kDoc =
-      "Runs a kernel on so many CTAs. Launches run in the order of the text.";
+      "Runs a kernel on so many CTAs, rounded up to whole clusters. Launches run in the order of "
+      "the "
+      "text.";
   ir::Name kernel;
   ir::Expr grid;
   static void fields(auto& s, auto&& f) {
@@ -159,7 +171,8 @@ struct Cta {
   static constexpr std::string_view kFormat = "cta $index of $count";
   static constexpr std::string_view kDoc =
       "Names the number of this CTA and how many there are. With static tiles a CTA takes tile "
-      "`index` first, and tile t + count after tile t.";
+      "`index` first, and tile t + count after tile t. Of a kernel with clusters: the number of "
+      "the cluster, and how many clusters there are.";
   ir::Name index;
   ir::Name count;
   static void fields(auto& s, auto&& f) {
@@ -380,15 +393,20 @@ struct Fill {
 };
 
 struct Copy {
-  static constexpr std::string_view kFormat = "copy $part from $map[$at]";
-  static constexpr std::string_view kDoc = "One box of a map into a part of the slot being filled.";
+  static constexpr std::string_view kFormat = "copy $part from $map[$at]{ $reach}";
+  static constexpr std::string_view kDoc =
+      "One box of a map into a part of the slot being filled. multicast: the box is this CTA's "
+      "share of the part, by rank, and every CTA of the cluster gets all shares; `at` is where the "
+      "whole part begins, the same in all CTAs.";
   ir::Name part;
   ir::Name map;
   ir::Exprs at;
+  Reach reach = Reach::Own;
   static void fields(auto& s, auto&& f) {
     f("part", s.part);
     f("map", s.map);
     f("at", s.at);
+    f("reach", s.reach);
   }
   static const ir::OpInfo& info();
 };

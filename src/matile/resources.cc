@@ -44,8 +44,16 @@ void count_ring_users(Resources& r) {
         const auto* s = op.get<Skip>();
         return (g && g->ring == name) || (s && s->ring == name);
       });
+      if (contains(role.op->body, [&](const ir::Op& op) {
+            const auto* c = op.get<Copy>();
+            return c && c->reach == Reach::Multicast &&
+                   std::any_of(ring.parts.begin(), ring.parts.end(),
+                               [&](const PartInfo& part) { return part.op->name == c->part; });
+          }))
+        ring.ctas = r.cluster;
       if (reads) ring.readers += 4 * (ring.op->per ? 1 : groups_per_slot(role));
     }
+    ring.readers *= ring.ctas;
   }
 }
 
@@ -133,6 +141,18 @@ layout::Swizzle swizzle_of(MapSwizzle swizzle) {
   return layout::Swizzle::None;
 }
 
+std::optional<Share> share_of(const PartInfo& part, int ctas) {
+  constexpr int kAtomRows = 8;  // after which the swizzle repeats
+  const layout::PanelTile& tile = part.tile;
+  const int panels = tile.cols / tile.panel_cols();
+  if (panels > 1) {
+    if (panels % ctas != 0) return std::nullopt;
+    return Share{2, panels / ctas, tile.bytes() / ctas};
+  }
+  if (tile.rows % (kAtomRows * ctas) != 0) return std::nullopt;
+  return Share{1, tile.rows / ctas, tile.bytes() / ctas};
+}
+
 std::vector<int> static_shape(const ir::TensorType& type) {
   std::vector<int> shape;
   for (ir::Expr d : type.dims)
@@ -179,7 +199,8 @@ int distinct_lanes(const layout::Layout& layout) {
 
 Resources resources_of(const Kernel& kernel) {
   Resources r;
-  r.ctas = static_cast<int>(kernel.ctas.value_or(1));
+  r.resident = static_cast<int>(kernel.resident.value_or(1));
+  r.cluster = kernel.ctas();
   collect(kernel, r);
   count_ring_users(r);
   count_tile_users(r);
@@ -236,7 +257,9 @@ Resources resources_of(const Kernel& kernel) {
   return r;
 }
 
-int Resources::launch_registers() const { return std::min(65536 / (ctas * threads) / 8 * 8, 248); }
+int Resources::launch_registers() const {
+  return std::min(65536 / (resident * threads) / 8 * 8, 248);
+}
 
 bool Resources::moves_registers() const {
   return std::any_of(roles.begin(), roles.end(), [&](const RoleInfo& role) {

@@ -4,6 +4,7 @@
 // here can disagree with it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,8 @@ struct RingInfo {
   int copies = 1;    // one per group of the role it belongs to
   int offset = 0;    // of slot 0 of copy 0 in shared memory
   int barriers = 0;  // of copy 0: full barriers, then empty ones, 8 bytes each
-  int readers = 0;   // warps that release each slot
+  int readers = 0;   // warps that release each slot, in all CTAs that fill it
+  int ctas = 1;  // CTAs whose loaders write to each slot: those of the cluster, if one multicasts
   const Role* filler = nullptr;
 
   int slots() const { return static_cast<int>(*op->slots); }
@@ -78,6 +80,14 @@ struct RoleInfo {
   int groups() const { return is_compute() ? static_cast<int>(*op->count) : 1; }
 };
 
+// What one CTA of a cluster copies of a part that is multicast: an equal share of the panels, or of
+// the rows where there is one panel.
+struct Share {
+  size_t axis = 0;  // of the map
+  int extent = 0;   // of the box along that axis
+  int bytes = 0;
+};
+
 struct Resources {
   std::vector<RingInfo> rings;
   std::vector<StageInfo> stages;
@@ -85,7 +95,8 @@ struct Resources {
   std::vector<TilesInfo> tiles;
   std::vector<RoleInfo> roles;
   int threads = 0;
-  int ctas = 1;  // on one multiprocessor, at least
+  int resident = 1;  // CTAs on one multiprocessor, at least
+  int cluster = 1;   // CTAs
   int shared_bytes = 0;
   int tickets = 0;  // four bytes for each group of the CTA
   int named_barriers = 1;
@@ -106,6 +117,9 @@ struct Resources {
 
 // The kernel must have verified declarations; the result says what they cost, not whether it fits.
 Resources resources_of(const Kernel& kernel);
+
+// Nothing if the part does not divide into so many shares of whole swizzle atoms.
+std::optional<Share> share_of(const PartInfo& part, int ctas);
 
 layout::Swizzle swizzle_of(MapSwizzle swizzle);
 // rows x cols elements in panels.

@@ -154,6 +154,10 @@ class MatileVerifier {
     names_.clear();
     const size_t kernel_mark = v_.mark();
     before_ = sink_.all().size();
+    if (k.cluster && (*k.cluster < 2 || *k.cluster > kMaxCluster))
+      v_.fail(fmt::format("a cluster has 2 to {} CTAs, not {}", kMaxCluster, *k.cluster));
+    if (k.rank && !k.cluster) v_.fail("only CTAs of a cluster have a rank");
+    if (k.rank && unique(k.rank)) v_.declare_local(k.rank, DType::I64);
     for (const Op& inner : k.body) {
       v_.set_op(inner);
       declaration(inner);
@@ -170,6 +174,7 @@ class MatileVerifier {
     }
     if (!is_clean()) return;
     verify_resources(k, op.span(), r_, sink_);
+    verify_clusters(k, sink_);
     for (const Op& inner : k.body) {
       if (const auto* role = inner.get<Role>()) verify_flow(*role, r_, sink_);
     }
@@ -588,6 +593,7 @@ class MatileVerifier {
     filled.emplace(c.part.str());
     const Map* m = coordinates(c.map, c.at);
     if (!m) return;
+    if (c.reach == Reach::Multicast) return share(c, *m, *part);
     int64_t elements = 1;
     for (Expr b : m->box) elements *= b.integer();
     const int64_t rows = m->box.size() > 1 ? m->box[1].integer() : 1;
@@ -596,6 +602,27 @@ class MatileVerifier {
         elements != static_cast<int64_t>(part->tile.rows) * part->tile.cols)
       v_.fail(
           fmt::format("the box of `{}` is not what part `{}` holds", c.map.str(), c.part.str()));
+  }
+
+  // The box of a multicast copy is what one CTA contributes.
+  void share(const Copy& c, const Map& m, const PartInfo& part) {
+    if (r_.cluster == 1) return v_.fail("a copy is multicast in kernels with clusters only");
+    const auto share = share_of(part, r_.cluster);
+    if (!share)
+      return v_.fail(
+          fmt::format("part `{}` does not divide into {} shares: whole panels, or multiples of 8 "
+                      "rows of one panel",
+                      c.part.str(), r_.cluster));
+    bool ok = m.value.dtype() == part.op->type.dtype && m.swizzle == part.op->swizzle &&
+              m.box.size() > share->axis && m.box[0].integer() == part.tile.panel_cols();
+    for (size_t k = 1; k < m.box.size(); ++k) {
+      const int wanted = k == share->axis ? share->extent : k == 1 ? part.tile.rows : 1;
+      ok = ok && m.box[k].integer() == wanted;
+    }
+    if (!ok)
+      v_.fail(fmt::format(
+          "the box of `{}` is not one of {} shares of part `{}`, which have {} along axis {}",
+          c.map.str(), r_.cluster, c.part.str(), share->extent, share->axis + 1));
   }
 
   const Map* coordinates(ir::Name name, const ir::Exprs& at) {

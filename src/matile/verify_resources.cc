@@ -43,14 +43,16 @@ void verify_resources(const Kernel& kernel, diag::Span span, const Resources& r,
     sink.report(diag::Code::NotVerified, span,
                 fmt::format("kernel `{}`: {}", kernel.name.str(), message));
   };
-  if (kernel.ctas && (*kernel.ctas < 1 || *kernel.ctas > kMaxCtas))
-    return fail(fmt::format("a multiprocessor runs 1 to {} CTAs, not {}", kMaxCtas, *kernel.ctas));
-  const int shared = std::min(kMaxSharedBytes, kSharedBytes / r.ctas - kSharedBytesKept);
+  if (kernel.resident && (*kernel.resident < 1 || *kernel.resident > kMaxCtas))
+    return fail(
+        fmt::format("a multiprocessor runs 1 to {} CTAs, not {}", kMaxCtas, *kernel.resident));
+  const int shared = std::min(kMaxSharedBytes, kSharedBytes / r.resident - kSharedBytesKept);
   if (r.shared_bytes > shared)
     fail(fmt::format("needs {} bytes of shared memory, {} can have {}", r.shared_bytes,
-                     r.ctas > 1 ? fmt::format("each of {} CTAs", r.ctas) : "a CTA", shared));
-  if (r.threads * r.ctas > kMaxThreads)
-    return fail(fmt::format("{} CTAs of {} threads, a multiprocessor has {}", r.ctas, r.threads,
+                     r.resident > 1 ? fmt::format("each of {} CTAs", r.resident) : "a CTA",
+                     shared));
+  if (r.threads * r.resident > kMaxThreads)
+    return fail(fmt::format("{} CTAs of {} threads, a multiprocessor has {}", r.resident, r.threads,
                             kMaxThreads));
   if (r.named_barriers > kNamedBarriers)
     fail(fmt::format("needs {} named barriers, there are {}", r.named_barriers, kNamedBarriers));

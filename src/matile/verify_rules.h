@@ -24,6 +24,12 @@ RoleTiles tiles_of_role(const Role& role);
 // loop's back edge (R4, R5, R10, R12).
 void verify_flow(const Role& role, const Resources& resources, diag::Sink& sink);
 
+// CTAs of a cluster: portable kernels have no more.
+inline constexpr int kMaxCluster = 8;
+
+// What the CTAs of a cluster must agree on: what they multicast, and how often.
+void verify_clusters(const Kernel& kernel, diag::Sink& sink);
+
 // Shared memory, named barriers, threads, registers (R6).
 void verify_resources(const Kernel& kernel, diag::Span span, const Resources& resources,
                       diag::Sink& sink);

@@ -212,8 +212,9 @@ std::string sizes_text(const ir::Program& program, const ir::Environment& env) {
 
 class Comparison {
  public:
-  Comparison(const ir::Program& program, const Resources& r, diag::Span span, diag::Sink& sink)
-      : program_(program), r_(r), span_(span), sink_(sink) {}
+  Comparison(const ir::Program& program, const Kernel& kernel, const Resources& r, diag::Span span,
+             diag::Sink& sink)
+      : program_(program), kernel_(kernel), r_(r), span_(span), sink_(sink) {}
 
   // Ring and turn steps belong to tiles; false (and reported) if some stand elsewhere.
   bool stand_in_tiles() {
@@ -236,7 +237,19 @@ class Comparison {
   }
 
   // False once something was reported.
-  bool compare(const ir::Environment& env) {
+  bool compare(ir::Environment env) {
+    for (int rank = 0; rank < r_.cluster; ++rank) {
+      if (kernel_.rank) env.sizes.insert_or_assign(std::string(kernel_.rank.str()), rank);
+      if (!compare_tiles(env)) return false;
+      if (!kernel_.rank) break;
+    }
+    return true;
+  }
+
+ private:
+  using Known = std::map<std::string, std::pair<int64_t, std::string>>;
+
+  bool compare_tiles(const ir::Environment& env) {
     for (const TilesInfo& tiles : r_.tiles) {
       const int64_t count = std::min(kTiles, ir::evaluate(tiles.op->count, env).i);
       for (int64_t t = 0; t < count; ++t) {
@@ -245,9 +258,6 @@ class Comparison {
     }
     return true;
   }
-
- private:
-  using Known = std::map<std::string, std::pair<int64_t, std::string>>;
 
   bool compare_tile(const TilesInfo& tiles, int64_t t, int64_t count, const ir::Environment& env) {
     Known ring_steps;
@@ -343,11 +353,17 @@ class Comparison {
         .report(diag::Code::NotVerified, span_,
                 fmt::format("tile {}: {} {} `{}` {}x, {} {}x", tile, who, verb, what, n,
                             it->second.second, it->second.first))
-        .with_help(fmt::format("with {}", sizes_text(program_, env)));
+        .with_help(fmt::format("with {}{}", sizes_text(program_, env), rank_text(env)));
     return false;
   }
 
+  std::string rank_text(const ir::Environment& env) const {
+    if (!kernel_.rank) return "";
+    return fmt::format(" {}={}", kernel_.rank.str(), env.sizes.find(kernel_.rank.str())->second);
+  }
+
   const ir::Program& program_;
+  const Kernel& kernel_;
   const Resources& r_;
   diag::Span span_;
   diag::Sink& sink_;
@@ -355,9 +371,9 @@ class Comparison {
 
 }  // namespace
 
-void verify_skeletons(const ir::Program& program, const Kernel&, diag::Span span,
+void verify_skeletons(const ir::Program& program, const Kernel& kernel, diag::Span span,
                       const Resources& resources, diag::Sink& sink) {
-  Comparison comparison(program, resources, span, sink);
+  Comparison comparison(program, kernel, resources, span, sink);
   if (!comparison.stand_in_tiles()) return;
   base::Random random(1);
   const std::vector<int64_t> constants = constants_of(program);

@@ -176,8 +176,10 @@ bool Frame::pack(const MapEncoder& encode, std::string* error) {
   launches_.clear();
   for (size_t i = 0; i < plan_.launches.size(); ++i) {
     const Prepared::Launch& l = plan_.launches[i];
-    const int64_t grid = run(l.grid).i;
+    int64_t grid = run(l.grid).i;
     if (grid <= 0) continue;
+    if (grid <= std::numeric_limits<int32_t>::max())
+      grid = (grid + l.cluster - 1) / l.cluster * l.cluster;
     if (grid > std::numeric_limits<int32_t>::max()) {
       *error = "the grid is too large";
       return false;

@@ -195,7 +195,8 @@ class Preparer {
                          .grid = code(grid),
                          .params = {},
                          .vectors = {},
-                         .param_bytes = text.param_bytes};
+                         .param_bytes = text.param_bytes,
+                         .cluster = text.cluster};
     for (const emit::KernelParam& p : text.params) {
       using Kind = emit::KernelParam::Kind;
       Prepared::Param param{p.kind, -1, p.dimension, p.offset, p.source};

@@ -89,6 +89,7 @@ struct Prepared {
     std::vector<Param> params;
     std::vector<int> vectors;  // tensors that are moved 16 bytes at a time
     int param_bytes = 0;
+    int cluster = 1;  // the grid is rounded up to whole clusters
   };
 
   std::vector<Tensor> tensors;
