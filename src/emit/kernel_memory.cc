@@ -280,11 +280,18 @@ void KernelEmitter::store(const matile::Store& op) {
   const bool has_cursor = stage.buffers() > 1;
   check_store_formula(fragment);
   out_.open("{{  // store {} through {}", op.tile.str(), op.stage.str());
-  out_.line("const u32 to = smem + {} + ({}{}) * {};", stage.offset,
-            has_cursor ? fmt::format("{} * {} + ", group_text(), stage.buffers()) : group_text(),
-            has_cursor ? cursor : "", stage.tile.bytes());
+  if (const RingInfo* ring = stage.op->ring ? r_.ring(stage.op->ring) : nullptr) {
+    // The newest slot held; it was given back, so that it could be filled, after it had been read.
+    out_.line("const u32 to = {} + {} * {};",
+              slot_address(*ring, ring->parts[0], identifier(ring->op->name.str())), group_text(),
+              ring->copy_bytes());
+  } else {
+    out_.line("const u32 to = smem + {} + ({}{}) * {};", stage.offset,
+              has_cursor ? fmt::format("{} * {} + ", group_text(), stage.buffers()) : group_text(),
+              has_cursor ? cursor : "", stage.tile.bytes());
+  }
   out_.line("const int row = 16 * warp + lane % 16, half = lane / 16;");
-  out_.line("if (leader) tma_wait_read<{}>();", stage.buffers() - 1);
+  if (!stage.op->ring) out_.line("if (leader) tma_wait_read<{}>();", stage.buffers() - 1);
   out_.line("bar_sync({} + {}, 128);", role_->sync, group_text());
   const std::string x = identifier(op.tile.str());
   out_.line(

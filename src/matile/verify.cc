@@ -203,11 +203,11 @@ class MatileVerifier {
       compute(stage->role);
       if (!stage->ring) continue;
       const RingInfo* ring = r_.ring(stage->ring);
-      if (!ring || ring->op->per != stage->role || ring->slots() != 1 || ring->parts.size() != 1 ||
+      if (!ring || ring->op->per != stage->role || ring->parts.size() != 1 ||
           !(ring->parts[0].tile == panel_tile(stage->type, MapSwizzle::B128)))
         v_.fail(
-            fmt::format("a stage lies on a ring of its role with one slot and one part of its "
-                        "shape; `{}` is none",
+            fmt::format("a stage lies on a ring of its role with one part of its shape; `{}` is "
+                        "none",
                         stage->ring.str()));
     }
   }
