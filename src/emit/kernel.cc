@@ -7,6 +7,7 @@
 #include "emit/expression.h"
 #include "emit/instructions.h"
 #include "emit/params.h"
+#include "emit/points.h"
 #include "emit/vector.h"
 #include "emit/writer.h"
 #include "expr/walk.h"
@@ -777,8 +778,11 @@ class KernelEmitter {
 std::vector<KernelText> emit_kernels(const ir::Program& program, expr::ExprPool& pool) {
   std::vector<KernelText> out;
   for (const Op& op : program.body) {
-    if (const auto* kernel = op.get<matile::Kernel>())
-      out.push_back(KernelEmitter(program, *kernel, pool).run());
+    const auto* kernel = op.get<matile::Kernel>();
+    if (!kernel) continue;
+    const bool is_scalar_code = !kernel->body.empty() && kernel->body[0].is<matile::Points>();
+    out.push_back(is_scalar_code ? emit_points(program, *kernel, pool)
+                                 : KernelEmitter(program, *kernel, pool).run());
   }
   return out;
 }
