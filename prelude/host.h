@@ -306,3 +306,127 @@ WGMMA_N(8) WGMMA_N(16) WGMMA_N(24) WGMMA_N(32) WGMMA_N(40) WGMMA_N(48) WGMMA_N(5
 WGMMA_N(72) WGMMA_N(80) WGMMA_N(88) WGMMA_N(96) WGMMA_N(104) WGMMA_N(112) WGMMA_N(120) WGMMA_N(128)
 WGMMA_N(136) WGMMA_N(144) WGMMA_N(152) WGMMA_N(160) WGMMA_N(168) WGMMA_N(176) WGMMA_N(184) WGMMA_N(192)
 WGMMA_N(200) WGMMA_N(208) WGMMA_N(216) WGMMA_N(224) WGMMA_N(232) WGMMA_N(240) WGMMA_N(248) WGMMA_N(256)
+
+// ---- scalar code (kernels of points): every dtype of the language, integers of their own width
+DEVICE double maximum(double x, double y) { return x != x ? y : y != y ? x : x > y ? x : y; }
+DEVICE double minimum(double x, double y) { return x != x ? y : y != y ? x : x < y ? x : y; }
+DEVICE long long maximum(long long x, long long y) { return x > y ? x : y; }
+DEVICE long long minimum(long long x, long long y) { return x < y ? x : y; }
+DEVICE double absolute(double x) { return __builtin_fabs(x); }
+DEVICE long long absolute(long long x) { return x < 0 ? (long long)(0 - (u64)x) : x; }
+DEVICE float exp_of(float x) { return __builtin_expf(x); }
+DEVICE double exp_of(double x) { return __builtin_exp(x); }
+DEVICE float exp2_of(float x) { return __builtin_exp2f(x); }
+DEVICE double exp2_of(double x) { return __builtin_exp2(x); }
+DEVICE float log_of(float x) { return __builtin_logf(x); }
+DEVICE double log_of(double x) { return __builtin_log(x); }
+DEVICE float log2_of(float x) { return __builtin_log2f(x); }
+DEVICE double log2_of(double x) { return __builtin_log2(x); }
+DEVICE double sqrt_of(double x) { return __builtin_sqrt(x); }
+DEVICE float rsqrt_of(float x) { return 1.f / __builtin_sqrtf(x); }
+DEVICE double rsqrt_of(double x) { return 1 / __builtin_sqrt(x); }
+DEVICE float tanh_of(float x) { return __builtin_tanhf(x); }
+DEVICE double tanh_of(double x) { return __builtin_tanh(x); }
+DEVICE float erf_exact(float x) { return __builtin_erff(x); }
+DEVICE double erf_exact(double x) { return __builtin_erf(x); }
+DEVICE float sin_of(float x) { return __builtin_sinf(x); }
+DEVICE double sin_of(double x) { return __builtin_sin(x); }
+DEVICE float cos_of(float x) { return __builtin_cosf(x); }
+DEVICE double cos_of(double x) { return __builtin_cos(x); }
+DEVICE float pow_of(float x, float y) { return __builtin_powf(x, y); }
+DEVICE double pow_of(double x, double y) { return __builtin_pow(x, y); }
+DEVICE double floor_of(double x) { return __builtin_floor(x); }
+DEVICE double round_of(double x) { return __builtin_rint(x); }
+// Neither form has an exponential that overflows.
+DEVICE float sigmoid_of(float x) { const float e = __builtin_expf(x < 0 ? x : -x); return x < 0 ? e / (1.f + e) : 1.f / (1.f + e); }
+DEVICE double sigmoid_of(double x) { const double e = __builtin_exp(x < 0 ? x : -x); return x < 0 ? e / (1 + e) : 1 / (1 + e); }
+// Arithmetic that wraps. Division rounds towards minus infinity, and by 0 gives 0.
+DEVICE int wrap_add(int x, int y) { return (int)((u32)x + (u32)y); }
+DEVICE int wrap_sub(int x, int y) { return (int)((u32)x - (u32)y); }
+DEVICE int wrap_mul(int x, int y) { return (int)((u32)x * (u32)y); }
+DEVICE long long wrap_add(long long x, long long y) { return (long long)((u64)x + (u64)y); }
+DEVICE long long wrap_sub(long long x, long long y) { return (long long)((u64)x - (u64)y); }
+DEVICE long long wrap_mul(long long x, long long y) { return (long long)((u64)x * (u64)y); }
+template <class T> DEVICE T safe_div(T x, T y) {
+  if (y == 0) return 0;
+  if (y == -1) return wrap_sub((T)0, x);
+  const T q = x / y;
+  return q * y != x && (x < 0) != (y < 0) ? q - 1 : q;
+}
+template <class T> DEVICE T safe_mod(T x, T y) {
+  if (y == 0 || y == -1) return 0;
+  const T r = x % y;
+  return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+}
+// The index along the fastest axis of a number of points, which is then that of the other axes.
+DEVICE long long take_axis(u64& points, long long extent) {
+  if (points >> 32 == 0 && (u64)extent >> 32 == 0) {
+    const u32 q = (u32)points / (u32)extent, r = (u32)points - q * (u32)extent;
+    points = q;
+    return r;
+  }
+  const u64 q = points / (u64)extent, r = points - q * (u64)extent;
+  points = q;
+  return (long long)r;
+}
+// Towards 0; NaN gives 0, what is out of range the end of the range.
+template <class T> DEVICE int to_i32(T x) { return x != x ? 0 : x >= (T)2147483648.0 ? 2147483647 : x <= (T)-2147483648.0 ? -2147483647 - 1 : (int)x; }
+template <class T> DEVICE long long to_i64(T x) {
+  return x != x ? 0 : x >= (T)9223372036854775808.0 ? 9223372036854775807ll : x <= (T)-9223372036854775808.0 ? -9223372036854775807ll - 1 : (long long)x;
+}
+template <class T> DEVICE int to_i8(T x) { const int y = to_i32(x); return y > 127 ? 127 : y < -128 ? -128 : y; }
+template <class T> DEVICE int to_u8(T x) { const int y = to_i32(x); return y > 255 ? 255 : y < 0 ? 0 : y; }
+// The float between which and a double no narrower float lies: a second rounding is then the only one.
+DEVICE float to_odd(double x) {
+  const float y = (float)x;
+  if ((double)y == x || x != x) return y;
+  const bool is_beyond = (y < 0 ? -(double)y : (double)y) > (x < 0 ? -x : x);
+  return as_float((as_bits(y) - (is_beyond ? 1u : 0u)) | 1u);
+}
+DEVICE float round_bf16(float x) { return unpack_bf16(pack_bf16(x, 0.f), 0); }
+DEVICE float round_f16(float x) { return unpack_f16(pack_f16(x, 0.f), 0); }
+namespace host {
+// A float of 8 bits with `digits` stored digits: nearest, ties to even, saturating.
+DEVICE u32 f8_bits(float x, int digits, int bias, float largest, u32 nan) {
+  if (x != x) return nan;
+  const u32 sign = bits_of(x) >> 31 << 7;
+  const float a = __builtin_fabsf(x);
+  if (a == 0) return sign;
+  int e = a >= largest ? 0 : __builtin_ilogbf(a);
+  if (e < 1 - bias) e = 1 - bias;
+  const float q = a >= largest ? largest : __builtin_ldexpf(__builtin_rintf(__builtin_ldexpf(a, digits - e)), e - digits);
+  if (q == 0) return sign;
+  e = __builtin_ilogbf(q);
+  if (e < 1 - bias) return sign | (u32)__builtin_ldexpf(q, digits - 1 + bias);
+  return sign | (u32)(e + bias) << digits | ((u32)__builtin_ldexpf(q, digits - e) & ((1u << digits) - 1u));
+}
+DEVICE float f8_value(u32 bits, int digits, int bias) {
+  const u32 e = (bits & 0x7fu) >> digits, m = bits & ((1u << digits) - 1u);
+  const float a = e == 0 ? __builtin_ldexpf((float)m, 1 - bias - digits) : __builtin_ldexpf((float)(m | 1u << digits), (int)e - bias - digits);
+  return bits & 0x80u ? -a : a;
+}
+}  // namespace host
+DEVICE u32 pack_f8e4m3(float x) { return host::f8_bits(x, 3, 7, 448.f, 0x7fu); }
+DEVICE u32 pack_f8e5m2(float x) { return host::f8_bits(x, 2, 15, 57344.f, 0x7fu); }
+DEVICE float unpack_f8e4m3(u32 bits) { return (bits & 0x7fu) == 0x7fu ? __builtin_nanf("") : host::f8_value(bits, 3, 7); }
+DEVICE float unpack_f8e5m2(u32 bits) {
+  return (bits & 0x7fu) > 0x7cu ? __builtin_nanf("") : (bits & 0x7fu) == 0x7cu ? (bits & 0x80u ? -infinity() : infinity()) : host::f8_value(bits, 2, 15);
+}
+DEVICE float round_f8e4m3(float x) { return unpack_f8e4m3(pack_f8e4m3(x)); }
+DEVICE float round_f8e5m2(float x) { return unpack_f8e5m2(pack_f8e5m2(x)); }
+DEVICE double load_f64(const double* p, u64 i, HERE) { return *host::readable(p + i, 8, line); }
+DEVICE int load_i32(const int* p, u64 i, HERE) { return *host::readable(p + i, 4, line); }
+DEVICE long long load_i64(const long long* p, u64 i, HERE) { return *host::readable(p + i, 8, line); }
+DEVICE int load_i8(const unsigned char* p, u64 i, HERE) { return (signed char)*host::readable(p + i, 1, line); }
+DEVICE int load_u8(const unsigned char* p, u64 i, HERE) { return *host::readable(p + i, 1, line); }
+DEVICE bool load_bool(const unsigned char* p, u64 i, HERE) { return *host::readable(p + i, 1, line) != 0; }
+DEVICE float load_f8e4m3(const unsigned char* p, u64 i, HERE) { return unpack_f8e4m3(*host::readable(p + i, 1, line)); }
+DEVICE float load_f8e5m2(const unsigned char* p, u64 i, HERE) { return unpack_f8e5m2(*host::readable(p + i, 1, line)); }
+DEVICE void store_f64(double* p, u64 i, double x, HERE) { *host::writable(p + i, 8, line) = x; }
+DEVICE void store_i32(int* p, u64 i, int x, HERE) { *host::writable(p + i, 4, line) = x; }
+DEVICE void store_i64(long long* p, u64 i, long long x, HERE) { *host::writable(p + i, 8, line) = x; }
+DEVICE void store_i8(unsigned char* p, u64 i, int x, HERE) { *host::writable(p + i, 1, line) = (unsigned char)x; }
+DEVICE void store_u8(unsigned char* p, u64 i, int x, HERE) { *host::writable(p + i, 1, line) = (unsigned char)x; }
+DEVICE void store_bool(unsigned char* p, u64 i, bool x, HERE) { *host::writable(p + i, 1, line) = x ? 1 : 0; }
+DEVICE void store_f8e4m3(unsigned char* p, u64 i, float x, HERE) { *host::writable(p + i, 1, line) = (unsigned char)pack_f8e4m3(x); }
+DEVICE void store_f8e5m2(unsigned char* p, u64 i, float x, HERE) { *host::writable(p + i, 1, line) = (unsigned char)pack_f8e5m2(x); }

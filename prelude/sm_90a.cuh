@@ -291,3 +291,104 @@ DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" :::
 // Until at most PENDING matrix groups run; overloads below name the registers that become valid.
 template <int PENDING> DEVICE void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(PENDING) : "memory"); }
 enum { ADD = 1, INIT = 0 };
+
+// ---- scalar code (kernels of points): every dtype of the language, integers of their own width
+DEVICE double maximum(double x, double y) { return fmax(x, y); }
+DEVICE double minimum(double x, double y) { return fmin(x, y); }
+DEVICE long long maximum(long long x, long long y) { return x > y ? x : y; }
+DEVICE long long minimum(long long x, long long y) { return x < y ? x : y; }
+DEVICE double absolute(double x) { return fabs(x); }
+DEVICE long long absolute(long long x) { return x < 0 ? (long long)(0 - (u64)x) : x; }
+DEVICE float exp_of(float x) { return expf(x); }
+DEVICE double exp_of(double x) { return exp(x); }
+DEVICE float exp2_of(float x) { return exp2f(x); }
+DEVICE double exp2_of(double x) { return exp2(x); }
+DEVICE float log_of(float x) { return logf(x); }
+DEVICE double log_of(double x) { return log(x); }
+DEVICE float log2_of(float x) { return log2f(x); }
+DEVICE double log2_of(double x) { return log2(x); }
+DEVICE double sqrt_of(double x) { return sqrt(x); }
+DEVICE float rsqrt_of(float x) { return 1.f / sqrtf(x); }
+DEVICE double rsqrt_of(double x) { return 1 / sqrt(x); }
+DEVICE float tanh_of(float x) { return tanhf(x); }
+DEVICE double tanh_of(double x) { return tanh(x); }
+DEVICE float erf_exact(float x) { return erff(x); }
+DEVICE double erf_exact(double x) { return erf(x); }
+DEVICE float sin_of(float x) { return sinf(x); }
+DEVICE double sin_of(double x) { return sin(x); }
+DEVICE float cos_of(float x) { return cosf(x); }
+DEVICE double cos_of(double x) { return cos(x); }
+DEVICE float pow_of(float x, float y) { return powf(x, y); }
+DEVICE double pow_of(double x, double y) { return pow(x, y); }
+DEVICE double floor_of(double x) { return floor(x); }
+DEVICE double round_of(double x) { return rint(x); }
+// Neither form has an exponential that overflows.
+DEVICE float sigmoid_of(float x) { const float e = expf(x < 0 ? x : -x); return x < 0 ? e / (1.f + e) : 1.f / (1.f + e); }
+DEVICE double sigmoid_of(double x) { const double e = exp(x < 0 ? x : -x); return x < 0 ? e / (1 + e) : 1 / (1 + e); }
+// Arithmetic that wraps. Division rounds towards minus infinity, and by 0 gives 0.
+DEVICE int wrap_add(int x, int y) { return (int)((u32)x + (u32)y); }
+DEVICE int wrap_sub(int x, int y) { return (int)((u32)x - (u32)y); }
+DEVICE int wrap_mul(int x, int y) { return (int)((u32)x * (u32)y); }
+DEVICE long long wrap_add(long long x, long long y) { return (long long)((u64)x + (u64)y); }
+DEVICE long long wrap_sub(long long x, long long y) { return (long long)((u64)x - (u64)y); }
+DEVICE long long wrap_mul(long long x, long long y) { return (long long)((u64)x * (u64)y); }
+template <class T> DEVICE T safe_div(T x, T y) {
+  if (y == 0) return 0;
+  if (y == -1) return wrap_sub((T)0, x);
+  const T q = x / y;
+  return q * y != x && (x < 0) != (y < 0) ? q - 1 : q;
+}
+template <class T> DEVICE T safe_mod(T x, T y) {
+  if (y == 0 || y == -1) return 0;
+  const T r = x % y;
+  return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+}
+// The index along the fastest axis of a number of points, which is then that of the other axes.
+DEVICE long long take_axis(u64& points, long long extent) {
+  if (points >> 32 == 0 && (u64)extent >> 32 == 0) {
+    const u32 q = (u32)points / (u32)extent, r = (u32)points - q * (u32)extent;
+    points = q;
+    return r;
+  }
+  const u64 q = points / (u64)extent, r = points - q * (u64)extent;
+  points = q;
+  return (long long)r;
+}
+// Towards 0; NaN gives 0, what is out of range the end of the range.
+template <class T> DEVICE int to_i32(T x) { return x != x ? 0 : x >= (T)2147483648.0 ? 2147483647 : x <= (T)-2147483648.0 ? -2147483647 - 1 : (int)x; }
+template <class T> DEVICE long long to_i64(T x) {
+  return x != x ? 0 : x >= (T)9223372036854775808.0 ? 9223372036854775807ll : x <= (T)-9223372036854775808.0 ? -9223372036854775807ll - 1 : (long long)x;
+}
+template <class T> DEVICE int to_i8(T x) { const int y = to_i32(x); return y > 127 ? 127 : y < -128 ? -128 : y; }
+template <class T> DEVICE int to_u8(T x) { const int y = to_i32(x); return y > 255 ? 255 : y < 0 ? 0 : y; }
+// The float between which and a double no narrower float lies: a second rounding is then the only one.
+DEVICE float to_odd(double x) {
+  const float y = (float)x;
+  if ((double)y == x || x != x) return y;
+  const bool is_beyond = (y < 0 ? -(double)y : (double)y) > (x < 0 ? -x : x);
+  return as_float((as_bits(y) - (is_beyond ? 1u : 0u)) | 1u);
+}
+DEVICE float round_bf16(float x) { return unpack_bf16(pack_bf16(x, 0.f), 0); }
+DEVICE float round_f16(float x) { return unpack_f16(pack_f16(x, 0.f), 0); }
+DEVICE u32 pack_f8e4m3(float x) { u16 r; asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(r) : "f"(0.f), "f"(x)); return r & 0xffu; }
+DEVICE u32 pack_f8e5m2(float x) { u16 r; asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(r) : "f"(0.f), "f"(x)); return r & 0xffu; }
+DEVICE float unpack_f8e4m3(u32 bits) { u32 r; asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(r) : "h"((u16)bits)); return unpack_f16(r, 0); }
+DEVICE float unpack_f8e5m2(u32 bits) { u32 r; asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(r) : "h"((u16)bits)); return unpack_f16(r, 0); }
+DEVICE float round_f8e4m3(float x) { return unpack_f8e4m3(pack_f8e4m3(x)); }
+DEVICE float round_f8e5m2(float x) { return unpack_f8e5m2(pack_f8e5m2(x)); }
+DEVICE double load_f64(const double* p, u64 i) { return __ldg(p + i); }
+DEVICE int load_i32(const int* p, u64 i) { return __ldg(p + i); }
+DEVICE long long load_i64(const long long* p, u64 i) { return __ldg(p + i); }
+DEVICE int load_i8(const unsigned char* p, u64 i) { return (signed char)__ldg(p + i); }
+DEVICE int load_u8(const unsigned char* p, u64 i) { return __ldg(p + i); }
+DEVICE bool load_bool(const unsigned char* p, u64 i) { return __ldg(p + i) != 0; }
+DEVICE float load_f8e4m3(const unsigned char* p, u64 i) { return unpack_f8e4m3(__ldg(p + i)); }
+DEVICE float load_f8e5m2(const unsigned char* p, u64 i) { return unpack_f8e5m2(__ldg(p + i)); }
+DEVICE void store_f64(double* p, u64 i, double x) { p[i] = x; }
+DEVICE void store_i32(int* p, u64 i, int x) { p[i] = x; }
+DEVICE void store_i64(long long* p, u64 i, long long x) { p[i] = x; }
+DEVICE void store_i8(unsigned char* p, u64 i, int x) { p[i] = (unsigned char)x; }
+DEVICE void store_u8(unsigned char* p, u64 i, int x) { p[i] = (unsigned char)x; }
+DEVICE void store_bool(unsigned char* p, u64 i, bool x) { p[i] = x ? 1 : 0; }
+DEVICE void store_f8e4m3(unsigned char* p, u64 i, float x) { p[i] = (unsigned char)pack_f8e4m3(x); }
+DEVICE void store_f8e5m2(unsigned char* p, u64 i, float x) { p[i] = (unsigned char)pack_f8e5m2(x); }

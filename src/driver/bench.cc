@@ -94,7 +94,7 @@ class DeviceTensors {
     std::vector<unsigned char> host;
     for (size_t t = 0; t < shapes.size(); ++t) {
       const plan::Prepared::Tensor& tensor = plan.tensors[t];
-      if (tensor.role == TensorRole::Scratch) {
+      if (tensor.role >= TensorRole::Scratch) {
         pointers_.push_back(0);
         continue;
       }
@@ -113,7 +113,7 @@ class DeviceTensors {
             plan::Executable& executable) const {
     bool ok = true;
     for (size_t t = 0; t < shapes.size(); ++t) {
-      if (plan.tensors[t].role == TensorRole::Scratch) continue;
+      if (plan.tensors[t].role >= TensorRole::Scratch) continue;
       ok &= executable.bind(plan.tensors[t].name,
                             {pointers_[t], shapes[t].extents, shapes[t].strides});
     }

@@ -6,6 +6,7 @@
 #include "base/files.h"
 #include "driver/load.h"
 #include "ir/print.h"
+#include "lower/program_to_matile.h"
 #include "lower/spec_to_scalar.h"
 #include "spec/passes/drop_unused.h"
 #include "spec/passes/merge_equal.h"
@@ -29,6 +30,8 @@ const std::vector<PassInfo>& pipeline() {
        "equations that no output needs go"},
       {"spec_to_scalar", "spec", "scalar", lower::spec_to_scalar, kReductionsSplit, kNone,
        "one loop nest per equation"},
+      {"program_to_matile", "scalar", "matile", lower::program_to_matile, kNone, kNone,
+       "every nest becomes a kernel"},
   };
   return passes;
 }

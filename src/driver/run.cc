@@ -51,8 +51,8 @@ bool evaluate(const plan::Prepared& plan, const ir::Environment& env, int multip
   return frame.evaluate(multiprocessors, error);
 }
 
-// Inputs as bytes, outputs poisoned (every float of all ones is a NaN), scratch zero. The frame was
-// evaluated: a scratch tensor may have sizes that the plan computes.
+// Inputs as bytes, outputs and temps poisoned (every float of all ones is a NaN), scratch zero. The
+// frame was evaluated: a scratch tensor may have sizes that the plan computes.
 std::optional<std::map<std::string, HostTensor>> host_tensors(const plan::Prepared& plan,
                                                               plan::Frame& frame,
                                                               const ir::Environment& env,
@@ -76,7 +76,7 @@ std::optional<std::map<std::string, HostTensor>> host_tensors(const plan::Prepar
       host.bytes = plan::to_bytes(it->second);
     } else {
       const auto bytes = static_cast<size_t>(*count) * static_cast<size_t>(expr::bytes(t.dtype));
-      host.bytes.assign(bytes, t.role == TensorRole::Output ? 0xFF : 0);
+      host.bytes.assign(bytes, t.role == TensorRole::Scratch ? 0 : 0xFF);
     }
     out.emplace(t.name, std::move(host));
   }
@@ -138,6 +138,19 @@ ir::Environment environment_of(const ir::Program& program, const ir::Environment
 
 #ifdef NAUTILUS_EMULATOR
 
+namespace {
+
+// One text for all kernels, so that the compiler runs once: each body has a `Params` of its own.
+std::string joined_bodies(const std::vector<emit::KernelText>& kernels) {
+  if (kernels.size() == 1) return kernels[0].body;
+  std::string out;
+  for (const emit::KernelText& k : kernels)
+    out += fmt::format("namespace scope_{} {{\n{}}}\n", k.name, k.body);
+  return out;
+}
+
+}  // namespace
+
 std::optional<Outputs> run_emulated(const ir::Program& program, const ir::Environment& env,
                                     const EmulateOptions& options, expr::ExprPool& pool,
                                     std::string* error) {
@@ -162,11 +175,11 @@ std::optional<Outputs> run_emulated(const ir::Program& program, const ir::Enviro
   };
   if (!frame.evaluate(options.multiprocessors, error) || !frame.pack(encode, error))
     return std::nullopt;
+  const auto body = emulator::CompiledBody::compile(
+      options.body.empty() ? joined_bodies(kernels) : options.body, {"", options.use_cache}, error);
+  if (!body) return std::nullopt;
   for (const plan::Frame::Launch& l : frame.launches()) {
     const emit::KernelText& k = kernels[l.kernel];
-    const auto body = emulator::CompiledBody::compile(options.body.empty() ? k.body : options.body,
-                                                      {"", options.use_cache}, error);
-    if (!body) return std::nullopt;
     emulator::Options run_options;
     run_options.seed = options.seed;
     const std::string report = emulator::run(*body,
@@ -220,7 +233,7 @@ std::optional<Outputs> run_on_device(const ir::Program& program, const ir::Envir
   auto tensors = host_tensors(plan, sizing, env, error);
   if (!tensors) return std::nullopt;
   std::erase_if(*tensors, [&](const auto& t) {  // the executable has its own
-    return plan.tensors[static_cast<size_t>(plan.tensor(t.first))].role == TensorRole::Scratch;
+    return plan.tensors[static_cast<size_t>(plan.tensor(t.first))].role >= TensorRole::Scratch;
   });
   for (const auto& [name, value] : env.sizes) executable->set(name, static_cast<double>(value));
   for (const ir::Op& op : program.body) {

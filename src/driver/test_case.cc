@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "diag/render.h"
+#include "driver/kernel_check.h"
 #include "driver/ladder.h"
 #include "driver/pipeline.h"
 #include "driver/tensor_text.h"
@@ -33,11 +34,13 @@ class CaseRunner {
 
   CaseResult run() {
     const std::string& c = test_.command;
-    const bool takes_options = c == "eval" || c == "run" || c == "pass" || c == "same";
+    const bool takes_options =
+        c == "eval" || c == "run" || c == "kernels" || c == "pass" || c == "same";
     if (!takes_options && !test_.options.empty()) {
       return failed(fmt::format("`{}` takes no option `{}`", c, test_.options.begin()->first));
     }
-    if (test_.has_expect && (c == "run" || c == "roundtrip" || c == "verify" || c == "same")) {
+    if (test_.has_expect &&
+        (c == "run" || c == "kernels" || c == "roundtrip" || c == "verify" || c == "same")) {
       return failed(fmt::format("`{}` has no expectation", c));
     }
     if (c == "diag") return diag();
@@ -52,11 +55,12 @@ class CaseRunner {
     if (c == "pass" || c == "same") return passes(*program);
     if (c == "graph") return graph(*program);
     if (c == "emit") return emit_case(*program);
-    if ((c == "eval" || c == "run") && program->level->name != "spec") {
-      return failed("eval and run take a program of the math language or of level spec");
+    if ((c == "eval" || c == "run" || c == "kernels") && program->level->name != "spec") {
+      return failed("eval, run and kernels take a program of the math language or of level spec");
     }
     if (c == "eval") return eval(*program);
     if (c == "run") return ladder(*program);
+    if (c == "kernels") return kernels(*program);
     std::string known;
     for (const auto& [name, meaning] : test_commands()) known += fmt::format(" {}", name);
     return failed(fmt::format("unknown test command `{}`; known are{}", c, known));
@@ -188,6 +192,15 @@ class CaseRunner {
     return difference->empty() ? CaseResult{} : failed(*difference);
   }
 
+  CaseResult kernels(const ir::Program& program) {
+    RunRequest r;
+    std::string error;
+    if (!request(program, r, error)) return failed(error);
+    const auto difference = check_kernels(program, r, unit_);
+    if (!difference) return failed(rendered());
+    return difference->empty() ? CaseResult{} : failed(*difference);
+  }
+
   CaseResult diag() {
     load_text(file_, test_.input, {}, unit_);
     return shown(rendered());
@@ -250,6 +263,8 @@ const std::vector<std::pair<std::string, std::string>>& test_commands() {
       {"emit", "the body of the emitted kernels is the expectation"},
       {"eval [SIZE=n] [seed=n] [inputs=exact]", "the printed outputs are the expectation"},
       {"run [SIZE=n] [seed=n] [inputs=exact]", "all evaluators agree; no expectation"},
+      {"kernels [SIZE=n] [seed=n] [inputs=exact]",
+       "the kernels, in the emulator, agree with the oracle; no expectation"},
       {"diag", "the rendered messages are the expectation"},
   };
   return commands;

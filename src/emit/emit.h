@@ -16,7 +16,7 @@ namespace nautilus::emit {
 
 // A member of the kernel's parameter struct.
 struct KernelParam {
-  enum class Kind : uint8_t { Map, Pointer, Stride, Int, Float };
+  enum class Kind : uint8_t { Map, Pointer, Stride, Int, Float, Long, Double };
   Kind kind = Kind::Int;
   std::string name;    // member
   std::string source;  // map, tensor, or scalar of the plan

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "emit/kernel_emitter.h"
+#include "emit/points.h"
 #include "ir/decl.h"
 
 namespace nautilus::emit {
@@ -459,8 +460,11 @@ void KernelEmitter::unroll(const matile::Unroll& op) {
 std::vector<KernelText> emit_kernels(const ir::Program& program, expr::ExprPool& pool) {
   std::vector<KernelText> out;
   for (const Op& op : program.body) {
-    if (const auto* kernel = op.get<matile::Kernel>())
-      out.push_back(KernelEmitter(program, *kernel, pool).run());
+    const auto* kernel = op.get<matile::Kernel>();
+    if (!kernel) continue;
+    const bool is_scalar_code = !kernel->body.empty() && kernel->body[0].is<matile::Points>();
+    out.push_back(is_scalar_code ? emit_points(program, *kernel, pool)
+                                 : KernelEmitter(program, *kernel, pool).run());
   }
   return out;
 }

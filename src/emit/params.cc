@@ -46,6 +46,8 @@ void add_own(const Op& op, std::set<std::string>& own) {
     add(x->count);
   }
   if (const auto* x = op.get<matile::Unroll>()) axes(x->axes);
+  if (const auto* x = op.get<matile::Points>()) axes(x->axes);
+  if (const auto* x = op.get<matile::Value>()) add(x->name);
 }
 
 Used used_by(const matile::Kernel& kernel,
@@ -61,6 +63,7 @@ Used used_by(const matile::Kernel& kernel,
       used.counters.emplace(x->counter.str());
     if (const auto* x = op.get<matile::Ticket>()) used.counters.emplace(x->counter.str());
     if (const auto* x = op.get<matile::Put>()) used.tensors.emplace(x->target.str());
+    if (const auto* x = op.get<matile::Write>()) used.tensors.emplace(x->target.str());
   });
   for (const Op& op : kernel.body) {
     ir::for_each_expr(op, [&](Expr e) {
@@ -76,14 +79,18 @@ Used used_by(const matile::Kernel& kernel,
   return used;
 }
 
-bool is_float_scalar(const ir::Program& program, const std::string& name) {
+expr::DType scalar_dtype(const ir::Program& program, const std::string& name) {
   for (const Op& op : program.body) {
-    if (const auto* p = op.get<ir::Param>(); p && p->name.str() == name)
-      return expr::is_float(p->dtype);
-    if (const auto* l = op.get<matile::Let>(); l && l->name.str() == name)
-      return expr::is_float(l->value.dtype());
+    if (const auto* p = op.get<ir::Param>(); p && p->name.str() == name) return p->dtype;
+    if (const auto* l = op.get<matile::Let>(); l && l->name.str() == name) return l->value.dtype();
   }
-  return false;
+  return expr::DType::I64;
+}
+
+// Scalar code has numbers of every dtype, tiles count in 32 bits and compute in f32.
+ParamKind scalar_kind(expr::DType dtype, bool is_scalar_code) {
+  if (!expr::is_float(dtype)) return is_scalar_code ? ParamKind::Long : ParamKind::Int;
+  return is_scalar_code && dtype == expr::DType::F64 ? ParamKind::Double : ParamKind::Float;
 }
 
 std::string_view pointer_type(expr::DType dtype) {
@@ -92,6 +99,8 @@ std::string_view pointer_type(expr::DType dtype) {
       return "u16";
     case 4:
       return expr::is_float(dtype) ? "float" : "int";
+    case 8:
+      return expr::is_float(dtype) ? "double" : "long long";
     default:
       return "unsigned char";
   }
@@ -100,7 +109,8 @@ std::string_view pointer_type(expr::DType dtype) {
 // Empty where a stride comes with the binding.
 std::vector<std::string> known_strides(const matile::Tensor& tensor) {
   std::vector<std::string> strides(tensor.type.dims.size());
-  if (tensor.role != matile::TensorRole::Scratch) return strides;
+  if (tensor.role != matile::TensorRole::Scratch && tensor.role != matile::TensorRole::Temp)
+    return strides;
   int64_t elements = 1;
   for (size_t k = strides.size(); k-- > 0;) {
     strides[k] = std::to_string(elements);
@@ -129,7 +139,8 @@ GlobalTensors collect_params(const ir::Program& program, const matile::Kernel& k
     text.param_bytes = (text.param_bytes + alignment - 1) / alignment * alignment;
   };
   const auto add = [&](ParamKind kind, std::string name, std::string source, int dimension = 0) {
-    const bool is_wide = kind == ParamKind::Pointer || kind == ParamKind::Stride;
+    const bool is_wide = kind == ParamKind::Pointer || kind == ParamKind::Stride ||
+                         kind == ParamKind::Long || kind == ParamKind::Double;
     const int size = kind == ParamKind::Map ? 128 : is_wide ? 8 : 4;
     round_up(kind == ParamKind::Map ? 64 : size);
     text.params.push_back({kind, std::move(name), std::move(source), dimension, text.param_bytes});
@@ -150,8 +161,9 @@ GlobalTensors collect_params(const ir::Program& program, const matile::Kernel& k
     }
     globals.emplace(t, std::move(global));
   }
+  const bool is_scalar_code = !kernel.body.empty() && kernel.body[0].is<matile::Points>();
   for (const std::string& s : used.scalars)
-    add(is_float_scalar(program, s) ? ParamKind::Float : ParamKind::Int, identifier(s), s);
+    add(scalar_kind(scalar_dtype(program, s), is_scalar_code), identifier(s), s);
   round_up(used.maps.empty() ? 8 : 64);
   return globals;
 }
@@ -175,6 +187,12 @@ std::string params_struct(const KernelText& text, const GlobalTensors& globals) 
         break;
       case ParamKind::Float:
         w.line("float {};", p.name);
+        break;
+      case ParamKind::Long:
+        w.line("long long {};", p.name);
+        break;
+      case ParamKind::Double:
+        w.line("double {};", p.name);
         break;
     }
   }

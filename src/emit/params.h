@@ -14,9 +14,9 @@ namespace nautilus::emit {
 struct GlobalTensor {
   ir::TensorType type;
   bool is_scratch = false;  // other CTAs of the launch may write it
-  // Of each dimension, in elements: a number for scratch, which the plan lays out without gaps, if
-  // the dimensions after it are constants; otherwise `p.<name>_stride<k>`. Numbers become part of
-  // the address of an instruction, which keeps code that runs once short.
+  // Of each dimension, in elements: a number for scratch and temp, which the plan lays out without
+  // gaps, if the dimensions after it are constants; otherwise `p.<name>_stride<k>`. Numbers become
+  // part of the address of an instruction, which keeps code that runs once short.
   std::vector<std::string> strides = {};
 
   // `<index> * <stride>` as 64 bits.

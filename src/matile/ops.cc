@@ -46,9 +46,13 @@ NAUT_DEFINE_OP(Vote)
 NAUT_DEFINE_OP(Ticket)
 NAUT_DEFINE_OP(Store)
 NAUT_DEFINE_OP(Put)
+NAUT_DEFINE_OP(Points)
+NAUT_DEFINE_OP(Value)
+NAUT_DEFINE_OP(Assign)
+NAUT_DEFINE_OP(Write)
 
 const std::vector<std::string_view>& words(TensorRole) {
-  static const std::vector<std::string_view> spellings = {"input", "output", "scratch"};
+  static const std::vector<std::string_view> spellings = {"input", "output", "scratch", "temp"};
   return spellings;
 }
 
@@ -113,6 +117,7 @@ void declare(const ir::Op& op, expr::Scope& scope) {
   }
   if (const auto* m = op.get<Machine>()) scope.add_var(m->name.str(), ir::DType::I64);
   if (const auto* l = op.get<Let>()) scope.add_var(l->name.str(), l->value.dtype());
+  if (const auto* v = op.get<Value>()) scope.add_var(v->name.str(), v->dtype);
   if (const auto* t = op.get<Ticket>()) scope.add_var(t->name.str(), ir::DType::Bool);
   if (const auto* v = op.get<Vote>()) scope.add_var(v->name.str(), ir::DType::Bool);
 }

@@ -24,6 +24,7 @@
 #include "diag/diagnostic.h"
 #include "ir/decl.h"
 #include "ir/op.h"
+#include "matile/ops_points.h"
 
 namespace nautilus::matile {
 
@@ -33,7 +34,7 @@ using ir::Numerics;
 using ir::Param;
 using ir::Static;
 
-enum class TensorRole : uint8_t { Input, Output, Scratch };
+enum class TensorRole : uint8_t { Input, Output, Scratch, Temp };
 const std::vector<std::string_view>& words(TensorRole);
 // The first value is the default and is not printed.
 enum class MapSwizzle : uint8_t { B128, B64, B32, None };
@@ -68,8 +69,9 @@ struct Oracle {
 struct Tensor {
   static constexpr std::string_view kFormat = "tensor $name : $type $role";
   static constexpr std::string_view kDoc =
-      "A tensor in global memory: given (input), filled (output), or scratch of the plan, "
-      "which is zero before the first launch and which kernels leave zero.";
+      "A tensor in global memory: given (input), filled (output), scratch of the plan, which is "
+      "zero before the first launch and which kernels leave zero, or temp: memory of the plan "
+      "that passes values from one kernel of a launch to a later one, with no promised contents.";
   ir::Name name;
   ir::TensorType type;
   TensorRole role = TensorRole::Input;

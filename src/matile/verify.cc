@@ -151,6 +151,11 @@ class MatileVerifier {
     const auto& k = op.as<Kernel>();
     if (!kernels_.emplace(k.name.str()).second)
       v_.fail(fmt::format("kernel `{}` is defined twice", k.name.str()));
+    if (!k.body.empty() && k.body[0].is<Points>()) {
+      v_.set_op(k.body[0]);
+      if (k.body.size() != 1) v_.fail("`points` stands alone in its kernel");
+      return verify_points(k.body[0].as<Points>(), roles_, v_);
+    }
     names_.clear();
     const size_t kernel_mark = v_.mark();
     before_ = sink_.all().size();

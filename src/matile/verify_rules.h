@@ -7,6 +7,7 @@
 #include <string>
 
 #include "diag/diagnostic.h"
+#include "ir/verify.h"
 #include "layout/digits.h"
 #include "matile/ops.h"
 #include "matile/resources.h"
@@ -38,5 +39,9 @@ void verify_resources(const Kernel& kernel, diag::Span span, const Resources& re
 // (R9). Tried on sampled sizes: the roles' loops are run without their work.
 void verify_skeletons(const ir::Program& program, const Kernel& kernel, diag::Span span,
                       const Resources& resources, diag::Sink& sink);
+
+// A kernel of scalar code.
+void verify_points(const Points& points,
+                   const std::map<std::string, TensorRole, std::less<>>& roles, ir::Verifier& v);
 
 }  // namespace nautilus::matile

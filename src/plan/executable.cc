@@ -28,7 +28,7 @@ std::unique_ptr<Executable> Executable::load(const ir::Program& program,
   e->frame_ = std::make_unique<Frame>(*e->plan_);
   for (size_t t = 0; t < e->plan_->tensors.size(); ++t) {
     const Prepared::Tensor& tensor = e->plan_->tensors[t];
-    if (tensor.role != matile::TensorRole::Scratch) continue;
+    if (tensor.role < matile::TensorRole::Scratch) continue;
     Scratch s;
     s.tensor = static_cast<int>(t);
     s.shape.resize(tensor.dims.size());

@@ -248,6 +248,12 @@ bool Frame::pack(const Prepared::Param& p, unsigned char* to, const MapEncoder& 
     case Kind::Float:
       put(to, static_cast<float>(slots_[at(p.source)].f));
       return true;
+    case Kind::Long:
+      put(to, slots_[at(p.source)].i);
+      return true;
+    case Kind::Double:
+      put(to, slots_[at(p.source)].f);
+      return true;
   }
   return false;
 }

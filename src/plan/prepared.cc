@@ -54,7 +54,7 @@ class Preparer {
       if (const auto* m = op.get<matile::Machine>()) out_.machine.push_back(slot(m->name));
     }
     for (size_t t = 0; t < out_.tensors.size(); ++t) {
-      if (out_.tensors[t].role != TensorRole::Scratch) out_.by_name.push_back(static_cast<int>(t));
+      if (out_.tensors[t].role < TensorRole::Scratch) out_.by_name.push_back(static_cast<int>(t));
     }
     std::sort(out_.by_name.begin(), out_.by_name.end(), [this](int a, int b) {
       return out_.tensors[static_cast<size_t>(a)].name < out_.tensors[static_cast<size_t>(b)].name;

@@ -48,6 +48,8 @@ struct Part {
 };
 constexpr Part kPrograms{"programs", check_program};
 constexpr Part kMutation{"mutation", check_any};
+// Slow, since each program is compiled by the system's compiler: only where it is asked for.
+constexpr Part kKernels{"kernels", check_compiled};
 
 class Fuzzer {
  public:
@@ -61,6 +63,7 @@ class Fuzzer {
     for (const Part* p : {&kPrograms, &kMutation}) {
       if (options_.only.empty() || options_.only == p->name) parts.push_back(p);
     }
+    if (options_.only == kKernels.name) parts.push_back(&kKernels);
     const double share = options_.seconds / static_cast<double>(seeds.size() * parts.size());
     for (const uint64_t seed : seeds) {
       for (const Part* p : parts) run_part(*p, seed, share);
@@ -70,7 +73,7 @@ class Fuzzer {
 
  private:
   std::string text_of(const Part& part, uint64_t seed) {
-    if (&part == &kPrograms) return generate_program(seed);
+    if (&part != &kMutation) return generate_program(seed);
     if (corpus_.empty()) corpus_ = load_corpus(NAUTILUS_SOURCE_DIR);
     return mutate(corpus_, seed);
   }
@@ -168,9 +171,10 @@ class Fuzzer {
 };
 
 int usage() {
-  fmt::print(stderr,
-             "nautilus_fuzz [--seconds N] [--seed S] [--only programs|mutation] [--save DIR] "
-             "[--one FILE]\n");
+  fmt::print(
+      stderr,
+      "nautilus_fuzz [--seconds N] [--seed S] [--only programs|mutation|kernels] [--save DIR] "
+      "[--one FILE]\n");
   return 2;
 }
 
@@ -196,7 +200,8 @@ int main(int argc, char** argv) {
       const auto r = std::from_chars(value.data(), value.data() + value.size(), seed);
       if (r.ec != std::errc() || r.ptr != value.data() + value.size()) return usage();
       options.seed = seed;
-    } else if (name == "--only" && (value == kPrograms.name || value == kMutation.name)) {
+    } else if (name == "--only" &&
+               (value == kPrograms.name || value == kMutation.name || value == kKernels.name)) {
       options.only = value;
     } else if (name == "--save") {
       options.save = value;

@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "diag/render.h"
+#include "driver/kernel_check.h"
 #include "driver/ladder.h"
 #include "driver/load.h"
 #include "driver/pipeline.h"
@@ -61,6 +62,29 @@ class Checker {
         request.given.sizes.emplace(dim->name.str(), random.integer(0, 5));
     }
     run(*program, request);
+    return verdict_;
+  }
+
+  Verdict compiled(const std::string& text, uint64_t seed) {
+    const auto program = driver::load_text("program.naut", text, {}, unit_);
+    if (!program) return refused();
+    verdict_.is_accepted = true;
+    base::Random random(seed);
+    RunRequest request;
+    request.seed = random.next() % 1000000;
+    for (const bool is_exact : {false, true}) {
+      request.inputs = is_exact ? spec::InputKind::Exact : spec::InputKind::Normal;
+      const auto env = driver::prepare(*program, request, unit_);
+      if (!env || !spec::evaluate(*program, *env, {}, unit_.pool, unit_.sink)) return verdict_;
+      const auto difference = driver::check_kernels(*program, request, unit_);
+      if (!difference) return fail("compiling reports", rendered());
+      if (!difference->empty())
+        return fail("kernels: " + kind_of(*difference), *difference + describe(request));
+      for (const ir::Op& op : program->body) {
+        if (const auto* dim = op.get<ir::Dim>())
+          request.given.sizes.emplace(dim->name.str(), random.integer(0, 5));
+      }
+    }
     return verdict_;
   }
 
@@ -206,6 +230,10 @@ class Checker {
 
 Verdict check_program(const std::string& text, uint64_t seed) {
   return Checker().program(text, seed);
+}
+
+Verdict check_compiled(const std::string& text, uint64_t seed) {
+  return Checker().compiled(text, seed);
 }
 
 Verdict check_text(const std::string& text) { return Checker().any_text(text); }

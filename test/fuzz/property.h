@@ -12,6 +12,9 @@ namespace nautilus::fuzz {
 // and after every pass, and simplification ends where it says. `seed` draws inputs and sizes.
 Verdict check_program(const std::string& text, uint64_t seed);
 
+// An accepted program compiles to kernels that compute what it says.
+Verdict check_compiled(const std::string& text, uint64_t seed);
+
 // Any text: it is accepted, or what is wrong is reported in valid UTF-8; if it is accepted it
 // prints and parses to itself, and lowering works or reports.
 Verdict check_text(const std::string& text);

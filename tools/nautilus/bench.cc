@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// nautilus bench: times of an MA-tile program on a GPU, and what a launch costs the host.
+// nautilus bench: times of a program on a GPU, and what a launch costs the host.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
 #include "command.h"
 #include "driver/bench.h"
+#include "driver/lower_to_kernels.h"
 
 namespace nautilus::tool {
 namespace {
@@ -101,13 +102,10 @@ void print_json(const Options& o, const driver::BenchResult& r) {
 int run(const Options& o) {
   driver::Unit unit;
   int code = kOk;
-  const auto program = load_file(o.file, {}, unit, code);
+  const auto loaded = load_file(o.file, {}, unit, code);
+  const auto program = loaded ? driver::lower_to_kernels(*loaded, unit) : std::nullopt;
   print_messages(unit);
   if (!program) return std::max<int>(code, kProgramError);
-  if (program->level->name != "matile") {
-    usage_error("bench takes a program of level matile");
-    return kUsageError;
-  }
   driver::BenchOptions options;
   options.device.architecture = o.target;
   if (!o.source.empty() && !read_source(o.source, options.device.source)) return kUsageError;
@@ -141,8 +139,8 @@ int run(const Options& o) {
 
 void add_bench(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<Options>();
-  CLI::App* c = app.add_subcommand("bench", "Time an MA-tile program on a GPU");
-  c->add_option("FILE", o->file, "a program of level matile")->required();
+  CLI::App* c = app.add_subcommand("bench", "Time a program on a GPU");
+  c->add_option("FILE", o->file, "a program (.naut) or IR text of any level")->required();
   c->add_option("--target", o->target, "the architecture: sm_90a")->capture_default_str();
   c->add_option("--shape", o->shape, "sizes: M=4096,N=4096; others from the program's hints")
       ->delimiter(',')

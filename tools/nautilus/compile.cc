@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// nautilus compile: CUDA text and machine code of an MA-tile program.
+// nautilus compile: CUDA text and machine code of a program.
 #include <fmt/format.h>
 
 #include "base/files.h"
 #include "command.h"
+#include "driver/lower_to_kernels.h"
 #include "plan/compile.h"
 
 namespace nautilus::tool {
@@ -49,15 +50,10 @@ int run(const Options& o) {
   }
   driver::Unit unit;
   int code = kOk;
-  const auto program = load_file(o.file, {}, unit, code);
+  const auto loaded = load_file(o.file, {}, unit, code);
+  const auto program = loaded ? driver::lower_to_kernels(*loaded, unit) : std::nullopt;
   print_messages(unit);
   if (!program) return std::max<int>(code, kProgramError);
-  if (program->level->name != "matile") {
-    usage_error(
-        "compile takes a program of level matile; lowering from the math language is not "
-        "there yet");
-    return kUsageError;
-  }
   if (o.emit == "cuda" || o.emit == "body") {
     std::string text;
     for (const emit::KernelText& k : emit::emit_kernels(*program, unit.pool))
@@ -82,8 +78,8 @@ int run(const Options& o) {
 
 void add_compile(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<Options>();
-  CLI::App* c = app.add_subcommand("compile", "Compile an MA-tile program for a GPU");
-  c->add_option("FILE", o->file, "a program of level matile")->required();
+  CLI::App* c = app.add_subcommand("compile", "Compile a program for a GPU");
+  c->add_option("FILE", o->file, "a program (.naut) or IR text of any level")->required();
   c->add_option("--target", o->target, "the architecture: sm_90a")->capture_default_str();
   c->add_option("--emit", o->emit,
                 "cuda: one self-contained file; body: without the prelude; cubin: machine code; "

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// nautilus run: run an MA-tile program, in the emulator or on a device, and check it.
+// nautilus run: run a program, in the emulator or on a device, and check it.
 #include <fmt/format.h>
 
 #include <chrono>
 
 #include "command.h"
+#include "driver/lower_to_kernels.h"
 #include "driver/run.h"
 
 namespace nautilus::tool {
@@ -28,16 +29,14 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 int run(const Options& o) {
   driver::Unit unit;
   int code = kOk;
-  const auto program = load_file(o.file, {}, unit, code);
+  const auto loaded = load_file(o.file, {}, unit, code);
   const auto finish = [&](int exit) {
     print_messages(unit);
     return exit;
   };
-  if (!program) return finish(std::max<int>(code, kProgramError));
-  if (program->level->name != "matile") {
-    usage_error("run takes a program of level matile");
-    return kUsageError;
-  }
+  if (!loaded) return finish(std::max<int>(code, kProgramError));
+  const auto program = driver::lower_to_kernels(*loaded, unit);
+  if (!program) return finish(kProgramError);
   driver::DeviceOptions device{o.target, ""};
   if (!o.source.empty() && !read_source(o.source, device.source)) return kUsageError;
   if (!o.source.empty() && o.emulate) {
@@ -54,7 +53,8 @@ int run(const Options& o) {
     if (d && d->hint) request.given.sizes.emplace(d->name.str(), *d->hint);
   }
   // Inputs are drawn for the oracle: both programs see the same numbers.
-  const auto oracle = driver::load_oracle(*program, o.file, unit);
+  const auto oracle =
+      loaded->level->name == "spec" ? loaded : driver::load_oracle(*program, o.file, unit);
   if (!oracle) return finish(kProgramError);
   const auto env = driver::prepare(*oracle, request, unit);
   if (!env) return finish(kProgramError);
@@ -94,8 +94,8 @@ int run(const Options& o) {
 
 void add_run(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<Options>();
-  CLI::App* c = app.add_subcommand("run", "Run an MA-tile program on random inputs");
-  c->add_option("FILE", o->file, "a program of level matile")->required();
+  CLI::App* c = app.add_subcommand("run", "Run a program on random inputs");
+  c->add_option("FILE", o->file, "a program (.naut) or IR text of any level")->required();
   c->add_option("--target", o->target, "the architecture: sm_90a")->capture_default_str();
   c->add_option("--shape", o->shape, "sizes: M=64,N=80; others from the program's hints")
       ->delimiter(',')
@@ -105,7 +105,9 @@ void add_run(CLI::App& app, int& exit_code) {
   c->add_option("--source", o->source,
                 "a CUDA file to run instead of the one that is emitted (compile --emit cuda)");
   c->add_flag("--emulate", o->emulate, "in the emulator instead of on a GPU");
-  c->add_flag("--check", o->check, "compare with the oracle program that the file names");
+  c->add_flag(
+      "--check", o->check,
+      "compare with the reference evaluator, or with the oracle that an MA-tile file names");
   c->footer(
       "Example: nautilus run golden/gemm_coop_128x256.matile --target sm_90a --emulate --check");
   c->callback([o, &exit_code] { exit_code = run(*o); });

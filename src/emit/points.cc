@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emit/points.h"
+
+#include <map>
+#include <set>
+
+#include "emit/params.h"
+#include "emit/typed_expression.h"
+#include "emit/writer.h"
+#include "expr/walk.h"
+#include "ir/decl.h"
+
+namespace nautilus::emit {
+namespace {
+
+using expr::DType;
+using expr::Expr;
+using ir::Op;
+
+// A subexpression of so many nodes is worth a name if it occurs twice.
+constexpr uint32_t kWorthNaming = 4;
+
+class PointsEmitter {
+ public:
+  PointsEmitter(const ir::Program& program, const matile::Kernel& kernel, expr::ExprPool& pool)
+      : program_(program), kernel_(kernel), pool_(pool) {}
+
+  KernelText run() {
+    KernelText text;
+    text.name = identifier(kernel_.name.str());
+    text.threads = kPointThreads;
+    globals_ = collect_params(program_, kernel_, text);
+    for (const Op& op : program_.body) {
+      if (const auto* dim = op.get<ir::Dim>()) facts_.add_size(pool_.index(dim->name));
+      if (const auto* fact = op.get<ir::Fact>()) facts_.assume(fact->condition);
+    }
+    const auto& points = kernel_.body[0].as<matile::Points>();
+    out_.line("// {} threads, one for each point", kPointThreads);
+    out_.open("KERNEL({}, {}) {{", text.name, kPointThreads);
+    out_.line("ROLE(\"points\");");
+    decode(points.axes);
+    block(points.body);
+    out_.close();
+    text.body = params_struct(text, globals_) + out_.take();
+    return text;
+  }
+
+ private:
+  void decode(const ir::Axes& axes) {
+    out_.line("u64 points = (u64)block_index() * {} + (u64)thread_index();", kPointThreads);
+    std::string count;
+    for (const ir::Axis& a : axes)
+      count += fmt::format("{}(u64){}", count.empty() ? "" : " * ", text(a.extent));
+    out_.line("if (points >= {}) return;", count);
+    for (size_t k = axes.size(); k-- > 0;) {
+      const std::string name = define(axes[k].name);
+      if (k == 0)
+        out_.line("const long long {} = (long long)points;", name);
+      else
+        out_.line("const long long {} = take_axis(points, {});", name, text(axes[k].extent));
+    }
+    // The point exists, so no extent is 0.
+    for (const ir::Axis& a : axes) facts_.add_axis(pool_.index(a.name), a.extent);
+  }
+
+  // A name of the program as one of the text; `a.b` and `a_b` stay apart.
+  std::string define(ir::Name name) {
+    const std::string stem = identifier(name.str());
+    std::string text = stem;
+    for (int n = 2; text == "points" || !taken_.insert(text).second; ++n)
+      text = fmt::format("{}_{}", stem, n);
+    locals_[std::string(name.str())] = text;
+    return text;
+  }
+
+  std::string variable(Expr v) const {
+    const auto it = locals_.find(v.name().str());
+    if (it != locals_.end()) return it->second;
+    const std::string name = "p." + identifier(v.name().str());
+    if (v.dtype() == DType::Bool) return "(" + name + " != 0)";
+    return v.dtype() != DType::I64 && expr::is_int(v.dtype()) ? "(int)" + name : name;
+  }
+
+  std::string offset(std::string_view tensor, std::span<const Expr> indices) {
+    std::string out;
+    for (size_t k = 0; k < indices.size(); ++k)
+      out += (k ? " + " : "") + globals_.find(tensor)->second.step(text(indices[k]), k);
+    return out.empty() ? "0" : out;
+  }
+
+  std::string text(Expr e) {
+    ExpressionNames names;
+    names.facts = &facts_;
+    names.variable = [this](Expr v) { return variable(v); };
+    names.read = [this](Expr r) {
+      return fmt::format("load_{}(p.{}, {})", expr::name(r.dtype()), identifier(r.name().str()),
+                         offset(r.name().str(), r.args()));
+    };
+    names.instead = [this](Expr x) -> std::string {
+      const auto it = named_.find(x);
+      return it == named_.end() ? "" : it->second;
+    };
+    return typed_expression(e, names);
+  }
+
+  // Subexpressions that occur more than once get a name. What may be evaluated only under a
+  // condition (a read in a branch of `where`) stays where it is: it may be outside of its tensor.
+  void name_shared(std::initializer_list<Expr> roots) {
+    std::map<Expr, int, expr::ByContent> uses;
+    std::vector<Expr> order;
+    std::set<const expr::Node*> always;
+    for (Expr r : roots) {
+      reach(r, always);
+      expr::for_each(r, [&](Expr e) {
+        if (!uses.contains(e)) order.push_back(e);
+        uses[e] += 0;
+        for (Expr a : e.args()) ++uses[a];
+      });
+      ++uses[r];
+    }
+    for (Expr e : order) {
+      if (uses[e] < 2 || e.tree_size() < kWorthNaming || named_.contains(e)) continue;
+      if (!always.contains(e.node()) && !expr::tensors_read(e).empty()) continue;
+      const std::string name = fmt::format("shared_{}", shared_++);
+      out_.line("const {} {} = {};", carrier(e.dtype()), name, text(e));
+      named_.emplace(e, name);
+    }
+  }
+
+  // Nodes that are evaluated whenever the expression is.
+  static void reach(Expr e, std::set<const expr::Node*>& always) {
+    if (!always.insert(e.node()).second) return;
+    const bool is_lazy =
+        e.op() == expr::Op::Select || e.op() == expr::Op::And || e.op() == expr::Op::Or;
+    for (size_t i = 0; i < e.args().size() && !(is_lazy && i > 0); ++i) reach(e[i], always);
+  }
+
+  void block(const ir::Block& ops) {
+    const auto locals = locals_;
+    const expr::Facts facts = facts_;
+    for (const Op& op : ops) statement(op);
+    locals_ = locals;
+    facts_ = facts;
+  }
+
+  void statement(const Op& op) {
+    named_.clear();
+    if (const auto* v = op.get<matile::Value>()) {
+      name_shared({v->init});
+      const std::string init = text(v->init);
+      out_.line("{} {} = {};", carrier(v->dtype), define(v->name), init);
+    } else if (const auto* l = op.get<matile::Let>()) {
+      name_shared({l->value});
+      const std::string value = text(l->value);
+      out_.line("const {} {} = {};", carrier(l->value.dtype()), define(l->name), value);
+    } else if (const auto* a = op.get<matile::Assign>()) {
+      name_shared({a->value});
+      out_.line("{} = {};", locals_.find(a->name.str())->second, text(a->value));
+    } else if (const auto* w = op.get<matile::Write>()) {
+      name_shared({w->value});
+      out_.line("store_{}(p.{}, {}, {});", expr::name(w->value.dtype()),
+                identifier(w->target.str()), offset(w->target.str(), w->indices), text(w->value));
+    } else if (const auto* i = op.get<matile::If>()) {
+      name_shared({i->condition});
+      out_.open("if ({}) {{", text(i->condition));
+      facts_.assume(i->condition);
+      block(i->body);
+      out_.close();
+    } else {
+      loop(op.as<matile::Loop>());
+    }
+  }
+
+  void loop(const matile::Loop& l) {
+    const std::string from = text(l.from);
+    const std::string to = text(l.to);
+    const auto locals = locals_;
+    const expr::Facts facts = facts_;
+    const std::string var = define(l.var);
+    const bool is_up = l.direction == matile::Direction::Up;
+    if (is_up && l.from.is_int(0)) facts_.add_axis(pool_.index(l.var), l.to);
+    out_.open("for (long long {0} = {1}; {0} {2} {3}; {4}{0}) {{", var, from,
+              is_up ? "<" : ">=", to, is_up ? "++" : "--");
+    block(l.body);
+    out_.close();
+    locals_ = locals;
+    facts_ = facts;
+  }
+
+  const ir::Program& program_;
+  const matile::Kernel& kernel_;
+  expr::ExprPool& pool_;
+  Writer out_;
+  GlobalTensors globals_;
+  expr::Facts facts_;
+  std::map<std::string, std::string, std::less<>> locals_;
+  std::set<std::string> taken_;
+  std::map<Expr, std::string, expr::ByContent> named_;  // of the statement being printed
+  int shared_ = 0;
+};
+
+}  // namespace
+
+KernelText emit_points(const ir::Program& program, const matile::Kernel& kernel,
+                       expr::ExprPool& pool) {
+  return PointsEmitter(program, kernel, pool).run();
+}
+
+}  // namespace nautilus::emit

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA text of a kernel of scalar code (matile::Points).
+#pragma once
+
+#include "emit/emit.h"
+
+namespace nautilus::emit {
+
+inline constexpr int kPointThreads = 128;
+
+KernelText emit_points(const ir::Program& program, const matile::Kernel& kernel,
+                       expr::ExprPool& pool);
+
+}  // namespace nautilus::emit

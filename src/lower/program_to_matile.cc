@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/program_to_matile.h"
+
+#include <map>
+
+#include "expr/walk.h"
+#include "ir/walk.h"
+#include "lower/points_kernel.h"
+#include "matile/ops.h"
+#include "scalar/ops.h"
+
+namespace nautilus::lower {
+namespace {
+
+using ir::Op;
+
+bool is_declaration(const Op& op) {
+  return op.is<ir::Dim>() || op.is<ir::Static>() || op.is<ir::Param>() || op.is<ir::Fact>() ||
+         op.is<ir::Numerics>();
+}
+
+class Assembler {
+ public:
+  Assembler(const ir::Program& program, ir::PassContext& context)
+      : program_(program), context_(context), names_(context.pool) {}
+
+  std::optional<ir::Program> run() {
+    ir::Program out;
+    out.level = &matile::level();
+    out.name = program_.name;
+    for (const Op& op : program_.body) {
+      if (op.is<scalar::Buffer>() || is_declaration(op))
+        declare(op);
+      else
+        nests_.push_back(op);
+    }
+    if (!kernels()) return std::nullopt;
+    // A buffer that lives inside of one kernel needs no memory.
+    std::set<std::string> used;
+    ir::for_each_op(kernels_, [&](const Op& op) {
+      if (const auto* w = op.get<matile::Write>()) used.emplace(w->target.str());
+      if (const auto* p = op.get<matile::Put>()) used.emplace(p->target.str());
+    });
+    for (const Op& op : program_.body) {
+      const auto* b = op.get<scalar::Buffer>();
+      if (!b && is_declaration(op)) out.body.push_back(op);
+      if (!b || b->role == scalar::Role::Local) continue;
+      const bool is_temp = b->role == scalar::Role::Temp;
+      if (is_temp && !used.contains(std::string(b->name.str()))) continue;
+      const auto role = b->role == scalar::Role::Input    ? matile::TensorRole::Input
+                        : b->role == scalar::Role::Output ? matile::TensorRole::Output
+                                                          : matile::TensorRole::Temp;
+      out.body.push_back(ir::make(matile::Tensor{b->name, b->type, role}, op.span()));
+    }
+    for (Op& op : kernels_) out.body.push_back(std::move(op));
+    return out;
+  }
+
+ private:
+  void declare(const Op& op) {
+    const auto take = [&](ir::Name name) { names_.take(name.str()); };
+    if (const auto* d = op.get<ir::Dim>()) take(d->name);
+    if (const auto* p = op.get<ir::Param>()) take(p->name);
+    if (const auto* s = op.get<ir::Static>()) take(s->name);
+    if (const auto* b = op.get<scalar::Buffer>()) {
+      take(b->name);
+      buffers_.emplace(b->name.str(), b->type);
+      if (b->role == scalar::Role::Output) outputs_.emplace(b->name.str());
+    }
+  }
+
+  bool kernels() {
+    for (size_t i = 0; i < nests_.size();) {
+      const size_t end = points_end(i);
+      std::vector<MapNest> group;
+      for (size_t k = i; k < end; ++k) group.push_back(map_nest(nests_[k]));
+      auto parts =
+          lower_points(join_statements(group), kept_after(end), buffers_, names_, context_);
+      if (!parts) return false;
+      add(std::move(*parts));
+      i = end;
+    }
+    return true;
+  }
+
+  // Statements of rank 0 that follow each other are one nest: an init belongs to its loop.
+  static std::vector<MapNest> join_statements(std::vector<MapNest> nests) {
+    if (!nests[0].axes.empty()) return nests;
+    MapNest all;
+    for (MapNest& n : nests) {
+      for (Op& op : n.body) all.body.push_back(std::move(op));
+    }
+    return {std::move(all)};
+  }
+
+  // The first nest behind those that share a kernel with nest `i`.
+  size_t points_end(size_t i) {
+    const MapNest first = map_nest(nests_[i]);
+    std::set<std::string> written = written_by(first);
+    size_t end = i + 1;
+    for (; end < nests_.size(); ++end) {
+      const MapNest next = map_nest(nests_[end]);
+      if (!can_join(first, next, written, context_.pool)) break;
+      written.merge(written_by(next));
+    }
+    return end;
+  }
+
+  // Outputs, and what nests from `begin` on read.
+  std::set<std::string> kept_after(size_t begin) const {
+    std::set<std::string> kept = outputs_;
+    for (size_t k = begin; k < nests_.size(); ++k) {
+      ir::for_each_expr(nests_[k], [&](expr::Expr e) {
+        for (ir::Name t : expr::tensors_read(e)) kept.emplace(t.str());
+      });
+    }
+    return kept;
+  }
+
+  void add(KernelParts parts) {
+    for (Op& op : parts.plan) kernels_.push_back(std::move(op));
+    kernels_.push_back(std::move(parts.kernel));
+    kernels_.push_back(std::move(parts.launch));
+  }
+
+  const ir::Program& program_;
+  ir::PassContext& context_;
+  FreshNames names_;
+  std::map<std::string, ir::TensorType> buffers_;
+  std::set<std::string> outputs_;
+  ir::Block nests_;
+  ir::Block kernels_;
+};
+
+}  // namespace
+
+std::optional<ir::Program> program_to_matile(const ir::Program& program, ir::PassContext& context) {
+  return Assembler(program, context).run();
+}
+
+}  // namespace nautilus::lower

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of scalar code: one thread for each point of some axes, with values of its own. The
+// general form of a kernel, which can say every program of the scalar level; tiles are for speed.
+//
+//   kernel Y
+//     points i < M, j < N
+//       value acc : f32 = 0.0
+//       loop k from 0 up K
+//         assign acc = acc + f32(A[i, k]) * f32(B[k, j])
+//       write Y[i, j] = bf16(acc)
+//
+// Integers have their declared width here, i64 too; every dtype of the language may be a value.
+// Threads know nothing of each other: a kernel must not read what it writes at other points.
+#pragma once
+
+#include "ir/op.h"
+
+namespace nautilus::matile {
+
+struct Points {
+  static constexpr std::string_view kFormat = "points $axes$body";
+  static constexpr std::string_view kDoc =
+      "The block is run by one thread for each point of the axes, which are numbered with the last "
+      "axis fastest; 128 points are a CTA. Stands alone in its kernel.";
+  ir::Axes axes;
+  ir::Block body;
+  static void fields(auto& s, auto&& f) {
+    f("axes", s.axes);
+    f("body", s.body);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Value {
+  static constexpr std::string_view kFormat = "value $name : $dtype = $init";
+  static constexpr std::string_view kDoc = "A number of the thread's own, which `assign` changes.";
+  ir::Name name;
+  ir::DType dtype = ir::DType::F32;
+  ir::Expr init;
+  static void fields(auto& s, auto&& f) {
+    f("name", s.name);
+    f("dtype", s.dtype);
+    f("init", s.init);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Assign {
+  static constexpr std::string_view kFormat = "assign $name = $value";
+  static constexpr std::string_view kDoc = "Gives a value of the thread another number.";
+  ir::Name name;
+  ir::Expr value;
+  static void fields(auto& s, auto&& f) {
+    f("name", s.name);
+    f("value", s.value);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Write {
+  static constexpr std::string_view kFormat = "write $target[$indices] = $value";
+  static constexpr std::string_view kDoc = "Writes one element of a tensor.";
+  ir::Name target;
+  ir::Exprs indices;
+  ir::Expr value;
+  static void fields(auto& s, auto&& f) {
+    f("target", s.target);
+    f("indices", s.indices);
+    f("value", s.value);
+  }
+  static const ir::OpInfo& info();
+};
+
+}  // namespace nautilus::matile
