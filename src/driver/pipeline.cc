@@ -8,6 +8,7 @@
 #include "ir/print.h"
 #include "lower/program_to_matile.h"
 #include "lower/spec_to_scalar.h"
+#include "matile/passes/repack.h"
 #include "spec/passes/drop_unused.h"
 #include "spec/passes/merge_equal.h"
 #include "spec/passes/simplify.h"
@@ -30,6 +31,9 @@ const std::vector<PassInfo>& pipeline() {
        "equations that no output needs go"},
       {"spec_to_scalar", "spec", "scalar", lower::spec_to_scalar, kReductionsSplit, kNone,
        "one loop nest per equation"},
+      // Not on the way down: what the plan does when tensors come with other strides.
+      {"repack", "matile", "matile", matile::repack_mapped, kNone, kNone,
+       "kernels use aligned copies of the tensors that maps show"},
       {"program_to_matile", "scalar", "matile", lower::program_to_matile, kNone, kNone,
        "every nest becomes a kernel"},
   };

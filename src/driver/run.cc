@@ -9,8 +9,10 @@
 
 #include "base/files.h"
 #include "matile/ops.h"
+#include "matile/passes/repack.h"
 #include "plan/executable.h"
 #include "plan/tensor_bytes.h"
+#include "plan/variants.h"
 #ifdef NAUTILUS_EMULATOR
 #include "emulator/emulator.h"
 #endif
@@ -173,8 +175,16 @@ std::optional<Outputs> run_emulated(const ir::Program& program, const ir::Enviro
     std::memcpy(map->bytes, &view, sizeof view);
     return why->empty();
   };
-  if (!frame.evaluate(options.multiprocessors, error) || !frame.pack(encode, error))
-    return std::nullopt;
+  if (!frame.evaluate(options.multiprocessors, error)) return std::nullopt;
+  if (!frame.pack(encode, error)) {
+    std::set<std::string> copied;
+    for (int t : frame.misaligned()) copied.insert(plan.tensors[static_cast<size_t>(t)].name);
+    const auto given = plan::given_tensors(program);
+    if (copied.empty() || !options.body.empty() ||
+        !std::includes(given.begin(), given.end(), copied.begin(), copied.end()))
+      return std::nullopt;
+    return run_emulated(matile::repack(program, copied, pool), env, options, pool, error);
+  }
   const auto body = emulator::CompiledBody::compile(
       options.body.empty() ? joined_bodies(kernels) : options.body, {"", options.use_cache}, error);
   if (!body) return std::nullopt;
@@ -227,6 +237,8 @@ std::optional<Outputs> run_on_device(const ir::Program& program, const ir::Envir
   if (!kernels) return std::nullopt;
   const auto executable = plan::Executable::load(program, std::move(*kernels), *device, error);
   if (!executable) return std::nullopt;
+  if (options.source.empty())
+    executable->set_variants(plan::repacked_variants(program, pool, *device, options.architecture));
   const plan::Prepared& plan = executable->plan();
   plan::Frame sizing(plan);
   if (!evaluate(plan, env, device->info().multiprocessors, sizing, error)) return std::nullopt;

@@ -42,7 +42,8 @@ std::string view_flaw(const runtime::TensorMapView& view, int rank) {
       return fmt::format("tensor map dimension {}: extent {}, box {}", dim, view.dims[dim],
                          view.box[dim]);
     }
-    if (dim > 0 && (view.strides[dim] % 16 != 0 || view.strides[dim] < 0)) {
+    // The stride of an extent of 1 means nothing (runtime/tensor_map.h).
+    if (dim > 0 && view.dims[dim] > 1 && (view.strides[dim] % 16 != 0 || view.strides[dim] < 0)) {
       return fmt::format("tensor map dimension {}: stride of {} bytes, not a multiple of 16", dim,
                          view.strides[dim]);
     }

@@ -109,8 +109,41 @@ bool Executable::prepare(const runtime::Stream& stream, std::string* error) {
   return is_ready_;
 }
 
+// The executable with copies of the misaligned tensors, given all that this one was given; null if
+// there is none.
+Executable* Executable::variant(std::string* error) {
+  if (!make_variant_) return nullptr;
+  std::set<std::string> tensors;
+  for (int t : frame_->misaligned()) {
+    const Prepared::Tensor& tensor = plan_->tensors[static_cast<size_t>(t)];
+    if (tensor.role >= matile::TensorRole::Scratch) return nullptr;
+    tensors.insert(tensor.name);
+  }
+  if (tensors.empty()) return nullptr;
+  const auto [it, is_new] = variants_.try_emplace(std::move(tensors));
+  if (is_new) it->second = make_variant_(it->first, error);
+  if (!it->second) {
+    variants_.erase(it);
+    return nullptr;
+  }
+  Executable& v = *it->second;
+  for (size_t t = 0; t < plan_->tensors.size(); ++t) {
+    const auto number = static_cast<int>(t);
+    if (plan_->tensors[t].role < matile::TensorRole::Scratch && frame_->is_bound(number))
+      v.bind(plan_->tensors[t].name, frame_->view(number));
+  }
+  for (size_t i = 0; i < plan_->values.size(); ++i) {
+    if (const auto value = frame_->given(static_cast<int>(i)))
+      v.frame_->set(v.plan_->value(plan_->values[i].name), *value);
+  }
+  return &v;
+}
+
 bool Executable::launch(const runtime::Stream& stream, std::string* error) {
-  if (!is_ready_ && !prepare(stream, error)) return false;
+  if (!is_ready_ && !prepare(stream, error)) {
+    Executable* other = frame_->misaligned().empty() ? nullptr : variant(error);
+    return other && other->launch(stream, error);
+  }
   for (const Frame::Launch& l : frame_->launches()) {
     const emit::KernelText& text = kernels_[l.kernel].text;
     runtime::LaunchShape shape;

@@ -2,7 +2,10 @@
 // A compiled program on a device: tensors are bound, the plan is launched, as often as one likes.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
+#include <set>
 
 #include "plan/compile.h"
 #include "plan/frame.h"
@@ -35,6 +38,16 @@ class Executable {
   // first launch allocates scratch memory, so it must not be captured.
   bool launch(const runtime::Stream& stream, std::string* error);
 
+  // Makes an executable of the same program with aligned copies of some tensors.
+  using VariantMaker = std::function<std::unique_ptr<Executable>(
+      const std::set<std::string>& tensors, std::string* error)>;
+  // For launches with tensors whose strides or address the kernels cannot use. Each set of such
+  // tensors is compiled when it is first met. Without a maker these launches fail.
+  void set_variants(VariantMaker maker) { make_variant_ = std::move(maker); }
+
+  // The program itself, for an executable whose maker does not keep it.
+  void keep(std::unique_ptr<const ir::Program> program) { program_ = std::move(program); }
+
   const std::vector<DeviceKernel>& kernels() const { return kernels_; }
   const Prepared& plan() const { return *plan_; }
 
@@ -42,6 +55,7 @@ class Executable {
   explicit Executable(runtime::Device& device);
   bool prepare(const runtime::Stream& stream, std::string* error);
   bool provide_scratch(const runtime::Stream& stream, std::string* error);
+  Executable* variant(std::string* error);
 
   struct Scratch {
     int tensor = 0;
@@ -50,6 +64,7 @@ class Executable {
     std::vector<int64_t> shape;
     std::vector<int64_t> strides;
   };
+  std::unique_ptr<const ir::Program> program_;  // outlives what follows
   runtime::Device& device_;
   MapEncoder encode_;
   std::vector<DeviceKernel> kernels_;
@@ -58,6 +73,8 @@ class Executable {
   std::unique_ptr<Frame> frame_;
   std::vector<Scratch> scratch_;
   bool is_ready_ = false;
+  VariantMaker make_variant_;
+  std::map<std::set<std::string>, std::unique_ptr<Executable>> variants_;
 };
 
 }  // namespace nautilus::plan

@@ -174,6 +174,7 @@ bool Frame::check_facts(std::string* error) {
 
 bool Frame::pack(const MapEncoder& encode, std::string* error) {
   launches_.clear();
+  misaligned_.clear();
   for (size_t i = 0; i < plan_.launches.size(); ++i) {
     const Prepared::Launch& l = plan_.launches[i];
     int64_t grid = run(l.grid).i;
@@ -185,15 +186,33 @@ bool Frame::pack(const MapEncoder& encode, std::string* error) {
       return false;
     }
     for (int tensor : l.vectors) {
-      if (!is_aligned(tensor, error)) return false;
+      if (!is_aligned(tensor, error)) misaligned_.insert(tensor);
     }
     auto* params = reinterpret_cast<unsigned char*>(params_[i].data());
     for (const Prepared::Param& p : l.params) {
-      if (!pack(p, params + p.offset, encode, error)) return false;
+      // One tensor that does not fit is not the end: all of them are looked for.
+      const size_t before = misaligned_.size();
+      if (!pack(p, params + p.offset, encode, error) && misaligned_.size() == before &&
+          !(p.kind == emit::KernelParam::Kind::Map &&
+            misaligned_.contains(plan_.maps[at(p.source)].tensor)))
+        return false;
     }
     launches_.push_back({l.kernel, static_cast<int>(grid), params, at(l.param_bytes)});
   }
-  return true;
+  return misaligned_.empty();
+}
+
+TensorView Frame::view(int tensor) const {
+  const Prepared::Tensor& t = plan_.tensors[at(tensor)];
+  const auto part = [&](const std::vector<int64_t>& all) {
+    return std::span<const int64_t>(all).subspan(at(t.first), t.dims.size());
+  };
+  return {bindings_[at(tensor)].address, part(shapes_), part(strides_)};
+}
+
+std::optional<expr::Value> Frame::given(int value) const {
+  if (!is_given_[at(value)]) return std::nullopt;
+  return given_[at(value)];
 }
 
 // Whether a kernel may move the tensor 16 bytes at a time.
@@ -272,6 +291,7 @@ bool Frame::pack_map(const Prepared::Map& map, unsigned char* to, const MapEncod
   // The copy engine stores whole 16 bytes: it drops rows and boxes outside of the extents, but not
   // the rest of a piece that the last element shares (seen on an H200, runtime/cuda_queue_test.cc).
   if (map.is_stored && view.dims[0] * map.bytes % 16 != 0) {
+    misaligned_.insert(map.tensor);
     *error = fmt::format(
         "map `{}` of tensor `{}`: rows of {} elements do not end at a multiple of 16 bytes, and a "
         "store would write the rest of the last 16; use a row length that is a multiple of {}",
@@ -280,6 +300,7 @@ bool Frame::pack_map(const Prepared::Map& map, unsigned char* to, const MapEncod
   }
   // The parameters are made of such maps, so the place is one as far as alignment goes.
   if (encode(view, reinterpret_cast<runtime::EncodedMap*>(to), error)) return true;
+  misaligned_.insert(map.tensor);
   *error = fmt::format("map `{}` of tensor `{}`: {}", map.name, plan_.tensors[at(map.tensor)].name,
                        *error);
   return false;

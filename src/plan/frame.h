@@ -13,6 +13,8 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -50,6 +52,14 @@ class Frame {
   // Writes the parameters of all launches. False (and why) if a tensor is missing, a map cannot be
   // made or a number does not fit the kernel's 32-bit integers.
   bool pack(const MapEncoder& encode, std::string* error);
+
+  // After a pack that failed: tensors that no kernel can use with the strides or the address they
+  // have. Aligned copies of them would do (matile/passes/repack.h).
+  const std::set<int>& misaligned() const { return misaligned_; }
+  // What was bound; the spans last until the next bind.
+  TensorView view(int tensor) const;
+  bool is_bound(int tensor) const { return bindings_[static_cast<size_t>(tensor)].is_bound; }
+  std::optional<expr::Value> given(int value) const;
 
   struct Launch {
     size_t kernel = 0;  // index in the list of kernels
@@ -92,6 +102,7 @@ class Frame {
   std::vector<int64_t> strides_;
   std::vector<std::vector<runtime::EncodedMap>> params_;  // of the plan's launches; for alignment
   std::vector<Launch> launches_;
+  std::set<int> misaligned_;
 };
 
 }  // namespace nautilus::plan

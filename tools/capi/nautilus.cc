@@ -8,7 +8,7 @@
 #include "base/files.h"
 #include "diag/render.h"
 #include "driver/load.h"
-#include "plan/executable.h"
+#include "plan/variants.h"
 
 namespace {
 
@@ -18,7 +18,7 @@ struct Object {
   driver::Unit unit;
   std::optional<ir::Program> program;
   std::unique_ptr<runtime::Device> device;
-  std::unique_ptr<plan::Executable> executable;
+  std::unique_ptr<plan::Executable> executable;  // of the three above
 };
 
 void copy_error(const std::string& text, char* error, int error_bytes) {
@@ -63,6 +63,9 @@ std::unique_ptr<Object> open(const std::string& what, const char* cuda_path,
   object->executable =
       plan::Executable::load(*object->program, std::move(*kernels), *object->device, error);
   if (!object->executable) return nullptr;
+  if (!source)
+    object->executable->set_variants(
+        plan::repacked_variants(*object->program, object->unit.pool, *object->device, target));
   return object;
 }
 

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches with tensors that the kernels of a program cannot use as they are: the same program with
+// aligned copies (matile/passes/repack.h), compiled when such a tensor is first met.
+#pragma once
+
+#include "plan/executable.h"
+
+namespace nautilus::plan {
+
+// For Executable::set_variants; program, pool and device must outlive the executable.
+Executable::VariantMaker repacked_variants(const ir::Program& program, expr::ExprPool& pool,
+                                           runtime::Device& device, std::string architecture);
+
+// Names of the inputs and outputs.
+std::set<std::string> given_tensors(const ir::Program& program);
+
+}  // namespace nautilus::plan
