@@ -185,17 +185,24 @@ bool Frame::pack(const MapEncoder& encode, std::string* error) {
       *error = "the grid is too large";
       return false;
     }
+    // One tensor that does not fit is not the end: all of them are looked for. The first is
+    // reported.
+    std::string why;
+    const auto keep_first = [&] {
+      if (misaligned_.empty() || error->empty()) *error = std::move(why);
+    };
     for (int tensor : l.vectors) {
-      if (!is_aligned(tensor, error)) misaligned_.insert(tensor);
+      if (is_aligned(tensor, &why)) continue;
+      keep_first();
+      misaligned_.insert(tensor);
     }
     auto* params = reinterpret_cast<unsigned char*>(params_[i].data());
     for (const Prepared::Param& p : l.params) {
-      // One tensor that does not fit is not the end: all of them are looked for.
-      const size_t before = misaligned_.size();
-      if (!pack(p, params + p.offset, encode, error) && misaligned_.size() == before &&
-          !(p.kind == emit::KernelParam::Kind::Map &&
-            misaligned_.contains(plan_.maps[at(p.source)].tensor)))
-        return false;
+      if (pack(p, params + p.offset, encode, &why)) continue;
+      keep_first();
+      const bool is_map = p.kind == emit::KernelParam::Kind::Map;
+      if (!is_map || !bindings_[at(plan_.maps[at(p.source)].tensor)].is_bound) return false;
+      misaligned_.insert(plan_.maps[at(p.source)].tensor);
     }
     launches_.push_back({l.kernel, static_cast<int>(grid), params, at(l.param_bytes)});
   }
@@ -291,7 +298,6 @@ bool Frame::pack_map(const Prepared::Map& map, unsigned char* to, const MapEncod
   // The copy engine stores whole 16 bytes: it drops rows and boxes outside of the extents, but not
   // the rest of a piece that the last element shares (seen on an H200, runtime/cuda_queue_test.cc).
   if (map.is_stored && view.dims[0] * map.bytes % 16 != 0) {
-    misaligned_.insert(map.tensor);
     *error = fmt::format(
         "map `{}` of tensor `{}`: rows of {} elements do not end at a multiple of 16 bytes, and a "
         "store would write the rest of the last 16; use a row length that is a multiple of {}",
@@ -300,7 +306,6 @@ bool Frame::pack_map(const Prepared::Map& map, unsigned char* to, const MapEncod
   }
   // The parameters are made of such maps, so the place is one as far as alignment goes.
   if (encode(view, reinterpret_cast<runtime::EncodedMap*>(to), error)) return true;
-  misaligned_.insert(map.tensor);
   *error = fmt::format("map `{}` of tensor `{}`: {}", map.name, plan_.tensors[at(map.tensor)].name,
                        *error);
   return false;
