@@ -136,6 +136,7 @@ TEST_F(EmulatedClusters, CtasMeetBeforeTheyReachEachOther) {
 TEST_F(EmulatedClusters, NoCtaEndsWhileOthersNeedIt) {
   expect_report("pair_NoEnd", "sync_cluster");
   expect_report("pair_OneEnds", "waiting for all of the cluster: 2 of 4 warps are there");
+  expect_report("pair_OneEnds", "CTA 1, of the same cluster as CTA 0, has ended");
 }
 
 TEST_F(EmulatedClusters, SlotsAreFreeWhenAllCtasHaveReadThem) {

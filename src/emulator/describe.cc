@@ -146,6 +146,11 @@ std::string describe_deadlock(const Machine& machine, const std::vector<Cta*>& c
     };
     std::vector<Waiting> all;
     std::vector<int> returned;
+    for (const auto& other : cta->cluster.ctas) {
+      if (other->is_over())
+        out += fmt::format("CTA {}, of the same cluster as CTA {}, has ended\n", other->index,
+                           cta->index);
+    }
     for (size_t first = 0; first < cta->threads.size(); first += kWarp) {
       int finished = 0;
       for (size_t lane = 0; lane < kWarp; ++lane)

@@ -3,6 +3,8 @@
 // One small kernel per rule that breaks it (rules_kernels.h), and some that do not.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "emulator/rules_kernels.h"
 #include "emulator/test_kernels.h"
 
@@ -200,6 +202,14 @@ TEST_F(EmulatedRules, RegistersComeFromAPool) {
 
 TEST_F(EmulatedRules, GlobalMemoryHasBounds) {
   expect_report("global_outside", 32, "write of 4 bytes of global memory outside every buffer");
+}
+
+TEST_F(EmulatedRules, ErfIsWhatThePreludeSays) {
+  ASSERT_EQ(run_kernel("erf_values", 32, 1), "");
+  for (int i = 0; i < 1024; ++i) {
+    const double x = static_cast<double>(static_cast<float>(i - 512) / 100.f);
+    EXPECT_NEAR(static_cast<double>(f_[static_cast<size_t>(i)]), std::erf(x), 2e-7) << x;
+  }
 }
 
 TEST_F(EmulatedRules, CopiesFitTheirMaps) {
