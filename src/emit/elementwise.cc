@@ -26,13 +26,13 @@ std::string_view pack_name(DType dtype) { return dtype == DType::BF16 ? "pack_bf
 // Text of expressions at register `e` of a domain.
 class ElementText {
  public:
-  ElementText(const Domain& domain, const RegisterScope& scope, Writer& out)
-      : domain_(domain), scope_(scope), out_(out) {}
+  ElementText(const Domain& domain, const RegisterScope& scope, Writer& out, size_t first_limit = 0)
+      : domain_(domain), scope_(scope), out_(out), first_limit_(first_limit) {}
 
   // The limits of all conditions of an expression, written once before the loop.
   void prepare(Expr e) {
     if (e.dtype() == DType::Bool && depends_on_axis(e)) {
-      const std::string name = fmt::format("limit{}", limits_.size());
+      const std::string name = fmt::format("limit{}", first_limit_ + limits_.size());
       if (!emit_limits(e, domain_, names("reg"), *scope_.pool, name, "reg", out_).empty()) {
         limits_.emplace(e, name);
         return;
@@ -161,6 +161,7 @@ class ElementText {
   const Domain& domain_;
   const RegisterScope& scope_;
   Writer& out_;
+  size_t first_limit_;
   std::map<Expr, std::string, expr::ByContent> limits_;
 };
 
@@ -195,8 +196,9 @@ std::string combine(expr::Reducer reducer, const std::string& a, const std::stri
 
 }  // namespace
 
-ElementPrinter element_printer(const Domain& domain, const RegisterScope& scope, Writer& out) {
-  const auto text = std::make_shared<ElementText>(domain, scope, out);
+ElementPrinter element_printer(const Domain& domain, const RegisterScope& scope, Writer& out,
+                               size_t first_limit) {
+  const auto text = std::make_shared<ElementText>(domain, scope, out, first_limit);
   return {[text](Expr e) { text->prepare(e); },
           [text](Expr e, const std::string& reg) { return text->at(e, reg); }};
 }

@@ -41,8 +41,9 @@ struct ElementPrinter {
   std::function<void(expr::Expr)> prepare;
   std::function<std::string(expr::Expr, const std::string& reg)> at;
 };
+// `first_limit` keeps the names apart that two printers write into one block.
 ElementPrinter element_printer(const matile::Domain& domain, const RegisterScope& scope,
-                               Writer& out);
+                               Writer& out, size_t first_limit = 0);
 
 // Two values of a reduction as one.
 std::string combined(expr::Reducer reducer, const std::string& a, const std::string& b);

@@ -18,6 +18,8 @@ using matile::Domain;
 
 constexpr int kVectorBytes = 16;
 constexpr int kWords = 4;
+// Limits of a put's condition come before those of its value.
+constexpr size_t kValueLimits = 100;
 
 bool is_packed(const TileText& tile) { return expr::bytes(tile.op->type.dtype) == 2; }
 
@@ -197,7 +199,7 @@ bool emit_put_vectors(const matile::Put& op, const Domain& domain, const Registe
   // Rounding is part of packing.
   const Expr value =
       op.value.op() == expr::Op::Cast && op.value.dtype() == dtype ? op.value[0] : op.value;
-  const ElementPrinter text = element_printer(domain, scope, out);
+  const ElementPrinter text = element_printer(domain, scope, out, kValueLimits);
   text.prepare(value);
   out.open("UNROLL for (int vec = 0; vec < {}; ++vec) {{", access->pieces.layout.registers());
   out.line("u32 words[{}];", kWords);

@@ -258,7 +258,7 @@ class Parser {
 
   // Axes are in scope for the rest of the op, its block included.
   bool axes(Axes& out) {
-    if (c_.at("]")) return true;
+    if (c_.at("]") || c_.at(":")) return true;
     do {
       const auto axis = expr::parse_axis(c_, syntax_);
       if (!axis) return false;

@@ -24,6 +24,7 @@ class FreshNames {
   explicit FreshNames(expr::ExprPool& pool) : pool_(&pool) {}
 
   void take(std::string_view name) { taken_.insert(flat(name)); }
+  void release(std::string_view name) { taken_.erase(flat(name)); }
   ir::Name make(std::string_view stem) {
     const std::string base = flat(stem);
     std::string name = base;

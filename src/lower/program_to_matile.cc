@@ -6,6 +6,7 @@
 #include "expr/walk.h"
 #include "ir/walk.h"
 #include "lower/points_kernel.h"
+#include "lower/row_kernel.h"
 #include "matile/ops.h"
 #include "scalar/ops.h"
 
@@ -28,12 +29,14 @@ class Assembler {
     ir::Program out;
     out.level = &matile::level();
     out.name = program_.name;
+    ir::Block work;
     for (const Op& op : program_.body) {
       if (op.is<scalar::Buffer>() || is_declaration(op))
         declare(op);
       else
-        nests_.push_back(op);
+        work.push_back(op);
     }
+    split_nests(work);
     if (!kernels()) return std::nullopt;
     // A buffer that lives inside of one kernel needs no memory.
     std::set<std::string> used;
@@ -69,13 +72,37 @@ class Assembler {
     }
   }
 
+  // Statements without axes that belong together are one nest: an init and its loop.
+  void split_nests(const ir::Block& ops) {
+    for (const Op& op : ops) {
+      MapNest nest = map_nest(op);
+      const bool follows = nest.axes.empty() && op.is<scalar::For>() && !nests_.empty() &&
+                           nests_.back().axes.empty();
+      if (follows)
+        nests_.back().body.push_back(op);
+      else if (nest.axes.empty() && op.is<scalar::Init>() && !nests_.empty() &&
+               nests_.back().axes.empty() && nests_.back().body.back().is<scalar::Init>())
+        nests_.back().body.push_back(op);  // argmax has two
+      else
+        nests_.push_back(std::move(nest));
+    }
+  }
+
   bool kernels() {
+    const expr::Facts facts = ir::facts_of(program_, context_.pool);
     for (size_t i = 0; i < nests_.size();) {
+      const std::span<const MapNest> rest(nests_.data() + i, nests_.size() - i);
+      if (const auto rows = row_group(rest, buffers_, context_.pool)) {
+        for (KernelParts& parts :
+             lower_rows(*rows, kept_after(i + rows->nests), buffers_, facts, names_, context_.pool))
+          add(std::move(parts));
+        i += rows->nests;
+        continue;
+      }
       const size_t end = points_end(i);
-      std::vector<MapNest> group;
-      for (size_t k = i; k < end; ++k) group.push_back(map_nest(nests_[k]));
-      auto parts =
-          lower_points(join_statements(group), kept_after(end), buffers_, names_, context_);
+      const std::vector<MapNest> group(nests_.begin() + static_cast<std::ptrdiff_t>(i),
+                                       nests_.begin() + static_cast<std::ptrdiff_t>(end));
+      auto parts = lower_points(group, kept_after(end), buffers_, names_, context_);
       if (!parts) return false;
       add(std::move(*parts));
       i = end;
@@ -83,25 +110,15 @@ class Assembler {
     return true;
   }
 
-  // Statements of rank 0 that follow each other are one nest: an init belongs to its loop.
-  static std::vector<MapNest> join_statements(std::vector<MapNest> nests) {
-    if (!nests[0].axes.empty()) return nests;
-    MapNest all;
-    for (MapNest& n : nests) {
-      for (Op& op : n.body) all.body.push_back(std::move(op));
-    }
-    return {std::move(all)};
-  }
-
   // The first nest behind those that share a kernel with nest `i`.
   size_t points_end(size_t i) {
-    const MapNest first = map_nest(nests_[i]);
-    std::set<std::string> written = written_by(first);
+    std::set<std::string> written = written_by(nests_[i]);
     size_t end = i + 1;
     for (; end < nests_.size(); ++end) {
-      const MapNest next = map_nest(nests_[end]);
-      if (!can_join(first, next, written, context_.pool)) break;
-      written.merge(written_by(next));
+      if (!can_join(nests_[i], nests_[end], written, context_.pool)) break;
+      const std::span<const MapNest> rest(nests_.data() + end, nests_.size() - end);
+      if (row_group(rest, buffers_, context_.pool)) break;
+      written.merge(written_by(nests_[end]));
     }
     return end;
   }
@@ -110,9 +127,11 @@ class Assembler {
   std::set<std::string> kept_after(size_t begin) const {
     std::set<std::string> kept = outputs_;
     for (size_t k = begin; k < nests_.size(); ++k) {
-      ir::for_each_expr(nests_[k], [&](expr::Expr e) {
-        for (ir::Name t : expr::tensors_read(e)) kept.emplace(t.str());
-      });
+      for (const Op& op : nests_[k].body) {
+        ir::for_each_expr(op, [&](expr::Expr e) {
+          for (ir::Name t : expr::tensors_read(e)) kept.emplace(t.str());
+        });
+      }
     }
     return kept;
   }
@@ -128,7 +147,7 @@ class Assembler {
   FreshNames names_;
   std::map<std::string, ir::TensorType> buffers_;
   std::set<std::string> outputs_;
-  ir::Block nests_;
+  std::vector<MapNest> nests_;
   ir::Block kernels_;
 };
 

@@ -691,7 +691,7 @@ struct Store {
 
 struct Put {
   static constexpr std::string_view kFormat =
-      "put $axes : $target[$indices] = $value{ when $condition}";
+      "put{ $axes} : $target[$indices] = $value{ when $condition}";
   static constexpr std::string_view kDoc =
       "Writes elements of a tensor directly, one lane per element; 16 bytes at a time where a "
       "thread's registers are neighbours in memory, see load.";

@@ -169,6 +169,14 @@ class MatileVerifier {
     }
     if (!is_clean()) return;
     r_ = resources_of(k);
+    std::set<std::string> written;
+    ir::for_each_op(k.body, [&](const Op& inner) {
+      if (const auto* p = inner.get<Put>()) written.emplace(p->target.str());
+      const auto* s = inner.get<Store>();
+      const auto m = s ? maps_.find(s->map.str()) : maps_.end();
+      if (m != maps_.end()) written.emplace(m->second->value.name().str());
+    });
+    e_.set_written(std::move(written));
     references(k);
     if (!is_clean()) return;
     for (const Op& inner : k.body) {

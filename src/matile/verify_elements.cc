@@ -15,6 +15,9 @@ using EK = expr::Op;
 
 namespace {
 
+// Floats of 8 bits, and integers that a kernel can count with.
+bool is_small(DType dtype) { return expr::bytes(dtype) == 1 || dtype == DType::I32; }
+
 bool contains(Expr e, Expr part) {
   bool found = false;
   expr::for_each(e, [&](Expr x) { found |= x == part; });
@@ -64,9 +67,11 @@ void ElementRules::global(Expr read) {
   const auto it = roles_.find(read.name().str());
   if (it == roles_.end()) return;  // reported as a name out of scope
   const DType dtype = read.dtype();
-  if (it->second == TensorRole::Output)
-    v_.fail(fmt::format("the output `{}` is read", read.name().str()));
-  if (dtype != DType::F32 && (!is_half(dtype) || it->second == TensorRole::Scratch))
+  const bool is_scratch = it->second == TensorRole::Scratch;
+  if (!is_scratch && written_.contains(it->first))
+    v_.fail(fmt::format("`{}` is read by the kernel that writes it", read.name().str()));
+  const bool is_loadable = dtype == DType::F32 || is_half(dtype) || is_small(dtype);
+  if (!is_loadable || (is_scratch && dtype != DType::F32))
     v_.fail(fmt::format("elements of {} cannot be loaded one by one", expr::name(dtype)));
 }
 
@@ -188,8 +193,10 @@ void ElementRules::load(const Load& op) {
   v_.leave_axes(mark);
   if (!target || !fits(*target, op.axes)) return;
   const auto role = op.value.op() == EK::Read ? roles_.find(op.value.name().str()) : roles_.end();
-  if (role == roles_.end() || role->second != TensorRole::Input)
-    return v_.fail("`load` takes elements of an input");
+  if (role == roles_.end() || role->second == TensorRole::Scratch)
+    return v_.fail("`load` takes elements of a tensor that earlier kernels or the caller filled");
+  if (written_.contains(role->first))
+    return v_.fail(fmt::format("`{}` is read by the kernel that writes it", role->first));
   v_.check_dtype(op.value, target->op->type.dtype, "the value");
   if (op.condition) v_.check_dtype(op.condition, DType::Bool, "the condition");
   if (op.other && !op.other.is_const()) v_.fail("what `else` gives is a number");
@@ -210,7 +217,8 @@ void ElementRules::put(const Put& op) {
     return v_.fail(fmt::format("`{}` is no tensor", op.target.str()));
   if (role->second == TensorRole::Input)
     v_.fail(fmt::format("the input `{}` is written", op.target.str()));
-  if (type->dtype != DType::F32 && !is_half(type->dtype))
+  const bool is_byte_float = expr::is_float(type->dtype) && expr::bytes(type->dtype) == 1;
+  if (type->dtype != DType::F32 && !is_half(type->dtype) && !is_byte_float)
     v_.fail(fmt::format("elements of {} cannot be stored one by one", expr::name(type->dtype)));
   for (Expr e : op.indices) v_.check_dtype(e, DType::I64, "an index");
   if (op.condition) v_.check_dtype(op.condition, DType::Bool, "the condition");

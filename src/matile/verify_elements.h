@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "ir/verify.h"
@@ -23,6 +24,9 @@ class ElementRules {
   ElementRules(ir::Verifier& verifier, const RoleTiles& tiles, const TensorRoles& tensors,
                const std::map<std::string, int>& unrolled)
       : v_(verifier), tiles_(tiles), roles_(tensors), unrolled_(unrolled) {}
+
+  // Tensors that the kernel writes: it cannot read them as well.
+  void set_written(std::set<std::string> tensors) { written_ = std::move(tensors); }
 
   const TileUse* find_tile(ir::Name name);
   // What device code can compute.
@@ -47,6 +51,7 @@ class ElementRules {
   const RoleTiles& tiles_;
   const TensorRoles& roles_;
   const std::map<std::string, int>& unrolled_;
+  std::set<std::string> written_;
   expr::ExprPool pool_;  // of index variables for register_access
 };
 

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work along rows (row_group.h) as kernels in which one CTA has one row:
+//
+//   kernel Y_rows_4096                            N <= 4096 and N a multiple of 8
+//     tiles T < M static
+//     role compute groups 1 regs 64
+//       tile X_row : bf16[4096] line by 8
+//       tile Y_max : f32[] line
+//       each i in T
+//         load X_row[j < 4096] from X[i, j] when j < N else -inf
+//         fold Y_max[] = max[j < 4096] f32(X_row[j])
+//         lanes Y_max max
+//         warps Y_max max
+//         ...
+//         put j < 4096 : Y[i, j] = ... when j < N
+//   launch Y_rows_4096 grid where(N <= 4096 and N % 8 == 0, M, 0)
+//
+// A row is kept in registers if it fits; the variants for longer rows, and for those that do not
+// consist of whole vectors, walk over the columns once for each reduction and read them again. The
+// plan launches the one that fits the sizes. Tests: test/lower/rows.naut, test/kernels/rows.naut
+#pragma once
+
+#include "lower/kernel_parts.h"
+#include "lower/row_group.h"
+
+namespace nautilus::lower {
+
+// `kept`: buffers that are outputs or that later nests read.
+std::vector<KernelParts> lower_rows(const RowGroup& group, const std::set<std::string>& kept,
+                                    const std::map<std::string, ir::TensorType>& buffers,
+                                    const expr::Facts& facts, FreshNames& names,
+                                    expr::ExprPool& pool);
+
+}  // namespace nautilus::lower
