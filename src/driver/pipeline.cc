@@ -6,11 +6,20 @@
 #include "base/files.h"
 #include "driver/load.h"
 #include "ir/print.h"
+#include "lower/scalar_to_vrtile.h"
 #include "lower/spec_to_scalar.h"
 #include "spec/passes/drop_unused.h"
 #include "spec/passes/merge_equal.h"
 #include "spec/passes/simplify.h"
 #include "spec/passes/split_reductions.h"
+#include "vrtile/passes/drop_unused_tiles.h"
+#include "vrtile/passes/fold_fills.h"
+#include "vrtile/passes/gauge.h"
+#include "vrtile/passes/hoist_invariant.h"
+#include "vrtile/passes/merge_equal_tiles.h"
+#include "vrtile/passes/operand_cast.h"
+#include "vrtile/passes/pipeline_loops.h"
+#include "vrtile/passes/specialise_segments.h"
 
 namespace nautilus::driver {
 
@@ -29,6 +38,24 @@ const std::vector<PassInfo>& pipeline() {
        "equations that no output needs go"},
       {"spec_to_scalar", "spec", "scalar", lower::spec_to_scalar, kReductionsSplit, kNone,
        "one loop nest per equation"},
+      {"scalar_to_vrtile", "scalar", "vrtile", lower::scalar_to_vrtile, kNone, kNone,
+       "one tile op per innermost nest of a schedule"},
+      {"merge_equal_tiles", "vrtile", "vrtile", vrtile::merge_equal_tiles, kNone, kNone,
+       "of tiles made in the same way one stays"},
+      {"hoist_invariant", "vrtile", "vrtile", vrtile::hoist_invariant, kNone, kNone,
+       "tiles that are the same in every iteration are made before the loop"},
+      {"operand_cast", "vrtile", "vrtile", vrtile::operand_cast, kNone, kNone,
+       "f32 operands of products get the 16-bit dtype of the other operand"},
+      {"gauge", "vrtile", "vrtile", vrtile::gauge, kNone, kNone,
+       "running references are followed only when they moved far"},
+      {"pipeline_loops", "vrtile", "vrtile", vrtile::pipeline_loops, kNone, kNone,
+       "products that need other products run one iteration late"},
+      {"fold_fills", "vrtile", "vrtile", vrtile::fold_fills, kNone, kNone,
+       "constants go into what reads them"},
+      {"specialise_segments", "vrtile", "vrtile", vrtile::specialise_segments, kNone, kNone,
+       "steps that no mask touches get a loop of their own"},
+      {"drop_unused_tiles", "vrtile", "vrtile", vrtile::drop_unused_tiles, kNone, kNone,
+       "tiles that no store needs go"},
   };
   return passes;
 }
