@@ -7,12 +7,21 @@
 #include "driver/load.h"
 #include "ir/print.h"
 #include "lower/program_to_matile.h"
+#include "lower/scalar_to_vrtile.h"
 #include "lower/spec_to_scalar.h"
 #include "matile/passes/repack.h"
 #include "spec/passes/drop_unused.h"
 #include "spec/passes/merge_equal.h"
 #include "spec/passes/simplify.h"
 #include "spec/passes/split_reductions.h"
+#include "vrtile/passes/drop_unused_tiles.h"
+#include "vrtile/passes/fold_fills.h"
+#include "vrtile/passes/gauge.h"
+#include "vrtile/passes/hoist_invariant.h"
+#include "vrtile/passes/merge_equal_tiles.h"
+#include "vrtile/passes/operand_cast.h"
+#include "vrtile/passes/pipeline_loops.h"
+#include "vrtile/passes/specialise_segments.h"
 
 namespace nautilus::driver {
 
@@ -31,11 +40,29 @@ const std::vector<PassInfo>& pipeline() {
        "equations that no output needs go"},
       {"spec_to_scalar", "spec", "scalar", lower::spec_to_scalar, kReductionsSplit, kNone,
        "one loop nest per equation"},
+      {"program_to_matile", "scalar", "matile", lower::program_to_matile, kNone, kNone,
+       "every nest becomes a kernel"},
+      {"scalar_to_vrtile", "scalar", "vrtile", lower::scalar_to_vrtile, kNone, kNone,
+       "one tile op per innermost nest of a schedule"},
+      {"merge_equal_tiles", "vrtile", "vrtile", vrtile::merge_equal_tiles, kNone, kNone,
+       "of tiles made in the same way one stays"},
+      {"hoist_invariant", "vrtile", "vrtile", vrtile::hoist_invariant, kNone, kNone,
+       "tiles that are the same in every iteration are made before the loop"},
+      {"operand_cast", "vrtile", "vrtile", vrtile::operand_cast, kNone, kNone,
+       "f32 operands of products get the 16-bit dtype of the other operand"},
+      {"gauge", "vrtile", "vrtile", vrtile::gauge, kNone, kNone,
+       "running references are followed only when they moved far"},
+      {"pipeline_loops", "vrtile", "vrtile", vrtile::pipeline_loops, kNone, kNone,
+       "products that need other products run one iteration late"},
+      {"fold_fills", "vrtile", "vrtile", vrtile::fold_fills, kNone, kNone,
+       "constants go into what reads them"},
+      {"specialise_segments", "vrtile", "vrtile", vrtile::specialise_segments, kNone, kNone,
+       "steps that no mask touches get a loop of their own"},
+      {"drop_unused_tiles", "vrtile", "vrtile", vrtile::drop_unused_tiles, kNone, kNone,
+       "tiles that no store needs go"},
       // Not on the way down: what the plan does when tensors come with other strides.
       {"repack", "matile", "matile", matile::repack_mapped, kNone, kNone,
        "kernels use aligned copies of the tensors that maps show"},
-      {"program_to_matile", "scalar", "matile", lower::program_to_matile, kNone, kNone,
-       "every nest becomes a kernel"},
   };
   return passes;
 }
@@ -67,6 +94,19 @@ std::optional<ir::Program> run_pass(const PassInfo& pass, const ir::Program& pro
   return result;
 }
 
+namespace {
+
+// Tiles and kernels both come from scalar programs: only passes on the way to the level are taken.
+bool leads_to(std::string_view from, std::string_view level) {
+  if (from == level) return true;
+  for (const PassInfo& p : pipeline()) {
+    if (p.from == from && p.to != from && leads_to(p.to, level)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::optional<ir::Program> lower_to(std::string_view level, const ir::Program& program,
                                     ir::PassContext& context, const RunOptions& options) {
   ir::Program current = program;
@@ -84,7 +124,7 @@ std::optional<ir::Program> lower_to(std::string_view level, const ir::Program& p
   if (!dump("input")) return std::nullopt;
   for (const PassInfo& pass : pipeline()) {
     if (current.level->name == level) break;
-    if (pass.from != current.level->name) continue;
+    if (pass.from != current.level->name || !leads_to(pass.to, level)) continue;
     NAUT_CHECK((pass.needs & ~known) == 0, "pass {} stands before what it needs", pass.name);
     auto next = run_pass(pass, current, context);
     if (!next) return std::nullopt;

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 
+#include "base/files.h"
 #include "diag/render.h"
 #include "driver/kernel_check.h"
 #include "driver/ladder.h"
+#include "driver/oracle_check.h"
 #include "driver/pipeline.h"
 #include "driver/tensor_text.h"
 #include "emit/emit.h"
@@ -35,12 +37,12 @@ class CaseRunner {
   CaseResult run() {
     const std::string& c = test_.command;
     const bool takes_options =
-        c == "eval" || c == "run" || c == "kernels" || c == "pass" || c == "same";
+        c == "eval" || c == "run" || c == "kernels" || c == "pass" || c == "same" || c == "check";
     if (!takes_options && !test_.options.empty()) {
       return failed(fmt::format("`{}` takes no option `{}`", c, test_.options.begin()->first));
     }
-    if (test_.has_expect &&
-        (c == "run" || c == "kernels" || c == "roundtrip" || c == "verify" || c == "same")) {
+    if (test_.has_expect && (c == "run" || c == "kernels" || c == "roundtrip" || c == "verify" ||
+                             c == "same" || c == "check")) {
       return failed(fmt::format("`{}` has no expectation", c));
     }
     if (c == "diag") return diag();
@@ -53,6 +55,7 @@ class CaseRunner {
     if (c == "print") return lower(*program, test_.argument.empty() ? "spec" : test_.argument);
     if (c == "lower") return lower(*program, test_.argument);
     if (c == "pass" || c == "same") return passes(*program);
+    if (c == "check") return check(*program);
     if (c == "graph") return graph(*program);
     if (c == "emit") return emit_case(*program);
     if ((c == "eval" || c == "run" || c == "kernels") && program->level->name != "spec") {
@@ -109,17 +112,64 @@ class CaseRunner {
       context.disabled_rules.push_back(value);
     }
     ir::Program current = program;
-    std::string_view rest = test_.argument;
-    while (!rest.empty()) {
-      const size_t comma = std::min(rest.find(','), rest.size());
-      const PassInfo* pass = find_pass(rest.substr(0, comma));
-      if (!pass) return failed(fmt::format("there is no pass `{}`", rest.substr(0, comma)));
-      const auto next = run_pass(*pass, current, context);
-      if (!next) return shown(rendered());
-      current = *next;
-      rest.remove_prefix(std::min(comma + 1, rest.size()));
+    std::string error;
+    if (run_passes(test_.argument, current, context, error)) return shown(ir::print(current));
+    return error.empty() ? shown(rendered()) : failed(error);
+  }
+
+  // False if there is no such pass (`error` says so), or if a pass reported something.
+  static bool run_passes(std::string_view names, ir::Program& program, ir::PassContext& context,
+                         std::string& error) {
+    while (!names.empty()) {
+      const size_t comma = std::min(names.find(','), names.size());
+      const PassInfo* pass = find_pass(names.substr(0, comma));
+      if (!pass) {
+        error = fmt::format("there is no pass `{}`", names.substr(0, comma));
+        return false;
+      }
+      auto next = run_pass(*pass, program, context);
+      if (!next) return false;
+      program = std::move(*next);
+      names.remove_prefix(std::min(comma + 1, names.size()));
     }
-    return shown(ir::print(current));
+    return true;
+  }
+
+  // The program, after the passes of the option `pass`, against the oracle named by the argument.
+  CaseResult check(const ir::Program& program) {
+    std::string error;
+    const auto text = base::read_file(test_.folder + test_.argument, &error);
+    if (!text) return failed(error);
+    std::map<std::string, int64_t> statics;
+    for (const ir::Op& op : program.body) {
+      if (const auto* s = op.get<ir::Static>()) statics.emplace(s->name.str(), *s->value);
+    }
+    const auto oracle = load_text(test_.argument, *text, statics, unit_);
+    if (!oracle) return failed(rendered());
+    ir::PassContext context{unit_.pool, unit_.sink, {}};
+    ir::Program current = program;
+    if (const auto it = test_.options.find("pass"); it != test_.options.end()) {
+      if (!run_passes(it->second, current, context, error))
+        return failed(error.empty() ? rendered() : error);
+    }
+    // `M=1,70 N=33`: the k-th run takes the k-th value of each list, or its last.
+    for (size_t run = 0, runs = 1; run < runs; ++run) {
+      std::map<std::string, std::string> options;
+      for (const auto& [name, list] : test_.options) {
+        if (name == "pass") continue;
+        const size_t values = 1 + static_cast<size_t>(std::count(list.begin(), list.end(), ','));
+        runs = std::max(runs, values);
+        size_t begin = 0;
+        for (size_t k = 0; k < std::min(run, values - 1); ++k) begin = list.find(',', begin) + 1;
+        options.emplace(name, list.substr(begin, list.find(',', begin) - begin));
+      }
+      RunRequest r;
+      if (!request(*oracle, options, r, error)) return failed(error);
+      const auto difference = check_against(*oracle, current, r, unit_);
+      if (!difference) return failed(rendered());
+      if (!difference->empty()) return failed(fmt::format("run {}: {}", run + 1, *difference));
+    }
+    return {};
   }
 
   CaseResult emit_case(const ir::Program& program) {
@@ -136,7 +186,12 @@ class CaseRunner {
   }
 
   bool request(const ir::Program& program, RunRequest& out, std::string& error) {
-    for (const auto& [name, text] : test_.options) {
+    return request(program, test_.options, out, error);
+  }
+
+  static bool request(const ir::Program& program, const std::map<std::string, std::string>& options,
+                      RunRequest& out, std::string& error) {
+    for (const auto& [name, text] : options) {
       const ir::Param* param = nullptr;
       for (const ir::Op& op : program.body) {
         if (op.is<ir::Param>() && op.as<ir::Param>().name.str() == name)
@@ -265,6 +320,8 @@ const std::vector<std::pair<std::string, std::string>>& test_commands() {
       {"run [SIZE=n] [seed=n] [inputs=exact]", "all evaluators agree; no expectation"},
       {"kernels [SIZE=n] [seed=n] [inputs=exact]",
        "the kernels, in the emulator, agree with the oracle; no expectation"},
+      {"check=ORACLE [pass=NAME[,NAME]] [SIZE=n[,n]]",
+       "the program after these passes, interpreted, is within the bounds of the oracle"},
       {"diag", "the rendered messages are the expectation"},
   };
   return commands;

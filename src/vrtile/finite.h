@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which tiles are known to hold no -inf, and which only finite numbers.
+//
+// Inputs are finite by the numerics contract, and so are products of them. A maximum is above -inf
+// if one of its operands is. A reference that is followed only when it grew by more than some
+// amount (passes/gauge.h) is above -inf where the value it follows is: from -inf it grew by
+// infinity.
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ir/op.h"
+
+namespace nautilus::vrtile {
+
+bool is_minus_infinity(ir::Expr e);
+
+class FiniteTiles {
+ public:
+  explicit FiniteTiles(const ir::Program& program) : program_(&program) {}
+
+  // To be called for the ops in their order. Carries are not known to be anything.
+  void add(const ir::Op& op);
+  // Every value of the expression is above -inf, or not a number.
+  bool is_above(ir::Expr e) const;
+  bool is_finite(ir::Expr e) const;
+
+ private:
+  bool follows_growth(ir::Expr condition, ir::Expr kept) const;
+
+  const ir::Program* program_;
+  std::unordered_set<ir::Name> finite_;
+  std::unordered_set<ir::Name> above_;
+  std::unordered_map<ir::Name, ir::Expr> votes_;  // tiles that are `any` of something
+};
+
+}  // namespace nautilus::vrtile
