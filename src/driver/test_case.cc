@@ -8,6 +8,7 @@
 #include "diag/render.h"
 #include "driver/ladder.h"
 #include "driver/pipeline.h"
+#include "driver/scheduling.h"
 #include "driver/tensor_text.h"
 #include "emit/emit.h"
 #include "expr/rules.h"
@@ -33,11 +34,13 @@ class CaseRunner {
 
   CaseResult run() {
     const std::string& c = test_.command;
-    const bool takes_options = c == "eval" || c == "run" || c == "pass" || c == "same";
+    const bool takes_options =
+        c == "eval" || c == "run" || c == "pass" || c == "same" || c == "schedule" ||
+        c == "run_scheduled";
     if (!takes_options && !test_.options.empty()) {
       return failed(fmt::format("`{}` takes no option `{}`", c, test_.options.begin()->first));
     }
-    if (test_.has_expect && (c == "run" || c == "roundtrip" || c == "verify" || c == "same")) {
+    if (test_.has_expect && (c == "run" || c == "run_scheduled" || c == "roundtrip" || c == "verify" || c == "same")) {
       return failed(fmt::format("`{}` has no expectation", c));
     }
     if (c == "diag") return diag();
@@ -51,6 +54,8 @@ class CaseRunner {
     if (c == "lower") return lower(*program, test_.argument);
     if (c == "pass" || c == "same") return passes(*program);
     if (c == "graph") return graph(*program);
+    if (c == "schedule" || c == "run_scheduled") return schedule(*program);
+    if (c == "explain") return shown(explain(*program, unit_));
     if (c == "emit") return emit_case(*program);
     if ((c == "eval" || c == "run") && program->level->name != "spec") {
       return failed("eval and run take a program of the math language or of level spec");
@@ -129,6 +134,18 @@ class CaseRunner {
     ir::PassContext context{unit_.pool, unit_.sink, {}};
     const auto out = lower_to("scalar", program, context);
     return out ? shown(scalar::print(scalar::block_graph(*out))) : failed(rendered());
+  }
+
+  CaseResult schedule(const ir::Program& program) {
+    RunRequest r;
+    std::string error;
+    if (!request(program, r, error)) return failed(error);
+    const auto scheduled = first_schedule(program, unit_);
+    if (!scheduled) return failed(rendered());
+    const auto difference = check_scheduled(program, scheduled->program, r, unit_);
+    if (!difference) return failed(rendered());
+    if (!difference->empty()) return failed(*difference + "\n" + ir::print(scheduled->program));
+    return test_.command == "schedule" ? shown(ir::print(scheduled->program)) : CaseResult{};
   }
 
   bool request(const ir::Program& program, RunRequest& out, std::string& error) {
@@ -248,6 +265,11 @@ const std::vector<std::pair<std::string, std::string>>& test_commands() {
       {"same pass=NAME", "all cases of the file give the same program"},
       {"graph", "the block graph is the expectation"},
       {"emit", "the body of the emitted kernels is the expectation"},
+      {"schedule [SIZE=n] [seed=n] [inputs=exact]",
+       "the first schedule's program is the expectation, and agrees with the definition"},
+      {"run_scheduled [SIZE=n] [seed=n] [inputs=exact]",
+       "the first schedule's program agrees with the definition; no expectation"},
+      {"explain", "the derivation of the first schedule is the expectation"},
       {"eval [SIZE=n] [seed=n] [inputs=exact]", "the printed outputs are the expectation"},
       {"run [SIZE=n] [seed=n] [inputs=exact]", "all evaluators agree; no expectation"},
       {"diag", "the rendered messages are the expectation"},
