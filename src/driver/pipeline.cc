@@ -10,8 +10,11 @@
 #include "lower/scalar_to_vrtile.h"
 #include "lower/spec_to_scalar.h"
 #include "matile/passes/repack.h"
+#include "spec/passes/base2.h"
+#include "spec/passes/defer.h"
 #include "spec/passes/drop_unused.h"
 #include "spec/passes/merge_equal.h"
+#include "spec/passes/pull_scale.h"
 #include "spec/passes/simplify.h"
 #include "spec/passes/split_reductions.h"
 #include "vrtile/passes/drop_unused_tiles.h"
@@ -67,11 +70,43 @@ const std::vector<PassInfo>& pipeline() {
   return passes;
 }
 
+const std::vector<PassInfo>& algebra_passes() {
+  static const std::vector<PassInfo> passes = {
+      {"pull_scale", "spec", "spec", spec::pull_scale, kNone, kNone,
+       "positive scalar factors leave sums, maxima and selects"},
+      {"defer", "spec", "spec", spec::defer, kReductionsSplit, kNone,
+       "factors without the reduced axis leave a sum"},
+      {"base2", "spec", "spec", spec::base2, kNone, kNone, "exponentials become powers of two"},
+  };
+  return passes;
+}
+
 const PassInfo* find_pass(std::string_view name) {
-  for (const PassInfo& p : pipeline()) {
-    if (p.name == name) return &p;
+  for (const auto* list : {&pipeline(), &algebra_passes()}) {
+    for (const PassInfo& p : *list) {
+      if (p.name == name) return &p;
+    }
   }
   return nullptr;
+}
+
+const std::vector<std::string_view>& algebra_sequence() {
+  // A scale that leaves the reduction of an output stands in front of it: split again.
+  static const std::vector<std::string_view> names = {
+      "simplify", "split_reductions", "merge_equal", "pull_scale", "split_reductions", "defer",
+      "base2",    "simplify",         "merge_equal", "drop_unused"};
+  return names;
+}
+
+std::optional<ir::Program> lower_with_algebra(const ir::Program& program,
+                                              ir::PassContext& context) {
+  ir::Program current = program;
+  for (std::string_view name : algebra_sequence()) {
+    auto next = run_pass(*find_pass(name), current, context);
+    if (!next) return std::nullopt;
+    current = std::move(*next);
+  }
+  return run_pass(*find_pass("spec_to_scalar"), current, context);
 }
 
 std::optional<ir::Program> run_pass(const PassInfo& pass, const ir::Program& program,

@@ -29,6 +29,8 @@ struct PassInfo {
 
 // In the order in which compilation runs them.
 const std::vector<PassInfo>& pipeline();
+// Rewrites that are exact over the reals only; scheduling runs them, the plain lowering does not.
+const std::vector<PassInfo>& algebra_passes();
 const PassInfo* find_pass(std::string_view name);
 
 struct RunOptions {
@@ -43,5 +45,11 @@ std::optional<ir::Program> run_pass(const PassInfo& pass, const ir::Program& pro
 // Runs the pipeline from the program's level until `level` is reached.
 std::optional<ir::Program> lower_to(std::string_view level, const ir::Program& program,
                                     ir::PassContext& context, const RunOptions& options = {});
+
+// The passes on level spec that scheduling runs, in order.
+const std::vector<std::string_view>& algebra_sequence();
+// From level spec to an unscheduled scalar program, by way of the algebra passes: what scheduling
+// starts from.
+std::optional<ir::Program> lower_with_algebra(const ir::Program& program, ir::PassContext& context);
 
 }  // namespace nautilus::driver

@@ -11,6 +11,7 @@
 #include "driver/ladder.h"
 #include "driver/oracle_check.h"
 #include "driver/pipeline.h"
+#include "driver/scheduling.h"
 #include "driver/tensor_text.h"
 #include "emit/emit.h"
 #include "expr/rules.h"
@@ -36,13 +37,14 @@ class CaseRunner {
 
   CaseResult run() {
     const std::string& c = test_.command;
-    const bool takes_options =
-        c == "eval" || c == "run" || c == "kernels" || c == "pass" || c == "same" || c == "check";
+    const bool takes_options = c == "eval" || c == "run" || c == "kernels" || c == "pass" ||
+                               c == "same" || c == "check" || c == "schedule" ||
+                               c == "run_scheduled";
     if (!takes_options && !test_.options.empty()) {
       return failed(fmt::format("`{}` takes no option `{}`", c, test_.options.begin()->first));
     }
-    if (test_.has_expect && (c == "run" || c == "kernels" || c == "roundtrip" || c == "verify" ||
-                             c == "same" || c == "check")) {
+    if (test_.has_expect && (c == "run" || c == "kernels" || c == "run_scheduled" ||
+                             c == "roundtrip" || c == "verify" || c == "same" || c == "check")) {
       return failed(fmt::format("`{}` has no expectation", c));
     }
     if (c == "diag") return diag();
@@ -57,6 +59,8 @@ class CaseRunner {
     if (c == "pass" || c == "same") return passes(*program);
     if (c == "check") return check(*program);
     if (c == "graph") return graph(*program);
+    if (c == "schedule" || c == "run_scheduled") return schedule(*program);
+    if (c == "explain") return shown(explain(*program, unit_));
     if (c == "emit") return emit_case(*program);
     if ((c == "eval" || c == "run" || c == "kernels") && program->level->name != "spec") {
       return failed("eval, run and kernels take a program of the math language or of level spec");
@@ -183,6 +187,18 @@ class CaseRunner {
     ir::PassContext context{unit_.pool, unit_.sink, {}};
     const auto out = lower_to("scalar", program, context);
     return out ? shown(scalar::print(scalar::block_graph(*out))) : failed(rendered());
+  }
+
+  CaseResult schedule(const ir::Program& program) {
+    RunRequest r;
+    std::string error;
+    if (!request(program, r, error)) return failed(error);
+    const auto scheduled = first_schedule(program, unit_);
+    if (!scheduled) return failed(rendered());
+    const auto difference = check_scheduled(program, scheduled->program, r, unit_);
+    if (!difference) return failed(rendered());
+    if (!difference->empty()) return failed(*difference + "\n" + ir::print(scheduled->program));
+    return test_.command == "schedule" ? shown(ir::print(scheduled->program)) : CaseResult{};
   }
 
   bool request(const ir::Program& program, RunRequest& out, std::string& error) {
@@ -316,6 +332,11 @@ const std::vector<std::pair<std::string, std::string>>& test_commands() {
       {"same pass=NAME", "all cases of the file give the same program"},
       {"graph", "the block graph is the expectation"},
       {"emit", "the body of the emitted kernels is the expectation"},
+      {"schedule [SIZE=n] [seed=n] [inputs=exact]",
+       "the first schedule's program is the expectation, and agrees with the definition"},
+      {"run_scheduled [SIZE=n] [seed=n] [inputs=exact]",
+       "the first schedule's program agrees with the definition; no expectation"},
+      {"explain", "the derivation of the first schedule is the expectation"},
       {"eval [SIZE=n] [seed=n] [inputs=exact]", "the printed outputs are the expectation"},
       {"run [SIZE=n] [seed=n] [inputs=exact]", "all evaluators agree; no expectation"},
       {"kernels [SIZE=n] [seed=n] [inputs=exact]",

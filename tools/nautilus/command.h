@@ -19,6 +19,8 @@ enum ExitCode { kOk = 0, kProgramError = 1, kUsageError = 2 };
 // Each registers its sub-command; the callback stores the exit code.
 void add_check(CLI::App& app, int& exit_code);
 void add_print(CLI::App& app, int& exit_code);
+void add_schedule(CLI::App& app, int& exit_code);
+void add_explain(CLI::App& app, int& exit_code);
 void add_eval(CLI::App& app, int& exit_code);
 void add_opt(CLI::App& app, int& exit_code);
 void add_test(CLI::App& app, int& exit_code);

@@ -75,6 +75,8 @@ int main(int argc, char** argv) {
   nautilus::tool::add_print(app, exit_code);
   nautilus::tool::add_eval(app, exit_code);
   nautilus::tool::add_opt(app, exit_code);
+  nautilus::tool::add_schedule(app, exit_code);
+  nautilus::tool::add_explain(app, exit_code);
   nautilus::tool::add_compile(app, exit_code);
   nautilus::tool::add_run(app, exit_code);
   nautilus::tool::add_bench(app, exit_code);

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/scheduling.h"
+
+#include <fmt/format.h>
+
+#include "diag/render.h"
+#include "driver/pipeline.h"
+#include "ir/print.h"
+#include "scalar/interp.h"
+
+namespace nautilus::driver {
+namespace {
+
+void verify_scheduled(const ir::Program& program, Unit& unit) {
+  diag::Sink sink(unit.sources);
+  const bool ok = verify(program, sink);
+  NAUT_CHECK(ok, "scheduling made a program that does not verify: {}\n{}", sink.all()[0].message,
+             ir::print(program));
+}
+
+}  // namespace
+
+std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& unit) {
+  ir::PassContext context{unit.pool, unit.sink, {}};
+  auto lowered = lower_with_algebra(program, context);
+  if (!lowered) return std::nullopt;
+  const base::StageScope stage(fmt::format("scheduling @{}", program.name),
+                               "nautilus schedule <the program>");
+  schedule::AutoSchedule found = schedule::auto_schedule(*lowered, unit.pool);
+  FirstSchedule out{*lowered,
+                    schedule::to_schedule(*lowered, found.kernels, schedule::Provenance::Auto),
+                    {},
+                    std::move(found.notes)};
+  const auto list = schedule::statements_of(*lowered, unit.pool);
+  auto built = schedule::assemble(*lowered, list, std::move(found.kernels), unit.pool);
+  NAUT_CHECK(built, "the chosen kernels do not fit together: {}", built.rejection().message);
+  out.program = built->program;
+  out.notes.insert(out.notes.begin(), built->notes.begin(), built->notes.end());
+  verify_scheduled(out.program, unit);
+  return out;
+}
+
+std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::string_view text,
+                                             Unit& unit, std::string* error) {
+  const auto decisions = schedule::parse_schedule(text);
+  if (!decisions) {
+    *error = decisions.rejection().message;
+    return std::nullopt;
+  }
+  ir::PassContext context{unit.pool, unit.sink, {}};
+  auto lowered = lower_with_algebra(program, context);
+  if (!lowered) return std::nullopt;
+  auto built = schedule::apply_schedule(*lowered, *decisions, unit.pool);
+  if (!built) {
+    *error = built.rejection().message;
+    return std::nullopt;
+  }
+  verify_scheduled(built->program, unit);
+  return FirstSchedule{*lowered, *decisions, built->program, built->notes};
+}
+
+std::optional<std::string> check_scheduled(const ir::Program& program, const ir::Program& scheduled,
+                                           const RunRequest& request, Unit& unit) {
+  const auto env = prepare(program, request, unit);
+  if (!env) return std::nullopt;
+  const auto want = spec::evaluate(program, *env, {}, unit.pool, unit.sink);
+  if (!want) return std::nullopt;
+  const auto got = scalar::interpret(scheduled, *env, scalar::Arithmetic::Declared, unit.sink);
+  if (!got) return std::nullopt;
+  const ir::Numerics numerics = ir::numerics_of(program);
+  for (const auto& [name, result] : *want) {
+    const spec::Comparison c = spec::compare(got->at(name), result, numerics);
+    if (c.is_accepted) continue;
+    return fmt::format(
+        "`{}`: scheduled, element {} is {}, the oracle {} +- {}; {} wrong of {}", name,
+        c.worst_index, got->at(name).number(c.worst_index), result.value.number(c.worst_index),
+        result.bound[static_cast<size_t>(c.worst_index)], c.mismatches, result.value.size());
+  }
+  return "";
+}
+
+std::string explain(const ir::Program& program, Unit& unit) {
+  std::string out;
+  ir::PassContext context{unit.pool, unit.sink, {}};
+  ir::Program current = program;
+  std::string text = ir::print(current);
+  for (std::string_view name : algebra_sequence()) {
+    auto next = run_pass(*find_pass(name), current, context);
+    if (!next) return diag::render_all(unit.sink);
+    current = std::move(*next);
+    const std::string after = ir::print(current);
+    if (after == text) continue;
+    std::string lines;
+    for (const ir::Op& op : current.body) {
+      if (!op.is<spec::Let>()) continue;
+      std::string line = ir::print(op);
+      if (line.ends_with('\n')) line.pop_back();
+      if (text.find(line) == std::string::npos) lines += "  " + line + "\n";
+    }
+    if (!lines.empty()) out += fmt::format("after {}:\n{}", name, lines);
+    text = after;
+  }
+  const auto first = first_schedule(program, unit);
+  if (!first) return diag::render_all(unit.sink);
+  out += schedule::print(first->decisions);
+  for (const std::string& n : first->notes) out += n + "\n";
+  return out;
+}
+
+}  // namespace nautilus::driver

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a program of the math language to its first schedule, or to one that is given, and the check
+// of what it computes.
+#pragma once
+
+#include "driver/ladder.h"
+#include "schedule/auto.h"
+
+namespace nautilus::driver {
+
+struct FirstSchedule {
+  ir::Program unscheduled;  // after the algebra passes
+  schedule::Schedule decisions;
+  ir::Program program;
+  std::vector<std::string> notes;
+};
+
+// Empty if something was reported.
+std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& unit);
+// With the decisions of a schedule's text.
+std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::string_view text,
+                                             Unit& unit, std::string* error);
+
+// Runs the scheduled program in the declared dtypes and holds it against the definition. The first
+// disagreement as text, or an empty string; nothing if a diagnostic was reported.
+std::optional<std::string> check_scheduled(const ir::Program& program, const ir::Program& scheduled,
+                                           const RunRequest& request, Unit& unit);
+
+// The derivation as readable text: equations after each algebra pass that changed them, the
+// schedule, what was rolled with which repair, what was refused and why.
+std::string explain(const ir::Program& program, Unit& unit);
+
+}  // namespace nautilus::driver

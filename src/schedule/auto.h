@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first schedule of a program: which statements become kernels, from index sets, dependences
+// and the algebra alone.
+#pragma once
+
+#include "schedule/schedule.h"
+
+namespace nautilus::schedule {
+
+struct AutoSchedule {
+  std::vector<Kernel> kernels;
+  std::vector<std::string> notes;  // why reductions started no kernel
+};
+
+// Seeds are tried from the last reduction to the first: a kernel takes in what its results need, so
+// the last reduction of a cascade has the most to gain.
+AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool);
+
+}  // namespace nautilus::schedule

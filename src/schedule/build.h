@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A group written as a scheduled nest: tiles of a grid, warp groups, steps along the streamed axis.
+//
+//   for i < M map                                   for i0 < (M + 127) / 128 grid
+//     init m[i] = -inf                                for w < 2 group
+//     for j < N reduce                                  for i < 64 map
+//       update m[i] max T[i, j]                           init m[i] = -inf
+//   for i < M map                             becomes   loop j0 from 0 up (N + 79) / 80
+//     init l[i] = 0.0                                     ... mt = max of the tile, m.new = max(m,
+//     mt) for j < N reduce                                    store repair[i] = exp2(m[i] -
+//     m.new[i])
+//       update l[i] sum exp2(T[i, j] - m[i])              store l[i] = l[i] * repair[i]
+//                                                         update l[i] sum exp2(T[i, j] - m.new[i])
+//                                                         store m[i] = m.new[i]
+//
+// The result is an ordinary program: the scalar interpreter runs it. Exactness class: exact over
+// the reals, and equal to the definition where no partial sum overflows.
+#pragma once
+
+#include "schedule/tiling.h"
+
+namespace nautilus::schedule {
+
+struct BuiltKernel {
+  std::vector<scalar::Buffer> locals;
+  ir::Op nest;
+  std::vector<std::string> notes;  // what was done, for people
+};
+
+// `stored`: members whose values go to memory. `names` are taken; the locals' names are added.
+BuiltKernel build_kernel(const Group& group, const Sizes& sizes, const std::set<int>& stored,
+                         const algebra::Signs& signs, expr::ExprPool& pool, Names& names);
+
+// Statements outside of the group that a kernel storing these reads.
+std::set<int> needs_of(const Group& group, const StatementList& list, const std::set<int>& stored);
+
+}  // namespace nautilus::schedule

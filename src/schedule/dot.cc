@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/dot.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "expr/affine.h"
+#include "expr/print.h"
+#include "expr/scalar_ops.h"
+#include "schedule/numeric_check.h"
+
+namespace nautilus::schedule {
+
+using expr::DType;
+using expr::Op;
+
+std::vector<Expr> factors_of(Expr e) {
+  if (e.op() != Op::Mul) return {e};
+  std::vector<Expr> out = factors_of(e[0]);
+  for (Expr f : factors_of(e[1])) out.push_back(f);
+  return out;
+}
+
+bool is_half_read(Expr factor) {
+  if (factor.op() == Op::Cast) factor = factor[0];
+  return factor.op() == Op::Read && (factor.dtype() == DType::BF16 || factor.dtype() == DType::F16);
+}
+
+namespace {
+
+constexpr int64_t kRowsPerTile = 64;
+
+bool has(Expr e, Expr axis) { return expr::depends_on(e, axis); }
+
+class Checker {
+ public:
+  Checker(Group& group, const StatementList& list, const ir::Program& program,
+          const algebra::Signs& signs, expr::ExprPool& pool)
+      : group_(group),
+        list_(list),
+        is_exact_(ir::numerics_of(program).rounding == ir::Rounding::Exact),
+        signs_(signs),
+        pool_(pool) {}
+
+  GroupCheck run(Expr row) {
+    if (const int id = in_cycle(); id >= 0)
+      return outside({id}, "cycle", "a result outside lies between it and this kernel");
+    choose_row(row);
+    if (group_.dots.empty())
+      return {false, "no_dot", "nothing in it is a contraction of 16-bit operands", {}};
+    for (size_t k = 0; k < group_.members.size(); ++k) {
+      GroupCheck c = member(k);
+      if (!c.is_ok) return c;
+    }
+    if (const auto why = self_test(group_, signs_, pool_)) {
+      // What others are taken against becomes final first.
+      std::vector<int> ids;
+      for (const Member& m : group_.members) {
+        const bool is_extreme = m.reducer == expr::Reducer::Max || m.reducer == expr::Reducer::Min;
+        if (m.is_rolled && is_extreme && m.statement != group_.seed) ids.push_back(m.statement);
+      }
+      return outside(std::move(ids), why->code, why->message);
+    }
+    return {};
+  }
+
+ private:
+  static GroupCheck outside(std::vector<int> ids, std::string code, std::string message) {
+    return {false, std::move(code), std::move(message), std::move(ids)};
+  }
+
+  // A member that needs a statement outside that needs a member; -1 if there is none.
+  int in_cycle() {
+    // A tile along the streamed axis is computed again by whoever else needs it.
+    std::set<int> members;
+    std::set<int> stored;
+    for (const Member& m : group_.members) {
+      members.insert(m.statement);
+      if (!m.has(group_.stream)) stored.insert(m.statement);
+    }
+    std::map<int, bool> memo;
+    auto depends = [&](auto& self, int id) -> bool {
+      if (stored.contains(id)) return true;
+      if (const auto it = memo.find(id); it != memo.end()) return it->second;
+      bool is_dependent = false;
+      for (int r : list_.statements[static_cast<size_t>(id)].reads_from)
+        is_dependent |= self(self, r);
+      memo[id] = is_dependent;
+      return is_dependent;
+    };
+    for (auto m = group_.members.rbegin(); m != group_.members.rend(); ++m) {
+      for (int r : list_.statements[static_cast<size_t>(m->statement)].reads_from) {
+        if (members.contains(r) || !depends(depends, r)) continue;
+        if (m->statement != group_.seed) return m->statement;
+        // The seed itself: what it needs from this kernel must come from elsewhere.
+        for (const Member& p : group_.members) {
+          if (p.statement != group_.seed && p.statement < m->statement) return p.statement;
+        }
+      }
+    }
+    return -1;
+  }
+
+  void choose_row(Expr wanted) {
+    std::vector<Expr> candidates;
+    for (Expr a : group_.axis_order) {
+      if (a == group_.stream || group_.is_inner(a)) continue;
+      if (!wanted || a == wanted) candidates.push_back(a);
+    }
+    std::vector<Dot> best;
+    auto consider = [&](Expr row, int64_t block) {
+      block_ = block;
+      std::vector<Dot> dots;
+      for (size_t k = 0; k < group_.members.size(); ++k) {
+        if (auto d = dot(k, row)) dots.push_back(std::move(*d));
+      }
+      if (dots.size() > best.size()) {
+        best = std::move(dots);
+        group_.row = row;
+        group_.row_block = block;
+      }
+    };
+    for (Expr row : candidates) consider(row, 0);
+    // Rows that share operands in blocks, `row / 4`: only where no axis is a row as it stands.
+    for (Expr row : candidates) {
+      const int64_t block = block_of(row);
+      if (best.empty() && block > 0) consider(row, block);
+    }
+    group_.dots = std::move(best);
+  }
+
+  // The divisor in the group's one use of `row / n`; 0 if there is none, or several, or the extent
+  // is no multiple.
+  int64_t block_of(Expr row) {
+    int64_t block = 0;
+    bool is_clear = true;
+    for (const Member& m : group_.members) {
+      expr::for_each(m.value, [&](Expr e) {
+        if ((e.op() != Op::FloorDiv && e.op() != Op::Mod) || !has(e, row)) return;
+        const bool is_plain = e[0] == row && e[1].op() == Op::IntConst;
+        if (!is_plain || (block != 0 && block != e[1].integer())) is_clear = false;
+        if (is_plain) block = e[1].integer();
+      });
+    }
+    if (!is_clear || block <= 1 || block > kRowsPerTile) return 0;
+    const auto extent = expr::Poly::of(group_.extents.at(row));
+    const auto parts = extent ? expr::divide(*extent, block) : std::nullopt;
+    if (!parts || extent->constant_term() % block != 0) return 0;
+    return block;
+  }
+
+  // Whether the value changes from row to row of a tile.
+  bool varies(Expr e, Expr row) {
+    if (block_ == 0) return has(e, row);
+    const Expr number = pool_.binary(Op::FloorDiv, row, pool_.integer(block_));
+    return has(expr::substitute(pool_, e, {{number, pool_.integer(0)}}), row);
+  }
+
+  std::optional<Dot> dot(size_t k, Expr row) {
+    const Member& m = group_.members[k];
+    if (!m.is_reduction() || m.reducer != expr::Reducer::Sum || !m.has(row) ||
+        m.dtype != DType::F32)
+      return std::nullopt;
+    Dot d;
+    d.member = k;
+    d.depth = m.is_rolled ? group_.stream : m.inner[0];
+    std::vector<Expr> b;
+    for (Expr f : factors_of(m.value)) {
+      bool is_other = false;
+      for (Expr a : m.axes) is_other |= a != row && has(f, a) && !is_shared(m, a, row);
+      if (varies(f, row) || !is_other) {
+        d.a.push_back(f);
+      } else {
+        b.push_back(f);
+      }
+    }
+    if (b.size() != 1 || !is_half_read(b[0]) || group_.by_name(stripped(b[0]).name()))
+      return std::nullopt;
+    d.b = b[0];
+    bool is_row = false;
+    bool is_depth = false;
+    for (Expr f : d.a) {
+      is_row |= varies(f, row);
+      is_depth |= has(f, d.depth);
+    }
+    if (!is_row || !is_depth || !has(d.b, d.depth)) return std::nullopt;
+    for (Expr a : m.axes) {
+      if (a == row || !has(d.b, a) || is_shared(m, a, row)) continue;
+      if (d.column) return std::nullopt;
+      d.column = a;
+    }
+    if (!d.column) return std::nullopt;
+    for (Expr f : d.a) {
+      if (has(f, d.column)) return std::nullopt;
+    }
+    // An operand that is computed is rounded: a licence of the numerics contract.
+    const bool is_plain = d.a.size() == 1 && is_half_read(d.a[0]) &&
+                          stripped(d.a[0]).dtype() == stripped(d.b).dtype();
+    if (!is_plain && is_exact_) return std::nullopt;
+    return d;
+  }
+
+  static Expr stripped(Expr f) { return f.op() == Op::Cast ? f[0] : f; }
+
+  // An axis that both sides have, or that only the row's side has: one value of it per tile.
+  bool is_shared(const Member& m, Expr axis, Expr row) {
+    if (axis == group_.stream) return false;
+    for (Expr f : factors_of(m.value)) {
+      if (varies(f, row) && has(f, axis)) return true;
+    }
+    return false;
+  }
+
+  GroupCheck member(size_t k) {
+    const Member& m = group_.members[k];
+    const std::string name(m.target.str());
+    const auto tile = group_.tile_axes(m);
+    const bool is_dot = group_.dot_of(k) != nullptr;
+    const size_t width = tile.size() + (m.is_reduction() && !is_dot ? 1 : 0);
+    if (width > 2)
+      return outside({m.statement}, "rank",
+                     is_dot ? "its tile has more than two axes"
+                            : "it is no contraction of the rows, and has more than two axes");
+    if (m.is_reduction() && tile.empty())
+      return outside({m.statement}, "rank", "it has no axis inside a tile");
+    for (Expr a : tile) {
+      const bool is_whole = group_.is_inner(a) && !group_.is_column(a) && a != group_.row;
+      const Expr extent = group_.extents.at(a);
+      if (is_whole && (extent.op() != Op::IntConst || extent.integer() > kMaxWholeExtent))
+        return outside({m.statement}, "extent", "an axis does not fit a tile");
+    }
+    if (!m.is_reduction() && m.has(group_.stream) && reads_outer_tile(m))
+      return outside({m.statement}, "epilogue", "it belongs behind the reduction that it reads");
+    if (!m.inner.empty() && group_.depends_on_rolled(m))
+      return outside({m.statement}, "inner",
+                     "an inner reduction of running values cannot be repaired");
+    if (!m.is_rolled) return {};
+    const auto part = rolled_part(group_, m, signs_, pool_);
+    if (part) return {};
+    // What moved under it becomes final first, in another pass.
+    std::vector<int> ids;
+    if (is_needed_by_seed(m)) {
+      auto visit = [&](Expr e) {
+        const Member* p = e.op() == Op::Read ? group_.find(e) : nullptr;
+        if (p && p->is_rolled && p != &m && p->statement != group_.seed)
+          ids.push_back(p->statement);
+      };
+      expr::for_each(group_.inlined(pool_, m.value), visit);
+      if (m.init) expr::for_each(group_.inlined(pool_, m.init), visit);
+    } else {
+      ids.push_back(m.statement);
+    }
+    return outside(std::move(ids), part.rejection().code,
+                   fmt::format("`{}` cannot follow it, {}", name, part.rejection().message));
+  }
+
+  // True if it reads, at its own axes, a reduction that is computed elsewhere.
+  bool reads_outer_tile(const Member& m) {
+    bool is_found = false;
+    expr::for_each(m.value, [&](Expr e) {
+      if (e.op() != Op::Read || group_.find(e)) return;
+      const Statement* p = list_.producer(e.name());
+      if (!p || !p->is_reduction() || e.args().size() != m.axes.size()) return;
+      bool is_same = true;
+      for (Expr a : m.axes)
+        is_same &= std::find(e.args().begin(), e.args().end(), a) != e.args().end();
+      is_found |= is_same;
+    });
+    return is_found;
+  }
+
+  bool is_needed_by_seed(const Member& m) {
+    if (m.statement == group_.seed) return true;
+    std::set<int> seen;
+    auto reaches = [&](auto& self, int id) -> bool {
+      if (id == m.statement) return true;
+      if (!seen.insert(id).second) return false;
+      for (int r : list_.statements[static_cast<size_t>(id)].reads_from) {
+        if (self(self, r)) return true;
+      }
+      return false;
+    };
+    return reaches(reaches, group_.seed);
+  }
+
+  Group& group_;
+  const StatementList& list_;
+  bool is_exact_;
+  const algebra::Signs& signs_;
+  expr::ExprPool& pool_;
+  int64_t block_ = 0;
+};
+
+}  // namespace
+
+GroupCheck check_group(Group& group, const StatementList& list, const ir::Program& program,
+                       Expr row, const algebra::Signs& signs, expr::ExprPool& pool) {
+  return Checker(group, list, program, signs, pool).run(row);
+}
+
+Outcome<algebra::RunningPart> rolled_part(const Group& group, const Member& member,
+                                          const algebra::Signs& signs, expr::ExprPool& pool) {
+  std::unordered_set<Expr> running;
+  for (const Member& m : group.members) {
+    if (m.is_rolled) running.insert(m.read);
+  }
+  algebra::Separator separator(pool, running, {group.stream}, signs);
+  const Expr g = group.inlined(pool, member.value);
+  const Expr start = group.inlined(pool, member.init);
+  if (!separator.is_running(g) && !separator.is_running(start)) return algebra::RunningPart{};
+  if (member.reducer != expr::Reducer::Sum)
+    return Rejection{
+        "reducer", fmt::format("a {} of running values is not rolled", expr::name(member.reducer))};
+  const auto s = separator.separate(g);
+  if (!s) return s.rejection();
+  if (s->terms.size() != 1)
+    return Rejection{"rank", fmt::format("its terms have separation rank {}", s->terms.size())};
+  const algebra::RunningPart& part = s->terms[0].running;
+  if (!part.powers.empty())
+    return Rejection{"factor", fmt::format("the running factor `{}` is no exponential",
+                                           expr::to_string(part.powers[0].atom))};
+  for (const algebra::ExpTerm& t : part.exponents) {
+    bool is_safe = false;
+    for (const Member& m : group.members) {
+      const bool is_extreme =
+          m.is_rolled && (m.reducer == expr::Reducer::Max || m.reducer == expr::Reducer::Min);
+      if (!is_extreme) continue;
+      const double identity = expr::identity(m.reducer, m.dtype).f;
+      is_safe |= t.core == m.read || algebra::unguarded(t.core, identity) == m.read;
+    }
+    if (!is_safe)
+      return Rejection{"reference", fmt::format("`{}` is no maximum or minimum that an exponent "
+                                                "may follow",
+                                                expr::to_string(t.core))};
+  }
+  const bool is_zero = start.op() == Op::FloatConst && start.number() == 0;
+  if (!is_zero && !part.is_one()) {
+    const auto first = separator.separate(start);
+    if (!first) return first.rejection();
+    if (first->terms.size() != 1 || !(first->terms[0].running == part))
+      return Rejection{"initial", "its initial element moves otherwise than its terms"};
+  }
+  if (part.is_one() && separator.is_running(start))
+    return Rejection{"initial", "its initial element moves, its terms do not"};
+  return part;
+}
+
+}  // namespace nautilus::schedule

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/group.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "expr/print.h"
+#include "schedule/dot.h"
+
+namespace nautilus::schedule {
+
+using expr::Op;
+
+namespace {
+
+bool contains(const std::vector<Expr>& list, Expr e) {
+  return std::find(list.begin(), list.end(), e) != list.end();
+}
+
+class Grower {
+ public:
+  Grower(const StatementList& list, const GroupRequest& request, expr::ExprPool& pool)
+      : list_(list), request_(request), pool_(pool) {}
+
+  Outcome<Group> run() {
+    const Statement& seed = at(request_.seed);
+    if (seed.is_opaque || seed.reduce.size() != 1)
+      return Rejection{"seed",
+                       fmt::format("`{}` is no reduction over one axis", seed.target.str())};
+    group_.seed = request_.seed;
+    expr::Substitution map;
+    for (const ir::Axis& a : seed.axes) map.emplace(axis(a), pool_.index(a.name));
+    group_.stream = axis(seed.reduce[0]);
+    map.emplace(group_.stream, group_.stream);
+    for (const ir::Axis& a : seed.axes) add_axis(axis(a), a.extent);
+    add_axis(group_.stream, seed.reduce[0].extent);
+    add(seed, map, true);
+    for (bool is_changed = true; is_changed;) {
+      is_changed = producers() || consumers();
+    }
+    if (conflict_ >= 0) return Rejection{"conflict", fmt::format("{}", conflict_)};
+    sort();
+    return std::move(group_);
+  }
+  int conflict() const { return conflict_; }
+
+ private:
+  const Statement& at(int id) const { return list_.statements[static_cast<size_t>(id)]; }
+  Expr axis(const ir::Axis& a) { return pool_.index(a.name); }
+
+  bool is_allowed(const Statement& s) const {
+    return !s.is_opaque && !request_.outside.contains(s.id) && !refused_.contains(s.id) &&
+           (request_.only.empty() || request_.only.contains(s.id));
+  }
+  bool is_member(int id) const { return ids_.contains(id); }
+
+  void add_axis(Expr var, Expr extent) {
+    if (group_.extents.emplace(var, extent).second) group_.axis_order.push_back(var);
+  }
+
+  // A name for an axis that only the new member has.
+  Expr fresh_axis(const ir::Axis& a) {
+    std::string name(a.name.str());
+    for (int n = 2;; ++n) {
+      const Expr var = pool_.index(name);
+      if (!group_.extents.contains(var)) {
+        add_axis(var, a.extent);
+        return var;
+      }
+      name = fmt::format("{}_{}", a.name.str(), n);
+    }
+  }
+
+  void add(const Statement& s, const expr::Substitution& map, bool is_rolled) {
+    Member m;
+    m.statement = s.id;
+    m.target = s.target;
+    m.dtype = s.dtype;
+    for (const ir::Axis& a : s.axes) m.axes.push_back(map.at(axis(a)));
+    if (!is_rolled) {
+      for (const ir::Axis& a : s.reduce) m.inner.push_back(map.at(axis(a)));
+    }
+    m.is_rolled = is_rolled;
+    m.reducer = s.reducer;
+    if (s.init) m.init = expr::substitute(pool_, s.init, map);
+    m.value = expr::substitute(pool_, s.value, map);
+    m.read = pool_.read(s.target, s.dtype, m.axes);
+    group_.members.push_back(std::move(m));
+    ids_.insert(s.id);
+  }
+
+  bool refuse(const Statement& s, std::string_view why) {
+    refused_.insert(s.id);
+    group_.notes.push_back(fmt::format("{} stays outside: {}", s.target.str(), why));
+    return false;
+  }
+
+  bool producers() {
+    for (size_t k = 0; k < group_.members.size(); ++k) {
+      const Member m = group_.members[k];
+      bool is_changed = false;
+      auto visit = [&](Expr e) {
+        if (e.op() != Op::Read) return;
+        const Statement* p = list_.producer(e.name());
+        if (!p || p->role == scalar::Role::Input) return;
+        if (is_member(p->id)) {
+          if (!group_.find(e)) conflict_ = p->id;
+          return;
+        }
+        if (is_allowed(*p)) is_changed |= producer(*p, e);
+      };
+      expr::for_each(m.value, visit);
+      if (m.init) expr::for_each(m.init, visit);
+      if (is_changed) return true;
+    }
+    return false;
+  }
+
+  bool producer(const Statement& p, Expr read) {
+    expr::Substitution map;
+    std::vector<Expr> used;
+    for (size_t k = 0; k < p.axes.size(); ++k) {
+      const Expr index = read[k];
+      const auto extent = group_.extents.find(index);
+      if (extent == group_.extents.end() || contains(used, index))
+        return refuse(p, "it is not read at plain axes");
+      if (extent->second != p.axes[k].extent) return refuse(p, "it is read along another extent");
+      map.emplace(axis(p.axes[k]), index);
+      used.push_back(index);
+    }
+    if (p.reduce.size() > 1) return refuse(p, "it reduces several axes");
+    if (p.is_reduction()) {
+      const ir::Axis& r = p.reduce[0];
+      const bool has_stream = contains(used, group_.stream);
+      if (!has_stream && r.extent == group_.extents.at(group_.stream)) {
+        map.emplace(axis(r), group_.stream);
+        add(p, map, true);
+        return true;
+      }
+      if (r.extent.op() != Op::IntConst || r.extent.integer() > kMaxWholeExtent)
+        return refuse(p, fmt::format("its reduced axis of extent {} does not fit a tile",
+                                     expr::to_string(r.extent)));
+      map.emplace(axis(r), fresh_axis(r));
+    }
+    add(p, map, false);
+    return true;
+  }
+
+  bool consumers() {
+    for (const Statement& q : list_.statements) {
+      if (is_member(q.id) || !is_allowed(q) || request_.provided.contains(q.id)) continue;
+      if (consumer(q)) return true;
+    }
+    return false;
+  }
+
+  // The value with the element-wise producers that are outside written out, to see what it reads.
+  Expr seen_through(Expr e) {
+    return expr::rebuild(pool_, e, [&](Expr x) {
+      if (x.op() != Op::Read) return x;
+      const Statement* p = list_.producer(x.name());
+      if (!p || p->is_opaque || p->is_reduction() || is_member(p->id)) return x;
+      expr::Substitution map;
+      for (size_t k = 0; k < p->axes.size(); ++k) map.emplace(axis(p->axes[k]), x[k]);
+      return seen_through(expr::substitute(pool_, p->value, map));
+    });
+  }
+
+  bool consumer(const Statement& q) {
+    if (q.reduce.size() > 1) return false;
+    const Expr value = q.is_reduction() ? seen_through(q.value) : q.value;
+    expr::Substitution map;
+    bool reads_member = false;
+    bool is_consistent = true;
+    expr::for_each(value, [&](Expr e) {
+      if (e.op() != Op::Read) return;
+      const Member* m = group_.by_name(e.name());
+      if (!m) return;
+      reads_member = true;
+      for (size_t k = 0; k < m->axes.size(); ++k) {
+        if (e[k].op() != Op::Var) {
+          is_consistent = false;
+          return;
+        }
+        const auto [it, is_new] = map.emplace(e[k], m->axes[k]);
+        if (!is_new && it->second != m->axes[k]) is_consistent = false;
+      }
+    });
+    if (!reads_member || !is_consistent) return false;
+    std::set<const void*> targets;
+    for (const auto& [from, to] : map) {
+      if (!targets.insert(to.node()).second) return false;
+    }
+    auto mapped = [&](const ir::Axis& a) {
+      const auto it = map.find(axis(a));
+      return it == map.end() ? Expr() : it->second;
+    };
+    for (const ir::Axis& a : q.axes) {
+      const Expr to = mapped(a);
+      if (to == group_.stream) return false;  // only a tile: joins when a reduction needs it
+      if (to && group_.extents.at(to) != a.extent) return false;
+      if (!to && !q.is_reduction()) return false;
+    }
+    if (q.is_reduction()) {
+      if (mapped(q.reduce[0]) != group_.stream ||
+          q.reduce[0].extent != group_.extents.at(group_.stream))
+        return false;
+    }
+    if (closes_cycle(q)) return refuse(q, "it needs a result that itself needs this kernel");
+    for (const ir::Axis& a : q.axes) {
+      if (!mapped(a)) map.insert_or_assign(axis(a), fresh_axis(a));
+    }
+    expr::Substitution own;
+    for (const ir::Axis& a : q.axes) own.emplace(axis(a), map.at(axis(a)));
+    for (const ir::Axis& a : q.reduce) own.emplace(axis(a), group_.stream);
+    add(q, own, q.is_reduction());
+    return true;
+  }
+
+  // True if a statement outside lies between members and q.
+  bool closes_cycle(const Statement& q) {
+    std::map<int, bool> memo;
+    auto depends = [&](auto& self, int id) -> bool {
+      const Member* m = is_member(id) ? group_.by_name(at(id).target) : nullptr;
+      if (m && !m->has(group_.stream)) return true;
+      if (const auto it = memo.find(id); it != memo.end()) return it->second;
+      bool is_dependent = false;
+      for (int r : at(id).reads_from) is_dependent |= self(self, r);
+      memo[id] = is_dependent;
+      return is_dependent;
+    };
+    for (int r : q.reads_from) {
+      // Allowed producers will join by themselves, or be found again by the final check.
+      if (!is_member(r) && !is_allowed(at(r)) && depends(depends, r)) return true;
+    }
+    return false;
+  }
+
+  void sort() {
+    std::sort(group_.members.begin(), group_.members.end(),
+              [](const Member& a, const Member& b) { return a.statement < b.statement; });
+  }
+
+  const StatementList& list_;
+  const GroupRequest& request_;
+  expr::ExprPool& pool_;
+  Group group_;
+  std::set<int> ids_;
+  std::set<int> refused_;
+  int conflict_ = -1;
+};
+
+}  // namespace
+
+bool Member::has(Expr axis) const { return contains(axes, axis); }
+
+const Member* Group::find(Expr read) const {
+  for (const Member& m : members) {
+    if (m.read == read) return &m;
+  }
+  return nullptr;
+}
+
+const Member* Group::by_name(expr::Name name) const {
+  for (const Member& m : members) {
+    if (m.target == name) return &m;
+  }
+  return nullptr;
+}
+
+const Dot* Group::dot_of(size_t member) const {
+  for (const Dot& d : dots) {
+    if (d.member == member) return &d;
+  }
+  return nullptr;
+}
+
+bool Group::is_column(Expr axis) const {
+  return std::any_of(dots.begin(), dots.end(), [&](const Dot& d) { return d.column == axis; });
+}
+
+bool Group::is_inner(Expr axis) const {
+  return std::any_of(members.begin(), members.end(),
+                     [&](const Member& m) { return contains(m.inner, axis); });
+}
+
+bool Group::is_tile_axis(Expr axis) const {
+  return axis == stream || axis == row || is_column(axis) || is_inner(axis);
+}
+
+std::vector<Expr> Group::tile_axes(const Member& m) const {
+  std::vector<Expr> out;
+  for (Expr a : m.axes) {
+    if (is_tile_axis(a)) out.push_back(a);
+  }
+  return out;
+}
+
+bool Group::depends_on_rolled(const Member& m) const {
+  bool is_dependent = false;
+  auto visit = [&](Expr e) {
+    if (e.op() != Op::Read) return;
+    const Member* p = find(e);
+    if (p && p != &m) is_dependent |= p->is_rolled || depends_on_rolled(*p);
+  };
+  expr::for_each(m.value, visit);
+  if (m.init) expr::for_each(m.init, visit);
+  return is_dependent;
+}
+
+Expr Group::inlined(expr::ExprPool& pool, Expr e) const {
+  return expr::rebuild(pool, e, [&](Expr x) {
+    if (x.op() != Op::Read) return x;
+    const Member* m = find(x);
+    return m && !m->is_reduction() ? inlined(pool, m->value) : x;
+  });
+}
+
+Outcome<Group> grow_group(const StatementList& list, const ir::Program& program,
+                          const GroupRequest& request, expr::ExprPool& pool) {
+  const algebra::Signs signs(program);
+  GroupRequest current = request;
+  std::vector<std::string> notes;
+  // Each round puts at least one statement outside, so the rounds end.
+  for (size_t round = 0; round <= list.statements.size(); ++round) {
+    Grower grower(list, current, pool);
+    Outcome<Group> grown = grower.run();
+    if (!grown) {
+      if (grower.conflict() < 0 || grower.conflict() == request.seed) return grown;
+      notes.push_back(
+          fmt::format("{} stays outside: it is read at different axes",
+                      list.statements[static_cast<size_t>(grower.conflict())].target.str()));
+      current.outside.insert(grower.conflict());
+      continue;
+    }
+    Group& group = *grown;
+    const GroupCheck check = check_group(group, list, program, request.row, signs, pool);
+    if (check.is_ok) {
+      notes.insert(notes.end(), group.notes.begin(), group.notes.end());
+      group.notes = std::move(notes);
+      return grown;
+    }
+    if (check.outside.empty()) return Rejection{check.code, check.message};
+    for (int id : check.outside) {
+      if (id == request.seed) return Rejection{check.code, check.message};
+      notes.push_back(fmt::format("{} stays outside: {}",
+                                  list.statements[static_cast<size_t>(id)].target.str(),
+                                  check.message));
+      current.outside.insert(id);
+    }
+  }
+  return Rejection{"group", "no set of statements around the seed is legal"};
+}
+
+}  // namespace nautilus::schedule

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// A group: the statements that become one kernel, over one set of axes.
+//
+// It grows from a reduction, the seed. The seed's reduced axis is streamed: the kernel walks along
+// it in steps. Producers join when every read of them is at plain axes: element-wise ones, small
+// inner reductions, and reductions over the streamed axis (rolled: they run in the same loop).
+// Consumers join as epilogue, or as further rolled reductions. What does not join is read from
+// memory like an input. Nothing here looks at names: index sets and dependences decide.
+#pragma once
+
+#include <set>
+#include <unordered_map>
+
+#include "algebra/repair.h"
+#include "schedule/statement.h"
+
+namespace nautilus::schedule {
+
+using algebra::Outcome;
+using algebra::Rejection;
+
+// Longest axis that is held whole in a tile.
+constexpr int64_t kMaxWholeExtent = 256;
+
+struct Member {
+  int statement = 0;
+  ir::Name target;
+  expr::DType dtype = expr::DType::F32;
+  std::vector<Expr> axes;   // axes of the group, in the order of the target's dimensions
+  std::vector<Expr> inner;  // reduced axes of an inner reduction
+  bool is_rolled = false;   // a reduction over the streamed axis
+  expr::Reducer reducer = expr::Reducer::Sum;
+  Expr init;
+  Expr value;
+  Expr read;  // how other members read it
+
+  bool is_reduction() const { return is_rolled || !inner.empty(); }
+  bool has(Expr axis) const;
+};
+
+// A contraction: a[row, depth] * b[column, depth] summed over the depth.
+struct Dot {
+  size_t member = 0;
+  std::vector<Expr> a;  // factors with the row axis, and those of the depth alone
+  Expr b;               // one factor: a tensor of 16 bits
+  Expr column;
+  Expr depth;
+};
+
+struct Group {
+  int seed = 0;
+  std::vector<Member> members;             // in order of dependence
+  std::unordered_map<Expr, Expr> extents;  // of every axis
+  std::vector<Expr> axis_order;            // as found
+  Expr stream;
+  Expr row;
+  int64_t row_block = 0;  // if not 0: a tile is one block of so many rows, the operands' `row / n`
+  std::vector<Dot> dots;
+  std::vector<std::string> notes;  // why statements stayed outside
+
+  const Member* find(Expr read) const;
+  const Member* by_name(expr::Name name) const;
+  const Dot* dot_of(size_t member) const;
+  bool is_tile_axis(Expr axis) const;
+  bool is_column(Expr axis) const;
+  bool is_inner(Expr axis) const;
+  // The member's axes that lie inside a tile.
+  std::vector<Expr> tile_axes(const Member& m) const;
+  bool depends_on_rolled(const Member& m) const;
+  // The value with element-wise members written out.
+  Expr inlined(expr::ExprPool& pool, Expr e) const;
+};
+
+struct GroupRequest {
+  int seed = 0;
+  std::set<int> outside;   // statements that must not join
+  std::set<int> only;      // if not empty: no others may
+  std::set<int> provided;  // other kernels have these: they do not join as consumers
+  Expr row;                // if not null: the row axis, by its name in the seed
+};
+
+Outcome<Group> grow_group(const StatementList& list, const ir::Program& program,
+                          const GroupRequest& request, expr::ExprPool& pool);
+
+// The group with every running extreme value under an exponent guarded against its identity: a row
+// that has seen nothing must not give -inf - -inf.
+Group with_guarded_references(Group group, expr::ExprPool& pool);
+
+// The running part that a rolled member's terms share: one, or why there is none. Checks what a
+// rolling update needs beyond the algebra (safe references, initial elements).
+Outcome<algebra::RunningPart> rolled_part(const Group& group, const Member& member,
+                                          const algebra::Signs& signs, expr::ExprPool& pool);
+
+}  // namespace nautilus::schedule

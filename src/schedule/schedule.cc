@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/schedule.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <functional>
+
+#include "expr/print.h"
+#include "ir/print.h"
+
+namespace nautilus::schedule {
+namespace {
+
+constexpr std::string_view kProvenance[] = {"auto", "tuned", "user"};
+
+std::vector<std::string> words_of(std::string_view line) {
+  std::vector<std::string> out;
+  line = line.substr(0, line.find('#'));
+  while (true) {
+    const size_t begin = line.find_first_not_of(" \t\r");
+    if (begin == std::string_view::npos) return out;
+    line.remove_prefix(begin);
+    const size_t end = std::min(line.find_first_of(" \t\r"), line.size());
+    out.emplace_back(line.substr(0, end));
+    line.remove_prefix(end);
+  }
+}
+
+std::optional<int64_t> number_of(const std::string& text) {
+  int64_t value = 0;
+  const auto r = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (r.ec != std::errc() || r.ptr != text.data() + text.size() || value <= 0) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::string_view name(Provenance p) { return kProvenance[static_cast<size_t>(p)]; }
+
+std::string print(const Schedule& schedule) {
+  std::string out =
+      fmt::format("schedule @{} hash {:016x} version 1\n", schedule.program, schedule.hash);
+  for (const Decision& d : schedule.decisions) {
+    out += d.verb;
+    for (const std::string& w : d.words) out += " " + w;
+    out += fmt::format(" {}\n", name(d.provenance));
+  }
+  return out;
+}
+
+Outcome<Schedule> parse_schedule(std::string_view text) {
+  Schedule schedule;
+  int line_number = 0;
+  bool has_header = false;
+  auto bad = [&](std::string_view why) {
+    return Rejection{"syntax", fmt::format("line {}: {}", line_number, why)};
+  };
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end);
+    ++line_number;
+    if (line.ends_with('\n')) line.remove_suffix(1);
+    std::vector<std::string> words = words_of(line);
+    if (words.empty()) continue;
+    if (!has_header) {
+      if (words.size() != 6 || words[0] != "schedule" || !words[1].starts_with('@') ||
+          words[2] != "hash" || words[4] != "version")
+        return bad("a schedule starts with `schedule @NAME hash HEX version 1`");
+      if (words[5] != "1") return bad(fmt::format("version {} is not known", words[5]));
+      const std::string& hex = words[3];
+      const auto r = std::from_chars(hex.data(), hex.data() + hex.size(), schedule.hash, 16);
+      if (r.ec != std::errc() || r.ptr != hex.data() + hex.size())
+        return bad(fmt::format("`{}` is no hash", hex));
+      schedule.program = words[1].substr(1);
+      has_header = true;
+      continue;
+    }
+    Decision d;
+    d.verb = words[0];
+    const auto* who = std::find(std::begin(kProvenance), std::end(kProvenance), words.back());
+    if (who == std::end(kProvenance) || words.size() < 2)
+      return bad("a decision ends with auto, tuned or user");
+    d.provenance = static_cast<Provenance>(who - std::begin(kProvenance));
+    d.words.assign(words.begin() + 1, words.end() - 1);
+    const size_t n = d.words.size();
+    const bool is_tile =
+        d.verb == "tile" && (n == 2 || (n == 5 && d.words[1] == "cta" && d.words[3] == "wg"));
+    const bool is_known =
+        ((d.verb == "kernel" || d.verb == "fuse" || d.verb == "roll") && n == 1) ||
+        (d.verb == "order" && n == 2) || is_tile;
+    if (!is_known) return bad(fmt::format("`{}` is no decision", line));
+    if (d.verb != "kernel" && schedule.decisions.empty())
+      return bad("a decision stands before the first kernel");
+    schedule.decisions.push_back(std::move(d));
+  }
+  if (!has_header) return bad("the schedule is empty");
+  return schedule;
+}
+
+uint64_t program_hash(const ir::Program& program) {
+  uint64_t h = 14695981039346656037ULL;
+  for (const char c : ir::print(program)) h = (h ^ static_cast<uint8_t>(c)) * 1099511628211ULL;
+  return h;
+}
+
+Schedule to_schedule(const ir::Program& program, const std::vector<Kernel>& kernels,
+                     Provenance provenance) {
+  Schedule s{program.name, program_hash(program), {}};
+  for (const Kernel& k : kernels) {
+    auto add = [&](std::string verb, std::vector<std::string> words) {
+      s.decisions.push_back({std::move(verb), std::move(words), provenance});
+    };
+    const auto text = [](Expr e) { return std::string(e.name().str()); };
+    for (const Member& m : k.group.members) {
+      if (m.statement == k.group.seed) add("kernel", {std::string(m.target.str())});
+    }
+    add("tile", {text(k.group.row), "cta", fmt::format("{}", kRowsPerGroup * k.sizes.groups), "wg",
+                 fmt::format("{}", kRowsPerGroup)});
+    add("tile", {text(k.group.stream), fmt::format("{}", k.sizes.step)});
+    for (Expr a : k.group.axis_order) {
+      const Expr extent = k.group.extents.at(a);
+      const bool is_whole =
+          extent.op() == expr::Op::IntConst && extent.integer() <= kMaxWholeExtent;
+      if (a != k.group.row && a != k.group.stream && k.group.is_tile_axis(a) && !is_whole)
+        add("tile", {text(a), fmt::format("{}", k.sizes.column)});
+    }
+    for (const Member& m : k.group.members) {
+      if (m.statement == k.group.seed) continue;
+      add(m.is_rolled ? "roll" : "fuse", {std::string(m.target.str())});
+    }
+    if (k.sizes.is_descending) add("order", {text(k.group.stream), "descending"});
+  }
+  return s;
+}
+
+namespace {
+
+// One kernel of a schedule, as its lines say.
+struct Draft {
+  std::string seed;
+  std::vector<const Decision*> lines;
+};
+
+Outcome<Kernel> replay(const Draft& draft, const ir::Program& program, const StatementList& list,
+                       expr::ExprPool& pool) {
+  const auto find = [&](const std::string& target) -> const Statement* {
+    const auto it = list.writer.find(target);
+    return it == list.writer.end() ? nullptr : &list.statements[static_cast<size_t>(it->second)];
+  };
+  auto refused = [&](const Decision& d, std::string_view why) {
+    std::string line = d.verb;
+    for (const std::string& w : d.words) line += " " + w;
+    return Rejection{"decision", fmt::format("`{}`: {}", line, why)};
+  };
+  const Decision& first = *draft.lines[0];
+  const Statement* seed = find(draft.seed);
+  if (!seed) return refused(first, "there is no such statement");
+  GroupRequest request;
+  request.seed = seed->id;
+  request.only.insert(seed->id);
+  for (const Decision* d : draft.lines) {
+    if (d->verb == "fuse" || d->verb == "roll") {
+      const Statement* s = find(d->words[0]);
+      if (!s) return refused(*d, "there is no such statement");
+      request.only.insert(s->id);
+    }
+    if (d->verb == "tile" && d->words.size() == 5) request.row = pool.index(d->words[0]);
+  }
+  Outcome<Group> group = grow_group(list, program, request, pool);
+  if (!group) return refused(first, group.rejection().message);
+  Kernel kernel{*group, choose_sizes(*group), {}};
+  for (const Decision* d : draft.lines) {
+    if (d->verb == "fuse" || d->verb == "roll") {
+      const Member* m = kernel.group.by_name(pool.name(d->words[0]));
+      if (!m) {
+        std::string why = "it does not fit this kernel";
+        for (const std::string& note : kernel.group.notes) {
+          if (note.starts_with(d->words[0] + " ")) why = note;
+        }
+        return refused(*d, why);
+      }
+      if (m->is_rolled != (d->verb == "roll"))
+        return refused(*d, m->is_rolled ? "it is a reduction over the streamed axis: `roll`"
+                                        : "it is no reduction over the streamed axis: `fuse`");
+    } else if (d->verb == "order") {
+      if (d->words[1] != "descending" && d->words[1] != "ascending")
+        return refused(*d, "an order is ascending or descending");
+      if (pool.index(d->words[0]) != kernel.group.stream)
+        return refused(*d, "only the streamed axis has an order");
+      kernel.sizes.is_descending = d->words[1] == "descending";
+    } else if (d->verb == "tile") {
+      const Expr axis = pool.index(d->words[0]);
+      const auto size = number_of(d->words.size() == 5 ? d->words[2] : d->words[1]);
+      if (!size) return refused(*d, "the size is no positive number");
+      if (d->words.size() == 5) {
+        if (number_of(d->words[4]) != kRowsPerGroup || *size % kRowsPerGroup != 0 ||
+            *size > 4 * kRowsPerGroup)
+          return refused(*d, "a warp group has 64 rows, a tile 1 to 4 groups");
+        kernel.sizes.groups = *size / kRowsPerGroup;
+      } else if (axis == kernel.group.stream) {
+        if (*size % 16 != 0 || *size > kMaxWholeExtent)
+          return refused(*d, "a step is a multiple of 16 up to 256");
+        kernel.sizes.step = *size;
+      } else if (kernel.group.is_tile_axis(axis)) {
+        if (*size % 8 != 0 || *size > kMaxWholeExtent)
+          return refused(*d, "a column tile is a multiple of 8 up to 256");
+        kernel.sizes.column = *size;
+      } else {
+        return refused(*d, "it is no axis of a tile");
+      }
+    }
+  }
+  return kernel;
+}
+
+}  // namespace
+
+Outcome<Scheduled> apply_schedule(const ir::Program& program, const Schedule& schedule,
+                                  expr::ExprPool& pool) {
+  if (schedule.program != program.name)
+    return Rejection{"program", fmt::format("the schedule is for @{}, the program is @{}",
+                                            schedule.program, program.name)};
+  if (schedule.hash != program_hash(program))
+    return Rejection{"hash", fmt::format("the schedule is for a program with hash {:016x}, this "
+                                         "one has {:016x}",
+                                         schedule.hash, program_hash(program))};
+  const StatementList list = statements_of(program, pool);
+  std::vector<Draft> drafts;
+  for (const Decision& d : schedule.decisions) {
+    if (d.verb == "kernel") drafts.push_back({d.words[0], {}});
+    drafts.back().lines.push_back(&d);
+  }
+  std::vector<Kernel> kernels;
+  for (const Draft& d : drafts) {
+    Outcome<Kernel> k = replay(d, program, list, pool);
+    if (!k) return k.rejection();
+    kernels.push_back(*k);
+  }
+  return assemble(program, list, std::move(kernels), pool);
+}
+
+}  // namespace nautilus::schedule

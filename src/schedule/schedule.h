@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// A schedule: the decisions that turn an unscheduled scalar program into kernels, as text.
+//
+//   schedule @attention_causal hash 5d0f6ab2c3e41f77 version 1
+//   kernel U auto                      a kernel grown from the reduction U
+//   tile i cta 192 wg 64 auto          its rows
+//   tile j 80 auto                     steps of the streamed axis
+//   tile n 256 auto                    columns that do not fit a tile
+//   fuse S auto                        statements inside, element-wise or inner reductions
+//   roll m auto                        reductions in the streaming loop
+//   order j descending user            the steps from the last to the first
+//
+// One decision per line, with who took it: auto, tuned or user. Statements that no kernel stores
+// stay as they are.
+#pragma once
+
+#include "schedule/tiling.h"
+
+namespace nautilus::schedule {
+
+enum class Provenance : uint8_t { Auto, Tuned, User };
+std::string_view name(Provenance p);
+
+struct Decision {
+  std::string verb;  // kernel, tile, fuse, roll, order
+  std::vector<std::string> words;
+  Provenance provenance = Provenance::Auto;
+};
+
+struct Schedule {
+  std::string program;
+  uint64_t hash = 0;  // of the unscheduled program's text
+  std::vector<Decision> decisions;
+};
+
+std::string print(const Schedule& schedule);
+// The rejection names the line.
+Outcome<Schedule> parse_schedule(std::string_view text);
+
+uint64_t program_hash(const ir::Program& program);
+
+struct Kernel {
+  Group group;
+  Sizes sizes;
+  std::set<int> stored;  // filled when the program is put together
+};
+
+// The decisions of kernels, in order.
+Schedule to_schedule(const ir::Program& program, const std::vector<Kernel>& kernels,
+                     Provenance provenance);
+
+struct Scheduled {
+  ir::Program program;
+  std::vector<std::string> notes;  // the derivation, for people
+};
+
+// Checks every decision against the program and builds the scheduled form. A decision that is not
+// legal is refused with its line.
+Outcome<Scheduled> apply_schedule(const ir::Program& program, const Schedule& schedule,
+                                  expr::ExprPool& pool);
+
+// Puts kernels and remaining statements together.
+Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& list,
+                            std::vector<Kernel> kernels, expr::ExprPool& pool);
+
+// Statements that outputs need and no kernel stores, with the kernels' choice of what to store.
+std::set<int> remaining(const StatementList& list, std::vector<Kernel>& kernels);
+
+}  // namespace nautilus::schedule

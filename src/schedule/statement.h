@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The statements of an unscheduled scalar program: one per buffer, as scheduling sees them.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "scalar/ops.h"
+
+namespace nautilus::schedule {
+
+using expr::Expr;
+
+struct Statement {
+  int id = 0;
+  ir::Name target;
+  expr::DType dtype = expr::DType::F32;
+  scalar::Role role = scalar::Role::Temp;
+  ir::Axes axes;    // of the target, in its order
+  ir::Axes reduce;  // empty: element-wise
+  expr::Reducer reducer = expr::Reducer::Sum;
+  Expr init;  // of a reduction
+  Expr value;
+  std::vector<size_t> ops;      // positions in the program's body
+  std::vector<int> reads_from;  // statements whose targets it reads
+  // Cannot be fused: a shape that is no single nest, argmax, or a target that is not indexed by its
+  // axes. Only its place in the order matters.
+  bool is_opaque = false;
+
+  bool is_reduction() const { return !reduce.empty(); }
+};
+
+struct StatementList {
+  std::vector<Statement> statements;
+  std::map<std::string, int, std::less<>> writer;  // by buffer
+
+  const Statement* producer(expr::Name buffer) const {
+    const auto it = writer.find(buffer.str());
+    return it == writer.end() ? nullptr : &statements[static_cast<size_t>(it->second)];
+  }
+};
+
+StatementList statements_of(const ir::Program& program, expr::ExprPool& pool);
+
+}  // namespace nautilus::schedule

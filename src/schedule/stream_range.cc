@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/stream_range.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "expr/affine.h"
+#include "expr/scalar_ops.h"
+
+namespace nautilus::schedule {
+
+using expr::Op;
+using expr::Poly;
+
+namespace {
+
+bool has_identity_limit(const Member& m) {
+  return is_float(m.dtype) && (m.reducer == expr::Reducer::Sum || m.reducer == expr::Reducer::Max ||
+                               m.reducer == expr::Reducer::Min);
+}
+
+Limit identity_limit(const Member& m) { return limit_of(expr::identity(m.reducer, m.dtype).f); }
+
+// As Group::inlined, but the reads of guarded members stay.
+Expr inlined_up_to(const Group& group, const std::unordered_map<Expr, Limit>& stops, Expr e,
+                   expr::ExprPool& pool) {
+  return expr::rebuild(pool, e, [&](Expr x) {
+    if (x.op() != Op::Read || stops.contains(x)) return x;
+    const Member* m = group.find(x);
+    return m && !m->is_reduction() ? inlined_up_to(group, stops, m->value, pool) : x;
+  });
+}
+
+void conjuncts(Expr c, std::vector<Expr>& out) {
+  if (c.op() == Op::And) {
+    conjuncts(c[0], out);
+    conjuncts(c[1], out);
+  } else {
+    out.push_back(c);
+  }
+}
+
+class MaskBounds {
+ public:
+  MaskBounds(const Group& group, const Tiling& tiling, expr::ExprPool& pool)
+      : group_(group), tiling_(tiling), pool_(pool) {}
+
+  // Takes what a conjunct says about the streamed axis; false if it says nothing usable.
+  bool add(Expr c) {
+    if (!expr::is_comparison(c.op()) || c[0].dtype() != expr::DType::I64) return false;
+    const auto p = expr::difference(c[0], c[1]);
+    if (!p) return false;
+    switch (c.op()) {
+      case Op::Le:
+        return at_most_zero(*p);
+      case Op::Lt:
+        return at_most_zero(expr::plus(*p, 1));
+      case Op::Ge:
+        return at_most_zero(expr::negated(*p));
+      case Op::Gt:
+        return at_most_zero(plus_one(expr::negated(*p)));
+      case Op::Eq: {
+        const bool is_above = at_most_zero(*p);
+        return at_most_zero(expr::negated(*p)) || is_above;
+      }
+      default:
+        return false;
+    }
+  }
+
+  std::vector<Expr> ends;  // exclusive
+  std::vector<Expr> begins;
+
+ private:
+  static std::optional<Poly> plus_one(const std::optional<Poly>& p) {
+    return p ? expr::plus(*p, 1) : std::nullopt;
+  }
+
+  // p <= 0
+  bool at_most_zero(const std::optional<Poly>& p) {
+    if (!p) return false;
+    const auto parts = p->split(group_.stream);
+    if (!parts) return false;
+    const auto slope = parts->first.constant();
+    if (!slope || (*slope != 1 && *slope != -1)) return false;
+    const auto rest =
+        *slope == 1 ? plus_one(expr::negated(parts->second)) : std::optional<Poly>(parts->second);
+    if (!rest) return false;
+    const Expr e = over_rows(*rest, *slope == 1);
+    if (!e) return false;
+    (*slope == 1 ? ends : begins).push_back(e);
+    return true;
+  }
+
+  // Largest or least value over the rows of a warp group's tile; null if that is not affine.
+  Expr over_rows(const Poly& p, bool is_largest) {
+    for (Expr atom : p.atoms()) {
+      if (atom.op() != Op::Var) return {};
+      if (atom != group_.row && group_.is_tile_axis(atom)) return {};
+    }
+    const auto parts = p.split(group_.row);
+    if (!parts) return {};
+    const auto slope = parts->first.constant();
+    if (!slope) return {};
+    Expr e = expr::to_expr(pool_, parts->second);
+    if (*slope == 0) return e;
+    const bool is_last = (*slope > 0) == is_largest;
+    Expr row = tiling_.first_row();
+    if (is_last) row = pool_.binary(Op::Add, row, pool_.integer(kRowsPerGroup - 1));
+    if (*slope != 1) row = pool_.binary(Op::Mul, row, pool_.integer(*slope));
+    return expr::canonical_index(pool_, pool_.binary(Op::Add, e, row));
+  }
+
+  const Group& group_;
+  const Tiling& tiling_;
+  expr::ExprPool& pool_;
+};
+
+}  // namespace
+
+Limit limit_beyond(const Group& group, Expr e, const std::vector<RangeGuard>& guards,
+                   const algebra::Signs& signs, expr::ExprPool& pool) {
+  std::unordered_map<Expr, Limit> values;
+  for (const RangeGuard& g : guards)
+    values.emplace(group.members[g.member].read, limit_of(g.value));
+  return limit_of(inlined_up_to(group, values, e, pool), values, signs);
+}
+
+bool is_identity_beyond(const Group& group, const Member& rolled,
+                        const std::vector<RangeGuard>& guards, const algebra::Signs& signs,
+                        expr::ExprPool& pool) {
+  return has_identity_limit(rolled) &&
+         limit_beyond(group, rolled.value, guards, signs, pool) == identity_limit(rolled);
+}
+
+std::optional<RangeGuard> range_guard(const Group& group, const Member& rolled,
+                                      const std::vector<RangeGuard>& present,
+                                      const std::vector<size_t>& candidates,
+                                      const algebra::Signs& signs, expr::ExprPool& pool) {
+  if (!has_identity_limit(rolled)) return std::nullopt;
+  auto works = [&](const RangeGuard& g) {
+    std::vector<RangeGuard> all = present;
+    all.push_back(g);
+    return is_identity_beyond(group, rolled, all, signs, pool);
+  };
+  auto is_taken = [&](size_t k) {
+    return std::any_of(present.begin(), present.end(),
+                       [&](const RangeGuard& g) { return g.member == k; });
+  };
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  // Selects that end in the value take the condition for nothing, other element-wise tiles take a
+  // select, results of inner reductions one more tile.
+  for (const int kind : {0, 1, 2}) {
+    for (size_t k : candidates) {
+      const Member& m = group.members[k];
+      if (!is_float(m.dtype) || (kind == 2) != m.is_reduction() || is_taken(k)) continue;
+      for (const double value : {-inf, 0.0, inf}) {
+        const bool is_select = m.value.op() == Op::Select && m.value[2].op() == Op::FloatConst &&
+                               m.value[2].number() == value;
+        if (kind == 0 && !is_select) continue;
+        const RangeGuard g{k, value};
+        if (works(g)) return g;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+StepRange step_range(const Group& group, const std::vector<size_t>& rolled, const Tiling& tiling,
+                     const algebra::Signs& signs, expr::ExprPool& pool) {
+  const TileAxis& stream = tiling.at(group.stream);
+  std::vector<Expr> terms;
+  bool is_maskable = true;
+  for (size_t k : rolled) {
+    is_maskable &= has_identity_limit(group.members[k]);
+    terms.push_back(group.inlined(pool, group.members[k].value));
+  }
+  std::vector<Expr> masks;
+  for (Expr t : terms) {
+    expr::for_each(t, [&](Expr e) {
+      if (e.op() == Op::Select && expr::depends_on(e[0], group.stream) &&
+          std::find(masks.begin(), masks.end(), e[0]) == masks.end())
+        masks.push_back(e[0]);
+    });
+  }
+  MaskBounds bounds(group, tiling, pool);
+  StepRange range;
+  for (Expr mask : masks) {
+    bool hides_all = is_maskable;
+    for (size_t k = 0; hides_all && k < rolled.size(); ++k) {
+      const Expr hidden = expr::rebuild(
+          pool, terms[k], [&](Expr e) { return e.op() == Op::Select && e[0] == mask ? e[2] : e; });
+      hides_all = limit_of(hidden, {}, signs) == identity_limit(group.members[rolled[k]]);
+    }
+    if (!hides_all) continue;
+    std::vector<Expr> parts;
+    conjuncts(mask, parts);
+    bool is_used = false;
+    for (Expr c : parts) is_used |= bounds.add(c);
+    if (is_used) range.masks.push_back(mask);
+  }
+  const Expr step = pool.integer(stream.size);
+  auto steps = [&](Expr end) {
+    return pool.binary(
+        Op::FloorDiv,
+        expr::canonical_index(pool, pool.binary(Op::Add, end, pool.integer(stream.size - 1))),
+        step);
+  };
+  Expr begin = pool.integer(0);
+  for (Expr b : bounds.begins) begin = pool.binary(Op::Max, begin, b);
+  range.first = bounds.begins.empty() ? begin : pool.binary(Op::FloorDiv, begin, step);
+  Expr end = stream.extent;
+  for (Expr e : bounds.ends) end = pool.binary(Op::Min, end, e);
+  range.count = end == stream.extent
+                    ? steps(end)
+                    : pool.binary(Op::FloorDiv,
+                                  pool.binary(Op::Add, end, pool.integer(stream.size - 1)), step);
+  // One step that is masked altogether changes nothing, and the loop always has a first one.
+  if (!range.masks.empty()) {
+    const Expr least = range.first.is_int(0) ? pool.integer(1)
+                                             : pool.binary(Op::Add, range.first, pool.integer(1));
+    range.count = pool.binary(Op::Max, least, range.count);
+  }
+  return range;
+}
+
+}  // namespace nautilus::schedule

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/tiling.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "expr/affine.h"
+#include "schedule/dot.h"
+
+namespace nautilus::schedule {
+
+using expr::Op;
+
+namespace {
+
+// Instructions work on multiples of 16 along the depth, and of 8 along the columns.
+constexpr int64_t kGrain = 16;
+
+int64_t rounded_up(int64_t n, int64_t grain) { return (n + grain - 1) / grain * grain; }
+
+bool is_whole(Expr extent) {
+  return extent.op() == Op::IntConst && extent.integer() <= kMaxWholeExtent;
+}
+
+int64_t width(const Group& group, Expr axis, const Sizes& sizes) {
+  if (axis == group.stream) return sizes.step;
+  const Expr extent = group.extents.at(axis);
+  return is_whole(extent) ? rounded_up(extent.integer(), kGrain) : sizes.column;
+}
+
+}  // namespace
+
+Tiling::Tiling(const Group& group, const Sizes& sizes, expr::ExprPool& pool, Names& names) {
+  std::set<std::string, std::less<>> taken = names.buffers;
+  for (Expr a : group.axis_order) {
+    taken.insert(std::string(a.name().str()));
+    names.variables.insert(std::string(a.name().str()));
+  }
+  auto fresh = [&](std::string name) {
+    const std::string stem = name;
+    for (int n = 2; !taken.insert(name).second; ++n) name = fmt::format("{}_{}", stem, n);
+    names.variables.insert(name);
+    return pool.index(name);
+  };
+  auto scaled = [&](int64_t factor, Expr x) {
+    return factor == 1 ? x : pool.binary(Op::Mul, x, pool.integer(factor));
+  };
+  for (Expr a : group.axis_order) {
+    TileAxis t;
+    t.var = a;
+    t.extent = group.extents.at(a);
+    const bool is_const = t.extent.op() == Op::IntConst;
+    if (a == group.row) {
+      t.kind = AxisKind::Row;
+      t.size = group.row_block > 0 ? group.row_block : kRowsPerGroup * sizes.groups;
+      t.tile = fresh(fmt::format("{}0", a.name().str()));
+      first_row_ = scaled(t.size, t.tile);
+      if (sizes.groups > 1) {
+        group_var_ = fresh("w");
+        first_row_ = pool.binary(Op::Add, first_row_, scaled(kRowsPerGroup, group_var_));
+      }
+      t.position = pool.binary(Op::Add, first_row_, a);
+    } else if (a == group.stream) {
+      t.kind = AxisKind::Stream;
+      t.size = sizes.step;
+      if (is_const && t.extent.integer() <= sizes.step) {
+        has_loop_ = false;
+        t.position = a;
+      } else {
+        t.tile = fresh(fmt::format("{}0", a.name().str()));
+        t.position = pool.binary(Op::Add, scaled(t.size, t.tile), a);
+      }
+    } else if (!group.is_tile_axis(a)) {
+      t.kind = AxisKind::Batch;
+      t.position = a;
+    } else if (is_whole(t.extent)) {
+      t.kind = AxisKind::Whole;
+      t.size = rounded_up(t.extent.integer(), kGrain);
+      t.position = a;
+    } else {
+      t.kind = AxisKind::Cut;
+      t.size = sizes.column;
+      t.tile = fresh(fmt::format("{}0", a.name().str()));
+      t.position = pool.binary(Op::Add, scaled(t.size, t.tile), a);
+    }
+    const bool is_block = t.kind == AxisKind::Row && group.row_block > 0;
+    if (is_block && group.row_block < kRowsPerGroup)
+      t.in_range = pool.binary(Op::Lt, a, pool.integer(group.row_block));
+    if (t.kind != AxisKind::Batch && !is_block && !(is_const && t.extent.integer() % t.size == 0))
+      t.in_range = pool.binary(Op::Lt, t.position, t.extent);
+    axes_.emplace(a, t);
+    order_.push_back(a);
+  }
+}
+
+Sizes choose_sizes(const Group& group) {
+  Sizes best;
+  bool has_cut = false;
+  bool has_streamed_tile = false;  // a contraction's result inside the loop
+  int accumulators = 0;
+  for (size_t k = 0; k < group.members.size(); ++k) {
+    const Member& m = group.members[k];
+    has_streamed_tile |= m.has(group.stream) && group.dot_of(k);
+    accumulators += m.is_rolled && group.dot_of(k) ? 1 : 0;
+    for (Expr a : group.tile_axes(m)) {
+      has_cut |= a != group.row && a != group.stream && !is_whole(group.extents.at(a));
+    }
+  }
+  const Expr rows = group.extents.at(group.row);
+  const bool is_small = rows.op() == Op::IntConst;
+  const int64_t most_groups = group.row_block > 0 ? 1
+                              : is_small ? std::clamp<int64_t>((rows.integer() + 63) / 64, 1, 3)
+                                         : 3;
+  if (has_cut) best.column = accumulators > 1 ? 128 : 256;
+  // Registers of a thread: 32-bit values of a 64-row tile are spread over 128 threads.
+  auto registers = [&](const Sizes& s) {
+    int64_t n = 0;
+    int64_t inner = 0;
+    bool has_computed = false;
+    for (size_t k = 0; k < group.members.size(); ++k) {
+      const Member& m = group.members[k];
+      if (!m.is_reduction() || !group.dot_of(k)) continue;
+      const int64_t w = width(group, group.dot_of(k)->column, s);
+      const Dot& d = *group.dot_of(k);
+      has_computed |= d.a.size() > 1 || !is_half_read(d.a[0]);
+      if (m.is_rolled) {
+        n += w / 2;
+      } else {
+        inner += w / 2 + w / 4;  // the scores, and their rounded copy as operand
+      }
+    }
+    return n + (inner > 0 ? inner : has_computed ? s.step / 2 + s.step / 4 : 0);
+  };
+  if (!has_streamed_tile) {
+    best.step = 64;
+    best.groups = std::min<int64_t>(most_groups, 2);
+    while (best.column > 64 && registers(best) > 192) best.column /= 2;
+    return best;
+  }
+  struct Limit {
+    int64_t groups;
+    int64_t registers;
+  };
+  for (const Limit& l : {Limit{3, 128}, Limit{2, 192}, Limit{1, 192}}) {
+    if (l.groups > most_groups) continue;
+    for (const int64_t step : {128, 80, 64}) {
+      Sizes s = best;
+      s.groups = l.groups;
+      s.step = step;
+      if (registers(s) <= l.registers) return s;
+    }
+  }
+  best.step = 64;
+  best.groups = 1;
+  while (best.column > 64 && registers(best) > 192) best.column /= 2;
+  return best;
+}
+
+}  // namespace nautilus::schedule

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sizes of a kernel's tiles, and how an axis of a group is written inside of it.
+#pragma once
+
+#include "schedule/group.h"
+
+namespace nautilus::schedule {
+
+constexpr int64_t kRowsPerGroup = 64;
+
+struct Sizes {
+  int64_t groups = 1;  // warp groups, each of 64 rows
+  int64_t step = 64;   // of the streamed axis
+  int64_t column = 0;  // of column axes that do not fit a tile; 0: none is cut
+  bool is_descending = false;
+};
+
+enum class AxisKind : uint8_t { Batch, Row, Stream, Whole, Cut };
+
+// One axis of a group inside the kernel.
+struct TileAxis {
+  Expr var;  // the axis of the group; also the name of its place in a tile
+  AxisKind kind = AxisKind::Batch;
+  int64_t size = 1;
+  Expr extent;
+  Expr tile;      // number of the tile or step; null for Batch and Whole
+  Expr position;  // where an element of a tile lies along the axis
+  Expr in_range;  // the condition that it lies inside; null if it always does
+};
+
+// Names in use. Variables of different kernels may be equal; a buffer is named like nothing else.
+struct Names {
+  std::set<std::string, std::less<>> buffers;  // and sizes and scalars
+  std::set<std::string, std::less<>> variables;
+};
+
+class Tiling {
+ public:
+  Tiling(const Group& group, const Sizes& sizes, expr::ExprPool& pool, Names& names);
+
+  const TileAxis& at(Expr axis) const { return axes_.at(axis); }
+  const std::vector<Expr>& order() const { return order_; }
+  Expr group_var() const { return group_var_; }  // null: one group
+  // First row of the warp group's tile.
+  Expr first_row() const { return first_row_; }
+  bool has_loop() const { return has_loop_; }
+
+ private:
+  std::unordered_map<Expr, TileAxis> axes_;
+  std::vector<Expr> order_;
+  Expr group_var_;
+  Expr first_row_;
+  bool has_loop_ = true;
+};
+
+// Sizes that fit registers and shared memory, by the number of values a thread holds.
+Sizes choose_sizes(const Group& group);
+
+}  // namespace nautilus::schedule

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "spec/passes/base2.h"
+
+#include <numbers>
+
+#include "algebra/sign.h"
+#include "expr/walk.h"
+#include "ir/walk.h"
+#include "spec/ops.h"
+
+namespace nautilus::spec {
+namespace {
+
+using expr::Expr;
+using expr::Op;
+
+class ExponentScaler {
+ public:
+  ExponentScaler(expr::ExprPool& pool, std::unordered_set<Expr> axes)
+      : pool_(pool), axes_(std::move(axes)) {}
+
+  // e * log2(e), the constant taken into the terms of a sum and into their scalar factors.
+  Expr scaled(Expr e) {
+    switch (e.op()) {
+      case Op::FloatConst:
+        return pool_.constant(e.number() * std::numbers::log2e, e.dtype());
+      case Op::Add:
+      case Op::Sub:
+        return pool_.binary(e.op(), scaled(e[0]), scaled(e[1]));
+      case Op::Neg:
+        return pool_.unary(Op::Neg, scaled(e[0]));
+      case Op::Mul:
+        for (const size_t k : {size_t{1}, size_t{0}}) {
+          if (algebra::is_scalar(e[k], axes_)) return pool_.binary(Op::Mul, e[1 - k], scaled(e[k]));
+        }
+        break;
+      default:
+        break;
+    }
+    return pool_.binary(Op::Mul, e, pool_.constant(std::numbers::log2e, e.dtype()));
+  }
+
+ private:
+  expr::ExprPool& pool_;
+  std::unordered_set<Expr> axes_;
+};
+
+}  // namespace
+
+std::optional<ir::Program> base2(const ir::Program& program, ir::PassContext& context) {
+  ir::Program out{program.level, program.name, {}};
+  for (const ir::Op& op : program.body) {
+    const auto* let = op.get<Let>();
+    if (!let) {
+      out.body.push_back(op);
+      continue;
+    }
+    std::unordered_set<Expr> axes;
+    for (const ir::Axis& a : let->axes) axes.insert(context.pool.index(a.name));
+    expr::for_each(let->body, [&](Expr e) {
+      if (e.op() != Op::Reduce) return;
+      for (size_t k = 0; k < e.axis_count(); ++k) axes.insert(e.axis(k));
+    });
+    ExponentScaler scaler(context.pool, std::move(axes));
+    Let copy = *let;
+    copy.body = expr::rebuild(context.pool, let->body, [&](Expr e) {
+      return e.op() == Op::Exp ? context.pool.unary(Op::Exp2, scaler.scaled(e[0])) : e;
+    });
+    out.body.push_back(ir::make(std::move(copy), op.span()));
+  }
+  return out;
+}
+
+}  // namespace nautilus::spec

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "spec/passes/defer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "expr/walk.h"
+#include "spec/ops.h"
+#include "spec/ranges.h"
+
+namespace nautilus::spec {
+namespace {
+
+using expr::Expr;
+using expr::Op;
+
+struct Factor {
+  Expr value;
+  bool is_divisor;
+};
+struct Split {
+  std::vector<Factor> leaving;
+  Expr staying;  // null: 1
+  bool is_negative = false;
+};
+
+class Deferral {
+ public:
+  Deferral(const ir::Program& program, ir::PassContext& context)
+      : pool_(context.pool),
+        facts_(ir::facts_of(program, context.pool)),
+        types_(tensor_types(program)) {
+    for (const auto& [name, type] : types_) names_.insert(name);
+  }
+
+  ir::Program run(const ir::Program& program) {
+    out_ = {program.level, program.name, {}};
+    for (const ir::Op& op : program.body) {
+      const auto* let = op.get<Let>();
+      if (!let || !equation(*let, op.span())) out_.body.push_back(op);
+      if (let && !expr::has_reduce(let->body)) elementwise_.emplace(let->name.str(), *let);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  bool equation(const Let& let, diag::Span span) {
+    const Expr r = let.body;
+    if (r.op() != Op::Reduce || r.reducer() != expr::Reducer::Sum || r.init() ||
+        !is_float(r.dtype())) {
+      return false;
+    }
+    reduced_.clear();
+    for (size_t k = 0; k < r.axis_count(); ++k) reduced_.push_back(r.axis(k));
+    outer_ = facts_;
+    for (const ir::Axis& a : let.axes) outer_.add_axis(pool_.index(a.name), a.extent);
+    std::vector<Split> terms;
+    for (const auto& [value, is_negative] : addends(r.body(), false)) {
+      terms.push_back(split(value, false));
+      if (!terms.back().staying) return false;
+      terms.back().is_negative = is_negative;
+    }
+    // Sums of products are taken apart only where every product has factors of its own to lose.
+    const bool is_apart =
+        terms.size() > 1 && terms.size() <= kMaxTerms &&
+        std::all_of(terms.begin(), terms.end(), [](const Split& t) { return !t.leaving.empty(); });
+    if (!is_apart) terms = {split(r.body(), false)};
+    if (terms[0].leaving.empty() || !terms[0].staying) return false;
+    Let outer = let;
+    outer.body = {};
+    for (const Split& t : terms) {
+      const Expr e = deferred(let, t, span);
+      outer.body = outer.body      ? pool_.binary(t.is_negative ? Op::Sub : Op::Add, outer.body, e)
+                   : t.is_negative ? pool_.unary(Op::Neg, e)
+                                   : e;
+    }
+    elementwise_.emplace(let.name.str(), outer);
+    out_.body.push_back(ir::make(std::move(outer), span));
+    return true;
+  }
+
+  // Defines the sum of what stays, and gives it with what left.
+  Expr deferred(const Let& let, const Split& t, diag::Span span) {
+    std::vector<Expr> args(let.body.args().begin(), let.body.args().end());
+    args[0] = t.staying;
+    Let inner{unique(fmt::format("{}.acc", let.name.str())), let.axes, let.dtype,
+              pool_.with_args(let.body, args)};
+    std::vector<Expr> indices;
+    for (const ir::Axis& a : let.axes) indices.push_back(pool_.index(a.name));
+    Expr e = pool_.read(inner.name, inner.dtype, indices);
+    for (const bool is_divisor : {false, true}) {
+      for (const Factor& f : t.leaving) {
+        if (f.is_divisor == is_divisor)
+          e = pool_.binary(is_divisor ? Op::Div : Op::Mul, e, f.value);
+      }
+    }
+    types_.emplace(std::string(inner.name.str()), inner.type());
+    out_.body.push_back(ir::make(std::move(inner), span));
+    return e;
+  }
+
+  static constexpr size_t kMaxTerms = 4;
+
+  // The products of a sum of products, one level of element-wise equations deep. An addend without
+  // the reduced axis keeps the sum together: taking x - mean(x) apart would cancel.
+  std::vector<std::pair<Expr, bool>> addends(Expr e, bool is_negative) {
+    const std::vector<std::pair<Expr, bool>> whole = {{e, is_negative}};
+    if (!is_reduced(e)) return whole;
+    switch (e.op()) {
+      case Op::Add:
+      case Op::Sub: {
+        if (!is_reduced(e[0]) || !is_reduced(e[1])) return whole;
+        auto out = addends(e[0], is_negative);
+        for (auto& x : addends(e[1], (e.op() == Op::Sub) != is_negative)) out.push_back(x);
+        return out;
+      }
+      case Op::Mul:
+        for (const size_t k : {size_t{0}, size_t{1}}) {
+          const auto parts = addends(e[k], is_negative);
+          if (parts.size() < 2 || parts.size() > kMaxTerms) continue;
+          std::vector<std::pair<Expr, bool>> out;
+          for (const auto& [x, sign] : parts)
+            out.emplace_back(pool_.binary(Op::Mul, k == 0 ? x : e[0], k == 0 ? e[1] : x), sign);
+          return out;
+        }
+        return whole;
+      case Op::Read: {
+        const auto it = elementwise_.find(e.name().str());
+        if (it == elementwise_.end()) return whole;
+        const auto parts = addends(definition(it->second, e), is_negative);
+        return parts.size() < 2 ? whole : parts;
+      }
+      default:
+        return whole;
+    }
+  }
+
+  Expr definition(const Let& let, Expr read) {
+    expr::Substitution map;
+    for (size_t k = 0; k < let.axes.size(); ++k)
+      map.emplace(pool_.index(let.axes[k].name), read[k]);
+    return expr::substitute(pool_, let.body, map);
+  }
+
+  bool is_reduced(Expr e) const {
+    return std::any_of(reduced_.begin(), reduced_.end(),
+                       [&](Expr axis) { return expr::depends_on(e, axis); });
+  }
+
+  Split split(Expr e, bool is_guarded) {
+    const Split none{{}, e, false};
+    if (!is_reduced(e)) {
+      if (e.is_const() || (is_guarded && !is_safe(e))) return none;
+      return {{{e, false}}, {}, false};
+    }
+    switch (e.op()) {
+      case Op::Mul: {
+        Split a = split(e[0], is_guarded);
+        const Split b = split(e[1], is_guarded);
+        a.leaving.insert(a.leaving.end(), b.leaving.begin(), b.leaving.end());
+        if (a.leaving.empty()) return none;
+        a.staying = !a.staying   ? b.staying
+                    : !b.staying ? a.staying
+                                 : pool_.binary(Op::Mul, a.staying, b.staying);
+        return a;
+      }
+      case Op::Div: {
+        Split a = split(e[0], is_guarded);
+        const Split b = split(e[1], is_guarded);
+        for (const Factor& f : b.leaving) a.leaving.push_back({f.value, !f.is_divisor});
+        if (a.leaving.empty()) return none;
+        if (b.staying) {
+          const Expr above = a.staying ? a.staying : pool_.constant(1, e.dtype());
+          a.staying = pool_.binary(Op::Div, above, b.staying);
+        }
+        return a;
+      }
+      case Op::Neg: {
+        Split a = split(e[0], is_guarded);
+        if (a.leaving.empty() || !a.staying) return none;
+        a.staying = pool_.unary(Op::Neg, a.staying);
+        return a;
+      }
+      case Op::Select: {
+        const bool is_first = e[2].op() == Op::FloatConst && e[2].number() == 0;
+        const bool is_second = e[1].op() == Op::FloatConst && e[1].number() == 0;
+        if (!is_first && !is_second) return none;
+        Split a = split(is_first ? e[1] : e[2], true);
+        if (a.leaving.empty()) return none;
+        if (!a.staying) a.staying = pool_.constant(1, e.dtype());
+        const Expr zero = pool_.constant(0, e.dtype());
+        a.staying =
+            is_first ? pool_.select(e[0], a.staying, zero) : pool_.select(e[0], zero, a.staying);
+        return a;
+      }
+      case Op::Read: {
+        const auto it = elementwise_.find(e.name().str());
+        if (it == elementwise_.end()) return none;
+        Split a = split(definition(it->second, e), is_guarded);
+        return a.leaving.empty() || !a.staying ? none : a;
+      }
+      default:
+        return none;
+    }
+  }
+
+  // Outside of its guard the value must still be readable.
+  bool is_safe(Expr e) {
+    bool ok = true;
+    expr::for_each(e, [&](Expr x) {
+      if (x.op() == Op::Read)
+        ok &= is_inside(x, types_.at(std::string(x.name().str())), outer_, pool_);
+    });
+    return ok;
+  }
+
+  ir::Name unique(std::string name) {
+    const std::string stem = name;
+    for (int n = 2; !names_.insert(name).second; ++n) name = fmt::format("{}_{}", stem, n);
+    return pool_.name(name);
+  }
+
+  expr::ExprPool& pool_;
+  expr::Facts facts_;
+  expr::Facts outer_;
+  std::map<std::string, ir::TensorType> types_;
+  std::set<std::string> names_;
+  std::map<std::string, Let, std::less<>> elementwise_;
+  std::vector<Expr> reduced_;
+  ir::Program out_;
+};
+
+}  // namespace
+
+std::optional<ir::Program> defer(const ir::Program& program, ir::PassContext& context) {
+  return Deferral(program, context).run(program);
+}
+
+}  // namespace nautilus::spec

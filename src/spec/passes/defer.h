@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Factors and divisors without the reduced axis leave a sum.
+//
+//   let P[i < M, j < N] : f32 = E[i, j] / l[i]
+//   let O[i < M, e < 64] : f32 = sum[j < N] P[i, j] * V[j, e]
+// becomes
+//   let O.acc[i < M, e < 64] : f32 = sum[j < N] E[i, j] * V[j, e]
+//   let O[i < M, e < 64] : f32 = O.acc[i, e] / l[i]
+//
+// A sum of several products, each with factors of its own to lose, becomes several sums.
+// Looks through element-wise equations (which stay for their other readers) and through selects
+// whose other branch is 0. Sums with an initial element stay as they are. Exactness class: exact
+// over the reals; for an empty sum the factor must be finite, otherwise 0 becomes NaN. Test:
+// test/spec/defer.spec
+#pragma once
+
+#include "ir/pass.h"
+
+namespace nautilus::spec {
+
+std::optional<ir::Program> defer(const ir::Program& program, ir::PassContext& context);
+
+}  // namespace nautilus::spec
