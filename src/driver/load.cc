@@ -7,12 +7,13 @@
 #include "spec/elaborate.h"
 #include "spec/ops.h"
 #include "text/lexer.h"
+#include "vrtile/ops.h"
 
 namespace nautilus::driver {
 
 const std::vector<const ir::Level*>& levels() {
   static const std::vector<const ir::Level*> all = {&spec::level(), &scalar::level(),
-                                                    &matile::level()};
+                                                    &vrtile::level(), &matile::level()};
   return all;
 }
 
@@ -26,6 +27,7 @@ const ir::Level* find_level(std::string_view name) {
 bool verify(const ir::Program& program, diag::Sink& sink) {
   if (program.level == &spec::level()) return spec::verify(program, sink);
   if (program.level == &scalar::level()) return scalar::verify(program, sink);
+  if (program.level == &vrtile::level()) return vrtile::verify(program, sink);
   return matile::verify(program, sink);
 }
 

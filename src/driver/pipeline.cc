@@ -7,6 +7,16 @@
 #include "driver/load.h"
 #include "ir/print.h"
 #include "lower/spec_to_scalar.h"
+#include "lower/vrtile_to_matile.h"
+#include "matile/passes/defer_lanes.h"
+#include "matile/passes/finish_kernels.h"
+#include "matile/passes/place_turns.h"
+#include "matile/passes/place_waits.h"
+#include "matile/passes/share_registers.h"
+#include "matile/passes/sink_branches.h"
+#include "matile/passes/split_roles.h"
+#include "matile/passes/split_tile_reductions.h"
+#include "matile/passes/spread_layouts.h"
 #include "spec/passes/drop_unused.h"
 #include "spec/passes/merge_equal.h"
 #include "spec/passes/simplify.h"
@@ -29,6 +39,27 @@ const std::vector<PassInfo>& pipeline() {
        "equations that no output needs go"},
       {"spec_to_scalar", "spec", "scalar", lower::spec_to_scalar, kReductionsSplit, kNone,
        "one loop nest per equation"},
+      {"vrtile_to_matile", "vrtile", "matile", lower::vrtile_to_matile, kNone, kNone,
+       "kernels in nest form, with their plan"},
+      // From the nest form of a kernel to the text that is emitted; finish_kernels runs them all.
+      {"spread_layouts", "matile", "matile", matile::spread_layouts, kNone, kNone,
+       "where the elements of register tiles lie"},
+      {"split_tile_reductions", "matile", "matile", matile::split_tile_reductions, kNone, kNone,
+       "reductions as thread, lane and warp parts"},
+      {"sink_branches", "matile", "matile", matile::sink_branches, kNone, kNone,
+       "selects on votes become branches"},
+      {"defer_lanes", "matile", "matile", matile::defer_lanes, kNone, kNone,
+       "exchanges between lanes as late as possible"},
+      {"share_registers", "matile", "matile", matile::share_registers, kNone, kNone,
+       "tiles that can share registers get one name"},
+      {"split_roles", "matile", "matile", matile::split_roles, kNone, kNone,
+       "loading roles, rings and stages"},
+      {"place_turns", "matile", "matile", matile::place_turns, kNone, kNone,
+       "an order among groups"},
+      {"place_waits", "matile", "matile", matile::place_waits, kNone, kNone,
+       "waits for products and releases of slots"},
+      {"finish_kernels", "matile", "matile", matile::finish_kernels, kNone, kNone,
+       "all passes from nest form to an emitted kernel"},
   };
   return passes;
 }

@@ -5,14 +5,19 @@
 
 #include <algorithm>
 
+#include "base/diff.h"
+#include "base/files.h"
 #include "diag/render.h"
+#include "driver/emulated_check.h"
 #include "driver/ladder.h"
+#include "driver/oracle_check.h"
 #include "driver/pipeline.h"
 #include "driver/tensor_text.h"
 #include "emit/emit.h"
 #include "expr/rules.h"
 #include "ir/parse.h"
 #include "ir/print.h"
+#include "matile/resources_text.h"
 #include "scalar/graph.h"
 
 namespace nautilus::driver {
@@ -33,11 +38,13 @@ class CaseRunner {
 
   CaseResult run() {
     const std::string& c = test_.command;
-    const bool takes_options = c == "eval" || c == "run" || c == "pass" || c == "same";
+    const bool takes_options =
+        c == "eval" || c == "run" || c == "pass" || c == "same" || c == "check" || c == "like";
     if (!takes_options && !test_.options.empty()) {
       return failed(fmt::format("`{}` takes no option `{}`", c, test_.options.begin()->first));
     }
-    if (test_.has_expect && (c == "run" || c == "roundtrip" || c == "verify" || c == "same")) {
+    if (test_.has_expect && (c == "run" || c == "roundtrip" || c == "verify" || c == "same" ||
+                             c == "check" || c == "like")) {
       return failed(fmt::format("`{}` has no expectation", c));
     }
     if (c == "diag") return diag();
@@ -50,8 +57,11 @@ class CaseRunner {
     if (c == "print") return lower(*program, test_.argument.empty() ? "spec" : test_.argument);
     if (c == "lower") return lower(*program, test_.argument);
     if (c == "pass" || c == "same") return passes(*program);
+    if (c == "check") return check(*program);
+    if (c == "like") return like(*program);
     if (c == "graph") return graph(*program);
     if (c == "emit") return emit_case(*program);
+    if (c == "resources") return resources(*program);
     if ((c == "eval" || c == "run") && program->level->name != "spec") {
       return failed("eval and run take a program of the math language or of level spec");
     }
@@ -105,24 +115,122 @@ class CaseRunner {
       context.disabled_rules.push_back(value);
     }
     ir::Program current = program;
-    std::string_view rest = test_.argument;
-    while (!rest.empty()) {
-      const size_t comma = std::min(rest.find(','), rest.size());
-      const PassInfo* pass = find_pass(rest.substr(0, comma));
-      if (!pass) return failed(fmt::format("there is no pass `{}`", rest.substr(0, comma)));
-      const auto next = run_pass(*pass, current, context);
-      if (!next) return shown(rendered());
-      current = *next;
-      rest.remove_prefix(std::min(comma + 1, rest.size()));
+    std::string error;
+    if (run_passes(test_.argument, current, context, error)) return shown(ir::print(current));
+    return error.empty() ? shown(rendered()) : failed(error);
+  }
+
+  // False if there is no such pass (`error` says so), or if a pass reported something.
+  static bool run_passes(std::string_view names, ir::Program& program, ir::PassContext& context,
+                         std::string& error) {
+    while (!names.empty()) {
+      const size_t comma = std::min(names.find(','), names.size());
+      const PassInfo* pass = find_pass(names.substr(0, comma));
+      if (!pass) {
+        error = fmt::format("there is no pass `{}`", names.substr(0, comma));
+        return false;
+      }
+      auto next = run_pass(*pass, program, context);
+      if (!next) return false;
+      program = std::move(*next);
+      names.remove_prefix(std::min(comma + 1, names.size()));
     }
-    return shown(ir::print(current));
+    return true;
+  }
+
+  // The program after the passes of the option `pass` is that of another file but for names.
+  CaseResult like(const ir::Program& program) {
+    std::string error;
+    const auto text = base::read_file(test_.folder + test_.argument, &error);
+    if (!text) return failed(error);
+    const auto other = load_text(test_.argument, *text, {}, unit_);
+    if (!other) return failed(rendered());
+    ir::PassContext context{unit_.pool, unit_.sink, {}};
+    ir::Program current = program;
+    if (const auto it = test_.options.find("pass"); it != test_.options.end()) {
+      if (!run_passes(it->second, current, context, error))
+        return failed(error.empty() ? rendered() : error);
+    }
+    const std::string want = with_numbered_names(ir::print(*other));
+    const std::string got = with_numbered_names(ir::print(current));
+    return want == got ? CaseResult{} : failed(base::unified_diff(want, got, "other", "this"));
+  }
+
+  // Every name as the number of its first occurrence. Words of the language are names as well,
+  // which changes nothing: they are the same in both texts.
+  static std::string with_numbered_names(const std::string& text) {
+    std::map<std::string, size_t> numbers;
+    std::string out;
+    for (size_t i = 0; i < text.size();) {
+      const auto is_word = [&](size_t k) {
+        return k < text.size() &&
+               (std::isalnum(static_cast<unsigned char>(text[k])) || text[k] == '_');
+      };
+      if (!is_word(i) || std::isdigit(static_cast<unsigned char>(text[i]))) {
+        out += text[i++];
+        while (is_word(i - 1) && is_word(i)) out += text[i++];
+        continue;
+      }
+      size_t end = i;
+      while (is_word(end)) ++end;
+      const auto it = numbers.emplace(text.substr(i, end - i), numbers.size()).first;
+      out += fmt::format("n{}", it->second);
+      i = end;
+    }
+    return out;
+  }
+
+  // The program, after the passes of the option `pass`, against the oracle named by the argument.
+  CaseResult check(const ir::Program& program) {
+    std::string error;
+    const auto text = base::read_file(test_.folder + test_.argument, &error);
+    if (!text) return failed(error);
+    std::map<std::string, int64_t> statics;
+    for (const ir::Op& op : program.body) {
+      if (const auto* s = op.get<ir::Static>()) statics.emplace(s->name.str(), *s->value);
+    }
+    const auto oracle = load_text(test_.argument, *text, statics, unit_);
+    if (!oracle) return failed(rendered());
+    ir::PassContext context{unit_.pool, unit_.sink, {}};
+    ir::Program current = program;
+    if (const auto it = test_.options.find("pass"); it != test_.options.end()) {
+      if (!run_passes(it->second, current, context, error))
+        return failed(error.empty() ? rendered() : error);
+    }
+    // `M=1,70 N=33`: the k-th run takes the k-th value of each list, or its last.
+    for (size_t run = 0, runs = 1; run < runs; ++run) {
+      std::map<std::string, std::string> options;
+      for (const auto& [name, list] : test_.options) {
+        if (name == "pass") continue;
+        const size_t values = 1 + static_cast<size_t>(std::count(list.begin(), list.end(), ','));
+        runs = std::max(runs, values);
+        size_t begin = 0;
+        for (size_t k = 0; k < std::min(run, values - 1); ++k) begin = list.find(',', begin) + 1;
+        options.emplace(name, list.substr(begin, list.find(',', begin) - begin));
+      }
+      RunRequest r;
+      if (!request(*oracle, options, r, error)) return failed(error);
+      const auto difference = current.level->name == "matile"
+                                  ? check_emulated(*oracle, current, r, unit_)
+                                  : check_against(*oracle, current, r, unit_);
+      if (!difference) return failed(rendered());
+      if (!difference->empty()) return failed(fmt::format("run {}: {}", run + 1, *difference));
+    }
+    return {};
   }
 
   CaseResult emit_case(const ir::Program& program) {
     if (program.level->name != "matile") return failed("emit takes a program of level matile");
+    if (!matile::verify_final(program, unit_.sink)) return shown(rendered());
     std::string out;
     for (const emit::KernelText& k : emit::emit_kernels(program, unit_.pool)) out += k.body;
     return shown(out);
+  }
+
+  CaseResult resources(const ir::Program& program) {
+    if (program.level->name != "matile") return failed("resources takes a program of level matile");
+    if (!matile::verify_final(program, unit_.sink)) return shown(rendered());
+    return shown(matile::resources_text(program));
   }
 
   CaseResult graph(const ir::Program& program) {
@@ -132,7 +240,12 @@ class CaseRunner {
   }
 
   bool request(const ir::Program& program, RunRequest& out, std::string& error) {
-    for (const auto& [name, text] : test_.options) {
+    return request(program, test_.options, out, error);
+  }
+
+  static bool request(const ir::Program& program, const std::map<std::string, std::string>& options,
+                      RunRequest& out, std::string& error) {
+    for (const auto& [name, text] : options) {
       const ir::Param* param = nullptr;
       for (const ir::Op& op : program.body) {
         if (op.is<ir::Param>() && op.as<ir::Param>().name.str() == name)
@@ -248,8 +361,13 @@ const std::vector<std::pair<std::string, std::string>>& test_commands() {
       {"same pass=NAME", "all cases of the file give the same program"},
       {"graph", "the block graph is the expectation"},
       {"emit", "the body of the emitted kernels is the expectation"},
+      {"resources", "what the kernels occupy is the expectation"},
       {"eval [SIZE=n] [seed=n] [inputs=exact]", "the printed outputs are the expectation"},
       {"run [SIZE=n] [seed=n] [inputs=exact]", "all evaluators agree; no expectation"},
+      {"check=ORACLE [pass=NAME[,NAME]] [SIZE=n[,n]]",
+       "the program after these passes, interpreted, is within the bounds of the oracle"},
+      {"like=FILE [pass=NAME[,NAME]]",
+       "the program after these passes is that of the file but for names"},
       {"diag", "the rendered messages are the expectation"},
   };
   return commands;

@@ -15,6 +15,7 @@ struct TestCase {
   std::string input;  // preceded by blank lines, so that line numbers are those of the file
   std::string expect;
   bool has_expect = false;
+  std::string folder;  // of the file, for paths in arguments; ends with a slash
 };
 
 struct CaseResult {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kExpect = "---- expect\n";
 constexpr std::string_view kSeparator = "====";
-constexpr std::string_view kSuffixes[] = {".naut", ".spec", ".scalar", ".matile"};
+constexpr std::string_view kSuffixes[] = {".naut", ".spec", ".scalar", ".vrtile", ".matile"};
 
 struct TestFile {
   std::string path;
@@ -85,6 +85,7 @@ TestFile split(std::string path, const std::string& text) {
     }
     inherited = test;
     test.input = std::string(line_number, '\n') + input;
+    test.folder = file.path.substr(0, file.path.find_last_of('/') + 1);
     file.raw.push_back(input);
     file.separators.push_back(separator);
     file.cases.push_back(std::move(test));

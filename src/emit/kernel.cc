@@ -524,7 +524,9 @@ class KernelEmitter {
     for (const Op& inner : op.body) {
       const auto& c = inner.as<matile::Copy>();
       const auto [owner, part] = r_.part(c.part);
-      out_.line("tma_load({}{}, &p.{}, full{});", slot_address(ring, *part, name), copy,
+      const std::string panel =
+          c.panel ? fmt::format(" + {}", *c.panel * part->tile.panel_bytes()) : "";
+      out_.line("tma_load({}{}{}, &p.{}, full{});", slot_address(ring, *part, name), copy, panel,
                 identifier(c.map.str()), list(c.at));
     }
     if (op.group) {

@@ -42,7 +42,8 @@ enum class TileSource : uint8_t { Static, Dynamic };
 const std::vector<std::string_view>& words(TileSource);
 enum class RoleUnit : uint8_t { Warp, Groups };
 const std::vector<std::string_view>& words(RoleUnit);
-enum class Spread : uint8_t { Acc, Row, Col, Line };
+// Unset: before layouts are spread (nest form).
+enum class Spread : uint8_t { Unset, Acc, Row, Col, Line };
 const std::vector<std::string_view>& words(Spread);
 enum class Direction : uint8_t { Up, Down };
 const std::vector<std::string_view>& words(Direction);
@@ -52,6 +53,12 @@ enum class Trans : uint8_t { No, Yes };
 const std::vector<std::string_view>& words(Trans);
 enum class Reuse : uint8_t { Once, Often };
 const std::vector<std::string_view>& words(Reuse);
+// How far a kernel is from the text that is emitted (docs/matile.md, nest form). nest: one role
+// that fetches what it needs; roles: roles and rings, but no waits, releases and turns yet.
+enum class KernelForm : uint8_t { Final, Nest, Roles };
+const std::vector<std::string_view>& words(KernelForm);
+enum class Way : uint8_t { Free, Lanes, Shared };
+const std::vector<std::string_view>& words(Way);
 
 struct Oracle {
   static constexpr std::string_view kFormat = "oracle $path";
@@ -127,13 +134,16 @@ struct Map {
 };
 
 struct Kernel {
-  static constexpr std::string_view kFormat = "kernel $name$body";
+  static constexpr std::string_view kFormat = "kernel $name{ $form}$body";
   static constexpr std::string_view kDoc =
-      "A kernel: declarations of its shared resources, then its roles.";
+      "A kernel: declarations of its shared resources, then its roles. nest, roles: forms that "
+      "passes finish before it can be emitted.";
   ir::Name name;
+  KernelForm form = KernelForm::Final;
   ir::Block body;
   static void fields(auto& s, auto&& f) {
     f("name", s.name);
+    f("form", s.form);
     f("body", s.body);
   }
   static const ir::OpInfo& info();
@@ -254,7 +264,7 @@ struct Stage {
 
 struct Role {
   static constexpr std::string_view kFormat =
-      "role $name $unit $count{ index $index} regs $regs$body";
+      "role $name $unit $count{ index $index}{ regs $regs}$body";
   static constexpr std::string_view kDoc =
       "Who runs a block: `warp n` is one thread of warp n of the first warp group; `groups n` "
       "are n warp groups, told apart by the index.";
@@ -276,7 +286,7 @@ struct Role {
 };
 
 struct Tile {
-  static constexpr std::string_view kFormat = "tile $name : $type $spread{ by $by}";
+  static constexpr std::string_view kFormat = "tile $name : $type{ $spread}{ by $by}";
   static constexpr std::string_view kDoc =
       "A tile in registers. acc: the accumulator of the matrix unit, and its A operand; row, "
       "col: one value per row or column of such a tile. line: one axis over the threads of the "
@@ -284,7 +294,7 @@ struct Tile {
       "said); without an axis, one value that every thread has.";
   ir::Name name;
   ir::TensorType type;
-  Spread spread = Spread::Acc;
+  Spread spread = Spread::Unset;
   ir::OptionalInt by;
   static void fields(auto& s, auto&& f) {
     f("name", s.name);
@@ -377,8 +387,29 @@ struct Fill {
 };
 
 struct Copy {
-  static constexpr std::string_view kFormat = "copy $part from $map[$at]";
-  static constexpr std::string_view kDoc = "One box of a map into a part of the slot being filled.";
+  static constexpr std::string_view kFormat = "copy $part from $map[$at]{ panel $panel}";
+  static constexpr std::string_view kDoc =
+      "One box of a map into a part of the slot being filled. panel: into this panel of the part, "
+      "of which the box is as wide as one; for rows whose length is no multiple of a panel.";
+  ir::Name part;
+  ir::Name map;
+  ir::Exprs at;
+  ir::OptionalInt panel;
+  static void fields(auto& s, auto&& f) {
+    f("part", s.part);
+    f("map", s.map);
+    f("at", s.at);
+    f("panel", s.panel);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Fetch {
+  static constexpr std::string_view kFormat = "fetch $part from $map[$at]";
+  static constexpr std::string_view kDoc =
+      "Nest form: one box of a map becomes the content of a part, or one box for each of its "
+      "panels "
+      "if it is as wide as one. `split_roles` makes it a fill of a loading role and a get.";
   ir::Name part;
   ir::Name map;
   ir::Exprs at;
@@ -550,6 +581,54 @@ struct Fold {
   static const ir::OpInfo& info();
 };
 
+struct Reduce {
+  static constexpr std::string_view kFormat = "reduce $target[$axes] = $value";
+  static constexpr std::string_view kDoc =
+      "Nest form: as fold, but of all elements, whoever holds them. `split_reductions` makes it a "
+      "fold and the exchanges that the layout asks for.";
+  ir::Name target;
+  ir::Axes axes;
+  ir::Expr value;
+  static void fields(auto& s, auto&& f) {
+    f("target", s.target);
+    f("axes", s.axes);
+    f("value", s.value);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Convert {
+  static constexpr std::string_view kFormat = "convert $target from $source way $way";
+  static constexpr std::string_view kDoc =
+      "A tile brought to another layout. free: no element leaves its thread; lanes: none leaves "
+      "its warp; shared: through shared memory.";
+  ir::Name target;
+  ir::Name source;
+  Way way = Way::Free;
+  static void fields(auto& s, auto&& f) {
+    f("target", s.target);
+    f("source", s.source);
+    f("way", s.way);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Decide {
+  static constexpr std::string_view kFormat = "decide $what{ for $subject} = $value";
+  static constexpr std::string_view kDoc =
+      "Nest form: a decision that passes take otherwise by structure. slots for PART, loader for "
+      "PART (its warp), in_flight, turn, stage (buffers), regs, loader_regs.";
+  ir::Name what;
+  ir::Name subject;
+  ir::OptionalInt value;
+  static void fields(auto& s, auto&& f) {
+    f("what", s.what);
+    f("subject", s.subject);
+    f("value", s.value);
+  }
+  static const ir::OpInfo& info();
+};
+
 struct Lanes {
   static constexpr std::string_view kFormat = "lanes $tile $reducer";
   static constexpr std::string_view kDoc =
@@ -649,7 +728,7 @@ struct Ticket {
 };
 
 struct Store {
-  static constexpr std::string_view kFormat = "store $map[$at] from $tile via $stage";
+  static constexpr std::string_view kFormat = "store $map[$at] from $tile{ via $stage}";
   static constexpr std::string_view kDoc =
       "Stores a 16-bit register tile through a staging buffer: the copy engine writes the "
       "box.";
@@ -698,5 +777,8 @@ const ir::Level& level();
 std::map<std::string, ir::TensorType> tensors(const ir::Program& program, TensorRole role);
 
 bool verify(const ir::Program& program, diag::Sink& sink);
+
+// False (and reported) if a kernel is in a form that passes have to finish first.
+bool verify_final(const ir::Program& program, diag::Sink& sink);
 
 }  // namespace nautilus::matile

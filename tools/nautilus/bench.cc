@@ -108,6 +108,10 @@ int run(const Options& o) {
     usage_error("bench takes a program of level matile");
     return kUsageError;
   }
+  if (!matile::verify_final(*program, unit.sink)) {
+    print_messages(unit);
+    return kProgramError;
+  }
   driver::BenchOptions options;
   options.device.architecture = o.target;
   if (!o.source.empty() && !read_source(o.source, options.device.source)) return kUsageError;

@@ -58,6 +58,10 @@ int run(const Options& o) {
         "there yet");
     return kUsageError;
   }
+  if (!matile::verify_final(*program, unit.sink)) {
+    print_messages(unit);
+    return kProgramError;
+  }
   if (o.emit == "cuda" || o.emit == "body") {
     std::string text;
     for (const emit::KernelText& k : emit::emit_kernels(*program, unit.pool))

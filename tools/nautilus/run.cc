@@ -38,6 +38,7 @@ int run(const Options& o) {
     usage_error("run takes a program of level matile");
     return kUsageError;
   }
+  if (!matile::verify_final(*program, unit.sink)) return finish(kProgramError);
   driver::DeviceOptions device{o.target, ""};
   if (!o.source.empty() && !read_source(o.source, device.source)) return kUsageError;
   if (!o.source.empty() && o.emulate) {

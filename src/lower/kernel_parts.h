@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one nest of a scalar program becomes: a kernel, its launch, and the plan ops in front of
+// them. Names are the program's own or start with the kernel's name.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ir/op.h"
+
+namespace nautilus::lower {
+
+struct KernelParts {
+  ir::Block plan;  // `let`, `map`, scratch tensors
+  ir::Op kernel;
+  ir::Op launch;
+};
+
+// Names that are taken: a new one never hides or meets another, as a name of the program and as one
+// of the emitted text, where `a.b` is written `a_b`.
+class FreshNames {
+ public:
+  explicit FreshNames(expr::ExprPool& pool) : pool_(&pool) {}
+
+  void take(std::string_view name) { taken_.insert(flat(name)); }
+  ir::Name make(std::string_view stem) {
+    const std::string base = flat(stem);
+    std::string name = base;
+    for (int n = 2; !taken_.insert(name).second; ++n) name = base + "_" + std::to_string(n);
+    return pool_->name(name);
+  }
+
+ private:
+  static std::string flat(std::string_view name) {
+    std::string out(name);
+    for (char& c : out) c = c == '.' ? '_' : c;
+    return out;
+  }
+  expr::ExprPool* pool_;
+  std::set<std::string> taken_;
+};
+
+}  // namespace nautilus::lower
