@@ -9,7 +9,17 @@
 #include "lower/program_to_matile.h"
 #include "lower/scalar_to_vrtile.h"
 #include "lower/spec_to_scalar.h"
+#include "lower/vrtile_to_matile.h"
+#include "matile/passes/defer_lanes.h"
+#include "matile/passes/finish_kernels.h"
+#include "matile/passes/place_turns.h"
+#include "matile/passes/place_waits.h"
 #include "matile/passes/repack.h"
+#include "matile/passes/share_registers.h"
+#include "matile/passes/sink_branches.h"
+#include "matile/passes/split_roles.h"
+#include "matile/passes/split_tile_reductions.h"
+#include "matile/passes/spread_layouts.h"
 #include "spec/passes/base2.h"
 #include "spec/passes/defer.h"
 #include "spec/passes/drop_unused.h"
@@ -63,6 +73,27 @@ const std::vector<PassInfo>& pipeline() {
        "steps that no mask touches get a loop of their own"},
       {"drop_unused_tiles", "vrtile", "vrtile", vrtile::drop_unused_tiles, kNone, kNone,
        "tiles that no store needs go"},
+      {"vrtile_to_matile", "vrtile", "matile", lower::vrtile_to_matile, kNone, kNone,
+       "kernels in nest form, with their plan"},
+      // From the nest form of a kernel to the text that is emitted; finish_kernels runs them all.
+      {"spread_layouts", "matile", "matile", matile::spread_layouts, kNone, kNone,
+       "where the elements of register tiles lie"},
+      {"split_tile_reductions", "matile", "matile", matile::split_tile_reductions, kNone, kNone,
+       "reductions as thread, lane and warp parts"},
+      {"sink_branches", "matile", "matile", matile::sink_branches, kNone, kNone,
+       "selects on votes become branches"},
+      {"defer_lanes", "matile", "matile", matile::defer_lanes, kNone, kNone,
+       "exchanges between lanes as late as possible"},
+      {"share_registers", "matile", "matile", matile::share_registers, kNone, kNone,
+       "tiles that can share registers get one name"},
+      {"split_roles", "matile", "matile", matile::split_roles, kNone, kNone,
+       "loading roles, rings and stages"},
+      {"place_turns", "matile", "matile", matile::place_turns, kNone, kNone,
+       "an order among groups"},
+      {"place_waits", "matile", "matile", matile::place_waits, kNone, kNone,
+       "waits for products and releases of slots"},
+      {"finish_kernels", "matile", "matile", matile::finish_kernels, kNone, kNone,
+       "all passes from nest form to an emitted kernel"},
       // Not on the way down: what the plan does when tensors come with other strides.
       {"repack", "matile", "matile", matile::repack_mapped, kNone, kNone,
        "kernels use aligned copies of the tensors that maps show"},

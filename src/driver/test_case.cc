@@ -5,8 +5,10 @@
 
 #include <algorithm>
 
+#include "base/diff.h"
 #include "base/files.h"
 #include "diag/render.h"
+#include "driver/emulated_check.h"
 #include "driver/kernel_check.h"
 #include "driver/ladder.h"
 #include "driver/oracle_check.h"
@@ -17,6 +19,7 @@
 #include "expr/rules.h"
 #include "ir/parse.h"
 #include "ir/print.h"
+#include "matile/resources_text.h"
 #include "scalar/graph.h"
 
 namespace nautilus::driver {
@@ -38,13 +41,14 @@ class CaseRunner {
   CaseResult run() {
     const std::string& c = test_.command;
     const bool takes_options = c == "eval" || c == "run" || c == "kernels" || c == "pass" ||
-                               c == "same" || c == "check" || c == "schedule" ||
+                               c == "same" || c == "check" || c == "like" || c == "schedule" ||
                                c == "run_scheduled";
     if (!takes_options && !test_.options.empty()) {
       return failed(fmt::format("`{}` takes no option `{}`", c, test_.options.begin()->first));
     }
-    if (test_.has_expect && (c == "run" || c == "kernels" || c == "run_scheduled" ||
-                             c == "roundtrip" || c == "verify" || c == "same" || c == "check")) {
+    if (test_.has_expect &&
+        (c == "run" || c == "kernels" || c == "run_scheduled" || c == "roundtrip" ||
+         c == "verify" || c == "same" || c == "check" || c == "like")) {
       return failed(fmt::format("`{}` has no expectation", c));
     }
     if (c == "diag") return diag();
@@ -58,10 +62,12 @@ class CaseRunner {
     if (c == "lower") return lower(*program, test_.argument);
     if (c == "pass" || c == "same") return passes(*program);
     if (c == "check") return check(*program);
+    if (c == "like") return like(*program);
     if (c == "graph") return graph(*program);
     if (c == "schedule" || c == "run_scheduled") return schedule(*program);
     if (c == "explain") return shown(explain(*program, unit_));
     if (c == "emit") return emit_case(*program);
+    if (c == "resources") return resources(*program);
     if ((c == "eval" || c == "run" || c == "kernels") && program->level->name != "spec") {
       return failed("eval, run and kernels take a program of the math language or of level spec");
     }
@@ -139,6 +145,48 @@ class CaseRunner {
     return true;
   }
 
+  // The program after the passes of the option `pass` is that of another file but for names.
+  CaseResult like(const ir::Program& program) {
+    std::string error;
+    const auto text = base::read_file(test_.folder + test_.argument, &error);
+    if (!text) return failed(error);
+    const auto other = load_text(test_.argument, *text, {}, unit_);
+    if (!other) return failed(rendered());
+    ir::PassContext context{unit_.pool, unit_.sink, {}};
+    ir::Program current = program;
+    if (const auto it = test_.options.find("pass"); it != test_.options.end()) {
+      if (!run_passes(it->second, current, context, error))
+        return failed(error.empty() ? rendered() : error);
+    }
+    const std::string want = with_numbered_names(ir::print(*other));
+    const std::string got = with_numbered_names(ir::print(current));
+    return want == got ? CaseResult{} : failed(base::unified_diff(want, got, "other", "this"));
+  }
+
+  // Every name as the number of its first occurrence. Words of the language are names as well,
+  // which changes nothing: they are the same in both texts.
+  static std::string with_numbered_names(const std::string& text) {
+    std::map<std::string, size_t> numbers;
+    std::string out;
+    for (size_t i = 0; i < text.size();) {
+      const auto is_word = [&](size_t k) {
+        return k < text.size() &&
+               (std::isalnum(static_cast<unsigned char>(text[k])) || text[k] == '_');
+      };
+      if (!is_word(i) || std::isdigit(static_cast<unsigned char>(text[i]))) {
+        out += text[i++];
+        while (is_word(i - 1) && is_word(i)) out += text[i++];
+        continue;
+      }
+      size_t end = i;
+      while (is_word(end)) ++end;
+      const auto it = numbers.emplace(text.substr(i, end - i), numbers.size()).first;
+      out += fmt::format("n{}", it->second);
+      i = end;
+    }
+    return out;
+  }
+
   // The program, after the passes of the option `pass`, against the oracle named by the argument.
   CaseResult check(const ir::Program& program) {
     std::string error;
@@ -169,7 +217,9 @@ class CaseRunner {
       }
       RunRequest r;
       if (!request(*oracle, options, r, error)) return failed(error);
-      const auto difference = check_against(*oracle, current, r, unit_);
+      const auto difference = current.level->name == "matile"
+                                  ? check_emulated(*oracle, current, r, unit_)
+                                  : check_against(*oracle, current, r, unit_);
       if (!difference) return failed(rendered());
       if (!difference->empty()) return failed(fmt::format("run {}: {}", run + 1, *difference));
     }
@@ -178,9 +228,16 @@ class CaseRunner {
 
   CaseResult emit_case(const ir::Program& program) {
     if (program.level->name != "matile") return failed("emit takes a program of level matile");
+    if (!matile::verify_final(program, unit_.sink)) return shown(rendered());
     std::string out;
     for (const emit::KernelText& k : emit::emit_kernels(program, unit_.pool)) out += k.body;
     return shown(out);
+  }
+
+  CaseResult resources(const ir::Program& program) {
+    if (program.level->name != "matile") return failed("resources takes a program of level matile");
+    if (!matile::verify_final(program, unit_.sink)) return shown(rendered());
+    return shown(matile::resources_text(program));
   }
 
   CaseResult graph(const ir::Program& program) {
@@ -332,6 +389,7 @@ const std::vector<std::pair<std::string, std::string>>& test_commands() {
       {"same pass=NAME", "all cases of the file give the same program"},
       {"graph", "the block graph is the expectation"},
       {"emit", "the body of the emitted kernels is the expectation"},
+      {"resources", "what the kernels occupy is the expectation"},
       {"schedule [SIZE=n] [seed=n] [inputs=exact]",
        "the first schedule's program is the expectation, and agrees with the definition"},
       {"run_scheduled [SIZE=n] [seed=n] [inputs=exact]",
@@ -343,6 +401,8 @@ const std::vector<std::pair<std::string, std::string>>& test_commands() {
        "the kernels, in the emulator, agree with the oracle; no expectation"},
       {"check=ORACLE [pass=NAME[,NAME]] [SIZE=n[,n]]",
        "the program after these passes, interpreted, is within the bounds of the oracle"},
+      {"like=FILE [pass=NAME[,NAME]]",
+       "the program after these passes is that of the file but for names"},
       {"diag", "the rendered messages are the expectation"},
   };
   return commands;

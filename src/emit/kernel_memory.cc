@@ -73,7 +73,9 @@ void KernelEmitter::fill(const matile::Fill& op) {
   for (const Op& inner : op.body) {
     const auto& c = inner.as<matile::Copy>();
     const auto [owner, part] = r_.part(c.part);
-    const std::string to = slot_address(ring, *part, name) + copy;
+    const std::string panel =
+        c.panel ? fmt::format(" + {}", *c.panel * part->tile.panel_bytes()) : "";
+    const std::string to = slot_address(ring, *part, name) + copy + panel;
     const std::string map = identifier(c.map.str());
     if (c.reach == matile::Reach::Own) {
       out_.line("tma_load({}, &p.{}, full{});", to, map, list(c.at));

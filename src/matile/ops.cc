@@ -26,6 +26,7 @@ NAUT_DEFINE_OP(Unroll)
 NAUT_DEFINE_OP(If)
 NAUT_DEFINE_OP(Fill)
 NAUT_DEFINE_OP(Copy)
+NAUT_DEFINE_OP(Fetch)
 NAUT_DEFINE_OP(Get)
 NAUT_DEFINE_OP(Release)
 NAUT_DEFINE_OP(Skip)
@@ -38,6 +39,9 @@ NAUT_DEFINE_OP(Take)
 NAUT_DEFINE_OP(Wait)
 NAUT_DEFINE_OP(Set)
 NAUT_DEFINE_OP(Fold)
+NAUT_DEFINE_OP(Reduce)
+NAUT_DEFINE_OP(Convert)
+NAUT_DEFINE_OP(Decide)
 NAUT_DEFINE_OP(Lanes)
 NAUT_DEFINE_OP(Warps)
 NAUT_DEFINE_OP(Load)
@@ -72,7 +76,7 @@ const std::vector<std::string_view>& words(RoleUnit) {
 }
 
 const std::vector<std::string_view>& words(Spread) {
-  static const std::vector<std::string_view> spellings = {"acc", "row", "col", "line"};
+  static const std::vector<std::string_view> spellings = {"unset", "acc", "row", "col", "line"};
   return spellings;
 }
 
@@ -98,6 +102,16 @@ const std::vector<std::string_view>& words(Reuse) {
 
 const std::vector<std::string_view>& words(Reach) {
   static const std::vector<std::string_view> spellings = {"own", "multicast"};
+  return spellings;
+}
+
+const std::vector<std::string_view>& words(KernelForm) {
+  static const std::vector<std::string_view> spellings = {"final", "nest", "roles"};
+  return spellings;
+}
+
+const std::vector<std::string_view>& words(Way) {
+  static const std::vector<std::string_view> spellings = {"free", "lanes", "shared"};
   return spellings;
 }
 

@@ -24,7 +24,9 @@
 #include "diag/diagnostic.h"
 #include "ir/decl.h"
 #include "ir/op.h"
+#include "matile/ops_nest.h"
 #include "matile/ops_points.h"
+#include "matile/ops_registers.h"
 
 namespace nautilus::matile {
 
@@ -43,7 +45,8 @@ enum class TileSource : uint8_t { Static, Dynamic };
 const std::vector<std::string_view>& words(TileSource);
 enum class RoleUnit : uint8_t { Warp, Groups };
 const std::vector<std::string_view>& words(RoleUnit);
-enum class Spread : uint8_t { Acc, Row, Col, Line };
+// Unset: before layouts are spread (nest form).
+enum class Spread : uint8_t { Unset, Acc, Row, Col, Line };
 const std::vector<std::string_view>& words(Spread);
 enum class Direction : uint8_t { Up, Down };
 const std::vector<std::string_view>& words(Direction);
@@ -51,10 +54,12 @@ enum class DotMode : uint8_t { Init, Add };
 const std::vector<std::string_view>& words(DotMode);
 enum class Trans : uint8_t { No, Yes };
 const std::vector<std::string_view>& words(Trans);
-enum class Reuse : uint8_t { Once, Often };
-const std::vector<std::string_view>& words(Reuse);
 enum class Reach : uint8_t { Own, Multicast };
 const std::vector<std::string_view>& words(Reach);
+// How far a kernel is from the text that is emitted (docs/matile.md, nest form). nest: one role
+// that fetches what it needs; roles: roles and rings, but no waits, releases and turns yet.
+enum class KernelForm : uint8_t { Final, Nest, Roles };
+const std::vector<std::string_view>& words(KernelForm);
 
 struct Oracle {
   static constexpr std::string_view kFormat = "oracle $path";
@@ -132,13 +137,15 @@ struct Map {
 
 struct Kernel {
   static constexpr std::string_view kFormat =
-      "kernel $name{ resident $resident}{ cluster $cluster}{ rank $rank}$body";
+      "kernel $name{ $form}{ resident $resident}{ cluster $cluster}{ rank $rank}$body";
   static constexpr std::string_view kDoc =
-      "A kernel: declarations of its shared resources, then its roles. resident n: n of its CTAs "
+      "A kernel: declarations of its shared resources, then its roles. nest, roles: forms that "
+      "passes finish before it can be emitted. resident n: n of its CTAs "
       "share a multiprocessor, so each gets that part of the registers and of the shared memory. "
       "cluster n: n neighbouring CTAs run together, walk the same tiles and may multicast copies "
       "to each other; `rank` tells them apart.";
   ir::Name name;
+  KernelForm form = KernelForm::Final;
   ir::OptionalInt resident;
   ir::OptionalInt cluster;
   ir::Name rank;
@@ -146,6 +153,7 @@ struct Kernel {
   int ctas() const { return static_cast<int>(cluster.value_or(1)); }
   static void fields(auto& s, auto&& f) {
     f("name", s.name);
+    f("form", s.form);
     f("resident", s.resident);
     f("cluster", s.cluster);
     f("rank", s.rank);
@@ -272,7 +280,7 @@ struct Stage {
 
 struct Role {
   static constexpr std::string_view kFormat =
-      "role $name $unit $count{ index $index} regs $regs$body";
+      "role $name $unit $count{ index $index}{ regs $regs}$body";
   static constexpr std::string_view kDoc =
       "Who runs a block: `warp n` is one thread of warp n of the first warp group; `groups n` "
       "are n warp groups, told apart by the index.";
@@ -294,7 +302,7 @@ struct Role {
 };
 
 struct Tile {
-  static constexpr std::string_view kFormat = "tile $name : $type $spread{ by $by}";
+  static constexpr std::string_view kFormat = "tile $name : $type{ $spread}{ by $by}";
   static constexpr std::string_view kDoc =
       "A tile in registers. acc: the accumulator of the matrix unit, and its A operand; row, "
       "col: one value per row or column of such a tile. line: one axis over the threads of the "
@@ -302,7 +310,7 @@ struct Tile {
       "said); without an axis, one value that every thread has.";
   ir::Name name;
   ir::TensorType type;
-  Spread spread = Spread::Acc;
+  Spread spread = Spread::Unset;
   ir::OptionalInt by;
   static void fields(auto& s, auto&& f) {
     f("name", s.name);
@@ -395,19 +403,23 @@ struct Fill {
 };
 
 struct Copy {
-  static constexpr std::string_view kFormat = "copy $part from $map[$at]{ $reach}";
+  static constexpr std::string_view kFormat = "copy $part from $map[$at]{ panel $panel}{ $reach}";
   static constexpr std::string_view kDoc =
-      "One box of a map into a part of the slot being filled. multicast: the box is this CTA's "
-      "share of the part, by rank, and every CTA of the cluster gets all shares; `at` is where the "
-      "whole part begins, the same in all CTAs.";
+      "One box of a map into a part of the slot being filled. panel: into this panel of the part, "
+      "of which the box is as wide as one; for rows whose length is no multiple of a panel. "
+      "multicast: "
+      "the box is this CTA's share of the part, by rank, and every CTA of the cluster gets all "
+      "shares; `at` is where the whole part begins, the same in all CTAs.";
   ir::Name part;
   ir::Name map;
   ir::Exprs at;
+  ir::OptionalInt panel;
   Reach reach = Reach::Own;
   static void fields(auto& s, auto&& f) {
     f("part", s.part);
     f("map", s.map);
     f("at", s.at);
+    f("panel", s.panel);
     f("reach", s.reach);
   }
   static const ir::OpInfo& info();
@@ -541,175 +553,6 @@ struct Wait {
   static const ir::OpInfo& info();
 };
 
-struct Set {
-  static constexpr std::string_view kFormat = "set $target[$axes] = $value";
-  static constexpr std::string_view kDoc =
-      "Element by element: a register tile from register tiles, scalars, coordinates and "
-      "global memory.";
-  ir::Name target;
-  ir::Axes axes;
-  ir::Expr value;
-  static void fields(auto& s, auto&& f) {
-    f("target", s.target);
-    f("axes", s.axes);
-    f("value", s.value);
-  }
-  static const ir::OpInfo& info();
-};
-
-struct Fold {
-  static constexpr std::string_view kFormat = "fold $target[$axes] = $value";
-  static constexpr std::string_view kDoc =
-      "As set, with one reduction in the value of which each thread takes its own elements: "
-      "the target holds one partial value per lane.";
-  ir::Name target;
-  ir::Axes axes;
-  ir::Expr value;
-  static void fields(auto& s, auto&& f) {
-    f("target", s.target);
-    f("axes", s.axes);
-    f("value", s.value);
-  }
-  static const ir::OpInfo& info();
-};
-
-struct Lanes {
-  static constexpr std::string_view kFormat = "lanes $tile $reducer";
-  static constexpr std::string_view kDoc =
-      "Combines the partial values of the lanes that share an element; all of them get the "
-      "result.";
-  ir::Name tile;
-  expr::Reducer reducer = expr::Reducer::Sum;
-  static void fields(auto& s, auto&& f) {
-    f("tile", s.tile);
-    f("reducer", s.reducer);
-  }
-  static const ir::OpInfo& info();
-};
-
-struct Warps {
-  static constexpr std::string_view kFormat = "warps $tile $reducer";
-  static constexpr std::string_view kDoc =
-      "Combines the partial values of the four warps of a group that share an element, through "
-      "shared memory; all of them get the result. The lanes are combined before (`lanes`). All "
-      "warps of the group must come here: not inside the `if` of a vote.";
-  ir::Name tile;
-  expr::Reducer reducer = expr::Reducer::Sum;
-  static void fields(auto& s, auto&& f) {
-    f("tile", s.tile);
-    f("reducer", s.reducer);
-  }
-  static const ir::OpInfo& info();
-};
-
-struct Load {
-  static constexpr std::string_view kFormat =
-      "load $target[$axes] from $value{ when $condition}{ else $other}{ $reuse}";
-  static constexpr std::string_view kDoc =
-      "Elements of a tensor in global memory into a register tile of the same dtype; `other` (0 "
-      "if not said) where the condition does not hold. Where a thread's registers are neighbours "
-      "in memory it moves 16 bytes at a time; the plan then refuses tensors that are not aligned "
-      "so. often: other CTAs read the same elements, the first level cache keeps them.";
-  ir::Name target;
-  ir::Axes axes;
-  ir::Expr value;
-  ir::Expr condition;
-  ir::Expr other;
-  Reuse reuse = Reuse::Once;
-  static void fields(auto& s, auto&& f) {
-    f("target", s.target);
-    f("axes", s.axes);
-    f("value", s.value);
-    f("condition", s.condition);
-    f("other", s.other);
-    f("reuse", s.reuse);
-  }
-  static const ir::OpInfo& info();
-};
-
-struct Forget {
-  static constexpr std::string_view kFormat = "forget $tile";
-  static constexpr std::string_view kDoc =
-      "Values computed from the elements of a tile so far are not kept in registers: later ops "
-      "compute them anew. A packed tile that is unpacked in each of several passes then occupies "
-      "its own registers alone.";
-  ir::Name tile;
-  static void fields(auto& s, auto&& f) { f("tile", s.tile); }
-  static const ir::OpInfo& info();
-};
-
-struct Vote {
-  static constexpr std::string_view kFormat = "vote $name = $value";
-  static constexpr std::string_view kDoc =
-      "A condition that holds for any element of the tile in this warp; uniform over the "
-      "warp.";
-  ir::Name name;
-  ir::Expr value;
-  static void fields(auto& s, auto&& f) {
-    f("name", s.name);
-    f("value", s.value);
-  }
-  static const ir::OpInfo& info();
-};
-
-struct Ticket {
-  static constexpr std::string_view kFormat = "ticket $name = $counter[$index] of $count";
-  static constexpr std::string_view kDoc =
-      "Counts the CTAs that come here: true for the last of `count`. What the others have put "
-      "before "
-      "is then visible, and the counter is zero again. The counter is a scratch tensor of i32.";
-  ir::Name name;
-  ir::Name counter;
-  ir::Expr index;
-  ir::Expr count;
-  static void fields(auto& s, auto&& f) {
-    f("name", s.name);
-    f("counter", s.counter);
-    f("index", s.index);
-    f("count", s.count);
-  }
-  static const ir::OpInfo& info();
-};
-
-struct Store {
-  static constexpr std::string_view kFormat = "store $map[$at] from $tile via $stage";
-  static constexpr std::string_view kDoc =
-      "Stores a 16-bit register tile through a staging buffer: the copy engine writes the "
-      "box.";
-  ir::Name map;
-  ir::Exprs at;
-  ir::Name tile;
-  ir::Name stage;
-  static void fields(auto& s, auto&& f) {
-    f("map", s.map);
-    f("at", s.at);
-    f("tile", s.tile);
-    f("stage", s.stage);
-  }
-  static const ir::OpInfo& info();
-};
-
-struct Put {
-  static constexpr std::string_view kFormat =
-      "put{ $axes} : $target[$indices] = $value{ when $condition}";
-  static constexpr std::string_view kDoc =
-      "Writes elements of a tensor directly, one lane per element; 16 bytes at a time where a "
-      "thread's registers are neighbours in memory, see load.";
-  ir::Axes axes;
-  ir::Name target;
-  ir::Exprs indices;
-  ir::Expr value;
-  ir::Expr condition;
-  static void fields(auto& s, auto&& f) {
-    f("axes", s.axes);
-    f("target", s.target);
-    f("indices", s.indices);
-    f("value", s.value);
-    f("condition", s.condition);
-  }
-  static const ir::OpInfo& info();
-};
-
 enum class Kind : uint8_t {
 #define OP(name) name,
 #include "matile/ops.def"
@@ -721,5 +564,8 @@ const ir::Level& level();
 std::map<std::string, ir::TensorType> tensors(const ir::Program& program, TensorRole role);
 
 bool verify(const ir::Program& program, diag::Sink& sink);
+
+// False (and reported) if a kernel is in a form that passes have to finish first.
+bool verify_final(const ir::Program& program, diag::Sink& sink);
 
 }  // namespace nautilus::matile

@@ -175,6 +175,8 @@ layout::Layout layout_of(const Tile& tile) {
     return rows > 64 ? acc.repeat(0, rows / 64, layout::Owner::Register) : acc;
   };
   switch (tile.spread) {
+    case Spread::Unset:
+      return {};
     case Spread::Acc:
       return accumulator(shape.at(0), shape.at(1));
     case Spread::Row:

@@ -156,6 +156,7 @@ class MatileVerifier {
       if (k.body.size() != 1) v_.fail("`points` stands alone in its kernel");
       return verify_points(k.body[0].as<Points>(), roles_, v_);
     }
+    if (k.form != KernelForm::Final) return verify_nest(k, maps_, v_);
     names_.clear();
     const size_t kernel_mark = v_.mark();
     before_ = sink_.all().size();
@@ -447,6 +448,8 @@ class MatileVerifier {
                           op.as<Warps>().tile.str()));
         return;
       }
+      case Kind::Convert:
+        return v_.fail("tiles cannot change their layout by lanes or shared memory yet");
       case Kind::Load:
         return e_.load(op.as<Load>());
       case Kind::Forget: {
@@ -523,6 +526,7 @@ class MatileVerifier {
   void tile(const Tile& t) {
     if (!is_compute()) return v_.fail("a loading role has no register tiles");
     if (depth_ != 1) return v_.fail("register tiles stand directly in the role");
+    if (t.spread == Spread::Unset) return v_.fail("a register tile is acc, row, col or line");
     if (!unique(t.name)) return;
     names_.erase(std::string(t.name.str()));  // another role may use the name again
     const auto shape = static_shape(t.type);
@@ -593,7 +597,12 @@ class MatileVerifier {
       else
         v_.fail("a fill consists of copies");
     }
-    if (filled.size() != info->parts.size() || op.body.size() != info->parts.size())
+    size_t boxes = 0;
+    for (const PartInfo& part : info->parts)
+      boxes += filled.contains(std::string(part.op->name.str()))
+                   ? 1
+                   : static_cast<size_t>(part.tile.panels());
+    if (filled.size() != boxes || op.body.size() != boxes)
       v_.fail(fmt::format("a fill of `{}` copies each part of its slot once", op.ring.str()));
     v_.leave_axes(mark);
   }
@@ -603,7 +612,9 @@ class MatileVerifier {
     if (owner != &ring_info)
       return v_.fail(
           fmt::format("`{}` is no part of ring `{}`", c.part.str(), ring_info.op->name.str()));
-    filled.emplace(c.part.str());
+    filled.emplace(c.panel ? fmt::format("{} {}", c.part.str(), *c.panel) : c.part.str());
+    if (c.panel && (*c.panel < 0 || *c.panel >= part->tile.panels()))
+      v_.fail(fmt::format("`{}` has {} panels", c.part.str(), part->tile.panels()));
     const Map* m = coordinates(c.map, c.at);
     if (!m) return;
     if (c.reach == Reach::Multicast) return share(c, *m, *part);
@@ -612,7 +623,8 @@ class MatileVerifier {
     const int64_t rows = m->box.size() > 1 ? m->box[1].integer() : 1;
     if (m->value.dtype() != part->op->type.dtype || m->swizzle != part->op->swizzle ||
         m->box[0].integer() != part->tile.panel_cols() || rows != part->tile.rows ||
-        elements != static_cast<int64_t>(part->tile.rows) * part->tile.cols)
+        elements != static_cast<int64_t>(part->tile.rows) *
+                        (c.panel ? part->tile.panel_cols() : part->tile.cols))
       v_.fail(
           fmt::format("the box of `{}` is not what part `{}` holds", c.map.str(), c.part.str()));
   }
@@ -760,7 +772,7 @@ class MatileVerifier {
   ir::Verifier v_;
   bool has_oracle_ = false;
   std::map<std::string, TensorRole, std::less<>> roles_;
-  std::map<std::string, const Map*, std::less<>> maps_;
+  KernelMaps maps_;
   std::set<std::string> kernels_;
   // Of the kernel:
   size_t before_ = 0;

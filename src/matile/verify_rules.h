@@ -21,6 +21,11 @@ struct TileUse {
 using RoleTiles = std::map<std::string, TileUse, std::less<>>;
 RoleTiles tiles_of_role(const Role& role);
 
+// Maps of the plan by name.
+using KernelMaps = std::map<std::string, const Map*, std::less<>>;
+// Kernels in nest or roles form: names, shapes and dtypes.
+void verify_nest(const Kernel& kernel, const KernelMaps& maps, ir::Verifier& verifier);
+
 // Asynchronous work of one role: waits and releases, slots held, turns, what is in flight over a
 // loop's back edge (R4, R5, R10, R12).
 void verify_flow(const Role& role, const Resources& resources, diag::Sink& sink);

@@ -10,6 +10,7 @@
 #include "diag/diagnostic.h"
 #include "driver/pipeline.h"
 #include "ir/print.h"
+#include "matile/resources_text.h"
 #include "scalar/graph.h"
 #include "spec/library.h"
 
@@ -23,6 +24,7 @@ struct Options {
   std::string ops;
   std::vector<std::string> shape;
   bool graph = false;
+  bool resources = false;
   bool library = false;
   bool codes = false;
   bool json = false;
@@ -36,6 +38,21 @@ int print_ops(const std::string& name) {
     return kUsageError;
   }
   for (const ir::OpInfo* info : level->ops) fmt::print("{}\n    {}\n", info->format, info->doc);
+  return kOk;
+}
+
+int print_resources(const Options& o) {
+  driver::Unit unit;
+  int code = kOk;
+  const auto program = load_file(o.file, {}, unit, code);
+  if (program && program->level->name != "matile") {
+    usage_error("--resources is for programs of level matile");
+    return kUsageError;
+  }
+  const bool ok = program && matile::verify_final(*program, unit.sink);
+  print_messages(unit);
+  if (!ok) return std::max<int>(code, kProgramError);
+  fmt::print("{}", matile::resources_text(*program));
   return kOk;
 }
 
@@ -55,6 +72,7 @@ int run(const Options& o) {
     usage_error("print needs a file (or --library, --ops, --codes)");
     return kUsageError;
   }
+  if (o.resources) return print_resources(o);
   if (!driver::find_level(o.level)) {
     usage_error(
         fmt::format("there is no level `{}`; levels are spec, scalar, vrtile and matile", o.level));
@@ -103,6 +121,8 @@ void add_print(CLI::App& app, int& exit_code) {
                 "spec (equations), scalar (loops), vrtile (tiles) or matile (kernels)")
       ->capture_default_str();
   c->add_flag("--graph", o->graph, "the block graph of the scalar level");
+  c->add_flag("--resources", o->resources,
+              "what the kernels of an MA-tile program occupy: shared memory, barriers, registers");
   c->add_option("--dump-dir", o->dump_dir,
                 "write the program after every pass that changed it to this folder");
   c->add_option("--shape", o->shape, "other values for static sizes, NAME=N[,NAME=N]")

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/tile_grid.h"
+
+namespace nautilus::lower {
+namespace {
+
+using expr::Expr;
+using EK = expr::Op;
+
+constexpr int64_t kGroupRows = 8;
+constexpr int64_t kSectionBytes = int64_t{32} << 20;
+
+class Numbering {
+ public:
+  Numbering(const ir::Axes& axes, FreshNames& names, expr::ExprPool& pool)
+      : axes_(axes), names_(names), pool_(pool) {}
+
+  TileGrid run(const GridFacts& facts) {
+    for (const ir::Axis& a : axes_)
+      counts_.push_back(plan_let(std::string(a.name.str()) + "_tiles", a.extent));
+    Expr tiles;
+    for (Expr c : counts_) tiles = tiles ? mul(tiles, c) : c;
+    if (!tiles) tiles = pool_.integer(1);
+    tiles = plan_let("tiles", tiles);
+    out_.tile = names_.make("t");
+    out_.op = {names_.make("T"), tiles, matile::TileSource::Static, {}};
+    Expr t = pool_.index(out_.tile);
+    if (facts.growing >= 0) {
+      longest_first(t, static_cast<size_t>(facts.growing), facts.shared_bytes);
+      dynamic();
+    } else if (facts.rows >= 0) {
+      grouped(t, static_cast<size_t>(facts.rows), static_cast<size_t>(facts.cols));
+    } else {
+      std::vector<size_t> all;
+      for (size_t k = 0; k < axes_.size(); ++k) all.push_back(k);
+      split(t, all);
+    }
+    out_.launch = pool_.binary(EK::Min, tiles, pool_.index("sms"));
+    return std::move(out_);
+  }
+
+ private:
+  Expr mul(Expr a, Expr b) { return pool_.binary(EK::Mul, a, b); }
+  Expr sub(Expr a, Expr b) { return pool_.binary(EK::Sub, a, b); }
+  Expr div(Expr a, Expr b) { return pool_.binary(EK::FloorDiv, a, b); }
+  Expr mod(Expr a, Expr b) { return pool_.binary(EK::Mod, a, b); }
+
+  // A named scalar of the plan, unless the value is as short as a name.
+  Expr plan_let(const std::string& stem, Expr value) {
+    if (value.op() == EK::Var || value.is_const()) return value;
+    const ir::Name name = names_.make(stem);
+    out_.plan.push_back(ir::make(matile::Let{name, value}));
+    return pool_.index(name);
+  }
+  Expr let(const std::string& stem, Expr value) {
+    if (value.op() == EK::Var || value.is_const()) return value;
+    const ir::Name name = names_.make(stem);
+    out_.decode.push_back(ir::make(matile::Let{name, value}));
+    return pool_.index(name);
+  }
+  void coordinate(size_t axis, Expr value) {
+    out_.decode.push_back(ir::make(matile::Let{axes_[axis].name, value}));
+  }
+
+  // The number as coordinates of these axes, the last one fastest.
+  void split(Expr number, const std::vector<size_t>& axes) {
+    for (size_t k = axes.size(); k-- > 0;) {
+      if (k == 0) return coordinate(axes[0], number);
+      const Expr count = counts_[axes[k]];
+      coordinate(axes[k], mod(number, count));
+      number = k == 1 ? div(number, count) : let("rest", div(number, count));
+    }
+  }
+
+  std::vector<size_t> others(size_t a, size_t b) const {
+    std::vector<size_t> out;
+    for (size_t k = 0; k < axes_.size(); ++k) {
+      if (k != a && k != b) out.push_back(k);
+    }
+    return out;
+  }
+
+  void grouped(Expr t, size_t rows, size_t cols) {
+    const Expr tm = counts_[rows];
+    const Expr tn = counts_[cols];
+    if (const auto batch = others(rows, cols); !batch.empty()) {
+      const Expr plane = let("plane", div(t, mul(tm, tn)));
+      split(plane, batch);
+      t = let("inner", sub(t, mul(plane, mul(tm, tn))));
+    }
+    const Expr eight = pool_.integer(kGroupRows);
+    const Expr group = let("group", div(t, mul(eight, tn)));
+    const Expr rest = let("in_group", sub(t, mul(group, mul(eight, tn))));
+    const Expr height = let("height", pool_.binary(EK::Min, eight, sub(tm, mul(eight, group))));
+    coordinate(cols, div(rest, height));
+    coordinate(rows, pool_.binary(EK::Add, mul(eight, group), mod(rest, height)));
+  }
+
+  void longest_first(Expr t, size_t growing, Expr shared_bytes) {
+    const Expr lengths = counts_[growing];
+    const auto rest_axes = others(growing, growing);
+    Expr heads;
+    for (size_t k : rest_axes) heads = heads ? mul(heads, counts_[k]) : counts_[k];
+    if (!heads) {
+      coordinate(growing, sub(sub(lengths, pool_.integer(1)), t));
+      return;
+    }
+    heads = plan_let("planes", heads);
+    const Expr one = pool_.integer(1);
+    Expr section = heads;
+    if (shared_bytes) {
+      const Expr bytes = pool_.binary(EK::Max, shared_bytes, one);
+      const Expr fit = pool_.binary(EK::Max, div(pool_.integer(kSectionBytes), bytes), one);
+      section = plan_let("section", pool_.binary(EK::Min, fit, heads));
+    }
+    const Expr number = let("section_number", div(t, mul(section, lengths)));
+    const Expr first = mul(number, section);
+    const Expr width = let("width", pool_.binary(EK::Min, section, sub(heads, first)));
+    const Expr rest = let("in_section", sub(t, mul(number, mul(section, lengths))));
+    coordinate(growing, sub(sub(lengths, one), div(rest, width)));
+    split(let("plane", pool_.binary(EK::Add, first, mod(rest, width))), rest_axes);
+  }
+
+  void dynamic() {
+    const ir::Name counter = names_.make("next_tile");
+    out_.plan.push_back(ir::make(matile::Tensor{
+        counter, {expr::DType::I32, {pool_.integer(1)}}, matile::TensorRole::Scratch}));
+    out_.op.source = matile::TileSource::Dynamic;
+    out_.op.counter = counter;
+  }
+
+  const ir::Axes& axes_;
+  FreshNames& names_;
+  expr::ExprPool& pool_;
+  std::vector<Expr> counts_;
+  TileGrid out_;
+};
+
+}  // namespace
+
+TileGrid number_tiles(const ir::Axes& axes, const GridFacts& facts, FreshNames& names,
+                      expr::ExprPool& pool) {
+  return Numbering(axes, names, pool).run(facts);
+}
+
+}  // namespace nautilus::lower

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the grid of a tile nest to numbered tiles: how many there are, in which order they are
+// taken, and the coordinates of tile t.
+#pragma once
+
+#include "lower/kernel_parts.h"
+#include "matile/ops.h"
+
+namespace nautilus::lower {
+
+struct GridFacts {
+  // Two axes whose tiles share operands: those along the first with the same second one, and the
+  // other way round. Numbers of axes; -1 if there are none.
+  int rows = -1;
+  int cols = -1;
+  // An axis with which the work of a tile grows (its loops have more steps); -1 if all are alike.
+  int growing = -1;
+  // Bytes that all tiles of one value of the other axes read again and again.
+  expr::Expr shared_bytes;
+};
+
+struct TileGrid {
+  ir::Block plan;    // lets, a counter
+  matile::Tiles op;  // of the kernel
+  ir::Block decode;  // lets in the walk over the tiles
+  ir::Name tile;     // variable of the walk
+  expr::Expr launch;
+};
+
+// * rows and cols: groups of 8 rows of tiles are walked column by column, so that tiles that run
+//   together share operands in the second-level cache.
+// * growing: the longest tiles first, from a counter, in sections whose shared bytes stay in 32
+// MiB.
+// * otherwise the last axis runs fastest.
+TileGrid number_tiles(const ir::Axes& axes, const GridFacts& facts, FreshNames& names,
+                      expr::ExprPool& pool);
+
+}  // namespace nautilus::lower

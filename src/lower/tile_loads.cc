@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a tile nest reads, and what that says about the order of its tiles.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/walk.h"
+#include "lower/tile_lowering.h"
+#include "vrtile/walk.h"
+
+namespace nautilus::lower {
+
+using expr::DType;
+using expr::Expr;
+using ir::Op;
+using EK = expr::Op;
+using Kind = TileValue::Kind;
+
+namespace {
+
+Uses uses_of(const ir::Block& block, size_t from, ir::Name name) {
+  Uses uses;
+  uses.last = from;
+  for (size_t k = from; k < block.size(); ++k) {
+    bool here = false;
+    ir::for_each_op({block[k]}, [&](const Op& op) {
+      vrtile::for_each_use(op, [&](ir::Name n) { here |= n == name; });
+      if (const auto* d = op.get<vrtile::Dot>()) {
+        uses.is_operand |= d->a == name || d->b == name;
+        uses.is_a |= d->a == name;
+        uses.in_expressions |= d->acc == name;
+      } else {
+        vrtile::for_each_use(op, [&](ir::Name n) { uses.in_expressions |= n == name; });
+      }
+    });
+    if (here) uses.last = k;
+  }
+  return uses;
+}
+
+}  // namespace
+
+GridFacts NestLowering::grid_facts(const ir::Axes& axes, const ir::Block& body) const {
+  GridFacts facts;
+  // Scalars written out, so that a bound that depends on an axis is seen to.
+  expr::Substitution lets;
+  ir::for_each_op(body, [&](const Op& op) {
+    const auto* let = op.get<vrtile::Let>();
+    if (let)
+      lets.insert_or_assign(pool_.var(let->name, let->value.dtype()),
+                            expr::substitute(pool_, let->value, lets));
+  });
+  const auto depends = [&](Expr e, const ir::Axis& a) {
+    return expr::depends_on(expr::substitute(pool_, e, lets), pool_.index(a.name));
+  };
+  std::set<std::string> operands;
+  std::set<std::string> looped;
+  ir::for_each_op(body, [&](const Op& op) {
+    if (const auto* d = op.get<vrtile::Dot>()) {
+      operands.emplace(d->a.str());
+      operands.emplace(d->b.str());
+    }
+    const auto* loop = op.get<vrtile::For>();
+    if (!loop) return;
+    for (const Op& inner : loop->body) {
+      if (const auto* l = inner.get<vrtile::Load>()) looped.emplace(l->name.str());
+    }
+    for (size_t k = 0; k < axes.size(); ++k) {
+      if (depends(loop->from, axes[k]) || depends(loop->to, axes[k]))
+        facts.growing = static_cast<int>(k);
+    }
+  });
+  // Which axes the operands of products depend on.
+  std::vector<std::set<size_t>> sets;
+  std::set<std::string> counted;
+  ir::for_each_op(body, [&](const Op& op) {
+    const auto* l = op.get<vrtile::Load>();
+    if (!l || !operands.contains(std::string(l->name.str()))) return;
+    std::set<size_t> set;
+    for (size_t k = 0; k < axes.size(); ++k) {
+      if (depends(l->value, axes[k])) set.insert(k);
+    }
+    sets.push_back(set);
+    // Read again by all tiles along the growing axis.
+    if (facts.growing < 0 || set.contains(static_cast<size_t>(facts.growing)) ||
+        !looped.contains(std::string(l->name.str())) ||
+        !counted.emplace(l->value.name().str()).second)
+      return;
+    const auto type = tensors_.find(l->value.name().str());
+    if (type == tensors_.end()) return;
+    Expr bytes = pool_.integer(expr::bytes(type->second.dtype));
+    for (size_t d = 0; d < l->value.args().size(); ++d) {
+      bool is_walked = true;
+      for (const ir::Axis& a : axes) is_walked &= !depends(l->value[d], a);
+      if (is_walked) bytes = pool_.binary(EK::Mul, type->second.dims[d], bytes);
+    }
+    facts.shared_bytes =
+        facts.shared_bytes ? pool_.binary(EK::Add, facts.shared_bytes, bytes) : bytes;
+  });
+  if (facts.shared_bytes) facts.shared_bytes = expr::Simplifier(pool_).simplify(facts.shared_bytes);
+  for (size_t r = 0; r < axes.size() && facts.growing < 0; ++r) {
+    for (size_t c = r + 1; c < axes.size(); ++c) {
+      bool has_row = false;
+      bool has_col = false;
+      for (const auto& s : sets) {
+        has_row |= s.contains(r) && !s.contains(c);
+        has_col |= s.contains(c) && !s.contains(r);
+      }
+      if (!has_row || !has_col) continue;
+      facts.rows = static_cast<int>(r);
+      facts.cols = static_cast<int>(c);
+    }
+  }
+  return facts;
+}
+
+bool NestLowering::load(const vrtile::Load& op, const ir::Block& ops, size_t k, ir::Block& out,
+                        bool is_loop) {
+  if (op.value.op() != EK::Read) return refuse("a load takes elements of a tensor");
+  TileValue value;
+  value.kind = Kind::Load;
+  expr::Substitution axes;
+  for (const ir::Axis& a : op.axes) {
+    const ir::Name name = names_.make("x");
+    axes.emplace(pool_.index(a.name), pool_.index(name));
+    value.axes.push_back({name, a.extent});
+  }
+  value.value = tiles_.written(op.value, axes, why_);
+  if (op.condition) value.condition = tiles_.written(op.condition, axes, why_);
+  if (op.other) value.other = op.other;
+  if (!value.value || (op.condition && !value.condition)) return false;
+  const Uses uses = uses_of(ops, k + 1, op.name);
+  if (uses.is_operand && !fetch(op, uses, value, out, is_loop)) return false;
+  tiles_.define(op.name, std::move(value));
+  return true;
+}
+
+bool NestLowering::fetch(const vrtile::Load& op, const Uses& uses, TileValue& value, ir::Block& out,
+                         bool is_loop) {
+  const auto type = tensors_.find(op.value.name().str());
+  if (type == tensors_.end()) return refuse("a load takes elements of a tensor");
+  if (op.other && !(op.other.is_const() && is_zero(op.other)))
+    return refuse(fmt::format("`{}` is not 0 outside of its tensor", op.name.str()));
+  TileElements elements{op.value.name(),
+                        type->second,
+                        {value.value.args().begin(), value.value.args().end()},
+                        value.axes,
+                        value.condition};
+  const auto view = view_of(elements, pool_, why_);
+  if (!view) return false;
+  value.is_transposed = view->is_transposed;
+  if (view->is_transposed && uses.is_a)
+    return refuse(fmt::format("`{}` is stored by columns, the first operand of a product by rows",
+                              op.name.str()));
+  // In a loop the groups read their rows of one tile; a tile that a group keeps is its own.
+  Expr row = view->row_base;
+  int rows = view->rows;
+  if (own_group_ && is_loop && expr::depends_on(row, own_group_) && uses.is_a &&
+      rows == kGroupRows && groups_ * rows <= 256) {
+    const Expr first = simplifier_.simplify(
+        expr::substitute(pool_, row, expr::Substitution{{own_group_, pool_.integer(0)}}));
+    const auto difference = expr::difference(row, first);
+    const Expr step = pool_.binary(EK::Mul, pool_.integer(rows), own_group_);
+    if (difference && *difference == *expr::Poly::of(step)) {
+      row = first;
+      rows *= static_cast<int>(groups_);
+      value.first_row = step;
+    }
+  }
+  const auto map = map_for(elements, *view, rows, view->cols);
+  if (!map) return false;
+  value.part = part_for(op, *map, rows, view->cols, uses.last);
+  const Expr col = view->col_base;
+  out.push_back(ir::make(matile::Fetch{value.part, map->op.name, map->at(row, col, pool_)}));
+  return true;
+}
+
+bool NestLowering::is_zero(Expr e) {
+  return (e.op() == EK::FloatConst && e.number() == 0) ||
+         (e.op() == EK::IntConst && e.integer() == 0);
+}
+
+std::optional<TileMap> NestLowering::map_for(const TileElements& elements, const TileView& view,
+                                             int rows, int cols) {
+  std::string key = fmt::format("{} {} {} {}", elements.tensor.str(), view.row_dim, rows, cols);
+  if (const auto it = maps_.find(key); it != maps_.end()) {
+    TileMap map = it->second;
+    map.rest.clear();
+    for (size_t k = elements.indices.size() - 1; k-- > 0;) {
+      if (k != view.row_dim) map.rest.push_back(view.rest[k]);
+    }
+    if (!map.has_panels) return map;
+    const auto p = expr::Poly::of(view.col_base);
+    const auto panel = p ? expr::divide(*p, map.panel_cols) : std::nullopt;
+    if (panel && p->constant_term() % map.panel_cols == 0) return map;
+    return fail("its first column is not that of a panel");
+  }
+  auto map = map_of(elements, view, rows, cols, names_, pool_, why_);
+  if (!map) return std::nullopt;
+  map_ops_.push_back(ir::make(map->op));
+  maps_.emplace(std::move(key), *map);
+  return map;
+}
+
+ir::Name NestLowering::part_for(const vrtile::Load& op, const TileMap& map, int rows, int cols,
+                                size_t last) {
+  const std::pair<const ir::Block*, size_t> use{frames_.back().block, last};
+  for (PartUse& part : part_uses_) {
+    if (part.map != map.op.name.str()) continue;
+    const bool is_busy = std::any_of(part.busy.begin(), part.busy.end(), [&](const auto& b) {
+      return std::any_of(frames_.begin(), frames_.end(),
+                         [&](const Frame& f) { return f.block == b.first && f.at <= b.second; });
+    });
+    if (is_busy) continue;
+    part.busy.push_back(use);
+    return part.name;
+  }
+  const ir::Name name = names_.make(std::string(op.name.str()) + "_part");
+  part_uses_.push_back({name, std::string(map.op.name.str()), {use}});
+  const ir::TensorType type{map.op.value.dtype(), {pool_.integer(rows), pool_.integer(cols)}};
+  parts_.push_back(ir::make(matile::Part{name, type, map.op.swizzle}));
+  return name;
+}
+
+}  // namespace nautilus::lower

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// One grid nest of VR-tile as a kernel in nest form (vrtile_to_matile.h says what becomes what).
+// tile_lowering.cc has the ops, tile_loads.cc what is read from tensors, tile_stores.cc what is
+// written.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "expr/simplify.h"
+#include "lower/kernel_parts.h"
+#include "lower/tile_grid.h"
+#include "lower/tile_nest.h"
+#include "lower/tile_view.h"
+
+namespace nautilus::lower {
+
+inline constexpr int kPanel = 64;
+inline constexpr int kGroupRows = 64;
+
+inline bool is_half(expr::DType d) { return d == expr::DType::BF16 || d == expr::DType::F16; }
+
+// How an op of a block and those after it use a tile.
+struct Uses {
+  bool is_operand = false;
+  bool is_a = false;
+  bool in_expressions = false;
+  size_t last = 0;  // op of the block
+};
+
+class NestLowering {
+ public:
+  NestLowering(const ir::Program& program, const ir::Op& nest, std::string_view name,
+               FreshNames& names, expr::ExprPool& pool, std::string* why);
+  std::optional<KernelParts> run();
+
+ private:
+  std::nullopt_t fail(std::string reason);
+  bool refuse(std::string reason);
+  static bool has_only_product_loops(const ir::Block& block);
+  GridFacts grid_facts(const ir::Axes& axes, const ir::Block& body) const;
+  // A register tile for a value of VR-tile.
+  const TileValue& new_tile(ir::Name stem, const ir::TensorType& type);
+  ir::Name new_register(std::string_view stem, const ir::TensorType& type);
+  ir::Axes own_axes(const ir::TensorType& type) const;
+  static bool is_register_type(const ir::TensorType& type);
+  expr::Substitution axes_to_own(const ir::Axes& axes) const;
+  void copy(ir::Name to, const ir::TensorType& type, ir::Name from, ir::Block& out) const;
+  struct Frame {
+    const ir::Block* block;
+    size_t at;
+  };
+  bool block(const ir::Block& ops, ir::Block& out, bool is_loop);
+  bool visit(const ir::Block& ops, size_t k, ir::Block& out, bool is_loop);
+  void scalar_let(const ir::Op& op, ir::Block& out);
+  bool load(const vrtile::Load& op, const ir::Block& ops, size_t k, ir::Block& out, bool is_loop);
+  bool fetch(const vrtile::Load& op, const Uses& uses, TileValue& value, ir::Block& out,
+             bool is_loop);
+  static bool is_zero(expr::Expr e);
+  // Maps of one shape of one tensor are one; the coordinates behind rows and panels differ.
+  std::optional<TileMap> map_for(const TileElements& elements, const TileView& view, int rows,
+                                 int cols);
+  struct PartUse {
+    ir::Name name;
+    std::string map;
+    std::vector<std::pair<const ir::Block*, size_t>> busy;  // last use in a block
+  };
+  // Loads of one map share a part unless both tiles are needed at a time.
+  ir::Name part_for(const vrtile::Load& op, const TileMap& map, int rows, int cols, size_t last);
+  bool set(const vrtile::Set& op, const ir::Block& ops, size_t k, ir::Block& out);
+  // A tile of the last block that only stores use, and that is stored panel by panel.
+  bool is_deferred(const vrtile::Set& op, const ir::Block& ops, size_t k) const;
+  static bool is_same_shape(const ir::Axes& a, const ir::Axes& b);
+  // Every read of the tile is at the op's own axes.
+  static bool is_identity(expr::Expr value, ir::Name tile, const ir::Axes& axes);
+  bool reduce(const vrtile::Reduce& op, ir::Block& out);
+  // `any[x < 16] c[16 * g + x]` for all g: a warp holds 16 rows of a tile of 64.
+  bool vote(const vrtile::Reduce& op, ir::Block& out);
+  bool dot(const vrtile::Dot& op, ir::Block& out);
+  bool loop(const vrtile::For& op, ir::Block& out);
+  bool flush_deferred();
+  // Stored by the copy engine, in panels of 64 columns.
+  bool stores_panels(const vrtile::Store& op) const;
+  // Whole rows of a tensor: one box.
+  bool stores_whole(const vrtile::Store& op) const;
+  bool store(const vrtile::Store& op, ir::Block& out);
+  ir::Axes own_axes_of(const ir::Axes& axes) const;
+  bool store_whole(const vrtile::Store& op, const TileElements& elements, const TileView& view,
+                   ir::Block& out);
+  bool store_panels(const vrtile::Store& op, const TileElements& elements, const TileView& view,
+                    ir::Block& out);
+  bool put(const vrtile::Store& op, ir::Block& out);
+  bool is_declared(ir::Name name, const ir::TensorType& type) const;
+  std::optional<KernelParts> assemble(ir::Block body);
+  const ir::Program& program_;
+  const ir::Op& nest_;
+  std::string_view kernel_name_;
+  FreshNames& names_;
+  expr::ExprPool& pool_;
+  std::string* why_;
+  TileNames tiles_;
+  expr::Simplifier simplifier_;
+  std::map<std::string, ir::TensorType, std::less<>> tensors_;
+  TileGrid grid_;
+  int64_t groups_ = 1;
+  bool alternates_ = false;
+  bool has_dot_ = false;
+  ir::Name group_index_;
+  expr::Expr own_group_;  // null if the tile does not depend on the group
+  ir::Name role_name_;
+  expr::Expr axis_[2];
+  std::vector<Frame> frames_;
+  ir::Block declared_;
+  ir::Block parts_;
+  ir::Block map_ops_;
+  std::map<std::string, TileMap> maps_;
+  std::vector<PartUse> part_uses_;
+  std::vector<vrtile::Set> deferred_;
+  bool stored_panels_ = false;
+};
+
+}  // namespace nautilus::lower

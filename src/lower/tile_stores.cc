@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a tile nest writes.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lower/tile_lowering.h"
+
+namespace nautilus::lower {
+
+using expr::DType;
+using expr::Expr;
+using ir::Op;
+using EK = expr::Op;
+using Kind = TileValue::Kind;
+
+bool NestLowering::stores_panels(const vrtile::Store& op) const {
+  return op.axes.size() == 2 && is_half(op.value.dtype()) &&
+         op.axes[0].extent.integer() % kGroupRows == 0 &&
+         op.axes[1].extent.integer() % kPanel == 0 && !stores_whole(op);
+}
+
+bool NestLowering::stores_whole(const vrtile::Store& op) const {
+  const auto type = tensors_.find(op.target.str());
+  return type != tensors_.end() && op.axes.size() == 2 && is_half(op.value.dtype()) &&
+         op.axes[0].extent.is_int(kGroupRows) && op.axes[1].extent.integer() % kPanel == 0 &&
+         op.axes[1].extent.integer() <= 256 && type->second.dims.back() == op.axes[1].extent;
+}
+
+bool NestLowering::store(const vrtile::Store& op, ir::Block& out) {
+  const auto type = tensors_.find(op.target.str());
+  if (type == tensors_.end()) return refuse("a store writes a tensor");
+  const bool is_whole = stores_whole(op);
+  if (is_whole || stores_panels(op)) {
+    const expr::Substitution axes = axes_to_own(op.axes);
+    TileElements elements{op.target, type->second, {}, own_axes_of(op.axes), {}};
+    for (Expr e : op.indices) elements.indices.push_back(tiles_.written(e, axes, why_));
+    if (op.condition) elements.condition = tiles_.written(op.condition, axes, why_);
+    std::string ignored;
+    const auto view = view_of(elements, pool_, &ignored);
+    if (view && !view->is_transposed)
+      return is_whole ? store_whole(op, elements, *view, out)
+                      : store_panels(op, elements, *view, out);
+  }
+  if (!deferred_.empty()) return refuse("a tile for a store is stored in two ways");
+  return put(op, out);
+}
+
+ir::Axes NestLowering::own_axes_of(const ir::Axes& axes) const {
+  ir::Axes out;
+  for (size_t k = 0; k < axes.size(); ++k) out.push_back({axis_[k].name(), axes[k].extent});
+  return out;
+}
+
+bool NestLowering::store_whole(const vrtile::Store& op, const TileElements& elements,
+                               const TileView& view, ir::Block& out) {
+  const auto map = map_for(elements, view, view.rows, view.cols);
+  const Expr value = tiles_.written(op.value, axes_to_own(op.axes), why_);
+  if (!map || !value) return false;
+  const ir::TensorType type{value.dtype(), {op.axes[0].extent, op.axes[1].extent}};
+  const ir::Name y = new_register(std::string(op.target.str()) + "_out", type);
+  out.push_back(ir::make(matile::Set{y, own_axes(type), value}));
+  out.push_back(
+      ir::make(matile::Store{map->op.name, map->at(view.row_base, view.col_base, pool_), y, {}}));
+  return true;
+}
+
+bool NestLowering::store_panels(const vrtile::Store& op, const TileElements& elements,
+                                const TileView& view, ir::Block& out) {
+  const auto map = map_for(elements, view, kGroupRows, kPanel);
+  if (!map) return false;
+  stored_panels_ = true;
+  matile::Unroll unroll;
+  const int64_t row_blocks = view.rows / kGroupRows;
+  const int64_t panels = view.cols / kPanel;
+  Expr row = axis_[0];
+  Expr row_base = view.row_base;
+  const auto shifted = [&](const char* stem, int64_t count, int64_t step, Expr& axis, Expr& base) {
+    const ir::Name name = names_.make(stem);
+    unroll.axes.push_back({name, pool_.integer(count)});
+    const Expr offset = pool_.binary(EK::Mul, pool_.integer(step), pool_.index(name));
+    axis = pool_.binary(EK::Add, offset, axis);
+    base = base.is_int(0) ? offset : pool_.binary(EK::Add, base, offset);
+  };
+  if (row_blocks > 1) shifted("v", row_blocks, kGroupRows, row, row_base);
+  Expr col = axis_[1];
+  Expr col_base = view.col_base;
+  shifted("q", panels, kPanel, col, col_base);
+  const ir::TensorType block_type{DType::F32, {pool_.integer(kGroupRows), pool_.integer(kPanel)}};
+  // Element-wise work of the panel first; its tiles are those of one panel.
+  const std::vector<Expr> own = {axis_[0], axis_[1]};
+  std::vector<std::pair<Expr, Expr>> panel_tiles;
+  const auto written = [&](Expr value, const ir::Axes& axes) {
+    const expr::Substitution at{{pool_.index(axes[0].name), row}, {pool_.index(axes[1].name), col}};
+    Expr e = tiles_.written(value, at, why_);
+    if (!e) return e;
+    expr::Substitution replaced;
+    for (const auto& [whole, panel] : panel_tiles) replaced.emplace(whole, panel);
+    return expr::substitute(pool_, e, replaced);
+  };
+  for (const vrtile::Set& s : deferred_) {
+    const Expr value = written(s.value, s.axes);
+    if (!value) return false;
+    ir::TensorType type = block_type;
+    type.dtype = value.dtype();
+    const ir::Name name = new_register(s.name.str(), type);
+    unroll.body.push_back(ir::make(matile::Set{name, own_axes(type), value}));
+    TileValue whole;
+    whole.name = names_.make(std::string(s.name.str()) + "_whole");
+    tiles_.define(s.name, whole);
+    const std::vector<Expr> at = {row, col};
+    panel_tiles.emplace_back(pool_.read(whole.name, type.dtype, at),
+                             pool_.read(name, type.dtype, own));
+  }
+  const Expr value = written(op.value, op.axes);
+  if (!value) return false;
+  ir::TensorType type = block_type;
+  type.dtype = value.dtype();
+  const ir::Name y = new_register(std::string(op.target.str()) + "_out", type);
+  unroll.body.push_back(ir::make(matile::Set{y, own_axes(type), value}));
+  unroll.body.push_back(
+      ir::make(matile::Store{map->op.name, map->at(row_base, col_base, pool_), y, {}}));
+  out.push_back(ir::make(std::move(unroll)));
+  return true;
+}
+
+bool NestLowering::put(const vrtile::Store& op, ir::Block& out) {
+  if (op.axes.empty() || op.axes.size() > 2) return refuse("a store writes a tile");
+  const expr::Substitution axes = axes_to_own(op.axes);
+  Expr value = tiles_.written(op.value, axes, why_);
+  if (!value) return false;
+  if (value.dtype() != DType::F32 && !is_half(value.dtype()))
+    return refuse(fmt::format("elements of {} cannot be stored", expr::name(value.dtype())));
+  // A tile with exactly the axes says who stores what.
+  ir::TensorType type{DType::F32, {}};
+  for (const ir::Axis& a : op.axes) type.dims.push_back(a.extent);
+  bool has_tile = false;
+  expr::for_each(value, [&](Expr x) {
+    if (x.op() != EK::Read || x.args().size() != op.axes.size()) return;
+    bool same = is_declared(x.name(), type);
+    for (size_t k = 0; k < op.axes.size(); ++k) same &= x[k] == axis_[k];
+    has_tile |= same;
+  });
+  if (!has_tile) {
+    const Expr f32 = value.dtype() == DType::F32 ? value : pool_.cast(DType::F32, value);
+    const ir::Name name = new_register(std::string(op.target.str()) + "_out", type);
+    out.push_back(ir::make(matile::Set{name, own_axes(type), f32}));
+    const std::vector<Expr> own(axis_, axis_ + type.dims.size());
+    const Expr read = pool_.read(name, DType::F32, own);
+    value = value.dtype() == DType::F32 ? read : pool_.cast(value.dtype(), read);
+  }
+  matile::Put put;
+  put.axes = own_axes(type);
+  put.target = op.target;
+  put.value = value;
+  for (Expr e : op.indices) {
+    const Expr index = tiles_.written(e, axes, why_);
+    if (!index) return false;
+    put.indices.push_back(index);
+  }
+  if (op.condition) {
+    put.condition = tiles_.written(op.condition, axes, why_);
+    if (!put.condition) return false;
+  }
+  out.push_back(ir::make(std::move(put)));
+  return true;
+}
+
+bool NestLowering::is_declared(ir::Name name, const ir::TensorType& type) const {
+  return std::any_of(declared_.begin(), declared_.end(), [&](const Op& op) {
+    const auto& t = op.as<matile::Tile>();
+    return t.name == name && t.type.dims == type.dims;
+  });
+}
+
+}  // namespace nautilus::lower

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/tile_view.h"
+
+#include <fmt/format.h>
+
+#include "expr/affine.h"
+#include "expr/simplify.h"
+#include "expr/walk.h"
+
+namespace nautilus::lower {
+namespace {
+
+using expr::Expr;
+using EK = expr::Op;
+
+// The index without the axis if it is `base + axis`; null otherwise.
+Expr base_of(Expr index, Expr axis, expr::ExprPool& pool) {
+  const auto p = expr::Poly::of(index);
+  const auto parts = p ? p->split(axis) : std::nullopt;
+  if (!parts || parts->first.constant() != 1) return {};
+  const Expr base = expr::substitute(pool, index, expr::Substitution{{axis, pool.integer(0)}});
+  // An atom such as (x + i) / 2 hides the axis from the polynomial.
+  return expr::depends_on(expr::to_expr(pool, parts->second), axis)
+             ? Expr()
+             : expr::Simplifier(pool).simplify(base);
+}
+
+// `index < extent` of some dimension, or `0 <= index`.
+bool is_inside(Expr c, const TileElements& e) {
+  const bool is_upper = c.op() == EK::Lt || c.op() == EK::Gt;
+  const Expr low = c.op() == EK::Gt || c.op() == EK::Ge ? c[1] : c[0];
+  const Expr high = c.op() == EK::Gt || c.op() == EK::Ge ? c[0] : c[1];
+  if (!expr::is_comparison(c.op()) || low.dtype() != expr::DType::I64) return false;
+  for (size_t k = 0; k < e.indices.size(); ++k) {
+    if (is_upper && expr::same_index(low, e.indices[k]) && expr::same_index(high, e.type.dims[k]))
+      return true;
+    if (!is_upper && c.op() != EK::Eq && c.op() != EK::Ne && low.is_int(0) &&
+        expr::same_index(high, e.indices[k]))
+      return true;
+  }
+  return false;
+}
+
+bool is_all_inside(Expr c, const TileElements& e) {
+  if (c.op() == EK::And) return is_all_inside(c[0], e) && is_all_inside(c[1], e);
+  return c.is_true() || is_inside(c, e);
+}
+
+}  // namespace
+
+std::optional<TileView> view_of(const TileElements& e, expr::ExprPool& pool, std::string* why) {
+  const auto fail = [&](std::string reason) {
+    *why = fmt::format("the tile of `{}`: {}", e.tensor.str(), reason);
+    return std::nullopt;
+  };
+  if (e.axes.size() != 2 || e.indices.size() < 2) return fail("only boxes of two axes are copied");
+  if (e.condition && !is_all_inside(e.condition, e))
+    return fail("its condition is more than a test whether the element exists");
+  TileView view;
+  const Expr axis[2] = {pool.index(e.axes[0].name), pool.index(e.axes[1].name)};
+  const size_t last = e.indices.size() - 1;
+  view.is_transposed =
+      !expr::depends_on(e.indices[last], axis[1]) && expr::depends_on(e.indices[last], axis[0]);
+  const Expr col = axis[view.is_transposed ? 0 : 1];
+  const Expr row = axis[view.is_transposed ? 1 : 0];
+  view.cols = static_cast<int>(e.axes[view.is_transposed ? 0 : 1].extent.integer());
+  view.rows = static_cast<int>(e.axes[view.is_transposed ? 1 : 0].extent.integer());
+  view.col_base = base_of(e.indices[last], col, pool);
+  if (!view.col_base || expr::depends_on(e.indices[last], row))
+    return fail("no axis runs along the last dimension in steps of one");
+  int rows_found = 0;
+  for (size_t k = 0; k < last; ++k) {
+    if (expr::depends_on(e.indices[k], col)) return fail("an axis runs along two dimensions");
+    if (!expr::depends_on(e.indices[k], row)) {
+      view.rest.push_back(e.indices[k]);
+      continue;
+    }
+    ++rows_found;
+    view.row_dim = k;
+    view.row_base = base_of(e.indices[k], row, pool);
+    view.rest.push_back({});
+  }
+  view.rest.push_back({});
+  if (rows_found != 1 || !view.row_base)
+    return fail("no axis runs along another dimension in steps of one");
+  return view;
+}
+
+std::optional<TileMap> map_of(const TileElements& e, const TileView& view, int rows, int cols,
+                              FreshNames& names, expr::ExprPool& pool, std::string* why) {
+  const auto fail = [&](std::string reason) {
+    *why = fmt::format("the tile of `{}`: {}", e.tensor.str(), reason);
+    return std::nullopt;
+  };
+  if (expr::bytes(e.type.dtype) != 2) return fail("only elements of 16 bits are copied in panels");
+  if (rows > 256) return fail("a box has at most 256 rows");
+  TileMap out;
+  const size_t last = e.indices.size() - 1;
+  // The widest swizzle whose panels divide the columns.
+  const int width = cols % 64 == 0 ? 64 : cols % 32 == 0 ? 32 : cols % 16 == 0 ? 16 : 0;
+  if (width == 0) return fail("its columns are no multiple of 16");
+  out.op.swizzle = width == 64   ? matile::MapSwizzle::B128
+                   : width == 32 ? matile::MapSwizzle::B64
+                                 : matile::MapSwizzle::B32;
+  out.panel_cols = width;
+  const Expr dim = e.type.dims[last];
+  const auto base = expr::Poly::of(view.col_base);
+  const auto first_panel = base ? expr::divide(*base, width) : std::nullopt;
+  // All panels in one box if the tensor's rows are whole panels; otherwise one box a panel, so that
+  // what lies beyond the end of a row reads as 0.
+  out.has_panels = cols > width && dim.op() == EK::IntConst && dim.integer() % width == 0 &&
+                   first_panel && base->constant_term() % width == 0;
+  out.op.name = names.make(std::string(e.tensor.str()) + "_map");
+  const auto add = [&](const char* stem, Expr extent, int box) {
+    const ir::Name name = names.make(stem);
+    out.op.axes.push_back({name, extent});
+    out.op.box.push_back(pool.integer(box));
+    return pool.index(name);
+  };
+  std::vector<Expr> indices(e.indices.size());
+  const Expr col = add("col", out.has_panels ? pool.integer(width) : dim, width);
+  indices[view.row_dim] = add("row", e.type.dims[view.row_dim], rows);
+  indices[last] = col;
+  if (out.has_panels) {
+    const Expr panel = add("panel", pool.integer(dim.integer() / width), cols / width);
+    indices[last] = pool.binary(EK::Add, pool.binary(EK::Mul, pool.integer(width), panel), col);
+  }
+  for (size_t k = last; k-- > 0;) {
+    if (k == view.row_dim) continue;
+    indices[k] = add("at", e.type.dims[k], 1);
+    out.rest.push_back(view.rest[k]);
+  }
+  if (out.op.axes.size() > 5) return fail("it has more dimensions than the copy engine");
+  out.op.value = pool.read(e.tensor, e.type.dtype, indices);
+  return out;
+}
+
+ir::Exprs TileMap::at(Expr row, Expr col, expr::ExprPool& pool) const {
+  ir::Exprs out;
+  if (has_panels) {
+    const auto p = expr::Poly::of(col);
+    const auto panel = p ? expr::divide(*p, panel_cols) : std::nullopt;
+    NAUT_CHECK(panel, "the first column of a box is no multiple of its panels");
+    out = {pool.integer(0), row, expr::to_expr(pool, *panel)};
+  } else {
+    out = {col, row};
+  }
+  out.insert(out.end(), rest.begin(), rest.end());
+  return out;
+}
+
+}  // namespace nautilus::lower

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a tile of two axes lies in a tensor, and the view of the tensor that the copy engine needs
+// to move it.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lower/kernel_parts.h"
+#include "matile/ops.h"
+
+namespace nautilus::lower {
+
+// Elements of a tensor at points of two axes, guarded by a condition.
+struct TileElements {
+  ir::Name tensor;
+  ir::TensorType type;
+  std::vector<expr::Expr> indices;
+  ir::Axes axes;
+  expr::Expr condition;  // null: all points are inside
+};
+
+struct TileView {
+  size_t row_dim = 0;            // the tensor's dimension that the rows of the view run along
+  expr::Expr row_base;           // index of the first row
+  expr::Expr col_base;           // and of the first column, in the last dimension
+  std::vector<expr::Expr> rest;  // indices of all dimensions; those of rows and columns are null
+  int rows = 0;
+  int cols = 0;
+  bool is_transposed = false;  // the tile's first axis runs along the tensor's last dimension
+};
+
+// Nothing (and why) if the tile is no box of the tensor, or if its condition is more than "inside
+// of the tensor": points outside read as 0 and are not written, which is what the copy engine does.
+std::optional<TileView> view_of(const TileElements& elements, expr::ExprPool& pool,
+                                std::string* why);
+
+// A map of the plan and the coordinates of boxes in it. `rows` and `cols` are those of the box. A
+// box is one panel wide where the tensor's rows are not whole panels.
+struct TileMap {
+  matile::Map op;
+  ir::Exprs at(expr::Expr row, expr::Expr col, expr::ExprPool& pool) const;
+
+  std::vector<expr::Expr> rest;  // coordinates of the axes behind rows and panels
+  int panel_cols = 64;
+  bool has_panels = false;
+};
+std::optional<TileMap> map_of(const TileElements& elements, const TileView& view, int rows,
+                              int cols, FreshNames& names, expr::ExprPool& pool, std::string* why);
+
+}  // namespace nautilus::lower

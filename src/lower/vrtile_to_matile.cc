@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/vrtile_to_matile.h"
+
+#include <fmt/format.h>
+
+#include "lower/tile_lowering.h"
+#include "matile/passes/finish_kernels.h"
+
+namespace nautilus::lower {
+namespace {
+
+using ir::Op;
+
+// Sizes, scalars, facts and tensors of a VR-tile program; nothing for tensors between kernels.
+std::optional<ir::Block> declarations(const ir::Program& program, FreshNames& names,
+                                      std::string* why) {
+  ir::Block out;
+  for (const Op& op : program.body) {
+    if (const auto* t = op.get<vrtile::Tensor>()) {
+      if (t->role == vrtile::TensorRole::Temp) {
+        *why = fmt::format("`{}` is passed from kernel to kernel", t->name.str());
+        return std::nullopt;
+      }
+      names.take(t->name.str());
+      out.push_back(ir::make(
+          matile::Tensor{t->name, t->type,
+                         t->role == vrtile::TensorRole::Input ? matile::TensorRole::Input
+                                                              : matile::TensorRole::Output},
+          op.span()));
+    } else if (const auto* let = op.get<vrtile::Let>()) {
+      names.take(let->name.str());
+      out.push_back(ir::make(matile::Let{let->name, let->value}, op.span()));
+    } else if (!op.is<vrtile::Par>()) {
+      if (const auto* d = op.get<ir::Dim>()) names.take(d->name.str());
+      if (const auto* p = op.get<ir::Param>()) names.take(p->name.str());
+      out.push_back(op);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<KernelParts> lower_tile_nest_form(const ir::Program& program, const Op& nest,
+                                                std::string_view name, FreshNames& names,
+                                                expr::ExprPool& pool, std::string* why) {
+  return NestLowering(program, nest, name, names, pool, why).run();
+}
+
+std::optional<KernelParts> lower_tile_nest(const ir::Program& program, const Op& nest,
+                                           std::string_view name, FreshNames& names,
+                                           ir::PassContext& context, std::string* why) {
+  auto parts = lower_tile_nest_form(program, nest, name, names, context.pool, why);
+  if (!parts) return std::nullopt;
+  // The kernel alone, as a program of its own: what a pass or the verifier finds is the reason.
+  FreshNames ignored(context.pool);
+  auto body = declarations(program, ignored, why);
+  if (!body) return std::nullopt;
+  ir::Program alone{&matile::level(), program.name, std::move(*body)};
+  alone.body.push_back(ir::make(matile::Machine{context.pool.name("sms")}));
+  const size_t first = alone.body.size();
+  for (const Op& op : parts->plan) alone.body.push_back(op);
+  alone.body.push_back(parts->kernel);
+  alone.body.push_back(parts->launch);
+  diag::Sink sink(context.sink.sources());
+  ir::PassContext own{context.pool, sink, context.disabled_rules};
+  std::optional<ir::Program> finished;
+  if (matile::verify(alone, sink)) finished = matile::finish_kernels(alone, own);
+  if (!finished || !matile::verify(*finished, sink)) {
+    *why = sink.all().empty() ? "a pass refused it" : sink.all()[0].message;
+    return std::nullopt;
+  }
+  KernelParts out{{}, finished->body.back(), finished->body.back()};
+  for (size_t k = first; k < finished->body.size(); ++k) {
+    const Op& op = finished->body[k];
+    if (op.is<matile::Kernel>()) {
+      out.kernel = op;
+    } else if (op.is<matile::Launch>()) {
+      out.launch = op;
+    } else {
+      out.plan.push_back(op);
+    }
+  }
+  return out;
+}
+
+std::optional<ir::Program> vrtile_to_matile(const ir::Program& program, ir::PassContext& context) {
+  FreshNames names(context.pool);
+  names.take("sms");
+  std::string why;
+  auto body = declarations(program, names, &why);
+  if (!body) {
+    context.sink.report(diag::Code::BadPass, {}, why);
+    return std::nullopt;
+  }
+  ir::Program out{&matile::level(), program.name, std::move(*body)};
+  out.body.push_back(ir::make(matile::Machine{context.pool.name("sms")}));
+  for (const Op& op : program.body) {
+    if (!op.is<vrtile::Par>()) continue;
+    auto parts =
+        lower_tile_nest_form(program, op, program.name + "_kernel", names, context.pool, &why);
+    if (!parts) {
+      context.sink.report(diag::Code::BadPass, op.span(),
+                          fmt::format("this nest is no kernel of tiles: {}", why));
+      return std::nullopt;
+    }
+    for (Op& p : parts->plan) out.body.push_back(std::move(p));
+    out.body.push_back(std::move(parts->kernel));
+    out.body.push_back(std::move(parts->launch));
+  }
+  return out;
+}
+
+}  // namespace nautilus::lower

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work of a compute role on its registers, and between registers and memory.
+#pragma once
+
+#include "ir/op.h"
+
+namespace nautilus::matile {
+
+enum class Reuse : uint8_t { Once, Often };
+const std::vector<std::string_view>& words(Reuse);
+
+struct Set {
+  static constexpr std::string_view kFormat = "set $target[$axes] = $value";
+  static constexpr std::string_view kDoc =
+      "Element by element: a register tile from register tiles, scalars, coordinates and "
+      "global memory.";
+  ir::Name target;
+  ir::Axes axes;
+  ir::Expr value;
+  static void fields(auto& s, auto&& f) {
+    f("target", s.target);
+    f("axes", s.axes);
+    f("value", s.value);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Fold {
+  static constexpr std::string_view kFormat = "fold $target[$axes] = $value";
+  static constexpr std::string_view kDoc =
+      "As set, with one reduction in the value of which each thread takes its own elements: "
+      "the target holds one partial value per lane.";
+  ir::Name target;
+  ir::Axes axes;
+  ir::Expr value;
+  static void fields(auto& s, auto&& f) {
+    f("target", s.target);
+    f("axes", s.axes);
+    f("value", s.value);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Lanes {
+  static constexpr std::string_view kFormat = "lanes $tile $reducer";
+  static constexpr std::string_view kDoc =
+      "Combines the partial values of the lanes that share an element; all of them get the "
+      "result.";
+  ir::Name tile;
+  expr::Reducer reducer = expr::Reducer::Sum;
+  static void fields(auto& s, auto&& f) {
+    f("tile", s.tile);
+    f("reducer", s.reducer);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Warps {
+  static constexpr std::string_view kFormat = "warps $tile $reducer";
+  static constexpr std::string_view kDoc =
+      "Combines the partial values of the four warps of a group that share an element, through "
+      "shared memory; all of them get the result. The lanes are combined before (`lanes`). All "
+      "warps of the group must come here: not inside the `if` of a vote.";
+  ir::Name tile;
+  expr::Reducer reducer = expr::Reducer::Sum;
+  static void fields(auto& s, auto&& f) {
+    f("tile", s.tile);
+    f("reducer", s.reducer);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Load {
+  static constexpr std::string_view kFormat =
+      "load $target[$axes] from $value{ when $condition}{ else $other}{ $reuse}";
+  static constexpr std::string_view kDoc =
+      "Elements of a tensor in global memory into a register tile of the same dtype; `other` (0 "
+      "if not said) where the condition does not hold. Where a thread's registers are neighbours "
+      "in memory it moves 16 bytes at a time; the plan then refuses tensors that are not aligned "
+      "so. often: other CTAs read the same elements, the first level cache keeps them.";
+  ir::Name target;
+  ir::Axes axes;
+  ir::Expr value;
+  ir::Expr condition;
+  ir::Expr other;
+  Reuse reuse = Reuse::Once;
+  static void fields(auto& s, auto&& f) {
+    f("target", s.target);
+    f("axes", s.axes);
+    f("value", s.value);
+    f("condition", s.condition);
+    f("other", s.other);
+    f("reuse", s.reuse);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Forget {
+  static constexpr std::string_view kFormat = "forget $tile";
+  static constexpr std::string_view kDoc =
+      "Values computed from the elements of a tile so far are not kept in registers: later ops "
+      "compute them anew. A packed tile that is unpacked in each of several passes then occupies "
+      "its own registers alone.";
+  ir::Name tile;
+  static void fields(auto& s, auto&& f) { f("tile", s.tile); }
+  static const ir::OpInfo& info();
+};
+
+struct Vote {
+  static constexpr std::string_view kFormat = "vote $name = $value";
+  static constexpr std::string_view kDoc =
+      "A condition that holds for any element of the tile in this warp; uniform over the "
+      "warp.";
+  ir::Name name;
+  ir::Expr value;
+  static void fields(auto& s, auto&& f) {
+    f("name", s.name);
+    f("value", s.value);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Ticket {
+  static constexpr std::string_view kFormat = "ticket $name = $counter[$index] of $count";
+  static constexpr std::string_view kDoc =
+      "Counts the CTAs that come here: true for the last of `count`. What the others have put "
+      "before "
+      "is then visible, and the counter is zero again. The counter is a scratch tensor of i32.";
+  ir::Name name;
+  ir::Name counter;
+  ir::Expr index;
+  ir::Expr count;
+  static void fields(auto& s, auto&& f) {
+    f("name", s.name);
+    f("counter", s.counter);
+    f("index", s.index);
+    f("count", s.count);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Store {
+  static constexpr std::string_view kFormat = "store $map[$at] from $tile{ via $stage}";
+  static constexpr std::string_view kDoc =
+      "Stores a 16-bit register tile through a staging buffer: the copy engine writes the "
+      "box.";
+  ir::Name map;
+  ir::Exprs at;
+  ir::Name tile;
+  ir::Name stage;
+  static void fields(auto& s, auto&& f) {
+    f("map", s.map);
+    f("at", s.at);
+    f("tile", s.tile);
+    f("stage", s.stage);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Put {
+  static constexpr std::string_view kFormat =
+      "put{ $axes} : $target[$indices] = $value{ when $condition}";
+  static constexpr std::string_view kDoc =
+      "Writes elements of a tensor directly, one lane per element; 16 bytes at a time where a "
+      "thread's registers are neighbours in memory, see load.";
+  ir::Axes axes;
+  ir::Name target;
+  ir::Exprs indices;
+  ir::Expr value;
+  ir::Expr condition;
+  static void fields(auto& s, auto&& f) {
+    f("axes", s.axes);
+    f("target", s.target);
+    f("indices", s.indices);
+    f("value", s.value);
+    f("condition", s.condition);
+  }
+  static const ir::OpInfo& info();
+};
+
+}  // namespace nautilus::matile

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ir/pass.h"
+
+namespace nautilus::matile {
+
+// The lane part of a reduction as late as its value is needed (R7).
+//
+//   loop n from 0 up nt                               loop n from 0 up nt
+//     fold t[i < 64] = sum[j < 80] S[i, j]              fold l1[i < 64] = l[i] * a[i] + sum[j < 80]
+//     S[i, j] lanes t sum                               ->      set l[i < 64] = l1[i] set l1[i <
+//     64] = l[i] * a[i] + t[i]             lanes l sum set l[i < 64] = l1[i] set y[i < 64] = 1.0 /
+//     l[i]
+//   set y[i < 64] = 1.0 / l[i]
+//
+// * Sums through loops: tiles that are linked by sets linear in them, with factors that the lanes
+//   share, are carried as partial values; the exchange stands in front of the first use of another
+//   kind, outside of the loops. Zero is its own partial value.
+// * Within a block an exchange moves down to the first op that needs it, and into a branch if only
+//   that one does. A vote needs none if its condition grows with the value:
+//   any(max_j x > y) = any_j(x > y).
+//
+// Needs nest form with split reductions, keeps it. Test: test/matile/passes/defer_lanes.matile.
+std::optional<ir::Program> defer_lanes(const ir::Program& program, ir::PassContext& context);
+
+}  // namespace nautilus::matile

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "matile/passes/finish_kernels.h"
+
+#include "matile/passes/defer_lanes.h"
+#include "matile/passes/place_turns.h"
+#include "matile/passes/place_waits.h"
+#include "matile/passes/share_registers.h"
+#include "matile/passes/sink_branches.h"
+#include "matile/passes/split_roles.h"
+#include "matile/passes/split_tile_reductions.h"
+#include "matile/passes/spread_layouts.h"
+
+namespace nautilus::matile {
+
+std::optional<ir::Program> finish_kernels(const ir::Program& program, ir::PassContext& context) {
+  // Layouts first: they say what a reduction's parts are. Branches before lanes: an exchange that
+  // only a branch needs sinks into it. Registers are shared before roles are split, while every
+  // tile still has one text. Waits come last: they depend on everything that touches a tile.
+  static constexpr ir::Pass kPasses[] = {
+      spread_layouts,  split_tile_reductions, sink_branches, defer_lanes,
+      share_registers, split_roles,           place_turns,   place_waits};
+  std::optional<ir::Program> current = program;
+  for (const ir::Pass pass : kPasses) {
+    current = pass(*current, context);
+    if (!current) return std::nullopt;
+  }
+  return current;
+}
+
+}  // namespace nautilus::matile

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "matile/passes/nest_resources.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/walk.h"
+#include "matile/resources.h"
+
+namespace nautilus::matile {
+namespace {
+
+using ir::Op;
+
+constexpr int kMaxSlots = 8;
+constexpr int kBarrierBytes = 1024;  // more than all barriers of a kernel need
+constexpr int kTileAlignment = 1024;
+
+int aligned(int bytes) { return (bytes + kTileAlignment - 1) / kTileAlignment * kTileAlignment; }
+
+int slot_bytes(const NestRing& ring) {
+  int bytes = 0;
+  for (const Part& p : ring.ops) bytes += aligned(panel_tile(p.type, p.swizzle).bytes());
+  return bytes;
+}
+
+// A loop that fetches the ring and has nothing but products beside it.
+bool is_in_product_loop(const Role& role, const NestRing& ring) {
+  bool found = false;
+  ir::for_each_op(role.body, [&](const Op& op) {
+    const auto* loop = op.get<Loop>();
+    if (!loop) return;
+    bool fetches = false;
+    bool is_pure = true;
+    for (const Op& inner : loop->body) {
+      const auto* f = inner.get<Fetch>();
+      fetches |= f && f->part.str() == ring.parts[0];
+      is_pure &= f || inner.is<Dot>() || inner.is<Let>();
+    }
+    found |= fetches && is_pure;
+  });
+  return found;
+}
+
+struct StoreUse {
+  Tile tile;
+  bool is_unrolled = false;
+};
+
+void find_stores(const ir::Block& block, bool is_unrolled,
+                 const std::map<std::string, Tile, std::less<>>& tiles,
+                 std::map<std::string, StoreUse>& out) {
+  for (const Op& op : block) {
+    if (const auto* s = op.get<Store>(); s && tiles.contains(s->tile.str())) {
+      StoreUse& use = out[std::string(s->tile.str())];
+      use.tile = tiles.find(s->tile.str())->second;
+      use.is_unrolled |= is_unrolled;
+    }
+    if (const ir::Block* inner = block_of(op))
+      find_stores(*inner, is_unrolled || op.is<Unroll>() || op.is<Loop>(), tiles, out);
+  }
+}
+
+}  // namespace
+
+std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& role,
+                                              const std::vector<NestRing>& rings, Names& taken,
+                                              expr::ExprPool& pool, diag::Sink& sink) {
+  NestResources out;
+  const int groups = static_cast<int>(role.count.value_or(1));
+
+  // Stages: one per type of stored tile.
+  std::map<std::string, StoreUse> stores;
+  find_stores(role.body, false, declared_tiles(role), stores);
+  std::vector<Stage> stages;
+  int stage_bytes = 0;
+  for (const auto& [name, use] : stores) {
+    const auto it = std::find_if(stages.begin(), stages.end(),
+                                 [&](const Stage& s) { return s.type == use.tile.type; });
+    if (it != stages.end()) {
+      out.stage_of.emplace(name, it->name);
+      continue;
+    }
+    Stage stage{fresh_name(name + "_stage", taken, pool),
+                decision(kernel, "stage").value_or(use.is_unrolled ? 2 : 1),
+                role.name,
+                use.tile.type,
+                {}};
+    stage_bytes += groups * static_cast<int>(*stage.buffers) *
+                   aligned(panel_tile(stage.type, MapSwizzle::B128).bytes());
+    out.stage_of.emplace(name, stage.name);
+    stages.push_back(std::move(stage));
+  }
+
+  const bool has_loop = std::any_of(rings.begin(), rings.end(), [](const NestRing& r) {
+    return r.sequence.kind != RingSequence::Kind::Once;
+  });
+  std::vector<int64_t> slots;
+  int fixed = kBarrierBytes;
+  int growing = 0;
+  for (const NestRing& ring : rings) {
+    const bool is_once = ring.sequence.kind == RingSequence::Kind::Once;
+    std::optional<int64_t> chosen;
+    for (const std::string& part : ring.parts) {
+      if (const auto d = decision(kernel, "slots", part)) chosen = d;
+    }
+    const int bytes = slot_bytes(ring) * (ring.is_per_group ? groups : 1);
+    const bool grows = !chosen && !is_once && is_in_product_loop(role, ring);
+    slots.push_back(chosen ? *chosen : is_once && has_loop ? 1 : grows ? 0 : 2);
+    fixed += static_cast<int>(slots.back()) * bytes;
+    growing += grows ? bytes : 0;
+  }
+  // A stage that lies on a ring of one slot per group costs nothing.
+  if (fixed + stage_bytes + 2 * growing > kMaxSharedBytes && stages.size() == 1) {
+    for (size_t k = 0; k < rings.size(); ++k) {
+      const NestRing& ring = rings[k];
+      if (!ring.is_per_group || ring.parts.size() != 1 || slots[k] != 1) continue;
+      if (!(ring.ops[0].type == stages[0].type) || *stages[0].buffers != 1) continue;
+      stages[0].ring = ring.name;
+      stage_bytes = 0;
+      break;
+    }
+  }
+  fixed += stage_bytes;
+  if (growing > 0) {
+    const int count = std::min(kMaxSlots, (kMaxSharedBytes - fixed) / growing);
+    for (int64_t& s : slots) s = s == 0 ? count : s;
+    fixed += count * growing;
+    if (count < 2) fixed = kMaxSharedBytes + 1;
+  }
+  if (fixed > kMaxSharedBytes) {
+    sink.report(diag::Code::NotVerified, {},
+                fmt::format("kernel `{}`: its tiles do not fit the {} bytes of shared memory",
+                            kernel.name.str(), kMaxSharedBytes))
+        .with_help("smaller tiles, or fewer slots (`decide slots for PART = n`)");
+    return std::nullopt;
+  }
+  for (size_t k = 0; k < rings.size(); ++k) {
+    Ring ring{rings[k].name, slots[k], {}, {}};
+    if (rings[k].is_per_group) ring.per = role.name;
+    for (const Part& p : rings[k].ops) ring.body.push_back(ir::make(p));
+    out.declarations.push_back(ir::make(std::move(ring)));
+  }
+  for (Stage& s : stages) out.declarations.push_back(ir::make(std::move(s)));
+
+  // Registers (R6): groups first, in steps of 8; then the loaders get what is left over.
+  const int threads = 128 * (groups + (rings.empty() ? 0 : 1));
+  const int pool_registers = std::min(65536 / threads / 8 * 8, 248) * threads;
+  const int64_t least = 24;
+  const int64_t compute =
+      std::min<int64_t>(240, (pool_registers - 128 * least) / (128 * groups) / 8 * 8);
+  out.compute_registers = decision(kernel, "regs").value_or(compute);
+  const int64_t left = (pool_registers - 128 * groups * out.compute_registers) / 128 / 8 * 8;
+  out.loader_registers =
+      decision(kernel, "loader_regs").value_or(std::max(least, std::min<int64_t>(left, 40)));
+  return out;
+}
+
+}  // namespace nautilus::matile

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ring slots, staging buffers and register budgets of a nest, by structure and capacity.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "matile/passes/rewrite.h"
+#include "matile/passes/ring_sequence.h"
+
+namespace nautilus::matile {
+
+struct NestRing {
+  std::vector<std::string> parts;
+  std::vector<Part> ops;
+  bool is_per_group = false;
+  ir::Name name;
+  int loader = 0;
+  RingSequence sequence;
+};
+
+struct NestResources {
+  ir::Block declarations;                    // rings and stages
+  std::map<std::string, ir::Name> stage_of;  // by stored tile
+  int64_t loader_registers = 24;
+  int64_t compute_registers = 240;
+};
+
+// Rings of loops that do nothing but products get as many slots as fit; other loops have register
+// work between their products, two slots are enough for them; what is fetched once a tile has one.
+// Registers: the compute groups take what the pool leaves them beside loaders of at least 24.
+// Nothing (and reported) if it does not fit.
+std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& role,
+                                              const std::vector<NestRing>& rings, Names& taken,
+                                              expr::ExprPool& pool, diag::Sink& sink);
+
+}  // namespace nautilus::matile

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ir/pass.h"
+
+namespace nautilus::matile {
+
+// Where the elements of register tiles lie, from the ops that fix it.
+//
+//   tile S : f32[64, 80]                      tile S : f32[64, 80] acc
+//   tile m : f32[64]                          tile m : f32[64] row
+//   dot S init qs, ks trans            ->     dot S init qs, ks trans
+//   reduce m[i < 64] = max[j < 80] S[i, j]    reduce m[i < 64] = max[j < 80] S[i, j]
+//
+// Tiles of two dimensions lie as the matrix unit's accumulator, which is also its register operand.
+// A tile of one dimension follows the axis of such a tile that it is used along: rows or columns;
+// tiles that only meet each other follow the first of them that is known. Where a tile is needed
+// along both, a `convert` stands in front of the use that differs from its first one, with the way
+// its layouts ask for (layout::convert_way).
+//
+// Needs nest form, keeps it. Refused (and reported): shapes that no layout has. Test:
+// test/matile/passes/spread_layouts.matile.
+std::optional<ir::Program> spread_layouts(const ir::Program& program, ir::PassContext& context);
+
+}  // namespace nautilus::matile

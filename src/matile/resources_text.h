@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernels of a program occupy, as text: what resources.h derives, for people and tests.
+#pragma once
+
+#include <string>
+
+#include "matile/ops.h"
+
+namespace nautilus::matile {
+
+// The program is verified and all its kernels are in final form.
+std::string resources_text(const ir::Program& program);
+
+}  // namespace nautilus::matile
