@@ -35,13 +35,13 @@ class CaseRunner {
 
   CaseResult run() {
     const std::string& c = test_.command;
-    const bool takes_options = c == "eval" || c == "run" || c == "pass" || c == "same" ||
-                               c == "check";
+    const bool takes_options =
+        c == "eval" || c == "run" || c == "pass" || c == "same" || c == "check";
     if (!takes_options && !test_.options.empty()) {
       return failed(fmt::format("`{}` takes no option `{}`", c, test_.options.begin()->first));
     }
-    if (test_.has_expect && (c == "run" || c == "roundtrip" || c == "verify" || c == "same" ||
-                             c == "check")) {
+    if (test_.has_expect &&
+        (c == "run" || c == "roundtrip" || c == "verify" || c == "same" || c == "check")) {
       return failed(fmt::format("`{}` has no expectation", c));
     }
     if (c == "diag") return diag();

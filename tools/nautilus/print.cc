@@ -31,7 +31,8 @@ struct Options {
 int print_ops(const std::string& name) {
   const ir::Level* level = driver::find_level(name);
   if (!level) {
-    usage_error(fmt::format("there is no level `{}`; levels are spec, scalar, vrtile and matile", name));
+    usage_error(
+        fmt::format("there is no level `{}`; levels are spec, scalar, vrtile and matile", name));
     return kUsageError;
   }
   for (const ir::OpInfo* info : level->ops) fmt::print("{}\n    {}\n", info->format, info->doc);
@@ -55,7 +56,8 @@ int run(const Options& o) {
     return kUsageError;
   }
   if (!driver::find_level(o.level)) {
-    usage_error(fmt::format("there is no level `{}`; levels are spec, scalar, vrtile and matile", o.level));
+    usage_error(
+        fmt::format("there is no level `{}`; levels are spec, scalar, vrtile and matile", o.level));
     return kUsageError;
   }
   std::map<std::string, int64_t> statics;
@@ -97,7 +99,8 @@ void add_print(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<Options>();
   CLI::App* c = app.add_subcommand("print", "Show a program at one of its levels");
   c->add_option("FILE", o->file, "a program (.naut) or IR text");
-  c->add_option("--level", o->level, "spec (equations), scalar (loops) or vrtile (tiles)")->capture_default_str();
+  c->add_option("--level", o->level, "spec (equations), scalar (loops) or vrtile (tiles)")
+      ->capture_default_str();
   c->add_flag("--graph", o->graph, "the block graph of the scalar level");
   c->add_option("--dump-dir", o->dump_dir,
                 "write the program after every pass that changed it to this folder");
