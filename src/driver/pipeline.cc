@@ -34,6 +34,7 @@
 #include "vrtile/passes/merge_equal_tiles.h"
 #include "vrtile/passes/operand_cast.h"
 #include "vrtile/passes/pipeline_loops.h"
+#include "vrtile/passes/reverse_loops.h"
 #include "vrtile/passes/specialise_segments.h"
 
 namespace nautilus::driver {
@@ -63,6 +64,8 @@ const std::vector<PassInfo>& pipeline() {
        "tiles that are the same in every iteration are made before the loop"},
       {"operand_cast", "vrtile", "vrtile", vrtile::operand_cast, kNone, kNone,
        "f32 operands of products get the 16-bit dtype of the other operand"},
+      {"reverse_loops", "vrtile", "vrtile", vrtile::reverse_loops, kNone, kNone,
+       "loops that end at different steps in different groups run backwards"},
       {"gauge", "vrtile", "vrtile", vrtile::gauge, kNone, kNone,
        "running references are followed only when they moved far"},
       {"pipeline_loops", "vrtile", "vrtile", vrtile::pipeline_loops, kNone, kNone,

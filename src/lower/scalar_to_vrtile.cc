@@ -13,6 +13,7 @@
 #include "ir/walk.h"
 #include "lower/tile_dot.h"
 #include "lower/tile_reads.h"
+#include "lower/tile_versions.h"
 #include "scalar/ops.h"
 #include "vrtile/conditions.h"
 #include "vrtile/ops.h"
@@ -91,37 +92,11 @@ class Lowering {
       return fail(op, "a nest without a grid loop has no tiles");
     const expr::Facts before = facts_;
     for (auto& [name, tile] : tiles_) tile = {};
-    find_carried(grid->body, {});
+    versions_.find_carried(grid->body);
     for (const ir::Axis& a : grid->axes) facts_.add_axis(pool_.index(a.name), a.extent);
     Block body = block(grid->body);
     facts_ = before;
     out.push_back(ir::make(vr::Par{grid->axes, vr::ParKind::Grid, std::move(body)}, op.span()));
-  }
-
-  // Local buffers that have values before a loop that writes them.
-  void find_carried(const Block& ops, std::unordered_set<Name> has_value) {
-    for (const Op& op : ops) {
-      std::unordered_set<Name> written;
-      ir::for_each_op({op}, [&](const Op& inner) {
-        if (const Name n = target_of(inner)) written.insert(n);
-      });
-      if (op.is<scalar::Loop>()) {
-        for (Name n : written) {
-          if (has_value.contains(n)) carried_.insert(n);
-        }
-        find_carried(op.as<scalar::Loop>().body, has_value);
-      }
-      if (op.is<scalar::For>()) find_carried(op.as<scalar::For>().body, has_value);
-      has_value.insert(written.begin(), written.end());
-    }
-  }
-
-  static Name target_of(const Op& op) {
-    if (const auto* s = op.get<scalar::Store>()) return s->target;
-    if (const auto* s = op.get<scalar::Init>()) return s->target;
-    if (const auto* s = op.get<scalar::Update>()) return s->target;
-    if (const auto* s = op.get<scalar::UpdateArg>()) return s->target;
-    return {};
   }
 
   Block block(const Block& ops) {
@@ -154,7 +129,7 @@ class Lowering {
     if (has_failed_) return;
     std::vector<Name> order;  // of first writing, so that the text does not depend on addresses
     ir::for_each_op(l.body, [&](const Op& inner) {
-      const Name n = target_of(inner);
+      const Name n = written_by(inner);
       if (n && tiles_.contains(n) && std::find(order.begin(), order.end(), n) == order.end())
         order.push_back(n);
     });
@@ -162,7 +137,7 @@ class Lowering {
     std::vector<std::pair<Name, vr::Carry>> carried;
     for (Name n : order) {
       if (!tiles_.at(n)) continue;
-      const Name carry = claim(n, "");
+      const Name carry = versions_.carry(n);
       carried.emplace_back(n, vr::Carry{carry, types_.at(n), tiles_.at(n), {}});
       tiles_.at(n) = carry;
     }
@@ -247,7 +222,7 @@ class Lowering {
       // Under its guard the value's reads stay inside.
       Expr value = s.value;
       if (guard) value = pool_.select(guard, value, zero(pool_, value.dtype()));
-      value = converted(value, place.axes, op);
+      value = converted(value, place.axes, op, points(place.axes));
       const Expr condition = guard ? converted(guard, place.axes, op) : Expr();
       if (has_failed_) return;
       if (guard && value.op() == EK::Select && value[0] == condition) value = value[1];
@@ -259,17 +234,21 @@ class Lowering {
     if (!axes) return;
     Expr value = s.value;
     if (guard) value = pool_.select(guard, value, old_value(s.target, *axes, op));
-    value = converted(value, *axes, op);
+    value = converted(value, *axes, op, points(*axes));
     if (!has_failed_) assign(op, s.target, *axes, value);
+  }
+
+  std::vector<Expr> points(const Axes& axes) {
+    std::vector<Expr> out;
+    for (const ir::Axis& a : axes) out.push_back(pool_.index(a.name));
+    return out;
   }
 
   Expr old_value(Name target, const Axes& axes, const Op& op) {
     if (!tiles_.at(target))
       fail(op,
            fmt::format("`{}` is written under a condition and has no value before", target.str()));
-    ir::Exprs at;
-    for (const ir::Axis& a : axes) at.push_back(pool_.index(a.name));
-    return pool_.read(target, types_.at(target).dtype, at);
+    return pool_.read(target, types_.at(target).dtype, points(axes));
   }
 
   void init(const Op& op, const scalar::Init& s, const Place& place) {
@@ -288,8 +267,8 @@ class Lowering {
   // The target's value is a new tile; a plain copy is another name for the old one.
   void assign(const Op& op, Name target, const Axes& axes, Expr value, bool is_init = false) {
     if (value.op() == EK::Read && value.args().size() == axes.size()) {
-      bool is_copy =
-          tile_types_.contains(value.name()) && tile_types_.at(value.name()) == types_.at(target);
+      const ir::TensorType* type = versions_.type(value.name());
+      bool is_copy = type && *type == types_.at(target);
       for (size_t k = 0; k < axes.size(); ++k) is_copy &= value[k] == pool_.index(axes[k].name);
       if (is_copy) {
         tiles_.at(target) = value.name();
@@ -321,7 +300,7 @@ class Lowering {
 
     Axes all = *axes;
     all.insert(all.end(), place.reduced.begin(), place.reduced.end());
-    const Expr body = converted(value, all, op);
+    const Expr body = converted(value, all, op, points(all));
     if (has_failed_) return;
     std::vector<Expr> vars;
     std::vector<Expr> extents;
@@ -330,7 +309,7 @@ class Lowering {
       extents.push_back(a.extent);
     }
     const Expr reduction = pool_.reduce(u.reducer, body, vars, extents);
-    const Name tile = is_first ? version(u.target) : part(u.target, types_.at(u.target));
+    const Name tile = is_first ? version(u.target) : versions_.part(u.target);
     out_->push_back(ir::make(vr::Reduce{tile, *axes, reduction}, op.span()));
     if (!is_first) combine(op, u.target, *axes, expr::combiner(u.reducer), old, tile, {});
   }
@@ -338,8 +317,7 @@ class Lowering {
   // new = old (+) outer * part
   void combine(const Op& op, Name target, const Axes& axes, EK combiner, Name old, Name part,
                Expr outer) {
-    ir::Exprs at;
-    for (const ir::Axis& a : axes) at.push_back(pool_.index(a.name));
+    const std::vector<Expr> at = points(axes);
     const ir::DType dtype = types_.at(target).dtype;
     Expr value = pool_.read(part, dtype, at);
     if (outer) value = pool_.binary(EK::Mul, value, outer);
@@ -384,7 +362,7 @@ class Lowering {
       out_->push_back(ir::make(vr::Dot{version(target), type, a, b, trans, old}, op.span()));
       return true;
     }
-    const Name product = part(target, type);
+    const Name product = versions_.part(target);
     out_->push_back(ir::make(vr::Dot{product, type, a, b, trans, {}}, op.span()));
     combine(op, target, axes, EK::Add, old, product, outer);
     return true;
@@ -401,15 +379,14 @@ class Lowering {
     if (value.op() == EK::Read && value.args().size() == axes.size()) {
       bool is_whole = true;
       for (size_t k = 0; k < axes.size(); ++k) is_whole &= value[k] == pool_.index(axes[k].name);
-      const auto it = tile_types_.find(value.name());
-      if (it != tile_types_.end()) {
-        for (size_t k = 0; k < axes.size(); ++k) is_whole &= it->second.dims[k] == axes[k].extent;
+      if (const ir::TensorType* type = versions_.type(value.name())) {
+        for (size_t k = 0; k < axes.size(); ++k) is_whole &= type->dims[k] == axes[k].extent;
       }
       if (is_whole) return value.name();
     }
     const Name tile = names_.fresh(fmt::format("{}_{}", target.str(), side));
     out_->push_back(ir::make(vr::Set{tile, axes, value}, op.span()));
-    remember(tile, out_->back());
+    versions_.remember(out_->back());
     return tile;
   }
 
@@ -425,42 +402,15 @@ class Lowering {
     const size_t before = out_->size();
     const Expr out = reads.convert(e, axes, *out_, order);
     for (size_t k = before; k < out_->size(); ++k) {
-      remember(vr::defined((*out_)[k]), (*out_)[k]);
+      versions_.remember((*out_)[k]);
       loads_.insert(vr::defined((*out_)[k]));
     }
     if (!out) fail(op, reads.error());
     return out ? out : e;
   }
 
-  void remember(Name tile, const Op& op) { tile_types_.insert_or_assign(tile, vr::type_of(op)); }
-
-  // The name of the next tile of a buffer: x_init where it starts, x_next in the loop that carries
-  // it.
   Name version(Name target, bool is_init = false) {
-    const bool is_carried = carried_.contains(target);
-    const Name tile = is_init || (is_carried && loop_depth_ == 0) ? claim(target, "_init")
-                      : is_carried                                ? claim(target, "_next")
-                                                                  : claim(target, "");
-    tile_types_.insert_or_assign(tile, types_.at(target));
-    tiles_.at(target) = tile;
-    return tile;
-  }
-
-  Name part(Name target, const ir::TensorType& type) {
-    const Name tile = names_.fresh(fmt::format("{}_part", target.str()));
-    tile_types_.insert_or_assign(tile, type);
-    return tile;
-  }
-
-  // The buffer's own name is free for its first tile.
-  Name claim(Name target, std::string_view suffix) {
-    if (suffix.empty() && claimed_.insert(target).second) {
-      tile_types_.insert_or_assign(target, types_.at(target));
-      return target;
-    }
-    const Name tile = names_.fresh(fmt::format("{}{}", target.str(), suffix));
-    tile_types_.insert_or_assign(tile, types_.at(target));
-    return tile;
+    return tiles_.at(target) = versions_.next(target, is_init, loop_depth_ > 0);
   }
 
   ir::PassContext& context_;
@@ -469,11 +419,9 @@ class Lowering {
   vr::Names names_;
   expr::Facts facts_;
   TileReads::Types types_;
+  TileVersions versions_{names_, types_};
   TileReads::Tiles tiles_;  // a local buffer's current tile; none before it is written
-  std::unordered_map<Name, ir::TensorType> tile_types_;
   std::unordered_map<Name, Expr> starts_;  // constant that an init wrote, by tile
-  std::unordered_set<Name> carried_;
-  std::unordered_set<Name> claimed_;
   std::unordered_set<Name> loads_;
   Block* out_ = nullptr;
   int loop_depth_ = 0;

@@ -29,8 +29,9 @@ class TileReads {
       : pool_(pool), names_(names), types_(types), tiles_(tiles), facts_(facts) {}
 
   // The expression over tiles; loads are appended to `out`. `axes` are those of the statement. A
-  // load with the axes `order` (as a set) has them in that order, other loads in the order in which
-  // the tensor has them. Null if a local buffer without a value is read (`error` says so).
+  // load with the axes `order` (as a set) has them in that order, so that it fits the tile it is
+  // for; other loads have them in the order in which the tensor has them. Null if a local buffer
+  // without a value is read (`error` says so).
   ir::Expr convert(ir::Expr e, const ir::Axes& axes, ir::Block& out,
                    const std::vector<ir::Expr>& order = {});
   const std::string& error() const { return error_; }

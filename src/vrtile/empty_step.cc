@@ -29,6 +29,8 @@ class FirstStep {
     first_ = {{pool.index(loop.var), is_up ? loop.from : loop.to}};
   }
 
+  Expr value_of(Expr e) { return known(e, facts_); }
+
   bool is_idle() {
     for (const Op& op : loop_.body) {
       if (!step(op)) return false;
@@ -215,6 +217,13 @@ class FirstStep {
 bool is_first_step_idle(const ir::Program& program, const For& loop, const Fills& fills,
                         const expr::Facts& facts, expr::ExprPool& pool) {
   return FirstStep(program, loop, fills, facts, pool).is_idle();
+}
+
+Expr value_with_fills(const ir::Program& program, Expr e, const Fills& fills,
+                      expr::ExprPool& pool) {
+  const For none{pool.name("n"), pool.integer(0), Direction::Up, pool.integer(0), {}};
+  const Expr value = FirstStep(program, none, fills, {}, pool).value_of(e);
+  return value && value.is_const() ? value : Expr();
 }
 
 }  // namespace nautilus::vrtile

@@ -22,4 +22,8 @@ using Fills = std::unordered_map<ir::Name, ir::Expr>;
 bool is_first_step_idle(const ir::Program& program, const For& loop, const Fills& fills,
                         const expr::Facts& facts, expr::ExprPool& pool);
 
+// The number that the expression is if tiles are filled so; null if it is not known.
+ir::Expr value_with_fills(const ir::Program& program, ir::Expr e, const Fills& fills,
+                          expr::ExprPool& pool);
+
 }  // namespace nautilus::vrtile

@@ -18,15 +18,16 @@ bool is_minus_infinity(Expr e) {
 void FiniteTiles::add(const ir::Op& op) {
   const ir::Name name = defined(op);
   if (!name) return;
+  loads_.erase(name);
   finite_.erase(name);
   above_.erase(name);
   votes_.erase(name);
   if (const auto* l = op.get<Load>()) {
-    const bool is_number = expr::is_float(l->value.dtype());
-    if (is_number && (!l->other || is_finite(l->other))) finite_.insert(name);
+    if (!l->other || is_finite(l->other)) loads_.insert(name);
   } else if (const auto* d = op.get<Dot>()) {
-    const bool is_known = finite_.contains(d->a) && finite_.contains(d->b);
-    if (is_known && (!d->acc || finite_.contains(d->acc))) finite_.insert(name);
+    const auto is_known = [&](ir::Name n) { return finite_.contains(n) || loads_.contains(n); };
+    if (is_known(d->a) && is_known(d->b) && (!d->acc || finite_.contains(d->acc)))
+      finite_.insert(name);
   } else if (const auto* s = op.get<Set>()) {
     if (is_finite(s->value)) finite_.insert(name);
     if (is_above(s->value)) above_.insert(name);

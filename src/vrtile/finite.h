@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which tiles are known to hold no -inf, and which only finite numbers.
 //
-// Inputs are finite by the numerics contract, and so are products of them. A maximum is above -inf
-// if one of its operands is. A reference that is followed only when it grew by more than some
-// amount (passes/gauge.h) is above -inf where the value it follows is: from -inf it grew by
-// infinity.
+// Operands of products are finite by the numerics contract, and so are the products. Other inputs
+// may hold -inf where the program guards against it (a bias that masks). A maximum is above -inf if
+// one of its operands is. A reference that is followed only when it grew by more than some amount
+// (passes/gauge.h) is above -inf where the value it follows is: from -inf it grew by infinity.
 #pragma once
 
 #include <unordered_map>
@@ -30,6 +30,7 @@ class FiniteTiles {
   bool follows_growth(ir::Expr condition, ir::Expr kept) const;
 
   const ir::Program* program_;
+  std::unordered_set<ir::Name> loads_;
   std::unordered_set<ir::Name> finite_;
   std::unordered_set<ir::Name> above_;
   std::unordered_map<ir::Name, ir::Expr> votes_;  // tiles that are `any` of something

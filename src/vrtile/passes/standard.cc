@@ -8,6 +8,7 @@
 #include "vrtile/passes/merge_equal_tiles.h"
 #include "vrtile/passes/operand_cast.h"
 #include "vrtile/passes/pipeline_loops.h"
+#include "vrtile/passes/reverse_loops.h"
 #include "vrtile/passes/specialise_segments.h"
 
 namespace nautilus::vrtile {
@@ -19,6 +20,8 @@ const std::vector<TilePass>& standard_passes() {
        "tiles that are the same in every iteration are made before the loop"},
       {"operand_cast", operand_cast,
        "f32 operands of products get the 16-bit dtype of the other operand"},
+      {"reverse_loops", reverse_loops,
+       "loops that end at different steps in different groups run backwards"},
       {"gauge", gauge, "running references are followed only when they moved far"},
       {"pipeline_loops", pipeline_loops,
        "products that need other products run one iteration late"},

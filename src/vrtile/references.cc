@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vrtile/references.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "ir/walk.h"
+#include "vrtile/conditions.h"
+#include "vrtile/empty_step.h"
+#include "vrtile/walk.h"
+
+namespace nautilus::vrtile {
+
+using expr::Expr;
+using ir::Block;
+using ir::Name;
+using ir::Op;
+using EK = expr::Op;
+
+namespace {
+
+Weight reference_weight(bool is_now) {
+  Weight w{.kind = Weight::Kind::Shifted};
+  (is_now ? w.now : w.old) = Coefficient::one();
+  return w;
+}
+
+bool is_same(const TileWeight& a, const TileWeight& b) {
+  return a.weight.kind == b.weight.kind && a.weight.old == b.weight.old &&
+         a.weight.now == b.weight.now && (!a.weight.is_weighted() || a.dim == b.dim);
+}
+
+// Weights through a block; false if something outside of it depends on the reference.
+bool follow(const Block& ops, Weights& weights, const Reference* r) {
+  for (const Op& op : ops) {
+    if (op.is<Carry>()) continue;
+    if (r && defined(op) == r->next.name) {
+      if (weights.of(r->local.name()).weight.kind != Weight::Kind::Plain) return false;
+      weights.set(r->next.name, {reference_weight(true), 0});
+      continue;
+    }
+    if (const auto* s = op.get<Store>()) {
+      bool is_fixed = true;
+      for_each_own_expr(op, [&](Expr e) {
+        const auto kind = weights.of(e).kind;
+        is_fixed &= kind == Weight::Kind::Plain || kind == Weight::Kind::Zero;
+      });
+      if (!is_fixed || !s->target) return false;
+      continue;
+    }
+    if (op.is<For>() || op.is<Par>() || op.is<Let>()) {
+      bool is_used = false;
+      ir::for_each_op({op}, [&](const Op& inner) {
+        for_each_use(inner, [&](Name n) {
+          const auto kind = weights.of(n).weight.kind;
+          is_used |= kind != Weight::Kind::Plain && kind != Weight::Kind::Zero;
+        });
+      });
+      if (is_used) return false;
+      continue;
+    }
+    weights.add(op);
+  }
+  return true;
+}
+
+}  // namespace
+
+void References::add(const Op& op) {
+  finite_.add(op);
+  if (const Name name = defined(op)) definitions_.insert_or_assign(name, op);
+}
+
+std::optional<Reference> References::reference(const For& loop, const Carry& c) const {
+  if (c.type.dims.size() != 1 || c.type.dtype != ir::DType::F32) return std::nullopt;
+  for (const Op& op : loop.body) {
+    const auto* s = op.get<Set>();
+    if (!s || s->name != c.next) continue;
+    if (s->value.op() != EK::Max && s->value.op() != EK::Min) return std::nullopt;
+    const Expr at[] = {pool_.index(s->axes[0].name)};
+    const Expr mine = pool_.read(c.name, c.type.dtype, at);
+    for (size_t k = 0; k < 2; ++k) {
+      const Expr other = s->value[1 - k];
+      if (s->value[k] == mine && other.op() == EK::Read && other.args().size() == 1 &&
+          other[0] == at[0])
+        return Reference{c, *s, other};
+    }
+  }
+  return std::nullopt;
+}
+
+bool References::has_any_gauge(const For& loop, Reference& r, const Block& after) const {
+  std::vector<Carry> carries;
+  for (const Op& op : loop.body) {
+    if (op.is<For>()) return false;
+    if (op.is<Carry>() && op.as<Carry>().name != r.carry.name) carries.push_back(op.as<Carry>());
+  }
+  std::unordered_map<Name, TileWeight> assumed;
+  for (const Carry& c : carries) assumed[c.name] = {{.kind = Weight::Kind::Zero}, 0};
+  Weights weights(pool_);
+  bool is_stable = false;
+  for (int round = 0; round < 4 && !is_stable; ++round) {
+    weights.clear();
+    weights.set(r.carry.name, {reference_weight(false), 0});
+    for (const auto& [name, w] : assumed) weights.set(name, w);
+    if (!follow(loop.body, weights, &r)) return false;
+    is_stable = true;
+    for (const Carry& c : carries) {
+      TileWeight next = weights.of(c.next);
+      if (next.weight.kind == Weight::Kind::Bad || !next.weight.old.is_zero()) return false;
+      std::swap(next.weight.old, next.weight.now);
+      is_stable &= is_same(next, assumed.at(c.name));
+      assumed.at(c.name) = next;
+    }
+  }
+  if (!is_stable || !starts_well(r, carries, assumed)) return false;
+  if (!find_scale(loop, r, weights)) return false;
+  // Behind the loop there is one reference.
+  Weights end(pool_);
+  end.set(r.carry.name, {reference_weight(false), 0});
+  for (const auto& [name, w] : assumed) {
+    end.set(name, w);
+    for (const Carry& c : carries)
+      r.has_wide_accumulator |= c.name == name && w.weight.is_weighted() && c.type.dims.size() > 1;
+  }
+  return follow(after, end, nullptr);
+}
+
+// From -inf the factor is 0 and not 1, which makes no difference to accumulators that are 0.
+bool References::starts_well(const Reference& r, const std::vector<Carry>& carries,
+                             const std::unordered_map<Name, TileWeight>& weights) const {
+  const Expr at[] = {pool_.index(r.next.axes[0].name)};
+  if (finite_.is_above(pool_.read(r.carry.init, r.carry.type.dtype, at))) return true;
+  // Where the first reference is -inf, and with it the tile that it was made from.
+  const Expr minus_infinity =
+      pool_.floating(-std::numeric_limits<double>::infinity(), r.carry.type.dtype);
+  Fills fills = {{r.carry.init, minus_infinity}};
+  const auto made = definitions_.find(r.carry.init);
+  if (made != definitions_.end() && made->second.is<Set>() &&
+      made->second.as<Set>().value.op() == EK::Read)
+    fills.emplace(made->second.as<Set>().value.name(), minus_infinity);
+  return std::all_of(carries.begin(), carries.end(), [&](const Carry& c) {
+    if (!weights.at(c.name).weight.is_weighted()) return true;
+    const auto it = definitions_.find(c.init);
+    if (it == definitions_.end() || !it->second.is<Set>()) return false;
+    const Expr start = value_with_fills(program_, it->second.as<Set>().value, fills, pool_);
+    return start && start.op() == EK::FloatConst && start.number() == 0;
+  });
+}
+
+// The factor exp2((old - new) * scale).
+bool References::find_scale(const For& loop, Reference& r, const Weights& weights) const {
+  for (const Op& op : loop.body) {
+    const auto* s = op.get<Set>();
+    if (!s || s->axes.size() != 1) continue;
+    const TileWeight w = weights.of(s->name);
+    if (w.weight.kind != Weight::Kind::Scaled || w.weight.old.is_zero() ||
+        !(w.weight.old + w.weight.now).is_zero())
+      continue;
+    r.scale = w.weight.old.expression(pool_, r.carry.type.dtype);
+    return static_cast<bool>(r.scale);
+  }
+  return false;
+}
+
+bool References::is_factor(const Set& s, const Reference& r) const {
+  if (s.axes.size() != 1 || (s.value.op() != EK::Exp2 && s.value.op() != EK::Exp)) return false;
+  const Expr d = s.value[0];
+  const Expr at[] = {pool_.index(s.axes[0].name)};
+  const Expr old = pool_.read(r.carry.name, r.carry.type.dtype, at);
+  const Expr now = pool_.read(r.next.name, r.carry.type.dtype, at);
+  const auto is_now = [&](Expr e) {
+    if (e.op() == EK::Select && e[0].op() == EK::Eq && e[0][0] == now && is_minus_infinity(e[0][1]))
+      return e[2] == now;
+    return e == now;
+  };
+  const auto is_difference = [&](Expr e) {
+    return e.op() == EK::Sub && e[0] == old && is_now(e[1]);
+  };
+  if (is_difference(d)) return true;
+  if (d.op() == EK::Mul) return is_difference(d[0]) || is_difference(d[1]);
+  if (d.op() != EK::Sub || d[0].op() != EK::Mul || d[1].op() != EK::Mul) return false;
+  return d[0][0] == old && is_now(d[1][0]) && d[0][1] == d[1][1];
+}
+
+}  // namespace nautilus::vrtile
