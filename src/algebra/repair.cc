@@ -45,13 +45,12 @@ Expr repair_factor(ExprPool& pool, const RunningPart& part, const std::vector<Mo
           before = m.read;
         } else {
           before = guarded_reference(pool, m.read, m.identity);
-          const Expr c =
-              pool.binary(Op::Eq, m.read, pool.constant(m.identity, m.read.dtype()));
+          const Expr c = pool.binary(Op::Eq, m.read, pool.constant(m.identity, m.read.dtype()));
           is_untouched = is_untouched ? pool.binary(Op::Or, is_untouched, c) : c;
         }
       }
-      Expr difference = t.sign < 0 ? pool.binary(Op::Sub, before, after)
-                                   : pool.binary(Op::Sub, after, before);
+      Expr difference =
+          t.sign < 0 ? pool.binary(Op::Sub, before, after) : pool.binary(Op::Sub, after, before);
       if (t.factor) difference = pool.binary(Op::Mul, difference, t.factor);
       exponent = exponent ? pool.binary(Op::Add, exponent, difference) : difference;
     }
@@ -68,8 +67,8 @@ Expr repair_factor(ExprPool& pool, const RunningPart& part, const std::vector<Mo
     const Expr below = is_rising ? p.atom : after;
     const Expr zero = pool.constant(0, below.dtype());
     const Expr one = pool.constant(1, below.dtype());
-    Expr ratio = pool.select(pool.binary(Op::Eq, below, zero), one,
-                             pool.binary(Op::Div, above, below));
+    Expr ratio =
+        pool.select(pool.binary(Op::Eq, below, zero), one, pool.binary(Op::Div, above, below));
     const double e = std::fabs(p.exponent);
     if (e == 0.5) {
       ratio = pool.unary(Op::Sqrt, ratio);

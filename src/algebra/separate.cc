@@ -16,8 +16,11 @@ using expr::Op;
 
 namespace {
 
+constexpr int kMaxFlattened = 10000;
+
 bool is_number(Expr e, double value) {
-  return e.op() == Op::FloatConst ? e.number() == value : e.op() == Op::IntConst && e.is_int(static_cast<int64_t>(value));
+  return e.op() == Op::FloatConst ? e.number() == value
+                                  : e.op() == Op::IntConst && e.is_int(static_cast<int64_t>(value));
 }
 
 bool less(const ExpTerm& a, const ExpTerm& b) {
@@ -96,9 +99,7 @@ Expr Separator::times(Expr a, Expr b) {
   return pool_.binary(Op::Mul, a, b);
 }
 
-Separator::Terms Separator::atom(Expr e) {
-  return {{RunningPart{{{e, 1.0}}, {}}, one(e.dtype())}};
-}
+Separator::Terms Separator::atom(Expr e) { return {{RunningPart{{{e, 1.0}}, {}}, one(e.dtype())}}; }
 
 Separator::Terms Separator::merged(Terms terms) {
   Terms out;
@@ -135,6 +136,13 @@ Outcome<Separator::Terms> Separator::inverse(Terms terms, Expr e) {
 }
 
 Outcome<Separator::Terms> Separator::terms_of(Expr e) {
+  if (const auto it = terms_.find(e); it != terms_.end()) return it->second;
+  Outcome<Terms> terms = new_terms_of(e);
+  terms_.emplace(e, terms);
+  return terms;
+}
+
+Outcome<Separator::Terms> Separator::new_terms_of(Expr e) {
   const uint8_t c = class_of(e);
   if (!(c & kRunning)) return Terms{{RunningPart{}, e}};
   const bool is_pure = !(c & kStreamed);
@@ -150,8 +158,7 @@ Outcome<Separator::Terms> Separator::terms_of(Expr e) {
       if (!x) return x;
       const auto y = terms_of(e[1]);
       if (!y) return y;
-      if (x->size() * y->size() > 32)
-        return mixed("rank", "the product has too many terms", e);
+      if (x->size() * y->size() > 32) return mixed("rank", "the product has too many terms", e);
       return product(*x, *y);
     }
     case Op::Div: {
@@ -199,13 +206,17 @@ Outcome<Separator::Terms> Separator::terms_of(Expr e) {
     }
     default:
       if (is_pure) return atom(e);
-      return mixed("mixed", "running and streamed values meet in an operator that does not separate",
-                   e);
+      return mixed("mixed",
+                   "running and streamed values meet in an operator that does not separate", e);
   }
 }
 
 bool Separator::flatten(Expr e, int sign, Expr factor, bool is_base2, RunningPart& running,
                         Expr& streamed, Rejection& why) {
+  if (++flattened_ > kMaxFlattened) {
+    why = {"size", "an exponent has too many terms"};
+    return false;
+  }
   const uint8_t c = class_of(e);
   if (!(c & kRunning)) {
     Expr x = factor ? pool_.binary(Op::Mul, e, factor) : e;
@@ -321,7 +332,8 @@ Outcome<Separator::Terms> Separator::select(Expr e) {
   if (!y) return y;
   const Expr zero = pool_.constant(0, e.dtype());
   Terms out;
-  for (const SeparatedTerm& t : *x) out.push_back({t.running, pool_.select(e[0], t.streamed, zero)});
+  for (const SeparatedTerm& t : *x)
+    out.push_back({t.running, pool_.select(e[0], t.streamed, zero)});
   for (const SeparatedTerm& t : *y) {
     auto it = std::find_if(out.begin(), out.end(),
                            [&](const SeparatedTerm& o) { return o.running == t.running; });
@@ -384,9 +396,9 @@ Outcome<MonotoneSplit> Separator::separate_monotone(Expr g) {
   for (const Power& p : t.running.powers) {
     if (!signs_.is_positive(p.atom))
       return mixed("sign", "a running factor that is not proven positive", p.atom);
-    factor(p.exponent == 1 ? p.atom
-                           : pool_.binary(Op::Pow, p.atom,
-                                          pool_.constant(p.exponent, p.atom.dtype())));
+    factor(p.exponent == 1
+               ? p.atom
+               : pool_.binary(Op::Pow, p.atom, pool_.constant(p.exponent, p.atom.dtype())));
   }
   for (const ExpTerm& x : t.running.exponents) {
     Expr e = x.factor ? pool_.binary(Op::Mul, x.core, x.factor) : x.core;

@@ -141,24 +141,24 @@ class SeparateTest : public ::testing::Test {
 
 TEST_F(SeparateTest, RankOne) {
   for (std::string_view text : {
-           "exp(s[j] - r[i])",                                     // softmax sum
-           "exp2(s[j] * k - r[i] * k)",                            // in base 2
-           "exp2((s[j] - r[i]) * k)",                              // not distributed
-           "exp(s[j] - r[i]) * v[j]",                              // softmax and matmul
-           "exp(s[j] - r[i]) / q[i] * v[j]",                       // normalised before
-           "exp(s[j] - where(r[i] == -inf, 0.0, r[i]))",           // safe reference
-           "where(s[j] > 1.0, exp(s[j] - r[i]), 0.0)",             // masked
-           "exp(where(s[j] > 1.0, s[j] - r[i], x[j] - r[i]))",     // select in the exponent
-           "s[j] * exp(s[j] - r[i])",                              // entropy, not centred
-           "x[j] * rsqrt(r[i] / n + eps) * v[j] * w[j]",           // norm and matmul
-           "(x[j] / r[i]) * (x[j] / r[i])",                        // L2 scaled by amax
-           "-x[j] / r[i]",                                         //
-           "tanh(x[j]) * sqrt(r[i])",                              // opaque atoms
-           "exp(-(r[i] - s[j]))",                                  //
-           "exp(s[j]) / (exp(r[i]) * q[i])",                       //
-           "where(x[j] > 1.0, x[j] * r[i], v[j] * r[i])",          // the same running part
-           "pow(x[j] * r[i], 2.0)",                                //
-           "exp(s[j] / k - (r[i] + q[i]) / k)",                    // two references
+           "exp(s[j] - r[i])",                                  // softmax sum
+           "exp2(s[j] * k - r[i] * k)",                         // in base 2
+           "exp2((s[j] - r[i]) * k)",                           // not distributed
+           "exp(s[j] - r[i]) * v[j]",                           // softmax and matmul
+           "exp(s[j] - r[i]) / q[i] * v[j]",                    // normalised before
+           "exp(s[j] - where(r[i] == -inf, 0.0, r[i]))",        // safe reference
+           "where(s[j] > 1.0, exp(s[j] - r[i]), 0.0)",          // masked
+           "exp(where(s[j] > 1.0, s[j] - r[i], x[j] - r[i]))",  // select in the exponent
+           "s[j] * exp(s[j] - r[i])",                           // entropy, not centred
+           "x[j] * rsqrt(r[i] / n + eps) * v[j] * w[j]",        // norm and matmul
+           "(x[j] / r[i]) * (x[j] / r[i])",                     // L2 scaled by amax
+           "-x[j] / r[i]",                                      //
+           "tanh(x[j]) * sqrt(r[i])",                           // opaque atoms
+           "exp(-(r[i] - s[j]))",                               //
+           "exp(s[j]) / (exp(r[i]) * q[i])",                    //
+           "where(x[j] > 1.0, x[j] * r[i], v[j] * r[i])",       // the same running part
+           "pow(x[j] * r[i], 2.0)",                             //
+           "exp(s[j] / k - (r[i] + q[i]) / k)",                 // two references
        }) {
     expect_rank(text, 1);
     EXPECT_TRUE(is_separable_by_points(text)) << text;
@@ -166,11 +166,11 @@ TEST_F(SeparateTest, RankOne) {
 }
 
 TEST_F(SeparateTest, FiniteRank) {
-  expect_rank("(x[j] - r[i]) * (x[j] - r[i])", 3);                      // variance
-  expect_rank("(x[j] - r[i]) * rsqrt(q[i] + eps) * v[j] * w[j]", 2);    // layernorm and matmul
-  expect_rank("x[j] + r[i]", 2);                                        // shift
-  expect_rank("exp(s[j] - r[i]) * (s[j] - r[i])", 2);                   // centred entropy
-  expect_rank("exp(s[j] - r[i]) / q[i] - exp(x[j] - q[i])", 2);         // two references
+  expect_rank("(x[j] - r[i]) * (x[j] - r[i])", 3);                    // variance
+  expect_rank("(x[j] - r[i]) * rsqrt(q[i] + eps) * v[j] * w[j]", 2);  // layernorm and matmul
+  expect_rank("x[j] + r[i]", 2);                                      // shift
+  expect_rank("exp(s[j] - r[i]) * (s[j] - r[i])", 2);                 // centred entropy
+  expect_rank("exp(s[j] - r[i]) / q[i] - exp(x[j] - q[i])", 2);       // two references
   expect_rank("pow(x[j] - r[i], 3.0)", 4);
   expect_rank("where(x[j] > 1.0, x[j] * r[i], v[j] * q[i])", 2);
   for (std::string_view text : {"x[j] + r[i]", "(x[j] - r[i]) * (x[j] - r[i])"})
@@ -241,9 +241,9 @@ TEST_F(SeparateTest, RepairedTermsAreTermsOfTheNewValues) {
     const Expr r_new = pool_.var(pool_.name("r_new"), DType::F32);
     const Expr q_new = pool_.var(pool_.name("q_new"), DType::F32);
     const double inf = std::numeric_limits<double>::infinity();
-    const Expr factor = repair_factor(pool_, s->terms[0].running,
-                                      {{parse("r[i]"), r_new, -inf}, {parse("q[i]"), q_new, 0}},
-                                      signs);
+    const Expr factor =
+        repair_factor(pool_, s->terms[0].running,
+                      {{parse("r[i]"), r_new, -inf}, {parse("q[i]"), q_new, 0}}, signs);
     ASSERT_TRUE(factor) << text;
     for (int n = 0; n < 16; ++n) {
       Point p = random_point();

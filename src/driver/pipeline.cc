@@ -59,8 +59,8 @@ const PassInfo* find_pass(std::string_view name) {
 const std::vector<std::string_view>& algebra_sequence() {
   // A scale that leaves the reduction of an output stands in front of it: split again.
   static const std::vector<std::string_view> names = {
-      "simplify", "split_reductions", "merge_equal", "pull_scale",  "split_reductions",
-      "defer",    "base2",            "simplify",    "merge_equal", "drop_unused"};
+      "simplify", "split_reductions", "merge_equal", "pull_scale", "split_reductions", "defer",
+      "base2",    "simplify",         "merge_equal", "drop_unused"};
   return names;
 }
 

@@ -7,6 +7,7 @@
 #include "driver/pipeline.h"
 #include "ir/print.h"
 #include "scalar/interp.h"
+#include "schedule/round.h"
 
 namespace nautilus::driver {
 namespace {
@@ -27,12 +28,24 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
   const base::StageScope stage(fmt::format("scheduling @{}", program.name),
                                "nautilus schedule <the program>");
   schedule::AutoSchedule found = schedule::auto_schedule(*lowered, unit.pool);
+  ir::Program base = *lowered;
+  std::vector<schedule::Decision> rounds;
+  const auto operands =
+      schedule::operands_to_round(schedule::statements_of(base, unit.pool), found.kernels);
+  for (const auto& [temp, dtype] : operands) {
+    const auto next = schedule::round_operand(base, temp, dtype, unit.pool);
+    if (!next) continue;
+    base = *next;
+    rounds.push_back({"round", {temp, std::string(expr::name(dtype))}, schedule::Provenance::Auto});
+  }
+  if (!rounds.empty()) found = schedule::auto_schedule(base, unit.pool);
   FirstSchedule out{*lowered,
                     schedule::to_schedule(*lowered, found.kernels, schedule::Provenance::Auto),
                     {},
                     std::move(found.notes)};
-  const auto list = schedule::statements_of(*lowered, unit.pool);
-  auto built = schedule::assemble(*lowered, list, std::move(found.kernels), unit.pool);
+  out.decisions.decisions.insert(out.decisions.decisions.begin(), rounds.begin(), rounds.end());
+  const auto list = schedule::statements_of(base, unit.pool);
+  auto built = schedule::assemble(base, list, std::move(found.kernels), unit.pool);
   NAUT_CHECK(built, "the chosen kernels do not fit together: {}", built.rejection().message);
   out.program = built->program;
   out.notes.insert(out.notes.begin(), built->notes.begin(), built->notes.end());
@@ -59,9 +72,8 @@ std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::st
   return FirstSchedule{*lowered, *decisions, built->program, built->notes};
 }
 
-std::optional<std::string> check_scheduled(const ir::Program& program,
-                                           const ir::Program& scheduled, const RunRequest& request,
-                                           Unit& unit) {
+std::optional<std::string> check_scheduled(const ir::Program& program, const ir::Program& scheduled,
+                                           const RunRequest& request, Unit& unit) {
   const auto env = prepare(program, request, unit);
   if (!env) return std::nullopt;
   const auto want = spec::evaluate(program, *env, {}, unit.pool, unit.sink);
@@ -72,11 +84,10 @@ std::optional<std::string> check_scheduled(const ir::Program& program,
   for (const auto& [name, result] : *want) {
     const spec::Comparison c = spec::compare(got->at(name), result, numerics);
     if (c.is_accepted) continue;
-    return fmt::format("`{}`: scheduled, element {} is {}, the oracle {} +- {}; {} wrong of {}",
-                       name, c.worst_index, got->at(name).number(c.worst_index),
-                       result.value.number(c.worst_index),
-                       result.bound[static_cast<size_t>(c.worst_index)], c.mismatches,
-                       result.value.size());
+    return fmt::format(
+        "`{}`: scheduled, element {} is {}, the oracle {} +- {}; {} wrong of {}", name,
+        c.worst_index, got->at(name).number(c.worst_index), result.value.number(c.worst_index),
+        result.bound[static_cast<size_t>(c.worst_index)], c.mismatches, result.value.size());
   }
   return "";
 }

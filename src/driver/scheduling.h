@@ -23,9 +23,8 @@ std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::st
 
 // Runs the scheduled program in the declared dtypes and holds it against the definition. The first
 // disagreement as text, or an empty string; nothing if a diagnostic was reported.
-std::optional<std::string> check_scheduled(const ir::Program& program,
-                                           const ir::Program& scheduled, const RunRequest& request,
-                                           Unit& unit);
+std::optional<std::string> check_scheduled(const ir::Program& program, const ir::Program& scheduled,
+                                           const RunRequest& request, Unit& unit);
 
 // The derivation as readable text: equations after each algebra pass that changed them, the
 // schedule, what was rolled with which repair, what was refused and why.

@@ -23,9 +23,8 @@ std::vector<int> providers(const StatementList& list, const std::vector<Kernel>&
   std::vector<size_t> order(kernels.size());
   for (size_t k = 0; k < order.size(); ++k) order[k] = k;
   // Of several kernels that have it, the one that is needed first.
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return kernels[a].group.seed < kernels[b].group.seed;
-  });
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return kernels[a].group.seed < kernels[b].group.seed; });
   for (size_t k : order) {
     for (const Member& m : kernels[k].group.members) {
       int& p = out[static_cast<size_t>(m.statement)];
@@ -129,8 +128,7 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
       return !u.is_done && std::all_of(u.needs.begin(), u.needs.end(),
                                        [&](int id) { return there.contains(id); });
     });
-    if (next == units.end())
-      return Rejection{"cycle", "two kernels need each other's results"};
+    if (next == units.end()) return Rejection{"cycle", "two kernels need each other's results"};
     next->is_done = true;
     there.insert(next->gives.begin(), next->gives.end());
     if (next->statement >= 0) {

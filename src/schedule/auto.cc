@@ -27,18 +27,18 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool) {
     }
     Outcome<Group> group = grow_group(list, program, request, pool);
     if (!group) {
-      out.notes.push_back(
-          fmt::format("{} starts no kernel: {}",
-                      list.statements[static_cast<size_t>(seed)].target.str(),
-                      group.rejection().message));
+      out.notes.push_back(fmt::format("{} starts no kernel: {}",
+                                      list.statements[static_cast<size_t>(seed)].target.str(),
+                                      group.rejection().message));
       continue;
     }
     out.kernels.push_back({*group, choose_sizes(*group), {}});
     // Kernels that would wait for each other are not built.
     if (!assemble(program, list, out.kernels, pool)) {
-      out.notes.push_back(fmt::format("{} starts no kernel: it would wait for another one that "
-                                      "waits for it",
-                                      list.statements[static_cast<size_t>(seed)].target.str()));
+      out.notes.push_back(
+          fmt::format("{} starts no kernel: it would wait for another one that "
+                      "waits for it",
+                      list.statements[static_cast<size_t>(seed)].target.str()));
       out.kernels.pop_back();
     }
   }

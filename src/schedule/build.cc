@@ -34,8 +34,7 @@ struct Local {
 class NestBuilder {
  public:
   NestBuilder(const Group& group, const Sizes& sizes, const std::set<int>& stored,
-              const algebra::Signs& signs, expr::ExprPool& pool,
-              Names& names)
+              const algebra::Signs& signs, expr::ExprPool& pool, Names& names)
       : group_(with_guarded_references(group, pool)),
         sizes_(sizes),
         stored_(stored),
@@ -86,8 +85,7 @@ class NestBuilder {
     }
     if (t.extent.op() == Op::IntConst)
       return pool_.integer((t.extent.integer() + t.size - 1) / t.size);
-    return pool_.binary(Op::FloorDiv,
-                        pool_.binary(Op::Add, t.extent, pool_.integer(t.size - 1)),
+    return pool_.binary(Op::FloorDiv, pool_.binary(Op::Add, t.extent, pool_.integer(t.size - 1)),
                         pool_.integer(t.size));
   }
 
@@ -195,8 +193,7 @@ class NestBuilder {
   Expr range_of(Expr e) {
     Expr condition;
     if (group_.row_block > 0) {
-      const Expr block =
-          pool_.binary(Op::FloorDiv, group_.row, pool_.integer(group_.row_block));
+      const Expr block = pool_.binary(Op::FloorDiv, group_.row, pool_.integer(group_.row_block));
       e = expr::substitute(pool_, e, {{block, pool_.integer(0)}});
     }
     for (Expr a : tiling_.order()) {
@@ -208,36 +205,46 @@ class NestBuilder {
 
   // An expression of the group inside of the kernel.
   Expr translated(Expr e, Phase phase) {
+    std::unordered_map<Expr, Expr> memo;
+    return translated(e, phase, memo);
+  }
+  Expr translated(Expr e, Phase phase, std::unordered_map<Expr, Expr>& memo) {
+    if (const auto it = memo.find(e); it != memo.end()) return it->second;
+    const Expr result = new_translation(e, phase, memo);
+    memo.emplace(e, result);
+    return result;
+  }
+  Expr new_translation(Expr e, Phase phase, std::unordered_map<Expr, Expr>& memo) {
     switch (e.op()) {
       case Op::Var: {
         if (!group_.extents.contains(e)) return e;
         return tiling_.at(e).position;
       }
       case Op::Read: {
-        if (const auto k = index_of(e)) return member_value(*k, phase);
+        if (const auto k = index_of(e)) return member_value(*k, phase, memo);
         const Expr condition = range_of(e);
         std::vector<Expr> indices;
-        for (Expr i : e.args()) indices.push_back(translated(i, phase));
+        for (Expr i : e.args()) indices.push_back(translated(i, phase, memo));
         const Expr read = pool_.with_args(e, indices);
         return condition ? pool_.select(condition, read, pool_.constant(0, e.dtype())) : read;
       }
       default: {
         if (e.args().empty()) return e;
         // The number of a block of rows, and the place in it.
-        const bool is_block = group_.row_block > 0 && e.args().size() == 2 &&
-                              e[0] == group_.row && e[1].is_int(group_.row_block);
+        const bool is_block = group_.row_block > 0 && e.args().size() == 2 && e[0] == group_.row &&
+                              e[1].is_int(group_.row_block);
         if (is_block && e.op() == Op::FloorDiv) return tiling_.at(group_.row).tile;
         if (is_block && e.op() == Op::Mod) return group_.row;
         std::vector<Expr> args;
-        for (Expr a : e.args()) args.push_back(translated(a, phase));
+        for (Expr a : e.args()) args.push_back(translated(a, phase, memo));
         return pool_.with_args(e, args);
       }
     }
   }
 
-  Expr member_value(size_t k, Phase phase) {
+  Expr member_value(size_t k, Phase phase, std::unordered_map<Expr, Expr>& memo) {
     const Member& m = member(k);
-    if (places_[k] == Place::Inline) return translated(m.value, phase);
+    if (places_[k] == Place::Inline) return translated(m.value, phase, memo);
     const bool is_new = phase == Phase::Loop && new_local_[k];
     return local_read(is_new ? *new_local_[k] : *local_[k], m.dtype);
   }
@@ -290,8 +297,8 @@ class NestBuilder {
     const Dot* d = group_.dot_of(k);
     if (!d || d->depth != axis) return false;
     for (Expr f : d->a) {
-      const Limit x = limit_beyond(group_, f, axis == group_.stream ? guards_ : kNoGuards,
-                                   signs_, pool_);
+      const Limit x =
+          limit_beyond(group_, f, axis == group_.stream ? guards_ : kNoGuards, signs_, pool_);
       if (x != Limit::Finite && x != Limit::Zero) return false;
     }
     return true;
@@ -312,8 +319,8 @@ class NestBuilder {
   Expr term(size_t k, Expr axis, ir::Block& out, Phase phase) {
     const Member& m = member(k);
     const Expr in_range = tiling_.at(axis).in_range;
-    const bool is_own = in_range && (axis == group_.stream ? own_guard_.contains(k)
-                                                           : !is_zero_filled(k, axis));
+    const bool is_own =
+        in_range && (axis == group_.stream ? own_guard_.contains(k) : !is_zero_filled(k, axis));
     const Dot* d = group_.dot_of(k);
     if (!d) {
       const Expr value = translated(m.value, phase);
@@ -326,8 +333,8 @@ class NestBuilder {
     const bool is_plain = is_member || (d->a.size() == 1 && is_half_read(a));
     if (!is_plain || (is_own && is_member)) {
       if (is_own) operand = pool_.select(in_range, operand, pool_.constant(0, operand.dtype()));
-      const Local tile = make_local(fmt::format("{}.a", m.target.str()), operand.dtype(),
-                                    {group_.row, axis});
+      const Local tile =
+          make_local(fmt::format("{}.a", m.target.str()), operand.dtype(), {group_.row, axis});
       emit_store(out, tile, operand);
       operand = local_read(tile, operand.dtype());
     }
@@ -354,9 +361,9 @@ class NestBuilder {
       if (!is_guarded) return;
       const Local inside =
           make_local(fmt::format("{}.in", m.target.str()), m.dtype, local_[k]->axes);
-      emit_store(out, inside,
-                 pool_.select(in_range, local_read(*local_[k], m.dtype),
-                              number(guard->value, m.dtype)));
+      emit_store(
+          out, inside,
+          pool_.select(in_range, local_read(*local_[k], m.dtype), number(guard->value, m.dtype)));
       local_[k] = inside;
       return;
     }
@@ -404,8 +411,8 @@ class NestBuilder {
     const ir::Name var = tiling_.at(group_.stream).tile.name();
     scalar::Loop steps{var, range.first, scalar::Direction::Up, range.count, std::move(body)};
     if (sizes_.is_descending) {
-      steps = {var, pool_.binary(Op::Add, range.count, pool_.integer(-1)),
-               scalar::Direction::Down, range.first, std::move(steps.body)};
+      steps = {var, pool_.binary(Op::Add, range.count, pool_.integer(-1)), scalar::Direction::Down,
+               range.first, std::move(steps.body)};
     }
     out.push_back(ir::make(std::move(steps)));
   }
@@ -441,10 +448,9 @@ class NestBuilder {
       emit_store(commits, state, local_read(next, m.dtype));
       moved.push_back({m.read, local_read(next, m.dtype), is_extreme(m) ? identity(m) : 0.0});
     }
-    notes_.push_back(
-        fmt::format("roll {}: {}", m.target.str(),
-                    factor ? fmt::format("repaired by {}", expr::to_string(factor))
-                           : std::string("nothing in its terms moves")));
+    notes_.push_back(fmt::format("roll {}: {}", m.target.str(),
+                                 factor ? fmt::format("repaired by {}", expr::to_string(factor))
+                                        : std::string("nothing in its terms moves")));
   }
 
   // The factor is computed once for all that share it.
@@ -485,7 +491,8 @@ class NestBuilder {
         condition = both(condition, pool_.binary(Op::Eq, t.kind == AxisKind::Cut ? t.tile : a,
                                                  pool_.integer(0)));
     }
-    const Expr value = member_value(alias_[k], Phase::After);
+    std::unordered_map<Expr, Expr> memo;
+    const Expr value = member_value(alias_[k], Phase::After, memo);
     ir::Op store = ir::make(scalar::Store{m.target, indices, value});
     For loop{lanes(axes), LoopKind::Map, {}};
     if (condition) {
@@ -519,8 +526,7 @@ class NestBuilder {
 }  // namespace
 
 BuiltKernel build_kernel(const Group& group, const Sizes& sizes, const std::set<int>& stored,
-                         const algebra::Signs& signs, expr::ExprPool& pool,
-                         Names& names) {
+                         const algebra::Signs& signs, expr::ExprPool& pool, Names& names) {
   return NestBuilder(group, sizes, stored, signs, pool, names).run();
 }
 

@@ -6,8 +6,9 @@
 //     for j < N reduce                                  for i < 64 map
 //       update m[i] max T[i, j]                           init m[i] = -inf
 //   for i < M map                             becomes   loop j0 from 0 up (N + 79) / 80
-//     init l[i] = 0.0                                     ... mt = max of the tile, m.new = max(m, mt)
-//     for j < N reduce                                    store repair[i] = exp2(m[i] - m.new[i])
+//     init l[i] = 0.0                                     ... mt = max of the tile, m.new = max(m,
+//     mt) for j < N reduce                                    store repair[i] = exp2(m[i] -
+//     m.new[i])
 //       update l[i] sum exp2(T[i, j] - m[i])              store l[i] = l[i] * repair[i]
 //                                                         update l[i] sum exp2(T[i, j] - m.new[i])
 //                                                         store m[i] = m.new[i]
@@ -28,8 +29,7 @@ struct BuiltKernel {
 
 // `stored`: members whose values go to memory. `names` are taken; the locals' names are added.
 BuiltKernel build_kernel(const Group& group, const Sizes& sizes, const std::set<int>& stored,
-                         const algebra::Signs& signs, expr::ExprPool& pool,
-                         Names& names);
+                         const algebra::Signs& signs, expr::ExprPool& pool, Names& names);
 
 // Statements outside of the group that a kernel storing these reads.
 std::set<int> needs_of(const Group& group, const StatementList& list, const std::set<int>& stored);

@@ -16,7 +16,7 @@ using expr::DType;
 using expr::Op;
 
 std::vector<Expr> factors_of(Expr e) {
-  if (e.op() != Op::Mul) return {e};
+  if (e.op() != Op::Mul || e.tree_size() > 4096) return {e};
   std::vector<Expr> out = factors_of(e[0]);
   for (Expr f : factors_of(e[1])) out.push_back(f);
   return out;
@@ -57,8 +57,7 @@ class Checker {
       // What others are taken against becomes final first.
       std::vector<int> ids;
       for (const Member& m : group_.members) {
-        const bool is_extreme =
-            m.reducer == expr::Reducer::Max || m.reducer == expr::Reducer::Min;
+        const bool is_extreme = m.reducer == expr::Reducer::Max || m.reducer == expr::Reducer::Min;
         if (m.is_rolled && is_extreme && m.statement != group_.seed) ids.push_back(m.statement);
       }
       return outside(std::move(ids), why->code, why->message);
@@ -256,17 +255,23 @@ class Checker {
                    fmt::format("`{}` cannot follow it, {}", name, part.rejection().message));
   }
 
-  // True if it reads, at its own axes, a reduction that is computed elsewhere.
+  // True if a tile could stand behind a reduction that is computed elsewhere: it reads, at its own
+  // axes, that reduction or what is element-wise in it, and nothing of this kernel's loop.
   bool reads_outer_tile(const Member& m) {
+    return !group_.depends_on_rolled(m) && follows_reduction(m.value, m.axes);
+  }
+  bool follows_reduction(Expr value, const std::vector<Expr>& axes) {
     bool is_found = false;
-    expr::for_each(m.value, [&](Expr e) {
-      if (e.op() != Op::Read || group_.find(e)) return;
+    expr::for_each(value, [&](Expr e) {
+      if (is_found || e.op() != Op::Read || group_.find(e)) return;
       const Statement* p = list_.producer(e.name());
-      if (!p || !p->is_reduction() || e.args().size() != m.axes.size()) return;
-      bool is_same = true;
-      for (Expr a : m.axes)
-        is_same &= std::find(e.args().begin(), e.args().end(), a) != e.args().end();
-      is_found |= is_same;
+      if (!p || p->is_opaque || e.args().size() != axes.size()) return;
+      for (Expr a : axes) {
+        if (std::find(e.args().begin(), e.args().end(), a) == e.args().end()) return;
+      }
+      std::vector<Expr> own;
+      for (const ir::Axis& a : p->axes) own.push_back(pool_.index(a.name));
+      is_found = p->is_reduction() || follows_reduction(p->value, own);
     });
     return is_found;
   }
@@ -311,8 +316,8 @@ Outcome<algebra::RunningPart> rolled_part(const Group& group, const Member& memb
   const Expr start = group.inlined(pool, member.init);
   if (!separator.is_running(g) && !separator.is_running(start)) return algebra::RunningPart{};
   if (member.reducer != expr::Reducer::Sum)
-    return Rejection{"reducer", fmt::format("a {} of running values is not rolled",
-                                            expr::name(member.reducer))};
+    return Rejection{
+        "reducer", fmt::format("a {} of running values is not rolled", expr::name(member.reducer))};
   const auto s = separator.separate(g);
   if (!s) return s.rejection();
   if (s->terms.size() != 1)

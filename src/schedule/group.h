@@ -49,9 +49,9 @@ struct Dot {
 
 struct Group {
   int seed = 0;
-  std::vector<Member> members;                // in order of dependence
-  std::unordered_map<Expr, Expr> extents;     // of every axis
-  std::vector<Expr> axis_order;               // as found
+  std::vector<Member> members;             // in order of dependence
+  std::unordered_map<Expr, Expr> extents;  // of every axis
+  std::vector<Expr> axis_order;            // as found
   Expr stream;
   Expr row;
   int64_t row_block = 0;  // if not 0: a tile is one block of so many rows, the operands' `row / n`
@@ -73,8 +73,8 @@ struct Group {
 
 struct GroupRequest {
   int seed = 0;
-  std::set<int> outside;  // statements that must not join
-  std::set<int> only;     // if not empty: no others may
+  std::set<int> outside;   // statements that must not join
+  std::set<int> only;      // if not empty: no others may
   std::set<int> provided;  // other kernels have these: they do not join as consumers
   Expr row;                // if not null: the row axis, by its name in the seed
 };

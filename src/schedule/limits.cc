@@ -63,13 +63,13 @@ class Evaluator {
       case Op::Exp:
       case Op::Exp2: {
         const Limit x = of(e[0]);
-        return x == Limit::MinusInf ? Limit::Zero
+        return x == Limit::MinusInf  ? Limit::Zero
                : x == Limit::PlusInf ? Limit::PlusInf
                                      : Limit::Unknown;
       }
       case Op::Sigmoid: {
         const Limit x = of(e[0]);
-        return x == Limit::MinusInf ? Limit::Zero
+        return x == Limit::MinusInf  ? Limit::Zero
                : x == Limit::Unknown ? Limit::Unknown
                                      : Limit::Finite;
       }
@@ -133,8 +133,7 @@ class Evaluator {
 
 }  // namespace
 
-Limit limit_of(Expr e, const std::unordered_map<Expr, Limit>& values,
-               const algebra::Signs& signs) {
+Limit limit_of(Expr e, const std::unordered_map<Expr, Limit>& values, const algebra::Signs& signs) {
   return Evaluator(values, signs).of(e);
 }
 

@@ -146,10 +146,6 @@ class Collector {
 }  // namespace
 
 StatementList statements_of(const ir::Program& program, expr::ExprPool& pool) {
-
-
-
-
   return Collector(program, pool).take();
 }
 

@@ -20,7 +20,7 @@ struct Statement {
   ir::Axes axes;    // of the target, in its order
   ir::Axes reduce;  // empty: element-wise
   expr::Reducer reducer = expr::Reducer::Sum;
-  Expr init;                    // of a reduction
+  Expr init;  // of a reduction
   Expr value;
   std::vector<size_t> ops;      // positions in the program's body
   std::vector<int> reads_from;  // statements whose targets it reads

@@ -15,9 +15,8 @@ using expr::Poly;
 namespace {
 
 bool has_identity_limit(const Member& m) {
-  return is_float(m.dtype) &&
-         (m.reducer == expr::Reducer::Sum || m.reducer == expr::Reducer::Max ||
-          m.reducer == expr::Reducer::Min);
+  return is_float(m.dtype) && (m.reducer == expr::Reducer::Sum || m.reducer == expr::Reducer::Max ||
+                               m.reducer == expr::Reducer::Min);
 }
 
 Limit identity_limit(const Member& m) { return limit_of(expr::identity(m.reducer, m.dtype).f); }
@@ -25,15 +24,23 @@ Limit identity_limit(const Member& m) { return limit_of(expr::identity(m.reducer
 // As Group::inlined, but the reads of guarded members stay.
 Expr inlined_up_to(const Group& group, const std::unordered_map<Expr, Limit>& stops, Expr e,
                    expr::ExprPool& pool) {
-  return expr::rebuild(pool, e, [&](Expr x) {
-    if (x.op() != Op::Read || stops.contains(x)) return x;
-    const Member* m = group.find(x);
-    return m && !m->is_reduction() ? inlined_up_to(group, stops, m->value, pool) : x;
-  });
+  std::unordered_map<Expr, Expr> memo;
+  auto go = [&](auto& self, Expr value) -> Expr {
+    return expr::rebuild(pool, value, [&](Expr x) {
+      if (x.op() != Op::Read || stops.contains(x)) return x;
+      const Member* m = group.find(x);
+      if (!m || m->is_reduction()) return x;
+      if (const auto it = memo.find(x); it != memo.end()) return it->second;
+      const Expr inner = self(self, m->value);
+      memo.emplace(x, inner);
+      return inner;
+    });
+  };
+  return go(go, e);
 }
 
 void conjuncts(Expr c, std::vector<Expr>& out) {
-  if (c.op() == Op::And) {
+  if (c.op() == Op::And && c.tree_size() <= 4096) {
     conjuncts(c[0], out);
     conjuncts(c[1], out);
   } else {
@@ -69,7 +76,7 @@ class MaskBounds {
     }
   }
 
-  std::vector<Expr> ends;    // exclusive
+  std::vector<Expr> ends;  // exclusive
   std::vector<Expr> begins;
 
  private:
@@ -84,8 +91,8 @@ class MaskBounds {
     if (!parts) return false;
     const auto slope = parts->first.constant();
     if (!slope || (*slope != 1 && *slope != -1)) return false;
-    const auto rest = *slope == 1 ? plus_one(expr::negated(parts->second))
-                                  : std::optional<Poly>(parts->second);
+    const auto rest =
+        *slope == 1 ? plus_one(expr::negated(parts->second)) : std::optional<Poly>(parts->second);
     if (!rest) return false;
     const Expr e = over_rows(*rest, *slope == 1);
     if (!e) return false;
@@ -156,8 +163,8 @@ std::optional<RangeGuard> range_guard(const Group& group, const Member& rolled,
       const Member& m = group.members[k];
       if (!is_float(m.dtype) || (kind == 2) != m.is_reduction() || is_taken(k)) continue;
       for (const double value : {-inf, 0.0, inf}) {
-        const bool is_select = m.value.op() == Op::Select &&
-                               m.value[2].op() == Op::FloatConst && m.value[2].number() == value;
+        const bool is_select = m.value.op() == Op::Select && m.value[2].op() == Op::FloatConst &&
+                               m.value[2].number() == value;
         if (kind == 0 && !is_select) continue;
         const RangeGuard g{k, value};
         if (works(g)) return g;
@@ -189,9 +196,8 @@ StepRange step_range(const Group& group, const std::vector<size_t>& rolled, cons
   for (Expr mask : masks) {
     bool hides_all = is_maskable;
     for (size_t k = 0; hides_all && k < rolled.size(); ++k) {
-      const Expr hidden = expr::rebuild(pool, terms[k], [&](Expr e) {
-        return e.op() == Op::Select && e[0] == mask ? e[2] : e;
-      });
+      const Expr hidden = expr::rebuild(
+          pool, terms[k], [&](Expr e) { return e.op() == Op::Select && e[0] == mask ? e[2] : e; });
       hides_all = limit_of(hidden, {}, signs) == identity_limit(group.members[rolled[k]]);
     }
     if (!hides_all) continue;
@@ -203,10 +209,10 @@ StepRange step_range(const Group& group, const std::vector<size_t>& rolled, cons
   }
   const Expr step = pool.integer(stream.size);
   auto steps = [&](Expr end) {
-    return pool.binary(Op::FloorDiv,
-                       expr::canonical_index(
-                           pool, pool.binary(Op::Add, end, pool.integer(stream.size - 1))),
-                       step);
+    return pool.binary(
+        Op::FloorDiv,
+        expr::canonical_index(pool, pool.binary(Op::Add, end, pool.integer(stream.size - 1))),
+        step);
   };
   Expr begin = pool.integer(0);
   for (Expr b : bounds.begins) begin = pool.binary(Op::Max, begin, b);
@@ -219,9 +225,8 @@ StepRange step_range(const Group& group, const std::vector<size_t>& rolled, cons
                                   pool.binary(Op::Add, end, pool.integer(stream.size - 1)), step);
   // One step that is masked altogether changes nothing, and the loop always has a first one.
   if (!range.masks.empty()) {
-    const Expr least = range.first.is_int(0)
-                           ? pool.integer(1)
-                           : pool.binary(Op::Add, range.first, pool.integer(1));
+    const Expr least = range.first.is_int(0) ? pool.integer(1)
+                                             : pool.binary(Op::Add, range.first, pool.integer(1));
     range.count = pool.binary(Op::Max, least, range.count);
   }
   return range;

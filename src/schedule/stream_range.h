@@ -13,8 +13,8 @@
 namespace nautilus::schedule {
 
 struct StepRange {
-  Expr first;  // number of the first step
-  Expr count;  // number after the last step
+  Expr first;               // number of the first step
+  Expr count;               // number after the last step
   std::vector<Expr> masks;  // the conditions that bound it
 };
 

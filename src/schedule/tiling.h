@@ -9,9 +9,9 @@ namespace nautilus::schedule {
 constexpr int64_t kRowsPerGroup = 64;
 
 struct Sizes {
-  int64_t groups = 1;        // warp groups, each of 64 rows
-  int64_t step = 64;         // of the streamed axis
-  int64_t column = 0;        // of column axes that do not fit a tile; 0: none is cut
+  int64_t groups = 1;  // warp groups, each of 64 rows
+  int64_t step = 64;   // of the streamed axis
+  int64_t column = 0;  // of column axes that do not fit a tile; 0: none is cut
   bool is_descending = false;
 };
 
@@ -19,7 +19,7 @@ enum class AxisKind : uint8_t { Batch, Row, Stream, Whole, Cut };
 
 // One axis of a group inside the kernel.
 struct TileAxis {
-  Expr var;     // the axis of the group; also the name of its place in a tile
+  Expr var;  // the axis of the group; also the name of its place in a tile
   AxisKind kind = AxisKind::Batch;
   int64_t size = 1;
   Expr extent;
