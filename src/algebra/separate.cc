@@ -16,6 +16,8 @@ using expr::Op;
 
 namespace {
 
+constexpr int kMaxFlattened = 10000;
+
 bool is_number(Expr e, double value) {
   return e.op() == Op::FloatConst ? e.number() == value
                                   : e.op() == Op::IntConst && e.is_int(static_cast<int64_t>(value));
@@ -134,6 +136,13 @@ Outcome<Separator::Terms> Separator::inverse(Terms terms, Expr e) {
 }
 
 Outcome<Separator::Terms> Separator::terms_of(Expr e) {
+  if (const auto it = terms_.find(e); it != terms_.end()) return it->second;
+  Outcome<Terms> terms = new_terms_of(e);
+  terms_.emplace(e, terms);
+  return terms;
+}
+
+Outcome<Separator::Terms> Separator::new_terms_of(Expr e) {
   const uint8_t c = class_of(e);
   if (!(c & kRunning)) return Terms{{RunningPart{}, e}};
   const bool is_pure = !(c & kStreamed);
@@ -204,6 +213,10 @@ Outcome<Separator::Terms> Separator::terms_of(Expr e) {
 
 bool Separator::flatten(Expr e, int sign, Expr factor, bool is_base2, RunningPart& running,
                         Expr& streamed, Rejection& why) {
+  if (++flattened_ > kMaxFlattened) {
+    why = {"size", "an exponent has too many terms"};
+    return false;
+  }
   const uint8_t c = class_of(e);
   if (!(c & kRunning)) {
     Expr x = factor ? pool_.binary(Op::Mul, e, factor) : e;

@@ -85,6 +85,7 @@ class Separator {
   enum : uint8_t { kRunning = 1, kStreamed = 2 };
   uint8_t class_of(Expr e);
   Outcome<Terms> terms_of(Expr e);
+  Outcome<Terms> new_terms_of(Expr e);
   Outcome<Terms> exponential(Expr e);
   Outcome<Terms> root(Expr e);
   Outcome<Terms> power(Expr e);
@@ -103,6 +104,9 @@ class Separator {
   std::unordered_set<Expr> streamed_;
   const Signs& signs_;
   std::unordered_map<Expr, uint8_t> classes_;
+  // Expressions share their parts; each part is taken apart once.
+  std::unordered_map<Expr, Outcome<Terms>> terms_;
+  int flattened_ = 0;
 };
 
 }  // namespace nautilus::algebra

@@ -11,6 +11,11 @@ namespace nautilus::algebra {
 using expr::Expr;
 using expr::Op;
 
+namespace {
+// Larger expressions are not looked at: they are walked as trees.
+constexpr uint32_t kMaxTree = 64;
+}  // namespace
+
 Signs::Signs(const ir::Program& program) {
   for (const ir::Op& op : program.body) {
     const auto* fact = op.get<ir::Fact>();
@@ -37,6 +42,7 @@ Signs::Signs(const ir::Program& program) {
 
 bool Signs::is_positive(Expr e) const {
   if (positive_.contains(e)) return true;
+  if (e.tree_size() > kMaxTree) return false;
   switch (e.op()) {
     case Op::FloatConst:
       return e.number() > 0 && std::isfinite(e.number());
@@ -63,7 +69,9 @@ bool Signs::is_positive(Expr e) const {
 }
 
 bool Signs::is_nonnegative(Expr e) const {
-  if (nonnegative_.contains(e) || is_positive(e)) return true;
+  if (nonnegative_.contains(e)) return true;
+  if (e.tree_size() > kMaxTree) return false;
+  if (is_positive(e)) return true;
   switch (e.op()) {
     case Op::FloatConst:
       return e.number() >= 0;

@@ -7,6 +7,7 @@
 #include "driver/pipeline.h"
 #include "ir/print.h"
 #include "scalar/interp.h"
+#include "schedule/round.h"
 
 namespace nautilus::driver {
 namespace {
@@ -27,12 +28,24 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
   const base::StageScope stage(fmt::format("scheduling @{}", program.name),
                                "nautilus schedule <the program>");
   schedule::AutoSchedule found = schedule::auto_schedule(*lowered, unit.pool);
+  ir::Program base = *lowered;
+  std::vector<schedule::Decision> rounds;
+  const auto operands =
+      schedule::operands_to_round(schedule::statements_of(base, unit.pool), found.kernels);
+  for (const auto& [temp, dtype] : operands) {
+    const auto next = schedule::round_operand(base, temp, dtype, unit.pool);
+    if (!next) continue;
+    base = *next;
+    rounds.push_back({"round", {temp, std::string(expr::name(dtype))}, schedule::Provenance::Auto});
+  }
+  if (!rounds.empty()) found = schedule::auto_schedule(base, unit.pool);
   FirstSchedule out{*lowered,
                     schedule::to_schedule(*lowered, found.kernels, schedule::Provenance::Auto),
                     {},
                     std::move(found.notes)};
-  const auto list = schedule::statements_of(*lowered, unit.pool);
-  auto built = schedule::assemble(*lowered, list, std::move(found.kernels), unit.pool);
+  out.decisions.decisions.insert(out.decisions.decisions.begin(), rounds.begin(), rounds.end());
+  const auto list = schedule::statements_of(base, unit.pool);
+  auto built = schedule::assemble(base, list, std::move(found.kernels), unit.pool);
   NAUT_CHECK(built, "the chosen kernels do not fit together: {}", built.rejection().message);
   out.program = built->program;
   out.notes.insert(out.notes.begin(), built->notes.begin(), built->notes.end());

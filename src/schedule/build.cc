@@ -205,16 +205,26 @@ class NestBuilder {
 
   // An expression of the group inside of the kernel.
   Expr translated(Expr e, Phase phase) {
+    std::unordered_map<Expr, Expr> memo;
+    return translated(e, phase, memo);
+  }
+  Expr translated(Expr e, Phase phase, std::unordered_map<Expr, Expr>& memo) {
+    if (const auto it = memo.find(e); it != memo.end()) return it->second;
+    const Expr result = new_translation(e, phase, memo);
+    memo.emplace(e, result);
+    return result;
+  }
+  Expr new_translation(Expr e, Phase phase, std::unordered_map<Expr, Expr>& memo) {
     switch (e.op()) {
       case Op::Var: {
         if (!group_.extents.contains(e)) return e;
         return tiling_.at(e).position;
       }
       case Op::Read: {
-        if (const auto k = index_of(e)) return member_value(*k, phase);
+        if (const auto k = index_of(e)) return member_value(*k, phase, memo);
         const Expr condition = range_of(e);
         std::vector<Expr> indices;
-        for (Expr i : e.args()) indices.push_back(translated(i, phase));
+        for (Expr i : e.args()) indices.push_back(translated(i, phase, memo));
         const Expr read = pool_.with_args(e, indices);
         return condition ? pool_.select(condition, read, pool_.constant(0, e.dtype())) : read;
       }
@@ -226,15 +236,15 @@ class NestBuilder {
         if (is_block && e.op() == Op::FloorDiv) return tiling_.at(group_.row).tile;
         if (is_block && e.op() == Op::Mod) return group_.row;
         std::vector<Expr> args;
-        for (Expr a : e.args()) args.push_back(translated(a, phase));
+        for (Expr a : e.args()) args.push_back(translated(a, phase, memo));
         return pool_.with_args(e, args);
       }
     }
   }
 
-  Expr member_value(size_t k, Phase phase) {
+  Expr member_value(size_t k, Phase phase, std::unordered_map<Expr, Expr>& memo) {
     const Member& m = member(k);
-    if (places_[k] == Place::Inline) return translated(m.value, phase);
+    if (places_[k] == Place::Inline) return translated(m.value, phase, memo);
     const bool is_new = phase == Phase::Loop && new_local_[k];
     return local_read(is_new ? *new_local_[k] : *local_[k], m.dtype);
   }
@@ -481,7 +491,8 @@ class NestBuilder {
         condition = both(condition, pool_.binary(Op::Eq, t.kind == AxisKind::Cut ? t.tile : a,
                                                  pool_.integer(0)));
     }
-    const Expr value = member_value(alias_[k], Phase::After);
+    std::unordered_map<Expr, Expr> memo;
+    const Expr value = member_value(alias_[k], Phase::After, memo);
     ir::Op store = ir::make(scalar::Store{m.target, indices, value});
     For loop{lanes(axes), LoopKind::Map, {}};
     if (condition) {

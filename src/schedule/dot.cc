@@ -16,7 +16,7 @@ using expr::DType;
 using expr::Op;
 
 std::vector<Expr> factors_of(Expr e) {
-  if (e.op() != Op::Mul) return {e};
+  if (e.op() != Op::Mul || e.tree_size() > 4096) return {e};
   std::vector<Expr> out = factors_of(e[0]);
   for (Expr f : factors_of(e[1])) out.push_back(f);
   return out;
@@ -255,17 +255,23 @@ class Checker {
                    fmt::format("`{}` cannot follow it, {}", name, part.rejection().message));
   }
 
-  // True if it reads, at its own axes, a reduction that is computed elsewhere.
+  // True if a tile could stand behind a reduction that is computed elsewhere: it reads, at its own
+  // axes, that reduction or what is element-wise in it, and nothing of this kernel's loop.
   bool reads_outer_tile(const Member& m) {
+    return !group_.depends_on_rolled(m) && follows_reduction(m.value, m.axes);
+  }
+  bool follows_reduction(Expr value, const std::vector<Expr>& axes) {
     bool is_found = false;
-    expr::for_each(m.value, [&](Expr e) {
-      if (e.op() != Op::Read || group_.find(e)) return;
+    expr::for_each(value, [&](Expr e) {
+      if (is_found || e.op() != Op::Read || group_.find(e)) return;
       const Statement* p = list_.producer(e.name());
-      if (!p || !p->is_reduction() || e.args().size() != m.axes.size()) return;
-      bool is_same = true;
-      for (Expr a : m.axes)
-        is_same &= std::find(e.args().begin(), e.args().end(), a) != e.args().end();
-      is_found |= is_same;
+      if (!p || p->is_opaque || e.args().size() != axes.size()) return;
+      for (Expr a : axes) {
+        if (std::find(e.args().begin(), e.args().end(), a) == e.args().end()) return;
+      }
+      std::vector<Expr> own;
+      for (const ir::Axis& a : p->axes) own.push_back(pool_.index(a.name));
+      is_found = p->is_reduction() || follows_reduction(p->value, own);
     });
     return is_found;
   }

@@ -157,7 +157,8 @@ class Grower {
 
   // The value with the element-wise producers that are outside written out, to see what it reads.
   Expr seen_through(Expr e) {
-    return expr::rebuild(pool_, e, [&](Expr x) {
+    if (const auto it = seen_.find(e); it != seen_.end()) return it->second;
+    const Expr result = expr::rebuild(pool_, e, [&](Expr x) {
       if (x.op() != Op::Read) return x;
       const Statement* p = list_.producer(x.name());
       if (!p || p->is_opaque || p->is_reduction() || is_member(p->id)) return x;
@@ -165,10 +166,13 @@ class Grower {
       for (size_t k = 0; k < p->axes.size(); ++k) map.emplace(axis(p->axes[k]), x[k]);
       return seen_through(expr::substitute(pool_, p->value, map));
     });
+    seen_.emplace(e, result);
+    return result;
   }
 
   bool consumer(const Statement& q) {
     if (q.reduce.size() > 1) return false;
+    seen_.clear();
     const Expr value = q.is_reduction() ? seen_through(q.value) : q.value;
     expr::Substitution map;
     bool reads_member = false;
@@ -248,6 +252,7 @@ class Grower {
   Group group_;
   std::set<int> ids_;
   std::set<int> refused_;
+  std::unordered_map<Expr, Expr> seen_;
   int conflict_ = -1;
 };
 
@@ -298,23 +303,38 @@ std::vector<Expr> Group::tile_axes(const Member& m) const {
 }
 
 bool Group::depends_on_rolled(const Member& m) const {
-  bool is_dependent = false;
-  auto visit = [&](Expr e) {
-    if (e.op() != Op::Read) return;
-    const Member* p = find(e);
-    if (p && p != &m) is_dependent |= p->is_rolled || depends_on_rolled(*p);
+  // Members stand in order of dependence, the statements' own.
+  std::set<int> dependent;
+  auto depends = [&](const Member& x) {
+    bool is_dependent = false;
+    auto visit = [&](Expr e) {
+      const Member* p = e.op() == Op::Read ? find(e) : nullptr;
+      if (p && p != &x) is_dependent |= p->is_rolled || dependent.contains(p->statement);
+    };
+    expr::for_each(x.value, visit);
+    if (x.init) expr::for_each(x.init, visit);
+    return is_dependent;
   };
-  expr::for_each(m.value, visit);
-  if (m.init) expr::for_each(m.init, visit);
-  return is_dependent;
+  for (const Member& x : members) {
+    if (&x == &m) break;
+    if (depends(x)) dependent.insert(x.statement);
+  }
+  return depends(m);
 }
 
 Expr Group::inlined(expr::ExprPool& pool, Expr e) const {
-  return expr::rebuild(pool, e, [&](Expr x) {
-    if (x.op() != Op::Read) return x;
-    const Member* m = find(x);
-    return m && !m->is_reduction() ? inlined(pool, m->value) : x;
-  });
+  std::unordered_map<Expr, Expr> memo;
+  auto go = [&](auto& self, Expr x) -> Expr {
+    return expr::rebuild(pool, x, [&](Expr y) {
+      const Member* m = y.op() == Op::Read ? find(y) : nullptr;
+      if (!m || m->is_reduction()) return y;
+      if (const auto it = memo.find(y); it != memo.end()) return it->second;
+      const Expr value = self(self, m->value);
+      memo.emplace(y, value);
+      return value;
+    });
+  };
+  return go(go, e);
 }
 
 Outcome<Group> grow_group(const StatementList& list, const ir::Program& program,

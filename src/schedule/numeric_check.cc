@@ -132,7 +132,19 @@ class SelfTest {
   }
 
   Value value(Expr e, const Values& state) {
+    std::unordered_map<Expr, Value> memo;
+    return value(e, state, memo);
+  }
+
+  Value value(Expr e, const Values& state, std::unordered_map<Expr, Value>& memo) {
     if (const auto it = state.find(e); it != state.end()) return it->second;
+    if (const auto it = memo.find(e); it != memo.end()) return it->second;
+    const Value v = new_value(e, state, memo);
+    memo.emplace(e, v);
+    return v;
+  }
+
+  Value new_value(Expr e, const Values& state, std::unordered_map<Expr, Value>& memo) {
     switch (e.op()) {
       case Op::FloatConst:
         return expr::float_value(e.number());
@@ -143,10 +155,10 @@ class SelfTest {
       case Op::Read:
         return leaf(e);
       case Op::Select:
-        return value(e[0], state).i ? value(e[1], state) : value(e[2], state);
+        return value(e[value(e[0], state, memo).i ? 1 : 2], state, memo);
       default: {
         Value args[3];
-        for (size_t k = 0; k < e.args().size(); ++k) args[k] = value(e[k], state);
+        for (size_t k = 0; k < e.args().size(); ++k) args[k] = value(e[k], state, memo);
         return expr::apply(e.op(), e.dtype(), e.args().back().dtype(), args);
       }
     }

@@ -12,6 +12,15 @@ class Guarding {
   Guarding(const Group& group, expr::ExprPool& pool) : group_(group), pool_(pool) {}
 
   Expr guarded(Expr e, bool is_exponent) {
+    auto& memo = memo_[is_exponent ? 1 : 0];
+    if (const auto it = memo.find(e); it != memo.end()) return it->second;
+    const Expr result = guard(e, is_exponent);
+    memo.emplace(e, result);
+    return result;
+  }
+
+ private:
+  Expr guard(Expr e, bool is_exponent) {
     if (e.op() == Op::Read) {
       const Member* m = group_.find(e);
       return is_exponent && m && is_extreme(*m) ? algebra::guarded_reference(pool_, e, identity(*m))
@@ -33,7 +42,6 @@ class Guarding {
     return is_changed ? pool_.with_args(e, args) : e;
   }
 
- private:
   static bool is_extreme(const Member& m) {
     return m.is_rolled && is_float(m.dtype) &&
            (m.reducer == expr::Reducer::Max || m.reducer == expr::Reducer::Min);
@@ -42,6 +50,7 @@ class Guarding {
 
   const Group& group_;
   expr::ExprPool& pool_;
+  std::unordered_map<Expr, Expr> memo_[2];
 };
 
 }  // namespace

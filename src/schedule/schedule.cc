@@ -8,6 +8,7 @@
 
 #include "expr/print.h"
 #include "ir/print.h"
+#include "schedule/round.h"
 
 namespace nautilus::schedule {
 namespace {
@@ -53,6 +54,7 @@ Outcome<Schedule> parse_schedule(std::string_view text) {
   Schedule schedule;
   int line_number = 0;
   bool has_header = false;
+  bool has_kernel = false;
   auto bad = [&](std::string_view why) {
     return Rejection{"syntax", fmt::format("line {}: {}", line_number, why)};
   };
@@ -89,10 +91,11 @@ Outcome<Schedule> parse_schedule(std::string_view text) {
         d.verb == "tile" && (n == 2 || (n == 5 && d.words[1] == "cta" && d.words[3] == "wg"));
     const bool is_known =
         ((d.verb == "kernel" || d.verb == "fuse" || d.verb == "roll") && n == 1) ||
-        (d.verb == "order" && n == 2) || is_tile;
+        ((d.verb == "order" || d.verb == "round") && n == 2) || is_tile;
     if (!is_known) return bad(fmt::format("`{}` is no decision", line));
-    if (d.verb != "kernel" && schedule.decisions.empty())
-      return bad("a decision stands before the first kernel");
+    has_kernel |= d.verb == "kernel";
+    if (d.verb != "round" && !has_kernel) return bad("a decision stands before the first kernel");
+    if (d.verb == "round" && has_kernel) return bad("`round` stands before the first kernel");
     schedule.decisions.push_back(std::move(d));
   }
   if (!has_header) return bad("the schedule is empty");
@@ -226,19 +229,28 @@ Outcome<Scheduled> apply_schedule(const ir::Program& program, const Schedule& sc
     return Rejection{"hash", fmt::format("the schedule is for a program with hash {:016x}, this "
                                          "one has {:016x}",
                                          schedule.hash, program_hash(program))};
-  const StatementList list = statements_of(program, pool);
+  ir::Program rounded = program;
   std::vector<Draft> drafts;
   for (const Decision& d : schedule.decisions) {
+    if (d.verb == "round") {
+      const auto dtype = expr::parse_dtype(d.words[1]);
+      if (!dtype) return Rejection{"round", fmt::format("`{}` is no dtype", d.words[1])};
+      Outcome<ir::Program> next = round_operand(rounded, d.words[0], *dtype, pool);
+      if (!next) return next.rejection();
+      rounded = *next;
+      continue;
+    }
     if (d.verb == "kernel") drafts.push_back({d.words[0], {}});
     drafts.back().lines.push_back(&d);
   }
+  const StatementList list = statements_of(rounded, pool);
   std::vector<Kernel> kernels;
   for (const Draft& d : drafts) {
-    Outcome<Kernel> k = replay(d, program, list, pool);
+    Outcome<Kernel> k = replay(d, rounded, list, pool);
     if (!k) return k.rejection();
     kernels.push_back(*k);
   }
-  return assemble(program, list, std::move(kernels), pool);
+  return assemble(rounded, list, std::move(kernels), pool);
 }
 
 }  // namespace nautilus::schedule

@@ -2,13 +2,12 @@
 // A schedule: the decisions that turn an unscheduled scalar program into kernels, as text.
 //
 //   schedule @attention_causal hash 5d0f6ab2c3e41f77 version 1
-//   kernel U auto                      a kernel grown from the reduction U
-//   tile i cta 192 wg 64 auto          its rows
-//   tile j 80 auto                     steps of the streamed axis
-//   tile n 256 auto                    columns that do not fit a tile
-//   fuse S auto                        statements inside, element-wise or inner reductions
-//   roll m auto                        reductions in the streaming loop
-//   order j descending user            the steps from the last to the first
+//   round Z bf16 auto                  an operand in memory takes the dtype of its partner
+//   (round.h) kernel U auto                      a kernel grown from the reduction U tile i cta 192
+//   wg 64 auto          its rows tile j 80 auto                     steps of the streamed axis tile
+//   n 256 auto                    columns that do not fit a tile fuse S auto statements inside,
+//   element-wise or inner reductions roll m auto                        reductions in the streaming
+//   loop order j descending user            the steps from the last to the first
 //
 // One decision per line, with who took it: auto, tuned or user. Statements that no kernel stores
 // stay as they are.
@@ -22,7 +21,7 @@ enum class Provenance : uint8_t { Auto, Tuned, User };
 std::string_view name(Provenance p);
 
 struct Decision {
-  std::string verb;  // kernel, tile, fuse, roll, order
+  std::string verb;  // round, kernel, tile, fuse, roll, order
   std::vector<std::string> words;
   Provenance provenance = Provenance::Auto;
 };

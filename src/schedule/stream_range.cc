@@ -24,15 +24,23 @@ Limit identity_limit(const Member& m) { return limit_of(expr::identity(m.reducer
 // As Group::inlined, but the reads of guarded members stay.
 Expr inlined_up_to(const Group& group, const std::unordered_map<Expr, Limit>& stops, Expr e,
                    expr::ExprPool& pool) {
-  return expr::rebuild(pool, e, [&](Expr x) {
-    if (x.op() != Op::Read || stops.contains(x)) return x;
-    const Member* m = group.find(x);
-    return m && !m->is_reduction() ? inlined_up_to(group, stops, m->value, pool) : x;
-  });
+  std::unordered_map<Expr, Expr> memo;
+  auto go = [&](auto& self, Expr value) -> Expr {
+    return expr::rebuild(pool, value, [&](Expr x) {
+      if (x.op() != Op::Read || stops.contains(x)) return x;
+      const Member* m = group.find(x);
+      if (!m || m->is_reduction()) return x;
+      if (const auto it = memo.find(x); it != memo.end()) return it->second;
+      const Expr inner = self(self, m->value);
+      memo.emplace(x, inner);
+      return inner;
+    });
+  };
+  return go(go, e);
 }
 
 void conjuncts(Expr c, std::vector<Expr>& out) {
-  if (c.op() == Op::And) {
+  if (c.op() == Op::And && c.tree_size() <= 4096) {
     conjuncts(c[0], out);
     conjuncts(c[1], out);
   } else {

@@ -22,8 +22,9 @@ struct Options {
 };
 
 int list_passes() {
-  for (const driver::PassInfo& p : driver::pipeline()) {
-    fmt::print("{:<18} {:>6} -> {:<6}  {}\n", p.name, p.from, p.to, p.summary);
+  for (const auto* list : {&driver::pipeline(), &driver::algebra_passes()}) {
+    for (const driver::PassInfo& p : *list)
+      fmt::print("{:<18} {:>6} -> {:<6}  {}\n", p.name, p.from, p.to, p.summary);
   }
   return kOk;
 }

@@ -21,6 +21,14 @@ class ExponentScaler {
 
   // e * log2(e), the constant taken into the terms of a sum and into their scalar factors.
   Expr scaled(Expr e) {
+    if (const auto it = memo_.find(e); it != memo_.end()) return it->second;
+    const Expr result = scale(e);
+    memo_.emplace(e, result);
+    return result;
+  }
+
+ private:
+  Expr scale(Expr e) {
     switch (e.op()) {
       case Op::FloatConst:
         return pool_.constant(e.number() * std::numbers::log2e, e.dtype());
@@ -40,9 +48,9 @@ class ExponentScaler {
     return pool_.binary(Op::Mul, e, pool_.constant(std::numbers::log2e, e.dtype()));
   }
 
- private:
   expr::ExprPool& pool_;
   std::unordered_set<Expr> axes_;
+  std::unordered_map<Expr, Expr> memo_;
 };
 
 }  // namespace

@@ -56,6 +56,7 @@ class Deferral {
     for (size_t k = 0; k < r.axis_count(); ++k) reduced_.push_back(r.axis(k));
     outer_ = facts_;
     for (const ir::Axis& a : let.axes) outer_.add_axis(pool_.index(a.name), a.extent);
+    steps_ = 0;
     std::vector<Split> terms;
     for (const auto& [value, is_negative] : addends(r.body(), false)) {
       terms.push_back(split(value, false));
@@ -102,12 +103,14 @@ class Deferral {
   }
 
   static constexpr size_t kMaxTerms = 4;
+  // Equations share their parts; written out as trees they may be too large to look at.
+  static constexpr int kMaxSteps = 2000;
 
   // The products of a sum of products, one level of element-wise equations deep. An addend without
   // the reduced axis keeps the sum together: taking x - mean(x) apart would cancel.
   std::vector<std::pair<Expr, bool>> addends(Expr e, bool is_negative) {
     const std::vector<std::pair<Expr, bool>> whole = {{e, is_negative}};
-    if (!is_reduced(e)) return whole;
+    if (++steps_ > kMaxSteps || !is_reduced(e)) return whole;
     switch (e.op()) {
       case Op::Add:
       case Op::Sub: {
@@ -151,6 +154,7 @@ class Deferral {
 
   Split split(Expr e, bool is_guarded) {
     const Split none{{}, e, false};
+    if (++steps_ > kMaxSteps) return none;
     if (!is_reduced(e)) {
       if (e.is_const() || (is_guarded && !is_safe(e))) return none;
       return {{{e, false}}, {}, false};
@@ -230,6 +234,7 @@ class Deferral {
   std::map<std::string, Let, std::less<>> elementwise_;
   std::vector<Expr> reduced_;
   ir::Program out_;
+  int steps_ = 0;
 };
 
 }  // namespace

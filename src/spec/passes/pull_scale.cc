@@ -39,6 +39,7 @@ class ScalePuller {
  private:
   Let equation(const Let& let) {
     axes_.clear();
+    splits_.clear();
     for (const ir::Axis& a : let.axes) axes_.insert(pool_.index(a.name));
     expr::for_each(let.body, [&](Expr e) {
       if (e.op() != Op::Reduce) return;
@@ -85,6 +86,12 @@ class ScalePuller {
   }
 
   Scaled split(Expr e) {
+    if (const auto it = splits_.find(e); it != splits_.end()) return it->second;
+    const Scaled s = new_split(e);
+    splits_.emplace(e, s);
+    return s;
+  }
+  Scaled new_split(Expr e) {
     const Scaled none{{}, e};
     if (!is_float(e.dtype())) return none;
     switch (e.op()) {
@@ -157,6 +164,7 @@ class ScalePuller {
   std::set<std::string_view> outputs_;
   std::unordered_set<Expr> axes_;
   std::map<std::string, Expr, std::less<>> scales_;
+  std::unordered_map<Expr, Scaled> splits_;
 };
 
 }  // namespace
