@@ -12,6 +12,7 @@
 #include "lower/vrtile_to_matile.h"
 #include "matile/passes/defer_lanes.h"
 #include "matile/passes/finish_kernels.h"
+#include "matile/passes/hoist_rows.h"
 #include "matile/passes/place_turns.h"
 #include "matile/passes/place_waits.h"
 #include "matile/passes/repack.h"
@@ -87,6 +88,8 @@ const std::vector<PassInfo>& pipeline() {
        "selects on votes become branches"},
       {"defer_lanes", "matile", "matile", matile::defer_lanes, kNone, kNone,
        "exchanges between lanes as late as possible"},
+      {"hoist_rows", "matile", "matile", matile::hoist_rows, kNone, kNone,
+       "what is the same along a row is computed once per row"},
       {"share_registers", "matile", "matile", matile::share_registers, kNone, kNone,
        "tiles that can share registers get one name"},
       {"split_roles", "matile", "matile", matile::split_roles, kNone, kNone,

@@ -175,6 +175,23 @@ bool NestLowering::fetch(const vrtile::Load& op, const Uses& uses, TileValue& va
   return true;
 }
 
+// An operand of products that element-wise work uses as well is taken from its slot, where its rows
+// are those of a register tile; elsewhere its elements are read from the tensor.
+void NestLowering::take_operands(const Op& op, ir::Block& out) {
+  std::vector<ir::Name> used;
+  vrtile::for_each_use(op, [&](ir::Name n) { used.push_back(n); });
+  for (ir::Name n : used) {
+    TileValue* tile = tiles_.find(n);
+    if (!tile || tile->kind != Kind::Load || !tile->part || tile->is_transposed) continue;
+    const ir::TensorType type{tile->value.dtype(), {tile->axes[0].extent, tile->axes[1].extent}};
+    if (!type.dims[0].is_int(kGroupRows) || type.dims[1].integer() % kPanel != 0) continue;
+    tile->kind = Kind::Register;
+    tile->type = type;
+    tile->name = new_register(std::string(n.str()) + "_taken", type);
+    out.push_back(ir::make(matile::Take{tile->name, tile->part, tile->first_row}));
+  }
+}
+
 bool NestLowering::is_zero(Expr e) {
   return (e.op() == EK::FloatConst && e.number() == 0) ||
          (e.op() == EK::IntConst && e.integer() == 0);

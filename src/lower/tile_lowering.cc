@@ -163,8 +163,10 @@ bool NestLowering::visit(const ir::Block& ops, size_t k, ir::Block& out, bool is
     case vrtile::Kind::Load:
       return load(op.as<vrtile::Load>(), ops, k, out, is_loop);
     case vrtile::Kind::Set:
+      take_operands(op, out);
       return set(op.as<vrtile::Set>(), ops, k, out);
     case vrtile::Kind::Reduce:
+      take_operands(op, out);
       return reduce(op.as<vrtile::Reduce>(), out);
     case vrtile::Kind::Dot:
       return dot(op.as<vrtile::Dot>(), out);
@@ -267,11 +269,21 @@ bool NestLowering::reduce(const vrtile::Reduce& op, ir::Block& out) {
     return refuse(fmt::format("`{}`: one axis of a tile of two is reduced", op.name.str()));
   expr::Substitution axes = axes_to_own(op.axes);
   axes.emplace(r.axis(0), axis_[1]);
-  const Expr value = tiles_.written(r, axes, why_);
+  Expr value = tiles_.written(r, axes, why_);
   if (!value) return false;
   const ir::TensorType type{value.dtype(), {op.axes[0].extent}};
   if (!is_register_type(type))
     return refuse(fmt::format("`{}`: reductions of tiles are in f32", op.name.str()));
+  // A tile with exactly the axes says who holds what.
+  const ir::TensorType whole{value.dtype(), {op.axes[0].extent, r.extent(0)}};
+  if (!reads_tile(value.body(), whole)) {
+    const ir::Name made = new_register(std::string(op.name.str()) + "_terms", whole);
+    out.push_back(ir::make(matile::Set{made, own_axes(whole), value.body()}));
+    const std::vector<Expr> own(axis_, axis_ + 2);
+    const Expr axes_of[] = {axis_[1]};
+    const Expr extents[] = {r.extent(0)};
+    value = pool_.reduce(r.reducer(), pool_.read(made, value.dtype(), own), axes_of, extents);
+  }
   const TileValue& tile = new_tile(op.name, type);
   out.push_back(ir::make(matile::Reduce{tile.name, own_axes(type), value}));
   return true;
@@ -308,13 +320,13 @@ bool NestLowering::dot(const vrtile::Dot& op, ir::Block& out) {
   const TileValue* b = tiles_.find(op.b);
   if (!b || !b->part)
     return refuse(fmt::format("`{}`: the second operand of a product is loaded", op.b.str()));
-  if (!a || (a->kind == Kind::Register ? !is_half(a->type.dtype) : !a->part))
+  if (!a || (!a->part && (a->kind != Kind::Register || !is_half(a->type.dtype))))
     return refuse(
         fmt::format("`{}`: the first operand of a product is loaded or 16-bit", op.a.str()));
   if (op.type.dtype != DType::F32) return refuse("products accumulate in f32");
   matile::Dot dot;
-  dot.a = a->kind == Kind::Register ? a->name : a->part;
-  dot.rows = a->kind == Kind::Register ? Expr() : a->first_row;
+  dot.a = a->part ? a->part : a->name;
+  dot.rows = a->part ? a->first_row : Expr();
   dot.b = b->part;
   const bool is_trans = (op.trans == vrtile::Trans::Yes) != b->is_transposed;
   dot.trans = is_trans ? matile::Trans::Yes : matile::Trans::No;

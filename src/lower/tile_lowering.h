@@ -59,6 +59,7 @@ class NestLowering {
   bool load(const vrtile::Load& op, const ir::Block& ops, size_t k, ir::Block& out, bool is_loop);
   bool fetch(const vrtile::Load& op, const Uses& uses, TileValue& value, ir::Block& out,
              bool is_loop);
+  void take_operands(const ir::Op& op, ir::Block& out);
   static bool is_zero(expr::Expr e);
   // Maps of one shape of one tensor are one; the coordinates behind rows and panels differ.
   std::optional<TileMap> map_for(const TileElements& elements, const TileView& view, int rows,
@@ -93,6 +94,7 @@ class NestLowering {
   bool store_panels(const vrtile::Store& op, const TileElements& elements, const TileView& view,
                     ir::Block& out);
   bool put(const vrtile::Store& op, ir::Block& out);
+  bool reads_tile(expr::Expr value, const ir::TensorType& type) const;
   bool is_declared(ir::Name name, const ir::TensorType& type) const;
   std::optional<KernelParts> assemble(ir::Block body);
   const ir::Program& program_;

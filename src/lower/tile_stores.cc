@@ -134,14 +134,7 @@ bool NestLowering::put(const vrtile::Store& op, ir::Block& out) {
   // A tile with exactly the axes says who stores what.
   ir::TensorType type{DType::F32, {}};
   for (const ir::Axis& a : op.axes) type.dims.push_back(a.extent);
-  bool has_tile = false;
-  expr::for_each(value, [&](Expr x) {
-    if (x.op() != EK::Read || x.args().size() != op.axes.size()) return;
-    bool same = is_declared(x.name(), type);
-    for (size_t k = 0; k < op.axes.size(); ++k) same &= x[k] == axis_[k];
-    has_tile |= same;
-  });
-  if (!has_tile) {
+  if (!reads_tile(value, type)) {
     const Expr f32 = value.dtype() == DType::F32 ? value : pool_.cast(DType::F32, value);
     const ir::Name name = new_register(std::string(op.target.str()) + "_out", type);
     out.push_back(ir::make(matile::Set{name, own_axes(type), f32}));
@@ -164,6 +157,18 @@ bool NestLowering::put(const vrtile::Store& op, ir::Block& out) {
   }
   out.push_back(ir::make(std::move(put)));
   return true;
+}
+
+// Whether some register tile of this shape is read at the op's own axes.
+bool NestLowering::reads_tile(Expr value, const ir::TensorType& type) const {
+  bool found = false;
+  expr::for_each(value, [&](Expr x) {
+    if (x.op() != EK::Read || x.args().size() != type.dims.size()) return;
+    bool same = is_declared(x.name(), type);
+    for (size_t k = 0; k < type.dims.size(); ++k) same &= x[k] == axis_[k];
+    found |= same;
+  });
+  return found;
 }
 
 bool NestLowering::is_declared(ir::Name name, const ir::TensorType& type) const {

@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "ir/decl.h"
+#include "ir/walk.h"
 #include "lower/tile_lowering.h"
 #include "matile/passes/finish_kernels.h"
 
@@ -11,13 +15,20 @@ namespace {
 
 using ir::Op;
 
-// Sizes, scalars, facts and tensors of a VR-tile program; nothing for tensors between kernels.
-std::optional<ir::Block> declarations(const ir::Program& program, FreshNames& names,
-                                      std::string* why) {
+// Sizes, scalars, facts and tensors of a VR-tile program; nothing for tensors between kernels,
+// which a nest alone only reads or only writes.
+std::optional<ir::Block> declarations(const ir::Program& program, const Op* alone,
+                                      FreshNames& names, std::string* why) {
+  std::set<std::string> stored;
+  if (alone) {
+    ir::for_each_op({*alone}, [&](const Op& op) {
+      if (const auto* s = op.get<vrtile::Store>()) stored.emplace(s->target.str());
+    });
+  }
   ir::Block out;
   for (const Op& op : program.body) {
     if (const auto* t = op.get<vrtile::Tensor>()) {
-      if (t->role == vrtile::TensorRole::Temp) {
+      if (t->role == vrtile::TensorRole::Temp && !alone) {
         *why = fmt::format("`{}` is passed from kernel to kernel", t->name.str());
         return std::nullopt;
       }
@@ -54,7 +65,7 @@ std::optional<KernelParts> lower_tile_nest(const ir::Program& program, const Op&
   if (!parts) return std::nullopt;
   // The kernel alone, as a program of its own: what a pass or the verifier finds is the reason.
   FreshNames ignored(context.pool);
-  auto body = declarations(program, ignored, why);
+  auto body = declarations(program, &nest, ignored, why);
   if (!body) return std::nullopt;
   ir::Program alone{&matile::level(), program.name, std::move(*body)};
   alone.body.push_back(ir::make(matile::Machine{context.pool.name("sms")}));
@@ -84,11 +95,41 @@ std::optional<KernelParts> lower_tile_nest(const ir::Program& program, const Op&
   return out;
 }
 
+expr::Expr copies_guard(const ir::Program& program, const KernelParts& parts,
+                        expr::ExprPool& pool) {
+  using EK = expr::Op;
+  const expr::Facts facts = ir::facts_of(program, pool);
+  expr::Simplifier simplifier(pool);
+  expr::Expr guard;
+  const auto require = [&](expr::Expr condition) {
+    condition = simplifier.simplify(condition, &facts);
+    if (condition.is_true() || facts.prove(condition) == expr::Truth::True) return;
+    std::vector<expr::Expr> known;
+    for (expr::Expr e = guard; e; e = e.op() == EK::And ? e[0] : expr::Expr())
+      known.push_back(e.op() == EK::And ? e[1] : e);
+    if (std::find(known.begin(), known.end(), condition) != known.end()) return;
+    guard = guard ? pool.binary(EK::And, guard, condition) : condition;
+  };
+  for (const Op& op : parts.plan) {
+    const auto* map = op.get<matile::Map>();
+    if (!map) continue;
+    for (const Op& declared : program.body) {
+      const auto* t = declared.get<vrtile::Tensor>();
+      if (!t || t->name != map->value.name()) continue;
+      for (expr::Expr dim : t->type.dims) require(pool.binary(EK::Ge, dim, pool.integer(1)));
+      const expr::Expr grain = pool.integer(16 / expr::bytes(t->type.dtype));
+      require(
+          pool.binary(EK::Eq, pool.binary(EK::Mod, t->type.dims.back(), grain), pool.integer(0)));
+    }
+  }
+  return guard;
+}
+
 std::optional<ir::Program> vrtile_to_matile(const ir::Program& program, ir::PassContext& context) {
   FreshNames names(context.pool);
   names.take("sms");
   std::string why;
-  auto body = declarations(program, names, &why);
+  auto body = declarations(program, nullptr, names, &why);
   if (!body) {
     context.sink.report(diag::Code::BadPass, {}, why);
     return std::nullopt;
@@ -108,6 +149,8 @@ std::optional<ir::Program> vrtile_to_matile(const ir::Program& program, ir::Pass
     out.body.push_back(std::move(parts->kernel));
     out.body.push_back(std::move(parts->launch));
   }
+  // A shape that no op of a nest has shows here.
+  if (!matile::verify(out, context.sink)) return std::nullopt;
   return out;
 }
 

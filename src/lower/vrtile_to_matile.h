@@ -44,6 +44,13 @@ std::optional<KernelParts> lower_tile_nest(const ir::Program& program, const ir:
                                            std::string_view name, FreshNames& names,
                                            ir::PassContext& context, std::string* why);
 
+// When the copy engine can serve the maps of a kernel, for tensors without gaps: rows are multiples
+// of 16 bytes and no extent is 0. Null if that is always so. A launch where it does not hold is
+// refused, so a caller that has another kernel for the nest launches
+//   launch tiles_kernel grid where(guard, g1, 0)
+//   launch other_kernel grid where(guard, 0, g2)
+expr::Expr copies_guard(const ir::Program& program, const KernelParts& parts, expr::ExprPool& pool);
+
 // Every nest of a program, in nest form. Test: test/lower/vrtile_to_matile.vrtile
 std::optional<ir::Program> vrtile_to_matile(const ir::Program& program, ir::PassContext& context);
 

@@ -66,9 +66,18 @@ void linear(Expr e, const Names& partial, Linear& out) {
   }
 }
 
+using Positive = std::set<Expr, expr::ByContent>;
+
+// Products, quotients and sums of what is known to be positive.
+bool is_positive(Expr e, const Positive& positive) {
+  if (positive.contains(e)) return true;
+  if (e.op() == EK::FloatConst) return e.number() > 0;
+  return (e.op() == EK::Mul || e.op() == EK::Div || e.op() == EK::Add) &&
+         is_positive(e[0], positive) && is_positive(e[1], positive);
+}
+
 // +1 if e grows with the tile, -1 if it falls, 0 if it does not depend on it; nothing if unknown.
-std::optional<int> direction(Expr e, ir::Name tile,
-                             const std::set<Expr, expr::ByContent>& positive) {
+std::optional<int> direction(Expr e, ir::Name tile, const Positive& positive) {
   const auto read = expr::tensors_read(e);
   if (std::find(read.begin(), read.end(), tile) == read.end()) return 0;
   if (e.op() == EK::Read) return 1;
@@ -87,10 +96,7 @@ std::optional<int> direction(Expr e, ir::Name tile,
     }
     case EK::Mul:
       for (size_t k = 0; k < 2; ++k) {
-        const Expr other = e[1 - k];
-        const bool is_positive =
-            (other.op() == EK::FloatConst && other.number() > 0) || positive.contains(other);
-        if (is_positive) return sub(k);
+        if (is_positive(e[1 - k], positive)) return sub(k);
       }
       return std::nullopt;
     case EK::Exp:
@@ -102,14 +108,8 @@ std::optional<int> direction(Expr e, ir::Name tile,
 }
 
 // Scalars that facts say are positive, and products of them.
-std::set<Expr, expr::ByContent> positive_scalars(const ir::Program& program, expr::ExprPool& pool) {
-  std::set<Expr, expr::ByContent> positive;
-  const auto is_positive = [&](auto& self, Expr e) -> bool {
-    if (positive.contains(e)) return true;
-    if (e.op() == EK::FloatConst) return e.number() > 0;
-    return (e.op() == EK::Mul || e.op() == EK::Div || e.op() == EK::Add) && self(self, e[0]) &&
-           self(self, e[1]);
-  };
+Positive positive_scalars(const ir::Program& program, expr::ExprPool& pool) {
+  Positive positive;
   for (const Op& op : program.body) {
     if (const auto* f = op.get<ir::Fact>()) {
       const Expr c = f->condition;
@@ -118,7 +118,7 @@ std::set<Expr, expr::ByContent> positive_scalars(const ir::Program& program, exp
       if (c.op() == EK::Lt && c[0].op() == EK::FloatConst && c[0].number() >= 0)
         positive.insert(c[1]);
     }
-    if (const auto* let = op.get<Let>(); let && is_positive(is_positive, let->value))
+    if (const auto* let = op.get<Let>(); let && is_positive(let->value, positive))
       positive.insert(pool.var(let->name, let->value.dtype()));
   }
   return positive;
@@ -173,6 +173,9 @@ class SumDeferral {
     Names combined;
     for (size_t k = 0; k < ops_.size(); ++k) {
       const Op& op = ops_[k].op;
+      // A product of two sums is no sum of products.
+      if (const auto* fold = op.get<Fold>(); fold && reads_any(fold->value, partial))
+        return std::nullopt;
       if (is_partial_op(op, partial) || op.is<Lanes>()) continue;
       for (const std::string& name : touched_by(op).reads) {
         if (!partial.contains(name)) continue;
@@ -431,7 +434,7 @@ class Deferrer {
 
   const Role& role_;
   expr::ExprPool& pool_;
-  std::set<Expr, expr::ByContent> positive_;
+  Positive positive_;
 };
 
 }  // namespace

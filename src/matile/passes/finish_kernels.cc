@@ -2,6 +2,7 @@
 #include "matile/passes/finish_kernels.h"
 
 #include "matile/passes/defer_lanes.h"
+#include "matile/passes/hoist_rows.h"
 #include "matile/passes/place_turns.h"
 #include "matile/passes/place_waits.h"
 #include "matile/passes/share_registers.h"
@@ -14,10 +15,11 @@ namespace nautilus::matile {
 
 std::optional<ir::Program> finish_kernels(const ir::Program& program, ir::PassContext& context) {
   // Layouts first: they say what a reduction's parts are. Branches before lanes: an exchange that
-  // only a branch needs sinks into it. Registers are shared before roles are split, while every
-  // tile still has one text. Waits come last: they depend on everything that touches a tile.
+  // only a branch needs sinks into it. Work per row is hoisted after that, so that a branch is
+  // still seen as one. Registers are shared before roles are split, while every tile still has one
+  // text. Waits come last: they depend on everything that touches a tile.
   static constexpr ir::Pass kPasses[] = {
-      spread_layouts,  split_tile_reductions, sink_branches, defer_lanes,
+      spread_layouts,  split_tile_reductions, sink_branches, defer_lanes, hoist_rows,
       share_registers, split_roles,           place_turns,   place_waits};
   std::optional<ir::Program> current = program;
   for (const ir::Pass pass : kPasses) {

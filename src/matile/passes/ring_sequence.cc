@@ -366,7 +366,10 @@ class SequenceBuilder {
       return is_up ? scalars_.is_at_least(b, a) : scalars_.is_at_least(a, b);
     };
     // The first is not emptier than "ends right before it starts".
-    if (scalars_.is_equal(second.from, next)) return first.is_point || ordered(first.from, next);
+    // Nor is the second: it would take steps of the first away.
+    if (scalars_.is_equal(second.from, next))
+      return (first.is_point || ordered(first.from, next)) &&
+             (second.is_point || ordered(plus(second.from, -one), second.to));
     // min(a, b - 1), or max(a, b + 1) upwards: where the first is empty, the second starts at a.
     const EK op = is_up ? EK::Max : EK::Min;
     Expr e = second.from;
@@ -378,10 +381,23 @@ class SequenceBuilder {
     if (e.op() != op) return false;
     const Expr x = plus(e[0], offset);
     const Expr y = plus(e[1], offset);
-    const bool is_match = (scalars_.is_equal(x, first.from) && scalars_.is_equal(y, next)) ||
-                          (scalars_.is_equal(y, first.from) && scalars_.is_equal(x, next));
+    const auto starts_behind = [&](Expr behind) {
+      return (scalars_.is_equal(x, first.from) && scalars_.is_equal(y, behind)) ||
+             (scalars_.is_equal(y, first.from) && scalars_.is_equal(x, behind));
+    };
     // The first must not reach beyond the end of the second.
-    return is_match && ordered(first.to, second.to);
+    if (starts_behind(next) && ordered(first.to, second.to)) return true;
+    // Which is sure if the first ends at the end of the second at the latest: max(p, d) .. where
+    // the second is min(a, p - 1) .. d. With p below d the second has no step, and the first all of
+    // them.
+    const Expr edge = is_up ? next : first.to;
+    const Expr end = is_up ? plus(second.to, 1) : second.to;
+    if (edge.op() != (is_up ? EK::Min : EK::Max)) return false;
+    for (size_t k = 0; k < 2; ++k) {
+      if (scalars_.is_equal(edge[1 - k], end) && starts_behind(is_up ? edge[k] : plus(edge[k], -1)))
+        return true;
+    }
+    return false;
   }
 
   const Scalars& scalars_;

@@ -452,6 +452,18 @@ class RoleSplitter {
     return found;
   }
 
+  // Gets a slot of the ring or reads its parts.
+  bool uses(const Op& op, ir::Name ring) const {
+    if (steps(op, ring)) return true;
+    const Touched touched = touched_by(op);
+    for (const NestRing& r : rings_) {
+      if (r.name != ring) continue;
+      return std::any_of(r.parts.begin(), r.parts.end(),
+                         [&](const std::string& part) { return touched.reads.contains(part); });
+    }
+    return false;
+  }
+
   // A group whose range ends earlier than the loader's takes part in the rest by skips.
   void add_skips(ir::Block& tile) {
     struct Difference {
@@ -495,8 +507,8 @@ class RoleSplitter {
       size_t at = d.is_front ? tile.size() : 0;
       for (size_t k = 0; k < tile.size(); ++k) {
         for (ir::Name ring : d.rings) {
-          if (!steps(tile[k], ring)) continue;
-          at = d.is_front ? std::min(at, k) : std::max(at, k + 1);
+          if (d.is_front && steps(tile[k], ring)) at = std::min(at, k);
+          if (!d.is_front && uses(tile[k], ring)) at = std::max(at, k + 1);
         }
       }
       tile.insert(tile.begin() + static_cast<long>(at), ir::make(std::move(loop)));
@@ -533,7 +545,7 @@ class RoleSplitter {
       const Expr jump = others == 1 ? count : pool_.binary(EK::Mul, pool_.integer(others), count);
       size_t at = 0;
       for (size_t k = 0; k < tile.size(); ++k) {
-        if (steps(tile[k], ring.name)) at = k + 1;
+        if (uses(tile[k], ring.name)) at = k + 1;
       }
       tile.insert(tile.begin() + static_cast<long>(at), ir::make(Jump{ring.name, jump}));
     }

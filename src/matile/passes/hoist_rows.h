@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ir/pass.h"
+
+namespace nautilus::matile {
+
+// What is the same along a row is computed once per row.
+//
+//   set S[i < 64, j < 80] = exp2(S[i, j] * c - m[i] * c)    set m_row[i < 64] = m[i] * c
+//   set y[i < 64, e < 128] = bf16(U[i, e] / l[i])     ->    set S[i < 64, j < 80] = exp2(S[i, j] *
+//   c - m_row[i])
+//                                                           set l_row[i < 64] = 1.0 / l[i]
+//                                                           set y[i < 64, e < 128] = bf16(U[i, e] *
+//                                                           l_row[i])
+//
+// A division by such a value becomes a product with its reciprocal, unless `numerics exact` forbids
+// to round twice.
+//
+// Needs nest form with spread layouts, keeps it. Test: test/matile/passes/hoist_rows.matile.
+std::optional<ir::Program> hoist_rows(const ir::Program& program, ir::PassContext& context);
+
+}  // namespace nautilus::matile
