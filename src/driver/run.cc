@@ -43,8 +43,8 @@ bool evaluate(const plan::Prepared& plan, const ir::Environment& env, int multip
   return frame.evaluate(multiprocessors, error);
 }
 
-// Inputs as bytes, outputs and temps poisoned (every float of all ones is a NaN), scratch zero. The frame was
-// evaluated: a scratch tensor may have sizes that the plan computes.
+// Inputs as bytes, outputs and temps poisoned (every float of all ones is a NaN), scratch zero. The
+// frame was evaluated: a scratch tensor may have sizes that the plan computes.
 std::optional<std::map<std::string, HostTensor>> host_tensors(const plan::Prepared& plan,
                                                               plan::Frame& frame,
                                                               const ir::Environment& env,
@@ -167,9 +167,8 @@ std::optional<Outputs> run_emulated(const ir::Program& program, const ir::Enviro
   };
   if (!frame.evaluate(options.multiprocessors, error) || !frame.pack(encode, error))
     return std::nullopt;
-  const auto body =
-      emulator::CompiledBody::compile(options.body.empty() ? joined_bodies(kernels) : options.body,
-                                      {"", options.use_cache}, error);
+  const auto body = emulator::CompiledBody::compile(
+      options.body.empty() ? joined_bodies(kernels) : options.body, {"", options.use_cache}, error);
   if (!body) return std::nullopt;
   for (const plan::Frame::Launch& l : frame.launches()) {
     const emit::KernelText& k = kernels[l.kernel];

@@ -34,11 +34,13 @@ class CaseRunner {
 
   CaseResult run() {
     const std::string& c = test_.command;
-    const bool takes_options = c == "eval" || c == "run" || c == "kernels" || c == "pass" || c == "same";
+    const bool takes_options =
+        c == "eval" || c == "run" || c == "kernels" || c == "pass" || c == "same";
     if (!takes_options && !test_.options.empty()) {
       return failed(fmt::format("`{}` takes no option `{}`", c, test_.options.begin()->first));
     }
-    if (test_.has_expect && (c == "run" || c == "kernels" || c == "roundtrip" || c == "verify" || c == "same")) {
+    if (test_.has_expect &&
+        (c == "run" || c == "kernels" || c == "roundtrip" || c == "verify" || c == "same")) {
       return failed(fmt::format("`{}` has no expectation", c));
     }
     if (c == "diag") return diag();

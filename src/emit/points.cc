@@ -17,7 +17,7 @@ using expr::DType;
 using expr::Expr;
 using ir::Op;
 
-// A subexpression of so many nodes is worth a name if it occurs twice.
+// A subexpression of so many nodes is worth a name if it occurs twice; a read always is.
 constexpr uint32_t kWorthNaming = 4;
 
 class PointsEmitter {
@@ -120,7 +120,8 @@ class PointsEmitter {
       ++uses[r];
     }
     for (Expr e : order) {
-      if (uses[e] < 2 || e.tree_size() < kWorthNaming || named_.contains(e)) continue;
+      const bool is_worth = e.op() == expr::Op::Read || e.tree_size() >= kWorthNaming;
+      if (uses[e] < 2 || !is_worth || named_.contains(e)) continue;
       if (!always.contains(e.node()) && !expr::tensors_read(e).empty()) continue;
       const std::string name = fmt::format("shared_{}", shared_++);
       out_.line("const {} {} = {};", carrier(e.dtype()), name, text(e));
@@ -131,8 +132,8 @@ class PointsEmitter {
   // Nodes that are evaluated whenever the expression is.
   static void reach(Expr e, std::set<const expr::Node*>& always) {
     if (!always.insert(e.node()).second) return;
-    const bool is_lazy = e.op() == expr::Op::Select || e.op() == expr::Op::And ||
-                         e.op() == expr::Op::Or;
+    const bool is_lazy =
+        e.op() == expr::Op::Select || e.op() == expr::Op::And || e.op() == expr::Op::Or;
     for (size_t i = 0; i < e.args().size() && !(is_lazy && i > 0); ++i) reach(e[i], always);
   }
 
@@ -180,8 +181,8 @@ class PointsEmitter {
     const std::string var = define(l.var);
     const bool is_up = l.direction == matile::Direction::Up;
     if (is_up && l.from.is_int(0)) facts_.add_axis(pool_.index(l.var), l.to);
-    out_.open("for (long long {0} = {1}; {0} {2} {3}; {4}{0}) {{", var, from, is_up ? "<" : ">=",
-              to, is_up ? "++" : "--");
+    out_.open("for (long long {0} = {1}; {0} {2} {3}; {4}{0}) {{", var, from,
+              is_up ? "<" : ">=", to, is_up ? "++" : "--");
     block(l.body);
     out_.close();
     locals_ = locals;

@@ -80,7 +80,8 @@ class TypedPrinter {
 
   static std::string floating(double value, DType dtype) {
     const bool is_double = dtype == DType::F64;
-    if (std::isnan(value)) return is_double ? "(double)as_float(0x7fc00000u)" : "as_float(0x7fc00000u)";
+    if (std::isnan(value))
+      return is_double ? "(double)as_float(0x7fc00000u)" : "as_float(0x7fc00000u)";
     if (std::isinf(value))
       return fmt::format("({}{}infinity())", is_double ? "(double)" : "", value < 0 ? "-" : "");
     std::string out;

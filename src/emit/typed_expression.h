@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scalar expressions as C++ text in which every operator has the meaning that the language gives it
 // for its dtype: integers wrap at their width, casts round once, functions are accurate. The text
-// of scalar code (matile::Points); tiles use expression.h, where integers have 32 bits and functions
-// are approximate.
+// of scalar code (matile::Points); tiles use expression.h, where integers have 32 bits and
+// functions are approximate.
 #pragma once
 
 #include "emit/expression.h"

@@ -62,12 +62,12 @@ class PointsLowering {
     const ir::Name name = kernels_.make(target + "_kernel");
     ir::Block kernel;
     kernel.push_back(ir::make(matile::Points{axes_, std::move(body)}));
-    const Expr grid = count.op() == EK::IntConst
-                          ? pool_.integer((count.integer() + kPointsPerCta - 1) / kPointsPerCta)
-                          : pool_.binary(EK::FloorDiv,
-                                         pool_.binary(EK::Add, count,
-                                                      pool_.integer(kPointsPerCta - 1)),
-                                         pool_.integer(kPointsPerCta));
+    const Expr grid =
+        count.op() == EK::IntConst
+            ? pool_.integer((count.integer() + kPointsPerCta - 1) / kPointsPerCta)
+            : pool_.binary(EK::FloorDiv,
+                           pool_.binary(EK::Add, count, pool_.integer(kPointsPerCta - 1)),
+                           pool_.integer(kPointsPerCta));
     return KernelParts{{},
                        ir::make(matile::Kernel{name, std::move(kernel)}),
                        ir::make(matile::Launch{name, grid})};
@@ -75,8 +75,7 @@ class PointsLowering {
 
  private:
   bool block(const ir::Block& ops, ir::Block& out) {
-    return std::all_of(ops.begin(), ops.end(),
-                       [&](const Op& op) { return statement(op, out); });
+    return std::all_of(ops.begin(), ops.end(), [&](const Op& op) { return statement(op, out); });
   }
 
   bool statement(const Op& op, ir::Block& out) {
@@ -92,9 +91,9 @@ class PointsLowering {
     }
     const auto* f = op.get<scalar::For>();
     if (!f || f->kind != scalar::LoopKind::Reduce) {
-      sink_.report(diag::Code::BadPass, op.span(),
-                   fmt::format("`{}` cannot stand in a kernel of scalar code",
-                               op.info().mnemonic()));
+      sink_.report(
+          diag::Code::BadPass, op.span(),
+          fmt::format("`{}` cannot stand in a kernel of scalar code", op.info().mnemonic()));
       return false;
     }
     return loops(*f, 0, out);
@@ -131,8 +130,7 @@ class PointsLowering {
   void write(const std::string& name, const ir::Exprs& indices, Expr value, ir::Block& out) {
     if (!kept_.contains(name)) return;
     const ir::Name target = pool_.name(name);
-    out.push_back(
-        ir::make(matile::Write{target, indices, pool_.cast(dtype(target), value)}));
+    out.push_back(ir::make(matile::Write{target, indices, pool_.cast(dtype(target), value)}));
   }
 
   bool store(const scalar::Store& s, ir::Block& out) {
@@ -161,8 +159,8 @@ class PointsLowering {
     NAUT_CHECK(it != known_.end(), "an update of `{}` without an init", u.target.str());
     const Expr acc = it->second;
     const Expr value = pool_.cast(acc.dtype(), rewrite(u.value));
-    out.push_back(ir::make(
-        matile::Assign{acc.name(), pool_.binary(expr::combiner(u.reducer), acc, value)}));
+    out.push_back(
+        ir::make(matile::Assign{acc.name(), pool_.binary(expr::combiner(u.reducer), acc, value)}));
     return true;
   }
 
@@ -193,8 +191,8 @@ class PointsLowering {
   expr::ExprPool& pool_;
   diag::Sink& sink_;
   ir::Axes axes_;
-  expr::Substitution bindings_;         // axes of the nest -> names of the kernel
-  std::map<std::string, Expr> known_;   // the thread's element of a buffer
+  expr::Substitution bindings_;        // axes of the nest -> names of the kernel
+  std::map<std::string, Expr> known_;  // the thread's element of a buffer
   std::vector<std::pair<std::string, ir::Exprs>> pending_;  // accumulators of the nest
 };
 

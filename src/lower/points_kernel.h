@@ -10,8 +10,8 @@
 //                                                 write C[i, j] = C_acc
 //                                             launch C_kernel grid (M * N + 127) / 128
 //
-// Several nests with the same axes are one kernel if each reads what the others of them write at its
-// own point only: the value then stays in the thread. Tests: test/lower/points.scalar
+// Several nests with the same axes are one kernel if each reads what the others of them write at
+// its own point only: the value then stays in the thread. Tests: test/lower/points.scalar
 #pragma once
 
 #include "ir/pass.h"

@@ -16,9 +16,7 @@ using EK = expr::Op;
 namespace {
 
 // Floats of 8 bits, and integers that a kernel can count with.
-bool is_small(DType dtype) {
-  return expr::bytes(dtype) == 1 || dtype == DType::I32;
-}
+bool is_small(DType dtype) { return expr::bytes(dtype) == 1 || dtype == DType::I32; }
 
 bool contains(Expr e, Expr part) {
   bool found = false;

@@ -175,17 +175,22 @@ bool Frame::check_facts(std::string* error) {
 bool Frame::pack(const MapEncoder& encode, std::string* error) {
   launches_.clear();
   for (size_t i = 0; i < plan_.launches.size(); ++i) {
-    const Prepared::Launch& l = plan_.launches[i];
-    const int64_t grid = run(l.grid).i;
+    if (plan_.launches[i].is_other) continue;
+    const int64_t grid = run(plan_.launches[i].grid).i;
     if (grid <= 0) continue;
     if (grid > std::numeric_limits<int32_t>::max()) {
       *error = "the grid is too large";
       return false;
     }
-    for (int tensor : l.vectors) {
-      if (!is_aligned(tensor, error)) return false;
+    size_t chosen = i;
+    for (int tensor : plan_.launches[i].vectors) {
+      if (is_aligned(tensor, error)) continue;
+      if (plan_.launches[i].other < 0) return false;
+      chosen = at(plan_.launches[i].other);
+      error->clear();
     }
-    auto* params = reinterpret_cast<unsigned char*>(params_[i].data());
+    const Prepared::Launch& l = plan_.launches[chosen];
+    auto* params = reinterpret_cast<unsigned char*>(params_[chosen].data());
     for (const Prepared::Param& p : l.params) {
       if (!pack(p, params + p.offset, encode, error)) return false;
     }

@@ -171,9 +171,10 @@ class Fuzzer {
 };
 
 int usage() {
-  fmt::print(stderr,
-             "nautilus_fuzz [--seconds N] [--seed S] [--only programs|mutation|kernels] [--save DIR] "
-             "[--one FILE]\n");
+  fmt::print(
+      stderr,
+      "nautilus_fuzz [--seconds N] [--seed S] [--only programs|mutation|kernels] [--save DIR] "
+      "[--one FILE]\n");
   return 2;
 }
 
@@ -199,7 +200,8 @@ int main(int argc, char** argv) {
       const auto r = std::from_chars(value.data(), value.data() + value.size(), seed);
       if (r.ec != std::errc() || r.ptr != value.data() + value.size()) return usage();
       options.seed = seed;
-    } else if (name == "--only" && (value == kPrograms.name || value == kMutation.name || value == kKernels.name)) {
+    } else if (name == "--only" &&
+               (value == kPrograms.name || value == kMutation.name || value == kKernels.name)) {
       options.only = value;
     } else if (name == "--save") {
       options.save = value;

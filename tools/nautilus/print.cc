@@ -97,7 +97,8 @@ void add_print(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<Options>();
   CLI::App* c = app.add_subcommand("print", "Show a program at one of its levels");
   c->add_option("FILE", o->file, "a program (.naut) or IR text");
-  c->add_option("--level", o->level, "spec (equations), scalar (loops) or matile (kernels)")->capture_default_str();
+  c->add_option("--level", o->level, "spec (equations), scalar (loops) or matile (kernels)")
+      ->capture_default_str();
   c->add_flag("--graph", o->graph, "the block graph of the scalar level");
   c->add_option("--dump-dir", o->dump_dir,
                 "write the program after every pass that changed it to this folder");

@@ -29,7 +29,9 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 int run(const Options& o) {
   driver::Unit unit;
   int code = kOk;
-  const auto loaded = load_file(o.file, {}, unit, code);
+  std::map<std::string, int64_t> sizes;
+  if (!parse_sizes(o.shape, sizes)) return kUsageError;
+  const auto loaded = load_file(o.file, sizes, unit, code);
   const auto finish = [&](int exit) {
     print_messages(unit);
     return exit;
@@ -45,17 +47,18 @@ int run(const Options& o) {
   }
   driver::RunRequest request;
   request.seed = o.seed;
-  std::map<std::string, int64_t> sizes;
-  if (!parse_sizes(o.shape, sizes)) return kUsageError;
+  for (const ir::Op& op : program->body) {
+    const auto* s = op.get<ir::Static>();  // is in the program already
+    if (s) sizes.erase(std::string(s->name.str()));
+  }
   request.given.sizes.insert(sizes.begin(), sizes.end());
   for (const ir::Op& op : program->body) {
     const auto* d = op.get<ir::Dim>();
     if (d && d->hint) request.given.sizes.emplace(d->name.str(), *d->hint);
   }
   // Inputs are drawn for the oracle: both programs see the same numbers.
-  const auto oracle = loaded->level->name == "spec"
-                          ? loaded
-                          : driver::load_oracle(*program, o.file, unit);
+  const auto oracle =
+      loaded->level->name == "spec" ? loaded : driver::load_oracle(*program, o.file, unit);
   if (!oracle) return finish(kProgramError);
   const auto env = driver::prepare(*oracle, request, unit);
   if (!env) return finish(kProgramError);
@@ -106,7 +109,9 @@ void add_run(CLI::App& app, int& exit_code) {
   c->add_option("--source", o->source,
                 "a CUDA file to run instead of the one that is emitted (compile --emit cuda)");
   c->add_flag("--emulate", o->emulate, "in the emulator instead of on a GPU");
-  c->add_flag("--check", o->check, "compare with the reference evaluator, or with the oracle that an MA-tile file names");
+  c->add_flag(
+      "--check", o->check,
+      "compare with the reference evaluator, or with the oracle that an MA-tile file names");
   c->footer(
       "Example: nautilus run golden/gemm_coop_128x256.matile --target sm_90a --emulate --check");
   c->callback([o, &exit_code] { exit_code = run(*o); });
