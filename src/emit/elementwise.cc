@@ -52,6 +52,7 @@ class ElementText {
   ExpressionNames names(const std::string& reg) {
     ExpressionNames n;
     n.facts = scope_.facts;
+    n.is_accurate = domain_.axes.empty();  // one number of the row
     n.variable = [this, reg](Expr var) { return variable(var, reg); };
     n.read = [this, reg](Expr read) { return element(read, reg); };
     n.instead = [this, reg](Expr e) -> std::string {

@@ -86,6 +86,7 @@ class Printer {
       case Kind::Mod:
         return divide(e, "%", "floor_mod");
       case Kind::Div:
+        if (names_.is_accurate) return infix(e, "/", kMul, kMul + 1);
         return call("divide", e);
       case Kind::Max:
         return call("maximum", e);
@@ -96,17 +97,18 @@ class Printer {
       case Kind::Exp:
         return {"exp2_approx(" + at(e[0], kMul) + " * 1.44269504f)", kAtom};
       case Kind::Log2:
-        return call("log2_approx", e);
+        return call(names_.is_accurate ? "log2_of" : "log2_approx", e);
       case Kind::Log:
+        if (names_.is_accurate) return call("log_of", e);
         return {"log2_approx(" + at(e[0], kTernary) + ") * 0.69314718f", kMul};
       case Kind::Sqrt:
         return call("sqrt_of", e);
       case Kind::Rsqrt:
         return call("rsqrt_approx", e);
       case Kind::Tanh:
-        return call("tanh_approx", e);
+        return call(names_.is_accurate ? "tanh_of" : "tanh_approx", e);
       case Kind::Erf:
-        return call("erf_of", e);
+        return call(names_.is_accurate ? "erf_exact" : "erf_of", e);
       case Kind::Sigmoid:
         return {"divide(1.f, 1.f + exp2_approx(" + at(e[0], kMul) + " * -1.44269504f))", kAtom};
       case Kind::Abs:

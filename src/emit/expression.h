@@ -19,6 +19,8 @@ struct ExpressionNames {
   std::function<std::string(expr::Expr e)> instead;
   // What is known of the variables: decides how division rounds.
   const expr::Facts* facts = nullptr;
+  // Functions as exact as the language's, for what is computed once and not once per element.
+  bool is_accurate = false;
 };
 
 // Binding strength of what is printed, as in C++: the caller's context decides on parentheses.

@@ -17,7 +17,7 @@ using expr::DType;
 using expr::Expr;
 using ir::Op;
 
-// A subexpression of so many nodes is worth a name if it occurs twice.
+// A subexpression of so many nodes is worth a name if it occurs twice; a read always is.
 constexpr uint32_t kWorthNaming = 4;
 
 class PointsEmitter {
@@ -119,7 +119,8 @@ class PointsEmitter {
       ++uses[r];
     }
     for (Expr e : order) {
-      if (uses[e] < 2 || e.tree_size() < kWorthNaming || named_.contains(e)) continue;
+      const bool is_worth = e.op() == expr::Op::Read || e.tree_size() >= kWorthNaming;
+      if (uses[e] < 2 || !is_worth || named_.contains(e)) continue;
       if (!always.contains(e.node()) && !expr::tensors_read(e).empty()) continue;
       const std::string name = fmt::format("shared_{}", shared_++);
       out_.line("const {} {} = {};", carrier(e.dtype()), name, text(e));

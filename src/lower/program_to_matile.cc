@@ -7,6 +7,8 @@
 #include "ir/walk.h"
 #include "lower/points_kernel.h"
 #include "lower/row_kernel.h"
+#include "lower/split_reduction.h"
+#include "lower/tile_path.h"
 #include "matile/ops.h"
 #include "scalar/ops.h"
 
@@ -23,7 +25,10 @@ bool is_declaration(const Op& op) {
 class Assembler {
  public:
   Assembler(const ir::Program& program, ir::PassContext& context)
-      : program_(program), context_(context), names_(context.pool) {}
+      : program_(program),
+        context_(context),
+        names_(context.pool),
+        machine_(context.pool.name("sms")) {}
 
   std::optional<ir::Program> run() {
     ir::Program out;
@@ -36,6 +41,7 @@ class Assembler {
       else
         work.push_back(op);
     }
+    names_.take(machine_.str());
     split_nests(work);
     if (!kernels()) return std::nullopt;
     // A buffer that lives inside of one kernel needs no memory.
@@ -43,6 +49,7 @@ class Assembler {
     ir::for_each_op(kernels_, [&](const Op& op) {
       if (const auto* w = op.get<matile::Write>()) used.emplace(w->target.str());
       if (const auto* p = op.get<matile::Put>()) used.emplace(p->target.str());
+      if (const auto* m = op.get<matile::Map>()) used.emplace(m->value.name().str());
     });
     for (const Op& op : program_.body) {
       const auto* b = op.get<scalar::Buffer>();
@@ -55,13 +62,17 @@ class Assembler {
                                                           : matile::TensorRole::Temp;
       out.body.push_back(ir::make(matile::Tensor{b->name, b->type, role}, op.span()));
     }
+    if (uses_machine()) out.body.push_back(ir::make(matile::Machine{machine_}));
     for (Op& op : kernels_) out.body.push_back(std::move(op));
     return out;
   }
 
  private:
   void declare(const Op& op) {
-    const auto take = [&](ir::Name name) { names_.take(name.str()); };
+    const auto take = [&](ir::Name name) {
+      names_.take(name.str());
+      has_own_sms_ |= name == machine_;
+    };
     if (const auto* d = op.get<ir::Dim>()) take(d->name);
     if (const auto* p = op.get<ir::Param>()) take(p->name);
     if (const auto* s = op.get<ir::Static>()) take(s->name);
@@ -91,12 +102,25 @@ class Assembler {
   bool kernels() {
     const expr::Facts facts = ir::facts_of(program_, context_.pool);
     for (size_t i = 0; i < nests_.size();) {
+      if (is_grid(nests_[i])) {
+        if (!tiles(nests_[i].body[0])) return false;
+        ++i;
+        continue;
+      }
       const std::span<const MapNest> rest(nests_.data() + i, nests_.size() - i);
       if (const auto rows = row_group(rest, buffers_, context_.pool)) {
-        for (KernelParts& parts :
+        for (Op& op :
              lower_rows(*rows, kept_after(i + rows->nests), buffers_, facts, names_, context_.pool))
-          add(std::move(parts));
+          kernels_.push_back(std::move(op));
         i += rows->nests;
+        continue;
+      }
+      if (split(i)) continue;
+      if (const auto elements = element_group(rest, buffers_, context_.pool)) {
+        for (Op& op : lower_rows(*elements, kept_after(i + elements->nests), buffers_, facts,
+                                 names_, context_.pool))
+          kernels_.push_back(std::move(op));
+        i += elements->nests;
         continue;
       }
       const size_t end = points_end(i);
@@ -106,6 +130,65 @@ class Assembler {
       if (!parts) return false;
       add(std::move(*parts));
       i = end;
+    }
+    return true;
+  }
+
+  static bool is_grid(const MapNest& nest) {
+    const auto* f = nest.body[0].get<scalar::For>();
+    return f && f->kind == scalar::LoopKind::Grid;
+  }
+
+  bool tiles(const Op& nest) {
+    std::string why;
+    auto parts = lower_grid_nest(program_, nest, program_.name, names_, context_, &why);
+    if (!parts) {
+      context_.sink.report(diag::Code::BadPass, nest.span(),
+                           "this nest does not become a kernel: " + why);
+      return false;
+    }
+    add(std::move(*parts));
+    return true;
+  }
+
+  bool uses_machine() const {
+    bool found = false;
+    for (const Op& op : kernels_) {
+      ir::for_each_expr(
+          op, [&](expr::Expr e) { found |= expr::depends_on(e, context_.pool.index(machine_)); });
+    }
+    return found && !has_own_sms_;
+  }
+
+  // Replaces nest `i` by two if that is always right; where it depends on sizes, the plan chooses
+  // between the nest, whose kernel is added here, and the two.
+  bool split(size_t i) {
+    const MapNest nest = nests_[i];
+    if (!is_split_.insert(*written_by(nest).begin()).second) return false;
+    const auto s = split_reduction(nest, buffers_, names_, context_.pool);
+    if (!s) return false;
+    buffers_.emplace(s->buffer.str(), s->type);
+    is_split_.emplace(s->buffer.str());
+    kernels_.push_back(ir::make(matile::Tensor{s->buffer, s->type, matile::TensorRole::Temp}));
+    const auto at = nests_.begin() + static_cast<std::ptrdiff_t>(i);
+    if (!s->condition) {
+      *at = s->final;
+      nests_.insert(nests_.begin() + static_cast<std::ptrdiff_t>(i), s->partial);
+      return true;
+    }
+    nests_.erase(at);
+    std::set<std::string> kept = kept_after(i);
+    kept.emplace(s->buffer.str());
+    for (const MapNest* n : {&nest, &s->partial, &s->final}) {
+      auto parts = lower_points({*n}, kept, buffers_, names_, context_);
+      NAUT_CHECK(parts, "a reduction is no scalar code");
+      const auto& launch = parts->launch.as<matile::Launch>();
+      expr::ExprPool& pool = context_.pool;
+      const expr::Expr none = pool.integer(0);
+      const expr::Expr grid = n == &nest ? pool.select(s->condition, none, launch.grid)
+                                         : pool.select(s->condition, launch.grid, none);
+      parts->launch = ir::make(matile::Launch{launch.kernel, grid});
+      add(std::move(*parts));
     }
     return true;
   }
@@ -145,9 +228,12 @@ class Assembler {
   const ir::Program& program_;
   ir::PassContext& context_;
   FreshNames names_;
+  ir::Name machine_;
+  bool has_own_sms_ = false;  // the program means something else by the name
   std::map<std::string, ir::TensorType> buffers_;
   std::set<std::string> outputs_;
   std::vector<MapNest> nests_;
+  std::set<std::string> is_split_;  // results of reductions that were looked at
   ir::Block kernels_;
 };
 

@@ -24,6 +24,7 @@ bool is_tile_node(Expr e) {
   const DType d = e.dtype();
   switch (e.op()) {
     case EK::Reduce:
+    case EK::Tanh:  // the approximation of tiles has 11 bits
     case EK::Sin:
     case EK::Cos:
     case EK::Pow:
@@ -73,8 +74,23 @@ class Grouping {
       group_.statements.push_back(std::move(*statement));
       ++group_.nests;
     }
-    // What follows the last reduction belongs to the group only as far as it needs the row.
     if (!has_reduction) return std::nullopt;
+    return std::move(group_);
+  }
+
+  std::optional<RowGroup> run_elements() {
+    if (nests_.empty() || nests_[0].axes.empty() || nests_[0].body.size() != 1) return std::nullopt;
+    group_.rows.assign(nests_[0].axes.begin(), nests_[0].axes.end() - 1);
+    group_.column = nests_[0].axes.back();
+    if (!are_sizes()) return std::nullopt;
+    for (const MapNest& nest : nests_) {
+      auto statement = classify(nest);
+      if (!statement || statement->kind != RowStatement::Kind::Element || !fits(*statement)) break;
+      own_.emplace(statement->target.str(), statement->kind);
+      group_.statements.push_back(std::move(*statement));
+      ++group_.nests;
+    }
+    if (group_.nests == 0) return std::nullopt;
     return std::move(group_);
   }
 
@@ -86,15 +102,20 @@ class Grouping {
       if (loop && loop->axes.size() == 1 && nest.body[0].is<scalar::Init>()) {
         group_.rows = nest.axes;
         group_.column = loop->axes[0];
-        return std::all_of(group_.rows.begin(), group_.rows.end(),
-                           [](const ir::Axis& a) { return is_size(a.extent); }) &&
-               is_size(group_.column.extent) && !is_short(group_.column.extent);
+        // One number of many elements is computed in parts (split_reduction.h).
+        const Expr n = group_.column.extent;
+        return are_sizes() && (!group_.rows.empty() || n.op() == EK::IntConst);
       }
       if (nest.body.size() != 1) return false;
     }
     return false;
   }
 
+  bool are_sizes() const {
+    return std::all_of(group_.rows.begin(), group_.rows.end(),
+                       [](const ir::Axis& a) { return is_size(a.extent); }) &&
+           is_size(group_.column.extent) && !is_short(group_.column.extent);
+  }
   // A row that a thread walks over in less time than a CTA takes to start.
   static bool is_short(Expr e) { return e.op() == EK::IntConst && e.integer() < 64; }
   static bool is_size(Expr e) { return e.op() == EK::Var || e.op() == EK::IntConst; }
@@ -149,11 +170,22 @@ class Grouping {
     // A cast to 8 bits is what a store does, and cannot be said elsewhere.
     const Expr value = is_stored_narrow && s.value.op() == EK::Cast ? s.value[0] : s.value;
     if (!is_tile_value(value) || !reads_fit(value, s.kind)) return false;
+    if (s.kind == Kind::Element && s.dtype == DType::F32 && is_coarse(value)) return false;
     if (s.kind != Kind::Reduction) return true;
     const bool is_foldable = s.reducer == expr::Reducer::Sum || s.reducer == expr::Reducer::Max ||
                              s.reducer == expr::Reducer::Min;
     return is_foldable && is_tile_value(s.init) && expr::tensors_read(s.init).empty() &&
            covers(value);
+  }
+
+  // The approximations of tiles have an absolute error; near a zero of the function that is many
+  // units in the last place of an f32. Sums and narrower results do not show it.
+  static bool is_coarse(Expr value) {
+    bool found = false;
+    expr::for_each(value, [&](Expr e) {
+      found |= e.op() == EK::Log || e.op() == EK::Log2 || e.op() == EK::Erf;
+    });
+    return found;
   }
 
   // The group's own buffers at the own row, and elements at the own column.
@@ -217,6 +249,12 @@ std::optional<RowGroup> row_group(std::span<const MapNest> nests,
                                   const std::map<std::string, ir::TensorType>& buffers,
                                   expr::ExprPool& pool) {
   return Grouping(nests, buffers, pool).run();
+}
+
+std::optional<RowGroup> element_group(std::span<const MapNest> nests,
+                                      const std::map<std::string, ir::TensorType>& buffers,
+                                      expr::ExprPool& pool) {
+  return Grouping(nests, buffers, pool).run_elements();
 }
 
 }  // namespace nautilus::lower

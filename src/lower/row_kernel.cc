@@ -10,6 +10,7 @@
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
 #include "lower/row_padding.h"
+#include "lower/row_variants.h"
 #include "matile/ops.h"
 
 namespace nautilus::lower {
@@ -20,25 +21,6 @@ using expr::Expr;
 using expr::Reducer;
 using Kind = RowStatement::Kind;
 using EK = expr::Op;
-
-constexpr int64_t kThreads = 128;
-// Registers of a thread for what is kept of a row; more would leave too few CTAs to hide latency.
-constexpr int64_t kRowRegisters = 96;
-// Columns of a row that is kept, for programs that leave their number open.
-constexpr int64_t kCaps[] = {1024, 4096, 16384};
-
-struct Variant {
-  std::string suffix;
-  int64_t columns = 0;      // of the tiles
-  int64_t by = 1;           // neighbours of a thread
-  bool is_resident = true;  // a row fits the tiles
-  Expr limit;               // the number of columns, as a kernel sees it
-  Expr condition;           // of the launch
-};
-
-int64_t tile_registers(DType dtype, int64_t columns) {
-  return columns / kThreads * (expr::bytes(dtype) == 2 ? 1 : 2) / 2;
-}
 
 bool is_half(DType d) { return expr::bytes(d) == 2; }
 
@@ -62,7 +44,7 @@ class RowLowering {
  public:
   RowLowering(const RowGroup& group, const std::set<std::string>& kept,
               const std::map<std::string, ir::TensorType>& buffers, const expr::Facts& facts,
-              const Variant& variant, ir::Name kernel, const FreshNames& names,
+              const RowVariant& variant, ir::Name kernel, const FreshNames& names,
               expr::ExprPool& pool)
       : group_(group),
         kept_(kept),
@@ -80,10 +62,15 @@ class RowLowering {
     }
     column_ = pool_.index(names_.make(group_.column.name.str()));
     at_ = column_;
+    place_ = column_;
+    extent_ = v_.columns;
     choose_padding();
     ir::Block body;
-    const ir::Name tile = decode_row(body);
-    if (v_.is_resident)
+    main_ = &body;
+    const ir::Name tile = is_blocked() ? decode_block(body) : decode_row(body);
+    if (is_blocked())
+      block(body);
+    else if (v_.is_resident)
       resident(body);
     else
       walking(body);
@@ -103,7 +90,7 @@ class RowLowering {
   }
 
   Expr count() const {
-    Expr n;
+    Expr n = is_blocked() ? steps() : Expr();
     for (const ir::Axis& a : group_.rows) n = n ? pool_.binary(EK::Mul, n, a.extent) : a.extent;
     return n ? n : pool_.integer(1);
   }
@@ -111,7 +98,7 @@ class RowLowering {
   int64_t row_registers() const {
     int64_t sum = 0;
     for (const auto& [name, type] : tiles_)
-      sum += type.dims.empty() ? 1 : tile_registers(type.dtype, v_.columns);
+      sum += type.dims.empty() ? 1 : row_tile_registers(type.dtype, type.dims[0].integer());
     return sum;
   }
 
@@ -121,18 +108,45 @@ class RowLowering {
     // tile. A walk has more addresses.
     const auto lines = std::count_if(tiles_.begin(), tiles_.end(),
                                      [](const auto& t) { return !t.second.dims.empty(); });
-    const int64_t beside = 12 + 16 * std::max<int64_t>(lines - 2, 0);
+    const int64_t beside = 16 + 16 * std::max<int64_t>(lines - 2, 0);
     const int64_t least = v_.is_resident ? 40 : 72;
     return std::clamp<int64_t>((row_registers() + beside + 7) / 8 * 8, least, 248);
   }
 
   // --- rows and columns -----------------------------------------------------------------------
 
+  // Without reductions a row need not stay together: a CTA has a block of its columns.
+  bool is_blocked() const { return has_elements_only(group_); }
+  Expr steps() const {
+    const Expr more = pool_.binary(EK::Add, v_.limit, pool_.integer(v_.columns - 1));
+    return pool_.binary(EK::FloorDiv, more, pool_.integer(v_.columns));
+  }
+
+  ir::Name decode_block(ir::Block& body) {
+    const ir::Name tile = names_.make("block");
+    const ir::Name count = names_.make("steps");
+    const ir::Name step = names_.make("step");
+    body.push_back(ir::make(matile::Let{count, steps()}));
+    const Expr all = pool_.index(count);
+    body.push_back(ir::make(matile::Let{step, pool_.binary(EK::Mod, pool_.index(tile), all)}));
+    at_ = pool_.binary(EK::Add, pool_.binary(EK::Mul, pool_.integer(v_.columns), pool_.index(step)),
+                       column_);
+    if (group_.rows.empty()) return tile;
+    const ir::Name row = names_.make("row");
+    body.push_back(ir::make(matile::Let{row, pool_.binary(EK::FloorDiv, pool_.index(tile), all)}));
+    decode(pool_.index(row), body);
+    return tile;
+  }
+
   // The row's indices from the number of the tile; returns the tile's name.
   ir::Name decode_row(ir::Block& body) {
     if (group_.rows.size() == 1) return group_.rows[0].name;
     const ir::Name tile = names_.make("row");
-    Expr rest = pool_.index(tile);
+    decode(pool_.index(tile), body);
+    return tile;
+  }
+
+  void decode(Expr rest, ir::Block& body) {
     for (size_t k = group_.rows.size(); k-- > 0;) {
       const ir::Axis& a = group_.rows[k];
       if (k == 0) {
@@ -145,19 +159,18 @@ class RowLowering {
       if (above) body.push_back(ir::make(matile::Let{above, quotient}));
       rest = above ? pool_.index(above) : quotient;
     }
-    return tile;
   }
 
   bool is_whole() const { return v_.is_resident && v_.limit.is_int(v_.columns); }
   Expr in_range() { return pool_.binary(EK::Lt, at_, v_.limit); }
-  ir::Axes columns() { return {{column_.name(), pool_.integer(v_.columns)}}; }
+  ir::Axes columns() { return {{column_.name(), pool_.integer(extent_)}}; }
 
   // --- what is kept ---------------------------------------------------------------------------
 
   ir::Name add_tile(std::string_view stem, DType dtype, bool is_line) {
     const ir::Name name = names_.make(stem);
     ir::TensorType type{dtype, {}};
-    if (is_line) type.dims.push_back(pool_.integer(v_.columns));
+    if (is_line) type.dims.push_back(pool_.integer(extent_));
     tiles_.emplace_back(name, type);
     return name;
   }
@@ -264,9 +277,9 @@ class RowLowering {
         if (const auto n = numbers_.find(name); n != numbers_.end()) {
           y = pool_.cast(x.dtype(), pool_.read(n->second, DType::F32, {}));
         } else if (const auto t = loaded_.find(x); t != loaded_.end()) {
-          y = pool_.read(t->second, x.dtype(), {{column_}});
+          y = pool_.read(t->second, x.dtype(), {{is_late(x) ? column_ : place_}});
         } else if (const auto k = kept_elements_.find(name); k != kept_elements_.end()) {
-          y = pool_.cast(x.dtype(), pool_.read(k->second, DType::F32, {{column_}}));
+          y = pool_.cast(x.dtype(), pool_.read(k->second, DType::F32, {{place_}}));
         } else if (const Expr* value = element(x)) {
           y = self(self, *value);
         }
@@ -289,12 +302,16 @@ class RowLowering {
     return go(go, e);
   }
 
+  bool is_tile(ir::Name name) const {
+    return std::any_of(tiles_.begin(), tiles_.end(),
+                       [&](const auto& tile) { return tile.first == name; });
+  }
+
   // Reads of global memory inside of a value go beyond the row if nothing keeps them.
   bool has_direct_reads(Expr rewritten) {
     bool found = false;
     expr::for_each(rewritten, [&](Expr e) {
-      found |= e.op() == EK::Read && buffers_.contains(std::string(e.name().str())) &&
-               expr::depends_on(e, column_);
+      found |= e.op() == EK::Read && !is_tile(e.name()) && expr::depends_on(e, column_);
     });
     return found;
   }
@@ -302,8 +319,7 @@ class RowLowering {
   bool reads_line(Expr rewritten) {
     bool found = false;
     expr::for_each(rewritten, [&](Expr e) {
-      found |= e.op() == EK::Read && e.args().size() == 1 && e[0] == column_ &&
-               !buffers_.contains(std::string(e.name().str()));
+      found |= e.op() == EK::Read && e.args().size() == 1 && e[0] == column_ && is_tile(e.name());
     });
     return found;
   }
@@ -341,11 +357,63 @@ class RowLowering {
     return pool_.cast(rewritten.dtype(), pool_.read(name, DType::F32, {{column_}}));
   }
 
+  // --- numbers of the row inside of values
+  // --------------------------------------------------------
+
+  // Work that is the same for all columns, done once: `e[j] / (l[] + 1)` with the sum as a number.
+  Expr hoisted(Expr e) {
+    if (const auto known = without_numbers_.find(e); known != without_numbers_.end())
+      return known->second;
+    const Expr out = hoist(e);
+    without_numbers_.emplace(e, out);
+    return out;
+  }
+
+  Expr hoist(Expr e) {
+    if (is_number(e) && has_slow_op(e)) {
+      auto it = hoisted_.find(e);
+      if (it == hoisted_.end()) {
+        const ir::Name name = add_tile("number", DType::F32, false);
+        main_->push_back(ir::make(matile::Set{name, {}, e}));
+        it = hoisted_.emplace(e, name).first;
+      }
+      return pool_.read(it->second, DType::F32, {});
+    }
+    std::vector<Expr> args(e.args().begin(), e.args().end());
+    bool is_changed = false;
+    for (Expr& a : args) {
+      const Expr b = hoisted(a);
+      is_changed |= b != a;
+      a = b;
+    }
+    return is_changed ? pool_.with_args(e, args) : e;
+  }
+
+  // Of tiles without columns, sizes and scalars: nothing that is read under a condition.
+  bool is_number(Expr e) const {
+    if (e.dtype() != DType::F32) return false;
+    bool ok = true;
+    expr::for_each(e, [&](Expr x) {
+      ok &= x.op() != EK::Read || (x.args().empty() && is_tile(x.name()));
+      ok &= x.op() != EK::Var || !expr::depends_on(at_, x);
+    });
+    return ok;
+  }
+
+  static bool has_slow_op(Expr e) {
+    bool found = false;
+    expr::for_each(e, [&](Expr x) {
+      found |= (x.op() >= EK::Exp && x.op() <= EK::Cos) || x.op() == EK::Div ||
+               (x.op() == EK::Select && x.dtype() == DType::F32);
+    });
+    return found;
+  }
+
   // --- statements -----------------------------------------------------------------------------
 
   // acc = acc with the thread's own columns.
   void fold(const RowStatement& s, ir::Name acc, bool is_first, ir::Block& out) {
-    Expr value = pool_.cast(DType::F32, rewrite(s.value));
+    Expr value = hoisted(pool_.cast(DType::F32, rewrite(s.value)));
     const bool is_masked =
         !is_whole() && (has_direct_reads(value) || !vanishes(s, padding_) || !reads_line(value));
     if (is_masked) value = pool_.select(in_range(), value, constant(s.reducer));
@@ -394,11 +462,49 @@ class RowLowering {
     indices.push_back(at_);
     Expr value = rewrite(s.value);
     if (value.op() == EK::Cast && value.dtype() == s.dtype) value = value[0];
+    value = hoisted(value);
     if (!is_whole() && has_direct_reads(value))
       value = pool_.select(in_range(), value, pool_.constant(0, value.dtype()));
     value = as_line(value, fmt::format("{}_line", s.target.str()), out);
     out.push_back(ir::make(matile::Put{columns(), s.target, indices, pool_.cast(s.dtype, value),
                                        is_whole() ? Expr() : in_range()}));
+  }
+
+  // --- what all rows share, 1024 columns at a time ----------------------------------------------
+
+  bool is_late(Expr read) const {
+    return std::find(late_.begin(), late_.end(), read) != late_.end();
+  }
+
+  // If all that is read would fill the registers.
+  void choose_late(const std::vector<Expr>& reads) {
+    int64_t sum = 0;
+    for (Expr r : reads) sum += row_tile_registers(r.dtype(), v_.columns);
+    if (sum <= kRowRegisters || v_.columns % piece() != 0 || v_.columns / piece() > 64) return;
+    for (Expr r : shared_by_rows(group_, pool_)) {
+      if (std::find(reads.begin(), reads.end(), r) != reads.end()) late_.push_back(r);
+    }
+  }
+  int64_t piece() const { return kRowThreads * v_.by; }
+
+  void put_pieces(const RowStatement& s, ir::Block& out) {
+    std::vector<Expr> reads;
+    visited_.clear();
+    collect_row_reads(s.value, true, reads);
+    std::erase_if(reads, [&](Expr r) { return !is_late(r); });
+    if (reads.empty()) return put_element(s, out);
+    matile::Unroll unroll{{{names_.make("piece"), pool_.integer(v_.columns / piece())}}, {}};
+    extent_ = piece();
+    place_ = pool_.binary(
+        EK::Add, pool_.binary(EK::Mul, pool_.integer(piece()), pool_.index(unroll.axes[0].name)),
+        column_);
+    at_ = place_;
+    for (Expr r : reads) load(r, unroll.body);
+    put_element(s, unroll.body);
+    extent_ = v_.columns;
+    place_ = column_;
+    at_ = column_;
+    out.push_back(ir::make(std::move(unroll)));
   }
 
   int uses_after(size_t index) const {
@@ -432,14 +538,15 @@ class RowLowering {
     elements_.clear();
     // Everything that comes from memory is asked for at once, except what all rows share if that
     // would fill the registers: the cache has it when it is needed.
-    const bool is_late = reads.size() > 2;
+    choose_late(reads);
+    const bool is_delayed = reads.size() > 2;
     for (Expr r : reads) {
-      if (!is_late || !is_broadcast(r)) load(r, out);
+      if (!is_late(r) && (!is_delayed || !is_broadcast(r))) load(r, out);
     }
     for (size_t k = 0; k < group_.statements.size(); ++k) {
       const RowStatement& s = group_.statements[k];
       for (size_t r = k ? known[k - 1] : 0; r < known[k]; ++r) {
-        if (is_late && is_broadcast(reads[r])) load(reads[r], out);
+        if (is_delayed && is_broadcast(reads[r]) && !is_late(reads[r])) load(reads[r], out);
       }
       const std::string target(s.target.str());
       if (s.kind == Kind::Number) number(s, out);
@@ -453,29 +560,41 @@ class RowLowering {
         finish(s, acc, out);
       }
       if (s.kind != Kind::Element) continue;
-      const bool is_line_worth =
-          is_worth_keeping(k) && row_registers() + v_.columns / kThreads <= kRowRegisters;
+      const bool is_line_worth = late_.empty() && is_worth_keeping(k) &&
+                                 row_registers() + v_.columns / kRowThreads <= kRowRegisters;
       if (is_line_worth) {
-        Expr value = rewrite(s.value);
+        Expr value = hoisted(rewrite(s.value));
         if (!is_whole() && has_direct_reads(value))
           value = pool_.select(in_range(), value, pool_.constant(0, value.dtype()));
         const ir::Name tile = add_tile(target, DType::F32, true);
         out.push_back(ir::make(matile::Set{tile, columns(), pool_.cast(DType::F32, value)}));
         kept_elements_[target] = tile;
       }
-      if (kept_.contains(target)) put_element(s, out);
+      if (kept_.contains(target)) put_pieces(s, out);
       if (!is_line_worth) elements_[target] = s.value;
+    }
+  }
+
+  // --- a block of elements ----------------------------------------------------------------------
+
+  void block(ir::Block& out) {
+    std::vector<Expr> reads;
+    visited_.clear();
+    for (const RowStatement& s : group_.statements) {
+      if (kept_.contains(std::string(s.target.str()))) collect_row_reads(s.value, true, reads);
+      elements_[std::string(s.target.str())] = s.value;
+    }
+    for (Expr r : reads) load(r, out);
+    for (const RowStatement& s : group_.statements) {
+      if (kept_.contains(std::string(s.target.str()))) put_element(s, out);
     }
   }
 
   // --- a row walked over, once for each reduction -----------------------------------------------
 
   void walking(ir::Block& out) {
-    const ir::Name steps = names_.make("steps");
-    out.push_back(ir::make(matile::Let{
-        steps,
-        pool_.binary(EK::FloorDiv, pool_.binary(EK::Add, v_.limit, pool_.integer(v_.columns - 1)),
-                     pool_.integer(v_.columns))}));
+    const ir::Name count = names_.make("steps");
+    out.push_back(ir::make(matile::Let{count, steps()}));
     for (size_t k = 0; k < group_.statements.size();) {
       const RowStatement& s = group_.statements[k];
       if (s.kind == Kind::Number) {
@@ -492,7 +611,7 @@ class RowLowering {
         if (t.kind == Kind::Reduction) among.emplace(t.target.str());
         if (t.kind == Kind::Element) elements_[std::string(t.target.str())] = t.value;
       }
-      walk(k, end, steps, out);
+      walk(k, end, count, out);
       k = end;
     }
   }
@@ -508,7 +627,7 @@ class RowLowering {
     return found;
   }
 
-  void walk(size_t begin, size_t end, ir::Name steps, ir::Block& out) {
+  void walk(size_t begin, size_t end, ir::Name count, ir::Block& out) {
     std::vector<ir::Name> accs(end - begin);
     bool has_work = false;
     for (size_t k = begin; k < end; ++k) {
@@ -520,7 +639,7 @@ class RowLowering {
     }
     if (!has_work) return;
     matile::Loop loop{
-        names_.make("step"), pool_.integer(0), matile::Direction::Up, pool_.index(steps), {}};
+        names_.make("step"), pool_.integer(0), matile::Direction::Up, pool_.index(count), {}};
     at_ = pool_.binary(
         EK::Add, pool_.binary(EK::Mul, pool_.integer(v_.columns), pool_.index(loop.var)), column_);
     std::vector<Expr> reads;
@@ -548,12 +667,18 @@ class RowLowering {
   const std::set<std::string>& kept_;
   const std::map<std::string, ir::TensorType>& buffers_;
   const expr::Facts& facts_;
-  const Variant& v_;
+  const RowVariant& v_;
   ir::Name kernel_;
   FreshNames names_;
   expr::ExprPool& pool_;
-  Expr column_;  // of the tiles
-  Expr at_;      // the column of the row that it means
+  Expr column_;                                 // of the tiles
+  Expr at_;                                     // the column of the row that it means
+  Expr place_;                                  // the column of tiles that hold the whole row
+  int64_t extent_ = 0;                          // of the ops that are written
+  std::vector<Expr> late_;                      // reads that are loaded piece by piece
+  ir::Block* main_ = nullptr;                   // the block of a row: outside of walks
+  std::unordered_map<Expr, ir::Name> hoisted_;  // numbers that values have in common
+  std::unordered_map<Expr, Expr> without_numbers_;
   double padding_ = 0;
   std::set<std::pair<Expr, bool>, ReadOrder> visited_;  // by collect_row_reads
   std::vector<std::pair<ir::Name, ir::TensorType>> tiles_;
@@ -563,138 +688,27 @@ class RowLowering {
   std::map<std::string, Expr> elements_;           // computed where they are read
 };
 
-// The variants of a group, each for the sizes of its condition; one of them holds for any size.
-class Variants {
- public:
-  Variants(const RowGroup& group, const std::map<std::string, ir::TensorType>& buffers,
-           const expr::Facts& facts, FreshNames& names, expr::ExprPool& pool)
-      : group_(group), buffers_(buffers), facts_(facts), names_(names), pool_(pool) {}
-
-  std::vector<Variant> run(ir::Block& plan) {
-    const Expr n = group_.column.extent;
-    const int64_t width = vector_width();
-    std::vector<Variant> out;
-    const Expr is_vector =
-        pool_.binary(EK::Eq, pool_.binary(EK::Mod, n, pool_.integer(width)), pool_.integer(0));
-    if (n.op() == EK::IntConst) {
-      const bool is_whole = n.integer() % width == 0;
-      const int64_t unit = kThreads * (is_whole ? width : 1);
-      const int64_t columns = std::max<int64_t>((n.integer() + unit - 1) / unit, 1) * unit;
-      const bool is_kept = fits(columns) && columns <= kCaps[2];
-      const int64_t step = kThreads * width * (is_whole ? 2 : 1);
-      out.push_back({is_kept ? fmt::format("_{}", columns) : "_long", is_kept ? columns : step,
-                     is_whole ? width : 1, is_kept, n, pool_.boolean(true)});
-      return out;
-    }
-    const bool is_never = truth(is_vector) == expr::Truth::False;
-    const bool is_always = truth(is_vector) == expr::Truth::True || is_a_fact(is_vector);
-    Expr whole = n;
-    if (!is_always && !is_never) {
-      // A multiple of the width, which the kernel can see.
-      const ir::Name vectors = names_.make(fmt::format("{}_vectors", stem()));
-      plan.push_back(
-          ir::make(matile::Let{vectors, pool_.binary(EK::FloorDiv, n, pool_.integer(width))}));
-      whole = pool_.binary(EK::Mul, pool_.integer(width), pool_.index(vectors));
-    }
-    if (!is_never) {
-      Expr above = is_always ? pool_.boolean(true) : is_vector;
-      bool is_open = true;
-      for (const int64_t cap : kCaps) {
-        if (!is_open || !fits(cap)) break;
-        const Expr below = pool_.binary(EK::Le, n, pool_.integer(cap));
-        if (truth(below) == expr::Truth::True) is_open = false;
-        if (truth(below) == expr::Truth::False) continue;
-        out.push_back({fmt::format("_{}", cap), cap, width, true, whole,
-                       is_open ? both(above, below) : above});
-        above = both(is_always ? pool_.boolean(true) : is_vector,
-                     pool_.binary(EK::Gt, n, pool_.integer(cap)));
-      }
-      if (is_open) out.push_back({"_long", kThreads * width * 2, width, false, whole, above});
-    }
-    if (!is_always)
-      out.push_back({"_odd", kThreads * 8, 1, false, n,
-                     pool_.binary(EK::Ne, is_vector[0], pool_.integer(0))});
-    return out;
-  }
-
-  std::string stem() const {
-    std::string name(group_.statements.back().target.str());
-    std::replace(name.begin(), name.end(), '.', '_');
-    return name;
-  }
-
- private:
-  expr::Truth truth(Expr condition) const { return facts_.prove(condition); }
-  // Divisibility is no inequality: it holds if it is declared.
-  bool is_a_fact(Expr condition) const { return facts_.prove(condition) == expr::Truth::True; }
-  Expr both(Expr a, Expr b) { return a.is_true() ? b : pool_.binary(EK::And, a, b); }
-
-  std::vector<ir::TensorType> row_tensors() const {
-    std::map<std::string, ir::TensorType> found;
-    const Expr column = pool_.index(group_.column.name);
-    for (const RowStatement& s : group_.statements) {
-      expr::for_each(s.value, [&](Expr e) {
-        if (e.op() != EK::Read || e.args().empty() || e.args().back() != column) return;
-        const auto it = buffers_.find(std::string(e.name().str()));
-        if (it != buffers_.end()) found.insert(*it);
-      });
-      if (s.kind == Kind::Element) found.insert(*buffers_.find(std::string(s.target.str())));
-    }
-    std::vector<ir::TensorType> out;
-    for (const auto& [name, type] : found) out.push_back(type);
-    return out;
-  }
-
-  // Elements of the narrowest tensor in 16 bytes, at most 8.
-  int64_t vector_width() const {
-    int64_t width = 4;
-    for (const ir::TensorType& t : row_tensors())
-      width = std::max<int64_t>(width, std::min<int64_t>(16 / expr::bytes(t.dtype), 8));
-    return width;
-  }
-
-  bool fits(int64_t columns) const {
-    int64_t sum = 0;
-    std::set<std::string> own;
-    for (const RowStatement& s : group_.statements) own.emplace(s.target.str());
-    std::set<std::string> read;
-    const Expr column = pool_.index(group_.column.name);
-    for (const RowStatement& s : group_.statements) {
-      expr::for_each(s.value, [&](Expr e) {
-        if (e.op() != EK::Read || e.args().empty() || e.args().back() != column) return;
-        if (own.contains(std::string(e.name().str()))) return;
-        if (read.emplace(e.name().str()).second) sum += tile_registers(e.dtype(), columns);
-      });
-    }
-    return sum <= kRowRegisters;
-  }
-
-  const RowGroup& group_;
-  const std::map<std::string, ir::TensorType>& buffers_;
-  const expr::Facts& facts_;
-  FreshNames& names_;
-  expr::ExprPool& pool_;
-};
-
 }  // namespace
 
-std::vector<KernelParts> lower_rows(const RowGroup& group, const std::set<std::string>& kept,
-                                    const std::map<std::string, ir::TensorType>& buffers,
-                                    const expr::Facts& facts, FreshNames& names,
-                                    expr::ExprPool& pool) {
-  std::vector<KernelParts> out;
-  Variants variants(group, buffers, facts, names, pool);
-  ir::Block plan;
-  for (const Variant& v : variants.run(plan)) {
-    const ir::Name name = names.make(fmt::format("{}_rows{}", variants.stem(), v.suffix));
+ir::Block lower_rows(const RowGroup& group, const std::set<std::string>& kept,
+                     const std::map<std::string, ir::TensorType>& buffers, const expr::Facts& facts,
+                     FreshNames& names, expr::ExprPool& pool) {
+  const std::string stem = row_stem(group);
+  ir::Block out;
+  ir::Block launches;
+  ir::Name single;  // takes tensors of any alignment; the first of the list
+  for (const RowVariant& v : row_variants(group, buffers, facts, names, pool, out)) {
+    const ir::Name name = names.make(fmt::format("{}_rows{}", stem, v.suffix));
     RowLowering lowering(group, kept, buffers, facts, v, name, names, pool);
-    ir::Op kernel = ir::make(lowering.run());
+    out.push_back(ir::make(lowering.run()));
     const Expr rows = lowering.count();
     const Expr grid =
         v.condition.is_true() ? rows : pool.select(v.condition, rows, pool.integer(0));
-    out.push_back({std::move(plan), std::move(kernel), ir::make(matile::Launch{name, grid})});
-    plan.clear();
+    const bool is_never = v.condition.op() == EK::BoolConst && !v.condition.is_true();
+    if (!is_never) launches.push_back(ir::make(matile::Launch{name, grid, single}));
+    if (!single) single = name;
   }
+  for (ir::Op& op : launches) out.push_back(std::move(op));
   return out;
 }
 

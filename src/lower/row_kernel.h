@@ -26,9 +26,8 @@
 namespace nautilus::lower {
 
 // `kept`: buffers that are outputs or that later nests read.
-std::vector<KernelParts> lower_rows(const RowGroup& group, const std::set<std::string>& kept,
-                                    const std::map<std::string, ir::TensorType>& buffers,
-                                    const expr::Facts& facts, FreshNames& names,
-                                    expr::ExprPool& pool);
+ir::Block lower_rows(const RowGroup& group, const std::set<std::string>& kept,
+                     const std::map<std::string, ir::TensorType>& buffers, const expr::Facts& facts,
+                     FreshNames& names, expr::ExprPool& pool);
 
 }  // namespace nautilus::lower

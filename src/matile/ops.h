@@ -163,16 +163,18 @@ struct Kernel {
 };
 
 struct Launch {
-  static constexpr std::string_view kFormat = "launch $kernel grid $grid";
+  static constexpr std::string_view kFormat = "launch $kernel grid $grid{ else $other}";
   static constexpr std::string_view kDoc =
       "Runs a kernel on so many CTAs, rounded up to whole clusters. Launches run in the order of "
-      "the "
-      "text.";
+      "the text. else: the kernel that runs instead if a tensor is not aligned as the first one "
+      "needs it.";
   ir::Name kernel;
   ir::Expr grid;
+  ir::Name other = {};
   static void fields(auto& s, auto&& f) {
     f("kernel", s.kernel);
     f("grid", s.grid);
+    f("other", s.other);
   }
   static const ir::OpInfo& info();
 };

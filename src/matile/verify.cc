@@ -76,8 +76,10 @@ class MatileVerifier {
         return kernel(op);
       case Kind::Launch:
         v_.check_closed(op.as<Launch>().grid, DType::I64, "the grid");
-        if (!kernels_.contains(std::string(op.as<Launch>().kernel.str())))
-          v_.fail(fmt::format("there is no kernel `{}` before", op.as<Launch>().kernel.str()));
+        for (ir::Name name : {op.as<Launch>().kernel, op.as<Launch>().other}) {
+          if (name && !kernels_.contains(std::string(name.str())))
+            v_.fail(fmt::format("there is no kernel `{}` before", name.str()));
+        }
         return;
       default:
         v_.fail(fmt::format("`{}` stands inside of a kernel", op.info().mnemonic()));

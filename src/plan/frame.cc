@@ -176,11 +176,12 @@ bool Frame::pack(const MapEncoder& encode, std::string* error) {
   launches_.clear();
   misaligned_.clear();
   for (size_t i = 0; i < plan_.launches.size(); ++i) {
-    const Prepared::Launch& l = plan_.launches[i];
-    int64_t grid = run(l.grid).i;
+    if (plan_.launches[i].is_other) continue;
+    int64_t grid = run(plan_.launches[i].grid).i;
     if (grid <= 0) continue;
+    const int cluster = plan_.launches[i].cluster;
     if (grid <= std::numeric_limits<int32_t>::max())
-      grid = (grid + l.cluster - 1) / l.cluster * l.cluster;
+      grid = (grid + cluster - 1) / cluster * cluster;
     if (grid > std::numeric_limits<int32_t>::max()) {
       *error = "the grid is too large";
       return false;
@@ -191,12 +192,18 @@ bool Frame::pack(const MapEncoder& encode, std::string* error) {
     const auto keep_first = [&] {
       if (misaligned_.empty() || error->empty()) *error = std::move(why);
     };
-    for (int tensor : l.vectors) {
+    size_t chosen = i;
+    for (int tensor : plan_.launches[i].vectors) {
       if (is_aligned(tensor, &why)) continue;
+      if (plan_.launches[i].other >= 0) {
+        chosen = at(plan_.launches[i].other);
+        continue;
+      }
       keep_first();
       misaligned_.insert(tensor);
     }
-    auto* params = reinterpret_cast<unsigned char*>(params_[i].data());
+    const Prepared::Launch& l = plan_.launches[chosen];
+    auto* params = reinterpret_cast<unsigned char*>(params_[chosen].data());
     for (const Prepared::Param& p : l.params) {
       if (pack(p, params + p.offset, encode, &why)) continue;
       keep_first();

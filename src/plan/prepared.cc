@@ -71,6 +71,12 @@ class Preparer {
         const auto it = numbers.find(l->kernel.str());
         NAUT_CHECK(it != numbers.end(), "no kernel `{}`", l->kernel.str());
         launch(it->second, l->grid);
+        if (!l->other) continue;
+        const auto other = numbers.find(l->other.str());
+        NAUT_CHECK(other != numbers.end(), "no kernel `{}`", l->other.str());
+        out_.launches.back().other = static_cast<int>(out_.launches.size());
+        launch(other->second, l->grid);
+        out_.launches.back().is_other = true;
       }
     }
   }

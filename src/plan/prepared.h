@@ -88,6 +88,8 @@ struct Prepared {
     Code grid;
     std::vector<Param> params;
     std::vector<int> vectors;  // tensors that are moved 16 bytes at a time
+    int other = -1;            // the launch that runs instead if one of them is not aligned
+    bool is_other = false;     // it runs only so
     int param_bytes = 0;
     int cluster = 1;  // the grid is rounded up to whole clusters
   };

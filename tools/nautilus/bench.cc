@@ -102,15 +102,19 @@ void print_json(const Options& o, const driver::BenchResult& r) {
 int run(const Options& o) {
   driver::Unit unit;
   int code = kOk;
-  const auto loaded = load_file(o.file, {}, unit, code);
+  std::map<std::string, int64_t> sizes;
+  if (!parse_sizes(o.shape, sizes)) return kUsageError;
+  const auto loaded = load_file(o.file, sizes, unit, code);
   const auto program = loaded ? driver::lower_to_kernels(*loaded, unit) : std::nullopt;
   print_messages(unit);
   if (!program) return std::max<int>(code, kProgramError);
   driver::BenchOptions options;
   options.device.architecture = o.target;
   if (!o.source.empty() && !read_source(o.source, options.device.source)) return kUsageError;
-  std::map<std::string, int64_t> sizes;
-  if (!parse_sizes(o.shape, sizes)) return kUsageError;
+  for (const ir::Op& op : program->body) {
+    const auto* s = op.get<ir::Static>();  // is in the program already
+    if (s) sizes.erase(std::string(s->name.str()));
+  }
   options.given.sizes.insert(sizes.begin(), sizes.end());
   if (!parse_scalars(*program, o, options.given)) return kUsageError;
   options.seed = o.seed;

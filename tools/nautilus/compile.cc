@@ -15,6 +15,7 @@ struct Options {
   std::string target = "sm_90a";
   std::string emit = "report";
   std::string output;
+  std::vector<std::string> shape;
   bool no_cache = false;
 };
 
@@ -50,7 +51,9 @@ int run(const Options& o) {
   }
   driver::Unit unit;
   int code = kOk;
-  const auto loaded = load_file(o.file, {}, unit, code);
+  std::map<std::string, int64_t> statics;
+  if (!parse_sizes(o.shape, statics)) return kUsageError;
+  const auto loaded = load_file(o.file, statics, unit, code);
   const auto program = loaded ? driver::lower_to_kernels(*loaded, unit) : std::nullopt;
   print_messages(unit);
   if (!program) return std::max<int>(code, kProgramError);
@@ -87,6 +90,9 @@ void add_compile(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember({"cuda", "body", "cubin", "report"}))
       ->capture_default_str();
   c->add_option("-o,--output", o->output, "write to this file");
+  c->add_option("--shape", o->shape, "other values for static sizes, NAME=N[,NAME=N]")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   c->add_flag("--no-cache", o->no_cache, "compile even if the disk cache has the kernel");
   c->footer("Example: nautilus compile golden/gemm_coop_128x256.matile --emit cuda -o gemm.cu");
   c->callback([o, &exit_code] { exit_code = run(*o); });

@@ -29,7 +29,9 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 int run(const Options& o) {
   driver::Unit unit;
   int code = kOk;
-  const auto loaded = load_file(o.file, {}, unit, code);
+  std::map<std::string, int64_t> sizes;
+  if (!parse_sizes(o.shape, sizes)) return kUsageError;
+  const auto loaded = load_file(o.file, sizes, unit, code);
   const auto finish = [&](int exit) {
     print_messages(unit);
     return exit;
@@ -45,8 +47,10 @@ int run(const Options& o) {
   }
   driver::RunRequest request;
   request.seed = o.seed;
-  std::map<std::string, int64_t> sizes;
-  if (!parse_sizes(o.shape, sizes)) return kUsageError;
+  for (const ir::Op& op : program->body) {
+    const auto* s = op.get<ir::Static>();  // is in the program already
+    if (s) sizes.erase(std::string(s->name.str()));
+  }
   request.given.sizes.insert(sizes.begin(), sizes.end());
   for (const ir::Op& op : program->body) {
     const auto* d = op.get<ir::Dim>();

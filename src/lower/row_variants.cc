@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/row_variants.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "expr/walk.h"
+#include "matile/ops.h"
+
+namespace nautilus::lower {
+namespace {
+
+using expr::DType;
+using expr::Expr;
+using Kind = RowStatement::Kind;
+using EK = expr::Op;
+
+// Columns of a row that is kept, for programs that leave their number open.
+constexpr int64_t kCaps[] = {1024, 4096, 16384};
+
+// The variants of a group, each for the sizes of its condition. The first takes any size, and
+// stands in for the others where tensors are not aligned.
+class Variants {
+ public:
+  Variants(const RowGroup& group, const std::map<std::string, ir::TensorType>& buffers,
+           const expr::Facts& facts, FreshNames& names, expr::ExprPool& pool)
+      : group_(group), buffers_(buffers), facts_(facts), names_(names), pool_(pool) {}
+
+  std::vector<RowVariant> run(ir::Block& plan) {
+    const Expr n = group_.column.extent;
+    const int64_t width = vector_width();
+    std::vector<RowVariant> out;
+    const Expr is_vector =
+        pool_.binary(EK::Eq, pool_.binary(EK::Mod, n, pool_.integer(width)), pool_.integer(0));
+    if (n.op() == EK::IntConst) {
+      const bool is_whole = n.integer() % width == 0;
+      const int64_t unit = kRowThreads * (is_whole ? width : 1);
+      const int64_t columns = std::max<int64_t>((n.integer() + unit - 1) / unit, 1) * unit;
+      const bool is_kept = fits(columns) && columns <= kCaps[2] && !is_blocked();
+      const int64_t step = kRowThreads * width * (is_whole ? 2 : 1);
+      if (is_whole) out.push_back(single(n, pool_.boolean(false)));
+      const std::string_view others = is_blocked() ? "_blocks" : "_long";
+      out.push_back({is_kept ? fmt::format("_{}", columns) : std::string(others),
+                     is_kept ? columns : step, is_whole ? width : 1, is_kept, n,
+                     pool_.boolean(true)});
+      return out;
+    }
+    const bool is_never = truth(is_vector) == expr::Truth::False;
+    const bool is_always = truth(is_vector) == expr::Truth::True;
+    out.push_back(single(n, is_always  ? pool_.boolean(false)
+                            : is_never ? pool_.boolean(true)
+                                       : pool_.binary(EK::Ne, is_vector[0], pool_.integer(0))));
+    Expr whole = n;
+    if (!is_always && !is_never) {
+      // A multiple of the width, which the kernel can see.
+      const ir::Name vectors = names_.make(fmt::format("{}_vectors", row_stem(group_)));
+      plan.push_back(
+          ir::make(matile::Let{vectors, pool_.binary(EK::FloorDiv, n, pool_.integer(width))}));
+      whole = pool_.binary(EK::Mul, pool_.integer(width), pool_.index(vectors));
+    }
+    if (!is_never) {
+      Expr above = is_always ? pool_.boolean(true) : is_vector;
+      bool is_open = true;
+      for (const int64_t cap : kCaps) {
+        if (!is_open || !fits(cap) || is_blocked()) break;
+        const Expr below = pool_.binary(EK::Le, n, pool_.integer(cap));
+        if (truth(below) == expr::Truth::True) is_open = false;
+        if (truth(below) == expr::Truth::False) continue;
+        out.push_back({fmt::format("_{}", cap), cap, width, true, whole,
+                       is_open ? both(above, below) : above});
+        above = both(is_always ? pool_.boolean(true) : is_vector,
+                     pool_.binary(EK::Gt, n, pool_.integer(cap)));
+      }
+      if (is_open)
+        out.push_back({is_blocked() ? "_blocks" : "_long", kRowThreads * width * 2, width, false,
+                       whole, above});
+    }
+    return out;
+  }
+
+ private:
+  bool is_blocked() const { return has_elements_only(group_); }
+  // Element by element: for any length and any alignment.
+  static RowVariant single(Expr n, Expr condition) {
+    return {"_single", kRowThreads * 8, 1, false, n, condition};
+  }
+  expr::Truth truth(Expr condition) const { return facts_.prove(condition); }
+  Expr both(Expr a, Expr b) { return a.is_true() ? b : pool_.binary(EK::And, a, b); }
+
+  std::vector<ir::TensorType> row_tensors() const {
+    std::map<std::string, ir::TensorType> found;
+    const Expr column = pool_.index(group_.column.name);
+    for (const RowStatement& s : group_.statements) {
+      expr::for_each(s.value, [&](Expr e) {
+        if (e.op() != EK::Read || e.args().empty() || e.args().back() != column) return;
+        const auto it = buffers_.find(std::string(e.name().str()));
+        if (it != buffers_.end()) found.insert(*it);
+      });
+      if (s.kind == Kind::Element) found.insert(*buffers_.find(std::string(s.target.str())));
+    }
+    std::vector<ir::TensorType> out;
+    for (const auto& [name, type] : found) out.push_back(type);
+    return out;
+  }
+
+  // Elements of the narrowest tensor in 16 bytes, at most 8.
+  int64_t vector_width() const {
+    int64_t width = 4;
+    for (const ir::TensorType& t : row_tensors())
+      width = std::max<int64_t>(width, std::min<int64_t>(16 / expr::bytes(t.dtype), 8));
+    return width;
+  }
+
+  bool fits(int64_t columns) const {
+    int64_t sum = 0;
+    std::set<std::string> own;
+    for (const RowStatement& s : group_.statements) own.emplace(s.target.str());
+    const std::vector<Expr> shared = shared_by_rows(group_, pool_);
+    std::set<std::string> read;
+    const Expr column = pool_.index(group_.column.name);
+    for (const RowStatement& s : group_.statements) {
+      expr::for_each(s.value, [&](Expr e) {
+        if (e.op() != EK::Read || e.args().empty() || e.args().back() != column) return;
+        if (own.contains(std::string(e.name().str()))) return;
+        if (!read.emplace(e.name().str()).second) return;
+        const bool is_shared = std::find(shared.begin(), shared.end(), e) != shared.end();
+        const int64_t held = is_shared ? std::min(columns, kRowThreads * 8) : columns;
+        sum += row_tile_registers(e.dtype(), held);
+      });
+    }
+    return sum <= kRowRegisters;
+  }
+
+  const RowGroup& group_;
+  const std::map<std::string, ir::TensorType>& buffers_;
+  const expr::Facts& facts_;
+  FreshNames& names_;
+  expr::ExprPool& pool_;
+};
+
+}  // namespace
+
+int64_t row_tile_registers(DType dtype, int64_t columns) {
+  return columns / kRowThreads * (expr::bytes(dtype) == 2 ? 1 : 2) / 2;
+}
+
+bool has_elements_only(const RowGroup& group) {
+  return std::none_of(group.statements.begin(), group.statements.end(),
+                      [](const RowStatement& s) { return s.kind != Kind::Element; });
+}
+
+std::vector<Expr> shared_by_rows(const RowGroup& group, expr::ExprPool& pool) {
+  const Expr column = pool.index(group.column.name);
+  std::set<const expr::Node*> reduced;
+  const auto visit = [&](const auto& self, Expr value) -> void {
+    expr::for_each(value, [&](Expr e) {
+      if (e.op() != EK::Read || !reduced.insert(e.node()).second) return;
+      for (const RowStatement& s : group.statements) {
+        if (s.target == e.name()) self(self, s.value);
+      }
+    });
+  };
+  for (const RowStatement& s : group.statements) {
+    if (s.kind == Kind::Reduction) visit(visit, s.value);
+  }
+  std::vector<Expr> out;
+  for (const RowStatement& s : group.statements) {
+    if (s.kind != Kind::Element) continue;
+    expr::for_each(s.value, [&](Expr e) {
+      if (e.op() != EK::Read || e.args().size() != 1 || e[0] != column) return;
+      if (!group.rows.empty() && !reduced.contains(e.node()) &&
+          std::find(out.begin(), out.end(), e) == out.end())
+        out.push_back(e);
+    });
+  }
+  return out;
+}
+
+std::string row_stem(const RowGroup& group) {
+  std::string name(group.statements.back().target.str());
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name;
+}
+
+std::vector<RowVariant> row_variants(const RowGroup& group,
+                                     const std::map<std::string, ir::TensorType>& buffers,
+                                     const expr::Facts& facts, FreshNames& names,
+                                     expr::ExprPool& pool, ir::Block& plan) {
+  return Variants(group, buffers, facts, names, pool).run(plan);
+}
+
+}  // namespace nautilus::lower

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/split_reduction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "expr/scalar_ops.h"
+#include "expr/walk.h"
+#include "scalar/ops.h"
+
+namespace nautilus::lower {
+namespace {
+
+using expr::DType;
+using expr::Expr;
+using EK = expr::Op;
+
+// Parts of one number: as many as a CTA then reduces as one row. Parts of one of many numbers: a
+// thread walks over them.
+constexpr int64_t kPartsOfOne = 8192;
+constexpr int64_t kPartsOfMany = 64;
+// Shorter reductions are quicker at once, and so are reductions with enough results.
+constexpr int64_t kLongReduction = 16 * kPartsOfMany;
+constexpr int64_t kFewResults = 65536;
+
+Expr identity(expr::ExprPool& pool, expr::Reducer reducer, DType dtype) {
+  const expr::Value v = expr::identity(reducer, dtype);
+  if (expr::is_float(dtype)) return pool.floating(v.f, dtype);
+  return dtype == DType::Bool ? pool.boolean(v.i != 0) : pool.integer(v.i, dtype);
+}
+
+// A read that has all the axes: no element is read twice.
+bool covers(Expr value, const std::vector<Expr>& axes) {
+  bool found = false;
+  expr::for_each(value, [&](Expr e) {
+    found |= e.op() == EK::Read &&
+             std::all_of(axes.begin(), axes.end(), [&](Expr a) { return expr::depends_on(e, a); });
+  });
+  return found;
+}
+
+}  // namespace
+
+std::optional<SplitReduction> split_reduction(const MapNest& nest,
+                                              const std::map<std::string, ir::TensorType>& buffers,
+                                              FreshNames& names, expr::ExprPool& pool) {
+  const auto* init = nest.body.size() == 2 ? nest.body[0].get<scalar::Init>() : nullptr;
+  const auto* loop = init ? nest.body[1].get<scalar::For>() : nullptr;
+  const auto* update =
+      loop && loop->body.size() == 1 ? loop->body[0].get<scalar::Update>() : nullptr;
+  if (!update || loop->kind != scalar::LoopKind::Reduce) return std::nullopt;
+  const DType dtype = buffers.at(std::string(init->target.str())).dtype;
+  const Expr extent = loop->axes[0].extent;
+  const bool is_one = nest.axes.empty();
+  const int64_t parts = is_one ? kPartsOfOne : kPartsOfMany;
+  if (expr::compute_dtype(dtype) != dtype) return std::nullopt;  // parts would be rounded
+  if (extent.op() == EK::IntConst && extent.integer() < 4 * parts) return std::nullopt;
+  std::vector<Expr> axes;
+  for (const ir::Axis& a : nest.axes) axes.push_back(pool.index(a.name));
+  for (const ir::Axis& a : loop->axes) axes.push_back(pool.index(a.name));
+  if (!covers(update->value, axes)) return std::nullopt;
+
+  SplitReduction out;
+  out.buffer = names.make(fmt::format("{}_parts", init->target.str()));
+  const Expr count = pool.integer(parts);
+  out.type = {dtype, {count}};
+  const ir::Name part_name = names.make("part");
+  const ir::Name step_name = names.make("turn");
+  const Expr part = pool.index(part_name);
+  out.partial.axes.push_back({part_name, count});
+  ir::Exprs indices = {part};
+  for (const ir::Axis& a : nest.axes) {
+    out.partial.axes.push_back(a);
+    out.type.dims.push_back(a.extent);
+    indices.push_back(pool.index(a.name));
+  }
+  const Expr empty = identity(pool, update->reducer, dtype);
+  const Expr at = pool.binary(EK::Add, pool.binary(EK::Mul, count, pool.index(step_name)), part);
+  const Expr value = expr::substitute(pool, update->value, {{pool.index(loop->axes[0].name), at}});
+  scalar::For steps{loop->axes, scalar::LoopKind::Reduce, {}};
+  steps.axes[0] = {
+      step_name,
+      pool.binary(EK::FloorDiv, pool.binary(EK::Add, extent, pool.integer(parts - 1)), count)};
+  steps.body.push_back(
+      ir::make(scalar::Update{out.buffer, indices, update->reducer,
+                              pool.select(pool.binary(EK::Lt, at, extent), value, empty)}));
+  out.partial.body.push_back(ir::make(scalar::Init{out.buffer, indices, empty}));
+  out.partial.body.push_back(ir::make(std::move(steps)));
+
+  scalar::For gather{{{part_name, count}}, scalar::LoopKind::Reduce, {}};
+  gather.body.push_back(ir::make(scalar::Update{init->target, init->indices, update->reducer,
+                                                pool.read(out.buffer, dtype, indices)}));
+  out.final.axes = nest.axes;
+  out.final.body.push_back(nest.body[0]);
+  out.final.body.push_back(ir::make(std::move(gather)));
+
+  if (is_one) return out;
+  Expr results;
+  for (const ir::Axis& a : nest.axes)
+    results = results ? pool.binary(EK::Mul, results, a.extent) : a.extent;
+  out.condition = pool.binary(EK::And, pool.binary(EK::Ge, extent, pool.integer(kLongReduction)),
+                              pool.binary(EK::Le, results, pool.integer(kFewResults)));
+  out.type.dims[0] = pool.select(out.condition, count, pool.integer(0));
+  return out;
+}
+
+}  // namespace nautilus::lower
