@@ -2,6 +2,7 @@
 #include "driver/lower_to_kernels.h"
 
 #include "driver/pipeline.h"
+#include "driver/scheduling.h"
 #include "matile/ops.h"
 
 namespace nautilus::driver {
@@ -12,6 +13,13 @@ std::optional<ir::Program> lower_to_kernels(const ir::Program& program, Unit& un
     return program;
   }
   ir::PassContext context{unit.pool, unit.sink, {}};
+  if (program.level->name != "spec") return lower_to("matile", program, context);
+  const auto scheduled = first_schedule(program, unit);
+  if (!scheduled) return std::nullopt;
+  // A schedule whose tiles have no kernel is no error: every program has kernels without tiles.
+  diag::Sink refusals(unit.sources);
+  ir::PassContext own{unit.pool, refusals, {}};
+  if (auto tiles = lower_to("matile", scheduled->program, own)) return tiles;
   return lower_to("matile", program, context);
 }
 

@@ -179,7 +179,7 @@ std::optional<Outputs> run_emulated(const ir::Program& program, const ir::Enviro
   if (!frame.pack(encode, error)) {
     std::set<std::string> copied;
     for (int t : frame.misaligned()) copied.insert(plan.tensors[static_cast<size_t>(t)].name);
-    const auto given = plan::given_tensors(program);
+    const auto given = plan::repackable_tensors(program);
     if (copied.empty() || !options.body.empty() ||
         !std::includes(given.begin(), given.end(), copied.begin(), copied.end()))
       return std::nullopt;

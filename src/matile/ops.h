@@ -146,9 +146,9 @@ struct Kernel {
       "to each other; `rank` tells them apart.";
   ir::Name name;
   KernelForm form = KernelForm::Final;
-  ir::OptionalInt resident;
-  ir::OptionalInt cluster;
-  ir::Name rank;
+  ir::OptionalInt resident = {};
+  ir::OptionalInt cluster = {};
+  ir::Name rank = {};
   ir::Block body;
   int ctas() const { return static_cast<int>(cluster.value_or(1)); }
   static void fields(auto& s, auto&& f) {

@@ -116,7 +116,7 @@ Executable* Executable::variant(std::string* error) {
   std::set<std::string> tensors;
   for (int t : frame_->misaligned()) {
     const Prepared::Tensor& tensor = plan_->tensors[static_cast<size_t>(t)];
-    if (tensor.role >= matile::TensorRole::Scratch) return nullptr;
+    if (tensor.role == matile::TensorRole::Scratch) return nullptr;
     tensors.insert(tensor.name);
   }
   if (tensors.empty()) return nullptr;

@@ -20,9 +20,10 @@ Executable::VariantMaker repacked_variants(const ir::Program& program, expr::Exp
       };
 }
 
-std::set<std::string> given_tensors(const ir::Program& program) {
+std::set<std::string> repackable_tensors(const ir::Program& program) {
   std::set<std::string> names;
-  for (const matile::TensorRole role : {matile::TensorRole::Input, matile::TensorRole::Output}) {
+  for (const matile::TensorRole role :
+       {matile::TensorRole::Input, matile::TensorRole::Output, matile::TensorRole::Temp}) {
     for (const auto& [name, type] : matile::tensors(program, role)) names.insert(name);
   }
   return names;

@@ -11,7 +11,7 @@ namespace nautilus::plan {
 Executable::VariantMaker repacked_variants(const ir::Program& program, expr::ExprPool& pool,
                                            runtime::Device& device, std::string architecture);
 
-// Names of the inputs and outputs.
-std::set<std::string> given_tensors(const ir::Program& program);
+// Names of the tensors that may be repacked: all but scratch, whose contents kernels share.
+std::set<std::string> repackable_tensors(const ir::Program& program);
 
 }  // namespace nautilus::plan

@@ -26,7 +26,11 @@ class Repacker {
       : program_(program), pool_(pool) {
     for (const Op& op : program.body) {
       const auto* t = op.get<Tensor>();
-      if (t && tensors.contains(std::string(t->name.str())))
+      if (!t || !tensors.contains(std::string(t->name.str()))) continue;
+      // The plan's own memory is padded where it is; it keeps its name.
+      if (t->role == TensorRole::Temp)
+        packed_.emplace(t->name.str(), t->name);
+      else
         packed_.emplace(t->name.str(), unused(std::string(t->name.str()) + ".packed"));
     }
   }
@@ -40,6 +44,10 @@ class Repacker {
       const auto it = t ? packed_.find(t->name.str()) : packed_.end();
       if (it == packed_.end()) {
         out.body.push_back(renamed(op));
+        continue;
+      }
+      if (t->role == TensorRole::Temp) {
+        out.body.push_back(ir::make(Tensor{t->name, padded(t->type), t->role}, op.span()));
         continue;
       }
       out.body.push_back(op);
