@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "matile/passes/hoist_rows.h"
 
+#include <algorithm>
+
 #include "expr/walk.h"
 #include "ir/decl.h"
 #include "matile/passes/rewrite.h"
@@ -12,6 +14,8 @@ using expr::DType;
 using expr::Expr;
 using ir::Op;
 using EK = expr::Op;
+
+constexpr int64_t kMaxCols = 64;
 
 class RowHoister {
  public:
@@ -51,44 +55,73 @@ class RowHoister {
   }
 
  private:
-  // Depends on the row alone, through at least one tile of rows.
-  bool is_row(Expr e, const ir::Axes& axes) const {
-    if (e.dtype() != DType::F32 || expr::depends_on(e, pool_.index(axes[1].name))) return false;
+  // Depends on one axis alone, through at least one tile along it or elements of a tensor.
+  bool is_along(Expr e, const ir::Axes& axes, size_t axis) const {
+    if (e.dtype() != DType::F32 || expr::depends_on(e, pool_.index(axes[1 - axis].name)))
+      return false;
+    const Spread spread = axis == 0 ? Spread::Row : Spread::Col;
     bool ok = true;
     bool reads = false;
     expr::for_each(e, [&](Expr x) {
       if (x.op() == EK::Reduce) ok = false;
       if (x.op() != EK::Read) return;
-      const auto it = tiles_.find(x.name().str());
-      ok &= it != tiles_.end() && it->second.spread == Spread::Row && x.args().size() == 1 &&
-            x[0] == pool_.index(axes[0].name);
       reads = true;
+      const auto it = tiles_.find(x.name().str());
+      ok &= it == tiles_.end() || (it->second.spread == spread && x.args().size() == 1 &&
+                                   x[0] == pool_.index(axes[axis].name));
     });
-    return ok && reads;
+    return ok && reads && expr::depends_on(e, pool_.index(axes[axis].name));
   }
 
-  Expr hoist(Expr e, const ir::Axes& axes, ir::Block& out) {
-    const Expr index[] = {pool_.index(axes[0].name)};
+  // The axis along which a value is worth a tile of its own; -1 if there is none. A thread has two
+  // rows of 64, but a quarter of all columns.
+  int axis_of(Expr e, const ir::Axes& axes) const {
+    if (is_along(e, axes, 0)) return 0;
+    return axes[1].extent.integer() <= kMaxCols && is_along(e, axes, 1) ? 1 : -1;
+  }
+
+  Expr hoist(Expr e, const ir::Axes& axes, int axis, ir::Block& out) {
+    const ir::Axis& along = axes[static_cast<size_t>(axis)];
+    const Expr index[] = {pool_.index(along.name)};
     const auto known = hoisted_.find(e);
     if (known != hoisted_.end()) return pool_.read(known->second, DType::F32, index);
     const std::string base(expr::tensors_read(e)[0].str());
-    Tile tile{
-        fresh_name(base + "_row", taken_, pool_), {DType::F32, {axes[0].extent}}, Spread::Row, {}};
+    Tile tile{fresh_name(base + (axis == 0 ? "_row" : "_col"), taken_, pool_),
+              {DType::F32, {along.extent}},
+              axis == 0 ? Spread::Row : Spread::Col,
+              {}};
     made_.push_back(tile);
     hoisted_.emplace(e, tile.name);
-    out.push_back(ir::make(Set{tile.name, {axes[0]}, e}));
+    out.push_back(ir::make(Set{tile.name, {along}, e}));
     return pool_.read(tile.name, DType::F32, index);
   }
 
-  Expr rewritten(Expr e, const ir::Axes& axes, ir::Block& out) {
-    if (e.args().empty() || e.op() == EK::Read || e.op() == EK::Reduce) return e;
-    if (is_row(e, axes)) return hoist(e, axes, out);
-    if (e.op() == EK::Div && !is_exact_ && is_row(e[1], axes)) {
-      const Expr inverse = pool_.binary(EK::Div, pool_.floating(1.0, DType::F32), e[1]);
-      return pool_.binary(EK::Mul, rewritten(e[0], axes, out), hoist(inverse, axes, out));
+  bool reads_tensors(Expr e) const {
+    const auto read = expr::tensors_read(e);
+    return std::any_of(read.begin(), read.end(),
+                       [&](ir::Name n) { return !tiles_.contains(n.str()); });
+  }
+
+  // `is_guarded`: under a condition that may keep elements of tensors from being read at all.
+  Expr rewritten(Expr e, const ir::Axes& axes, ir::Block& out, bool is_guarded = false) {
+    if (e.args().empty() || e.op() == EK::Reduce) return e;
+    const bool is_tile = e.op() == EK::Read && tiles_.contains(e.name().str());
+    if (is_tile) return e;
+    const auto axis_if_safe = [&](Expr x) {
+      return is_guarded && reads_tensors(x) ? -1 : axis_of(x, axes);
+    };
+    if (const int axis = axis_if_safe(e); axis >= 0) return hoist(e, axes, axis, out);
+    if (e.op() == EK::Read) return e;
+    if (e.op() == EK::Div && !is_exact_) {
+      if (const int axis = axis_if_safe(e[1]); axis >= 0) {
+        const Expr inverse = pool_.binary(EK::Div, pool_.floating(1.0, DType::F32), e[1]);
+        return pool_.binary(EK::Mul, rewritten(e[0], axes, out, is_guarded),
+                            hoist(inverse, axes, axis, out));
+      }
     }
     std::vector<Expr> args;
-    for (Expr a : e.args()) args.push_back(rewritten(a, axes, out));
+    for (Expr a : e.args())
+      args.push_back(rewritten(a, axes, out, is_guarded || e.op() == EK::Select));
     return pool_.with_args(e, args);
   }
 

@@ -5,7 +5,8 @@
 
 namespace nautilus::matile {
 
-// What is the same along a row is computed once per row.
+// What is the same along a row is computed once per row, and once per column what only depends on
+// the column (of tiles up to 64 columns wide: a thread has two rows, but a quarter of the columns).
 //
 //   set S[i < 64, j < 80] = exp2(S[i, j] * c - m[i] * c)    set m_row[i < 64] = m[i] * c
 //   set y[i < 64, e < 128] = bf16(U[i, e] / l[i])     ->    set S[i < 64, j < 80] = exp2(S[i, j] *

@@ -33,7 +33,7 @@ class WaitPlacer {
         role_(role),
         pool_(context.pool),
         sink_(context.sink),
-        scalars_(program, role, context.pool) {
+        scalars_(program, kernel, role, context.pool) {
     for (const Op& op : kernel.body) {
       if (const auto* stage = op.get<Stage>(); stage && stage->ring)
         staged_on_.emplace(stage->name.str(), stage->ring.str());
@@ -263,7 +263,7 @@ class WaitPlacer {
     const auto& d = op.as<Dot>();
     size_t count = 0;
     for (size_t g = 0; g < pending_.size(); ++g) {
-      const bool is_chain = g + 1 == pending_.size() && d.mode == DotMode::Add;
+      const bool is_chain = d.mode == DotMode::Add;
       if ((pending_[g].acc == d.acc && !is_chain) || pending_[g].acc == d.a ||
           pending_[g].a == d.acc)
         count = g + 1;

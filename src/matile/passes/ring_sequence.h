@@ -21,10 +21,12 @@
 
 namespace nautilus::matile {
 
-// Scalars of a nest written out: every `let` replaced by its value.
+// Scalars of a nest written out: every `let` replaced by its value. Sizes that are extents of maps
+// of the kernel are at least 1: there is no map of an empty tensor, a launch that needs one is
+// refused.
 class Scalars {
  public:
-  Scalars(const ir::Program& program, const Role& role, expr::ExprPool& pool);
+  Scalars(const ir::Program& program, const Kernel& kernel, const Role& role, expr::ExprPool& pool);
 
   // All lets replaced.
   expr::Expr inlined(expr::Expr e) const { return expr::substitute(pool_, e, all_); }

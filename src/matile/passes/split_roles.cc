@@ -34,7 +34,7 @@ class RoleSplitter {
         role_(role),
         pool_(context.pool),
         sink_(context.sink),
-        scalars_(program, role, context.pool),
+        scalars_(program, kernel, role, context.pool),
         taken_(names_of(program)) {
     for (const Op& op : program.body) {
       if (const auto* m = op.get<Map>()) maps_.emplace(m->name.str(), *m);
