@@ -9,15 +9,21 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool) {
   AutoSchedule out;
   const StatementList list = statements_of(program, pool);
   std::set<int> tried;
+  // Seeds that force an earlier pass wait: another seed may have the cascade in one.
+  std::set<int> waiting;
   while (true) {
     const std::set<int> plain = remaining(list, out.kernels);
     int seed = -1;
     for (int id : plain) {
       const Statement& s = list.statements[static_cast<size_t>(id)];
-      if (!s.is_opaque && s.is_reduction() && !tried.contains(id)) seed = id;
+      if (!s.is_opaque && s.is_reduction() && !tried.contains(id) && !waiting.contains(id))
+        seed = id;
     }
-    if (seed < 0) return out;
-    tried.insert(seed);
+    const bool is_last_chance = seed < 0;
+    for (int id : plain) {
+      if (is_last_chance && waiting.contains(id) && !tried.contains(id)) seed = id;
+    }
+    if (seed < 0) break;
     GroupRequest request;
     request.seed = seed;
     for (const Kernel& k : out.kernels) {
@@ -26,6 +32,11 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool) {
       }
     }
     Outcome<Group> group = grow_group(list, program, request, pool);
+    if (group && group->is_cut && !is_last_chance) {
+      waiting.insert(seed);
+      continue;
+    }
+    tried.insert(seed);
     if (!group) {
       out.notes.push_back(fmt::format("{} starts no kernel: {}",
                                       list.statements[static_cast<size_t>(seed)].target.str(),
@@ -42,6 +53,10 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool) {
       out.kernels.pop_back();
     }
   }
+  // Kernels that later ones made superfluous.
+  remaining(list, out.kernels);
+  std::erase_if(out.kernels, [](const Kernel& k) { return k.stored.empty(); });
+  return out;
 }
 
 }  // namespace nautilus::schedule

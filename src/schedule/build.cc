@@ -330,7 +330,9 @@ class NestBuilder {
     for (Expr f : d->a) a = a ? pool_.binary(Op::Mul, a, f) : f;
     const bool is_member = d->a.size() == 1 && index_of(a) && local_[*index_of(a)];
     Expr operand = translated(a, phase);
-    const bool is_plain = is_member || (d->a.size() == 1 && is_half_read(a));
+    const auto storage = [](Expr f) { return f.op() == Op::Cast ? f[0].dtype() : f.dtype(); };
+    const bool is_plain =
+        is_member || (d->a.size() == 1 && is_half_read(a) && storage(a) == storage(d->b));
     if (!is_plain || (is_own && is_member)) {
       if (is_own) operand = pool_.select(in_range, operand, pool_.constant(0, operand.dtype()));
       const Local tile =

@@ -48,7 +48,7 @@ class Checker {
       return outside({id}, "cycle", "a result outside lies between it and this kernel");
     choose_row(row);
     if (group_.dots.empty())
-      return {false, "no_dot", "nothing in it is a contraction of 16-bit operands", {}};
+      return {false, "no_dot", "nothing in it is a contraction of 16-bit operands", {}, false};
     for (size_t k = 0; k < group_.members.size(); ++k) {
       GroupCheck c = member(k);
       if (!c.is_ok) return c;
@@ -60,14 +60,16 @@ class Checker {
         const bool is_extreme = m.reducer == expr::Reducer::Max || m.reducer == expr::Reducer::Min;
         if (m.is_rolled && is_extreme && m.statement != group_.seed) ids.push_back(m.statement);
       }
-      return outside(std::move(ids), why->code, why->message);
+      GroupCheck check = outside(std::move(ids), why->code, why->message);
+      check.is_cut = true;
+      return check;
     }
     return {};
   }
 
  private:
   static GroupCheck outside(std::vector<int> ids, std::string code, std::string message) {
-    return {false, std::move(code), std::move(message), std::move(ids)};
+    return {false, std::move(code), std::move(message), std::move(ids), false};
   }
 
   // A member that needs a statement outside that needs a member; -1 if there is none.
@@ -109,13 +111,25 @@ class Checker {
       if (!wanted || a == wanted) candidates.push_back(a);
     }
     std::vector<Dot> best;
+    size_t best_ordered = 0;
     auto consider = [&](Expr row, int64_t block) {
       block_ = block;
       std::vector<Dot> dots;
       for (size_t k = 0; k < group_.members.size(); ++k) {
         if (auto d = dot(k, row)) dots.push_back(std::move(*d));
       }
-      if (dots.size() > best.size()) {
+      // Of several that do, the one that stands in front of the columns, and then the innermost.
+      size_t ordered = 0;
+      for (const Dot& d : dots) {
+        const auto& axes = group_.members[d.member].axes;
+        ordered +=
+            std::find(axes.begin(), axes.end(), row) < std::find(axes.begin(), axes.end(), d.column)
+                ? 1
+                : 0;
+      }
+      if (!dots.empty() &&
+          (dots.size() > best.size() || (dots.size() == best.size() && ordered >= best_ordered))) {
+        best_ordered = ordered;
         best = std::move(dots);
         group_.row = row;
         group_.row_block = block;
@@ -230,7 +244,7 @@ class Checker {
       if (is_whole && (extent.op() != Op::IntConst || extent.integer() > kMaxWholeExtent))
         return outside({m.statement}, "extent", "an axis does not fit a tile");
     }
-    if (!m.is_reduction() && m.has(group_.stream) && reads_outer_tile(m))
+    if (!m.is_reduction() && reads_outer_tile(m))
       return outside({m.statement}, "epilogue", "it belongs behind the reduction that it reads");
     if (!m.inner.empty() && group_.depends_on_rolled(m))
       return outside({m.statement}, "inner",
@@ -240,7 +254,8 @@ class Checker {
     if (part) return {};
     // What moved under it becomes final first, in another pass.
     std::vector<int> ids;
-    if (is_needed_by_seed(m)) {
+    const bool is_cut = is_needed_by_seed(m);
+    if (is_cut) {
       auto visit = [&](Expr e) {
         const Member* p = e.op() == Op::Read ? group_.find(e) : nullptr;
         if (p && p->is_rolled && p != &m && p->statement != group_.seed)
@@ -251,8 +266,11 @@ class Checker {
     } else {
       ids.push_back(m.statement);
     }
-    return outside(std::move(ids), part.rejection().code,
-                   fmt::format("`{}` cannot follow it, {}", name, part.rejection().message));
+    GroupCheck check =
+        outside(std::move(ids), part.rejection().code,
+                fmt::format("`{}` cannot follow it, {}", name, part.rejection().message));
+    check.is_cut = is_cut;
+    return check;
   }
 
   // True if a tile could stand behind a reduction that is computed elsewhere: it reads, at its own

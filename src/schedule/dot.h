@@ -11,6 +11,7 @@ struct GroupCheck {
   std::string code;
   std::string message;
   std::vector<int> outside;  // statements to put outside before trying again; empty: give up
+  bool is_cut = false;       // the seed needs them: they become an earlier pass
 };
 
 // Sets the group's row axis and its dots. `row`: the axis asked for, or null.

@@ -342,6 +342,7 @@ Outcome<Group> grow_group(const StatementList& list, const ir::Program& program,
   const algebra::Signs signs(program);
   GroupRequest current = request;
   std::vector<std::string> notes;
+  bool is_cut = false;
   // Each round puts at least one statement outside, so the rounds end.
   for (size_t round = 0; round <= list.statements.size(); ++round) {
     Grower grower(list, current, pool);
@@ -359,9 +360,11 @@ Outcome<Group> grow_group(const StatementList& list, const ir::Program& program,
     if (check.is_ok) {
       notes.insert(notes.end(), group.notes.begin(), group.notes.end());
       group.notes = std::move(notes);
+      group.is_cut = is_cut;
       return grown;
     }
     if (check.outside.empty()) return Rejection{check.code, check.message};
+    is_cut |= check.is_cut;
     for (int id : check.outside) {
       if (id == request.seed) return Rejection{check.code, check.message};
       notes.push_back(fmt::format("{} stays outside: {}",

@@ -56,6 +56,7 @@ struct Group {
   Expr row;
   int64_t row_block = 0;  // if not 0: a tile is one block of so many rows, the operands' `row / n`
   std::vector<Dot> dots;
+  bool is_cut = false;             // what the seed needs is computed in an earlier pass
   std::vector<std::string> notes;  // why statements stayed outside
 
   const Member* find(Expr read) const;
