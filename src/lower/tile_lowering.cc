@@ -402,7 +402,7 @@ std::optional<KernelParts> NestLowering::assemble(ir::Block body) {
   if (!deferred_.empty() && !stored_panels_)
     return fail("a tile is computed for a store that does not come");
   const ir::Name name = names_.make(kernel_name_);
-  matile::Kernel kernel{name, matile::KernelForm::Nest, {}};
+  matile::Kernel kernel{.name = name, .form = matile::KernelForm::Nest};
   kernel.body.push_back(ir::make(grid_.op));
   for (Op& p : parts_) kernel.body.push_back(std::move(p));
   matile::Role role{role_name_, matile::RoleUnit::Groups, groups_, group_index_, {}, {}};

@@ -149,7 +149,7 @@ struct Kernel {
   ir::OptionalInt resident = {};
   ir::OptionalInt cluster = {};
   ir::Name rank = {};
-  ir::Block body;
+  ir::Block body = {};
   int ctas() const { return static_cast<int>(cluster.value_or(1)); }
   static void fields(auto& s, auto&& f) {
     f("name", s.name);

@@ -21,6 +21,10 @@ class Collector {
     for (const ir::Op& op : program.body) {
       if (const auto* b = op.get<scalar::Buffer>()) buffers_.emplace(b->name.str(), *b);
     }
+    ir::for_each_op(program.body, [&](const ir::Op& op) {
+      if (const auto* a = op.get<scalar::UpdateArg>())
+        owner_of_best_.emplace(a->best.str(), a->target);
+    });
     for (size_t k = 0; k < program.body.size(); ++k) top(program.body[k], k);
     for (Statement& s : out_.statements) {
       for (size_t k : s.ops) {
@@ -118,7 +122,10 @@ class Collector {
     });
   }
 
-  Statement& statement(ir::Name target, size_t position) {
+  // The best value of an argmax belongs to the statement that gives its position.
+  Statement& statement(ir::Name written, size_t position) {
+    const auto owner = owner_of_best_.find(written.str());
+    const ir::Name target = owner == owner_of_best_.end() ? written : owner->second;
     const auto it = out_.writer.find(target.str());
     if (it != out_.writer.end()) {
       Statement& s = out_.statements[static_cast<size_t>(it->second)];
@@ -140,6 +147,7 @@ class Collector {
 
   expr::ExprPool& pool_;
   std::map<std::string, scalar::Buffer> buffers_;
+  std::map<std::string, ir::Name, std::less<>> owner_of_best_;
   StatementList out_;
 };
 

@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "diag/diagnostic.h"
+#include "driver/lower_to_kernels.h"
 #include "driver/pipeline.h"
 #include "ir/print.h"
 #include "matile/resources_text.h"
@@ -94,7 +95,10 @@ int run(const Options& o) {
   std::optional<ir::Program> lowered;
   if (program) {
     ir::PassContext context{unit.pool, unit.sink, {}};
-    lowered = driver::lower_to(o.graph ? "scalar" : o.level, *program, context, {o.dump_dir});
+    // Kernels are what would run: with the first schedule.
+    lowered = o.level == "matile" && !o.graph && o.dump_dir.empty()
+                  ? driver::lower_to_kernels(*program, unit)
+                  : driver::lower_to(o.graph ? "scalar" : o.level, *program, context, {o.dump_dir});
   }
   const std::string text = !lowered  ? ""
                            : o.graph ? scalar::print(scalar::block_graph(*lowered))

@@ -14,9 +14,9 @@
 //
 // The copy engine wants contiguous rows and strides of whole 16 bytes; it stores whole 16 bytes,
 // too. Rows of the copy are padded to that, so any tensor will do. An output is copied back after
-// the launches; a temp tensor is padded where it is. This is how the plan serves tensors of any strides: the same kernel, two passes
-// over the tensor more (plan/executable.h). As a pass it takes every input and output that a map
-// shows. Test: test/matile/passes/repack.matile.
+// the launches; a temp tensor is padded where it is. This is how the plan serves tensors of any
+// strides: the same kernel, two passes over the tensor more (plan/executable.h). As a pass it takes
+// every input and output that a map shows. Test: test/matile/passes/repack.matile.
 #pragma once
 
 #include <set>
