@@ -31,6 +31,7 @@ class ElementText {
 
   // The limits of all conditions of an expression, written once before the loop.
   void prepare(Expr e) {
+    if (limits_.contains(e)) return;
     if (e.dtype() == DType::Bool && depends_on_axis(e)) {
       const std::string name = fmt::format("limit{}", first_limit_ + limits_.size());
       if (!emit_limits(e, domain_, names("reg"), *scope_.pool, name, "reg", out_).empty()) {

@@ -13,9 +13,9 @@
 namespace nautilus::expr {
 namespace {
 
-class Generator {
+class ExpressionGenerator {
  public:
-  Generator(ExprPool& pool, Random& random) : pool_(pool), random_(random) {}
+  ExpressionGenerator(ExprPool& pool, Random& random) : pool_(pool), random_(random) {}
 
   Expr number(DType dtype, int depth) {
     if (depth == 0 || random_.chance(10)) return leaf(dtype);
@@ -126,7 +126,7 @@ TEST(Simplify, KeepsTheValueOfRandomExpressions) {
   Random random(1);
   ExprPool pool;
   Simplifier simplifier(pool);
-  Generator generator(pool, random);
+  ExpressionGenerator generator(pool, random);
   for (int trial = 0; trial < 10000; ++trial) {
     static const std::vector<DType> dtypes = {DType::I64, DType::I64, DType::I32, DType::F32,
                                               DType::F64};
@@ -153,7 +153,7 @@ TEST(Simplify, KeepsTheValueWhereFactsHold) {
   int shorter = 0;
   ExprPool pool;
   Simplifier simplifier(pool);
-  Generator generator(pool, random);
+  ExpressionGenerator generator(pool, random);
   for (int trial = 0; trial < 3000; ++trial) {
     const DType dtype = random.chance(80) ? DType::I64 : DType::I32;
     const Expr e = random.chance(50) ? generator.truth(dtype, 3) : generator.number(dtype, 3);

@@ -15,7 +15,7 @@
 namespace nautilus::layout {
 namespace {
 
-constexpr std::array kSwizzles = {Swizzle::None, Swizzle::B32, Swizzle::B64, Swizzle::B128};
+constexpr std::array kStoreSwizzles = {Swizzle::None, Swizzle::B32, Swizzle::B64, Swizzle::B128};
 
 uint32_t box_offset(const PanelTile& tile, int row, int col) {
   const int inner = tile.panel_cols();
@@ -73,13 +73,13 @@ TEST(Stmatrix, FillsA64x64PanelOnce) {
 }
 
 TEST(Stmatrix, EveryWidthAndSwizzle) {
-  for (const Swizzle swizzle : kSwizzles) {
+  for (const Swizzle swizzle : kStoreSwizzles) {
     for (int n = 8; n <= 256; n += 8) check_store({{64, n, swizzle}, n});
   }
 }
 
 TEST(Stmatrix, TransposedStore) {
-  for (const Swizzle swizzle : kSwizzles) {
+  for (const Swizzle swizzle : kStoreSwizzles) {
     for (int n = 8; n <= 256; n += 8) {
       check_store({.tile = {n, 64, swizzle}, .cols = n, .transposed = true});
     }

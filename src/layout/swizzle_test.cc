@@ -12,11 +12,11 @@
 namespace nautilus::layout {
 namespace {
 
-constexpr std::array kSwizzles = {Swizzle::None, Swizzle::B32, Swizzle::B64, Swizzle::B128};
+constexpr std::array kEverySwizzle = {Swizzle::None, Swizzle::B32, Swizzle::B64, Swizzle::B128};
 
 TEST(Swizzle, BitsOfTheAddress) {
   const auto bit = [](uint32_t address, int i) { return address >> i & 1; };
-  for (const Swizzle swizzle : kSwizzles) {
+  for (const Swizzle swizzle : kEverySwizzle) {
     const int bits = swizzle == Swizzle::B128  ? 3
                      : swizzle == Swizzle::B64 ? 2
                                                : swizzle == Swizzle::B32;
@@ -29,7 +29,7 @@ TEST(Swizzle, BitsOfTheAddress) {
 }
 
 TEST(Swizzle, InvolutionOnItsAtom) {
-  for (const Swizzle swizzle : kSwizzles) {
+  for (const Swizzle swizzle : kEverySwizzle) {
     const auto atom = static_cast<uint32_t>(atom_bytes(swizzle));
     std::set<uint32_t> seen;
     for (uint32_t address = 0; address < atom; ++address) {
@@ -69,7 +69,7 @@ TEST(Panel, WorkedExample) {
 }
 
 TEST(Panel, EveryByteBelongsToOneElement) {
-  for (const Swizzle swizzle : kSwizzles) {
+  for (const Swizzle swizzle : kEverySwizzle) {
     for (const int element_bytes : {1, 2, 4}) {
       for (const int rows : {8, 64, 80, 128}) {
         for (const int cols : {16, 64, 80, 128}) {
@@ -93,7 +93,7 @@ TEST(Panel, EveryByteBelongsToOneElement) {
 }
 
 TEST(TmaBox, FillsPanels) {
-  for (const Swizzle swizzle : kSwizzles) {
+  for (const Swizzle swizzle : kEverySwizzle) {
     for (const int rows : {8, 64, 80, 176, 256}) {
       for (const int panels : {1, 2, 3}) {
         const int inner = span_bytes(swizzle) / 2;

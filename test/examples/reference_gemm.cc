@@ -23,7 +23,7 @@ Vector column(const Array& a, int64_t j) {
   return v;
 }
 
-double dot(const Vector& a, const Vector& b) {
+double row_dot(const Vector& a, const Vector& b) {
   double total = 0;
   for (size_t k = 0; k < a.size(); ++k) total += a[k] * b[k];
   return total;
@@ -33,7 +33,7 @@ Array product(const Array& a, const Array& b) {
   Array c = zeros({a.shape[0], b.shape[1]});
   for (int64_t j = 0; j < b.shape[1]; ++j) {
     const Vector right = column(b, j);
-    for (int64_t i = 0; i < a.shape[0]; ++i) c.ref({i, j}) = dot(row(a, i), right);
+    for (int64_t i = 0; i < a.shape[0]; ++i) c.ref({i, j}) = row_dot(row(a, i), right);
   }
   return c;
 }
@@ -81,7 +81,7 @@ Arrays rmsnorm_matmul(const Arrays& in, const Sizes&, const Scalars& s) {
   const Vector gamma = in.at("gamma").data;
   for (int64_t i = 0; i < x.shape[0]; ++i) {
     const Vector v = row(x, i);
-    const double rms = std::sqrt(dot(v, v) / static_cast<double>(v.size()) + s.at("eps"));
+    const double rms = std::sqrt(row_dot(v, v) / static_cast<double>(v.size()) + s.at("eps"));
     for (int64_t k = 0; k < x.shape[1]; ++k) x.ref({i, k}) *= gamma[static_cast<size_t>(k)] / rms;
   }
   return {{"Y", product(x, in.at("W"))}};

@@ -11,7 +11,7 @@
 namespace nautilus::tool {
 namespace {
 
-struct Options {
+struct BenchOptions {
   std::string file;
   std::string target = "sm_90a";
   std::string source;
@@ -27,7 +27,7 @@ struct Options {
   bool json = false;
 };
 
-bool parse_scalars(const ir::Program& program, const Options& o, ir::Environment& env) {
+bool parse_scalars(const ir::Program& program, const BenchOptions& o, ir::Environment& env) {
   std::map<std::string, std::string> pairs;
   if (!parse_pairs(o.scalars, pairs)) return false;
   for (const auto& [name, text] : pairs) {
@@ -70,7 +70,7 @@ nlohmann::json to_json(const driver::HostCost& host) {
   return j;
 }
 
-void print(const Options& o, const driver::BenchResult& r) {
+void print(const BenchOptions& o, const driver::BenchResult& r) {
   std::string sizes;
   for (const auto& [name, value] : r.sizes) sizes += fmt::format(" {}={}", name, value);
   fmt::print("{} on {}:{}\n", o.file, r.device, sizes);
@@ -82,7 +82,7 @@ void print(const Options& o, const driver::BenchResult& r) {
   if (r.host) fmt::print("{}", host_text(*r.host));
 }
 
-void print_json(const Options& o, const driver::BenchResult& r) {
+void print_json(const BenchOptions& o, const driver::BenchResult& r) {
   nlohmann::json j = {{"file", o.file},
                       {"device", r.device},
                       {"mode", o.mode},
@@ -99,7 +99,7 @@ void print_json(const Options& o, const driver::BenchResult& r) {
   fmt::print("{}\n", j.dump(2));
 }
 
-int run(const Options& o) {
+int run_bench(const BenchOptions& o) {
   driver::Unit unit;
   int code = kOk;
   std::map<std::string, int64_t> sizes;
@@ -142,7 +142,7 @@ int run(const Options& o) {
 }  // namespace
 
 void add_bench(CLI::App& app, int& exit_code) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<BenchOptions>();
   CLI::App* c = app.add_subcommand("bench", "Time a program on a GPU");
   c->add_option("FILE", o->file, "a program (.naut) or IR text of any level")->required();
   c->add_option("--target", o->target, "the architecture: sm_90a")->capture_default_str();
@@ -178,7 +178,7 @@ void add_bench(CLI::App& app, int& exit_code) {
       "  nautilus compile golden/gemm_pp_128x192.matile --emit cuda -o edited.cu\n"
       "  nautilus bench golden/gemm_pp_128x192.matile --source edited.cu --shape "
       "M=4096,N=4096,K=4096");
-  c->callback([o, &exit_code] { exit_code = run(*o); });
+  c->callback([o, &exit_code] { exit_code = run_bench(*o); });
 }
 
 }  // namespace nautilus::tool

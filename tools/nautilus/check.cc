@@ -11,7 +11,7 @@
 namespace nautilus::tool {
 namespace {
 
-struct Options {
+struct CheckOptions {
   std::vector<std::string> files;
   std::vector<std::string> shape;
   bool json = false;
@@ -36,7 +36,7 @@ std::string summary(const ir::Program& program) {
                      inputs == 1 ? "" : "s", equations, equations == 1 ? "" : "s", outputs);
 }
 
-int run(const Options& o) {
+int run_check(const CheckOptions& o) {
   std::map<std::string, int64_t> statics;
   if (!parse_sizes(o.shape, statics)) return kUsageError;
   nlohmann::json report = nlohmann::json::array();
@@ -62,7 +62,7 @@ int run(const Options& o) {
 }  // namespace
 
 void add_check(CLI::App& app, int& exit_code) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<CheckOptions>();
   CLI::App* c =
       app.add_subcommand("check", "Check programs: syntax, names, shapes, dtypes, index ranges");
   c->add_option("FILE", o->files, "programs (.naut) or IR texts (.spec, .scalar)")->required();
@@ -70,7 +70,7 @@ void add_check(CLI::App& app, int& exit_code) {
       ->allow_extra_args(false);
   c->add_flag("--json", o->json, "messages as JSON on standard output");
   c->footer("Example: nautilus check examples/attention.naut");
-  c->callback([o, &exit_code] { exit_code = run(*o); });
+  c->callback([o, &exit_code] { exit_code = run_check(*o); });
 }
 
 }  // namespace nautilus::tool

@@ -10,7 +10,7 @@
 namespace nautilus::tool {
 namespace {
 
-struct Options {
+struct CompileOptions {
   std::string file;
   std::string target = "sm_90a";
   std::string emit = "report";
@@ -19,7 +19,7 @@ struct Options {
   bool no_cache = false;
 };
 
-int write(const Options& o, const std::string& content) {
+int write(const CompileOptions& o, const std::string& content) {
   if (o.output.empty()) {
     fmt::print("{}", content);
     return kOk;
@@ -44,7 +44,7 @@ std::string report_text(const std::vector<plan::DeviceKernel>& kernels) {
   return out;
 }
 
-int run(const Options& o) {
+int run_compile(const CompileOptions& o) {
   if (o.target != "sm_90a") {
     usage_error(fmt::format("the target is `sm_90a`, not `{}`", o.target));
     return kUsageError;
@@ -80,7 +80,7 @@ int run(const Options& o) {
 }  // namespace
 
 void add_compile(CLI::App& app, int& exit_code) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<CompileOptions>();
   CLI::App* c = app.add_subcommand("compile", "Compile a program for a GPU");
   c->add_option("FILE", o->file, "a program (.naut) or IR text of any level")->required();
   c->add_option("--target", o->target, "the architecture: sm_90a")->capture_default_str();
@@ -95,7 +95,7 @@ void add_compile(CLI::App& app, int& exit_code) {
       ->allow_extra_args(false);
   c->add_flag("--no-cache", o->no_cache, "compile even if the disk cache has the kernel");
   c->footer("Example: nautilus compile golden/gemm_coop_128x256.matile --emit cuda -o gemm.cu");
-  c->callback([o, &exit_code] { exit_code = run(*o); });
+  c->callback([o, &exit_code] { exit_code = run_compile(*o); });
 }
 
 }  // namespace nautilus::tool

@@ -18,7 +18,7 @@
 namespace nautilus::tool {
 namespace {
 
-struct Options {
+struct EvalOptions {
   std::string file;
   std::vector<std::string> shape;
   std::vector<std::string> set;
@@ -38,7 +38,7 @@ struct Options {
 
 class Eval {
  public:
-  explicit Eval(const Options& o) : o_(o) {}
+  explicit Eval(const EvalOptions& o) : o_(o) {}
 
   int run() {
     if (o_.inputs != "normal" && o_.inputs != "exact")
@@ -290,7 +290,7 @@ class Eval {
     return code;
   }
 
-  const Options& o_;
+  const EvalOptions& o_;
   driver::Unit unit_;
   std::optional<ir::Program> program_;
   driver::RunRequest request_;
@@ -300,7 +300,7 @@ class Eval {
 }  // namespace
 
 void add_eval(CLI::App& app, int& exit_code) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<EvalOptions>();
   CLI::App* c = app.add_subcommand("eval", "Evaluate a program in fp64, with error bounds");
   c->add_option("FILE", o->file, "a program (.naut) or spec text")->required();
   c->add_option("--shape", o->shape,

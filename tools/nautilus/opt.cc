@@ -12,7 +12,7 @@
 namespace nautilus::tool {
 namespace {
 
-struct Options {
+struct OptOptions {
   std::string file;
   std::vector<std::string> passes;
   std::vector<std::string> disabled;
@@ -37,7 +37,7 @@ int list_rules() {
   return kOk;
 }
 
-int run(const Options& o) {
+int run_opt(const OptOptions& o) {
   if (o.list) return list_passes();
   if (o.rules) return list_rules();
   if (o.file.empty()) {
@@ -90,7 +90,7 @@ int run(const Options& o) {
 }  // namespace
 
 void add_opt(CLI::App& app, int& exit_code) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<OptOptions>();
   CLI::App* c = app.add_subcommand("opt", "Run single passes on a program of any level");
   c->add_option("FILE", o->file, "a program (.naut) or IR text");
   c->add_option("--pass", o->passes, "passes to run, in order: NAME[,NAME]")
@@ -103,7 +103,7 @@ void add_opt(CLI::App& app, int& exit_code) {
   c->add_flag("--list", o->list, "list the passes of the pipeline");
   c->add_flag("--rules", o->rules, "list the rewrite rules");
   c->footer("Example: nautilus opt --pass simplify,split_reductions examples/rmsnorm.naut");
-  c->callback([o, &exit_code] { exit_code = run(*o); });
+  c->callback([o, &exit_code] { exit_code = run_opt(*o); });
 }
 
 }  // namespace nautilus::tool

@@ -18,7 +18,7 @@
 namespace nautilus::tool {
 namespace {
 
-struct Options {
+struct PrintOptions {
   std::string file;
   std::string level = "spec";
   std::string dump_dir;
@@ -42,7 +42,7 @@ int print_ops(const std::string& name) {
   return kOk;
 }
 
-int print_resources(const Options& o) {
+int print_resources(const PrintOptions& o) {
   driver::Unit unit;
   int code = kOk;
   const auto program = load_file(o.file, {}, unit, code);
@@ -57,7 +57,7 @@ int print_resources(const Options& o) {
   return kOk;
 }
 
-int run(const Options& o) {
+int run_print(const PrintOptions& o) {
   if (o.library) {
     for (const spec::LibraryText& t : spec::library_texts())
       fmt::print("# {}\n{}\n", t.path, t.text);
@@ -118,7 +118,7 @@ int run(const Options& o) {
 }  // namespace
 
 void add_print(CLI::App& app, int& exit_code) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<PrintOptions>();
   CLI::App* c = app.add_subcommand("print", "Show a program at one of its levels");
   c->add_option("FILE", o->file, "a program (.naut) or IR text");
   c->add_option("--level", o->level,
@@ -136,7 +136,7 @@ void add_print(CLI::App& app, int& exit_code) {
   c->add_flag("--codes", o->codes, "all message codes");
   c->add_flag("--json", o->json, "text and messages as JSON");
   c->footer("Example: nautilus print --level scalar examples/attention.naut");
-  c->callback([o, &exit_code] { exit_code = run(*o); });
+  c->callback([o, &exit_code] { exit_code = run_print(*o); });
 }
 
 }  // namespace nautilus::tool

@@ -11,7 +11,7 @@
 namespace nautilus::tool {
 namespace {
 
-struct Options {
+struct RunOptions {
   std::string file;
   std::string target = "sm_90a";
   std::string source;
@@ -26,7 +26,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-int run(const Options& o) {
+int run_run(const RunOptions& o) {
   driver::Unit unit;
   int code = kOk;
   std::map<std::string, int64_t> sizes;
@@ -97,7 +97,7 @@ int run(const Options& o) {
 }  // namespace
 
 void add_run(CLI::App& app, int& exit_code) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<RunOptions>();
   CLI::App* c = app.add_subcommand("run", "Run a program on random inputs");
   c->add_option("FILE", o->file, "a program (.naut) or IR text of any level")->required();
   c->add_option("--target", o->target, "the architecture: sm_90a")->capture_default_str();
@@ -114,7 +114,7 @@ void add_run(CLI::App& app, int& exit_code) {
       "compare with the reference evaluator, or with the oracle that an MA-tile file names");
   c->footer(
       "Example: nautilus run golden/gemm_coop_128x256.matile --target sm_90a --emulate --check");
-  c->callback([o, &exit_code] { exit_code = run(*o); });
+  c->callback([o, &exit_code] { exit_code = run_run(*o); });
 }
 
 }  // namespace nautilus::tool

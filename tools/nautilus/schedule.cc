@@ -11,7 +11,7 @@
 namespace nautilus::tool {
 namespace {
 
-struct Options {
+struct ScheduleOptions {
   std::string file;
   std::string schedule;
   std::vector<std::string> shape;
@@ -19,7 +19,7 @@ struct Options {
   bool check = false;
 };
 
-int finish(const Options& o, const ir::Program& program, const driver::FirstSchedule& s,
+int finish(const ScheduleOptions& o, const ir::Program& program, const driver::FirstSchedule& s,
            driver::Unit& unit) {
   fmt::print("{}", o.program ? ir::print(s.program) : schedule::print(s.decisions));
   if (!o.check) return kOk;
@@ -30,7 +30,7 @@ int finish(const Options& o, const ir::Program& program, const driver::FirstSche
   return difference->empty() ? kOk : kProgramError;
 }
 
-int run(const Options& o, bool is_explain) {
+int run_schedule(const ScheduleOptions& o, bool is_explain) {
   std::map<std::string, int64_t> statics;
   if (!parse_sizes(o.shape, statics)) return kUsageError;
   driver::Unit unit;
@@ -72,7 +72,7 @@ int run(const Options& o, bool is_explain) {
 }  // namespace
 
 void add_schedule(CLI::App& app, int& exit_code) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ScheduleOptions>();
   CLI::App* c = app.add_subcommand("schedule", "Show the first schedule of a program");
   c->add_option("FILE", o->file, "a program (.naut)")->required();
   c->add_option("--schedule", o->schedule, "replay the decisions of this file instead");
@@ -81,17 +81,17 @@ void add_schedule(CLI::App& app, int& exit_code) {
   c->add_flag("--program", o->program, "the scheduled program instead of the decisions");
   c->add_flag("--check", o->check, "run it in the interpreter, against the definition");
   c->footer("Example: nautilus schedule --program examples/attention_causal.naut");
-  c->callback([o, &exit_code] { exit_code = run(*o, false); });
+  c->callback([o, &exit_code] { exit_code = run_schedule(*o, false); });
 }
 
 void add_explain(CLI::App& app, int& exit_code) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ScheduleOptions>();
   CLI::App* c = app.add_subcommand("explain", "Show how the first schedule was derived");
   c->add_option("FILE", o->file, "a program (.naut)")->required();
   c->add_option("--shape", o->shape, "other values for static sizes, NAME=N[,NAME=N]")
       ->allow_extra_args(false);
   c->footer("Example: nautilus explain examples/attention_causal.naut");
-  c->callback([o, &exit_code] { exit_code = run(*o, true); });
+  c->callback([o, &exit_code] { exit_code = run_schedule(*o, true); });
 }
 
 }  // namespace nautilus::tool

@@ -13,14 +13,14 @@
 namespace nautilus::tool {
 namespace {
 
-struct Options {
+struct TestOptions {
   std::vector<std::string> paths;
   bool update = false;
   bool list = false;
   int threads = 0;
 };
 
-int run(const Options& o) {
+int run_test(const TestOptions& o) {
   if (o.list) {
     for (const auto& [command, meaning] : driver::test_commands())
       fmt::print("{:<40} {}\n", command, meaning);
@@ -50,14 +50,14 @@ int run(const Options& o) {
 }  // namespace
 
 void add_test(CLI::App& app, int& exit_code) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<TestOptions>();
   CLI::App* c = app.add_subcommand("test", "Run text tests: input and expectation in one file");
   c->add_option("PATH", o->paths, "test files and folders (default: test)");
   c->add_flag("--update", o->update, "rewrite the expectations (refused when CI=true)");
   c->add_option("-j,--threads", o->threads, "files at a time (default: all cores)");
   c->add_flag("--list", o->list, "list the commands a test may name");
   c->footer("Example: nautilus test test/spec --update");
-  c->callback([o, &exit_code] { exit_code = run(*o); });
+  c->callback([o, &exit_code] { exit_code = run_test(*o); });
 }
 
 }  // namespace nautilus::tool

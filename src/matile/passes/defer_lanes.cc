@@ -131,16 +131,18 @@ struct Flat {
   std::vector<int> loops;  // numbers of the loops around it
 };
 
-void flatten(const ir::Block& block, std::vector<int>& loops, int& next, std::vector<Flat>& out) {
+// Copies of an unrolled block are iterations too, but one exchange in front of them all will do.
+void flatten(const ir::Block& block, std::vector<int>& loops, int& next, std::vector<Flat>& out,
+             int unrolled = 0) {
   for (const Op& op : block) {
     const ir::Block* inner = block_of(op);
     if (!inner) {
       out.push_back({op, loops});
       continue;
     }
-    const bool is_loop = op.is<Loop>();
+    const bool is_loop = op.is<Loop>() || (op.is<Unroll>() && unrolled > 0);
     if (is_loop) loops.push_back(next++);
-    flatten(*inner, loops, next, out);
+    flatten(*inner, loops, next, out, unrolled + (op.is<Unroll>() ? 1 : 0));
     if (is_loop) loops.pop_back();
   }
 }
@@ -296,13 +298,25 @@ class Deferrer {
       const Names& partial = plan->first;
       const auto& uses = plan->second;
       done.insert(partial.begin(), partial.end());
+      std::set<const void*> unrolled;
+      ir::for_each_op(body, [&](const Op& op) {
+        const auto* u = op.get<Unroll>();
+        if (u) ir::for_each_op(u->body, [&](const Op& inner) { unrolled.insert(inner.data()); });
+      });
+      const auto stands_here = [&](const Op& use, const Op& op) {
+        if (!unrolled.contains(use.data())) return use.data() == op.data();
+        bool found = false;
+        if (const auto* u = op.get<Unroll>())
+          ir::for_each_op(u->body, [&](const Op& inner) { found |= inner.data() == use.data(); });
+        return found;
+      };
       body = map_blocks(body, [&](ir::Block block) {
         ir::Block out;
         for (Op& op : block) {
           const auto* l = op.get<Lanes>();
           if (l && partial.contains(l->tile.str())) continue;
           for (const auto& [use, name] : uses) {
-            if (use.data() == op.data())
+            if (stands_here(use, op))
               out.push_back(ir::make(Lanes{pool_.name(name), expr::Reducer::Sum}));
           }
           out.push_back(std::move(op));
