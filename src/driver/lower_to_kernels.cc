@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/lower_to_kernels.h"
 
+#include <algorithm>
+
 #include "driver/pipeline.h"
 #include "driver/scheduling.h"
 #include "matile/ops.h"
 
 namespace nautilus::driver {
 
-std::optional<ir::Program> lower_to_kernels(const ir::Program& program, Unit& unit) {
+bool has_empty_input(const ir::Environment& env) {
+  return std::any_of(env.tensors.begin(), env.tensors.end(),
+                     [](const auto& t) { return t.second.data.empty(); });
+}
+
+std::optional<ir::Program> lower_to_kernels(const ir::Program& program, Unit& unit,
+                                            bool use_tiles) {
   if (program.level->name == "matile") {
     if (!matile::verify_final(program, unit.sink)) return std::nullopt;
     return program;
   }
   ir::PassContext context{unit.pool, unit.sink, {}};
-  if (program.level->name != "spec") return lower_to("matile", program, context);
+  if (program.level->name != "spec" || !use_tiles) return lower_to("matile", program, context);
   const auto scheduled = first_schedule(program, unit);
   if (!scheduled) return std::nullopt;
   // A schedule whose tiles have no kernel is no error: every program has kernels without tiles.

@@ -5,10 +5,17 @@
 #include <optional>
 
 #include "driver/load.h"
+#include "ir/environment.h"
 
 namespace nautilus::driver {
 
 // Empty if something was reported. A program of level matile is returned as it is.
-std::optional<ir::Program> lower_to_kernels(const ir::Program& program, Unit& unit);
+// Kernels of tiles copy tensors that have elements; for a call with an empty one `use_tiles` must
+// be false.
+std::optional<ir::Program> lower_to_kernels(const ir::Program& program, Unit& unit,
+                                            bool use_tiles = true);
+
+// Whether an input of a run has no element.
+bool has_empty_input(const ir::Environment& env);
 
 }  // namespace nautilus::driver

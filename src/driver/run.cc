@@ -153,9 +153,11 @@ std::string joined_bodies(const std::vector<emit::KernelText>& kernels) {
 
 }  // namespace
 
-std::optional<Outputs> run_emulated(const ir::Program& program, const ir::Environment& env,
-                                    const EmulateOptions& options, expr::ExprPool& pool,
-                                    std::string* error) {
+namespace {
+
+std::optional<Outputs> run_in_emulator(const ir::Program& program, const ir::Environment& env,
+                                       const EmulateOptions& options, bool is_repacked,
+                                       expr::ExprPool& pool, std::string* error) {
   const auto kernels = emit::emit_kernels(program, pool);
   const plan::Prepared plan(program, kernels);
   plan::Frame frame(plan);
@@ -180,10 +182,10 @@ std::optional<Outputs> run_emulated(const ir::Program& program, const ir::Enviro
     std::set<std::string> copied;
     for (int t : frame.misaligned()) copied.insert(plan.tensors[static_cast<size_t>(t)].name);
     const auto given = plan::repackable_tensors(program);
-    if (copied.empty() || !options.body.empty() ||
+    if (copied.empty() || is_repacked || !options.body.empty() ||
         !std::includes(given.begin(), given.end(), copied.begin(), copied.end()))
       return std::nullopt;
-    return run_emulated(matile::repack(program, copied, pool), env, options, pool, error);
+    return run_in_emulator(matile::repack(program, copied, pool), env, options, true, pool, error);
   }
   const auto body = emulator::CompiledBody::compile(
       options.body.empty() ? joined_bodies(kernels) : options.body, {"", options.use_cache}, error);
@@ -206,6 +208,14 @@ std::optional<Outputs> run_emulated(const ir::Program& program, const ir::Enviro
     return std::nullopt;
   }
   return outputs_of(program, *tensors);
+}
+
+}  // namespace
+
+std::optional<Outputs> run_emulated(const ir::Program& program, const ir::Environment& env,
+                                    const EmulateOptions& options, expr::ExprPool& pool,
+                                    std::string* error) {
+  return run_in_emulator(program, env, options, false, pool, error);
 }
 
 #else

@@ -248,10 +248,10 @@ class Flow {
       part(op.a);
     }
     part(op.b);
+    const bool is_chain = !s_.pending.empty() && s_.pending.back().acc == group.acc;
     for (const Group& g : s_.pending) {
       if (g.acc != group.acc) continue;
-      // Products finish in the order of issue, so that one may accumulate onto another.
-      if (op.mode == DotMode::Init)
+      if (op.mode == DotMode::Init || !is_chain)
         fail(fmt::format("`{}` is written while the product into it runs; a wait is missing",
                          group.acc));
       break;

@@ -263,7 +263,7 @@ class WaitPlacer {
     const auto& d = op.as<Dot>();
     size_t count = 0;
     for (size_t g = 0; g < pending_.size(); ++g) {
-      const bool is_chain = d.mode == DotMode::Add;
+      const bool is_chain = g + 1 == pending_.size() && d.mode == DotMode::Add;
       if ((pending_[g].acc == d.acc && !is_chain) || pending_[g].acc == d.a ||
           pending_[g].a == d.acc)
         count = g + 1;
@@ -326,12 +326,16 @@ class WaitPlacer {
   bool can_lag(const Loop& loop) {
     if (decision(kernel_, "in_flight").value_or(1) == 0) return false;
     Names got;
+    Names accumulators;
     for (const Op& op : loop.body) {
+      if (const auto* d = op.get<Dot>()) accumulators.emplace(d->acc.str());
       if (const auto* g = op.get<Get>()) {
         if (!got.emplace(g->ring.str()).second || slots_.at(std::string(g->ring.str())) < 2)
           return false;
       }
     }
+    // Products into one accumulator follow each other; another one between them breaks the chain.
+    if (accumulators.size() != 1) return false;
     const bool is_up = loop.direction == Direction::Up;
     return is_up ? scalars_.is_at_least(loop.to, pool_.binary(EK::Add, loop.from, pool_.integer(1)))
                  : scalars_.is_at_least(loop.from, loop.to);
