@@ -89,61 +89,7 @@ class MatileVerifier {
   void map(const Map& m) {
     if (maps_.contains(std::string(m.name.str())) || v_.is_defined(m.name))
       v_.fail(fmt::format("`{}` is defined twice", m.name.str()));
-    const size_t mark = v_.enter_axes(m.axes);
-    v_.check(m.value, "the map");
-    v_.leave_axes(mark);
-    if (m.value.op() != EK::Read) return v_.fail("a map names an element of a tensor");
-    if (m.axes.size() > 5 || m.axes.size() != m.box.size())
-      v_.fail(fmt::format("a map has up to 5 axes and one box extent for each, not {} and {}",
-                          m.axes.size(), m.box.size()));
-    std::set<std::string> names;
-    for (const ir::Axis& a : m.axes) names.emplace(a.name.str());
-    for (Expr index : m.value.args()) {
-      const auto affine = affine_index(index);
-      if (!is_map_index(index, names))
-        return v_.fail(
-            "the indices of a map are sums of its axes and of sizes, times constants or sizes");
-    }
-    const int64_t promote = m.promote.value_or(256);
-    if (promote != 0 && promote != 64 && promote != 128 && promote != 256)
-      v_.fail("a map promotes misses to 0, 64, 128 or 256 bytes");
-    for (Expr b : m.box) {
-      if (b.op() != EK::IntConst || b.integer() < 1 || b.integer() > 256)
-        return v_.fail("a box extent is a number from 1 to 256");
-    }
-    if (!m.value.args().empty() && !m.axes.empty()) {
-      if (!walks_by_one(m.value.args().back(), m.axes[0].name))
-        v_.fail("the first axis of a map walks along the tensor's last dimension");
-      const int64_t bytes = m.box[0].integer() * expr::bytes(m.value.dtype());
-      const int span = layout::span_bytes(swizzle_of(m.swizzle));
-      if (m.swizzle != MapSwizzle::None && bytes != span)
-        v_.fail(fmt::format("the box is {} bytes wide, its swizzle is for {}", bytes, span));
-    }
-    maps_.emplace(m.name.str(), &m);
-  }
-
-  static bool walks_by_one(Expr index, ir::Name axis) {
-    const auto poly = expr::Poly::of(index);
-    for (const auto& [monomial, coefficient] : poly->terms()) {
-      if (monomial.size() == 1 && monomial[0].name() == axis) return coefficient == 1;
-    }
-    return false;
-  }
-
-  // Every term is at most one axis, once, times constants and sizes; terms without an axis say
-  // where the view begins.
-  static bool is_map_index(Expr index, const std::set<std::string>& axes) {
-    const auto poly = expr::Poly::of(index);
-    if (!poly) return false;
-    for (const auto& [monomial, coefficient] : poly->terms()) {
-      int count = 0;
-      for (Expr atom : monomial) {
-        if (atom.op() != EK::Var) return false;
-        count += axes.contains(std::string(atom.name().str())) ? 1 : 0;
-      }
-      if (count > 1 || coefficient <= 0) return false;
-    }
-    return true;
+    if (verify_map(m, v_)) maps_.emplace(m.name.str(), &m);
   }
 
   // --- a kernel -----------------------------------------------------------------------------

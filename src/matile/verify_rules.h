@@ -21,6 +21,9 @@ struct TileUse {
 using RoleTiles = std::map<std::string, TileUse, std::less<>>;
 RoleTiles tiles_of_role(const Role& role);
 
+// False if the map is not to be used further.
+bool verify_map(const Map& map, ir::Verifier& verifier);
+
 // Maps of the plan by name.
 using KernelMaps = std::map<std::string, const Map*, std::less<>>;
 // Kernels in nest or roles form: names, shapes and dtypes.
