@@ -6,6 +6,7 @@
 
 #include "expr/affine.h"
 #include "expr/scalar_ops.h"
+#include "expr/walk.h"
 
 namespace nautilus::schedule {
 
@@ -103,8 +104,12 @@ class MaskBounds {
   // Largest or least value over the rows of a warp group's tile; null if that is not affine.
   Expr over_rows(const Poly& p, bool is_largest) {
     for (Expr atom : p.atoms()) {
-      if (atom.op() != Op::Var) return {};
-      if (atom != group_.row && group_.is_tile_axis(atom)) return {};
+      if (atom == group_.row) continue;
+      // Scalars of the call, such as `i64(width)`, are the same in every tile.
+      if (!expr::tensors_read(atom).empty()) return {};
+      for (Expr v : expr::free_vars(atom)) {
+        if (v == group_.row || group_.is_tile_axis(v)) return {};
+      }
     }
     const auto parts = p.split(group_.row);
     if (!parts) return {};
