@@ -108,7 +108,7 @@ class Assembler {
         continue;
       }
       const std::span<const MapNest> rest(nests_.data() + i, nests_.size() - i);
-      if (const auto rows = row_group(rest, buffers_, context_.pool)) {
+      if (const auto rows = row_group(rest, context_.pool)) {
         for (Op& op :
              lower_rows(*rows, kept_after(i + rows->nests), buffers_, facts, names_, context_.pool))
           kernels_.push_back(std::move(op));
@@ -116,7 +116,7 @@ class Assembler {
         continue;
       }
       if (split(i)) continue;
-      if (const auto elements = element_group(rest, buffers_, context_.pool)) {
+      if (const auto elements = element_group(rest, context_.pool)) {
         for (Op& op : lower_rows(*elements, kept_after(i + elements->nests), buffers_, facts,
                                  names_, context_.pool))
           kernels_.push_back(std::move(op));
@@ -200,7 +200,7 @@ class Assembler {
     for (; end < nests_.size(); ++end) {
       if (!can_join(nests_[i], nests_[end], written, context_.pool)) break;
       const std::span<const MapNest> rest(nests_.data() + end, nests_.size() - end);
-      if (row_group(rest, buffers_, context_.pool)) break;
+      if (row_group(rest, context_.pool)) break;
       written.merge(written_by(nests_[end]));
     }
     return end;

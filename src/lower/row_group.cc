@@ -59,9 +59,7 @@ bool is_tile_node(Expr e) {
 
 class Grouping {
  public:
-  Grouping(std::span<const MapNest> nests, const std::map<std::string, ir::TensorType>& buffers,
-           expr::ExprPool& pool)
-      : nests_(nests), buffers_(buffers), pool_(pool) {}
+  Grouping(std::span<const MapNest> nests, expr::ExprPool& pool) : nests_(nests), pool_(pool) {}
 
   std::optional<RowGroup> run() {
     if (!find_axes()) return std::nullopt;
@@ -231,7 +229,6 @@ class Grouping {
   }
 
   std::span<const MapNest> nests_;
-  const std::map<std::string, ir::TensorType>& buffers_;
   expr::ExprPool& pool_;
   RowGroup group_;
   std::map<std::string, RowStatement::Kind> own_;
@@ -245,16 +242,12 @@ bool is_tile_value(Expr e) {
   return ok;
 }
 
-std::optional<RowGroup> row_group(std::span<const MapNest> nests,
-                                  const std::map<std::string, ir::TensorType>& buffers,
-                                  expr::ExprPool& pool) {
-  return Grouping(nests, buffers, pool).run();
+std::optional<RowGroup> row_group(std::span<const MapNest> nests, expr::ExprPool& pool) {
+  return Grouping(nests, pool).run();
 }
 
-std::optional<RowGroup> element_group(std::span<const MapNest> nests,
-                                      const std::map<std::string, ir::TensorType>& buffers,
-                                      expr::ExprPool& pool) {
-  return Grouping(nests, buffers, pool).run_elements();
+std::optional<RowGroup> element_group(std::span<const MapNest> nests, expr::ExprPool& pool) {
+  return Grouping(nests, pool).run_elements();
 }
 
 }  // namespace nautilus::lower

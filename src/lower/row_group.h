@@ -43,13 +43,9 @@ struct RowGroup {
 
 // The group that begins with the first of `nests`, as long as can be; empty if there is none that
 // register tiles can compute. It has a reduction.
-std::optional<RowGroup> row_group(std::span<const MapNest> nests,
-                                  const std::map<std::string, ir::TensorType>& buffers,
-                                  expr::ExprPool& pool);
+std::optional<RowGroup> row_group(std::span<const MapNest> nests, expr::ExprPool& pool);
 // The same for nests that only map elements.
-std::optional<RowGroup> element_group(std::span<const MapNest> nests,
-                                      const std::map<std::string, ir::TensorType>& buffers,
-                                      expr::ExprPool& pool);
+std::optional<RowGroup> element_group(std::span<const MapNest> nests, expr::ExprPool& pool);
 
 // Whether register tiles compute the expression as the language defines it: in f32, with indices
 // that fit 32 bits.

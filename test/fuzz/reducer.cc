@@ -122,7 +122,7 @@ class Reducer {
 
   bool drop_tokens() {
     bool any = false;
-    for (const size_t width : {16, 8, 5, 4, 3, 2, 1}) {
+    for (const size_t width : {16U, 8U, 5U, 4U, 3U, 2U, 1U}) {
       for (size_t k = 0;;) {
         const std::vector<Token> tokens = tokens_of(text_);
         if (k + width > tokens.size() || Clock::now() >= deadline_) break;

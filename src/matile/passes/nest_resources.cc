@@ -76,8 +76,9 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
   std::vector<Stage> stages;
   int stage_bytes = 0;
   for (const auto& [name, use] : stores) {
-    const auto it = std::find_if(stages.begin(), stages.end(),
-                                 [&](const Stage& s) { return s.type == use.tile.type; });
+    const ir::TensorType& type = use.tile.type;
+    const auto it =
+        std::find_if(stages.begin(), stages.end(), [&](const Stage& s) { return s.type == type; });
     if (it != stages.end()) {
       out.stage_of.emplace(name, it->name);
       continue;
