@@ -19,7 +19,7 @@ run_command = @echo "\$$ $(1)"; $(1)
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make run     build, then check and evaluate examples/attention.naut"
+	@echo "make run     build, then check, evaluate and compile examples/attention.naut, and run its kernel"
 	@echo "make test    build, then run all tests and 10 seconds of fuzzing"
 	@echo "make fuzz    build, then fuzz for SECONDS_=$(SECONDS_) seconds"
 	@echo "make format  format all sources with clang-format 14"
@@ -34,6 +34,7 @@ build:
 run: build
 	$(call run_command,$(BUILD)/nautilus check examples/attention.naut)
 	$(call run_command,$(BUILD)/nautilus eval examples/attention.naut)
+	$(call run_command,$(BUILD)/nautilus run examples/attention.naut --emulate --check)
 
 test: build
 	$(call run_command,$(BUILD)/nautilus_unit_tests --gtest_brief=1)

@@ -7,12 +7,11 @@ namespace nautilus::matile {
 
 // The lane part of a reduction as late as its value is needed (R7).
 //
-//   loop n from 0 up nt                               loop n from 0 up nt
-//     fold t[i < 64] = sum[j < 80] S[i, j]              fold l1[i < 64] = l[i] * a[i] + sum[j < 80]
-//     S[i, j] lanes t sum                               ->      set l[i < 64] = l1[i] set l1[i <
-//     64] = l[i] * a[i] + t[i]             lanes l sum set l[i < 64] = l1[i] set y[i < 64] = 1.0 /
-//     l[i]
-//   set y[i < 64] = 1.0 / l[i]
+//   loop n from 0 up nt                        loop n from 0 up nt
+//     fold t = sum[j] S[i, j]                    fold l = l * a + sum[j] S[i, j]
+//     lanes t sum                        ->    lanes l sum
+//     set l = l * a + t                        set y = 1.0 / l
+//   set y = 1.0 / l
 //
 // * Sums through loops: tiles that are linked by sets linear in them, with factors that the lanes
 //   share, are carried as partial values; the exchange stands in front of the first use of another
