@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured: one row per problem, with the golden kernels that may solve it.
+"""What is measured: one row per problem, with the kernels that may solve it.
 
 A candidate is a pattern over file names in the folder of golden kernels, so that a new schedule of
-the same program is measured without a change here. The order is the order of measuring: when the
-budget ends, the last ones are missing.
+the same program is measured without a change here. With `--math` it is the program itself, with the
+values of its static sizes ("attention_full.naut:D=128"): what the compiler makes of it untuned. The
+order is the order of measuring: when the budget ends, the last ones are missing.
 """
 import fnmatch
 import os
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Case:
-    suite: str  # attention, gemm, epilogue, decode, rows
+    suite: str  # which run it belongs to; cases_of lists them
     work: str
     shape: str
     sizes: dict  # of the program's dimensions and what the generators need
@@ -21,34 +22,37 @@ class Case:
     dtypes: dict = field(default_factory=dict)  # what a candidate must declare to be one
     flops: float = 0.0  # one of the two is the yardstick
     bytes: float = 0.0
+    math: str = ""  # the program, and after a colon its static sizes
 
     @property
     def name(self):
         return f"{self.work} {self.shape}"
 
 
-def attention(b, h, hk, s, d, causal):
+def attention(b, h, hk, s, d, causal, suite="attention"):
     heads = f"H{h}" if h == hk else f"H{h}/{hk}"
     kind = "causal" if causal else "full"
     # By convention half of the square is counted for causal attention, the diagonal not in full.
     return Case(
-        suite="attention",
+        suite=suite,
         work=f"attention d{d} {kind}",
         shape=f"B{b} {heads} S{s}",
         sizes=dict(B=b, H=h, Hk=hk, G=h // hk, M=s, N=s, D=d, causal=causal),
         candidates=(f"attention_d{d}_{kind}*.matile",),
         flops=4.0 * b * h * s * s * d / (2 if causal else 1),
+        math=f"attention_{kind}.naut:D={d}",
     )
 
 
-def gemm(m, n, k):
+def gemm(m, n, k, suite="gemm"):
     return Case(
-        suite="gemm",
+        suite=suite,
         work="gemm bf16 nt",
         shape=f"{m}x{n}x{k}",
         sizes=dict(M=m, N=n, K=k),
         candidates=("gemm_coop*.matile", "gemm_pp*.matile"),
         flops=2.0 * m * n * k,
+        math="gemm_nt.naut",
     )
 
 
@@ -61,17 +65,19 @@ def epilogue(kind, m, n, k):
         sizes=dict(M=m, N=n, K=k, kind=kind),
         candidates=(f"gemm_{kind}*.matile",),
         flops=2.0 * m * n * k,
+        math=f"gemm_nt_{kind}.naut",
     )
 
 
-def decode(b, h, hk, n, d):
+def decode(b, h, hk, n, d, suite="decode"):
     return Case(
-        suite="decode",
+        suite=suite,
         work=f"decode d{d}",
         shape=f"B{b} H{h}/{hk} N{n}",
         sizes=dict(B=b, H=h, Hk=hk, G=h // hk, M=1, N=n, D=d, causal=False),
         candidates=(f"attention_decode_d{d}*.matile",),
         bytes=2.0 * b * hk * n * d * 2,
+        math=f"../examples/attention_decode.naut:D={d},G={h // hk}",
     )
 
 
@@ -85,6 +91,7 @@ def rows(work, m, n, dtype):
         candidates=(f"{work}*.matile",),
         dtypes={"X": dtype, "Y": dtype},
         bytes=2.0 * m * n * width + (n * width if work == "rmsnorm" else 0),
+        math=f"{work}_f32.naut" if (work, dtype) == ("softmax", "f32") else f"{work}.naut",
     )
 
 
@@ -106,7 +113,25 @@ GEMM_SHAPES = [
     (4096, 4096, 14336),
     (4000, 4104, 1000),
 ]
+# Products of few rows or little depth, and rectangles: what models have beside squares.
+GEMM_OTHER_SHAPES = [
+    (16, 8192, 8192),
+    (64, 8192, 8192),
+    (128, 8192, 8192),
+    (1024, 1024, 1024),
+    (512, 512, 8192),
+    (4096, 11008, 4096),
+    (8192, 28672, 8192),
+]
 ROWS_SHAPES = [(16384, 4096), (8192, 16384)]
+# (name, heads, heads of keys, head size, causal): attention layers of well-known models.
+MODELS = [
+    ("vit", 24, 24, 64, False),
+    ("llama2", 32, 32, 128, True),
+    ("qwen2", 28, 4, 128, True),
+    ("qwen3", 32, 8, 128, True),
+    ("glm4", 32, 2, 128, True),
+]
 
 
 def all_cases():
@@ -121,17 +146,28 @@ def all_cases():
         result += [decode(b, 32, 8, n, 128) for b in (1, 8)]
     for work, dtype in (("softmax", "f32"), ("softmax", "bf16"), ("rmsnorm", "bf16")):
         result += [rows(work, m, n, dtype) for m, n in ROWS_SHAPES]
+    for s in (4096, 1024, 2048, 8192, 16384, 32768):
+        result += [attention(b, h, hk, s, d, causal, "prefill_grid")
+                   for _, h, hk, d, causal in MODELS for b in (1, 8)]
+    for n in (4096, 16384, 65536):
+        result += [decode(b, h, hk, n, d, "decode_grid")
+                   for _, h, hk, d, _ in MODELS for b in (1, 8)]
+    result += [gemm(*shape, suite="gemm_other") for shape in GEMM_OTHER_SHAPES]
     return result
 
 
 def cases_of(suite):
-    """All cases of a suite, or of several: "gemm", "gemm,rows", "all"."""
+    """All cases of a suite, or of several: "gemm", "gemm,rows", "all" (but the grids of
+    models and of shapes, which are asked for by name)."""
     wanted = set(suite.split(","))
-    known = {"attention", "gemm", "epilogue", "decode", "rows", "all"}
+    main = {"attention", "gemm", "epilogue", "decode", "rows"}
+    known = main | {"all", "prefill_grid", "decode_grid", "gemm_other"}
+    if "all" in wanted:
+        wanted |= main
     if not wanted <= known:
         raise SystemExit(f"no suite {', '.join(sorted(wanted - known))}; there are "
                          f"{', '.join(sorted(known))}")
-    return [c for c in all_cases() if "all" in wanted or c.suite in wanted]
+    return [c for c in all_cases() if c.suite in wanted]
 
 
 def declared_dtypes(path):
@@ -142,11 +178,21 @@ def declared_dtypes(path):
 
 def takes(case, path):
     """True if a file may solve the case: by its name, and by the element types it declares."""
+    if ".naut" in path:
+        return path.endswith(case.math)
     name = os.path.basename(path)
     if not any(fnmatch.fnmatch(name, pattern) for pattern in case.candidates):
         return False
     declared = declared_dtypes(path)
     return all(declared.get(t, want) == want for t, want in case.dtypes.items())
+
+
+def math_candidates(case, folder):
+    """The program of the case with its static sizes, as `candidate_files` gives files."""
+    path = os.path.join(folder, case.math)
+    if os.path.isfile(path.split(":")[0]):
+        return [path], []
+    return [], [f"{case.work}: no file {path.split(':')[0]}"]
 
 
 def candidate_files(case, golden, only):
@@ -159,4 +205,4 @@ def candidate_files(case, golden, only):
              if not fnmatch.filter(present, pattern)]
     files = [os.path.join(golden, name) for name in present
              if not only or any(fnmatch.fnmatch(name, o) for o in only)]
-    return [f for f in files if os.path.isfile(f) and takes(case, f)], notes
+    return [f for f in files if f.endswith(".matile") and os.path.isfile(f) and takes(case, f)], notes

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels of libnautilus.so on PyTorch's tensors, through its C interface:
 
-    // Parses, emits, compiles by NVRTC (cached) and loads. 0 on failure, with the text in `error`.
-    void* nautilus_open(const char* matile_text_or_path, const char* target, char* error,
-                        int error_bytes);
+    // Parses, lowers, emits, compiles by NVRTC (cached) and loads. 0 on failure, with the text in
+    // `error`. The sizes are values for static sizes of a math program: "D=128,G=4".
+    void* nautilus_open_sized(const char* text_or_path, const char* sizes, const char* target,
+                              char* error, int error_bytes);
     // 0 ok, 1 no such tensor, 2 another element type, 3 another rank. The tensor's shape gives the
     // sizes of the program's dimensions.
     int nautilus_bind_typed(void* kernel, const char* tensor, const char* dtype,
@@ -46,8 +47,9 @@ class Library:
         # dlopen searches system folders for a name without a slash.
         self.lib = ctypes.CDLL(os.path.abspath(path))
         signatures = {
-            "nautilus_open": (ctypes.c_void_p, [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p,
-                                                ctypes.c_int]),
+            "nautilus_open_sized": (ctypes.c_void_p, [ctypes.c_char_p, ctypes.c_char_p,
+                                                      ctypes.c_char_p, ctypes.c_char_p,
+                                                      ctypes.c_int]),
             "nautilus_bind_typed": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_char_p,
                                                    ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int,
                                                    ctypes.POINTER(ctypes.c_longlong),
@@ -77,14 +79,17 @@ def default_library():
 
 
 class Kernel:
-    """kernel = Kernel("golden/gemm.matile"); kernel(A=a, B=b, C=c)"""
+    """kernel = Kernel("golden/gemm.matile"); kernel(A=a, B=b, C=c)
+
+    A path may end in values for static sizes of the program: "attention.naut:D=128"."""
 
     def __init__(self, path, library=None, target="sm_90a"):
         self._lib = (library or default_library()).lib
         self._error = ctypes.create_string_buffer(ERROR_BYTES)
         self._kept = {}  # bound tensors must live as long as launches may use them
-        self._handle = self._lib.nautilus_open(os.fsencode(path), target.encode(), self._error,
-                                               ERROR_BYTES)
+        file, _, sizes = path.partition(":")
+        self._handle = self._lib.nautilus_open_sized(os.fsencode(file), sizes.encode(),
+                                                     target.encode(), self._error, ERROR_BYTES)
         if not self._handle:
             raise NautilusError(self._message(f"{path} does not open"))
 

@@ -22,8 +22,11 @@ import supervise  # noqa: E402
 
 def parse(arguments):
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    p.add_argument("--suite", default="all", help="attention, gemm, rows, all, or several with ,")
+    p.add_argument("--suite", default="all", help="attention, gemm, epilogue, decode, rows, all; prefill_grid, decode_grid, "
+                   "gemm_other; several with ,")
     p.add_argument("--golden", default="golden", help="folder of the candidates")
+    p.add_argument("--math", action="store_true",
+                   help="time what the compiler makes of the programs themselves (golden/*.naut)")
     p.add_argument("--lib", default="build-device/libnautilus.so", help="the library")
     p.add_argument("--target", default="sm_90a")
     p.add_argument("--out", default="results.jsonl", help="rows are appended, as JSON lines")
@@ -50,7 +53,10 @@ def selected(options):
     for case in cases.cases_of(options.suite):
         if options.case and not any(text in case.name for text in options.case):
             continue
-        files, missing = cases.candidate_files(case, options.golden, options.candidate)
+        if options.math:
+            files, missing = cases.math_candidates(case, options.golden)
+        else:
+            files, missing = cases.candidate_files(case, options.golden, options.candidate)
         notes.update(dict.fromkeys(missing))
         result.append((case, [] if options.peers_only else files))
     return result, ([] if options.peers_only else list(notes))

@@ -9,6 +9,7 @@ peers. One class per kind of work, all with the same members:
 """
 import check
 import peers
+from nautilus_lib import NautilusError
 
 
 class Attention:
@@ -34,6 +35,19 @@ class Attention:
             return []
         stack.enter_context(peers.attention_scope(backend))
         return [(name, peers.attention(self.q, self.k, self.v, self.causal))]
+
+
+class Decode(Attention):
+    """One query for each head. A program may have an axis for it or not."""
+
+    def __init__(self, b, h, hk, n, d):
+        super().__init__(b, h, hk, 1, n, d, False)
+
+    def bind(self, kernel):
+        try:
+            super().bind(kernel)
+        except NautilusError:
+            kernel.bind(Q=self.q.squeeze(2), K=self.k, V=self.v, O=self.out.squeeze(2))
 
 
 class Gemm:
@@ -106,13 +120,13 @@ class Rows:
 
 def timed(case):
     s = case.sizes
-    if case.suite == "attention":
+    if case.suite in ("attention", "prefill_grid"):
         return Attention(s["B"], s["H"], s["Hk"], s["M"], s["N"], s["D"], s["causal"])
-    if case.suite == "decode":
-        return Attention(s["B"], s["H"], s["Hk"], s["M"], s["N"], s["D"], s["causal"])
+    if case.suite in ("decode", "decode_grid"):
+        return Decode(s["B"], s["H"], s["Hk"], s["N"], s["D"])
     if case.suite == "epilogue":
         return Epilogue(s["kind"], s["M"], s["N"], s["K"])
-    if case.suite == "gemm":
+    if case.suite in ("gemm", "gemm_other"):
         return Gemm(s["M"], s["N"], s["K"])
     return Rows(s["kind"], s["M"], s["N"], s["dtype"], case.bytes)
 
@@ -121,19 +135,20 @@ def small(case):
     """[(label, function that makes the work)]: what a candidate of the case has to solve before it
     is timed."""
     s = case.sizes
-    if case.suite == "attention":
+    if case.suite in ("attention", "prefill_grid"):
         return [(f"{p.name} (B{p.b} H{p.h}/{p.hk} {p.m}x{p.n})",
                  lambda p=p: Attention(p.b, p.h, p.hk, p.m, p.n, s["D"], s["causal"], p.spiky,
                                        p.strided))
                 for p in check.attention_problems(s["causal"])]
-    if case.suite == "decode":
-        return [(f"B{b} H{h}/{hk} N{n}",
-                 lambda b=b, h=h, hk=hk, n=n: Attention(b, h, hk, 1, n, s["D"], False))
-                for b, h, hk, n in ((1, 8, 2, 1000), (2, 4, 4, 1), (3, 8, 1, 4097), (1, 32, 8, 129))]
+    if case.suite in ("decode", "decode_grid"):
+        g = s["G"]  # a program may have it as a static size
+        return [(f"B{b} H{hk * g}/{hk} N{n}",
+                 lambda b=b, hk=hk, n=n: Decode(b, hk * g, hk, n, s["D"]))
+                for b, hk, n in ((1, 2, 1000), (2, 4, 1), (3, 1, 4097), (1, 8, 129))]
     if case.suite == "epilogue":
         return [(f"{m}x{n}x{k}", lambda m=m, n=n, k=k: Epilogue(s["kind"], m, n, k))
                 for m, n, k, pad in check.gemm_problems() if not pad]
-    if case.suite == "gemm":
+    if case.suite in ("gemm", "gemm_other"):
         return [(f"{m}x{n}x{k}" + (f" rows padded by {pad}" if pad else ""),
                  lambda m=m, n=n, k=k, pad=pad: Gemm(m, n, k, pad))
                 for m, n, k, pad in check.gemm_problems()]

@@ -2,12 +2,16 @@
 #include "nautilus.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
+#include <map>
 #include <string>
+#include <string_view>
 
 #include "base/files.h"
 #include "diag/render.h"
 #include "driver/load.h"
+#include "driver/lower_to_kernels.h"
 #include "plan/variants.h"
 
 namespace {
@@ -28,9 +32,37 @@ void copy_error(const std::string& text, char* error, int error_bytes) {
   error[n] = '\0';
 }
 
-std::unique_ptr<Object> open(const std::string& what, const char* cuda_path,
-                             const std::string& target, std::string* error) {
+// "D=128,G=4".
+bool parse_sizes(std::string_view text, std::map<std::string, int64_t>& sizes, std::string* error) {
+  while (!text.empty()) {
+    const std::string_view item = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), item.size() + 1));
+    const size_t equals = item.find('=');
+    const std::string_view number = equals < item.size() ? item.substr(equals + 1) : "";
+    int64_t value = 0;
+    const auto r = std::from_chars(number.data(), number.data() + number.size(), value);
+    if (number.empty() || r.ec != std::errc() || r.ptr != number.data() + number.size() ||
+        value < 0) {
+      *error = "the size `" + std::string(item) + "` is not a name, `=` and a number from 0";
+      return false;
+    }
+    sizes[std::string(item.substr(0, equals))] = value;
+  }
+  return true;
+}
+
+struct Request {
+  const char* text_or_path;
+  const char* sizes = nullptr;
+  const char* cuda_path = nullptr;
+};
+
+std::unique_ptr<Object> open(const Request& request, const std::string& target,
+                             std::string* error) {
   auto object = std::make_unique<Object>();
+  std::map<std::string, int64_t> sizes;
+  if (request.sizes && !parse_sizes(request.sizes, sizes, error)) return nullptr;
+  const std::string what = request.text_or_path;
   std::string text = what;
   std::string path = "text";
   if (what.find('\n') == std::string::npos) {
@@ -39,18 +71,15 @@ std::unique_ptr<Object> open(const std::string& what, const char* cuda_path,
     text = *content;
     path = what;
   }
-  object->program = driver::load_text(path, text, {}, object->unit);
+  const auto loaded = driver::load_text(path, text, sizes, object->unit);
+  if (loaded) object->program = driver::lower_to_kernels(*loaded, object->unit);
   if (!object->program) {
-    *error = object->unit.sink.all()[0].message;
-    return nullptr;
-  }
-  if (object->program->level->name != "matile") {
-    *error = "not a program of level matile";
+    *error = diag::render_all(object->unit.sink);
     return nullptr;
   }
   std::optional<std::string> source;
-  if (cuda_path) {
-    source = base::read_file(cuda_path, error);
+  if (request.cuda_path) {
+    source = base::read_file(request.cuda_path, error);
     if (!source) return nullptr;
   }
   auto kernels =
@@ -69,10 +98,9 @@ std::unique_ptr<Object> open(const std::string& what, const char* cuda_path,
   return object;
 }
 
-void* open_object(const char* what, const char* cuda_path, const char* target, char* error,
-                  int error_bytes) {
+void* open_object(const Request& request, const char* target, char* error, int error_bytes) {
   std::string why;
-  auto object = open(what, cuda_path, target ? target : "sm_90a", &why);
+  auto object = open(request, target ? target : "sm_90a", &why);
   if (!object) copy_error(why, error, error_bytes);
   return object.release();
 }
@@ -80,12 +108,17 @@ void* open_object(const char* what, const char* cuda_path, const char* target, c
 }  // namespace
 
 void* nautilus_open(const char* what, const char* target, char* error, int error_bytes) {
-  return open_object(what, nullptr, target, error, error_bytes);
+  return open_object({.text_or_path = what}, target, error, error_bytes);
+}
+
+void* nautilus_open_sized(const char* what, const char* sizes, const char* target, char* error,
+                          int error_bytes) {
+  return open_object({.text_or_path = what, .sizes = sizes}, target, error, error_bytes);
 }
 
 void* nautilus_open_source(const char* what, const char* cuda_path, const char* target, char* error,
                            int error_bytes) {
-  return open_object(what, cuda_path, target, error, error_bytes);
+  return open_object({.text_or_path = what, .cuda_path = cuda_path}, target, error, error_bytes);
 }
 
 int nautilus_bind(void* kernel, const char* tensor, void* device_pointer, int rank,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The C interface of libnautilus: MA-tile programs on the tensors of another framework in the same
- * process (bench/nautilus_lib.py). One kernel object must not be used by two threads at a time. */
+/* The C interface of libnautilus: programs on the tensors of another framework in the same process
+ * (bench/nautilus_lib.py). A program is a text of any level: math is scheduled and lowered, MA-tile
+ * text is taken as it is. One kernel object must not be used by two threads at a time. */
 #ifndef NAUTILUS_H
 #define NAUTILUS_H
 
@@ -10,11 +11,14 @@ extern "C" {
 
 /* Parses (a path, or the text itself if it has a line end), emits, compiles (cached on disk) and
  * loads. Null on failure, with the reason in `error`. */
-void* nautilus_open(const char* matile_text_or_path, const char* target, char* error,
-                    int error_bytes);
+void* nautilus_open(const char* text_or_path, const char* target, char* error, int error_bytes);
+/* The same with values for static sizes of a program of the math language: "D=128,G=4". Sizes that
+ * are no statics of the program are ignored, so that one list can serve several programs. */
+void* nautilus_open_sized(const char* text_or_path, const char* sizes, const char* target,
+                          char* error, int error_bytes);
 /* The same with a hand-edited CUDA file in place of the emitted one. */
-void* nautilus_open_source(const char* matile_text_or_path, const char* cuda_path,
-                           const char* target, char* error, int error_bytes);
+void* nautilus_open_source(const char* text_or_path, const char* cuda_path, const char* target,
+                           char* error, int error_bytes);
 /* 0 if the program has such a tensor of this rank. Its shape gives the program's sizes. */
 int nautilus_bind(void* kernel, const char* tensor, void* device_pointer, int rank,
                   const long long* shape, const long long* strides_in_elements);
