@@ -205,4 +205,5 @@ def candidate_files(case, golden, only):
              if not fnmatch.filter(present, pattern)]
     files = [os.path.join(golden, name) for name in present
              if not only or any(fnmatch.fnmatch(name, o) for o in only)]
-    return [f for f in files if f.endswith(".matile") and os.path.isfile(f) and takes(case, f)], notes
+    files = [f for f in files if f.endswith(".matile") and os.path.isfile(f)]
+    return [f for f in files if takes(case, f)], notes

@@ -22,7 +22,8 @@ import supervise  # noqa: E402
 
 def parse(arguments):
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    p.add_argument("--suite", default="all", help="attention, gemm, epilogue, decode, rows, all; prefill_grid, decode_grid, "
+    p.add_argument("--suite", default="all",
+                   help="attention, gemm, epilogue, decode, rows, all; prefill_grid, decode_grid, "
                    "gemm_other; several with ,")
     p.add_argument("--golden", default="golden", help="folder of the candidates")
     p.add_argument("--math", action="store_true",
