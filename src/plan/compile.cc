@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/parallel.h"
@@ -36,11 +37,32 @@ std::vector<DeviceKernel> emitted(const ir::Program& program, expr::ExprPool& po
   return kernels;
 }
 
+// Only where the assembler says that something is spilled.
+std::vector<runtime::MachineLoop> find_spilling_loops(const DeviceKernel& kernel) {
+  const auto& uses = kernel.report.kernels;
+  if (std::none_of(uses.begin(), uses.end(), [](const runtime::KernelUse& use) {
+        return use.spill_load_bytes + use.spill_store_bytes > 0;
+      }))
+    return {};
+  std::vector<runtime::MachineLoop> result;
+  for (runtime::KernelLoops& k : runtime::loops_of_cubin(kernel.cubin))
+    for (runtime::MachineLoop& loop : k.loops)
+      if (loop.spill_loads + loop.spill_stores > 0) result.push_back(loop);
+  return result;
+}
+
 }  // namespace
 
-std::string rejection(const runtime::PtxasReport& report) {
-  if (report.advisories.empty()) return "";
-  return "the assembler serialises its matrix work: " + report.advisories[0];
+std::string rejection(const DeviceKernel& kernel) {
+  if (!kernel.report.advisories.empty())
+    return "the assembler serialises its matrix work: " + kernel.report.advisories[0];
+  const runtime::MachineLoop* loop = runtime::worst_matrix_loop(kernel.spilling_loops);
+  if (!loop || loop->spill_loads + loop->spill_stores <= kMaxSpillShare * loop->instructions)
+    return "";
+  return fmt::format(
+      "{} of {} instructions of a loop around matrix instructions move spilled registers; smaller "
+      "tiles or fewer values kept over the loop need fewer registers",
+      loop->spill_loads + loop->spill_stores, loop->instructions);
 }
 
 bool compile_source(DeviceKernel& kernel, const std::string& architecture, bool use_cache,
@@ -67,7 +89,8 @@ bool compile_source(DeviceKernel& kernel, const std::string& architecture, bool 
     std::string ignored;  // a full disk costs the cache, not the result
     if (use_cache) cache.put(key, join_entry(compiled->log, kernel.cubin), &ignored);
   }
-  const std::string reason = rejection(kernel.report);
+  kernel.spilling_loops = find_spilling_loops(kernel);
+  const std::string reason = rejection(kernel);
   if (reason.empty()) return true;
   *error = fmt::format("kernel {} is rejected: {}", kernel.text.name, reason);
   return false;

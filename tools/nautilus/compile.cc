@@ -39,6 +39,12 @@ std::string report_text(const std::vector<plan::DeviceKernel>& kernels) {
       out +=
           fmt::format("  {} registers, {} bytes of stack, spills {} stores {} loads\n",
                       use.registers, use.stack_bytes, use.spill_store_bytes, use.spill_load_bytes);
+    for (const runtime::MachineLoop& loop : k.spilling_loops)
+      out += fmt::format(
+          "  of them in a loop of {} instructions, {} matrix, {} copies, depth {}: {} stores {} "
+          "loads\n",
+          loop.instructions, loop.matrix, loop.bulk_copies, loop.depth, loop.spill_stores,
+          loop.spill_loads);
     out += fmt::format("  {} bytes of machine code\n", k.cubin.size());
   }
   return out;
