@@ -31,4 +31,16 @@ std::optional<ir::Program> lower_to_kernels(const ir::Program& program, Unit& un
   return lower_to("matile", program, context);
 }
 
+std::optional<ir::Program> lower_with_schedule(const ir::Program& program, std::string_view text,
+                                               Unit& unit, std::string* error) {
+  if (program.level->name != "spec") {
+    *error = "a schedule is for a program of the math language";
+    return std::nullopt;
+  }
+  const auto scheduled = replay_schedule(program, text, unit, error);
+  if (!scheduled) return std::nullopt;
+  ir::PassContext context{unit.pool, unit.sink, {}};
+  return lower_to("matile", scheduled->program, context);
+}
+
 }  // namespace nautilus::driver

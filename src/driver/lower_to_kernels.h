@@ -3,6 +3,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "driver/load.h"
 #include "ir/environment.h"
@@ -14,6 +16,11 @@ namespace nautilus::driver {
 // be false.
 std::optional<ir::Program> lower_to_kernels(const ir::Program& program, Unit& unit,
                                             bool use_tiles = true);
+
+// The same with the decisions of a schedule's text in place of the first schedule. Here a schedule
+// that is not legal, or whose tiles have no kernel, is an error: in `error`, or reported.
+std::optional<ir::Program> lower_with_schedule(const ir::Program& program, std::string_view text,
+                                               Unit& unit, std::string* error);
 
 // Whether an input of a run has no element.
 bool has_empty_input(const ir::Environment& env);

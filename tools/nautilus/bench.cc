@@ -6,7 +6,6 @@
 
 #include "command.h"
 #include "driver/bench.h"
-#include "driver/lower_to_kernels.h"
 
 namespace nautilus::tool {
 namespace {
@@ -17,6 +16,7 @@ struct BenchOptions {
   std::string source;
   std::string mode = "sustained";
   std::vector<std::string> shape;
+  std::string schedule;
   std::vector<std::string> scalars;
   uint64_t seed = 1;
   int repetitions = 0;
@@ -105,7 +105,7 @@ int run_bench(const BenchOptions& o) {
   std::map<std::string, int64_t> sizes;
   if (!parse_sizes(o.shape, sizes)) return kUsageError;
   const auto loaded = load_file(o.file, sizes, unit, code);
-  const auto program = loaded ? driver::lower_to_kernels(*loaded, unit) : std::nullopt;
+  const auto program = loaded ? kernels_of(*loaded, o.schedule, unit, code) : std::nullopt;
   print_messages(unit);
   if (!program) return std::max<int>(code, kProgramError);
   driver::BenchOptions options;
@@ -149,6 +149,7 @@ void add_bench(CLI::App& app, int& exit_code) {
   c->add_option("--shape", o->shape, "sizes: M=4096,N=4096; others from the program's hints")
       ->delimiter(',')
       ->allow_extra_args(false);
+  c->add_option("--schedule", o->schedule, kScheduleHelp);
   c->add_option("--set", o->scalars, "scalars: scale=0.125; others as the program declares")
       ->delimiter(',')
       ->allow_extra_args(false);

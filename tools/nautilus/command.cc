@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "diag/render.h"
+#include "driver/lower_to_kernels.h"
 
 namespace nautilus::tool {
 
@@ -63,6 +64,26 @@ std::optional<ir::Program> load_file(const std::string& path,
   auto program = driver::load_text(path, std::move(*text), statics, unit);
   if (!program) exit_code = kProgramError;
   return program;
+}
+
+std::optional<ir::Program> kernels_of(const ir::Program& loaded, const std::string& schedule_path,
+                                      driver::Unit& unit, int& exit_code) {
+  std::optional<ir::Program> kernels;
+  if (schedule_path.empty()) {
+    kernels = driver::lower_to_kernels(loaded, unit);
+  } else {
+    std::string error;
+    const auto text = base::read_file(schedule_path, &error);
+    if (!text) {
+      usage_error(error);
+      exit_code = kUsageError;
+      return std::nullopt;
+    }
+    kernels = driver::lower_with_schedule(loaded, *text, unit, &error);
+    if (!error.empty()) fmt::print(stderr, "nautilus: {}: {}\n", schedule_path, error);
+  }
+  if (!kernels) exit_code = kProgramError;
+  return kernels;
 }
 
 bool parse_pairs(const std::vector<std::string>& texts, std::map<std::string, std::string>& out) {

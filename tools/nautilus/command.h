@@ -35,6 +35,14 @@ std::optional<ir::Program> load_file(const std::string& path,
                                      const std::map<std::string, int64_t>& statics,
                                      driver::Unit& unit, int& exit_code);
 
+// The kernels of a loaded program: with its first schedule, or with the one of a file if there is a
+// path. Prints what went wrong; `exit_code` is set then.
+std::optional<ir::Program> kernels_of(const ir::Program& loaded, const std::string& schedule_path,
+                                      driver::Unit& unit, int& exit_code);
+// What --schedule is, in every command that takes it.
+inline constexpr const char* kScheduleHelp =
+    "a schedule for a program of the math language, in place of its first one";
+
 // Prints all messages of the unit to standard error, in colour on a terminal.
 void print_messages(const driver::Unit& unit);
 // The same as a JSON array on standard output.

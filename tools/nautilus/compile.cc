@@ -4,7 +4,6 @@
 
 #include "base/files.h"
 #include "command.h"
-#include "driver/lower_to_kernels.h"
 #include "plan/compile.h"
 
 namespace nautilus::tool {
@@ -16,6 +15,7 @@ struct CompileOptions {
   std::string emit = "report";
   std::string output;
   std::vector<std::string> shape;
+  std::string schedule;
   bool no_cache = false;
 };
 
@@ -60,7 +60,7 @@ int run_compile(const CompileOptions& o) {
   std::map<std::string, int64_t> statics;
   if (!parse_sizes(o.shape, statics)) return kUsageError;
   const auto loaded = load_file(o.file, statics, unit, code);
-  const auto program = loaded ? driver::lower_to_kernels(*loaded, unit) : std::nullopt;
+  const auto program = loaded ? kernels_of(*loaded, o.schedule, unit, code) : std::nullopt;
   print_messages(unit);
   if (!program) return std::max<int>(code, kProgramError);
   if (o.emit == "cuda" || o.emit == "body") {
@@ -99,6 +99,7 @@ void add_compile(CLI::App& app, int& exit_code) {
   c->add_option("--shape", o->shape, "other values for static sizes, NAME=N[,NAME=N]")
       ->delimiter(',')
       ->allow_extra_args(false);
+  c->add_option("--schedule", o->schedule, kScheduleHelp);
   c->add_flag("--no-cache", o->no_cache, "compile even if the disk cache has the kernel");
   c->footer("Example: nautilus compile golden/gemm_coop_128x256.matile --emit cuda -o gemm.cu");
   c->callback([o, &exit_code] { exit_code = run_compile(*o); });

@@ -8,7 +8,6 @@
 
 #include "command.h"
 #include "diag/diagnostic.h"
-#include "driver/lower_to_kernels.h"
 #include "driver/pipeline.h"
 #include "ir/print.h"
 #include "matile/resources_text.h"
@@ -24,6 +23,7 @@ struct PrintOptions {
   std::string dump_dir;
   std::string ops;
   std::vector<std::string> shape;
+  std::string schedule;
   bool graph = false;
   bool resources = false;
   bool library = false;
@@ -95,9 +95,9 @@ int run_print(const PrintOptions& o) {
   std::optional<ir::Program> lowered;
   if (program) {
     ir::PassContext context{unit.pool, unit.sink, {}};
-    // Kernels are what would run: with the first schedule.
+    // Kernels are what would run: with the first schedule, or with the given one.
     lowered = o.level == "matile" && !o.graph && o.dump_dir.empty()
-                  ? driver::lower_to_kernels(*program, unit)
+                  ? kernels_of(*program, o.schedule, unit, code)
                   : driver::lower_to(o.graph ? "scalar" : o.level, *program, context, {o.dump_dir});
   }
   const std::string text = !lowered  ? ""
@@ -131,6 +131,7 @@ void add_print(CLI::App& app, int& exit_code) {
                 "write the program after every pass that changed it to this folder");
   c->add_option("--shape", o->shape, "other values for static sizes, NAME=N[,NAME=N]")
       ->allow_extra_args(false);
+  c->add_option("--schedule", o->schedule, kScheduleHelp);
   c->add_flag("--library", o->library, "the standard library");
   c->add_option("--ops", o->ops, "the ops of a level with their meaning");
   c->add_flag("--codes", o->codes, "all message codes");

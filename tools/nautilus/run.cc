@@ -16,6 +16,7 @@ struct RunOptions {
   std::string target = "sm_90a";
   std::string source;
   std::vector<std::string> shape;
+  std::string schedule;
   uint64_t seed = 1;
   int sms = 2;
   bool emulate = false;
@@ -37,8 +38,8 @@ int run_run(const RunOptions& o) {
     return exit;
   };
   if (!loaded) return finish(std::max<int>(code, kProgramError));
-  auto program = driver::lower_to_kernels(*loaded, unit);
-  if (!program) return finish(kProgramError);
+  auto program = kernels_of(*loaded, o.schedule, unit, code);
+  if (!program) return finish(code);
   driver::DeviceOptions device{o.target, ""};
   if (!o.source.empty() && !read_source(o.source, device.source)) return kUsageError;
   if (!o.source.empty() && o.emulate) {
@@ -107,6 +108,7 @@ void add_run(CLI::App& app, int& exit_code) {
   c->add_option("--shape", o->shape, "sizes: M=64,N=80; others from the program's hints")
       ->delimiter(',')
       ->allow_extra_args(false);
+  c->add_option("--schedule", o->schedule, kScheduleHelp);
   c->add_option("--seed", o->seed, "of the inputs, and of the emulator's schedule");
   c->add_option("--sms", o->sms, "multiprocessors of the emulated device")->capture_default_str();
   c->add_option("--source", o->source,
