@@ -480,7 +480,7 @@ class RowLowering {
   void choose_late(const std::vector<Expr>& reads) {
     int64_t sum = 0;
     for (Expr r : reads) sum += row_tile_registers(r.dtype(), v_.columns);
-    if (sum <= kRowRegisters || v_.columns % piece() != 0 || v_.columns / piece() > 64) return;
+    if (sum <= kEarlyRegisters || v_.columns % piece() != 0 || v_.columns / piece() > 64) return;
     for (Expr r : shared_by_rows(group_, pool_)) {
       if (std::find(reads.begin(), reads.end(), r) != reads.end()) late_.push_back(r);
     }
@@ -519,6 +519,35 @@ class RowLowering {
   bool is_worth_keeping(size_t index) const {
     return uses_after(index) > 1 &&
            is_expensive(group_.statements[index].value, pool_.index(group_.column.name));
+  }
+
+  // Whether statements after `index` need the read, other than through that statement's elements.
+  bool is_read_after(size_t index, Expr read) const {
+    const auto reaches = [&](const auto& self, Expr value) -> bool {
+      bool is_found = false;
+      expr::for_each(value, [&](Expr e) {
+        if (is_found || e.op() != EK::Read) return;
+        is_found = e == read;
+        if (e.name() == group_.statements[index].target) return;
+        const auto it = elements_.find(std::string(e.name().str()));
+        if (it != elements_.end()) is_found = is_found || self(self, it->second);
+      });
+      return is_found;
+    };
+    for (size_t k = index + 1; k < group_.statements.size(); ++k)
+      if (reaches(reaches, group_.statements[k].value)) return true;
+    return false;
+  }
+
+  // A read whose tile the elements of a statement may take over: its last use is in them. Empty if
+  // there is none.
+  Expr replaced_by(size_t index, const std::vector<Expr>& reads) const {
+    for (Expr r : reads) {
+      if (r.dtype() == DType::F32 && loaded_.contains(r) &&
+          r.args().back() == pool_.index(group_.column.name) && !is_read_after(index, r))
+        return r;
+    }
+    return {};
   }
 
   // --- a row in registers ---------------------------------------------------------------------
@@ -560,13 +589,16 @@ class RowLowering {
         finish(s, acc, out);
       }
       if (s.kind != Kind::Element) continue;
+      const Expr replaced = replaced_by(k, reads);
+      const int64_t more = replaced ? 0 : v_.columns / kRowThreads;
       const bool is_line_worth = late_.empty() && is_worth_keeping(k) &&
-                                 row_registers() + v_.columns / kRowThreads <= kRowRegisters;
+                                 (!more || row_registers() + more <= kRowRegisters);
       if (is_line_worth) {
         Expr value = hoisted(rewrite(s.value));
         if (!is_whole() && has_direct_reads(value))
           value = pool_.select(in_range(), value, pool_.constant(0, value.dtype()));
-        const ir::Name tile = add_tile(target, DType::F32, true);
+        const ir::Name tile = replaced ? loaded_.at(replaced) : add_tile(target, DType::F32, true);
+        loaded_.erase(replaced);
         out.push_back(ir::make(matile::Set{tile, columns(), pool_.cast(DType::F32, value)}));
         kept_elements_[target] = tile;
       }

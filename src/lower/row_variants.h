@@ -11,8 +11,12 @@
 namespace nautilus::lower {
 
 inline constexpr int64_t kRowThreads = 128;
-// Registers of a thread for what is kept of a row; more would leave too few CTAs to hide latency.
-inline constexpr int64_t kRowRegisters = 96;
+// Registers of a thread for what is kept of a row: three CTAs of them fit, each with the loads of a
+// row of 64 KiB in flight.
+inline constexpr int64_t kRowRegisters = 128;
+// The same for what is loaded before anything is computed, if some of it could be loaded later: a
+// reduction of so much leaves room for five CTAs.
+inline constexpr int64_t kEarlyRegisters = 96;
 
 struct RowVariant {
   std::string suffix;
