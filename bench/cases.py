@@ -83,6 +83,12 @@ def decode(b, h, hk, n, d, suite="decode"):
 
 def rows(work, m, n, dtype):
     width = {"f32": 4, "bf16": 2}[dtype]
+    per_column = {"rmsnorm": 1, "layernorm": 2}.get(work, 0)
+    has_one_number_per_row = work == "cross_entropy"
+    written = 4 * m if has_one_number_per_row else m * n * width
+    programs = {("softmax", "f32"): "softmax_f32.naut",
+                ("layernorm", "bf16"): "../examples/layernorm.naut",
+                ("cross_entropy", "bf16"): "../examples/cross_entropy.naut"}
     return Case(
         suite="rows",
         work=f"{work} {dtype}",
@@ -90,8 +96,8 @@ def rows(work, m, n, dtype):
         sizes=dict(M=m, N=n, K=n, kind=work, dtype=dtype),
         candidates=(f"{work}*.matile",),
         dtypes={"X": dtype, "Y": dtype},
-        bytes=2.0 * m * n * width + (n * width if work == "rmsnorm" else 0),
-        math=f"{work}_f32.naut" if (work, dtype) == ("softmax", "f32") else f"{work}.naut",
+        bytes=float(m * n * width + written + per_column * n * width),
+        math=programs.get((work, dtype), f"{work}.naut"),
     )
 
 
@@ -144,7 +150,8 @@ def all_cases():
         result += [epilogue(kind, *shape) for shape in GEMM_SHAPES[:4]]
     for n in (4096, 16384, 65536):
         result += [decode(b, 32, 8, n, 128) for b in (1, 8)]
-    for work, dtype in (("softmax", "f32"), ("softmax", "bf16"), ("rmsnorm", "bf16")):
+    for work, dtype in (("softmax", "f32"), ("softmax", "bf16"), ("rmsnorm", "bf16"),
+                        ("layernorm", "bf16"), ("cross_entropy", "bf16")):
         result += [rows(work, m, n, dtype) for m, n in ROWS_SHAPES]
     for s in (4096, 1024, 2048, 8192, 16384, 32768):
         result += [attention(b, h, hk, s, d, causal, "prefill_grid")

@@ -239,22 +239,38 @@ def rows_problems():
 
 
 def rows_inputs(kind, m, n, dtype):
+    """The rows, the other tensors of the program by name, and the output."""
     import torch
     element = {"f32": torch.float32, "bf16": torch.bfloat16}[dtype]
     x = torch.randn(m, n, device="cuda").mul_(3).to(element)
-    gamma = torch.randn(n, device="cuda").to(element) if kind == "rmsnorm" else None
-    return x, gamma, torch.empty_like(x)
+    others = {}
+    if kind in ("rmsnorm", "layernorm"):
+        others["gamma"] = torch.randn(n, device="cuda").to(element)
+    if kind == "layernorm":
+        others["beta"] = torch.randn(n, device="cuda").to(element)
+    if kind == "cross_entropy":
+        others["target"] = torch.randint(n, (m,), device="cuda", dtype=torch.int32)
+        others["loss"] = torch.empty((), device="cuda")
+        return x, others, torch.empty(m, device="cuda")
+    return x, others, torch.empty_like(x)
 
 
-def rows_reference(kind, x, gamma, eps=1e-6):
+def rows_reference(kind, x, others):
+    """In float64. `others` that have a value for each row must be cut to the rows of x."""
     import torch
+    import torch.nn.functional as functional
     x = x.double()
     if kind == "softmax":
         return torch.softmax(x, -1)
-    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * gamma.double()
+    if kind == "layernorm":
+        return functional.layer_norm(x, x.shape[-1:], others["gamma"].double(),
+                                     others["beta"].double(), 1e-5)
+    if kind == "cross_entropy":
+        return functional.cross_entropy(x, others["target"].long(), reduction="none")
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6) * others["gamma"].double()
 
 
-def rows_check(run, kind, x, gamma, y):
+def rows_check(run, kind, x, others, y):
     import torch
     poison(y)
     run()
@@ -263,7 +279,10 @@ def rows_check(run, kind, x, gamma, y):
     if bad:
         return bad
     error = Error()
-    step = max(1, (1 << 25) // x.shape[1])
+    columns = x.shape[1]
+    step = max(1, (1 << 25) // columns)
     for i in range(0, x.shape[0], step):
-        error.add(y[i:i + step], rows_reference(kind, x[i:i + step], gamma))
+        cut = {name: t[i:i + step] if name == "target" else t for name, t in others.items()}
+        wanted = rows_reference(kind, x[i:i + step], cut)
+        error.add(y[i:i + step].reshape(wanted.shape[0], -1), wanted.reshape(wanted.shape[0], -1))
     return error.result(1e-5 if x.dtype == torch.float32 else TOLERANCE)

@@ -68,6 +68,18 @@ def rmsnorm(x, gamma, eps):
     return [("torch", lambda: functional.rms_norm(x, width, gamma, eps))]
 
 
+def layernorm(x, gamma, beta):
+    import torch.nn.functional as functional
+    width = (x.shape[-1],)
+    return [("torch", lambda: functional.layer_norm(x, width, gamma, beta, 1e-5))]
+
+
+def cross_entropy(x, target):
+    import torch.nn.functional as functional
+    wide = target.long()  # what PyTorch takes; made once, not timed
+    return [("torch", lambda: functional.cross_entropy(x, wide, reduction="none"))]
+
+
 def inductor(eager):
     """torch.compile of a peer; the first call compiles."""
     import torch

@@ -92,22 +92,25 @@ class Rows:
         self.seed = check.fresh_seed()
         self.kind = kind
         self.nbytes = nbytes
-        self.x, self.gamma, self.out = check.rows_inputs(kind, m, n, dtype)
+        self.x, self.others, self.out = check.rows_inputs(kind, m, n, dtype)
 
     def bind(self, kernel):
-        kernel.bind(X=self.x, Y=self.out)
-        if self.gamma is not None:
-            kernel.bind(gamma=self.gamma)
+        kernel.bind(X=self.x, **self.others)
+        kernel.bind(**{"nll" if self.kind == "cross_entropy" else "Y": self.out})
 
     def check(self, run):
-        return check.rows_check(run, self.kind, self.x, self.gamma, self.out)
+        return check.rows_check(run, self.kind, self.x, self.others, self.out)
 
     def peers(self, stack, note, inductor):
         del stack
         if self.kind == "softmax":
             result = peers.softmax(self.x)
+        elif self.kind == "layernorm":
+            result = peers.layernorm(self.x, self.others["gamma"], self.others["beta"])
+        elif self.kind == "cross_entropy":
+            result = peers.cross_entropy(self.x, self.others["target"])
         else:
-            result = peers.rmsnorm(self.x, self.gamma, 1e-6)
+            result = peers.rmsnorm(self.x, self.others["gamma"], 1e-6)
         if inductor:
             try:
                 compiled = peers.inductor(result[0])
