@@ -11,6 +11,8 @@ import os
 import re
 from dataclasses import dataclass, field
 
+import variants
+
 
 @dataclass(frozen=True)
 class Case:
@@ -41,6 +43,18 @@ def attention(b, h, hk, s, d, causal, suite="attention"):
         candidates=(f"attention_d{d}_{kind}*.matile",),
         flops=4.0 * b * h * s * s * d / (2 if causal else 1),
         math=f"attention_{kind}.naut:D={d}",
+    )
+
+
+def variant(kind, b, h, s, d):
+    return Case(
+        suite="variants",
+        work=f"attention d{d} {kind}",
+        shape=f"B{b} H{h} S{s}",
+        sizes=dict(B=b, H=h, Hk=h, G=1, M=s, N=s, D=d, kind=kind),
+        candidates=(f"attention_{kind}*.matile",),
+        flops=4.0 * b * h * variants.live_scores(kind, s) * d,
+        math=f"../examples/attention_{kind}.naut:D={d}",
     )
 
 
@@ -159,6 +173,9 @@ def all_cases():
     for n in (4096, 16384, 65536):
         result += [decode(b, h, hk, n, d, "decode_grid")
                    for _, h, hk, d, _ in MODELS for b in (1, 8)]
+    for kind in ("softcap", "alibi", "window", "sink"):
+        result.append(variant(kind, 1, 16, 16384, 128))
+    result.append(variant("bias", 4, 16, 4096, 128))
     result += [gemm(*shape, suite="gemm_other") for shape in GEMM_OTHER_SHAPES]
     return result
 
@@ -168,7 +185,7 @@ def cases_of(suite):
     models and of shapes, which are asked for by name)."""
     wanted = set(suite.split(","))
     main = {"attention", "gemm", "epilogue", "decode", "rows"}
-    known = main | {"all", "prefill_grid", "decode_grid", "gemm_other"}
+    known = main | {"all", "prefill_grid", "decode_grid", "gemm_other", "variants"}
     if "all" in wanted:
         wanted |= main
     if not wanted <= known:

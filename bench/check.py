@@ -137,24 +137,19 @@ def attention_inputs(b, h, hk, m, n, d, spiky=0, strided=False):
     return q, k, v, torch.empty_like(q)  # with the strides of q
 
 
-def attention_rows(q, k, v, causal, b, h, rows):
-    """Rows of one head, in float64. Masks are aligned at the last query and key; a query that sees
-    no key gives zeros."""
+def attention_rows(q, k, v, rule, b, h, rows):
+    """Rows of one head, in float64. A query that sees no key gives zeros."""
     import torch
     hk = h // (q.shape[1] // k.shape[1])
+    n = k.shape[2]
     s = (q[b, h, rows].double() @ k[b, hk].double().T) / math.sqrt(q.shape[-1])
-    if causal:
-        column = torch.arange(k.shape[2], device=q.device)[None]
-        hidden = column > rows[:, None] + (k.shape[2] - q.shape[2])
-        s = s.masked_fill(hidden, -math.inf)
-        # A row of -inf alone would give NaN.
-        p = torch.softmax(s, -1).masked_fill(hidden.all(-1, keepdim=True), 0.0)
-    else:
-        p = torch.softmax(s, -1)
-    return p @ v[b, hk].double()
+    s = rule(s, b, h, rows[:, None], torch.arange(n, device=q.device)[None])
+    # A row of -inf alone would give NaN.
+    p = torch.softmax(s, -1).masked_fill((s == -math.inf).all(-1, keepdim=True), 0.0)
+    return p[:, :n] @ v[b, hk].double()
 
 
-def attention_check(run, q, k, v, o, causal, everything=None):
+def attention_check(run, q, k, v, o, rule, everything=None):
     """Runs `run`, which writes o. Large problems are compared on rows of three heads: the first and
     the last ones, where masks and tails are, and random ones between."""
     import torch
@@ -182,7 +177,7 @@ def attention_check(run, q, k, v, o, causal, everything=None):
         step = max(1, (1 << 25) // n)
         for i in range(0, len(rows), step):
             part = rows[i:i + step]
-            error.add(o[b, h, part], attention_rows(q, k, v, causal, b, h, part))
+            error.add(o[b, h, part], attention_rows(q, k, v, rule, b, h, part))
     return error.result()
 
 

@@ -9,6 +9,7 @@ peers. One class per kind of work, all with the same members:
 """
 import check
 import peers
+import variants
 from nautilus_lib import NautilusError
 
 
@@ -18,13 +19,15 @@ class Attention:
         self.causal = causal
         self.group = h // hk
         self.q, self.k, self.v, self.out = check.attention_inputs(b, h, hk, m, n, d, spiky, strided)
+        # Masks are aligned at the last query and the last key.
+        self.rule = variants.causal(n - m) if causal else variants.full
 
     def bind(self, kernel):
         kernel.bind(Q=self.q, K=self.k, V=self.v, O=self.out)
         kernel.offer(G=self.group)
 
     def check(self, run):
-        return check.attention_check(run, self.q, self.k, self.v, self.out, self.causal)
+        return check.attention_check(run, self.q, self.k, self.v, self.out, self.rule)
 
     def peers(self, stack, note, inductor):
         del inductor  # its attention is the library's
@@ -48,6 +51,31 @@ class Decode(Attention):
             super().bind(kernel)
         except NautilusError:
             kernel.bind(Q=self.q.squeeze(2), K=self.k, V=self.v, O=self.out.squeeze(2))
+
+
+class Variant(Attention):
+    """Attention of as many queries as keys, with something done to its scores."""
+
+    def __init__(self, kind, b, h, s, d):
+        super().__init__(b, h, h, s, s, d, False)
+        self.variant = variants.make(kind, h, s)
+        self.rule = self.variant.rule
+
+    def bind(self, kernel):
+        super().bind(kernel)
+        kernel.bind(**self.variant.tensors, **self.variant.scalars)
+
+    def peers(self, stack, note, inductor):
+        del stack
+        if not inductor:
+            return []
+        try:
+            run = variants.flex_attention(self.variant, self.q, self.k, self.v)
+            run()
+            return [("flex", run)]
+        except Exception as problem:  # any part of a foreign compiler may fail, in its own way
+            note(f"flex: {str(problem).splitlines()[0]}")
+            return []
 
 
 class Gemm:
@@ -127,6 +155,8 @@ def timed(case):
         return Attention(s["B"], s["H"], s["Hk"], s["M"], s["N"], s["D"], s["causal"])
     if case.suite in ("decode", "decode_grid"):
         return Decode(s["B"], s["H"], s["Hk"], s["N"], s["D"])
+    if case.suite == "variants":
+        return Variant(s["kind"], s["B"], s["H"], s["M"], s["D"])
     if case.suite == "epilogue":
         return Epilogue(s["kind"], s["M"], s["N"], s["K"])
     if case.suite in ("gemm", "gemm_other"):
@@ -148,6 +178,9 @@ def small(case):
         return [(f"B{b} H{hk * g}/{hk} N{n}",
                  lambda b=b, hk=hk, n=n: Decode(b, hk * g, hk, n, s["D"]))
                 for b, hk, n in ((1, 2, 1000), (2, 4, 1), (3, 1, 4097), (1, 8, 129))]
+    if case.suite == "variants":
+        return [(f"B{b} H{h} {m}x{m}", lambda b=b, h=h, m=m: Variant(s["kind"], b, h, m, s["D"]))
+                for b, h, m in ((2, 3, 1003), (1, 2, 1), (1, 4, 512))]
     if case.suite == "epilogue":
         return [(f"{m}x{n}x{k}", lambda m=m, n=n, k=k: Epilogue(s["kind"], m, n, k))
                 for m, n, k, pad in check.gemm_problems() if not pad]
