@@ -54,15 +54,19 @@ std::vector<runtime::MachineLoop> find_spilling_loops(const DeviceKernel& kernel
 }  // namespace
 
 std::string rejection(const DeviceKernel& kernel) {
-  if (!kernel.report.advisories.empty())
-    return "the assembler serialises its matrix work: " + kernel.report.advisories[0];
+  if (kernel.report.advisories.empty()) return "";
+  return "the assembler serialises its matrix work: " + kernel.report.advisories[0];
+}
+
+std::string spill_warning(const DeviceKernel& kernel) {
   const runtime::MachineLoop* loop = runtime::worst_matrix_loop(kernel.spilling_loops);
   if (!loop || loop->spill_loads + loop->spill_stores <= kMaxSpillShare * loop->instructions)
     return "";
   return fmt::format(
-      "{} of {} instructions of a loop around matrix instructions move spilled registers; smaller "
-      "tiles or fewer values kept over the loop need fewer registers",
-      loop->spill_loads + loop->spill_stores, loop->instructions);
+      "kernel {}: {} of {} instructions of a loop around matrix instructions move spilled "
+      "registers; "
+      "smaller tiles or fewer values kept over the loop need fewer registers",
+      kernel.text.name, loop->spill_loads + loop->spill_stores, loop->instructions);
 }
 
 bool compile_source(DeviceKernel& kernel, const std::string& architecture, bool use_cache,

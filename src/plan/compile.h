@@ -38,10 +38,13 @@ std::optional<std::vector<DeviceKernel>> compile_edited(const ir::Program& progr
 bool compile_source(DeviceKernel& kernel, const std::string& architecture, bool use_cache,
                     std::string* error);
 
-// Why a kernel must not be used: an advisory of the assembler that means serialised matrix work, or
-// a loop that feeds the tensor cores and spends more than kMaxSpillShare of its instructions on
-// spilled registers. Spills elsewhere are reported: outside of the loops a few bytes cost nothing.
+// Why a kernel must not be used: an advisory of the assembler that means serialised matrix work.
 std::string rejection(const DeviceKernel& kernel);
+// What a schedule's author, or a search, should know: a loop that feeds the tensor cores spends
+// more than kMaxSpillShare of its instructions on spilled registers. It is right but slow, so a
+// program that has no other kernel runs all the same; golden kernels must not have it. Empty if all
+// is well: outside of such loops a few bytes cost nothing.
+std::string spill_warning(const DeviceKernel& kernel);
 
 // Measured: attention of head size 64 in tiles of 256 x 64 is the fastest form at 16k keys with
 // 11 of 431 instructions, 2.6 %.

@@ -75,6 +75,10 @@ int run_compile(const CompileOptions& o) {
     fmt::print(stderr, "nautilus: {}\n", error);
     return kProgramError;
   }
+  for (const plan::DeviceKernel& k : *kernels) {
+    const std::string warning = plan::spill_warning(k);
+    if (!warning.empty()) fmt::print(stderr, "nautilus: warning: {}\n", warning);
+  }
   if (o.emit == "report") return write(o, report_text(*kernels));
   if (o.output.empty() || kernels->size() != 1) {
     usage_error("--emit cubin needs one kernel and an output file (-o)");
