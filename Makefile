@@ -37,7 +37,7 @@ run: build
 	$(call run_command,$(BUILD)/nautilus run examples/attention.naut --emulate --check)
 
 test: build
-	$(call run_command,$(BUILD)/nautilus_unit_tests --gtest_brief=1)
+	$(call run_command,scripts/run_unit_tests.sh $(BUILD)/nautilus_unit_tests --gtest_brief=1)
 	$(call run_command,$(BUILD)/nautilus test)
 	$(call run_command,$(BUILD)/nautilus_fuzz --seconds 10)
 
