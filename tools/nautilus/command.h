@@ -27,6 +27,7 @@ void add_test(CLI::App& app, int& exit_code);
 void add_compile(CLI::App& app, int& exit_code);
 void add_run(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);
+void add_reduce(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 void add_version(CLI::App& app, int& exit_code);
 

@@ -81,6 +81,7 @@ int main(int argc, char** argv) {
   nautilus::tool::add_run(app, exit_code);
   nautilus::tool::add_bench(app, exit_code);
   nautilus::tool::add_test(app, exit_code);
+  nautilus::tool::add_reduce(app, exit_code);
   nautilus::tool::add_doctor(app, exit_code);
   nautilus::tool::add_version(app, exit_code);
   if (argc <= 1) {
