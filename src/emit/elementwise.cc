@@ -54,6 +54,7 @@ class ElementText {
     ExpressionNames n;
     n.facts = scope_.facts;
     n.is_accurate = domain_.axes.empty();  // one number of the row
+    n.is_value = true;
     n.variable = [this, reg](Expr var) { return variable(var, reg); };
     n.read = [this, reg](Expr read) { return element(read, reg); };
     n.instead = [this, reg](Expr e) -> std::string {

@@ -10,6 +10,8 @@
 
 #include "base/check.h"
 #include "emit/emit.h"
+#include "emit/typed_expression.h"
+#include "expr/affine.h"
 
 namespace nautilus::emit {
 namespace {
@@ -40,6 +42,7 @@ class Printer {
     if (names_.instead) {
       if (std::string text = names_.instead(e); !text.empty()) return {std::move(text), kAtom};
     }
+    if (names_.is_value && is_data_arithmetic(e)) return {wide_text(e), kAtom};
     switch (e.op()) {
       case Kind::IntConst:
         return {fmt::format("{}", e.integer()), e.integer() < 0 ? kUnary : kAtom};
@@ -118,12 +121,55 @@ class Printer {
       case Kind::Round:
         return call("round_of", e);
       case Kind::Sin:
+        return call("sin_of", e);
       case Kind::Cos:
+        return call("cos_of", e);
       case Kind::Pow:
+        return call("pow_of", e);
       case Kind::Reduce:
         break;
     }
     NAUT_CHECK(false, "no device text for {}", expr::info(e.op()).name);
+  }
+
+  // Integers that 32 bits do not hold, or that are computed from elements of tensors or from floats:
+  // they wrap at the width of their dtype, and may be divided by zero.
+  static bool is_data_arithmetic(Expr e) {
+    if (!expr::is_int(e.dtype()) || e.args().empty() || e.op() == Kind::Read) return false;
+    if (e.op() == Kind::Cast && expr::is_float(e[0].dtype())) return true;
+    if (e.op() == Kind::Cast)
+      return expr::bytes(e.dtype()) < expr::bytes(e[0].dtype()) || is_data_arithmetic(e[0]);
+    if (e.dtype() != DType::I64 || is_wide(e)) return true;
+    const bool is_division = e.op() == Kind::FloorDiv || e.op() == Kind::Mod;
+    const bool is_natural = is_division && e[1].op() == Kind::IntConst && e[1].integer() > 0;
+    bool has_data = false;
+    for (Expr a : e.args()) {
+      has_data |= is_data_arithmetic(a);
+      const bool is_element = a.op() == Kind::Read || a.op() == Kind::Cast;
+      has_data |= is_element && !is_natural && e.op() != Kind::Select;
+    }
+    return has_data;
+  }
+
+  // Coordinates and sizes have 32 bits, and so has a coordinate made of a tile's number and a place
+  // in it. Products of them, or large multiples, may have more.
+  static bool is_wide(Expr e) {
+    const auto poly = expr::Poly::of(e);
+    if (!poly) return true;
+    return std::any_of(poly->terms().begin(), poly->terms().end(), [](const auto& term) {
+      constexpr int64_t kLargestTile = 4096;
+      return term.first.size() > 1 ||
+             (!term.first.empty() && std::abs(term.second) > kLargestTile);
+    });
+  }
+
+  std::string wide_text(Expr e) const {
+    ExpressionNames names = names_;
+    names.variable = [this](Expr var) {
+      const std::string text = names_.variable(var);
+      return var.dtype() == DType::I64 ? "((long long)" + text + ")" : text;
+    };
+    return typed_expression(e, names);
   }
 
   Text infix(Expr e, std::string_view op, int strength, int right) {
@@ -152,10 +198,15 @@ class Printer {
       return {fmt::format("unpack_{0}(pack_{0}((float){1}, 0.f), 0)", expr::name(e.dtype()),
                           at(e[0], kUnary)),
               kAtom};
-    if (expr::is_float(e.dtype()) && !expr::is_float(e[0].dtype()))
+    if (expr::is_float(e.dtype()) && !expr::is_float(e[0].dtype())) {
+      if (expr::bytes(e.dtype()) == 1)
+        return {fmt::format("round_{}((float){})", expr::name(e.dtype()), at(e[0], kUnary)), kAtom};
       return {"(float)" + at(e[0], kUnary), kUnary};
+    }
     if (!expr::is_float(e.dtype()) && expr::is_float(e[0].dtype()))
       return {"(int)" + at(e[0], kUnary), kUnary};
+    if (expr::is_float(e.dtype()) && expr::bytes(e.dtype()) == 1 && e[0].dtype() != e.dtype())
+      return {fmt::format("round_{}({})", expr::name(e.dtype()), at(e[0], kTernary)), kAtom};
     if (e.dtype() == DType::BF16 && e[0].dtype() != DType::BF16)
       return {"unpack_bf16(pack_bf16(" + at(e[0], kTernary) + ", 0.f), 0)", kAtom};
     if (e.dtype() == DType::F16 && e[0].dtype() != DType::F16)

@@ -21,6 +21,9 @@ struct ExpressionNames {
   const expr::Facts* facts = nullptr;
   // Functions as exact as the language's, for what is computed once and not once per element.
   bool is_accurate = false;
+  // A value of the program, whose integers have the width of their dtype; else a number of the
+  // kernel itself, and 32 bits are enough.
+  bool is_value = false;
 };
 
 // Binding strength of what is printed, as in C++: the caller's context decides on parentheses.

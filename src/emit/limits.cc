@@ -2,6 +2,7 @@
 #include "emit/limits.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "emit/expression.h"
 #include "expr/walk.h"
@@ -34,6 +35,9 @@ std::optional<Bound> bound_of(Expr condition, const matile::Domain& domain,
       return std::nullopt;
     }
     coefficients.push_back(*parts->first.constant());
+    // A limit is computed in 32 bits.
+    constexpr int64_t kLargest = 4096;
+    if (std::abs(coefficients.back()) > kLargest) return std::nullopt;
     rest = parts->second;
   }
   // What is left belongs to the thread: no coordinate hides in a division or an element.
@@ -42,6 +46,8 @@ std::optional<Bound> bound_of(Expr condition, const matile::Domain& domain,
       if (expr::depends_on(atom, pool.index(axis))) return std::nullopt;
     }
   }
+  ExpressionNames own = names;
+  own.is_value = false;
   Bound bound{matile::fit(domain.layout,
                           [&](int e) {
                             const auto point = domain.layout.coordinates_of({0, 0, 0, e});
@@ -50,7 +56,7 @@ std::optional<Bound> bound_of(Expr condition, const matile::Domain& domain,
                               sum -= coefficients[k] * point[k];
                             return static_cast<int>(sum);
                           }),
-              expression(expr::to_expr(pool, *rest), names)};
+              expression(expr::to_expr(pool, *rest), own)};
   for (size_t k = 0; k < coefficients.size(); ++k) {
     const std::string thread = matile::thread_coordinate(domain.layout, static_cast<int>(k));
     if (coefficients[k] == 0 || thread == "0") continue;

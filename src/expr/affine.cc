@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "expr/scalar_ops.h"
+#include "expr/walk.h"
 
 namespace nautilus::expr {
 namespace {
@@ -134,7 +135,10 @@ std::optional<std::pair<Poly, Poly>> Poly::split(Expr atom) const {
   Poly without;
   for (const auto& [monomial, coefficient] : terms_) {
     const auto count = std::count(monomial.begin(), monomial.end(), atom);
-    if (count > 1) return std::nullopt;
+    const bool is_hidden = std::any_of(monomial.begin(), monomial.end(), [&](Expr a) {
+      return a != atom && depends_on(a, atom);
+    });
+    if (count > 1 || is_hidden) return std::nullopt;
     if (count == 0) {
       without.add(monomial, coefficient);
     } else {

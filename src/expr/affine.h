@@ -47,8 +47,8 @@ class Poly {
   friend std::optional<Poly> add(const Poly& a, const Poly& b, int64_t factor);
   friend std::optional<Poly> multiply(const Poly& a, const Poly& b);
 
-  // This polynomial as  atom * first + second, first free of the atom; empty if the atom occurs
-  // squared.
+  // This polynomial as  atom * first + second, both free of the atom; empty if the atom occurs
+  // squared, or inside of another atom (`x / 4` is no polynomial of x).
   std::optional<std::pair<Poly, Poly>> split(Expr atom) const;
 
   friend bool operator==(const Poly& a, const Poly& b) { return a.terms_ == b.terms_; }

@@ -48,8 +48,6 @@ const TileUse* ElementRules::find_tile(ir::Name name) {
 // What device code can compute.
 void ElementRules::functions(Expr e) {
   expr::for_each(e, [&](Expr x) {
-    if (x.op() == EK::Sin || x.op() == EK::Cos || x.op() == EK::Pow)
-      v_.fail(fmt::format("there is no device function for `{}`", expr::info(x.op()).text));
     const bool is_division = x.op() == EK::FloorDiv || x.op() == EK::Mod;
     if (is_division && x[1].op() == EK::IntConst && x[1].integer() <= 0)
       v_.fail("device code divides by positive integers");
@@ -96,9 +94,6 @@ void ElementRules::outside(Expr e, Expr reduce, const Domain& domain) {
   if (e == reduce) return;
   if (e.op() == EK::Read || !contains(e, reduce)) return elements(e, domain);
   for (Expr a : e.args()) outside(a, reduce, domain);
-  const EK op = e.op();
-  if (op == EK::Sin || op == EK::Cos || op == EK::Pow)
-    v_.fail(fmt::format("there is no device function for `{}`", expr::info(op).text));
 }
 
 bool ElementRules::fits(const TileUse& target, const ir::Axes& axes) {
