@@ -139,6 +139,10 @@ DEVICE void shared_store_i32(u32 address, int x, HERE) { nautilus_host->shared_s
 DEVICE int shared_load_i32(u32 address, HERE) { return (int)nautilus_host->shared_load(address, (int)line); }
 DEVICE void shared_store_f32(u32 address, float x, HERE) { nautilus_host->shared_store(address, host::bits_of(x), (int)line); }
 DEVICE float shared_load_f32(u32 address, HERE) { return host::float_of(nautilus_host->shared_load(address, (int)line)); }
+DEVICE void shared_load_f32x2(u32 address, float& x, float& y, HERE) {
+  x = host::float_of(nautilus_host->shared_load(address, (int)line));
+  y = host::float_of(nautilus_host->shared_load(address + 4, (int)line));
+}
 DEVICE void stmatrix_x4(u32 address, u32 a, u32 b, u32 c, u32 d, HERE) {
   const u32 registers[4] = {a, b, c, d};
   nautilus_host->stmatrix_x4(address, registers, (int)line);

@@ -133,6 +133,9 @@ DEVICE void shared_store_i32(u32 address, int x) { asm volatile("st.shared.b32 [
 DEVICE int shared_load_i32(u32 address) { int x; asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(address) : "memory"); return x; }
 DEVICE void shared_store_f32(u32 address, float x) { asm volatile("st.shared.f32 [%0], %1;" :: "r"(address), "f"(x) : "memory"); }
 DEVICE float shared_load_f32(u32 address) { float x; asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(address) : "memory"); return x; }
+DEVICE void shared_load_f32x2(u32 address, float& x, float& y) {
+  asm volatile("ld.shared.v2.f32 {%0,%1}, [%2];" : "=f"(x), "=f"(y) : "r"(address) : "memory");
+}
 DEVICE void stmatrix_x4(u32 address, u32 a, u32 b, u32 c, u32 d) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};" :: "r"(address), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
 }

@@ -85,6 +85,7 @@ class KernelEmitter {
   static std::string stepped(std::string_view base, uint32_t units);
   void dot(const matile::Dot& op);
   void take(const matile::Take& op);
+  void take_line(const PartInfo& part, const std::string& name, int length);
   void warp_dot(const matile::WarpDot& op);
   void wait(const matile::Wait& op);
   void ticket(const matile::Ticket& op);

@@ -182,29 +182,6 @@ void KernelEmitter::dot(const matile::Dot& op) {
   if (a_in_registers) a_of_[std::string(op.acc.str())] = op.a;
 }
 
-// The mirror image of a store: the same rows of 16 bytes, read into the same registers.
-void KernelEmitter::take(const matile::Take& op) {
-  const auto [ring, part] = r_.part(op.part);
-  const auto& tile = scope_.tiles.find(op.tile.str())->second;
-  check_store_formula({.tile = part->tile, .cols = part->tile.cols});
-  out_.open("{{  // {} from {}", op.tile.str(), op.part.str());
-  std::string from = slot_address(*ring, *part, identifier(ring->op->name.str()));
-  if (ring->copies > 1) from += fmt::format(" + {} * {}", group_text(), ring->copy_bytes());
-  if (op.rows) from += fmt::format(" + ({}) * 128", text(op.rows));
-  out_.line("const u32 to = {};", from);
-  out_.line("const int row = 16 * warp + lane % 16, half = lane / 16;");
-  out_.open("UNROLL for (int step = 0; step < {}; ++step) {{", array_length(tile) / 4);
-  out_.line("u32 x[4];");
-  out_.line(
-      "ldmatrix_x4(to + step / 4 * {} + row * 128 + ((2 * step % 8 + half) ^ (row % 8)) * 16, "
-      "x);",
-      part->tile.panel_bytes());
-  out_.line("UNROLL for (int reg = 0; reg < 4; ++reg) {}[4 * step + reg] = x[reg];",
-            identifier(op.tile.str()));
-  out_.close();
-  out_.close();
-}
-
 // mma.sync on the rows of this warp; its accumulator lies as that of the warp group's product.
 void KernelEmitter::warp_dot(const matile::WarpDot& op) {
   const auto& acc = scope_.tiles.find(op.acc.str())->second;

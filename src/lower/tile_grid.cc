@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lower/tile_grid.h"
 
+#include <algorithm>
+
 namespace nautilus::lower {
 namespace {
 
@@ -26,7 +28,7 @@ class Numbering {
     out_.op = {names_.make("T"), tiles, matile::TileSource::Static, {}};
     Expr t = pool_.index(out_.tile);
     if (facts.growing >= 0) {
-      longest_first(t, static_cast<size_t>(facts.growing), facts.shared_bytes);
+      longest_first(t, facts);
       dynamic();
     } else if (facts.rows >= 0) {
       grouped(t, static_cast<size_t>(facts.rows), static_cast<size_t>(facts.cols));
@@ -96,9 +98,13 @@ class Numbering {
     coordinate(rows, pool_.binary(EK::Add, mul(eight, group), mod(rest, height)));
   }
 
-  void longest_first(Expr t, size_t growing, Expr shared_bytes) {
+  void longest_first(Expr t, const GridFacts& facts) {
+    const auto growing = static_cast<size_t>(facts.growing);
+    const Expr shared_bytes = facts.shared_bytes;
     const Expr lengths = counts_[growing];
-    const auto rest_axes = others(growing, growing);
+    auto rest_axes = others(growing, growing);
+    std::stable_partition(rest_axes.begin(), rest_axes.end(),
+                          [&](size_t k) { return static_cast<int>(k) != facts.repeated; });
     Expr heads;
     for (size_t k : rest_axes) heads = heads ? mul(heads, counts_[k]) : counts_[k];
     if (!heads) {

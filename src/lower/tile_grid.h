@@ -15,6 +15,8 @@ struct GridFacts {
   int cols = -1;
   // An axis with which the work of a tile grows (its loops have more steps); -1 if all are alike.
   int growing = -1;
+  // An axis along which neighbours read the same tiles, with growing; -1 if there is none.
+  int repeated = -1;
   // Bytes that all tiles of one value of the other axes read again and again.
   expr::Expr shared_bytes;
 };
@@ -30,7 +32,7 @@ struct TileGrid {
 // * rows and cols: groups of 8 rows of tiles are walked column by column, so that tiles that run
 //   together share operands in the second-level cache.
 // * growing: the longest tiles first, from a counter, in sections whose shared bytes stay in 32
-// MiB.
+//   MiB. Within them the repeated axis runs fastest.
 // * otherwise the last axis runs fastest.
 TileGrid number_tiles(const ir::Axes& axes, const GridFacts& facts, FreshNames& names,
                       expr::ExprPool& pool);

@@ -70,19 +70,22 @@ GridFacts NestLowering::grid_facts(const ir::Axes& axes, const ir::Block& body) 
         facts.growing = static_cast<int>(k);
     }
   });
-  // Which axes the operands of products depend on.
+  // Which axes the tiles depend on that are read from memory step by step or by products.
   std::vector<std::set<size_t>> sets;
   std::set<std::string> counted;
   ir::for_each_op(body, [&](const Op& op) {
     const auto* l = op.get<vrtile::Load>();
-    if (!l || !operands.contains(std::string(l->name.str()))) return;
+    if (!l) return;
+    const bool is_operand = operands.contains(std::string(l->name.str()));
+    if (!is_operand && (l->axes.size() != 2 || !looped.contains(std::string(l->name.str()))))
+      return;
     std::set<size_t> set;
     for (size_t k = 0; k < axes.size(); ++k) {
       if (depends(l->value, axes[k])) set.insert(k);
     }
     sets.push_back(set);
     // Read again by all tiles along the growing axis.
-    if (facts.growing < 0 || set.contains(static_cast<size_t>(facts.growing)) ||
+    if (facts.growing < 0 || !is_operand || set.contains(static_cast<size_t>(facts.growing)) ||
         !looped.contains(std::string(l->name.str())) ||
         !counted.emplace(l->value.name().str()).second)
       return;
@@ -98,6 +101,13 @@ GridFacts NestLowering::grid_facts(const ir::Axes& axes, const ir::Block& body) 
         facts.shared_bytes ? pool_.binary(EK::Add, facts.shared_bytes, bytes) : bytes;
   });
   if (facts.shared_bytes) facts.shared_bytes = expr::Simplifier(pool_).simplify(facts.shared_bytes);
+  for (size_t k = 0; k < axes.size() && facts.growing >= 0; ++k) {
+    const auto growing = static_cast<size_t>(facts.growing);
+    const bool is_repeated = std::any_of(sets.begin(), sets.end(), [&](const auto& s) {
+      return s.contains(growing) && !s.contains(k);
+    });
+    if (k != growing && is_repeated) facts.repeated = static_cast<int>(k);
+  }
   for (size_t r = 0; r < axes.size() && facts.growing < 0; ++r) {
     for (size_t c = r + 1; c < axes.size(); ++c) {
       bool has_row = false;
@@ -131,6 +141,8 @@ bool NestLowering::load(const vrtile::Load& op, const ir::Block& ops, size_t k, 
   if (!value.value || (op.condition && !value.condition)) return false;
   const Uses uses = uses_of(ops, k + 1, op.name);
   if (uses.is_operand && !fetch(op, uses, value, out, is_loop)) return false;
+  if (!uses.is_operand && is_box(value)) value.box_of = &ops;
+  if (!uses.is_operand && is_line(value)) value.line_of = &ops;
   tiles_.define(op.name, std::move(value));
   return true;
 }
@@ -155,41 +167,27 @@ bool NestLowering::fetch(const vrtile::Load& op, const Uses& uses, TileValue& va
   // In a loop the groups read their rows of one tile; a tile that a group keeps is its own.
   Expr row = view->row_base;
   int rows = view->rows;
-  if (own_group_ && is_loop && expr::depends_on(row, own_group_) && uses.is_a &&
-      rows == kGroupRows && groups_ * rows <= 256) {
-    const Expr first = simplifier_.simplify(
-        expr::substitute(pool_, row, expr::Substitution{{own_group_, pool_.integer(0)}}));
-    const auto difference = expr::difference(row, first);
-    const Expr step = pool_.binary(EK::Mul, pool_.integer(rows), own_group_);
-    if (difference && *difference == *expr::Poly::of(step)) {
-      row = first;
-      rows *= static_cast<int>(groups_);
-      value.first_row = step;
-    }
-  }
+  if (is_loop && uses.is_a) join_groups(row, rows, value);
   const auto map = map_for(elements, *view, rows, view->cols);
   if (!map) return false;
-  value.part = part_for(op, *map, rows, view->cols, uses.last);
+  value.part = part_for(op.name, map->op, rows, view->cols, uses.last);
   const Expr col = view->col_base;
   out.push_back(ir::make(matile::Fetch{value.part, map->op.name, map->at(row, col, pool_)}));
   return true;
 }
 
-// An operand of products that element-wise work uses as well is taken from its slot, where its rows
-// are those of a register tile; elsewhere its elements are read from the tensor.
-void NestLowering::take_operands(const Op& op, ir::Block& out) {
-  std::vector<ir::Name> used;
-  vrtile::for_each_use(op, [&](ir::Name n) { used.push_back(n); });
-  for (ir::Name n : used) {
-    TileValue* tile = tiles_.find(n);
-    if (!tile || tile->kind != Kind::Load || !tile->part || tile->is_transposed) continue;
-    const ir::TensorType type{tile->value.dtype(), {tile->axes[0].extent, tile->axes[1].extent}};
-    if (!type.dims[0].is_int(kGroupRows) || type.dims[1].integer() % kPanel != 0) continue;
-    tile->kind = Kind::Register;
-    tile->type = type;
-    tile->name = new_register(std::string(n.str()) + "_taken", type);
-    out.push_back(ir::make(matile::Take{tile->name, tile->part, tile->first_row}));
-  }
+void NestLowering::join_groups(Expr& row, int& rows, TileValue& value) {
+  if (!own_group_ || !expr::depends_on(row, own_group_) || rows != kGroupRows ||
+      groups_ * rows > 256)
+    return;
+  const Expr first = simplifier_.simplify(
+      expr::substitute(pool_, row, expr::Substitution{{own_group_, pool_.integer(0)}}));
+  const auto difference = expr::difference(row, first);
+  const Expr step = pool_.binary(EK::Mul, pool_.integer(rows), own_group_);
+  if (!difference || !(*difference == *expr::Poly::of(step))) return;
+  row = first;
+  rows *= static_cast<int>(groups_);
+  value.first_row = step;
 }
 
 bool NestLowering::is_zero(Expr e) {
@@ -219,11 +217,11 @@ std::optional<TileMap> NestLowering::map_for(const TileElements& elements, const
   return map;
 }
 
-ir::Name NestLowering::part_for(const vrtile::Load& op, const TileMap& map, int rows, int cols,
+ir::Name NestLowering::part_for(ir::Name load, const matile::Map& map, int rows, int cols,
                                 size_t last) {
   const std::pair<const ir::Block*, size_t> use{frames_.back().block, last};
   for (PartUse& part : part_uses_) {
-    if (part.map != map.op.name.str()) continue;
+    if (part.map != map.name.str()) continue;
     const bool is_busy = std::any_of(part.busy.begin(), part.busy.end(), [&](const auto& b) {
       return std::any_of(frames_.begin(), frames_.end(),
                          [&](const Frame& f) { return f.block == b.first && f.at <= b.second; });
@@ -232,10 +230,10 @@ ir::Name NestLowering::part_for(const vrtile::Load& op, const TileMap& map, int 
     part.busy.push_back(use);
     return part.name;
   }
-  const ir::Name name = names_.make(std::string(op.name.str()) + "_part");
-  part_uses_.push_back({name, std::string(map.op.name.str()), {use}});
-  const ir::TensorType type{map.op.value.dtype(), {pool_.integer(rows), pool_.integer(cols)}};
-  parts_.push_back(ir::make(matile::Part{name, type, map.op.swizzle}));
+  const ir::Name name = names_.make(std::string(load.str()) + "_part");
+  part_uses_.push_back({name, std::string(map.name.str()), {use}});
+  const ir::TensorType type{map.value.dtype(), {pool_.integer(rows), pool_.integer(cols)}};
+  parts_.push_back(ir::make(matile::Part{name, type, map.swizzle}));
   return name;
 }
 

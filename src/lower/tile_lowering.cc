@@ -16,8 +16,19 @@ using ir::Op;
 using EK = expr::Op;
 using Kind = TileValue::Kind;
 
+namespace {
+
+std::vector<ir::Name> used_by(const Op& op) {
+  std::vector<ir::Name> used;
+  vrtile::for_each_use(op, [&](ir::Name n) { used.push_back(n); });
+  return used;
+}
+
+}  // namespace
+
 NestLowering::NestLowering(const ir::Program& program, const Op& nest, std::string_view name,
-                           FreshNames& names, expr::ExprPool& pool, std::string* why)
+                           FreshNames& names, expr::ExprPool& pool, Boxes boxes,
+                           std::string* why)
     : program_(program),
       nest_(nest),
       kernel_name_(name),
@@ -25,7 +36,8 @@ NestLowering::NestLowering(const ir::Program& program, const Op& nest, std::stri
       pool_(pool),
       why_(why),
       tiles_(names, pool),
-      simplifier_(pool) {
+      simplifier_(pool),
+      boxes_(boxes) {
   for (const Op& op : program.body) {
     if (const auto* t = op.get<vrtile::Tensor>()) tensors_.emplace(t->name.str(), t->type);
   }
@@ -163,11 +175,9 @@ bool NestLowering::visit(const ir::Block& ops, size_t k, ir::Block& out, bool is
     case vrtile::Kind::Load:
       return load(op.as<vrtile::Load>(), ops, k, out, is_loop);
     case vrtile::Kind::Set:
-      take_operands(op, out);
       return set(op.as<vrtile::Set>(), ops, k, out);
     case vrtile::Kind::Reduce:
-      take_operands(op, out);
-      return reduce(op.as<vrtile::Reduce>(), out);
+      return take_operands(used_by(op), out) && reduce(op.as<vrtile::Reduce>(), out);
     case vrtile::Kind::Dot:
       return dot(op.as<vrtile::Dot>(), out);
     case vrtile::Kind::For:
@@ -175,7 +185,7 @@ bool NestLowering::visit(const ir::Block& ops, size_t k, ir::Block& out, bool is
     case vrtile::Kind::Carry:
       return true;
     case vrtile::Kind::Store:
-      return store(op.as<vrtile::Store>(), out);
+      return store(op.as<vrtile::Store>(), used_by(op), out);
     default:
       return refuse(fmt::format("`{}` has no counterpart in a kernel", op.info().mnemonic()));
   }
@@ -190,6 +200,12 @@ void NestLowering::scalar_let(const Op& op, ir::Block& out) {
 
 bool NestLowering::set(const vrtile::Set& op, const ir::Block& ops, size_t k, ir::Block& out) {
   const ir::TensorType type = vrtile::type_of(ops[k]);
+  if (is_register_type(type) && is_deferred(op, ops, k)) {
+    deferred_.push_back(op);
+    return true;
+  }
+  if (!take_operands(used_by(ops[k]), out)) return false;
+  if (op.axes.size() == 2 && !take_lines(op.value, pool_.index(op.axes[1].name), out)) return false;
   if (!is_register_type(type)) {
     // Conditions, positions, 16-bit rows: written where they are used.
     TileValue value;
@@ -203,10 +219,6 @@ bool NestLowering::set(const vrtile::Set& op, const ir::Block& ops, size_t k, ir
     value.value = tiles_.written(op.value, axes, why_);
     if (!value.value) return false;
     tiles_.define(op.name, std::move(value));
-    return true;
-  }
-  if (is_deferred(op, ops, k)) {
-    deferred_.push_back(op);
     return true;
   }
   const Expr value = tiles_.written(op.value, axes_to_own(op.axes), why_);
@@ -267,6 +279,7 @@ bool NestLowering::reduce(const vrtile::Reduce& op, ir::Block& out) {
     return refuse(fmt::format("`{}`: tiles are reduced by sum, max and min", op.name.str()));
   if (op.axes.size() != 1 || r.axis_count() != 1)
     return refuse(fmt::format("`{}`: one axis of a tile of two is reduced", op.name.str()));
+  if (!take_lines(r.body(), r.axis(0), out)) return false;
   expr::Substitution axes = axes_to_own(op.axes);
   axes.emplace(r.axis(0), axis_[1]);
   Expr value = tiles_.written(r, axes, why_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One grid nest of VR-tile as a kernel in nest form (vrtile_to_matile.h says what becomes what).
-// tile_lowering.cc has the ops, tile_loads.cc what is read from tensors, tile_stores.cc what is
-// written.
+// tile_lowering.cc has the ops, tile_loads.cc and tile_takes.cc what is read from tensors,
+// tile_stores.cc what is written.
 #pragma once
 
 #include <map>
@@ -31,10 +31,13 @@ struct Uses {
   size_t last = 0;  // op of the block
 };
 
+// How boxes of tensors arrive that only element-wise work uses.
+enum class Boxes : uint8_t { Copied, Read };
+
 class NestLowering {
  public:
   NestLowering(const ir::Program& program, const ir::Op& nest, std::string_view name,
-               FreshNames& names, expr::ExprPool& pool, std::string* why);
+               FreshNames& names, expr::ExprPool& pool, Boxes boxes, std::string* why);
   std::optional<KernelParts> run();
 
  private:
@@ -59,7 +62,25 @@ class NestLowering {
   bool load(const vrtile::Load& op, const ir::Block& ops, size_t k, ir::Block& out, bool is_loop);
   bool fetch(const vrtile::Load& op, const Uses& uses, TileValue& value, ir::Block& out,
              bool is_loop);
-  void take_operands(const ir::Op& op, ir::Block& out);
+  // The rows of all groups at once, if `row` and those of the others are 64 apart: makes `row` the
+  // first of them and remembers where the group's own begin.
+  void join_groups(expr::Expr& row, int& rows, TileValue& value);
+  // Tiles in shared memory that the op uses element by element go to registers (tile_takes.cc).
+  bool take_operands(const std::vector<ir::Name>& used, ir::Block& out);
+  TileElements elements_of(const TileValue& value) const;
+  bool is_box(const TileValue& value);
+  bool take_box(ir::Name name, TileValue& value, ir::Block& out);
+  bool is_line(const TileValue& value);
+  // The part of a line, fetched here.
+  ir::Name fetch_line(ir::Name name, const TileValue& value, ir::Block& out);
+  // An f32 tile of `extent` columns of it.
+  ir::Name take_line(ir::Name name, ir::Name part, int64_t extent, expr::Expr cols,
+                     ir::Block& out);
+  // Lines that the op reads along its columns alone go to registers.
+  bool take_lines(expr::Expr value, expr::Expr column, ir::Block& out);
+  // A panel of a box for the panel of a store; gives the register tile.
+  ir::Name take_panel(ir::Name name, const TileValue& value, expr::Expr row_offset,
+                      expr::Expr col_offset, ir::Block& out);
   static bool is_zero(expr::Expr e);
   // Maps of one shape of one tensor are one; the coordinates behind rows and panels differ.
   std::optional<TileMap> map_for(const TileElements& elements, const TileView& view, int rows,
@@ -70,7 +91,7 @@ class NestLowering {
     std::vector<std::pair<const ir::Block*, size_t>> busy;  // last use in a block
   };
   // Loads of one map share a part unless both tiles are needed at a time.
-  ir::Name part_for(const vrtile::Load& op, const TileMap& map, int rows, int cols, size_t last);
+  ir::Name part_for(ir::Name load, const matile::Map& map, int rows, int cols, size_t last);
   bool set(const vrtile::Set& op, const ir::Block& ops, size_t k, ir::Block& out);
   // A tile of the last block that only stores use, and that is stored panel by panel.
   bool is_deferred(const vrtile::Set& op, const ir::Block& ops, size_t k) const;
@@ -87,12 +108,19 @@ class NestLowering {
   bool stores_panels(const vrtile::Store& op) const;
   // Whole rows of a tensor: one box.
   bool stores_whole(const vrtile::Store& op) const;
-  bool store(const vrtile::Store& op, ir::Block& out);
+  bool store(const vrtile::Store& op, const std::vector<ir::Name>& used, ir::Block& out);
   ir::Axes own_axes_of(const ir::Axes& axes) const;
   bool store_whole(const vrtile::Store& op, const TileElements& elements, const TileView& view,
                    ir::Block& out);
   bool store_panels(const vrtile::Store& op, const TileElements& elements, const TileView& view,
                     ir::Block& out);
+  // Boxes that the values of a panel store read at exactly the panel's elements, and lines that
+  // they read along its columns.
+  struct PanelLoads {
+    std::vector<ir::Name> boxes;
+    std::vector<ir::Name> lines;
+  };
+  PanelLoads panel_loads(const vrtile::Store& op);
   bool put(const vrtile::Store& op, ir::Block& out);
   bool reads_tile(expr::Expr value, const ir::TensorType& type) const;
   bool is_declared(ir::Name name, const ir::TensorType& type) const;
@@ -108,6 +136,7 @@ class NestLowering {
   std::map<std::string, ir::TensorType, std::less<>> tensors_;
   TileGrid grid_;
   int64_t groups_ = 1;
+  Boxes boxes_;
   bool alternates_ = false;
   bool has_dot_ = false;
   ir::Name group_index_;
@@ -120,6 +149,7 @@ class NestLowering {
   ir::Block map_ops_;
   std::map<std::string, TileMap> maps_;
   std::vector<PartUse> part_uses_;
+  std::map<std::string, matile::Map> line_maps_;
   std::vector<vrtile::Set> deferred_;
   bool stored_panels_ = false;
 };

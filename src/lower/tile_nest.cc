@@ -14,6 +14,15 @@ ir::Name TileNames::define_scalar(ir::Name name, expr::DType dtype) {
   return made;
 }
 
+// The read in `f32(x[j])`, if x lies in registers as f32.
+Expr TileNames::widened(Expr e) {
+  if (e.op() != EK::Cast || e.dtype() != expr::DType::F32 || e[0].op() != EK::Read) return {};
+  const TileValue* tile = find(e[0].name());
+  const bool is_wide = tile && tile->kind == TileValue::Kind::Register && tile->line_of &&
+                       tile->type.dtype == expr::DType::F32;
+  return is_wide ? e[0] : Expr();
+}
+
 Expr TileNames::written(Expr e, const expr::Substitution& axes, std::string* why) {
   std::unordered_map<Expr, Expr> memo;
   const auto go = [&](const auto& self, Expr x) -> Expr {
@@ -21,6 +30,13 @@ Expr TileNames::written(Expr e, const expr::Substitution& axes, std::string* why
     if (x.op() == EK::Var) {
       const auto axis = axes.find(x);
       return axis != axes.end() ? axis->second : scalar(x);
+    }
+    if (const Expr wide = widened(x); wide) {
+      const Expr index = self(self, wide[0]);
+      if (!index) return {};
+      const Expr y = pool_.read(find(wide.name())->name, expr::DType::F32, {&index, 1});
+      memo.emplace(x, y);
+      return y;
     }
     std::vector<Expr> args;
     for (Expr a : x.args()) {
@@ -33,7 +49,10 @@ Expr TileNames::written(Expr e, const expr::Substitution& axes, std::string* why
     if (!tile) {
       y = args.empty() ? x : pool_.with_args(x, args);
     } else if (tile->kind == TileValue::Kind::Register) {
-      y = pool_.read(tile->name, x.dtype(), args);
+      // A piece of a row lies in registers as f32.
+      const bool is_wide = tile->line_of && tile->type.dtype != x.dtype();
+      y = pool_.read(tile->name, is_wide ? tile->type.dtype : x.dtype(), args);
+      if (is_wide) y = pool_.cast(x.dtype(), y);
     } else if (tile->kind == TileValue::Kind::Vote) {
       const bool is_row_group = args.size() == 1 && args[0].op() == EK::FloorDiv &&
                                 args[0][0].op() == EK::Var && args[0][1].is_int(16);

@@ -33,6 +33,10 @@ struct TileValue {
   ir::Name part;
   bool is_transposed = false;  // the part holds the tile's columns as rows
   expr::Expr first_row;        // of the group in a part that all groups share
+  // Load that element-wise work uses: a box of its tensor, which the copy engine may bring instead.
+  const ir::Block* box_of = nullptr;  // the block of the load; null if it is no such box
+  // The same for a piece of one row, which becomes an f32 tile along columns.
+  const ir::Block* line_of = nullptr;
 };
 
 class TileNames {
@@ -53,6 +57,8 @@ class TileNames {
   expr::Expr scalar(expr::Expr e) { return expr::substitute(pool_, e, scalars_); }
 
  private:
+  expr::Expr widened(expr::Expr e);
+
   FreshNames& names_;
   expr::ExprPool& pool_;
   std::unordered_map<ir::Name, TileValue> values_;

@@ -27,7 +27,8 @@ bool NestLowering::stores_whole(const vrtile::Store& op) const {
          op.axes[1].extent.integer() <= 256 && type->second.dims.back() == op.axes[1].extent;
 }
 
-bool NestLowering::store(const vrtile::Store& op, ir::Block& out) {
+bool NestLowering::store(const vrtile::Store& op, const std::vector<ir::Name>& used,
+                         ir::Block& out) {
   const auto type = tensors_.find(op.target.str());
   if (type == tensors_.end()) return refuse("a store writes a tensor");
   const bool is_whole = stores_whole(op);
@@ -38,12 +39,12 @@ bool NestLowering::store(const vrtile::Store& op, ir::Block& out) {
     if (op.condition) elements.condition = tiles_.written(op.condition, axes, why_);
     std::string ignored;
     const auto view = view_of(elements, pool_, &ignored);
+    if (view && !view->is_transposed && !is_whole) return store_panels(op, elements, *view, out);
     if (view && !view->is_transposed)
-      return is_whole ? store_whole(op, elements, *view, out)
-                      : store_panels(op, elements, *view, out);
+      return take_operands(used, out) && store_whole(op, elements, *view, out);
   }
   if (!deferred_.empty()) return refuse("a tile for a store is stored in two ways");
-  return put(op, out);
+  return take_operands(used, out) && put(op, out);
 }
 
 ir::Axes NestLowering::own_axes_of(const ir::Axes& axes) const {
@@ -98,6 +99,33 @@ bool NestLowering::store_panels(const vrtile::Store& op, const TileElements& ele
     for (const auto& [whole, panel] : panel_tiles) replaced.emplace(whole, panel);
     return expr::substitute(pool_, e, replaced);
   };
+  const auto whole_tile = [&](ir::Name stem, ir::Name panel, DType dtype) {
+    TileValue whole;
+    whole.name = names_.make(std::string(stem.str()) + "_whole");
+    const std::vector<Expr> at = {row, col};
+    panel_tiles.emplace_back(pool_.read(whole.name, dtype, at), pool_.read(panel, dtype, own));
+    tiles_.define(stem, whole);
+  };
+  const Expr row_offset = row_blocks > 1 ? row[0] : Expr();
+  const PanelLoads loads = panel_loads(op);
+  for (ir::Name line : loads.lines) {
+    const TileValue value = *tiles_.find(line);
+    const ir::Name part = fetch_line(line, value, out);
+    const ir::Name taken = take_line(line, part, kPanel, col[0], unroll.body);
+    TileValue whole = value;
+    whole.kind = Kind::Register;
+    whole.type = {DType::F32, {value.axes[0].extent}};
+    whole.name = names_.make(std::string(line.str()) + "_whole");
+    panel_tiles.emplace_back(pool_.read(whole.name, DType::F32, {&col, 1}),
+                             pool_.read(taken, DType::F32, {&axis_[1], 1}));
+    tiles_.define(line, std::move(whole));
+  }
+  for (ir::Name box : loads.boxes) {
+    const TileValue value = *tiles_.find(box);
+    const ir::Name taken = take_panel(box, value, row_offset, col[0], unroll.body);
+    if (!taken) return false;
+    whole_tile(box, taken, value.value.dtype());
+  }
   for (const vrtile::Set& s : deferred_) {
     const Expr value = written(s.value, s.axes);
     if (!value) return false;
@@ -105,12 +133,7 @@ bool NestLowering::store_panels(const vrtile::Store& op, const TileElements& ele
     type.dtype = value.dtype();
     const ir::Name name = new_register(s.name.str(), type);
     unroll.body.push_back(ir::make(matile::Set{name, own_axes(type), value}));
-    TileValue whole;
-    whole.name = names_.make(std::string(s.name.str()) + "_whole");
-    tiles_.define(s.name, whole);
-    const std::vector<Expr> at = {row, col};
-    panel_tiles.emplace_back(pool_.read(whole.name, type.dtype, at),
-                             pool_.read(name, type.dtype, own));
+    whole_tile(s.name, name, type.dtype);
   }
   const Expr value = written(op.value, op.axes);
   if (!value) return false;
@@ -122,6 +145,29 @@ bool NestLowering::store_panels(const vrtile::Store& op, const TileElements& ele
       ir::make(matile::Store{map->op.name, map->at(row_base, col_base, pool_), y, {}}));
   out.push_back(ir::make(std::move(unroll)));
   return true;
+}
+
+NestLowering::PanelLoads NestLowering::panel_loads(const vrtile::Store& op) {
+  PanelLoads found;
+  std::set<std::string> others;
+  const auto look_at = [&](Expr value, const ir::Axes& axes) {
+    expr::for_each(value, [&](Expr x) {
+      const TileValue* tile = x.op() == EK::Read ? tiles_.find(x.name()) : nullptr;
+      if (!tile || tile->kind != Kind::Load || tile->part || (!tile->box_of && !tile->line_of))
+        return;
+      auto& names = tile->box_of ? found.boxes : found.lines;
+      if (std::find(names.begin(), names.end(), x.name()) == names.end()) names.push_back(x.name());
+      const bool is_plain =
+          tile->box_of ? is_same_shape(tile->axes, axes) && is_identity(x, x.name(), axes)
+                       : x[0] == pool_.index(axes[1].name);
+      if (!is_plain) others.emplace(x.name().str());
+    });
+  };
+  for (const vrtile::Set& s : deferred_) look_at(s.value, s.axes);
+  look_at(op.value, op.axes);
+  for (auto* names : {&found.boxes, &found.lines})
+    std::erase_if(*names, [&](ir::Name n) { return others.contains(std::string(n.str())); });
+  return found;
 }
 
 bool NestLowering::put(const vrtile::Store& op, ir::Block& out) {

@@ -149,4 +149,42 @@ ir::Exprs TileMap::at(Expr row, Expr col, expr::ExprPool& pool) const {
   return out;
 }
 
+std::optional<LineView> line_view_of(const TileElements& e, expr::ExprPool& pool) {
+  if (e.axes.size() != 1 || e.indices.empty() || e.indices.size() > 4) return std::nullopt;
+  if (e.condition && !is_all_inside(e.condition, e)) return std::nullopt;
+  LineView view;
+  const Expr axis = pool.index(e.axes[0].name);
+  view.extent = static_cast<int>(e.axes[0].extent.integer());
+  view.base = base_of(e.indices.back(), axis, pool);
+  // The copy engine moves whole 16 bytes, at most 256 elements.
+  if (!view.base || view.extent > 256 || view.extent % 8 != 0) return std::nullopt;
+  for (size_t k = 0; k + 1 < e.indices.size(); ++k) {
+    if (expr::depends_on(e.indices[k], axis)) return std::nullopt;
+    view.rest.push_back(e.indices[k]);
+  }
+  return view;
+}
+
+LineMap line_map_of(const TileElements& e, const LineView& view, FreshNames& names,
+                    expr::ExprPool& pool) {
+  LineMap out;
+  out.op.name = names.make(std::string(e.tensor.str()) + "_map");
+  out.op.swizzle = matile::MapSwizzle::None;
+  const auto add = [&](const char* stem, Expr extent, int box, Expr at) {
+    const ir::Name name = names.make(stem);
+    out.op.axes.push_back({name, extent});
+    out.op.box.push_back(pool.integer(box));
+    out.at.push_back(at);
+    return pool.index(name);
+  };
+  std::vector<Expr> indices(e.indices.size());
+  indices.back() = add("col", e.type.dims.back(), view.extent, view.base);
+  // A box has rows; this one has one.
+  add("row", pool.integer(1), 1, pool.integer(0));
+  for (size_t k = e.indices.size() - 1; k-- > 0;)
+    indices[k] = add("at", e.type.dims[k], 1, view.rest[k]);
+  out.op.value = pool.read(e.tensor, e.type.dtype, indices);
+  return out;
+}
+
 }  // namespace nautilus::lower

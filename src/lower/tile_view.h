@@ -50,4 +50,20 @@ struct TileMap {
 std::optional<TileMap> map_of(const TileElements& elements, const TileView& view, int rows,
                               int cols, FreshNames& names, expr::ExprPool& pool, std::string* why);
 
+// The same for a piece of one row: elements at points of one axis, which runs along the last
+// dimension. Nothing if it is no such piece, or more than a box holds.
+struct LineView {
+  expr::Expr base;               // index of the first element, in the last dimension
+  std::vector<expr::Expr> rest;  // indices of the other dimensions
+  int extent = 0;
+};
+std::optional<LineView> line_view_of(const TileElements& elements, expr::ExprPool& pool);
+// A map of boxes of one row, and the coordinates of the line's box.
+struct LineMap {
+  matile::Map op;
+  ir::Exprs at;
+};
+LineMap line_map_of(const TileElements& elements, const LineView& view, FreshNames& names,
+                    expr::ExprPool& pool);
+
 }  // namespace nautilus::lower

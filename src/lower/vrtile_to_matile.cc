@@ -50,18 +50,10 @@ std::optional<ir::Block> declarations(const ir::Program& program, const Op* alon
   return out;
 }
 
-}  // namespace
-
-std::optional<KernelParts> lower_tile_nest_form(const ir::Program& program, const Op& nest,
-                                                std::string_view name, FreshNames& names,
-                                                expr::ExprPool& pool, std::string* why) {
-  return NestLowering(program, nest, name, names, pool, why).run();
-}
-
-std::optional<KernelParts> lower_tile_nest(const ir::Program& program, const Op& nest,
-                                           std::string_view name, FreshNames& names,
-                                           ir::PassContext& context, std::string* why) {
-  auto parts = lower_tile_nest_form(program, nest, name, names, context.pool, why);
+std::optional<KernelParts> lower_with(const ir::Program& program, const Op& nest,
+                                      std::string_view name, Boxes boxes, FreshNames& names,
+                                      ir::PassContext& context, std::string* why) {
+  auto parts = NestLowering(program, nest, name, names, context.pool, boxes, why).run();
   if (!parts) return std::nullopt;
   // The kernel alone, as a program of its own: what a pass or the verifier finds is the reason.
   FreshNames ignored(context.pool);
@@ -93,6 +85,27 @@ std::optional<KernelParts> lower_tile_nest(const ir::Program& program, const Op&
     }
   }
   return out;
+}
+
+}  // namespace
+
+std::optional<KernelParts> lower_tile_nest_form(const ir::Program& program, const Op& nest,
+                                                std::string_view name, FreshNames& names,
+                                                expr::ExprPool& pool, std::string* why) {
+  return NestLowering(program, nest, name, names, pool, Boxes::Copied, why).run();
+}
+
+std::optional<KernelParts> lower_tile_nest(const ir::Program& program, const Op& nest,
+                                           std::string_view name, FreshNames& names,
+                                           ir::PassContext& context, std::string* why) {
+  // Copied boxes need slots and loading warps; a kernel that has none left reads elements.
+  FreshNames tried = names;
+  std::string ignored;
+  if (auto parts = lower_with(program, nest, name, Boxes::Copied, tried, context, &ignored)) {
+    names = tried;
+    return parts;
+  }
+  return lower_with(program, nest, name, Boxes::Read, names, context, why);
 }
 
 expr::Expr copies_guard(const ir::Program& program, const KernelParts& parts,

@@ -527,16 +527,19 @@ struct WarpDot {
 };
 
 struct Take {
-  static constexpr std::string_view kFormat = "take $tile from $part{ rows $rows}";
+  static constexpr std::string_view kFormat = "take $tile from $part{ rows $rows}{ cols $cols}";
   static constexpr std::string_view kDoc =
-      "Loads a 16-bit register tile from a part of the slot got last. rows: the part's first row.";
+      "Loads a register tile from a part of the slot got last. rows: the part's first row. A part "
+      "of one row goes to a col tile in f32; cols: the part's first column.";
   ir::Name tile;
   ir::Name part;
   ir::Expr rows;
+  ir::Expr cols;
   static void fields(auto& s, auto&& f) {
     f("tile", s.tile);
     f("part", s.part);
     f("rows", s.rows);
+    f("cols", s.cols);
   }
   static const ir::OpInfo& info();
 };

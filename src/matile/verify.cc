@@ -254,8 +254,10 @@ class MatileVerifier {
   void part(const Part& p) {
     unique(p.name);
     const auto shape = static_shape(p.type);
-    if (shape.size() != 2 || shape[0] < 8 || shape[0] % 8 != 0 || shape[0] > 256 || shape[1] < 1 ||
-        shape[1] > 4096)
+    // Elements of one row lie side by side, as in panels of 16 bytes.
+    const bool is_line = shape.size() == 2 && shape[0] == 1 && p.swizzle == MapSwizzle::None;
+    if (shape.size() != 2 || (!is_line && (shape[0] < 8 || shape[0] % 8 != 0)) || shape[0] > 256 ||
+        shape[1] < 1 || shape[1] > 4096)
       return v_.fail("a part has a multiple of 8 rows, up to 256, and constant extents");
     const layout::PanelTile tile = panel_tile(p.type, p.swizzle);
     if (tile.cols % tile.panel_cols() != 0)
@@ -569,8 +571,9 @@ class MatileVerifier {
     int64_t elements = 1;
     for (Expr b : m->box) elements *= b.integer();
     const int64_t rows = m->box.size() > 1 ? m->box[1].integer() : 1;
+    const int width = part->tile.rows == 1 ? part->tile.cols : part->tile.panel_cols();
     if (m->value.dtype() != part->op->type.dtype || m->swizzle != part->op->swizzle ||
-        m->box[0].integer() != part->tile.panel_cols() || rows != part->tile.rows ||
+        m->box[0].integer() != width || rows != part->tile.rows ||
         elements != static_cast<int64_t>(part->tile.rows) *
                         (c.panel ? part->tile.panel_cols() : part->tile.cols))
       v_.fail(
@@ -667,10 +670,35 @@ class MatileVerifier {
     if (op.rows) first_row(op.rows);
     if (!tile) return;
     const auto shape = static_shape(tile->op->type);
-    if (tile->op->spread != Spread::Acc || !is_half(tile->op->type.dtype) || shape[0] != 64 ||
-        shape[1] % 16 != 0 || part->tile.rows < 64 || part->tile.cols != shape[1] ||
-        part->op->type.dtype != tile->op->type.dtype || part->tile.swizzle != layout::Swizzle::B128)
+    const DType dtype = tile->op->type.dtype;
+    const DType source = part->op->type.dtype;
+    const bool is_line = part->tile.rows == 1 && tile->op->spread == Spread::Col && !op.rows &&
+                         shape[0] % 8 == 0 && shape[0] + first_column(op.cols) <= part->tile.cols &&
+                         dtype == DType::F32 && (is_half(source) || source == DType::F32);
+    const bool is_box = tile->op->spread == Spread::Acc && source == dtype && shape[0] == 64 &&
+                        shape[1] % 16 == 0 && (is_half(dtype) || dtype == DType::F32) &&
+                        part->tile.rows >= 64 && part->tile.cols >= shape[1] && !op.cols &&
+                        part->tile.swizzle == layout::Swizzle::B128;
+    if (!is_line && !is_box)
       v_.fail(fmt::format("`{}` does not hold what `{}` takes", op.part.str(), op.tile.str()));
+  }
+
+  // The greatest first column: constants and unrolled variables, in steps of 8.
+  int64_t first_column(Expr cols) {
+    if (!cols) return 0;
+    scalar(cols, DType::I64, "the first column");
+    const auto affine = affine_index(cols);
+    bool ok = affine && affine->constant % 8 == 0 && affine->constant >= 0;
+    int64_t last = affine ? affine->constant : 0;
+    if (affine) {
+      for (const auto& [name, coefficient] : affine->coefficients) {
+        const auto it = unrolled_.find(std::string(name));
+        ok &= it != unrolled_.end() && coefficient % 8 == 0 && coefficient > 0;
+        if (it != unrolled_.end()) last += coefficient * (it->second - 1);
+      }
+    }
+    if (!ok) v_.fail("the first column is a multiple of 8 of unrolled variables");
+    return last;
   }
 
   void warp_dot(const WarpDot& op) {

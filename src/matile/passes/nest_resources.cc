@@ -16,6 +16,7 @@ using ir::Op;
 constexpr int kMaxSlots = 8;
 constexpr int kBarrierBytes = 1024;  // more than all barriers of a kernel need
 constexpr int kTileAlignment = 1024;
+constexpr int kSmallSlot = 2048;  // a ring of such slots may always have a few
 
 int aligned(int bytes) { return (bytes + kTileAlignment - 1) / kTileAlignment * kTileAlignment; }
 
@@ -39,6 +40,17 @@ bool is_in_product_loop(const Role& role, const NestRing& ring) {
       is_pure &= f || inner.is<Dot>() || inner.is<Let>();
     }
     found |= fetches && is_pure;
+  });
+  return found;
+}
+
+// A product reads the ring's slots.
+bool is_operand(const Role& role, const NestRing& ring) {
+  bool found = false;
+  ir::for_each_op(role.body, [&](const Op& op) {
+    const auto* d = op.get<Dot>();
+    if (!d) return;
+    for (const std::string& part : ring.parts) found |= d->a.str() == part || d->b.str() == part;
   });
   return found;
 }
@@ -98,6 +110,7 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
     return r.sequence.kind != RingSequence::Kind::Once;
   });
   std::vector<int64_t> slots;
+  std::vector<bool> is_decided;
   int fixed = kBarrierBytes;
   int growing = 0;
   for (const NestRing& ring : rings) {
@@ -107,8 +120,14 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
       if (const auto d = decision(kernel, "slots", part)) chosen = d;
     }
     const int bytes = slot_bytes(ring) * (ring.is_per_group ? groups : 1);
-    const bool grows = !chosen && !is_once && is_in_product_loop(role, ring);
-    slots.push_back(chosen ? *chosen : is_once && has_loop ? 1 : grows ? 0 : 2);
+    const bool is_small = slot_bytes(ring) <= kSmallSlot;
+    const bool grows = !chosen && !is_once && !is_small && is_in_product_loop(role, ring);
+    slots.push_back(chosen                ? *chosen
+                    : is_small            ? is_once ? 2 : 4
+                    : is_once && has_loop ? 1
+                    : grows               ? 0
+                                          : 2);
+    is_decided.push_back(chosen.has_value());
     fixed += static_cast<int>(slots.back()) * bytes;
     growing += grows ? bytes : 0;
   }
@@ -124,6 +143,12 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
     }
   }
   fixed += stage_bytes;
+  // What is only taken to registers is free again soon; one slot will do.
+  for (size_t k = 0; k < rings.size() && fixed + 2 * growing > kMaxSharedBytes; ++k) {
+    if (slots[k] != 2 || is_decided[k] || is_operand(role, rings[k])) continue;
+    slots[k] = 1;
+    fixed -= slot_bytes(rings[k]) * (rings[k].is_per_group ? groups : 1);
+  }
   if (growing > 0) {
     const int count = std::min(kMaxSlots, (kMaxSharedBytes - fixed) / growing);
     for (int64_t& s : slots) s = s == 0 ? count : s;

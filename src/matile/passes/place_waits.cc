@@ -115,13 +115,33 @@ class WaitPlacer {
       }
       case Kind::Take:
         if (slot_of(op.as<Take>().part) < 0) refuse("a part is taken before it was got");
+        if (const Op* reader = reader_of(op.as<Take>())) {
+          readers_.insert_or_assign(ring_of_.find(op.as<Take>().part.str())->second, reader);
+          touch(*reader, out);
+        }
         break;
       default:
         break;
     }
     touch(op, out);
     out.push_back(op);
-    if (op.is<Take>() || op.is<Store>()) release(out);
+    const auto is_done =
+        std::erase_if(readers_, [&](const auto& reader) { return reader.second == &op; });
+    if (op.is<Take>() || op.is<Store>() || is_done > 0) release(out);
+  }
+
+  // The op that uses what a take loads, if nothing but other takes stands between them. What it
+  // waits for goes in front of the take and the release behind it, so that its elements need not
+  // all be in registers at once.
+  const Op* reader_of(const Take& take) const {
+    const Frame& frame = frames_.back();
+    for (size_t k = frame.next; k < frame.block->size(); ++k) {
+      const Op& op = (*frame.block)[k];
+      if (op.is<Take>() || op.is<Get>()) continue;
+      const bool is_work = op.is<Set>() || op.is<Fold>();
+      return is_work && touched_by(op).reads.contains(take.tile.str()) ? &op : nullptr;
+    }
+    return nullptr;
   }
 
   // --- slots --------------------------------------------------------------------------------
@@ -167,6 +187,7 @@ class WaitPlacer {
 
   void release(ir::Block& out) {
     for (auto& [ring, held] : held_) {
+      if (readers_.contains(ring)) continue;
       while (!held.empty() && !is_read_in_flight(ring, held.front()) &&
              (held.size() > 1 || !is_read_later(ring))) {
         out.push_back(ir::make(Release{pool_.name(ring)}));
@@ -248,6 +269,13 @@ class WaitPlacer {
     if (!pending_.empty()) wait_through(pending_.size(), out);
   }
 
+  // In front of the op that is visited: what it reads is still needed.
+  void wait_before(ir::Block& out) {
+    --frames_.back().next;
+    wait_all(out);
+    ++frames_.back().next;
+  }
+
   void touch(const Op& op, ir::Block& out) {
     if (pending_.empty()) return;
     const Touched t = touched_by(op);
@@ -287,7 +315,7 @@ class WaitPlacer {
   // --- loops --------------------------------------------------------------------------------
 
   void region(const Op& op, ir::Block& out, bool is_loop) {
-    wait_all(out);
+    wait_before(out);
     const auto held = held_;
     ir::Block body = walk(*block_of(op), is_loop);
     for (const auto& [ring, slots] : held_) {
@@ -343,7 +371,7 @@ class WaitPlacer {
 
   void product_loop(const Op& op, ir::Block& out) {
     const auto& loop = op.as<Loop>();
-    wait_all(out);
+    wait_before(out);
     if (!can_lag(loop)) return region(op, out, true);
     expr::Simplifier simplifier(pool_);
     const expr::Substitution first{{pool_.index(loop.var), loop.from}};
@@ -385,6 +413,7 @@ class WaitPlacer {
   std::map<std::string, int, std::less<>> slots_;
   std::deque<Group> pending_;
   std::map<std::string, std::deque<int>, std::less<>> held_;
+  std::map<std::string, const Op*, std::less<>> readers_;  // by ring: of what was taken from it
   std::vector<Frame> frames_;
   int next_slot_ = 0;
   bool is_refused_ = false;

@@ -522,6 +522,26 @@ class RoleSplitter {
     return plus(e, c);
   }
 
+  // How often a tile fetches the ring, if only in unrolled blocks; null otherwise.
+  Expr unrolled_count(const ir::Block& block, const NestRing& ring) const {
+    int64_t count = 0;
+    for (const Op& op : block) {
+      const auto* f = op.get<Fetch>();
+      if (f && f->part.str() == ring.parts[0]) ++count;
+      const ir::Block* inner = block_of(op);
+      if (!inner) continue;
+      const Expr once = unrolled_count(*inner, ring);
+      if (!once) return {};
+      if (once.is_int(0)) continue;
+      const auto* unroll = op.get<Unroll>();
+      if (!unroll) return {};
+      int64_t copies = once.integer();
+      for (const ir::Axis& a : unroll->axes) copies *= a.extent.integer();
+      count += copies;
+    }
+    return pool_.integer(count);
+  }
+
   // Groups that alternate tiles step over the slots of the others' tiles.
   bool add_jumps(ir::Block& before, ir::Block& tile) {
     if (each_->alternate.value_or(1) == 1) return true;
@@ -534,6 +554,7 @@ class RoleSplitter {
         count = s.from.is_int(0) ? s.to : pool_.binary(EK::Sub, s.to, s.from);
       if (s.kind == Kind::Range && s.direction == Direction::Down)
         count = plus_simple(s.to.is_int(0) ? s.from : pool_.binary(EK::Sub, s.from, s.to), 1);
+      if (s.kind == Kind::Literal) count = unrolled_count(each_->body, ring);
       if (!count || ring.is_per_group || scalars_.depends_on(count, each_->var)) {
         refuse(fmt::format("groups alternate tiles, but `{}` is not fetched equally often for each",
                            ring.parts[0]));
