@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/decl.h"
 
+#include "ir/sizes.h"
+
 namespace nautilus::ir {
 
 NAUT_DEFINE_OP(Dim)
@@ -19,6 +21,10 @@ bool declare_decl(const Op& op, expr::Scope& scope) {
     scope.add_var(dim->name.str(), DType::I64);
   } else if (const auto* param = op.get<Param>()) {
     scope.add_var(param->name.str(), param->dtype);
+  } else if (const auto* machine = op.get<Machine>()) {
+    scope.add_var(machine->name.str(), DType::I64);
+  } else if (const auto* size = op.get<Size>()) {
+    scope.add_var(size->name.str(), DType::I64);
   } else {
     return op.is<Static>() || op.is<Fact>() || op.is<Numerics>();
   }
@@ -32,6 +38,17 @@ expr::Facts facts_of(const Program& program, expr::ExprPool& pool) {
   }
   for (const Op& op : program.body) {
     if (const auto* fact = op.get<Fact>()) facts.assume(fact->condition);
+    if (const auto* machine = op.get<Machine>())
+      facts.assume(pool.binary(expr::Op::Ge, pool.index(machine->name), pool.integer(1)));
+    const auto* size = op.get<Size>();
+    if (!size) continue;
+    const Expr var = pool.index(size->name);
+    facts.add_size(var);
+    const bool is_above = size->value.op() == expr::Op::Max;
+    if (is_above && size->value[0].op() == expr::Op::IntConst)
+      facts.assume(pool.binary(expr::Op::Ge, var, size->value[0]));
+    if (is_above && size->value[1].op() == expr::Op::IntConst)
+      facts.assume(pool.binary(expr::Op::Ge, var, size->value[1]));
   }
   return facts;
 }

@@ -5,6 +5,7 @@
 
 #include "expr/walk.h"
 #include "ir/decl.h"
+#include "ir/sizes.h"
 
 namespace nautilus::ir {
 
@@ -99,6 +100,13 @@ bool Verifier::check_decl(const ir::Op& op) {
     if (vars_.contains(std::string(s->name.str())) || !statics_.emplace(s->name.str()).second) {
       fail(fmt::format("`{}` is defined twice", s->name.str()));
     }
+  } else if (const auto* machine = op.get<Machine>()) {
+    if (machine->name.str() != "sms")
+      fail(fmt::format("a machine has no `{}`; known is `sms`", machine->name.str()));
+    declare_var(machine->name, DType::I64);
+  } else if (const auto* size = op.get<Size>()) {
+    check_closed(size->value, DType::I64, "the size");
+    declare_var(size->name, DType::I64);
   } else if (op.is<Numerics>()) {
     if (has_numerics_) fail("`numerics` stands twice");
     has_numerics_ = true;

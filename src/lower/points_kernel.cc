@@ -35,12 +35,20 @@ class PointsLowering {
 
   std::optional<KernelParts> run(const std::vector<MapNest>& nests) {
     axes_ = nests[0].axes;
+    for (const MapNest& nest : nests) {
+      if (nest.axes.size() > axes_.size()) axes_ = nest.axes;
+    }
     for (const ir::Axis& a : axes_) names_.take(a.name.str());
     std::string target;
     ir::Block body;
     for (const MapNest& nest : nests) {
       bindings_.clear();
-      for (size_t k = 0; k < axes_.size(); ++k)
+      first_point_ = {};
+      for (size_t k = nest.axes.size(); k < axes_.size(); ++k) {
+        const Expr is_zero = pool_.binary(EK::Eq, pool_.index(axes_[k].name), pool_.integer(0));
+        first_point_ = first_point_ ? pool_.binary(EK::And, first_point_, is_zero) : is_zero;
+      }
+      for (size_t k = 0; k < nest.axes.size(); ++k)
         bindings_[pool_.index(nest.axes[k].name)] = pool_.index(axes_[k].name);
       pending_.clear();
       if (!block(nest.body, body)) return std::nullopt;
@@ -130,7 +138,9 @@ class PointsLowering {
   void write(const std::string& name, const ir::Exprs& indices, Expr value, ir::Block& out) {
     if (!kept_.contains(name)) return;
     const ir::Name target = pool_.name(name);
-    out.push_back(ir::make(matile::Write{target, indices, pool_.cast(dtype(target), value)}));
+    Op op = ir::make(matile::Write{target, indices, pool_.cast(dtype(target), value)});
+    if (first_point_) op = ir::make(matile::If{first_point_, {op}});
+    out.push_back(std::move(op));
   }
 
   bool store(const scalar::Store& s, ir::Block& out) {
@@ -191,6 +201,7 @@ class PointsLowering {
   expr::ExprPool& pool_;
   diag::Sink& sink_;
   ir::Axes axes_;
+  Expr first_point_;                   // of a nest that has fewer axes, one point writes; or null
   expr::Substitution bindings_;        // axes of the nest -> names of the kernel
   std::map<std::string, Expr> known_;  // the thread's element of a buffer
   std::vector<std::pair<std::string, ir::Exprs>> pending_;  // accumulators of the nest

@@ -34,6 +34,7 @@ std::set<std::string> written_by(const MapNest& nest);
 bool can_join(const MapNest& first, const MapNest& next, const std::set<std::string>& written,
               expr::ExprPool& pool);
 
+// A nest whose axes are the first axes of another one's is computed again by each of its points.
 // `kept`: buffers that somebody reads after the kernel. Null if the nests contain something that
 // scalar code cannot say; then a message was reported.
 std::optional<KernelParts> lower_points(const std::vector<MapNest>& nests,

@@ -2,9 +2,11 @@
 #include "lower/program_to_matile.h"
 
 #include <map>
+#include <unordered_set>
 
 #include "expr/walk.h"
 #include "ir/walk.h"
+#include "lower/part_nests.h"
 #include "lower/points_kernel.h"
 #include "lower/row_kernel.h"
 #include "lower/split_reduction.h"
@@ -22,6 +24,9 @@ bool is_declaration(const Op& op) {
          op.is<ir::Numerics>();
 }
 
+// Sizes that the plan computes.
+bool is_plan_size(const Op& op) { return op.is<ir::Machine>() || op.is<ir::Size>(); }
+
 class Assembler {
  public:
   Assembler(const ir::Program& program, ir::PassContext& context)
@@ -36,7 +41,7 @@ class Assembler {
     out.name = program_.name;
     ir::Block work;
     for (const Op& op : program_.body) {
-      if (op.is<scalar::Buffer>() || is_declaration(op))
+      if (op.is<scalar::Buffer>() || is_declaration(op) || is_plan_size(op))
         declare(op);
       else
         work.push_back(op);
@@ -51,6 +56,7 @@ class Assembler {
       if (const auto* p = op.get<matile::Put>()) used.emplace(p->target.str());
       if (const auto* m = op.get<matile::Map>()) used.emplace(m->value.name().str());
     });
+    ir::Block temps;
     for (const Op& op : program_.body) {
       const auto* b = op.get<scalar::Buffer>();
       if (!b && is_declaration(op)) out.body.push_back(op);
@@ -60,9 +66,16 @@ class Assembler {
       const auto role = b->role == scalar::Role::Input    ? matile::TensorRole::Input
                         : b->role == scalar::Role::Output ? matile::TensorRole::Output
                                                           : matile::TensorRole::Temp;
-      out.body.push_back(ir::make(matile::Tensor{b->name, b->type, role}, op.span()));
+      (is_temp && has_sizes_ ? temps : out.body)
+          .push_back(ir::make(matile::Tensor{b->name, b->type, role}, op.span()));
     }
-    if (uses_machine()) out.body.push_back(ir::make(matile::Machine{machine_}));
+    if (has_sizes_ || uses_machine()) out.body.push_back(ir::make(matile::Machine{machine_}));
+    for (const Op& op : program_.body) {
+      if (const auto* s = op.get<ir::Size>())
+        out.body.push_back(ir::make(matile::Let{s->name, s->value}, op.span()));
+    }
+    // Their extents may be computed sizes.
+    out.body.insert(out.body.end(), temps.begin(), temps.end());
     for (Op& op : kernels_) out.body.push_back(std::move(op));
     return out;
   }
@@ -76,6 +89,12 @@ class Assembler {
     if (const auto* d = op.get<ir::Dim>()) take(d->name);
     if (const auto* p = op.get<ir::Param>()) take(p->name);
     if (const auto* s = op.get<ir::Static>()) take(s->name);
+    if (const auto* s = op.get<ir::Size>()) {
+      take(s->name);
+      has_sizes_ = true;
+      computed_.insert(context_.pool.index(s->name));
+    }
+    has_sizes_ |= op.is<ir::Machine>();
     if (const auto* b = op.get<scalar::Buffer>()) {
       take(b->name);
       buffers_.emplace(b->name.str(), b->type);
@@ -108,6 +127,10 @@ class Assembler {
         ++i;
         continue;
       }
+      if (is_over_parts(nests_[i], computed_)) {
+        if (!points(i, part_nests_end(nests_, i, computed_, context_.pool))) return false;
+        continue;
+      }
       const std::span<const MapNest> rest(nests_.data() + i, nests_.size() - i);
       if (const auto rows = row_group(rest, context_.pool)) {
         for (Op& op :
@@ -124,14 +147,18 @@ class Assembler {
         i += elements->nests;
         continue;
       }
-      const size_t end = points_end(i);
-      const std::vector<MapNest> group(nests_.begin() + static_cast<std::ptrdiff_t>(i),
-                                       nests_.begin() + static_cast<std::ptrdiff_t>(end));
-      auto parts = lower_points(group, kept_after(end), buffers_, names_, context_);
-      if (!parts) return false;
-      add(std::move(*parts));
-      i = end;
+      if (!points(i, points_end(i))) return false;
     }
+    return true;
+  }
+
+  bool points(size_t& i, size_t end) {
+    const std::vector<MapNest> group(nests_.begin() + static_cast<std::ptrdiff_t>(i),
+                                     nests_.begin() + static_cast<std::ptrdiff_t>(end));
+    auto parts = lower_points(group, kept_after(end), buffers_, names_, context_);
+    if (!parts) return false;
+    add(std::move(*parts));
+    i = end;
     return true;
   }
 
@@ -230,7 +257,9 @@ class Assembler {
   ir::PassContext& context_;
   FreshNames names_;
   ir::Name machine_;
-  bool has_own_sms_ = false;  // the program means something else by the name
+  bool has_sizes_ = false;                   // of the plan
+  std::unordered_set<expr::Expr> computed_;  // extents that a schedule chose: they are short
+  bool has_own_sms_ = false;                 // the program means something else by the name
   std::map<std::string, ir::TensorType> buffers_;
   std::set<std::string> outputs_;
   std::vector<MapNest> nests_;

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
 
+#include "expr/print.h"
 #include "ir/walk.h"
 #include "lower/tile_lowering.h"
 #include "vrtile/walk.h"
@@ -53,6 +55,10 @@ GridFacts NestLowering::grid_facts(const ir::Axes& axes, const ir::Block& body) 
   const auto depends = [&](Expr e, const ir::Axis& a) {
     return expr::depends_on(expr::substitute(pool_, e, lets), pool_.index(a.name));
   };
+  std::unordered_set<Expr> computed;
+  for (const Op& op : program_.body) {
+    if (const auto* s = op.get<ir::Size>()) computed.insert(pool_.index(s->name));
+  }
   std::set<std::string> operands;
   std::set<std::string> looped;
   ir::for_each_op(body, [&](const Op& op) {
@@ -66,6 +72,8 @@ GridFacts NestLowering::grid_facts(const ir::Axes& axes, const ir::Block& body) 
       if (const auto* l = inner.get<vrtile::Load>()) looped.emplace(l->name.str());
     }
     for (size_t k = 0; k < axes.size(); ++k) {
+      // Parts that a schedule made of a loop are alike.
+      if (computed.contains(axes[k].extent)) continue;
       if (depends(loop->from, axes[k]) || depends(loop->to, axes[k]))
         facts.growing = static_cast<int>(k);
     }
@@ -197,13 +205,11 @@ bool NestLowering::is_zero(Expr e) {
 
 std::optional<TileMap> NestLowering::map_for(const TileElements& elements, const TileView& view,
                                              int rows, int cols) {
-  std::string key = fmt::format("{} {} {} {}", elements.tensor.str(), view.row_dim, rows, cols);
+  std::string key = fmt::format("{} {} {} {} {}", elements.tensor.str(), view.row_dim, rows, cols,
+                                view.block_rows ? expr::to_string(view.block_rows) : "");
   if (const auto it = maps_.find(key); it != maps_.end()) {
     TileMap map = it->second;
-    map.rest.clear();
-    for (size_t k = elements.indices.size() - 1; k-- > 0;) {
-      if (k != view.row_dim) map.rest.push_back(view.rest[k]);
-    }
+    map.rest = rest_of(view);
     if (!map.has_panels) return map;
     const auto p = expr::Poly::of(view.col_base);
     const auto panel = p ? expr::divide(*p, map.panel_cols) : std::nullopt;

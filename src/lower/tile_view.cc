@@ -13,6 +13,9 @@ namespace {
 using expr::Expr;
 using EK = expr::Op;
 
+// Dimensions that the copy engine knows.
+constexpr size_t kMapAxes = 5;
+
 // The index without the axis if it is `base + axis`; null otherwise.
 Expr base_of(Expr index, Expr axis, expr::ExprPool& pool) {
   const auto p = expr::Poly::of(index);
@@ -41,9 +44,40 @@ bool is_inside(Expr c, const TileElements& e) {
   return false;
 }
 
-bool is_all_inside(Expr c, const TileElements& e) {
-  if (c.op() == EK::And) return is_all_inside(c[0], e) && is_all_inside(c[1], e);
-  return c.is_true() || is_inside(c, e);
+// e / n if that is a polynomial without remainder; null otherwise.
+Expr quotient(Expr e, Expr n, expr::ExprPool& pool) {
+  const auto p = expr::Poly::of(e);
+  if (!p) return {};
+  if (n.op() == EK::IntConst) {
+    const auto q = n.integer() > 0 ? expr::divide(*p, n.integer()) : std::nullopt;
+    return q && p->constant_term() % n.integer() == 0 ? expr::to_expr(pool, *q) : Expr();
+  }
+  if (n.op() != EK::Var) return {};
+  const auto parts = p->split(n);
+  return parts && parts->second.constant() == 0 ? expr::to_expr(pool, parts->first) : Expr();
+}
+
+// Takes `row < n` as the end of a block of rows, if the dimension is made of such blocks and the
+// rows begin with one.
+bool take_block(Expr c, Expr row, const TileElements& e, TileView& view, expr::ExprPool& pool) {
+  const bool is_swapped = c.op() == EK::Gt;
+  if (c.op() != EK::Lt && !is_swapped) return false;
+  const Expr n = c[is_swapped ? 0 : 1];
+  if (c[is_swapped ? 1 : 0] != row) return false;
+  if (view.block_rows) return view.block_rows == n;
+  const Expr blocks = quotient(e.type.dims[view.row_dim], n, pool);
+  const Expr block = quotient(view.row_base, n, pool);
+  if (!blocks || !block) return false;
+  view.block_rows = n;
+  view.block = block;
+  view.row_base = pool.integer(0);
+  return true;
+}
+
+bool is_all_inside(Expr c, Expr row, const TileElements& e, TileView& view, expr::ExprPool& pool) {
+  if (c.op() == EK::And)
+    return is_all_inside(c[0], row, e, view, pool) && is_all_inside(c[1], row, e, view, pool);
+  return c.is_true() || is_inside(c, e) || take_block(c, row, e, view, pool);
 }
 
 }  // namespace
@@ -54,8 +88,6 @@ std::optional<TileView> view_of(const TileElements& e, expr::ExprPool& pool, std
     return std::nullopt;
   };
   if (e.axes.size() != 2 || e.indices.size() < 2) return fail("only boxes of two axes are copied");
-  if (e.condition && !is_all_inside(e.condition, e))
-    return fail("its condition is more than a test whether the element exists");
   TileView view;
   const Expr axis[2] = {pool.index(e.axes[0].name), pool.index(e.axes[1].name)};
   const size_t last = e.indices.size() - 1;
@@ -83,7 +115,21 @@ std::optional<TileView> view_of(const TileElements& e, expr::ExprPool& pool, std
   view.rest.push_back({});
   if (rows_found != 1 || !view.row_base)
     return fail("no axis runs along another dimension in steps of one");
+  if (e.condition && !is_all_inside(e.condition, row, e, view, pool))
+    return fail("its condition is more than a test whether the element exists");
   return view;
+}
+
+std::vector<Expr> rest_of(const TileView& view) {
+  std::vector<Expr> out;
+  for (size_t k = view.rest.size() - 1; k-- > 0;) {
+    if (k != view.row_dim) {
+      out.push_back(view.rest[k]);
+    } else if (view.block_rows) {
+      out.push_back(view.block);
+    }
+  }
+  return out;
 }
 
 std::optional<TileMap> map_of(const TileElements& e, const TileView& view, int rows, int cols,
@@ -108,8 +154,9 @@ std::optional<TileMap> map_of(const TileElements& e, const TileView& view, int r
   const auto first_panel = base ? expr::divide(*base, width) : std::nullopt;
   // All panels in one box if the tensor's rows are whole panels; otherwise one box a panel, so that
   // what lies beyond the end of a row reads as 0.
-  out.has_panels = cols > width && dim.op() == EK::IntConst && dim.integer() % width == 0 &&
-                   first_panel && base->constant_term() % width == 0;
+  const size_t rank = e.indices.size() + (view.block_rows ? 1 : 0);
+  out.has_panels = cols > width && rank < kMapAxes && dim.op() == EK::IntConst &&
+                   dim.integer() % width == 0 && first_panel && base->constant_term() % width == 0;
   out.op.name = names.make(std::string(e.tensor.str()) + "_map");
   const auto add = [&](const char* stem, Expr extent, int box) {
     const ir::Name name = names.make(stem);
@@ -119,18 +166,24 @@ std::optional<TileMap> map_of(const TileElements& e, const TileView& view, int r
   };
   std::vector<Expr> indices(e.indices.size());
   const Expr col = add("col", out.has_panels ? pool.integer(width) : dim, width);
-  indices[view.row_dim] = add("row", e.type.dims[view.row_dim], rows);
+  const Expr row = add("row", view.block_rows ? view.block_rows : e.type.dims[view.row_dim], rows);
   indices[last] = col;
   if (out.has_panels) {
     const Expr panel = add("panel", pool.integer(dim.integer() / width), cols / width);
     indices[last] = pool.binary(EK::Add, pool.binary(EK::Mul, pool.integer(width), panel), col);
   }
   for (size_t k = last; k-- > 0;) {
-    if (k == view.row_dim) continue;
-    indices[k] = add("at", e.type.dims[k], 1);
-    out.rest.push_back(view.rest[k]);
+    if (k != view.row_dim) {
+      indices[k] = add("at", e.type.dims[k], 1);
+    } else if (view.block_rows) {
+      const Expr block = add("block", quotient(e.type.dims[k], view.block_rows, pool), 1);
+      indices[k] = pool.binary(EK::Add, pool.binary(EK::Mul, view.block_rows, block), row);
+    } else {
+      indices[k] = row;
+    }
   }
-  if (out.op.axes.size() > 5) return fail("it has more dimensions than the copy engine");
+  out.rest = rest_of(view);
+  if (out.op.axes.size() > kMapAxes) return fail("it has more dimensions than the copy engine");
   out.op.value = pool.read(e.tensor, e.type.dtype, indices);
   return out;
 }

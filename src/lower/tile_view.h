@@ -27,13 +27,18 @@ struct TileView {
   expr::Expr row_base;           // index of the first row
   expr::Expr col_base;           // and of the first column, in the last dimension
   std::vector<expr::Expr> rest;  // indices of all dimensions; those of rows and columns are null
+  // Rows that are a block of the dimension, `row < n` and index n * block + row: the dimension is
+  // seen as blocks of n rows, and `row_base` is 0. Null: the dimension as it is.
+  expr::Expr block_rows;
+  expr::Expr block;
   int rows = 0;
   int cols = 0;
   bool is_transposed = false;  // the tile's first axis runs along the tensor's last dimension
 };
 
 // Nothing (and why) if the tile is no box of the tensor, or if its condition is more than "inside
-// of the tensor": points outside read as 0 and are not written, which is what the copy engine does.
+// of the tensor" or "inside of the block of rows": points outside read as 0 and are not written,
+// which is what the copy engine does.
 std::optional<TileView> view_of(const TileElements& elements, expr::ExprPool& pool,
                                 std::string* why);
 
@@ -47,6 +52,9 @@ struct TileMap {
   int panel_cols = 64;
   bool has_panels = false;
 };
+// The coordinates of a view's box behind rows and panels.
+std::vector<expr::Expr> rest_of(const TileView& view);
+
 std::optional<TileMap> map_of(const TileElements& elements, const TileView& view, int rows,
                               int cols, FreshNames& names, expr::ExprPool& pool, std::string* why);
 

@@ -41,6 +41,11 @@ std::optional<ir::Block> declarations(const ir::Program& program, const Op* alon
     } else if (const auto* let = op.get<vrtile::Let>()) {
       names.take(let->name.str());
       out.push_back(ir::make(matile::Let{let->name, let->value}, op.span()));
+    } else if (const auto* size = op.get<ir::Size>()) {
+      names.take(size->name.str());
+      out.push_back(ir::make(matile::Let{size->name, size->value}, op.span()));
+    } else if (const auto* machine = op.get<ir::Machine>()) {
+      out.push_back(ir::make(matile::Machine{machine->name}, op.span()));
     } else if (!op.is<vrtile::Par>()) {
       if (const auto* d = op.get<ir::Dim>()) names.take(d->name.str());
       if (const auto* p = op.get<ir::Param>()) names.take(p->name.str());
@@ -48,6 +53,13 @@ std::optional<ir::Block> declarations(const ir::Program& program, const Op* alon
     }
   }
   return out;
+}
+
+// Every plan asks for the number of multiprocessors, once.
+void declare_machine(ir::Program& program, expr::ExprPool& pool) {
+  const bool is_there = std::any_of(program.body.begin(), program.body.end(),
+                                    [](const Op& op) { return op.is<matile::Machine>(); });
+  if (!is_there) program.body.push_back(ir::make(matile::Machine{pool.name("sms")}));
 }
 
 std::optional<KernelParts> lower_with(const ir::Program& program, const Op& nest,
@@ -60,7 +72,7 @@ std::optional<KernelParts> lower_with(const ir::Program& program, const Op& nest
   auto body = declarations(program, &nest, ignored, why);
   if (!body) return std::nullopt;
   ir::Program alone{&matile::level(), program.name, std::move(*body)};
-  alone.body.push_back(ir::make(matile::Machine{context.pool.name("sms")}));
+  declare_machine(alone, context.pool);
   const size_t first = alone.body.size();
   for (const Op& op : parts->plan) alone.body.push_back(op);
   alone.body.push_back(parts->kernel);
@@ -148,7 +160,7 @@ std::optional<ir::Program> vrtile_to_matile(const ir::Program& program, ir::Pass
     return std::nullopt;
   }
   ir::Program out{&matile::level(), program.name, std::move(*body)};
-  out.body.push_back(ir::make(matile::Machine{context.pool.name("sms")}));
+  declare_machine(out, context.pool);
   for (const Op& op : program.body) {
     if (!op.is<vrtile::Par>()) continue;
     auto parts =

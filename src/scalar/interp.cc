@@ -53,9 +53,13 @@ struct Step {
 class Interpreter {
  public:
   Interpreter(const ir::Environment& env, Arithmetic arithmetic, diag::Sink& sink)
-      : env_(env), is_declared_(arithmetic == Arithmetic::Declared), sink_(sink) {}
+      : env_{env.sizes, env.scalars, {}},
+        inputs_(env.tensors),
+        is_declared_(arithmetic == Arithmetic::Declared),
+        sink_(sink) {}
 
   std::optional<std::map<std::string, Tensor>> run(const ir::Program& program) {
+    ir::compute_sizes(program, env_);
     std::map<std::string, Tensor> out;
     for (const ir::Op& op : program.body) {
       const auto* b = op.get<Buffer>();
@@ -74,7 +78,7 @@ class Interpreter {
   bool allocate(const Buffer& b, diag::Span span) {
     const std::string name(b.name.str());
     if (b.role == Role::Input) {
-      buffers_.emplace(name, env_.tensors.find(name)->second);
+      buffers_.emplace(name, inputs_.find(name)->second);
       return true;
     }
     const auto shape = ir::evaluate_shape(b.type.dims, env_);
@@ -116,6 +120,8 @@ class Interpreter {
         case Kind::Param:
         case Kind::Fact:
         case Kind::Numerics:
+        case Kind::Machine:
+        case Kind::Size:
         case Kind::Buffer:
           continue;
         case Kind::For: {
@@ -315,7 +321,8 @@ class Interpreter {
     return true;
   }
 
-  const ir::Environment& env_;
+  ir::Environment env_;  // sizes and scalars
+  const std::map<std::string, Tensor, std::less<>>& inputs_;
   bool is_declared_;
   diag::Sink& sink_;
   std::map<std::string, Tensor> buffers_;

@@ -33,13 +33,16 @@
 #include "diag/diagnostic.h"
 #include "ir/decl.h"
 #include "ir/op.h"
+#include "ir/sizes.h"
 
 namespace nautilus::scalar {
 
 using ir::Dim;
 using ir::Fact;
+using ir::Machine;
 using ir::Numerics;
 using ir::Param;
+using ir::Size;
 using ir::Static;
 
 enum class Role : uint8_t { Input, Output, Temp, Local };

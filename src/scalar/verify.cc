@@ -30,6 +30,8 @@ class ScalarVerifier {
       case Kind::Param:
       case Kind::Fact:
       case Kind::Numerics:
+      case Kind::Machine:
+      case Kind::Size:
         v_.check_decl(op);
         if (depth_ > 0) v_.fail("a declaration inside a loop");
         break;

@@ -123,6 +123,7 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
   for (const Unit& u : units) given_by_units.insert(u.gives.begin(), u.gives.end());
   ir::Block code;
   ir::Block locals;
+  ir::Block sizes;
   for (size_t done = 0; done < units.size(); ++done) {
     const auto next = std::find_if(units.begin(), units.end(), [&](const Unit& u) {
       return !u.is_done && std::all_of(u.needs.begin(), u.needs.end(),
@@ -137,9 +138,11 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
       continue;
     }
     const Kernel& kernel = kernels[static_cast<size_t>(next->kernel)];
-    BuiltKernel built = build_kernel(kernel.group, kernel.sizes, kernel.stored, signs, pool, names);
+    BuiltKernel built =
+        build_kernel(kernel.group, kernel.sizes, kernel.split, kernel.stored, signs, pool, names);
+    for (ir::Op& op : built.sizes) sizes.push_back(std::move(op));
     for (scalar::Buffer& b : built.locals) locals.push_back(ir::make(std::move(b)));
-    code.push_back(std::move(built.nest));
+    for (ir::Op& op : built.nests) code.push_back(std::move(op));
     std::string stored;
     for (int id : kernel.stored)
       stored += fmt::format("{}{}", stored.empty() ? "" : ", ",
@@ -150,6 +153,8 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
     for (const std::string& n : kernel.group.notes) out.notes.push_back("  " + n);
     for (const std::string& n : built.notes) out.notes.push_back("  " + n);
   }
+  if (!sizes.empty()) out.program.body.push_back(ir::make(ir::Machine{pool.name("sms")}));
+  for (ir::Op& op : sizes) out.program.body.push_back(std::move(op));
   for (ir::Op& op : locals) out.program.body.push_back(std::move(op));
   for (ir::Op& op : code) out.program.body.push_back(std::move(op));
   return out;

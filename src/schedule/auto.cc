@@ -8,6 +8,7 @@ namespace nautilus::schedule {
 AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool) {
   AutoSchedule out;
   const StatementList list = statements_of(program, pool);
+  const algebra::Signs signs(program);
   std::set<int> tried;
   // Seeds that force an earlier pass wait: another seed may have the cascade in one.
   std::set<int> waiting;
@@ -43,7 +44,8 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool) {
                                       group.rejection().message));
       continue;
     }
-    out.kernels.push_back({*group, choose_sizes(*group), {}});
+    const Sizes sizes = choose_sizes(*group);
+    out.kernels.push_back({*group, sizes, {}, choose_split(*group, sizes, program, signs, pool)});
     // Kernels that would wait for each other are not built.
     if (!assemble(program, list, out.kernels, pool)) {
       out.notes.push_back(

@@ -34,24 +34,31 @@ struct Local {
 class NestBuilder {
  public:
   NestBuilder(const Group& group, const Sizes& sizes, const std::set<int>& stored,
-              const algebra::Signs& signs, expr::ExprPool& pool, Names& names)
+              const algebra::Signs& signs, expr::ExprPool& pool, Names& names,
+              const SplitSizes* split)
       : group_(with_guarded_references(group, pool)),
         sizes_(sizes),
         stored_(stored),
         signs_(signs),
         pool_(pool),
         names_(names),
-        tiling_(group_, sizes, pool, names) {}
+        tiling_(group_, sizes, pool, names),
+        split_(split) {}
 
-  BuiltKernel run() {
+  // `once`: an axis around the kernel, or none.
+  BuiltKernel run(const ir::Axes& once) {
     find_needed();
     for (size_t k = 0; k < members().size(); ++k) place(k);
     choose_guards();
     ir::Block body;
     for (size_t k = 0; k < members().size(); ++k) before(k, body);
     loop(body);
-    for (size_t k = 0; k < members().size(); ++k) {
-      if (stored_.contains(member(k).statement)) after(k, body);
+    if (split_) {
+      for (size_t k : rolled_) store_part(k, body);
+    } else {
+      for (size_t k = 0; k < members().size(); ++k) {
+        if (stored_.contains(member(k).statement)) after(k, body);
+      }
     }
     if (tiling_.group_var()) {
       For groups{{{tiling_.group_var().name(), pool_.integer(sizes_.groups)}},
@@ -60,7 +67,7 @@ class NestBuilder {
       body.clear();
       body.push_back(ir::make(std::move(groups)));
     }
-    For grid{{}, LoopKind::Grid, std::move(body)};
+    For grid{once, LoopKind::Grid, std::move(body)};
     for (Expr a : tiling_.order()) {
       const TileAxis& t = tiling_.at(a);
       if (t.kind == AxisKind::Batch) grid.axes.push_back({a.name(), t.extent});
@@ -71,8 +78,14 @@ class NestBuilder {
         if (t.kind == kind) grid.axes.push_back({t.tile.name(), tiles_of(t)});
       }
     }
-    return {std::move(locals_), ir::make(std::move(grid)), std::move(notes_)};
+    if (split_) grid.axes.push_back({split_->part.name(), split_->split});
+    BuiltKernel out{{}, std::move(locals_), {ir::make(std::move(grid))}, std::move(notes_)};
+    if (split_) {
+      for (ir::Op& op : combined(out.locals)) out.nests.push_back(std::move(op));
+    }
+    return out;
   }
+  const Tiling& tiling() const { return tiling_; }
 
  private:
   const std::vector<Member>& members() const { return group_.members; }
@@ -162,11 +175,15 @@ class NestBuilder {
     return axes;
   }
 
-  Local make_local(std::string_view stem, DType dtype, std::vector<Expr> axes) {
+  ir::Name fresh_buffer(std::string_view stem) {
     std::string name(stem);
     for (int n = 2; names_.variables.contains(name) || !names_.buffers.insert(name).second; ++n)
       name = fmt::format("{}_{}", stem, n);
-    scalar::Buffer b{pool_.name(name), {dtype, {}}, scalar::Role::Local};
+    return pool_.name(name);
+  }
+
+  Local make_local(std::string_view stem, DType dtype, std::vector<Expr> axes) {
+    scalar::Buffer b{fresh_buffer(stem), {dtype, {}}, scalar::Role::Local};
     for (Expr a : axes) b.type.dims.push_back(pool_.integer(lane_extent(a)));
     locals_.push_back(b);
     return {b.name, std::move(axes)};
@@ -347,7 +364,9 @@ class NestBuilder {
     const Member& m = member(k);
     if (places_[k] == Place::Before) tile(k, out, Phase::Before);
     if (places_[k] != Place::Rolled) return;
-    emit_reduction(out, *local_[k], translated(m.init, Phase::Before), {}, m.reducer, {});
+    // The initial element is taken once, where parts come together.
+    const Expr init = split_ ? identity_of(m) : translated(m.init, Phase::Before);
+    emit_reduction(out, *local_[k], init, {}, m.reducer, {});
   }
 
   // An element-wise tile or an inner reduction.
@@ -405,7 +424,8 @@ class NestBuilder {
       for (ir::Op& op : body) out.push_back(std::move(op));
       return;
     }
-    const StepRange range = step_range(group_, rolled_, tiling_, signs_, pool_);
+    StepRange range = step_range(group_, rolled_, tiling_, signs_, pool_);
+    if (split_) range = part_of(range);
     for (Expr mask : range.masks)
       notes_.push_back(fmt::format("steps in which `{}` is false everywhere are left out: {} to {}",
                                    expr::to_string(mask), expr::to_string(range.first),
@@ -475,6 +495,67 @@ class NestBuilder {
     return local;
   }
 
+  // The steps of one part. One that the masks leave nothing of runs a step that is masked.
+  StepRange part_of(StepRange range) {
+    const Expr one = pool_.integer(1);
+    const Expr begin = pool_.binary(Op::Mul, split_->part, split_->each);
+    const Expr end =
+        pool_.binary(Op::Min, split_->steps, pool_.binary(Op::Add, begin, split_->each));
+    Expr first = begin;
+    if (!range.first.is_int(0)) {
+      first = pool_.binary(Op::Min, pool_.binary(Op::Max, range.first, begin),
+                           pool_.binary(Op::Max, begin, pool_.binary(Op::Sub, end, one)));
+    }
+    const Expr last = range.masks.empty() ? end : pool_.binary(Op::Min, range.count, end);
+    range.first = first;
+    range.count = pool_.binary(Op::Max, pool_.binary(Op::Add, first, one), last);
+    return range;
+  }
+
+  // Writes what a part has of a rolled value.
+  void store_part(size_t k, ir::Block& out) {
+    const Member& m = member(k);
+    scalar::Buffer parts{{}, {m.dtype, {split_->split}}, scalar::Role::Temp};
+    ir::Exprs indices = {split_->part};
+    Expr condition;
+    for (Expr a : m.axes) {
+      const TileAxis& t = tiling_.at(a);
+      parts.type.dims.push_back(t.extent);
+      indices.push_back(t.position);
+      if (t.in_range) condition = both(condition, t.in_range);
+    }
+    parts.name = fresh_buffer(fmt::format("{}.parts", m.target.str()));
+    condition = both(condition, is_writer(m));
+    store(parts.name, indices, local_read(*local_[k], m.dtype), condition, tile_axes(m), out);
+    part_values_.push_back({k, parts.name, {}});
+    locals_.push_back(std::move(parts));
+  }
+
+  // The nests that put parts together, and their buffers.
+  ir::Block combined(std::vector<scalar::Buffer>& buffers) {
+    std::vector<LateValue> late;
+    for (PartValue& v : part_values_) {
+      const Member& m = member(v.member);
+      if (stored_.contains(m.statement)) {
+        v.whole = m.target;
+        continue;
+      }
+      v.whole = fresh_buffer(fmt::format("{}.all", m.target.str()));
+      scalar::Buffer whole{v.whole, {m.dtype, {}}, scalar::Role::Temp};
+      for (Expr a : m.axes) whole.type.dims.push_back(tiling_.at(a).extent);
+      buffers.push_back(std::move(whole));
+    }
+    for (size_t k = 0; k < members().size(); ++k) {
+      if (!stored_.contains(member(k).statement)) continue;
+      if (alias_[k] != k) {
+        late.push_back({k, member(alias_[k]).read});
+      } else if (places_[k] != Place::Rolled) {
+        late.push_back({k, member(k).value});
+      }
+    }
+    return combine_parts(group_, part_values_, late, *split_, signs_, pool_);
+  }
+
   // Writes a member's value to memory.
   void after(size_t k, ir::Block& out) {
     const Member& m = member(k);
@@ -486,16 +567,26 @@ class NestBuilder {
       indices.push_back(t.position);
       if (t.in_range) condition = both(condition, t.in_range);
     }
-    // One of the tiles that have the same value writes it.
+    condition = both(condition, is_writer(m));
+    std::unordered_map<Expr, Expr> memo;
+    store(m.target, indices, member_value(alias_[k], Phase::After, memo), condition, axes, out);
+  }
+
+  // One of the tiles that have the same value writes it: the condition, or null.
+  Expr is_writer(const Member& m) {
+    Expr condition;
     for (Expr a : tiling_.order()) {
       const TileAxis& t = tiling_.at(a);
       if ((t.kind == AxisKind::Cut || t.kind == AxisKind::Batch) && !m.has(a))
         condition = both(condition, pool_.binary(Op::Eq, t.kind == AxisKind::Cut ? t.tile : a,
                                                  pool_.integer(0)));
     }
-    std::unordered_map<Expr, Expr> memo;
-    const Expr value = member_value(alias_[k], Phase::After, memo);
-    ir::Op store = ir::make(scalar::Store{m.target, indices, value});
+    return condition;
+  }
+
+  void store(ir::Name target, const ir::Exprs& indices, Expr value, Expr condition,
+             const std::vector<Expr>& axes, ir::Block& out) {
+    ir::Op store = ir::make(scalar::Store{target, indices, value});
     For loop{lanes(axes), LoopKind::Map, {}};
     if (condition) {
       loop.body.push_back(ir::make(scalar::If{condition, {store}}));
@@ -512,6 +603,8 @@ class NestBuilder {
   expr::ExprPool& pool_;
   Names& names_;
   Tiling tiling_;
+  const SplitSizes* split_;  // null: the streamed axis is whole
+  std::vector<PartValue> part_values_;
   std::vector<size_t> alias_;
   std::vector<bool> needed_;
   std::vector<Place> places_;
@@ -527,9 +620,24 @@ class NestBuilder {
 
 }  // namespace
 
-BuiltKernel build_kernel(const Group& group, const Sizes& sizes, const std::set<int>& stored,
-                         const algebra::Signs& signs, expr::ExprPool& pool, Names& names) {
-  return NestBuilder(group, sizes, stored, signs, pool, names).run();
+BuiltKernel build_kernel(const Group& group, const Sizes& sizes, const Split& split,
+                         const std::set<int>& stored, const algebra::Signs& signs,
+                         expr::ExprPool& pool, Names& names) {
+  if (!split.is_on()) return NestBuilder(group, sizes, stored, signs, pool, names, nullptr).run({});
+  const SplitSizes s = name_split_sizes(group, split, pool, names);
+  NestBuilder parts(group, sizes, stored, signs, pool, names, &s);
+  BuiltKernel out = parts.run({});
+  const Expr tiles = count_tiles(group, parts.tiling(), pool);
+  out.sizes = declare_split_sizes(s, group, sizes, split, tiles, pool);
+  out.notes.push_back(fmt::format("split {}: {} parts of {} steps, tiles without parts {}",
+                                  group.stream.name().str(), s.parts.name().str(),
+                                  s.each.name().str(), expr::to_string(tiles)));
+  if (!split.or_whole) return out;
+  NestBuilder whole(group, sizes, stored, signs, pool, names, nullptr);
+  BuiltKernel other = whole.run({{s.once.name(), s.whole}});
+  out.locals.insert(out.locals.end(), other.locals.begin(), other.locals.end());
+  out.nests.insert(out.nests.end(), other.nests.begin(), other.nests.end());
+  return out;
 }
 
 std::set<int> needs_of(const Group& group, const StatementList& list, const std::set<int>& stored) {

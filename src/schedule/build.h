@@ -17,19 +17,21 @@
 // the reals, and equal to the definition where no partial sum overflows.
 #pragma once
 
-#include "schedule/tiling.h"
+#include "schedule/split.h"
 
 namespace nautilus::schedule {
 
 struct BuiltKernel {
-  std::vector<scalar::Buffer> locals;
-  ir::Op nest;
+  ir::Block sizes;                     // that the plan computes
+  std::vector<scalar::Buffer> locals;  // and temporaries between the nests
+  ir::Block nests;
   std::vector<std::string> notes;  // what was done, for people
 };
 
 // `stored`: members whose values go to memory. `names` are taken; the locals' names are added.
-BuiltKernel build_kernel(const Group& group, const Sizes& sizes, const std::set<int>& stored,
-                         const algebra::Signs& signs, expr::ExprPool& pool, Names& names);
+BuiltKernel build_kernel(const Group& group, const Sizes& sizes, const Split& split,
+                         const std::set<int>& stored, const algebra::Signs& signs,
+                         expr::ExprPool& pool, Names& names);
 
 // Statements outside of the group that a kernel storing these reads.
 std::set<int> needs_of(const Group& group, const StatementList& list, const std::set<int>& stored);

@@ -91,7 +91,8 @@ Outcome<Schedule> parse_schedule(std::string_view text) {
         d.verb == "tile" && (n == 2 || (n == 5 && d.words[1] == "cta" && d.words[3] == "wg"));
     const bool is_known =
         ((d.verb == "kernel" || d.verb == "fuse" || d.verb == "roll") && n == 1) ||
-        ((d.verb == "order" || d.verb == "round") && n == 2) || is_tile;
+        ((d.verb == "order" || d.verb == "round" || d.verb == "split") && n == 2) ||
+        (d.verb == "split" && n == 3 && d.words[2] == "or_whole") || is_tile;
     if (!is_known) return bad(fmt::format("`{}` is no decision", line));
     has_kernel |= d.verb == "kernel";
     if (d.verb != "round" && !has_kernel) return bad("a decision stands before the first kernel");
@@ -134,6 +135,12 @@ Schedule to_schedule(const ir::Program& program, const std::vector<Kernel>& kern
       add(m.is_rolled ? "roll" : "fuse", {std::string(m.target.str())});
     }
     if (k.sizes.is_descending) add("order", {text(k.group.stream), "descending"});
+    if (!k.split.is_on()) continue;
+    std::vector<std::string> words = {text(k.group.stream), k.split.parts == Split::kFill
+                                                                ? std::string("fill")
+                                                                : fmt::format("{}", k.split.parts)};
+    if (k.split.or_whole) words.emplace_back("or_whole");
+    add("split", std::move(words));
   }
   return s;
 }
@@ -174,6 +181,7 @@ Outcome<Kernel> replay(const Draft& draft, const ir::Program& program, const Sta
   Outcome<Group> group = grow_group(list, program, request, pool);
   if (!group) return refused(first, group.rejection().message);
   Kernel kernel{*group, choose_sizes(*group), {}};
+  const Decision* split = nullptr;
   for (const Decision* d : draft.lines) {
     if (d->verb == "fuse" || d->verb == "roll") {
       const Member* m = kernel.group.by_name(pool.name(d->words[0]));
@@ -193,6 +201,13 @@ Outcome<Kernel> replay(const Draft& draft, const ir::Program& program, const Sta
       if (pool.index(d->words[0]) != kernel.group.stream)
         return refused(*d, "only the streamed axis has an order");
       kernel.sizes.is_descending = d->words[1] == "descending";
+    } else if (d->verb == "split") {
+      if (pool.index(d->words[0]) != kernel.group.stream)
+        return refused(*d, "only the streamed axis has parts");
+      const auto parts = number_of(d->words[1]);
+      if (!parts && d->words[1] != "fill") return refused(*d, "parts are a number, or `fill`");
+      kernel.split = {parts.value_or(Split::kFill), d->words.size() == 3};
+      split = d;
     } else if (d->verb == "tile") {
       const Expr axis = pool.index(d->words[0]);
       const auto size = number_of(d->words.size() == 5 ? d->words[2] : d->words[1]);
@@ -213,6 +228,17 @@ Outcome<Kernel> replay(const Draft& draft, const ir::Program& program, const Sta
       } else {
         return refused(*d, "it is no axis of a tile");
       }
+    }
+  }
+  if (split) {
+    Names scratch;
+    const Tiling tiling(kernel.group, kernel.sizes, pool, scratch);
+    const algebra::Signs signs(program);
+    if (const auto why = refuse_split(kernel.group, tiling, signs, pool))
+      return refused(*split, why->message);
+    for (const ir::Op& op : program.body) {
+      if (const auto* dim = op.get<ir::Dim>(); dim && dim->name.str() == "sms")
+        return refused(*split, "`sms` is the machine's number of multiprocessors, and a dim here");
     }
   }
   return kernel;

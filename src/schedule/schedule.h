@@ -7,13 +7,15 @@
 //   wg 64 auto          its rows tile j 80 auto                     steps of the streamed axis tile
 //   n 256 auto                    columns that do not fit a tile fuse S auto statements inside,
 //   element-wise or inner reductions roll m auto                        reductions in the streaming
-//   loop order j descending user            the steps from the last to the first
+//   loop order j descending user            the steps from the last to the first split j fill auto
+//   parts of the steps run beside each other (split.h): as many as fill the machine, or a number;
+//   `or_whole`: the plan takes a kernel without parts where one is enough
 //
 // One decision per line, with who took it: auto, tuned or user. Statements that no kernel stores
 // stay as they are.
 #pragma once
 
-#include "schedule/tiling.h"
+#include "schedule/split.h"
 
 namespace nautilus::schedule {
 
@@ -21,7 +23,7 @@ enum class Provenance : uint8_t { Auto, Tuned, User };
 std::string_view name(Provenance p);
 
 struct Decision {
-  std::string verb;  // round, kernel, tile, fuse, roll, order
+  std::string verb;  // round, kernel, tile, fuse, roll, order, split
   std::vector<std::string> words;
   Provenance provenance = Provenance::Auto;
 };
@@ -42,6 +44,7 @@ struct Kernel {
   Group group;
   Sizes sizes;
   std::set<int> stored;  // filled when the program is put together
+  Split split = {};
 };
 
 // The decisions of kernels, in order.

@@ -58,6 +58,8 @@ class Translator {
       case Kind::Param:
       case Kind::Fact:
       case Kind::Numerics:
+      case Kind::Machine:
+      case Kind::Size:
       case Kind::Tensor:
       case Kind::Carry:
         return;

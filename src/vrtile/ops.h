@@ -24,13 +24,16 @@
 #include "diag/diagnostic.h"
 #include "ir/decl.h"
 #include "ir/op.h"
+#include "ir/sizes.h"
 
 namespace nautilus::vrtile {
 
 using ir::Dim;
 using ir::Fact;
+using ir::Machine;
 using ir::Numerics;
 using ir::Param;
+using ir::Size;
 using ir::Static;
 
 enum class TensorRole : uint8_t { Input, Output, Temp };

@@ -39,6 +39,8 @@ class VrtileVerifier {
       case Kind::Param:
       case Kind::Fact:
       case Kind::Numerics:
+      case Kind::Machine:
+      case Kind::Size:
         v_.check_decl(op);
         return;
       case Kind::Tensor:
@@ -111,6 +113,8 @@ class VrtileVerifier {
       case Kind::Param:
       case Kind::Fact:
       case Kind::Numerics:
+      case Kind::Machine:
+      case Kind::Size:
       case Kind::Tensor:
         v_.fail("a declaration inside a grid");
         return;

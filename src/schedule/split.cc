@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/split.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "expr/scalar_ops.h"
+#include "expr/simplify.h"
+#include "expr/walk.h"
+#include "ir/sizes.h"
+
+namespace nautilus::schedule {
+
+using expr::DType;
+using expr::Op;
+
+namespace {
+
+constexpr std::string_view kMachine = "sms";
+// For the choice between one kernel and two; the number of parts is the plan's. Shorter axes than
+// so many steps are over before a second kernel has started.
+constexpr int64_t kUsualSms = 132;
+constexpr int64_t kLongAxis = 16;
+
+class SizeMaker {
+ public:
+  explicit SizeMaker(expr::ExprPool& pool) : pool_(pool) {}
+
+  Expr number(int64_t n) { return pool_.integer(n); }
+  Expr mul(Expr a, Expr b) { return pool_.binary(Op::Mul, a, b); }
+  Expr div(Expr a, Expr b) { return pool_.binary(Op::FloorDiv, a, b); }
+  Expr most(Expr a, Expr b) { return pool_.binary(Op::Max, a, b); }
+  Expr least(Expr a, Expr b) { return pool_.binary(Op::Min, a, b); }
+  // a / b rounded up.
+  Expr ceil(Expr a, Expr b) {
+    const Expr rest =
+        b.op() == Op::IntConst ? number(b.integer() - 1) : pool_.binary(Op::Sub, b, number(1));
+    return div(pool_.binary(Op::Add, a, rest), b);
+  }
+
+ private:
+  expr::ExprPool& pool_;
+};
+
+// Rows of a tile that can be there.
+int64_t rows_of(const Group& group, const Sizes& sizes) {
+  const int64_t tile = kRowsPerGroup * sizes.groups;
+  if (group.row_block > 0) return std::min(group.row_block, tile);
+  const Expr rows = group.extents.at(group.row);
+  return rows.op() == Op::IntConst ? std::min(rows.integer(), tile) : tile;
+}
+
+int64_t width_of(const Group& group, const Sizes& sizes, Expr axis) {
+  if (axis == group.stream) return sizes.step;
+  if (axis == group.row) return rows_of(group, sizes);
+  const Expr extent = group.extents.at(axis);
+  const bool is_whole = extent.op() == Op::IntConst && extent.integer() <= kMaxWholeExtent;
+  return is_whole ? extent.integer() : std::max<int64_t>(sizes.column, 1);
+}
+
+// Members other than rolled ones that an expression of the group reads.
+bool reads_other_members(const Group& group, Expr e) {
+  bool found = false;
+  expr::for_each(e, [&](Expr x) {
+    const Member* m = x.op() == Op::Read ? group.find(x) : nullptr;
+    found |= m && !m->is_rolled;
+  });
+  return found;
+}
+
+Expr factor_of(const Group& group, const Member& m, const std::vector<algebra::Moved>& moved,
+               const algebra::Signs& signs, expr::ExprPool& pool) {
+  const auto part = rolled_part(group, m, signs, pool);
+  NAUT_CHECK(part, "`{}` was accepted and cannot be rolled: {}", m.target.str(),
+             part.rejection().message);
+  return algebra::repair_factor(pool, *part, moved, signs);
+}
+
+algebra::Moved moved_to(const Member& m, Expr after) {
+  const bool is_extreme =
+      is_float(m.dtype) && (m.reducer == expr::Reducer::Max || m.reducer == expr::Reducer::Min);
+  return {m.read, after, is_extreme ? expr::identity(m.reducer, m.dtype).f : 0.0};
+}
+
+// Stands for the value that a part's is repaired to.
+Expr after_of(const Member& m, expr::ExprPool& pool) {
+  return pool.read(pool.name(fmt::format("{}.new", m.target.str())), m.dtype, m.axes);
+}
+
+}  // namespace
+
+Expr count_tiles(const Group& group, const Tiling& tiling, expr::ExprPool& pool) {
+  SizeMaker make(pool);
+  Expr count;
+  for (Expr a : tiling.order()) {
+    const TileAxis& t = tiling.at(a);
+    if (t.kind == AxisKind::Stream || t.kind == AxisKind::Whole) continue;
+    const bool is_block = t.kind == AxisKind::Row && group.row_block > 0;
+    const Expr tiles = t.kind == AxisKind::Batch ? t.extent
+                       : is_block                ? make.div(t.extent, make.number(t.size))
+                                                 : make.ceil(t.extent, make.number(t.size));
+    count = count ? make.mul(count, tiles) : tiles;
+  }
+  return expr::Simplifier(pool).simplify(count ? count : make.number(1));
+}
+
+SplitSizes name_split_sizes(const Group& group, const Split& split, expr::ExprPool& pool,
+                            Names& names) {
+  const std::string stem(group.stream.name().str());
+  auto fresh = [&](std::string_view suffix) {
+    std::string name = fmt::format("{}_{}", stem, suffix);
+    for (int n = 2; names.variables.contains(name) || !names.buffers.insert(name).second; ++n)
+      name = fmt::format("{}_{}_{}", stem, suffix, n);
+    return pool.index(name);
+  };
+  SplitSizes s;
+  s.part = fresh("part");
+  s.steps = fresh("steps");
+  if (split.parts == Split::kFill) {
+    s.tiles = fresh("tiles");
+    s.wanted = fresh("wanted");
+  }
+  s.each = fresh("each");
+  s.parts = fresh("parts");
+  s.split = s.parts;
+  if (split.or_whole) {
+    s.split = fresh("split");
+    s.whole = fresh("whole");
+    s.again = fresh("again");
+    s.once = fresh("once");
+  }
+  return s;
+}
+
+ir::Block declare_split_sizes(const SplitSizes& s, const Group& group, const Sizes& sizes,
+                              const Split& split, Expr tiles, expr::ExprPool& pool) {
+  SizeMaker make(pool);
+  ir::Block out;
+  auto declare = [&](Expr name, Expr value) {
+    out.push_back(ir::make(ir::Size{name.name(), value}));
+  };
+  const Expr one = make.number(1);
+  declare(s.steps, make.ceil(group.extents.at(group.stream), make.number(sizes.step)));
+  Expr wanted;
+  if (split.parts == Split::kFill) {
+    // One round of CTAs if that fills four fifths of the machine; else four rounds of shorter ones.
+    const Expr sms = pool.index(kMachine);
+    declare(s.tiles, make.most(tiles, one));
+    const Expr fit = make.div(sms, s.tiles);
+    const Expr is_full = pool.binary(Op::Ge, make.mul(make.mul(make.number(5), fit), s.tiles),
+                                     make.mul(make.number(4), sms));
+    const Expr more = make.div(make.mul(make.number(4), sms), s.tiles);
+    declare(s.wanted,
+            pool.select(pool.binary(Op::Ge, s.tiles, sms), one, pool.select(is_full, fit, more)));
+    const int64_t least = least_steps(group, sizes);
+    wanted = make.least(s.wanted, least > 1 ? make.div(s.steps, make.number(least)) : s.steps);
+  } else {
+    wanted = make.least(make.number(split.parts), s.steps);
+  }
+  declare(s.each, make.most(make.ceil(s.steps, make.most(wanted, one)), one));
+  declare(s.parts, make.most(make.ceil(s.steps, s.each), one));
+  if (!s.whole) return out;
+  const Expr is_split = pool.binary(Op::Gt, s.parts, one);
+  declare(s.split, pool.select(is_split, s.parts, make.number(0)));
+  declare(s.again, pool.select(is_split, one, make.number(0)));
+  declare(s.whole, pool.binary(Op::Sub, one, s.again));
+  return out;
+}
+
+int64_t least_steps(const Group& group, const Sizes& sizes) {
+  int64_t state = 0;
+  int64_t step = 0;
+  for (size_t k = 0; k < group.members.size(); ++k) {
+    const Member& m = group.members[k];
+    if (m.is_rolled) {
+      int64_t elements = 4;
+      for (Expr a : group.tile_axes(m)) elements *= width_of(group, sizes, a);
+      state += elements;
+    }
+    const Dot* d = group.dot_of(k);
+    if (!d) continue;
+    for (const Expr a : {d->column, group.row}) {
+      const bool is_streamed = a == group.stream || d->depth == group.stream;
+      if (is_streamed) step += 2 * width_of(group, sizes, a) * width_of(group, sizes, d->depth);
+    }
+  }
+  return std::clamp<int64_t>((2 * state + step - 1) / std::max<int64_t>(step, 1), 1, 8);
+}
+
+std::optional<Rejection> refuse_split(const Group& group, const Tiling& tiling,
+                                      const algebra::Signs& signs, expr::ExprPool& pool) {
+  const std::string axis(group.stream.name().str());
+  if (!tiling.has_loop())
+    return Rejection{"split", fmt::format("`{}` is one step, there is nothing to split", axis)};
+  std::vector<algebra::Moved> moved;
+  for (const Member& m : group.members) {
+    if (!m.is_rolled) {
+      if (m.is_reduction() && !m.has(group.stream))
+        return Rejection{"split", fmt::format("`{}` is computed before the steps of `{}`",
+                                              m.target.str(), axis)};
+      const bool is_late = !m.is_reduction() && !m.has(group.stream);
+      if (is_late && reads_other_members(group, group.inlined(pool, m.value)))
+        return Rejection{"split",
+                         fmt::format("`{}` needs more than the parts hold", m.target.str())};
+      continue;
+    }
+    if (!m.has(group.row))
+      return Rejection{"split", fmt::format("`{}` has no row", m.target.str())};
+    if (expr::compute_dtype(m.dtype) != m.dtype)
+      return Rejection{"split", fmt::format("parts of `{}` would be rounded to {}", m.target.str(),
+                                            expr::name(m.dtype))};
+    const Expr factor = factor_of(group, m, moved, signs, pool);
+    if ((factor && reads_other_members(group, factor)) ||
+        reads_other_members(group, group.inlined(pool, m.init)))
+      return Rejection{"split", fmt::format("`{}` needs more than the parts hold", m.target.str())};
+    moved.push_back(moved_to(m, after_of(m, pool)));
+  }
+  return std::nullopt;
+}
+
+ir::Block combine_parts(const Group& group, const std::vector<PartValue>& values,
+                        const std::vector<LateValue>& stored, const SplitSizes& s,
+                        const algebra::Signs& signs, expr::ExprPool& pool) {
+  ir::Block out;
+  auto nest = [&](const Member& m, ir::Block body) {
+    scalar::For loop{{}, scalar::LoopKind::Map, std::move(body)};
+    if (s.again) loop.axes.push_back({s.once.name(), s.again});
+    for (Expr a : m.axes) loop.axes.push_back({a.name(), group.extents.at(a)});
+    if (loop.axes.empty()) {
+      for (ir::Op& op : loop.body) out.push_back(std::move(op));
+    } else {
+      out.push_back(ir::make(std::move(loop)));
+    }
+  };
+  expr::Substitution to_whole;  // rolled reads, and what they become
+  expr::Substitution to_part;
+  std::vector<algebra::Moved> moved;
+  for (const PartValue& v : values) {
+    const Member& m = group.members[v.member];
+    const Expr whole = pool.read(v.whole, m.dtype, m.axes);
+    std::vector<Expr> at = {s.part};
+    at.insert(at.end(), m.axes.begin(), m.axes.end());
+    const Expr part = pool.read(v.parts, m.dtype, at);
+    Expr term = part;
+    if (const Expr factor = factor_of(group, m, moved, signs, pool))
+      term = pool.binary(Op::Mul, part, expr::substitute(pool, factor, to_part));
+    const Expr init = expr::substitute(pool, group.inlined(pool, m.init), to_whole);
+    scalar::For gather{{{s.part.name(), s.parts}}, scalar::LoopKind::Reduce, {}};
+    gather.body.push_back(ir::make(scalar::Update{v.whole, m.axes, m.reducer, term}));
+    nest(m, {ir::make(scalar::Init{v.whole, m.axes, init}), ir::make(std::move(gather))});
+    to_whole.emplace(m.read, whole);
+    // The factor goes from the part's value to the common one.
+    const Expr after = after_of(m, pool);
+    moved.push_back(moved_to(m, after));
+    to_part.emplace(m.read, part);
+    to_part.emplace(after, whole);
+  }
+  for (const LateValue& v : stored) {
+    const Member& m = group.members[v.member];
+    const Expr value = expr::substitute(pool, group.inlined(pool, v.value), to_whole);
+    nest(m, {ir::make(scalar::Store{m.target, m.axes, value})});
+  }
+  return out;
+}
+
+Split choose_split(const Group& group, const Sizes& sizes, const ir::Program& program,
+                   const algebra::Signs& signs, expr::ExprPool& pool) {
+  ir::Environment hints;
+  for (const ir::Op& op : program.body) {
+    for (const ir::Field& f : op.info().fields) {
+      if (f.kind == ir::FieldKind::Name &&
+          ir::field_value<ir::Name>(op.data(), f).str() == kMachine)
+        return {};
+    }
+    const auto* d = op.get<ir::Dim>();
+    if (d && d->hint) hints.sizes.emplace(d->name.str(), *d->hint);
+  }
+  Names scratch;
+  const Tiling tiling(group, sizes, pool, scratch);
+  if (refuse_split(group, tiling, signs, pool)) return {};
+  // Without an axis of rows the tiles are few, and stay few when the problem grows.
+  if (group.row_block > 0) return {Split::kFill, false};
+  const auto at_hints = [&](Expr e) -> std::optional<int64_t> {
+    for (Expr v : expr::free_vars(e)) {
+      if (!hints.sizes.contains(v.name().str())) return std::nullopt;
+    }
+    return ir::evaluate_size(e, hints);
+  };
+  const auto tiles = at_hints(count_tiles(group, tiling, pool));
+  const auto extent = at_hints(group.extents.at(group.stream));
+  if (!tiles || !extent) return {};
+  const int64_t steps = *extent / sizes.step;
+  const bool is_idle = 2 * *tiles <= kUsualSms;
+  const bool is_long = steps >= kLongAxis && steps >= 2 * least_steps(group, sizes);
+  return is_idle && is_long ? Split{Split::kFill, true} : Split{};
+}
+
+}  // namespace nautilus::schedule
