@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "ir/walk.h"
-#include "schedule/build.h"
+#include "schedule/cost.h"
 #include "schedule/schedule.h"
 
 namespace nautilus::schedule {
@@ -123,6 +123,14 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
   for (const Unit& u : units) given_by_units.insert(u.gives.begin(), u.gives.end());
   ir::Block code;
   ir::Block locals;
+  // Of several nests for the same results the plan runs the one with the least cost.
+  const auto add_nest = [&](const BuiltKernel& built, const Kernel& kernel, const Sizes& sizes) {
+    for (const scalar::Buffer& b : built.locals) locals.push_back(ir::make(b));
+    scalar::For nest = built.nest.as<scalar::For>();
+    if (!kernel.others.empty())
+      nest.cost = cycles_of(cost_of(built, program, sizes, kHopper, pool), kHopper, pool);
+    code.push_back(ir::make(std::move(nest), built.nest.span()));
+  };
   for (size_t done = 0; done < units.size(); ++done) {
     const auto next = std::find_if(units.begin(), units.end(), [&](const Unit& u) {
       return !u.is_done && std::all_of(u.needs.begin(), u.needs.end(),
@@ -138,8 +146,9 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
     }
     const Kernel& kernel = kernels[static_cast<size_t>(next->kernel)];
     BuiltKernel built = build_kernel(kernel.group, kernel.sizes, kernel.stored, signs, pool, names);
-    for (scalar::Buffer& b : built.locals) locals.push_back(ir::make(std::move(b)));
-    code.push_back(std::move(built.nest));
+    add_nest(built, kernel, kernel.sizes);
+    for (const Sizes& other : kernel.others)
+      add_nest(build_kernel(kernel.group, other, kernel.stored, signs, pool, names), kernel, other);
     std::string stored;
     for (int id : kernel.stored)
       stored += fmt::format("{}{}", stored.empty() ? "" : ", ",

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "schedule/candidates.h"
+
 namespace nautilus::schedule {
 
 AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool) {
@@ -43,7 +45,7 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool) {
                                       group.rejection().message));
       continue;
     }
-    out.kernels.push_back({*group, choose_sizes(*group), {}});
+    out.kernels.push_back({*group, choose_sizes(*group), {}, {}});
     // Kernels that would wait for each other are not built.
     if (!assemble(program, list, out.kernels, pool)) {
       out.notes.push_back(
@@ -56,6 +58,7 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool) {
   // Kernels that later ones made superfluous.
   remaining(list, out.kernels);
   std::erase_if(out.kernels, [](const Kernel& k) { return k.stored.empty(); });
+  choose_kernels(out.kernels, program, kHopper, pool);
   return out;
 }
 

@@ -71,7 +71,9 @@ class NestBuilder {
         if (t.kind == kind) grid.axes.push_back({t.tile.name(), tiles_of(t)});
       }
     }
-    return {std::move(locals_), ir::make(std::move(grid)), std::move(notes_)};
+    if (sizes_.cluster > 1) grid.cluster = sizes_.cluster;
+    return {std::move(locals_), ir::make(std::move(grid)), tiling_.at(group_.row).tile,
+            std::move(notes_)};
   }
 
  private:
@@ -174,7 +176,7 @@ class NestBuilder {
 
   int64_t lane_extent(Expr axis) const {
     const TileAxis& t = tiling_.at(axis);
-    return t.kind == AxisKind::Row ? kRowsPerGroup : t.size;
+    return t.kind == AxisKind::Row ? sizes_.rows : t.size;
   }
 
   Expr local_read(const Local& local, DType dtype) {

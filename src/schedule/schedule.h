@@ -8,6 +8,8 @@
 //   n 256 auto                    columns that do not fit a tile fuse S auto statements inside,
 //   element-wise or inner reductions roll m auto                        reductions in the streaming
 //   loop order j descending user            the steps from the last to the first
+//   cluster i 2 auto                    two tiles beside each other share what they load
+//   or i cta 128 wg 64 j 128 auto       another kernel for the same, run where it is cheaper
 //
 // One decision per line, with who took it: auto, tuned or user. Statements that no kernel stores
 // stay as they are.
@@ -21,7 +23,7 @@ enum class Provenance : uint8_t { Auto, Tuned, User };
 std::string_view name(Provenance p);
 
 struct Decision {
-  std::string verb;  // round, kernel, tile, fuse, roll, order
+  std::string verb;  // round, kernel, tile, fuse, roll, order, cluster, or
   std::vector<std::string> words;
   Provenance provenance = Provenance::Auto;
 };
@@ -41,7 +43,8 @@ uint64_t program_hash(const ir::Program& program);
 struct Kernel {
   Group group;
   Sizes sizes;
-  std::set<int> stored;  // filled when the program is put together
+  std::set<int> stored;       // filled when the program is put together
+  std::vector<Sizes> others;  // further kernels of the same group; the plan runs the cheapest
 };
 
 // The decisions of kernels, in order.
