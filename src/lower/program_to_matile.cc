@@ -99,6 +99,7 @@ class Assembler {
       take(b->name);
       buffers_.emplace(b->name.str(), b->type);
       if (b->role == scalar::Role::Output) outputs_.emplace(b->name.str());
+      if (b->role == scalar::Role::Local) locals_.emplace(b->name.str());
     }
   }
 
@@ -123,8 +124,9 @@ class Assembler {
     const expr::Facts facts = ir::facts_of(program_, context_.pool);
     for (size_t i = 0; i < nests_.size();) {
       if (is_grid(nests_[i])) {
-        if (!tiles(nests_[i].body[0])) return false;
-        ++i;
+        const size_t end = alternatives_end(i);
+        if (!tiles(i, end)) return false;
+        i = end;
         continue;
       }
       if (is_over_parts(nests_[i], computed_)) {
@@ -167,16 +169,66 @@ class Assembler {
     return f && f->kind == scalar::LoopKind::Grid;
   }
 
-  bool tiles(const Op& nest) {
-    std::string why;
-    auto parts = lower_grid_nest(program_, nest, program_.name, names_, context_, &why);
-    if (!parts) {
-      context_.sink.report(diag::Code::BadPass, nest.span(),
-                           "this nest does not become a kernel: " + why);
+  std::set<std::string> results_of(const MapNest& nest) const {
+    std::set<std::string> out = written_by(nest);
+    std::erase_if(out, [&](const std::string& n) { return locals_.contains(n); });
+    return out;
+  }
+
+  // The first nest behind those that compute the same as nest `i` with a cost.
+  size_t alternatives_end(size_t i) const {
+    const auto cost = [&](size_t k) { return nests_[k].body[0].as<scalar::For>().cost; };
+    size_t end = i + 1;
+    if (!cost(i)) return end;
+    const std::set<std::string> results = results_of(nests_[i]);
+    while (end < nests_.size() && is_grid(nests_[end]) && cost(end) &&
+           results_of(nests_[end]) == results)
+      ++end;
+    return end;
+  }
+
+  // Kernels for nests that compute the same: the plan launches the cheapest of those that exist.
+  bool tiles(size_t begin, size_t end) {
+    std::vector<std::pair<KernelParts, expr::Expr>> made;
+    std::string first_why;
+    for (size_t k = begin; k < end; ++k) {
+      const Op& nest = nests_[k].body[0];
+      std::string why;
+      auto parts = lower_grid_nest(program_, nest, program_.name, names_, context_, &why);
+      if (parts) made.emplace_back(std::move(*parts), nest.as<scalar::For>().cost);
+      if (first_why.empty()) first_why = why;
+    }
+    if (made.empty()) {
+      context_.sink.report(diag::Code::BadPass, nests_[begin].body[0].span(),
+                           "this nest does not become a kernel: " + first_why);
       return false;
     }
-    add(std::move(*parts));
+    if (made.size() > 1) choose_at_launch(made);
+    for (auto& [parts, cost] : made) add(std::move(parts));
     return true;
+  }
+
+  void choose_at_launch(std::vector<std::pair<KernelParts, expr::Expr>>& made) {
+    expr::ExprPool& pool = context_.pool;
+    std::vector<expr::Expr> costs;
+    for (const auto& [parts, cost] : made) {
+      const std::string kernel(parts.kernel.as<matile::Kernel>().name.str());
+      const ir::Name name = names_.make(kernel + "_cost");
+      kernels_.push_back(ir::make(matile::Let{name, cost}));
+      costs.push_back(pool.index(name));
+    }
+    for (size_t k = 0; k < made.size(); ++k) {
+      expr::Expr is_least;
+      for (size_t o = 0; o < made.size(); ++o) {
+        if (o == k) continue;
+        const expr::Expr less =
+            pool.binary(o < k ? expr::Op::Lt : expr::Op::Le, costs[k], costs[o]);
+        is_least = is_least ? pool.binary(expr::Op::And, is_least, less) : less;
+      }
+      auto launch = made[k].first.launch.as<matile::Launch>();
+      launch.grid = pool.select(is_least, launch.grid, pool.integer(0));
+      made[k].first.launch = ir::make(std::move(launch));
+    }
   }
 
   bool uses_machine() const {
@@ -262,6 +314,7 @@ class Assembler {
   bool has_own_sms_ = false;                 // the program means something else by the name
   std::map<std::string, ir::TensorType> buffers_;
   std::set<std::string> outputs_;
+  std::set<std::string> locals_;
   std::vector<MapNest> nests_;
   std::set<std::string> is_split_;  // results of reductions that were looked at
   ir::Block kernels_;

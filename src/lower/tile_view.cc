@@ -74,6 +74,12 @@ bool take_block(Expr c, Expr row, const TileElements& e, TileView& view, expr::E
   return true;
 }
 
+bool is_all_inside(Expr c, const TileElements& e) {
+  if (c.op() == EK::And) return is_all_inside(c[0], e) && is_all_inside(c[1], e);
+  return c.is_true() || is_inside(c, e);
+}
+
+// The same for a box of rows, whose end of a block is noted in the view.
 bool is_all_inside(Expr c, Expr row, const TileElements& e, TileView& view, expr::ExprPool& pool) {
   if (c.op() == EK::And)
     return is_all_inside(c[0], row, e, view, pool) && is_all_inside(c[1], row, e, view, pool);

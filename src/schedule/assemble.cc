@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "ir/walk.h"
-#include "schedule/build.h"
+#include "schedule/cost.h"
 #include "schedule/schedule.h"
 
 namespace nautilus::schedule {
@@ -138,8 +138,15 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
       continue;
     }
     const Kernel& kernel = kernels[static_cast<size_t>(next->kernel)];
-    BuiltKernel built =
-        build_kernel(kernel.group, kernel.sizes, kernel.split, kernel.stored, signs, pool, names);
+    BuiltKernel built = build_kernel(kernel.group, kernel.sizes, kernel.others, kernel.split,
+                                     kernel.stored, signs, pool, names);
+    // Of several nests for the same results the plan runs the one with the least cost.
+    for (const WholeNest& whole : built.wholes) {
+      if (built.wholes.size() == 1) break;
+      scalar::For nest = built.nests[whole.nest].as<scalar::For>();
+      nest.cost = cycles_of(cost_of(built, whole, program, kHopper, pool), kHopper, pool);
+      built.nests[whole.nest] = ir::make(std::move(nest), built.nests[whole.nest].span());
+    }
     for (ir::Op& op : built.sizes) sizes.push_back(std::move(op));
     for (scalar::Buffer& b : built.locals) locals.push_back(ir::make(std::move(b)));
     for (ir::Op& op : built.nests) code.push_back(std::move(op));

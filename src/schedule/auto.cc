@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "schedule/candidates.h"
+
 namespace nautilus::schedule {
 
 AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool) {
@@ -44,8 +46,7 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool) {
                                       group.rejection().message));
       continue;
     }
-    const Sizes sizes = choose_sizes(*group);
-    out.kernels.push_back({*group, sizes, {}, choose_split(*group, sizes, program, signs, pool)});
+    out.kernels.push_back({*group, choose_sizes(*group), {}, {}, {}});
     // Kernels that would wait for each other are not built.
     if (!assemble(program, list, out.kernels, pool)) {
       out.notes.push_back(
@@ -58,6 +59,11 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool) {
   // Kernels that later ones made superfluous.
   remaining(list, out.kernels);
   std::erase_if(out.kernels, [](const Kernel& k) { return k.stored.empty(); });
+  choose_kernels(out.kernels, program, kHopper, pool);
+  for (Kernel& k : out.kernels) {
+    k.split = choose_split(k.group, k.sizes, program, signs, pool);
+    if (k.split.is_on() && !k.split.or_whole) k.others.clear();
+  }
   return out;
 }
 

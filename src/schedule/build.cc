@@ -79,9 +79,12 @@ class NestBuilder {
       }
     }
     if (split_) grid.axes.push_back({split_->part.name(), split_->split});
-    BuiltKernel out{{}, std::move(locals_), {ir::make(std::move(grid))}, std::move(notes_)};
+    if (sizes_.cluster > 1) grid.cluster = sizes_.cluster;
+    BuiltKernel out{{}, std::move(locals_), {ir::make(std::move(grid))}, {}, std::move(notes_)};
     if (split_) {
       for (ir::Op& op : combined(out.locals)) out.nests.push_back(std::move(op));
+    } else {
+      out.wholes.push_back({0, sizes_, tiling_.at(group_.row).tile, !once.empty()});
     }
     return out;
   }
@@ -191,7 +194,7 @@ class NestBuilder {
 
   int64_t lane_extent(Expr axis) const {
     const TileAxis& t = tiling_.at(axis);
-    return t.kind == AxisKind::Row ? kRowsPerGroup : t.size;
+    return t.kind == AxisKind::Row ? sizes_.rows : t.size;
   }
 
   Expr local_read(const Local& local, DType dtype) {
@@ -620,23 +623,33 @@ class NestBuilder {
 
 }  // namespace
 
-BuiltKernel build_kernel(const Group& group, const Sizes& sizes, const Split& split,
-                         const std::set<int>& stored, const algebra::Signs& signs,
-                         expr::ExprPool& pool, Names& names) {
-  if (!split.is_on()) return NestBuilder(group, sizes, stored, signs, pool, names, nullptr).run({});
-  const SplitSizes s = name_split_sizes(group, split, pool, names);
-  NestBuilder parts(group, sizes, stored, signs, pool, names, &s);
-  BuiltKernel out = parts.run({});
-  const Expr tiles = count_tiles(group, parts.tiling(), pool);
-  out.sizes = declare_split_sizes(s, group, sizes, split, tiles, pool);
-  out.notes.push_back(fmt::format("split {}: {} parts of {} steps, tiles without parts {}",
-                                  group.stream.name().str(), s.parts.name().str(),
-                                  s.each.name().str(), expr::to_string(tiles)));
-  if (!split.or_whole) return out;
-  NestBuilder whole(group, sizes, stored, signs, pool, names, nullptr);
-  BuiltKernel other = whole.run({{s.once.name(), s.whole}});
-  out.locals.insert(out.locals.end(), other.locals.begin(), other.locals.end());
-  out.nests.insert(out.nests.end(), other.nests.begin(), other.nests.end());
+BuiltKernel build_kernel(const Group& group, const Sizes& sizes, const std::vector<Sizes>& others,
+                         const Split& split, const std::set<int>& stored,
+                         const algebra::Signs& signs, expr::ExprPool& pool, Names& names) {
+  BuiltKernel out;
+  ir::Axes once;
+  if (split.is_on()) {
+    const SplitSizes s = name_split_sizes(group, split, pool, names);
+    NestBuilder parts(group, sizes, stored, signs, pool, names, &s);
+    out = parts.run({});
+    const Expr tiles = count_tiles(group, parts.tiling(), pool);
+    out.sizes = declare_split_sizes(s, group, sizes, split, tiles, pool);
+    out.notes.push_back(fmt::format("split {}: {} parts of {} steps, tiles without parts {}",
+                                    group.stream.name().str(), s.parts.name().str(),
+                                    s.each.name().str(), expr::to_string(tiles)));
+    if (!split.or_whole) return out;
+    once.push_back({s.once.name(), s.whole});
+  }
+  const auto add_whole = [&](const Sizes& own) {
+    BuiltKernel whole = NestBuilder(group, own, stored, signs, pool, names, nullptr).run(once);
+    whole.wholes[0].nest = out.nests.size();
+    if (out.notes.empty()) out.notes = whole.notes;
+    out.wholes.push_back(whole.wholes[0]);
+    out.locals.insert(out.locals.end(), whole.locals.begin(), whole.locals.end());
+    out.nests.push_back(std::move(whole.nests[0]));
+  };
+  add_whole(sizes);
+  for (const Sizes& other : others) add_whole(other);
   return out;
 }
 

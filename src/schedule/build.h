@@ -21,17 +21,27 @@
 
 namespace nautilus::schedule {
 
+// A nest without parts: one of several that compute the same.
+struct WholeNest {
+  size_t nest = 0;  // its place among the kernel's nests
+  Sizes sizes;
+  Expr row_tile;         // the grid axis that numbers tiles of rows
+  bool is_once = false;  // its first axis says whether it runs at all
+};
+
 struct BuiltKernel {
   ir::Block sizes;                     // that the plan computes
   std::vector<scalar::Buffer> locals;  // and temporaries between the nests
   ir::Block nests;
+  std::vector<WholeNest> wholes;
   std::vector<std::string> notes;  // what was done, for people
 };
 
-// `stored`: members whose values go to memory. `names` are taken; the locals' names are added.
-BuiltKernel build_kernel(const Group& group, const Sizes& sizes, const Split& split,
-                         const std::set<int>& stored, const algebra::Signs& signs,
-                         expr::ExprPool& pool, Names& names);
+// `others`: sizes of further nests for the same results. `stored`: members whose values go to
+// memory. `names` are taken; the locals' names are added.
+BuiltKernel build_kernel(const Group& group, const Sizes& sizes, const std::vector<Sizes>& others,
+                         const Split& split, const std::set<int>& stored,
+                         const algebra::Signs& signs, expr::ExprPool& pool, Names& names);
 
 // Statements outside of the group that a kernel storing these reads.
 std::set<int> needs_of(const Group& group, const StatementList& list, const std::set<int>& stored);

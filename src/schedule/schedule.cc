@@ -91,8 +91,10 @@ Outcome<Schedule> parse_schedule(std::string_view text) {
         d.verb == "tile" && (n == 2 || (n == 5 && d.words[1] == "cta" && d.words[3] == "wg"));
     const bool is_known =
         ((d.verb == "kernel" || d.verb == "fuse" || d.verb == "roll") && n == 1) ||
-        ((d.verb == "order" || d.verb == "round" || d.verb == "split") && n == 2) ||
-        (d.verb == "split" && n == 3 && d.words[2] == "or_whole") || is_tile;
+        ((d.verb == "order" || d.verb == "round" || d.verb == "split" || d.verb == "cluster") &&
+         n == 2) ||
+        (d.verb == "split" && n == 3 && d.words[2] == "or_whole") || is_tile ||
+        (d.verb == "or" && n >= 5 && d.words[1] == "cta" && d.words[3] == "wg" && n % 2 == 1);
     if (!is_known) return bad(fmt::format("`{}` is no decision", line));
     has_kernel |= d.verb == "kernel";
     if (d.verb != "round" && !has_kernel) return bad("a decision stands before the first kernel");
@@ -109,6 +111,39 @@ uint64_t program_hash(const ir::Program& program) {
   return h;
 }
 
+namespace {
+
+// Column axes whose tiles have a size of their own.
+std::vector<Expr> cut_axes(const Group& group) {
+  std::vector<Expr> out;
+  for (Expr a : group.axis_order) {
+    const Expr extent = group.extents.at(a);
+    const bool is_whole = extent.op() == expr::Op::IntConst && extent.integer() <= kMaxWholeExtent;
+    if (a != group.row && a != group.stream && group.is_tile_axis(a) && !is_whole) out.push_back(a);
+  }
+  return out;
+}
+
+// The words of an `or`: i cta 128 wg 64 j 80 e 256 cluster 2
+std::vector<std::string> words_of(const Group& group, const Sizes& s) {
+  const auto text = [](Expr e) { return std::string(e.name().str()); };
+  const auto number = [](int64_t n) { return fmt::format("{}", n); };
+  std::vector<std::string> words = {
+      text(group.row),    "cta",         number(s.rows * s.groups), "wg", number(s.rows),
+      text(group.stream), number(s.step)};
+  for (Expr a : cut_axes(group)) {
+    words.push_back(text(a));
+    words.push_back(number(s.column));
+  }
+  if (s.cluster > 1) {
+    words.emplace_back("cluster");
+    words.push_back(number(s.cluster));
+  }
+  return words;
+}
+
+}  // namespace
+
 Schedule to_schedule(const ir::Program& program, const std::vector<Kernel>& kernels,
                      Provenance provenance) {
   Schedule s{program.name, program_hash(program), {}};
@@ -120,21 +155,18 @@ Schedule to_schedule(const ir::Program& program, const std::vector<Kernel>& kern
     for (const Member& m : k.group.members) {
       if (m.statement == k.group.seed) add("kernel", {std::string(m.target.str())});
     }
-    add("tile", {text(k.group.row), "cta", fmt::format("{}", kRowsPerGroup * k.sizes.groups), "wg",
-                 fmt::format("{}", kRowsPerGroup)});
+    add("tile", {text(k.group.row), "cta", fmt::format("{}", k.sizes.rows * k.sizes.groups), "wg",
+                 fmt::format("{}", k.sizes.rows)});
     add("tile", {text(k.group.stream), fmt::format("{}", k.sizes.step)});
-    for (Expr a : k.group.axis_order) {
-      const Expr extent = k.group.extents.at(a);
-      const bool is_whole =
-          extent.op() == expr::Op::IntConst && extent.integer() <= kMaxWholeExtent;
-      if (a != k.group.row && a != k.group.stream && k.group.is_tile_axis(a) && !is_whole)
-        add("tile", {text(a), fmt::format("{}", k.sizes.column)});
-    }
+    for (Expr a : cut_axes(k.group)) add("tile", {text(a), fmt::format("{}", k.sizes.column)});
     for (const Member& m : k.group.members) {
       if (m.statement == k.group.seed) continue;
       add(m.is_rolled ? "roll" : "fuse", {std::string(m.target.str())});
     }
     if (k.sizes.is_descending) add("order", {text(k.group.stream), "descending"});
+    if (k.sizes.cluster > 1)
+      add("cluster", {text(k.group.row), fmt::format("{}", k.sizes.cluster)});
+    for (const Sizes& other : k.others) add("or", words_of(k.group, other));
     if (!k.split.is_on()) continue;
     std::vector<std::string> words = {text(k.group.stream), k.split.parts == Split::kFill
                                                                 ? std::string("fill")
@@ -152,6 +184,44 @@ struct Draft {
   std::string seed;
   std::vector<const Decision*> lines;
 };
+
+// Changes sizes as words say: `i cta 128 wg 64`, `j 80`, `cluster 2`, one after the other. Why not,
+// or nothing.
+std::string resize(const Group& group, const std::vector<std::string>& words, Sizes& sizes,
+                   expr::ExprPool& pool) {
+  for (size_t k = 0; k + 1 < words.size();) {
+    const bool is_row = k + 4 < words.size() && words[k + 1] == "cta" && words[k + 3] == "wg";
+    const auto size = number_of(is_row ? words[k + 2] : words[k + 1]);
+    if (!size) return "the size is no positive number";
+    const Expr axis = pool.index(words[k]);
+    if (is_row) {
+      const auto rows = number_of(words[k + 4]);
+      if (!rows || *rows % kRowsPerGroup != 0 || *rows > 3 * kRowsPerGroup || *size % *rows != 0 ||
+          *size > 4 * *rows)
+        return "a warp group has 64, 128 or 192 rows, a tile 1 to 4 groups";
+      if (*rows > kRowsPerGroup && *rows != *size) return "groups that share a tile have 64 rows";
+      sizes.rows = *rows;
+      sizes.groups = *size / *rows;
+      k += 5;
+      continue;
+    }
+    if (words[k] == "cluster") {
+      if (*size > 2) return "a cluster has 2 tiles";
+      sizes.cluster = *size;
+    } else if (axis == group.stream) {
+      if (*size % 16 != 0 || *size > kMaxWholeExtent) return "a step is a multiple of 16 up to 256";
+      sizes.step = *size;
+    } else if (group.is_tile_axis(axis) && axis != group.row) {
+      if (*size % 8 != 0 || *size > kMaxWholeExtent)
+        return "a column tile is a multiple of 8 up to 256";
+      sizes.column = *size;
+    } else {
+      return "it is no axis of a tile";
+    }
+    k += 2;
+  }
+  return "";
+}
 
 Outcome<Kernel> replay(const Draft& draft, const ir::Program& program, const StatementList& list,
                        expr::ExprPool& pool) {
@@ -180,7 +250,7 @@ Outcome<Kernel> replay(const Draft& draft, const ir::Program& program, const Sta
   }
   Outcome<Group> group = grow_group(list, program, request, pool);
   if (!group) return refused(first, group.rejection().message);
-  Kernel kernel{*group, choose_sizes(*group), {}};
+  Kernel kernel{*group, choose_sizes(*group), {}, {}, {}};
   const Decision* split = nullptr;
   for (const Decision* d : draft.lines) {
     if (d->verb == "fuse" || d->verb == "roll") {
@@ -208,28 +278,21 @@ Outcome<Kernel> replay(const Draft& draft, const ir::Program& program, const Sta
       if (!parts && d->words[1] != "fill") return refused(*d, "parts are a number, or `fill`");
       kernel.split = {parts.value_or(Split::kFill), d->words.size() == 3};
       split = d;
-    } else if (d->verb == "tile") {
-      const Expr axis = pool.index(d->words[0]);
-      const auto size = number_of(d->words.size() == 5 ? d->words[2] : d->words[1]);
-      if (!size) return refused(*d, "the size is no positive number");
-      if (d->words.size() == 5) {
-        if (number_of(d->words[4]) != kRowsPerGroup || *size % kRowsPerGroup != 0 ||
-            *size > 4 * kRowsPerGroup)
-          return refused(*d, "a warp group has 64 rows, a tile 1 to 4 groups");
-        kernel.sizes.groups = *size / kRowsPerGroup;
-      } else if (axis == kernel.group.stream) {
-        if (*size % 16 != 0 || *size > kMaxWholeExtent)
-          return refused(*d, "a step is a multiple of 16 up to 256");
-        kernel.sizes.step = *size;
-      } else if (kernel.group.is_tile_axis(axis)) {
-        if (*size % 8 != 0 || *size > kMaxWholeExtent)
-          return refused(*d, "a column tile is a multiple of 8 up to 256");
-        kernel.sizes.column = *size;
-      } else {
-        return refused(*d, "it is no axis of a tile");
-      }
+    } else if (d->verb == "tile" || d->verb == "cluster") {
+      std::vector<std::string> words = d->words;
+      if (d->verb == "cluster") words[0] = "cluster";
+      if (const std::string why = resize(kernel.group, words, kernel.sizes, pool); !why.empty())
+        return refused(*d, why);
+    } else if (d->verb == "or") {
+      Sizes other = kernel.sizes;
+      other.cluster = 1;
+      if (const std::string why = resize(kernel.group, d->words, other, pool); !why.empty())
+        return refused(*d, why);
+      kernel.others.push_back(other);
     }
   }
+  if (kernel.sizes.cluster > 1 && kernel.group.row_block > 0)
+    return refused(first, "blocks of rows have no clusters");
   if (split) {
     Names scratch;
     const Tiling tiling(kernel.group, kernel.sizes, pool, scratch);

@@ -7,9 +7,12 @@
 //   wg 64 auto          its rows tile j 80 auto                     steps of the streamed axis tile
 //   n 256 auto                    columns that do not fit a tile fuse S auto statements inside,
 //   element-wise or inner reductions roll m auto                        reductions in the streaming
-//   loop order j descending user            the steps from the last to the first split j fill auto
-//   parts of the steps run beside each other (split.h): as many as fill the machine, or a number;
-//   `or_whole`: the plan takes a kernel without parts where one is enough
+//   loop order j descending user            the steps from the last to the first
+//   split j fill auto                   parts of the steps run beside each other (split.h): as many
+//                                       as fill the machine, or a number; `or_whole`: the plan
+//                                       takes a kernel without parts where one is enough
+//   cluster i 2 auto                    two tiles beside each other share what they load
+//   or i cta 128 wg 64 j 128 auto       another kernel for the same, run where it is cheaper
 //
 // One decision per line, with who took it: auto, tuned or user. Statements that no kernel stores
 // stay as they are.
@@ -23,7 +26,7 @@ enum class Provenance : uint8_t { Auto, Tuned, User };
 std::string_view name(Provenance p);
 
 struct Decision {
-  std::string verb;  // round, kernel, tile, fuse, roll, order, split
+  std::string verb;  // round, kernel, tile, fuse, roll, order, split, cluster, or
   std::vector<std::string> words;
   Provenance provenance = Provenance::Auto;
 };
@@ -43,7 +46,8 @@ uint64_t program_hash(const ir::Program& program);
 struct Kernel {
   Group group;
   Sizes sizes;
-  std::set<int> stored;  // filled when the program is put together
+  std::set<int> stored;       // filled when the program is put together
+  std::vector<Sizes> others;  // further kernels of the same group; the plan runs the cheapest
   Split split = {};
 };
 

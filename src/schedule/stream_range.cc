@@ -119,7 +119,7 @@ class MaskBounds {
     if (*slope == 0) return e;
     const bool is_last = (*slope > 0) == is_largest;
     Expr row = tiling_.first_row();
-    if (is_last) row = pool_.binary(Op::Add, row, pool_.integer(kRowsPerGroup - 1));
+    if (is_last) row = pool_.binary(Op::Add, row, pool_.integer(tiling_.group_rows() - 1));
     if (*slope != 1) row = pool_.binary(Op::Mul, row, pool_.integer(*slope));
     return expr::canonical_index(pool_, pool_.binary(Op::Add, e, row));
   }

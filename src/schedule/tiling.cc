@@ -31,7 +31,8 @@ int64_t width(const Group& group, Expr axis, const Sizes& sizes) {
 
 }  // namespace
 
-Tiling::Tiling(const Group& group, const Sizes& sizes, expr::ExprPool& pool, Names& names) {
+Tiling::Tiling(const Group& group, const Sizes& sizes, expr::ExprPool& pool, Names& names)
+    : group_rows_(sizes.rows) {
   std::set<std::string, std::less<>> taken = names.buffers;
   for (Expr a : group.axis_order) {
     taken.insert(std::string(a.name().str()));
@@ -53,12 +54,12 @@ Tiling::Tiling(const Group& group, const Sizes& sizes, expr::ExprPool& pool, Nam
     const bool is_const = t.extent.op() == Op::IntConst;
     if (a == group.row) {
       t.kind = AxisKind::Row;
-      t.size = group.row_block > 0 ? group.row_block : kRowsPerGroup * sizes.groups;
+      t.size = group.row_block > 0 ? group.row_block : sizes.rows * sizes.groups;
       t.tile = fresh(fmt::format("{}0", a.name().str()));
       first_row_ = scaled(t.size, t.tile);
       if (sizes.groups > 1) {
         group_var_ = fresh("w");
-        first_row_ = pool.binary(Op::Add, first_row_, scaled(kRowsPerGroup, group_var_));
+        first_row_ = pool.binary(Op::Add, first_row_, scaled(sizes.rows, group_var_));
       }
       t.position = pool.binary(Op::Add, first_row_, a);
     } else if (a == group.stream) {

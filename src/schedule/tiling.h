@@ -6,13 +6,18 @@
 
 namespace nautilus::schedule {
 
+// Rows that one matrix instruction covers.
 constexpr int64_t kRowsPerGroup = 64;
 
 struct Sizes {
-  int64_t groups = 1;  // warp groups, each of 64 rows
+  int64_t groups = 1;  // warp groups that share a tile, each with its own rows
+  int64_t rows = kRowsPerGroup;  // of a group; more than 64 only for products alone
   int64_t step = 64;   // of the streamed axis
   int64_t column = 0;  // of column axes that do not fit a tile; 0: none is cut
   bool is_descending = false;
+  int64_t cluster = 1;  // tiles beside each other that share what they load
+
+  bool operator==(const Sizes&) const = default;
 };
 
 enum class AxisKind : uint8_t { Batch, Row, Stream, Whole, Cut };
@@ -41,6 +46,7 @@ class Tiling {
   const TileAxis& at(Expr axis) const { return axes_.at(axis); }
   const std::vector<Expr>& order() const { return order_; }
   Expr group_var() const { return group_var_; }  // null: one group
+  int64_t group_rows() const { return group_rows_; }
   // First row of the warp group's tile.
   Expr first_row() const { return first_row_; }
   bool has_loop() const { return has_loop_; }
@@ -48,6 +54,7 @@ class Tiling {
  private:
   std::unordered_map<Expr, TileAxis> axes_;
   std::vector<Expr> order_;
+  int64_t group_rows_;
   Expr group_var_;
   Expr first_row_;
   bool has_loop_ = true;

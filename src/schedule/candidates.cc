@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/candidates.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "schedule/dot.h"
+
+namespace nautilus::schedule {
+namespace {
+
+using expr::Op;
+
+constexpr size_t kMostKernels = 4;
+constexpr double kWorthOnAverage = 0.012;  // one more kernel pays if it gains so much
+constexpr double kWorthSomewhere = 0.08;
+constexpr int64_t kReserve = 32;  // registers of a thread beside tiles
+constexpr int64_t kBarrierBytes = 1024;
+
+bool is_whole(Expr extent) {
+  return extent.op() == Op::IntConst && extent.integer() <= kMaxWholeExtent;
+}
+int64_t rounded_up(int64_t n, int64_t grain) { return (n + grain - 1) / grain * grain; }
+
+// What of a group decides which sizes fit.
+struct Shape {
+  bool has_cut = false;
+  bool has_streamed_tile = false;  // register work between the products of a step
+  bool is_product_alone = true;    // every contraction reads both operands from memory
+  int64_t most_rows = 0;           // 0: not known
+  bool is_block = false;
+};
+
+Shape shape_of(const Group& group) {
+  Shape s;
+  for (size_t k = 0; k < group.members.size(); ++k) {
+    const Member& m = group.members[k];
+    const Dot* d = group.dot_of(k);
+    s.has_streamed_tile |= m.has(group.stream) && d;
+    s.is_product_alone &= !m.is_rolled || (d && d->a.size() == 1 && is_half_read(d->a[0]));
+    for (Expr a : group.tile_axes(m))
+      s.has_cut |= a != group.row && a != group.stream && !is_whole(group.extents.at(a));
+  }
+  const Expr rows = group.extents.at(group.row);
+  if (rows.op() == Op::IntConst) s.most_rows = rows.integer();
+  s.is_block = group.row_block > 0;
+  s.is_product_alone &= !s.has_streamed_tile && !s.is_block;
+  return s;
+}
+
+int64_t width(const Group& group, Expr axis, const Sizes& sizes) {
+  if (axis == group.stream) return sizes.step;
+  const Expr extent = group.extents.at(axis);
+  return is_whole(extent) ? rounded_up(extent.integer(), 16) : sizes.column;
+}
+
+// 32-bit values of a thread: a tile's rows by columns are spread over 128 threads.
+int64_t registers(const Group& group, const Sizes& s) {
+  int64_t sums = 0;
+  int64_t inner = 0;
+  bool has_computed = false;
+  for (size_t k = 0; k < group.members.size(); ++k) {
+    const Member& m = group.members[k];
+    const Dot* d = group.dot_of(k);
+    if (!m.is_reduction() || !d) continue;
+    const int64_t w = width(group, d->column, s) * s.rows / kRowsPerGroup;
+    has_computed |= d->a.size() > 1 || !is_half_read(d->a[0]);
+    // Inside of the loop: the sum, and its rounded copy as operand.
+    m.is_rolled ? sums += w / 2 : inner += w / 2 + w / 4;
+  }
+  return sums + (inner > 0 ? inner : has_computed ? s.step / 2 + s.step / 4 : 0);
+}
+
+// Bytes of two slots for every operand of a step, of what is loaded once, and of the results.
+int64_t shared_bytes(const Group& group, const Sizes& s) {
+  int64_t bytes = kBarrierBytes;
+  int64_t results = 0;
+  for (size_t k = 0; k < group.members.size(); ++k) {
+    const Dot* d = group.dot_of(k);
+    if (!d) continue;
+    const int64_t columns = width(group, d->column, s);
+    const int64_t depth = width(group, d->depth, s);
+    const bool is_streamed = d->depth == group.stream || d->column == group.stream;
+    bytes += (is_streamed ? 2 : 1) * columns * depth * 2;
+    if (d->a.size() == 1 && is_half_read(d->a[0])) {
+      const bool has_stream = expr::depends_on(d->a[0], group.stream);
+      bytes += (has_stream ? 2 : 1) * s.rows * s.groups * depth * 2;
+    }
+    if (group.members[k].is_rolled)
+      results = std::max(results, s.rows * s.groups * std::min<int64_t>(columns, 128) * 2);
+  }
+  // Results may lie where an operand was.
+  return bytes + (s.step < 64 ? results : 0);
+}
+
+int64_t budget(int64_t groups) { return groups >= 4 ? 112 : groups == 3 ? 160 : 240; }
+
+bool fits(const Group& group, const Shape& shape, const Sizes& s) {
+  // Products alone leave most registers to sums.
+  const int64_t most = shape.has_streamed_tile ? budget(s.groups) - kReserve
+                       : s.groups >= 3         ? budget(s.groups) - kReserve
+                                               : 208;
+  const int64_t limit = s.groups <= 2 && shape.has_streamed_tile ? 192 : most;
+  return registers(group, s) <= limit && shared_bytes(group, s) <= kHopper.shared_bytes;
+}
+
+// The environment of one set of problem sizes: axes of tiles, the streamed axis, the product of
+// all others.
+struct Problem {
+  int64_t tiles;
+  int64_t stream;
+  int64_t batch;
+};
+constexpr Problem kPlain[] = {{512, 512, 1},   {1024, 1024, 1},  {2048, 2048, 1}, {4096, 4096, 1},
+                              {8192, 8192, 1}, {16384, 4096, 1}, {8192, 512, 1},  {4096, 16384, 1},
+                              {4000, 1000, 1}, {16384, 8192, 1}, {8192, 4096, 1}, {1024, 8192, 1}};
+constexpr Problem kBatched[] = {
+    {512, 512, 16},    {1024, 1024, 16},   {2048, 2048, 16},    {4096, 4096, 16},
+    {512, 512, 32},    {1024, 1024, 32},   {2048, 2048, 32},    {4096, 4096, 32},
+    {1024, 1024, 64},  {2048, 2048, 64},   {4096, 4096, 64},    {16384, 16384, 16},
+    {512, 512, 256},   {1024, 1024, 256},  {2048, 2048, 256},   {4096, 4096, 256},
+    {1024, 1024, 128}, {16384, 16384, 32}, {16384, 16384, 256}, {1000, 1000, 64}};
+
+ir::Environment environment(const Group& group, const ir::Program& program, const Problem& p) {
+  ir::Environment env;
+  std::unordered_set<Expr> batch;
+  std::unordered_set<Expr> stream;
+  std::unordered_set<Expr> tiles;
+  for (Expr a : group.axis_order) {
+    auto& set = a == group.stream ? stream : group.is_tile_axis(a) ? tiles : batch;
+    for (Expr v : expr::free_vars(group.extents.at(a))) set.insert(v);
+  }
+  bool is_first = true;
+  for (const ir::Op& op : program.body) {
+    const auto* d = op.get<ir::Dim>();
+    if (!d) continue;
+    int64_t n = 1;
+    for (Expr v : tiles) n = v.name() == d->name ? p.tiles : n;
+    for (Expr v : stream) n = v.name() == d->name ? p.stream : n;
+    for (Expr v : batch) {
+      if (v.name() != d->name || n != 1) continue;
+      n = is_first ? p.batch : 1;
+      is_first = false;
+    }
+    env.sizes.emplace(d->name.str(), n);
+  }
+  return env;
+}
+
+ir::Environment hints(const ir::Program& program) {
+  ir::Environment env;
+  for (const ir::Op& op : program.body) {
+    if (const auto* d = op.get<ir::Dim>()) env.sizes.emplace(d->name.str(), d->hint.value_or(1024));
+  }
+  return env;
+}
+
+// Scalars of a call may stand in a loop's bounds: such a kernel has no cost before the call.
+bool has_only_sizes(Expr e, const ir::Environment& env) {
+  bool ok = expr::tensors_read(e).empty();
+  for (Expr v : expr::free_vars(e)) ok &= env.sizes.contains(v.name().str());
+  return ok;
+}
+
+// The candidates that together are nearest to the best at all problems: the sum of the logarithms
+// of what each problem takes with the best of them. One more is taken if it pays on average or is
+// much faster somewhere.
+std::vector<size_t> best_set(const std::vector<std::vector<double>>& at) {
+  const size_t problems = at[0].size();
+  std::vector<std::vector<double>> logs(at.size());
+  for (size_t k = 0; k < at.size(); ++k) {
+    for (double x : at[k]) logs[k].push_back(std::log(x));
+  }
+  std::vector<size_t> set;
+  std::vector<double> reached(problems, std::numeric_limits<double>::infinity());
+  const auto with = [&](size_t k, const std::vector<double>& now) {
+    double sum = 0;
+    for (size_t p = 0; p < problems; ++p) sum += std::min(now[p], logs[k][p]);
+    return sum;
+  };
+  const auto add = [&](size_t k, std::vector<double>& now) {
+    for (size_t p = 0; p < problems; ++p) now[p] = std::min(now[p], logs[k][p]);
+  };
+  const auto best_addition = [&](const std::vector<double>& now) {
+    size_t best = 0;
+    for (size_t k = 1; k < at.size(); ++k) best = with(k, now) < with(best, now) ? k : best;
+    return best;
+  };
+  while (set.size() < kMostKernels) {
+    const size_t k = best_addition(reached);
+    double gain = 0;
+    double most = 0;
+    for (size_t p = 0; p < problems && !set.empty(); ++p) {
+      const double g = std::max(0.0, reached[p] - logs[k][p]);
+      gain += g / static_cast<double>(problems);
+      most = std::max(most, g);
+    }
+    if (!set.empty() && gain < kWorthOnAverage && most < kWorthSomewhere) break;
+    set.push_back(k);
+    add(k, reached);
+    // Each of the others again: the first was chosen to be good everywhere alone.
+    for (size_t n = 0; n < 2 * set.size() && set.size() > 1; ++n) {
+      std::vector<double> rest(problems, std::numeric_limits<double>::infinity());
+      const size_t at_place = n % set.size();
+      for (size_t o = 0; o < set.size(); ++o) {
+        if (o != at_place) add(set[o], rest);
+      }
+      set[at_place] = best_addition(rest);
+      add(set[at_place], rest);
+      reached = rest;
+    }
+  }
+  return set;
+}
+
+}  // namespace
+
+std::vector<Sizes> candidate_sizes(const Group& group) {
+  const Shape shape = shape_of(group);
+  std::vector<Sizes> out;
+  const auto consider = [&](const Sizes& s) {
+    const bool is_larger = shape.most_rows > 0 && s.groups * s.rows >= shape.most_rows + 64;
+    if (fits(group, shape, s) && !(is_larger && s.groups * s.rows > 64)) out.push_back(s);
+  };
+  std::vector<int64_t> columns = {0};
+  if (shape.has_cut) columns = {256, 192, 128, 64};
+  for (const int64_t groups : {1, 2, 3, 4}) {
+    if (shape.is_block && groups > 1) break;
+    for (const int64_t column : columns) {
+      Sizes s;
+      s.groups = groups;
+      s.column = column;
+      if (!shape.has_streamed_tile) {
+        s.step = 64;
+        if (groups <= 2) consider(s);
+        continue;
+      }
+      for (int64_t step = 64; step <= 192; step += 16) {
+        s.step = step;
+        consider(s);
+      }
+    }
+  }
+  // Groups that take turns at whole tiles: one group's results are written behind the other's
+  // products.
+  if (shape.is_product_alone && shape.has_cut) {
+    for (const int64_t rows : {128, 192}) {
+      for (const int64_t column : {128, 192}) {
+        Sizes s;
+        s.rows = rows;
+        s.column = column;
+        consider(s);
+      }
+    }
+  }
+  if (out.empty()) out.push_back(choose_sizes(group));
+  return out;
+}
+
+std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& program,
+                                    const Target& target, expr::ExprPool& pool) {
+  const Group& group = kernel.group;
+  const algebra::Signs signs(program);
+  std::vector<Ranked> all;
+  for (const Sizes& sizes : candidate_sizes(group)) {
+    Names names;
+    const BuiltKernel built = build_kernel(group, sizes, {}, {}, kernel.stored, signs, pool, names);
+    Ranked r{sizes, cost_of(built, built.wholes[0], program, target, pool), {}, 0, false};
+    r.cycles = cycles_of(r.cost, target, pool);
+    all.push_back(std::move(r));
+  }
+  const ir::Environment hint = hints(program);
+  for (const Ranked& r : all) {
+    // Without a cost: the sizes that the registers alone give.
+    if (!has_only_sizes(r.cycles, hint)) {
+      Ranked plain = r;
+      plain.sizes = choose_sizes(group);
+      plain.is_kept = true;
+      return {plain};
+    }
+  }
+  std::vector<ir::Environment> problems;
+  bool has_batch = false;
+  for (Expr a : group.axis_order)
+    has_batch |= a != group.stream && !group.is_tile_axis(a) && !is_whole(group.extents.at(a));
+  const std::span<const Problem> typical =
+      has_batch ? std::span<const Problem>(kBatched) : std::span<const Problem>(kPlain);
+  for (const Problem& p : typical) problems.push_back(environment(group, program, p));
+  const auto cycles = [&](const Ranked& r, const ir::Environment& env) {
+    return std::max(1.0, static_cast<double>(ir::evaluate(r.cycles, env).i)) + target.launch_cycles;
+  };
+  std::vector<std::vector<double>> at(all.size());
+  for (size_t k = 0; k < all.size(); ++k) {
+    all[k].at_hints = cycles(all[k], hint);
+    for (const auto& env : problems) at[k].push_back(cycles(all[k], env));
+  }
+  for (size_t k : best_set(at)) all[k].is_kept = true;
+  // Those that win most often first.
+  std::vector<size_t> order(all.size());
+  for (size_t k = 0; k < all.size(); ++k) order[k] = k;
+  std::vector<int> wins(all.size());
+  for (size_t p = 0; p < problems.size(); ++p) {
+    size_t best = all.size();
+    for (size_t k = 0; k < all.size(); ++k) {
+      if (all[k].is_kept && (best == all.size() || at[k][p] < at[best][p])) best = k;
+    }
+    ++wins[best];
+  }
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    if (all[a].is_kept != all[b].is_kept) return all[a].is_kept;
+    return all[a].is_kept ? wins[a] > wins[b] : all[a].at_hints < all[b].at_hints;
+  });
+  std::vector<Ranked> out;
+  for (size_t k : order) out.push_back(all[k]);
+  return out;
+}
+
+void choose_kernels(std::vector<Kernel>& kernels, const ir::Program& program, const Target& target,
+                    expr::ExprPool& pool) {
+  for (Kernel& k : kernels) {
+    const std::vector<Ranked> ranked = rank_candidates(k, program, target, pool);
+    const bool is_descending = k.sizes.is_descending;
+    k.others.clear();
+    for (size_t n = 0; n < ranked.size() && ranked[n].is_kept; ++n) {
+      Sizes s = ranked[n].sizes;
+      s.is_descending = is_descending;
+      n == 0 ? void(k.sizes = s) : k.others.push_back(s);
+    }
+  }
+}
+
+std::vector<std::string> explain_candidates(const std::vector<Kernel>& kernels,
+                                            const ir::Program& program, const Target& target,
+                                            expr::ExprPool& pool) {
+  std::vector<std::string> out;
+  for (const Kernel& k : kernels) {
+    const std::vector<Ranked> ranked = rank_candidates(k, program, target, pool);
+    out.push_back(
+        fmt::format("{} candidates for rows {}, streamed {}; cycles of a step by unit, "
+                    "and of the launch at the hints:",
+                    ranked.size(), k.group.row.name().str(), k.group.stream.name().str()));
+    for (const Ranked& r : ranked) {
+      const Sizes& s = r.sizes;
+      const StepFloors& f = r.cost.floors;
+      out.push_back(fmt::format(
+          "  {} {}x{}{}{}{}: matrix {:.0f}, registers {:.0f}, shared {:.0f}, copies {:.0f}, step "
+          "{:.0f}; {:.0f}",
+          r.is_kept ? "kept" : "    ", s.rows * s.groups, s.step,
+          s.column > 0 ? fmt::format(", columns {}", s.column) : "",
+          r.cost.is_alternating ? ", taking turns" : fmt::format(", {} groups", s.groups),
+          s.cluster > 1 ? fmt::format(", cluster {}", s.cluster) : "", f.matrix, f.vector, f.shared,
+          f.copy, r.cost.step, r.at_hints));
+    }
+  }
+  return out;
+}
+
+}  // namespace nautilus::schedule

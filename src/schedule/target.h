@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the cost model knows about a machine. The numbers are least-squares values from measured
+// kernels; `nautilus bench --calibrate` measures the plain ones again. Cycles at the reference
+// clock.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace nautilus::schedule {
+
+struct Target {
+  const char* name = "sm_90a";
+  int64_t sms = 132;
+  double clock_ghz = 1.755;
+  int64_t shared_bytes = 232448;
+  double memory_bytes_per_cycle = 2400;  // of the whole machine
+  double launch_cycles = 11000;          // of a kernel, until the first tile and after the last
+
+  // Matrix unit: multiply-adds of 16-bit operands per cycle and multiprocessor, and what power and
+  // issue take from it, in loops of products alone and in loops with register work beside them.
+  double products_per_cycle = 2048;
+  double alone_factor = 1.29;
+  double mixed_factor = 1.15;
+  double turn_cycles = 60;  // of a group and step with register work: until its products start
+  double shared_bytes_per_cycle = 128;
+  double copy_bytes_per_cycle = 59;  // of a multiprocessor, out of the second-level cache
+  double unaligned_factor = 2.2;     // rows of no multiple of 128 bytes touch two lines each
+
+  // Register work: issue slots of one warp, and how well 1, 2, 3 and 4 groups fill the slots the
+  // others leave. The exponent says how well register work hides behind products.
+  double special_slots = 8;  // exponentials, reciprocals, roots
+  double extreme_slots = 2;
+  double cast_slots = 0.5;
+  double load_slots = 24;  // an element that is read from memory where it is used
+  double row_slots = 60;   // of a step: votes, barriers, values per row
+  std::array<double, 5> group_factor = {0, 1.25, 1.09, 0.98, 0.86};
+  std::array<double, 5> hiding = {0, 1.5, 3.3, 6.8, 6.8};
+
+  double tile_cycles = 770;      // a tile of a loop with register work, beside one step
+  double epilogue_cycles = 670;  // for 128 x 128 results
+  double start_cycles = 600;     // until the ring of a loop of products is filled
+  double step_floor = 190;       // barriers and issue of one step
+  double dynamic_cycles = 320;   // fetching the number of a tile
+};
+
+inline constexpr Target kHopper;
+
+}  // namespace nautilus::schedule
