@@ -13,6 +13,7 @@ struct FirstSchedule {
   schedule::Schedule decisions;
   ir::Program program;
   std::vector<std::string> notes;
+  std::vector<std::string> seeds;  // of the kernels, in the order of their nests
 };
 
 // Empty if something was reported.

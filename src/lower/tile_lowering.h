@@ -27,6 +27,7 @@ inline bool is_half(expr::DType d) { return d == expr::DType::BF16 || d == expr:
 struct Uses {
   bool is_operand = false;
   bool is_a = false;
+  bool is_b = false;
   bool in_expressions = false;
   size_t last = 0;  // op of the block
 };
@@ -59,6 +60,8 @@ class NestLowering {
   bool load(const vrtile::Load& op, const ir::Block& ops, size_t k, ir::Block& out, bool is_loop);
   bool fetch(const vrtile::Load& op, const Uses& uses, TileValue& value, ir::Block& out,
              bool is_loop);
+  // Loads the elements one by one into a register tile.
+  bool gather(const vrtile::Load& op, TileValue& value, ir::Block& out);
   void take_operands(const ir::Op& op, ir::Block& out);
   static bool is_zero(expr::Expr e);
   // Maps of one shape of one tensor are one; the coordinates behind rows and panels differ.

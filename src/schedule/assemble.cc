@@ -140,6 +140,7 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
     BuiltKernel built = build_kernel(kernel.group, kernel.sizes, kernel.stored, signs, pool, names);
     for (scalar::Buffer& b : built.locals) locals.push_back(ir::make(std::move(b)));
     code.push_back(std::move(built.nest));
+    out.seeds.emplace_back(list.statements[static_cast<size_t>(kernel.group.seed)].target.str());
     std::string stored;
     for (int id : kernel.stored)
       stored += fmt::format("{}{}", stored.empty() ? "" : ", ",

@@ -3,9 +3,38 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 namespace nautilus::schedule {
 
-AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool) {
+namespace {
+
+// The next smaller tiles; nothing behind the smallest.
+std::optional<Sizes> smaller(Sizes s) {
+  if (s.groups > 2) {
+    s.groups = 2;
+  } else if (s.step > 64) {
+    s.step = 64;
+  } else if (s.column > 64) {
+    s.column /= 2;
+  } else if (s.groups > 1) {
+    s.groups = 1;
+  } else {
+    return std::nullopt;
+  }
+  return s;
+}
+
+std::optional<Sizes> sizes_after(const Group& group, int refusals) {
+  std::optional<Sizes> s = choose_sizes(group);
+  for (int k = 0; k < refusals && s; ++k) s = smaller(*s);
+  return s;
+}
+
+}  // namespace
+
+AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
+                           const Refusals& refusals) {
   AutoSchedule out;
   const StatementList list = statements_of(program, pool);
   std::set<int> tried;
@@ -43,7 +72,15 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool) {
                                       group.rejection().message));
       continue;
     }
-    out.kernels.push_back({*group, choose_sizes(*group), {}});
+    const auto refusal =
+        refusals.find(std::string(list.statements[static_cast<size_t>(seed)].target.str()));
+    const auto sizes = sizes_after(*group, refusal == refusals.end() ? 0 : refusal->second.times);
+    if (!sizes) {
+      out.notes.push_back(
+          fmt::format("{} starts no kernel: {}", refusal->first, refusal->second.why));
+      continue;
+    }
+    out.kernels.push_back({*group, *sizes, {}});
     // Kernels that would wait for each other are not built.
     if (!assemble(program, list, out.kernels, pool)) {
       out.notes.push_back(

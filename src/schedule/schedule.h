@@ -51,6 +51,7 @@ Schedule to_schedule(const ir::Program& program, const std::vector<Kernel>& kern
 struct Scheduled {
   ir::Program program;
   std::vector<std::string> notes;  // the derivation, for people
+  std::vector<std::string> seeds;  // of the kernels, in the order of their nests
 };
 
 // Checks every decision against the program and builds the scheduled form. A decision that is not
