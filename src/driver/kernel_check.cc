@@ -14,7 +14,7 @@ std::optional<std::string> check_kernels(const ir::Program& program, const RunRe
   if (!env) return std::nullopt;
   const auto want = spec::evaluate(program, *env, {}, unit.pool, unit.sink);
   if (!want) return std::nullopt;
-  const auto kernels = lower_to_kernels(program, unit, !has_empty_input(*env));
+  const auto kernels = lower_to_kernels(program, unit);
   if (!kernels) return std::nullopt;
   EmulateOptions options;
   options.seed = request.seed;

@@ -24,10 +24,13 @@
 #include "spec/passes/base2.h"
 #include "spec/passes/defer.h"
 #include "spec/passes/drop_unused.h"
+#include "spec/passes/inline_conditions.h"
 #include "spec/passes/merge_equal.h"
 #include "spec/passes/pull_scale.h"
 #include "spec/passes/simplify.h"
 #include "spec/passes/split_reductions.h"
+#include "spec/passes/store_narrow.h"
+#include "spec/passes/widen_operands.h"
 #include "vrtile/passes/drop_unused_tiles.h"
 #include "vrtile/passes/fold_fills.h"
 #include "vrtile/passes/gauge.h"
@@ -114,6 +117,12 @@ const std::vector<PassInfo>& algebra_passes() {
       {"defer", "spec", "spec", spec::defer, kReductionsSplit, kNone,
        "factors without the reduced axis leave a sum"},
       {"base2", "spec", "spec", spec::base2, kNone, kNone, "exponentials become powers of two"},
+      {"inline_conditions", "spec", "spec", spec::inline_conditions, kNone, kNone,
+       "conditions are written where they are read"},
+      {"store_narrow", "spec", "spec", spec::store_narrow, kNone, kNone,
+       "tensors of 16-bit numbers have 16 bits"},
+      {"widen_operands", "spec", "spec", spec::widen_operands, kNone, kNone,
+       "8-bit operands of products are copied to 16 bits"},
   };
   return passes;
 }
@@ -129,9 +138,19 @@ const PassInfo* find_pass(std::string_view name) {
 
 const std::vector<std::string_view>& algebra_sequence() {
   // A scale that leaves the reduction of an output stands in front of it: split again.
-  static const std::vector<std::string_view> names = {
-      "simplify", "split_reductions", "merge_equal", "pull_scale", "split_reductions", "defer",
-      "base2",    "simplify",         "merge_equal", "drop_unused"};
+  static const std::vector<std::string_view> names = {"simplify",
+                                                      "inline_conditions",
+                                                      "split_reductions",
+                                                      "merge_equal",
+                                                      "pull_scale",
+                                                      "split_reductions",
+                                                      "defer",
+                                                      "base2",
+                                                      "simplify",
+                                                      "store_narrow",
+                                                      "widen_operands",
+                                                      "merge_equal",
+                                                      "drop_unused"};
   return names;
 }
 

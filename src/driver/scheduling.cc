@@ -6,6 +6,7 @@
 #include "diag/render.h"
 #include "driver/pipeline.h"
 #include "ir/print.h"
+#include "lower/tile_trial.h"
 #include "scalar/interp.h"
 #include "schedule/round.h"
 
@@ -19,16 +20,11 @@ void verify_scheduled(const ir::Program& program, Unit& unit) {
              ir::print(program));
 }
 
-}  // namespace
-
-std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& unit) {
-  ir::PassContext context{unit.pool, unit.sink, {}};
-  auto lowered = lower_with_algebra(program, context);
-  if (!lowered) return std::nullopt;
-  const base::StageScope stage(fmt::format("scheduling @{}", program.name),
-                               "nautilus schedule <the program>");
-  schedule::AutoSchedule found = schedule::auto_schedule(*lowered, unit.pool);
-  ir::Program base = *lowered;
+// The schedule of a lowered program, with smaller tiles for these seeds, or no kernels.
+FirstSchedule schedule_after(const ir::Program& lowered, const schedule::Refusals& refusals,
+                             Unit& unit) {
+  schedule::AutoSchedule found = schedule::auto_schedule(lowered, unit.pool, refusals);
+  ir::Program base = lowered;
   std::vector<schedule::Decision> rounds;
   const auto operands =
       schedule::operands_to_round(schedule::statements_of(base, unit.pool), found.kernels);
@@ -38,19 +34,64 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
     base = *next;
     rounds.push_back({"round", {temp, std::string(expr::name(dtype))}, schedule::Provenance::Auto});
   }
-  if (!rounds.empty()) found = schedule::auto_schedule(base, unit.pool);
-  FirstSchedule out{*lowered,
-                    schedule::to_schedule(*lowered, found.kernels, schedule::Provenance::Auto),
+  if (!rounds.empty()) found = schedule::auto_schedule(base, unit.pool, refusals);
+  FirstSchedule out{lowered,
+                    schedule::to_schedule(lowered, found.kernels, schedule::Provenance::Auto),
                     {},
-                    std::move(found.notes)};
+                    std::move(found.notes),
+                    {}};
   out.decisions.decisions.insert(out.decisions.decisions.begin(), rounds.begin(), rounds.end());
   const auto list = schedule::statements_of(base, unit.pool);
   auto built = schedule::assemble(base, list, std::move(found.kernels), unit.pool);
   NAUT_CHECK(built, "the chosen kernels do not fit together: {}", built.rejection().message);
   out.program = built->program;
+  out.nests = built->nests;
   out.notes.insert(out.notes.begin(), built->notes.begin(), built->notes.end());
   verify_scheduled(out.program, unit);
   return out;
+}
+
+// Seeds whose nests have no kernel, and why: parts without one, or no nest for the whole with one.
+std::map<std::string, std::string> refused_seeds(const FirstSchedule& schedule,
+                                                 ir::PassContext& context) {
+  std::map<std::string, std::string> refused;
+  std::set<std::string> has_whole;
+  size_t n = 0;
+  for (const ir::Op& op : schedule.program.body) {
+    const auto* nest = op.get<scalar::For>();
+    if (!nest || nest->kind != scalar::LoopKind::Grid) continue;
+    const schedule::NestOrigin& origin = schedule.nests[n++];
+    if (origin.is_whole && has_whole.contains(origin.seed)) continue;
+    const std::string why = lower::tile_refusal(schedule.program, op, context);
+    if (!why.empty()) {
+      refused.emplace(origin.seed, why);
+    } else if (origin.is_whole) {
+      has_whole.insert(origin.seed);
+      refused.erase(origin.seed);
+    }
+  }
+  return refused;
+}
+
+}  // namespace
+
+std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& unit) {
+  ir::PassContext context{unit.pool, unit.sink, {}};
+  auto lowered = lower_with_algebra(program, context);
+  if (!lowered) return std::nullopt;
+  const base::StageScope stage(fmt::format("scheduling @{}", program.name),
+                               "nautilus schedule <the program>");
+  // A kernel that has no form is tried with smaller tiles, and at last left out.
+  schedule::Refusals refusals;
+  while (true) {
+    FirstSchedule out = schedule_after(*lowered, refusals, unit);
+    const auto refused = refused_seeds(out, context);
+    if (refused.empty()) return out;
+    for (const auto& [seed, why] : refused) {
+      refusals[seed].times += 1;
+      refusals[seed].why = why;
+    }
+  }
 }
 
 std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::string_view text,
@@ -69,7 +110,7 @@ std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::st
     return std::nullopt;
   }
   verify_scheduled(built->program, unit);
-  return FirstSchedule{*lowered, *decisions, built->program, built->notes};
+  return FirstSchedule{*lowered, *decisions, built->program, built->notes, built->nests};
 }
 
 std::optional<std::string> check_scheduled(const ir::Program& program, const ir::Program& scheduled,

@@ -13,6 +13,7 @@ struct FirstSchedule {
   schedule::Schedule decisions;
   ir::Program program;
   std::vector<std::string> notes;
+  std::vector<schedule::NestOrigin> nests;  // grid nests, in order
 };
 
 // Empty if something was reported.

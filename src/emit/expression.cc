@@ -132,8 +132,8 @@ class Printer {
     NAUT_CHECK(false, "no device text for {}", expr::info(e.op()).name);
   }
 
-  // Integers that 32 bits do not hold, or that are computed from elements of tensors or from floats:
-  // they wrap at the width of their dtype, and may be divided by zero.
+  // Integers that 32 bits do not hold, or that are computed from elements of tensors or from
+  // floats: they wrap at the width of their dtype, and may be divided by zero.
   static bool is_data_arithmetic(Expr e) {
     if (!expr::is_int(e.dtype()) || e.args().empty() || e.op() == Kind::Read) return false;
     if (e.op() == Kind::Cast && expr::is_float(e[0].dtype())) return true;
@@ -158,8 +158,7 @@ class Printer {
     if (!poly) return true;
     return std::any_of(poly->terms().begin(), poly->terms().end(), [](const auto& term) {
       constexpr int64_t kLargestTile = 4096;
-      return term.first.size() > 1 ||
-             (!term.first.empty() && std::abs(term.second) > kLargestTile);
+      return term.first.size() > 1 || (!term.first.empty() && std::abs(term.second) > kLargestTile);
     });
   }
 

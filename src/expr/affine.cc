@@ -135,9 +135,8 @@ std::optional<std::pair<Poly, Poly>> Poly::split(Expr atom) const {
   Poly without;
   for (const auto& [monomial, coefficient] : terms_) {
     const auto count = std::count(monomial.begin(), monomial.end(), atom);
-    const bool is_hidden = std::any_of(monomial.begin(), monomial.end(), [&](Expr a) {
-      return a != atom && depends_on(a, atom);
-    });
+    const bool is_hidden = std::any_of(monomial.begin(), monomial.end(),
+                                       [&](Expr a) { return a != atom && depends_on(a, atom); });
     if (count > 1 || is_hidden) return std::nullopt;
     if (count == 0) {
       without.add(monomial, coefficient);

@@ -108,8 +108,7 @@ class Assembler {
     for (const Op& op : ops) {
       MapNest nest = map_nest(op);
       const bool follows = nest.axes.empty() && op.is<scalar::For>() && !is_grid(nest) &&
-                           !nests_.empty() && nests_.back().axes.empty() &&
-                           !is_grid(nests_.back());
+                           !nests_.empty() && nests_.back().axes.empty() && !is_grid(nests_.back());
       if (follows)
         nests_.back().body.push_back(op);
       else if (nest.axes.empty() && op.is<scalar::Init>() && !nests_.empty() &&

@@ -30,6 +30,7 @@ Uses uses_of(const ir::Block& block, size_t from, ir::Name name) {
       if (const auto* d = op.get<vrtile::Dot>()) {
         uses.is_operand |= d->a == name || d->b == name;
         uses.is_a |= d->a == name;
+        uses.is_b |= d->b == name;
         uses.in_expressions |= d->acc == name;
       } else {
         vrtile::for_each_use(op, [&](ir::Name n) { uses.in_expressions |= n == name; });
@@ -166,8 +167,11 @@ bool NestLowering::fetch(const vrtile::Load& op, const Uses& uses, TileValue& va
                         {value.value.args().begin(), value.value.args().end()},
                         value.axes,
                         value.condition};
-  const auto view = view_of(elements, pool_, why_);
-  if (!view) return false;
+  std::string no_box;
+  const auto view = view_of(elements, pool_, &no_box);
+  // A first operand may come from registers, where every element has an address of its own.
+  if (uses.is_a && !uses.is_b && (!view || view->is_transposed)) return gather(op, value, out);
+  if (!view) return refuse(no_box);
   value.is_transposed = view->is_transposed;
   if (view->is_transposed && uses.is_a)
     return refuse(fmt::format("`{}` is stored by columns, the first operand of a product by rows",
@@ -196,6 +200,23 @@ void NestLowering::join_groups(Expr& row, int& rows, TileValue& value) {
   row = first;
   rows *= static_cast<int>(groups_);
   value.first_row = step;
+}
+
+bool NestLowering::gather(const vrtile::Load& op, TileValue& value, ir::Block& out) {
+  const ir::TensorType type{op.value.dtype(), {op.axes[0].extent, op.axes[1].extent}};
+  if (!is_half(type.dtype) || !type.dims[0].is_int(kGroupRows))
+    return refuse(fmt::format("`{}` is no tile of 64 rows of 16-bit floats", op.name.str()));
+  expr::Substitution own;
+  for (size_t k = 0; k < 2; ++k) own.emplace(pool_.index(value.axes[k].name), axis_[k]);
+  Expr element = expr::substitute(pool_, value.value, own);
+  if (value.condition)
+    element = pool_.select(expr::substitute(pool_, value.condition, own), element,
+                           pool_.floating(0, type.dtype));
+  value.kind = Kind::Register;
+  value.type = type;
+  value.name = new_register(std::string(op.name.str()) + "_gathered", type);
+  out.push_back(ir::make(matile::Set{value.name, own_axes(type), element}));
+  return true;
 }
 
 bool NestLowering::is_zero(Expr e) {

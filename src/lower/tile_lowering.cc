@@ -27,8 +27,7 @@ std::vector<ir::Name> used_by(const Op& op) {
 }  // namespace
 
 NestLowering::NestLowering(const ir::Program& program, const Op& nest, std::string_view name,
-                           FreshNames& names, expr::ExprPool& pool, Boxes boxes,
-                           std::string* why)
+                           FreshNames& names, expr::ExprPool& pool, Boxes boxes, std::string* why)
     : program_(program),
       nest_(nest),
       kernel_name_(name),

@@ -27,6 +27,7 @@ inline bool is_half(expr::DType d) { return d == expr::DType::BF16 || d == expr:
 struct Uses {
   bool is_operand = false;
   bool is_a = false;
+  bool is_b = false;
   bool in_expressions = false;
   size_t last = 0;  // op of the block
 };
@@ -62,6 +63,8 @@ class NestLowering {
   bool load(const vrtile::Load& op, const ir::Block& ops, size_t k, ir::Block& out, bool is_loop);
   bool fetch(const vrtile::Load& op, const Uses& uses, TileValue& value, ir::Block& out,
              bool is_loop);
+  // Loads the elements one by one into a register tile.
+  bool gather(const vrtile::Load& op, TileValue& value, ir::Block& out);
   // The rows of all groups at once, if `row` and those of the others are 64 apart: makes `row` the
   // first of them and remembers where the group's own begin.
   void join_groups(expr::Expr& row, int& rows, TileValue& value);
@@ -74,8 +77,7 @@ class NestLowering {
   // The part of a line, fetched here.
   ir::Name fetch_line(ir::Name name, const TileValue& value, ir::Block& out);
   // An f32 tile of `extent` columns of it.
-  ir::Name take_line(ir::Name name, ir::Name part, int64_t extent, expr::Expr cols,
-                     ir::Block& out);
+  ir::Name take_line(ir::Name name, ir::Name part, int64_t extent, expr::Expr cols, ir::Block& out);
   // Lines that the op reads along its columns alone go to registers.
   bool take_lines(expr::Expr value, expr::Expr column, ir::Block& out);
   // A panel of a box for the panel of a store; gives the register tile.

@@ -68,7 +68,8 @@ void ElementRules::global(Expr read) {
   const bool is_scratch = it->second == TensorRole::Scratch;
   if (!is_scratch && written_.contains(it->first))
     v_.fail(fmt::format("`{}` is read by the kernel that writes it", read.name().str()));
-  const bool is_loadable = dtype == DType::F32 || is_half(dtype) || is_small(dtype);
+  const bool is_loadable =
+      dtype == DType::F32 || is_half(dtype) || is_small(dtype) || dtype == DType::I64;
   if (!is_loadable || (is_scratch && dtype != DType::F32))
     v_.fail(fmt::format("elements of {} cannot be loaded one by one", expr::name(dtype)));
 }

@@ -54,6 +54,8 @@ class Executable {
  private:
   explicit Executable(runtime::Device& device);
   bool prepare(const runtime::Stream& stream, std::string* error);
+  // Memory for the maps of empty tensors.
+  bool provide_nothing(const runtime::Stream& stream, std::string* error);
   bool provide_scratch(const runtime::Stream& stream, std::string* error);
   Executable* variant(std::string* error);
 
@@ -72,6 +74,7 @@ class Executable {
   std::unique_ptr<Prepared> plan_;
   std::unique_ptr<Frame> frame_;
   std::vector<Scratch> scratch_;
+  uint64_t nothing_ = 0;
   bool is_ready_ = false;
   VariantMaker make_variant_;
   std::map<std::set<std::string>, std::unique_ptr<Executable>> variants_;

@@ -175,6 +175,7 @@ bool Frame::check_facts(std::string* error) {
 bool Frame::pack(const MapEncoder& encode, std::string* error) {
   launches_.clear();
   misaligned_.clear();
+  needs_nothing_ = false;
   for (size_t i = 0; i < plan_.launches.size(); ++i) {
     if (plan_.launches[i].is_other) continue;
     int64_t grid = run(plan_.launches[i].grid).i;
@@ -208,7 +209,8 @@ bool Frame::pack(const MapEncoder& encode, std::string* error) {
       if (pack(p, params + p.offset, encode, &why)) continue;
       keep_first();
       const bool is_map = p.kind == emit::KernelParam::Kind::Map;
-      if (!is_map || !bindings_[at(plan_.maps[at(p.source)].tensor)].is_bound) return false;
+      if (needs_nothing_ || !is_map || !bindings_[at(plan_.maps[at(p.source)].tensor)].is_bound)
+        return false;
       misaligned_.insert(plan_.maps[at(p.source)].tensor);
     }
     launches_.push_back({l.kernel, static_cast<int>(grid), params, at(l.param_bytes)});
@@ -302,6 +304,16 @@ bool Frame::pack_map(const Prepared::Map& map, unsigned char* to, const MapEncod
     view.strides[t.axis] += run(t.coefficient).i * strides[t.dimension] * map.bytes;
   for (const Prepared::Term& t : map.origin)
     view.address += static_cast<uint64_t>(run(t.coefficient).i * strides[t.dimension] * map.bytes);
+  // A map has no empty dimensions. One element that is zero reads as the empty tensor does: zeros.
+  const bool is_empty = std::find(view.dims, view.dims + view.rank, 0) != view.dims + view.rank;
+  needs_nothing_ |= is_empty && nothing_ == 0;
+  if (is_empty && nothing_ != 0) {
+    view.address = nothing_ + (map.is_stored ? kNothingBytes / 2 : 0);
+    for (int a = 0; a < view.rank; ++a) {
+      view.dims[a] = map.is_stored && a == 0 ? 16 / map.bytes : 1;
+      view.strides[a] = a == 0 ? map.bytes : 16;
+    }
+  }
   // The copy engine stores whole 16 bytes: it drops rows and boxes outside of the extents, but not
   // the rest of a piece that the last element shares (seen on an H200, runtime/cuda_queue_test.cc).
   if (map.is_stored && view.dims[0] * map.bytes % 16 != 0) {

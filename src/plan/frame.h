@@ -53,6 +53,13 @@ class Frame {
   // made or a number does not fit the kernel's 32-bit integers.
   bool pack(const MapEncoder& encode, std::string* error);
 
+  // Maps of tensors without elements show this memory instead: kNothingBytes on the device, the
+  // first half zero, the second for stores.
+  static constexpr size_t kNothingBytes = 256;
+  void set_nothing(uint64_t address) { nothing_ = address; }
+  // After a pack that failed: whether it did for want of that memory.
+  bool needs_nothing() const { return needs_nothing_; }
+
   // After a pack that failed: tensors that no kernel can use with the strides or the address they
   // have. Aligned copies of them would do (matile/passes/repack.h).
   const std::set<int>& misaligned() const { return misaligned_; }
@@ -103,6 +110,8 @@ class Frame {
   std::vector<std::vector<runtime::EncodedMap>> params_;  // of the plan's launches; for alignment
   std::vector<Launch> launches_;
   std::set<int> misaligned_;
+  uint64_t nothing_ = 0;
+  bool needs_nothing_ = false;
 };
 
 }  // namespace nautilus::plan

@@ -149,6 +149,14 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
     }
     for (ir::Op& op : built.sizes) sizes.push_back(std::move(op));
     for (scalar::Buffer& b : built.locals) locals.push_back(ir::make(std::move(b)));
+    const std::string seed(list.statements[static_cast<size_t>(kernel.group.seed)].target.str());
+    for (size_t n = 0; n < built.nests.size(); ++n) {
+      const auto* nest = built.nests[n].get<scalar::For>();
+      if (!nest || nest->kind != scalar::LoopKind::Grid) continue;
+      const bool is_whole = std::any_of(built.wholes.begin(), built.wholes.end(),
+                                        [&](const WholeNest& w) { return w.nest == n; });
+      out.nests.push_back({seed, is_whole});
+    }
     for (ir::Op& op : built.nests) code.push_back(std::move(op));
     std::string stored;
     for (int id : kernel.stored)

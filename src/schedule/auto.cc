@@ -3,15 +3,45 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "schedule/candidates.h"
 
 namespace nautilus::schedule {
 
-AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool) {
+namespace {
+
+// The next smaller tiles; nothing behind the smallest.
+std::optional<Sizes> smaller(Sizes s) {
+  if (s.groups > 2) {
+    s.groups = 2;
+  } else if (s.step > 64) {
+    s.step = 64;
+  } else if (s.column > 64) {
+    s.column /= 2;
+  } else if (s.groups > 1) {
+    s.groups = 1;
+  } else {
+    return std::nullopt;
+  }
+  return s;
+}
+
+std::optional<Sizes> sizes_after(const Group& group, int refusals) {
+  std::optional<Sizes> s = choose_sizes(group);
+  for (int k = 0; k < refusals && s; ++k) s = smaller(*s);
+  return s;
+}
+
+}  // namespace
+
+AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
+                           const Refusals& refusals) {
   AutoSchedule out;
   const StatementList list = statements_of(program, pool);
   const algebra::Signs signs(program);
   std::set<int> tried;
+  std::set<int> simple;  // seeds that were refused: one kernel, whole
   // Seeds that force an earlier pass wait: another seed may have the cascade in one.
   std::set<int> waiting;
   while (true) {
@@ -46,7 +76,17 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool) {
                                       group.rejection().message));
       continue;
     }
-    out.kernels.push_back({*group, choose_sizes(*group), {}, {}, {}});
+    const auto refusal =
+        refusals.find(std::string(list.statements[static_cast<size_t>(seed)].target.str()));
+    const std::optional<Sizes> sizes =
+        sizes_after(*group, refusal == refusals.end() ? 0 : refusal->second.times - 1);
+    if (!sizes) {
+      out.notes.push_back(
+          fmt::format("{} starts no kernel: {}", refusal->first, refusal->second.why));
+      continue;
+    }
+    if (refusal != refusals.end()) simple.insert(seed);
+    out.kernels.push_back({*group, *sizes, {}, {}, {}});
     // Kernels that would wait for each other are not built.
     if (!assemble(program, list, out.kernels, pool)) {
       out.notes.push_back(
@@ -59,8 +99,9 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool) {
   // Kernels that later ones made superfluous.
   remaining(list, out.kernels);
   std::erase_if(out.kernels, [](const Kernel& k) { return k.stored.empty(); });
-  choose_kernels(out.kernels, program, kHopper, pool);
   for (Kernel& k : out.kernels) {
+    if (simple.contains(k.group.seed)) continue;
+    choose_kernel(k, program, kHopper, pool);
     k.split = choose_split(k.group, k.sizes, program, signs, pool);
     if (k.split.is_on() && !k.split.or_whole) k.others.clear();
   }

@@ -319,17 +319,15 @@ std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& pro
   return out;
 }
 
-void choose_kernels(std::vector<Kernel>& kernels, const ir::Program& program, const Target& target,
-                    expr::ExprPool& pool) {
-  for (Kernel& k : kernels) {
-    const std::vector<Ranked> ranked = rank_candidates(k, program, target, pool);
-    const bool is_descending = k.sizes.is_descending;
-    k.others.clear();
-    for (size_t n = 0; n < ranked.size() && ranked[n].is_kept; ++n) {
-      Sizes s = ranked[n].sizes;
-      s.is_descending = is_descending;
-      n == 0 ? void(k.sizes = s) : k.others.push_back(s);
-    }
+void choose_kernel(Kernel& kernel, const ir::Program& program, const Target& target,
+                   expr::ExprPool& pool) {
+  const std::vector<Ranked> ranked = rank_candidates(kernel, program, target, pool);
+  const bool is_descending = kernel.sizes.is_descending;
+  kernel.others.clear();
+  for (size_t n = 0; n < ranked.size() && ranked[n].is_kept; ++n) {
+    Sizes s = ranked[n].sizes;
+    s.is_descending = is_descending;
+    n == 0 ? void(kernel.sizes = s) : kernel.others.push_back(s);
   }
 }
 

@@ -27,9 +27,9 @@ struct Ranked {
 std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& program,
                                     const Target& target, expr::ExprPool& pool);
 
-// Gives every kernel the sizes that rank_candidates keeps.
-void choose_kernels(std::vector<Kernel>& kernels, const ir::Program& program, const Target& target,
-                    expr::ExprPool& pool);
+// Gives a kernel the sizes that rank_candidates keeps.
+void choose_kernel(Kernel& kernel, const ir::Program& program, const Target& target,
+                   expr::ExprPool& pool);
 
 // The candidates of each kernel with their floors, for people.
 std::vector<std::string> explain_candidates(const std::vector<Kernel>& kernels,

@@ -47,6 +47,8 @@ class Checker {
     if (const int id = in_cycle(); id >= 0)
       return outside({id}, "cycle", "a result outside lies between it and this kernel");
     choose_row(row);
+    if (!to_memory_.empty())
+      return outside(to_memory_, "operand", "the second operand of a product comes from memory");
     if (group_.dots.empty())
       return {false, "no_dot", "nothing in it is a contraction of 16-bit operands", {}, false};
     for (size_t k = 0; k < group_.members.size(); ++k) {
@@ -112,9 +114,11 @@ class Checker {
     }
     std::vector<Dot> best;
     size_t best_ordered = 0;
+    size_t best_count = 0;  // with those that an operand in memory would allow
     auto consider = [&](Expr row, int64_t block) {
       block_ = block;
       std::vector<Dot> dots;
+      computed_.clear();
       for (size_t k = 0; k < group_.members.size(); ++k) {
         if (auto d = dot(k, row)) dots.push_back(std::move(*d));
       }
@@ -127,8 +131,10 @@ class Checker {
                 ? 1
                 : 0;
       }
-      if (!dots.empty() &&
-          (dots.size() > best.size() || (dots.size() == best.size() && ordered >= best_ordered))) {
+      const size_t count = dots.size() + computed_.size();
+      if (count > best_count || (count > 0 && count == best_count && ordered >= best_ordered)) {
+        best_count = count;
+        to_memory_ = computed_;
         best_ordered = ordered;
         best = std::move(dots);
         group_.row = row;
@@ -139,7 +145,7 @@ class Checker {
     // Rows that share operands in blocks, `row / 4`: only where no axis is a row as it stands.
     for (Expr row : candidates) {
       const int64_t block = block_of(row);
-      if (best.empty() && block > 0) consider(row, block);
+      if (best_count == 0 && block > 0) consider(row, block);
     }
     group_.dots = std::move(best);
   }
@@ -189,8 +195,7 @@ class Checker {
         b.push_back(f);
       }
     }
-    if (b.size() != 1 || !is_half_read(b[0]) || group_.by_name(stripped(b[0]).name()))
-      return std::nullopt;
+    if (b.size() != 1 || !is_half_read(b[0])) return std::nullopt;
     d.b = b[0];
     bool is_row = false;
     bool is_depth = false;
@@ -212,6 +217,10 @@ class Checker {
     const bool is_plain = d.a.size() == 1 && is_half_read(d.a[0]) &&
                           stripped(d.a[0]).dtype() == stripped(d.b).dtype();
     if (!is_plain && is_exact_) return std::nullopt;
+    if (const Member* made = group_.by_name(stripped(d.b).name())) {
+      computed_.push_back(made->statement);
+      return std::nullopt;
+    }
     return d;
   }
 
@@ -236,6 +245,16 @@ class Checker {
       return outside({m.statement}, "rank",
                      is_dot ? "its tile has more than two axes"
                             : "it is no contraction of the rows, and has more than two axes");
+    if (m.is_reduction() && !is_dot && !m.has(group_.row))
+      return outside({m.statement}, "row", "it has no row, and is the same for all tiles of rows");
+    const bool is_plain = m.reducer == expr::Reducer::Sum || m.reducer == expr::Reducer::Max ||
+                          m.reducer == expr::Reducer::Min;
+    if (m.is_reduction() && (!is_plain || m.dtype != DType::F32))
+      return outside({m.statement}, "reducer", "tiles are reduced by sum, max and min, in f32");
+    const bool is_late = !m.is_reduction() && !m.has(group_.stream) &&
+                         (expr::is_int(m.dtype) || m.dtype == DType::Bool || m.dtype == DType::F64);
+    if (is_late)
+      return outside({m.statement}, "store", fmt::format("tiles store no {}", expr::name(m.dtype)));
     if (m.is_reduction() && tile.empty())
       return outside({m.statement}, "rank", "it has no axis inside a tile");
     for (Expr a : tile) {
@@ -314,6 +333,8 @@ class Checker {
   const algebra::Signs& signs_;
   expr::ExprPool& pool_;
   int64_t block_ = 0;
+  std::vector<int> computed_;   // second operands that members compute, for the row looked at
+  std::vector<int> to_memory_;  // for the row chosen
 };
 
 }  // namespace

@@ -23,6 +23,11 @@ class Guarding {
   Expr guard(Expr e, bool is_exponent) {
     if (e.op() == Op::Read) {
       const Member* m = group_.find(e);
+      // What a row makes of its extreme value, an output for instance, stands for that value.
+      if (is_exponent && m && !m->is_reduction() && !m->has(group_.stream)) {
+        const Expr value = guarded(group_.inlined(pool_, m->value), true);
+        return value.dtype() == e.dtype() ? value : e;
+      }
       return is_exponent && m && is_extreme(*m) ? algebra::guarded_reference(pool_, e, identity(*m))
                                                 : e;
     }

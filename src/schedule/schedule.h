@@ -55,9 +55,16 @@ struct Kernel {
 Schedule to_schedule(const ir::Program& program, const std::vector<Kernel>& kernels,
                      Provenance provenance);
 
+// Where a grid nest comes from: the seed of its kernel, and whether it computes all of it or parts.
+struct NestOrigin {
+  std::string seed;
+  bool is_whole = true;
+};
+
 struct Scheduled {
   ir::Program program;
   std::vector<std::string> notes;  // the derivation, for people
+  std::vector<NestOrigin> nests;   // grid nests, in order
 };
 
 // Checks every decision against the program and builds the scheduled form. A decision that is not

@@ -18,6 +18,8 @@
 #include <vector>
 
 #include "base/files.h"
+#include "cascade_check.h"
+#include "cascade_generator.h"
 #include "mutation.h"
 #include "program_generator.h"
 #include "property.h"
@@ -48,8 +50,17 @@ struct Part {
 };
 constexpr Part kPrograms{"programs", check_program};
 constexpr Part kMutation{"mutation", check_any};
+constexpr Part kSchedules{"schedules", check_schedules};
 // Slow, since each program is compiled by the system's compiler: only where it is asked for.
 constexpr Part kKernels{"kernels", check_compiled};
+constexpr Part kCascades{"cascades", check_cascade_kernels};
+
+bool is_part(std::string_view name) {
+  for (const Part* p : {&kPrograms, &kMutation, &kSchedules, &kKernels, &kCascades}) {
+    if (p->name == name) return true;
+  }
+  return false;
+}
 
 class Fuzzer {
  public:
@@ -60,10 +71,12 @@ class Fuzzer {
     std::vector<uint64_t> seeds = {kFixedSeed, std::random_device()()};
     if (options_.seed) seeds = {*options_.seed};
     std::vector<const Part*> parts;
-    for (const Part* p : {&kPrograms, &kMutation}) {
+    for (const Part* p : {&kPrograms, &kMutation, &kSchedules}) {
       if (options_.only.empty() || options_.only == p->name) parts.push_back(p);
     }
-    if (options_.only == kKernels.name) parts.push_back(&kKernels);
+    for (const Part* p : {&kKernels, &kCascades}) {
+      if (options_.only == p->name) parts.push_back(p);
+    }
     const double share = options_.seconds / static_cast<double>(seeds.size() * parts.size());
     for (const uint64_t seed : seeds) {
       for (const Part* p : parts) run_part(*p, seed, share);
@@ -73,6 +86,7 @@ class Fuzzer {
 
  private:
   std::string text_of(const Part& part, uint64_t seed) {
+    if (&part == &kSchedules || &part == &kCascades) return generate_cascade(seed);
     if (&part != &kMutation) return generate_program(seed);
     if (corpus_.empty()) corpus_ = load_corpus(NAUTILUS_SOURCE_DIR);
     return mutate(corpus_, seed);
@@ -151,8 +165,9 @@ class Fuzzer {
       return 2;
     }
     int result = 0;
-    for (const Part* p : {&kPrograms, &kMutation}) {
-      if (!options_.only.empty() && options_.only != p->name) continue;
+    for (const Part* p : {&kPrograms, &kMutation, &kSchedules, &kKernels, &kCascades}) {
+      const bool is_slow = p == &kKernels || p == &kCascades;
+      if (options_.only.empty() ? is_slow : options_.only != p->name) continue;
       const Batch batch = run_batch(0, 1, Clock::time_point::max(), [&](int64_t) {
         return p->check(*text, options_.seed.value_or(kFixedSeed));
       });
@@ -171,10 +186,10 @@ class Fuzzer {
 };
 
 int usage() {
-  fmt::print(
-      stderr,
-      "nautilus_fuzz [--seconds N] [--seed S] [--only programs|mutation|kernels] [--save DIR] "
-      "[--one FILE]\n");
+  fmt::print(stderr,
+             "nautilus_fuzz [--seconds N] [--seed S] [--only "
+             "programs|mutation|schedules|kernels|cascades] "
+             "[--save DIR] [--one FILE]\n");
   return 2;
 }
 
@@ -200,8 +215,7 @@ int main(int argc, char** argv) {
       const auto r = std::from_chars(value.data(), value.data() + value.size(), seed);
       if (r.ec != std::errc() || r.ptr != value.data() + value.size()) return usage();
       options.seed = seed;
-    } else if (name == "--only" &&
-               (value == kPrograms.name || value == kMutation.name || value == kKernels.name)) {
+    } else if (name == "--only" && is_part(value)) {
       options.only = value;
     } else if (name == "--save") {
       options.save = value;

@@ -63,9 +63,6 @@ int run_run(const RunOptions& o) {
   if (!oracle) return finish(kProgramError);
   const auto env = driver::prepare(*oracle, request, unit);
   if (!env) return finish(kProgramError);
-  if (loaded->level->name == "spec" && driver::has_empty_input(*env))
-    program = driver::lower_to_kernels(*loaded, unit, false);
-  if (!program) return finish(kProgramError);
   const ir::Environment own = driver::environment_of(*program, *env);
   const auto start = std::chrono::steady_clock::now();
   driver::EmulateOptions emulate_options;

@@ -31,7 +31,7 @@ struct Schedule {
 
 class Stager {
  public:
-  explicit Stager(const For& loop) {
+  Stager(const For& loop, Names& names, expr::ExprPool& pool) : names_(names), pool_(pool) {
     for (const Op& op : loop.body) {
       if (const auto* c = op.get<Carry>()) {
         out_.carries.push_back(*c);
@@ -50,6 +50,7 @@ class Stager {
       if (op.is<For>() || op.is<Store>()) return std::nullopt;
     }
     choose_stages();
+    load_again();
     if (std::find(out_.stage.begin(), out_.stage.end(), 1) == out_.stage.end()) return std::nullopt;
     choose_order();
     if (!is_legal()) return std::nullopt;
@@ -93,6 +94,60 @@ class Stager {
       }
       for (const Carry& c : out_.carries) is_late &= c.next != defined(out_.ops[k]);
       if (is_used && is_late) out_.stage[k] = 1;
+    }
+  }
+
+  // Operands of products live in shared memory and are not carried: where products of both stages
+  // take the same tile, it is loaded for each.
+  void load_again() {
+    const size_t count = out_.ops.size();
+    for (size_t k = 0; k < count; ++k) {
+      const Name name = defined(out_.ops[k]);
+      if (!out_.ops[k].is<Load>() || out_.stage[k] == 1 || !is_operand_of(name, 1)) continue;
+      const Name again = names_.copy(name);
+      out_.ops.push_back(rename(out_.ops[k], {{name, again}}, pool_));
+      out_.stage.push_back(1);
+      definition_.emplace(again, out_.ops.size() - 1);
+      for (size_t v = 0; v < count; ++v) {
+        if (out_.stage[v] == 1) out_.ops[v] = rename(out_.ops[v], {{name, again}}, pool_);
+      }
+      for (Carry& c : out_.carries) {
+        NAUT_CHECK(c.next != again, "`{}` is carried", name.str());
+      }
+    }
+    sort_by_need();
+  }
+
+  bool is_operand_of(Name name, int stage) const {
+    for (size_t v = 0; v < out_.ops.size(); ++v) {
+      const auto* d = out_.ops[v].get<Dot>();
+      if (d && out_.stage[v] == stage && (d->a == name || d->b == name)) return true;
+    }
+    return false;
+  }
+
+  // Copies that were added at the end stand in front of their readers.
+  void sort_by_need() {
+    std::vector<size_t> order;
+    std::vector<bool> is_placed(out_.ops.size());
+    auto place = [&](auto& self, size_t k) -> void {
+      if (is_placed[k]) return;
+      is_placed[k] = true;
+      for (size_t u : needs(k)) self(self, u);
+      order.push_back(k);
+    };
+    for (size_t k = 0; k < out_.ops.size(); ++k) place(place, k);
+    std::vector<Op> ops;
+    std::vector<int> stage;
+    for (size_t k : order) {
+      ops.push_back(out_.ops[k]);
+      stage.push_back(out_.stage[k]);
+    }
+    out_.ops = std::move(ops);
+    out_.stage = std::move(stage);
+    definition_.clear();
+    for (size_t k = 0; k < out_.ops.size(); ++k) {
+      if (const Name n = name_of(out_.ops[k])) definition_.emplace(n, k);
     }
   }
 
@@ -148,6 +203,8 @@ class Stager {
     return true;
   }
 
+  Names& names_;
+  expr::ExprPool& pool_;
   Schedule out_;
   std::unordered_map<Name, size_t> definition_;
 };
@@ -213,10 +270,12 @@ class Pipeliner {
   }
 
   void loop(const Op& op, Block& out, Renaming& after) {
-    std::optional<Schedule> schedule = Stager(op.as<For>()).run();
-    const std::optional<For> range = schedule ? running(op.as<For>()) : std::nullopt;
-    if (!range) {
-      out.push_back(with_body(op, block(op.as<For>().body)));
+    std::optional<Schedule> schedule = Stager(op.as<For>(), names_, pool_).run();
+    const bool is_copied = has_products(op.as<For>());
+    const std::optional<For> range = schedule || is_copied ? running(op.as<For>()) : std::nullopt;
+    if (!range || !schedule) {
+      const Op known = range ? ir::make(*range, op.span()) : op;
+      out.push_back(with_body(known, block(op.as<For>().body)));
       return;
     }
     const For& loop = *range;
@@ -300,6 +359,12 @@ class Pipeliner {
     for (const Carry& c : s.carries) {
       if (stage_of(c.next) == 1) after.insert_or_assign(c.name, end.at(c.next));
     }
+  }
+
+  // Kernels bring operands of products ahead of their use: they want to know that there are some.
+  static bool has_products(const For& loop) {
+    return std::any_of(loop.body.begin(), loop.body.end(),
+                       [](const Op& op) { return op.is<Dot>(); });
   }
 
   static const Carry* find(const std::vector<Carry>& carries, Name name) {

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conditions and positions that are equations of their own are written where they are read.
+//
+//   let keep[i < M, j < N] : bool = j <= i
+//   let T[i < M, j < N] : f32 = where(keep[i, j], S[i, j], -inf)
+// becomes
+//   let T[i < M, j < N] : f32 = where(j <= i, S[i, j], -inf)
+//
+// Only element-wise equations of integers and bools that are no outputs. What a mask hides can then
+// be seen from its reader, and no tile has to hold it. Exactness class: exact. Test:
+// test/spec/inline_conditions.spec
+#pragma once
+
+#include "ir/pass.h"
+
+namespace nautilus::spec {
+
+std::optional<ir::Program> inline_conditions(const ir::Program& program, ir::PassContext& context);
+
+}  // namespace nautilus::spec
