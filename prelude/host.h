@@ -60,14 +60,16 @@ DEVICE float tanh_approx(float x) { return __builtin_tanhf(x); }
 DEVICE float divide(float x, float y) { return x / y; }
 DEVICE float sqrt_of(float x) { return __builtin_sqrtf(x); }
 // The formula of the device, not the library's function: it is what has to be right.
-DEVICE float erf_of(float x) {
-  const float a = __builtin_fabsf(x) > 4.f ? 4.f : __builtin_fabsf(x);
-  float p = __builtin_fmaf(a, 0.000100211713f, -0.000461521937f);
-  p = __builtin_fmaf(a, p, -0.00230234186f);
-  p = __builtin_fmaf(a, p, 0.0294526126f);
-  p = __builtin_fmaf(a, p, -0.14896372f);
-  p = __builtin_fmaf(a, p, -0.918328643f);
-  p = __builtin_fmaf(a, p, -1.62791371f);
+DEVICE float erf_of(float x, double c = 1) {
+  const float limit = (float)(4 / c);
+  const float a = __builtin_fabsf(x) > limit ? limit : __builtin_fabsf(x);
+  const double c2 = c * c, c3 = c2 * c, c4 = c2 * c2;
+  float p = __builtin_fmaf(a, (float)(0.000100211713 * c4 * c3), (float)(-0.000461521937 * c3 * c3));
+  p = __builtin_fmaf(a, p, (float)(-0.00230234186 * c4 * c));
+  p = __builtin_fmaf(a, p, (float)(0.0294526126 * c4));
+  p = __builtin_fmaf(a, p, (float)(-0.14896372 * c3));
+  p = __builtin_fmaf(a, p, (float)(-0.918328643 * c2));
+  p = __builtin_fmaf(a, p, (float)(-1.62791371 * c));
   return __builtin_copysignf(1.f - exp2_approx(a * p), x);
 }
 DEVICE float floor_of(float x) { return __builtin_floorf(x); }
@@ -92,6 +94,7 @@ template <int I> DEVICE void forget(u32 (&)[I]) {}
 
 // ---- lanes of a warp
 DEVICE float lane_xor(float x, int mask, HERE) { return nautilus_host->lane_xor(x, mask, (int)line); }
+DEVICE void sync_warp(HERE) { nautilus_host->sync_warp((int)line); }
 DEVICE bool vote_any(bool x, HERE) { return nautilus_host->vote_any(x, (int)line); }
 
 // ---- global memory

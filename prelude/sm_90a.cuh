@@ -41,17 +41,19 @@ DEVICE float rsqrt_approx(float x) { float y; asm("rsqrt.approx.ftz.f32 %0, %1;"
 DEVICE float tanh_approx(float x) { float y; asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 DEVICE float divide(float x, float y) { return __fdividef(x, y); }
 DEVICE float sqrt_of(float x) { return sqrtf(x); }
-// 1 - exp2(-p(|x|)), where p fits -log2(erfc) on 0 .. 4; beyond, erf rounds to 1. One special function, no
-// branch; the absolute error is below 2e-7 with an exact exp2. host.h has the same formula.
-DEVICE float erf_of(float x) {
+// erf(c x) = 1 - exp2(-p(|c x|)), where p fits -log2(erfc) on 0 .. 4; beyond, erf rounds to 1. One special function, no
+// branch; the absolute error is below 2e-7 with an exact exp2. A constant factor c > 0 of the argument goes into the
+// coefficients, which the compiler computes. host.h has the same formula.
+DEVICE float erf_of(float x, double c = 1) {
   float a;
-  asm("min.NaN.f32 %0, %1, %2;" : "=f"(a) : "f"(fabsf(x)), "f"(4.f));
-  float p = fmaf(a, 0.000100211713f, -0.000461521937f);
-  p = fmaf(a, p, -0.00230234186f);
-  p = fmaf(a, p, 0.0294526126f);
-  p = fmaf(a, p, -0.14896372f);
-  p = fmaf(a, p, -0.918328643f);
-  p = fmaf(a, p, -1.62791371f);
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(a) : "f"(fabsf(x)), "f"((float)(4 / c)));
+  const double c2 = c * c, c3 = c2 * c, c4 = c2 * c2;
+  float p = fmaf(a, (float)(0.000100211713 * c4 * c3), (float)(-0.000461521937 * c3 * c3));
+  p = fmaf(a, p, (float)(-0.00230234186 * c4 * c));
+  p = fmaf(a, p, (float)(0.0294526126 * c4));
+  p = fmaf(a, p, (float)(-0.14896372 * c3));
+  p = fmaf(a, p, (float)(-0.918328643 * c2));
+  p = fmaf(a, p, (float)(-1.62791371 * c));
   return copysignf(1.f - exp2_approx(a * p), x);
 }
 DEVICE float floor_of(float x) { return floorf(x); }
@@ -87,6 +89,7 @@ template <int I> DEVICE void forget(u32 (&x)[I]) {
 // ---- lanes of a warp
 DEVICE float lane_xor(float x, int mask) { return __shfl_xor_sync(~0u, x, mask); }
 DEVICE bool vote_any(bool x) { return __any_sync(~0u, x); }
+DEVICE void sync_warp() { __syncwarp(); }
 
 // ---- global memory
 DEVICE float load_f32(const float* p, u64 i) { return __ldg(p + i); }

@@ -111,7 +111,7 @@ class Printer {
       case Kind::Tanh:
         return call(names_.is_accurate ? "tanh_of" : "tanh_approx", e);
       case Kind::Erf:
-        return call(names_.is_accurate ? "erf_exact" : "erf_of", e);
+        return names_.is_accurate ? call("erf_exact", e) : erf(e[0]);
       case Kind::Sigmoid:
         return {"divide(1.f, 1.f + exp2_approx(" + at(e[0], kMul) + " * -1.44269504f))", kAtom};
       case Kind::Abs:
@@ -173,6 +173,17 @@ class Printer {
 
   Text infix(Expr e, std::string_view op, int strength, int right) {
     return {fmt::format("{} {} {}", at(e[0], strength), op, at(e[1], right)), strength};
+  }
+
+  // A constant factor of the argument costs nothing: it is a part of the coefficients.
+  Text erf(Expr x) {
+    for (size_t k = 0; k < 2 && x.op() == Kind::Mul; ++k) {
+      const bool is_factor =
+          x[k].op() == Kind::FloatConst && x[k].number() > 0x1p-20 && x[k].number() < 0x1p20;
+      if (is_factor)
+        return {fmt::format("erf_of({}, {})", at(x[1 - k], kTernary), x[k].number()), kAtom};
+    }
+    return {"erf_of(" + at(x, kTernary) + ")", kAtom};
   }
 
   Text call(std::string_view function, Expr e) {

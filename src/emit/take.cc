@@ -26,6 +26,8 @@ void KernelEmitter::take(const matile::Take& op) {
         "2 + chunk) ^ (row % 8)) * 16 + lane % 2 * 8, {}[reg], {}[reg + 1]);",
         part->tile.panel_bytes(), name, name);
     out_.close();
+    // One lane releases the slot for all.
+    out_.line("sync_warp();");
   } else {
     // The mirror image of a store: the same rows of 16 bytes, read into the same registers.
     check_store_formula({.tile = part->tile, .cols = part->tile.cols});
@@ -50,6 +52,7 @@ void KernelEmitter::take_line(const PartInfo& part, const std::string& name, int
     out_.line("shared_load_f32x2(from + reg * 16 + lane % 4 * 8, {}[reg], {}[reg + 1]);", name,
               name);
     out_.close();
+    out_.line("sync_warp();");
     return;
   }
   const std::string_view unpack =

@@ -176,7 +176,7 @@ bool NestLowering::visit(const ir::Block& ops, size_t k, ir::Block& out, bool is
     case vrtile::Kind::Set:
       return set(op.as<vrtile::Set>(), ops, k, out);
     case vrtile::Kind::Reduce:
-      return take_operands(used_by(op), out) && reduce(op.as<vrtile::Reduce>(), out);
+      return reduce(op.as<vrtile::Reduce>(), used_by(op), out);
     case vrtile::Kind::Dot:
       return dot(op.as<vrtile::Dot>(), out);
     case vrtile::Kind::For:
@@ -203,8 +203,8 @@ bool NestLowering::set(const vrtile::Set& op, const ir::Block& ops, size_t k, ir
     deferred_.push_back(op);
     return true;
   }
-  if (!take_operands(used_by(ops[k]), out)) return false;
-  if (op.axes.size() == 2 && !take_lines(op.value, pool_.index(op.axes[1].name), out)) return false;
+  const Expr column = op.axes.size() == 2 ? pool_.index(op.axes[1].name) : Expr();
+  if (!take_operands(used_by(ops[k]), op.value, column, out)) return false;
   if (!is_register_type(type)) {
     // Conditions, positions, 16-bit rows: written where they are used.
     TileValue value;
@@ -268,17 +268,19 @@ bool NestLowering::is_identity(Expr value, ir::Name tile, const ir::Axes& axes) 
   return ok;
 }
 
-bool NestLowering::reduce(const vrtile::Reduce& op, ir::Block& out) {
+bool NestLowering::reduce(const vrtile::Reduce& op, const std::vector<ir::Name>& used,
+                          ir::Block& out) {
   const Expr r = op.value;
   if (r.op() != EK::Reduce || r.init())
     return refuse(fmt::format("`{}` is no plain reduction", op.name.str()));
+  const bool has_column = r.axis_count() == 1 && op.axes.size() == 1;
+  if (!take_operands(used, r.body(), has_column ? r.axis(0) : Expr(), out)) return false;
   if (r.reducer() == expr::Reducer::Any) return vote(op, out);
   if (r.reducer() != expr::Reducer::Sum && r.reducer() != expr::Reducer::Max &&
       r.reducer() != expr::Reducer::Min)
     return refuse(fmt::format("`{}`: tiles are reduced by sum, max and min", op.name.str()));
   if (op.axes.size() != 1 || r.axis_count() != 1)
     return refuse(fmt::format("`{}`: one axis of a tile of two is reduced", op.name.str()));
-  if (!take_lines(r.body(), r.axis(0), out)) return false;
   expr::Substitution axes = axes_to_own(op.axes);
   axes.emplace(r.axis(0), axis_[1]);
   Expr value = tiles_.written(r, axes, why_);

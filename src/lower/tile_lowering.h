@@ -68,8 +68,10 @@ class NestLowering {
   // The rows of all groups at once, if `row` and those of the others are 64 apart: makes `row` the
   // first of them and remembers where the group's own begin.
   void join_groups(expr::Expr& row, int& rows, TileValue& value);
-  // Tiles in shared memory that the op uses element by element go to registers (tile_takes.cc).
-  bool take_operands(const std::vector<ir::Name>& used, ir::Block& out);
+  // Tiles in shared memory that an op uses element by element go to registers (tile_takes.cc), and
+  // lines that `value` reads along `column` alone (null: none).
+  bool take_operands(const std::vector<ir::Name>& used, expr::Expr value, expr::Expr column,
+                     ir::Block& out);
   TileElements elements_of(const TileValue& value) const;
   bool is_box(const TileValue& value);
   bool take_box(ir::Name name, TileValue& value, ir::Block& out);
@@ -79,10 +81,10 @@ class NestLowering {
   // An f32 tile of `extent` columns of it.
   ir::Name take_line(ir::Name name, ir::Name part, int64_t extent, expr::Expr cols, ir::Block& out);
   // Lines that the op reads along its columns alone go to registers.
-  bool take_lines(expr::Expr value, expr::Expr column, ir::Block& out);
+  void take_lines(expr::Expr value, expr::Expr column, ir::Block& out, ir::Block& takes);
   // A panel of a box for the panel of a store; gives the register tile.
   ir::Name take_panel(ir::Name name, const TileValue& value, expr::Expr row_offset,
-                      expr::Expr col_offset, ir::Block& out);
+                      expr::Expr col_offset, ir::Block& out, ir::Block& takes);
   static bool is_zero(expr::Expr e);
   // Maps of one shape of one tensor are one; the coordinates behind rows and panels differ.
   std::optional<TileMap> map_for(const TileElements& elements, const TileView& view, int rows,
@@ -100,7 +102,7 @@ class NestLowering {
   static bool is_same_shape(const ir::Axes& a, const ir::Axes& b);
   // Every read of the tile is at the op's own axes.
   static bool is_identity(expr::Expr value, ir::Name tile, const ir::Axes& axes);
-  bool reduce(const vrtile::Reduce& op, ir::Block& out);
+  bool reduce(const vrtile::Reduce& op, const std::vector<ir::Name>& used, ir::Block& out);
   // `any[x < 16] c[16 * g + x]` for all g: a warp holds 16 rows of a tile of 64.
   bool vote(const vrtile::Reduce& op, ir::Block& out);
   bool dot(const vrtile::Dot& op, ir::Block& out);

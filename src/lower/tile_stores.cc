@@ -41,10 +41,12 @@ bool NestLowering::store(const vrtile::Store& op, const std::vector<ir::Name>& u
     const auto view = view_of(elements, pool_, &ignored);
     if (view && !view->is_transposed && !is_whole) return store_panels(op, elements, *view, out);
     if (view && !view->is_transposed)
-      return take_operands(used, out) && store_whole(op, elements, *view, out);
+      return take_operands(used, op.value, pool_.index(op.axes[1].name), out) &&
+             store_whole(op, elements, *view, out);
   }
   if (!deferred_.empty()) return refuse("a tile for a store is stored in two ways");
-  return take_operands(used, out) && put(op, out);
+  const Expr column = op.axes.size() == 2 ? pool_.index(op.axes[1].name) : Expr();
+  return take_operands(used, op.value, column, out) && put(op, out);
 }
 
 ir::Axes NestLowering::own_axes_of(const ir::Axes& axes) const {
@@ -108,10 +110,11 @@ bool NestLowering::store_panels(const vrtile::Store& op, const TileElements& ele
   };
   const Expr row_offset = row_blocks > 1 ? row[0] : Expr();
   const PanelLoads loads = panel_loads(op);
+  ir::Block takes;
   for (ir::Name line : loads.lines) {
     const TileValue value = *tiles_.find(line);
     const ir::Name part = fetch_line(line, value, out);
-    const ir::Name taken = take_line(line, part, kPanel, col[0], unroll.body);
+    const ir::Name taken = take_line(line, part, kPanel, col[0], takes);
     TileValue whole = value;
     whole.kind = Kind::Register;
     whole.type = {DType::F32, {value.axes[0].extent}};
@@ -122,10 +125,11 @@ bool NestLowering::store_panels(const vrtile::Store& op, const TileElements& ele
   }
   for (ir::Name box : loads.boxes) {
     const TileValue value = *tiles_.find(box);
-    const ir::Name taken = take_panel(box, value, row_offset, col[0], unroll.body);
+    const ir::Name taken = take_panel(box, value, row_offset, col[0], unroll.body, takes);
     if (!taken) return false;
     whole_tile(box, taken, value.value.dtype());
   }
+  for (Op& take : takes) unroll.body.push_back(std::move(take));
   for (const vrtile::Set& s : deferred_) {
     const Expr value = written(s.value, s.axes);
     if (!value) return false;
@@ -157,9 +161,9 @@ NestLowering::PanelLoads NestLowering::panel_loads(const vrtile::Store& op) {
         return;
       auto& names = tile->box_of ? found.boxes : found.lines;
       if (std::find(names.begin(), names.end(), x.name()) == names.end()) names.push_back(x.name());
-      const bool is_plain =
-          tile->box_of ? is_same_shape(tile->axes, axes) && is_identity(x, x.name(), axes)
-                       : x[0] == pool_.index(axes[1].name);
+      const bool is_plain = tile->box_of
+                                ? is_same_shape(tile->axes, axes) && is_identity(x, x.name(), axes)
+                                : x[0] == pool_.index(axes[1].name);
       if (!is_plain) others.emplace(x.name().str());
     });
   };

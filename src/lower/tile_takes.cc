@@ -14,8 +14,8 @@
 // A piece of one row that is used along columns arrives the same way. In front of a store by panels
 // boxes are copied panel by panel, a piece of a row at once.
 //
-// Outside of the tensor a copy is 0, so conditions that only keep a load inside are gone. What is no
-// such box, or is transposed, or has elements that registers do not hold in this layout, is read
+// Outside of the tensor a copy is 0, so conditions that only keep a load inside are gone. What is
+// no such box, or is transposed, or has elements that registers do not hold in this layout, is read
 // element by element where it is used.
 #include <fmt/format.h>
 
@@ -33,9 +33,11 @@ using Kind = TileValue::Kind;
 
 namespace {
 
-constexpr int64_t kMaxTakenCols = 256;
+constexpr int64_t kMaxTakenBytes = 512;  // of a row: 64 registers
 
 int64_t whole_panels(int64_t cols) { return (cols + kPanel - 1) / kPanel * kPanel; }
+
+bool is_held(expr::DType d) { return is_half(d) || d == expr::DType::F32; }
 
 bool stores_to(const Op& nest, ir::Name tensor) {
   bool found = false;
@@ -57,7 +59,7 @@ TileElements NestLowering::elements_of(const TileValue& value) const {
 }
 
 bool NestLowering::is_box(const TileValue& value) {
-  if (boxes_ != Boxes::Copied || value.axes.size() != 2 || !is_half(value.value.dtype()))
+  if (boxes_ != Boxes::Copied || value.axes.size() != 2 || !is_held(value.value.dtype()))
     return false;
   if (value.other && !(value.other.is_const() && is_zero(value.other))) return false;
   const int64_t rows = value.axes[0].extent.integer();
@@ -71,7 +73,10 @@ bool NestLowering::is_box(const TileValue& value) {
   return view && !view->is_transposed;
 }
 
-bool NestLowering::take_operands(const std::vector<ir::Name>& used, ir::Block& out) {
+bool NestLowering::take_operands(const std::vector<ir::Name>& used, Expr value, Expr column,
+                                 ir::Block& out) {
+  // All fetches first: what arrives together shares slots and a loading role.
+  ir::Block takes;
   for (ir::Name n : used) {
     TileValue* tile = tiles_.find(n);
     if (!tile || tile->kind != Kind::Load) continue;
@@ -86,14 +91,16 @@ bool NestLowering::take_operands(const std::vector<ir::Name>& used, ir::Block& o
     tile->kind = Kind::Register;
     tile->type = type;
     tile->name = new_register(std::string(n.str()) + "_taken", type);
-    out.push_back(ir::make(matile::Take{tile->name, tile->part, tile->first_row, {}}));
+    takes.push_back(ir::make(matile::Take{tile->name, tile->part, tile->first_row, {}}));
   }
+  if (column) take_lines(value, column, out, takes);
+  for (Op& op : takes) out.push_back(std::move(op));
   return true;
 }
 
 bool NestLowering::take_box(ir::Name name, TileValue& value, ir::Block& out) {
-  if (!value.axes[0].extent.is_int(kGroupRows) || value.axes[1].extent.integer() > kMaxTakenCols)
-    return true;
+  const int64_t row_bytes = value.axes[1].extent.integer() * expr::bytes(value.value.dtype());
+  if (!value.axes[0].extent.is_int(kGroupRows) || row_bytes > kMaxTakenBytes) return true;
   const TileElements elements = elements_of(value);
   const auto view = view_of(elements, pool_, why_);
   if (!view) return false;
@@ -110,7 +117,7 @@ bool NestLowering::take_box(ir::Name name, TileValue& value, ir::Block& out) {
 }
 
 ir::Name NestLowering::take_panel(ir::Name name, const TileValue& value, Expr row_offset,
-                                  Expr col_offset, ir::Block& out) {
+                                  Expr col_offset, ir::Block& out, ir::Block& takes) {
   const TileElements elements = elements_of(value);
   const auto view = view_of(elements, pool_, why_);
   const auto map = view ? map_for(elements, *view, kGroupRows, kPanel) : std::nullopt;
@@ -125,13 +132,13 @@ ir::Name NestLowering::take_panel(ir::Name name, const TileValue& value, Expr ro
   const ir::TensorType type{value.value.dtype(),
                             {pool_.integer(kGroupRows), pool_.integer(kPanel)}};
   const ir::Name taken = new_register(std::string(name.str()) + "_taken", type);
-  out.push_back(ir::make(matile::Take{taken, part, {}, {}}));
+  takes.push_back(ir::make(matile::Take{taken, part, {}, {}}));
   return taken;
 }
 
 bool NestLowering::is_line(const TileValue& value) {
   if (boxes_ != Boxes::Copied || value.axes.size() != 1) return false;
-  if (!is_half(value.value.dtype()) && value.value.dtype() != expr::DType::F32) return false;
+  if (!is_held(value.value.dtype())) return false;
   if (value.other && !(value.other.is_const() && is_zero(value.other))) return false;
   if (!tensors_.contains(value.value.name().str()) || stores_to(nest_, value.value.name()))
     return false;
@@ -159,7 +166,7 @@ ir::Name NestLowering::take_line(ir::Name name, ir::Name part, int64_t extent, E
   return taken;
 }
 
-bool NestLowering::take_lines(Expr value, Expr column, ir::Block& out) {
+void NestLowering::take_lines(Expr value, Expr column, ir::Block& out, ir::Block& takes) {
   std::vector<ir::Name> found;
   std::set<std::string> others;
   expr::for_each(value, [&](Expr x) {
@@ -173,10 +180,9 @@ bool NestLowering::take_lines(Expr value, Expr column, ir::Block& out) {
     TileValue& tile = *tiles_.find(n);
     const int64_t extent = tile.axes[0].extent.integer();
     tile.type = {expr::DType::F32, {tile.axes[0].extent}};
-    tile.name = take_line(n, fetch_line(n, tile, out), extent, {}, out);
+    tile.name = take_line(n, fetch_line(n, tile, out), extent, {}, takes);
     tile.kind = Kind::Register;
   }
-  return true;
 }
 
 }  // namespace nautilus::lower

@@ -144,16 +144,21 @@ std::optional<TileMap> map_of(const TileElements& e, const TileView& view, int r
     *why = fmt::format("the tile of `{}`: {}", e.tensor.str(), reason);
     return std::nullopt;
   };
-  if (expr::bytes(e.type.dtype) != 2) return fail("only elements of 16 bits are copied in panels");
+  const int bytes = expr::bytes(e.type.dtype);
+  if (bytes != 2 && bytes != 4) return fail("only elements of 16 and 32 bits are copied in panels");
   if (rows > 256) return fail("a box has at most 256 rows");
   TileMap out;
   const size_t last = e.indices.size() - 1;
   // The widest swizzle whose panels divide the columns.
-  const int width = cols % 64 == 0 ? 64 : cols % 32 == 0 ? 32 : cols % 16 == 0 ? 16 : 0;
-  if (width == 0) return fail("its columns are no multiple of 16");
-  out.op.swizzle = width == 64   ? matile::MapSwizzle::B128
-                   : width == 32 ? matile::MapSwizzle::B64
-                                 : matile::MapSwizzle::B32;
+  const int span = cols * bytes % 128 == 0  ? 128
+                   : cols * bytes % 64 == 0 ? 64
+                   : cols * bytes % 32 == 0 ? 32
+                                            : 0;
+  if (span == 0) return fail("its columns are no multiple of 16");
+  const int width = span / bytes;
+  out.op.swizzle = span == 128  ? matile::MapSwizzle::B128
+                   : span == 64 ? matile::MapSwizzle::B64
+                                : matile::MapSwizzle::B32;
   out.panel_cols = width;
   const Expr dim = e.type.dims[last];
   const auto base = expr::Poly::of(view.col_base);

@@ -45,7 +45,7 @@ class RowHoister {
       return ops;
     });
     out.body.clear();
-    for (const Op& op : body) {
+    for (const Op& op : map_blocks(body, [&](ir::Block b) { return lifted(std::move(b)); })) {
       if (op.is<Each>()) {
         for (const Tile& t : made_) out.body.push_back(ir::make(t));
       }
@@ -55,6 +55,40 @@ class RowHoister {
   }
 
  private:
+  // Of the new tiles, those that are the same in all copies of an unrolled block go in front of it.
+  ir::Block lifted(ir::Block block) const {
+    ir::Block out;
+    for (Op& op : block) {
+      const auto* unroll = op.get<Unroll>();
+      if (!unroll) {
+        out.push_back(std::move(op));
+        continue;
+      }
+      Unroll rest = *unroll;
+      rest.body.clear();
+      for (const Op& inner : unroll->body)
+        (is_common(inner, *unroll) ? out : rest.body).push_back(inner);
+      out.push_back(ir::make(std::move(rest), op.span()));
+    }
+    return out;
+  }
+
+  bool is_common(const Op& op, const Unroll& unroll) const {
+    const auto* set = op.get<Set>();
+    if (!set || std::none_of(made_.begin(), made_.end(),
+                             [&](const Tile& t) { return t.name == set->target; }))
+      return false;
+    for (const ir::Axis& a : unroll.axes) {
+      if (expr::depends_on(set->value, pool_.index(a.name))) return false;
+    }
+    const Names written = touched_by(unroll.body).writes;
+    const auto read = expr::tensors_read(set->value);
+    const auto has_let = [](const Op& o) { return o.is<Let>() || o.is<Vote>(); };
+    return std::none_of(unroll.body.begin(), unroll.body.end(), has_let) &&
+           std::none_of(read.begin(), read.end(),
+                        [&](ir::Name n) { return written.contains(n.str()); });
+  }
+
   // Depends on one axis alone, through at least one tile along it or elements of a tensor.
   bool is_along(Expr e, const ir::Axes& axes, size_t axis) const {
     if (e.dtype() != DType::F32 || expr::depends_on(e, pool_.index(axes[1 - axis].name)))

@@ -55,6 +55,37 @@ bool is_operand(const Role& role, const NestRing& ring) {
   return found;
 }
 
+// Slots that keep the copies of a ring ahead of a loop with one product of a computed operand: as
+// many as its products take the time of a copy. 0 for other rings.
+int64_t slots_ahead(const Role& role, const NestRing& ring) {
+  constexpr int64_t kCopyClocks = 2048;        // from a release to the data, with some reserve
+  constexpr int64_t kProductsPerClock = 2048;  // of a multiprocessor
+  const auto tiles = declared_tiles(role);
+  int64_t clocks = 0;
+  ir::for_each_op(role.body, [&](const Op& op) {
+    const auto* loop = op.get<Loop>();
+    if (!loop) return;
+    bool fetches = false;
+    int products = 0;
+    int64_t work = 0;
+    for (const Op& inner : loop->body) {
+      if (const auto* f = inner.get<Fetch>()) fetches |= f->part.str() == ring.parts[0];
+      const auto* d = inner.get<Dot>();
+      if (!d) continue;
+      ++products;
+      const auto acc = tiles.find(d->acc.str());
+      const auto a = tiles.find(d->a.str());
+      if (acc == tiles.end() || a == tiles.end()) continue;
+      work = static_shape(acc->second.type)[0] * int64_t{static_shape(acc->second.type)[1]} *
+             static_shape(a->second.type)[1];
+    }
+    if (fetches && products == 1 && work > 0)
+      clocks = std::max<int64_t>(work * role.count.value_or(1) / kProductsPerClock, 1);
+  });
+  return clocks == 0 ? 0
+                     : std::min<int64_t>(kMaxSlots / 2, 1 + (kCopyClocks + clocks - 1) / clocks);
+}
+
 struct StoreUse {
   Tile tile;
   bool is_unrolled = false;
@@ -143,8 +174,9 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
     }
   }
   fixed += stage_bytes;
-  // What is only taken to registers is free again soon; one slot will do.
-  for (size_t k = 0; k < rings.size() && fixed + 2 * growing > kMaxSharedBytes; ++k) {
+  // What is only taken to registers is free again soon: one slot will do, where products would have
+  // less than three.
+  for (size_t k = 0; k < rings.size() && fixed + 3 * growing > kMaxSharedBytes; ++k) {
     if (slots[k] != 2 || is_decided[k] || is_operand(role, rings[k])) continue;
     slots[k] = 1;
     fixed -= slot_bytes(rings[k]) * (rings[k].is_per_group ? groups : 1);
@@ -154,6 +186,18 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
     for (int64_t& s : slots) s = s == 0 ? count : s;
     fixed += count * growing;
     if (count < 2) fixed = kMaxSharedBytes + 1;
+  }
+  for (bool has_grown = true; has_grown;) {
+    has_grown = false;
+    for (size_t k = 0; k < rings.size(); ++k) {
+      const int bytes = slot_bytes(rings[k]) * (rings[k].is_per_group ? groups : 1);
+      if (is_decided[k] || is_in_product_loop(role, rings[k]) || fixed + bytes > kMaxSharedBytes ||
+          slots[k] >= slots_ahead(role, rings[k]))
+        continue;
+      ++slots[k];
+      fixed += bytes;
+      has_grown = true;
+    }
   }
   if (fixed > kMaxSharedBytes) {
     sink.report(diag::Code::NotVerified, {},

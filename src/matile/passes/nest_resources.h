@@ -29,7 +29,9 @@ struct NestResources {
 };
 
 // Rings of loops that do nothing but products get as many slots as fit; other loops have register
-// work between their products, two slots are enough for them; what is fetched once a tile has one.
+// work between their products, two slots are enough for them, a few more where one product is all
+// the time there is for a copy; what is fetched once a tile has one. What is only taken to
+// registers has one slot where products would have less than three, and small slots are no matter.
 // Registers: the compute groups take what the pool leaves them beside loaders of at least 24.
 // Nothing (and reported) if it does not fit.
 std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& role,
