@@ -21,7 +21,8 @@ void verify_scheduled(const ir::Program& program, Unit& unit) {
 
 }  // namespace
 
-std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& unit) {
+std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& unit,
+                                            bool with_parts) {
   ir::PassContext context{unit.pool, unit.sink, {}};
   auto lowered = lower_with_algebra(program, context);
   if (!lowered) return std::nullopt;
@@ -39,6 +40,9 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
     rounds.push_back({"round", {temp, std::string(expr::name(dtype))}, schedule::Provenance::Auto});
   }
   if (!rounds.empty()) found = schedule::auto_schedule(base, unit.pool);
+  for (schedule::Kernel& k : found.kernels) {
+    if (!with_parts) k.split = {};
+  }
   FirstSchedule out{*lowered,
                     schedule::to_schedule(*lowered, found.kernels, schedule::Provenance::Auto),
                     {},

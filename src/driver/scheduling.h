@@ -16,7 +16,8 @@ struct FirstSchedule {
 };
 
 // Empty if something was reported.
-std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& unit);
+std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& unit,
+                                            bool with_parts = true);
 // With the decisions of a schedule's text.
 std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::string_view text,
                                              Unit& unit, std::string* error);

@@ -45,7 +45,10 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool) {
       continue;
     }
     const Sizes sizes = choose_sizes(*group);
-    out.kernels.push_back({*group, sizes, {}, choose_split(*group, sizes, program, signs, pool)});
+    std::string why;
+    const Split split = choose_split(*group, sizes, program, signs, pool, &why);
+    if (!why.empty()) (*group).notes.push_back(std::move(why));
+    out.kernels.push_back({*group, sizes, {}, split});
     // Kernels that would wait for each other are not built.
     if (!assemble(program, list, out.kernels, pool)) {
       out.notes.push_back(

@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "driver/bench.h"
+#include "driver/hints.h"
 #include "driver/lower_to_kernels.h"
 
 namespace nautilus::tool {
@@ -105,7 +106,10 @@ int run_bench(const BenchOptions& o) {
   std::map<std::string, int64_t> sizes;
   if (!parse_sizes(o.shape, sizes)) return kUsageError;
   const auto loaded = load_file(o.file, sizes, unit, code);
-  const auto program = loaded ? driver::lower_to_kernels(*loaded, unit) : std::nullopt;
+  // Kernels for the sizes that are measured; small problems stay those of the program's hints.
+  std::optional<ir::Program> program;
+  if (loaded) program = driver::lower_to_kernels(driver::with_hints(*loaded, sizes), unit);
+  if (program) program = driver::with_hints_of(std::move(*program), *loaded);
   print_messages(unit);
   if (!program) return std::max<int>(code, kProgramError);
   driver::BenchOptions options;

@@ -14,6 +14,7 @@ namespace {
 using ir::Op;
 
 constexpr int kMaxSlots = 8;
+constexpr int kMostSlotsAlone = 4;   // of loops with other work, for one group
 constexpr int kBarrierBytes = 1024;  // more than all barriers of a kernel need
 constexpr int kTileAlignment = 1024;
 
@@ -98,6 +99,7 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
     return r.sequence.kind != RingSequence::Kind::Once;
   });
   std::vector<int64_t> slots;
+  std::vector<bool> has_choice;
   int fixed = kBarrierBytes;
   int growing = 0;
   for (const NestRing& ring : rings) {
@@ -106,6 +108,7 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
     for (const std::string& part : ring.parts) {
       if (const auto d = decision(kernel, "slots", part)) chosen = d;
     }
+    has_choice.push_back(chosen.has_value());
     const int bytes = slot_bytes(ring) * (ring.is_per_group ? groups : 1);
     const bool grows = !chosen && !is_once && is_in_product_loop(role, ring);
     slots.push_back(chosen ? *chosen : is_once && has_loop ? 1 : grows ? 0 : 2);
@@ -124,6 +127,23 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
     }
   }
   fixed += stage_bytes;
+  // One group alone hides no latency behind the work of others: more slots do.
+  while (groups == 1 && growing == 0) {
+    int more = 0;
+    bool is_open = false;
+    for (size_t k = 0; k < rings.size(); ++k) {
+      if (slots[k] < 2 || slots[k] >= kMostSlotsAlone) continue;
+      if (rings[k].sequence.kind == RingSequence::Kind::Once || has_choice[k]) continue;
+      is_open = true;
+      more += slot_bytes(rings[k]) * (rings[k].is_per_group ? groups : 1);
+    }
+    if (!is_open || fixed + more > kMaxSharedBytes) break;
+    for (size_t k = 0; k < rings.size(); ++k) {
+      const bool is_once = rings[k].sequence.kind == RingSequence::Kind::Once;
+      if (slots[k] >= 2 && slots[k] < kMostSlotsAlone && !is_once && !has_choice[k]) ++slots[k];
+    }
+    fixed += more;
+  }
   if (growing > 0) {
     const int count = std::min(kMaxSlots, (kMaxSharedBytes - fixed) / growing);
     for (int64_t& s : slots) s = s == 0 ? count : s;
