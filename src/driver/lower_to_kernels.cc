@@ -24,7 +24,8 @@ std::optional<ir::Program> lower_to_kernels(const ir::Program& program, Unit& un
   if (program.level->name != "spec" || !use_tiles) return lower_to("matile", program, context);
   const auto scheduled = first_schedule(program, unit);
   if (!scheduled) return std::nullopt;
-  // A schedule whose tiles have no kernel is no error: every program has kernels without tiles.
+  // Its nests were tried alone; together they may still not fit, which is no error: every program
+  // has kernels without tiles.
   diag::Sink refusals(unit.sources);
   ir::PassContext own{unit.pool, refusals, {}};
   if (auto tiles = lower_to("matile", scheduled->program, own)) return tiles;

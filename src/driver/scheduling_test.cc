@@ -90,6 +90,20 @@ TEST_F(SchedulingTest, WhatIsNoScheduleIsRefusedWithItsLine) {
   EXPECT_EQ(error, "line 0: the schedule is empty");
 }
 
+TEST_F(SchedulingTest, PartsOfTheStreamedAxis) {
+  EXPECT_EQ(error_of("fuse O auto\n", "fuse O auto\nsplit j 3 user\n"), "");
+  EXPECT_NE(edited_.find("size j_parts ="), std::string::npos) << edited_;
+  EXPECT_EQ(edited_.find("where(j_parts > 1"), std::string::npos) << edited_;
+  EXPECT_EQ(error_of("fuse O auto\n", "fuse O auto\nsplit j fill or_whole user\n"), "");
+  EXPECT_NE(edited_.find("where(j_parts > 1"), std::string::npos) << edited_;
+  EXPECT_EQ(error_of("fuse O auto\n", "fuse O auto\nsplit i 3 user\n"),
+            "`split i 3`: only the streamed axis has parts");
+  EXPECT_EQ(error_of("fuse O auto\n", "fuse O auto\nsplit j many user\n"),
+            "`split j many`: parts are a number, or `fill`");
+  EXPECT_EQ(error_of("fuse O auto\n", "fuse O auto\nsplit j 3 or_none user\n"),
+            "line 11: `split j 3 or_none user` is no decision");
+}
+
 TEST_F(SchedulingTest, AStatementLeftOutIsReadFromMemory) {
   EXPECT_EQ(error_of("fuse S auto\n", ""), "");
   EXPECT_NE(edited_.find("buffer S : f32[M, N] temp"), std::string::npos) << edited_;

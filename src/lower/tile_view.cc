@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "expr/affine.h"
+#include "expr/quotient.h"
 #include "expr/simplify.h"
 #include "expr/walk.h"
 
@@ -44,19 +45,6 @@ bool is_inside(Expr c, const TileElements& e) {
   return false;
 }
 
-// e / n if that is a polynomial without remainder; null otherwise.
-Expr quotient(Expr e, Expr n, expr::ExprPool& pool) {
-  const auto p = expr::Poly::of(e);
-  if (!p) return {};
-  if (n.op() == EK::IntConst) {
-    const auto q = n.integer() > 0 ? expr::divide(*p, n.integer()) : std::nullopt;
-    return q && p->constant_term() % n.integer() == 0 ? expr::to_expr(pool, *q) : Expr();
-  }
-  if (n.op() != EK::Var) return {};
-  const auto parts = p->split(n);
-  return parts && parts->second.constant() == 0 ? expr::to_expr(pool, parts->first) : Expr();
-}
-
 // Takes `row < n` as the end of a block of rows, if the dimension is made of such blocks and the
 // rows begin with one.
 bool take_block(Expr c, Expr row, const TileElements& e, TileView& view, expr::ExprPool& pool) {
@@ -65,8 +53,8 @@ bool take_block(Expr c, Expr row, const TileElements& e, TileView& view, expr::E
   const Expr n = c[is_swapped ? 0 : 1];
   if (c[is_swapped ? 1 : 0] != row) return false;
   if (view.block_rows) return view.block_rows == n;
-  const Expr blocks = quotient(e.type.dims[view.row_dim], n, pool);
-  const Expr block = quotient(view.row_base, n, pool);
+  const Expr blocks = expr::exact_quotient(pool, e.type.dims[view.row_dim], n);
+  const Expr block = expr::exact_quotient(pool, view.row_base, n);
   if (!blocks || !block) return false;
   view.block_rows = n;
   view.block = block;
@@ -187,7 +175,8 @@ std::optional<TileMap> map_of(const TileElements& e, const TileView& view, int r
     if (k != view.row_dim) {
       indices[k] = add("at", e.type.dims[k], 1);
     } else if (view.block_rows) {
-      const Expr block = add("block", quotient(e.type.dims[k], view.block_rows, pool), 1);
+      const Expr block =
+          add("block", expr::exact_quotient(pool, e.type.dims[k], view.block_rows), 1);
       indices[k] = pool.binary(EK::Add, pool.binary(EK::Mul, view.block_rows, block), row);
     } else {
       indices[k] = row;

@@ -102,7 +102,9 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
   for (Kernel& k : out.kernels) {
     if (simple.contains(k.group.seed)) continue;
     choose_kernel(k, program, kHopper, pool);
-    k.split = choose_split(k.group, k.sizes, program, signs, pool);
+    std::string why;
+    k.split = choose_split(k.group, k.sizes, program, signs, pool, &why);
+    if (!why.empty()) k.group.notes.push_back(std::move(why));
     if (k.split.is_on() && !k.split.or_whole) k.others.clear();
   }
   return out;

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "expr/affine.h"
 #include "expr/print.h"
+#include "expr/quotient.h"
 #include "expr/scalar_ops.h"
 #include "schedule/dot.h"
 #include "schedule/stream_range.h"
@@ -96,8 +96,7 @@ class NestBuilder {
 
   Expr tiles_of(const TileAxis& t) {
     if (t.kind == AxisKind::Row && group_.row_block > 0) {
-      const auto extent = expr::Poly::of(t.extent);
-      return expr::to_expr(pool_, *expr::divide(*extent, group_.row_block));
+      return expr::exact_quotient(pool_, t.extent, group_.block_rows);
     }
     if (t.extent.op() == Op::IntConst)
       return pool_.integer((t.extent.integer() + t.size - 1) / t.size);
@@ -213,7 +212,7 @@ class NestBuilder {
   Expr range_of(Expr e) {
     Expr condition;
     if (group_.row_block > 0) {
-      const Expr block = pool_.binary(Op::FloorDiv, group_.row, pool_.integer(group_.row_block));
+      const Expr block = pool_.binary(Op::FloorDiv, group_.row, group_.block_rows);
       e = expr::substitute(pool_, e, {{block, pool_.integer(0)}});
     }
     for (Expr a : tiling_.order()) {
@@ -252,7 +251,7 @@ class NestBuilder {
         if (e.args().empty()) return e;
         // The number of a block of rows, and the place in it.
         const bool is_block = group_.row_block > 0 && e.args().size() == 2 && e[0] == group_.row &&
-                              e[1].is_int(group_.row_block);
+                              e[1] == group_.block_rows;
         if (is_block && e.op() == Op::FloorDiv) return tiling_.at(group_.row).tile;
         if (is_block && e.op() == Op::Mod) return group_.row;
         std::vector<Expr> args;
@@ -634,8 +633,7 @@ BuiltKernel build_kernel(const Group& group, const Sizes& sizes, const std::vect
     out = parts.run({});
     const Expr tiles = count_tiles(group, parts.tiling(), pool);
     out.sizes = declare_split_sizes(s, group, sizes, split, tiles, pool);
-    out.notes.push_back(fmt::format("split {}: {} parts of {} steps, tiles without parts {}",
-                                    group.stream.name().str(), s.parts.name().str(),
+    out.notes.push_back(fmt::format("{} parts of {} steps, for {} tiles", s.parts.name().str(),
                                     s.each.name().str(), expr::to_string(tiles)));
     if (!split.or_whole) return out;
     once.push_back({s.once.name(), s.whole});

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "expr/affine.h"
 #include "expr/print.h"
+#include "expr/quotient.h"
 #include "expr/scalar_ops.h"
 #include "schedule/numeric_check.h"
 
@@ -41,7 +41,8 @@ class Checker {
         list_(list),
         is_exact_(ir::numerics_of(program).rounding == ir::Rounding::Exact),
         signs_(signs),
-        pool_(pool) {}
+        pool_(pool),
+        facts_(ir::facts_of(program, pool)) {}
 
   GroupCheck run(Expr row) {
     if (const int id = in_cycle(); id >= 0)
@@ -115,12 +116,14 @@ class Checker {
     std::vector<Dot> best;
     size_t best_ordered = 0;
     size_t best_count = 0;  // with those that an operand in memory would allow
-    auto consider = [&](Expr row, int64_t block) {
+    auto consider = [&](Expr row, Expr block) {
       block_ = block;
+      const bool is_single = block && block.is_int(1);
       std::vector<Dot> dots;
       computed_.clear();
       for (size_t k = 0; k < group_.members.size(); ++k) {
-        if (auto d = dot(k, row)) dots.push_back(std::move(*d));
+        if (auto d = is_single ? single_row_dot(k, row) : dot(k, row))
+          dots.push_back(std::move(*d));
       }
       // Of several that do, the one that stands in front of the columns, and then the innermost.
       size_t ordered = 0;
@@ -138,42 +141,51 @@ class Checker {
         best_ordered = ordered;
         best = std::move(dots);
         group_.row = row;
-        group_.row_block = block;
+        group_.block_rows = block;
+        group_.row_block = !block ? 0 : block.op() == Op::IntConst ? block.integer() : kRowsPerTile;
       }
     };
-    for (Expr row : candidates) consider(row, 0);
+    for (Expr row : candidates) consider(row, {});
     // Rows that share operands in blocks, `row / 4`: only where no axis is a row as it stands.
     for (Expr row : candidates) {
-      const int64_t block = block_of(row);
-      if (best_count == 0 && block > 0) consider(row, block);
+      const Expr block = block_of(row);
+      if (best_count == 0 && block) consider(row, block);
+    }
+    // A product with one row only, one for every place of a batch axis: a tile is a block of one.
+    const bool has_block = best_count > 0;
+    for (Expr row : candidates) {
+      if (!has_block) consider(row, pool_.integer(1));
     }
     group_.dots = std::move(best);
   }
 
-  // The divisor in the group's one use of `row / n`; 0 if there is none, or several, or the extent
-  // is no multiple.
-  int64_t block_of(Expr row) {
-    int64_t block = 0;
+  // The divisor in the group's one use of `row / n`; null if there is none, or several, or the
+  // extent is no multiple, or a block may have more rows than a tile.
+  Expr block_of(Expr row) {
+    Expr block;
     bool is_clear = true;
     for (const Member& m : group_.members) {
       expr::for_each(m.value, [&](Expr e) {
         if ((e.op() != Op::FloorDiv && e.op() != Op::Mod) || !has(e, row)) return;
-        const bool is_plain = e[0] == row && e[1].op() == Op::IntConst;
-        if (!is_plain || (block != 0 && block != e[1].integer())) is_clear = false;
-        if (is_plain) block = e[1].integer();
+        const bool is_plain = e[0] == row && (e[1].op() == Op::IntConst || e[1].op() == Op::Var) &&
+                              !group_.extents.contains(e[1]);
+        if (!is_plain || (block && block != e[1])) is_clear = false;
+        if (is_plain) block = e[1];
       });
     }
-    if (!is_clear || block <= 1 || block > kRowsPerTile) return 0;
-    const auto extent = expr::Poly::of(group_.extents.at(row));
-    const auto parts = extent ? expr::divide(*extent, block) : std::nullopt;
-    if (!parts || extent->constant_term() % block != 0) return 0;
-    return block;
+    if (!is_clear || !block || block.is_int(1)) return {};
+    const auto holds = [&](Op op, int64_t n) {
+      return facts_.prove(pool_.binary(op, block, pool_.integer(n))) == expr::Truth::True;
+    };
+    const bool fits = holds(Op::Ge, 1) && holds(Op::Le, kRowsPerTile) &&
+                      expr::exact_quotient(pool_, group_.extents.at(row), block);
+    return fits ? block : Expr();
   }
 
   // Whether the value changes from row to row of a tile.
   bool varies(Expr e, Expr row) {
-    if (block_ == 0) return has(e, row);
-    const Expr number = pool_.binary(Op::FloorDiv, row, pool_.integer(block_));
+    if (!block_) return has(e, row);
+    const Expr number = pool_.binary(Op::FloorDiv, row, block_);
     return has(expr::substitute(pool_, e, {{number, pool_.integer(0)}}), row);
   }
 
@@ -222,6 +234,50 @@ class Checker {
       return std::nullopt;
     }
     return d;
+  }
+
+  // As `dot`, where operands that differ from row to row are not shared by rows: the column operand
+  // is that of the tile's one row, written `row / 1`.
+  std::optional<Dot> single_row_dot(size_t k, Expr row) {
+    const Member& m = group_.members[k];
+    if (!m.is_reduction() || m.reducer != expr::Reducer::Sum || !m.has(row) ||
+        m.dtype != DType::F32)
+      return std::nullopt;
+    const Expr depth = m.is_rolled ? group_.stream : m.inner[0];
+    const std::vector<Expr> factors = factors_of(m.value);
+    for (Expr column : m.axes) {
+      if (column == row) continue;
+      Dot d{k, {}, {}, column, depth};
+      bool is_row = false;
+      bool is_depth = false;
+      bool is_clear = true;
+      for (Expr f : factors) {
+        if (!has(f, column)) {
+          d.a.push_back(f);
+          is_row |= has(f, row);
+          is_depth |= has(f, depth);
+          continue;
+        }
+        is_clear &= !d.b;
+        d.b = f;
+      }
+      if (!is_clear || !d.b || !is_row || !is_depth || !has(d.b, depth) || !is_half_read(d.b) ||
+          group_.by_name(stripped(d.b).name()))
+        continue;
+      // Other axes of the column operand: one place of each per tile.
+      for (Expr a : m.axes) {
+        if (a == row || a == column || !has(d.b, a)) continue;
+        is_clear &= a != group_.stream &&
+                    std::any_of(d.a.begin(), d.a.end(), [&](Expr f) { return has(f, a); });
+      }
+      const bool is_plain = d.a.size() == 1 && is_half_read(d.a[0]) &&
+                            stripped(d.a[0]).dtype() == stripped(d.b).dtype();
+      if (!is_clear || (!is_plain && is_exact_)) continue;
+      d.b =
+          expr::substitute(pool_, d.b, {{row, pool_.binary(Op::FloorDiv, row, pool_.integer(1))}});
+      return d;
+    }
+    return std::nullopt;
   }
 
   static Expr stripped(Expr f) { return f.op() == Op::Cast ? f[0] : f; }
@@ -332,7 +388,8 @@ class Checker {
   bool is_exact_;
   const algebra::Signs& signs_;
   expr::ExprPool& pool_;
-  int64_t block_ = 0;
+  expr::Facts facts_;
+  Expr block_;
   std::vector<int> computed_;   // second operands that members compute, for the row looked at
   std::vector<int> to_memory_;  // for the row chosen
 };

@@ -54,7 +54,8 @@ struct Group {
   std::vector<Expr> axis_order;            // as found
   Expr stream;
   Expr row;
-  int64_t row_block = 0;  // if not 0: a tile is one block of so many rows, the operands' `row / n`
+  int64_t row_block = 0;  // if not 0: a tile is one block of rows, at most so many
+  Expr block_rows;        // how many: n in the operands' `row / n`, a constant or a size
   std::vector<Dot> dots;
   bool is_cut = false;             // what the seed needs is computed in an earlier pass
   std::vector<std::string> notes;  // why statements stayed outside

@@ -2,17 +2,19 @@
 // A schedule: the decisions that turn an unscheduled scalar program into kernels, as text.
 //
 //   schedule @attention_causal hash 5d0f6ab2c3e41f77 version 1
-//   round Z bf16 auto                  an operand in memory takes the dtype of its partner
-//   (round.h) kernel U auto                      a kernel grown from the reduction U tile i cta 192
-//   wg 64 auto          its rows tile j 80 auto                     steps of the streamed axis tile
-//   n 256 auto                    columns that do not fit a tile fuse S auto statements inside,
-//   element-wise or inner reductions roll m auto                        reductions in the streaming
-//   loop order j descending user            the steps from the last to the first
-//   split j fill auto                   parts of the steps run beside each other (split.h): as many
-//                                       as fill the machine, or a number; `or_whole`: the plan
-//                                       takes a kernel without parts where one is enough
-//   cluster i 2 auto                    two tiles beside each other share what they load
-//   or i cta 128 wg 64 j 128 auto       another kernel for the same, run where it is cheaper
+//   round Z bf16 auto          an operand in memory takes the dtype of its partner (round.h)
+//   kernel U auto              a kernel grown from the reduction U
+//   tile i cta 192 wg 64 auto  its rows
+//   tile j 80 auto             steps of the streamed axis
+//   tile n 256 auto            columns that do not fit a tile
+//   fuse S auto                statements inside, element-wise or inner reductions
+//   roll m auto                reductions in the streaming loop
+//   order j descending user    the steps from the last to the first
+//   split j fill auto          parts of the steps beside each other (split.h): as many as fill the
+//                              machine, or a number; `or_whole`: the plan takes a kernel without
+//                              parts where one is enough
+//   cluster i 2 auto           two tiles beside each other share what they load
+//   or i cta 128 wg 64 j 128 auto   another kernel for the same, run where it is cheaper
 //
 // One decision per line, with who took it: auto, tuned or user. Statements that no kernel stores
 // stay as they are.

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "expr/print.h"
+#include "expr/quotient.h"
 #include "expr/scalar_ops.h"
 #include "expr/simplify.h"
 #include "expr/walk.h"
@@ -98,8 +100,8 @@ Expr count_tiles(const Group& group, const Tiling& tiling, expr::ExprPool& pool)
     if (t.kind == AxisKind::Stream || t.kind == AxisKind::Whole) continue;
     const bool is_block = t.kind == AxisKind::Row && group.row_block > 0;
     const Expr tiles = t.kind == AxisKind::Batch ? t.extent
-                       : is_block                ? make.div(t.extent, make.number(t.size))
-                                                 : make.ceil(t.extent, make.number(t.size));
+                       : is_block ? expr::exact_quotient(pool, t.extent, group.block_rows)
+                                  : make.ceil(t.extent, make.number(t.size));
     count = count ? make.mul(count, tiles) : tiles;
   }
   return expr::Simplifier(pool).simplify(count ? count : make.number(1));
@@ -265,35 +267,51 @@ ir::Block combine_parts(const Group& group, const std::vector<PartValue>& values
 }
 
 Split choose_split(const Group& group, const Sizes& sizes, const ir::Program& program,
-                   const algebra::Signs& signs, expr::ExprPool& pool) {
+                   const algebra::Signs& signs, expr::ExprPool& pool, std::string* why) {
   ir::Environment hints;
+  bool has_own_sms = false;
   for (const ir::Op& op : program.body) {
     for (const ir::Field& f : op.info().fields) {
-      if (f.kind == ir::FieldKind::Name &&
-          ir::field_value<ir::Name>(op.data(), f).str() == kMachine)
-        return {};
+      has_own_sms |= f.kind == ir::FieldKind::Name &&
+                     ir::field_value<ir::Name>(op.data(), f).str() == kMachine;
     }
     const auto* d = op.get<ir::Dim>();
     if (d && d->hint) hints.sizes.emplace(d->name.str(), *d->hint);
   }
   Names scratch;
   const Tiling tiling(group, sizes, pool, scratch);
-  if (refuse_split(group, tiling, signs, pool)) return {};
-  // Without an axis of rows the tiles are few, and stay few when the problem grows.
-  if (group.row_block > 0) return {Split::kFill, false};
+  const Expr count = count_tiles(group, tiling, pool);
+  const Expr length = group.extents.at(group.stream);
+  const std::string axis(group.stream.name().str());
   const auto at_hints = [&](Expr e) -> std::optional<int64_t> {
     for (Expr v : expr::free_vars(e)) {
       if (!hints.sizes.contains(v.name().str())) return std::nullopt;
     }
     return ir::evaluate_size(e, hints);
   };
-  const auto tiles = at_hints(count_tiles(group, tiling, pool));
-  const auto extent = at_hints(group.extents.at(group.stream));
-  if (!tiles || !extent) return {};
-  const int64_t steps = *extent / sizes.step;
-  const bool is_idle = 2 * *tiles <= kUsualSms;
-  const bool is_long = steps >= kLongAxis && steps >= 2 * least_steps(group, sizes);
-  return is_idle && is_long ? Split{Split::kFill, true} : Split{};
+  // Without an axis of rows the tiles are few, and stay few when the problem grows.
+  const bool is_blocked = group.row_block > 0 && tiling.has_loop();
+  const auto tiles = at_hints(count);
+  const auto extent = at_hints(length);
+  const int64_t steps = extent ? *extent / sizes.step : 0;
+  const bool is_idle = tiles && extent && 2 * *tiles <= kUsualSms && steps >= kLongAxis &&
+                       steps >= 2 * least_steps(group, sizes);
+  if (!is_blocked && !is_idle) return {};
+  if (const auto refused = refuse_split(group, tiling, signs, pool)) {
+    *why = fmt::format("{} stays whole: {}", axis, refused->message);
+    return {};
+  }
+  if (has_own_sms) {
+    *why = fmt::format("{} stays whole: the program has its own `{}`", axis, kMachine);
+    return {};
+  }
+  *why = is_blocked ? fmt::format("split {}: no axis of rows has tiles, there are {} of them", axis,
+                                  expr::to_string(count))
+                    : fmt::format(
+                          "split {}: {} tiles of {} steps at the hints leave most of {} "
+                          "multiprocessors idle",
+                          axis, *tiles, steps, kUsualSms);
+  return {Split::kFill, !is_blocked};
 }
 
 }  // namespace nautilus::schedule

@@ -82,8 +82,9 @@ ir::Block combine_parts(const Group& group, const std::vector<PartValue>& values
                         const std::vector<LateValue>& stored, const SplitSizes& s,
                         const algebra::Signs& signs, expr::ExprPool& pool);
 
-// The split that an unscheduled program's kernel gets by itself.
+// The split that an unscheduled program's kernel gets by itself. `why`: for people; empty where
+// nobody would ask.
 Split choose_split(const Group& group, const Sizes& sizes, const ir::Program& program,
-                   const algebra::Signs& signs, expr::ExprPool& pool);
+                   const algebra::Signs& signs, expr::ExprPool& pool, std::string* why);
 
 }  // namespace nautilus::schedule

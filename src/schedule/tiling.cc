@@ -57,6 +57,8 @@ Tiling::Tiling(const Group& group, const Sizes& sizes, expr::ExprPool& pool, Nam
       t.size = group.row_block > 0 ? group.row_block : sizes.rows * sizes.groups;
       t.tile = fresh(fmt::format("{}0", a.name().str()));
       first_row_ = scaled(t.size, t.tile);
+      if (group.row_block > 0 && group.block_rows.op() != Op::IntConst)
+        first_row_ = pool.binary(Op::Mul, t.tile, group.block_rows);
       if (sizes.groups > 1) {
         group_var_ = fresh("w");
         first_row_ = pool.binary(Op::Add, first_row_, scaled(sizes.rows, group_var_));
@@ -86,8 +88,8 @@ Tiling::Tiling(const Group& group, const Sizes& sizes, expr::ExprPool& pool, Nam
       t.position = pool.binary(Op::Add, scaled(t.size, t.tile), a);
     }
     const bool is_block = t.kind == AxisKind::Row && group.row_block > 0;
-    if (is_block && group.row_block < kRowsPerGroup)
-      t.in_range = pool.binary(Op::Lt, a, pool.integer(group.row_block));
+    if (is_block && !group.block_rows.is_int(kRowsPerGroup))
+      t.in_range = pool.binary(Op::Lt, a, group.block_rows);
     if (t.kind != AxisKind::Batch && !is_block && !(is_const && t.extent.integer() % t.size == 0))
       t.in_range = pool.binary(Op::Lt, t.position, t.extent);
     axes_.emplace(a, t);

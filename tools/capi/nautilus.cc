@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "diag/render.h"
+#include "driver/hints.h"
 #include "driver/load.h"
 #include "driver/lower_to_kernels.h"
 #include "plan/variants.h"
@@ -72,7 +73,8 @@ std::unique_ptr<Object> open(const Request& request, const std::string& target,
     path = what;
   }
   const auto loaded = driver::load_text(path, text, sizes, object->unit);
-  if (loaded) object->program = driver::lower_to_kernels(*loaded, object->unit);
+  if (loaded)
+    object->program = driver::lower_to_kernels(driver::with_hints(*loaded, sizes), object->unit);
   if (!object->program) {
     *error = diag::render_all(object->unit.sink);
     return nullptr;

@@ -12,8 +12,9 @@ extern "C" {
 /* Parses (a path, or the text itself if it has a line end), emits, compiles (cached on disk) and
  * loads. Null on failure, with the reason in `error`. */
 void* nautilus_open(const char* text_or_path, const char* target, char* error, int error_bytes);
-/* The same with values for static sizes of a program of the math language: "D=128,G=4". Sizes that
- * are no statics of the program are ignored, so that one list can serve several programs. */
+/* The same with values for static sizes of a program of the math language: "D=128,G=4". For other
+ * sizes they are hints by which kernels are chosen; names that the program does not have are
+ * ignored, so that one list can serve several programs. */
 void* nautilus_open_sized(const char* text_or_path, const char* sizes, const char* target,
                           char* error, int error_bytes);
 /* The same with a hand-edited CUDA file in place of the emitted one. */

@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "driver/bench.h"
+#include "driver/hints.h"
 
 namespace nautilus::tool {
 namespace {
@@ -105,7 +106,10 @@ int run_bench(const BenchOptions& o) {
   std::map<std::string, int64_t> sizes;
   if (!parse_sizes(o.shape, sizes)) return kUsageError;
   const auto loaded = load_file(o.file, sizes, unit, code);
-  const auto program = loaded ? kernels_of(*loaded, o.schedule, unit, code) : std::nullopt;
+  // Kernels for the sizes that are measured; small problems stay those of the program's hints.
+  std::optional<ir::Program> program;
+  if (loaded) program = kernels_of(driver::with_hints(*loaded, sizes), o.schedule, unit, code);
+  if (program) program = driver::with_hints_of(std::move(*program), *loaded);
   print_messages(unit);
   if (!program) return std::max<int>(code, kProgramError);
   driver::BenchOptions options;

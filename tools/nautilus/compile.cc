@@ -4,6 +4,7 @@
 
 #include "base/files.h"
 #include "command.h"
+#include "driver/hints.h"
 #include "plan/compile.h"
 
 namespace nautilus::tool {
@@ -59,7 +60,8 @@ int run_compile(const CompileOptions& o) {
   int code = kOk;
   std::map<std::string, int64_t> statics;
   if (!parse_sizes(o.shape, statics)) return kUsageError;
-  const auto loaded = load_file(o.file, statics, unit, code);
+  auto loaded = load_file(o.file, statics, unit, code);
+  if (loaded) loaded = driver::with_hints(std::move(*loaded), statics);
   const auto program = loaded ? kernels_of(*loaded, o.schedule, unit, code) : std::nullopt;
   print_messages(unit);
   if (!program) return std::max<int>(code, kProgramError);
@@ -100,7 +102,7 @@ void add_compile(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember({"cuda", "body", "cubin", "report"}))
       ->capture_default_str();
   c->add_option("-o,--output", o->output, "write to this file");
-  c->add_option("--shape", o->shape, "other values for static sizes, NAME=N[,NAME=N]")
+  c->add_option("--shape", o->shape, "other values for static sizes and hints, NAME=N[,NAME=N]")
       ->delimiter(',')
       ->allow_extra_args(false);
   c->add_option("--schedule", o->schedule, kScheduleHelp);

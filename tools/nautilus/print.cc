@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "diag/diagnostic.h"
+#include "driver/hints.h"
 #include "driver/pipeline.h"
 #include "ir/print.h"
 #include "matile/resources_text.h"
@@ -91,7 +92,8 @@ int run_print(const PrintOptions& o) {
   }
   driver::Unit unit;
   int code = kOk;
-  const auto program = load_file(o.file, statics, unit, code);
+  auto program = load_file(o.file, statics, unit, code);
+  if (program) program = driver::with_hints(std::move(*program), statics);
   std::optional<ir::Program> lowered;
   if (program) {
     ir::PassContext context{unit.pool, unit.sink, {}};
@@ -129,7 +131,7 @@ void add_print(CLI::App& app, int& exit_code) {
               "what the kernels of an MA-tile program occupy: shared memory, barriers, registers");
   c->add_option("--dump-dir", o->dump_dir,
                 "write the program after every pass that changed it to this folder");
-  c->add_option("--shape", o->shape, "other values for static sizes, NAME=N[,NAME=N]")
+  c->add_option("--shape", o->shape, "other values for static sizes and hints, NAME=N[,NAME=N]")
       ->allow_extra_args(false);
   c->add_option("--schedule", o->schedule, kScheduleHelp);
   c->add_flag("--library", o->library, "the standard library");

@@ -5,6 +5,7 @@
 
 #include "base/files.h"
 #include "command.h"
+#include "driver/hints.h"
 #include "driver/scheduling.h"
 #include "ir/print.h"
 
@@ -35,9 +36,10 @@ int run_schedule(const ScheduleOptions& o, bool is_explain) {
   if (!parse_sizes(o.shape, statics)) return kUsageError;
   driver::Unit unit;
   int code = kOk;
-  const auto program = load_file(o.file, statics, unit, code);
+  auto program = load_file(o.file, statics, unit, code);
   print_messages(unit);
   if (!program) return std::max<int>(code, kProgramError);
+  program = driver::with_hints(std::move(*program), statics);
   if (program->level->name != "spec") {
     usage_error("a schedule starts from a program of the math language");
     return kUsageError;
@@ -76,7 +78,7 @@ void add_schedule(CLI::App& app, int& exit_code) {
   CLI::App* c = app.add_subcommand("schedule", "Show the first schedule of a program");
   c->add_option("FILE", o->file, "a program (.naut)")->required();
   c->add_option("--schedule", o->schedule, "replay the decisions of this file instead");
-  c->add_option("--shape", o->shape, "other values for static sizes, NAME=N[,NAME=N]")
+  c->add_option("--shape", o->shape, "other values for static sizes and hints, NAME=N[,NAME=N]")
       ->allow_extra_args(false);
   c->add_flag("--program", o->program, "the scheduled program instead of the decisions");
   c->add_flag("--check", o->check, "run it in the interpreter, against the definition");
@@ -88,7 +90,7 @@ void add_explain(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<ScheduleOptions>();
   CLI::App* c = app.add_subcommand("explain", "Show how the first schedule was derived");
   c->add_option("FILE", o->file, "a program (.naut)")->required();
-  c->add_option("--shape", o->shape, "other values for static sizes, NAME=N[,NAME=N]")
+  c->add_option("--shape", o->shape, "other values for static sizes and hints, NAME=N[,NAME=N]")
       ->allow_extra_args(false);
   c->footer("Example: nautilus explain examples/attention_causal.naut");
   c->callback([o, &exit_code] { exit_code = run_schedule(*o, true); });

@@ -14,6 +14,7 @@ namespace {
 using ir::Op;
 
 constexpr int kMaxSlots = 8;
+constexpr int kMostSlotsAlone = 4;   // of loops with other work, for one group
 constexpr int kBarrierBytes = 1024;  // more than all barriers of a kernel need
 constexpr int kTileAlignment = 1024;
 constexpr int kSmallSlot = 2048;  // a ring of such slots may always have a few
@@ -180,6 +181,23 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
     if (slots[k] != 2 || is_decided[k] || is_operand(role, rings[k])) continue;
     slots[k] = 1;
     fixed -= slot_bytes(rings[k]) * (rings[k].is_per_group ? groups : 1);
+  }
+  // One group alone hides no latency behind the work of others: more slots do.
+  while (groups == 1 && growing == 0) {
+    int more = 0;
+    bool is_open = false;
+    for (size_t k = 0; k < rings.size(); ++k) {
+      if (slots[k] < 2 || slots[k] >= kMostSlotsAlone) continue;
+      if (rings[k].sequence.kind == RingSequence::Kind::Once || is_decided[k]) continue;
+      is_open = true;
+      more += slot_bytes(rings[k]) * (rings[k].is_per_group ? groups : 1);
+    }
+    if (!is_open || fixed + more > kMaxSharedBytes) break;
+    for (size_t k = 0; k < rings.size(); ++k) {
+      const bool is_once = rings[k].sequence.kind == RingSequence::Kind::Once;
+      if (slots[k] >= 2 && slots[k] < kMostSlotsAlone && !is_once && !is_decided[k]) ++slots[k];
+    }
+    fixed += more;
   }
   if (growing > 0) {
     const int count = std::min(kMaxSlots, (kMaxSharedBytes - fixed) / growing);
