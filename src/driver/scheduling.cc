@@ -7,6 +7,7 @@
 #include "driver/pipeline.h"
 #include "ir/print.h"
 #include "scalar/interp.h"
+#include "schedule/candidates.h"
 #include "schedule/round.h"
 
 namespace nautilus::driver {
@@ -39,10 +40,12 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
     rounds.push_back({"round", {temp, std::string(expr::name(dtype))}, schedule::Provenance::Auto});
   }
   if (!rounds.empty()) found = schedule::auto_schedule(base, unit.pool);
-  FirstSchedule out{*lowered,
-                    schedule::to_schedule(*lowered, found.kernels, schedule::Provenance::Auto),
-                    {},
-                    std::move(found.notes)};
+  FirstSchedule out{
+      *lowered,
+      schedule::to_schedule(*lowered, found.kernels, schedule::Provenance::Auto),
+      {},
+      std::move(found.notes),
+      schedule::explain_candidates(found.kernels, base, schedule::kHopper, unit.pool)};
   out.decisions.decisions.insert(out.decisions.decisions.begin(), rounds.begin(), rounds.end());
   const auto list = schedule::statements_of(base, unit.pool);
   auto built = schedule::assemble(base, list, std::move(found.kernels), unit.pool);
@@ -69,7 +72,7 @@ std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::st
     return std::nullopt;
   }
   verify_scheduled(built->program, unit);
-  return FirstSchedule{*lowered, *decisions, built->program, built->notes};
+  return FirstSchedule{*lowered, *decisions, built->program, built->notes, {}};
 }
 
 std::optional<std::string> check_scheduled(const ir::Program& program, const ir::Program& scheduled,
@@ -117,6 +120,7 @@ std::string explain(const ir::Program& program, Unit& unit) {
   if (!first) return diag::render_all(unit.sink);
   out += schedule::print(first->decisions);
   for (const std::string& n : first->notes) out += n + "\n";
+  for (const std::string& n : first->candidates) out += n + "\n";
   return out;
 }
 

@@ -13,6 +13,7 @@ struct FirstSchedule {
   schedule::Schedule decisions;
   ir::Program program;
   std::vector<std::string> notes;
+  std::vector<std::string> candidates;  // of each kernel, with what the model says of them
 };
 
 // Empty if something was reported.

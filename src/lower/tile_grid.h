@@ -15,6 +15,8 @@ struct GridFacts {
   int cols = -1;
   // An axis with which the work of a tile grows (its loops have more steps); -1 if all are alike.
   int growing = -1;
+  // CTAs that run together, with tiles beside each other along `rows`.
+  int64_t cluster = 1;
   // Bytes that all tiles of one value of the other axes read again and again.
   expr::Expr shared_bytes;
 };
@@ -25,6 +27,7 @@ struct TileGrid {
   ir::Block decode;  // lets in the walk over the tiles
   ir::Name tile;     // variable of the walk
   expr::Expr launch;
+  ir::Name rank;  // of a CTA in its cluster; null: no clusters
 };
 
 // * rows and cols: groups of 8 rows of tiles are walked column by column, so that tiles that run

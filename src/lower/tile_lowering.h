@@ -34,7 +34,7 @@ struct Uses {
 class NestLowering {
  public:
   NestLowering(const ir::Program& program, const ir::Op& nest, std::string_view name,
-               FreshNames& names, expr::ExprPool& pool, std::string* why);
+               FreshNames& names, expr::ExprPool& pool, std::string* why, int64_t cluster = 1);
   std::optional<KernelParts> run();
 
  private:
@@ -105,6 +105,7 @@ class NestLowering {
   std::string* why_;
   TileNames tiles_;
   expr::Simplifier simplifier_;
+  int64_t cluster_;
   std::map<std::string, ir::TensorType, std::less<>> tensors_;
   TileGrid grid_;
   int64_t groups_ = 1;

@@ -54,14 +54,16 @@ std::optional<ir::Block> declarations(const ir::Program& program, const Op* alon
 
 std::optional<KernelParts> lower_tile_nest_form(const ir::Program& program, const Op& nest,
                                                 std::string_view name, FreshNames& names,
-                                                expr::ExprPool& pool, std::string* why) {
-  return NestLowering(program, nest, name, names, pool, why).run();
+                                                expr::ExprPool& pool, std::string* why,
+                                                int64_t cluster) {
+  return NestLowering(program, nest, name, names, pool, why, cluster).run();
 }
 
 std::optional<KernelParts> lower_tile_nest(const ir::Program& program, const Op& nest,
                                            std::string_view name, FreshNames& names,
-                                           ir::PassContext& context, std::string* why) {
-  auto parts = lower_tile_nest_form(program, nest, name, names, context.pool, why);
+                                           ir::PassContext& context, std::string* why,
+                                           int64_t cluster) {
+  auto parts = lower_tile_nest_form(program, nest, name, names, context.pool, why, cluster);
   if (!parts) return std::nullopt;
   // The kernel alone, as a program of its own: what a pass or the verifier finds is the reason.
   FreshNames ignored(context.pool);

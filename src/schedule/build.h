@@ -24,7 +24,7 @@ namespace nautilus::schedule {
 struct BuiltKernel {
   std::vector<scalar::Buffer> locals;
   ir::Op nest;
-  Expr row_tile;  // the grid axis that numbers tiles of rows
+  Expr row_tile;                   // the grid axis that numbers tiles of rows
   std::vector<std::string> notes;  // what was done, for people
 };
 

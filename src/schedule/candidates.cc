@@ -18,7 +18,7 @@ using expr::Op;
 constexpr size_t kMostKernels = 4;
 constexpr double kWorthOnAverage = 0.012;  // one more kernel pays if it gains so much
 constexpr double kWorthSomewhere = 0.08;
-constexpr int64_t kReserve = 32;        // registers of a thread beside tiles
+constexpr int64_t kReserve = 32;  // registers of a thread beside tiles
 constexpr int64_t kBarrierBytes = 1024;
 
 bool is_whole(Expr extent) {
@@ -97,9 +97,7 @@ int64_t shared_bytes(const Group& group, const Sizes& s) {
   return bytes + (s.step < 64 ? results : 0);
 }
 
-int64_t budget(int64_t groups) {
-  return groups >= 4 ? 112 : groups == 3 ? 160 : 240;
-}
+int64_t budget(int64_t groups) { return groups >= 4 ? 112 : groups == 3 ? 160 : 240; }
 
 bool fits(const Group& group, const Shape& shape, const Sizes& s) {
   // Products alone leave most registers to sums.
@@ -117,15 +115,14 @@ struct Problem {
   int64_t stream;
   int64_t batch;
 };
-constexpr Problem kPlain[] = {{512, 512, 1},    {1024, 1024, 1},  {2048, 2048, 1},
-                              {4096, 4096, 1},  {8192, 8192, 1},  {16384, 4096, 1},
-                              {8192, 512, 1},   {4096, 16384, 1}, {4000, 1000, 1},
-                              {16384, 8192, 1}, {8192, 4096, 1},  {1024, 8192, 1}};
+constexpr Problem kPlain[] = {{512, 512, 1},   {1024, 1024, 1},  {2048, 2048, 1}, {4096, 4096, 1},
+                              {8192, 8192, 1}, {16384, 4096, 1}, {8192, 512, 1},  {4096, 16384, 1},
+                              {4000, 1000, 1}, {16384, 8192, 1}, {8192, 4096, 1}, {1024, 8192, 1}};
 constexpr Problem kBatched[] = {
-    {512, 512, 16},   {1024, 1024, 16},   {2048, 2048, 16},   {4096, 4096, 16},
-    {512, 512, 32},   {1024, 1024, 32},   {2048, 2048, 32},   {4096, 4096, 32},
-    {1024, 1024, 64}, {2048, 2048, 64},   {4096, 4096, 64},   {16384, 16384, 16},
-    {512, 512, 256},  {1024, 1024, 256},  {2048, 2048, 256},  {4096, 4096, 256},
+    {512, 512, 16},    {1024, 1024, 16},   {2048, 2048, 16},    {4096, 4096, 16},
+    {512, 512, 32},    {1024, 1024, 32},   {2048, 2048, 32},    {4096, 4096, 32},
+    {1024, 1024, 64},  {2048, 2048, 64},   {4096, 4096, 64},    {16384, 16384, 16},
+    {512, 512, 256},   {1024, 1024, 256},  {2048, 2048, 256},   {4096, 4096, 256},
     {1024, 1024, 128}, {16384, 16384, 32}, {16384, 16384, 256}, {1000, 1000, 64}};
 
 ir::Environment environment(const Group& group, const ir::Program& program, const Problem& p) {
@@ -259,6 +256,14 @@ std::vector<Sizes> candidate_sizes(const Group& group) {
         consider(s);
       }
     }
+    // Two tiles beside each other that load what both need once, where it pays: rows of operands
+    // that are no whole lines.
+    const size_t alone = out.size();
+    for (size_t k = 0; k < alone; ++k) {
+      Sizes s = out[k];
+      s.cluster = 2;
+      if (s.rows * s.groups >= 128 && s.column >= 128) out.push_back(s);
+    }
   }
   if (out.empty()) out.push_back(choose_sizes(group));
   return out;
@@ -294,8 +299,7 @@ std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& pro
       has_batch ? std::span<const Problem>(kBatched) : std::span<const Problem>(kPlain);
   for (const Problem& p : typical) problems.push_back(environment(group, program, p));
   const auto cycles = [&](const Ranked& r, const ir::Environment& env) {
-    return std::max(1.0, static_cast<double>(ir::evaluate(r.cycles, env).i)) +
-           target.launch_cycles;
+    return std::max(1.0, static_cast<double>(ir::evaluate(r.cycles, env).i)) + target.launch_cycles;
   };
   std::vector<std::vector<double>> at(all.size());
   for (size_t k = 0; k < all.size(); ++k) {
@@ -343,10 +347,10 @@ std::vector<std::string> explain_candidates(const std::vector<Kernel>& kernels,
   std::vector<std::string> out;
   for (const Kernel& k : kernels) {
     const std::vector<Ranked> ranked = rank_candidates(k, program, target, pool);
-    out.push_back(fmt::format("{} candidates for rows {}, streamed {}; cycles of a step by unit, "
-                              "and of the launch at the hints:",
-                              ranked.size(), k.group.row.name().str(),
-                              k.group.stream.name().str()));
+    out.push_back(
+        fmt::format("{} candidates for rows {}, streamed {}; cycles of a step by unit, "
+                    "and of the launch at the hints:",
+                    ranked.size(), k.group.row.name().str(), k.group.stream.name().str()));
     for (const Ranked& r : ranked) {
       const Sizes& s = r.sizes;
       const StepFloors& f = r.cost.floors;

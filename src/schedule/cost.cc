@@ -107,8 +107,11 @@ class Counter {
     }
     const bool is_extreme = u.reducer == expr::Reducer::Max || u.reducer == expr::Reducer::Min;
     values(u.value, all, extent(all), is_step);
-    add(extent(all), is_extreme ? target_.extreme_slots : 1, all.size(), is_step);
+    add(extent(all), is_extreme ? extreme_slots() : 1, all.size(), is_step);
   }
+
+  // Two groups do not look for the extreme value in most steps (matile/passes/speculate.h).
+  double extreme_slots() const { return cost_.groups == 2 ? 0.25 : target_.extreme_slots; }
 
   // Operands of a product: what is copied, and what the matrix unit reads from shared memory.
   void operand(Expr value, const ir::Axes& axes, bool is_step) {
@@ -133,7 +136,7 @@ class Counter {
       read_ += bytes;
       // Groups with rows of their own have copies of their own; a cluster loads a part each.
       copied_ += bytes * (is_own ? static_cast<double>(cost_.groups) : 1);
-      moved_ += bytes * (is_own     ? static_cast<double>(cost_.groups)
+      moved_ += bytes * (is_own      ? static_cast<double>(cost_.groups)
                          : is_shared ? 1 / static_cast<double>(cost_.cluster)
                                      : 1);
       note_pitch(e);
@@ -146,8 +149,8 @@ class Counter {
     const Expr pitch = it->second.dims.back();
     const int64_t line = 128 / expr::bytes(read.dtype());
     if (pitch.op() == Op::IntConst && pitch.integer() % line == 0) return;
-    const Expr ragged = pool_.binary(
-        Op::Ne, pool_.binary(Op::Mod, pitch, pool_.integer(line)), pool_.integer(0));
+    const Expr ragged =
+        pool_.binary(Op::Ne, pool_.binary(Op::Mod, pitch, pool_.integer(line)), pool_.integer(0));
     if (std::find(cost_.ragged.begin(), cost_.ragged.end(), ragged) == cost_.ragged.end())
       cost_.ragged.push_back(ragged);
   }
@@ -230,9 +233,8 @@ class Counter {
     cost_.is_alternating = is_alone && cost_.groups == 1;
     const size_t g = static_cast<size_t>(std::clamp<int64_t>(cost_.groups, 1, 4));
     StepFloors& f = cost_.floors;
-    f.matrix =
-        groups * (is_alone ? matrix_ * target_.alone_factor
-                           : matrix_ * target_.mixed_factor + target_.turn_cycles);
+    f.matrix = groups * (is_alone ? matrix_ * target_.alone_factor
+                                  : matrix_ * target_.mixed_factor + target_.turn_cycles);
     f.vector = is_alone ? 0 : groups * (vector_ * target_.group_factor[g] + target_.row_slots);
     f.shared = (groups * read_ + copied_) / target_.shared_bytes_per_cycle;
     f.copy = moved_ / target_.copy_bytes_per_cycle;
@@ -241,8 +243,9 @@ class Counter {
     const double work =
         is_alone ? f.matrix : std::pow(std::pow(f.matrix, p) + std::pow(f.vector, p), 1 / p);
     const double least = std::max({work, f.shared, target_.step_floor});
-    cost_.step = std::max(least, f.copy);
-    cost_.step_unaligned = std::max(least, f.copy_unaligned);
+    const double together = cost_.cluster > 1 ? target_.cluster_factor : 1;
+    cost_.step = std::max(least, f.copy) * together;
+    cost_.step_unaligned = std::max(least, f.copy_unaligned) * together;
     const double after = groups * vector_once_;
     if (is_alone) {
       const double results = results_ * groups / (128.0 * 128.0);

@@ -126,8 +126,9 @@ std::vector<Expr> cut_axes(const Group& group) {
 std::vector<std::string> words_of(const Group& group, const Sizes& s) {
   const auto text = [](Expr e) { return std::string(e.name().str()); };
   const auto number = [](int64_t n) { return fmt::format("{}", n); };
-  std::vector<std::string> words = {text(group.row),       "cta",  number(s.rows * s.groups), "wg",
-                                    number(s.rows),        text(group.stream), number(s.step)};
+  std::vector<std::string> words = {
+      text(group.row),    "cta",         number(s.rows * s.groups), "wg", number(s.rows),
+      text(group.stream), number(s.step)};
   for (Expr a : cut_axes(group)) {
     words.push_back(text(a));
     words.push_back(number(s.column));
@@ -190,8 +191,7 @@ std::string resize(const Group& group, const std::vector<std::string>& words, Si
       if (!rows || *rows % kRowsPerGroup != 0 || *rows > 3 * kRowsPerGroup || *size % *rows != 0 ||
           *size > 4 * *rows)
         return "a warp group has 64, 128 or 192 rows, a tile 1 to 4 groups";
-      if (*rows > kRowsPerGroup && *rows != *size)
-        return "groups that share a tile have 64 rows";
+      if (*rows > kRowsPerGroup && *rows != *size) return "groups that share a tile have 64 rows";
       sizes.rows = *rows;
       sizes.groups = *size / *rows;
       k += 5;
@@ -201,8 +201,7 @@ std::string resize(const Group& group, const std::vector<std::string>& words, Si
       if (*size > 2) return "a cluster has 2 tiles";
       sizes.cluster = *size;
     } else if (axis == group.stream) {
-      if (*size % 16 != 0 || *size > kMaxWholeExtent)
-        return "a step is a multiple of 16 up to 256";
+      if (*size % 16 != 0 || *size > kMaxWholeExtent) return "a step is a multiple of 16 up to 256";
       sizes.step = *size;
     } else if (group.is_tile_axis(axis) && axis != group.row) {
       if (*size % 8 != 0 || *size > kMaxWholeExtent)

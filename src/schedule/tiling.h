@@ -10,10 +10,10 @@ namespace nautilus::schedule {
 constexpr int64_t kRowsPerGroup = 64;
 
 struct Sizes {
-  int64_t groups = 1;  // warp groups that share a tile, each with its own rows
+  int64_t groups = 1;            // warp groups that share a tile, each with its own rows
   int64_t rows = kRowsPerGroup;  // of a group; more than 64 only for products alone
-  int64_t step = 64;   // of the streamed axis
-  int64_t column = 0;  // of column axes that do not fit a tile; 0: none is cut
+  int64_t step = 64;             // of the streamed axis
+  int64_t column = 0;            // of column axes that do not fit a tile; 0: none is cut
   bool is_descending = false;
   int64_t cluster = 1;  // tiles beside each other that share what they load
 

@@ -30,8 +30,9 @@ struct NestResources {
 
 // Rings of loops that do nothing but products get as many slots as fit; other loops have register
 // work between their products, two slots are enough for them; what is fetched once a tile has one.
-// Registers: the compute groups take what the pool leaves them beside loaders of at least 24.
-// Nothing (and reported) if it does not fit.
+// Registers: the compute groups take what the pool leaves them beside loaders of at least 24, or 40
+// with two groups and tiles that come from a counter or for a cluster. Nothing (and reported) if it
+// does not fit.
 std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& role,
                                               const std::vector<NestRing>& rings, Names& taken,
                                               expr::ExprPool& pool, diag::Sink& sink);
