@@ -13,11 +13,13 @@
 #include "matile/passes/defer_lanes.h"
 #include "matile/passes/finish_kernels.h"
 #include "matile/passes/hoist_rows.h"
+#include "matile/passes/multicast.h"
 #include "matile/passes/place_turns.h"
 #include "matile/passes/place_waits.h"
 #include "matile/passes/repack.h"
 #include "matile/passes/share_registers.h"
 #include "matile/passes/sink_branches.h"
+#include "matile/passes/speculate.h"
 #include "matile/passes/split_roles.h"
 #include "matile/passes/split_tile_reductions.h"
 #include "matile/passes/spread_layouts.h"
@@ -101,6 +103,10 @@ const std::vector<PassInfo>& pipeline() {
        "an order among groups"},
       {"place_waits", "matile", "matile", matile::place_waits, kNone, kNone,
        "waits for products and releases of slots"},
+      {"speculate", "matile", "matile", matile::speculate, kNone, kNone,
+       "references are looked for only where weights leave their range"},
+      {"multicast", "matile", "matile", matile::multicast, kNone, kNone,
+       "the CTAs of a cluster load once what all of them need"},
       {"finish_kernels", "matile", "matile", matile::finish_kernels, kNone, kNone,
        "all passes from nest form to an emitted kernel"},
       // Not on the way down: what the plan does when tensors come with other strides.

@@ -8,6 +8,7 @@
 #include "ir/print.h"
 #include "lower/tile_trial.h"
 #include "scalar/interp.h"
+#include "schedule/candidates.h"
 #include "schedule/round.h"
 
 namespace nautilus::driver {
@@ -35,11 +36,11 @@ FirstSchedule schedule_after(const ir::Program& lowered, const schedule::Refusal
     rounds.push_back({"round", {temp, std::string(expr::name(dtype))}, schedule::Provenance::Auto});
   }
   if (!rounds.empty()) found = schedule::auto_schedule(base, unit.pool, refusals);
-  FirstSchedule out{lowered,
-                    schedule::to_schedule(lowered, found.kernels, schedule::Provenance::Auto),
-                    {},
-                    std::move(found.notes),
-                    {}};
+  FirstSchedule out{
+      lowered, schedule::to_schedule(lowered, found.kernels, schedule::Provenance::Auto),
+      {},      std::move(found.notes),
+      {},      found.kernels,
+      base};
   out.decisions.decisions.insert(out.decisions.decisions.begin(), rounds.begin(), rounds.end());
   const auto list = schedule::statements_of(base, unit.pool);
   auto built = schedule::assemble(base, list, std::move(found.kernels), unit.pool);
@@ -110,7 +111,7 @@ std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::st
     return std::nullopt;
   }
   verify_scheduled(built->program, unit);
-  return FirstSchedule{*lowered, *decisions, built->program, built->notes, built->nests};
+  return FirstSchedule{*lowered, *decisions, built->program, built->notes, built->nests, {}, {}};
 }
 
 std::optional<std::string> check_scheduled(const ir::Program& program, const ir::Program& scheduled,
@@ -158,6 +159,9 @@ std::string explain(const ir::Program& program, Unit& unit) {
   if (!first) return diag::render_all(unit.sink);
   out += schedule::print(first->decisions);
   for (const std::string& n : first->notes) out += n + "\n";
+  for (const std::string& n :
+       schedule::explain_candidates(first->kernels, first->rounded, schedule::kHopper, unit.pool))
+    out += n + "\n";
   return out;
 }
 

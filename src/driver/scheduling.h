@@ -14,6 +14,8 @@ struct FirstSchedule {
   ir::Program program;
   std::vector<std::string> notes;
   std::vector<schedule::NestOrigin> nests;  // grid nests, in order
+  std::vector<schedule::Kernel> kernels;
+  ir::Program rounded;  // what the kernels were chosen for: unscheduled, with its `round` decisions
 };
 
 // Empty if something was reported.

@@ -18,8 +18,17 @@ class Numbering {
       : axes_(axes), names_(names), pool_(pool) {}
 
   TileGrid run(const GridFacts& facts) {
-    for (const ir::Axis& a : axes_)
-      counts_.push_back(plan_let(std::string(a.name.str()) + "_tiles", a.extent));
+    cluster_ = facts.rows >= 0 && facts.growing < 0 ? facts.cluster : 1;
+    if (cluster_ > 1) out_.rank = names_.make("rank");
+    for (size_t k = 0; k < axes_.size(); ++k) {
+      const bool is_paired = cluster_ > 1 && static_cast<int>(k) == facts.rows;
+      const std::string stem(axes_[k].name.str());
+      const Expr pairs =
+          is_paired ? div(pool_.binary(EK::Add, axes_[k].extent, pool_.integer(cluster_ - 1)),
+                          pool_.integer(cluster_))
+                    : axes_[k].extent;
+      counts_.push_back(plan_let(stem + (is_paired ? "_pairs" : "_tiles"), pairs));
+    }
     Expr tiles;
     for (Expr c : counts_) tiles = tiles ? mul(tiles, c) : c;
     if (!tiles) tiles = pool_.integer(1);
@@ -37,7 +46,8 @@ class Numbering {
       for (size_t k = 0; k < axes_.size(); ++k) all.push_back(k);
       split(t, all);
     }
-    out_.launch = pool_.binary(EK::Min, tiles, pool_.index("sms"));
+    const Expr ctas = cluster_ > 1 ? mul(pool_.integer(cluster_), tiles) : tiles;
+    out_.launch = pool_.binary(EK::Min, ctas, pool_.index("sms"));
     return std::move(out_);
   }
 
@@ -95,7 +105,10 @@ class Numbering {
     const Expr rest = let("in_group", sub(t, mul(group, mul(eight, tn))));
     const Expr height = let("height", pool_.binary(EK::Min, eight, sub(tm, mul(eight, group))));
     coordinate(cols, div(rest, height));
-    coordinate(rows, pool_.binary(EK::Add, mul(eight, group), mod(rest, height)));
+    Expr row = pool_.binary(EK::Add, mul(eight, group), mod(rest, height));
+    if (cluster_ > 1)
+      row = pool_.binary(EK::Add, mul(pool_.integer(cluster_), row), pool_.index(out_.rank));
+    coordinate(rows, row);
   }
 
   void longest_first(Expr t, const GridFacts& facts) {
@@ -139,6 +152,7 @@ class Numbering {
   FreshNames& names_;
   expr::ExprPool& pool_;
   std::vector<Expr> counts_;
+  int64_t cluster_ = 1;
   TileGrid out_;
 };
 

@@ -17,6 +17,8 @@ struct GridFacts {
   int growing = -1;
   // An axis along which neighbours read the same tiles, with growing; -1 if there is none.
   int repeated = -1;
+  // CTAs that run together, with tiles beside each other along `rows`.
+  int64_t cluster = 1;
   // Bytes that all tiles of one value of the other axes read again and again.
   expr::Expr shared_bytes;
 };
@@ -27,6 +29,7 @@ struct TileGrid {
   ir::Block decode;  // lets in the walk over the tiles
   ir::Name tile;     // variable of the walk
   expr::Expr launch;
+  ir::Name rank;  // of a CTA in its cluster; null: no clusters
 };
 
 // * rows and cols: groups of 8 rows of tiles are walked column by column, so that tiles that run

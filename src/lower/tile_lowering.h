@@ -38,7 +38,8 @@ enum class Boxes : uint8_t { Copied, Read };
 class NestLowering {
  public:
   NestLowering(const ir::Program& program, const ir::Op& nest, std::string_view name,
-               FreshNames& names, expr::ExprPool& pool, Boxes boxes, std::string* why);
+               FreshNames& names, expr::ExprPool& pool, Boxes boxes, std::string* why,
+               int64_t cluster = 1);
   std::optional<KernelParts> run();
 
  private:
@@ -137,6 +138,7 @@ class NestLowering {
   std::string* why_;
   TileNames tiles_;
   expr::Simplifier simplifier_;
+  int64_t cluster_;
   std::map<std::string, ir::TensorType, std::less<>> tensors_;
   TileGrid grid_;
   int64_t groups_ = 1;

@@ -3,6 +3,7 @@
 
 #include "lower/scalar_to_vrtile.h"
 #include "lower/vrtile_to_matile.h"
+#include "scalar/ops.h"
 #include "vrtile/ops.h"
 #include "vrtile/passes/standard.h"
 
@@ -20,8 +21,11 @@ std::optional<KernelParts> lower_grid_nest(const ir::Program& program, const ir:
     *why = sink.all().empty() ? "a pass of the tile level refused it" : sink.all()[0].message;
     return std::nullopt;
   }
+  const auto* grid = nest.get<scalar::For>();
   for (const ir::Op& op : tiles->body) {
-    if (op.is<vrtile::Par>()) return lower_tile_nest(*tiles, op, name, names, own, why);
+    if (op.is<vrtile::Par>())
+      return lower_tile_nest(*tiles, op, name, names, own, why,
+                             grid ? grid->cluster.value_or(1) : 1);
   }
   *why = "nothing of it is left";
   return std::nullopt;

@@ -64,8 +64,8 @@ void declare_machine(ir::Program& program, expr::ExprPool& pool) {
 
 std::optional<KernelParts> lower_with(const ir::Program& program, const Op& nest,
                                       std::string_view name, Boxes boxes, FreshNames& names,
-                                      ir::PassContext& context, std::string* why) {
-  auto parts = NestLowering(program, nest, name, names, context.pool, boxes, why).run();
+                                      ir::PassContext& context, std::string* why, int64_t cluster) {
+  auto parts = NestLowering(program, nest, name, names, context.pool, boxes, why, cluster).run();
   if (!parts) return std::nullopt;
   // The kernel alone, as a program of its own: what a pass or the verifier finds is the reason.
   FreshNames ignored(context.pool);
@@ -103,21 +103,24 @@ std::optional<KernelParts> lower_with(const ir::Program& program, const Op& nest
 
 std::optional<KernelParts> lower_tile_nest_form(const ir::Program& program, const Op& nest,
                                                 std::string_view name, FreshNames& names,
-                                                expr::ExprPool& pool, std::string* why) {
-  return NestLowering(program, nest, name, names, pool, Boxes::Copied, why).run();
+                                                expr::ExprPool& pool, std::string* why,
+                                                int64_t cluster) {
+  return NestLowering(program, nest, name, names, pool, Boxes::Copied, why, cluster).run();
 }
 
 std::optional<KernelParts> lower_tile_nest(const ir::Program& program, const Op& nest,
                                            std::string_view name, FreshNames& names,
-                                           ir::PassContext& context, std::string* why) {
+                                           ir::PassContext& context, std::string* why,
+                                           int64_t cluster) {
   // Copied boxes need slots and loading warps; a kernel that has none left reads elements.
   FreshNames tried = names;
   std::string ignored;
-  if (auto parts = lower_with(program, nest, name, Boxes::Copied, tried, context, &ignored)) {
+  if (auto parts =
+          lower_with(program, nest, name, Boxes::Copied, tried, context, &ignored, cluster)) {
     names = tried;
     return parts;
   }
-  return lower_with(program, nest, name, Boxes::Read, names, context, why);
+  return lower_with(program, nest, name, Boxes::Read, names, context, why, cluster);
 }
 
 expr::Expr copies_guard(const ir::Program& program, const KernelParts& parts,

@@ -23,6 +23,7 @@ class NestVerifier {
 
   void run() {
     const size_t mark = v_.mark();
+    if (kernel_.rank) v_.declare_local(kernel_.rank, DType::I64);
     for (const Op& op : kernel_.body) {
       v_.set_op(op);
       declaration(op);

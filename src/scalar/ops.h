@@ -69,7 +69,8 @@ enum class LoopKind : uint8_t { Map, Reduce, Grid, Group };
 const std::vector<std::string_view>& words(LoopKind);
 
 struct For {
-  static constexpr std::string_view kFormat = "for $axes $kind{ cluster $cluster}{ cost $cost}$body";
+  static constexpr std::string_view kFormat =
+      "for $axes $kind{ cluster $cluster}{ cost $cost}$body";
   static constexpr std::string_view kDoc =
       "Runs its body for every point of the axes, the last axis fastest. The iterations of a map "
       "loop are independent; those "

@@ -256,6 +256,14 @@ std::vector<Sizes> candidate_sizes(const Group& group) {
         consider(s);
       }
     }
+    // Two tiles beside each other that load what both need once, where it pays: rows of operands
+    // that are no whole lines.
+    const size_t alone = out.size();
+    for (size_t k = 0; k < alone; ++k) {
+      Sizes s = out[k];
+      s.cluster = 2;
+      if (s.rows * s.groups >= 128 && s.column >= 128) out.push_back(s);
+    }
   }
   if (out.empty()) out.push_back(choose_sizes(group));
   return out;

@@ -108,8 +108,11 @@ class Counter {
     }
     const bool is_extreme = u.reducer == expr::Reducer::Max || u.reducer == expr::Reducer::Min;
     values(u.value, all, extent(all), is_step);
-    add(extent(all), is_extreme ? target_.extreme_slots : 1, all.size(), is_step);
+    add(extent(all), is_extreme ? extreme_slots() : 1, all.size(), is_step);
   }
+
+  // Two groups do not look for the extreme value in most steps (matile/passes/speculate.h).
+  double extreme_slots() const { return cost_.groups == 2 ? 0.25 : target_.extreme_slots; }
 
   // Operands of a product: what is copied, and what the matrix unit reads from shared memory.
   void operand(Expr value, const ir::Axes& axes, bool is_step) {
@@ -241,8 +244,9 @@ class Counter {
     const double work =
         is_alone ? f.matrix : std::pow(std::pow(f.matrix, p) + std::pow(f.vector, p), 1 / p);
     const double least = std::max({work, f.shared, target_.step_floor});
-    cost_.step = std::max(least, f.copy);
-    cost_.step_unaligned = std::max(least, f.copy_unaligned);
+    const double together = cost_.cluster > 1 ? target_.cluster_factor : 1;
+    cost_.step = std::max(least, f.copy) * together;
+    cost_.step_unaligned = std::max(least, f.copy_unaligned) * together;
     const double after = groups * vector_once_;
     if (is_alone) {
       const double results = results_ * groups / (128.0 * 128.0);

@@ -25,6 +25,7 @@ struct Target {
   double turn_cycles = 60;  // of a group and step with register work: until its products start
   double shared_bytes_per_cycle = 128;
   double copy_bytes_per_cycle = 59;  // of a multiprocessor, out of the second-level cache
+  double cluster_factor = 1.01;      // CTAs that wait for each other
   double unaligned_factor = 2.2;     // rows of no multiple of 128 bytes touch two lines each
 
   // Register work: issue slots of one warp, and how well 1, 2, 3 and 4 groups fill the slots the

@@ -3,10 +3,12 @@
 
 #include "matile/passes/defer_lanes.h"
 #include "matile/passes/hoist_rows.h"
+#include "matile/passes/multicast.h"
 #include "matile/passes/place_turns.h"
 #include "matile/passes/place_waits.h"
 #include "matile/passes/share_registers.h"
 #include "matile/passes/sink_branches.h"
+#include "matile/passes/speculate.h"
 #include "matile/passes/split_roles.h"
 #include "matile/passes/split_tile_reductions.h"
 #include "matile/passes/spread_layouts.h"
@@ -17,10 +19,12 @@ std::optional<ir::Program> finish_kernels(const ir::Program& program, ir::PassCo
   // Layouts first: they say what a reduction's parts are. Branches before lanes: an exchange that
   // only a branch needs sinks into it. Work per row is hoisted after that, so that a branch is
   // still seen as one. Registers are shared before roles are split, while every tile still has one
-  // text. Waits come last: they depend on everything that touches a tile.
+  // text. Waits come after that: they depend on everything that touches a tile. Speculation changes
+  // what a step does first, not what it waits for.
   static constexpr ir::Pass kPasses[] = {
       spread_layouts,  split_tile_reductions, sink_branches, defer_lanes, hoist_rows,
-      share_registers, split_roles,           place_turns,   place_waits};
+      share_registers, split_roles,           place_turns,   place_waits, speculate,
+      multicast};
   std::optional<ir::Program> current = program;
   for (const ir::Pass pass : kPasses) {
     current = pass(*current, context);

@@ -235,7 +235,13 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
   // Registers (R6): groups first, in steps of 8; then the loaders get what is left over.
   const int threads = 128 * (groups + (rings.empty() ? 0 : 1));
   const int pool_registers = std::min(65536 / threads / 8 * 8, 248) * threads;
-  const int64_t least = 24;
+  // Loaders that number their tiles themselves, or for a cluster, need more.
+  const bool is_plain =
+      kernel.ctas() == 1 && std::none_of(kernel.body.begin(), kernel.body.end(), [](const Op& op) {
+        const auto* t = op.get<Tiles>();
+        return t && t->source == TileSource::Dynamic;
+      });
+  const int64_t least = is_plain || groups > 2 ? 24 : 40;
   const int64_t compute =
       std::min<int64_t>(240, (pool_registers - 128 * least) / (128 * groups) / 8 * 8);
   out.compute_registers = decision(kernel, "regs").value_or(compute);

@@ -32,7 +32,8 @@ struct NestResources {
 // work between their products, two slots are enough for them, a few more where one product is all
 // the time there is for a copy; what is fetched once a tile has one. What is only taken to
 // registers has one slot where products would have less than three, and small slots are no matter.
-// Registers: the compute groups take what the pool leaves them beside loaders of at least 24.
+// Registers: the compute groups take what the pool leaves them beside loaders of at least 24, or 40
+// with two groups and tiles that come from a counter or for a cluster.
 // Nothing (and reported) if it does not fit.
 std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& role,
                                               const std::vector<NestRing>& rings, Names& taken,

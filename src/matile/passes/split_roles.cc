@@ -55,7 +55,10 @@ class RoleSplitter {
     if (!assign_loaders()) return std::nullopt;
     const auto chosen = choose_resources(kernel_, role_, rings_, taken_, pool_, sink_);
     if (!chosen) return std::nullopt;
-    Kernel out{.name = kernel_.name, .form = KernelForm::Roles};
+    Kernel out{.name = kernel_.name,
+               .form = KernelForm::Roles,
+               .cluster = kernel_.cluster,
+               .rank = kernel_.rank};
     for (const Op& op : kernel_.body) {
       if (op.is<Tiles>() || op.is<Cta>()) out.body.push_back(op);
     }
