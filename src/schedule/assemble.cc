@@ -137,7 +137,10 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
       continue;
     }
     const Kernel& kernel = kernels[static_cast<size_t>(next->kernel)];
-    BuiltKernel built = build_kernel(kernel.group, kernel.sizes, kernel.stored, signs, pool, names);
+    BuiltKernel built =
+        build_kernel(kernel.group, kernel.sizes, kernel.stored, program, signs, pool, names);
+    for (scalar::Buffer& b : built.summaries) out.program.body.push_back(ir::make(std::move(b)));
+    for (ir::Op& op : built.before) code.push_back(std::move(op));
     for (scalar::Buffer& b : built.locals) locals.push_back(ir::make(std::move(b)));
     code.push_back(std::move(built.nest));
     std::string stored;

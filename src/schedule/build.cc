@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "expr/affine.h"
 #include "expr/print.h"
@@ -34,10 +35,12 @@ struct Local {
 class NestBuilder {
  public:
   NestBuilder(const Group& group, const Sizes& sizes, const std::set<int>& stored,
-              const algebra::Signs& signs, expr::ExprPool& pool, Names& names)
+              const ir::Program& program, const algebra::Signs& signs, expr::ExprPool& pool,
+              Names& names)
       : group_(with_guarded_references(group, pool)),
         sizes_(sizes),
         stored_(stored),
+        program_(program),
         signs_(signs),
         pool_(pool),
         names_(names),
@@ -47,6 +50,8 @@ class NestBuilder {
     find_needed();
     for (size_t k = 0; k < members().size(); ++k) place(k);
     choose_guards();
+    if (tiling_.has_loop())
+      range_ = step_range(group_, rolled_, tiling_, program_, signs_, pool_, names_);
     ir::Block body;
     for (size_t k = 0; k < members().size(); ++k) before(k, body);
     loop(body);
@@ -68,26 +73,16 @@ class NestBuilder {
     for (const AxisKind kind : {AxisKind::Row, AxisKind::Cut}) {
       for (Expr a : tiling_.order()) {
         const TileAxis& t = tiling_.at(a);
-        if (t.kind == kind) grid.axes.push_back({t.tile.name(), tiles_of(t)});
+        if (t.kind == kind) grid.axes.push_back({t.tile.name(), tile_count(group_, t, pool_)});
       }
     }
-    return {std::move(locals_), ir::make(std::move(grid)), std::move(notes_)};
+    return {std::move(locals_), std::move(range_.live.buffers), std::move(range_.live.statements),
+            ir::make(std::move(grid)), std::move(notes_)};
   }
 
  private:
   const std::vector<Member>& members() const { return group_.members; }
   const Member& member(size_t k) const { return group_.members[k]; }
-
-  Expr tiles_of(const TileAxis& t) {
-    if (t.kind == AxisKind::Row && group_.row_block > 0) {
-      const auto extent = expr::Poly::of(t.extent);
-      return expr::to_expr(pool_, *expr::divide(*extent, group_.row_block));
-    }
-    if (t.extent.op() == Op::IntConst)
-      return pool_.integer((t.extent.integer() + t.size - 1) / t.size);
-    return pool_.binary(Op::FloorDiv, pool_.binary(Op::Add, t.extent, pool_.integer(t.size - 1)),
-                        pool_.integer(t.size));
-  }
 
   static bool is_extreme(const Member& m) {
     return is_float(m.dtype) &&
@@ -215,6 +210,8 @@ class NestBuilder {
     return result;
   }
   Expr new_translation(Expr e, Phase phase, std::unordered_map<Expr, Expr>& memo) {
+    if (const auto it = range_.instead.find(e); it != range_.instead.end())
+      return instead_of(it->second, phase);
     switch (e.op()) {
       case Op::Var: {
         if (!group_.extents.contains(e)) return e;
@@ -240,6 +237,14 @@ class NestBuilder {
         return pool_.with_args(e, args);
       }
     }
+  }
+
+  // What is written in the place of a part of a mask may contain that part.
+  Expr instead_of(Expr other, Phase phase) {
+    const expr::Substitution others = std::exchange(range_.instead, {});
+    const Expr result = translated(other, phase);
+    range_.instead = others;
+    return result;
   }
 
   Expr member_value(size_t k, Phase phase, std::unordered_map<Expr, Expr>& memo) {
@@ -405,11 +410,19 @@ class NestBuilder {
       for (ir::Op& op : body) out.push_back(std::move(op));
       return;
     }
-    const StepRange range = step_range(group_, rolled_, tiling_, signs_, pool_);
+    const StepRange& range = range_;
     for (Expr mask : range.masks)
       notes_.push_back(fmt::format("steps in which `{}` is false everywhere are left out: {} to {}",
                                    expr::to_string(mask), expr::to_string(range.first),
                                    expr::to_string(range.count)));
+    for (Expr c : range.live.conditions)
+      notes_.push_back(fmt::format(
+          "steps in which `{}` is false everywhere are left out, by summaries of the tiles: {} to "
+          "{}",
+          expr::to_string(c), expr::to_string(range.live.first), expr::to_string(range.live.end)));
+    for (Expr c : range.live.settled)
+      notes_.push_back(fmt::format("steps in which `{}` is true everywhere: {}", expr::to_string(c),
+                                   expr::to_string(range.live.full)));
     const ir::Name var = tiling_.at(group_.stream).tile.name();
     scalar::Loop steps{var, range.first, scalar::Direction::Up, range.count, std::move(body)};
     if (sizes_.is_descending) {
@@ -508,6 +521,7 @@ class NestBuilder {
   Group group_;
   const Sizes& sizes_;
   const std::set<int>& stored_;
+  const ir::Program& program_;
   const algebra::Signs& signs_;
   expr::ExprPool& pool_;
   Names& names_;
@@ -521,6 +535,7 @@ class NestBuilder {
   std::vector<RangeGuard> guards_;
   std::set<size_t> own_guard_;
   std::vector<std::pair<Expr, Local>> repairs_;
+  StepRange range_;
   std::vector<scalar::Buffer> locals_;
   std::vector<std::string> notes_;
 };
@@ -528,8 +543,9 @@ class NestBuilder {
 }  // namespace
 
 BuiltKernel build_kernel(const Group& group, const Sizes& sizes, const std::set<int>& stored,
-                         const algebra::Signs& signs, expr::ExprPool& pool, Names& names) {
-  return NestBuilder(group, sizes, stored, signs, pool, names).run();
+                         const ir::Program& program, const algebra::Signs& signs,
+                         expr::ExprPool& pool, Names& names) {
+  return NestBuilder(group, sizes, stored, program, signs, pool, names).run();
 }
 
 std::set<int> needs_of(const Group& group, const StatementList& list, const std::set<int>& stored) {

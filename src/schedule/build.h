@@ -23,13 +23,17 @@ namespace nautilus::schedule {
 
 struct BuiltKernel {
   std::vector<scalar::Buffer> locals;
+  std::vector<scalar::Buffer> summaries;  // buffers that `before` fills and the nest reads
+  ir::Block before;                       // statements that run before the nest
   ir::Op nest;
   std::vector<std::string> notes;  // what was done, for people
 };
 
 // `stored`: members whose values go to memory. `names` are taken; the locals' names are added.
+// `program` is what the group is of.
 BuiltKernel build_kernel(const Group& group, const Sizes& sizes, const std::set<int>& stored,
-                         const algebra::Signs& signs, expr::ExprPool& pool, Names& names);
+                         const ir::Program& program, const algebra::Signs& signs,
+                         expr::ExprPool& pool, Names& names);
 
 // Statements outside of the group that a kernel storing these reads.
 std::set<int> needs_of(const Group& group, const StatementList& list, const std::set<int>& stored);
