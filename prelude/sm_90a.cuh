@@ -391,6 +391,22 @@ DEVICE float round_f8e4m3(float x) { return unpack_f8e4m3(pack_f8e4m3(x)); }
 DEVICE float round_f8e5m2(float x) { return unpack_f8e5m2(pack_f8e5m2(x)); }
 DEVICE double load_f64(const double* p, u64 i) { return __ldg(p + i); }
 DEVICE int load_i32(const int* p, u64 i) { return __ldg(p + i); }
+// Without a branch, so that equal ones are loaded once.
+DEVICE int load_i32_when(bool c, const int* p, u64 i, int other) {
+  int x;
+  asm("{ .reg .pred c; setp.ne.s32 c, %1, 0; mov.b32 %0, %3; @c ld.global.nc.b32 %0, [%2]; }" : "=r"(x) : "r"((int)c), "l"(p + i), "r"(other));
+  return x;
+}
+DEVICE bool load_bool_when(bool c, const unsigned char* p, u64 i, int other) {
+  int x;
+  asm("{ .reg .pred c; setp.ne.s32 c, %1, 0; mov.b32 %0, %3; @c ld.global.nc.u8 %0, [%2]; }" : "=r"(x) : "r"((int)c), "l"(p + i), "r"(other));
+  return x != 0;
+}
+DEVICE long long load_i64_when(bool c, const long long* p, u64 i, long long other) {
+  long long x;
+  asm("{ .reg .pred c; setp.ne.s32 c, %1, 0; mov.b64 %0, %3; @c ld.global.nc.b64 %0, [%2]; }" : "=l"(x) : "r"((int)c), "l"(p + i), "l"(other));
+  return x;
+}
 DEVICE long long load_i64(const long long* p, u64 i) { return __ldg(p + i); }
 DEVICE int load_i8(const unsigned char* p, u64 i) { return (signed char)__ldg(p + i); }
 DEVICE int load_u8(const unsigned char* p, u64 i) { return __ldg(p + i); }

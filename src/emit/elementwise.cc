@@ -40,11 +40,45 @@ class ElementText {
       }
     }
     for (Expr a : e.args()) prepare(a);
+    read_along_axis(e);
   }
 
   std::string at(Expr e, const std::string& reg) { return expression(e, names(reg)); }
 
  private:
+  // Integers of memory that depend on one axis of two are read once for every value of it that the
+  // thread has, before the loop.
+  void read_along_axis(Expr e) {
+    if (!is_guarded_read(e) || domain_.axes.size() != 2 || reads_.contains(e) || !is_memory(e[1]))
+      return;
+    const bool has_first = expr::depends_on(e, scope_.pool->index(domain_.axes[0]));
+    if (has_first == expr::depends_on(e, scope_.pool->index(domain_.axes[1]))) return;
+    matile::DigitSum index = register_coordinate(has_first ? 0 : 1);
+    matile::DigitSum compact;  // the digits of the axis alone
+    matile::DigitSum whole;    // the register, from them
+    int count = 1;
+    index.base = 0;
+    for (size_t k = 0; k < index.digits.size(); ++k) {
+      if (index.coefficients[k] == 0) continue;
+      compact.digits.push_back({count, index.digits[k].extent});
+      whole.coefficients.push_back(index.digits[k].stride);
+      index.coefficients[k] = count;
+      count *= index.digits[k].extent;
+    }
+    whole.digits = compact.digits;
+    const std::string name = fmt::format("element{}", first_limit_ + reads_.size());
+    const std::string value = guarded(e, "(" + whole.text("digit") + ")");
+    out_.line("{} {}[{}];", e.dtype() == DType::I64 ? "long long" : "int", name, count);
+    out_.line("UNROLL for (int digit = 0; digit < {}; ++digit) {}[digit] = {};", count, name,
+              value);
+    reads_.emplace(e, std::make_pair(name, index));
+  }
+
+  bool is_memory(Expr read) const {
+    return !scope_.tiles.contains(read.name().str()) &&
+           !scope_.globals->find(read.name().str())->second.is_scratch;
+  }
+
   bool depends_on_axis(Expr e) const {
     return std::any_of(domain_.axes.begin(), domain_.axes.end(),
                        [&](expr::Name a) { return expr::depends_on(e, scope_.pool->index(a)); });
@@ -57,9 +91,14 @@ class ElementText {
     n.is_value = true;
     n.variable = [this, reg](Expr var) { return variable(var, reg); };
     n.read = [this, reg](Expr read) { return element(read, reg); };
+    n.is_eager = true;
+    n.is_memory = [this](Expr read) { return !scope_.tiles.contains(read.name().str()); };
     n.instead = [this, reg](Expr e) -> std::string {
       const auto it = limits_.find(e);
-      if (it == limits_.end()) return "";
+      const auto read = reads_.find(e);
+      if (read != reads_.end())
+        return fmt::format("{}[{}]", read->second.first, read->second.second.text(reg));
+      if (it == limits_.end()) return is_guarded_read(e) && is_memory(e[1]) ? guarded(e, reg) : "";
       Writer nowhere;
       return "(" + emit_limits(e, domain_, names(reg), *scope_.pool, it->second, reg, nowhere) +
              ")";
@@ -92,6 +131,14 @@ class ElementText {
       return fmt::format("{}[{}]", identifier(read.name().str()), index);
     return fmt::format("unpack_{}({}[({}) / 2], ({}) % 2)", expr::name(read.dtype()),
                        identifier(read.name().str()), index, index);
+  }
+
+  // An integer under a condition of its own: no branch.
+  std::string guarded(Expr e, const std::string& reg) {
+    const Expr read = e[1];
+    return fmt::format("load_{}_when({}, p.{}, {}, {})", expr::name(read.dtype()), at(e[0], reg),
+                       identifier(read.name().str()), offset(read.name().str(), read.args(), reg),
+                       e[2].integer());
   }
 
   std::string global(Expr read, const std::string& reg) {
@@ -131,7 +178,12 @@ class ElementText {
     expr::Substitution dropped;
     const auto factor_of = [&](Expr variable) -> std::optional<int64_t> {
       const auto parts = poly->split(variable);
-      return parts ? parts->first.constant() : std::nullopt;
+      if (!parts) return std::nullopt;
+      // An element at a coordinate that is itself an element is not linear in it.
+      for (Expr atom : parts->second.atoms()) {
+        if (expr::depends_on(atom, variable)) return std::nullopt;
+      }
+      return parts->first.constant();
     };
     for (size_t a = 0; a < domain_.axes.size(); ++a) {
       const Expr axis = scope_.pool->index(domain_.axes[a]);
@@ -166,6 +218,7 @@ class ElementText {
   Writer& out_;
   size_t first_limit_;
   std::map<Expr, std::string, expr::ByContent> limits_;
+  std::map<Expr, std::pair<std::string, matile::DigitSum>, expr::ByContent> reads_;
 };
 
 std::vector<expr::Name> axis_names(const ir::Axes& axes) {

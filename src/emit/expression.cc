@@ -7,11 +7,13 @@
 #include <cctype>
 #include <cmath>
 #include <set>
+#include <unordered_set>
 
 #include "base/check.h"
 #include "emit/emit.h"
 #include "emit/typed_expression.h"
 #include "expr/affine.h"
+#include "expr/walk.h"
 
 namespace nautilus::emit {
 namespace {
@@ -81,8 +83,10 @@ class Printer {
       case Kind::Ge:
         return infix(e, ">=", kLess, kLess + 1);
       case Kind::And:
+        if (is_eager(e[1])) return bitwise(e, "&");
         return infix(e, "&&", kAnd, kAnd);
       case Kind::Or:
+        if (is_eager(e[1])) return bitwise(e, "|");
         return infix(e, "||", kOr, kOr);
       case Kind::FloorDiv:
         return divide(e, "/", "floor_div");
@@ -186,6 +190,27 @@ class Printer {
     return {"erf_of(" + at(x, kTernary) + ")", kAtom};
   }
 
+  // Reads memory, and only under conditions of its own.
+  bool is_eager(Expr e) const {
+    if (!names_.is_eager || expr::tensors_read(e).empty()) return false;
+    std::unordered_set<Expr> guarded;
+    bool ok = true;
+    expr::for_each(e, [&](Expr x) {
+      if (!is_guarded_read(x)) return;
+      guarded.insert(x[1]);
+      for (Expr i : x[1].args()) ok &= expr::tensors_read(i).empty();
+    });
+    expr::for_each(e, [&](Expr x) {
+      if (x.op() == Kind::Read && names_.is_memory && names_.is_memory(x))
+        ok &= guarded.contains(x);
+    });
+    return ok && !guarded.empty();
+  }
+
+  Text bitwise(Expr e, std::string_view op) {
+    return {fmt::format("(({}) {} ({}))", at(e[0], kTernary), op, at(e[1], kTernary)), kAtom};
+  }
+
   Text call(std::string_view function, Expr e) {
     std::string text = std::string(function) + "(";
     for (size_t i = 0; i < e.args().size(); ++i) text += (i ? ", " : "") + at(e[i], kTernary);
@@ -279,13 +304,20 @@ std::string identifier(std::string_view name) {
   static const std::set<std::string, std::less<>> reserved = reserved_names();
   std::string out(name);
   std::replace(out.begin(), out.end(), '.', '_');
-  // `limit0`, `limit1`, ... are conditions on coordinates.
-  const bool is_limit = out.starts_with("limit") && out.size() > 5 &&
-                        std::all_of(out.begin() + 5, out.end(), [](char c) {
-                          return std::isdigit(static_cast<unsigned char>(c));
-                        });
-  if (is_limit || reserved.contains(out)) out += '_';
+  // `limit0`, `limit1`, ... are conditions on coordinates, `element0`, ... elements along an axis.
+  const auto is_numbered = [&](std::string_view stem) {
+    return out.starts_with(stem) && out.size() > stem.size() &&
+           std::all_of(out.begin() + static_cast<std::ptrdiff_t>(stem.size()), out.end(),
+                       [](char c) { return std::isdigit(static_cast<unsigned char>(c)); });
+  };
+  if (is_numbered("limit") || is_numbered("element") || reserved.contains(out)) out += '_';
   return out;
+}
+
+bool is_guarded_read(Expr e) {
+  if (e.op() != Kind::Select || e[1].op() != Kind::Read) return false;
+  if (e.dtype() == DType::Bool) return e[2].op() == Kind::BoolConst;
+  return (e.dtype() == DType::I32 || e.dtype() == DType::I64) && e[2].op() == Kind::IntConst;
 }
 
 std::string float_literal(double value) {

@@ -19,6 +19,10 @@ struct ExpressionNames {
   std::function<std::string(expr::Expr e)> instead;
   // What is known of the variables: decides how division rounds.
   const expr::Facts* facts = nullptr;
+  // Elements of memory that are read under a condition of their own, `where(c, X[i], 0)`, may be
+  // read wherever c holds: conditions are then evaluated without branches.
+  bool is_eager = false;
+  std::function<bool(expr::Expr read)> is_memory;  // and not a register
   // Functions as exact as the language's, for what is computed once and not once per element.
   bool is_accurate = false;
   // A value of the program, whose integers have the width of their dtype; else a number of the
@@ -31,6 +35,9 @@ std::string expression(expr::Expr e, const ExpressionNames& names);
 
 // A name of the program as a name of the emitted text: one that the text uses itself gets a `_`.
 std::string identifier(std::string_view name);
+
+// `where(c, X[i], n)` of integers of 32 or 64 bits, or of flags.
+bool is_guarded_read(expr::Expr e);
 
 // A float literal: `8.f`, `-infinity()`.
 std::string float_literal(double value);

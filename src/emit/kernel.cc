@@ -257,8 +257,15 @@ std::string KernelEmitter::variable(Expr var) const {
 std::string KernelEmitter::text(Expr e) const {
   ExpressionNames names;
   names.variable = [this](Expr v) { return variable(v); };
-  names.read = [](Expr read) -> std::string {
-    NAUT_CHECK(false, "a scalar reads `{}`", read.name().str());
+  // A number that is the same for all threads that read it.
+  names.read = [this](Expr read) {
+    const auto global = globals_.find(read.name().str());
+    NAUT_CHECK(global != globals_.end(), "a scalar reads `{}`", read.name().str());
+    std::string at;
+    for (size_t k = 0; k < read.args().size(); ++k)
+      at += (at.empty() ? "" : " + ") + global->second.step(text(read[k]), k);
+    return fmt::format("load_{}(p.{}, {})", expr::name(read.dtype()), identifier(read.name().str()),
+                       at.empty() ? "0" : at);
   };
   names.facts = &facts_;
   return expression(e, names);

@@ -12,6 +12,7 @@
 #include "ir/decl.h"
 #include "ir/walk.h"
 #include "lower/tile_dot.h"
+#include "lower/tile_numbers.h"
 #include "lower/tile_reads.h"
 #include "lower/tile_versions.h"
 #include "scalar/ops.h"
@@ -87,14 +88,22 @@ class Lowering {
   }
 
   void kernel(const Op& op, Block& out) {
-    const auto* grid = op.get<scalar::For>();
-    if (!grid || grid->kind != scalar::LoopKind::Grid)
+    if (!op.is<scalar::For>() || op.as<scalar::For>().kind != scalar::LoopKind::Grid)
       return fail(op, "a nest without a grid loop has no tiles");
+    const TileNumbers numbers = read_tile_numbers(op, types_, facts_, names_, pool_);
+    const auto* grid = numbers.nest.get<scalar::For>();
     const expr::Facts before = facts_;
     for (auto& [name, tile] : tiles_) tile = {};
     versions_.find_carried(grid->body);
     for (const ir::Axis& a : grid->axes) facts_.add_axis(pool_.index(a.name), a.extent);
-    Block body = block(grid->body);
+    for (const Op& let : numbers.lets) {
+      const auto& number = let.as<vr::Let>();
+      const auto value = expr::Poly::of(number.value);
+      if (number.value.dtype() == ir::DType::I64 && value && facts_.is_nonnegative(*value))
+        facts_.add_size(pool_.index(number.name));
+    }
+    Block body = numbers.lets;
+    for (Op& inner : block(grid->body)) body.push_back(std::move(inner));
     facts_ = before;
     out.push_back(ir::make(vr::Par{grid->axes, vr::ParKind::Grid, std::move(body)}, op.span()));
   }
@@ -124,6 +133,8 @@ class Lowering {
 
   void loop(const Op& op) {
     const auto& l = op.as<scalar::Loop>();
+    if (!expr::tensors_read(l.from).empty() || !expr::tensors_read(l.to).empty())
+      return fail(op, "how far the loop runs is not one number for the whole tile");
     const Expr from = converted(l.from, {}, op);
     const Expr to = converted(l.to, {}, op);
     if (has_failed_) return;

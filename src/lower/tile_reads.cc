@@ -40,6 +40,14 @@ bool TileReads::is_global(Expr e) const { return e.op() == EK::Read && !tiles_.c
 Expr TileReads::go(Expr e, std::vector<Expr>& path) {
   if (e.args().empty() && e.op() != EK::Read) return e;
   if (e.op() == EK::Select) return select(e, path);
+  if ((e.op() == EK::And || e.op() == EK::Or) && reads_global(e[1])) {
+    // The second part counts only where the first leaves it open; a load is made everywhere.
+    const Expr first = go(e[0], path);
+    path.push_back(e.op() == EK::And ? e[0] : pool_.unary(EK::Not, e[0]));
+    const Expr second = go(e[1], path);
+    path.pop_back();
+    return pool_.binary(e.op(), first, second);
+  }
   if (e.op() == EK::Read && is_global(e)) return load(e, {}, {}, path);
   std::vector<Expr> args;
   for (Expr a : e.args()) args.push_back(go(a, path));
@@ -53,6 +61,12 @@ Expr TileReads::go(Expr e, std::vector<Expr>& path) {
     return pool_.read(tile, e.dtype(), args);
   }
   return pool_.with_args(e, args);
+}
+
+bool TileReads::reads_global(Expr e) const {
+  bool found = false;
+  expr::for_each(e, [&](Expr x) { found |= is_global(x); });
+  return found;
 }
 
 Expr TileReads::select(Expr e, std::vector<Expr>& path) {

@@ -42,6 +42,7 @@ class TileReads {
   ir::Expr guarded(ir::Expr read, ir::Expr condition, ir::Expr other, std::vector<ir::Expr>& path);
   ir::Expr load(ir::Expr read, ir::Expr condition, ir::Expr other, std::vector<ir::Expr>& path);
   bool is_global(ir::Expr e) const;
+  bool reads_global(ir::Expr e) const;
   bool stays_inside(ir::Expr read, const std::vector<ir::Expr>& conditions) const;
   bool is_range_of(ir::Expr read, ir::Expr condition) const;
 

@@ -33,10 +33,13 @@ std::optional<ir::Block> declarations(const ir::Program& program, const Op* alon
         return std::nullopt;
       }
       names.take(t->name.str());
+      // A nest alone reads what earlier kernels have written like an input.
+      const bool is_given =
+          t->role == vrtile::TensorRole::Input ||
+          (t->role == vrtile::TensorRole::Temp && !stored.contains(std::string(t->name.str())));
       out.push_back(ir::make(
           matile::Tensor{t->name, t->type,
-                         t->role == vrtile::TensorRole::Input ? matile::TensorRole::Input
-                                                              : matile::TensorRole::Output},
+                         is_given ? matile::TensorRole::Input : matile::TensorRole::Output},
           op.span()));
     } else if (const auto* let = op.get<vrtile::Let>()) {
       names.take(let->name.str());

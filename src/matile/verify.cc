@@ -319,7 +319,7 @@ class MatileVerifier {
       case Kind::Tile:
         return tile(op.as<Tile>());
       case Kind::Let:
-        scalar(op.as<Let>().value, op.as<Let>().value.dtype(), "the value");
+        number(op.as<Let>().value);
         return local(op.as<Let>().name, op.as<Let>().value.dtype());
       case Kind::Each: {
         const auto& each = op.as<Each>();
@@ -470,6 +470,18 @@ class MatileVerifier {
             fmt::format("the vote `{}` differs from warp to warp; it stands alone as a condition",
                         v.name().str()));
     }
+    e_.functions(e);
+  }
+
+  // A scalar that may be read from memory.
+  void number(Expr e) {
+    if (expr::tensors_read(e).empty() || expr::has_reduce(e))
+      return scalar(e, e.dtype(), "the value");
+    v_.check(e, "the value");
+    for (Expr v : expr::free_vars(e)) {
+      if (is_vote(v)) v_.fail("a number that is read does not depend on a vote");
+    }
+    if (const std::string why = number_problem(e, program_); !why.empty()) v_.fail(why);
     e_.functions(e);
   }
 

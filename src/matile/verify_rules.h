@@ -48,6 +48,10 @@ void verify_resources(const Kernel& kernel, diag::Span span, const Resources& re
 void verify_skeletons(const ir::Program& program, const Kernel& kernel, diag::Span span,
                       const Resources& resources, diag::Sink& sink);
 
+// Why an expression is no number that a role may read from tensors: it must be a small integer, the
+// same for all who read it. Empty if it is one.
+std::string number_problem(ir::Expr e, const ir::Program& program);
+
 // A kernel of scalar code.
 void verify_points(const Points& points,
                    const std::map<std::string, TensorRole, std::less<>>& roles, ir::Verifier& v);

@@ -85,8 +85,24 @@ class Skeleton {
            env_.scalars.contains(e.name().str());
   }
   int64_t value(ir::Expr e) const {
-    const expr::Value v = ir::evaluate(e, env_);
+    const expr::Value v = expr::tensors_read(e).empty() ? ir::evaluate(e, env_) : with_reads(e);
     return expr::is_float(e.dtype()) ? 0 : v.i;
+  }
+  // What a tensor holds is not known: any number, but the same one for all who read the element.
+  expr::Value with_reads(ir::Expr e) const {
+    if (e.op() != expr::Op::Read && expr::tensors_read(e).empty()) return ir::evaluate(e, env_);
+    expr::Value args[3];
+    uint64_t at = std::hash<std::string_view>()(e.op() == expr::Op::Read ? e.name().str() : "");
+    for (size_t k = 0; k < e.args().size(); ++k) {
+      const expr::Value v = with_reads(e[k]);
+      if (k < 3) args[k] = v;
+      at = at * 1000003 + static_cast<uint64_t>(v.i);
+    }
+    if (e.op() != expr::Op::Read)
+      return expr::apply(e.op(), e.dtype(), e.args().back().dtype(), args);
+    base::Random random(at);
+    constexpr int64_t kMost[] = {2, 12, 700};
+    return expr::int_value(random.integer(-2, kMost[random.integer(0, 2)]));
   }
 
   bool unrolled(const Unroll& op, size_t axis, Counts& counts) {

@@ -48,6 +48,8 @@ class ScalarVerifier {
         const auto& loop = op.as<Loop>();
         v_.check_dtype(loop.from, ir::DType::I64, "the first value");
         v_.check_dtype(loop.to, ir::DType::I64, "the last value");
+        read(loop.from);
+        read(loop.to);
         const size_t mark = v_.mark();
         v_.declare_local(loop.var, ir::DType::I64);
         inside(loop.body, op);

@@ -139,7 +139,7 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
     }
     const Kernel& kernel = kernels[static_cast<size_t>(next->kernel)];
     BuiltKernel built = build_kernel(kernel.group, kernel.sizes, kernel.others, kernel.split,
-                                     kernel.stored, signs, pool, names);
+                                     kernel.stored, program, signs, pool, names);
     // Of several nests for the same results the plan runs the one with the least cost.
     for (const WholeNest& whole : built.wholes) {
       if (built.wholes.size() == 1) break;
@@ -148,6 +148,8 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
       built.nests[whole.nest] = ir::make(std::move(nest), built.nests[whole.nest].span());
     }
     for (ir::Op& op : built.sizes) sizes.push_back(std::move(op));
+    for (scalar::Buffer& b : built.summaries) out.program.body.push_back(ir::make(std::move(b)));
+    for (ir::Op& op : built.before) code.push_back(std::move(op));
     for (scalar::Buffer& b : built.locals) locals.push_back(ir::make(std::move(b)));
     const std::string seed(list.statements[static_cast<size_t>(kernel.group.seed)].target.str());
     for (size_t n = 0; n < built.nests.size(); ++n) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "expr/print.h"
 #include "expr/quotient.h"
@@ -34,11 +35,12 @@ struct Local {
 class NestBuilder {
  public:
   NestBuilder(const Group& group, const Sizes& sizes, const std::set<int>& stored,
-              const algebra::Signs& signs, expr::ExprPool& pool, Names& names,
-              const SplitSizes* split)
+              const ir::Program& program, const algebra::Signs& signs, expr::ExprPool& pool,
+              Names& names, const SplitSizes* split)
       : group_(with_guarded_references(group, pool)),
         sizes_(sizes),
         stored_(stored),
+        program_(program),
         signs_(signs),
         pool_(pool),
         names_(names),
@@ -50,6 +52,9 @@ class NestBuilder {
     find_needed();
     for (size_t k = 0; k < members().size(); ++k) place(k);
     choose_guards();
+    if (tiling_.has_loop())
+      range_ = step_range(group_, rolled_, tiling_, program_, signs_, pool_, names_);
+    if (split_ && tiling_.has_loop()) range_ = part_of(range_);
     ir::Block body;
     for (size_t k = 0; k < members().size(); ++k) before(k, body);
     loop(body);
@@ -75,12 +80,18 @@ class NestBuilder {
     for (const AxisKind kind : {AxisKind::Row, AxisKind::Cut}) {
       for (Expr a : tiling_.order()) {
         const TileAxis& t = tiling_.at(a);
-        if (t.kind == kind) grid.axes.push_back({t.tile.name(), tiles_of(t)});
+        if (t.kind == kind) grid.axes.push_back({t.tile.name(), tile_count(group_, t, pool_)});
       }
     }
     if (split_) grid.axes.push_back({split_->part.name(), split_->split});
     if (sizes_.cluster > 1) grid.cluster = sizes_.cluster;
-    BuiltKernel out{{}, std::move(locals_), {ir::make(std::move(grid))}, {}, std::move(notes_)};
+    BuiltKernel out{{},
+                    std::move(locals_),
+                    std::move(range_.live.buffers),
+                    std::move(range_.live.statements),
+                    {ir::make(std::move(grid))},
+                    {},
+                    std::move(notes_)};
     if (split_) {
       for (ir::Op& op : combined(out.locals)) out.nests.push_back(std::move(op));
     } else {
@@ -93,16 +104,6 @@ class NestBuilder {
  private:
   const std::vector<Member>& members() const { return group_.members; }
   const Member& member(size_t k) const { return group_.members[k]; }
-
-  Expr tiles_of(const TileAxis& t) {
-    if (t.kind == AxisKind::Row && group_.row_block > 0) {
-      return expr::exact_quotient(pool_, t.extent, group_.block_rows);
-    }
-    if (t.extent.op() == Op::IntConst)
-      return pool_.integer((t.extent.integer() + t.size - 1) / t.size);
-    return pool_.binary(Op::FloorDiv, pool_.binary(Op::Add, t.extent, pool_.integer(t.size - 1)),
-                        pool_.integer(t.size));
-  }
 
   static bool is_extreme(const Member& m) {
     return is_float(m.dtype) &&
@@ -234,6 +235,8 @@ class NestBuilder {
     return result;
   }
   Expr new_translation(Expr e, Phase phase, std::unordered_map<Expr, Expr>& memo) {
+    if (const auto it = range_.instead.find(e); it != range_.instead.end())
+      return instead_of(it->second, phase);
     switch (e.op()) {
       case Op::Var: {
         if (!group_.extents.contains(e)) return e;
@@ -259,6 +262,14 @@ class NestBuilder {
         return pool_.with_args(e, args);
       }
     }
+  }
+
+  // What is written in the place of a part of a mask may contain that part.
+  Expr instead_of(Expr other, Phase phase) {
+    const expr::Substitution others = std::exchange(range_.instead, {});
+    const Expr result = translated(other, phase);
+    range_.instead = others;
+    return result;
   }
 
   Expr member_value(size_t k, Phase phase, std::unordered_map<Expr, Expr>& memo) {
@@ -426,12 +437,19 @@ class NestBuilder {
       for (ir::Op& op : body) out.push_back(std::move(op));
       return;
     }
-    StepRange range = step_range(group_, rolled_, tiling_, signs_, pool_);
-    if (split_) range = part_of(range);
+    const StepRange& range = range_;
     for (Expr mask : range.masks)
       notes_.push_back(fmt::format("steps in which `{}` is false everywhere are left out: {} to {}",
                                    expr::to_string(mask), expr::to_string(range.first),
                                    expr::to_string(range.count)));
+    for (Expr c : range.live.conditions)
+      notes_.push_back(fmt::format(
+          "steps in which `{}` is false everywhere are left out, by summaries of the tiles: {} to "
+          "{}",
+          expr::to_string(c), expr::to_string(range.live.first), expr::to_string(range.live.end)));
+    for (Expr c : range.live.settled)
+      notes_.push_back(fmt::format("steps in which `{}` is true everywhere: {}", expr::to_string(c),
+                                   expr::to_string(range.live.full)));
     const ir::Name var = tiling_.at(group_.stream).tile.name();
     scalar::Loop steps{var, range.first, scalar::Direction::Up, range.count, std::move(body)};
     if (sizes_.is_descending) {
@@ -508,7 +526,8 @@ class NestBuilder {
       first = pool_.binary(Op::Min, pool_.binary(Op::Max, range.first, begin),
                            pool_.binary(Op::Max, begin, pool_.binary(Op::Sub, end, one)));
     }
-    const Expr last = range.masks.empty() ? end : pool_.binary(Op::Min, range.count, end);
+    const bool is_open = range.masks.empty() && range.live.conditions.empty();
+    const Expr last = is_open ? end : pool_.binary(Op::Min, range.count, end);
     range.first = first;
     range.count = pool_.binary(Op::Max, pool_.binary(Op::Add, first, one), last);
     return range;
@@ -601,6 +620,7 @@ class NestBuilder {
   Group group_;
   const Sizes& sizes_;
   const std::set<int>& stored_;
+  const ir::Program& program_;
   const algebra::Signs& signs_;
   expr::ExprPool& pool_;
   Names& names_;
@@ -616,6 +636,7 @@ class NestBuilder {
   std::vector<RangeGuard> guards_;
   std::set<size_t> own_guard_;
   std::vector<std::pair<Expr, Local>> repairs_;
+  StepRange range_;
   std::vector<scalar::Buffer> locals_;
   std::vector<std::string> notes_;
 };
@@ -624,12 +645,13 @@ class NestBuilder {
 
 BuiltKernel build_kernel(const Group& group, const Sizes& sizes, const std::vector<Sizes>& others,
                          const Split& split, const std::set<int>& stored,
-                         const algebra::Signs& signs, expr::ExprPool& pool, Names& names) {
+                         const ir::Program& program, const algebra::Signs& signs,
+                         expr::ExprPool& pool, Names& names) {
   BuiltKernel out;
   ir::Axes once;
   if (split.is_on()) {
     const SplitSizes s = name_split_sizes(group, split, pool, names);
-    NestBuilder parts(group, sizes, stored, signs, pool, names, &s);
+    NestBuilder parts(group, sizes, stored, program, signs, pool, names, &s);
     out = parts.run({});
     const Expr tiles = count_tiles(group, parts.tiling(), pool);
     out.sizes = declare_split_sizes(s, group, sizes, split, tiles, pool);
@@ -639,11 +661,14 @@ BuiltKernel build_kernel(const Group& group, const Sizes& sizes, const std::vect
     once.push_back({s.once.name(), s.whole});
   }
   const auto add_whole = [&](const Sizes& own) {
-    BuiltKernel whole = NestBuilder(group, own, stored, signs, pool, names, nullptr).run(once);
+    BuiltKernel whole =
+        NestBuilder(group, own, stored, program, signs, pool, names, nullptr).run(once);
     whole.wholes[0].nest = out.nests.size();
     if (out.notes.empty()) out.notes = whole.notes;
     out.wholes.push_back(whole.wholes[0]);
     out.locals.insert(out.locals.end(), whole.locals.begin(), whole.locals.end());
+    out.summaries.insert(out.summaries.end(), whole.summaries.begin(), whole.summaries.end());
+    out.before.insert(out.before.end(), whole.before.begin(), whole.before.end());
     out.nests.push_back(std::move(whole.nests[0]));
   };
   add_whole(sizes);

@@ -30,18 +30,21 @@ struct WholeNest {
 };
 
 struct BuiltKernel {
-  ir::Block sizes;                     // that the plan computes
-  std::vector<scalar::Buffer> locals;  // and temporaries between the nests
+  ir::Block sizes;                        // that the plan computes
+  std::vector<scalar::Buffer> locals;     // and temporaries between the nests
+  std::vector<scalar::Buffer> summaries;  // buffers that `before` fills and the nests read
+  ir::Block before;                       // statements that run before the nests
   ir::Block nests;
   std::vector<WholeNest> wholes;
   std::vector<std::string> notes;  // what was done, for people
 };
 
 // `others`: sizes of further nests for the same results. `stored`: members whose values go to
-// memory. `names` are taken; the locals' names are added.
+// memory. `names` are taken; the locals' names are added. `program` is what the group is of.
 BuiltKernel build_kernel(const Group& group, const Sizes& sizes, const std::vector<Sizes>& others,
                          const Split& split, const std::set<int>& stored,
-                         const algebra::Signs& signs, expr::ExprPool& pool, Names& names);
+                         const ir::Program& program, const algebra::Signs& signs,
+                         expr::ExprPool& pool, Names& names);
 
 // Statements outside of the group that a kernel storing these reads.
 std::set<int> needs_of(const Group& group, const StatementList& list, const std::set<int>& stored);

@@ -276,7 +276,8 @@ std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& pro
   std::vector<Ranked> all;
   for (const Sizes& sizes : candidate_sizes(group)) {
     Names names;
-    const BuiltKernel built = build_kernel(group, sizes, {}, {}, kernel.stored, signs, pool, names);
+    const BuiltKernel built =
+        build_kernel(group, sizes, {}, {}, kernel.stored, program, signs, pool, names);
     Ranked r{sizes, cost_of(built, built.wholes[0], program, target, pool), {}, 0, false};
     r.cycles = cycles_of(r.cost, target, pool);
     all.push_back(std::move(r));

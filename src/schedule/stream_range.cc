@@ -7,6 +7,7 @@
 #include "expr/affine.h"
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
+#include "schedule/mask_intervals.h"
 
 namespace nautilus::schedule {
 
@@ -49,10 +50,18 @@ void conjuncts(Expr c, std::vector<Expr>& out) {
   }
 }
 
+// No position is further away: numbers beyond say the same as these, and sums with them do not
+// wrap.
+constexpr int64_t kFar = int64_t{1} << 30;
+
 class MaskBounds {
  public:
-  MaskBounds(const Group& group, const Tiling& tiling, expr::ExprPool& pool)
-      : group_(group), tiling_(tiling), pool_(pool) {}
+  MaskBounds(const Group& group, const Tiling& tiling, const ir::Program& program,
+             expr::ExprPool& pool)
+      : group_(group),
+        tiling_(tiling),
+        pool_(pool),
+        reads_(group, tiling, program, pool, [](Expr, Expr, bool) { return Expr(); }) {}
 
   // Takes what a conjunct says about the streamed axis; false if it says nothing usable.
   bool add(Expr c) {
@@ -79,8 +88,16 @@ class MaskBounds {
 
   std::vector<Expr> ends;  // exclusive
   std::vector<Expr> begins;
+  expr::Substitution limited;  // numbers of the whole tile that were read, and as positions
 
  private:
+  // A number of up to 32 bits that all rows and steps of the tile share.
+  bool is_tile_number(Expr atom) const {
+    const Expr read = atom.op() == Op::Cast ? atom[0] : atom;
+    return read.op() == Op::Read && expr::is_int(read.dtype()) && expr::bytes(read.dtype()) <= 4 &&
+           reads_.is_uniform(read);
+  }
+
   static std::optional<Poly> plus_one(const std::optional<Poly>& p) {
     return p ? expr::plus(*p, 1) : std::nullopt;
   }
@@ -103,8 +120,14 @@ class MaskBounds {
 
   // Largest or least value over the rows of a warp group's tile; null if that is not affine.
   Expr over_rows(const Poly& p, bool is_largest) {
+    expr::Substitution positions;
     for (Expr atom : p.atoms()) {
       if (atom == group_.row) continue;
+      if (is_tile_number(atom)) {
+        const Expr low = pool_.binary(Op::Max, atom, pool_.integer(-kFar));
+        positions.emplace(atom, pool_.binary(Op::Min, low, pool_.integer(kFar)));
+        continue;
+      }
       // Scalars of the call, such as `i64(width)`, are the same in every tile.
       if (!expr::tensors_read(atom).empty()) return {};
       for (Expr v : expr::free_vars(atom)) {
@@ -115,7 +138,8 @@ class MaskBounds {
     if (!parts) return {};
     const auto slope = parts->first.constant();
     if (!slope) return {};
-    Expr e = expr::to_expr(pool_, parts->second);
+    Expr e = expr::substitute(pool_, expr::to_expr(pool_, parts->second), positions);
+    limited.insert(positions.begin(), positions.end());
     if (*slope == 0) return e;
     const bool is_last = (*slope > 0) == is_largest;
     Expr row = tiling_.first_row();
@@ -127,6 +151,7 @@ class MaskBounds {
   const Group& group_;
   const Tiling& tiling_;
   expr::ExprPool& pool_;
+  MaskIntervals reads_;
 };
 
 }  // namespace
@@ -180,7 +205,8 @@ std::optional<RangeGuard> range_guard(const Group& group, const Member& rolled,
 }
 
 StepRange step_range(const Group& group, const std::vector<size_t>& rolled, const Tiling& tiling,
-                     const algebra::Signs& signs, expr::ExprPool& pool) {
+                     const ir::Program& program, const algebra::Signs& signs, expr::ExprPool& pool,
+                     Names& names) {
   const TileAxis& stream = tiling.at(group.stream);
   std::vector<Expr> terms;
   bool is_maskable = true;
@@ -196,8 +222,9 @@ StepRange step_range(const Group& group, const std::vector<size_t>& rolled, cons
         masks.push_back(e[0]);
     });
   }
-  MaskBounds bounds(group, tiling, pool);
+  MaskBounds bounds(group, tiling, program, pool);
   StepRange range;
+  std::vector<Expr> other;  // parts that say nothing by arithmetic alone
   for (Expr mask : masks) {
     bool hides_all = is_maskable;
     for (size_t k = 0; hides_all && k < rolled.size(); ++k) {
@@ -209,9 +236,18 @@ StepRange step_range(const Group& group, const std::vector<size_t>& rolled, cons
     std::vector<Expr> parts;
     conjuncts(mask, parts);
     bool is_used = false;
-    for (Expr c : parts) is_used |= bounds.add(c);
+    for (Expr c : parts) {
+      const bool is_bound = bounds.add(c);
+      const Expr limited = is_bound ? expr::substitute(pool, c, bounds.limited) : c;
+      if (limited != c) range.instead.emplace(c, limited);
+      if (!is_bound && std::find(other.begin(), other.end(), c) == other.end()) other.push_back(c);
+      is_used |= is_bound;
+    }
     if (is_used) range.masks.push_back(mask);
   }
+  if (!other.empty()) range.live = live_steps(group, tiling, other, program, pool, names);
+  for (Expr c : range.live.settled)
+    range.instead.emplace(c, pool.binary(Op::Or, range.live.full, c));
   const Expr step = pool.integer(stream.size);
   auto steps = [&](Expr end) {
     return pool.binary(
@@ -228,8 +264,13 @@ StepRange step_range(const Group& group, const std::vector<size_t>& rolled, cons
                     ? steps(end)
                     : pool.binary(Op::FloorDiv,
                                   pool.binary(Op::Add, end, pool.integer(stream.size - 1)), step);
+  if (range.live.first) {
+    range.first = range.first.is_int(0) ? range.live.first
+                                        : pool.binary(Op::Max, range.first, range.live.first);
+    range.count = pool.binary(Op::Min, range.count, range.live.end);
+  }
   // One step that is masked altogether changes nothing, and the loop always has a first one.
-  if (!range.masks.empty()) {
+  if (!range.masks.empty() || range.live.first) {
     const Expr least = range.first.is_int(0) ? pool.integer(1)
                                              : pool.binary(Op::Add, range.first, pool.integer(1));
     range.count = pool.binary(Op::Max, least, range.count);

@@ -3,11 +3,13 @@
 //
 // Two questions, both answered with the final values of the definition. Where does a mask make
 // every term of every rolled reduction its identity? Steps that lie there altogether are outside of
-// the loop. And which tile, given a limit value outside of the streamed axis' extent, does the same
-// for the ragged last step?
+// the loop: by arithmetic where the mask compares positions, also with numbers that are read for
+// the whole tile, and by summaries of the data (live_steps.h) otherwise. And which tile, given a
+// limit value outside of the streamed axis' extent, does the same for the ragged last step?
 #pragma once
 
 #include "schedule/limits.h"
+#include "schedule/live_steps.h"
 #include "schedule/tiling.h"
 
 namespace nautilus::schedule {
@@ -16,10 +18,14 @@ struct StepRange {
   Expr first;               // number of the first step
   Expr count;               // number after the last step
   std::vector<Expr> masks;  // the conditions that bound it
+  LiveSteps live;           // what bounds it by data
+  // Parts of masks and what is written for them in the kernel, which is equal there.
+  expr::Substitution instead;
 };
 
 StepRange step_range(const Group& group, const std::vector<size_t>& rolled, const Tiling& tiling,
-                     const algebra::Signs& signs, expr::ExprPool& pool);
+                     const ir::Program& program, const algebra::Signs& signs, expr::ExprPool& pool,
+                     Names& names);
 
 // A tile that becomes `value` beyond the streamed extent, so that `rolled` gets only identities.
 struct RangeGuard {

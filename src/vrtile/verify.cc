@@ -119,7 +119,7 @@ class VrtileVerifier {
         v_.fail("a declaration inside a grid");
         return;
       case Kind::Let:
-        value(op.as<Let>().value, "the value");
+        number(op.as<Let>().value);
         v_.declare_local(op.as<Let>().name, op.as<Let>().value.dtype());
         return;
       case Kind::Par:
@@ -270,6 +270,20 @@ class VrtileVerifier {
     for (ir::Name n : expr::tensors_read(e)) {
       if (roles_.contains(std::string(n.str())))
         v_.fail(fmt::format("{} reads the tensor `{}`; `load` does that", what, n.str()));
+    }
+  }
+
+  // Integers may be read from tensors: how far loops run can be a matter of data.
+  void number(Expr e) {
+    if (!expr::is_int(e.dtype())) return value(e, "the value");
+    v_.check(e, "the value");
+    if (expr::has_reduce(e)) v_.fail("a reduction inside the value");
+    for (ir::Name n : expr::tensors_read(e)) {
+      const auto role = roles_.find(std::string(n.str()));
+      if (role == roles_.end())
+        v_.fail(fmt::format("a scalar reads the tile `{}`", n.str()));
+      else if (role->second == TensorRole::Output)
+        v_.fail(fmt::format("a scalar reads the output `{}`", n.str()));
     }
   }
 

@@ -135,6 +135,15 @@ Arrays attention_window(const Arrays& in, const Sizes& n, const Scalars& s) {
   return only_output(attention_of(in, s, {.score = score}));
 }
 
+Arrays attention_documents(const Arrays& in, const Sizes&, const Scalars& s) {
+  const Array& document = in.at("doc");
+  const auto score = [&](const Place& p, double x) {
+    const bool is_seen = p.j <= p.i && document.at({p.b, p.i}) == document.at({p.b, p.j});
+    return is_seen ? Score(x) : Score();
+  };
+  return only_output(attention_of(in, s, {.score = score}));
+}
+
 Arrays attention_alibi(const Arrays& in, const Sizes& n, const Scalars& s) {
   const Array& slope = in.at("slope");
   const auto score = [&](const Place& p, double x) {
@@ -229,6 +238,7 @@ std::vector<Reference> attention_references() {
       {"attention_bias", attention_bias},
       {"attention_causal", attention_causal},
       {"attention_decode", attention_decode},
+      {"attention_documents", attention_documents},
       {"attention_gqa", attention_causal},  // the shared heads follow from the shapes
       {"attention_lse", attention_lse},
       {"attention_paged", attention_paged},

@@ -42,7 +42,7 @@ class RangeFinder {
     }
     // A part must hold wherever it stands: elsewhere the same axis may be longer.
     for (Expr c : candidates_) {
-      std::vector<std::pair<std::vector<Expr>*, Expr>> bounds;
+      Bounds bounds;
       bool is_linear = true;
       for (const Op& op : loop.body) {
         expr::for_each(value_of(op), [&](Expr x) {
@@ -74,9 +74,24 @@ class RangeFinder {
     return axes;
   }
 
-  // The bound within which the condition holds at all points of the axes; false if there is none.
-  bool add(Expr condition, const ir::Axes& axes,
-           std::vector<std::pair<std::vector<Expr>*, Expr>>& bounds) {
+  using Bounds = std::vector<std::pair<std::vector<Expr>*, Expr>>;
+
+  // The bounds within which the condition holds at all points of the axes; false if there are none.
+  bool add(Expr condition, const ir::Axes& axes, Bounds& bounds) {
+    if (condition.op() != EK::Or) return add_comparison(condition, axes, bounds);
+    // It holds where one of its sides does.
+    for (Expr side : condition.args()) {
+      Bounds own;
+      bool ok = true;
+      for (Expr c : conjuncts(side)) ok = ok && add_comparison(c, axes, own);
+      if (!ok) continue;
+      bounds.insert(bounds.end(), own.begin(), own.end());
+      return true;
+    }
+    return false;
+  }
+
+  bool add_comparison(Expr condition, const ir::Axes& axes, Bounds& bounds) {
     const auto p = as_nonnegative(condition);
     const auto parts = p ? p->split(var_) : std::nullopt;
     const auto slope = parts ? parts->first.constant() : std::nullopt;

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which steps a mask on data leaves, found by small statements that run before the kernel.
+//
+//   mask doc[b, i] == doc[b, j], tiles of 128 rows, steps of 80 keys
+//
+//   for b < B, i0 < (M + 127) / 128 map            the extremes of each side, tile by tile
+//     init doc.least[b, i0] = ...
+//     for i < 128 reduce
+//       update doc.least[b, i0] min where(128 * i0 + i < M, i64(doc[b, 128 * i0 + i]), ...)
+//   ...
+//   for b < B, i0 < (M + 127) / 128 map            the first step in which the mask may hold
+//     init j.first[b, i0] = i32(steps - 1)
+//     for j0 < steps reduce
+//       update j.first[b, i0] min where(may hold, i32(j0), i32(steps - 1))
+//   ...                                            the number after the last, and the range of
+//                                                  steps in which it holds everywhere
+//
+// The kernel's loop runs from the first to the last of them; steps between them that the mask hides
+// do nothing. Exact: a step outside has no point at which the mask holds.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedule/tiling.h"
+
+namespace nautilus::schedule {
+
+struct LiveSteps {
+  std::vector<scalar::Buffer> buffers;
+  ir::Block statements;
+  Expr first;                    // of the steps, in the kernel's terms; null: nothing was found
+  Expr end;                      // number after the last; less than first + 1 if there are none
+  std::vector<Expr> conditions;  // that bound them
+  // Steps in which every one of `settled` holds everywhere; null if there is no such range.
+  Expr full;
+  std::vector<Expr> settled;
+};
+
+// `conditions`: all must hold for a point to count.
+LiveSteps live_steps(const Group& group, const Tiling& tiling, const std::vector<Expr>& conditions,
+                     const ir::Program& program, expr::ExprPool& pool, Names& names);
+
+// Number of tiles of a grid axis, or of steps.
+Expr tile_count(const Group& group, const TileAxis& t, expr::ExprPool& pool);
+
+}  // namespace nautilus::schedule
