@@ -22,13 +22,16 @@ std::optional<ir::Program> lower_to_kernels(const ir::Program& program, Unit& un
   }
   ir::PassContext context{unit.pool, unit.sink, {}};
   if (program.level->name != "spec" || !use_tiles) return lower_to("matile", program, context);
-  const auto scheduled = first_schedule(program, unit);
-  if (!scheduled) return std::nullopt;
-  // Its nests were tried alone; together they may still not fit, which is no error: every program
-  // has kernels without tiles.
-  diag::Sink refusals(unit.sources);
-  ir::PassContext own{unit.pool, refusals, {}};
-  if (auto tiles = lower_to("matile", scheduled->program, own)) return tiles;
+  // Lowering what comes to mind first tells whether its kernels have a form; only where one has
+  // none it pays to look at each alone. Together they may still not fit, which is no error: every
+  // program has kernels without tiles.
+  for (const auto& schedule : {untried_schedule, first_schedule}) {
+    const auto scheduled = schedule(program, unit);
+    if (!scheduled) return std::nullopt;
+    diag::Sink refusals(unit.sources);
+    ir::PassContext own{unit.pool, refusals, {}};
+    if (auto tiles = lower_to("matile", scheduled->program, own)) return tiles;
+  }
   return lower_to("matile", program, context);
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <span>
 
 #include "base/files.h"
 #include "matile/ops.h"
@@ -143,12 +144,19 @@ ir::Environment environment_of(const ir::Program& program, const ir::Environment
 
 namespace {
 
-// One text for all kernels, so that the compiler runs once: each body has a `Params` of its own.
-std::string joined_bodies(const std::vector<emit::KernelText>& kernels) {
+// One text for all kernels that run, so that the compiler runs once: each body has a `Params` of
+// its own.
+std::string joined_bodies(const std::vector<emit::KernelText>& kernels,
+                          std::span<const plan::Frame::Launch> launches) {
   if (kernels.size() == 1) return kernels[0].body;
   std::string out;
-  for (const emit::KernelText& k : kernels)
-    out += fmt::format("namespace scope_{} {{\n{}}}\n", k.name, k.body);
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    const bool is_launched =
+        std::any_of(launches.begin(), launches.end(),
+                    [&](const plan::Frame::Launch& l) { return l.kernel == k; });
+    if (is_launched)
+      out += fmt::format("namespace scope_{} {{\n{}}}\n", kernels[k].name, kernels[k].body);
+  }
   return out;
 }
 
@@ -192,7 +200,8 @@ std::optional<Outputs> run_in_emulator(const ir::Program& program, const ir::Env
     return run_in_emulator(matile::repack(program, copied, pool), env, options, true, pool, error);
   }
   const auto body = emulator::CompiledBody::compile(
-      options.body.empty() ? joined_bodies(kernels) : options.body, {"", options.use_cache}, error);
+      options.body.empty() ? joined_bodies(kernels, frame.launches()) : options.body,
+      {"", options.use_cache}, error);
   if (!body) return std::nullopt;
   for (const plan::Frame::Launch& l : frame.launches()) {
     const emit::KernelText& k = kernels[l.kernel];

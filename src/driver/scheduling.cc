@@ -76,13 +76,21 @@ std::map<std::string, std::string> refused_seeds(const FirstSchedule& schedule,
 
 }  // namespace
 
+std::optional<FirstSchedule> untried_schedule(const ir::Program& program, Unit& unit) {
+  ir::PassContext context{unit.pool, unit.sink, {}};
+  const auto lowered = lower_with_algebra(program, context);
+  if (!lowered) return std::nullopt;
+  const base::StageScope stage(fmt::format("scheduling @{}", program.name),
+                               "nautilus schedule <the program>");
+  return schedule_after(*lowered, {}, unit);
+}
+
 std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& unit) {
   ir::PassContext context{unit.pool, unit.sink, {}};
   auto lowered = lower_with_algebra(program, context);
   if (!lowered) return std::nullopt;
   const base::StageScope stage(fmt::format("scheduling @{}", program.name),
                                "nautilus schedule <the program>");
-  // A kernel that has no form is tried with smaller tiles, and at last left out.
   schedule::Refusals refusals;
   while (true) {
     FirstSchedule out = schedule_after(*lowered, refusals, unit);

@@ -18,8 +18,12 @@ struct FirstSchedule {
   ir::Program rounded;  // what the kernels were chosen for: unscheduled, with its `round` decisions
 };
 
-// Empty if something was reported.
+// Every kernel of it has a form on the device: one that has none is tried with smaller tiles, and
+// at last left out. Empty if something was reported.
 std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& unit);
+// The first that comes to mind, which is nearly always the same, without looking for the form of
+// its kernels: for a caller that lowers them anyway.
+std::optional<FirstSchedule> untried_schedule(const ir::Program& program, Unit& unit);
 // With the decisions of a schedule's text.
 std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::string_view text,
                                              Unit& unit, std::string* error);
