@@ -123,6 +123,7 @@ std::vector<unsigned char> expected_params(const ir::Program& program,
     view.address = t.address;
     view.rank = static_cast<uint8_t>(m.axes.size());
     view.l2_promotion = static_cast<int16_t>(m.promote.value_or(256));
+    view.swizzle = matile::swizzle_of(m.swizzle);
     for (size_t a = 0; a < m.axes.size(); ++a) {
       view.dims[a] = ir::evaluate(m.axes[a].extent, env).i;
       view.box[a] = static_cast<int32_t>(m.box[a].integer());

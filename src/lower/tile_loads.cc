@@ -152,6 +152,9 @@ bool NestLowering::load(const vrtile::Load& op, const ir::Block& ops, size_t k, 
   if (uses.is_operand && !fetch(op, uses, value, out, is_loop)) return false;
   if (!uses.is_operand && is_box(value)) value.box_of = &ops;
   if (!uses.is_operand && is_line(value)) value.line_of = &ops;
+  if (value.box_of && is_eager() && !take_box(op.name, value, uses.last, out)) return false;
+  if (value.line_of && is_eager() && runs_along_columns(op.name, ops))
+    value.part = fetch_line(op.name, value, uses.last, out);
   tiles_.define(op.name, std::move(value));
   return true;
 }

@@ -390,7 +390,10 @@ bool NestLowering::loop(const vrtile::For& op, ir::Block& out) {
   result.direction =
       op.direction == vrtile::Direction::Up ? matile::Direction::Up : matile::Direction::Down;
   result.var = tiles_.define_scalar(op.var, DType::I64);
-  if (!block(op.body, result.body, true)) return false;
+  const ir::Block* body = &op.body;
+  if (boxes_ == Boxes::Copied && has_one_computed_product(op.body))
+    body = &reordered_.emplace_back(loads_first(op.body));
+  if (!block(*body, result.body, true)) return false;
   // All carried values change at once: one that is the next of another is kept first.
   std::vector<ir::Name> next;
   for (const Carried& c : carried) {

@@ -4,6 +4,7 @@
 // tile_stores.cc what is written.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -75,10 +76,17 @@ class NestLowering {
                      ir::Block& out);
   TileElements elements_of(const TileValue& value) const;
   bool is_box(const TileValue& value);
-  bool take_box(ir::Name name, TileValue& value, ir::Block& out);
+  bool take_box(ir::Name name, TileValue& value, size_t last, ir::Block& out);
+  // A loop with one product, of an operand that is computed: everything it loads is needed for the
+  // product, and arrives at once.
+  static bool has_one_computed_product(const ir::Block& body);
+  static ir::Block loads_first(const ir::Block& body);
+  bool is_eager() const;
+  // Every op of the block that reads the line does so along its columns.
+  bool runs_along_columns(ir::Name line, const ir::Block& body) const;
   bool is_line(const TileValue& value);
   // The part of a line, fetched here.
-  ir::Name fetch_line(ir::Name name, const TileValue& value, ir::Block& out);
+  ir::Name fetch_line(ir::Name name, const TileValue& value, size_t last, ir::Block& out);
   // An f32 tile of `extent` columns of it.
   ir::Name take_line(ir::Name name, ir::Name part, int64_t extent, expr::Expr cols, ir::Block& out);
   // Lines that the op reads along its columns alone go to registers.
@@ -156,6 +164,7 @@ class NestLowering {
   std::map<std::string, TileMap> maps_;
   std::vector<PartUse> part_uses_;
   std::map<std::string, matile::Map> line_maps_;
+  std::deque<ir::Block> reordered_;
   std::vector<vrtile::Set> deferred_;
   bool stored_panels_ = false;
 };

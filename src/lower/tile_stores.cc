@@ -113,7 +113,7 @@ bool NestLowering::store_panels(const vrtile::Store& op, const TileElements& ele
   ir::Block takes;
   for (ir::Name line : loads.lines) {
     const TileValue value = *tiles_.find(line);
-    const ir::Name part = fetch_line(line, value, out);
+    const ir::Name part = fetch_line(line, value, frames_.back().at, out);
     const ir::Name taken = take_line(line, part, kPanel, col[0], takes);
     TileValue whole = value;
     whole.kind = Kind::Register;

@@ -80,13 +80,13 @@ bool NestLowering::take_operands(const std::vector<ir::Name>& used, Expr value, 
   for (ir::Name n : used) {
     TileValue* tile = tiles_.find(n);
     if (!tile || tile->kind != Kind::Load) continue;
-    if (tile->box_of == frames_.back().block && !tile->part && !take_box(n, *tile, out))
+    if (tile->box_of == frames_.back().block && !tile->part &&
+        !take_box(n, *tile, frames_.back().at, out))
       return false;
-    if (!tile->part || tile->is_transposed) continue;
+    if (!tile->part || tile->is_transposed || tile->line_of) continue;
     const ir::TensorType type{tile->value.dtype(), {tile->axes[0].extent, tile->axes[1].extent}};
     // Rows of one register tile only; elements of other operands are read from the tensor.
-    if (!type.dims[0].is_int(kGroupRows) ||
-        (!tile->box_of && type.dims[1].integer() % kPanel != 0))
+    if (!type.dims[0].is_int(kGroupRows) || (!tile->box_of && type.dims[1].integer() % kPanel != 0))
       continue;
     tile->kind = Kind::Register;
     tile->type = type;
@@ -98,7 +98,7 @@ bool NestLowering::take_operands(const std::vector<ir::Name>& used, Expr value, 
   return true;
 }
 
-bool NestLowering::take_box(ir::Name name, TileValue& value, ir::Block& out) {
+bool NestLowering::take_box(ir::Name name, TileValue& value, size_t last, ir::Block& out) {
   const int64_t row_bytes = value.axes[1].extent.integer() * expr::bytes(value.value.dtype());
   if (!value.axes[0].extent.is_int(kGroupRows) || row_bytes > kMaxTakenBytes) return true;
   const TileElements elements = elements_of(value);
@@ -110,7 +110,7 @@ bool NestLowering::take_box(ir::Name name, TileValue& value, ir::Block& out) {
   const int cols = static_cast<int>(whole_panels(view->cols));
   const auto map = map_for(elements, *view, rows, cols);
   if (!map) return false;
-  value.part = part_for(name, map->op, rows, cols, frames_.back().at);
+  value.part = part_for(name, map->op, rows, cols, last);
   out.push_back(
       ir::make(matile::Fetch{value.part, map->op.name, map->at(row, view->col_base, pool_)}));
   return true;
@@ -136,6 +136,48 @@ ir::Name NestLowering::take_panel(ir::Name name, const TileValue& value, Expr ro
   return taken;
 }
 
+bool NestLowering::has_one_computed_product(const ir::Block& body) {
+  const vrtile::Dot* product = nullptr;
+  std::set<std::string> loaded;
+  for (const Op& op : body) {
+    if (const auto* l = op.get<vrtile::Load>()) loaded.emplace(l->name.str());
+    // Where loads begin may depend on scalars of the loop, which stay where they are.
+    if (op.is<vrtile::Let>() || op.is<vrtile::For>() || (op.is<vrtile::Dot>() && product))
+      return false;
+    if (const auto* d = op.get<vrtile::Dot>()) product = d;
+  }
+  return product && !loaded.contains(std::string(product->a.str()));
+}
+
+ir::Block NestLowering::loads_first(const ir::Block& body) {
+  ir::Block out = body;
+  std::stable_partition(out.begin(), out.end(), [](const Op& op) {
+    return op.is<vrtile::Carry>() || op.is<vrtile::Load>();
+  });
+  return out;
+}
+
+bool NestLowering::is_eager() const {
+  return !reordered_.empty() && frames_.back().block == &reordered_.back();
+}
+
+bool NestLowering::runs_along_columns(ir::Name line, const ir::Block& body) const {
+  bool ok = true;
+  for (const Op& op : body) {
+    Expr column;
+    if (const auto* set = op.get<vrtile::Set>(); set && set->axes.size() == 2)
+      column = pool_.index(set->axes[1].name);
+    if (const auto* r = op.get<vrtile::Reduce>(); r && r->value.op() == expr::Op::Reduce)
+      column = r->value.axis(0);
+    ir::for_each_expr(op, [&](Expr e) {
+      expr::for_each(e, [&](Expr x) {
+        if (x.op() == expr::Op::Read && x.name() == line) ok &= x[0] == column;
+      });
+    });
+  }
+  return ok;
+}
+
 bool NestLowering::is_line(const TileValue& value) {
   if (boxes_ != Boxes::Copied || value.axes.size() != 1) return false;
   if (!is_held(value.value.dtype())) return false;
@@ -145,14 +187,15 @@ bool NestLowering::is_line(const TileValue& value) {
   return line_view_of(elements_of(value), pool_).has_value();
 }
 
-ir::Name NestLowering::fetch_line(ir::Name name, const TileValue& value, ir::Block& out) {
+ir::Name NestLowering::fetch_line(ir::Name name, const TileValue& value, size_t last,
+                                  ir::Block& out) {
   const TileElements elements = elements_of(value);
   const auto view = line_view_of(elements, pool_);
   LineMap map = line_map_of(elements, *view, names_, pool_);
   const std::string key = fmt::format("{} {}", elements.tensor.str(), view->extent);
   const auto [known, is_new] = line_maps_.emplace(key, map.op);
   if (is_new) map_ops_.push_back(ir::make(map.op));
-  const ir::Name part = part_for(name, known->second, 1, view->extent, frames_.back().at);
+  const ir::Name part = part_for(name, known->second, 1, view->extent, last);
   out.push_back(ir::make(matile::Fetch{part, known->second.name, map.at}));
   return part;
 }
@@ -180,7 +223,8 @@ void NestLowering::take_lines(Expr value, Expr column, ir::Block& out, ir::Block
     TileValue& tile = *tiles_.find(n);
     const int64_t extent = tile.axes[0].extent.integer();
     tile.type = {expr::DType::F32, {tile.axes[0].extent}};
-    tile.name = take_line(n, fetch_line(n, tile, out), extent, {}, takes);
+    const ir::Name part = tile.part ? tile.part : fetch_line(n, tile, frames_.back().at, out);
+    tile.name = take_line(n, part, extent, {}, takes);
     tile.kind = Kind::Register;
   }
 }

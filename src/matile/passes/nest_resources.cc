@@ -178,7 +178,9 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
   // What is only taken to registers is free again soon: one slot will do, where products would have
   // less than three.
   for (size_t k = 0; k < rings.size() && fixed + 3 * growing > kMaxSharedBytes; ++k) {
-    if (slots[k] != 2 || is_decided[k] || is_operand(role, rings[k])) continue;
+    if (slots[k] != 2 || is_decided[k] || slot_bytes(rings[k]) <= kSmallSlot ||
+        is_operand(role, rings[k]))
+      continue;
     slots[k] = 1;
     fixed -= slot_bytes(rings[k]) * (rings[k].is_per_group ? groups : 1);
   }

@@ -103,6 +103,7 @@ class WaitPlacer {
         break;
       case Kind::Loop:
         if (is_product_loop(op.as<Loop>())) return product_loop(op, out);
+        if (is_computed_loop(op.as<Loop>())) return computed_loop(op, out);
         return region(op, out, true);
       case Kind::Unroll:
         return region(op, out, true);
@@ -401,6 +402,70 @@ class WaitPlacer {
       if (const auto* g = inner.get<Get>()) rest.body.push_back(ir::make(Release{g->ring}));
     }
     out.push_back(ir::make(std::move(rest), op.span()));
+  }
+
+  // One product of an operand that the loop computes in registers, and nothing that reads the sum:
+  // the product of a step runs while the operand of the next is computed.
+  bool is_computed_loop(const Loop& loop) {
+    const Dot* product = nullptr;
+    for (const Op& op : loop.body) {
+      if (!op.is<Get>() && !op.is<Take>() && !op.is<Set>() && !op.is<Fold>() && !op.is<Dot>())
+        return false;
+      if (op.is<Dot>() && product) return false;
+      if (const auto* d = op.get<Dot>()) product = d;
+    }
+    if (!product || product->mode != DotMode::Add || ring_of_.contains(product->a.str()) ||
+        !can_lag(loop))
+      return false;
+    bool gets = false;
+    for (const Op& op : loop.body) {
+      const auto* g = op.get<Get>();
+      gets |= g && is_part_of(product->b, std::string(g->ring.str()));
+      if (!op.is<Dot>() && touched_by(op).mentions(product->acc.str())) return false;
+    }
+    return gets && loop.body.back().is<Dot>();
+  }
+
+  void computed_loop(const Op& op, ir::Block& out) {
+    const auto& loop = op.as<Loop>();
+    wait_before(out);
+    expr::Simplifier simplifier(pool_);
+    const expr::Substitution first{{pool_.index(loop.var), loop.from}};
+    ir::Block peeled;
+    for (const Op& inner : loop.body) {
+      peeled.push_back(ir::map_exprs(inner, [&](Expr e) {
+        const Expr at = expr::substitute(pool_, e, first);
+        return at == e ? e : simplifier.simplify(at);
+      }));
+    }
+    if (const auto& d = peeled.back().as<Dot>(); take_zero(d.acc, out)) {
+      Dot init = d;
+      init.mode = DotMode::Init;
+      peeled.back() = ir::make(std::move(init), op.span());
+    }
+    visit_all(peeled, false, out);
+    const auto held = held_;
+    Loop rest = loop;
+    rest.body.clear();
+    const int64_t one = loop.direction == Direction::Up ? 1 : -1;
+    rest.from = simplifier.simplify(pool_.binary(EK::Add, loop.from, pool_.integer(one)));
+    visit_all(loop.body, true, rest.body);
+    for (const auto& [ring, slots] : held_) {
+      const auto it = held.find(ring);
+      if (slots.size() != (it == held.end() ? 0 : it->second.size()))
+        refuse(fmt::format("a slot of `{}` would be held over the end of a block", ring));
+    }
+    out.push_back(ir::make(std::move(rest), op.span()));
+  }
+
+  // As walk, but products may still run at the end.
+  void visit_all(const ir::Block& ops, bool is_loop, ir::Block& out) {
+    frames_.push_back({&ops, 0, is_loop});
+    for (size_t k = 0; k < ops.size(); ++k) {
+      frames_.back().next = k + 1;
+      visit(ops[k], out);
+    }
+    frames_.pop_back();
   }
 
   const Kernel& kernel_;
