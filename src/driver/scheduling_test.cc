@@ -104,6 +104,66 @@ TEST_F(SchedulingTest, PartsOfTheStreamedAxis) {
             "line 11: `split j 3 or_none user` is no decision");
 }
 
+// Every kernel of a program in three parts of steps of 16, against the definition.
+std::string difference_in_parts(std::string_view text,
+                                const std::map<std::string, int64_t>& sizes) {
+  Unit unit;
+  const auto program = load_text("p.naut", std::string(text), {}, unit);
+  if (!program) return "it does not load";
+  const auto first = first_schedule(*program, unit);
+  if (!first) return "it has no schedule";
+  schedule::Schedule edited = first->decisions;
+  std::erase_if(edited.decisions, [](const auto& d) { return d.verb == "split"; });
+  for (size_t k = 0; k < edited.decisions.size(); ++k) {
+    schedule::Decision& d = edited.decisions[k];
+    // The streamed axis stands behind the rows.
+    const bool is_stream =
+        d.verb == "tile" && d.words.size() == 2 && edited.decisions[k - 1].words.size() == 5;
+    if (!is_stream) continue;
+    d.words[1] = "16";
+    const schedule::Decision split{"split", {d.words[0], "3"}, schedule::Provenance::User};
+    edited.decisions.insert(edited.decisions.begin() + static_cast<std::ptrdiff_t>(k) + 1, split);
+  }
+  std::string error;
+  const auto again = replay_schedule(*program, schedule::print(edited), unit, &error);
+  if (!again) return error;
+  if (ir::print(again->program).find(".parts") == std::string::npos) return "nothing is split";
+  RunRequest request;
+  request.given.sizes.insert(sizes.begin(), sizes.end());
+  return check_scheduled(*program, again->program, request, unit).value_or("it does not run");
+}
+
+TEST(Parts, AgreeWithTheDefinition) {
+  EXPECT_EQ(difference_in_parts(kAttention, {{"M", 3}, {"N", 75}}), "");
+  EXPECT_EQ(difference_in_parts(kAttention, {{"M", 3}, {"N", 1}}), "");
+  // A window, an initial element, a second output of the reference.
+  EXPECT_EQ(difference_in_parts(R"(
+dims M, N            static D = 16
+hint M = 5, N = 90
+Q: bf16[M, D]
+K, V: bf16[N, D]
+z: f32[M]
+S[i,j] = sum[d] Q[i,d] * K[j,d] * 9.0
+T[i,j] = where(j >= 40 + i and j < 60 + i, S[i,j], -inf)
+O[i,e] = sum[j] softmax_sink[j](T[i,j], z[i]) * V[j,e]  -> bf16
+L[i] = logsumexp[j](T[i,j])                            -> f32
+)",
+                                {}),
+            "");
+  // A row's own reduction in front of the steps, which is an output, too.
+  EXPECT_EQ(difference_in_parts(R"(
+dims M, N            static D = 16
+hint M = 5, N = 90
+Q: bf16[M, D]
+K, V: bf16[N, D]
+n[i] = sum[d] f32(Q[i,d]) * f32(Q[i,d])  -> f32
+S[i,j] = sum[d] Q[i,d] * K[j,d] / (1.0 + n[i])
+O[i,e] = sum[j] softmax[j](S[i,j]) * V[j,e]  -> bf16
+)",
+                                {}),
+            "");
+}
+
 TEST_F(SchedulingTest, AStatementLeftOutIsReadFromMemory) {
   EXPECT_EQ(error_of("fuse S auto\n", ""), "");
   EXPECT_NE(edited_.find("buffer S : f32[M, N] temp"), std::string::npos) << edited_;

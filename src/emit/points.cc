@@ -33,6 +33,7 @@ class PointsEmitter {
     for (const Op& op : program_.body) {
       if (const auto* dim = op.get<ir::Dim>()) facts_.add_size(pool_.index(dim->name));
       if (const auto* fact = op.get<ir::Fact>()) facts_.assume(fact->condition);
+      if (const auto* let = op.get<matile::Let>()) plan_sizes_.emplace(let->name.str());
     }
     const auto& points = kernel_.body[0].as<matile::Points>();
     out_.line("// {} threads, one for each point", kPointThreads);
@@ -180,8 +181,11 @@ class PointsEmitter {
     const std::string var = define(l.var);
     const bool is_up = l.direction == matile::Direction::Up;
     if (is_up && l.from.is_int(0)) facts_.add_axis(pool_.index(l.var), l.to);
-    out_.open("for (long long {0} = {1}; {0} {2} {3}; {4}{0}) {{", var, from,
-              is_up ? "<" : ">=", to, is_up ? "++" : "--");
+    // The parts of an axis are few, and all of them are wanted at once.
+    const bool is_over_parts =
+        l.to.op() == expr::Op::Var && plan_sizes_.contains(l.to.name().str());
+    out_.open("{5}for (long long {0} = {1}; {0} {2} {3}; {4}{0}) {{", var, from,
+              is_up ? "<" : ">=", to, is_up ? "++" : "--", is_over_parts ? "UNROLL_8 " : "");
     block(l.body);
     out_.close();
     locals_ = locals;
@@ -193,6 +197,7 @@ class PointsEmitter {
   expr::ExprPool& pool_;
   Writer out_;
   GlobalTensors globals_;
+  std::set<std::string, std::less<>> plan_sizes_;
   expr::Facts facts_;
   std::map<std::string, std::string, std::less<>> locals_;
   std::set<std::string> taken_;

@@ -60,10 +60,10 @@ class NestBuilder {
     loop(body);
     if (split_) {
       for (size_t k : rolled_) store_part(k, body);
-    } else {
-      for (size_t k = 0; k < members().size(); ++k) {
-        if (stored_.contains(member(k).statement)) after(k, body);
-      }
+    }
+    for (size_t k = 0; k < members().size(); ++k) {
+      if (!stored_.contains(member(k).statement)) continue;
+      if (!split_ || is_before(k)) after(k, body);
     }
     if (tiling_.group_var()) {
       For groups{{{tiling_.group_var().name(), pool_.integer(sizes_.groups)}},
@@ -552,6 +552,12 @@ class NestBuilder {
     locals_.push_back(std::move(parts));
   }
 
+  // A reduction that every part has before its steps; the first part hands it out.
+  bool is_before(size_t k) const {
+    const size_t p = alias_[k];
+    return places_[p] == Place::Before && member(p).is_reduction();
+  }
+
   // The nests that put parts together, and their buffers.
   ir::Block combined(std::vector<scalar::Buffer>& buffers) {
     std::vector<LateValue> late;
@@ -568,6 +574,7 @@ class NestBuilder {
     }
     for (size_t k = 0; k < members().size(); ++k) {
       if (!stored_.contains(member(k).statement)) continue;
+      if (is_before(k)) continue;
       if (alias_[k] != k) {
         late.push_back({k, member(alias_[k]).read});
       } else if (places_[k] != Place::Rolled) {
@@ -589,6 +596,7 @@ class NestBuilder {
       if (t.in_range) condition = both(condition, t.in_range);
     }
     condition = both(condition, is_writer(m));
+    if (split_) condition = both(condition, pool_.binary(Op::Eq, split_->part, pool_.integer(0)));
     std::unordered_map<Expr, Expr> memo;
     store(m.target, indices, member_value(alias_[k], Phase::After, memo), condition, axes, out);
   }

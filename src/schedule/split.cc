@@ -198,9 +198,6 @@ std::optional<Rejection> refuse_split(const Group& group, const Tiling& tiling,
   std::vector<algebra::Moved> moved;
   for (const Member& m : group.members) {
     if (!m.is_rolled) {
-      if (m.is_reduction() && !m.has(group.stream))
-        return Rejection{"split", fmt::format("`{}` is computed before the steps of `{}`",
-                                              m.target.str(), axis)};
       const bool is_late = !m.is_reduction() && !m.has(group.stream);
       if (is_late && reads_other_members(group, group.inlined(pool, m.value)))
         return Rejection{"split",
