@@ -51,18 +51,12 @@ FirstSchedule schedule_after(const ir::Program& lowered, const schedule::Refusal
   return out;
 }
 
-}  // namespace
-
-std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& unit) {
+// A kernel that has no form is tried with smaller tiles, and at last left out.
+FirstSchedule schedule_of(const ir::Program& lowered, Unit& unit) {
   ir::PassContext context{unit.pool, unit.sink, {}};
-  auto lowered = lower_with_algebra(program, context);
-  if (!lowered) return std::nullopt;
-  const base::StageScope stage(fmt::format("scheduling @{}", program.name),
-                               "nautilus schedule <the program>");
-  // A kernel that has no form is tried with smaller tiles, and at last left out.
   schedule::Refusals refusals;
   while (true) {
-    FirstSchedule out = schedule_after(*lowered, refusals, unit);
+    FirstSchedule out = schedule_after(lowered, refusals, unit);
     bool is_refused = false;
     size_t kernel = 0;
     for (const ir::Op& op : out.program.body) {
@@ -79,6 +73,25 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
   }
 }
 
+}  // namespace
+
+std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& unit) {
+  ir::PassContext context{unit.pool, unit.sink, {}};
+  const auto lowered = lower_with_algebra(program, context);
+  if (!lowered) return std::nullopt;
+  const base::StageScope stage(fmt::format("scheduling @{}", program.name),
+                               "nautilus schedule <the program>");
+  FirstSchedule out = schedule_of(*lowered, unit);
+  // Copies of operands that no box can bring are made where that gives more kernels.
+  const auto gathered = lower_with_algebra(program, context, true);
+  if (!gathered || *gathered == *lowered) return out;
+  FirstSchedule other = schedule_of(*gathered, unit);
+  if (other.seeds.size() <= out.seeds.size()) return out;
+  other.notes.insert(other.notes.begin(),
+                     "operands that are found through other tensors are copied first");
+  return other;
+}
+
 std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::string_view text,
                                              Unit& unit, std::string* error) {
   const auto decisions = schedule::parse_schedule(text);
@@ -88,6 +101,10 @@ std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::st
   }
   ir::PassContext context{unit.pool, unit.sink, {}};
   auto lowered = lower_with_algebra(program, context);
+  if (lowered && schedule::program_hash(*lowered) != decisions->hash) {
+    auto gathered = lower_with_algebra(program, context, true);
+    if (gathered && schedule::program_hash(*gathered) == decisions->hash) lowered = gathered;
+  }
   if (!lowered) return std::nullopt;
   auto built = schedule::apply_schedule(*lowered, *decisions, unit.pool);
   if (!built) {
