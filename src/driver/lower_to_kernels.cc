@@ -22,12 +22,14 @@ std::optional<ir::Program> lower_to_kernels(const ir::Program& program, Unit& un
   }
   ir::PassContext context{unit.pool, unit.sink, {}};
   if (program.level->name != "spec" || !use_tiles) return lower_to("matile", program, context);
-  // Lowering what comes to mind first tells whether its kernels have a form; only where one has
-  // none it pays to look at each alone. Together they may still not fit, which is no error: every
-  // program has kernels without tiles.
-  for (const auto& schedule : {untried_schedule, first_schedule}) {
-    const auto scheduled = schedule(program, unit);
-    if (!scheduled) return std::nullopt;
+  // Lowering a schedule tells whether its kernels have a form; only where one has none it pays to
+  // look at each alone. Together they may still not fit, which is no error: every program has
+  // kernels without tiles.
+  for (const bool is_tried : {false, true}) {
+    const auto scheduled =
+        is_tried ? first_schedule(program, unit) : untried_schedule(program, unit);
+    if (!scheduled && is_tried) return std::nullopt;
+    if (!scheduled) continue;
     diag::Sink refusals(unit.sources);
     ir::PassContext own{unit.pool, refusals, {}};
     if (auto tiles = lower_to("matile", scheduled->program, own)) return tiles;

@@ -26,12 +26,14 @@
 #include "spec/passes/base2.h"
 #include "spec/passes/defer.h"
 #include "spec/passes/drop_unused.h"
+#include "spec/passes/gather_operands.h"
 #include "spec/passes/inline_conditions.h"
 #include "spec/passes/merge_equal.h"
 #include "spec/passes/pull_scale.h"
 #include "spec/passes/simplify.h"
 #include "spec/passes/split_reductions.h"
 #include "spec/passes/store_narrow.h"
+#include "spec/passes/unroll_sums.h"
 #include "spec/passes/widen_operands.h"
 #include "vrtile/passes/drop_unused_tiles.h"
 #include "vrtile/passes/fold_fills.h"
@@ -125,10 +127,14 @@ const std::vector<PassInfo>& algebra_passes() {
       {"base2", "spec", "spec", spec::base2, kNone, kNone, "exponentials become powers of two"},
       {"inline_conditions", "spec", "spec", spec::inline_conditions, kNone, kNone,
        "conditions are written where they are read"},
+      {"unroll_sums", "spec", "spec", spec::unroll_sums, kNone, kNone,
+       "short axes of contractions over several are written out"},
       {"store_narrow", "spec", "spec", spec::store_narrow, kNone, kNone,
        "tensors of 16-bit numbers have 16 bits"},
       {"widen_operands", "spec", "spec", spec::widen_operands, kNone, kNone,
        "8-bit operands of products are copied to 16 bits"},
+      {"gather_operands", "spec", "spec", spec::gather_operands, kReductionsSplit, kNone,
+       "operands found through other tensors are copied first"},
   };
   return passes;
 }
@@ -144,26 +150,20 @@ const PassInfo* find_pass(std::string_view name) {
 
 const std::vector<std::string_view>& algebra_sequence() {
   // A scale that leaves the reduction of an output stands in front of it: split again.
-  static const std::vector<std::string_view> names = {"simplify",
-                                                      "inline_conditions",
-                                                      "split_reductions",
-                                                      "merge_equal",
-                                                      "pull_scale",
-                                                      "split_reductions",
-                                                      "defer",
-                                                      "base2",
-                                                      "simplify",
-                                                      "store_narrow",
-                                                      "widen_operands",
-                                                      "merge_equal",
-                                                      "drop_unused"};
+  static const std::vector<std::string_view> names = {
+      "simplify",    "inline_conditions", "unroll_sums",      "split_reductions",
+      "merge_equal", "pull_scale",        "split_reductions", "defer",
+      "base2",       "simplify",          "store_narrow",     "widen_operands",
+      "merge_equal", "drop_unused"};
   return names;
 }
 
-std::optional<ir::Program> lower_with_algebra(const ir::Program& program,
-                                              ir::PassContext& context) {
+std::optional<ir::Program> lower_with_algebra(const ir::Program& program, ir::PassContext& context,
+                                              bool gathers) {
   ir::Program current = program;
-  for (std::string_view name : algebra_sequence()) {
+  std::vector<std::string_view> names = algebra_sequence();
+  if (gathers) names.insert(names.end(), {"gather_operands", "merge_equal", "drop_unused"});
+  for (std::string_view name : names) {
     auto next = run_pass(*find_pass(name), current, context);
     if (!next) return std::nullopt;
     current = std::move(*next);

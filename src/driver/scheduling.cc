@@ -74,26 +74,12 @@ std::map<std::string, std::string> refused_seeds(const FirstSchedule& schedule,
   return refused;
 }
 
-}  // namespace
-
-std::optional<FirstSchedule> untried_schedule(const ir::Program& program, Unit& unit) {
+// A kernel that has no form is tried with smaller tiles, and at last left out.
+FirstSchedule schedule_of(const ir::Program& lowered, Unit& unit) {
   ir::PassContext context{unit.pool, unit.sink, {}};
-  const auto lowered = lower_with_algebra(program, context);
-  if (!lowered) return std::nullopt;
-  const base::StageScope stage(fmt::format("scheduling @{}", program.name),
-                               "nautilus schedule <the program>");
-  return schedule_after(*lowered, {}, unit);
-}
-
-std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& unit) {
-  ir::PassContext context{unit.pool, unit.sink, {}};
-  auto lowered = lower_with_algebra(program, context);
-  if (!lowered) return std::nullopt;
-  const base::StageScope stage(fmt::format("scheduling @{}", program.name),
-                               "nautilus schedule <the program>");
   schedule::Refusals refusals;
   while (true) {
-    FirstSchedule out = schedule_after(*lowered, refusals, unit);
+    FirstSchedule out = schedule_after(lowered, refusals, unit);
     const auto refused = refused_seeds(out, context);
     if (refused.empty()) return out;
     for (const auto& [seed, why] : refused) {
@@ -101,6 +87,35 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
       refusals[seed].why = why;
     }
   }
+}
+
+}  // namespace
+
+std::optional<FirstSchedule> untried_schedule(const ir::Program& program, Unit& unit) {
+  diag::Sink ignored(unit.sources);
+  ir::PassContext context{unit.pool, ignored, {}};
+  const auto lowered = lower_with_algebra(program, context);
+  if (!lowered || lower_with_algebra(program, context, true) != lowered) return std::nullopt;
+  const base::StageScope stage(fmt::format("scheduling @{}", program.name),
+                               "nautilus schedule <the program>");
+  return schedule_after(*lowered, {}, unit);
+}
+
+std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& unit) {
+  ir::PassContext context{unit.pool, unit.sink, {}};
+  const auto lowered = lower_with_algebra(program, context);
+  if (!lowered) return std::nullopt;
+  const base::StageScope stage(fmt::format("scheduling @{}", program.name),
+                               "nautilus schedule <the program>");
+  FirstSchedule out = schedule_of(*lowered, unit);
+  // Copies of operands that no box can bring are made where that gives more kernels.
+  const auto gathered = lower_with_algebra(program, context, true);
+  if (!gathered || *gathered == *lowered) return out;
+  FirstSchedule other = schedule_of(*gathered, unit);
+  if (other.kernels.size() <= out.kernels.size()) return out;
+  other.notes.insert(other.notes.begin(),
+                     "operands that are found through other tensors are copied first");
+  return other;
 }
 
 std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::string_view text,
@@ -112,6 +127,10 @@ std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::st
   }
   ir::PassContext context{unit.pool, unit.sink, {}};
   auto lowered = lower_with_algebra(program, context);
+  if (lowered && schedule::program_hash(*lowered) != decisions->hash) {
+    auto gathered = lower_with_algebra(program, context, true);
+    if (gathered && schedule::program_hash(*gathered) == decisions->hash) lowered = gathered;
+  }
   if (!lowered) return std::nullopt;
   auto built = schedule::apply_schedule(*lowered, *decisions, unit.pool);
   if (!built) {

@@ -27,10 +27,28 @@ std::optional<Sizes> smaller(Sizes s) {
   return s;
 }
 
-std::optional<Sizes> sizes_after(const Group& group, int refusals) {
+// The sizes after so many refusals; nothing, and `refusals` without those that had sizes, if there
+// are no more.
+std::optional<Sizes> sizes_after(const Group& group, int& refusals) {
   std::optional<Sizes> s = choose_sizes(group);
-  for (int k = 0; k < refusals && s; ++k) s = smaller(*s);
+  while (s && refusals > 0) {
+    s = smaller(*s);
+    --refusals;
+  }
   return s;
+}
+
+// The seed and all that it needs.
+std::set<int> needed_by(int seed, const StatementList& list) {
+  std::set<int> out;
+  std::vector<int> work = {seed};
+  while (!work.empty()) {
+    const int id = work.back();
+    work.pop_back();
+    if (!out.insert(id).second) continue;
+    for (int r : list.statements[static_cast<size_t>(id)].reads_from) work.push_back(r);
+  }
+  return out;
 }
 
 }  // namespace
@@ -78,8 +96,15 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
     }
     const auto refusal =
         refusals.find(std::string(list.statements[static_cast<size_t>(seed)].target.str()));
-    const std::optional<Sizes> sizes =
-        sizes_after(*group, refusal == refusals.end() ? 0 : refusal->second.times - 1);
+    // The first refusal takes back parts and the choice between several kernels.
+    int times = refusal == refusals.end() ? 0 : refusal->second.times - 1;
+    auto sizes = sizes_after(*group, times);
+    if (!sizes) {
+      // Without the reductions beside it, and without what follows.
+      request.only = needed_by(seed, list);
+      group = grow_group(list, program, request, pool);
+      if (group) sizes = sizes_after(*group, times);
+    }
     if (!sizes) {
       out.notes.push_back(
           fmt::format("{} starts no kernel: {}", refusal->first, refusal->second.why));

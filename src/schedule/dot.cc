@@ -307,8 +307,9 @@ class Checker {
                           m.reducer == expr::Reducer::Min;
     if (m.is_reduction() && (!is_plain || m.dtype != DType::F32))
       return outside({m.statement}, "reducer", "tiles are reduced by sum, max and min, in f32");
-    const bool is_late = !m.is_reduction() && !m.has(group_.stream) &&
-                         (expr::is_int(m.dtype) || m.dtype == DType::Bool || m.dtype == DType::F64);
+    const bool is_late =
+        !m.is_reduction() && !m.has(group_.stream) &&
+        (expr::is_int(m.dtype) || expr::bytes(m.dtype) == 1 || m.dtype == DType::F64);
     if (is_late)
       return outside({m.statement}, "store", fmt::format("tiles store no {}", expr::name(m.dtype)));
     if (m.is_reduction() && tile.empty())

@@ -21,10 +21,16 @@ struct ScheduleOptions {
 };
 
 int finish(const ScheduleOptions& o, const ir::Program& program, const driver::FirstSchedule& s,
-           driver::Unit& unit) {
+           const std::map<std::string, int64_t>& sizes, driver::Unit& unit) {
   fmt::print("{}", o.program ? ir::print(s.program) : schedule::print(s.decisions));
   if (!o.check) return kOk;
-  const auto difference = driver::check_scheduled(program, s.program, {}, unit);
+  driver::RunRequest request;
+  for (const ir::Op& op : program.body) {
+    const auto* d = op.get<ir::Dim>();
+    const auto size = d ? sizes.find(std::string(d->name.str())) : sizes.end();
+    if (size != sizes.end()) request.given.sizes.insert(*size);
+  }
+  const auto difference = driver::check_scheduled(program, s.program, request, unit);
   print_messages(unit);
   if (!difference) return kProgramError;
   fmt::print(stderr, "{}\n", difference->empty() ? "agrees with the definition" : *difference);
@@ -54,7 +60,7 @@ int run_schedule(const ScheduleOptions& o, bool is_explain) {
       print_messages(unit);
       return kProgramError;
     }
-    return finish(o, *program, *s, unit);
+    return finish(o, *program, *s, statics, unit);
   }
   std::string error;
   const auto text = base::read_file(o.schedule, &error);
@@ -68,7 +74,7 @@ int run_schedule(const ScheduleOptions& o, bool is_explain) {
     if (!error.empty()) fmt::print(stderr, "nautilus: {}: {}\n", o.schedule, error);
     return kProgramError;
   }
-  return finish(o, *program, *s, unit);
+  return finish(o, *program, *s, statics, unit);
 }
 
 }  // namespace
@@ -78,7 +84,8 @@ void add_schedule(CLI::App& app, int& exit_code) {
   CLI::App* c = app.add_subcommand("schedule", "Show the first schedule of a program");
   c->add_option("FILE", o->file, "a program (.naut)")->required();
   c->add_option("--schedule", o->schedule, "replay the decisions of this file instead");
-  c->add_option("--shape", o->shape, "other values for static sizes and hints, NAME=N[,NAME=N]")
+  c->add_option("--shape", o->shape,
+                "values for static sizes, hints, and all sizes of --check, NAME=N[,NAME=N]")
       ->allow_extra_args(false);
   c->add_flag("--program", o->program, "the scheduled program instead of the decisions");
   c->add_flag("--check", o->check, "run it in the interpreter, against the definition");
@@ -90,7 +97,8 @@ void add_explain(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<ScheduleOptions>();
   CLI::App* c = app.add_subcommand("explain", "Show how the first schedule was derived");
   c->add_option("FILE", o->file, "a program (.naut)")->required();
-  c->add_option("--shape", o->shape, "other values for static sizes and hints, NAME=N[,NAME=N]")
+  c->add_option("--shape", o->shape,
+                "values for static sizes, hints, and all sizes of --check, NAME=N[,NAME=N]")
       ->allow_extra_args(false);
   c->footer("Example: nautilus explain examples/attention_causal.naut");
   c->callback([o, &exit_code] { exit_code = run_schedule(*o, true); });

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "spec/passes/unroll_sums.h"
+
+#include "expr/simplify.h"
+#include "expr/walk.h"
+#include "spec/ops.h"
+
+namespace nautilus::spec {
+namespace {
+
+using expr::Expr;
+using expr::Op;
+
+// Each point has an accumulator of its own.
+constexpr int64_t kMostPoints = 4;
+
+class Unroller {
+ public:
+  Unroller(const Let& let, expr::ExprPool& pool) : pool_(pool), simplifier_(pool) {
+    for (const ir::Axis& a : let.axes) axes_.push_back(pool.index(a.name));
+  }
+
+  Expr run(Expr r) {
+    if (r.op() != Op::Reduce || r.reducer() != expr::Reducer::Sum || r.axis_count() < 2 ||
+        r.init() || expr::has_reduce(r.body()) || !is_product(r.body()))
+      return r;
+    // The longest axis stays; one of unknown extent is long.
+    size_t kept = 0;
+    for (size_t k = 1; k < r.axis_count(); ++k) {
+      if (extent(r, k) > extent(r, kept)) kept = k;
+    }
+    int64_t points = 1;
+    for (size_t k = 0; k < r.axis_count(); ++k) {
+      if (k == kept) continue;
+      if (extent(r, k) > kMostPoints || extent(r, k) < 1) return r;
+      points *= extent(r, k);
+    }
+    if (points > kMostPoints) return r;
+    Expr sum;
+    for (int64_t point = 0; point < points; ++point) {
+      expr::Substitution at;
+      int64_t rest = point;
+      for (size_t k = r.axis_count(); k-- > 0;) {
+        if (k == kept) continue;
+        at.emplace(r.axis(k), pool_.integer(rest % extent(r, k)));
+        rest /= extent(r, k);
+      }
+      const Expr body = simplifier_.simplify(expr::substitute(pool_, r.body(), at));
+      const Expr axes[] = {r.axis(kept)};
+      const Expr extents[] = {r.extent(kept)};
+      const Expr part = pool_.reduce(r.reducer(), body, axes, extents);
+      sum = sum ? pool_.binary(Op::Add, sum, part) : part;
+    }
+    return sum;
+  }
+
+ private:
+  static int64_t extent(Expr r, size_t k) {
+    const Expr e = r.extent(k);
+    return e.op() == Op::IntConst ? e.integer() : INT64_MAX;
+  }
+
+  static void factors(Expr e, std::vector<Expr>& out) {
+    if (e.op() != Op::Mul) return out.push_back(e);
+    factors(e[0], out);
+    factors(e[1], out);
+  }
+
+  // Two factors, each with an axis of the result that the other has not.
+  bool is_product(Expr body) {
+    if (!expr::is_float(body.dtype())) return false;
+    std::vector<Expr> list;
+    factors(body, list);
+    for (Expr x : list) {
+      for (Expr y : list) {
+        bool has_own_x = false;
+        bool has_own_y = false;
+        for (Expr a : axes_) {
+          const bool in_x = expr::depends_on(x, a);
+          const bool in_y = expr::depends_on(y, a);
+          has_own_x |= in_x && !in_y;
+          has_own_y |= in_y && !in_x;
+        }
+        if (has_own_x && has_own_y) return true;
+      }
+    }
+    return false;
+  }
+
+  expr::ExprPool& pool_;
+  expr::Simplifier simplifier_;
+  std::vector<Expr> axes_;
+};
+
+}  // namespace
+
+std::optional<ir::Program> unroll_sums(const ir::Program& program, ir::PassContext& context) {
+  ir::Program out{program.level, program.name, {}};
+  for (const ir::Op& op : program.body) {
+    const auto* let = op.get<Let>();
+    if (!let) {
+      out.body.push_back(op);
+      continue;
+    }
+    Unroller unroller(*let, context.pool);
+    Let copy = *let;
+    copy.body = expr::rebuild(context.pool, let->body, [&](Expr e) { return unroller.run(e); });
+    out.body.push_back(ir::make(std::move(copy), op.span()));
+  }
+  return out;
+}
+
+}  // namespace nautilus::spec
