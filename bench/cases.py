@@ -66,7 +66,8 @@ def gemm(m, n, k, suite="gemm"):
         sizes=dict(M=m, N=n, K=k),
         candidates=("gemm_coop*.matile", "gemm_pp*.matile"),
         flops=2.0 * m * n * k,
-        math="gemm_nt.naut",
+        # Products that fill no machine are told their sizes, as hints: they are computed in parts.
+        math=f"gemm_nt.naut:M={m},N={n},K={k}" if suite == "gemm_other" else "gemm_nt.naut",
     )
 
 
@@ -91,7 +92,7 @@ def decode(b, h, hk, n, d, suite="decode"):
         sizes=dict(B=b, H=h, Hk=hk, G=h // hk, M=1, N=n, D=d, causal=False),
         candidates=(f"attention_decode_d{d}*.matile",),
         bytes=2.0 * b * hk * n * d * 2,
-        math=f"../examples/attention_decode.naut:D={d},G={h // hk}",
+        math=f"../examples/attention_decode.naut:D={d},G={h // hk},Hk={hk},N={n}",
     )
 
 

@@ -3,33 +3,78 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "driver/lower_to_kernels.h"
 #include "driver/run.h"
+#include "expr/walk.h"
+#include "matile/ops.h"
 
 namespace nautilus::driver {
 
+namespace {
+
+// The scalars of a plan by which launches are chosen.
+std::set<std::string> costs_of(const ir::Program& kernels) {
+  std::set<std::string> out;
+  for (const ir::Op& op : kernels.body) {
+    const auto* launch = op.get<matile::Launch>();
+    if (!launch || launch->grid.op() != expr::Op::Select) continue;
+    expr::for_each(launch->grid[0], [&](expr::Expr e) {
+      const bool is_order = e.op() == expr::Op::Lt || e.op() == expr::Op::Le;
+      if (!is_order || e[0].op() != expr::Op::Var || e[1].op() != expr::Op::Var) return;
+      out.emplace(e[0].name().str());
+      out.emplace(e[1].name().str());
+    });
+  }
+  return out;
+}
+
+// The plan with the kernel of this cost as the cheapest.
+ir::Program with_cheapest(const ir::Program& kernels, const std::set<std::string>& costs,
+                          const std::string& cheapest, expr::ExprPool& pool) {
+  ir::Program out = kernels;
+  for (ir::Op& op : out.body) {
+    const auto* let = op.get<matile::Let>();
+    if (!let || !costs.contains(std::string(let->name.str()))) continue;
+    op = ir::make(matile::Let{let->name, pool.integer(let->name.str() == cheapest ? 0 : 1)});
+  }
+  return out;
+}
+
+}  // namespace
+
 std::optional<std::string> check_kernels(const ir::Program& program, const RunRequest& request,
-                                         Unit& unit) {
+                                         Unit& unit, bool every) {
   const auto env = prepare(program, request, unit);
   if (!env) return std::nullopt;
   const auto want = spec::evaluate(program, *env, {}, unit.pool, unit.sink);
   if (!want) return std::nullopt;
   const auto kernels = lower_to_kernels(program, unit);
   if (!kernels) return std::nullopt;
+  std::vector<ir::Program> plans = {*kernels};
+  if (every) {
+    const auto costs = costs_of(*kernels);
+    if (!costs.empty()) plans.clear();
+    for (const std::string& cost : costs)
+      plans.push_back(with_cheapest(*kernels, costs, cost, unit.pool));
+  }
   EmulateOptions options;
   options.seed = request.seed;
-  std::string error;
-  const auto got =
-      run_emulated(*kernels, environment_of(*kernels, *env), options, unit.pool, &error);
-  if (!got) return "the emulator: " + error;
-  for (const CheckLine& line : compare_outputs(*got, *want, ir::numerics_of(program))) {
-    const spec::Comparison& c = line.comparison;
-    if (c.is_accepted) continue;
-    const spec::Result& result = want->at(line.tensor);
-    return fmt::format("`{}`: in kernels, element {} is {}, the oracle {} +- {}", line.tensor,
-                       c.worst_index, got->at(line.tensor).number(c.worst_index),
-                       result.value.number(c.worst_index),
-                       result.bound[static_cast<size_t>(c.worst_index)]);
+  for (size_t k = 0; k < plans.size(); ++k) {
+    std::string error;
+    const auto got =
+        run_emulated(plans[k], environment_of(plans[k], *env), options, unit.pool, &error);
+    if (!got) return fmt::format("the emulator, plan {}: {}", k, error);
+    for (const CheckLine& line : compare_outputs(*got, *want, ir::numerics_of(program))) {
+      const spec::Comparison& c = line.comparison;
+      if (c.is_accepted) continue;
+      const spec::Result& result = want->at(line.tensor);
+      return fmt::format("`{}`: in kernels, plan {}, element {} is {}, the oracle {} +- {}",
+                         line.tensor, k, c.worst_index, got->at(line.tensor).number(c.worst_index),
+                         result.value.number(c.worst_index),
+                         result.bound[static_cast<size_t>(c.worst_index)]);
+    }
   }
   return "";
 }

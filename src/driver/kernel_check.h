@@ -7,8 +7,9 @@
 namespace nautilus::driver {
 
 // What differs, or what the emulator objects to; an empty string if all is well. Nothing if a
-// diagnostic was reported.
+// diagnostic was reported. `every`: also with each of the kernels that a plan chooses between,
+// whatever it costs.
 std::optional<std::string> check_kernels(const ir::Program& program, const RunRequest& request,
-                                         Unit& unit);
+                                         Unit& unit, bool every = false);
 
 }  // namespace nautilus::driver

@@ -55,7 +55,8 @@ FirstSchedule schedule_after(const ir::Program& lowered, const schedule::Refusal
 // Seeds whose nests have no kernel, and why: parts without one, or no nest for the whole with one.
 std::map<std::string, std::string> refused_seeds(const FirstSchedule& schedule,
                                                  ir::PassContext& context) {
-  std::map<std::string, std::string> refused;
+  std::map<std::string, std::string> refused;  // parts
+  std::map<std::string, std::string> refused_wholes;
   std::set<std::string> has_whole;
   size_t n = 0;
   for (const ir::Op& op : schedule.program.body) {
@@ -65,12 +66,13 @@ std::map<std::string, std::string> refused_seeds(const FirstSchedule& schedule,
     if (origin.is_whole && has_whole.contains(origin.seed)) continue;
     const std::string why = lower::tile_refusal(schedule.program, op, context);
     if (!why.empty()) {
-      refused.emplace(origin.seed, why);
+      (origin.is_whole ? refused_wholes : refused).emplace(origin.seed, why);
     } else if (origin.is_whole) {
       has_whole.insert(origin.seed);
-      refused.erase(origin.seed);
     }
   }
+  for (const auto& [seed, why] : refused_wholes)
+    if (!has_whole.contains(seed)) refused.emplace(seed, why);
   return refused;
 }
 

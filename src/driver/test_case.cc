@@ -323,8 +323,10 @@ class CaseRunner {
   CaseResult kernels(const ir::Program& program) {
     RunRequest r;
     std::string error;
-    if (!request(program, r, error)) return failed(error);
-    const auto difference = check_kernels(program, r, unit_);
+    std::map<std::string, std::string> options = test_.options;
+    const bool every = options.erase("every") > 0;
+    if (!request(program, options, r, error)) return failed(error);
+    const auto difference = check_kernels(program, r, unit_, every);
     if (!difference) return failed(rendered());
     return difference->empty() ? CaseResult{} : failed(*difference);
   }
@@ -397,8 +399,9 @@ const std::vector<std::pair<std::string, std::string>>& test_commands() {
       {"explain", "the derivation of the first schedule is the expectation"},
       {"eval [SIZE=n] [seed=n] [inputs=exact]", "the printed outputs are the expectation"},
       {"run [SIZE=n] [seed=n] [inputs=exact]", "all evaluators agree; no expectation"},
-      {"kernels [SIZE=n] [seed=n] [inputs=exact]",
-       "the kernels, in the emulator, agree with the oracle; no expectation"},
+      {"kernels [SIZE=n] [seed=n] [inputs=exact] [every=1]",
+       "the kernels, in the emulator, agree with the oracle; every: each kernel that the plan "
+       "chooses between; no expectation"},
       {"check=ORACLE [pass=NAME[,NAME]] [SIZE=n[,n]]",
        "the program after these passes, interpreted, is within the bounds of the oracle"},
       {"like=FILE [pass=NAME[,NAME]]",

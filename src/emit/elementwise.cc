@@ -49,7 +49,7 @@ class ElementText {
   // Integers of memory that depend on one axis of two are read once for every value of it that the
   // thread has, before the loop.
   void read_along_axis(Expr e) {
-    if (!is_guarded_read(e) || domain_.axes.size() != 2 || reads_.contains(e) || !is_memory(e[1]))
+    if (!is_guarded_read(e) || !is_tile_of_products() || reads_.contains(e) || !is_memory(e[1]))
       return;
     const bool has_first = expr::depends_on(e, scope_.pool->index(domain_.axes[0]));
     if (has_first == expr::depends_on(e, scope_.pool->index(domain_.axes[1]))) return;
@@ -74,6 +74,10 @@ class ElementText {
     reads_.emplace(e, std::make_pair(name, index));
   }
 
+  // There every element that is read has a condition of its own that keeps it inside. In rows, a
+  // condition around it may.
+  bool is_tile_of_products() const { return domain_.axes.size() == 2; }
+
   bool is_memory(Expr read) const {
     return !scope_.tiles.contains(read.name().str()) &&
            !scope_.globals->find(read.name().str())->second.is_scratch;
@@ -91,14 +95,16 @@ class ElementText {
     n.is_value = true;
     n.variable = [this, reg](Expr var) { return variable(var, reg); };
     n.read = [this, reg](Expr read) { return element(read, reg); };
-    n.is_eager = true;
+    n.is_eager = is_tile_of_products();
     n.is_memory = [this](Expr read) { return !scope_.tiles.contains(read.name().str()); };
     n.instead = [this, reg](Expr e) -> std::string {
       const auto it = limits_.find(e);
       const auto read = reads_.find(e);
       if (read != reads_.end())
         return fmt::format("{}[{}]", read->second.first, read->second.second.text(reg));
-      if (it == limits_.end()) return is_guarded_read(e) && is_memory(e[1]) ? guarded(e, reg) : "";
+      if (it == limits_.end())
+        return is_tile_of_products() && is_guarded_read(e) && is_memory(e[1]) ? guarded(e, reg)
+                                                                              : "";
       Writer nowhere;
       return "(" + emit_limits(e, domain_, names(reg), *scope_.pool, it->second, reg, nowhere) +
              ")";

@@ -92,7 +92,10 @@ class Skeleton {
   expr::Value with_reads(ir::Expr e) const {
     if (e.op() != expr::Op::Read && expr::tensors_read(e).empty()) return ir::evaluate(e, env_);
     expr::Value args[3];
-    uint64_t at = std::hash<std::string_view>()(e.op() == expr::Op::Read ? e.name().str() : "");
+    uint64_t at = 0;  // which element, as a number
+    if (e.op() == expr::Op::Read) {
+      for (char c : e.name().str()) at = at * 31 + static_cast<unsigned char>(c);
+    }
     for (size_t k = 0; k < e.args().size(); ++k) {
       const expr::Value v = with_reads(e[k]);
       if (k < 3) args[k] = v;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <utility>
 
 #include "schedule/candidates.h"
 
@@ -128,8 +129,14 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
     if (simple.contains(k.group.seed)) continue;
     choose_kernel(k, program, kHopper, pool);
     std::string why;
-    k.split = choose_split(k.group, k.sizes, program, signs, pool, &why);
+    // Groups that take turns at whole tiles, and clusters, want many tiles; parts are for few.
+    const Sizes in_parts = choose_sizes(k.group);
+    k.split = choose_split(k.group, in_parts, program, signs, pool, &why);
     if (!why.empty()) k.group.notes.push_back(std::move(why));
+    if (k.split.is_on() && !(k.sizes == in_parts)) {
+      std::erase(k.others, in_parts);
+      k.others.push_back(std::exchange(k.sizes, in_parts));
+    }
     if (k.split.is_on() && !k.split.or_whole) k.others.clear();
   }
   return out;

@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "driver/bench.h"
+#include "driver/calibrate.h"
 #include "driver/hints.h"
 
 namespace nautilus::tool {
@@ -26,6 +27,7 @@ struct BenchOptions {
   bool graph = false;
   bool host_cost = false;
   bool json = false;
+  bool calibrate = false;
 };
 
 bool parse_scalars(const ir::Program& program, const BenchOptions& o, ir::Environment& env) {
@@ -100,7 +102,25 @@ void print_json(const BenchOptions& o, const driver::BenchResult& r) {
   fmt::print("{}\n", j.dump(2));
 }
 
+int run_calibrate(const BenchOptions& o) {
+  driver::DeviceOptions device;
+  device.architecture = o.target;
+  std::string error;
+  const auto constants = driver::calibrate(device, schedule::kHopper, &error);
+  if (!constants) {
+    fmt::print(stderr, "nautilus: {}\n", error);
+    return kProgramError;
+  }
+  fmt::print("{}", driver::to_text(*constants, schedule::kHopper));
+  return kOk;
+}
+
 int run_bench(const BenchOptions& o) {
+  if (o.calibrate) return run_calibrate(o);
+  if (o.file.empty()) {
+    usage_error("a program is needed, or --calibrate");
+    return kUsageError;
+  }
   driver::Unit unit;
   int code = kOk;
   std::map<std::string, int64_t> sizes;
@@ -148,7 +168,7 @@ int run_bench(const BenchOptions& o) {
 void add_bench(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<BenchOptions>();
   CLI::App* c = app.add_subcommand("bench", "Time a program on a GPU");
-  c->add_option("FILE", o->file, "a program (.naut) or IR text of any level")->required();
+  c->add_option("FILE", o->file, "a program (.naut) or IR text of any level");
   c->add_option("--target", o->target, "the architecture: sm_90a")->capture_default_str();
   c->add_option("--shape", o->shape, "sizes: M=4096,N=4096; others from the program's hints")
       ->delimiter(',')
@@ -173,6 +193,8 @@ void add_bench(CLI::App& app, int& exit_code) {
   c->add_flag("--host-cost", o->host_cost,
               "also time the host: 10000 times bind and launch of a small problem");
   c->add_option("--seed", o->seed, "of the inputs");
+  c->add_flag("--calibrate", o->calibrate,
+              "measure the constants of the cost model instead and print them beside the table's");
   c->add_flag("--json", o->json, "as JSON");
   c->footer(
       "Inputs are random, the second-level cache is flushed before each timed launch.\n"

@@ -141,6 +141,13 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
   const bool has_loop = std::any_of(rings.begin(), rings.end(), [](const NestRing& r) {
     return r.sequence.kind != RingSequence::Kind::Once;
   });
+  // Groups that take turns at tiles step over each other's slots: with fewer slots than groups one
+  // would wait two phases ahead, which a parity cannot tell from none.
+  int64_t least_slots = 1;
+  ir::for_each_op(role.body, [&](const Op& op) {
+    if (const auto* each = op.get<Each>())
+      least_slots = std::max(least_slots, each->alternate.value_or(1));
+  });
   std::vector<int64_t> slots;
   std::vector<bool> is_decided;
   int fixed = kBarrierBytes;
@@ -156,7 +163,7 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
     const bool grows = !chosen && !is_once && !is_small && is_in_product_loop(role, ring);
     slots.push_back(chosen                ? *chosen
                     : is_small            ? is_once ? 2 : 4
-                    : is_once && has_loop ? 1
+                    : is_once && has_loop ? least_slots
                     : grows               ? 0
                                           : 2);
     is_decided.push_back(chosen.has_value());
@@ -178,7 +185,7 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
   // What is only taken to registers is free again soon: one slot will do, where products would have
   // less than three.
   for (size_t k = 0; k < rings.size() && fixed + 3 * growing > kMaxSharedBytes; ++k) {
-    if (slots[k] != 2 || is_decided[k] || slot_bytes(rings[k]) <= kSmallSlot ||
+    if (least_slots > 1 || slots[k] != 2 || is_decided[k] || slot_bytes(rings[k]) <= kSmallSlot ||
         is_operand(role, rings[k]))
       continue;
     slots[k] = 1;
