@@ -19,28 +19,6 @@ namespace {
 // Floats of 8 bits, and integers that a kernel can count with.
 bool is_small(DType dtype) { return expr::bytes(dtype) == 1 || dtype == DType::I32; }
 
-// An element of memory, or one of several.
-bool is_element(Expr e) {
-  if (e.op() == EK::Select) return is_element(e[1]) && is_element(e[2]);
-  return e.op() == EK::Read || e.op() == EK::IntConst;
-}
-
-// Elements of 64 bits that are used otherwise than in comparisons with each other: kernels do not
-// count with such integers.
-std::unordered_set<Expr> counted_elements(Expr e) {
-  std::unordered_set<Expr> found;
-  std::unordered_set<Expr> seen[2];
-  const auto visit = [&](const auto& self, Expr x, bool is_compared) -> void {
-    if (!seen[is_compared ? 1 : 0].insert(x).second) return;
-    if (x.op() == EK::Read && x.dtype() == DType::I64 && !is_compared) found.insert(x);
-    const bool compares = expr::is_comparison(x.op()) && is_element(x[0]) && is_element(x[1]);
-    for (size_t k = 0; k < x.args().size(); ++k)
-      self(self, x[k], compares || (is_compared && x.op() == EK::Select && k > 0));
-  };
-  visit(visit, e, false);
-  return found;
-}
-
 bool contains(Expr e, Expr part) {
   bool found = false;
   expr::for_each(e, [&](Expr x) { found |= x == part; });
@@ -84,7 +62,7 @@ bool ElementRules::is_foldable(expr::Reducer r) {
 }
 
 // An element of global memory.
-void ElementRules::global(Expr read, bool is_compared) {
+void ElementRules::global(Expr read) {
   const auto it = roles_.find(read.name().str());
   if (it == roles_.end()) return;  // reported as a name out of scope
   const DType dtype = read.dtype();
@@ -100,12 +78,11 @@ void ElementRules::global(Expr read, bool is_compared) {
 // Every register tile that the expression reads must lie where the domain needs it.
 void ElementRules::elements(Expr e, const Domain& domain) {
   functions(e);
-  const std::unordered_set<Expr> counted = counted_elements(e);
   expr::for_each(e, [&](Expr x) {
     if (x.op() == EK::Reduce) v_.fail("a reduction needs `fold`");
     if (x.op() != EK::Read) return;
     const auto it = tiles_.find(x.name().str());
-    if (it == tiles_.end()) return global(x, !counted.contains(x));
+    if (it == tiles_.end()) return global(x);
     if (!register_access(domain, it->second.layout, x.args(), unrolled_))
       v_.fail(
           fmt::format("the elements of `{}` lie with other threads or in registers that "

@@ -40,7 +40,7 @@ class ElementRules {
   void put(const Put& op);
 
  private:
-  void global(expr::Expr read, bool is_compared);
+  void global(expr::Expr read);
   void elements(expr::Expr e, const Domain& domain);
   void outside(expr::Expr e, expr::Expr reduce, const Domain& domain);
   bool fits(const TileUse& target, const ir::Axes& axes);

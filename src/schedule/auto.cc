@@ -132,6 +132,14 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
     // Groups that take turns at whole tiles, and clusters, want many tiles; parts are for few.
     const Sizes in_parts = choose_sizes(k.group);
     k.split = choose_split(k.group, in_parts, program, signs, pool, &why);
+    // Smaller tiles that fill the machine need no second kernel.
+    std::string ignored;
+    for (const Sizes& s : k.others) {
+      if (k.split.or_whole && !choose_split(k.group, s, program, signs, pool, &ignored).is_on()) {
+        k.split = {};
+        why.clear();
+      }
+    }
     if (!why.empty()) k.group.notes.push_back(std::move(why));
     if (k.split.is_on() && !(k.sizes == in_parts)) {
       std::erase(k.others, in_parts);

@@ -20,8 +20,8 @@ struct Target {
   // issue take from it, in loops of products alone and in loops with register work beside them.
   double products_per_cycle = 2048;
   double alone_factor = 1.29;
-  double mixed_factor = 1.15;
-  double turn_cycles = 60;  // of a group and step with register work: until its products start
+  std::array<double, 5> mixed_factor = {0, 1.15, 1.15, 1.2, 1.2};  // by the number of groups
+  double turn_cycles = 110;  // of a group and step with register work: until its products start
   double shared_bytes_per_cycle = 128;
   double copy_bytes_per_cycle = 59;  // of a multiprocessor, out of the second-level cache
   double cluster_factor = 1.01;      // CTAs that wait for each other
@@ -33,8 +33,8 @@ struct Target {
   double extreme_slots = 2;
   double cast_slots = 0.5;
   double load_slots = 24;  // an element that is read from memory where it is used
-  double row_slots = 60;   // of a step: votes, barriers, values per row
-  std::array<double, 5> group_factor = {0, 1.25, 1.09, 0.98, 0.98};
+  double row_slots = 110;  // of a step: votes, barriers, values per row
+  std::array<double, 5> group_factor = {0, 1.25, 1.09, 0.98, 0.86};
   std::array<double, 5> hiding = {0, 1.5, 3.3, 6.8, 6.8};
 
   double tile_cycles = 770;      // a tile of a loop with register work, beside one step
