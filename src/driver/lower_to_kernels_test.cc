@@ -25,13 +25,18 @@ TEST(LowerWithSchedule, AnEditedLineChangesTheKernel) {
   const auto first = first_schedule(*program, unit);
   ASSERT_TRUE(first);
   std::string text = schedule::print(first->decisions);
-  const std::string line = "tile j 256";
-  ASSERT_NE(text.find(line), std::string::npos) << text;
-  text.replace(text.find(line), line.size(), "tile j 128");
+  // One kernel, of two groups with rows of their own.
+  text = text.substr(0, text.find("or "));
+  const auto edit = [&](const std::string& from, const std::string& to) {
+    ASSERT_NE(text.find(from), std::string::npos) << text;
+    text.replace(text.find(from), from.size(), to);
+  };
+  edit("wg 128", "wg 64");
+  edit("tile j 128", "tile j 192");
   std::string error;
   const auto kernels = lower_with_schedule(*program, text, unit, &error);
   ASSERT_TRUE(kernels) << error;
-  EXPECT_NE(ir::print(*kernels).find("f32[64, 128] acc"), std::string::npos) << ir::print(*kernels);
+  EXPECT_NE(ir::print(*kernels).find("f32[64, 192] acc"), std::string::npos) << ir::print(*kernels);
 }
 
 TEST(LowerWithSchedule, SaysWhyAScheduleDoesNotApply) {

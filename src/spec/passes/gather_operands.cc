@@ -44,8 +44,7 @@ class Gathering {
 
   Expr equation(const Let& let, ir::Block& before) {
     const Expr r = let.body;
-    if (r.op() != Op::Reduce || r.reducer() != expr::Reducer::Sum || let.axes.size() < 2)
-      return r;
+    if (r.op() != Op::Reduce || r.reducer() != expr::Reducer::Sum || let.axes.size() < 2) return r;
     std::vector<Expr> list;
     factors(r.body(), list);
     expr::Substitution copied;
