@@ -6,6 +6,7 @@
 
 #include "driver/ladder.h"
 #include "ir/environment.h"
+#include "ir/sizes.h"
 #include "ir/walk.h"
 #include "scalar/interp.h"
 #include "scalar/ops.h"
@@ -82,12 +83,14 @@ std::string run_small(const ir::Program& program, driver::Unit& unit) {
   }
   ir::Environment env = request.given;
   if (!ir::complete(program, {}, env, unit.sink)) return "";
-  if (!(Work(env).of(program.body) <= kMaxWork)) return "";
+  ir::Environment sized = env;
+  ir::compute_sizes(program, sized);
+  if (!(Work(sized).of(program.body) <= kMaxWork)) return "";
   if (program.level == &spec::level()) {
     return driver::check_ladder(program, request, unit).value_or("");
   }
   for (const auto& [name, type] : scalar::buffers(program, scalar::Role::Input)) {
-    if (const auto shape = ir::evaluate_shape(type.dims, env))
+    if (const auto shape = ir::evaluate_shape(type.dims, sized))
       env.tensors.emplace(name, expr::Tensor::zeros(type.dtype, *shape));
   }
   for (const auto arithmetic : {scalar::Arithmetic::Oracle, scalar::Arithmetic::Declared})
