@@ -1,27 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/lower_to_kernels.h"
 
-#include <algorithm>
-
 #include "driver/pipeline.h"
 #include "driver/scheduling.h"
 #include "matile/ops.h"
 
 namespace nautilus::driver {
 
-bool has_empty_input(const ir::Environment& env) {
-  return std::any_of(env.tensors.begin(), env.tensors.end(),
-                     [](const auto& t) { return t.second.data.empty(); });
-}
-
-std::optional<ir::Program> lower_to_kernels(const ir::Program& program, Unit& unit,
-                                            bool use_tiles) {
+std::optional<ir::Program> lower_to_kernels(const ir::Program& program, Unit& unit) {
   if (program.level->name == "matile") {
     if (!matile::verify_final(program, unit.sink)) return std::nullopt;
     return program;
   }
   ir::PassContext context{unit.pool, unit.sink, {}};
-  if (program.level->name != "spec" || !use_tiles) return lower_to("matile", program, context);
+  if (program.level->name != "spec") return lower_to("matile", program, context);
   // Lowering a schedule tells whether its kernels have a form; only where one has none it pays to
   // look at each alone. Together they may still not fit, which is no error: every program has
   // kernels without tiles.

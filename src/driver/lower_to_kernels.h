@@ -12,17 +12,11 @@
 namespace nautilus::driver {
 
 // Empty if something was reported. A program of level matile is returned as it is.
-// Kernels of tiles copy tensors that have elements; for a call with an empty one `use_tiles` must
-// be false.
-std::optional<ir::Program> lower_to_kernels(const ir::Program& program, Unit& unit,
-                                            bool use_tiles = true);
+std::optional<ir::Program> lower_to_kernels(const ir::Program& program, Unit& unit);
 
 // The same with the decisions of a schedule's text in place of the first schedule. Here a schedule
 // that is not legal, or whose tiles have no kernel, is an error: in `error`, or reported.
 std::optional<ir::Program> lower_with_schedule(const ir::Program& program, std::string_view text,
                                                Unit& unit, std::string* error);
-
-// Whether an input of a run has no element.
-bool has_empty_input(const ir::Environment& env);
 
 }  // namespace nautilus::driver
