@@ -14,9 +14,12 @@ namespace {
 using expr::Expr;
 using ir::Op;
 
+using AxisCounts = std::map<std::string, size_t, std::less<>>;
+
 class Multicaster {
  public:
-  Multicaster(const Kernel& kernel) : kernel_(kernel) {
+  // `axes`: how many each map has.
+  Multicaster(const Kernel& kernel, const AxisCounts& axes) : kernel_(kernel), axes_(axes) {
     for (const Op& op : kernel.body) {
       const auto* ring = op.get<Ring>();
       if (!ring || ring->per) continue;
@@ -88,13 +91,16 @@ class Multicaster {
     if (!is_own) {
       const PartInfo info{&part->second, panel_tile(part->second.type, part->second.swizzle), 0};
       const auto share = share_of(info, kernel_.ctas());
-      if (share) shared_.emplace(map, *share);
-      is_own = !share;
+      // A line of a vector has one axis, and no second one to take a share of.
+      const auto axes = axes_.find(map);
+      is_own = !share || axes == axes_.end() || axes->second <= share->axis;
+      if (!is_own) shared_.emplace(map, *share);
     }
     if (is_own) own_.emplace(map);
   }
 
   const Kernel& kernel_;
+  const AxisCounts& axes_;
   std::map<std::string, Part, std::less<>> parts_;
   Names differs_;
   Names own_;
@@ -105,13 +111,16 @@ class Multicaster {
 
 std::optional<ir::Program> multicast(const ir::Program& program, ir::PassContext& context) {
   ir::Program out = program;
+  AxisCounts axes;
+  for (const Op& op : out.body)
+    if (const auto* map = op.get<Map>()) axes.emplace(map->name.str(), map->box.size());
   std::map<std::string, Share> maps;
   Names of_clusters;
   for (Op& op : out.body) {
     const auto* kernel = op.get<Kernel>();
     if (!kernel || kernel->form != KernelForm::Final || kernel->ctas() < 2 || !kernel->rank)
       continue;
-    const auto found = Multicaster(*kernel).find();
+    const auto found = Multicaster(*kernel, axes).find();
     maps.insert(found.begin(), found.end());
     ir::for_each_op(kernel->body, [&](const Op& inner) {
       if (const auto* copy = inner.get<Copy>()) of_clusters.emplace(copy->map.str());
