@@ -28,6 +28,13 @@ struct Code {
   Tensor* buffer = nullptr;
   std::string_view name;
   std::vector<const Code*> args;
+  // The innermost loop variable that the value depends on, if it depends on nothing else; the value
+  // holds as long as that variable was not set again.
+  int innermost = -1;
+  bool reads = false;
+  bool is_kept = false;
+  mutable uint64_t kept_at = 0;
+  mutable Value kept{.i = 0};
 };
 
 // Ops with their expressions resolved.
@@ -129,8 +136,7 @@ class Interpreter {
           s.is_grid = loop.kind == LoopKind::Grid;
           for (const ir::Axis& a : loop.axes) {
             s.extents.push_back(ir::evaluate_size(a.extent, env_));
-            s.slots.push_back(static_cast<int>(slots_.size()));
-            slots_.push_back(0);
+            s.slots.push_back(new_slot());
             scope_.emplace_back(a.name, s.slots.back());
           }
           memo_.clear();
@@ -144,8 +150,7 @@ class Interpreter {
           s.from = compile(loop.from);
           s.to = compile(loop.to);
           s.is_down = loop.direction == Direction::Down;
-          s.slots.push_back(static_cast<int>(slots_.size()));
-          slots_.push_back(0);
+          s.slots.push_back(new_slot());
           scope_.emplace_back(loop.var, s.slots.back());
           memo_.clear();
           s.body = resolve(loop.body);
@@ -185,9 +190,21 @@ class Interpreter {
     return steps;
   }
 
+  int new_slot() {
+    slots_.push_back(0);
+    set_at_.push_back(0);
+    return static_cast<int>(slots_.size()) - 1;
+  }
+
+  // Slots are numbered from the outside in: where an inner one was not set again, no outer one was.
+  void set(int slot, int64_t i) {
+    slots_[static_cast<size_t>(slot)] = i;
+    set_at_[static_cast<size_t>(slot)] = ++clock_;
+  }
+
   const Code* compile(Expr e) {
     if (const auto it = memo_.find(e); it != memo_.end()) return it->second;
-    Code c{e.op(), e.dtype(), e.dtype(), {.i = 0}, -1, nullptr, {}, {}};
+    Code c{.op = e.op(), .dtype = e.dtype(), .operand = e.dtype(), .name = {}, .args = {}};
     switch (e.op()) {
       case Op::IntConst:
       case Op::BoolConst:
@@ -199,6 +216,7 @@ class Interpreter {
           if (name == e.name()) c.slot = slot;
         }
         if (c.slot < 0) c.constant = constant(e);
+        c.innermost = c.slot;
         break;
       case Op::Read:
         c.buffer = &buffers_.at(std::string(e.name().str()));
@@ -207,7 +225,14 @@ class Interpreter {
       default:
         c.operand = e.args().back().dtype();
     }
-    for (Expr a : e.args()) c.args.push_back(compile(a));
+    bool reads = e.op() == Op::Read;
+    for (Expr a : e.args()) {
+      c.args.push_back(compile(a));
+      c.innermost = std::max(c.innermost, c.args.back()->innermost);
+      reads |= c.args.back()->reads;
+    }
+    c.reads = reads;
+    c.is_kept = !reads && !e.args().empty() && c.innermost >= 0;
     code_.push_back(std::move(c));
     memo_.emplace(e, &code_.back());
     return &code_.back();
@@ -220,6 +245,16 @@ class Interpreter {
   }
 
   Value value(const Code& c) {
+    if (!c.is_kept) return computed(c);
+    const uint64_t now = set_at_[static_cast<size_t>(c.innermost)];
+    if (c.kept_at != now) {
+      c.kept = computed(c);
+      c.kept_at = now;
+    }
+    return c.kept;
+  }
+
+  Value computed(const Code& c) {
     switch (c.op) {
       case Op::IntConst:
       case Op::BoolConst:
@@ -299,9 +334,8 @@ class Interpreter {
   bool steps(const Step& s) {
     const int64_t from = value(*s.from).i;
     const int64_t to = value(*s.to).i;
-    int64_t& var = slots_[static_cast<size_t>(s.slots[0])];
     for (int64_t i = from; s.is_down ? i >= to : i < to; i += s.is_down ? -1 : 1) {
-      var = i;
+      set(s.slots[0], i);
       if (!block(s.body)) return false;
     }
     return !has_failed_;
@@ -315,7 +349,7 @@ class Interpreter {
       return block(s.body);
     }
     for (int64_t i = 0; i < s.extents[axis]; ++i) {
-      slots_[static_cast<size_t>(s.slots[axis])] = i;
+      set(s.slots[axis], i);
       if (!loop(s, axis + 1)) return false;
     }
     return true;
@@ -329,6 +363,8 @@ class Interpreter {
   std::vector<Tensor*> locals_;
   std::vector<std::pair<ir::Name, int>> scope_;
   std::vector<int64_t> slots_;
+  std::vector<uint64_t> set_at_;  // when each was set, by the clock
+  uint64_t clock_ = 0;
   std::deque<Code> code_;
   std::unordered_map<Expr, const Code*> memo_;
   diag::Span span_;
