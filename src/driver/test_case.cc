@@ -13,6 +13,7 @@
 #include "driver/ladder.h"
 #include "driver/oracle_check.h"
 #include "driver/pipeline.h"
+#include "driver/regenerate.h"
 #include "driver/scheduling.h"
 #include "driver/tensor_text.h"
 #include "emit/emit.h"
@@ -42,7 +43,7 @@ class CaseRunner {
     const std::string& c = test_.command;
     const bool takes_options = c == "eval" || c == "run" || c == "kernels" || c == "pass" ||
                                c == "same" || c == "check" || c == "like" || c == "schedule" ||
-                               c == "run_scheduled";
+                               c == "run_scheduled" || c == "regenerate";
     if (!takes_options && !test_.options.empty()) {
       return failed(fmt::format("`{}` takes no option `{}`", c, test_.options.begin()->first));
     }
@@ -53,6 +54,7 @@ class CaseRunner {
     }
     if (c == "diag") return diag();
     if (c == "verify") return verify_case();
+    if (c == "regenerate") return regenerate();
     std::map<std::string, int64_t> statics;
     const auto program = load_text(file_, test_.input, statics, unit_);
     if (!program) return failed(rendered());
@@ -161,6 +163,20 @@ class CaseRunner {
     const std::string want = with_numbered_names(ir::print(*other));
     const std::string got = with_numbered_names(ir::print(current));
     return want == got ? CaseResult{} : failed(base::unified_diff(want, got, "other", "this"));
+  }
+
+  // The input is a schedule; the argument names the kernel that it is held against.
+  CaseResult regenerate() {
+    std::string kernel;
+    for (const auto& [name, value] : test_.options) {
+      if (name != "kernel") return failed(fmt::format("`regenerate` takes no option `{}`", name));
+      kernel = value;
+    }
+    std::string error;
+    const auto difference = regeneration_difference(
+        test_.folder + test_.argument, strip_comments(test_.input), kernel, unit_, &error);
+    if (!difference) return failed(error.empty() ? rendered() : error);
+    return shown(*difference);
   }
 
   // Every name as the number of its first occurrence. Words of the language are names as well,
@@ -406,6 +422,9 @@ const std::vector<std::pair<std::string, std::string>>& test_commands() {
        "the program after these passes, interpreted, is within the bounds of the oracle"},
       {"like=FILE [pass=NAME[,NAME]]",
        "the program after these passes is that of the file but for names"},
+      {"regenerate=FILE [kernel=NAME]",
+       "the input is a schedule; how the kernel from the oracle of that file differs from the "
+       "file's is the expectation"},
       {"diag", "the rendered messages are the expectation"},
   };
   return commands;

@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::string_view kExpect = "---- expect\n";
 constexpr std::string_view kSeparator = "====";
-constexpr std::string_view kSuffixes[] = {".naut", ".spec", ".scalar", ".vrtile", ".matile"};
+constexpr std::string_view kSuffixes[] = {".naut",   ".spec",   ".scalar",
+                                          ".vrtile", ".matile", ".sched"};
 
 struct TestFile {
   std::string path;

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernels of a program do, without the names and the bookkeeping of their text: for
+// holding two programs against each other that were written differently.
+//
+//   let kb = (K + 63) / 64              ring ring1 slots 6
+//   kernel gemm                           part part1 : bf16[128, 64]
+//     ring AB slots 6                   ...
+//       part a : bf16[128, 64]          loop i from 1 up (K + 63) / 64
+//     ...                                 get ring1
+//     tile s : f32[128, 128] acc          dot acc_f32_128_128 add part1, part2 trans
+//     loop k from 1 up kb
+//       get AB
+//       dot s add a, b trans
+//
+// Scalars named by `let` are written out where they are used, and simplified with the program's
+// facts. A tile is called after its type and its place, so which of two equal tiles is meant does
+// not show; maps are called after their tensors, everything else after its order. Sizes, tensors
+// and params keep their names.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "matile/ops.h"
+
+namespace nautilus::matile {
+
+// Of all kernels in final form, or of the one that is named.
+std::string outline(const ir::Program& program, expr::ExprPool& pool, std::string_view kernel = {});
+
+}  // namespace nautilus::matile
