@@ -30,6 +30,45 @@ std::vector<int64_t> multiples(const Poly& p, const Poly& g) {
   return out;
 }
 
+// f * (x / d) + c >= 0 says of x itself that it is at least, or at most, a multiple of d.
+std::optional<Poly> without_division(const Poly& p) {
+  const std::vector<Expr> atoms = p.atoms();
+  if (atoms.size() != 1 || atoms[0].op() != Op::FloorDiv || atoms[0][1].op() != Op::IntConst)
+    return std::nullopt;
+  const auto parts = p.split(atoms[0]);
+  const auto factor = parts ? parts->first.constant() : std::nullopt;
+  const auto x = Poly::of(atoms[0][0]);
+  const int64_t d = atoms[0][1].integer();
+  const int64_t c = p.constant_term();
+  // So that nothing below overflows.
+  constexpr int64_t kMost = int64_t{1} << 30;
+  if (!x || !factor || *factor == 0 || std::abs(*factor) > kMost) return std::nullopt;
+  if (d <= 0 || d > kMost || std::abs(c) > kMost) return std::nullopt;
+  if (*factor > 0) return plus(*x, floor_div(c, *factor) * d);  // x / d >= -floor(c / f)
+  const auto below = negated(*x);                               // x / d <= floor(c / -f)
+  return below ? plus(*below, (floor_div(c, -*factor) + 1) * d - 1) : std::nullopt;
+}
+
+// p >= 0 where d * p > -d, p being an integer: for a p with quotients by d, whose multiples the
+// dividends bound.
+std::optional<Poly> with_whole_quotients(const Poly& p) {
+  int64_t d = 0;
+  int quotients = 0;
+  bool is_one = true;
+  for (Expr atom : p.atoms()) {
+    const bool is_choice = atom.op() == Op::Min || atom.op() == Op::Max;
+    for (Expr x : is_choice ? std::vector<Expr>{atom[0], atom[1]} : std::vector<Expr>{atom}) {
+      if (x.op() != Op::FloorDiv || x[1].op() != Op::IntConst) continue;
+      is_one &= d == 0 || x[1].integer() == d;
+      d = x[1].integer();
+      ++quotients;
+    }
+  }
+  if (!is_one || quotients < 2 || d <= 1) return std::nullopt;
+  const auto multiple = multiply(p, Poly(d));
+  return multiple ? plus(*multiple, d - 1) : std::nullopt;
+}
+
 }  // namespace
 
 void Facts::add_axis(Expr var, Expr extent) {
@@ -132,29 +171,11 @@ void Facts::assume_not(Expr c) {
   }
 }
 
-// f * (x / d) + c >= 0 says of x itself that it is at least, or at most, a multiple of d.
-static std::optional<Poly> without_division(const Poly& p) {
-  const std::vector<Expr> atoms = p.atoms();
-  if (atoms.size() != 1 || atoms[0].op() != Op::FloorDiv || atoms[0][1].op() != Op::IntConst)
-    return std::nullopt;
-  const auto parts = p.split(atoms[0]);
-  const auto factor = parts ? parts->first.constant() : std::nullopt;
-  const auto x = Poly::of(atoms[0][0]);
-  const int64_t d = atoms[0][1].integer();
-  const int64_t c = p.constant_term();
-  // So that nothing below overflows.
-  constexpr int64_t kMost = int64_t{1} << 30;
-  if (!x || !factor || *factor == 0 || std::abs(*factor) > kMost) return std::nullopt;
-  if (d <= 0 || d > kMost || std::abs(c) > kMost) return std::nullopt;
-  if (*factor > 0) return plus(*x, floor_div(c, *factor) * d);  // x / d >= -floor(c / f)
-  const auto below = negated(*x);                               // x / d <= floor(c / -f)
-  return below ? plus(*below, (floor_div(c, -*factor) + 1) * d - 1) : std::nullopt;
-}
-
 bool Facts::is_nonnegative(const Poly& p) const {
   if (follows(p, nonnegative_, kMaxSplits)) return true;
-  const auto of_dividend = without_division(p);
-  return of_dividend && follows(*of_dividend, nonnegative_, kMaxSplits);
+  for (const auto& equivalent : {without_division(p), with_whole_quotients(p)})
+    if (equivalent && follows(*equivalent, nonnegative_, kMaxSplits)) return true;
+  return false;
 }
 
 // What division says about its own atoms: x - d * (x / d) lies in [0, d - 1], and x % d is at most

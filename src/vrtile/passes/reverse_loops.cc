@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "vrtile/live_range.h"
 #include "vrtile/references.h"
 #include "vrtile/walk.h"
 
@@ -201,9 +202,11 @@ class Reverser {
 
   Op loop(const Op& op) {
     For f = op.as<For>();
-    if (f.direction != Direction::Up || !depends_on_group(f.to) || depends_on_group(f.from) ||
-        !OrderCheck(f, references_, pool_).is_free())
-      return op;
+    if (f.direction != Direction::Up || depends_on_group(f.from)) return op;
+    const LiveRange live = live_range(f, pool_);
+    const bool ends_masked = live.from.empty() && !live.to.empty();
+    if (!depends_on_group(f.to) && !ends_masked) return op;
+    if (!OrderCheck(f, references_, pool_).is_free()) return op;
     const Expr first = f.from;
     f.from = pool_.binary(EK::Add, f.to, pool_.integer(-1));
     f.to = first;

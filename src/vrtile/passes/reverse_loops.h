@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A loop that counts up to an end which differs from warp group to warp group counts down from it
-// instead: the groups then end together, on the same tiles.
+// instead: the groups then end together, on the same tiles. So does a loop of which only the last
+// steps are masked: the first step, which other passes peel, is then the masked one, and the rest
+// needs no loop with masks beside the one without.
 //
 //   par w < 3 group
 //     for n from 0 up 2 * w + 1

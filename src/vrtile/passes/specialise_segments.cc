@@ -9,6 +9,7 @@
 #include "ir/walk.h"
 #include "vrtile/conditions.h"
 #include "vrtile/finite.h"
+#include "vrtile/live_range.h"
 #include "vrtile/names.h"
 #include "vrtile/walk.h"
 
@@ -16,142 +17,19 @@ namespace nautilus::vrtile {
 namespace {
 
 using expr::Expr;
-using expr::Poly;
 using ir::Block;
 using ir::Name;
 using ir::Op;
 using EK = expr::Op;
 
-// Where the parts of the loop's conditions hold at every point of their tiles.
-struct LiveRange {
-  std::vector<Expr> from;     // var >= each of these
-  std::vector<Expr> to;       // var <= each of these
-  std::vector<Expr> holding;  // the parts that then hold
-};
-
-class RangeFinder {
- public:
-  RangeFinder(const For& loop, expr::ExprPool& pool) : pool_(pool), var_(pool.index(loop.var)) {
-    for (const Op& op : loop.body) {
-      expr::for_each(value_of(op), [&](Expr x) {
-        if (x.op() != EK::Select) return;
-        for (Expr c : conjuncts(x[0])) {
-          if (expr::depends_on(c, var_)) push(candidates_, c);
-        }
-      });
-    }
-    // A part must hold wherever it stands: elsewhere the same axis may be longer.
-    for (Expr c : candidates_) {
-      Bounds bounds;
-      bool is_linear = true;
-      for (const Op& op : loop.body) {
-        expr::for_each(value_of(op), [&](Expr x) {
-          if (x == c) is_linear &= add(c, axes_of(op), bounds);
-        });
-      }
-      if (!is_linear) continue;
-      for (const auto& [list, bound] : bounds) push(*list, bound);
-      range_.holding.push_back(c);
-    }
-  }
-
-  const LiveRange& range() const { return range_; }
-
- private:
-  // The expressions that are simplified in live steps; a constant for other ops.
-  Expr value_of(const Op& op) {
-    if (const auto* s = op.get<Set>()) return s->value;
-    if (const auto* r = op.get<Reduce>()) return r->value;
-    return pool_.integer(0);
-  }
-
-  static ir::Axes axes_of(const Op& op) {
-    if (const auto* s = op.get<Set>()) return s->axes;
-    const auto& r = op.as<Reduce>();
-    ir::Axes axes = r.axes;
-    for (size_t k = 0; k < r.value.axis_count(); ++k)
-      axes.push_back({r.value.axis(k).name(), r.value.extent(k)});
-    return axes;
-  }
-
-  using Bounds = std::vector<std::pair<std::vector<Expr>*, Expr>>;
-
-  // The bounds within which the condition holds at all points of the axes; false if there are none.
-  bool add(Expr condition, const ir::Axes& axes, Bounds& bounds) {
-    if (condition.op() != EK::Or) return add_comparison(condition, axes, bounds);
-    // It holds where one of its sides does.
-    for (Expr side : condition.args()) {
-      Bounds own;
-      bool ok = true;
-      for (Expr c : conjuncts(side)) ok = ok && add_comparison(c, axes, own);
-      if (!ok) continue;
-      bounds.insert(bounds.end(), own.begin(), own.end());
-      return true;
-    }
-    return false;
-  }
-
-  bool add_comparison(Expr condition, const ir::Axes& axes, Bounds& bounds) {
-    const auto p = as_nonnegative(condition);
-    const auto parts = p ? p->split(var_) : std::nullopt;
-    const auto slope = parts ? parts->first.constant() : std::nullopt;
-    if (!slope || *slope == 0) return false;
-    const auto least = least_value(parts->second, axes);
-    if (!least) return false;
-    // slope * var + least >= 0
-    if (*slope < 0) {
-      bounds.emplace_back(&range_.to, divided(expr::to_expr(pool_, *least), -*slope));
-      return true;
-    }
-    const auto top = expr::negated(*least);
-    const auto up = top ? expr::plus(*top, *slope - 1) : std::nullopt;
-    if (!up) return false;
-    bounds.emplace_back(&range_.from, divided(expr::to_expr(pool_, *up), *slope));
-    return true;
-  }
-
-  static void push(std::vector<Expr>& list, Expr e) {
-    if (std::find(list.begin(), list.end(), e) == list.end()) list.push_back(e);
-  }
-
-  Expr divided(Expr e, int64_t by) {
-    return by == 1 ? e : pool_.binary(EK::FloorDiv, e, pool_.integer(by));
-  }
-
-  // The least value over all points of the axes; the rest of the polynomial stays as it is.
-  std::optional<Poly> least_value(const Poly& p, const ir::Axes& axes) {
-    Poly out;
-    for (const auto& [monomial, factor] : p.terms()) {
-      const ir::Axis* found = nullptr;
-      for (const ir::Axis& a : axes) {
-        for (Expr atom : monomial) {
-          if (!expr::depends_on(atom, pool_.index(a.name))) continue;
-          if (monomial.size() != 1 || atom != pool_.index(a.name)) return std::nullopt;
-          found = &a;
-        }
-      }
-      for (Expr atom : monomial) {
-        if (expr::depends_on(atom, var_) || !expr::tensors_read(atom).empty()) return std::nullopt;
-      }
-      if (!found) {
-        if (!out.add(monomial, factor)) return std::nullopt;
-      } else if (factor < 0) {
-        if (!out.add({}, factor * (found->extent.integer() - 1))) return std::nullopt;
-      }
-    }
-    return out;
-  }
-
-  expr::ExprPool& pool_;
-  Expr var_;
-  std::vector<Expr> candidates_;
-  LiveRange range_;
-};
-
 class Specialiser {
  public:
   Specialiser(const ir::Program& program, expr::ExprPool& pool)
-      : program_(program), pool_(pool), names_(program.body, pool), finite_(program) {}
+      : program_(program),
+        pool_(pool),
+        names_(program.body, pool),
+        finite_(program),
+        facts_(ir::facts_of(program, pool)) {}
 
   Block block(const Block& ops) {
     Block out;
@@ -170,13 +48,20 @@ class Specialiser {
  private:
   void loop(const Op& op, Block& out) {
     const auto& loop = op.as<For>();
-    const LiveRange range = RangeFinder(loop, pool_).range();
+    const LiveRange range = live_range(loop, pool_);
     if (range.holding.empty()) {
       out.push_back(with_body(op, block(loop.body)));
       return;
     }
-    const Expr first = range.from.empty() ? Expr() : bound(loop, range.from, EK::Max, "first", out);
-    const Expr last = range.to.empty() ? Expr() : bound(loop, range.to, EK::Min, "last", out);
+    const bool is_down = loop.direction == Direction::Down;
+    // The first and the last step, if any runs.
+    const Expr lowest = is_down ? loop.to : loop.from;
+    const Expr highest = is_down ? loop.from : pool_.binary(EK::Sub, loop.to, pool_.integer(1));
+    const Expr first = all_hold(range.from, EK::Ge, lowest)
+                           ? Expr()
+                           : bound(loop, range.from, EK::Max, "first", out);
+    const Expr last =
+        all_hold(range.to, EK::Le, highest) ? Expr() : bound(loop, range.to, EK::Min, "last", out);
     const Expr one = pool_.integer(1);
     const auto plus = [&](Expr e, Expr x) { return pool_.binary(EK::Add, e, x); };
     const auto minus_one = [&](Expr e) { return plus(e, pool_.integer(-1)); };
@@ -188,7 +73,7 @@ class Specialiser {
       bool is_live;
     };
     std::vector<Segment> segments;
-    if (loop.direction == Direction::Down) {
+    if (is_down) {
       if (last) segments.push_back({loop.from, most(plus(last, one), loop.to), false});
       const Expr top = last ? least(loop.from, last) : loop.from;
       segments.push_back({top, first ? most(first, loop.to) : loop.to, true});
@@ -234,6 +119,13 @@ class Specialiser {
                    op.span()));
       for (const auto& [from, to] : names) value.insert_or_assign(from, to);
     }
+  }
+
+  // True if `step` is on the right side of all bounds, so that they leave out no step.
+  bool all_hold(const std::vector<Expr>& bounds, EK side, Expr step) {
+    return std::all_of(bounds.begin(), bounds.end(), [&](Expr b) {
+      return facts_.prove(pool_.binary(side, step, b)) == expr::Truth::True;
+    });
   }
 
   Expr bound(const For& loop, const std::vector<Expr>& parts, EK op, std::string_view which,
@@ -313,6 +205,7 @@ class Specialiser {
   expr::ExprPool& pool_;
   Names names_;
   FiniteTiles finite_;
+  expr::Facts facts_;
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ const std::vector<TilePass>& standard_passes() {
       {"operand_cast", operand_cast,
        "f32 operands of products get the 16-bit dtype of the other operand"},
       {"reverse_loops", reverse_loops,
-       "loops that end at different steps in different groups run backwards"},
+       "loops that end at different steps in different groups, or masked, run backwards"},
       {"gauge", gauge, "running references are followed only when they moved far"},
       {"pipeline_loops", pipeline_loops,
        "products that need other products run one iteration late"},
