@@ -339,51 +339,7 @@ DEVICE double round_of(double x) { return rint(x); }
 // Neither form has an exponential that overflows.
 DEVICE float sigmoid_of(float x) { const float e = expf(x < 0 ? x : -x); return x < 0 ? e / (1.f + e) : 1.f / (1.f + e); }
 DEVICE double sigmoid_of(double x) { const double e = exp(x < 0 ? x : -x); return x < 0 ? e / (1 + e) : 1 / (1 + e); }
-// Arithmetic that wraps. Division rounds towards minus infinity, and by 0 gives 0.
-DEVICE int wrap_add(int x, int y) { return (int)((u32)x + (u32)y); }
-DEVICE int wrap_sub(int x, int y) { return (int)((u32)x - (u32)y); }
-DEVICE int wrap_mul(int x, int y) { return (int)((u32)x * (u32)y); }
-DEVICE long long wrap_add(long long x, long long y) { return (long long)((u64)x + (u64)y); }
-DEVICE long long wrap_sub(long long x, long long y) { return (long long)((u64)x - (u64)y); }
-DEVICE long long wrap_mul(long long x, long long y) { return (long long)((u64)x * (u64)y); }
-template <class T> DEVICE T safe_div(T x, T y) {
-  if (y == 0) return 0;
-  if (y == -1) return wrap_sub((T)0, x);
-  const T q = x / y;
-  return q * y != x && (x < 0) != (y < 0) ? q - 1 : q;
-}
-template <class T> DEVICE T safe_mod(T x, T y) {
-  if (y == 0 || y == -1) return 0;
-  const T r = x % y;
-  return r != 0 && (r < 0) != (y < 0) ? r + y : r;
-}
-// The index along the fastest axis of a number of points, which is then that of the other axes.
-DEVICE long long take_axis(u64& points, long long extent) {
-  if (points >> 32 == 0 && (u64)extent >> 32 == 0) {
-    const u32 q = (u32)points / (u32)extent, r = (u32)points - q * (u32)extent;
-    points = q;
-    return r;
-  }
-  const u64 q = points / (u64)extent, r = points - q * (u64)extent;
-  points = q;
-  return (long long)r;
-}
-// Towards 0; NaN gives 0, what is out of range the end of the range.
-template <class T> DEVICE int to_i32(T x) { return x != x ? 0 : x >= (T)2147483648.0 ? 2147483647 : x <= (T)-2147483648.0 ? -2147483647 - 1 : (int)x; }
-template <class T> DEVICE long long to_i64(T x) {
-  return x != x ? 0 : x >= (T)9223372036854775808.0 ? 9223372036854775807ll : x <= (T)-9223372036854775808.0 ? -9223372036854775807ll - 1 : (long long)x;
-}
-template <class T> DEVICE int to_i8(T x) { const int y = to_i32(x); return y > 127 ? 127 : y < -128 ? -128 : y; }
-template <class T> DEVICE int to_u8(T x) { const int y = to_i32(x); return y > 255 ? 255 : y < 0 ? 0 : y; }
-// The float between which and a double no narrower float lies: a second rounding is then the only one.
-DEVICE float to_odd(double x) {
-  const float y = (float)x;
-  if ((double)y == x || x != x) return y;
-  const bool is_beyond = (y < 0 ? -(double)y : (double)y) > (x < 0 ? -x : x);
-  return as_float((as_bits(y) - (is_beyond ? 1u : 0u)) | 1u);
-}
-DEVICE float round_bf16(float x) { return unpack_bf16(pack_bf16(x, 0.f), 0); }
-DEVICE float round_f16(float x) { return unpack_f16(pack_f16(x, 0.f), 0); }
+#include "scalar.h"
 DEVICE u32 pack_f8e4m3(float x) { u16 r; asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(r) : "f"(0.f), "f"(x)); return r & 0xffu; }
 DEVICE u32 pack_f8e5m2(float x) { u16 r; asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(r) : "f"(0.f), "f"(x)); return r & 0xffu; }
 DEVICE float unpack_f8e4m3(u32 bits) { u32 r; asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(r) : "h"((u16)bits)); return unpack_f16(r, 0); }

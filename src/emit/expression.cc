@@ -229,7 +229,7 @@ class Printer {
   // Between number kinds, and rounding to a storage type. (The rounding at the root of a packed
   // tile is part of packing: elementwise.cc.)
   Text cast(Expr e) {
-    if (!expr::is_float(e[0].dtype()) && (e.dtype() == DType::BF16 || e.dtype() == DType::F16))
+    if (!expr::is_float(e[0].dtype()) && is_half(e.dtype()))
       return {fmt::format("unpack_{0}(pack_{0}((float){1}, 0.f), 0)", expr::name(e.dtype()),
                           at(e[0], kUnary)),
               kAtom};

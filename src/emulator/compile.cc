@@ -23,7 +23,7 @@ extern char** environ;
 
 namespace nautilus::emulator {
 
-// host_table.h and prelude/host.h, generated (embed_host.cmake).
+// host_table.h and prelude/host.h, generated (scripts/embed_prelude.cmake).
 std::string_view host_prelude();
 
 namespace {

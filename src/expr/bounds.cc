@@ -77,6 +77,7 @@ void Facts::add_axis(Expr var, Expr extent) {
   const auto high = plus(*e, -1);
   if (!high) return;
   axis_high_.insert_or_assign(var, *high);
+  ranges_.of.clear();
   assume_nonnegative(*high);
   // A product that is at least 1 and has no negative factor has no factor below 1.
   if (e->terms().size() != 1 || e->terms().begin()->second < 0) return;
@@ -93,6 +94,7 @@ void Facts::add_axis(Expr var, Expr extent) {
 void Facts::raise_low(Expr var, int64_t low) {
   const auto [it, is_new] = low_.emplace(var, low);
   if (!is_new) it->second = std::max(it->second, low);
+  ranges_.of.clear();
 }
 
 void Facts::assume_nonnegative(const Poly& p) {

@@ -10,6 +10,7 @@
 // integers wrap.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -57,12 +58,26 @@ class Facts {
   std::optional<Poly> bound_division(Expr atom, const std::pair<Poly, Poly>& parts, bool is_upper,
                                      int depth) const;
   std::optional<Range> range_of(Expr atom, int depth) const;
+  std::optional<Range> new_range_of(Expr atom, int depth) const;
   void assume_nonnegative(const Poly& p);
   void raise_low(Expr var, int64_t low);
 
   std::unordered_map<Expr, Poly> axis_high_;  // extent - 1
   std::unordered_map<Expr, int64_t> low_;     // known lower bounds of sizes and scalars
   std::vector<Poly> nonnegative_;
+
+  // Ranges that range_of has found, by atom and depth. A proof asks for the same ones many times;
+  // new bounds make them obsolete. A copy of facts is about to get more of them: it starts empty.
+  struct KnownRanges {
+    KnownRanges() = default;
+    KnownRanges(const KnownRanges&) {}
+    KnownRanges& operator=(const KnownRanges&) {
+      of.clear();
+      return *this;
+    }
+    std::unordered_map<Expr, std::map<int, std::optional<Range>>> of;
+  };
+  mutable KnownRanges ranges_;
 };
 
 }  // namespace nautilus::expr

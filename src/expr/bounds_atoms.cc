@@ -14,6 +14,15 @@ constexpr int kMaxDepth = 12;  // nested atoms and sign proofs
 
 std::optional<Facts::Range> Facts::range_of(Expr atom, int depth) const {
   if (depth > kMaxDepth) return std::nullopt;
+  if (const auto known = ranges_.of.find(atom); known != ranges_.of.end()) {
+    if (const auto it = known->second.find(depth); it != known->second.end()) return it->second;
+  }
+  const std::optional<Range> range = new_range_of(atom, depth);
+  ranges_.of[atom].emplace(depth, range);
+  return range;
+}
+
+std::optional<Facts::Range> Facts::new_range_of(Expr atom, int depth) const {
   if (const auto it = axis_high_.find(atom); it != axis_high_.end())
     return Range{Poly(0), it->second};
   if (atom.op() == Op::FloorDiv || atom.op() == Op::Mod) {

@@ -27,6 +27,8 @@ std::vector<std::string> dtype_names();
 constexpr bool is_float(DType type) { return type >= DType::F8E4M3; }
 // Bool is neither an integer nor a float.
 constexpr bool is_int(DType type) { return type > DType::Bool && type < DType::F8E4M3; }
+// The floats that matrix instructions take.
+constexpr bool is_half(DType type) { return type == DType::F16 || type == DType::BF16; }
 int bytes(DType type);
 
 // The precision p of a float, hidden bit included; 0 for the other types.

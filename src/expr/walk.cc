@@ -67,8 +67,21 @@ class FreeVars {
 std::vector<Expr> free_vars(Expr e) { return FreeVars().of(e); }
 
 bool depends_on(Expr e, Expr var) {
-  const auto vars = free_vars(e);
-  return std::find(vars.begin(), vars.end(), var) != vars.end();
+  if (var.op() != Op::Var) return false;
+  std::unordered_set<Expr> seen;
+  const auto occurs = [&](const auto& self, Expr x) -> bool {
+    if (x.args().empty()) return x == var;
+    if (!seen.insert(x).second) return false;
+    if (x.op() != Op::Reduce)
+      return std::any_of(x.args().begin(), x.args().end(), [&](Expr a) { return self(self, a); });
+    bool is_bound = false;
+    for (size_t k = 0; k < x.axis_count(); ++k) {
+      is_bound |= x.axis(k) == var;
+      if (self(self, x.extent(k))) return true;
+    }
+    return (!is_bound && self(self, x.body())) || (x.init() && self(self, x.init()));
+  };
+  return occurs(occurs, e);
 }
 
 bool has_reduce(Expr e) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/decl.h"
 
-#include "ir/sizes.h"
-
 namespace nautilus::ir {
 
 NAUT_DEFINE_OP(Dim)
 NAUT_DEFINE_OP(Static)
+NAUT_DEFINE_OP(Machine)
+NAUT_DEFINE_OP(Size)
 NAUT_DEFINE_OP(Param)
 NAUT_DEFINE_OP(Fact)
 NAUT_DEFINE_OP(Numerics)

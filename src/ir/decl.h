@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Declarations that mean the same at every level: sizes, scalars, facts, the numerics contract.
+// Sizes are the caller's (dim), fixed when compiling (static), the device's (machine) or computed
+// from others (size).
 #pragma once
 
 #include "expr/bounds.h"
@@ -28,6 +30,29 @@ struct Static {
       "where the value came from.";
   Name name;
   OptionalInt value;
+  static void fields(auto& s, auto&& f) {
+    f("name", s.name);
+    f("value", s.value);
+  }
+  static const OpInfo& info();
+};
+
+struct Machine {
+  static constexpr std::string_view kFormat = "machine $name";
+  static constexpr std::string_view kDoc =
+      "A property of the device as a size: `sms` is the number of multiprocessors. Results do not "
+      "depend on it.";
+  Name name;
+  static void fields(auto& s, auto&& f) { f("name", s.name); }
+  static const OpInfo& info();
+};
+
+struct Size {
+  static constexpr std::string_view kFormat = "size $name = $value";
+  static constexpr std::string_view kDoc =
+      "A size, 0 or more, computed for each call from sizes, scalars and the machine.";
+  Name name;
+  Expr value;
   static void fields(auto& s, auto&& f) {
     f("name", s.name);
     f("value", s.value);

@@ -53,6 +53,15 @@ std::optional<std::vector<int64_t>> evaluate_shape(const Exprs& dims, const Envi
   return shape;
 }
 
+void compute_sizes(const Program& program, Environment& env) {
+  for (const Op& op : program.body) {
+    if (const auto* m = op.get<Machine>())
+      env.sizes.insert_or_assign(std::string(m->name.str()), kInterpretedSms);
+    if (const auto* s = op.get<Size>())
+      env.sizes.insert_or_assign(std::string(s->name.str()), evaluate_size(s->value, env));
+  }
+}
+
 std::optional<Value> parse_scalar(std::string_view text, DType dtype, std::string* error) {
   const char* end = text.data() + text.size();
   if (expr::is_float(dtype)) {

@@ -25,6 +25,13 @@ int64_t evaluate_size(Expr e, const Environment& env);
 // Dimensions of a type; a negative extent counts as 0. Empty if there are more elements than fit.
 std::optional<std::vector<int64_t>> evaluate_shape(const Exprs& dims, const Environment& env);
 
+// The multiprocessors of the machine that interpreters stand for: few, so that small problems have
+// parts of several steps.
+inline constexpr int64_t kInterpretedSms = 6;
+
+// Adds the machine's and computed sizes of a program to the sizes of a call.
+void compute_sizes(const Program& program, Environment& env);
+
 // A scalar's value from text: `0.5`, `-3`, `true`. Empty (and why) if it is no number, or does not
 // fit the dtype.
 std::optional<expr::Value> parse_scalar(std::string_view text, DType dtype, std::string* error);

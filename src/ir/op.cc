@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/op.h"
 
+#include <algorithm>
 #include <functional>
 
 namespace nautilus::ir {
@@ -113,6 +114,12 @@ void copy_field(const Field& f, const void* from, void* to) {
 }
 
 }  // namespace
+
+size_t Level::position_of(const Op& op) const {
+  const auto it = std::find(ops.begin(), ops.end(), &op.info());
+  NAUT_CHECK(it != ops.end(), "{} is no op of the {} level", op.info().name, name);
+  return static_cast<size_t>(it - ops.begin());
+}
 
 bool operator==(const Op& a, const Op& b) {
   if (&a.info() != &b.info()) return false;

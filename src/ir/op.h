@@ -140,6 +140,9 @@ struct Level {
   // Names that the op defines for its own block, given the fields read so far; null if no op of the
   // level has such names besides axes.
   void (*open)(const OpInfo& info, const void* data, expr::Scope& scope) = nullptr;
+
+  // In `ops`, which is the order of the level's enum of kinds. The op must be one of them.
+  size_t position_of(const Op& op) const;
 };
 
 struct Program {

@@ -5,7 +5,6 @@
 
 #include "expr/walk.h"
 #include "ir/decl.h"
-#include "ir/sizes.h"
 
 namespace nautilus::ir {
 

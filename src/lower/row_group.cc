@@ -16,7 +16,6 @@ using expr::DType;
 using expr::Expr;
 using EK = expr::Op;
 
-bool is_half(DType d) { return d == DType::BF16 || d == DType::F16; }
 bool is_byte_float(DType d) { return expr::is_float(d) && expr::bytes(d) == 1; }
 
 // One node; operands are looked at on their own.

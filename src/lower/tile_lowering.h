@@ -22,8 +22,6 @@ namespace nautilus::lower {
 inline constexpr int kPanel = 64;
 inline constexpr int kGroupRows = 64;
 
-inline bool is_half(expr::DType d) { return d == expr::DType::BF16 || d == expr::DType::F16; }
-
 // How an op of a block and those after it use a tile.
 struct Uses {
   bool is_operand = false;

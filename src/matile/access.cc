@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "matile/access.h"
 
+#include <algorithm>
+
 #include "expr/affine.h"
 
 namespace nautilus::matile {
@@ -26,48 +28,91 @@ std::optional<AffineIndex> affine_index(expr::Expr e) {
 
 namespace {
 
-// Coordinates in the source for a point of the domain and values of the unroll variables.
-std::optional<std::vector<int>> source_point(const Domain& domain,
-                                             const std::vector<AffineIndex>& indices,
-                                             const std::vector<int>& point,
-                                             const std::map<std::string, int>& values) {
-  std::vector<int> out;
-  for (const AffineIndex& index : indices) {
-    int64_t at = index.constant;
-    for (const auto& [name, coefficient] : index.coefficients) {
-      int64_t value = -1;
-      for (size_t k = 0; k < domain.axes.size(); ++k) {
-        if (domain.axes[k].str() == name) value = point[k];
+// Which register of the source a register of the domain means, thread by thread. Every digit of
+// the domain's layout belongs to one owner, so an affine index is a sum of what warp, lane and
+// register add to it; these summands are computed once.
+class RegisterFinder {
+ public:
+  RegisterFinder(const Domain& domain, const Layout& source,
+                 const std::vector<AffineIndex>& indices,
+                 const std::map<std::string, int>& unrolled)
+      : source_(source), indices_(indices) {
+    for (const AffineIndex& index : indices) {
+      std::vector<int64_t> of_axes(domain.axes.size());
+      for (const auto& [name, coefficient] : index.coefficients) {
+        if (unrolled.contains(name)) continue;
+        const auto axis = std::find_if(domain.axes.begin(), domain.axes.end(), [&](expr::Name a) {
+          return std::string_view(a.str()) == name;
+        });
+        if (axis == domain.axes.end())
+          has_unknown_ = true;
+        else
+          of_axes[static_cast<size_t>(axis - domain.axes.begin())] = coefficient;
       }
-      if (const auto it = values.find(name); it != values.end()) value = it->second;
-      if (value < 0) return std::nullopt;
-      at += coefficient * value;
+      coefficients_.push_back(std::move(of_axes));
     }
-    out.push_back(static_cast<int>(at));
+    const auto summands = [&](layout::Owner owner) {
+      std::vector<std::vector<int64_t>> out;
+      for (int n = 0; n < domain.layout.extent(owner); ++n) {
+        Place place;
+        place[owner] = n;
+        out.push_back(indices_at(domain.layout.coordinates_of(place)));
+      }
+      return out;
+    };
+    warps_ = summands(layout::Owner::Warp);
+    lanes_ = summands(layout::Owner::Lane);
+    registers_ = summands(layout::Owner::Register);
   }
-  return out;
-}
 
-// Register that every thread uses for register e of the domain; empty if they differ or lack it.
-std::optional<int> common_register(const Domain& domain, const Layout& source,
-                                   const std::vector<AffineIndex>& indices, int e,
-                                   const std::map<std::string, int>& values) {
-  std::optional<int> common;
-  for (int warp = 0; warp < domain.layout.extent(layout::Owner::Warp); ++warp) {
-    for (int lane = 0; lane < domain.layout.extent(layout::Owner::Lane); ++lane) {
-      const auto point =
-          source_point(domain, indices, domain.layout.coordinates_of({0, warp, lane, e}), values);
-      if (!point) return std::nullopt;
-      for (size_t k = 0; k < point->size(); ++k) {
-        if ((*point)[k] < 0 || (*point)[k] >= source.shape()[k]) return std::nullopt;
+  // The register that every thread uses for register e of the domain; empty if they differ or lack
+  // it. `values` are those of the unrolled variables.
+  std::optional<int> common_register(int e, const std::map<std::string, int>& values) const {
+    if (has_unknown_) return std::nullopt;
+    std::vector<int64_t> first = registers_[static_cast<size_t>(e)];
+    for (size_t k = 0; k < first.size(); ++k) {
+      first[k] += indices_[k].constant;
+      for (const auto& [name, coefficient] : indices_[k].coefficients) {
+        if (const auto it = values.find(name); it != values.end())
+          first[k] += coefficient * it->second;
       }
-      const auto reg = source.register_of(*point, Place{0, warp, lane, 0});
-      if (!reg || (common && *common != *reg)) return std::nullopt;
-      common = reg;
     }
+    std::vector<int> point(first.size());
+    std::optional<int> common;
+    for (size_t warp = 0; warp < warps_.size(); ++warp) {
+      for (size_t lane = 0; lane < lanes_.size(); ++lane) {
+        for (size_t k = 0; k < point.size(); ++k) {
+          const int64_t at = first[k] + warps_[warp][k] + lanes_[lane][k];
+          if (at < 0 || at >= source_.shape()[k]) return std::nullopt;
+          point[k] = static_cast<int>(at);
+        }
+        const auto reg =
+            source_.register_of(point, Place{0, static_cast<int>(warp), static_cast<int>(lane), 0});
+        if (!reg || (common && *common != *reg)) return std::nullopt;
+        common = reg;
+      }
+    }
+    return common;
   }
-  return common;
-}
+
+ private:
+  // The indices' parts that come from these coordinates of the domain.
+  std::vector<int64_t> indices_at(const std::vector<int>& coordinates) const {
+    std::vector<int64_t> out;
+    for (const std::vector<int64_t>& coefficients : coefficients_) {
+      int64_t sum = 0;
+      for (size_t k = 0; k < coefficients.size(); ++k) sum += coefficients[k] * coordinates[k];
+      out.push_back(sum);
+    }
+    return out;
+  }
+
+  const Layout& source_;
+  const std::vector<AffineIndex>& indices_;
+  std::vector<std::vector<int64_t>> coefficients_;  // of the domain's axes, for each index
+  bool has_unknown_ = false;  // a variable that is neither an axis nor unrolled
+  std::vector<std::vector<int64_t>> warps_, lanes_, registers_;
+};
 
 }  // namespace
 
@@ -83,9 +128,10 @@ std::optional<RegisterAccess> register_access(const Domain& domain, const Layout
   if (affine.size() != source.shape().size()) return std::nullopt;
   std::map<std::string, int> values;
   for (const auto& [name, extent] : unrolled) values[name] = 0;
+  const RegisterFinder finder(domain, source, affine, unrolled);
   std::vector<int> registers;
   for (int e = 0; e < domain.layout.registers(); ++e) {
-    const auto reg = common_register(domain, source, affine, e, values);
+    const auto reg = finder.common_register(e, values);
     if (!reg) return std::nullopt;
     registers.push_back(*reg);
   }
@@ -96,7 +142,7 @@ std::optional<RegisterAccess> register_access(const Domain& domain, const Layout
     int step = 0;
     for (int v = 1; v < extent; ++v) {
       values[name] = v;
-      const auto reg = common_register(domain, source, affine, 0, values);
+      const auto reg = finder.common_register(0, values);
       if (!reg) return std::nullopt;
       if (v == 1) step = *reg - registers[0];
       if (*reg != registers[0] + v * step) return std::nullopt;
@@ -116,7 +162,7 @@ std::optional<RegisterAccess> register_access(const Domain& domain, const Layout
         shift += stepped == name ? value * step : 0;
     }
     for (int e = 0; e < domain.layout.registers(); ++e) {
-      const auto reg = common_register(domain, source, affine, e, values);
+      const auto reg = finder.common_register(e, values);
       if (!reg || *reg != registers[static_cast<size_t>(e)] + shift) return std::nullopt;
     }
   }

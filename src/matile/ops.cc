@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "matile/ops.h"
 
-#include <algorithm>
-
 namespace nautilus::matile {
 
 NAUT_DEFINE_OP(Oracle)
 NAUT_DEFINE_OP(Tensor)
-NAUT_DEFINE_OP(Machine)
 NAUT_DEFINE_OP(Let)
 NAUT_DEFINE_OP(Map)
 NAUT_DEFINE_OP(Kernel)
@@ -129,7 +126,6 @@ void declare(const ir::Op& op, expr::Scope& scope) {
     scope.add_var(c->index.str(), ir::DType::I64);
     scope.add_var(c->count.str(), ir::DType::I64);
   }
-  if (const auto* m = op.get<Machine>()) scope.add_var(m->name.str(), ir::DType::I64);
   if (const auto* l = op.get<Let>()) scope.add_var(l->name.str(), l->value.dtype());
   if (const auto* v = op.get<Value>()) scope.add_var(v->name.str(), v->dtype);
   if (const auto* t = op.get<Ticket>()) scope.add_var(t->name.str(), ir::DType::Bool);
@@ -163,12 +159,7 @@ const ir::Level& level() {
   return kLevel;
 }
 
-Kind kind(const ir::Op& op) {
-  const auto& ops = level().ops;
-  const auto it = std::find(ops.begin(), ops.end(), &op.info());
-  NAUT_CHECK(it != ops.end(), "{} is no op of the matile level", op.info().name);
-  return static_cast<Kind>(it - ops.begin());
-}
+Kind kind(const ir::Op& op) { return static_cast<Kind>(level().position_of(op)); }
 
 std::map<std::string, ir::TensorType> tensors(const ir::Program& program, TensorRole role) {
   std::map<std::string, ir::TensorType> out;

@@ -17,6 +17,9 @@
 //
 // Barriers are never written: rings, turns, stages and waits imply them (docs/matile.md). A ring's
 // cursor stands on the slot that the role got last; `release` gives back the oldest slot it holds.
+//
+// Here are the declarations of a kernel and the control flow of its roles; the plan, what roles do
+// and the other forms of kernels have headers of their own.
 #pragma once
 
 #include <string>
@@ -25,22 +28,20 @@
 #include "ir/decl.h"
 #include "ir/op.h"
 #include "matile/ops_nest.h"
+#include "matile/ops_plan.h"
 #include "matile/ops_points.h"
 #include "matile/ops_registers.h"
+#include "matile/ops_transfers.h"
 
 namespace nautilus::matile {
 
 using ir::Dim;
 using ir::Fact;
+using ir::Machine;
 using ir::Numerics;
 using ir::Param;
 using ir::Static;
 
-enum class TensorRole : uint8_t { Input, Output, Scratch, Temp };
-const std::vector<std::string_view>& words(TensorRole);
-// The first value is the default and is not printed.
-enum class MapSwizzle : uint8_t { B128, B64, B32, None };
-const std::vector<std::string_view>& words(MapSwizzle);
 enum class TileSource : uint8_t { Static, Dynamic };
 const std::vector<std::string_view>& words(TileSource);
 enum class RoleUnit : uint8_t { Warp, Groups };
@@ -50,134 +51,6 @@ enum class Spread : uint8_t { Unset, Acc, Row, Col, Line };
 const std::vector<std::string_view>& words(Spread);
 enum class Direction : uint8_t { Up, Down };
 const std::vector<std::string_view>& words(Direction);
-enum class DotMode : uint8_t { Init, Add };
-const std::vector<std::string_view>& words(DotMode);
-enum class Trans : uint8_t { No, Yes };
-const std::vector<std::string_view>& words(Trans);
-enum class Reach : uint8_t { Own, Multicast };
-const std::vector<std::string_view>& words(Reach);
-// How far a kernel is from the text that is emitted (docs/matile.md, nest form). nest: one role
-// that fetches what it needs; roles: roles and rings, but no waits, releases and turns yet.
-enum class KernelForm : uint8_t { Final, Nest, Roles };
-const std::vector<std::string_view>& words(KernelForm);
-
-struct Oracle {
-  static constexpr std::string_view kFormat = "oracle $path";
-  static constexpr std::string_view kDoc =
-      "The program in the math language that says what this one computes; the path is "
-      "relative to this file.";
-  std::string path;
-  static void fields(auto& s, auto&& f) { f("path", s.path); }
-  static const ir::OpInfo& info();
-};
-
-struct Tensor {
-  static constexpr std::string_view kFormat = "tensor $name : $type $role";
-  static constexpr std::string_view kDoc =
-      "A tensor in global memory: given (input), filled (output), scratch of the plan, which is "
-      "zero before the first launch and which kernels leave zero, or temp: memory of the plan "
-      "that passes values from one kernel of a launch to a later one, with no promised contents.";
-  ir::Name name;
-  ir::TensorType type;
-  TensorRole role = TensorRole::Input;
-  static void fields(auto& s, auto&& f) {
-    f("name", s.name);
-    f("type", s.type);
-    f("role", s.role);
-  }
-  static const ir::OpInfo& info();
-};
-
-struct Machine {
-  static constexpr std::string_view kFormat = "machine $name";
-  static constexpr std::string_view kDoc =
-      "A property of the device as a size: `sms` is the number of multiprocessors.";
-  ir::Name name;
-  static void fields(auto& s, auto&& f) { f("name", s.name); }
-  static const ir::OpInfo& info();
-};
-
-struct Let {
-  static constexpr std::string_view kFormat = "let $name = $value";
-  static constexpr std::string_view kDoc =
-      "A scalar. Outside of kernels it is evaluated by the host for each launch; inside it is "
-      "uniform over the role's warps.";
-  ir::Name name;
-  ir::Expr value;
-  static void fields(auto& s, auto&& f) {
-    f("name", s.name);
-    f("value", s.value);
-  }
-  static const ir::OpInfo& info();
-};
-
-struct Map {
-  static constexpr std::string_view kFormat =
-      "map $name[$axes] = $value box $box{ swizzle $swizzle}{ promote $promote}";
-  static constexpr std::string_view kDoc =
-      "A strided view of a tensor for the copy engine, innermost axis first: the element it "
-      "names for each point of its axes, and the box one copy moves. Points outside the "
-      "extents read 0 and are not written.";
-  ir::Name name;
-  ir::Axes axes;
-  ir::Expr value;
-  ir::Exprs box;
-  MapSwizzle swizzle = MapSwizzle::B128;
-  ir::OptionalInt promote;
-  static void fields(auto& s, auto&& f) {
-    f("name", s.name);
-    f("axes", s.axes);
-    f("value", s.value);
-    f("box", s.box);
-    f("swizzle", s.swizzle);
-    f("promote", s.promote);
-  }
-  static const ir::OpInfo& info();
-};
-
-struct Kernel {
-  static constexpr std::string_view kFormat =
-      "kernel $name{ $form}{ resident $resident}{ cluster $cluster}{ rank $rank}$body";
-  static constexpr std::string_view kDoc =
-      "A kernel: declarations of its shared resources, then its roles. nest, roles: forms that "
-      "passes finish before it can be emitted. resident n: n of its CTAs "
-      "share a multiprocessor, so each gets that part of the registers and of the shared memory. "
-      "cluster n: n neighbouring CTAs run together, walk the same tiles and may multicast copies "
-      "to each other; `rank` tells them apart.";
-  ir::Name name;
-  KernelForm form = KernelForm::Final;
-  ir::OptionalInt resident = {};
-  ir::OptionalInt cluster = {};
-  ir::Name rank = {};
-  ir::Block body = {};
-  int ctas() const { return static_cast<int>(cluster.value_or(1)); }
-  static void fields(auto& s, auto&& f) {
-    f("name", s.name);
-    f("form", s.form);
-    f("resident", s.resident);
-    f("cluster", s.cluster);
-    f("rank", s.rank);
-    f("body", s.body);
-  }
-  static const ir::OpInfo& info();
-};
-
-struct Launch {
-  static constexpr std::string_view kFormat = "launch $kernel grid $grid{ else $other}";
-  static constexpr std::string_view kDoc =
-      "Runs a kernel on so many CTAs, rounded up to whole clusters. Launches run in the order of "
-      "the text. else: the kernel that runs instead if a tensor is not aligned as the first one "
-      "needs it.";
-  ir::Name kernel;
-  ir::Expr grid;
-  ir::Name other = {};
-  static void fields(auto& s, auto&& f) {
-    f("kernel", s.kernel);
-    f("grid", s.grid);
-    f("other", s.other);
-  }
-  static const ir::OpInfo& info();
-};
 
 struct Cta {
   static constexpr std::string_view kFormat = "cta $index of $count";
@@ -384,176 +257,6 @@ struct If {
   static void fields(auto& s, auto&& f) {
     f("condition", s.condition);
     f("body", s.body);
-  }
-  static const ir::OpInfo& info();
-};
-
-struct Fill {
-  static constexpr std::string_view kFormat = "fill $ring{ each $group}$body";
-  static constexpr std::string_view kDoc =
-      "Waits until the ring's next slot is free and starts the copies of the block into it. "
-      "each g: so for every group g that has its own ring.";
-  ir::Name ring;
-  ir::Name group;
-  ir::Block body;
-  static void fields(auto& s, auto&& f) {
-    f("ring", s.ring);
-    f("group", s.group);
-    f("body", s.body);
-  }
-  static const ir::OpInfo& info();
-};
-
-struct Copy {
-  static constexpr std::string_view kFormat = "copy $part from $map[$at]{ panel $panel}{ $reach}";
-  static constexpr std::string_view kDoc =
-      "One box of a map into a part of the slot being filled. panel: into this panel of the part, "
-      "of which the box is as wide as one; for rows whose length is no multiple of a panel. "
-      "multicast: "
-      "the box is this CTA's share of the part, by rank, and every CTA of the cluster gets all "
-      "shares; `at` is where the whole part begins, the same in all CTAs.";
-  ir::Name part;
-  ir::Name map;
-  ir::Exprs at;
-  ir::OptionalInt panel;
-  Reach reach = Reach::Own;
-  static void fields(auto& s, auto&& f) {
-    f("part", s.part);
-    f("map", s.map);
-    f("at", s.at);
-    f("panel", s.panel);
-    f("reach", s.reach);
-  }
-  static const ir::OpInfo& info();
-};
-
-struct Get {
-  static constexpr std::string_view kFormat = "get $ring";
-  static constexpr std::string_view kDoc =
-      "Waits until the ring's next slot is full. Its parts are then the operands of `dot`.";
-  ir::Name ring;
-  static void fields(auto& s, auto&& f) { f("ring", s.ring); }
-  static const ir::OpInfo& info();
-};
-
-struct Release {
-  static constexpr std::string_view kFormat = "release $ring";
-  static constexpr std::string_view kDoc =
-      "Gives the oldest slot that this group holds back to the filling role.";
-  ir::Name ring;
-  static void fields(auto& s, auto&& f) { f("ring", s.ring); }
-  static const ir::OpInfo& info();
-};
-
-struct Skip {
-  static constexpr std::string_view kFormat = "skip $ring";
-  static constexpr std::string_view kDoc = "Gets and releases a slot that only other groups use.";
-  ir::Name ring;
-  static void fields(auto& s, auto&& f) { f("ring", s.ring); }
-  static const ir::OpInfo& info();
-};
-
-struct Jump {
-  static constexpr std::string_view kFormat = "jump $ring by $slots";
-  static constexpr std::string_view kDoc = "Steps over slots that another group gets and releases.";
-  ir::Name ring;
-  ir::Expr slots;
-  static void fields(auto& s, auto&& f) {
-    f("ring", s.ring);
-    f("slots", s.slots);
-  }
-  static const ir::OpInfo& info();
-};
-
-struct Enter {
-  static constexpr std::string_view kFormat = "enter $turn";
-  static constexpr std::string_view kDoc = "Waits for this group's turn.";
-  ir::Name turn;
-  static void fields(auto& s, auto&& f) { f("turn", s.turn); }
-  static const ir::OpInfo& info();
-};
-
-struct Leave {
-  static constexpr std::string_view kFormat = "leave $turn";
-  static constexpr std::string_view kDoc = "Passes the turn on.";
-  ir::Name turn;
-  static void fields(auto& s, auto&& f) { f("turn", s.turn); }
-  static const ir::OpInfo& info();
-};
-
-struct Dot {
-  static constexpr std::string_view kFormat = "dot $acc $mode $a{ rows $rows}, $b{ $trans}";
-  static constexpr std::string_view kDoc =
-      "Starts a matrix product: acc (+)= a . b as one asynchronous group. a is a part of a "
-      "slot or a register tile, b a part; `trans`: b is stored as columns by depth. rows: the "
-      "first row of a.";
-  ir::Name acc;
-  DotMode mode = DotMode::Init;
-  ir::Name a;
-  ir::Expr rows;
-  ir::Name b;
-  Trans trans = Trans::No;
-  static void fields(auto& s, auto&& f) {
-    f("acc", s.acc);
-    f("mode", s.mode);
-    f("a", s.a);
-    f("rows", s.rows);
-    f("b", s.b);
-    f("trans", s.trans);
-  }
-  static const ir::OpInfo& info();
-};
-
-struct WarpDot {
-  static constexpr std::string_view kFormat = "warpdot $acc $a{ rows $rows}, $b $trans";
-  static constexpr std::string_view kDoc =
-      "The rows of this warp of acc = a . b, computed at once and by this warp alone, so that it "
-      "may "
-      "stand under a vote: the way to repeat a product whose accumulator was overwritten. a and b "
-      "are parts of slots held.";
-  ir::Name acc;
-  ir::Name a;
-  ir::Expr rows;
-  ir::Name b;
-  Trans trans = Trans::Yes;
-  static void fields(auto& s, auto&& f) {
-    f("acc", s.acc);
-    f("a", s.a);
-    f("rows", s.rows);
-    f("b", s.b);
-    f("trans", s.trans);
-  }
-  static const ir::OpInfo& info();
-};
-
-struct Take {
-  static constexpr std::string_view kFormat = "take $tile from $part{ rows $rows}{ cols $cols}";
-  static constexpr std::string_view kDoc =
-      "Loads a register tile from a part of the slot got last. rows: the part's first row. A part "
-      "of one row goes to a col tile in f32; cols: the part's first column.";
-  ir::Name tile;
-  ir::Name part;
-  ir::Expr rows;
-  ir::Expr cols;
-  static void fields(auto& s, auto&& f) {
-    f("tile", s.tile);
-    f("part", s.part);
-    f("rows", s.rows);
-    f("cols", s.cols);
-  }
-  static const ir::OpInfo& info();
-};
-
-struct Wait {
-  static constexpr std::string_view kFormat = "wait $leaves{ for $acc}";
-  static constexpr std::string_view kDoc =
-      "Waits until at most so many matrix groups of this warp group run. for: the accumulator "
-      "that is valid afterwards; the A registers of its product are free then.";
-  ir::OptionalInt leaves;
-  ir::Name acc;
-  static void fields(auto& s, auto&& f) {
-    f("leaves", s.leaves);
-    f("acc", s.acc);
   }
   static const ir::OpInfo& info();
 };

@@ -13,10 +13,6 @@
 
 namespace nautilus::matile {
 
-inline bool is_half(expr::DType dtype) {
-  return dtype == expr::DType::BF16 || dtype == expr::DType::F16;
-}
-
 class ElementRules {
  public:
   using TensorRoles = std::map<std::string, TensorRole, std::less<>>;

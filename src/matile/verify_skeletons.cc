@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "base/random.h"
 #include "expr/walk.h"
@@ -30,9 +31,22 @@ struct Counts {
   std::map<std::string, int64_t> turns;
 };
 
+// Whether expressions read tensors; a kernel's are asked for again with every sample and tile.
+class TensorReads {
+ public:
+  bool in(ir::Expr e) {
+    const auto [it, is_new] = known_.try_emplace(e, false);
+    if (is_new) it->second = !expr::tensors_read(e).empty();
+    return it->second;
+  }
+
+ private:
+  std::unordered_map<ir::Expr, bool> known_;
+};
+
 class Skeleton {
  public:
-  explicit Skeleton(ir::Environment env) : env_(std::move(env)) {}
+  Skeleton(ir::Environment env, TensorReads& reads) : env_(std::move(env)), reads_(reads) {}
 
   // False if the role steps further than makes sense to follow.
   bool run(const ir::Block& ops, Counts& counts) {
@@ -85,12 +99,12 @@ class Skeleton {
            env_.scalars.contains(e.name().str());
   }
   int64_t value(ir::Expr e) const {
-    const expr::Value v = expr::tensors_read(e).empty() ? ir::evaluate(e, env_) : with_reads(e);
+    const expr::Value v = reads_.in(e) ? with_reads(e) : ir::evaluate(e, env_);
     return expr::is_float(e.dtype()) ? 0 : v.i;
   }
   // What a tensor holds is not known: any number, but the same one for all who read the element.
   expr::Value with_reads(ir::Expr e) const {
-    if (e.op() != expr::Op::Read && expr::tensors_read(e).empty()) return ir::evaluate(e, env_);
+    if (!reads_.in(e)) return ir::evaluate(e, env_);
     expr::Value args[3];
     uint64_t at = 0;  // which element, as a number
     if (e.op() == expr::Op::Read) {
@@ -129,6 +143,7 @@ class Skeleton {
   }
 
   ir::Environment env_;
+  TensorReads& reads_;
   int64_t steps_ = 0;
 };
 
@@ -314,7 +329,7 @@ class Comparison {
       if (const auto* x = op.get<Skip>()) counts.rings[std::string(x->ring.str())];
       if (const auto* x = op.get<Enter>()) counts.turns[std::string(x->turn.str())];
     });
-    Skeleton skeleton(env);
+    Skeleton skeleton(env, reads_);
     if (role.op->index) skeleton.set(role.op->index, group);
     skeleton.set(each.var, tile);
     return skeleton.run(each.body, counts);
@@ -328,7 +343,7 @@ class Comparison {
     Counts mine;
     if (!run(role, each, group, tile, env, mine)) return true;
     Counts before;
-    Skeleton start(env);
+    Skeleton start(env, reads_);
     start.set(role.op->index, group);
     for (const Op& op : role.op->body) {
       if (op.is<Each>()) break;
@@ -386,6 +401,7 @@ class Comparison {
   const Resources& r_;
   diag::Span span_;
   diag::Sink& sink_;
+  mutable TensorReads reads_;
 };
 
 }  // namespace

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scalar/ops.h"
 
-#include <algorithm>
-
 namespace nautilus::scalar {
 
 NAUT_DEFINE_OP(Buffer)
@@ -50,12 +48,7 @@ const ir::Level& level() {
   return kLevel;
 }
 
-Kind kind(const ir::Op& op) {
-  const auto& ops = level().ops;
-  const auto it = std::find(ops.begin(), ops.end(), &op.info());
-  NAUT_CHECK(it != ops.end(), "{} is no op of the scalar level", op.info().name);
-  return static_cast<Kind>(it - ops.begin());
-}
+Kind kind(const ir::Op& op) { return static_cast<Kind>(level().position_of(op)); }
 
 std::map<std::string, ir::TensorType> buffers(const ir::Program& program, Role role) {
   std::map<std::string, ir::TensorType> out;

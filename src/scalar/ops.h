@@ -33,7 +33,6 @@
 #include "diag/diagnostic.h"
 #include "ir/decl.h"
 #include "ir/op.h"
-#include "ir/sizes.h"
 
 namespace nautilus::scalar {
 

@@ -24,7 +24,7 @@ std::vector<Expr> factors_of(Expr e) {
 
 bool is_half_read(Expr factor) {
   if (factor.op() == Op::Cast) factor = factor[0];
-  return factor.op() == Op::Read && (factor.dtype() == DType::BF16 || factor.dtype() == DType::F16);
+  return factor.op() == Op::Read && is_half(factor.dtype());
 }
 
 namespace {

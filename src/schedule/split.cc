@@ -10,7 +10,7 @@
 #include "expr/scalar_ops.h"
 #include "expr/simplify.h"
 #include "expr/walk.h"
-#include "ir/sizes.h"
+#include "ir/environment.h"
 
 namespace nautilus::schedule {
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "spec/ops.h"
 
-#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
@@ -41,12 +40,7 @@ const ir::Level& level() {
   return kLevel;
 }
 
-Kind kind(const ir::Op& op) {
-  const auto& ops = level().ops;
-  const auto it = std::find(ops.begin(), ops.end(), &op.info());
-  NAUT_CHECK(it != ops.end(), "{} is no op of the spec level", op.info().name);
-  return static_cast<Kind>(it - ops.begin());
-}
+Kind kind(const ir::Op& op) { return static_cast<Kind>(level().position_of(op)); }
 
 std::map<std::string, ir::TensorType> tensor_types(const ir::Program& program) {
   std::map<std::string, ir::TensorType> types;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vrtile/ops.h"
 
-#include <algorithm>
-
 namespace nautilus::vrtile {
 
 NAUT_DEFINE_OP(Tensor)
@@ -92,12 +90,7 @@ const ir::Level& level() {
   return kLevel;
 }
 
-Kind kind(const ir::Op& op) {
-  const auto& ops = level().ops;
-  const auto it = std::find(ops.begin(), ops.end(), &op.info());
-  NAUT_CHECK(it != ops.end(), "{} is no op of the vrtile level", op.info().name);
-  return static_cast<Kind>(it - ops.begin());
-}
+Kind kind(const ir::Op& op) { return static_cast<Kind>(level().position_of(op)); }
 
 std::map<std::string, ir::TensorType> tensors(const ir::Program& program, TensorRole role) {
   std::map<std::string, ir::TensorType> out;

@@ -24,7 +24,6 @@
 #include "diag/diagnostic.h"
 #include "ir/decl.h"
 #include "ir/op.h"
-#include "ir/sizes.h"
 
 namespace nautilus::vrtile {
 

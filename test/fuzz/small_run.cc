@@ -6,7 +6,6 @@
 
 #include "driver/ladder.h"
 #include "ir/environment.h"
-#include "ir/sizes.h"
 #include "ir/walk.h"
 #include "scalar/interp.h"
 #include "scalar/ops.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "matile/passes/finish_kernels.h"
 
+#include "matile/ops.h"
 #include "matile/passes/defer_lanes.h"
 #include "matile/passes/hoist_rows.h"
 #include "matile/passes/multicast.h"
@@ -25,11 +26,15 @@ std::optional<ir::Program> finish_kernels(const ir::Program& program, ir::PassCo
       spread_layouts,  split_tile_reductions, sink_branches, defer_lanes, hoist_rows,
       share_registers, split_roles,           place_turns,   place_waits, speculate,
       multicast};
-  std::optional<ir::Program> current = program;
+  ir::Program current = program;
+  bool is_verified = false;  // place_waits does it; what changes afterwards is looked at again
   for (const ir::Pass pass : kPasses) {
-    current = pass(*current, context);
-    if (!current) return std::nullopt;
+    auto next = pass(current, context);
+    if (!next) return std::nullopt;
+    is_verified = pass == place_waits || (is_verified && *next == current);
+    current = std::move(*next);
   }
+  if (!is_verified && !verify(current, context.sink)) return std::nullopt;
   return current;
 }
 

@@ -95,7 +95,13 @@ bool Scalars::depends_on(Expr e, ir::Name var) const {
 }
 
 bool Scalars::is_nonnegative(Expr e) const {
-  const auto p = expr::Poly::of(inlined(e));
+  const auto [it, is_new] = proven_.try_emplace(e, false);
+  if (is_new) it->second = prove_nonnegative(inlined(e));
+  return it->second;
+}
+
+bool Scalars::prove_nonnegative(Expr e) const {
+  const auto p = expr::Poly::of(e);
   if (!p) return false;
   if (facts_.is_nonnegative(*p)) return true;
   const auto least = limit(*p, false);

@@ -44,6 +44,7 @@ class Scalars {
   expr::Expr extreme_over_groups(expr::Expr e, bool is_greatest) const;
 
  private:
+  bool prove_nonnegative(expr::Expr e) const;
   std::optional<int> direction_in_group(expr::Expr e) const;
   // Least (or greatest) value as a number, from the least values of sizes; empty if there is none.
   std::optional<int64_t> limit(expr::Expr e, bool is_upper) const;
@@ -56,6 +57,8 @@ class Scalars {
   int64_t groups_ = 1;
   expr::Substitution all_;
   expr::Substitution group_;
+  // Rings of one nest ask the same questions about the same loops.
+  mutable std::unordered_map<expr::Expr, bool> proven_;
 };
 
 struct RingSequence {

@@ -4,9 +4,7 @@
 #include <numbers>
 
 #include "algebra/sign.h"
-#include "expr/walk.h"
-#include "ir/walk.h"
-#include "spec/ops.h"
+#include "spec/equations.h"
 
 namespace nautilus::spec {
 namespace {
@@ -56,27 +54,13 @@ class ExponentScaler {
 }  // namespace
 
 std::optional<ir::Program> base2(const ir::Program& program, ir::PassContext& context) {
-  ir::Program out{program.level, program.name, {}};
-  for (const ir::Op& op : program.body) {
-    const auto* let = op.get<Let>();
-    if (!let) {
-      out.body.push_back(op);
-      continue;
-    }
-    std::unordered_set<Expr> axes;
-    for (const ir::Axis& a : let->axes) axes.insert(context.pool.index(a.name));
-    expr::for_each(let->body, [&](Expr e) {
-      if (e.op() != Op::Reduce) return;
-      for (size_t k = 0; k < e.axis_count(); ++k) axes.insert(e.axis(k));
+  expr::ExprPool& pool = context.pool;
+  return map_equations(program, [&](const Let& let) {
+    ExponentScaler scaler(pool, all_axes(let, pool));
+    return map_body(let, pool, [&](Expr e) {
+      return e.op() == Op::Exp ? pool.unary(Op::Exp2, scaler.scaled(e[0])) : e;
     });
-    ExponentScaler scaler(context.pool, std::move(axes));
-    Let copy = *let;
-    copy.body = expr::rebuild(context.pool, let->body, [&](Expr e) {
-      return e.op() == Op::Exp ? context.pool.unary(Op::Exp2, scaler.scaled(e[0])) : e;
-    });
-    out.body.push_back(ir::make(std::move(copy), op.span()));
-  }
-  return out;
+  });
 }
 
 }  // namespace nautilus::spec

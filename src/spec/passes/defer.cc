@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
-#include "expr/walk.h"
-#include "spec/ops.h"
+#include "spec/equations.h"
 #include "spec/ranges.h"
 
 namespace nautilus::spec {
@@ -31,26 +29,22 @@ class Deferral {
   Deferral(const ir::Program& program, ir::PassContext& context)
       : pool_(context.pool),
         facts_(ir::facts_of(program, context.pool)),
-        types_(tensor_types(program)) {
-    for (const auto& [name, type] : types_) names_.insert(name);
-  }
+        types_(tensor_types(program)),
+        names_(program, context.pool) {}
 
-  ir::Program run(const ir::Program& program) {
-    out_ = {program.level, program.name, {}};
-    for (const ir::Op& op : program.body) {
-      const auto* let = op.get<Let>();
-      if (!let || !equation(*let, op.span())) out_.body.push_back(op);
-      if (let && !expr::has_reduce(let->body)) elementwise_.emplace(let->name.str(), *let);
-    }
-    return std::move(out_);
+  Let equation(const Let& let, std::vector<Let>& sums) {
+    const std::optional<Let> outer = outer_equation(let, sums);
+    if (outer || !expr::has_reduce(let.body)) elementwise_.emplace(let.name, outer.value_or(let));
+    return outer.value_or(let);
   }
 
  private:
-  bool equation(const Let& let, diag::Span span) {
+  // The equation over sums that have lost their factors; nothing where none has any to lose.
+  std::optional<Let> outer_equation(const Let& let, std::vector<Let>& sums) {
     const Expr r = let.body;
     if (r.op() != Op::Reduce || r.reducer() != expr::Reducer::Sum || r.init() ||
         !is_float(r.dtype())) {
-      return false;
+      return std::nullopt;
     }
     reduced_.clear();
     for (size_t k = 0; k < r.axis_count(); ++k) reduced_.push_back(r.axis(k));
@@ -60,7 +54,7 @@ class Deferral {
     std::vector<Split> terms;
     for (const auto& [value, is_negative] : addends(r.body(), false)) {
       terms.push_back(split(value, false));
-      if (!terms.back().staying) return false;
+      if (!terms.back().staying) return std::nullopt;
       terms.back().is_negative = is_negative;
     }
     // Sums of products are taken apart only where every product has factors of its own to lose.
@@ -68,29 +62,25 @@ class Deferral {
         terms.size() > 1 && terms.size() <= kMaxTerms &&
         std::all_of(terms.begin(), terms.end(), [](const Split& t) { return !t.leaving.empty(); });
     if (!is_apart) terms = {split(r.body(), false)};
-    if (terms[0].leaving.empty() || !terms[0].staying) return false;
+    if (terms[0].leaving.empty() || !terms[0].staying) return std::nullopt;
     Let outer = let;
     outer.body = {};
     for (const Split& t : terms) {
-      const Expr e = deferred(let, t, span);
+      const Expr e = deferred(let, t, sums);
       outer.body = outer.body      ? pool_.binary(t.is_negative ? Op::Sub : Op::Add, outer.body, e)
                    : t.is_negative ? pool_.unary(Op::Neg, e)
                                    : e;
     }
-    elementwise_.emplace(let.name.str(), outer);
-    out_.body.push_back(ir::make(std::move(outer), span));
-    return true;
+    return outer;
   }
 
   // Defines the sum of what stays, and gives it with what left.
-  Expr deferred(const Let& let, const Split& t, diag::Span span) {
+  Expr deferred(const Let& let, const Split& t, std::vector<Let>& sums) {
     std::vector<Expr> args(let.body.args().begin(), let.body.args().end());
     args[0] = t.staying;
-    Let inner{unique(fmt::format("{}.acc", let.name.str())), let.axes, let.dtype,
+    Let inner{names_.fresh(fmt::format("{}.acc", let.name.str())), let.axes, let.dtype,
               pool_.with_args(let.body, args)};
-    std::vector<Expr> indices;
-    for (const ir::Axis& a : let.axes) indices.push_back(pool_.index(a.name));
-    Expr e = pool_.read(inner.name, inner.dtype, indices);
+    Expr e = element(inner, pool_);
     for (const bool is_divisor : {false, true}) {
       for (const Factor& f : t.leaving) {
         if (f.is_divisor == is_divisor)
@@ -98,7 +88,7 @@ class Deferral {
       }
     }
     types_.emplace(std::string(inner.name.str()), inner.type());
-    out_.body.push_back(ir::make(std::move(inner), span));
+    sums.push_back(std::move(inner));
     return e;
   }
 
@@ -130,21 +120,14 @@ class Deferral {
         }
         return whole;
       case Op::Read: {
-        const auto it = elementwise_.find(e.name().str());
+        const auto it = elementwise_.find(e.name());
         if (it == elementwise_.end()) return whole;
-        const auto parts = addends(definition(it->second, e), is_negative);
+        const auto parts = addends(body_at(it->second, e, pool_), is_negative);
         return parts.size() < 2 ? whole : parts;
       }
       default:
         return whole;
     }
-  }
-
-  Expr definition(const Let& let, Expr read) {
-    expr::Substitution map;
-    for (size_t k = 0; k < let.axes.size(); ++k)
-      map.emplace(pool_.index(let.axes[k].name), read[k]);
-    return expr::substitute(pool_, let.body, map);
   }
 
   bool is_reduced(Expr e) const {
@@ -200,9 +183,9 @@ class Deferral {
         return a;
       }
       case Op::Read: {
-        const auto it = elementwise_.find(e.name().str());
+        const auto it = elementwise_.find(e.name());
         if (it == elementwise_.end()) return none;
-        Split a = split(definition(it->second, e), is_guarded);
+        Split a = split(body_at(it->second, e, pool_), is_guarded);
         return a.leaving.empty() || !a.staying ? none : a;
       }
       default:
@@ -220,27 +203,23 @@ class Deferral {
     return ok;
   }
 
-  ir::Name unique(std::string name) {
-    const std::string stem = name;
-    for (int n = 2; !names_.insert(name).second; ++n) name = fmt::format("{}_{}", stem, n);
-    return pool_.name(name);
-  }
-
   expr::ExprPool& pool_;
   expr::Facts facts_;
   expr::Facts outer_;
   std::map<std::string, ir::TensorType> types_;
-  std::set<std::string> names_;
-  std::map<std::string, Let, std::less<>> elementwise_;
+  TensorNames names_;
+  std::unordered_map<ir::Name, Let> elementwise_;
   std::vector<Expr> reduced_;
-  ir::Program out_;
   int steps_ = 0;
 };
 
 }  // namespace
 
 std::optional<ir::Program> defer(const ir::Program& program, ir::PassContext& context) {
-  return Deferral(program, context).run(program);
+  Deferral deferral(program, context);
+  return map_equations(program, [&](const Let& let, std::vector<Let>& sums) {
+    return deferral.equation(let, sums);
+  });
 }
 
 }  // namespace nautilus::spec

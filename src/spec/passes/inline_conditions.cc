@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "spec/passes/inline_conditions.h"
 
-#include <map>
-#include <set>
-
-#include "expr/walk.h"
-#include "spec/ops.h"
+#include "spec/equations.h"
 
 namespace nautilus::spec {
 namespace {
@@ -25,32 +21,17 @@ bool is_condition(const Let& let) {
 }  // namespace
 
 std::optional<ir::Program> inline_conditions(const ir::Program& program, ir::PassContext& context) {
-  std::set<std::string> kept;
-  for (ir::Name name : outputs(program)) kept.emplace(name.str());
-  std::map<std::string, Let> conditions;
-  ir::Program out{program.level, program.name, {}};
-  for (const ir::Op& op : program.body) {
-    const auto* let = op.get<Let>();
-    if (!let) {
-      out.body.push_back(op);
-      continue;
-    }
-    Let copy = *let;
-    copy.body = expr::rebuild(context.pool, let->body, [&](Expr e) {
-      if (e.op() != expr::Op::Read) return e;
-      const auto it = conditions.find(std::string(e.name().str()));
-      if (it == conditions.end()) return e;
-      expr::Substitution at;
-      for (size_t k = 0; k < it->second.axes.size(); ++k)
-        at.emplace(context.pool.index(it->second.axes[k].name), e[k]);
-      return expr::substitute(context.pool, it->second.body, at);
+  const std::unordered_set<ir::Name> kept = output_set(program);
+  std::unordered_map<ir::Name, Let> conditions;
+  return map_equations(program, [&](const Let& let) -> std::optional<Let> {
+    Let out = map_reads(let, context.pool, [&](Expr read) {
+      const auto it = conditions.find(read.name());
+      return it == conditions.end() ? read : body_at(it->second, read, context.pool);
     });
-    if (!kept.contains(std::string(let->name.str())) && is_condition(copy))
-      conditions.emplace(let->name.str(), copy);
-    else
-      out.body.push_back(ir::make(std::move(copy), op.span()));
-  }
-  return out;
+    if (kept.contains(let.name) || !is_condition(out)) return out;
+    conditions.emplace(let.name, std::move(out));
+    return std::nullopt;
+  });
 }
 
 }  // namespace nautilus::spec

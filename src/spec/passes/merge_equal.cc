@@ -3,10 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <set>
-
-#include "expr/walk.h"
-#include "spec/ops.h"
+#include "spec/equations.h"
 
 namespace nautilus::spec {
 namespace {
@@ -30,46 +27,27 @@ Expr canonical_body(const Let& let, expr::ExprPool& pool) {
   return expr::substitute(pool, let.body, map);
 }
 
-Expr rename_reads(Expr body, const std::unordered_map<ir::Name, ir::Name>& renamed,
-                  expr::ExprPool& pool) {
-  if (renamed.empty()) return body;
-  return expr::rebuild(pool, body, [&](Expr e) {
-    if (e.op() != Op::Read) return e;
-    const auto it = renamed.find(e.name());
-    return it == renamed.end() ? e : pool.read(it->second, e.dtype(), e.args());
-  });
-}
-
 }  // namespace
 
 std::optional<ir::Program> merge_equal(const ir::Program& program, ir::PassContext& context) {
-  std::set<std::string_view> kept_always;
-  for (ir::Name n : outputs(program)) kept_always.insert(n.str());
+  expr::ExprPool& pool = context.pool;
+  const std::unordered_set<ir::Name> kept = output_set(program);
   std::unordered_map<ir::Name, ir::Name> renamed;
   std::vector<std::pair<Expr, Let>> seen;
-  ir::Program out{program.level, program.name, {}};
-  for (const ir::Op& op : program.body) {
-    const auto* let = op.get<Let>();
-    if (!let) {
-      out.body.push_back(op);
-      continue;
-    }
-    Let copy = *let;
-    copy.body = rename_reads(copy.body, renamed, context.pool);
-    const Expr canonical = canonical_body(copy, context.pool);
-    bool is_merged = false;
+  return map_equations(program, [&](const Let& let) -> std::optional<Let> {
+    Let out = map_reads(let, pool, [&](Expr read) {
+      const auto it = renamed.find(read.name());
+      return it == renamed.end() ? read : pool.read(it->second, read.dtype(), read.args());
+    });
+    const Expr canonical = canonical_body(out, pool);
     for (const auto& [body, first] : seen) {
-      if (body != canonical || first.type() != copy.type() || kept_always.contains(copy.name.str()))
-        continue;
-      renamed.emplace(copy.name, first.name);
-      is_merged = true;
-      break;
+      if (body != canonical || first.type() != out.type() || kept.contains(out.name)) continue;
+      renamed.emplace(out.name, first.name);
+      return std::nullopt;
     }
-    if (is_merged) continue;
-    seen.emplace_back(canonical, copy);
-    out.body.push_back(ir::make(std::move(copy), op.span()));
-  }
-  return out;
+    seen.emplace_back(canonical, out);
+    return out;
+  });
 }
 
 }  // namespace nautilus::spec

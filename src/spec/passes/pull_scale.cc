@@ -2,11 +2,9 @@
 #include "spec/passes/pull_scale.h"
 
 #include <cmath>
-#include <set>
 
 #include "algebra/sign.h"
-#include "expr/walk.h"
-#include "spec/ops.h"
+#include "spec/equations.h"
 
 namespace nautilus::spec {
 namespace {
@@ -23,44 +21,27 @@ struct Scaled {
 class ScalePuller {
  public:
   ScalePuller(const ir::Program& program, ir::PassContext& context)
-      : pool_(context.pool), signs_(program) {
-    for (ir::Name n : outputs(program)) outputs_.insert(n.str());
-  }
+      : pool_(context.pool), signs_(program), outputs_(output_set(program)) {}
 
-  ir::Program run(const ir::Program& program) {
-    ir::Program out{program.level, program.name, {}};
-    for (const ir::Op& op : program.body) {
-      const auto* let = op.get<Let>();
-      out.body.push_back(let ? ir::make(equation(*let), op.span()) : op);
-    }
-    return out;
-  }
-
- private:
   Let equation(const Let& let) {
-    axes_.clear();
+    axes_ = all_axes(let, pool_);
     splits_.clear();
-    for (const ir::Axis& a : let.axes) axes_.insert(pool_.index(a.name));
-    expr::for_each(let.body, [&](Expr e) {
-      if (e.op() != Op::Reduce) return;
-      for (size_t k = 0; k < e.axis_count(); ++k) axes_.insert(e.axis(k));
-    });
-    Let out = let;
-    out.body = expr::rebuild(pool_, let.body, [&](Expr e) { return node(e); });
-    const bool is_free = !outputs_.contains(let.name.str()) && is_float(let.dtype);
+    Let out = map_body(let, pool_, [&](Expr e) { return node(e); });
+    const bool is_free = !outputs_.contains(let.name) && is_float(let.dtype);
     const Scaled s = is_free ? split(out.body) : Scaled{{}, out.body};
     if (s.scale) {
-      scales_.emplace(let.name.str(), s.scale);
+      scales_.emplace(let.name, s.scale);
       out.body = s.rest;
     }
     return out;
   }
 
+ private:
   // A node whose operands are done: reads of scaled tensors get their factor back, and selects and
   // comparisons give it on.
   Expr node(Expr e) {
     if (e.op() == Op::Read) {
-      const auto it = scales_.find(e.name().str());
+      const auto it = scales_.find(e.name());
       return it == scales_.end() ? e : pool_.binary(Op::Mul, e, it->second);
     }
     if (expr::is_comparison(e.op()) && is_float(e[0].dtype())) {
@@ -161,16 +142,17 @@ class ScalePuller {
 
   expr::ExprPool& pool_;
   algebra::Signs signs_;
-  std::set<std::string_view> outputs_;
+  std::unordered_set<ir::Name> outputs_;
   std::unordered_set<Expr> axes_;
-  std::map<std::string, Expr, std::less<>> scales_;
+  std::unordered_map<ir::Name, Expr> scales_;
   std::unordered_map<Expr, Scaled> splits_;
 };
 
 }  // namespace
 
 std::optional<ir::Program> pull_scale(const ir::Program& program, ir::PassContext& context) {
-  return ScalePuller(program, context).run(program);
+  ScalePuller puller(program, context);
+  return map_equations(program, [&](const Let& let) { return puller.equation(let); });
 }
 
 }  // namespace nautilus::spec

@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
-#include "expr/walk.h"
-#include "spec/ops.h"
+#include "spec/equations.h"
 #include "spec/ranges.h"
 
 namespace nautilus::spec {
@@ -27,38 +25,19 @@ class Splitter {
   Splitter(const ir::Program& program, ir::PassContext& context)
       : pool_(context.pool),
         facts_(ir::facts_of(program, context.pool)),
-        types_(tensor_types(program)) {
-    for (const auto& [name, type] : types_) names_.insert(name);
-    out_.level = program.level;
-    out_.name = program.name;
-  }
+        types_(tensor_types(program)),
+        names_(program, context.pool) {}
 
-  ir::Program run(const ir::Program& program) {
-    for (const ir::Op& op : program.body) {
-      if (const auto* let = op.get<Let>()) {
-        split(*let, op.span());
-      } else {
-        out_.body.push_back(op);
-      }
-    }
-    return std::move(out_);
+  Let equation(Let let, std::vector<Let>& reductions) {
+    base_ = let.name.str();
+    reductions_ = &reductions;
+    axes_ = let.axes;
+    lifted_.clear();
+    let.body = let.body.op() == Op::Reduce ? inside_reduce(let.body, {}) : lift(let.body, {});
+    return let;
   }
 
  private:
-  void split(const Let& let, diag::Span span) {
-    base_ = let.name.str();
-    span_ = span;
-    axes_ = let.axes;
-    lifted_.clear();
-    Let copy = let;
-    if (let.body.op() == Op::Reduce) {
-      copy.body = inside_reduce(let.body, {});
-    } else {
-      copy.body = lift(let.body, {});
-    }
-    out_.body.push_back(ir::make(std::move(copy), span));
-  }
-
   // Lifts what stands inside a reduction that stays where it is.
   Expr inside_reduce(Expr e, const std::vector<Guard>& guards) {
     const size_t outer = axes_.size();
@@ -101,15 +80,13 @@ class Splitter {
     }
     Expr reduce = guarded(inside_reduce(e, guards), guards);
     Let let;
-    let.name = unique(fmt::format("{}.{}", base_, expr::name(e.reducer())));
+    let.name = names_.fresh(fmt::format("{}.{}", base_, expr::name(e.reducer())));
     let.dtype = reduce.dtype();
     let.axes = axes_of(reduce);
-    std::vector<Expr> indices;
-    for (const ir::Axis& a : let.axes) indices.push_back(pool_.index(a.name));
     let.body = reduce;
     types_.emplace(std::string(let.name.str()), let.type());
-    const Expr read = pool_.read(let.name, let.dtype, indices);
-    out_.body.push_back(ir::make(std::move(let), span_));
+    const Expr read = element(let, pool_);
+    reductions_->push_back(std::move(let));
     if (is_plain) lifted_.push_back({e, around, read});
     return read;
   }
@@ -169,19 +146,12 @@ class Splitter {
     return pool_.with_args(reduce, args);
   }
 
-  ir::Name unique(std::string name) {
-    const std::string stem = name;
-    for (int n = 2; !names_.insert(name).second; ++n) name = fmt::format("{}_{}", stem, n);
-    return pool_.name(name);
-  }
-
   expr::ExprPool& pool_;
   Facts facts_;
   std::map<std::string, ir::TensorType> types_;
-  std::set<std::string> names_;
-  ir::Program out_;
+  TensorNames names_;
   std::string base_;
-  diag::Span span_;
+  std::vector<Let>* reductions_ = nullptr;
   ir::Axes axes_;
   struct Lifted {
     Expr reduce;
@@ -194,7 +164,10 @@ class Splitter {
 }  // namespace
 
 std::optional<ir::Program> split_reductions(const ir::Program& program, ir::PassContext& context) {
-  return Splitter(program, context).run(program);
+  Splitter splitter(program, context);
+  return map_equations(program, [&](const Let& let, std::vector<Let>& reductions) {
+    return splitter.equation(let, reductions);
+  });
 }
 
 }  // namespace nautilus::spec

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "spec/passes/store_narrow.h"
 
-#include <map>
-#include <set>
-
-#include "expr/walk.h"
-#include "spec/ops.h"
+#include "spec/equations.h"
 
 namespace nautilus::spec {
 namespace {
@@ -15,39 +11,29 @@ using expr::Expr;
 
 bool is_widened_half(Expr e) {
   if (e.op() != expr::Op::Cast || e.dtype() != DType::F32) return false;
-  const bool is_half = e[0].dtype() == DType::BF16 || e[0].dtype() == DType::F16;
   // A plain element of a tensor is in memory already.
-  return is_half && e[0].op() == expr::Op::Cast;
+  return is_half(e[0].dtype()) && e[0].op() == expr::Op::Cast;
 }
 
 }  // namespace
 
 std::optional<ir::Program> store_narrow(const ir::Program& program, ir::PassContext& context) {
-  std::set<std::string> kept;
-  for (ir::Name name : outputs(program)) kept.emplace(name.str());
-  std::map<std::string, DType> narrow;
-  ir::Program out{program.level, program.name, {}};
-  for (const ir::Op& op : program.body) {
-    const auto* let = op.get<Let>();
-    if (!let) {
-      out.body.push_back(op);
-      continue;
-    }
-    Let copy = *let;
-    copy.body = expr::rebuild(context.pool, let->body, [&](Expr e) {
-      if (e.op() != expr::Op::Read) return e;
-      const auto it = narrow.find(std::string(e.name().str()));
-      if (it == narrow.end()) return e;
-      return context.pool.cast(e.dtype(), context.pool.read(e.name(), it->second, e.args()));
+  expr::ExprPool& pool = context.pool;
+  const std::unordered_set<ir::Name> kept = output_set(program);
+  std::unordered_map<ir::Name, DType> narrow;
+  return map_equations(program, [&](const Let& let) {
+    Let out = map_reads(let, pool, [&](Expr read) {
+      const auto it = narrow.find(read.name());
+      if (it == narrow.end()) return read;
+      return pool.cast(read.dtype(), pool.read(read.name(), it->second, read.args()));
     });
-    if (!kept.contains(std::string(let->name.str())) && is_widened_half(copy.body)) {
-      copy.body = copy.body[0];
-      copy.dtype = copy.body.dtype();
-      narrow.emplace(let->name.str(), copy.dtype);
+    if (!kept.contains(let.name) && is_widened_half(out.body)) {
+      out.body = out.body[0];
+      out.dtype = out.body.dtype();
+      narrow.emplace(let.name, out.dtype);
     }
-    out.body.push_back(ir::make(std::move(copy), op.span()));
-  }
-  return out;
+    return out;
+  });
 }
 
 }  // namespace nautilus::spec

@@ -2,8 +2,7 @@
 #include "spec/passes/unroll_sums.h"
 
 #include "expr/simplify.h"
-#include "expr/walk.h"
-#include "spec/ops.h"
+#include "spec/equations.h"
 
 namespace nautilus::spec {
 namespace {
@@ -60,17 +59,10 @@ class Unroller {
     return e.op() == Op::IntConst ? e.integer() : INT64_MAX;
   }
 
-  static void factors(Expr e, std::vector<Expr>& out) {
-    if (e.op() != Op::Mul) return out.push_back(e);
-    factors(e[0], out);
-    factors(e[1], out);
-  }
-
   // Two factors, each with an axis of the result that the other has not.
   bool is_product(Expr body) {
     if (!expr::is_float(body.dtype())) return false;
-    std::vector<Expr> list;
-    factors(body, list);
+    const std::vector<Expr> list = factors(body);
     for (Expr x : list) {
       for (Expr y : list) {
         bool has_own_x = false;
@@ -95,19 +87,10 @@ class Unroller {
 }  // namespace
 
 std::optional<ir::Program> unroll_sums(const ir::Program& program, ir::PassContext& context) {
-  ir::Program out{program.level, program.name, {}};
-  for (const ir::Op& op : program.body) {
-    const auto* let = op.get<Let>();
-    if (!let) {
-      out.body.push_back(op);
-      continue;
-    }
-    Unroller unroller(*let, context.pool);
-    Let copy = *let;
-    copy.body = expr::rebuild(context.pool, let->body, [&](Expr e) { return unroller.run(e); });
-    out.body.push_back(ir::make(std::move(copy), op.span()));
-  }
-  return out;
+  return map_equations(program, [&](const Let& let) {
+    Unroller unroller(let, context.pool);
+    return map_body(let, context.pool, [&](Expr e) { return unroller.run(e); });
+  });
 }
 
 }  // namespace nautilus::spec

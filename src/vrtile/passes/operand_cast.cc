@@ -15,8 +15,6 @@ using ir::DType;
 using ir::Name;
 using ir::Op;
 
-bool is_half(DType d) { return d == DType::BF16 || d == DType::F16; }
-
 class Caster {
  public:
   Caster(const ir::Program& program, expr::ExprPool& pool)

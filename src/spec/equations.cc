@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "spec/equations.h"
+
+#include <fmt/format.h>
+
+namespace nautilus::spec {
+namespace {
+
+using expr::Expr;
+using expr::Op;
+
+void collect_factors(Expr e, std::vector<Expr>& out) {
+  if (e.op() != Op::Mul) return out.push_back(e);
+  collect_factors(e[0], out);
+  collect_factors(e[1], out);
+}
+
+}  // namespace
+
+std::unordered_set<Expr> all_axes(const Let& let, expr::ExprPool& pool) {
+  std::unordered_set<Expr> axes;
+  for (const ir::Axis& a : let.axes) axes.insert(pool.index(a.name));
+  expr::for_each(let.body, [&](Expr e) {
+    if (e.op() != Op::Reduce) return;
+    for (size_t k = 0; k < e.axis_count(); ++k) axes.insert(e.axis(k));
+  });
+  return axes;
+}
+
+Expr element(const Let& let, expr::ExprPool& pool) {
+  std::vector<Expr> indices;
+  for (const ir::Axis& a : let.axes) indices.push_back(pool.index(a.name));
+  return pool.read(let.name, let.dtype, indices);
+}
+
+Expr body_at(const Let& let, Expr read, expr::ExprPool& pool) {
+  expr::Substitution at;
+  for (size_t k = 0; k < let.axes.size(); ++k) at.emplace(pool.index(let.axes[k].name), read[k]);
+  return expr::substitute(pool, let.body, at);
+}
+
+std::vector<Expr> factors(Expr e) {
+  std::vector<Expr> out;
+  collect_factors(e, out);
+  return out;
+}
+
+std::unordered_set<ir::Name> output_set(const ir::Program& program) {
+  const std::vector<ir::Name> names = outputs(program);
+  return {names.begin(), names.end()};
+}
+
+TensorNames::TensorNames(const ir::Program& program, expr::ExprPool& pool) : pool_(pool) {
+  for (const auto& [name, type] : tensor_types(program)) taken_.insert(name);
+}
+
+ir::Name TensorNames::fresh(std::string_view wish) {
+  std::string name(wish);
+  for (int n = 2; !taken_.insert(name).second; ++n) name = fmt::format("{}_{}", wish, n);
+  return pool_.name(name);
+}
+
+}  // namespace nautilus::spec
