@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "expr/affine.h"
 #include "expr/walk.h"
 #include "spec/ops.h"
 
@@ -47,18 +48,76 @@ class Gathering {
     if (r.op() != Op::Reduce || r.reducer() != expr::Reducer::Sum || let.axes.size() < 2) return r;
     std::vector<Expr> list;
     factors(r.body(), list);
+    ir::Axes reduced;
+    for (size_t k = 0; k < r.axis_count(); ++k) reduced.push_back({r.axis(k).name(), r.extent(k)});
+    // The last axis of a copy lies along memory: a short one is no good there.
+    std::stable_partition(reduced.begin(), reduced.end(), is_short);
+    // Axes that may lie inside of a tile: not those that all factors have.
+    ir::Axes inside;
+    for (const ir::Axis& a : let.axes) {
+      const Expr axis = pool_.index(a.name);
+      const bool is_batch =
+          std::all_of(list.begin(), list.end(), [&](Expr f) { return expr::depends_on(f, axis); });
+      if (!is_batch) inside.push_back(a);
+    }
+    for (const ir::Axis& a : reduced) inside.push_back(a);
     expr::Substitution copied;
     for (Expr f : list) {
-      const Expr e = f.op() == Op::Cast ? f[0] : f;
-      const bool is_half = e.dtype() == expr::DType::BF16 || e.dtype() == expr::DType::F16;
-      if (e.op() != Op::Read || !is_half || !is_found(e)) continue;
+      const Expr read = half_read(f);
+      if (!read || (f.op() != Op::Select && is_box(read, inside))) continue;
+      const Expr value = f.op() == Op::Select ? guarded(f, read) : read;
       ir::Axes axes;
-      for (const ir::Axis& a : let.axes) add(a, e, axes);
+      for (const ir::Axis& a : let.axes) add(a, value, axes);
       const bool is_reused = axes.size() < let.axes.size();
-      for (size_t k = 0; k < r.axis_count(); ++k) add({r.axis(k).name(), r.extent(k)}, e, axes);
-      if (is_reused && axes.size() >= 2) copied.emplace(e, copy(e, std::move(axes), before));
+      for (const ir::Axis& a : reduced) add(a, value, axes);
+      if (!is_reused || axes.size() < 2) continue;
+      const Expr other = copy(value, read.name(), std::move(axes), before);
+      copied.emplace(f, f.op() == Op::Read ? other : pool_.cast(f.dtype(), other));
     }
     return copied.empty() ? r : expr::substitute(pool_, r, copied);
+  }
+
+  static bool is_short(const ir::Axis& a) {
+    return a.extent.op() == Op::IntConst && a.extent.integer() < 16;
+  }
+
+  // The 16-bit element that a factor is: as it stands, widened, or where a condition holds (0
+  // elsewhere). Null if it is something else.
+  static Expr half_read(Expr f) {
+    if (f.op() == Op::Select) {
+      const bool is_zero = f[2].op() == Op::FloatConst && f[2].number() == 0;
+      return is_zero && f[1].op() != Op::Select ? half_read(f[1]) : Expr();
+    }
+    if (f.op() == Op::Cast) f = f[0];
+    const bool is_half = f.dtype() == expr::DType::BF16 || f.dtype() == expr::DType::F16;
+    return f.op() == Op::Read && is_half ? f : Expr();
+  }
+
+  Expr guarded(Expr select, Expr read) {
+    return pool_.select(select[0], read, pool_.constant(0, read.dtype()));
+  }
+
+  // Whether the copy engine can bring tiles of the tensor as it lies: no index is data, each has
+  // axes in steps of one, an axis is in one of them, and one that may lie in a tile runs along
+  // memory.
+  bool is_box(Expr read, const ir::Axes& inside) {
+    if (is_found(read)) return false;
+    for (const ir::Axis& axis : inside) {
+      const Expr a = pool_.index(axis.name);
+      int uses = 0;
+      for (Expr index : read.args()) {
+        if (!expr::depends_on(index, a)) continue;
+        ++uses;
+        const auto p = expr::Poly::of(index);
+        const auto parts = p ? p->split(a) : std::nullopt;
+        if (!parts || parts->first.constant() != 1) return false;
+      }
+      if (uses > 1) return false;
+    }
+    return std::any_of(inside.begin(), inside.end(), [&](const ir::Axis& a) {
+      return !is_short(a) && !read.args().empty() &&
+             expr::depends_on(read.args().back(), pool_.index(a.name));
+    });
   }
 
   // An index that is data.
@@ -71,14 +130,14 @@ class Gathering {
     if (expr::depends_on(e, pool_.index(axis.name))) axes.push_back(axis);
   }
 
-  Expr copy(Expr read, ir::Axes axes, ir::Block& before) {
+  Expr copy(Expr value, ir::Name tensor, ir::Axes axes, ir::Block& before) {
     std::vector<Expr> indices;
     for (const ir::Axis& a : axes) indices.push_back(pool_.index(a.name));
-    std::string name = fmt::format("{}.gathered", read.name().str());
+    std::string name = fmt::format("{}.gathered", tensor.str());
     while (types_.contains(name)) name += "_";
-    Let let{pool_.name(name), std::move(axes), read.dtype(), read};
+    Let let{pool_.name(name), std::move(axes), value.dtype(), value};
     types_.emplace(name, let.type());
-    const Expr out = pool_.read(let.name, read.dtype(), indices);
+    const Expr out = pool_.read(let.name, value.dtype(), indices);
     before.push_back(ir::make(std::move(let)));
     return out;
   }
