@@ -23,12 +23,14 @@
 #include "matile/passes/split_roles.h"
 #include "matile/passes/split_tile_reductions.h"
 #include "matile/passes/spread_layouts.h"
+#include "spec/passes/argmax_by_extremes.h"
 #include "spec/passes/base2.h"
 #include "spec/passes/defer.h"
 #include "spec/passes/drop_unused.h"
 #include "spec/passes/gather_operands.h"
 #include "spec/passes/inline_conditions.h"
 #include "spec/passes/merge_equal.h"
+#include "spec/passes/nest_sums.h"
 #include "spec/passes/pull_scale.h"
 #include "spec/passes/simplify.h"
 #include "spec/passes/split_reductions.h"
@@ -129,12 +131,16 @@ const std::vector<PassInfo>& algebra_passes() {
        "conditions are written where they are read"},
       {"unroll_sums", "spec", "spec", spec::unroll_sums, kNone, kNone,
        "short axes of contractions over several are written out"},
+      {"argmax_by_extremes", "spec", "spec", spec::argmax_by_extremes, kReductionsSplit, kNone,
+       "positions of extremes along rows become reductions of floats"},
+      {"nest_sums", "spec", "spec", spec::nest_sums, kReductionsSplit, kNone,
+       "sums over several axes become sums of sums"},
       {"store_narrow", "spec", "spec", spec::store_narrow, kNone, kNone,
        "tensors of 16-bit numbers have 16 bits"},
       {"widen_operands", "spec", "spec", spec::widen_operands, kNone, kNone,
        "8-bit operands of products are copied to 16 bits"},
       {"gather_operands", "spec", "spec", spec::gather_operands, kReductionsSplit, kNone,
-       "operands found through other tensors are copied first"},
+       "operands that no box can bring are copied first"},
   };
   return passes;
 }
@@ -151,10 +157,10 @@ const PassInfo* find_pass(std::string_view name) {
 const std::vector<std::string_view>& algebra_sequence() {
   // A scale that leaves the reduction of an output stands in front of it: split again.
   static const std::vector<std::string_view> names = {
-      "simplify",    "inline_conditions", "unroll_sums",      "split_reductions",
-      "merge_equal", "pull_scale",        "split_reductions", "defer",
-      "base2",       "simplify",          "store_narrow",     "widen_operands",
-      "merge_equal", "drop_unused"};
+      "simplify",   "inline_conditions", "unroll_sums",  "split_reductions", "argmax_by_extremes",
+      "nest_sums",  "merge_equal",       "pull_scale",   "split_reductions", "defer",
+      "base2",      "simplify",          "store_narrow", "widen_operands",   "merge_equal",
+      "drop_unused"};
   return names;
 }
 

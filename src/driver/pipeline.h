@@ -49,7 +49,7 @@ std::optional<ir::Program> lower_to(std::string_view level, const ir::Program& p
 // The passes on level spec that scheduling runs, in order.
 const std::vector<std::string_view>& algebra_sequence();
 // From level spec to an unscheduled scalar program, by way of the algebra passes: what scheduling
-// starts from. `gathers`: operands that are found through other tensors are copied first.
+// starts from. `gathers`: operands that no box can bring as they lie are copied first.
 std::optional<ir::Program> lower_with_algebra(const ir::Program& program, ir::PassContext& context,
                                               bool gathers = false);
 

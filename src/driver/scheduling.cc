@@ -116,7 +116,7 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
   FirstSchedule other = schedule_of(*gathered, unit);
   if (other.kernels.size() <= out.kernels.size()) return out;
   other.notes.insert(other.notes.begin(),
-                     "operands that are found through other tensors are copied first");
+                     "operands that no box can bring as they lie are copied first");
   return other;
 }
 

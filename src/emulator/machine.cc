@@ -250,7 +250,9 @@ bool Machine::check_global(const Thread& thread, const void* at, int64_t bytes, 
   const auto first = reinterpret_cast<uintptr_t>(at);
   for (const Buffer& buffer : launch.buffers) {
     const auto begin = reinterpret_cast<uintptr_t>(buffer.at);
-    if (first >= begin && first + static_cast<uintptr_t>(bytes) <= begin + buffer.bytes &&
+    // An empty buffer may lie at 0, and an address in front of it wraps.
+    const auto size = static_cast<uintptr_t>(bytes);
+    if (first >= begin && size <= buffer.bytes && first - begin <= buffer.bytes - size &&
         (buffer.is_writable || !is_write)) {
       return true;
     }

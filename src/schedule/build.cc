@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "expr/affine.h"
 #include "expr/print.h"
 #include "expr/quotient.h"
 #include "expr/scalar_ops.h"
@@ -45,7 +46,11 @@ class NestBuilder {
         pool_(pool),
         names_(names),
         tiling_(group_, sizes, pool, names),
-        split_(split) {}
+        split_(split) {
+    for (const ir::Op& op : program.body) {
+      if (const auto* b = op.get<scalar::Buffer>()) types_.emplace(b->name.str(), b->type);
+    }
+  }
 
   // `once`: an axis around the kernel, or none.
   BuiltKernel run(const ir::Axes& once) {
@@ -218,9 +223,27 @@ class NestBuilder {
     }
     for (Expr a : tiling_.order()) {
       const TileAxis& t = tiling_.at(a);
-      if (t.in_range && expr::depends_on(e, a)) condition = both(condition, t.in_range);
+      if (t.in_range && expr::depends_on(e, a)) condition = both(condition, in_tensor(e, t));
     }
     return condition;
+  }
+
+  // The condition for one axis: its own range, or that the tensor goes on. Rows and columns beyond
+  // the range are never stored, so `X[i + r]` may read what lies there.
+  Expr in_tensor(Expr e, const TileAxis& t) {
+    const bool is_free = (t.kind == AxisKind::Row && group_.row_block == 0) ||
+                         (t.kind == AxisKind::Cut && t.var != group_.stream);
+    const auto type = e.op() == Op::Read ? types_.find(e.name().str()) : types_.end();
+    if (!is_free || type == types_.end()) return t.in_range;
+    Expr condition;
+    for (size_t k = 0; k < e.args().size(); ++k) {
+      if (!expr::depends_on(e[k], t.var)) continue;
+      const auto p = expr::Poly::of(e[k]);
+      const auto parts = p ? p->split(t.var) : std::nullopt;
+      if (e[k] == t.var || condition || !parts || parts->first.constant() != 1) return t.in_range;
+      condition = pool_.binary(Op::Lt, translated(e[k], Phase::Loop), type->second.dims[k]);
+    }
+    return condition ? condition : t.in_range;
   }
 
   // An expression of the group inside of the kernel.
@@ -633,6 +656,7 @@ class NestBuilder {
   expr::ExprPool& pool_;
   Names& names_;
   Tiling tiling_;
+  std::map<std::string, ir::TensorType, std::less<>> types_;
   const SplitSizes* split_;  // null: the streamed axis is whole
   std::vector<PartValue> part_values_;
   std::vector<size_t> alias_;

@@ -295,7 +295,8 @@ std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& pro
   std::vector<ir::Environment> problems;
   bool has_batch = false;
   for (Expr a : group.axis_order)
-    has_batch |= a != group.stream && !group.is_tile_axis(a) && !is_whole(group.extents.at(a));
+    has_batch |= a != group.stream && !group.is_outer(a) && !group.is_tile_axis(a) &&
+                 !is_whole(group.extents.at(a));
   const std::span<const Problem> typical =
       has_batch ? std::span<const Problem>(kBatched) : std::span<const Problem>(kPlain);
   for (const Problem& p : typical) problems.push_back(environment(group, program, p));

@@ -30,6 +30,7 @@ bool is_half_read(Expr factor) {
 namespace {
 
 constexpr int64_t kRowsPerTile = 64;
+constexpr int64_t kShortColumn = 16;
 
 bool has(Expr e, Expr axis) { return expr::depends_on(e, axis); }
 
@@ -50,8 +51,7 @@ class Checker {
     choose_row(row);
     if (!to_memory_.empty())
       return outside(to_memory_, "operand", "the second operand of a product comes from memory");
-    if (group_.dots.empty())
-      return {false, "no_dot", "nothing in it is a contraction of 16-bit operands", {}, false};
+    if (group_.dots.empty()) return {false, "no_dot", why_no_dot(), {}, false};
     for (size_t k = 0; k < group_.members.size(); ++k) {
       GroupCheck c = member(k);
       if (!c.is_ok) return c;
@@ -73,6 +73,28 @@ class Checker {
  private:
   static GroupCheck outside(std::vector<int> ids, std::string code, std::string message) {
     return {false, std::move(code), std::move(message), std::move(ids), false};
+  }
+
+  // Why the group has no contraction that matrix instructions compute.
+  std::string why_no_dot() const {
+    for (const Member& m : group_.members) {
+      if (m.statement != group_.seed || m.reducer != expr::Reducer::Sum) continue;
+      const std::vector<Expr> list = factors_of(m.value);
+      for (Expr x : list) {
+        for (Expr y : list) {
+          const auto has_own = [&](Expr f, Expr other) {
+            return std::any_of(m.axes.begin(), m.axes.end(),
+                               [&](Expr a) { return has(f, a) && !has(other, a); });
+          };
+          const bool is_product =
+              has_own(x, y) && has_own(y, x) && has(x, group_.stream) && has(y, group_.stream);
+          if (is_product && !is_half_read(x) && !is_half_read(y))
+            return "it is a matrix product, but no operand has 16 bits: a cast of one, "
+                   "`bf16(...)`, would let both be rounded";
+        }
+      }
+    }
+    return "nothing in it is a contraction of 16-bit operands";
   }
 
   // A member that needs a statement outside that needs a member; -1 if there is none.
@@ -121,24 +143,18 @@ class Checker {
       const bool is_single = block && block.is_int(1);
       std::vector<Dot> dots;
       computed_.clear();
+      ordered_ = 0;
       for (size_t k = 0; k < group_.members.size(); ++k) {
         if (auto d = is_single ? single_row_dot(k, row) : dot(k, row))
           dots.push_back(std::move(*d));
       }
       // Of several that do, the one that stands in front of the columns, and then the innermost.
-      size_t ordered = 0;
-      for (const Dot& d : dots) {
-        const auto& axes = group_.members[d.member].axes;
-        ordered +=
-            std::find(axes.begin(), axes.end(), row) < std::find(axes.begin(), axes.end(), d.column)
-                ? 1
-                : 0;
-      }
+      for (const Dot& d : dots) ordered_ += is_ordered(d, row) ? 1 : 0;
       const size_t count = dots.size() + computed_.size();
-      if (count > best_count || (count > 0 && count == best_count && ordered >= best_ordered)) {
+      if (count > best_count || (count > 0 && count == best_count && ordered_ >= best_ordered)) {
         best_count = count;
         to_memory_ = computed_;
-        best_ordered = ordered;
+        best_ordered = ordered_;
         best = std::move(dots);
         group_.row = row;
         group_.block_rows = block;
@@ -216,10 +232,13 @@ class Checker {
       is_depth |= has(f, d.depth);
     }
     if (!is_row || !is_depth || !has(d.b, d.depth)) return std::nullopt;
+    // Of several axes that only the second operand has one is inside of the tile, the streamed one
+    // or the last that is not short; the tiles have one place of each other.
     for (Expr a : m.axes) {
       if (a == row || !has(d.b, a) || is_shared(m, a, row)) continue;
-      if (d.column) return std::nullopt;
-      d.column = a;
+      const Expr extent = group_.extents.at(a);
+      const bool is_short = extent.op() == Op::IntConst && extent.integer() < kShortColumn;
+      if (!d.column || a == group_.stream || (d.column != group_.stream && !is_short)) d.column = a;
     }
     if (!d.column) return std::nullopt;
     for (Expr f : d.a) {
@@ -231,9 +250,15 @@ class Checker {
     if (!is_plain && is_exact_) return std::nullopt;
     if (const Member* made = group_.by_name(stripped(d.b).name())) {
       computed_.push_back(made->statement);
+      if (is_ordered(d, row)) ++ordered_;
       return std::nullopt;
     }
     return d;
+  }
+
+  bool is_ordered(const Dot& d, Expr row) const {
+    const auto& axes = group_.members[d.member].axes;
+    return std::find(axes.begin(), axes.end(), row) < std::find(axes.begin(), axes.end(), d.column);
   }
 
   // As `dot`, where operands that differ from row to row are not shared by rows: the column operand
@@ -393,6 +418,7 @@ class Checker {
   Expr block_;
   std::vector<int> computed_;   // second operands that members compute, for the row looked at
   std::vector<int> to_memory_;  // for the row chosen
+  size_t ordered_ = 0;          // contractions whose rows stand in front of the columns
 };
 
 }  // namespace

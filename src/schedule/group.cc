@@ -14,6 +14,9 @@ using expr::Op;
 
 namespace {
 
+// An axis that is no step of its own worth streaming.
+constexpr int64_t kShortExtent = 16;
+
 bool contains(const std::vector<Expr>& list, Expr e) {
   return std::find(list.begin(), list.end(), e) != list.end();
 }
@@ -25,25 +28,35 @@ class Grower {
 
   Outcome<Group> run() {
     const Statement& seed = at(request_.seed);
-    if (seed.is_opaque || seed.reduce.size() != 1)
-      return Rejection{"seed",
-                       fmt::format("`{}` is no reduction over one axis", seed.target.str())};
+    if (seed.is_opaque || seed.reduce.empty())
+      return Rejection{"seed", fmt::format("`{}` is no reduction", seed.target.str())};
     group_.seed = request_.seed;
     expr::Substitution map;
     for (const ir::Axis& a : seed.axes) map.emplace(axis(a), pool_.index(a.name));
-    group_.stream = axis(seed.reduce[0]);
-    map.emplace(group_.stream, group_.stream);
+    const size_t streamed = streamed_axis(seed);
+    for (size_t k = 0; k < seed.reduce.size(); ++k) {
+      const Expr a = axis(seed.reduce[k]);
+      map.emplace(a, a);
+      reduced_.push_back(a);
+      if (k != streamed) group_.outer.push_back(a);
+    }
+    group_.stream = axis(seed.reduce[streamed]);
     for (const ir::Axis& a : seed.axes) add_axis(axis(a), a.extent);
-    add_axis(group_.stream, seed.reduce[0].extent);
+    for (const ir::Axis& a : seed.reduce) add_axis(axis(a), a.extent);
     add(seed, map, true);
     for (bool is_changed = true; is_changed;) {
       is_changed = producers() || consumers();
     }
-    if (conflict_ >= 0) return Rejection{"conflict", fmt::format("{}", conflict_)};
+    if (conflict_ >= 0)
+      return Rejection{"conflict",
+                       fmt::format("`{}` reads `{}` at different axes", at(reader_).target.str(),
+                                   at(conflict_).target.str())};
     sort();
     return std::move(group_);
   }
+  // A member that is read at different axes, and who reads it so; -1 if there is none.
   int conflict() const { return conflict_; }
+  int reader() const { return reader_; }
 
  private:
   const Statement& at(int id) const { return list_.statements[static_cast<size_t>(id)]; }
@@ -54,6 +67,29 @@ class Grower {
            (request_.only.empty() || request_.only.contains(s.id));
   }
   bool is_member(int id) const { return ids_.contains(id); }
+
+  // Of the axes that the seed reduces the one that tensors have along memory; a short one only if
+  // all are.
+  size_t streamed_axis(const Statement& seed) {
+    size_t best = 0;
+    int best_score = -1;
+    for (size_t k = 0; k < seed.reduce.size(); ++k) {
+      const Expr extent = seed.reduce[k].extent;
+      const bool is_short = extent.op() == Op::IntConst && extent.integer() < kShortExtent;
+      int score = is_short ? 0 : 16;
+      expr::for_each(seed.value, [&](Expr e) {
+        if (e.op() != Op::Read || e.args().empty()) return;
+        const Expr a = axis(seed.reduce[k]);
+        const bool is_plain = std::find(e.args().begin(), e.args().end(), a) != e.args().end();
+        score += (is_plain ? 1 : 0) + (e.args().back() == a ? 2 : 0);
+      });
+      if (score >= best_score) {
+        best = k;
+        best_score = score;
+      }
+    }
+    return best;
+  }
 
   void add_axis(Expr var, Expr extent) {
     if (group_.extents.emplace(var, extent).second) group_.axis_order.push_back(var);
@@ -105,7 +141,10 @@ class Grower {
         const Statement* p = list_.producer(e.name());
         if (!p || p->role == scalar::Role::Input) return;
         if (is_member(p->id)) {
-          if (!group_.find(e)) conflict_ = p->id;
+          if (!group_.find(e)) {
+            conflict_ = p->id;
+            reader_ = m.statement;
+          }
           return;
         }
         if (is_allowed(*p)) is_changed |= producer(*p, e);
@@ -129,15 +168,19 @@ class Grower {
       map.emplace(axis(p.axes[k]), index);
       used.push_back(index);
     }
-    if (p.reduce.size() > 1) return refuse(p, "it reduces several axes");
+    const bool has_stream = contains(used, group_.stream);
+    const bool is_rolled = !has_stream && !reaches_outer(used) && is_reduced_alike(p);
+    if (p.reduce.size() > 1 && !is_rolled) return refuse(p, "it reduces several axes");
+    if (!group_.outer.empty() && !has_stream && !is_rolled &&
+        (p.is_reduction() || reaches_outer(used)))
+      return refuse(p, "it has not all the axes that this kernel reduces");
+    if (is_rolled) {
+      for (size_t k = 0; k < reduced_.size(); ++k) map.emplace(axis(p.reduce[k]), reduced_[k]);
+      add(p, map, true);
+      return true;
+    }
     if (p.is_reduction()) {
       const ir::Axis& r = p.reduce[0];
-      const bool has_stream = contains(used, group_.stream);
-      if (!has_stream && r.extent == group_.extents.at(group_.stream)) {
-        map.emplace(axis(r), group_.stream);
-        add(p, map, true);
-        return true;
-      }
       if (r.extent.op() != Op::IntConst || r.extent.integer() > kMaxWholeExtent)
         return refuse(p, fmt::format("its reduced axis of extent {} does not fit a tile",
                                      expr::to_string(r.extent)));
@@ -145,6 +188,19 @@ class Grower {
     }
     add(p, map, false);
     return true;
+  }
+
+  // Whether a statement reduces axes of the same extents as the seed, in the same order.
+  bool is_reduced_alike(const Statement& s) const {
+    if (s.reduce.size() != reduced_.size()) return false;
+    for (size_t k = 0; k < reduced_.size(); ++k) {
+      if (s.reduce[k].extent != group_.extents.at(reduced_[k])) return false;
+    }
+    return true;
+  }
+
+  bool reaches_outer(const std::vector<Expr>& axes) const {
+    return std::any_of(axes.begin(), axes.end(), [&](Expr a) { return group_.is_outer(a); });
   }
 
   bool consumers() {
@@ -171,7 +227,7 @@ class Grower {
   }
 
   bool consumer(const Statement& q) {
-    if (q.reduce.size() > 1) return false;
+    if (q.is_reduction() && q.reduce.size() != reduced_.size()) return false;
     seen_.clear();
     const Expr value = q.is_reduction() ? seen_through(q.value) : q.value;
     expr::Substitution map;
@@ -202,13 +258,14 @@ class Grower {
     };
     for (const ir::Axis& a : q.axes) {
       const Expr to = mapped(a);
+      if (to && group_.is_outer(to)) return false;
       if (to == group_.stream) return false;  // only a tile: joins when a reduction needs it
       if (to && group_.extents.at(to) != a.extent) return false;
       if (!to && !q.is_reduction()) return false;
     }
-    if (q.is_reduction()) {
-      if (mapped(q.reduce[0]) != group_.stream ||
-          q.reduce[0].extent != group_.extents.at(group_.stream))
+    for (size_t k = 0; k < q.reduce.size(); ++k) {
+      if (mapped(q.reduce[k]) != reduced_[k] ||
+          q.reduce[k].extent != group_.extents.at(reduced_[k]))
         return false;
     }
     if (closes_cycle(q)) return refuse(q, "it needs a result that itself needs this kernel");
@@ -217,7 +274,7 @@ class Grower {
     }
     expr::Substitution own;
     for (const ir::Axis& a : q.axes) own.emplace(axis(a), map.at(axis(a)));
-    for (const ir::Axis& a : q.reduce) own.emplace(axis(a), group_.stream);
+    for (size_t k = 0; k < q.reduce.size(); ++k) own.emplace(axis(q.reduce[k]), reduced_[k]);
     add(q, own, q.is_reduction());
     return true;
   }
@@ -252,8 +309,10 @@ class Grower {
   Group group_;
   std::set<int> ids_;
   std::set<int> refused_;
+  std::vector<Expr> reduced_;  // by the seed: the streamed axis and the outer ones, in its order
   std::unordered_map<Expr, Expr> seen_;
   int conflict_ = -1;
+  int reader_ = -1;
 };
 
 }  // namespace
@@ -280,6 +339,8 @@ const Dot* Group::dot_of(size_t member) const {
   }
   return nullptr;
 }
+
+bool Group::is_outer(Expr axis) const { return contains(outer, axis); }
 
 bool Group::is_column(Expr axis) const {
   return std::any_of(dots.begin(), dots.end(), [&](const Dot& d) { return d.column == axis; });
@@ -348,11 +409,15 @@ Outcome<Group> grow_group(const StatementList& list, const ir::Program& program,
     Grower grower(list, current, pool);
     Outcome<Group> grown = grower.run();
     if (!grown) {
-      if (grower.conflict() < 0 || grower.conflict() == request.seed) return grown;
+      // The seed stays: whoever reads it otherwise is another kernel's.
+      const bool is_seed = grower.conflict() == request.seed;
+      const int id = is_seed ? grower.reader() : grower.conflict();
+      if (id < 0 || id == request.seed) return grown;
       notes.push_back(
-          fmt::format("{} stays outside: it is read at different axes",
-                      list.statements[static_cast<size_t>(grower.conflict())].target.str()));
-      current.outside.insert(grower.conflict());
+          fmt::format("{} stays outside: it {} different axes",
+                      list.statements[static_cast<size_t>(id)].target.str(),
+                      is_seed ? "reads the sum that this kernel is for at" : "is read at"));
+      current.outside.insert(id);
       continue;
     }
     Group& group = *grown;

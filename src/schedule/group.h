@@ -53,6 +53,9 @@ struct Group {
   std::unordered_map<Expr, Expr> extents;  // of every axis
   std::vector<Expr> axis_order;            // as found
   Expr stream;
+  // Further axes that the seed sums over: the steps along the streamed axis are taken again at
+  // every place of them. Slowest first.
+  std::vector<Expr> outer;
   Expr row;
   int64_t row_block = 0;  // if not 0: a tile is one block of rows, at most so many
   Expr block_rows;        // how many: n in the operands' `row / n`, a constant or a size
@@ -64,6 +67,7 @@ struct Group {
   const Member* by_name(expr::Name name) const;
   const Dot* dot_of(size_t member) const;
   bool is_tile_axis(Expr axis) const;
+  bool is_outer(Expr axis) const;
   bool is_column(Expr axis) const;
   bool is_inner(Expr axis) const;
   // The member's axes that lie inside a tile.

@@ -97,7 +97,8 @@ Expr count_tiles(const Group& group, const Tiling& tiling, expr::ExprPool& pool)
   Expr count;
   for (Expr a : tiling.order()) {
     const TileAxis& t = tiling.at(a);
-    if (t.kind == AxisKind::Stream || t.kind == AxisKind::Whole) continue;
+    if (t.kind == AxisKind::Stream || t.kind == AxisKind::Outer || t.kind == AxisKind::Whole)
+      continue;
     const bool is_block = t.kind == AxisKind::Row && group.row_block > 0;
     const Expr tiles = t.kind == AxisKind::Batch ? t.extent
                        : is_block ? expr::exact_quotient(pool, t.extent, group.block_rows)
@@ -143,7 +144,9 @@ ir::Block declare_split_sizes(const SplitSizes& s, const Group& group, const Siz
     out.push_back(ir::make(ir::Size{name.name(), value}));
   };
   const Expr one = make.number(1);
-  declare(s.steps, make.ceil(group.extents.at(group.stream), make.number(sizes.step)));
+  Expr steps = make.ceil(group.extents.at(group.stream), make.number(sizes.step));
+  for (Expr a : group.outer) steps = make.mul(group.extents.at(a), steps);
+  declare(s.steps, steps);
   Expr wanted;
   if (split.parts == Split::kFill) {
     // One round of CTAs if that fills four fifths of the machine; else four rounds of shorter ones.
@@ -290,7 +293,8 @@ Split choose_split(const Group& group, const Sizes& sizes, const ir::Program& pr
   const bool is_blocked = group.row_block > 0 && tiling.has_loop();
   const auto tiles = at_hints(count);
   const auto extent = at_hints(length);
-  const int64_t steps = extent ? *extent / sizes.step : 0;
+  int64_t steps = extent ? *extent / sizes.step : 0;
+  for (Expr a : group.outer) steps *= at_hints(group.extents.at(a)).value_or(1);
   const bool is_idle = tiles && extent && 2 * *tiles <= kUsualSms && steps >= kLongAxis &&
                        steps >= 2 * least_steps(group, sizes);
   if (!is_blocked && !is_idle) return {};

@@ -208,6 +208,16 @@ StepRange step_range(const Group& group, const std::vector<size_t>& rolled, cons
                      const ir::Program& program, const algebra::Signs& signs, expr::ExprPool& pool,
                      Names& names) {
   const TileAxis& stream = tiling.at(group.stream);
+  // Masks bound the steps at one place of the outer axes; here are all of them.
+  if (!group.outer.empty()) {
+    StepRange all;
+    all.first = pool.integer(0);
+    // The loop always has a first step; that of an empty sum reads zeros.
+    all.count = count_steps(group, stream.size, pool);
+    if (all.count.op() != Op::IntConst)
+      all.count = pool.binary(Op::Max, all.count, pool.integer(1));
+    return all;
+  }
   std::vector<Expr> terms;
   bool is_maskable = true;
   for (size_t k : rolled) {

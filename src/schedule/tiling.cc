@@ -29,7 +29,32 @@ int64_t width(const Group& group, Expr axis, const Sizes& sizes) {
   return is_whole(extent) ? rounded_up(extent.integer(), kGrain) : sizes.column;
 }
 
+Expr steps_along(Expr extent, int64_t step, expr::ExprPool& pool) {
+  if (extent.op() == Op::IntConst) return pool.integer((extent.integer() + step - 1) / step);
+  const Expr end = pool.binary(Op::Add, extent, pool.integer(step - 1));
+  return pool.binary(Op::FloorDiv, expr::canonical_index(pool, end), pool.integer(step));
+}
+
+// A number of places to divide by.
+Expr radix(Expr places, expr::ExprPool& pool) {
+  if (places.op() == Op::IntConst) return pool.integer(std::max<int64_t>(places.integer(), 1));
+  return pool.binary(Op::Max, places, pool.integer(1));
+}
+
+bool has_other_rolled(const Group& group) {
+  for (size_t k = 0; k < group.members.size(); ++k) {
+    if (group.members[k].is_rolled && !group.dot_of(k)) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+Expr count_steps(const Group& group, int64_t step, expr::ExprPool& pool) {
+  Expr count = steps_along(group.extents.at(group.stream), step, pool);
+  for (Expr a : group.outer) count = pool.binary(Op::Mul, group.extents.at(a), count);
+  return group.outer.empty() ? count : expr::canonical_index(pool, count);
+}
 
 Tiling::Tiling(const Group& group, const Sizes& sizes, expr::ExprPool& pool, Names& names)
     : group_rows_(sizes.rows) {
@@ -67,13 +92,21 @@ Tiling::Tiling(const Group& group, const Sizes& sizes, expr::ExprPool& pool, Nam
     } else if (a == group.stream) {
       t.kind = AxisKind::Stream;
       t.size = sizes.step;
-      if (is_const && t.extent.integer() <= sizes.step) {
+      const bool is_one = is_const && t.extent.integer() <= sizes.step;
+      // The only step is no longer than it needs to be: `X[h * 32 + d]` goes on beyond it.
+      if (is_one) t.size = std::max(rounded_up(t.extent.integer(), kGrain), kGrain);
+      if (is_one && group.outer.empty()) {
         has_loop_ = false;
         t.position = a;
       } else {
         t.tile = fresh(fmt::format("{}0", a.name().str()));
-        t.position = pool.binary(Op::Add, scaled(t.size, t.tile), a);
+        Expr step = t.tile;
+        if (!group.outer.empty())
+          step = pool.binary(Op::Mod, step, radix(steps_along(t.extent, t.size, pool), pool));
+        t.position = is_one ? a : pool.binary(Op::Add, scaled(t.size, step), a);
       }
+    } else if (group.is_outer(a)) {
+      t.kind = AxisKind::Outer;  // its position follows when the streamed axis has one
     } else if (!group.is_tile_axis(a)) {
       t.kind = AxisKind::Batch;
       t.position = a;
@@ -90,10 +123,29 @@ Tiling::Tiling(const Group& group, const Sizes& sizes, expr::ExprPool& pool, Nam
     const bool is_block = t.kind == AxisKind::Row && group.row_block > 0;
     if (is_block && !group.block_rows.is_int(kRowsPerGroup))
       t.in_range = pool.binary(Op::Lt, a, group.block_rows);
-    if (t.kind != AxisKind::Batch && !is_block && !(is_const && t.extent.integer() % t.size == 0))
+    if (t.kind != AxisKind::Batch && t.kind != AxisKind::Outer && !is_block &&
+        !(is_const && t.extent.integer() % t.size == 0))
       t.in_range = pool.binary(Op::Lt, t.position, t.extent);
     axes_.emplace(a, t);
     order_.push_back(a);
+  }
+  // The number of a step has the places of the outer axes as digits, the last one fastest.
+  if (group.outer.empty()) return;
+  Expr rest = at(group.stream).tile;
+  Expr places = radix(steps_along(group.extents.at(group.stream), sizes.step, pool), pool);
+  for (size_t k = group.outer.size(); k-- > 0;) {
+    TileAxis& t = axes_.at(group.outer[k]);
+    if (!places.is_int(1)) rest = pool.binary(Op::FloorDiv, rest, places);
+    places = radix(t.extent, pool);
+    t.position = k == 0 ? rest : pool.binary(Op::Mod, rest, places);
+    // The one step that the loop always has reads nothing if an axis is empty.
+    if (t.extent.op() == Op::IntConst && t.extent.integer() >= 1) continue;
+    t.in_range = pool.binary(Op::Lt, t.position, t.extent);
+    // Contractions get zeros from their tensors; other reductions ask the streamed axis.
+    TileAxis& stream = axes_.at(group.stream);
+    if (has_other_rolled(group))
+      stream.in_range =
+          stream.in_range ? pool.binary(Op::And, stream.in_range, t.in_range) : t.in_range;
   }
 }
 

@@ -20,7 +20,8 @@ struct Sizes {
   bool operator==(const Sizes&) const = default;
 };
 
-enum class AxisKind : uint8_t { Batch, Row, Stream, Whole, Cut };
+// Outer: one place in a step, another one when the steps along the streamed axis are through.
+enum class AxisKind : uint8_t { Batch, Row, Stream, Outer, Whole, Cut };
 
 // One axis of a group inside the kernel.
 struct TileAxis {
@@ -28,7 +29,7 @@ struct TileAxis {
   AxisKind kind = AxisKind::Batch;
   int64_t size = 1;
   Expr extent;
-  Expr tile;      // number of the tile or step; null for Batch and Whole
+  Expr tile;      // number of the tile or step; null for Batch, Outer and Whole
   Expr position;  // where an element of a tile lies along the axis
   Expr in_range;  // the condition that it lies inside; null if it always does
 };
@@ -59,6 +60,9 @@ class Tiling {
   Expr first_row_;
   bool has_loop_ = true;
 };
+
+// Steps of the kernel's loop, without what masks leave out.
+Expr count_steps(const Group& group, int64_t step, expr::ExprPool& pool);
 
 // Sizes that fit registers and shared memory, by the number of values a thread holds.
 Sizes choose_sizes(const Group& group);

@@ -15,10 +15,19 @@ using ir::Expr;
 
 namespace {
 
-// Roundoff of the coarsest operand rounding the contract licenses in a sum of products: some factor
-// is stored in 16 or 8 bits and another one is not, so a kernel may round the other to that storage
-// dtype.
-double licensed_roundoff(Expr sum_body) {
+// Roundoff of the coarsest operand rounding the contract licenses in a sum of products. Some factor
+// is stored in 16 or 8 bits, and a kernel may round the other operand to that storage dtype:
+// another factor that is not, the product of two others, or one that is stored in another 16-bit
+// dtype. A sum of several products is as many sums.
+double licensed_roundoff(Expr reduce, Expr body) {
+  const bool is_select = body.op() == Op::Select;
+  if (body.tree_size() > 4096) return 0;
+  if (is_select || body.op() == Op::Add || body.op() == Op::Sub || body.op() == Op::Neg) {
+    double coarsest = 0;
+    for (size_t k = is_select ? 1 : 0; k < body.args().size(); ++k)
+      coarsest = std::max(coarsest, licensed_roundoff(reduce, body[k]));
+    return coarsest;
+  }
   std::vector<Expr> factors;
   auto split = [&](auto& self, Expr e) -> void {
     if (e.op() == Op::Mul || e.op() == Op::Div) {
@@ -27,19 +36,32 @@ double licensed_roundoff(Expr sum_body) {
       factors.push_back(e);
     }
   };
-  split(split, sum_body);
+  split(split, body);
   double stored = 0;
+  double stored_half = 0;  // in 16 bits
+  int narrow = 0;
   bool has_other = false;
+  bool is_mixed = false;
   for (Expr f : factors) {
     const bool is_narrow = f.op() == Op::Cast && f[0].op() == Op::Read && is_float(f[0].dtype()) &&
                            expr::bytes(f[0].dtype()) <= 2;
     if (is_narrow) {
-      stored = std::max(stored, expr::unit_roundoff(f[0].dtype()));
+      const double roundoff = expr::unit_roundoff(f[0].dtype());
+      stored = std::max(stored, roundoff);
+      ++narrow;
+      if (expr::bytes(f[0].dtype()) < 2) continue;  // 16 bits hold it as it is
+      is_mixed |= stored_half != 0 && stored_half != roundoff;
+      stored_half = std::max(stored_half, roundoff);
     } else {
-      has_other |= is_float(f.dtype()) && !expr::tensors_read(f).empty();
+      // Factors of the position alone are part of an operand; others leave the sum.
+      bool is_operand = !expr::tensors_read(f).empty();
+      for (size_t k = 0; k < reduce.axis_count(); ++k)
+        is_operand |= expr::depends_on(f, reduce.axis(k));
+      has_other |= is_float(f.dtype()) && is_operand;
     }
   }
-  return has_other ? stored : 0;
+  if (has_other) return stored;
+  return is_mixed || narrow > 2 ? stored_half : 0;
 }
 
 }  // namespace
@@ -48,8 +70,9 @@ Reduction::Reduction(Expr reduce, int64_t length, bool is_exact_contract)
     : reducer_(reduce.reducer()),
       dtype_(reduce.body().dtype()),
       length_(length),
-      licensed_(reducer_ == Reducer::Sum && !is_exact_contract ? licensed_roundoff(reduce.body())
-                                                               : 0) {}
+      licensed_(reducer_ == Reducer::Sum && !is_exact_contract
+                    ? licensed_roundoff(reduce, reduce.body())
+                    : 0) {}
 
 Accumulator Reduction::start(Bounded init) const {
   const double magnitude = reducer_ == Reducer::Prod ? 0 : std::fabs(as_number(init.v));

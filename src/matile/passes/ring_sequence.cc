@@ -35,8 +35,7 @@ struct Step {
 
 }  // namespace
 
-Scalars::Scalars(const ir::Program& program, const Kernel& kernel, const Role& role,
-                 expr::ExprPool& pool)
+Scalars::Scalars(const ir::Program& program, const Kernel&, const Role& role, expr::ExprPool& pool)
     : pool_(pool), facts_(ir::facts_of(program, pool)), groups_(role.count.value_or(1)) {
   if (role.index) {
     group_index_ = pool.index(role.index);
@@ -50,22 +49,6 @@ Scalars::Scalars(const ir::Program& program, const Kernel& kernel, const Role& r
     const auto it = least_.find(fact->condition[0]);
     if (it != least_.end() && fact->condition[1].op() == EK::IntConst)
       it->second = std::max(it->second, fact->condition[1].integer());
-  }
-  Names maps;
-  ir::for_each_op(kernel.body, [&](const Op& op) {
-    if (const auto* f = op.get<Fetch>()) maps.emplace(f->map.str());
-    if (const auto* c = op.get<Copy>()) maps.emplace(c->map.str());
-    if (const auto* s = op.get<Store>()) maps.emplace(s->map.str());
-  });
-  for (const Op& op : program.body) {
-    const auto* map = op.get<Map>();
-    if (!map || !maps.contains(map->name.str())) continue;
-    for (const ir::Axis& a : map->axes) {
-      const auto it = least_.find(a.extent);
-      if (it == least_.end()) continue;
-      it->second = std::max<int64_t>(it->second, 1);
-      facts_.assume(pool.binary(EK::Ge, a.extent, pool.integer(1)));
-    }
   }
   const auto add = [&](const Let& let) {
     const Expr var = pool_.var(let.name, let.value.dtype());

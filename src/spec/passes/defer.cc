@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <set>
 
+#include "algebra/sign.h"
 #include "spec/equations.h"
 #include "spec/ranges.h"
 
@@ -24,13 +27,25 @@ struct Split {
   bool is_negative = false;
 };
 
+// What stands around a factor: nothing, a condition that keeps its reads inside, or one that may
+// hide all terms.
+enum class Guard : uint8_t { None, Reads, HidesAll };
+
 class Deferral {
  public:
   Deferral(const ir::Program& program, ir::PassContext& context)
       : pool_(context.pool),
         facts_(ir::facts_of(program, context.pool)),
+        signs_(program),
         types_(tensor_types(program)),
-        names_(program, context.pool) {}
+        names_(program, context.pool) {
+    for (const ir::Op& op : program.body) {
+      if (const auto* input = op.get<Input>()) finite_.insert(std::string(input->name.str()));
+      const auto* let = op.get<Let>();
+      if (let && let->body.op() == Op::Reduce && let->body.reducer() == expr::Reducer::Sum)
+        finite_.insert(std::string(let->name.str()));
+    }
+  }
 
   Let equation(const Let& let, std::vector<Let>& sums) {
     const std::optional<Let> outer = outer_equation(let, sums);
@@ -53,7 +68,7 @@ class Deferral {
     steps_ = 0;
     std::vector<Split> terms;
     for (const auto& [value, is_negative] : addends(r.body(), false)) {
-      terms.push_back(split(value, false));
+      terms.push_back(split(value, Guard::None, false));
       if (!terms.back().staying) return std::nullopt;
       terms.back().is_negative = is_negative;
     }
@@ -61,7 +76,7 @@ class Deferral {
     const bool is_apart =
         terms.size() > 1 && terms.size() <= kMaxTerms &&
         std::all_of(terms.begin(), terms.end(), [](const Split& t) { return !t.leaving.empty(); });
-    if (!is_apart) terms = {split(r.body(), false)};
+    if (!is_apart) terms = {split(r.body(), Guard::None, false)};
     if (terms[0].leaving.empty() || !terms[0].staying) return std::nullopt;
     Let outer = let;
     outer.body = {};
@@ -84,12 +99,28 @@ class Deferral {
     for (const bool is_divisor : {false, true}) {
       for (const Factor& f : t.leaving) {
         if (f.is_divisor == is_divisor)
-          e = pool_.binary(is_divisor ? Op::Div : Op::Mul, e, f.value);
+          e = pool_.binary(is_divisor ? Op::Div : Op::Mul, e, of_empty_sum(f, let.body));
       }
     }
     types_.emplace(std::string(inner.name.str()), inner.type());
     sums.push_back(std::move(inner));
     return e;
+  }
+
+  // The factor where the sum has terms. An empty sum is 0: nothing may make NaN of it.
+  Expr of_empty_sum(const Factor& f, Expr sum) {
+    steps_ = 0;
+    if (f.is_divisor ? is_nonzero(f.value) : is_tame(f.value)) return f.value;
+    Expr is_empty;
+    for (size_t k = 0; k < sum.axis_count(); ++k) {
+      const Expr extent = sum.extent(k);
+      const Expr has_terms = pool_.binary(Op::Ge, extent, pool_.integer(1));
+      if (facts_.prove(has_terms) == expr::Truth::True) continue;
+      const Expr c = pool_.binary(Op::Eq, extent, pool_.integer(0));
+      is_empty = is_empty ? pool_.binary(Op::Or, is_empty, c) : c;
+    }
+    if (!is_empty) return f.value;
+    return pool_.select(is_empty, pool_.constant(f.is_divisor ? 1 : 0, f.value.dtype()), f.value);
   }
 
   static constexpr size_t kMaxTerms = 4;
@@ -130,22 +161,32 @@ class Deferral {
     }
   }
 
+  // Whether a condition holds at the first place of the reduced axes.
+  bool holds_first(Expr condition) {
+    expr::Substitution first;
+    for (Expr axis : reduced_) first.emplace(axis, pool_.integer(0));
+    return outer_.prove(expr::substitute(pool_, condition, first)) == expr::Truth::True;
+  }
+
   bool is_reduced(Expr e) const {
     return std::any_of(reduced_.begin(), reduced_.end(),
                        [&](Expr axis) { return expr::depends_on(e, axis); });
   }
 
-  Split split(Expr e, bool is_guarded) {
+  // `is_below`: the value divides.
+  Split split(Expr e, Guard guard, bool is_below) {
     const Split none{{}, e, false};
     if (++steps_ > kMaxSteps) return none;
     if (!is_reduced(e)) {
-      if (e.is_const() || (is_guarded && !is_safe(e))) return none;
+      if (e.is_const()) return none;
+      if (guard != Guard::None && !is_safe(e)) return none;
+      if (guard == Guard::HidesAll && !(is_below ? is_nonzero(e) : is_tame(e))) return none;
       return {{{e, false}}, {}, false};
     }
     switch (e.op()) {
       case Op::Mul: {
-        Split a = split(e[0], is_guarded);
-        const Split b = split(e[1], is_guarded);
+        Split a = split(e[0], guard, is_below);
+        const Split b = split(e[1], guard, is_below);
         a.leaving.insert(a.leaving.end(), b.leaving.begin(), b.leaving.end());
         if (a.leaving.empty()) return none;
         a.staying = !a.staying   ? b.staying
@@ -154,8 +195,8 @@ class Deferral {
         return a;
       }
       case Op::Div: {
-        Split a = split(e[0], is_guarded);
-        const Split b = split(e[1], is_guarded);
+        Split a = split(e[0], guard, is_below);
+        const Split b = split(e[1], guard, !is_below);
         for (const Factor& f : b.leaving) a.leaving.push_back({f.value, !f.is_divisor});
         if (a.leaving.empty()) return none;
         if (b.staying) {
@@ -165,7 +206,7 @@ class Deferral {
         return a;
       }
       case Op::Neg: {
-        Split a = split(e[0], is_guarded);
+        Split a = split(e[0], guard, is_below);
         if (a.leaving.empty() || !a.staying) return none;
         a.staying = pool_.unary(Op::Neg, a.staying);
         return a;
@@ -174,7 +215,10 @@ class Deferral {
         const bool is_first = e[2].op() == Op::FloatConst && e[2].number() == 0;
         const bool is_second = e[1].op() == Op::FloatConst && e[1].number() == 0;
         if (!is_first && !is_second) return none;
-        Split a = split(is_first ? e[1] : e[2], true);
+        // Where the first place is never hidden, the guard hides no row altogether.
+        const Guard inside =
+            is_first && holds_first(e[0]) ? std::max(guard, Guard::Reads) : Guard::HidesAll;
+        Split a = split(is_first ? e[1] : e[2], inside, is_below);
         if (a.leaving.empty()) return none;
         if (!a.staying) a.staying = pool_.constant(1, e.dtype());
         const Expr zero = pool_.constant(0, e.dtype());
@@ -185,11 +229,76 @@ class Deferral {
       case Op::Read: {
         const auto it = elementwise_.find(e.name());
         if (it == elementwise_.end()) return none;
-        Split a = split(body_at(it->second, e, pool_), is_guarded);
+        Split a = split(body_at(it->second, e, pool_), guard, is_below);
         return a.leaving.empty() || !a.staying ? none : a;
       }
       default:
         return none;
+    }
+  }
+
+  // Where a guard hides every term the sum is 0, whatever would have been divided by: the factor
+  // must not be infinite, nor the divisor 0.
+  bool is_tame(Expr e) {
+    if (++steps_ > kMaxSteps) return false;
+    switch (e.op()) {
+      case Op::FloatConst:
+        return std::isfinite(e.number());
+      case Op::IntConst:
+      case Op::Var:
+        return true;
+      case Op::Read: {
+        if (!is_float(e.dtype())) return true;
+        const auto it = elementwise_.find(e.name());
+        if (it != elementwise_.end()) return is_tame(definition(it->second, e));
+        return finite_.contains(e.name().str());
+      }
+      case Op::Div:
+        return is_tame(e[0]) && is_nonzero(e[1]);
+      case Op::Select:
+        return is_tame(e[1]) && is_tame(e[2]);
+      case Op::Sigmoid:
+      case Op::Tanh:
+      case Op::Erf:
+      case Op::Cast:
+      case Op::Neg:
+      case Op::Abs:
+      case Op::Add:
+      case Op::Sub:
+      case Op::Mul:
+      case Op::Min:
+      case Op::Max:
+      case Op::Exp:
+      case Op::Exp2:
+        return std::all_of(e.args().begin(), e.args().end(), [&](Expr x) { return is_tame(x); });
+      default:
+        return false;
+    }
+  }
+  bool is_nonzero(Expr e) {
+    if (++steps_ > kMaxSteps) return false;
+    if (signs_.is_positive(e)) return true;
+    switch (e.op()) {
+      case Op::FloatConst:
+        return e.number() != 0;
+      case Op::Read: {
+        const auto it = elementwise_.find(e.name());
+        return it != elementwise_.end() && is_nonzero(definition(it->second, e));
+      }
+      case Op::Mul:
+        return is_nonzero(e[0]) && is_nonzero(e[1]);
+      case Op::Neg:
+      case Op::Abs:
+        return is_nonzero(e[0]);
+      case Op::Select: {
+        // where(x == 0, 1, x)
+        const Expr c = e[0];
+        const bool is_guard =
+            c.op() == Op::Eq && c[0] == e[2] && c[1].op() == Op::FloatConst && c[1].number() == 0;
+        return is_nonzero(e[1]) && (is_guard || is_nonzero(e[2]));
+      }
+      default:
+        return false;
     }
   }
 
@@ -206,6 +315,8 @@ class Deferral {
   expr::ExprPool& pool_;
   expr::Facts facts_;
   expr::Facts outer_;
+  algebra::Signs signs_;
+  std::set<std::string, std::less<>> finite_;  // inputs, by contract, and sums
   std::map<std::string, ir::TensorType> types_;
   TensorNames names_;
   std::unordered_map<ir::Name, Let> elementwise_;

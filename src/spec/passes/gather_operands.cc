@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "expr/affine.h"
 #include "spec/equations.h"
 
 namespace nautilus::spec {
@@ -22,21 +23,81 @@ class Gathering {
     const Expr r = let.body;
     if (r.op() != Op::Reduce || r.reducer() != expr::Reducer::Sum || let.axes.size() < 2)
       return let;
+    const std::vector<Expr> list = factors(r.body());
+    ir::Axes reduced;
+    for (size_t k = 0; k < r.axis_count(); ++k) reduced.push_back({r.axis(k).name(), r.extent(k)});
+    // The last axis of a copy lies along memory: a short one is no good there.
+    std::stable_partition(reduced.begin(), reduced.end(), is_short);
+    // Axes that may lie inside of a tile: not those that all factors have.
+    ir::Axes inside;
+    for (const ir::Axis& a : let.axes) {
+      const Expr axis = pool_.index(a.name);
+      const bool is_batch =
+          std::all_of(list.begin(), list.end(), [&](Expr f) { return expr::depends_on(f, axis); });
+      if (!is_batch) inside.push_back(a);
+    }
+    for (const ir::Axis& a : reduced) inside.push_back(a);
     expr::Substitution copied;
-    for (Expr f : factors(r.body())) {
-      const Expr e = f.op() == Op::Cast ? f[0] : f;
-      if (e.op() != Op::Read || !is_half(e.dtype()) || !is_found(e)) continue;
+    for (Expr f : list) {
+      const Expr read = half_read(f);
+      if (!read || (f.op() != Op::Select && is_box(read, inside))) continue;
+      const Expr value = f.op() == Op::Select ? guarded(f, read) : read;
       ir::Axes axes;
-      for (const ir::Axis& a : let.axes) add(a, e, axes);
+      for (const ir::Axis& a : let.axes) add(a, value, axes);
       const bool is_reused = axes.size() < let.axes.size();
-      for (size_t k = 0; k < r.axis_count(); ++k) add({r.axis(k).name(), r.extent(k)}, e, axes);
-      if (is_reused && axes.size() >= 2) copied.emplace(e, copy(e, std::move(axes), copies));
+      for (const ir::Axis& a : reduced) add(a, value, axes);
+      if (!is_reused || axes.size() < 2) continue;
+      const Expr other = copy(value, read.name(), std::move(axes), copies);
+      copied.emplace(f, f.op() == Op::Read ? other : pool_.cast(f.dtype(), other));
     }
     let.body = expr::substitute(pool_, r, copied);
     return let;
   }
 
  private:
+  static bool is_short(const ir::Axis& a) {
+    return a.extent.op() == Op::IntConst && a.extent.integer() < 16;
+  }
+
+  // The 16-bit element that a factor is: as it stands, widened, or where a condition holds (0
+  // elsewhere). Null if it is something else.
+  static Expr half_read(Expr f) {
+    if (f.op() == Op::Select) {
+      const bool is_zero = f[2].op() == Op::FloatConst && f[2].number() == 0;
+      return is_zero && f[1].op() != Op::Select ? half_read(f[1]) : Expr();
+    }
+    if (f.op() == Op::Cast) f = f[0];
+    const bool is_half = f.dtype() == expr::DType::BF16 || f.dtype() == expr::DType::F16;
+    return f.op() == Op::Read && is_half ? f : Expr();
+  }
+
+  Expr guarded(Expr select, Expr read) {
+    return pool_.select(select[0], read, pool_.constant(0, read.dtype()));
+  }
+
+  // Whether the copy engine can bring tiles of the tensor as it lies: no index is data, each has
+  // axes in steps of one, an axis is in one of them, and one that may lie in a tile runs along
+  // memory.
+  bool is_box(Expr read, const ir::Axes& inside) {
+    if (is_found(read)) return false;
+    for (const ir::Axis& axis : inside) {
+      const Expr a = pool_.index(axis.name);
+      int uses = 0;
+      for (Expr index : read.args()) {
+        if (!expr::depends_on(index, a)) continue;
+        ++uses;
+        const auto p = expr::Poly::of(index);
+        const auto parts = p ? p->split(a) : std::nullopt;
+        if (!parts || parts->first.constant() != 1) return false;
+      }
+      if (uses > 1) return false;
+    }
+    return std::any_of(inside.begin(), inside.end(), [&](const ir::Axis& a) {
+      return !is_short(a) && !read.args().empty() &&
+             expr::depends_on(read.args().back(), pool_.index(a.name));
+    });
+  }
+
   // An index that is data.
   static bool is_found(Expr read) {
     return std::any_of(read.args().begin(), read.args().end(),
@@ -47,9 +108,9 @@ class Gathering {
     if (expr::depends_on(e, pool_.index(axis.name))) axes.push_back(axis);
   }
 
-  Expr copy(Expr read, ir::Axes axes, std::vector<Let>& copies) {
-    const ir::Name name = names_.fresh(fmt::format("{}.gathered", read.name().str()));
-    copies.push_back({name, std::move(axes), read.dtype(), read});
+  Expr copy(Expr value, ir::Name tensor, ir::Axes axes, std::vector<Let>& copies) {
+    const ir::Name name = names_.fresh(fmt::format("{}.gathered", tensor.str()));
+    copies.push_back({name, std::move(axes), value.dtype(), value});
     return element(copies.back(), pool_);
   }
 
