@@ -276,6 +276,7 @@ class MatileVerifier {
     tiles_.clear();
     unrolled_.clear();
     votes_.clear();
+    tickets_.clear();
     const size_t mark = v_.mark();
     has_each_ = false;
     if (role.index) local(role.index, DType::I64);
@@ -347,7 +348,10 @@ class MatileVerifier {
           v_.check(branch.condition, "the condition");
         else
           scalar(branch.condition, DType::Bool, "the condition");
-        return block(branch.body, is_uniform && !is_vote(branch.condition));
+        const bool was_behind = e_.is_behind_ticket();
+        e_.set_behind_ticket(was_behind || is_ticket(branch.condition));
+        block(branch.body, is_uniform && !is_vote(branch.condition));
+        return e_.set_behind_ticket(was_behind);
       }
       case Kind::Fill:
         return fill(op.as<Fill>());
@@ -421,6 +425,7 @@ class MatileVerifier {
         const ir::TensorType* type = v_.tensor(t.counter);
         if (!type || type->dtype != DType::I32 || type->dims.size() != 1 || !is_scratch(t.counter))
           v_.fail("the counter is a scratch tensor of i32 with one dimension");
+        tickets_.emplace(t.name.str());
         return local(t.name, DType::Bool);
       }
       case Kind::Put:
@@ -430,6 +435,10 @@ class MatileVerifier {
       default:
         v_.fail(fmt::format("`{}` does not stand in a role", op.info().mnemonic()));
     }
+  }
+
+  bool is_ticket(Expr e) const {
+    return e.op() == EK::Var && tickets_.contains(std::string(e.name().str()));
   }
 
   bool is_vote(Expr e) const {
@@ -772,6 +781,7 @@ class MatileVerifier {
   bool has_each_ = false;
   RoleTiles tiles_;
   std::map<std::string, int> unrolled_;
+  std::set<std::string> tickets_;
   std::set<std::string> votes_;
   ElementRules e_{v_, tiles_, roles_, unrolled_};
 };
