@@ -7,6 +7,7 @@
 
 #include "driver/lower_to_kernels.h"
 #include "driver/run.h"
+#include "driver/scheduling.h"
 #include "expr/walk.h"
 #include "matile/ops.h"
 
@@ -42,15 +43,24 @@ ir::Program with_cheapest(const ir::Program& kernels, const std::set<std::string
   return out;
 }
 
+std::optional<ir::Program> lower_edited(const ir::Program& program, const SplitEdit& edit,
+                                        Unit& unit, std::string* error) {
+  const auto text = edited_schedule(program, edit, unit);
+  return text ? lower_with_schedule(program, *text, unit, error) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> check_kernels(const ir::Program& program, const RunRequest& request,
-                                         Unit& unit, bool every) {
+                                         Unit& unit, bool every, const SplitEdit& edit) {
   const auto env = prepare(program, request, unit);
   if (!env) return std::nullopt;
   const auto want = spec::evaluate(program, *env, {}, unit.pool, unit.sink);
   if (!want) return std::nullopt;
-  const auto kernels = lower_to_kernels(program, unit);
+  std::string error;
+  const auto kernels =
+      edit.is_on() ? lower_edited(program, edit, unit, &error) : lower_to_kernels(program, unit);
+  if (!error.empty()) return error;
   if (!kernels) return std::nullopt;
   std::vector<ir::Program> plans = {*kernels};
   if (every) {
@@ -62,7 +72,6 @@ std::optional<std::string> check_kernels(const ir::Program& program, const RunRe
   EmulateOptions options;
   options.seed = request.seed;
   for (size_t k = 0; k < plans.size(); ++k) {
-    std::string error;
     const auto got =
         run_emulated(plans[k], environment_of(plans[k], *env), options, unit.pool, &error);
     if (!got) return fmt::format("the emulator, plan {}: {}", k, error);

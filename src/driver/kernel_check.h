@@ -2,7 +2,7 @@
 // A program compiled to kernels, run in the emulator and held against the reference evaluator.
 #pragma once
 
-#include "driver/ladder.h"
+#include "driver/scheduling.h"
 
 namespace nautilus::driver {
 
@@ -10,6 +10,7 @@ namespace nautilus::driver {
 // diagnostic was reported. `every`: also with each of the kernels that a plan chooses between,
 // whatever it costs.
 std::optional<std::string> check_kernels(const ir::Program& program, const RunRequest& request,
-                                         Unit& unit, bool every = false);
+                                         Unit& unit, bool every = false,
+                                         const SplitEdit& edit = {});
 
 }  // namespace nautilus::driver

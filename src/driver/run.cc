@@ -160,6 +160,18 @@ std::string joined_bodies(const std::vector<emit::KernelText>& kernels,
   return out;
 }
 
+// A scratch tensor of counters that the kernels did not leave 0; empty if there is none.
+std::string counter_left(const ir::Program& program,
+                         const std::map<std::string, HostTensor>& tensors) {
+  for (const auto& [name, type] : matile::tensors(program, TensorRole::Scratch)) {
+    const auto& bytes = tensors.at(name).bytes;
+    if (type.dtype == expr::DType::I32 &&
+        std::any_of(bytes.begin(), bytes.end(), [](auto b) { return b != decltype(b)(0); }))
+      return name;
+  }
+  return "";
+}
+
 }  // namespace
 
 namespace {
@@ -218,6 +230,10 @@ std::optional<Outputs> run_in_emulator(const ir::Program& program, const ir::Env
                                              run_options);
     if (report.empty()) continue;
     *error = report;
+    return std::nullopt;
+  }
+  if (const std::string name = counter_left(program, *tensors); !name.empty()) {
+    *error = fmt::format("counters of `{}` are not 0 for the next launch", name);
     return std::nullopt;
   }
   return outputs_of(program, *tensors);

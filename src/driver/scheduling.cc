@@ -143,6 +143,34 @@ std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::st
   return FirstSchedule{*lowered, *decisions, built->program, built->notes, built->nests, {}, {}};
 }
 
+std::optional<std::string> edited_schedule(const ir::Program& program, const SplitEdit& edit,
+                                           Unit& unit) {
+  const auto first = first_schedule(program, unit);
+  if (!first) return std::nullopt;
+  schedule::Schedule changed = first->decisions;
+  changed.decisions.clear();
+  auto kernel = first->kernels.begin();
+  std::string axis;  // of the open kernel
+  std::vector<std::string> split;
+  const auto close = [&] {
+    if (axis.empty()) return;
+    if (!edit.parts.empty()) split = {axis, edit.parts};
+    if (!split.empty() && !edit.combine.empty())
+      split.insert(split.end(), {"combine", edit.combine});
+    if (!split.empty()) changed.decisions.push_back({"split", split, schedule::Provenance::User});
+    split.clear();
+  };
+  for (const schedule::Decision& d : first->decisions.decisions) {
+    if (d.verb == "kernel") {
+      close();
+      axis = kernel++->group.stream.name().str();
+    }
+    d.verb == "split" ? void(split = d.words) : changed.decisions.push_back(d);
+  }
+  close();
+  return schedule::print(changed);
+}
+
 std::optional<std::string> check_scheduled(const ir::Program& program, const ir::Program& scheduled,
                                            const RunRequest& request, Unit& unit) {
   const auto env = prepare(program, request, unit);

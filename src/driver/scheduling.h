@@ -28,6 +28,18 @@ std::optional<FirstSchedule> untried_schedule(const ir::Program& program, Unit& 
 std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::string_view text,
                                              Unit& unit, std::string* error);
 
+// Changes of the first schedule.
+struct SplitEdit {
+  std::string parts;    // of every streamed axis: a number or `fill`; empty: as the schedule says
+  std::string combine;  // where parts come together: `kernel` or `last`; empty: as it says
+
+  bool is_on() const { return !parts.empty() || !combine.empty(); }
+};
+
+// The text of the first schedule with these changes; nothing if something was reported.
+std::optional<std::string> edited_schedule(const ir::Program& program, const SplitEdit& edit,
+                                           Unit& unit);
+
 // Runs the scheduled program in the declared dtypes and holds it against the definition. The first
 // disagreement as text, or an empty string; nothing if a diagnostic was reported.
 std::optional<std::string> check_scheduled(const ir::Program& program, const ir::Program& scheduled,

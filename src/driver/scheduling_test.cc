@@ -99,6 +99,11 @@ TEST_F(SchedulingTest, PartsOfTheStreamedAxis) {
             "`split i 3`: only the streamed axis has parts");
   EXPECT_EQ(error_of("fuse O auto\n", "fuse O auto\nsplit j many user\n"),
             "`split j many`: parts are a number, or `fill`");
+  EXPECT_EQ(error_of("fuse O auto\n", "fuse O auto\nsplit j 3 combine last user\n"), "");
+  EXPECT_EQ(error_of("fuse O auto\n", "fuse O auto\nsplit j fill or_whole combine kernel user\n"),
+            "");
+  EXPECT_EQ(error_of("fuse O auto\n", "fuse O auto\nsplit j 3 combine first user\n"),
+            "line 11: `split j 3 combine first user` is no decision");
   EXPECT_EQ(error_of("fuse O auto\n", "fuse O auto\nsplit j 3 or_none user\n"),
             "line 11: `split j 3 or_none user` is no decision");
 }

@@ -265,13 +265,31 @@ class CaseRunner {
   CaseResult schedule(const ir::Program& program) {
     RunRequest r;
     std::string error;
-    if (!request(program, r, error)) return failed(error);
-    const auto scheduled = first_schedule(program, unit_);
-    if (!scheduled) return failed(rendered());
+    std::map<std::string, std::string> options = test_.options;
+    const SplitEdit edit = split_edit(options);
+    if (!request(program, options, r, error)) return failed(error);
+    std::optional<FirstSchedule> scheduled;
+    if (edit.is_on()) {
+      const auto text = edited_schedule(program, edit, unit_);
+      if (text) scheduled = replay_schedule(program, *text, unit_, &error);
+      if (!error.empty() && test_.command == "schedule") return shown(error + "\n");
+    } else {
+      scheduled = first_schedule(program, unit_);
+    }
+    if (!scheduled) return failed(error + rendered());
     const auto difference = check_scheduled(program, scheduled->program, r, unit_);
     if (!difference) return failed(rendered());
     if (!difference->empty()) return failed(*difference + "\n" + ir::print(scheduled->program));
     return test_.command == "schedule" ? shown(ir::print(scheduled->program)) : CaseResult{};
+  }
+
+  // Takes its words out of the options.
+  static SplitEdit split_edit(std::map<std::string, std::string>& options) {
+    const auto taken = [&](const char* name) {
+      const auto node = options.extract(name);
+      return node.empty() ? std::string() : node.mapped();
+    };
+    return {taken("split"), taken("combine")};
   }
 
   bool request(const ir::Program& program, RunRequest& out, std::string& error) {
@@ -341,8 +359,9 @@ class CaseRunner {
     std::string error;
     std::map<std::string, std::string> options = test_.options;
     const bool every = options.erase("every") > 0;
+    const SplitEdit edit = split_edit(options);
     if (!request(program, options, r, error)) return failed(error);
-    const auto difference = check_kernels(program, r, unit_, every);
+    const auto difference = check_kernels(program, r, unit_, every, edit);
     if (!difference) return failed(rendered());
     return difference->empty() ? CaseResult{} : failed(*difference);
   }
@@ -408,16 +427,18 @@ const std::vector<std::pair<std::string, std::string>>& test_commands() {
       {"graph", "the block graph is the expectation"},
       {"emit", "the body of the emitted kernels is the expectation"},
       {"resources", "what the kernels occupy is the expectation"},
-      {"schedule [SIZE=n] [seed=n] [inputs=exact]",
-       "the first schedule's program is the expectation, and agrees with the definition"},
+      {"schedule [SIZE=n] [seed=n] [inputs=exact] [split=n] [combine=last]",
+       "the first schedule's program is the expectation, and agrees with the definition; split, "
+       "combine: as for kernels, and why not, if that is refused"},
       {"run_scheduled [SIZE=n] [seed=n] [inputs=exact]",
        "the first schedule's program agrees with the definition; no expectation"},
       {"explain", "the derivation of the first schedule is the expectation"},
       {"eval [SIZE=n] [seed=n] [inputs=exact]", "the printed outputs are the expectation"},
       {"run [SIZE=n] [seed=n] [inputs=exact]", "all evaluators agree; no expectation"},
-      {"kernels [SIZE=n] [seed=n] [inputs=exact] [every=1]",
+      {"kernels [SIZE=n] [seed=n] [inputs=exact] [every=1] [split=n] [combine=last]",
        "the kernels, in the emulator, agree with the oracle; every: each kernel that the plan "
-       "chooses between; no expectation"},
+       "chooses between; split, combine: the first schedule with so many parts of every streamed "
+       "axis, and who puts them together; no expectation"},
       {"check=ORACLE [pass=NAME[,NAME]] [SIZE=n[,n]]",
        "the program after these passes, interpreted, is within the bounds of the oracle"},
       {"like=FILE [pass=NAME[,NAME]]",

@@ -19,6 +19,7 @@ struct Used {
   std::set<std::string> maps;
   std::set<std::string> tensors;
   std::set<std::string> counters;  // tensors addressed without strides
+  std::set<std::string> put;       // tensors that elements are put into
   std::set<std::string> scalars;
 };
 
@@ -62,7 +63,10 @@ Used used_by(const matile::Kernel& kernel,
     if (const auto* x = op.get<matile::Tiles>(); x && x->counter)
       used.counters.emplace(x->counter.str());
     if (const auto* x = op.get<matile::Ticket>()) used.counters.emplace(x->counter.str());
-    if (const auto* x = op.get<matile::Put>()) used.tensors.emplace(x->target.str());
+    if (const auto* x = op.get<matile::Put>()) {
+      used.tensors.emplace(x->target.str());
+      used.put.emplace(x->target.str());
+    }
     if (const auto* x = op.get<matile::Write>()) used.tensors.emplace(x->target.str());
   });
   for (const Op& op : kernel.body) {
@@ -150,7 +154,10 @@ GlobalTensors collect_params(const ir::Program& program, const matile::Kernel& k
   for (const std::string& m : used.maps) add(ParamKind::Map, identifier(m), m);
   for (const std::string& t : used.tensors) {
     const matile::Tensor& tensor = *tensors.at(t);
-    GlobalTensor global{tensor.type, tensor.role == matile::TensorRole::Scratch};
+    // What the kernel writes itself is read behind a ticket: other CTAs have written it.
+    const bool is_shared = tensor.role == matile::TensorRole::Scratch ||
+                           (tensor.role == matile::TensorRole::Temp && used.put.contains(t));
+    GlobalTensor global{tensor.type, is_shared};
     add(ParamKind::Pointer, identifier(t), t);
     if (!used.counters.contains(t)) global.strides = known_strides(tensor);
     for (size_t k = 0; k < global.strides.size(); ++k) {

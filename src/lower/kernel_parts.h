@@ -15,6 +15,11 @@ struct KernelParts {
   ir::Block plan;  // `let`, `map`, scratch tensors
   ir::Op kernel;
   ir::Op launch;
+  // Of a kernel of tiles: the coordinates of a tile, as its roles call them; the name of the
+  // group, where groups have tiles of their own, and how many there are.
+  ir::Axes tiles = {};
+  ir::Name group = {};
+  int64_t groups = 1;
 };
 
 // Names that are taken: a new one never hides or meets another, as a name of the program and as one

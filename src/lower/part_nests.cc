@@ -34,7 +34,8 @@ class Joining {
   }
 
   // The axes of one are the first axes of the other; what it reads of the others is at its point.
-  bool takes(const MapNest& next) {
+  // `is_apart`: it may read nothing of them.
+  bool takes(const MapNest& next, bool is_apart) {
     const size_t shared = std::min(axes_.size(), next.axes.size());
     for (size_t k = 0; k < shared; ++k) {
       if (axes_[k].extent != next.axes[k].extent) return false;
@@ -44,7 +45,7 @@ class Joining {
       return false;
     const auto own = to_common(next);
     bool ok = true;
-    bool reads = false;
+    bool reads = is_apart;
     ir::for_each_op(next.body, [&](const Op& op) {
       ok &= op.is<scalar::For>() || op.is<scalar::Store>() || op.is<scalar::Init>() ||
             op.is<scalar::Update>();
@@ -104,11 +105,13 @@ bool is_over_parts(const MapNest& nest, const std::unordered_set<Expr>& computed
 }
 
 size_t part_nests_end(const std::vector<MapNest>& nests, size_t begin,
-                      const std::unordered_set<Expr>& computed, expr::ExprPool& pool) {
+                      const std::unordered_set<Expr>& computed, expr::ExprPool& pool,
+                      size_t least) {
   Joining joining(computed, pool);
   joining.add(nests[begin]);
   size_t end = begin + 1;
-  for (; end < nests.size() && joining.takes(nests[end]); ++end) joining.add(nests[end]);
+  for (; end < nests.size() && joining.takes(nests[end], end < least); ++end)
+    joining.add(nests[end]);
   return end;
 }
 

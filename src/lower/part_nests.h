@@ -24,8 +24,10 @@ namespace nautilus::lower {
 // Whether the nest reduces over extents of `computed` sizes: parts that a schedule made.
 bool is_over_parts(const MapNest& nest, const std::unordered_set<expr::Expr>& computed);
 
-// The end of the nests from `begin` on that become one kernel; `begin` is over parts.
+// The end of the nests from `begin` on that become one kernel; `begin` is over parts. Nests before
+// `least` need not read what the others write.
 size_t part_nests_end(const std::vector<MapNest>& nests, size_t begin,
-                      const std::unordered_set<expr::Expr>& computed, expr::ExprPool& pool);
+                      const std::unordered_set<expr::Expr>& computed, expr::ExprPool& pool,
+                      size_t least = 0);
 
 }  // namespace nautilus::lower

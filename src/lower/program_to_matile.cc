@@ -6,6 +6,7 @@
 
 #include "expr/walk.h"
 #include "ir/walk.h"
+#include "lower/last_tile.h"
 #include "lower/part_nests.h"
 #include "lower/points_kernel.h"
 #include "lower/row_kernel.h"
@@ -123,6 +124,10 @@ class Assembler {
     const expr::Facts facts = ir::facts_of(program_, context_.pool);
     for (size_t i = 0; i < nests_.size();) {
       if (is_grid(nests_[i])) {
+        if (nests_[i].body[0].as<scalar::For>().combine == scalar::Combine::Last) {
+          if (!tiles_and_parts(i)) return false;
+          continue;
+        }
         const size_t end = alternatives_end(i);
         if (!tiles(i, end)) return false;
         i = end;
@@ -205,6 +210,46 @@ class Assembler {
     if (made.size() > 1) choose_at_launch(made);
     for (auto& [parts, cost] : made) add(std::move(parts));
     return true;
+  }
+
+  // The kernel of nest `i`, whose last tile puts its parts together: with as many of the nests that
+  // follow as it can take, at least with all that read parts.
+  bool tiles_and_parts(size_t& i) {
+    const Op& nest = nests_[i].body[0];
+    std::string why;
+    const auto kernel = lower_grid_nest(program_, nest, program_.name, names_, context_, &why);
+    size_t end = i + 1;
+    size_t least = i;
+    const std::set<std::string> parts = results_of(nests_[i]);
+    for (size_t k = i + 1; k < nests_.size(); ++k) {
+      for (const Op& op : nests_[k].body) {
+        ir::for_each_expr(op, [&](expr::Expr e) {
+          for (ir::Name t : expr::tensors_read(e)) {
+            if (parts.contains(std::string(t.str()))) least = k + 1;
+          }
+        });
+      }
+    }
+    if (kernel && end < nests_.size() && is_over_parts(nests_[end], computed_))
+      end = part_nests_end(nests_, end, computed_, context_.pool, least);
+    if (kernel && (least <= i || least > end)) why = "what reads the parts is not one reduction";
+    for (; kernel && least > i && end >= least; --end) {
+      const std::vector<MapNest> group(nests_.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                                       nests_.begin() + static_cast<std::ptrdiff_t>(end));
+      FreshNames names = names_;
+      const auto points = lower_points(group, kept_after(end), buffers_, names, context_);
+      if (!points) return false;
+      why.clear();
+      auto both = combine_in_last_tile(*kernel, *points, buffers_, names, context_.pool, &why);
+      if (!both) continue;
+      names_ = names;
+      add(std::move(*both));
+      i = end;
+      return true;
+    }
+    context_.sink.report(diag::Code::BadPass, nest.span(),
+                         "the last tile of this nest does not put its parts together: " + why);
+    return false;
   }
 
   void choose_at_launch(std::vector<std::pair<KernelParts, expr::Expr>>& made) {

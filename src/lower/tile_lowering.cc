@@ -64,7 +64,7 @@ std::optional<KernelParts> NestLowering::run() {
   if (groups && groups->axes.size() != 1) return fail("one axis numbers the groups");
   const ir::Block& work = groups ? groups->body : *body;
   groups_ = groups ? groups->axes[0].extent.integer() : 1;
-  alternates_ = groups_ == 1 && has_only_product_loops(work);
+  alternates_ = groups_ == 1 && has_only_product_loops(work) && has_equal_tiles(*grid, work);
   if (alternates_) groups_ = 2;
 
   ir::Axes axes;
@@ -72,6 +72,7 @@ std::optional<KernelParts> NestLowering::run() {
     if (expr::depends_on(a.extent, pool_.index(a.name))) return fail("a grid axis bounds itself");
     axes.push_back({tiles_.define_scalar(a.name, DType::I64), tiles_.scalar(a.extent)});
   }
+  tile_axes_ = axes;
   GridFacts facts = grid_facts(grid->axes, *body);
   facts.cluster = cluster_;
   grid_ = number_tiles(axes, facts, names_, pool_);
@@ -119,6 +120,27 @@ bool NestLowering::has_only_product_loops(const ir::Block& block) {
             inner.is<vrtile::Let>();
   }
   return found && ok;
+}
+
+bool NestLowering::has_equal_tiles(const vrtile::Par& grid, const ir::Block& work) const {
+  std::vector<Expr> of_tile;
+  for (const ir::Axis& a : grid.axes) of_tile.push_back(pool_.index(a.name));
+  const auto is_of_tile = [&](Expr e) {
+    return std::any_of(of_tile.begin(), of_tile.end(),
+                       [&](Expr v) { return expr::depends_on(e, v); });
+  };
+  bool ok = true;
+  const auto look_at = [&](const ir::Block& block) {
+    for (const Op& op : block) {
+      if (const auto* let = op.get<vrtile::Let>(); let && is_of_tile(let->value))
+        of_tile.push_back(pool_.var(let->name, let->value.dtype()));
+      const auto* loop = op.get<vrtile::For>();
+      ok &= !loop || (!is_of_tile(loop->from) && !is_of_tile(loop->to));
+    }
+  };
+  look_at(grid.body);
+  if (&work != &grid.body) look_at(work);
+  return ok;
 }
 
 const TileValue& NestLowering::new_tile(ir::Name stem, const ir::TensorType& type) {
@@ -436,8 +458,12 @@ std::optional<KernelParts> NestLowering::assemble(ir::Block body) {
   if (alternates_) each.alternate = groups_;
   role.body.push_back(ir::make(std::move(each)));
   kernel.body.push_back(ir::make(std::move(role)));
-  KernelParts out{grid_.plan, ir::make(std::move(kernel)),
-                  ir::make(matile::Launch{name, grid_.launch})};
+  KernelParts out{grid_.plan,
+                  ir::make(std::move(kernel)),
+                  ir::make(matile::Launch{name, grid_.launch}),
+                  tile_axes_,
+                  own_group_ ? group_index_ : ir::Name(),
+                  own_group_ ? groups_ : 1};
   for (Op& m : map_ops_) out.plan.push_back(std::move(m));
   return out;
 }

@@ -45,6 +45,8 @@ class NestLowering {
   std::nullopt_t fail(std::string reason);
   bool refuse(std::string reason);
   static bool has_only_product_loops(const ir::Block& block);
+  // Every tile has as many steps: groups that take turns jump over the others'.
+  bool has_equal_tiles(const vrtile::Par& grid, const ir::Block& work) const;
   GridFacts grid_facts(const ir::Axes& axes, const ir::Block& body) const;
   // A register tile for a value of VR-tile.
   const TileValue& new_tile(ir::Name stem, const ir::TensorType& type);
@@ -147,6 +149,7 @@ class NestLowering {
   int64_t cluster_;
   std::map<std::string, ir::TensorType, std::less<>> tensors_;
   TileGrid grid_;
+  ir::Axes tile_axes_;
   int64_t groups_ = 1;
   Boxes boxes_;
   bool alternates_ = false;

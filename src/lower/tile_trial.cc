@@ -26,7 +26,9 @@ ir::Program alone(const ir::Program& program, const ir::Op& nest) {
       out.body.push_back(op);
     }
   }
-  out.body.push_back(nest);
+  auto loop = nest.as<scalar::For>();
+  loop.combine = scalar::Combine::Kernel;  // what follows is not here
+  out.body.push_back(ir::make(std::move(loop), nest.span()));
   return out;
 }
 

@@ -86,7 +86,8 @@ std::optional<KernelParts> lower_with(const ir::Program& program, const Op& nest
     *why = sink.all().empty() ? "a pass refused it" : sink.all()[0].message;
     return std::nullopt;
   }
-  KernelParts out{{}, finished->body.back(), finished->body.back()};
+  KernelParts out = *parts;
+  out.plan.clear();
   for (size_t k = first; k < finished->body.size(); ++k) {
     const Op& op = finished->body[k];
     if (op.is<matile::Kernel>()) {

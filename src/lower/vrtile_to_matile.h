@@ -21,7 +21,8 @@
 // rows.
 // * 16-bit results are stored by the copy engine: whole rows at once, or panels of 64 columns in an
 //   unrolled loop together with the element-wise work in front of them. Others are put one by one.
-// * Without a group axis, and if loops have products only, two groups alternate tiles.
+// * Without a group axis, if loops have products only and all tiles as many steps, two groups
+//   alternate tiles.
 #pragma once
 
 #include <string>

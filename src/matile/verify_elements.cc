@@ -66,7 +66,9 @@ void ElementRules::global(Expr read) {
   const auto it = roles_.find(read.name().str());
   if (it == roles_.end()) return;  // reported as a name out of scope
   const DType dtype = read.dtype();
-  const bool is_scratch = it->second == TensorRole::Scratch;
+  // Other CTAs of the launch may write it.
+  const bool is_temp = it->second == TensorRole::Temp && written_.contains(it->first);
+  const bool is_scratch = it->second == TensorRole::Scratch || (is_temp && is_behind_ticket_);
   if (!is_scratch && written_.contains(it->first))
     v_.fail(fmt::format("`{}` is read by the kernel that writes it", read.name().str()));
   const bool is_loadable =

@@ -23,6 +23,9 @@ class ElementRules {
 
   // Tensors that the kernel writes: it cannot read them as well.
   void set_written(std::set<std::string> tensors) { written_ = std::move(tensors); }
+  // Behind a ticket, what other CTAs have put into temporaries is there.
+  void set_behind_ticket(bool is_behind) { is_behind_ticket_ = is_behind; }
+  bool is_behind_ticket() const { return is_behind_ticket_; }
 
   const TileUse* find_tile(ir::Name name);
   // What device code can compute.
@@ -48,6 +51,7 @@ class ElementRules {
   const TensorRoles& roles_;
   const std::map<std::string, int>& unrolled_;
   std::set<std::string> written_;
+  bool is_behind_ticket_ = false;
   expr::ExprPool pool_;  // of index variables for register_access
 };
 

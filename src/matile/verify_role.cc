@@ -44,6 +44,7 @@ void RoleVerifier::run(const Role& role) {
   tiles_.clear();
   unrolled_.clear();
   votes_.clear();
+  tickets_.clear();
   const size_t mark = v_.mark();
   has_each_ = false;
   if (role.index) local(role.index, DType::I64);
@@ -101,7 +102,10 @@ void RoleVerifier::statement(const Op& op, bool is_uniform) {
         v_.check(branch.condition, "the condition");
       else
         scalar(branch.condition, DType::Bool, "the condition");
-      return block(branch.body, is_uniform && !is_vote(branch.condition));
+      const bool was_behind = e_.is_behind_ticket();
+      e_.set_behind_ticket(was_behind || is_ticket(branch.condition));
+      block(branch.body, is_uniform && !is_vote(branch.condition));
+      return e_.set_behind_ticket(was_behind);
     }
     case Kind::Fill:
       return fill(op.as<Fill>());
@@ -162,6 +166,10 @@ void RoleVerifier::statement(const Op& op, bool is_uniform) {
     default:
       v_.fail(fmt::format("`{}` does not stand in a role", op.info().mnemonic()));
   }
+}
+
+bool RoleVerifier::is_ticket(Expr e) const {
+  return e.op() == EK::Var && tickets_.contains(std::string(e.name().str()));
 }
 
 bool RoleVerifier::is_vote(Expr e) const {
@@ -304,6 +312,7 @@ void RoleVerifier::ticket(const Ticket& op) {
   if (!type || type->dtype != DType::I32 || type->dims.size() != 1 ||
       !scope_.is_scratch(op.counter))
     v_.fail("the counter is a scratch tensor of i32 with one dimension");
+  tickets_.emplace(op.name.str());
   local(op.name, DType::Bool);
 }
 

@@ -49,6 +49,7 @@ class RoleVerifier {
   void local(ir::Name name, expr::DType dtype);
   void scalar(expr::Expr e, expr::DType dtype, std::string_view what);
   void number(expr::Expr e);
+  bool is_ticket(expr::Expr e) const;
   bool is_vote(expr::Expr e) const;
   bool is_compute() const { return role_->unit == RoleUnit::Groups; }
 
@@ -80,6 +81,7 @@ class RoleVerifier {
   bool has_each_ = false;
   RoleTiles tiles_;
   std::map<std::string, int> unrolled_;
+  std::set<std::string> tickets_;
   std::set<std::string> votes_;
   ElementRules e_;
 };

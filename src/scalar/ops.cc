@@ -22,6 +22,11 @@ const std::vector<std::string_view>& words(LoopKind) {
   return spellings;
 }
 
+const std::vector<std::string_view>& words(Combine) {
+  static const std::vector<std::string_view> spellings = {"kernel", "last"};
+  return spellings;
+}
+
 const std::vector<std::string_view>& words(Direction) {
   static const std::vector<std::string_view> spellings = {"up", "down"};
   return spellings;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "schedule/candidates.h"
+#include "schedule/part_sizes.h"
 
 namespace nautilus::schedule {
 
@@ -130,7 +131,7 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
     choose_kernel(k, program, kHopper, pool);
     std::string why;
     // Groups that take turns at whole tiles, and clusters, want many tiles; parts are for few.
-    const Sizes in_parts = choose_sizes(k.group);
+    Sizes in_parts = choose_sizes(k.group);
     k.split = choose_split(k.group, in_parts, program, signs, pool, &why);
     // Smaller tiles that fill the machine need no second kernel.
     std::string ignored;
@@ -140,6 +141,8 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
         why.clear();
       }
     }
+    if (k.split.or_whole)
+      in_parts = sizes_in_parts(k, k.split, in_parts, program, kHopper, pool, &why);
     if (!why.empty()) k.group.notes.push_back(std::move(why));
     if (k.split.is_on() && !(k.sizes == in_parts)) {
       std::erase(k.others, in_parts);

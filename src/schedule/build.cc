@@ -90,6 +90,7 @@ class NestBuilder {
     }
     if (split_) grid.axes.push_back({split_->part.name(), split_->split});
     if (sizes_.cluster > 1) grid.cluster = sizes_.cluster;
+    if (split_ && split_->combines_last) grid.combine = scalar::Combine::Last;
     BuiltKernel out{{},
                     std::move(locals_),
                     std::move(range_.live.buffers),
@@ -559,8 +560,8 @@ class NestBuilder {
   // Writes what a part has of a rolled value.
   void store_part(size_t k, ir::Block& out) {
     const Member& m = member(k);
-    scalar::Buffer parts{{}, {m.dtype, {split_->split}}, scalar::Role::Temp};
-    ir::Exprs indices = {split_->part};
+    scalar::Buffer parts{{}, {m.dtype, {}}, scalar::Role::Temp};
+    ir::Exprs indices;
     Expr condition;
     for (Expr a : m.axes) {
       const TileAxis& t = tiling_.at(a);
@@ -568,6 +569,9 @@ class NestBuilder {
       indices.push_back(t.position);
       if (t.in_range) condition = both(condition, t.in_range);
     }
+    const auto place = static_cast<std::ptrdiff_t>(place_of_part(group_, m, *split_));
+    parts.type.dims.insert(parts.type.dims.begin() + place, split_->split);
+    indices.insert(indices.begin() + place, split_->part);
     parts.name = fresh_buffer(fmt::format("{}.parts", m.target.str()));
     condition = both(condition, is_writer(m));
     store(parts.name, indices, local_read(*local_[k], m.dtype), condition, tile_axes(m), out);

@@ -75,6 +75,29 @@ int64_t registers(const Group& group, const Sizes& s) {
   return sums + (inner > 0 ? inner : has_computed ? s.step / 2 + s.step / 4 : 0);
 }
 
+// Bytes of what element-wise work reads in boxes: two slots of a step's, a panel of 64 columns for
+// each group of those in front of results.
+int64_t box_bytes(const Group& group, const Sizes& s) {
+  int64_t bytes = 0;
+  std::unordered_set<Expr> seen;
+  for (size_t k = 0; k < group.members.size(); ++k) {
+    const Member& m = group.members[k];
+    if (group.dot_of(k)) continue;
+    expr::for_each(m.value, [&](Expr x) {
+      if (x.op() != Op::Read || group.find(x) || x.args().empty() || !seen.insert(x).second) return;
+      const Expr column = x.args().back();
+      const bool is_float = expr::is_float(x.dtype()) && expr::bytes(x.dtype()) >= 2;
+      if (!is_float || column == group.row || !group.is_tile_axis(column)) return;
+      const bool has_row = std::find(x.args().begin(), x.args().end(), group.row) != x.args().end();
+      if (!has_row) return;
+      const bool is_streamed = column == group.stream;
+      const int64_t columns = is_streamed ? rounded_up(width(group, column, s), 64) : 64;
+      bytes += (is_streamed ? 2 : 1) * s.rows * s.groups * columns * expr::bytes(x.dtype());
+    });
+  }
+  return bytes;
+}
+
 // Bytes of two slots for every operand of a step, of what is loaded once, and of the results.
 int64_t shared_bytes(const Group& group, const Sizes& s) {
   int64_t bytes = kBarrierBytes;
@@ -94,7 +117,7 @@ int64_t shared_bytes(const Group& group, const Sizes& s) {
       results = std::max(results, s.rows * s.groups * std::min<int64_t>(columns, 128) * 2);
   }
   // Results may lie where an operand was.
-  return bytes + (s.step < 64 ? results : 0);
+  return bytes + box_bytes(group, s) + (s.step < 64 ? results : 0);
 }
 
 int64_t budget(int64_t groups) { return groups >= 4 ? 112 : groups == 3 ? 160 : 240; }

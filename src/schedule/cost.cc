@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "expr/affine.h"
 #include "ir/walk.h"
 
 namespace nautilus::schedule {
@@ -166,7 +167,7 @@ class Counter {
     auto go = [&](auto& self, Expr e) -> void {
       if (!seen.insert(e).second || (column && !depends_on(e, column))) return;
       if (e.op() == Op::Read) {
-        if (!locals_.contains(e.name())) slots += target_.load_slots;
+        if (!locals_.contains(e.name())) slots += read_slots(e, axes, is_step);
         return;
       }
       if (e.op() == Op::Add || e.op() == Op::Sub) {
@@ -183,6 +184,23 @@ class Counter {
     };
     go(go, value);
     add(elements, slots, axes.size(), is_step);
+  }
+
+  // Slots of one element of a tensor. Boxes and pieces of rows are copied to shared memory as
+  // operands are (lower/tile_takes.cc), others are read one by one.
+  double read_slots(Expr e, const ir::Axes& axes, bool is_step) {
+    const CopiedRead copied = copied_read(e, axes, pool_);
+    if (copied == CopiedRead::No) return target_.load_slots;
+    const bool is_box = copied == CopiedRead::Box;
+    // What several statements of a step read is copied once.
+    if (is_step && copied_reads_.insert(e).second) {
+      double bytes = expr::bytes(e.dtype()) * static_cast<double>(axes[1].extent.integer());
+      if (is_box)
+        bytes *= static_cast<double>(axes[0].extent.integer()) * static_cast<double>(cost_.groups);
+      copied_ += bytes;
+      moved_ += bytes;
+    }
+    return is_box ? target_.take_slots : target_.line_slots;
   }
 
   double slots_of(Expr e) const {
@@ -279,12 +297,46 @@ class Counter {
   double copied_ = 0;  // bytes written to shared memory in a step
   double moved_ = 0;   // bytes asked of the second-level cache
   double results_ = 0;
+  std::unordered_set<Expr> copied_reads_;
   NestCost cost_;
 };
+
+// The factor of a variable that stands in an index linearly; nothing if it stands otherwise.
+std::optional<int64_t> factor_in(Expr index, Expr var) {
+  if (!expr::depends_on(index, var)) return 0;
+  const auto poly = expr::Poly::of(index);
+  const auto parts = poly ? poly->split(var) : std::nullopt;
+  return parts ? parts->first.constant() : std::nullopt;
+}
 
 int64_t rounded(double x) { return std::max<int64_t>(1, std::llround(x)); }
 
 }  // namespace
+
+CopiedRead copied_read(Expr read, const ir::Axes& axes, expr::ExprPool& pool) {
+  const bool is_held = expr::is_float(read.dtype()) &&
+                       (expr::bytes(read.dtype()) == 2 || expr::bytes(read.dtype()) == 4);
+  if (axes.size() != 2 || !is_held || read.args().empty()) return CopiedRead::No;
+  const Expr row = pool.index(axes[0].name);
+  const Expr column = pool.index(axes[1].name);
+  const size_t last = read.args().size() - 1;
+  int rows = 0;
+  for (size_t k = 0; k <= last; ++k) {
+    if (!expr::tensors_read(read[k]).empty()) return CopiedRead::No;
+    const auto along_row = factor_in(read[k], row);
+    const auto along_column = factor_in(read[k], column);
+    if (!along_row || along_column != (k == last ? 1 : 0)) return CopiedRead::No;
+    if (*along_row == 0) continue;
+    if (*along_row != 1 || k == last) return CopiedRead::No;
+    ++rows;
+  }
+  if (rows > 1) return CopiedRead::No;
+  // A copy moves whole panels of 64 columns.
+  const int64_t columns = axes[1].extent.integer();
+  const int64_t panels = (columns + 63) / 64 * 64;
+  if (rows == 0) return CopiedRead::Line;
+  return columns % 16 == 0 && 2 * columns > panels ? CopiedRead::Box : CopiedRead::No;
+}
 
 NestCost cost_of(const BuiltKernel& built, const WholeNest& whole, const ir::Program& program,
                  const Target& target, expr::ExprPool& pool) {

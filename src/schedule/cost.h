@@ -13,6 +13,7 @@
 // takes the cheapest of several kernels.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "ir/environment.h"
@@ -44,6 +45,14 @@ struct NestCost {
   double step = 0;
   double step_unaligned = 0;
 };
+
+// How elements of a tensor come to a tile of [rows, columns] that element-wise work reads them in.
+enum class CopiedRead : uint8_t {
+  No,    // one by one
+  Box,   // copied: rows of the tensor along rows, its last dimension along columns
+  Line,  // copied: a piece of its last dimension, the same for all rows
+};
+CopiedRead copied_read(Expr read, const ir::Axes& axes, expr::ExprPool& pool);
 
 // `program`: declares the buffers that are no locals of the nest.
 NestCost cost_of(const BuiltKernel& built, const WholeNest& whole, const ir::Program& program,

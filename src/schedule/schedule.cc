@@ -35,6 +35,15 @@ std::optional<int64_t> number_of(const std::string& text) {
   return value;
 }
 
+// What may stand behind the number of parts: `or_whole`, then `combine kernel` or `combine last`.
+bool is_split_tail(const std::vector<std::string>& words) {
+  size_t k = 2;
+  if (k < words.size() && words[k] == "or_whole") ++k;
+  if (k + 2 == words.size() && words[k] == "combine")
+    return words[k + 1] == "kernel" || words[k + 1] == "last";
+  return words.size() >= 2 && k == words.size();
+}
+
 }  // namespace
 
 std::string_view name(Provenance p) { return kProvenance[static_cast<size_t>(p)]; }
@@ -91,9 +100,8 @@ Outcome<Schedule> parse_schedule(std::string_view text) {
         d.verb == "tile" && (n == 2 || (n == 5 && d.words[1] == "cta" && d.words[3] == "wg"));
     const bool is_known =
         ((d.verb == "kernel" || d.verb == "fuse" || d.verb == "roll") && n == 1) ||
-        ((d.verb == "order" || d.verb == "round" || d.verb == "split" || d.verb == "cluster") &&
-         n == 2) ||
-        (d.verb == "split" && n == 3 && d.words[2] == "or_whole") || is_tile ||
+        ((d.verb == "order" || d.verb == "round" || d.verb == "cluster") && n == 2) ||
+        (d.verb == "split" && is_split_tail(d.words)) || is_tile ||
         (d.verb == "or" && n >= 5 && d.words[1] == "cta" && d.words[3] == "wg" && n % 2 == 1);
     if (!is_known) return bad(fmt::format("`{}` is no decision", line));
     has_kernel |= d.verb == "kernel";
@@ -181,6 +189,7 @@ Schedule to_schedule(const ir::Program& program, const std::vector<Kernel>& kern
                                                                 ? std::string("fill")
                                                                 : fmt::format("{}", k.split.parts)};
     if (k.split.or_whole) words.emplace_back("or_whole");
+    if (k.split.combines_last) words.insert(words.end(), {"combine", "last"});
     add("split", std::move(words));
   }
   return s;
@@ -285,7 +294,8 @@ Outcome<Kernel> replay(const Draft& draft, const ir::Program& program, const Sta
         return refused(*d, "only the streamed axis has parts");
       const auto parts = number_of(d->words[1]);
       if (!parts && d->words[1] != "fill") return refused(*d, "parts are a number, or `fill`");
-      kernel.split = {parts.value_or(Split::kFill), d->words.size() == 3};
+      kernel.split = {parts.value_or(Split::kFill),
+                      d->words.size() > 2 && d->words[2] == "or_whole", d->words.back() == "last"};
       split = d;
     } else if (d->verb == "tile" || d->verb == "cluster") {
       std::vector<std::string> words = d->words;
@@ -308,6 +318,10 @@ Outcome<Kernel> replay(const Draft& draft, const ir::Program& program, const Sta
     const algebra::Signs signs(program);
     if (const auto why = refuse_split(kernel.group, tiling, signs, pool))
       return refused(*split, why->message);
+    if (kernel.split.combines_last) {
+      if (const auto why = refuse_last_tile(kernel.group, tiling, kernel.sizes))
+        return refused(*split, why->message);
+    }
     for (const ir::Op& op : program.body) {
       if (const auto* dim = op.get<ir::Dim>(); dim && dim->name.str() == "sms")
         return refused(*split, "`sms` is the machine's number of multiprocessors, and a dim here");

@@ -12,7 +12,8 @@
 //   order j descending user    the steps from the last to the first
 //   split j fill auto          parts of the steps beside each other (split.h): as many as fill the
 //                              machine, or a number; `or_whole`: the plan takes a kernel without
-//                              parts where one is enough
+//                              parts where one is enough; `combine last`: the tile that comes
+//                              last puts the parts together, not a kernel of its own
 //   cluster i 2 auto           two tiles beside each other share what they load
 //   or i cta 128 wg 64 j 128 auto   another kernel for the same, run where it is cheaper
 //

@@ -118,6 +118,7 @@ SplitSizes name_split_sizes(const Group& group, const Split& split, expr::ExprPo
     return pool.index(name);
   };
   SplitSizes s;
+  s.combines_last = split.combines_last;
   s.part = fresh("part");
   s.steps = fresh("steps");
   if (split.parts == Split::kFill) {
@@ -221,6 +222,37 @@ std::optional<Rejection> refuse_split(const Group& group, const Tiling& tiling,
   return std::nullopt;
 }
 
+std::optional<Rejection> refuse_last_tile(const Group& group, const Tiling& tiling,
+                                          const Sizes& sizes) {
+  if (sizes.cluster > 1) return Rejection{"combine", "tiles of a cluster do not end one by one"};
+  std::vector<Expr> longest;
+  for (const Member& m : group.members) {
+    if (m.is_rolled && m.axes.size() > longest.size()) longest = m.axes;
+  }
+  for (const Member& m : group.members) {
+    if (!m.is_rolled) continue;
+    // What several tiles have alike is written by one of them, which may still be at work.
+    for (Expr a : tiling.order()) {
+      const AxisKind kind = tiling.at(a).kind;
+      if ((kind == AxisKind::Batch || kind == AxisKind::Cut) && !m.has(a))
+        return Rejection{"combine", fmt::format("tiles along `{}` share the parts of `{}`",
+                                                a.name().str(), m.target.str())};
+    }
+    for (size_t k = 0; k < m.axes.size(); ++k) {
+      if (m.axes[k] != longest[k])
+        return Rejection{
+            "combine", fmt::format("parts of `{}` have other axes than the rest", m.target.str())};
+    }
+  }
+  return std::nullopt;
+}
+
+size_t place_of_part(const Group& group, const Member& m, const SplitSizes& s) {
+  if (!s.combines_last) return 0;
+  const auto row = std::find(m.axes.begin(), m.axes.end(), group.row);
+  return row == m.axes.end() ? 0 : static_cast<size_t>(row - m.axes.begin()) + 1;
+}
+
 ir::Block combine_parts(const Group& group, const std::vector<PartValue>& values,
                         const std::vector<LateValue>& stored, const SplitSizes& s,
                         const algebra::Signs& signs, expr::ExprPool& pool) {
@@ -241,8 +273,8 @@ ir::Block combine_parts(const Group& group, const std::vector<PartValue>& values
   for (const PartValue& v : values) {
     const Member& m = group.members[v.member];
     const Expr whole = pool.read(v.whole, m.dtype, m.axes);
-    std::vector<Expr> at = {s.part};
-    at.insert(at.end(), m.axes.begin(), m.axes.end());
+    std::vector<Expr> at = m.axes;
+    at.insert(at.begin() + static_cast<std::ptrdiff_t>(place_of_part(group, m, s)), s.part);
     const Expr part = pool.read(v.parts, m.dtype, at);
     Expr term = part;
     if (const Expr factor = factor_of(group, m, moved, signs, pool))

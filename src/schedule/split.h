@@ -28,6 +28,8 @@ struct Split {
   static constexpr int64_t kFill = -1;
   int64_t parts = 0;      // at most so many; kFill: as many as fill the machine; 0: no parts
   bool or_whole = false;  // where one part is enough, a kernel without parts runs instead
+  // The tile of the part that comes last puts them together; otherwise another kernel does.
+  bool combines_last = false;
 
   bool is_on() const { return parts != 0; }
 };
@@ -44,6 +46,7 @@ struct SplitSizes {
   Expr split;  // parts, or 0 where the kernel without parts runs
   Expr whole;  // 1 where it runs, else 0; null: it never does
   Expr again;  // 1 - whole
+  bool combines_last = false;
 };
 
 SplitSizes name_split_sizes(const Group& group, const Split& split, expr::ExprPool& pool,
@@ -60,8 +63,16 @@ Expr count_tiles(const Group& group, const Tiling& tiling, expr::ExprPool& pool)
 std::optional<Rejection> refuse_split(const Group& group, const Tiling& tiling,
                                       const algebra::Signs& signs, expr::ExprPool& pool);
 
+// Why the last tile cannot put the parts together; nothing if it can.
+std::optional<Rejection> refuse_last_tile(const Group& group, const Tiling& tiling,
+                                          const Sizes& sizes);
+
 // Fewest steps that are worth a part: what a tile hands over is written once and read once.
 int64_t least_steps(const Group& group, const Sizes& sizes);
+
+// Where the number of a part stands among the indices of a stored part: first; behind the row if
+// the last tile reads all parts of its rows.
+size_t place_of_part(const Group& group, const Member& m, const SplitSizes& s);
 
 // A rolled value: what the parts store, and where the whole is.
 struct PartValue {

@@ -32,8 +32,10 @@ struct Target {
   double special_slots = 8;  // exponentials, reciprocals, roots
   double extreme_slots = 2;
   double cast_slots = 0.5;
-  double load_slots = 24;  // an element that is read from memory where it is used
-  double row_slots = 110;  // of a step: votes, barriers, values per row
+  double load_slots = 24;   // an element that is read from memory where it is used
+  double take_slots = 1;    // an element of a box that the copy engine brings
+  double line_slots = 0.5;  // of a piece of a row, which every row of a thread shares
+  double row_slots = 110;   // of a step: votes, barriers, values per row
   std::array<double, 5> group_factor = {0, 1.25, 1.09, 0.98, 0.86};
   std::array<double, 5> hiding = {0, 1.5, 3.3, 6.8, 6.8};
 

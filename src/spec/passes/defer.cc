@@ -250,7 +250,7 @@ class Deferral {
       case Op::Read: {
         if (!is_float(e.dtype())) return true;
         const auto it = elementwise_.find(e.name());
-        if (it != elementwise_.end()) return is_tame(definition(it->second, e));
+        if (it != elementwise_.end()) return is_tame(body_at(it->second, e, pool_));
         return finite_.contains(e.name().str());
       }
       case Op::Div:
@@ -283,7 +283,7 @@ class Deferral {
         return e.number() != 0;
       case Op::Read: {
         const auto it = elementwise_.find(e.name());
-        return it != elementwise_.end() && is_nonzero(definition(it->second, e));
+        return it != elementwise_.end() && is_nonzero(body_at(it->second, e, pool_));
       }
       case Op::Mul:
         return is_nonzero(e[0]) && is_nonzero(e[1]);

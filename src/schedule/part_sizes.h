@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes of tiles whose streamed axis has parts.
+//
+//   time = max(rounds * (steps of a part * step + once), operands / memory)
+//        + parts * states * 8 bytes / memory          written once and read once
+//
+// Smaller tiles need fewer parts to fill the machine, so that fewer states pass through memory; but
+// they load more for every product.
+#pragma once
+
+#include "schedule/candidates.h"
+
+namespace nautilus::schedule {
+
+// The sizes with the least time at the program's hints, for a kernel of products alone; `usual` for
+// others, and where nothing is much better. `why`: for people, added to.
+Sizes sizes_in_parts(const Kernel& kernel, const Split& split, const Sizes& usual,
+                     const ir::Program& program, const Target& target, expr::ExprPool& pool,
+                     std::string* why);
+
+}  // namespace nautilus::schedule
