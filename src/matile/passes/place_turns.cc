@@ -131,6 +131,30 @@ ir::Block enclosed_tile(const ir::Block& tile, ir::Name turn) {
   return out;
 }
 
+// What a tile gets behind its products, and what follows until the last of it: first and last op;
+// nothing where all slots are got in front.
+std::optional<std::pair<size_t, size_t>> later_gets(const ir::Block& tile) {
+  size_t product = 0;
+  for (size_t k = 0; k < tile.size(); ++k) {
+    if (contains_dot(tile[k])) product = k;
+  }
+  std::optional<std::pair<size_t, size_t>> found;
+  for (size_t k = product + 1; k < tile.size(); ++k) {
+    if (contains_get(tile[k])) found = {found ? found->first : k, k};
+  }
+  return found;
+}
+
+ir::Block enclosed(const ir::Block& tile, std::pair<size_t, size_t> range, ir::Name turn) {
+  ir::Block out;
+  for (size_t k = 0; k < tile.size(); ++k) {
+    if (k == range.first) out.push_back(ir::make(Enter{turn}));
+    out.push_back(tile[k]);
+    if (k == range.second) out.push_back(ir::make(Leave{turn}));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::optional<ir::Program> place_turns(const ir::Program& program, ir::PassContext& context) {
@@ -154,8 +178,14 @@ std::optional<ir::Program> place_turns(const ir::Program& program, ir::PassConte
           continue;
         const ir::Name turn = fresh_name("issue", taken, context.pool);
         turns.push_back(ir::make(Turn{turn, role->name}));
-        inner = with_block(inner, alternates ? enclosed_tile(each->body, turn)
-                                             : ordered_tile(each->body, turn, ring));
+        ir::Block tile = each->body;
+        if (const auto later = later_gets(tile); alternates && later) {
+          const ir::Name rest = fresh_name("rest", taken, context.pool);
+          turns.push_back(ir::make(Turn{rest, role->name}));
+          tile = enclosed(tile, *later, rest);
+        }
+        inner = with_block(inner,
+                           alternates ? enclosed_tile(tile, turn) : ordered_tile(tile, turn, ring));
       }
       op = ir::make(std::move(changed), op.span());
     }
