@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/sizes.h"
+#include "ir/environment.h"
 
 namespace nautilus::schedule {
 namespace {
