@@ -19,7 +19,6 @@ using expr::Expr;
 using expr::Op;
 using expr::Reducer;
 
-constexpr int64_t kBlock = 4096;
 constexpr int64_t kShortRow = 128;
 
 class Rewriter {
@@ -80,21 +79,18 @@ class Rewriter {
     const Expr x = r.body();
     const Expr axis = r.axis(0);
     const Expr inf = pool_.floating(std::numeric_limits<double>::infinity());
-    const Expr size = pool_.integer(kBlock);
     const Reducer extreme = r.reducer() == Reducer::ArgMax ? Reducer::Max : Reducer::Min;
     const Expr best = equation(let, "best", extreme, x, before);
     const Expr is_best = pool_.binary(Op::Eq, x, best);
-    const Expr number = pool_.cast(DType::F32, pool_.binary(Op::FloorDiv, axis, size));
-    const Expr block =
-        equation(let, "block", Reducer::Min, pool_.select(is_best, number, inf), before);
-    const Expr is_there = pool_.binary(Op::And, is_best, pool_.binary(Op::Eq, number, block));
-    const Expr inside = pool_.cast(DType::F32, pool_.binary(Op::Mod, axis, size));
-    const Expr place =
-        equation(let, "place", Reducer::Min, pool_.select(is_there, inside, inf), before);
-    const Expr first =
-        pool_.binary(Op::Add, pool_.binary(Op::Mul, pool_.cast(DType::I64, block), size),
-                     pool_.cast(DType::I64, place));
-    return pool_.select(pool_.binary(Op::Eq, block, inf), pool_.integer(-1), first);
+    const auto first = [&](std::string_view suffix, Expr number) {
+      const Expr value = pool_.select(is_best, pool_.cast(DType::F32, number), inf);
+      return equation(let, suffix, Reducer::Min, value, before);
+    };
+    const Expr near = first("near", axis);
+    const Expr whole = pool_.cast(DType::I64, near);
+    const Expr rest = first("rest", pool_.binary(Op::Sub, axis, whole));
+    return pool_.select(pool_.binary(Op::Eq, near, inf), pool_.integer(-1),
+                        pool_.binary(Op::Add, whole, pool_.cast(DType::I64, rest)));
   }
 
   // Defines a reduction along the row, and reads it.

@@ -2,15 +2,15 @@
 // The position of an extreme element of a row becomes reductions that kernels along rows compute in
 // one reading of it: the extreme, and the least position at which it stands.
 //
-//   let at[i < M] : i64 = argmax[j < N] X[i, j]
+//   let a[i < M] : i64 = argmax[j < N] X[i, j]
 // becomes
-//   let at.best[i < M] : f32 = max[j < N] X[i, j]
-//   let at.block[i < M] : f32 = min[j < N] where(X[i, j] == at.best[i], f32(j / 4096), inf)
-//   let at.place[i < M] : f32 = min[j < N] where(X[i, j] == at.best[i] and
-//                                                f32(j / 4096) == at.block[i], f32(j % 4096), inf)
-//   let at[i < M] : i64 = where(at.block[i] == inf, -1, i64(at.block[i]) * 4096 + i64(at.place[i]))
+//   let a.best[i < M] : f32 = max[j < N] X[i, j]
+//   let a.near[i < M] : f32 = min[j < N] where(X[i, j] == a.best[i], f32(j), inf)
+//   let a.rest[i < M] : f32 = min[j < N] where(X[i, j] == a.best[i], f32(j - i64(a.near[i])), inf)
+//   let a[i < M] : i64 = where(a.near[i] == inf, -1, i64(a.near[i]) + i64(a.rest[i]))
 //
-// Two numbers, because an f32 counts to 2^24 only. The element must be an input's, possibly under a
+// Two numbers, because an f32 counts to 2^24 only: rounding keeps the order, and what it took from
+// the first position is small. The element must be an input's, possibly under a
 // condition on integers: what is computed may have other bits when it is computed again. An
 // equation that has the extreme already is used. Short rows stay: one thread reads them. Needs
 // reductions in equations of their own. Exactness class: exact. Test:
