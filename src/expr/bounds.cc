@@ -36,17 +36,17 @@ std::optional<Poly> without_division(const Poly& p) {
   if (atoms.size() != 1 || atoms[0].op() != Op::FloorDiv || atoms[0][1].op() != Op::IntConst)
     return std::nullopt;
   const auto parts = p.split(atoms[0]);
-  const auto factor = parts ? parts->first.constant() : std::nullopt;
+  const int64_t f = parts ? parts->first.constant().value_or(0) : 0;
   const auto x = Poly::of(atoms[0][0]);
   const int64_t d = atoms[0][1].integer();
   const int64_t c = p.constant_term();
   // So that nothing below overflows.
   constexpr int64_t kMost = int64_t{1} << 30;
-  if (!x || !factor || *factor == 0 || std::abs(*factor) > kMost) return std::nullopt;
-  if (d <= 0 || d > kMost || std::abs(c) > kMost) return std::nullopt;
-  if (*factor > 0) return plus(*x, floor_div(c, *factor) * d);  // x / d >= -floor(c / f)
-  const auto below = negated(*x);                               // x / d <= floor(c / -f)
-  return below ? plus(*below, (floor_div(c, -*factor) + 1) * d - 1) : std::nullopt;
+  if (!x || f == 0 || f < -kMost || f > kMost) return std::nullopt;
+  if (d <= 0 || d > kMost || c < -kMost || c > kMost) return std::nullopt;
+  if (f > 0) return plus(*x, floor_div(c, f) * d);  // x / d >= -floor(c / f)
+  const auto below = negated(*x);                   // x / d <= floor(c / -f)
+  return below ? plus(*below, (floor_div(c, -f) + 1) * d - 1) : std::nullopt;
 }
 
 // p >= 0 where d * p > -d, p being an integer: for a p with quotients by d, whose multiples the
