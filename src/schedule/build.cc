@@ -46,7 +46,9 @@ class NestBuilder {
         pool_(pool),
         names_(names),
         tiling_(group_, sizes, pool, names),
-        split_(split) {
+        split_(split),
+        facts_(ir::facts_of(program, pool)),
+        inputs_(scalar::buffers(program, scalar::Role::Input)) {
     for (const ir::Op& op : program.body) {
       if (const auto* b = op.get<scalar::Buffer>()) types_.emplace(b->name.str(), b->type);
     }
@@ -345,12 +347,35 @@ class NestBuilder {
            is_identity_beyond(group_, member(k), guards_, signs_, pool_);
   }
 
+  // Whether the value depends on what other kernels computed.
+  bool reads_results(Expr e) const {
+    std::vector<Expr> todo = {e};
+    std::set<const Member*> seen;
+    while (!todo.empty()) {
+      const Expr next = todo.back();
+      todo.pop_back();
+      bool found = false;
+      expr::for_each(next, [&](Expr x) {
+        if (x.op() != Op::Read) return;
+        const Member* m = group_.find(x);
+        if (!m) found |= !inputs_.contains(std::string(x.name().str()));
+        if (m && seen.insert(m).second) todo.push_back(m->value);
+      });
+      if (found) return true;
+    }
+    return false;
+  }
+
   // A contraction whose tensor operand reads as 0 beyond the axis, and whose other operand is
-  // finite there.
+  // finite there. Results of reductions are, unless they are over nothing: the first step runs even
+  // then.
   bool is_zero_filled(size_t k, Expr axis) {
     const Dot* d = group_.dot_of(k);
     if (!d || d->depth != axis) return false;
+    const Expr any = pool_.binary(Op::Ge, group_.extents.at(axis), pool_.integer(1));
+    const bool may_be_empty = facts_.prove(any) != expr::Truth::True;
     for (Expr f : d->a) {
+      if (may_be_empty && reads_results(f)) return false;
       const Limit x =
           limit_beyond(group_, f, axis == group_.stream ? guards_ : kNoGuards, signs_, pool_);
       if (x != Limit::Finite && x != Limit::Zero) return false;
@@ -662,6 +687,8 @@ class NestBuilder {
   Tiling tiling_;
   std::map<std::string, ir::TensorType, std::less<>> types_;
   const SplitSizes* split_;  // null: the streamed axis is whole
+  expr::Facts facts_;
+  std::map<std::string, ir::TensorType> inputs_;
   std::vector<PartValue> part_values_;
   std::vector<size_t> alias_;
   std::vector<bool> needed_;
