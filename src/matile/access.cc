@@ -39,15 +39,15 @@ class RegisterFinder {
       : source_(source), indices_(indices) {
     for (const AffineIndex& index : indices) {
       std::vector<int64_t> of_axes(domain.axes.size());
-      for (const auto& [name, coefficient] : index.coefficients) {
-        if (unrolled.contains(name)) continue;
-        const auto axis = std::find_if(domain.axes.begin(), domain.axes.end(), [&](expr::Name a) {
-          return std::string_view(a.str()) == name;
-        });
+      for (const auto& summand : index.coefficients) {
+        const std::string_view name = summand.first;
+        if (unrolled.contains(summand.first)) continue;
+        const auto axis = std::find_if(domain.axes.begin(), domain.axes.end(),
+                                       [&](expr::Name a) { return a.str() == name; });
         if (axis == domain.axes.end())
           has_unknown_ = true;
         else
-          of_axes[static_cast<size_t>(axis - domain.axes.begin())] = coefficient;
+          of_axes[static_cast<size_t>(axis - domain.axes.begin())] = summand.second;
       }
       coefficients_.push_back(std::move(of_axes));
     }
