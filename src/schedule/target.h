@@ -32,7 +32,8 @@ struct Target {
   double special_slots = 8;  // exponentials, reciprocals, roots
   double extreme_slots = 2;
   double cast_slots = 0.5;
-  double load_slots = 24;   // an element that is read from memory where it is used
+  double load_slots = 24;  // an element that is read from memory where it is used
+  // Estimated from the instructions, not timed.
   double take_slots = 1;    // an element of a box that the copy engine brings
   double line_slots = 0.5;  // of a piece of a row, which every row of a thread shares
   double row_slots = 110;   // of a step: votes, barriers, values per row
