@@ -163,6 +163,8 @@ template <int LENGTH> DEVICE void mma_f16(float (&d)[LENGTH], int at, const u32 
 DEVICE void fence_async(HERE) { nautilus_host->fence_async((int)line); }
 
 // ---- barriers
+DEVICE void wait_for_kernels_in_front() { nautilus_host->wait_for_kernels_in_front(); }
+DEVICE void let_next_kernel_begin() {}
 DEVICE void sync_cta(HERE) { nautilus_host->bar_sync(0, 0, (int)line); }
 DEVICE void bar_sync(int id, int threads, HERE) { nautilus_host->bar_sync(id, threads, (int)line); }
 DEVICE void bar_arrive(int id, int threads, HERE) { nautilus_host->bar_arrive(id, threads, (int)line); }

@@ -161,6 +161,12 @@ template <int LENGTH> DEVICE void mma_f16(float (&d)[LENGTH], int at, const u32 
 // Writes of ordinary instructions become visible to the copy engine and the matrix unit.
 DEVICE void fence_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
+// ---- kernels in a row
+// A kernel may begin while the one in front of it still runs; what that one wrote is there after this call, and
+// nothing may be read or written before.
+DEVICE void wait_for_kernels_in_front() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+DEVICE void let_next_kernel_begin() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
 // ---- barriers
 DEVICE void sync_cta() { __syncthreads(); }
 DEVICE void bar_sync(int id, int threads) { asm volatile("bar.sync %0, %1;" :: "r"(id), "r"(threads) : "memory"); }

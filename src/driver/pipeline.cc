@@ -13,6 +13,7 @@
 #include "matile/passes/defer_lanes.h"
 #include "matile/passes/finish_kernels.h"
 #include "matile/passes/hoist_rows.h"
+#include "matile/passes/merge_loops.h"
 #include "matile/passes/multicast.h"
 #include "matile/passes/place_turns.h"
 #include "matile/passes/place_waits.h"
@@ -99,6 +100,8 @@ const std::vector<PassInfo>& pipeline() {
        "exchanges between lanes as late as possible"},
       {"hoist_rows", "matile", "matile", matile::hoist_rows, kNone, kNone,
        "what is the same along a row is computed once per row"},
+      {"merge_loops", "matile", "matile", matile::merge_loops, kNone, kNone,
+       "loops of scalar code over the same range become one"},
       {"share_registers", "matile", "matile", matile::share_registers, kNone, kNone,
        "tiles that can share registers get one name"},
       {"split_roles", "matile", "matile", matile::split_roles, kNone, kNone,

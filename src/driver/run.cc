@@ -217,6 +217,7 @@ std::optional<Outputs> run_in_emulator(const ir::Program& program, const ir::Env
   if (!body) return std::nullopt;
   for (const plan::Frame::Launch& l : frame.launches()) {
     const emit::KernelText& k = kernels[l.kernel];
+    const bool is_behind = &l != &frame.launches().front();
     emulator::Options run_options;
     run_options.seed = options.seed;
     const std::string report = emulator::run(*body,
@@ -226,6 +227,7 @@ std::optional<Outputs> run_in_emulator(const ir::Program& program, const ir::Env
                                               .shared_bytes = k.shared_bytes,
                                               .params = l.params,
                                               .param_bytes = l.param_bytes,
+                                              .is_early = is_behind && k.may_begin_early,
                                               .buffers = buffers},
                                              run_options);
     if (report.empty()) continue;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "emit/kernel_emitter.h"
+#include "emit/launch_order.h"
 #include "emit/points.h"
 #include "ir/decl.h"
 
@@ -32,7 +33,9 @@ KernelText KernelEmitter::run() {
     }
     if (const auto* let = op.get<matile::Let>()) know(base_facts_, let->name, let->value);
   }
-  header(text);
+  const LaunchOrder order = launch_order(program_, kernel_);
+  text.may_begin_early = order.is_behind;
+  header(text, order.is_followed);
   roles();
   // Nobody leaves while others may still arrive at its barriers.
   if (r_.cluster > 1) out_.line("sync_cluster();");
@@ -58,7 +61,7 @@ void KernelEmitter::know(expr::Facts& facts, ir::Name name, Expr value) {
   if (poly && facts.is_nonnegative(*poly)) facts.add_size(pool_.index(name));
 }
 
-void KernelEmitter::header(const KernelText& text) {
+void KernelEmitter::header(const KernelText& text, bool is_followed) {
   describe();
   const int ctas = ctas_beside();
   if (r_.cluster > 1)
@@ -76,7 +79,11 @@ void KernelEmitter::header(const KernelText& text) {
       !r_.rings.empty() || std::any_of(r_.tiles.begin(), r_.tiles.end(), [](const auto& t) {
         return t.op->source == matile::TileSource::Dynamic;
       });
-  if (!has_barriers) return;
+  if (is_followed) out_.line("let_next_kernel_begin();");
+  if (!has_barriers) {
+    if (text.may_begin_early) out_.line("wait_for_kernels_in_front();");
+    return;
+  }
   out_.open("if (thread == 0) {{");
   for (const RingInfo& ring : r_.rings) {
     for (int c = 0; c < ring.copies; ++c)
@@ -89,6 +96,7 @@ void KernelEmitter::header(const KernelText& text) {
   }
   out_.line("mbar_init_fence();");
   out_.close();
+  if (text.may_begin_early) out_.line("wait_for_kernels_in_front();");
   out_.line("{}();", r_.cluster > 1 ? "sync_cluster" : "sync_cta");
 }
 

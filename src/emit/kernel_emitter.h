@@ -39,7 +39,7 @@ class KernelEmitter {
   void know(expr::Facts& facts, ir::Name name, Expr value);
 
   // --- structure ----------------------------------------------------------------------------
-  void header(const KernelText& text);
+  void header(const KernelText& text, bool is_followed);
   int ctas_beside() const;
   void describe();
   void roles();

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "emit/launch_order.h"
 #include "emit/params.h"
 #include "emit/typed_expression.h"
 #include "emit/writer.h"
@@ -39,6 +40,10 @@ class PointsEmitter {
     out_.line("// {} threads, one for each point", kPointThreads);
     out_.open("KERNEL({}, {}) {{", text.name, kPointThreads);
     out_.line("ROLE(\"points\");");
+    const LaunchOrder order = launch_order(program_, kernel_);
+    text.may_begin_early = order.is_behind;
+    if (order.is_followed) out_.line("let_next_kernel_begin();");
+    if (order.is_behind) out_.line("wait_for_kernels_in_front();");
     decode(points.axes);
     block(points.body);
     out_.close();

@@ -35,6 +35,7 @@ struct HostTable {
   int (*block_count)();
   unsigned (*shared_base)();
   void (*role)(const char* name);
+  void (*wait_for_kernels_in_front)();
 
   void (*sync_warp)(int line);
   int (*uniform)(int x, int line);

@@ -65,6 +65,7 @@ struct Thread {
   int index = 0;
   const char* role = "";
   bool is_finished = false;
+  bool has_waited = false;  // for the kernels in front
   Wait wait;
   int64_t syncs = 0;          // CTA-wide barriers passed, those of the cluster included
   int64_t cluster_syncs = 0;  // cluster-wide ones

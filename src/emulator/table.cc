@@ -28,6 +28,7 @@ int block_index() { return thread().cta->index; }
 int block_count() { return machine().launch.grid; }
 unsigned shared_base() { return SharedMemory::kBase; }
 void role(const char* name) { thread().role = name; }
+void wait_for_kernels_in_front() { thread().has_waited = true; }
 
 void sync_warp(int line) {
   call(line, [&](Thread& t, Cta& cta) { cta.collect(t, Collective::SyncWarp, nullptr, line); });
@@ -226,6 +227,7 @@ const HostTable& host_table() {
       .block_count = block_count,
       .shared_base = shared_base,
       .role = role,
+      .wait_for_kernels_in_front = wait_for_kernels_in_front,
       .sync_warp = sync_warp,
       .uniform = uniform,
       .lane_xor = lane_xor,

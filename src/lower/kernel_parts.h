@@ -11,6 +11,12 @@
 
 namespace nautilus::lower {
 
+// How CTAs of a kernel run beside each other.
+struct Beside {
+  int64_t cluster = 1;   // CTAs that run together and share what they load
+  int64_t resident = 1;  // CTAs on a multiprocessor
+};
+
 struct KernelParts {
   ir::Block plan;  // `let`, `map`, scratch tensors
   ir::Op kernel;

@@ -18,7 +18,7 @@ class Numbering {
       : axes_(axes), names_(names), pool_(pool) {}
 
   TileGrid run(const GridFacts& facts) {
-    cluster_ = facts.rows >= 0 && facts.growing < 0 ? facts.cluster : 1;
+    cluster_ = facts.rows >= 0 && facts.growing < 0 ? facts.beside.cluster : 1;
     if (cluster_ > 1) out_.rank = names_.make("rank");
     for (size_t k = 0; k < axes_.size(); ++k) {
       const bool is_paired = cluster_ > 1 && static_cast<int>(k) == facts.rows;
@@ -47,7 +47,10 @@ class Numbering {
       split(t, all);
     }
     const Expr ctas = cluster_ > 1 ? mul(pool_.integer(cluster_), tiles) : tiles;
-    out_.launch = pool_.binary(EK::Min, ctas, pool_.index("sms"));
+    const int64_t resident = facts.beside.resident;
+    const Expr sms = pool_.index("sms");
+    out_.launch =
+        pool_.binary(EK::Min, ctas, resident > 1 ? mul(pool_.integer(resident), sms) : sms);
     return std::move(out_);
   }
 

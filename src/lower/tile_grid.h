@@ -17,8 +17,8 @@ struct GridFacts {
   int growing = -1;
   // An axis along which neighbours read the same tiles, with growing; -1 if there is none.
   int repeated = -1;
-  // CTAs that run together, with tiles beside each other along `rows`.
-  int64_t cluster = 1;
+  // CTAs of a cluster have tiles beside each other along `rows`.
+  Beside beside;
   // Bytes that all tiles of one value of the other axes read again and again.
   expr::Expr shared_bytes;
 };

@@ -20,6 +20,8 @@ using Kind = TileValue::Kind;
 
 namespace {
 
+constexpr int kUsualPromotion = 256;  // bytes
+
 Uses uses_of(const ir::Block& block, size_t from, ir::Name name) {
   Uses uses;
   uses.last = from;
@@ -185,10 +187,35 @@ bool NestLowering::fetch(const vrtile::Load& op, const Uses& uses, TileValue& va
   if (is_loop && uses.is_a) join_groups(row, rows, value);
   const auto map = map_for(elements, *view, rows, view->cols);
   if (!map) return false;
+  if (is_read_once(elements) || is_piece_of_rows(elements, *view)) fetch_lines(map->op.name);
   value.part = part_for(op.name, map->op, rows, view->cols, uses.last);
   const Expr col = view->col_base;
   out.push_back(ir::make(matile::Fetch{value.part, map->op.name, map->at(row, col, pool_)}));
   return true;
+}
+
+// No two tiles need the same of it.
+bool NestLowering::is_read_once(const TileElements& e) const {
+  return std::all_of(tile_axes_.begin(), tile_axes_.end(), [&](const ir::Axis& a) {
+    return a.extent.is_int(1) ||
+           std::any_of(e.indices.begin(), e.indices.end(),
+                       [&](Expr i) { return expr::depends_on(i, pool_.index(a.name)); });
+  });
+}
+
+// Narrower than what a miss would fetch, and not all of a row: what lies beside it is for later.
+bool NestLowering::is_piece_of_rows(const TileElements& e, const TileView& view) {
+  return view.cols * expr::bytes(e.type.dtype) < kUsualPromotion &&
+         !e.type.dims.back().is_int(view.cols);
+}
+
+void NestLowering::fetch_lines(ir::Name map) {
+  for (Op& op : map_ops_) {
+    if (op.as<matile::Map>().name != map) continue;
+    matile::Map m = op.as<matile::Map>();
+    m.promote = 128;
+    op = ir::make(std::move(m));
+  }
 }
 
 void NestLowering::join_groups(Expr& row, int& rows, TileValue& value) {

@@ -28,7 +28,7 @@ std::vector<ir::Name> used_by(const Op& op) {
 
 NestLowering::NestLowering(const ir::Program& program, const Op& nest, std::string_view name,
                            FreshNames& names, expr::ExprPool& pool, Boxes boxes, std::string* why,
-                           int64_t cluster)
+                           const Beside& beside)
     : program_(program),
       nest_(nest),
       kernel_name_(name),
@@ -37,7 +37,7 @@ NestLowering::NestLowering(const ir::Program& program, const Op& nest, std::stri
       why_(why),
       tiles_(names, pool),
       simplifier_(pool),
-      cluster_(cluster),
+      beside_(beside),
       boxes_(boxes) {
   for (const Op& op : program.body) {
     if (const auto* t = op.get<vrtile::Tensor>()) tensors_.emplace(t->name.str(), t->type);
@@ -74,9 +74,9 @@ std::optional<KernelParts> NestLowering::run() {
   }
   tile_axes_ = axes;
   GridFacts facts = grid_facts(grid->axes, *body);
-  facts.cluster = cluster_;
+  facts.beside = beside_;
   grid_ = number_tiles(axes, facts, names_, pool_);
-  if (cluster_ > 1 && !grid_.rank) return fail("no two tiles beside each other share an operand");
+  if (beside_.cluster > 1 && !grid_.rank) return fail("no two tiles beside each other share an operand");
   group_index_ = groups ? tiles_.define_scalar(groups->axes[0].name, DType::I64) : names_.make("w");
   own_group_ = groups ? pool_.index(group_index_) : Expr();
   axis_[0] = pool_.index(names_.make("i"));
@@ -447,9 +447,10 @@ std::optional<KernelParts> NestLowering::assemble(ir::Block body) {
   const ir::Name name = names_.make(kernel_name_);
   matile::Kernel kernel{.name = name, .form = matile::KernelForm::Nest};
   if (grid_.rank) {
-    kernel.cluster = cluster_;
+    kernel.cluster = beside_.cluster;
     kernel.rank = grid_.rank;
   }
+  if (beside_.resident > 1) kernel.resident = beside_.resident;
   kernel.body.push_back(ir::make(grid_.op));
   for (Op& p : parts_) kernel.body.push_back(std::move(p));
   matile::Role role{role_name_, matile::RoleUnit::Groups, groups_, group_index_, {}, {}};

@@ -38,7 +38,7 @@ class NestLowering {
  public:
   NestLowering(const ir::Program& program, const ir::Op& nest, std::string_view name,
                FreshNames& names, expr::ExprPool& pool, Boxes boxes, std::string* why,
-               int64_t cluster = 1);
+               const Beside& beside = {});
   std::optional<KernelParts> run();
 
  private:
@@ -67,6 +67,10 @@ class NestLowering {
              bool is_loop);
   // Loads the elements one by one into a register tile.
   bool gather(const vrtile::Load& op, TileValue& value, ir::Block& out);
+  bool is_read_once(const TileElements& elements) const;
+  static bool is_piece_of_rows(const TileElements& elements, const TileView& view);
+  // Misses of the map fetch 128 bytes: more would be in the way of what is needed next.
+  void fetch_lines(ir::Name map);
   // The rows of all groups at once, if `row` and those of the others are 64 apart: makes `row` the
   // first of them and remembers where the group's own begin.
   void join_groups(expr::Expr& row, int& rows, TileValue& value);
@@ -146,7 +150,7 @@ class NestLowering {
   std::string* why_;
   TileNames tiles_;
   expr::Simplifier simplifier_;
-  int64_t cluster_;
+  Beside beside_;
   std::map<std::string, ir::TensorType, std::less<>> tensors_;
   TileGrid grid_;
   ir::Axes tile_axes_;

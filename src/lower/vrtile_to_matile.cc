@@ -65,8 +65,8 @@ void declare_machine(ir::Program& program, expr::ExprPool& pool) {
 
 std::optional<KernelParts> lower_with(const ir::Program& program, const Op& nest,
                                       std::string_view name, Boxes boxes, FreshNames& names,
-                                      ir::PassContext& context, std::string* why, int64_t cluster) {
-  auto parts = NestLowering(program, nest, name, names, context.pool, boxes, why, cluster).run();
+                                      ir::PassContext& context, std::string* why, const Beside& beside) {
+  auto parts = NestLowering(program, nest, name, names, context.pool, boxes, why, beside).run();
   if (!parts) return std::nullopt;
   // The kernel alone, as a program of its own: what a pass or the verifier finds is the reason.
   FreshNames ignored(context.pool);
@@ -106,23 +106,23 @@ std::optional<KernelParts> lower_with(const ir::Program& program, const Op& nest
 std::optional<KernelParts> lower_tile_nest_form(const ir::Program& program, const Op& nest,
                                                 std::string_view name, FreshNames& names,
                                                 expr::ExprPool& pool, std::string* why,
-                                                int64_t cluster) {
-  return NestLowering(program, nest, name, names, pool, Boxes::Copied, why, cluster).run();
+                                                const Beside& beside) {
+  return NestLowering(program, nest, name, names, pool, Boxes::Copied, why, beside).run();
 }
 
 std::optional<KernelParts> lower_tile_nest(const ir::Program& program, const Op& nest,
                                            std::string_view name, FreshNames& names,
                                            ir::PassContext& context, std::string* why,
-                                           int64_t cluster) {
+                                           const Beside& beside) {
   // Copied boxes need slots and loading warps; a kernel that has none left reads elements.
   FreshNames tried = names;
   std::string ignored;
   if (auto parts =
-          lower_with(program, nest, name, Boxes::Copied, tried, context, &ignored, cluster)) {
+          lower_with(program, nest, name, Boxes::Copied, tried, context, &ignored, beside)) {
     names = tried;
     return parts;
   }
-  return lower_with(program, nest, name, Boxes::Read, names, context, why, cluster);
+  return lower_with(program, nest, name, Boxes::Read, names, context, why, beside);
 }
 
 expr::Expr copies_guard(const ir::Program& program, const KernelParts& parts,

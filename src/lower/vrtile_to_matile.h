@@ -33,19 +33,18 @@
 namespace nautilus::lower {
 
 // The kernel of one grid nest of a VR-tile program, in nest form. Nothing, and why, if some op has
-// no counterpart. `machine sms` and the program's declarations are the caller's. `cluster`: so many
-// tiles beside each other run together and share what they load.
+// no counterpart. `machine sms` and the program's declarations are the caller's.
 std::optional<KernelParts> lower_tile_nest_form(const ir::Program& program, const ir::Op& nest,
                                                 std::string_view name, FreshNames& names,
                                                 expr::ExprPool& pool, std::string* why,
-                                                int64_t cluster = 1);
+                                                const Beside& beside = {});
 
 // As above, through all passes of MA-tile: a kernel that can be emitted. Nothing, and why, if one
 // of them refuses or the kernel does not fit the machine.
 std::optional<KernelParts> lower_tile_nest(const ir::Program& program, const ir::Op& nest,
                                            std::string_view name, FreshNames& names,
                                            ir::PassContext& context, std::string* why,
-                                           int64_t cluster = 1);
+                                           const Beside& beside = {});
 
 // When the copy engine can serve the maps of a kernel, for tensors without gaps: rows are multiples
 // of 16 bytes and no extent is 0. Null if that is always so. A launch where it does not hold is

@@ -161,6 +161,7 @@ bool Executable::launch(const runtime::Stream& stream, std::string* error) {
     shape.grid[0] = static_cast<unsigned>(l.grid);
     shape.block[0] = static_cast<unsigned>(text.threads);
     shape.shared_bytes = static_cast<unsigned>(text.shared_bytes);
+    shape.is_early = &l != &frame_->launches().front() && text.may_begin_early;
     void* parameters[] = {l.params};
     if (!device_.launch(loaded_[l.kernel], shape, parameters, stream, error)) return false;
   }

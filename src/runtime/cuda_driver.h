@@ -14,6 +14,24 @@ namespace nautilus::runtime {
 
 using DevicePointer = unsigned long long;
 
+// CUlaunchAttribute and CUlaunchConfig.
+struct LaunchAttribute {
+  int id = 0;
+  int padding = 0;
+  union {
+    int number;
+    char bytes[64];
+  };
+};
+struct LaunchConfig {
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned shared_bytes;
+  void* stream;
+  const LaunchAttribute* attributes;
+  unsigned attribute_count;
+};
+
 struct DriverApi {
 #define CUDA_FUNCTION(member, symbol, parameters) int(*member) parameters = nullptr;
 #include "runtime/cuda_api.def"

@@ -52,6 +52,22 @@ int promotion_code(int bytes) { return bytes == 64 ? 1 : bytes == 128 ? 2 : byte
 // for example, may go on allocating.
 enum CaptureMode { kThreadLocal = 1 };
 
+// The stream need not be empty: the kernel waits by itself for the ones in front of it.
+int launch_early(void* kernel, const LaunchShape& s, std::span<void*> parameters,
+                 const Stream& stream) {
+  constexpr int kProgrammaticStreamSerialization = 6;
+  LaunchAttribute attribute = {};
+  attribute.id = kProgrammaticStreamSerialization;
+  attribute.number = 1;
+  const LaunchConfig config = {.grid = {s.grid[0], s.grid[1], s.grid[2]},
+                               .block = {s.block[0], s.block[1], s.block[2]},
+                               .shared_bytes = s.shared_bytes,
+                               .stream = stream.get(),
+                               .attributes = &attribute,
+                               .attribute_count = 1};
+  return driver().api.launch_with(&config, kernel, parameters.data(), nullptr);
+}
+
 std::string shape_text(const LaunchShape& s) {
   return fmt::format("grid {}x{}x{}, block {}x{}x{}, {} bytes of shared memory", s.grid[0],
                      s.grid[1], s.grid[2], s.block[0], s.block[1], s.block[2], s.shared_bytes);
@@ -83,8 +99,11 @@ bool Device::launch(void* kernel, const LaunchShape& s, std::span<void*> paramet
                     const Stream& stream, std::string* error) {
   const ContextScope scope(context_);
   const int status =
-      driver().api.launch(kernel, s.grid[0], s.grid[1], s.grid[2], s.block[0], s.block[1],
-                          s.block[2], s.shared_bytes, stream.get(), parameters.data(), nullptr);
+      s.is_early
+          ? launch_early(kernel, s, parameters, stream)
+          : driver().api.launch(kernel, s.grid[0], s.grid[1], s.grid[2], s.block[0], s.block[1],
+                                s.block[2], s.shared_bytes, stream.get(), parameters.data(),
+                                nullptr);
   if (status == kSuccess) return true;
   if (status == kInvalidValue) {
     *error = fmt::format(

@@ -65,10 +65,11 @@ class ScalarVerifier {
         const auto& loop = op.as<For>();
         if (loop.kind == LoopKind::Grid && depth_ > 0) v_.fail("a grid loop inside a loop");
         if (loop.kind == LoopKind::Group && !is_in_grid_) v_.fail("a group loop outside of a grid");
-        if (loop.kind != LoopKind::Grid && (loop.cluster || loop.cost))
-          v_.fail("only grid loops have clusters and costs");
+        if (loop.kind != LoopKind::Grid && (loop.cluster || loop.resident || loop.cost))
+          v_.fail("only grid loops have clusters, costs and tiles that share a multiprocessor");
         if (loop.cost) v_.check_dtype(loop.cost, ir::DType::I64, "the cost");
         if (loop.cluster && *loop.cluster != 2) v_.fail("a cluster has 2 tiles");
+        if (loop.resident && *loop.resident != 2) v_.fail("2 tiles share a multiprocessor");
         const size_t mark = v_.enter_axes(loop.axes);
         const bool was_in_grid = is_in_grid_;
         is_in_grid_ = loop.kind == LoopKind::Grid || (is_in_grid_ && loop.kind != LoopKind::Group);

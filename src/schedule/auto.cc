@@ -148,7 +148,7 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
       std::erase(k.others, in_parts);
       k.others.push_back(std::exchange(k.sizes, in_parts));
     }
-    if (k.split.is_on() && !k.split.or_whole) k.others.clear();
+    if (k.split.is_on() && (!k.split.or_whole || k.group.row_block > 0)) k.others.clear();
   }
   return out;
 }

@@ -92,6 +92,7 @@ class NestBuilder {
     }
     if (split_) grid.axes.push_back({split_->part.name(), split_->split});
     if (sizes_.cluster > 1) grid.cluster = sizes_.cluster;
+    if (sizes_.resident > 1) grid.resident = sizes_.resident;
     if (split_ && split_->combines_last) grid.combine = scalar::Combine::Last;
     BuiltKernel out{{},
                     std::move(locals_),

@@ -98,8 +98,10 @@ int64_t box_bytes(const Group& group, const Sizes& s) {
   return bytes;
 }
 
-// Bytes of two slots for every operand of a step, of what is loaded once, and of the results.
+// Bytes of two slots for every operand of a step, of what is loaded once, and of the results. Four
+// slots where tiles share a multiprocessor: each of them waits for memory, not for products.
 int64_t shared_bytes(const Group& group, const Sizes& s) {
+  const int64_t slots = s.resident > 1 ? 4 : 2;
   int64_t bytes = kBarrierBytes;
   int64_t results = 0;
   for (size_t k = 0; k < group.members.size(); ++k) {
@@ -108,10 +110,10 @@ int64_t shared_bytes(const Group& group, const Sizes& s) {
     const int64_t columns = width(group, d->column, s);
     const int64_t depth = width(group, d->depth, s);
     const bool is_streamed = d->depth == group.stream || d->column == group.stream;
-    bytes += (is_streamed ? 2 : 1) * columns * depth * 2;
+    bytes += (is_streamed ? slots : 1) * columns * depth * 2;
     if (d->a.size() == 1 && is_half_read(d->a[0])) {
       const bool has_stream = expr::depends_on(d->a[0], group.stream);
-      bytes += (has_stream ? 2 : 1) * s.rows * s.groups * depth * 2;
+      bytes += (has_stream ? slots : 1) * s.rows * s.groups * depth * 2;
     }
     if (group.members[k].is_rolled)
       results = std::max(results, s.rows * s.groups * std::min<int64_t>(columns, 128) * 2);
@@ -120,6 +122,10 @@ int64_t shared_bytes(const Group& group, const Sizes& s) {
   return bytes + box_bytes(group, s) + (s.step < 64 ? results : 0);
 }
 
+// Of a CTA that shares the multiprocessor.
+constexpr int64_t kRegistersBeside = 216;
+constexpr int64_t kSharedBeside = 115712;
+
 int64_t budget(int64_t groups) { return groups >= 4 ? 112 : groups == 3 ? 160 : 240; }
 
 bool fits(const Group& group, const Shape& shape, const Sizes& s) {
@@ -127,6 +133,9 @@ bool fits(const Group& group, const Shape& shape, const Sizes& s) {
   const int64_t most = shape.has_streamed_tile ? budget(s.groups) - kReserve
                        : s.groups >= 3         ? budget(s.groups) - kReserve
                                                : 208;
+  if (s.resident > 1)
+    return registers(group, s) <= kRegistersBeside - kReserve &&
+           shared_bytes(group, s) <= kSharedBeside;
   const int64_t limit = s.groups <= 2 && shape.has_streamed_tile ? 192 : most;
   return registers(group, s) <= limit && shared_bytes(group, s) <= kHopper.shared_bytes;
 }
@@ -265,6 +274,11 @@ std::vector<Sizes> candidate_sizes(const Group& group) {
       for (int64_t step = 64; step <= 192; step += 16) {
         s.step = step;
         consider(s);
+        // Of a block of rows most rows of the tile may not exist: one group's latencies show.
+        if (!shape.is_block) continue;
+        s.resident = 2;
+        consider(s);
+        s.resident = 1;
       }
     }
   }
@@ -378,12 +392,13 @@ std::vector<std::string> explain_candidates(const std::vector<Kernel>& kernels,
       const Sizes& s = r.sizes;
       const StepFloors& f = r.cost.floors;
       out.push_back(fmt::format(
-          "  {} {}x{}{}{}{}: matrix {:.0f}, registers {:.0f}, shared {:.0f}, copies {:.0f}, step "
+          "  {} {}x{}{}{}{}{}: matrix {:.0f}, registers {:.0f}, shared {:.0f}, copies {:.0f}, step "
           "{:.0f}; {:.0f}",
           r.is_kept ? "kept" : "    ", s.rows * s.groups, s.step,
           s.column > 0 ? fmt::format(", columns {}", s.column) : "",
           r.cost.is_alternating ? ", taking turns" : fmt::format(", {} groups", s.groups),
-          s.cluster > 1 ? fmt::format(", cluster {}", s.cluster) : "", f.matrix, f.vector, f.shared,
+          s.cluster > 1 ? fmt::format(", cluster {}", s.cluster) : "",
+          s.resident > 1 ? fmt::format(", {} tiles at a time", s.resident) : "", f.matrix, f.vector, f.shared,
           f.copy, r.cost.step, r.at_hints));
     }
   }

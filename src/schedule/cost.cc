@@ -30,6 +30,7 @@ class Counter {
     cost_.grid = grid.axes;
     if (whole.is_once) cost_.grid.erase(cost_.grid.begin());
     cost_.cluster = whole.sizes.cluster;
+    cost_.resident = whole.sizes.resident;
     cost_.row_tile = row_tile_;
     const ir::Block* body = &grid.body;
     if (const auto* g = (*body)[0].get<For>(); g && g->kind == LoopKind::Group) {
@@ -247,16 +248,19 @@ class Counter {
   static bool depends_on(Expr e, Expr var) { return expr::depends_on(e, var); }
 
   void finish() {
-    const auto groups = static_cast<double>(cost_.groups);
+    // Tiles on one multiprocessor take a step each.
+    const int64_t all_groups = cost_.groups * cost_.resident;
+    const auto groups = static_cast<double>(all_groups);
+    const auto tiles = static_cast<double>(cost_.resident);
     const bool is_alone = vector_ == 0;
     cost_.is_alternating = is_alone && cost_.groups == 1;
-    const size_t g = static_cast<size_t>(std::clamp<int64_t>(cost_.groups, 1, 4));
+    const size_t g = static_cast<size_t>(std::clamp<int64_t>(all_groups, 1, 4));
     StepFloors& f = cost_.floors;
     f.matrix = groups * (is_alone ? matrix_ * target_.alone_factor
                                   : matrix_ * target_.mixed_factor[g] + target_.turn_cycles);
     f.vector = is_alone ? 0 : groups * (vector_ * target_.group_factor[g] + target_.row_slots);
-    f.shared = (groups * read_ + copied_) / target_.shared_bytes_per_cycle;
-    f.copy = moved_ / target_.copy_bytes_per_cycle;
+    f.shared = (groups * read_ + tiles * copied_) / target_.shared_bytes_per_cycle;
+    f.copy = tiles * moved_ / target_.copy_bytes_per_cycle;
     f.copy_unaligned = f.copy * target_.unaligned_factor;
     const double p = target_.hiding[g];
     const double work =
@@ -374,7 +378,7 @@ Expr cycles_of(const NestCost& cost, const Target& target, expr::ExprPool& pool)
   }
   const Expr once = num(rounded(cost.once));
   const auto tile = [&](Expr steps) { return bin(Op::Add, scaled(steps, step), once); };
-  const int64_t units = target.sms / cost.cluster;
+  const int64_t units = target.sms / cost.cluster * cost.resident;
   const Expr steps = cost.steps ? cost.steps : num(1);
   Expr all;
   if (!is_growing) {

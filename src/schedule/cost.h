@@ -37,6 +37,7 @@ struct NestCost {
   std::vector<Expr> ragged;  // one of these true: rows of operands are no whole lines
   int64_t groups = 1;
   int64_t cluster = 1;
+  int64_t resident = 1;
   Expr row_tile;
   bool is_alternating = false;  // groups take turns: what happens once hides behind products
   StepFloors floors;

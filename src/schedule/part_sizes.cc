@@ -30,15 +30,15 @@ class PartCost {
     double cycles = 0;
     int64_t parts = 1;
   };
-  // Nothing where it is not a kernel of products alone, or sizes are not known.
+  // Nothing where sizes are not known, or tiles of rows have work beside their products.
   std::optional<Time> at(const Sizes& sizes) {
     const algebra::Signs signs(program_);
     Names names;
     const BuiltKernel built =
         build_kernel(kernel_.group, sizes, {}, {}, kernel_.stored, program_, signs, pool_, names);
     const NestCost cost = cost_of(built, built.wholes[0], program_, target_, pool_);
-    if (cost.floors.vector > 0 || !cost.steps) return std::nullopt;
     const Group& group = kernel_.group;
+    if ((cost.floors.vector > 0 && group.row_block == 0) || !cost.steps) return std::nullopt;
     Names own;
     const Tiling tiling(group, sizes, pool_, own);
     const Expr count = count_tiles(group, tiling, pool_);
@@ -60,11 +60,15 @@ class PartCost {
     for (Expr r : cost.ragged) is_ragged |= known(r, env).value_or(0) != 0;
     const double step = is_ragged ? cost.step_unaligned : cost.step;
     const auto number = [](int64_t n) { return static_cast<double>(n); };
-    const double rounds = std::ceil(number(*tiles * *parts) / number(target_.sms));
+    const double rounds =
+        std::ceil(number(*tiles * *parts) / number(target_.sms * cost.resident));
     const double work = rounds * (number(*each) * step + cost.once);
-    const double handed = number(*parts) * *passed * 8 / target_.memory_bytes_per_cycle;
-    return Time{std::max(work, *read / target_.memory_bytes_per_cycle) + cost.kernel_once + handed,
-                *parts};
+    const double memory = *read / target_.memory_bytes_per_cycle;
+    const double handed = number(*parts) * *passed * 8 / target_.memory_bytes_per_cycle +
+                          number(*parts) * target_.part_cycles;
+    // One group alone hides little of what it waits for.
+    const double both = cost.floors.vector > 0 ? std::hypot(work, memory) : std::max(work, memory);
+    return Time{both + cost.kernel_once + handed, *parts};
   }
 
  private:
@@ -147,10 +151,13 @@ Sizes sizes_in_parts(const Kernel& kernel, const Split& split, const Sizes& usua
     }
   }
   if (time.cycles > kWorthOther * first->cycles) return usual;
-  *why += fmt::format(
-      "; tiles of {}x{} in {} parts take {:.0f} cycles there, of {}x{} in {} parts {:.0f}",
-      best.rows * best.groups, best.column, time.parts, time.cycles, usual.rows * usual.groups,
-      usual.column, first->parts, first->cycles);
+  const auto text = [](const Sizes& s) {
+    return s.column > 0 ? fmt::format("{}x{}", s.rows * s.groups, s.column)
+                        : fmt::format("{} rows and steps of {}", s.rows * s.groups, s.step);
+  };
+  *why += fmt::format("; tiles of {} in {} parts take {:.0f} cycles there, of {} in {} parts {:.0f}",
+                      text(best), time.parts, time.cycles, text(usual), first->parts,
+                      first->cycles);
   return best;
 }
 

@@ -101,6 +101,7 @@ Outcome<Schedule> parse_schedule(std::string_view text) {
     const bool is_known =
         ((d.verb == "kernel" || d.verb == "fuse" || d.verb == "roll") && n == 1) ||
         ((d.verb == "order" || d.verb == "round" || d.verb == "cluster") && n == 2) ||
+        (d.verb == "resident" && n == 1) ||
         (d.verb == "split" && is_split_tail(d.words)) || is_tile ||
         (d.verb == "or" && n >= 5 && d.words[1] == "cta" && d.words[3] == "wg" && n % 2 == 1);
     if (!is_known) return bad(fmt::format("`{}` is no decision", line));
@@ -141,7 +142,7 @@ std::vector<Expr> cut_axes(const Group& group) {
   return out;
 }
 
-// The words of an `or`: i cta 128 wg 64 j 80 e 256 cluster 2
+// The words of an `or`: i cta 128 wg 64 j 80 e 256 cluster 2 resident 2
 std::vector<std::string> words_of(const Group& group, const Sizes& s) {
   const auto text = [](Expr e) { return std::string(e.name().str()); };
   const auto number = [](int64_t n) { return fmt::format("{}", n); };
@@ -155,6 +156,10 @@ std::vector<std::string> words_of(const Group& group, const Sizes& s) {
   if (s.cluster > 1) {
     words.emplace_back("cluster");
     words.push_back(number(s.cluster));
+  }
+  if (s.resident > 1) {
+    words.emplace_back("resident");
+    words.push_back(number(s.resident));
   }
   return words;
 }
@@ -183,6 +188,7 @@ Schedule to_schedule(const ir::Program& program, const std::vector<Kernel>& kern
     if (k.sizes.is_descending) add("order", {text(k.group.stream), "descending"});
     if (k.sizes.cluster > 1)
       add("cluster", {text(k.group.row), fmt::format("{}", k.sizes.cluster)});
+    if (k.sizes.resident > 1) add("resident", {fmt::format("{}", k.sizes.resident)});
     for (const Sizes& other : k.others) add("or", words_of(k.group, other));
     if (!k.split.is_on()) continue;
     std::vector<std::string> words = {text(k.group.stream), k.split.parts == Split::kFill
@@ -226,6 +232,9 @@ std::string resize(const Group& group, const std::vector<std::string>& words, Si
     if (words[k] == "cluster") {
       if (*size > 2) return "a cluster has 2 tiles";
       sizes.cluster = *size;
+    } else if (words[k] == "resident") {
+      if (*size > 2) return "a multiprocessor works on 1 or 2 tiles at the same time";
+      sizes.resident = *size;
     } else if (axis == group.stream) {
       if (*size % 16 != 0 || *size > kMaxWholeExtent) return "a step is a multiple of 16 up to 256";
       sizes.step = *size;
@@ -297,14 +306,16 @@ Outcome<Kernel> replay(const Draft& draft, const ir::Program& program, const Sta
       kernel.split = {parts.value_or(Split::kFill),
                       d->words.size() > 2 && d->words[2] == "or_whole", d->words.back() == "last"};
       split = d;
-    } else if (d->verb == "tile" || d->verb == "cluster") {
+    } else if (d->verb == "tile" || d->verb == "cluster" || d->verb == "resident") {
       std::vector<std::string> words = d->words;
+      if (d->verb == "resident") words.insert(words.begin(), "resident");
       if (d->verb == "cluster") words[0] = "cluster";
       if (const std::string why = resize(kernel.group, words, kernel.sizes, pool); !why.empty())
         return refused(*d, why);
     } else if (d->verb == "or") {
       Sizes other = kernel.sizes;
       other.cluster = 1;
+      other.resident = 1;
       if (const std::string why = resize(kernel.group, d->words, other, pool); !why.empty())
         return refused(*d, why);
       kernel.others.push_back(other);

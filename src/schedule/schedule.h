@@ -15,6 +15,7 @@
 //                              parts where one is enough; `combine last`: the tile that comes
 //                              last puts the parts together, not a kernel of its own
 //   cluster i 2 auto           two tiles beside each other share what they load
+//   resident 2 auto            a multiprocessor works on two tiles at the same time
 //   or i cta 128 wg 64 j 128 auto   another kernel for the same, run where it is cheaper
 //
 // One decision per line, with who took it: auto, tuned or user. Statements that no kernel stores
@@ -29,7 +30,7 @@ enum class Provenance : uint8_t { Auto, Tuned, User };
 std::string_view name(Provenance p);
 
 struct Decision {
-  std::string verb;  // round, kernel, tile, fuse, roll, order, split, cluster, or
+  std::string verb;  // round, kernel, tile, fuse, roll, order, split, cluster, resident, or
   std::vector<std::string> words;
   Provenance provenance = Provenance::Auto;
 };

@@ -24,6 +24,7 @@ constexpr std::string_view kMachine = "sms";
 // so many steps are over before a second kernel has started.
 constexpr int64_t kUsualSms = 132;
 constexpr int64_t kLongAxis = 16;
+constexpr int64_t kFewStates = 128;
 
 class SizeMaker {
  public:
@@ -69,6 +70,18 @@ bool reads_other_members(const Group& group, Expr e) {
     found |= m && !m->is_rolled;
   });
   return found;
+}
+
+// Of the largest state of a tile, those that exist.
+int64_t state_elements(const Group& group, const Sizes& sizes) {
+  int64_t most = 0;
+  for (const Member& m : group.members) {
+    if (!m.is_rolled) continue;
+    int64_t elements = 1;
+    for (Expr a : group.tile_axes(m)) elements *= width_of(group, sizes, a);
+    most = std::max(most, elements);
+  }
+  return most;
 }
 
 Expr factor_of(const Group& group, const Member& m, const std::vector<algebra::Moved>& moved,
@@ -150,15 +163,18 @@ ir::Block declare_split_sizes(const SplitSizes& s, const Group& group, const Siz
   declare(s.steps, steps);
   Expr wanted;
   if (split.parts == Split::kFill) {
-    // One round of CTAs if that fills four fifths of the machine; else four rounds of shorter ones.
+    // As few rounds of CTAs as there must be, if they fill four fifths of the machine; else four
+    // rounds of shorter ones.
     const Expr sms = pool.index(kMachine);
+    const Expr places = sizes.resident > 1 ? make.mul(make.number(sizes.resident), sms) : sms;
     declare(s.tiles, make.most(tiles, one));
-    const Expr fit = make.div(sms, s.tiles);
-    const Expr is_full = pool.binary(Op::Ge, make.mul(make.mul(make.number(5), fit), s.tiles),
-                                     make.mul(make.number(4), sms));
-    const Expr more = make.div(make.mul(make.number(4), sms), s.tiles);
-    declare(s.wanted,
-            pool.select(pool.binary(Op::Ge, s.tiles, sms), one, pool.select(is_full, fit, more)));
+    const Expr fit = make.most(make.div(places, s.tiles), one);
+    const Expr run = make.mul(fit, s.tiles);
+    const Expr is_full =
+        pool.binary(Op::Ge, make.mul(make.number(5), run),
+                    make.mul(make.mul(make.number(4), make.ceil(run, places)), sms));
+    const Expr more = make.most(make.div(make.mul(make.number(4), places), s.tiles), one);
+    declare(s.wanted, pool.select(is_full, fit, more));
     const int64_t least = least_steps(group, sizes);
     wanted = make.least(s.wanted, least > 1 ? make.div(s.steps, make.number(least)) : s.steps);
   } else {
@@ -344,7 +360,11 @@ Split choose_split(const Group& group, const Sizes& sizes, const ir::Program& pr
                           "split {}: {} tiles of {} steps at the hints leave most of {} "
                           "multiprocessors idle",
                           axis, *tiles, steps, kUsualSms);
-  return {Split::kFill, !is_blocked};
+  Split split{Split::kFill, true};
+  // A few values for each thread: the last tile is done with them before another kernel begins.
+  split.combines_last = is_blocked && state_elements(group, sizes) <= kFewStates &&
+                        !refuse_last_tile(group, tiling, sizes);
+  return split;
 }
 
 }  // namespace nautilus::schedule

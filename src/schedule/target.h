@@ -45,6 +45,7 @@ struct Target {
   double start_cycles = 600;     // until the ring of a loop of products is filled
   double step_floor = 190;       // barriers and issue of one step
   double dynamic_cycles = 320;   // fetching the number of a tile
+  double part_cycles = 90;       // putting one more part of an axis together
 };
 
 inline constexpr Target kHopper;

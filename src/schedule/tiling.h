@@ -15,7 +15,8 @@ struct Sizes {
   int64_t step = 64;             // of the streamed axis
   int64_t column = 0;            // of column axes that do not fit a tile; 0: none is cut
   bool is_descending = false;
-  int64_t cluster = 1;  // tiles beside each other that share what they load
+  int64_t cluster = 1;   // tiles beside each other that share what they load
+  int64_t resident = 1;  // tiles that a multiprocessor works on at the same time
 
   bool operator==(const Sizes&) const = default;
 };

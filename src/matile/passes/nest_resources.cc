@@ -148,6 +148,8 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
     if (const auto* each = op.get<Each>())
       least_slots = std::max(least_slots, each->alternate.value_or(1));
   });
+  const int resident = static_cast<int>(kernel.resident.value_or(1));
+  const int most_bytes = std::min(kMaxSharedBytes, kSharedBytes / resident - kSharedBytesKept);
   std::vector<int64_t> slots;
   std::vector<bool> is_decided;
   int fixed = kBarrierBytes;
@@ -171,7 +173,7 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
     growing += grows ? bytes : 0;
   }
   // A stage that lies on a ring of one slot per group costs nothing.
-  if (fixed + stage_bytes + 2 * growing > kMaxSharedBytes && stages.size() == 1) {
+  if (fixed + stage_bytes + 2 * growing > most_bytes && stages.size() == 1) {
     for (size_t k = 0; k < rings.size(); ++k) {
       const NestRing& ring = rings[k];
       if (!ring.is_per_group || ring.parts.size() != 1 || slots[k] != 1) continue;
@@ -184,7 +186,7 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
   fixed += stage_bytes;
   // What is only taken to registers is free again soon: one slot will do, where products would have
   // less than three.
-  for (size_t k = 0; k < rings.size() && fixed + 3 * growing > kMaxSharedBytes; ++k) {
+  for (size_t k = 0; k < rings.size() && fixed + 3 * growing > most_bytes; ++k) {
     if (least_slots > 1 || slots[k] != 2 || is_decided[k] || slot_bytes(rings[k]) <= kSmallSlot ||
         is_operand(role, rings[k]))
       continue;
@@ -201,7 +203,7 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
       is_open = true;
       more += slot_bytes(rings[k]) * (rings[k].is_per_group ? groups : 1);
     }
-    if (!is_open || fixed + more > kMaxSharedBytes) break;
+    if (!is_open || fixed + more > most_bytes) break;
     for (size_t k = 0; k < rings.size(); ++k) {
       const bool is_once = rings[k].sequence.kind == RingSequence::Kind::Once;
       if (slots[k] >= 2 && slots[k] < kMostSlotsAlone && !is_once && !is_decided[k]) ++slots[k];
@@ -209,16 +211,16 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
     fixed += more;
   }
   if (growing > 0) {
-    const int count = std::min(kMaxSlots, (kMaxSharedBytes - fixed) / growing);
+    const int count = std::min(kMaxSlots, (most_bytes - fixed) / growing);
     for (int64_t& s : slots) s = s == 0 ? count : s;
     fixed += count * growing;
-    if (count < 2) fixed = kMaxSharedBytes + 1;
+    if (count < 2) fixed = most_bytes + 1;
   }
   for (bool has_grown = true; has_grown;) {
     has_grown = false;
     for (size_t k = 0; k < rings.size(); ++k) {
       const int bytes = slot_bytes(rings[k]) * (rings[k].is_per_group ? groups : 1);
-      if (is_decided[k] || is_in_product_loop(role, rings[k]) || fixed + bytes > kMaxSharedBytes ||
+      if (is_decided[k] || is_in_product_loop(role, rings[k]) || fixed + bytes > most_bytes ||
           slots[k] >= slots_ahead(role, rings[k]))
         continue;
       ++slots[k];
@@ -226,10 +228,10 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
       has_grown = true;
     }
   }
-  if (fixed > kMaxSharedBytes) {
+  if (fixed > most_bytes) {
     sink.report(diag::Code::NotVerified, {},
                 fmt::format("kernel `{}`: its tiles do not fit the {} bytes of shared memory",
-                            kernel.name.str(), kMaxSharedBytes))
+                            kernel.name.str(), most_bytes))
         .with_help("smaller tiles, or fewer slots (`decide slots for PART = n`)");
     return std::nullopt;
   }
@@ -243,7 +245,7 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
 
   // Registers (R6): groups first, in steps of 8; then the loaders get what is left over.
   const int threads = 128 * (groups + (rings.empty() ? 0 : 1));
-  const int pool_registers = std::min(65536 / threads / 8 * 8, 248) * threads;
+  const int pool_registers = std::min(65536 / (resident * threads) / 8 * 8, 248) * threads;
   // Loaders that number their tiles themselves, or for a cluster, need more.
   const bool is_plain =
       kernel.ctas() == 1 && std::none_of(kernel.body.begin(), kernel.body.end(), [](const Op& op) {
