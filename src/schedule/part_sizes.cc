@@ -26,18 +26,13 @@ class PartCost {
     hints_.sizes.emplace("sms", target.sms);
   }
 
-  struct Time {
-    double cycles = 0;
-    int64_t parts = 1;
-  };
-  // Nothing where it is not a kernel of products alone, or sizes are not known.
-  std::optional<Time> at(const Sizes& sizes) {
+  std::optional<PartTime> at(const Sizes& sizes) {
     const algebra::Signs signs(program_);
     Names names;
     const BuiltKernel built =
         build_kernel(kernel_.group, sizes, {}, {}, kernel_.stored, program_, signs, pool_, names);
     const NestCost cost = cost_of(built, built.wholes[0], program_, target_, pool_);
-    if (cost.floors.vector > 0 || !cost.steps) return std::nullopt;
+    if (!cost.steps) return std::nullopt;
     const Group& group = kernel_.group;
     Names own;
     const Tiling tiling(group, sizes, pool_, own);
@@ -63,8 +58,9 @@ class PartCost {
     const double rounds = std::ceil(number(*tiles * *parts) / number(target_.sms));
     const double work = rounds * (number(*each) * step + cost.once);
     const double handed = number(*parts) * *passed * 8 / target_.memory_bytes_per_cycle;
-    return Time{std::max(work, *read / target_.memory_bytes_per_cycle) + cost.kernel_once + handed,
-                *parts};
+    return PartTime{
+        std::max(work, *read / target_.memory_bytes_per_cycle) + cost.kernel_once + handed, *parts,
+        cost.floors.vector <= 0};
   }
 
  private:
@@ -128,12 +124,18 @@ class PartCost {
 
 }  // namespace
 
+std::optional<PartTime> time_in_parts(const Kernel& kernel, const Split& split, const Sizes& sizes,
+                                      const ir::Program& program, const Target& target,
+                                      expr::ExprPool& pool) {
+  return PartCost(kernel, split, program, target, pool).at(sizes);
+}
+
 Sizes sizes_in_parts(const Kernel& kernel, const Split& split, const Sizes& usual,
                      const ir::Program& program, const Target& target, expr::ExprPool& pool,
                      std::string* why) {
   PartCost cost(kernel, split, program, target, pool);
   const auto first = cost.at(usual);
-  if (!first) return usual;
+  if (!first || !first->is_product_alone) return usual;
   Sizes best = usual;
   auto time = *first;
   for (Sizes s : candidate_sizes(kernel.group)) {
@@ -141,7 +143,7 @@ Sizes sizes_in_parts(const Kernel& kernel, const Split& split, const Sizes& usua
     // A tile of its own for each group: groups do not take turns at parts.
     if (s.cluster > 1 || s.rows > kRowsPerGroup || s == usual) continue;
     const auto t = cost.at(s);
-    if (t && t->parts > 1 && t->cycles < time.cycles) {
+    if (t && t->is_product_alone && t->parts > 1 && t->cycles < time.cycles) {
       best = s;
       time = *t;
     }
