@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 
 import variants
 
+PLAIN = "plain"  # the row of Case.plain
+
 
 @dataclass(frozen=True)
 class Case:
@@ -25,6 +27,8 @@ class Case:
     flops: float = 0.0  # one of the two is the yardstick
     bytes: float = 0.0
     math: str = ""  # the program, and after a colon its static sizes
+    plain: str = ""  # a simpler program of ours, timed beside it; variants: without the variant
+    plain_flops: float = 0.0
 
     @property
     def name(self):
@@ -47,14 +51,21 @@ def attention(b, h, hk, s, d, causal, suite="attention"):
 
 
 def variant(kind, b, h, s, d):
+    """The yardstick beside the peer is our own kernel without the variant, with the same half of the
+    scores where that is masked: what a score that counts costs, against that."""
+    programs = {"documents": "attention_documents_given.naut",
+                "documents_causal": "../examples/attention_documents.naut"}
+    plain = "causal" if variants.is_causal(kind) else "full"
     return Case(
         suite="variants",
         work=f"attention d{d} {kind}",
         shape=f"B{b} H{h} S{s}",
         sizes=dict(B=b, H=h, Hk=h, G=1, M=s, N=s, D=d, kind=kind),
         candidates=(f"attention_{kind}*.matile",),
-        flops=4.0 * b * h * variants.live_scores(kind, s) * d,
-        math=f"../examples/attention_{kind}.naut:D={d}",
+        flops=4.0 * h * variants.live_scores(kind, b, s) * d,
+        math=f"{programs.get(kind, f'../examples/attention_{kind}.naut')}:D={d}",
+        plain=f"attention_{plain}.naut:D={d}",
+        plain_flops=4.0 * b * h * s * s * d / (2 if plain == "causal" else 1),
     )
 
 
@@ -174,10 +185,12 @@ def all_cases():
     for n in (4096, 16384, 65536):
         result += [decode(b, h, hk, n, d, "decode_grid")
                    for _, h, hk, d, _ in MODELS for b in (1, 8)]
-    for kind in ("softcap", "alibi", "window", "sink"):
+    for kind in ("softcap", "alibi", "window", "sink", "documents", "documents_causal"):
         result.append(variant(kind, 1, 16, 16384, 128))
     result.append(variant("bias", 4, 16, 4096, 128))
     result += [gemm(*shape, suite="gemm_other") for shape in GEMM_OTHER_SHAPES]
+    for d in (32, 80, 96, 112, 160, 192):
+        result += [attention(4, 16, 16, 4096, d, causal, "head_sizes") for causal in (False, True)]
     return result
 
 
@@ -186,7 +199,8 @@ def cases_of(suite):
     models and of shapes, which are asked for by name)."""
     wanted = set(suite.split(","))
     main = {"attention", "gemm", "epilogue", "decode", "rows"}
-    known = main | {"all", "prefill_grid", "decode_grid", "gemm_other", "variants"}
+    known = main | {"all", "prefill_grid", "decode_grid", "gemm_other", "variants",
+                           "head_sizes"}
     if "all" in wanted:
         wanted |= main
     if not wanted <= known:
@@ -218,6 +232,11 @@ def math_candidates(case, folder):
     if os.path.isfile(path.split(":")[0]):
         return [path], []
     return [], [f"{case.work}: no file {path.split(':')[0]}"]
+
+
+def plain_file(case, folder):
+    """The path of Case.plain, or nothing."""
+    return os.path.join(folder, case.plain) if case.plain else ""
 
 
 def candidate_files(case, golden, only):

@@ -7,7 +7,8 @@ import json
 import math
 import sys
 
-PEERS = {"cudnn", "flash", "cublas", "cublas_nn", "cublas plain", "torch", "inductor", "copy", "flex"}
+PEERS = {"cudnn", "flash", "cublas", "cublas_nn", "cublas plain", "torch", "inductor", "copy", "flex",
+         "plain"}
 
 groups = {}
 with open(sys.argv[1], encoding="utf-8") as file:
@@ -17,8 +18,9 @@ with open(sys.argv[1], encoding="utf-8") as file:
             continue
         ratio = row["ratio_to_peer"] or math.nan
         rate = row.get("tflops") or row.get("gb_per_s")
+        live = f" per live {row['per_live']:.3f}" if "per_live" in row else ""
         print(f"{row['work']} {row['shape']} {row['candidate']} {row['ms_median']:.4f} {rate:.0f} "
-              f"{ratio:.3f}")
+              f"{ratio:.3f}{live}")
         best = groups.setdefault(row["work"], {})
         best[row["shape"]] = max(best.get(row["shape"], 0), ratio)
 for work, best in groups.items():

@@ -5,6 +5,10 @@
     // `error`. The sizes are values for static sizes of a math program: "D=128,G=4".
     void* nautilus_open_sized(const char* text_or_path, const char* sizes, const char* target,
                               char* error, int error_bytes);
+    // The same with the decisions of a schedule, a path or a text.
+    void* nautilus_open_scheduled(const char* text_or_path, const char* sizes,
+                                  const char* schedule_text_or_path, const char* target,
+                                  char* error, int error_bytes);
     // 0 ok, 1 no such tensor, 2 another element type, 3 another rank. The tensor's shape gives the
     // sizes of the program's dimensions.
     int nautilus_bind_typed(void* kernel, const char* tensor, const char* dtype,
@@ -50,6 +54,9 @@ class Library:
             "nautilus_open_sized": (ctypes.c_void_p, [ctypes.c_char_p, ctypes.c_char_p,
                                                       ctypes.c_char_p, ctypes.c_char_p,
                                                       ctypes.c_int]),
+            "nautilus_open_scheduled": (ctypes.c_void_p, [ctypes.c_char_p, ctypes.c_char_p,
+                                                          ctypes.c_char_p, ctypes.c_char_p,
+                                                          ctypes.c_char_p, ctypes.c_int]),
             "nautilus_bind_typed": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_char_p,
                                                    ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int,
                                                    ctypes.POINTER(ctypes.c_longlong),
@@ -78,18 +85,28 @@ def default_library():
     return _default_library
 
 
+def parts_of(path):
+    """(file, sizes, schedule) of "attention.naut:D=128@tuned.sched"; what is not there is empty."""
+    program, _, schedule = path.partition("@")
+    file, _, sizes = program.partition(":")
+    return file, sizes, schedule
+
+
 class Kernel:
     """kernel = Kernel("golden/gemm.matile"); kernel(A=a, B=b, C=c)
 
-    A path may end in values for static sizes of the program: "attention.naut:D=128"."""
+    A path may end in values for static sizes of the program, "attention.naut:D=128", and then in
+    the file of a schedule: "attention.naut:D=128@tuned.sched"."""
 
     def __init__(self, path, library=None, target="sm_90a"):
         self._lib = (library or default_library()).lib
         self._error = ctypes.create_string_buffer(ERROR_BYTES)
         self._kept = {}  # bound tensors must live as long as launches may use them
-        file, _, sizes = path.partition(":")
-        self._handle = self._lib.nautilus_open_sized(os.fsencode(file), sizes.encode(),
-                                                     target.encode(), self._error, ERROR_BYTES)
+        file, sizes, schedule = parts_of(path)
+        more = [os.fsencode(schedule)] if schedule else []
+        opened = self._lib.nautilus_open_scheduled if more else self._lib.nautilus_open_sized
+        self._handle = opened(os.fsencode(file), sizes.encode(), *more, target.encode(),
+                              self._error, ERROR_BYTES)
         if not self._handle:
             raise NautilusError(self._message(f"{path} does not open"))
 
@@ -153,6 +170,10 @@ class Kernel:
     def __call__(self, **arguments):
         self.bind(**arguments)
         self.launch()
+
+    def unbind(self):
+        """Lets go of the tensors; before the next launch all are bound again."""
+        self._kept.clear()
 
     def close(self):
         if self._handle:

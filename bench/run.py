@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -18,16 +19,23 @@ sys.dont_write_bytecode = True  # no __pycache__ in the checkout
 import cases  # noqa: E402
 import report  # noqa: E402
 import supervise  # noqa: E402
+import sweep  # noqa: E402
 
 
 def parse(arguments):
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--suite", default="all",
                    help="attention, gemm, epilogue, decode, rows, all; prefill_grid, decode_grid, "
-                   "gemm_other, variants; several with ,")
+                   "gemm_other, variants, head_sizes; several with ,")
     p.add_argument("--golden", default="golden", help="folder of the candidates")
     p.add_argument("--math", action="store_true",
                    help="time what the compiler makes of the programs themselves (golden/*.naut)")
+    p.add_argument("--sweep", type=int, default=0, metavar="N",
+                   help="with --math: beside each program (the row \"untuned\") also up to N "
+                   "schedules of `nautilus schedule --sweep`, at the sizes of the case")
+    p.add_argument("--tool", default="", help="the command line tool (default: beside --lib)")
+    p.add_argument("--prepare", action="store_true",
+                   help="only make and compile the schedules of --sweep; needs no GPU")
     p.add_argument("--lib", default="build-device/libnautilus.so", help="the library")
     p.add_argument("--target", default="sm_90a")
     p.add_argument("--out", default="results.jsonl", help="rows are appended, as JSON lines")
@@ -44,7 +52,7 @@ def parse(arguments):
     p.add_argument("--list", action="store_true", help="print cases and their candidates and stop")
     p.add_argument("--probe", nargs="+", metavar="FILE",
                    help="check these kernels on small problems in this process, time nothing")
-    p.add_argument("--worker", metavar="JSON", help=argparse.SUPPRESS)
+    p.add_argument("--worker", metavar="FILE", help=argparse.SUPPRESS)
     return p.parse_args(arguments)
 
 
@@ -67,7 +75,20 @@ def child_command(options, *more):
     return [sys.executable, "-uB", os.path.join(HERE, "run.py"), "--suite", options.suite,
             "--golden", options.golden, "--lib", options.lib, "--target", options.target,
             "--reps", str(options.reps), "--best", str(options.best),
-            *(["--no-inductor"] if options.no_inductor else []), *more]
+            *(["--no-inductor"] if options.no_inductor else []),
+            *(["--math", "--sweep", str(options.sweep)] if options.sweep else []), *more]
+
+
+def with_schedules(options, jobs):
+    """The jobs with the candidates of --sweep, compiled."""
+    start = time.monotonic()
+    plain = [cases.plain_file(c, options.golden) for c, _ in jobs if c.plain]
+    jobs = sweep.Sweep(options.tool or sweep.tool_beside(options.lib), options.out + ".schedules",
+                       options.sweep, lambda text: print("note:", text)).add_to(jobs, plain)
+    count = sum(1 for _, files in jobs for f in files if "@" in f)
+    print(f"{count} schedules for {len(jobs)} cases, compiled in "
+          f"{time.monotonic() - start:.0f} s", flush=True)
+    return jobs
 
 
 def probe_all(options, files, deadline):
@@ -123,8 +144,11 @@ def time_all(options, jobs, deadline, handle_row):
         job = dict(cases=[[name, files[name]] for name in todo], skip=skip,
                    seconds=deadline - time.monotonic())
         # The worker keeps to the deadline by itself; the margin is for its last case.
-        ended, doing = supervise.watch(child_command(options, "--worker", json.dumps(job)),
-                                       deadline + 20, handle)
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:  # too long for an argument
+            json.dump(job, file)
+            file.flush()
+            ended, doing = supervise.watch(child_command(options, "--worker", file.name),
+                                           deadline + 20, handle)
         if ended == "done":
             break
         print(f"the worker {ended} at: {doing}")
@@ -140,17 +164,22 @@ def time_all(options, jobs, deadline, handle_row):
 
 def main():
     options = parse(sys.argv[1:])
+    deadline = time.monotonic() + options.budget_seconds
     jobs, notes = selected(options)
     if options.probe or options.worker:
         import worker  # the only part that needs PyTorch
         if options.probe:
             return worker.probe(options, [c for c, _ in jobs])
         return worker.run_job(options, {c.name: c for c, _ in jobs})
-    if options.list:
+    if options.sweep and not options.math:
+        raise SystemExit("--sweep goes with --math")
+    if options.sweep and not options.peers_only and (options.prepare or not options.list):
+        jobs = with_schedules(options, jobs)
+    if options.prepare or options.list:
         for case, files in jobs:
-            print(case.name, *(os.path.basename(f) for f in files), sep="\n    ")
+            print(case.name, *(os.path.basename(f) if "@" not in f else sweep.label(f, True)
+                               for f in files), sep="\n    ")
         return 0
-    deadline = time.monotonic() + options.budget_seconds
     for note in notes:
         print("note:", note)
     rows = []
@@ -162,10 +191,13 @@ def main():
             out.write(json.dumps(row) + "\n")
             out.flush()
 
-        files = list(dict.fromkeys(f for _, fs in jobs for f in fs))
+        # Schedules of a sweep are checked where they are timed: they are too many for more.
+        files = list(dict.fromkeys(f for _, fs in jobs for f in fs if "@" not in f))
         bad = probe_all(options, files, deadline) if files else {}
         time_all(options, [(c, [f for f in fs if f not in bad]) for c, fs in jobs], deadline, keep)
     print(report.table(rows))
+    if options.sweep:
+        print(report.sweep_table(rows))
     for file, why in bad.items():
         print(f"rejected: {os.path.basename(file)}: {why}")
     return 1 if bad else 0

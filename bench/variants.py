@@ -6,6 +6,7 @@ A rule maps scores of rows i (a column of numbers) and keys j (a row) to what th
 column more than there are keys takes part in the sum and has no value (a sink).
 """
 import math
+import random
 
 
 def full(s, b, h, i, j):
@@ -25,6 +26,9 @@ class Variant:
         self.tensors = tensors or {}
         self.scalars = scalars or {}
 
+    plain_rule = staticmethod(full)  # of the program without the variant
+    has_batch_mask = False  # the mask is another one in each sequence of a batch
+
     def rule(self, s, b, h, i, j):
         raise NotImplementedError
 
@@ -42,6 +46,8 @@ class Variant:
 
 class Causal(Variant):
     """Variants here have as many queries as keys."""
+
+    plain_rule = staticmethod(causal(0))
 
     def rule(self, s, b, h, i, j):
         return self.visible(s, b, h, i, j).masked_fill(j > i, -math.inf)
@@ -106,8 +112,59 @@ class Bias(Variant):
         return lambda score, b, h, q, k: score + bias[h, q, k]
 
 
-def make(kind, h, s):
+class Documents(Variant):
+    """Rows see the keys of their own document."""
+
+    has_batch_mask = True
+
+    def rule(self, s, b, h, i, j):
+        doc = self.tensors["doc"][b]
+        return s.masked_fill(doc[i] != doc[j], -math.inf)
+
+    def mask_mod(self):
+        doc = self.tensors["doc"]
+        return lambda b, h, q, k: doc[b, q] == doc[b, k]
+
+
+class DocumentsCausal(Documents):
+    plain_rule = staticmethod(causal(0))
+
+    def rule(self, s, b, h, i, j):
+        return super().rule(s, b, h, i, j).masked_fill(j > i, -math.inf)
+
+    def mask_mod(self):
+        same = super().mask_mod()
+        return lambda b, h, q, k: same(b, h, q, k) & (q >= k)
+
+
+DOCUMENT_ROWS = 2048  # of a document, on average
+
+
+def document_lengths(s, sequence):
+    """Random, but always the same for a length and the number of a sequence in its batch: the work
+    of a case is known before its tensors are."""
+    count = round(s / DOCUMENT_ROWS) if s >= 2 * DOCUMENT_ROWS else min(5, s)
+    cuts = sorted(random.Random(1000 * s + sequence).sample(range(1, s), count - 1))
+    return [end - start for start, end in zip([0, *cuts], [*cuts, s])]
+
+
+def document_numbers(b, s):
     import torch
+    numbers = [torch.repeat_interleave(torch.arange(len(lengths), dtype=torch.int32),
+                                       torch.tensor(lengths))
+               for lengths in (document_lengths(s, n) for n in range(b))]
+    return torch.stack(numbers).cuda()
+
+
+def is_causal(kind):
+    return kind not in ("bias", "documents")
+
+
+def make(kind, b, h, s):
+    import torch
+    if kind in ("documents", "documents_causal"):
+        made = Documents if kind == "documents" else DocumentsCausal
+        return made({"doc": document_numbers(b, s)})
     if kind == "softcap":
         return Softcap()
     if kind == "alibi":
@@ -119,12 +176,16 @@ def make(kind, h, s):
     return Bias({"bias": torch.randn(h, s, s, device="cuda", dtype=torch.bfloat16)})
 
 
-def live_scores(kind, s):
-    """Scores of one head that are not masked, the diagonal counted as half."""
+def live_scores(kind, b, s):
+    """Scores of one head, of all sequences of a batch, that are not masked, the diagonal counted as
+    half."""
     if kind == "window":
         width = min(4096, max(1, s // 4))
-        return s * width - width * width / 2
-    return s * s if kind == "bias" else s * s / 2
+        return b * (s * width - width * width / 2)
+    half = 2 if is_causal(kind) else 1
+    if kind in ("documents", "documents_causal"):
+        return sum(rows * rows for n in range(b) for rows in document_lengths(s, n)) / half
+    return b * s * s / half
 
 
 def flex_attention(variant, q, k, v):
@@ -134,7 +195,9 @@ def flex_attention(variant, q, k, v):
     mask = variant.mask_mod()
     blocks = None
     if mask:
-        blocks = flex.create_block_mask(mask, None, None, q.shape[2], k.shape[2], device="cuda")
+        sequences = q.shape[0] if variant.has_batch_mask else None
+        blocks = flex.create_block_mask(mask, sequences, None, q.shape[2], k.shape[2],
+                                        device="cuda")
     score = variant.score_mod()
 
     @torch.compile(dynamic=False)

@@ -58,12 +58,19 @@ class Variant(Attention):
 
     def __init__(self, kind, b, h, s, d):
         super().__init__(b, h, h, s, s, d, False)
-        self.variant = variants.make(kind, h, s)
+        self.variant = variants.make(kind, b, h, s)
         self.rule = self.variant.rule
 
     def bind(self, kernel):
         super().bind(kernel)
         kernel.bind(**self.variant.tensors, **self.variant.scalars)
+
+    def bind_plain(self, kernel):
+        """For the program without the variant, which writes the same output."""
+        super().bind(kernel)
+
+    def check_plain(self, run):
+        return check.attention_check(run, self.q, self.k, self.v, self.out, self.variant.plain_rule)
 
     def peers(self, stack, note, inductor):
         del stack
@@ -151,7 +158,7 @@ class Rows:
 
 def timed(case):
     s = case.sizes
-    if case.suite in ("attention", "prefill_grid"):
+    if case.suite in ("attention", "prefill_grid", "head_sizes"):
         return Attention(s["B"], s["H"], s["Hk"], s["M"], s["N"], s["D"], s["causal"])
     if case.suite in ("decode", "decode_grid"):
         return Decode(s["B"], s["H"], s["Hk"], s["N"], s["D"])
@@ -168,7 +175,7 @@ def small(case):
     """[(label, function that makes the work)]: what a candidate of the case has to solve before it
     is timed."""
     s = case.sizes
-    if case.suite in ("attention", "prefill_grid"):
+    if case.suite in ("attention", "prefill_grid", "head_sizes"):
         return [(f"{p.name} (B{p.b} H{p.h}/{p.hk} {p.m}x{p.n})",
                  lambda p=p: Attention(p.b, p.h, p.hk, p.m, p.n, s["D"], s["causal"], p.spiky,
                                        p.strided))

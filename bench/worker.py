@@ -13,6 +13,7 @@ import cases
 import check
 import nautilus_lib
 import supervise
+import sweep
 import timing
 import work
 import peers as peers_module
@@ -76,21 +77,25 @@ def probe(options, known):
 
 def run_job(options, known):
     """Times the cases of a job of run.py."""
-    job = json.loads(options.worker)
+    with open(options.worker, encoding="utf-8") as file:
+        job = json.load(file)
     deadline = time.monotonic() + job["seconds"]
     torch.cuda.init()
-    library = None
+    kernels = None
     sampler = timing.Sampler(os.environ.get("NAUTILUS_BENCH_GPU", "0"))
     card = dict(gpu=sampler.gpu or torch.cuda.get_device_name(0), driver=sampler.driver)
     try:
-        for name, files in job["cases"]:
+        for n, (name, files) in enumerate(job["cases"]):
             if time.monotonic() > deadline - CASE_SECONDS:
                 supervise.say(note="the budget is used up")
                 break
-            if files and library is None:
-                library = nautilus_lib.Library(options.lib)
-            _time_case(options, known[name], files, job["skip"], library, sampler, card)
+            if files and kernels is None:
+                kernels = Kernels(options)
+            _time_case(options, known[name], files, job["skip"], kernels, sampler, card)
             supervise.say(case_done=name)
+            if kernels:
+                following = job["cases"][n + 1:n + 2]
+                kernels.release([f for _, fs in following for f in fs])
             gc.collect()
             torch.cuda.empty_cache()
     except RuntimeError as problem:
@@ -103,15 +108,36 @@ def run_job(options, known):
     return 0
 
 
+class Kernels:
+    """Open kernels: cases of several sizes share them."""
+
+    def __init__(self, options):
+        self.library = nautilus_lib.Library(options.lib)
+        self.target = options.target
+        self.open = {}
+
+    def get(self, path):
+        key = sweep.identity(path)
+        if key not in self.open:
+            self.open[key] = nautilus_lib.Kernel(path, self.library, self.target)
+        return self.open[key]
+
+    def release(self, wanted):
+        """Lets go of the tensors of a case, and of the kernels that the next one does not want."""
+        keep = {sweep.identity(path) for path in wanted}
+        for key in list(self.open):
+            self.open[key].unbind() if key in keep else self.open.pop(key).close()
+
+
 def _note(text):
     supervise.say(note=text)
 
 
 @torch.inference_mode()
-def _time_case(options, case, files, skip, library, sampler, card):
+def _time_case(options, case, files, skip, kernels, sampler, card):
     supervise.begin(f"inputs of {case.name}", 120)
     problem = work.timed(case)
-    functions, errors, kernels = {}, {}, []
+    functions, errors, more = {}, {}, {}
     with contextlib.ExitStack() as stack:
         supervise.begin(f"peers of {case.name}", 240)  # the first call of torch.compile is slow
         peers = problem.peers(stack, _note, not options.no_inductor)
@@ -127,14 +153,15 @@ def _time_case(options, case, files, skip, library, sampler, card):
             elif reference is None:
                 reference = run().clone()
         for path in files:
-            name = os.path.splitext(os.path.basename(path))[0]
+            name = sweep.label(path, options.sweep)
             label = f"check {case.name}: {name}"
             if label in skip:
                 continue
+            if name in functions:
+                name = f"{name} ({len(functions)})"
             try:
                 supervise.begin(f"open {name}", OPEN_LIMIT)
-                kernel = nautilus_lib.Kernel(path, library, options.target)
-                kernels.append(kernel)
+                kernel = kernels.get(path)
                 problem.bind(kernel)
                 launch = kernel.launcher()
                 supervise.begin(label, CHECK_LIMIT)
@@ -148,11 +175,36 @@ def _time_case(options, case, files, skip, library, sampler, card):
                 continue
             functions[name] = launch
             errors[name] = result.rel_error
+            if "@" in path:
+                schedule = nautilus_lib.parts_of(path)[2]
+                more[name] = dict(schedule="/".join(schedule.split(os.sep)[-2:]),
+                                  predicted_cycles=sweep.described(schedule)[1])
+        if case.plain and kernels:
+            _add_plain(options, case, problem, skip, kernels, functions, errors)
         del reference
         supervise.begin(f"timing {case.name}", 120)
-        _time(options, case, functions, [n for n, _ in peers], errors, sampler, card)
-    for kernel in kernels:
-        kernel.close()
+        _time(options, case, functions, [n for n, _ in peers], errors, more, sampler, card)
+
+
+def _add_plain(options, case, problem, skip, kernels, functions, errors):
+    label = f"check {case.name}: {cases.PLAIN}"
+    if label in skip:
+        return
+    try:
+        supervise.begin(f"open {case.plain}", OPEN_LIMIT)
+        kernel = kernels.get(cases.plain_file(case, options.golden))
+        problem.bind_plain(kernel)
+        launch = kernel.launcher()
+        supervise.begin(label, CHECK_LIMIT)
+        result = problem.check_plain(launch)
+    except nautilus_lib.NautilusError as error:
+        _note(f"{case.name}: {cases.PLAIN}: {_first_line(error)}")
+        return
+    if not result.ok:
+        _note(f"{case.name}: {cases.PLAIN} is not timed: {result.why} (seed {problem.seed})")
+        return
+    functions[cases.PLAIN] = launch
+    errors[cases.PLAIN] = result.rel_error
 
 
 def _differs(out, reference):
@@ -169,7 +221,7 @@ def _differs(out, reference):
     return f"against the peer: {result.why}" if result.why else ""
 
 
-def _time(options, case, functions, peers, errors, sampler, card):
+def _time(options, case, functions, peers, errors, more, sampler, card):
     if not functions:
         return
     base = dict(work=case.work, shape=case.shape, **card)
@@ -186,13 +238,19 @@ def _time(options, case, functions, peers, errors, sampler, card):
         for name, (middle, low, high) in stats.items():
             row = dict(base, candidate=name, mode=mode, ms_median=middle, ms_p25=low, ms_p75=high)
             if case.flops:
-                row["tflops"] = case.flops / middle / 1e9
+                flops = case.plain_flops if name == cases.PLAIN else case.flops
+                row["tflops"] = flops / middle / 1e9
             else:
                 row["gb_per_s"] = case.bytes / middle / 1e6
             row.update(peer=peer, ratio_to_peer=stats[peer][0] / middle if peer else None,
                        rel_error=errors.get(name), samples=len(times[name]),
                        date=datetime.datetime.now(datetime.timezone.utc).isoformat("T", "seconds"),
-                       **state)
+                       **state, **more.get(name, {}))
+            if cases.PLAIN in stats and name not in peers:
+                per_plain = case.plain_flops / stats[cases.PLAIN][0]
+                row["per_live"] = case.flops / middle / per_plain if name != cases.PLAIN else 1.0
+            if name == cases.PLAIN:
+                row["ratio_to_peer"] = None  # the peer computes something else
             supervise.say(row=row)
         return stats
 
@@ -201,8 +259,12 @@ def _time(options, case, functions, peers, errors, sampler, card):
     repetitions = options.reps or (15 if functions_ms > 2 else 25)
     stats = emit("sustained", timing.sustained(functions, repetitions), start)
 
-    ours = sorted((n for n in functions if n not in peers), key=lambda n: stats[n][0])
-    chosen = {n: functions[n] for n in peers + ours[:options.best]}
+    yardsticks = peers + [n for n in functions if n == cases.PLAIN]
+    ours = sorted((n for n in functions if n not in yardsticks), key=lambda n: stats[n][0])
+    if sweep.UNTUNED in ours:
+        # Beside it the best of the others, whatever their order.
+        ours.sort(key=lambda n: n != sweep.UNTUNED)
+    chosen = {n: functions[n] for n in yardsticks + ours[:options.best]}
     supervise.begin(f"timing {case.name}", 120)
     start = time.monotonic()
     emit("back_to_back", timing.back_to_back(chosen, 8 if functions_ms > 2 else 20), start)

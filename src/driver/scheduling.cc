@@ -120,6 +120,17 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
   return other;
 }
 
+std::optional<ir::Program> unscheduled_for(const ir::Program& program,
+                                           const schedule::Schedule& decisions, Unit& unit) {
+  ir::PassContext context{unit.pool, unit.sink, {}};
+  auto lowered = lower_with_algebra(program, context);
+  if (lowered && schedule::program_hash(*lowered) != decisions.hash) {
+    auto gathered = lower_with_algebra(program, context, true);
+    if (gathered && schedule::program_hash(*gathered) == decisions.hash) return gathered;
+  }
+  return lowered;
+}
+
 std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::string_view text,
                                              Unit& unit, std::string* error) {
   const auto decisions = schedule::parse_schedule(text);
@@ -127,12 +138,7 @@ std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::st
     *error = decisions.rejection().message;
     return std::nullopt;
   }
-  ir::PassContext context{unit.pool, unit.sink, {}};
-  auto lowered = lower_with_algebra(program, context);
-  if (lowered && schedule::program_hash(*lowered) != decisions->hash) {
-    auto gathered = lower_with_algebra(program, context, true);
-    if (gathered && schedule::program_hash(*gathered) == decisions->hash) lowered = gathered;
-  }
+  const auto lowered = unscheduled_for(program, *decisions, unit);
   if (!lowered) return std::nullopt;
   auto built = schedule::apply_schedule(*lowered, *decisions, unit.pool);
   if (!built) {

@@ -28,6 +28,11 @@ std::optional<FirstSchedule> untried_schedule(const ir::Program& program, Unit& 
 std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::string_view text,
                                              Unit& unit, std::string* error);
 
+// The program that a schedule is for, which is one of several forms that algebra gives: the one
+// with its hash, if there is one. Nothing if something was reported.
+std::optional<ir::Program> unscheduled_for(const ir::Program& program,
+                                           const schedule::Schedule& decisions, Unit& unit);
+
 // Changes of the first schedule.
 struct SplitEdit {
   std::string parts;    // of every streamed axis: a number or `fill`; empty: as the schedule says

@@ -9,12 +9,14 @@
 #include "base/files.h"
 #include "diag/render.h"
 #include "driver/emulated_check.h"
+#include "driver/hints.h"
 #include "driver/kernel_check.h"
 #include "driver/ladder.h"
 #include "driver/oracle_check.h"
 #include "driver/pipeline.h"
 #include "driver/regenerate.h"
 #include "driver/scheduling.h"
+#include "driver/sweep.h"
 #include "driver/tensor_text.h"
 #include "emit/emit.h"
 #include "expr/rules.h"
@@ -32,6 +34,8 @@ bool is_rule(std::string_view name) {
                      [&](const expr::RuleText& r) { return r.name == name; });
 }
 
+constexpr size_t kMostShown = 20;  // schedules of a sweep
+
 CaseResult failed(std::string message) { return {false, "", std::move(message), false}; }
 CaseResult shown(std::string output) { return {true, std::move(output), "", true}; }
 
@@ -43,7 +47,7 @@ class CaseRunner {
     const std::string& c = test_.command;
     const bool takes_options = c == "eval" || c == "run" || c == "kernels" || c == "pass" ||
                                c == "same" || c == "check" || c == "like" || c == "schedule" ||
-                               c == "run_scheduled" || c == "regenerate";
+                               c == "run_scheduled" || c == "regenerate" || c == "sweep";
     if (!takes_options && !test_.options.empty()) {
       return failed(fmt::format("`{}` takes no option `{}`", c, test_.options.begin()->first));
     }
@@ -55,6 +59,7 @@ class CaseRunner {
     if (c == "diag") return diag();
     if (c == "verify") return verify_case();
     if (c == "regenerate") return regenerate();
+    if (c == "fill") return fill();
     std::map<std::string, int64_t> statics;
     const auto program = load_text(file_, test_.input, statics, unit_);
     if (!program) return failed(rendered());
@@ -67,6 +72,7 @@ class CaseRunner {
     if (c == "like") return like(*program);
     if (c == "graph") return graph(*program);
     if (c == "schedule" || c == "run_scheduled") return schedule(*program);
+    if (c == "sweep") return sweep_case(*program);
     if (c == "explain") return shown(explain(*program, unit_));
     if (c == "emit") return emit_case(*program);
     if (c == "resources") return resources(*program);
@@ -177,6 +183,31 @@ class CaseRunner {
         test_.folder + test_.argument, strip_comments(test_.input), kernel, unit_, &error);
     if (!difference) return failed(error.empty() ? rendered() : error);
     return shown(*difference);
+  }
+
+  // The input is a schedule with holes; the argument names its program.
+  CaseResult fill() {
+    std::string error;
+    const auto text = base::read_file(test_.folder + test_.argument, &error);
+    if (!text) return failed(error);
+    const auto program = load_text(test_.argument, *text, {}, unit_);
+    if (!program) return failed(rendered());
+    const auto swept = sweep_holes(*program, test_.input, kMostShown, unit_, &error);
+    if (!swept) return shown(error + "\n" + rendered());
+    const auto as_it_is = replay_schedule(*program, test_.input, unit_, &error);
+    return shown((as_it_is ? "" : error + "\n\n") + sweep_text(*swept, true));
+  }
+
+  CaseResult sweep_case(const ir::Program& program) {
+    RunRequest r;
+    std::string error;
+    if (!request(program, r, error)) return failed(error);
+    std::map<std::string, int64_t> sizes(r.given.sizes.begin(), r.given.sizes.end());
+    const auto limit = sizes.extract("limit");
+    const auto swept =
+        sweep(with_hints(program, sizes),
+              limit.empty() ? kMostShown : static_cast<size_t>(limit.mapped()), unit_);
+    return swept ? shown(sweep_text(*swept, true)) : failed(rendered());
   }
 
   // Every name as the number of its first occurrence. Words of the language are names as well,
@@ -432,6 +463,11 @@ const std::vector<std::pair<std::string, std::string>>& test_commands() {
        "combine: as for kernels, and why not, if that is refused"},
       {"run_scheduled [SIZE=n] [seed=n] [inputs=exact]",
        "the first schedule's program agrees with the definition; no expectation"},
+      {"sweep [SIZE=n] [limit=n]",
+       "the schedules to try at these sizes, and what was left out, are the expectation"},
+      {"fill=PROGRAM",
+       "the input is a schedule with holes; why it makes no kernels and its fillings are the "
+       "expectation"},
       {"explain", "the derivation of the first schedule is the expectation"},
       {"eval [SIZE=n] [seed=n] [inputs=exact]", "the printed outputs are the expectation"},
       {"run [SIZE=n] [seed=n] [inputs=exact]", "all evaluators agree; no expectation"},

@@ -26,19 +26,14 @@ class PartCost {
     hints_.sizes.emplace("sms", target.sms);
   }
 
-  struct Time {
-    double cycles = 0;
-    int64_t parts = 1;
-  };
-  // Nothing where sizes are not known, or tiles of rows have work beside their products.
-  std::optional<Time> at(const Sizes& sizes) {
+  std::optional<PartTime> at(const Sizes& sizes) {
     const algebra::Signs signs(program_);
     Names names;
     const BuiltKernel built =
         build_kernel(kernel_.group, sizes, {}, {}, kernel_.stored, program_, signs, pool_, names);
     const NestCost cost = cost_of(built, built.wholes[0], program_, target_, pool_);
     const Group& group = kernel_.group;
-    if ((cost.floors.vector > 0 && group.row_block == 0) || !cost.steps) return std::nullopt;
+    if (!cost.steps) return std::nullopt;
     Names own;
     const Tiling tiling(group, sizes, pool_, own);
     const Expr count = count_tiles(group, tiling, pool_);
@@ -68,7 +63,7 @@ class PartCost {
                           number(*parts) * target_.part_cycles;
     // One group alone hides little of what it waits for.
     const double both = cost.floors.vector > 0 ? std::hypot(work, memory) : std::max(work, memory);
-    return Time{both + cost.kernel_once + handed, *parts};
+    return PartTime{both + cost.kernel_once + handed, *parts, cost.floors.vector <= 0};
   }
 
  private:
@@ -132,12 +127,19 @@ class PartCost {
 
 }  // namespace
 
+std::optional<PartTime> time_in_parts(const Kernel& kernel, const Split& split, const Sizes& sizes,
+                                      const ir::Program& program, const Target& target,
+                                      expr::ExprPool& pool) {
+  return PartCost(kernel, split, program, target, pool).at(sizes);
+}
+
 Sizes sizes_in_parts(const Kernel& kernel, const Split& split, const Sizes& usual,
                      const ir::Program& program, const Target& target, expr::ExprPool& pool,
                      std::string* why) {
   PartCost cost(kernel, split, program, target, pool);
   const auto first = cost.at(usual);
-  if (!first) return usual;
+  const bool is_blocked = kernel.group.row_block > 0;
+  if (!first || !(first->is_product_alone || is_blocked)) return usual;
   Sizes best = usual;
   auto time = *first;
   for (Sizes s : candidate_sizes(kernel.group)) {
@@ -145,7 +147,7 @@ Sizes sizes_in_parts(const Kernel& kernel, const Split& split, const Sizes& usua
     // A tile of its own for each group: groups do not take turns at parts.
     if (s.cluster > 1 || s.rows > kRowsPerGroup || s == usual) continue;
     const auto t = cost.at(s);
-    if (t && t->parts > 1 && t->cycles < time.cycles) {
+    if (t && (t->is_product_alone || is_blocked) && t->parts > 1 && t->cycles < time.cycles) {
       best = s;
       time = *t;
     }

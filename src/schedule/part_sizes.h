@@ -12,6 +12,18 @@
 
 namespace nautilus::schedule {
 
+struct PartTime {
+  double cycles = 0;
+  int64_t parts = 1;
+  bool is_product_alone = true;  // no register work in its steps
+};
+
+// The time of a kernel with these sizes and parts at the program's hints; nothing where sizes are
+// not known.
+std::optional<PartTime> time_in_parts(const Kernel& kernel, const Split& split, const Sizes& sizes,
+                                      const ir::Program& program, const Target& target,
+                                      expr::ExprPool& pool);
+
 // The sizes with the least time at the program's hints, for a kernel of products alone; `usual` for
 // others, and where nothing is much better. `why`: for people, added to.
 Sizes sizes_in_parts(const Kernel& kernel, const Split& split, const Sizes& usual,

@@ -8,6 +8,7 @@
 
 #include "expr/print.h"
 #include "ir/print.h"
+#include "schedule/holes.h"
 #include "schedule/round.h"
 
 namespace nautilus::schedule {
@@ -42,6 +43,16 @@ bool is_split_tail(const std::vector<std::string>& words) {
   if (k + 2 == words.size() && words[k] == "combine")
     return words[k + 1] == "kernel" || words[k + 1] == "last";
   return words.size() >= 2 && k == words.size();
+}
+
+bool is_decision(std::string_view verb, const std::vector<std::string>& words) {
+  const size_t n = words.size();
+  if (verb == "kernel" || verb == "fuse" || verb == "roll" || verb == "resident") return n == 1;
+  if (verb == "order" || verb == "round" || verb == "cluster") return n == 2;
+  if (verb == "split") return is_split_tail(words);
+  const bool has_rows = n >= 5 && words[1] == "cta" && words[3] == "wg";
+  if (verb == "tile") return n == 2 || (n == 5 && has_rows);
+  return verb == "or" && has_rows && n % 2 == 1;
 }
 
 }  // namespace
@@ -95,15 +106,13 @@ Outcome<Schedule> parse_schedule(std::string_view text) {
       return bad("a decision ends with auto, tuned or user");
     d.provenance = static_cast<Provenance>(who - std::begin(kProvenance));
     d.words.assign(words.begin() + 1, words.end() - 1);
-    const size_t n = d.words.size();
-    const bool is_tile =
-        d.verb == "tile" && (n == 2 || (n == 5 && d.words[1] == "cta" && d.words[3] == "wg"));
-    const bool is_known =
-        ((d.verb == "kernel" || d.verb == "fuse" || d.verb == "roll") && n == 1) ||
-        ((d.verb == "order" || d.verb == "round" || d.verb == "cluster") && n == 2) ||
-        (d.verb == "resident" && n == 1) ||
-        (d.verb == "split" && is_split_tail(d.words)) || is_tile ||
-        (d.verb == "or" && n >= 5 && d.words[1] == "cta" && d.words[3] == "wg" && n % 2 == 1);
+    for (const std::string& w : d.words) {
+      if (choices_of(w).empty()) return bad(fmt::format("`{}` is no hole like `?{{64,128}}`", w));
+    }
+    if (count_fillings(d.words) > kMostFillings)
+      return bad(fmt::format("its holes have more than {} fillings", kMostFillings));
+    bool is_known = true;
+    for (const auto& filled : fillings(d.words)) is_known &= is_decision(d.verb, filled);
     if (!is_known) return bad(fmt::format("`{}` is no decision", line));
     has_kernel |= d.verb == "kernel";
     if (d.verb != "round" && !has_kernel) return bad("a decision stands before the first kernel");
@@ -343,8 +352,8 @@ Outcome<Kernel> replay(const Draft& draft, const ir::Program& program, const Sta
 
 }  // namespace
 
-Outcome<Scheduled> apply_schedule(const ir::Program& program, const Schedule& schedule,
-                                  expr::ExprPool& pool) {
+std::optional<Rejection> refuse_other_program(const ir::Program& program,
+                                              const Schedule& schedule) {
   if (schedule.program != program.name)
     return Rejection{"program", fmt::format("the schedule is for @{}, the program is @{}",
                                             schedule.program, program.name)};
@@ -352,6 +361,19 @@ Outcome<Scheduled> apply_schedule(const ir::Program& program, const Schedule& sc
     return Rejection{"hash", fmt::format("the schedule is for a program with hash {:016x}, this "
                                          "one has {:016x}",
                                          schedule.hash, program_hash(program))};
+  return std::nullopt;
+}
+
+Outcome<Scheduled> apply_schedule(const ir::Program& program, const Schedule& schedule,
+                                  expr::ExprPool& pool) {
+  if (const auto why = refuse_other_program(program, schedule)) return *why;
+  if (const Decision* open = find_hole(schedule)) {
+    std::string line = open->verb;
+    for (const std::string& w : open->words) line += " " + w;
+    return Rejection{"hole", fmt::format("`{}` has a hole: `nautilus schedule FILE --schedule "
+                                         "SCHEDULE --sweep` gives schedules without",
+                                         line)};
+  }
   ir::Program rounded = program;
   std::vector<Draft> drafts;
   for (const Decision& d : schedule.decisions) {

@@ -18,7 +18,8 @@
 //   resident 2 auto            a multiprocessor works on two tiles at the same time
 //   or i cta 128 wg 64 j 128 auto   another kernel for the same, run where it is cheaper
 //
-// One decision per line, with who took it: auto, tuned or user. Statements that no kernel stores
+// A word may be a hole, `?{64,96}` (holes.h). One decision per line, with who took it: auto, tuned
+// or user. Statements that no kernel stores
 // stay as they are.
 #pragma once
 
@@ -46,6 +47,8 @@ std::string print(const Schedule& schedule);
 Outcome<Schedule> parse_schedule(std::string_view text);
 
 uint64_t program_hash(const ir::Program& program);
+// Why a schedule is not for this program; nothing if it is.
+std::optional<Rejection> refuse_other_program(const ir::Program& program, const Schedule& schedule);
 
 struct Kernel {
   Group group;

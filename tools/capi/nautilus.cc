@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -55,26 +56,38 @@ bool parse_sizes(std::string_view text, std::map<std::string, int64_t>& sizes, s
 struct Request {
   const char* text_or_path;
   const char* sizes = nullptr;
+  const char* schedule = nullptr;  // a text or a path
   const char* cuda_path = nullptr;
 };
+
+// The text itself if it has a line end, else what the file holds. `path` is what messages call it.
+std::optional<std::string> text_of(const std::string& what, std::string* path, std::string* error) {
+  const bool is_text = what.find('\n') != std::string::npos;
+  *path = is_text ? "text" : what;
+  return is_text ? what : base::read_file(what, error);
+}
 
 std::unique_ptr<Object> open(const Request& request, const std::string& target,
                              std::string* error) {
   auto object = std::make_unique<Object>();
   std::map<std::string, int64_t> sizes;
   if (request.sizes && !parse_sizes(request.sizes, sizes, error)) return nullptr;
-  const std::string what = request.text_or_path;
-  std::string text = what;
-  std::string path = "text";
-  if (what.find('\n') == std::string::npos) {
-    const auto content = base::read_file(what, error);
-    if (!content) return nullptr;
-    text = *content;
-    path = what;
+  std::string path;
+  const auto text = text_of(request.text_or_path, &path, error);
+  if (!text) return nullptr;
+  auto loaded = driver::load_text(path, *text, sizes, object->unit);
+  if (loaded) loaded = driver::with_hints(std::move(*loaded), sizes);
+  if (loaded && request.schedule) {
+    const auto decisions = text_of(request.schedule, &path, error);
+    if (!decisions) return nullptr;
+    object->program = driver::lower_with_schedule(*loaded, *decisions, object->unit, error);
+    if (!object->program && !error->empty()) {
+      *error = path + ": " + *error;
+      return nullptr;
+    }
+  } else if (loaded) {
+    object->program = driver::lower_to_kernels(*loaded, object->unit);
   }
-  const auto loaded = driver::load_text(path, text, sizes, object->unit);
-  if (loaded)
-    object->program = driver::lower_to_kernels(driver::with_hints(*loaded, sizes), object->unit);
   if (!object->program) {
     *error = diag::render_all(object->unit.sink);
     return nullptr;
@@ -116,6 +129,12 @@ void* nautilus_open(const char* what, const char* target, char* error, int error
 void* nautilus_open_sized(const char* what, const char* sizes, const char* target, char* error,
                           int error_bytes) {
   return open_object({.text_or_path = what, .sizes = sizes}, target, error, error_bytes);
+}
+
+void* nautilus_open_scheduled(const char* what, const char* sizes, const char* schedule,
+                              const char* target, char* error, int error_bytes) {
+  return open_object({.text_or_path = what, .sizes = sizes, .schedule = schedule}, target, error,
+                     error_bytes);
 }
 
 void* nautilus_open_source(const char* what, const char* cuda_path, const char* target, char* error,

@@ -17,7 +17,12 @@ void* nautilus_open(const char* text_or_path, const char* target, char* error, i
  * ignored, so that one list can serve several programs. */
 void* nautilus_open_sized(const char* text_or_path, const char* sizes, const char* target,
                           char* error, int error_bytes);
-/* The same with a hand-edited CUDA file in place of the emitted one. */
+/* The same with the decisions of a schedule (docs/scheduling.md), a path or the text itself, in
+ * place of the first one. One that does not apply is refused with the reason. */
+void* nautilus_open_scheduled(const char* text_or_path, const char* sizes,
+                              const char* schedule_text_or_path, const char* target, char* error,
+                              int error_bytes);
+/* As nautilus_open, with a hand-edited CUDA file in place of the emitted one. */
 void* nautilus_open_source(const char* text_or_path, const char* cuda_path, const char* target,
                            char* error, int error_bytes);
 /* 0 if the program has such a tensor of this rank. Its shape gives the program's sizes. */

@@ -3,10 +3,14 @@
 // nautilus explain: how they were found.
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <limits>
+
 #include "base/files.h"
 #include "command.h"
 #include "driver/hints.h"
 #include "driver/scheduling.h"
+#include "driver/sweep.h"
 #include "ir/print.h"
 
 namespace nautilus::tool {
@@ -18,7 +22,13 @@ struct ScheduleOptions {
   std::vector<std::string> shape;
   bool program = false;
   bool check = false;
+  bool sweep = false;
+  size_t limit = 0;
+  std::string folder;
+  bool refused = false;
 };
+
+constexpr size_t kUsualSweep = 12;
 
 int finish(const ScheduleOptions& o, const ir::Program& program, const driver::FirstSchedule& s,
            const std::map<std::string, int64_t>& sizes, driver::Unit& unit) {
@@ -35,6 +45,50 @@ int finish(const ScheduleOptions& o, const ir::Program& program, const driver::F
   if (!difference) return kProgramError;
   fmt::print(stderr, "{}\n", difference->empty() ? "agrees with the definition" : *difference);
   return difference->empty() ? kOk : kProgramError;
+}
+
+// The schedules of a sweep: one after the other, or as files <program>.<n>.sched of a folder.
+int run_sweep(const ScheduleOptions& o, const ir::Program& program, driver::Unit& unit) {
+  std::optional<std::vector<driver::SweptSchedule>> swept;
+  std::string error;
+  if (o.schedule.empty()) {
+    swept = driver::sweep(program, o.limit > 0 ? o.limit : kUsualSweep, unit);
+  } else {
+    const auto text = base::read_file(o.schedule, &error);
+    if (!text) {
+      usage_error(error);
+      return kUsageError;
+    }
+    const size_t limit = o.limit > 0 ? o.limit : std::numeric_limits<size_t>::max();
+    swept = driver::sweep_holes(program, *text, limit, unit, &error);
+    if (!error.empty()) fmt::print(stderr, "nautilus: {}: {}\n", o.schedule, error);
+  }
+  print_messages(unit);
+  if (!swept) return kProgramError;
+  if (o.folder.empty()) {
+    fmt::print("{}", driver::sweep_text(*swept, o.refused));
+    return kOk;
+  }
+  std::error_code failure;
+  std::filesystem::create_directories(o.folder, failure);
+  if (failure) {
+    usage_error(fmt::format("{}: {}", o.folder, failure.message()));
+    return kUsageError;
+  }
+  int n = 0;
+  for (const driver::SweptSchedule& s : *swept) {
+    if (!s.why.empty()) {
+      if (o.refused) fmt::print("# {}: {}\n", s.name, s.why);
+      continue;
+    }
+    const std::string path = fmt::format("{}/{}.{}.sched", o.folder, program.name, ++n);
+    if (!base::write_file_atomic(path, s.text, &error)) {
+      usage_error(error);
+      return kUsageError;
+    }
+    fmt::print("{}: {}\n", path, s.name);
+  }
+  return kOk;
 }
 
 int run_schedule(const ScheduleOptions& o, bool is_explain) {
@@ -54,6 +108,7 @@ int run_schedule(const ScheduleOptions& o, bool is_explain) {
     fmt::print("{}", driver::explain(*program, unit));
     return kOk;
   }
+  if (o.sweep) return run_sweep(o, *program, unit);
   if (o.schedule.empty()) {
     const auto s = driver::first_schedule(*program, unit);
     if (!s) {
@@ -89,6 +144,15 @@ void add_schedule(CLI::App& app, int& exit_code) {
       ->allow_extra_args(false);
   c->add_flag("--program", o->program, "the scheduled program instead of the decisions");
   c->add_flag("--check", o->check, "run it in the interpreter, against the definition");
+  CLI::Option* sweep = c->add_flag("--sweep", o->sweep,
+                                   "schedules to try, each with one kernel in place of several, "
+                                   "best predicted at the sizes of --shape first; or, if there is "
+                                   "a --schedule, the fillings of its holes");
+  c->add_option("--limit", o->limit, "how many schedules of the sweep (12; of holes: all)")
+      ->needs(sweep);
+  c->add_option("-o", o->folder, "a folder for them: <program>.<n>.sched")->needs(sweep);
+  c->add_flag("--refused", o->refused, "also say what was left out of the sweep, and why")
+      ->needs(sweep);
   c->footer("Example: nautilus schedule --program examples/attention_causal.naut");
   c->callback([o, &exit_code] { exit_code = run_schedule(*o, false); });
 }

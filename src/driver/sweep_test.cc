@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/sweep.h"
+
+#include <gtest/gtest.h>
+
+#include "driver/scheduling.h"
+#include "ir/print.h"
+
+namespace nautilus::driver {
+namespace {
+
+constexpr std::string_view kAttention = R"(
+dims M, N            static D = 64
+hint M = 512, N = 16384
+Q: bf16[M, D]
+K, V: bf16[N, D]
+S[i,j] = sum[d] Q[i,d] * K[j,d]
+O[i,e] = sum[j] softmax[j](S[i,j]) * V[j,e]  -> bf16
+)";
+
+class SweepTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    program_ = load_text("a.naut", std::string(kAttention), {}, unit_);
+    ASSERT_TRUE(program_);
+  }
+
+  FirstSchedule replayed(std::string_view text) {
+    std::string error;
+    auto s = replay_schedule(*program_, text, unit_, &error);
+    EXPECT_TRUE(s) << error << "\n" << text;
+    return s ? *s : FirstSchedule{};
+  }
+
+  Unit unit_;
+  std::optional<ir::Program> program_;
+};
+
+TEST_F(SweepTest, EachScheduleIsAnotherOneWithASingleKernel) {
+  const auto swept = sweep(*program_, 8, unit_);
+  ASSERT_TRUE(swept);
+  std::set<std::string> programs;
+  std::set<std::string> names;
+  size_t parts = 0;
+  for (const SweptSchedule& s : *swept) {
+    ASSERT_TRUE(s.why.empty()) << s.name << ": " << s.why;
+    const FirstSchedule again = replayed(s.text);
+    EXPECT_EQ(again.nests.size(), 1u) << s.text;
+    EXPECT_TRUE(s.text.ends_with(schedule::print(again.decisions))) << s.text;
+    programs.insert(ir::print(again.program));
+    names.insert(s.name);
+    parts += s.name.find("parts") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_EQ(programs.size(), 8u);
+  EXPECT_EQ(names.size(), 8u);
+  EXPECT_GT(parts, 0u);  // 4 tiles of 128 rows, hundreds of steps
+}
+
+TEST_F(SweepTest, AFilledScheduleIsTheOneWrittenByHand) {
+  const auto first = first_schedule(*program_, unit_);
+  ASSERT_TRUE(first);
+  schedule::Schedule open = first->decisions;
+  std::erase_if(open.decisions,
+                [](const schedule::Decision& d) { return d.verb == "or" || d.verb == "split"; });
+  for (schedule::Decision& d : open.decisions)
+    if (d.verb == "tile" && d.words.size() == 2) d.words[1] = "?{64,96}";
+  std::string error;
+  const auto swept = sweep_holes(*program_, schedule::print(open), 10, unit_, &error);
+  ASSERT_TRUE(swept) << error;
+  ASSERT_EQ(swept->size(), 2u);
+  for (schedule::Decision& d : open.decisions)
+    if (d.verb == "tile" && d.words.size() == 2) d.words[1] = "96";
+  EXPECT_EQ(ir::print(replayed((*swept)[1].text).program),
+            ir::print(replayed(schedule::print(open)).program));
+}
+
+}  // namespace
+}  // namespace nautilus::driver
