@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "diag/render.h"
 #include "driver/pipeline.h"
 #include "ir/print.h"
@@ -161,8 +163,10 @@ std::optional<std::string> edited_schedule(const ir::Program& program, const Spl
   const auto close = [&] {
     if (axis.empty()) return;
     if (!edit.parts.empty()) split = {axis, edit.parts};
-    if (!split.empty() && !edit.combine.empty())
+    if (!split.empty() && !edit.combine.empty()) {
+      split.erase(std::find(split.begin(), split.end(), "combine"), split.end());
       split.insert(split.end(), {"combine", edit.combine});
+    }
     if (!split.empty()) changed.decisions.push_back({"split", split, schedule::Provenance::User});
     split.clear();
   };

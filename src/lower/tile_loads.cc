@@ -187,19 +187,31 @@ bool NestLowering::fetch(const vrtile::Load& op, const Uses& uses, TileValue& va
   if (is_loop && uses.is_a) join_groups(row, rows, value);
   const auto map = map_for(elements, *view, rows, view->cols);
   if (!map) return false;
-  if (is_read_once(elements) || is_piece_of_rows(elements, *view)) fetch_lines(map->op.name);
+  if ((is_loop && is_read_once(elements)) || is_piece_of_rows(elements, *view))
+    fetch_lines(map->op.name);
   value.part = part_for(op.name, map->op, rows, view->cols, uses.last);
   const Expr col = view->col_base;
   out.push_back(ir::make(matile::Fetch{value.part, map->op.name, map->at(row, col, pool_)}));
   return true;
 }
 
+// Steps along an axis that begin at a tile's own place are the tile's own.
+bool NestLowering::depends_on_tile(Expr e, Expr tile) const {
+  if (expr::depends_on(e, tile)) return true;
+  const auto vars = expr::free_vars(e);
+  return std::any_of(vars.begin(), vars.end(), [&](Expr v) {
+    const auto bounds = loop_bounds_.find(v);
+    return bounds != loop_bounds_.end() && (expr::depends_on(bounds->second.first, tile) ||
+                                            expr::depends_on(bounds->second.second, tile));
+  });
+}
+
 // No two tiles need the same of it.
 bool NestLowering::is_read_once(const TileElements& e) const {
-  return std::all_of(tile_axes_.begin(), tile_axes_.end(), [&](const ir::Axis& a) {
+  return std::all_of(used_axes_.begin(), used_axes_.end(), [&](const ir::Axis& a) {
     return a.extent.is_int(1) ||
            std::any_of(e.indices.begin(), e.indices.end(),
-                       [&](Expr i) { return expr::depends_on(i, pool_.index(a.name)); });
+                       [&](Expr i) { return depends_on_tile(i, pool_.index(a.name)); });
   });
 }
 

@@ -73,6 +73,13 @@ std::optional<KernelParts> NestLowering::run() {
     axes.push_back({tiles_.define_scalar(a.name, DType::I64), tiles_.scalar(a.extent)});
   }
   tile_axes_ = axes;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const Expr axis = pool_.index(grid->axes[k].name);
+    bool is_used = false;
+    for (const Op& op : *body)
+      ir::for_each_expr(op, [&](Expr e) { is_used |= expr::depends_on(e, axis); });
+    if (is_used) used_axes_.push_back(axes[k]);
+  }
   GridFacts facts = grid_facts(grid->axes, *body);
   facts.beside = beside_;
   grid_ = number_tiles(axes, facts, names_, pool_);
@@ -412,6 +419,8 @@ bool NestLowering::loop(const vrtile::For& op, ir::Block& out) {
   result.direction =
       op.direction == vrtile::Direction::Up ? matile::Direction::Up : matile::Direction::Down;
   result.var = tiles_.define_scalar(op.var, DType::I64);
+  loop_bounds_.emplace(pool_.index(result.var),
+                       std::pair<Expr, Expr>{result.from, result.to});
   const ir::Block* body = &op.body;
   if (boxes_ == Boxes::Copied && has_one_computed_product(op.body))
     body = &reordered_.emplace_back(loads_first(op.body));

@@ -67,6 +67,7 @@ class NestLowering {
              bool is_loop);
   // Loads the elements one by one into a register tile.
   bool gather(const vrtile::Load& op, TileValue& value, ir::Block& out);
+  bool depends_on_tile(expr::Expr e, expr::Expr tile) const;
   bool is_read_once(const TileElements& elements) const;
   static bool is_piece_of_rows(const TileElements& elements, const TileView& view);
   // Misses of the map fetch 128 bytes: more would be in the way of what is needed next.
@@ -165,6 +166,9 @@ class NestLowering {
   std::vector<Frame> frames_;
   ir::Block declared_;
   ir::Block parts_;
+  ir::Axes used_axes_;  // of the tiles; another one has one place, or none
+  // Of the loops so far, by their variables.
+  std::unordered_map<expr::Expr, std::pair<expr::Expr, expr::Expr>> loop_bounds_;
   ir::Block map_ops_;
   std::map<std::string, TileMap> maps_;
   std::vector<PartUse> part_uses_;

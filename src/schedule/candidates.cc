@@ -15,9 +15,9 @@ namespace {
 
 using expr::Op;
 
-constexpr size_t kMostKernels = 4;
+constexpr size_t kMostKernels = 5;
 constexpr double kWorthOnAverage = 0.012;  // one more kernel pays if it gains so much
-constexpr double kWorthSomewhere = 0.08;
+constexpr double kWorthSomewhere = 0.06;
 constexpr int64_t kReserve = 32;  // registers of a thread beside tiles
 constexpr int64_t kBarrierBytes = 1024;
 

@@ -257,7 +257,7 @@ class Counter {
     const size_t g = static_cast<size_t>(std::clamp<int64_t>(all_groups, 1, 4));
     StepFloors& f = cost_.floors;
     f.matrix = groups * (is_alone ? matrix_ * target_.alone_factor
-                                  : matrix_ * target_.mixed_factor[g] + target_.turn_cycles);
+                                  : matrix_ * target_.mixed_factor[g] + target_.turn_cycles[g]);
     f.vector = is_alone ? 0 : groups * (vector_ * target_.group_factor[g] + target_.row_slots);
     f.shared = (groups * read_ + tiles * copied_) / target_.shared_bytes_per_cycle;
     f.copy = tiles * moved_ / target_.copy_bytes_per_cycle;

@@ -21,7 +21,8 @@ struct Target {
   double products_per_cycle = 2048;
   double alone_factor = 1.29;
   std::array<double, 5> mixed_factor = {0, 1.15, 1.15, 1.2, 1.2};  // by the number of groups
-  double turn_cycles = 110;  // of a group and step with register work: until its products start
+  // Of a group and step with register work: until its products start; by the number of groups.
+  std::array<double, 5> turn_cycles = {0, 110, 150, 110, 110};
   double shared_bytes_per_cycle = 128;
   double copy_bytes_per_cycle = 59;  // of a multiprocessor, out of the second-level cache
   double cluster_factor = 1.01;      // CTAs that wait for each other

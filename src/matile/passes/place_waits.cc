@@ -180,7 +180,10 @@ void WaitPlacer::dot(const Op& op, ir::Block& out) {
 std::optional<ir::Program> place_waits(const ir::Program& program, ir::PassContext& context) {
   auto out =
       map_kernels(program, KernelForm::Roles, [&](const Kernel& kernel) -> std::optional<Kernel> {
-        Kernel finished{.name = kernel.name, .cluster = kernel.cluster, .rank = kernel.rank};
+        Kernel finished{.name = kernel.name,
+                        .resident = kernel.resident,
+                        .cluster = kernel.cluster,
+                        .rank = kernel.rank};
         for (const Op& op : kernel.body) {
           const auto* role = op.get<Role>();
           if (op.is<Decide>()) continue;

@@ -24,6 +24,7 @@ std::optional<Kernel> RoleSplitter::run() {
   if (!chosen) return std::nullopt;
   Kernel out{.name = kernel_.name,
              .form = KernelForm::Roles,
+             .resident = kernel_.resident,
              .cluster = kernel_.cluster,
              .rank = kernel_.rank};
   for (const Op& op : kernel_.body) {
