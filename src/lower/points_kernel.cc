@@ -8,6 +8,7 @@
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
 #include "ir/walk.h"
+#include "lower/points_loops.h"
 #include "matile/ops.h"
 #include "scalar/ops.h"
 
@@ -69,7 +70,7 @@ class PointsLowering {
     }
     const ir::Name name = kernels_.make(target + "_kernel");
     ir::Block kernel;
-    kernel.push_back(ir::make(matile::Points{axes_, std::move(body)}));
+    kernel.push_back(ir::make(matile::Points{axes_, {}, join_loops(body, pool_)}));
     const Expr grid =
         count.op() == EK::IntConst
             ? pool_.integer((count.integer() + kPointsPerCta - 1) / kPointsPerCta)
