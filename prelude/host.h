@@ -58,6 +58,7 @@ DEVICE float exp2_approx(float x) { return host::flushed(__builtin_exp2f(host::f
 DEVICE float log2_approx(float x) { return __builtin_log2f(host::flushed(x)); }
 DEVICE float rsqrt_approx(float x) { return 1.f / __builtin_sqrtf(host::flushed(x)); }
 DEVICE float tanh_approx(float x) { return __builtin_tanhf(x); }
+DEVICE float choose(bool c, float x, float y) { return c ? x : y; }
 DEVICE float divide(float x, float y) { return x / y; }
 DEVICE float sqrt_of(float x) { return __builtin_sqrtf(x); }
 // The formula of the device, not the library's function: it is what has to be right.
@@ -332,6 +333,19 @@ DEVICE double maximum(double x, double y) { return x != x ? y : y != y ? x : x >
 DEVICE double minimum(double x, double y) { return x != x ? y : y != y ? x : x < y ? x : y; }
 DEVICE long long maximum(long long x, long long y) { return x > y ? x : y; }
 DEVICE long long minimum(long long x, long long y) { return x < y ? x : y; }
+DEVICE int lane_xor(int x, int mask, HERE) { return (int)host::bits_of(lane_xor(host::float_of((u32)x), mask, line)); }
+DEVICE long long lane_xor(long long x, int mask, HERE) {
+  const u32 low = (u32)lane_xor((int)(u32)(u64)x, mask, line);
+  const u32 high = (u32)lane_xor((int)(u32)((u64)x >> 32), mask, line);
+  return (long long)((u64)high << 32 | low);
+}
+DEVICE double lane_xor(double x, int mask, HERE) {
+  long long bits;
+  __builtin_memcpy(&bits, &x, 8);
+  bits = lane_xor(bits, mask, line);
+  __builtin_memcpy(&x, &bits, 8);
+  return x;
+}
 DEVICE double absolute(double x) { return __builtin_fabs(x); }
 DEVICE long long absolute(long long x) { return x < 0 ? (long long)(0 - (u64)x) : x; }
 DEVICE float exp_of(float x) { return __builtin_expf(x); }

@@ -40,6 +40,8 @@ DEVICE float exp2_approx(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : 
 DEVICE float log2_approx(float x) { float y; asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 DEVICE float rsqrt_approx(float x) { float y; asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 DEVICE float tanh_approx(float x) { float y; asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+// Both are computed, whatever the condition.
+DEVICE float choose(bool c, float x, float y) { return c ? x : y; }
 DEVICE float divide(float x, float y) { return __fdividef(x, y); }
 DEVICE float sqrt_of(float x) { return sqrtf(x); }
 // erf(c x) = 1 - exp2(-p(|c x|)), where p fits -log2(erfc) on 0 .. 4; beyond, erf rounds to 1. One special function, no
@@ -317,6 +319,9 @@ DEVICE double maximum(double x, double y) { return fmax(x, y); }
 DEVICE double minimum(double x, double y) { return fmin(x, y); }
 DEVICE long long maximum(long long x, long long y) { return x > y ? x : y; }
 DEVICE long long minimum(long long x, long long y) { return x < y ? x : y; }
+DEVICE int lane_xor(int x, int mask) { return __shfl_xor_sync(~0u, x, mask); }
+DEVICE long long lane_xor(long long x, int mask) { return __shfl_xor_sync(~0u, x, mask); }
+DEVICE double lane_xor(double x, int mask) { return __shfl_xor_sync(~0u, x, mask); }
 DEVICE double absolute(double x) { return fabs(x); }
 DEVICE long long absolute(long long x) { return x < 0 ? (long long)(0 - (u64)x) : x; }
 DEVICE float exp_of(float x) { return expf(x); }

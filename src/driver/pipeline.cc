@@ -13,7 +13,6 @@
 #include "matile/passes/defer_lanes.h"
 #include "matile/passes/finish_kernels.h"
 #include "matile/passes/hoist_rows.h"
-#include "matile/passes/merge_loops.h"
 #include "matile/passes/multicast.h"
 #include "matile/passes/place_turns.h"
 #include "matile/passes/place_waits.h"
@@ -30,6 +29,7 @@
 #include "spec/passes/drop_unused.h"
 #include "spec/passes/gather_operands.h"
 #include "spec/passes/inline_conditions.h"
+#include "spec/passes/join_scalars.h"
 #include "spec/passes/merge_equal.h"
 #include "spec/passes/nest_sums.h"
 #include "spec/passes/pull_scale.h"
@@ -100,8 +100,6 @@ const std::vector<PassInfo>& pipeline() {
        "exchanges between lanes as late as possible"},
       {"hoist_rows", "matile", "matile", matile::hoist_rows, kNone, kNone,
        "what is the same along a row is computed once per row"},
-      {"merge_loops", "matile", "matile", matile::merge_loops, kNone, kNone,
-       "loops of scalar code over the same range become one"},
       {"share_registers", "matile", "matile", matile::share_registers, kNone, kNone,
        "tiles that can share registers get one name"},
       {"split_roles", "matile", "matile", matile::split_roles, kNone, kNone,
@@ -130,6 +128,8 @@ const std::vector<PassInfo>& algebra_passes() {
       {"defer", "spec", "spec", spec::defer, kReductionsSplit, kNone,
        "factors without the reduced axis leave a sum"},
       {"base2", "spec", "spec", spec::base2, kNone, kNone, "exponentials become powers of two"},
+      {"join_scalars", "spec", "spec", spec::join_scalars, kNone, kNone,
+       "scalar factors of an element become one"},
       {"inline_conditions", "spec", "spec", spec::inline_conditions, kNone, kNone,
        "conditions are written where they are read"},
       {"unroll_sums", "spec", "spec", spec::unroll_sums, kNone, kNone,
@@ -160,10 +160,10 @@ const PassInfo* find_pass(std::string_view name) {
 const std::vector<std::string_view>& algebra_sequence() {
   // A scale that leaves the reduction of an output stands in front of it: split again.
   static const std::vector<std::string_view> names = {
-      "simplify",   "inline_conditions", "unroll_sums",  "split_reductions", "argmax_by_extremes",
-      "nest_sums",  "merge_equal",       "pull_scale",   "split_reductions", "defer",
-      "base2",      "simplify",          "store_narrow", "widen_operands",   "merge_equal",
-      "drop_unused"};
+      "simplify",    "inline_conditions", "unroll_sums", "split_reductions", "argmax_by_extremes",
+      "nest_sums",   "merge_equal",       "pull_scale",  "split_reductions", "defer",
+      "base2",       "join_scalars",      "simplify",    "store_narrow",     "widen_operands",
+      "merge_equal", "drop_unused"};
   return names;
 }
 

@@ -57,6 +57,11 @@ class Printer {
       case Kind::Read:
         return {names_.read(e), kAtom};
       case Kind::Select:
+        if (is_computed_always(e[1])) {
+          return {fmt::format("choose({}, {}, {})", at(e[0], kTernary), at(e[1], kTernary),
+                              at(e[2], kTernary)),
+                  kAtom};
+        }
         return {at(e[0], kOr) + " ? " + at(e[1], kOr) + " : " + at(e[2], kTernary), kTernary};
       case Kind::Cast:
         return cast(e);
@@ -205,6 +210,21 @@ class Printer {
         ok &= guarded.contains(x);
     });
     return ok && !guarded.empty();
+  }
+
+  // A special function of numbers that are in registers: computing it always costs less than a
+  // branch around it, and lets what is the same for all elements leave the loop.
+  bool is_computed_always(Expr e) const {
+    if (e.dtype() != expr::DType::F32 || names_.is_accurate || !names_.is_memory) return false;
+    bool has_function = false;
+    bool has_memory = false;
+    expr::for_each(e, [&](Expr x) {
+      const Kind k = x.op();
+      has_function |= k == Kind::Exp2 || k == Kind::Exp || k == Kind::Tanh || k == Kind::Div ||
+                      k == Kind::Log || k == Kind::Log2 || k == Kind::Sigmoid || k == Kind::Rsqrt;
+      has_memory |= k == Kind::Read && names_.is_memory(x);
+    });
+    return has_function && !has_memory;
   }
 
   Text bitwise(Expr e, std::string_view op) {

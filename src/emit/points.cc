@@ -8,6 +8,7 @@
 #include "emit/params.h"
 #include "emit/typed_expression.h"
 #include "emit/writer.h"
+#include "expr/scalar_ops.h"
 #include "expr/walk.h"
 #include "ir/decl.h"
 
@@ -20,6 +21,7 @@ using ir::Op;
 
 // A subexpression of so many nodes is worth a name if it occurs twice; a read always is.
 constexpr uint32_t kWorthNaming = 4;
+constexpr int kLanes = 32;
 
 class PointsEmitter {
  public:
@@ -37,7 +39,8 @@ class PointsEmitter {
       if (const auto* let = op.get<matile::Let>()) plan_sizes_.emplace(let->name.str());
     }
     const auto& points = kernel_.body[0].as<matile::Points>();
-    out_.line("// {} threads, one for each point", kPointThreads);
+    has_lanes_ = points.by.has_value();
+    out_.line("// {} threads, {} for each point", kPointThreads, has_lanes_ ? "a warp" : "one");
     out_.open("KERNEL({}, {}) {{", text.name, kPointThreads);
     out_.line("ROLE(\"points\");");
     const LaunchOrder order = launch_order(program_, kernel_);
@@ -53,7 +56,13 @@ class PointsEmitter {
 
  private:
   void decode(const ir::Axes& axes) {
-    out_.line("u64 points = (u64)block_index() * {} + (u64)thread_index();", kPointThreads);
+    if (has_lanes_) {
+      out_.line("u64 points = (u64)block_index() * {} + (u64)(thread_index() / {});",
+                kPointThreads / kLanes, kLanes);
+      out_.line("const int lane = thread_index() % {};", kLanes);
+    } else {
+      out_.line("u64 points = (u64)block_index() * {} + (u64)thread_index();", kPointThreads);
+    }
     std::string count;
     for (const ir::Axis& a : axes)
       count += fmt::format("{}(u64){}", count.empty() ? "" : " * ", text(a.extent));
@@ -73,7 +82,7 @@ class PointsEmitter {
   std::string define(ir::Name name) {
     const std::string stem = identifier(name.str());
     std::string text = stem;
-    for (int n = 2; text == "points" || !taken_.insert(text).second; ++n)
+    for (int n = 2; text == "points" || text == "lane" || text == "other" || !taken_.insert(text).second; ++n)
       text = fmt::format("{}_{}", stem, n);
     locals_[std::string(name.str())] = text;
     return text;
@@ -155,6 +164,7 @@ class PointsEmitter {
     if (const auto* v = op.get<matile::Value>()) {
       name_shared({v->init});
       const std::string init = text(v->init);
+      dtypes_[std::string(v->name.str())] = v->dtype;
       out_.line("{} {} = {};", carrier(v->dtype), define(v->name), init);
     } else if (const auto* l = op.get<matile::Let>()) {
       name_shared({l->value});
@@ -165,7 +175,7 @@ class PointsEmitter {
       out_.line("{} = {};", locals_.find(a->name.str())->second, text(a->value));
     } else if (const auto* w = op.get<matile::Write>()) {
       name_shared({w->value});
-      out_.line("store_{}(p.{}, {}, {});", expr::name(w->value.dtype()),
+      out_.line("{}store_{}(p.{}, {}, {});", has_lanes_ ? "if (lane == 0) " : "", expr::name(w->value.dtype()),
                 identifier(w->target.str()), offset(w->target.str(), w->indices), text(w->value));
     } else if (const auto* i = op.get<matile::If>()) {
       name_shared({i->condition});
@@ -173,9 +183,42 @@ class PointsEmitter {
       facts_.assume(i->condition);
       block(i->body);
       out_.close();
+    } else if (const auto* j = op.get<matile::Join>()) {
+      join(*j);
+    } else if (const auto* s = op.get<matile::SharedLoop>()) {
+      share(*s);
     } else {
       loop(op.as<matile::Loop>());
     }
+  }
+
+  // Lane k takes the turns k, k + 32, ...
+  void share(const matile::SharedLoop& s) {
+    const std::string to = text(s.to);
+    const auto locals = locals_;
+    const expr::Facts facts = facts_;
+    const std::string var = define(s.var);
+    facts_.add_axis(pool_.index(s.var), s.to);
+    out_.open("for (long long {0} = lane; {0} < {1}; {0} += {2}) {{", var, to, kLanes);
+    block(s.body);
+    out_.close();
+    locals_ = locals;
+    facts_ = facts;
+  }
+
+  void join(const matile::Join& j) {
+    const DType dtype = dtypes_.at(std::string(j.name.str()));
+    const std::string own = locals_.find(j.name.str())->second;
+    const ir::Name name = pool_.name("other");
+    const auto locals = locals_;
+    locals_["other"] = "other";
+    const Expr both = pool_.binary(expr::combiner(j.reducer), pool_.var(j.name, dtype),
+                                   pool_.var(name, dtype));
+    out_.open("UNROLL for (int mask = {}; mask > 0; mask /= 2) {{", kLanes / 2);
+    out_.line("const {} other = lane_xor({}, mask);", carrier(dtype), own);
+    out_.line("{} = {};", own, text(both));
+    out_.close();
+    locals_ = locals;
   }
 
   void loop(const matile::Loop& l) {
@@ -205,6 +248,8 @@ class PointsEmitter {
   std::set<std::string, std::less<>> plan_sizes_;
   expr::Facts facts_;
   std::map<std::string, std::string, std::less<>> locals_;
+  std::map<std::string, DType> dtypes_;  // of values
+  bool has_lanes_ = false;               // a warp for each point
   std::set<std::string> taken_;
   std::map<Expr, std::string, expr::ByContent> named_;  // of the statement being printed
   int shared_ = 0;

@@ -9,6 +9,7 @@
 #include "lower/last_tile.h"
 #include "lower/part_nests.h"
 #include "lower/points_kernel.h"
+#include "lower/points_loops.h"
 #include "lower/row_kernel.h"
 #include "lower/split_reduction.h"
 #include "lower/tile_path.h"
@@ -163,6 +164,7 @@ class Assembler {
                                      nests_.begin() + static_cast<std::ptrdiff_t>(end));
     auto parts = lower_points(group, kept_after(end), buffers_, names_, context_);
     if (!parts) return false;
+    share_loops(*parts, names_, context_.pool);
     add(std::move(*parts));
     i = end;
     return true;

@@ -55,7 +55,8 @@ std::optional<SplitReduction> split_reduction(const MapNest& nest,
   const bool is_one = nest.axes.empty();
   const int64_t parts = is_one ? kPartsOfOne : kPartsOfMany;
   if (expr::compute_dtype(dtype) != dtype) return std::nullopt;  // parts would be rounded
-  if (extent.op() == EK::IntConst && extent.integer() < 4 * parts) return std::nullopt;
+  const int64_t least = is_one ? 4 * parts : kLongReduction;
+  if (extent.op() == EK::IntConst && extent.integer() < least) return std::nullopt;
   std::vector<Expr> axes;
   for (const ir::Axis& a : nest.axes) axes.push_back(pool.index(a.name));
   for (const ir::Axis& a : loop->axes) axes.push_back(pool.index(a.name));

@@ -50,6 +50,8 @@ NAUT_DEFINE_OP(Put)
 NAUT_DEFINE_OP(Points)
 NAUT_DEFINE_OP(Value)
 NAUT_DEFINE_OP(Assign)
+NAUT_DEFINE_OP(SharedLoop)
+NAUT_DEFINE_OP(Join)
 NAUT_DEFINE_OP(Write)
 
 const std::vector<std::string_view>& words(TensorRole) {
@@ -141,6 +143,7 @@ void open(const ir::OpInfo& info, const void* data, expr::Scope& scope) {
   if (&info == &Role::info()) index(static_cast<const Role*>(data)->index);
   if (&info == &Each::info()) index(static_cast<const Each*>(data)->var);
   if (&info == &Loop::info()) index(static_cast<const Loop*>(data)->var);
+  if (&info == &SharedLoop::info()) index(static_cast<const SharedLoop*>(data)->var);
   if (&info == &Fill::info()) index(static_cast<const Fill*>(data)->group);
 }
 

@@ -9,6 +9,15 @@
 //         assign acc = acc + f32(A[i, k]) * f32(B[k, j])
 //       write Y[i, j] = bf16(acc)
 //
+// A point whose reduction is long has a warp, and neighbours of the warp read neighbours in memory:
+//
+//     points i < M by 32
+//       value least : i64 = i64(inf)
+//       share k up K
+//         assign least = min(least, A[i, k])
+//       join least min
+//       write Y[i] = least
+//
 // Integers have their declared width here, i64 too; every dtype of the language may be a value.
 // Threads know nothing of each other: a kernel must not read what it writes at other points.
 #pragma once
@@ -18,14 +27,18 @@
 namespace nautilus::matile {
 
 struct Points {
-  static constexpr std::string_view kFormat = "points $axes$body";
+  static constexpr std::string_view kFormat = "points $axes{ by $by}$body";
   static constexpr std::string_view kDoc =
       "The block is run by one thread for each point of the axes, which are numbered with the last "
-      "axis fastest; 128 points are a CTA. Stands alone in its kernel.";
+      "axis fastest; 128 points are a CTA. by 32: by the 32 lanes of a warp, 4 points are a CTA; "
+      "all lanes compute the same but in `share`, and one of them writes. Stands alone in its "
+      "kernel.";
   ir::Axes axes;
+  ir::OptionalInt by;
   ir::Block body;
   static void fields(auto& s, auto&& f) {
     f("axes", s.axes);
+    f("by", s.by);
     f("body", s.body);
   }
   static const ir::OpInfo& info();
@@ -53,6 +66,35 @@ struct Assign {
   static void fields(auto& s, auto&& f) {
     f("name", s.name);
     f("value", s.value);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct SharedLoop {
+  static constexpr std::string_view kFormat = "share $var up $to$body";
+  static constexpr std::string_view kDoc =
+      "A loop from 0 whose turns the lanes of a point take one after another. Values that it "
+      "assigns differ between lanes until `join`.";
+  ir::Name var;
+  ir::Expr to;
+  ir::Block body;
+  static void fields(auto& s, auto&& f) {
+    f("var", s.var);
+    f("to", s.to);
+    f("body", s.body);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Join {
+  static constexpr std::string_view kFormat = "join $name $reducer";
+  static constexpr std::string_view kDoc =
+      "Combines the numbers that the lanes of a point have; all of them get the result.";
+  ir::Name name;
+  expr::Reducer reducer = expr::Reducer::Sum;
+  static void fields(auto& s, auto&& f) {
+    f("name", s.name);
+    f("reducer", s.reducer);
   }
   static const ir::OpInfo& info();
 };

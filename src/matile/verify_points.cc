@@ -15,6 +15,8 @@ using expr::DType;
 using expr::Expr;
 using ir::Op;
 
+constexpr int64_t kLanes = 32;
+
 class PointsVerifier {
  public:
   PointsVerifier(const std::map<std::string, TensorRole, std::less<>>& roles, ir::Verifier& v)
@@ -23,6 +25,9 @@ class PointsVerifier {
   void run(const Points& points) {
     const size_t mark = v_.enter_axes(points.axes);
     if (points.axes.empty()) v_.fail("`points` needs an axis");
+    if (points.by && *points.by != kLanes)
+      v_.fail(fmt::format("a point has one thread or {}, not {}", kLanes, *points.by));
+    has_lanes_ = points.by.has_value();
     block(points.body);
     v_.leave_axes(mark);
   }
@@ -40,6 +45,12 @@ class PointsVerifier {
   }
 
   void number(Expr e, DType dtype, std::string_view what) {
+    if (!is_shared_) {
+      for (Expr x : expr::free_vars(e)) {
+        if (apart_.contains(x.name().str()))
+          v_.fail(fmt::format("the lanes have not joined `{}`", x.name().str()));
+      }
+    }
     v_.check(e, what);
     v_.check_dtype(e, dtype, what);
     if (expr::has_reduce(e)) v_.fail(fmt::format("{} has a reduction; scalar code loops", what));
@@ -61,6 +72,7 @@ class PointsVerifier {
         const auto& a = op.as<Assign>();
         const auto it = values_.find(std::string(a.name.str()));
         if (it == values_.end()) return v_.fail(fmt::format("`{}` is no value", a.name.str()));
+        if (is_shared_) apart_.emplace(a.name.str());
         return number(a.value, it->second, "the value");
       }
       case Kind::Write:
@@ -78,12 +90,40 @@ class PointsVerifier {
         v_.leave_axes(mark);
         return;
       }
+      case Kind::SharedLoop:
+        return share(op.as<SharedLoop>());
+      case Kind::Join: {
+        const auto& j = op.as<Join>();
+        if (!has_lanes_ || is_shared_) return v_.fail("only whole points of 32 lanes join");
+        if (!values_.contains(std::string(j.name.str())))
+          return v_.fail(fmt::format("`{}` is no value", j.name.str()));
+        if (!is_joined(j.reducer)) v_.fail("lanes join by sum, max or min");
+        apart_.erase(std::string(j.name.str()));
+        return;
+      }
       default:
         v_.fail(fmt::format("`{}` does not stand in scalar code", op.info().mnemonic()));
     }
   }
 
+  // The lanes' turns: what they assign is theirs until it is joined, and nothing is written.
+  void share(const SharedLoop& s) {
+    if (!has_lanes_) return v_.fail("a point of one thread has no lanes that share a loop");
+    number(s.to, DType::I64, "the last value");
+    const size_t mark = v_.mark();
+    v_.declare_local(s.var, DType::I64);
+    is_shared_ = true;
+    block(s.body);
+    is_shared_ = false;
+    v_.leave_axes(mark);
+  }
+
+  static bool is_joined(expr::Reducer r) {
+    return r == expr::Reducer::Sum || r == expr::Reducer::Max || r == expr::Reducer::Min;
+  }
+
   void write(const Write& w) {
+    if (is_shared_) return v_.fail("the lanes of a point write nothing of their own");
     const ir::TensorType* type = v_.tensor(w.target);
     const auto role = roles_.find(w.target.str());
     if (!type || role == roles_.end())
@@ -100,6 +140,9 @@ class PointsVerifier {
   const std::map<std::string, TensorRole, std::less<>>& roles_;
   ir::Verifier& v_;
   std::map<std::string, DType> values_;
+  bool has_lanes_ = false;
+  bool is_shared_ = false;                       // inside of a loop that lanes share
+  std::set<std::string, std::less<>> apart_;  // values that differ between lanes
 };
 
 }  // namespace

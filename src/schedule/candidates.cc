@@ -191,17 +191,23 @@ ir::Environment hints(const ir::Program& program) {
   return env;
 }
 
-// Scalars of a call may stand in a loop's bounds: such a kernel has no cost before the call.
-bool has_only_sizes(Expr e, const ir::Environment& env) {
-  bool ok = expr::tensors_read(e).empty();
-  for (Expr v : expr::free_vars(e)) ok &= env.sizes.contains(v.name().str());
-  return ok;
+// Scalars of a call may stand in a loop's bounds. Their values are not known here: a long window.
+constexpr int64_t kTypicalScalar = 4096;
+
+void add_scalars(const ir::Program& program, ir::Environment& env) {
+  for (const ir::Op& op : program.body) {
+    const auto* p = op.get<ir::Param>();
+    if (!p) continue;
+    expr::Value v;
+    is_float(p->dtype) ? void(v = expr::float_value(1)) : void(v = expr::int_value(kTypicalScalar));
+    env.scalars.emplace(p->name.str(), v);
+  }
 }
 
 // The candidates that together are nearest to the best at all problems: the sum of the logarithms
 // of what each problem takes with the best of them. One more is taken if it pays on average or is
 // much faster somewhere.
-std::vector<size_t> best_set(const std::vector<std::vector<double>>& at) {
+std::vector<size_t> best_set(const std::vector<std::vector<double>>& at, size_t most_kernels) {
   const size_t problems = at[0].size();
   std::vector<std::vector<double>> logs(at.size());
   for (size_t k = 0; k < at.size(); ++k) {
@@ -222,7 +228,7 @@ std::vector<size_t> best_set(const std::vector<std::vector<double>>& at) {
     for (size_t k = 1; k < at.size(); ++k) best = with(k, now) < with(best, now) ? k : best;
     return best;
   };
-  while (set.size() < kMostKernels) {
+  while (set.size() < most_kernels) {
     const size_t k = best_addition(reached);
     double gain = 0;
     double most = 0;
@@ -311,24 +317,19 @@ std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& pro
   const Group& group = kernel.group;
   const algebra::Signs signs(program);
   std::vector<Ranked> all;
+  size_t most_kernels = kMostKernels;
   for (const Sizes& sizes : candidate_sizes(group)) {
     Names names;
     const BuiltKernel built =
         build_kernel(group, sizes, {}, {}, kernel.stored, program, signs, pool, names);
     Ranked r{sizes, cost_of(built, built.wholes[0], program, target, pool), {}, 0, false};
     r.cycles = cycles_of(r.cost, target, pool);
+    // Every kernel would have statements of its own in front that find its steps.
+    if (!built.before.empty()) most_kernels = 1;
     all.push_back(std::move(r));
   }
-  const ir::Environment hint = hints(program);
-  for (const Ranked& r : all) {
-    // Without a cost: the sizes that the registers alone give.
-    if (!has_only_sizes(r.cycles, hint)) {
-      Ranked plain = r;
-      plain.sizes = choose_sizes(group);
-      plain.is_kept = true;
-      return {plain};
-    }
-  }
+  ir::Environment hint = hints(program);
+  add_scalars(program, hint);
   std::vector<ir::Environment> problems;
   bool has_batch = false;
   for (Expr a : group.axis_order)
@@ -336,7 +337,10 @@ std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& pro
                  !is_whole(group.extents.at(a));
   const std::span<const Problem> typical =
       has_batch ? std::span<const Problem>(kBatched) : std::span<const Problem>(kPlain);
-  for (const Problem& p : typical) problems.push_back(environment(group, program, p));
+  for (const Problem& p : typical) {
+    problems.push_back(environment(group, program, p));
+    add_scalars(program, problems.back());
+  }
   const auto cycles = [&](const Ranked& r, const ir::Environment& env) {
     return std::max(1.0, static_cast<double>(ir::evaluate(r.cycles, env).i)) + target.launch_cycles;
   };
@@ -345,7 +349,7 @@ std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& pro
     all[k].at_hints = cycles(all[k], hint);
     for (const auto& env : problems) at[k].push_back(cycles(all[k], env));
   }
-  for (size_t k : best_set(at)) all[k].is_kept = true;
+  for (size_t k : best_set(at, most_kernels)) all[k].is_kept = true;
   // Those that win most often first.
   std::vector<size_t> order(all.size());
   for (size_t k = 0; k < all.size(); ++k) order[k] = k;

@@ -15,6 +15,8 @@ using scalar::For;
 using scalar::LoopKind;
 
 constexpr double kThreads = 128;  // of a group
+constexpr int64_t kFarStep = int64_t{1} << 30;
+constexpr int64_t kLiveOneOf = 4;  // steps that data leaves: one of so many, a guess
 
 // Walks a scheduled nest and adds up what one step, and one tile, asks of each unit.
 class Counter {
@@ -50,10 +52,16 @@ class Counter {
       if (const auto* l = op.get<scalar::Loop>()) {
         loop_var_ = pool_.index(l->var);
         const bool is_up = l->direction == scalar::Direction::Up;
-        const Expr last = is_up ? l->to : l->from;
-        const Expr first = is_up ? l->from : l->to;
+        const Expr low = is_up ? l->from : l->to;
+        const Expr high = is_up ? l->to : l->from;
+        expr::Substitution assumed;
+        assume(low, 0, assumed);
+        assume(high, kFarStep, assumed);
+        const Expr first = expr::substitute(pool_, low, assumed);
+        const Expr last = expr::substitute(pool_, high, assumed);
         Expr n = first.is_int(0) ? last : pool_.binary(Op::Sub, last, first);
         if (!is_up) n = pool_.binary(Op::Add, n, pool_.integer(1));
+        if (!assumed.empty()) n = live_part(n);
         if (group_var_)
           n = expr::substitute(pool_, n, {{group_var_, pool_.integer(cost_.groups - 1)}});
         cost_.steps = n;
@@ -62,6 +70,23 @@ class Counter {
         tile(f->axes, f->body, is_step);
       }
     }
+  }
+
+  // Data that bounds the steps is not known when kernels are chosen: they are taken to be as many
+  // as the rest of the bound leaves.
+  void assume(Expr bound, int64_t value, expr::Substitution& assumed) {
+    expr::for_each(bound, [&](Expr x) {
+      if (x.op() != Op::Read) return;
+      const Expr n = pool_.integer(value);
+      assumed.emplace(x, x.dtype() == expr::DType::I64 ? n : pool_.cast(x.dtype(), n));
+    });
+  }
+
+  // Of those steps so many are taken to be live.
+  Expr live_part(Expr steps) {
+    const int64_t n = kLiveOneOf;
+    return pool_.binary(Op::FloorDiv, pool_.binary(Op::Add, steps, pool_.integer(n - 1)),
+                        pool_.integer(n));
   }
 
   static double extent(const ir::Axes& axes) {
@@ -176,15 +201,27 @@ class Counter {
           if (a.op() == Op::Mul) is_fused[a] = true;
         }
       }
-      slots += slots_of(e) - (is_fused.contains(e) ? 1 : 0);
+      slots += slots_of(e, axes) - (is_fused.contains(e) ? 1 : 0);
       for (Expr a : e.args()) {
         // Where a mask lies is known for whole steps: those without it skip it.
-        if (e.op() == Op::Select && a == e[0] && expr::tensors_read(a).empty()) continue;
+        if (e.op() == Op::Select && a == e[0] && is_known_by_steps(a, axes)) continue;
         self(self, a);
       }
     };
     go(go, value);
     add(elements, slots, axes.size(), is_step);
+  }
+
+  // Whether most steps have a loop without the condition: positions alone, or `full or mask` with
+  // steps that are known to be full.
+  bool is_known_by_steps(Expr c, const ir::Axes& axes) const {
+    if (expr::tensors_read(c).empty()) return true;
+    if (c.op() == Op::And) return is_known_by_steps(c[0], axes) && is_known_by_steps(c[1], axes);
+    const auto is_of_step = [&](Expr e) {
+      return std::none_of(axes.begin(), axes.end(),
+                          [&](const ir::Axis& a) { return depends_on(e, pool_.index(a.name)); });
+    };
+    return c.op() == Op::Or && (is_of_step(c[0]) || is_of_step(c[1]));
   }
 
   // Slots of one element of a tensor. Boxes and pieces of rows are copied to shared memory as
@@ -204,7 +241,7 @@ class Counter {
     return is_box ? target_.take_slots : target_.line_slots;
   }
 
-  double slots_of(Expr e) const {
+  double slots_of(Expr e, const ir::Axes& axes) const {
     switch (e.op()) {
       case Op::Exp:
       case Op::Exp2:
@@ -225,7 +262,7 @@ class Counter {
       case Op::Min:
         return target_.extreme_slots;
       case Op::Select:
-        return expr::tensors_read(e[0]).empty() ? 0 : 2;
+        return is_known_by_steps(e[0], axes) ? 0 : 2;
       case Op::Cast:
         return target_.cast_slots;
       case Op::Var:

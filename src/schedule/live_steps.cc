@@ -35,6 +35,14 @@ class Prepass {
       : group_(group), tiling_(tiling), pool_(pool), names_(names) {}
 
   LiveSteps run(const std::vector<Expr>& conditions, const ir::Program& program) {
+    LiveSteps found = find(conditions, program);
+    if (!found.first) return {};
+    found.statements.insert(found.statements.begin(), of_stream_.begin(), of_stream_.end());
+    return found;
+  }
+
+ private:
+  LiveSteps find(const std::vector<Expr>& conditions, const ir::Program& program) {
     const TileAxis& stream = tiling_.at(group_.stream);
     if (!stream.tile) return {};
     MaskIntervals intervals(
@@ -75,7 +83,6 @@ class Prepass {
     return std::move(out_);
   }
 
- private:
   // Axes of a statement's result: those outside of the tile that the value uses, and the tile's
   // number.
   ir::Axes axes_of(Expr value, Expr tiled) const {
@@ -124,11 +131,11 @@ class Prepass {
       loop.body.push_back(ir::make(scalar::Update{name, indices, reducer, value}));
       body.push_back(ir::make(std::move(loop)));
     }
+    ir::Block& out = is_of_stream_ ? of_stream_ : out_.statements;
     if (axes_.empty()) {
-      for (ir::Op& op : body) out_.statements.push_back(std::move(op));
+      for (ir::Op& op : body) out.push_back(std::move(op));
     } else {
-      out_.statements.push_back(
-          ir::make(scalar::For{axes_, scalar::LoopKind::Map, std::move(body)}));
+      out.push_back(ir::make(scalar::For{axes_, scalar::LoopKind::Map, std::move(body)}));
     }
     return pool_.read(name, dtype, indices);
   }
@@ -149,8 +156,10 @@ class Prepass {
     std::string stem = "mask";
     for (ir::Name n : expr::tensors_read(value)) stem = std::string(n.str());
     stem += fmt::format(".{}.{}", axis.name().str(), is_greatest ? "most" : "least");
+    is_of_stream_ = axis == group_.stream;
     const Expr read =
         stored(stem, value.dtype(), axis.name(), pool_.integer(t.size), term, reducer, none);
+    is_of_stream_ = false;
     extremes_[is_greatest ? 1 : 0].emplace_back(value, read);
     return read;
   }
@@ -171,6 +180,10 @@ class Prepass {
   LiveSteps out_;
   ir::Axes axes_;
   std::vector<std::pair<Expr, Expr>> extremes_[2];
+  bool is_of_stream_ = false;
+  // Summaries of steps come first: those of rows then stand beside the bounds, which have the same
+  // axes and share a kernel with them.
+  ir::Block of_stream_;
 };
 
 }  // namespace

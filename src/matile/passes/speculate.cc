@@ -2,6 +2,8 @@
 #include "matile/passes/speculate.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "expr/walk.h"
 #include "ir/walk.h"
@@ -32,6 +34,22 @@ bool has_select(Expr e) {
   return found;
 }
 
+// Guards of a reference that nothing has moved yet: `where(m[i] == -inf, 0.0, m[i])`. Adds their
+// conditions; false if a select is something else.
+bool take_guards(Expr e, std::vector<Expr>& conditions) {
+  bool ok = true;
+  expr::for_each(e, [&](Expr x) {
+    if (x.op() != EK::Select) return;
+    const Expr c = x[0];
+    ok &= c.op() == EK::Eq && c[0].op() == EK::Read && c[0].args().size() == 1 &&
+          c[0][0].op() == EK::Var && c[1].op() == EK::FloatConst && std::isinf(c[1].number()) &&
+          x[2] == c[0] && x[1].op() == EK::FloatConst;
+    if (std::find(conditions.begin(), conditions.end(), c) == conditions.end())
+      conditions.push_back(c);
+  });
+  return ok;
+}
+
 // The places of a step's ops in its block.
 struct Step {
   size_t dot = 0;
@@ -42,6 +60,7 @@ struct Step {
   size_t first_row = 0;  // values per row from the reference
   size_t weights = 0;
   size_t sum = 0;
+  std::vector<Expr> unset;     // by row: the reference is not there yet
   std::vector<size_t> before;  // in place on the scores, between product and fold
 };
 
@@ -111,7 +130,12 @@ class Speculator {
     for (; k < block.size(); ++k) {
       const auto* set = block[k].get<Set>();
       if (!set || set->axes.size() != 1 || reads(set->value, scores)) break;
-      if (has_select(set->value)) return std::nullopt;
+      std::vector<Expr> unset;
+      if (!take_guards(set->value, unset)) return std::nullopt;
+      for (Expr c : unset) {
+        if (!moved.writes.contains(c[0].name().str())) return std::nullopt;
+        s.unset.push_back(expr::substitute(pool_, c, {{c[0][0], pool_.index(fold->axes[0].name)}}));
+      }
       for (ir::Name n : expr::tensors_read(set->value)) {
         follows |= moved.writes.contains(n.str());
         if (n.str() == local) return std::nullopt;
@@ -179,6 +203,8 @@ class Speculator {
         ++releases;
       } else if (const auto* set = op.get<Set>(); set && k < s.fold && touches(op, scores)) {
         if (set->target.str() != scores || reads_vote(set->value)) return std::nullopt;
+        // Masked steps are few.
+        if (!s.unset.empty() && has_select(set->value)) return std::nullopt;
         s.before.push_back(k);
       } else if (k < s.fold && touches(op, scores) && !op.is<Wait>()) {
         return std::nullopt;
@@ -200,6 +226,17 @@ class Speculator {
     return found;
   }
 
+  // Against the farthest number no finite score has a weight of 0, and -inf still has.
+  Op with_far_guards(const Op& op) {
+    Set set = op.as<Set>();
+    set.value = expr::rebuild(pool_, set.value, [&](Expr x) {
+      if (x.op() != EK::Select) return x;
+      const double far = std::copysign(std::numeric_limits<float>::max(), x[0][1].number());
+      return pool_.select(x[0], pool_.floating(far, x.dtype()), x[2]);
+    });
+    return ir::make(std::move(set), op.span());
+  }
+
   ir::Block rewritten(const ir::Block& block, const Step& s) {
     const Fold& sum = block[s.sum].as<Fold>();
     Tile tile = tiles_.at(std::string(sum.target.str()));
@@ -214,17 +251,24 @@ class Speculator {
     for (size_t k = 0; k < s.fold; ++k) {
       if (k != s.release) out.push_back(block[k]);
     }
-    const auto weigh = [&](ir::Block& to) {
-      for (size_t k = s.first_row; k <= s.weights; ++k) to.push_back(block[k]);
+    const auto weigh = [&](ir::Block& to, bool is_first) {
+      for (size_t k = s.first_row; k <= s.weights; ++k)
+        to.push_back(is_first && k < s.weights ? with_far_guards(block[k]) : block[k]);
       to.push_back(fold);
     };
-    weigh(out);
+    weigh(out, true);
     const Vote& vote = block[s.vote].as<Vote>();
     const Expr fits = pool_.binary(EK::Lt, step_sum, pool_.floating(kRange, sum.value.dtype()));
+    Expr moves = pool_.unary(EK::Not, fits);
+    const expr::Substitution rows = {{pool_.index(block[s.fold].as<Fold>().axes[0].name), row}};
+    const Expr some = pool_.binary(EK::Gt, step_sum, pool_.floating(0.0, sum.value.dtype()));
+    for (Expr c : s.unset) {
+      const Expr starts = pool_.binary(EK::And, expr::substitute(pool_, c, rows), some);
+      moves = pool_.binary(EK::Or, moves, starts);
+    }
     const Expr axes[] = {row};
     const Expr extents[] = {sum.axes[0].extent};
-    out.push_back(ir::make(Vote{vote.name, pool_.reduce(expr::Reducer::Any,
-                                                        pool_.unary(EK::Not, fits), axes, extents)},
+    out.push_back(ir::make(Vote{vote.name, pool_.reduce(expr::Reducer::Any, moves, axes, extents)},
                            block[s.vote].span()));
     const Dot& dot = block[s.dot].as<Dot>();
     If branch{block[s.branch].as<If>().condition, {}};
@@ -233,7 +277,7 @@ class Speculator {
     for (size_t k : s.before) branch.body.push_back(block[k]);
     branch.body.push_back(block[s.fold]);
     for (const Op& op : block[s.branch].as<If>().body) branch.body.push_back(op);
-    weigh(branch.body);
+    weigh(branch.body, false);
     out.push_back(ir::make(std::move(branch), block[s.branch].span()));
     out.push_back(
         ir::make(Set{sum.target, sum.axes, pool_.binary(EK::Add, sum.value[0], step_sum)}));

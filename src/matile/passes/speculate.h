@@ -25,8 +25,11 @@ namespace nautilus::matile {
 // Legal because every sequence of references gives the same results: that is what made the vote
 // possible (vrtile/passes/gauge.h). Weights are powers of two, so none is above their sum; below
 // 2^60 they keep the relative accuracy they have at 1 in f32 and bf16, not in f16. A reference that
-// is still -inf makes them infinite, which the vote finds, so guards against it must be gone: only
-// steps without a mask have that form. The product must be one of two parts in slots, of which the
+// is still -inf makes them infinite, which the vote finds. Where it is guarded, because all scores
+// so far may have been -inf, `where(m[i] == -inf, 0.0, m[i])`, the guess takes the largest number
+// below 0 instead: scores of -inf still have no weight, any other makes the sum positive, and the
+// vote asks for that: `m[i] == -inf and lt[i] > 0.0`. Such steps with a mask stay as they are. The
+// product must be one of two parts in slots, of which the
 // streamed one is then held for longer.
 //
 // Done where two groups share the matrix unit and register work takes more than half as long as

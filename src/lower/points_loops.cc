@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/points_loops.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "expr/affine.h"
+#include "expr/scalar_ops.h"
+#include "expr/walk.h"
+#include "ir/walk.h"
+#include "matile/ops.h"
+
+namespace nautilus::lower {
+namespace {
+
+using expr::DType;
+using expr::Expr;
+using ir::Op;
+using EK = expr::Op;
+using NameSet = std::unordered_set<ir::Name>;
+
+constexpr int64_t kLanes = 32;
+constexpr int64_t kPointsPerCta = 4;  // of 32 lanes each
+
+void add_names_in(const Op& op, NameSet& out) {
+  const auto of = [&](const Op& o) {
+    ir::for_each_expr(o, [&](Expr e) {
+      for (Expr v : expr::free_vars(e)) out.insert(v.name());
+    });
+  };
+  of(op);
+  if (const auto* l = op.get<matile::Loop>()) {
+    ir::for_each_op(l->body, of);
+    // What it assigns it reads.
+    ir::for_each_op(l->body, [&](const Op& o) {
+      if (const auto* a = o.get<matile::Assign>()) out.insert(a->name);
+    });
+  }
+}
+
+void add_changed(const Op& op, NameSet& out) {
+  if (const auto* v = op.get<matile::Value>()) out.insert(v->name);
+  if (const auto* l = op.get<matile::Let>()) out.insert(l->name);
+  if (const auto* a = op.get<matile::Assign>()) out.insert(a->name);
+  if (const auto* l = op.get<matile::Loop>()) {
+    for (const Op& o : l->body) add_changed(o, out);
+  }
+  if (const auto* i = op.get<matile::If>()) {
+    for (const Op& o : i->body) add_changed(o, out);
+  }
+}
+
+bool meet(const NameSet& a, const NameSet& b) {
+  return std::any_of(a.begin(), a.end(), [&](ir::Name n) { return b.contains(n); });
+}
+
+bool is_counted(const matile::Loop& l) {
+  return l.from.is_int(0) && l.direction == matile::Direction::Up;
+}
+
+// Tries to move what the loop at `late` needs in front of the one at `early`, and its body into it.
+bool join(ir::Block& body, size_t early, size_t late, expr::ExprPool& pool) {
+  const auto& first = body[early].as<matile::Loop>();
+  const auto& second = body[late].as<matile::Loop>();
+  if (!is_counted(first) || !is_counted(second) || first.to != second.to) return false;
+  NameSet needed;
+  add_names_in(body[late], needed);
+  std::vector<size_t> moved;
+  for (size_t k = late; k-- > early + 1;) {
+    NameSet defined;
+    add_changed(body[k], defined);
+    if (!meet(defined, needed)) continue;
+    if (!body[k].is<matile::Value>() && !body[k].is<matile::Let>()) return false;
+    add_names_in(body[k], needed);
+    moved.push_back(k);
+  }
+  NameSet computed;
+  add_changed(body[early], computed);
+  if (meet(computed, needed)) return false;
+  matile::Loop both = first;
+  const expr::Substitution rename = {{pool.index(second.var), pool.index(first.var)}};
+  for (const Op& op : second.body) {
+    const auto* a = op.get<matile::Assign>();
+    if (!a) return false;
+    both.body.push_back(
+        ir::make(matile::Assign{a->name, expr::substitute(pool, a->value, rename)}, op.span()));
+  }
+  ir::Block out(body.begin(), body.begin() + static_cast<std::ptrdiff_t>(early));
+  for (size_t n = moved.size(); n-- > 0;) out.push_back(body[moved[n]]);
+  out.push_back(ir::make(std::move(both), body[early].span()));
+  for (size_t k = early + 1; k < body.size(); ++k) {
+    if (k != late && std::find(moved.begin(), moved.end(), k) == moved.end())
+      out.push_back(body[k]);
+  }
+  body = std::move(out);
+  return true;
+}
+
+// acc = acc <reducer> value, where the value needs no other number of the loop.
+struct Reduction {
+  ir::Name acc;
+  DType dtype = DType::F32;
+  expr::Reducer reducer = expr::Reducer::Sum;
+  Expr value;
+};
+
+std::optional<Reduction> reduction(const Op& op) {
+  const auto* a = op.get<matile::Assign>();
+  if (!a || a->value.args().size() != 2) return std::nullopt;
+  const Expr own = a->value[0];
+  const EK op_of = a->value.op();
+  if (own.op() != EK::Var || own.name() != a->name) return std::nullopt;
+  for (const auto r : {expr::Reducer::Sum, expr::Reducer::Max, expr::Reducer::Min}) {
+    if (expr::combiner(r) == op_of) return Reduction{a->name, own.dtype(), r, a->value[1]};
+  }
+  return std::nullopt;
+}
+
+// Every read that moves with the loop moves along memory, one element a turn; there is one.
+bool is_along_memory(Expr value, Expr var) {
+  bool found = false;
+  bool ok = true;
+  expr::for_each(value, [&](Expr e) {
+    if (e.op() != EK::Read || !expr::depends_on(e, var)) return;
+    found = true;
+    for (size_t k = 0; k < e.args().size(); ++k) {
+      if (!expr::depends_on(e[k], var)) continue;
+      const auto p = expr::Poly::of(e[k]);
+      const auto parts = p ? p->split(var) : std::nullopt;
+      ok &= k + 1 == e.args().size() && parts && parts->first.constant() == 1;
+    }
+  });
+  return ok && found;
+}
+
+bool is_shareable(const matile::Loop& l, expr::ExprPool& pool) {
+  if (!is_counted(l) || (l.to.op() == EK::IntConst && l.to.integer() < kLanes)) return false;
+  NameSet changed;
+  for (const Op& op : l.body) add_changed(op, changed);
+  return std::all_of(l.body.begin(), l.body.end(), [&](const Op& op) {
+    const auto r = reduction(op);
+    if (!r || r->dtype == DType::Bool || !is_along_memory(r->value, pool.index(l.var)))
+      return false;
+    NameSet names;
+    for (Expr v : expr::free_vars(r->value)) names.insert(v.name());
+    return !meet(names, changed);
+  });
+}
+
+Expr identity(expr::Reducer reducer, DType dtype, expr::ExprPool& pool) {
+  const expr::Value v = expr::identity(reducer, dtype);
+  return is_float(dtype) ? pool.floating(v.f, dtype) : pool.integer(v.i, dtype);
+}
+
+void share(const matile::Loop& l, FreshNames& names, expr::ExprPool& pool, ir::Block& out) {
+  matile::SharedLoop shared{l.var, l.to, {}};
+  ir::Block after;
+  for (const Op& op : l.body) {
+    const Reduction r = *reduction(op);
+    const ir::Name own = names.make(fmt::format("{}_lane", r.acc.str()));
+    const EK combine = expr::combiner(r.reducer);
+    const Expr var = pool.var(own, r.dtype);
+    out.push_back(ir::make(matile::Value{own, r.dtype, identity(r.reducer, r.dtype, pool)}));
+    shared.body.push_back(ir::make(matile::Assign{own, pool.binary(combine, var, r.value)}));
+    after.push_back(ir::make(matile::Join{own, r.reducer}));
+    const Expr acc = pool.var(r.acc, r.dtype);
+    after.push_back(ir::make(matile::Assign{r.acc, pool.binary(combine, acc, var)}));
+  }
+  out.push_back(ir::make(std::move(shared)));
+  for (Op& op : after) out.push_back(std::move(op));
+}
+
+}  // namespace
+
+ir::Block join_loops(const ir::Block& ops, expr::ExprPool& pool) {
+  ir::Block body = ops;
+  for (size_t late = 1; late < body.size(); ++late) {
+    for (size_t early = 0; early < late && body[late].is<matile::Loop>(); ++early) {
+      if (!body[early].is<matile::Loop>() || !join(body, early, late, pool)) continue;
+      late = early;  // places have changed
+      break;
+    }
+  }
+  return body;
+}
+
+void share_loops(KernelParts& parts, FreshNames& names, expr::ExprPool& pool) {
+  auto kernel = parts.kernel.as<matile::Kernel>();
+  auto points = kernel.body[0].as<matile::Points>();
+  bool found = false;
+  for (const Op& op : points.body) {
+    if (op.is<matile::If>()) return;
+    const auto* l = op.get<matile::Loop>();
+    if (l && !is_shareable(*l, pool)) return;
+    found |= l != nullptr;
+  }
+  if (!found) return;
+  ir::Block body;
+  for (const Op& op : points.body) {
+    if (const auto* l = op.get<matile::Loop>()) {
+      share(*l, names, pool, body);
+    } else {
+      body.push_back(op);
+    }
+  }
+  points.body = std::move(body);
+  points.by = kLanes;
+  Expr count;
+  for (const ir::Axis& a : points.axes) {
+    const Expr n = a.extent.op() == EK::IntConst || a.extent.op() == EK::Var
+                       ? a.extent
+                       : pool.binary(EK::Max, a.extent, pool.integer(0));
+    count = count ? pool.binary(EK::Mul, count, n) : n;
+  }
+  kernel.body[0] = ir::make(std::move(points));
+  auto launch = parts.launch.as<matile::Launch>();
+  const Expr more = pool.integer(kPointsPerCta - 1);
+  launch.grid = count.op() == EK::IntConst
+                    ? pool.integer((count.integer() + kPointsPerCta - 1) / kPointsPerCta)
+                    : pool.binary(EK::FloorDiv, pool.binary(EK::Add, count, more),
+                                  pool.integer(kPointsPerCta));
+  parts.kernel = ir::make(std::move(kernel));
+  parts.launch = ir::make(std::move(launch));
+}
+
+}  // namespace nautilus::lower

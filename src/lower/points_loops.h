@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of scalar code whose reductions are fast: what nests side by side leave to do.
+#pragma once
+
+#include "ir/pass.h"
+#include "lower/kernel_parts.h"
+
+namespace nautilus::lower {
+
+// Loops over the same numbers become one, if neither needs what the other computes:
+//
+//   value a : i64 = 0                   value a : i64 = 0
+//   loop k from 0 up K                  value b : i64 = 0
+//     assign a = a + X[i, k]            loop k from 0 up K
+//   write A[i] = a              ->        assign a = a + X[i, k]
+//   value b : i64 = 0                     assign b = max(b, X[i, k])
+//   loop k_2 from 0 up K                write A[i] = a
+//     assign b = max(b, X[i, k_2])      write B[i] = b
+//   write B[i] = b
+//
+// What the later loop needs goes in front of the earlier one. Exact. Tests:
+// test/lower/points_loops.scalar
+ir::Block join_loops(const ir::Block& body, expr::ExprPool& pool);
+
+// A warp for each point of a kernel all of whose loops are reductions along memory:
+//
+//   points i < M                        points i < M by 32
+//     value a : i64 = 5                   value a : i64 = 5
+//     loop k from 0 up K                  value a_lane : i64 = 0
+//       assign a = a + X[i, k]    ->      share k up K
+//     write A[i] = a                        assign a_lane = a_lane + X[i, k]
+//                                         join a_lane sum
+//                                         assign a = a + a_lane
+//                                         write A[i] = a
+//
+// Lanes beside each other read elements beside each other, and 32 of them are under way at once.
+// Sums of floats are taken in another order: exact over the reals. Other kernels stay as they are.
+void share_loops(KernelParts& parts, FreshNames& names, expr::ExprPool& pool);
+
+}  // namespace nautilus::lower
