@@ -8,6 +8,7 @@
 
 #include "expr/print.h"
 #include "ir/print.h"
+#include "schedule/locate.h"
 #include "schedule/round.h"
 
 namespace nautilus::schedule {
@@ -99,14 +100,17 @@ Outcome<Schedule> parse_schedule(std::string_view text) {
     const bool is_tile =
         d.verb == "tile" && (n == 2 || (n == 5 && d.words[1] == "cta" && d.words[3] == "wg"));
     const bool is_known =
-        ((d.verb == "kernel" || d.verb == "fuse" || d.verb == "roll") && n == 1) ||
+        ((d.verb == "kernel" || d.verb == "fuse" || d.verb == "roll" || d.verb == "locate") &&
+         n == 1) ||
         ((d.verb == "order" || d.verb == "round" || d.verb == "cluster") && n == 2) ||
         (d.verb == "split" && is_split_tail(d.words)) || is_tile ||
         (d.verb == "or" && n >= 5 && d.words[1] == "cta" && d.words[3] == "wg" && n % 2 == 1);
     if (!is_known) return bad(fmt::format("`{}` is no decision", line));
     has_kernel |= d.verb == "kernel";
-    if (d.verb != "round" && !has_kernel) return bad("a decision stands before the first kernel");
-    if (d.verb == "round" && has_kernel) return bad("`round` stands before the first kernel");
+    const bool is_early = d.verb == "round" || d.verb == "locate";
+    if (!is_early && !has_kernel) return bad("a decision stands before the first kernel");
+    if (is_early && has_kernel)
+      return bad(fmt::format("`{}` stands before the first kernel", d.verb));
     schedule.decisions.push_back(std::move(d));
   }
   if (!has_header) return bad("the schedule is empty");
@@ -342,6 +346,7 @@ Outcome<Scheduled> apply_schedule(const ir::Program& program, const Schedule& sc
                                          "one has {:016x}",
                                          schedule.hash, program_hash(program))};
   ir::Program rounded = program;
+  std::vector<std::string> located;
   std::vector<Draft> drafts;
   for (const Decision& d : schedule.decisions) {
     if (d.verb == "round") {
@@ -350,6 +355,13 @@ Outcome<Scheduled> apply_schedule(const ir::Program& program, const Schedule& sc
       Outcome<ir::Program> next = round_operand(rounded, d.words[0], *dtype, pool);
       if (!next) return next.rejection();
       rounded = *next;
+      continue;
+    }
+    if (d.verb == "locate") {
+      Outcome<ir::Program> next = locate(rounded, d.words[0], pool);
+      if (!next) return next.rejection();
+      rounded = *next;
+      located.push_back(d.words[0]);
       continue;
     }
     if (d.verb == "kernel") drafts.push_back({d.words[0], {}});
@@ -361,6 +373,13 @@ Outcome<Scheduled> apply_schedule(const ir::Program& program, const Schedule& sc
     Outcome<Kernel> k = replay(d, rounded, list, pool);
     if (!k) return k.rejection();
     kernels.push_back(*k);
+  }
+  remaining(list, kernels);
+  for (const std::string& target : located) {
+    if (!is_located_in_one_kernel(rounded, target, kernels))
+      return Rejection{"locate", fmt::format("no kernel has all of the extreme and the position of "
+                                             "`{}`",
+                                             target)};
   }
   return assemble(rounded, list, std::move(kernels), pool);
 }
