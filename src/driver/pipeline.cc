@@ -33,6 +33,7 @@
 #include "spec/passes/merge_equal.h"
 #include "spec/passes/nest_sums.h"
 #include "spec/passes/pull_scale.h"
+#include "spec/passes/push_extremes.h"
 #include "spec/passes/simplify.h"
 #include "spec/passes/split_reductions.h"
 #include "spec/passes/store_narrow.h"
@@ -127,6 +128,8 @@ const std::vector<PassInfo>& algebra_passes() {
        "positive scalar factors leave sums, maxima and selects"},
       {"defer", "spec", "spec", spec::defer, kReductionsSplit, kNone,
        "factors without the reduced axis leave a sum"},
+      {"push_extremes", "spec", "spec", spec::push_extremes, kReductionsSplit, kNone,
+       "maxima and minima move inside of functions that keep the order"},
       {"base2", "spec", "spec", spec::base2, kNone, kNone, "exponentials become powers of two"},
       {"join_scalars", "spec", "spec", spec::join_scalars, kNone, kNone,
        "scalar factors of an element become one"},
@@ -160,10 +163,11 @@ const PassInfo* find_pass(std::string_view name) {
 const std::vector<std::string_view>& algebra_sequence() {
   // A scale that leaves the reduction of an output stands in front of it: split again.
   static const std::vector<std::string_view> names = {
-      "simplify",    "inline_conditions", "unroll_sums", "split_reductions", "argmax_by_extremes",
-      "nest_sums",   "merge_equal",       "pull_scale",  "split_reductions", "defer",
-      "base2",       "join_scalars",      "simplify",    "store_narrow",     "widen_operands",
-      "merge_equal", "drop_unused"};
+      "simplify",      "inline_conditions",  "unroll_sums",    "split_reductions",
+      "push_extremes", "argmax_by_extremes", "nest_sums",      "merge_equal",
+      "pull_scale",    "split_reductions",   "defer",          "base2",
+      "join_scalars",  "simplify",           "store_narrow",   "widen_operands",
+      "merge_equal",   "drop_unused"};
   return names;
 }
 

@@ -11,6 +11,7 @@
 #include "lower/tile_trial.h"
 #include "scalar/interp.h"
 #include "schedule/candidates.h"
+#include "schedule/locate.h"
 #include "schedule/round.h"
 
 namespace nautilus::driver {
@@ -23,12 +24,33 @@ void verify_scheduled(const ir::Program& program, Unit& unit) {
              ir::print(program));
 }
 
+// Positions of extremes are found beside what else a kernel rolls, where one kernel has all of it.
+schedule::AutoSchedule located_schedule(ir::Program& base,
+                                        std::vector<schedule::Decision>& decisions,
+                                        const schedule::Refusals& refusals, Unit& unit) {
+  std::vector<std::string> targets = schedule::positions(base, unit.pool);
+  while (true) {
+    ir::Program located = base;
+    for (const std::string& t : targets) located = *schedule::locate(located, t, unit.pool);
+    schedule::AutoSchedule found = schedule::auto_schedule(located, unit.pool, refusals);
+    const auto missed = std::erase_if(targets, [&](const std::string& t) {
+      return !schedule::is_located_in_one_kernel(located, t, found.kernels);
+    });
+    if (missed > 0) continue;
+    for (const std::string& t : targets)
+      decisions.push_back({"locate", {t}, schedule::Provenance::Auto});
+    base = std::move(located);
+    return found;
+  }
+}
+
 // The schedule of a lowered program, with smaller tiles for these seeds, or no kernels.
 FirstSchedule schedule_after(const ir::Program& lowered, const schedule::Refusals& refusals,
-                             Unit& unit) {
-  schedule::AutoSchedule found = schedule::auto_schedule(lowered, unit.pool, refusals);
+                             Unit& unit, bool locates = true) {
   ir::Program base = lowered;
   std::vector<schedule::Decision> rounds;
+  schedule::AutoSchedule found = locates ? located_schedule(base, rounds, refusals, unit)
+                                         : schedule::auto_schedule(base, unit.pool, refusals);
   const auto operands =
       schedule::operands_to_round(schedule::statements_of(base, unit.pool), found.kernels);
   for (const auto& [temp, dtype] : operands) {
@@ -37,7 +59,14 @@ FirstSchedule schedule_after(const ir::Program& lowered, const schedule::Refusal
     base = *next;
     rounds.push_back({"round", {temp, std::string(expr::name(dtype))}, schedule::Provenance::Auto});
   }
-  if (!rounds.empty()) found = schedule::auto_schedule(base, unit.pool, refusals);
+  if (!operands.empty()) {
+    found = schedule::auto_schedule(base, unit.pool, refusals);
+    for (const schedule::Decision& d : rounds) {
+      if (d.verb == "locate" &&
+          !schedule::is_located_in_one_kernel(base, d.words[0], found.kernels))
+        return schedule_after(lowered, refusals, unit, false);
+    }
+  }
   FirstSchedule out{
       lowered, schedule::to_schedule(lowered, found.kernels, schedule::Provenance::Auto),
       {},      std::move(found.notes),
@@ -229,6 +258,14 @@ std::string explain(const ir::Program& program, Unit& unit) {
   for (const std::string& n :
        schedule::explain_candidates(first->kernels, first->rounded, schedule::kHopper, unit.pool))
     out += n + "\n";
+  return out;
+}
+
+std::string fusion(const ir::Program& program, Unit& unit) {
+  const auto first = first_schedule(program, unit);
+  if (!first) return diag::render_all(unit.sink);
+  std::string out;
+  for (const std::string& n : first->notes) out += n + "\n";
   return out;
 }
 

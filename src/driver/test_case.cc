@@ -47,7 +47,8 @@ class CaseRunner {
     const std::string& c = test_.command;
     const bool takes_options = c == "eval" || c == "run" || c == "kernels" || c == "pass" ||
                                c == "same" || c == "check" || c == "like" || c == "schedule" ||
-                               c == "run_scheduled" || c == "regenerate" || c == "sweep";
+                               c == "run_scheduled" || c == "regenerate" || c == "sweep" ||
+                               c == "fusion";
     if (!takes_options && !test_.options.empty()) {
       return failed(fmt::format("`{}` takes no option `{}`", c, test_.options.begin()->first));
     }
@@ -76,12 +77,18 @@ class CaseRunner {
     if (c == "explain") return shown(explain(*program, unit_));
     if (c == "emit") return emit_case(*program);
     if (c == "resources") return resources(*program);
-    if ((c == "eval" || c == "run" || c == "kernels") && program->level->name != "spec") {
-      return failed("eval, run and kernels take a program of the math language or of level spec");
+    if ((c == "eval" || c == "run" || c == "kernels" || c == "fusion") &&
+        program->level->name != "spec") {
+      return failed(
+          "eval, run, kernels and fusion take a program of the math language or of level spec");
     }
     if (c == "eval") return eval(*program);
     if (c == "run") return ladder(*program);
     if (c == "kernels") return kernels(*program);
+    if (c == "fusion") {
+      const CaseResult checked = kernels(*program);
+      return checked.is_ok ? shown(fusion(*program, unit_)) : checked;
+    }
     std::string known;
     for (const auto& [name, meaning] : test_commands()) known += fmt::format(" {}", name);
     return failed(fmt::format("unknown test command `{}`; known are{}", c, known));
@@ -469,6 +476,9 @@ const std::vector<std::pair<std::string, std::string>>& test_commands() {
        "the input is a schedule with holes; why it makes no kernels and its fillings are the "
        "expectation"},
       {"explain", "the derivation of the first schedule is the expectation"},
+      {"fusion [SIZE=n] [seed=n] [inputs=exact]",
+       "what each kernel computes, how its reductions follow each other, and why others stayed "
+       "outside is the expectation; the kernels agree with the oracle"},
       {"eval [SIZE=n] [seed=n] [inputs=exact]", "the printed outputs are the expectation"},
       {"run [SIZE=n] [seed=n] [inputs=exact]", "all evaluators agree; no expectation"},
       {"kernels [SIZE=n] [seed=n] [inputs=exact] [every=1] [split=n] [combine=last]",

@@ -398,20 +398,32 @@ bool NestLowering::loop(const vrtile::For& op, ir::Block& out) {
     ir::Name next;
   };
   std::vector<Carried> carried;
-  std::set<std::string> own;
+  std::set<std::string> own_names;
   for (const Op& inner : op.body) {
     const auto* c = inner.get<vrtile::Carry>();
     if (!c) continue;
     if (!is_register_type(c->type))
       return refuse(fmt::format("`{}` is carried, but is no f32 or 16-bit tile", c->name.str()));
     const TileValue* init = tiles_.find(c->init);
+    const bool is_element = init && (init->kind == Kind::Load || init->kind == Kind::Inline);
+    if (is_element && init->axes.size() == c->type.dims.size()) {
+      // Elements that are read where they are used are read here.
+      const std::span<const Expr> own(axis_, c->type.dims.size());
+      const Expr value = tiles_.written(pool_.read(c->init, c->type.dtype, own), {}, why_);
+      if (!value) return false;
+      const TileValue& tile = new_tile(c->name, c->type);
+      out.push_back(ir::make(matile::Set{tile.name, own_axes(c->type), value}));
+      carried.push_back({tile.name, c->type, c->next});
+      own_names.emplace(c->name.str());
+      continue;
+    }
     if (!init || init->kind != Kind::Register)
       return refuse(fmt::format("`{}` is no register tile", c->init.str()));
     const ir::Name from = init->name;
     const TileValue& tile = new_tile(c->name, c->type);
     copy(tile.name, c->type, from, out);
     carried.push_back({tile.name, c->type, c->next});
-    own.emplace(c->name.str());
+    own_names.emplace(c->name.str());
   }
   matile::Loop result;
   result.from = tiles_.scalar(op.from);
@@ -432,7 +444,7 @@ bool NestLowering::loop(const vrtile::For& op, ir::Block& out) {
     if (!value || value->kind != Kind::Register)
       return refuse(fmt::format("`{}` is no register tile", c.next.str()));
     ir::Name name = value->name;
-    if (own.contains(std::string(c.next.str())) && name != c.tile) {
+    if (own_names.contains(std::string(c.next.str())) && name != c.tile) {
       const ir::Name kept = new_register(std::string(c.next.str()) + "_kept", c.type);
       copy(kept, c.type, name, result.body);
       name = kept;

@@ -9,6 +9,7 @@
 #include "expr/quotient.h"
 #include "expr/scalar_ops.h"
 #include "schedule/numeric_check.h"
+#include "schedule/recurrence.h"
 
 namespace nautilus::schedule {
 
@@ -121,8 +122,13 @@ class Checker {
         if (members.contains(r) || !depends(depends, r)) continue;
         if (m->statement != group_.seed) return m->statement;
         // The seed itself: what it needs from this kernel must come from elsewhere.
-        for (const Member& p : group_.members) {
-          if (p.statement != group_.seed && p.statement < m->statement) return p.statement;
+        // Tiles along the streamed axis are no such result.
+        for (const bool is_any : {false, true}) {
+          for (const Member& p : group_.members) {
+            if (p.statement != group_.seed && p.statement < m->statement &&
+                (is_any || stored.contains(p.statement)))
+              return p.statement;
+          }
         }
       }
     }
@@ -351,7 +357,7 @@ class Checker {
       return outside({m.statement}, "inner",
                      "an inner reduction of running values cannot be repaired");
     if (!m.is_rolled) return {};
-    const auto part = rolled_part(group_, m, signs_, pool_);
+    const auto part = recurrence_of(group_, m, signs_, pool_);
     if (part) return {};
     // What moved under it becomes final first, in another pass.
     std::vector<int> ids;
@@ -426,53 +432,6 @@ class Checker {
 GroupCheck check_group(Group& group, const StatementList& list, const ir::Program& program,
                        Expr row, const algebra::Signs& signs, expr::ExprPool& pool) {
   return Checker(group, list, program, signs, pool).run(row);
-}
-
-Outcome<algebra::RunningPart> rolled_part(const Group& group, const Member& member,
-                                          const algebra::Signs& signs, expr::ExprPool& pool) {
-  std::unordered_set<Expr> running;
-  for (const Member& m : group.members) {
-    if (m.is_rolled) running.insert(m.read);
-  }
-  algebra::Separator separator(pool, running, {group.stream}, signs);
-  const Expr g = group.inlined(pool, member.value);
-  const Expr start = group.inlined(pool, member.init);
-  if (!separator.is_running(g) && !separator.is_running(start)) return algebra::RunningPart{};
-  if (member.reducer != expr::Reducer::Sum)
-    return Rejection{
-        "reducer", fmt::format("a {} of running values is not rolled", expr::name(member.reducer))};
-  const auto s = separator.separate(g);
-  if (!s) return s.rejection();
-  if (s->terms.size() != 1)
-    return Rejection{"rank", fmt::format("its terms have separation rank {}", s->terms.size())};
-  const algebra::RunningPart& part = s->terms[0].running;
-  if (!part.powers.empty())
-    return Rejection{"factor", fmt::format("the running factor `{}` is no exponential",
-                                           expr::to_string(part.powers[0].atom))};
-  for (const algebra::ExpTerm& t : part.exponents) {
-    bool is_safe = false;
-    for (const Member& m : group.members) {
-      const bool is_extreme =
-          m.is_rolled && (m.reducer == expr::Reducer::Max || m.reducer == expr::Reducer::Min);
-      if (!is_extreme) continue;
-      const double identity = expr::identity(m.reducer, m.dtype).f;
-      is_safe |= t.core == m.read || algebra::unguarded(t.core, identity) == m.read;
-    }
-    if (!is_safe)
-      return Rejection{"reference", fmt::format("`{}` is no maximum or minimum that an exponent "
-                                                "may follow",
-                                                expr::to_string(t.core))};
-  }
-  const bool is_zero = start.op() == Op::FloatConst && start.number() == 0;
-  if (!is_zero && !part.is_one()) {
-    const auto first = separator.separate(start);
-    if (!first) return first.rejection();
-    if (first->terms.size() != 1 || !(first->terms[0].running == part))
-      return Rejection{"initial", "its initial element moves otherwise than its terms"};
-  }
-  if (part.is_one() && separator.is_running(start))
-    return Rejection{"initial", "its initial element moves, its terms do not"};
-  return part;
 }
 
 }  // namespace nautilus::schedule

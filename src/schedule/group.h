@@ -92,9 +92,4 @@ Outcome<Group> grow_group(const StatementList& list, const ir::Program& program,
 // that has seen nothing must not give -inf - -inf.
 Group with_guarded_references(Group group, expr::ExprPool& pool);
 
-// The running part that a rolled member's terms share: one, or why there is none. Checks what a
-// rolling update needs beyond the algebra (safe references, initial elements).
-Outcome<algebra::RunningPart> rolled_part(const Group& group, const Member& member,
-                                          const algebra::Signs& signs, expr::ExprPool& pool);
-
 }  // namespace nautilus::schedule

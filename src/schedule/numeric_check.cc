@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "expr/print.h"
 #include "expr/scalar_ops.h"
+#include "schedule/recurrence.h"
 
 namespace nautilus::schedule {
 namespace {
@@ -38,16 +39,16 @@ class SelfTest {
     for (const Member& m : group_.members) {
       if (!m.is_rolled) continue;
       if (!is_float(m.dtype)) return std::nullopt;
-      const auto part = rolled_part(group_, m, signs_, pool_);
-      if (!part) return part.rejection();
-      Rolled r{&m, definition_.by_name(m.target), {}, {}, {}, {}};
+      const auto recurrence = recurrence_of(group_, m, signs_, pool_);
+      if (!recurrence) return recurrence.rejection();
+      Rolled r{&m, definition_.by_name(m.target), {}, {}, {}, {}, *recurrence, {}, {}};
       r.term = group_.inlined(pool_, m.value);
       r.defined = definition_.inlined(pool_, r.original->value);
       r.after = pool_.var(pool_.name(fmt::format("{}.new", m.target.str())), m.dtype);
-      r.factor = algebra::repair_factor(pool_, *part, moved, signs_);
+      r.factor = algebra::repair_factor(pool_, recurrence->part, moved, signs_);
       const bool is_extreme = m.reducer == expr::Reducer::Max || m.reducer == expr::Reducer::Min;
       moved.push_back({m.read, r.after, is_extreme ? expr::identity(m.reducer, m.dtype).f : 0.0});
-      has_repair_ |= static_cast<bool>(r.factor);
+      has_repair_ |= !recurrence->is_plain();
       rolled_.push_back(r);
     }
     if (!has_repair_) return std::nullopt;
@@ -57,6 +58,10 @@ class SelfTest {
         if (&q != &r) to_new.emplace(q.member->read, q.after);
       }
       r.term = expr::substitute(pool_, r.term, to_new);
+      if (!r.recurrence.shift) continue;
+      for (algebra::Moment& m : r.recurrence.shift->moments)
+        m.term = expr::substitute(pool_, m.term, to_new);
+      r.term = r.recurrence.shift->moments[0].term;
     }
     for (const RowKind kind : kRows) {
       for (int n = 0; n < 2; ++n) {
@@ -74,6 +79,9 @@ class SelfTest {
     Expr defined;  // against final values
     Expr after;
     Expr factor;
+    Recurrence recurrence;
+    std::vector<double> sums;        // of the derivatives of its terms
+    std::vector<double> references;  // that they are taken against
   };
   using Values = std::unordered_map<Expr, Value>;
 
@@ -97,16 +105,23 @@ class SelfTest {
       const Expr start = group_.inlined(pool_, r.member->init);
       state[r.member->read] = value(start, state);
     }
+    for (Rolled& r : rolled_) {
+      const auto& shift = r.recurrence.shift;
+      r.sums.assign(shift ? shift->moments.size() : 0, 0.0);
+      r.references.assign(shift ? shift->references.size() : 0, 0.0);
+    }
     for (int first = 0; first < kLength; first += kStep) {
-      for (const Rolled& r : rolled_) {
-        position_ = -1;
-        Value acc = state.at(r.member->read);
-        if (r.factor) acc.f *= value(r.factor, state).f;
-        for (int j = first; j < std::min(first + kStep, kLength); ++j)
-          acc = combine(r, acc, at(j, r.term, state));
-        state[r.after] = acc;
-      }
+      Values kept;
+      for (Rolled& r : rolled_) step(r, first, state, kept);
       for (const Rolled& r : rolled_) state[r.member->read] = state.at(r.after);
+    }
+    for (Rolled& r : rolled_) {
+      if (!r.recurrence.shift || r.recurrence.shift->plain_sums.empty()) continue;
+      position_ = -1;
+      r.sums[0] = state.at(r.member->read).f;
+      Values final = state;
+      for (const Rolled& q : rolled_) final[q.after] = state.at(q.member->read);
+      state[r.member->read].f = moved(r, kLength, final)[0];
     }
     for (const Rolled& r : rolled_) {
       const double a = state.at(r.member->read).f;
@@ -119,6 +134,68 @@ class SelfTest {
                                    r.member->target.str(), a, b)};
     }
     return std::nullopt;
+  }
+
+  // One step of a recurrence. `kept`: what is left of running values before their new terms.
+  void step(Rolled& r, int first, Values& state, Values& kept) {
+    position_ = -1;
+    const int end = std::min(first + kStep, kLength);
+    Value acc = state.at(r.member->read);
+    if (r.recurrence.shift) {
+      r.sums[0] = acc.f;
+      r.sums = moved(r, end, state);
+      acc.f = r.sums[0];
+    }
+    const double factor = r.factor ? value(r.factor, state).f : 1;
+    acc.f *= factor;
+    for (double& x : r.sums) x *= factor;
+    for (Expr w : r.recurrence.attained) {
+      if (kept.at(w).f != state.at(after_of(w)).f)
+        acc = expr::identity(r.member->reducer, r.member->dtype);
+    }
+    kept[r.member->read] = acc;
+    for (int j = first; j < end; ++j) {
+      acc = combine(r, acc, at(j, r.term, state));
+      for (size_t n = 1; n < r.sums.size(); ++n)
+        r.sums[n] += at(j, r.recurrence.shift->moments[n].term, state).f;
+    }
+    state[r.after] = acc;
+  }
+
+  Expr after_of(Expr read) const {
+    for (const Rolled& r : rolled_) {
+      if (r.member->read == read) return r.after;
+    }
+    return {};
+  }
+
+  // The sums against the references after so many places; the state gets the references.
+  std::vector<double> moved(Rolled& r, int seen, Values& state) {
+    const Shift& shift = *r.recurrence.shift;
+    Values scaled = state;
+    for (const Rolled& q : rolled_) {
+      if (state.contains(q.after)) scaled[q.member->read] = state.at(q.after);
+    }
+    for (Expr s : shift.plain_sums) scaled[s].f *= static_cast<double>(kLength) / seen;
+    Values now;
+    std::vector<Expr> sums;
+    std::vector<Expr> steps;
+    for (size_t n = 0; n < r.sums.size(); ++n) {
+      sums.push_back(pool_.var(pool_.name(fmt::format("sum.{}", n)), expr::DType::F64));
+      now[sums[n]] = expr::float_value(r.sums[n]);
+    }
+    for (size_t n = 0; n < r.references.size(); ++n) {
+      steps.push_back(pool_.var(pool_.name(fmt::format("step.{}", n)), expr::DType::F64));
+      const Value next = value(shift.references[n], scaled);
+      const double d = next.f - r.references[n];
+      now[steps[n]] = expr::float_value(std::isfinite(d) ? d : 0);
+      r.references[n] = next.f;
+      state[shift.symbols[n]] = next;
+    }
+    std::vector<double> out;
+    for (size_t n = 0; n < sums.size(); ++n)
+      out.push_back(value(algebra::moved_sum(pool_, shift.moments, n, sums, steps), now).f);
+    return out;
   }
 
   static Value combine(const Rolled& r, Value acc, Value x) {

@@ -9,6 +9,7 @@
 #include "expr/print.h"
 #include "ir/print.h"
 #include "schedule/holes.h"
+#include "schedule/locate.h"
 #include "schedule/round.h"
 
 namespace nautilus::schedule {
@@ -47,7 +48,9 @@ bool is_split_tail(const std::vector<std::string>& words) {
 
 bool is_decision(std::string_view verb, const std::vector<std::string>& words) {
   const size_t n = words.size();
-  if (verb == "kernel" || verb == "fuse" || verb == "roll" || verb == "resident") return n == 1;
+  if (verb == "kernel" || verb == "fuse" || verb == "roll" || verb == "locate" ||
+      verb == "resident")
+    return n == 1;
   if (verb == "order" || verb == "round" || verb == "cluster") return n == 2;
   if (verb == "split") return is_split_tail(words);
   const bool has_rows = n >= 5 && words[1] == "cta" && words[3] == "wg";
@@ -115,8 +118,10 @@ Outcome<Schedule> parse_schedule(std::string_view text) {
     for (const auto& filled : fillings(d.words)) is_known &= is_decision(d.verb, filled);
     if (!is_known) return bad(fmt::format("`{}` is no decision", line));
     has_kernel |= d.verb == "kernel";
-    if (d.verb != "round" && !has_kernel) return bad("a decision stands before the first kernel");
-    if (d.verb == "round" && has_kernel) return bad("`round` stands before the first kernel");
+    const bool is_early = d.verb == "round" || d.verb == "locate";
+    if (!is_early && !has_kernel) return bad("a decision stands before the first kernel");
+    if (is_early && has_kernel)
+      return bad(fmt::format("`{}` stands before the first kernel", d.verb));
     schedule.decisions.push_back(std::move(d));
   }
   if (!has_header) return bad("the schedule is empty");
@@ -375,6 +380,7 @@ Outcome<Scheduled> apply_schedule(const ir::Program& program, const Schedule& sc
                                          line)};
   }
   ir::Program rounded = program;
+  std::vector<std::string> located;
   std::vector<Draft> drafts;
   for (const Decision& d : schedule.decisions) {
     if (d.verb == "round") {
@@ -383,6 +389,13 @@ Outcome<Scheduled> apply_schedule(const ir::Program& program, const Schedule& sc
       Outcome<ir::Program> next = round_operand(rounded, d.words[0], *dtype, pool);
       if (!next) return next.rejection();
       rounded = *next;
+      continue;
+    }
+    if (d.verb == "locate") {
+      Outcome<ir::Program> next = locate(rounded, d.words[0], pool);
+      if (!next) return next.rejection();
+      rounded = *next;
+      located.push_back(d.words[0]);
       continue;
     }
     if (d.verb == "kernel") drafts.push_back({d.words[0], {}});
@@ -394,6 +407,13 @@ Outcome<Scheduled> apply_schedule(const ir::Program& program, const Schedule& sc
     Outcome<Kernel> k = replay(d, rounded, list, pool);
     if (!k) return k.rejection();
     kernels.push_back(*k);
+  }
+  remaining(list, kernels);
+  for (const std::string& target : located) {
+    if (!is_located_in_one_kernel(rounded, target, kernels))
+      return Rejection{"locate", fmt::format("no kernel has all of the extreme and the position of "
+                                             "`{}`",
+                                             target)};
   }
   return assemble(rounded, list, std::move(kernels), pool);
 }

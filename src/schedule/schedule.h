@@ -3,6 +3,7 @@
 //
 //   schedule @attention_causal hash 5d0f6ab2c3e41f77 version 1
 //   round Z bf16 auto          an operand in memory takes the dtype of its partner (round.h)
+//   locate a auto              a position of an extreme is found by reductions (locate.h)
 //   kernel U auto              a kernel grown from the reduction U
 //   tile i cta 192 wg 64 auto  its rows
 //   tile j 80 auto             steps of the streamed axis
@@ -31,7 +32,8 @@ enum class Provenance : uint8_t { Auto, Tuned, User };
 std::string_view name(Provenance p);
 
 struct Decision {
-  std::string verb;  // round, kernel, tile, fuse, roll, order, split, cluster, resident, or
+  // round, locate, kernel, tile, fuse, roll, order, split, cluster, resident, or
+  std::string verb;
   std::vector<std::string> words;
   Provenance provenance = Provenance::Auto;
 };

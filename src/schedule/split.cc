@@ -11,6 +11,7 @@
 #include "expr/simplify.h"
 #include "expr/walk.h"
 #include "ir/environment.h"
+#include "schedule/recurrence.h"
 
 namespace nautilus::schedule {
 
@@ -84,12 +85,21 @@ int64_t state_elements(const Group& group, const Sizes& sizes) {
   return most;
 }
 
+Recurrence known_recurrence(const Group& group, const Member& m, const algebra::Signs& signs,
+                            expr::ExprPool& pool) {
+  const auto r = recurrence_of(group, m, signs, pool);
+  NAUT_CHECK(r, "`{}` was accepted and cannot be rolled: {}", m.target.str(),
+             r.rejection().message);
+  return *r;
+}
+
 Expr factor_of(const Group& group, const Member& m, const std::vector<algebra::Moved>& moved,
                const algebra::Signs& signs, expr::ExprPool& pool) {
-  const auto part = rolled_part(group, m, signs, pool);
-  NAUT_CHECK(part, "`{}` was accepted and cannot be rolled: {}", m.target.str(),
-             part.rejection().message);
-  return algebra::repair_factor(pool, *part, moved, signs);
+  return algebra::repair_factor(pool, known_recurrence(group, m, signs, pool).part, moved, signs);
+}
+
+Expr identity_of(const Member& m, expr::ExprPool& pool) {
+  return pool.constant(expr::identity(m.reducer, m.dtype).f, m.dtype);
 }
 
 algebra::Moved moved_to(const Member& m, Expr after) {
@@ -229,6 +239,9 @@ std::optional<Rejection> refuse_split(const Group& group, const Tiling& tiling,
     if (expr::compute_dtype(m.dtype) != m.dtype)
       return Rejection{"split", fmt::format("parts of `{}` would be rounded to {}", m.target.str(),
                                             expr::name(m.dtype))};
+    if (known_recurrence(group, m, signs, pool).shift)
+      return Rejection{"split",
+                       fmt::format("`{}` is taken against a reference that moves", m.target.str())};
     const Expr factor = factor_of(group, m, moved, signs, pool);
     if ((factor && reads_other_members(group, factor)) ||
         reads_other_members(group, group.inlined(pool, m.init)))
@@ -285,6 +298,7 @@ ir::Block combine_parts(const Group& group, const std::vector<PartValue>& values
   };
   expr::Substitution to_whole;  // rolled reads, and what they become
   expr::Substitution to_part;
+  expr::Substitution kept;  // what a part has of them, against the values of all
   std::vector<algebra::Moved> moved;
   for (const PartValue& v : values) {
     const Member& m = group.members[v.member];
@@ -295,6 +309,11 @@ ir::Block combine_parts(const Group& group, const std::vector<PartValue>& values
     Expr term = part;
     if (const Expr factor = factor_of(group, m, moved, signs, pool))
       term = pool.binary(Op::Mul, part, expr::substitute(pool, factor, to_part));
+    // What attained the extreme of its own part counts if that is the extreme of all.
+    for (Expr w : known_recurrence(group, m, signs, pool).attained)
+      term =
+          pool.select(pool.binary(Op::Eq, kept.at(w), to_whole.at(w)), term, identity_of(m, pool));
+    kept.emplace(m.read, term);
     const Expr init = expr::substitute(pool, group.inlined(pool, m.init), to_whole);
     scalar::For gather{{{s.part.name(), s.parts}}, scalar::LoopKind::Reduce, {}};
     gather.body.push_back(ir::make(scalar::Update{v.whole, m.axes, m.reducer, term}));

@@ -20,6 +20,9 @@ using expr::Op;
 using expr::Reducer;
 
 constexpr int64_t kShortRow = 128;
+// Positions are counted in blocks: both numbers are exact as f32 for rows up to 2^36.
+constexpr int64_t kBlock = 4096;
+constexpr int64_t kExactCount = int64_t{1} << 24;
 
 class Rewriter {
  public:
@@ -82,15 +85,22 @@ class Rewriter {
     const Reducer extreme = r.reducer() == Reducer::ArgMax ? Reducer::Max : Reducer::Min;
     const Expr best = equation(let, "best", extreme, x, before);
     const Expr is_best = pool_.binary(Op::Eq, x, best);
-    const auto first = [&](std::string_view suffix, Expr number) {
-      const Expr value = pool_.select(is_best, pool_.cast(DType::F32, number), inf);
-      return equation(let, suffix, Reducer::Min, value, before);
+    const auto first = [&](std::string_view suffix, Expr condition, Expr number) {
+      const Expr value = pool_.select(condition, pool_.cast(DType::F32, number), inf);
+      return std::pair(value, equation(let, suffix, Reducer::Min, value, before));
     };
-    const Expr near = first("near", axis);
-    const Expr whole = pool_.cast(DType::I64, near);
-    const Expr rest = first("rest", pool_.binary(Op::Sub, axis, whole));
-    return pool_.select(pool_.binary(Op::Eq, near, inf), pool_.integer(-1),
-                        pool_.binary(Op::Add, whole, pool_.cast(DType::I64, rest)));
+    const Expr block = pool_.integer(kBlock);
+    const bool is_long = r.extent(0).op() != Op::IntConst || r.extent(0).integer() > kExactCount;
+    const auto [term, near] =
+        first("near", is_best, is_long ? pool_.binary(Op::FloorDiv, axis, block) : axis);
+    Expr whole = pool_.cast(DType::I64, near);
+    if (is_long) {
+      const Expr is_near = pool_.binary(Op::Eq, term, near);
+      const Expr rest = first("rest", is_near, pool_.binary(Op::Mod, axis, block)).second;
+      whole =
+          pool_.binary(Op::Add, pool_.binary(Op::Mul, whole, block), pool_.cast(DType::I64, rest));
+    }
+    return pool_.select(pool_.binary(Op::Eq, near, inf), pool_.integer(-1), whole);
   }
 
   // Defines a reduction along the row, and reads it.

@@ -5,13 +5,14 @@
 //   let a[i < M] : i64 = argmax[j < N] X[i, j]
 // becomes
 //   let a.best[i < M] : f32 = max[j < N] X[i, j]
-//   let a.near[i < M] : f32 = min[j < N] where(X[i, j] == a.best[i], f32(j), inf)
-//   let a.rest[i < M] : f32 = min[j < N] where(X[i, j] == a.best[i], f32(j - i64(a.near[i])), inf)
-//   let a[i < M] : i64 = where(a.near[i] == inf, -1, i64(a.near[i]) + i64(a.rest[i]))
+//   let a.near[i < M] : f32 = min[j < N] where(X[i, j] == a.best[i], f32(j / 4096), inf)
+//   let a.rest[i < M] : f32 = min[j < N] where(where(X[i, j] == a.best[i], f32(j / 4096), inf) ==
+//                                              a.near[i], f32(j % 4096), inf)
+//   let a[i < M] : i64 = where(a.near[i] == inf, -1, i64(a.near[i]) * 4096 + i64(a.rest[i]))
 //
-// Two numbers, because an f32 counts to 2^24 only: rounding keeps the order, and what it took from
-// the first position is small. The element must be an input's, possibly under a
-// condition on integers: what is computed may have other bits when it is computed again. An
+// Two numbers, because an f32 counts to 2^24 only; a row known to be shorter takes one. The element
+// must be an input's, possibly under a condition on integers: what is computed may have other bits
+// when it is computed again. An
 // equation that has the extreme already is used. Short rows stay: one thread reads them. Needs
 // reductions in equations of their own. Exactness class: exact. Test:
 // test/spec/argmax_by_extremes.spec

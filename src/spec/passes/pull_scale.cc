@@ -45,6 +45,12 @@ class ScalePuller {
       return it == scales_.end() ? e : pool_.binary(Op::Mul, e, it->second);
     }
     if (expr::is_comparison(e.op()) && is_float(e[0].dtype())) {
+      const Scaled a = split(e[0]);
+      const Scaled b = split(e[1]);
+      if (a.scale && a.scale == b.scale) {
+        const Expr args[] = {a.rest, b.rest};
+        return pool_.with_args(e, args);
+      }
       for (const size_t k : {size_t{0}, size_t{1}}) {
         if (!is_fixed_point(e[1 - k])) continue;
         const Scaled s = split(e[k]);
@@ -53,6 +59,14 @@ class ScalePuller {
         args[k] = s.rest;
         return pool_.with_args(e, args);
       }
+    }
+    if (e.op() == Op::Reduce && expr::is_arg(e.reducer()) && !e.init()) {
+      // Where an extreme stands does not depend on the scale.
+      const Scaled s = split(e.body());
+      if (!s.scale) return e;
+      std::vector<Expr> args(e.args().begin(), e.args().end());
+      args[0] = s.rest;
+      return pool_.with_args(e, args);
     }
     if (e.op() == Op::Select || (e.op() == Op::Reduce && !e.init())) {
       const Scaled s = split(e);

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "spec/passes/push_extremes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "algebra/sign.h"
+#include "expr/scalar_ops.h"
+#include "spec/equations.h"
+
+namespace nautilus::spec {
+namespace {
+
+using expr::DType;
+using expr::Expr;
+using expr::Op;
+using expr::Reducer;
+
+// The reduced operand of a function that keeps or turns the order.
+struct Peeled {
+  Expr core;
+  std::function<Expr(Expr)> around;
+  bool is_falling = false;
+  bool is_strict = true;
+  std::vector<Expr> beside;  // what else the function takes
+};
+// factor * rest, the factor not negative and without the reduced axis.
+struct Scaled {
+  Expr factor;  // null: 1
+  Expr rest;
+};
+
+class ExtremePusher {
+ public:
+  ExtremePusher(const ir::Program& program, ir::PassContext& context)
+      : pool_(context.pool),
+        facts_(ir::facts_of(program, context.pool)),
+        signs_(program),
+        names_(program, context.pool) {}
+
+  Let equation(const Let& let, std::vector<Let>& before) {
+    const Let out = new_equation(let, before);
+    for (const Let& b : before) equations_.emplace(b.name, b);
+    equations_.emplace(out.name, out);
+    return out;
+  }
+
+ private:
+  static constexpr int kMaxSteps = 500;
+
+  Let new_equation(const Let& let, std::vector<Let>& before) {
+    const Expr r = let.body;
+    if (r.op() != Op::Reduce || r.init() || r.body().dtype() != DType::F32) return let;
+    const bool is_arg = expr::is_arg(r.reducer());
+    if (!is_arg && r.reducer() != Reducer::Max && r.reducer() != Reducer::Min) return let;
+    reduced_.clear();
+    for (size_t k = 0; k < r.axis_count(); ++k) reduced_.push_back(r.axis(k));
+    steps_ = 0;
+    reducer_ = r.reducer();
+    const Peeled p = peeled(r.body());
+    if (p.core == r.body() || !is_reduced(p.core) || p.core.dtype() != DType::F32) return let;
+    Let out = let;
+    std::vector<Expr> axes;
+    std::vector<Expr> extents;
+    for (size_t k = 0; k < r.axis_count(); ++k) {
+      axes.push_back(r.axis(k));
+      extents.push_back(r.extent(k));
+    }
+    const Reducer inside = p.is_falling ? opposite(r.reducer()) : r.reducer();
+    const Expr reduction = pool_.reduce(inside, p.core, axes, extents);
+    if (is_arg) {
+      // Of NaN alone there is no position: what is left out must not be what made them.
+      const bool is_tame_beside =
+          std::all_of(p.beside.begin(), p.beside.end(), [&](Expr e) { return is_tame(e); });
+      if (p.is_strict && is_tame_beside) out.body = reduction;
+      return out;
+    }
+    // Where nothing beside the core waits for this axis, the reduction is as good as it stands.
+    const bool waits = std::any_of(p.beside.begin(), p.beside.end(),
+                                   [&](Expr e) { return waits_for(e, extents); });
+    if (!waits) return let;
+    const bool is_max = inside == Reducer::Max;
+    Let inner{names_.fresh(fmt::format("{}.{}", let.name.str(), is_max ? "max" : "min")), let.axes,
+              DType::F32, reduction};
+    const Expr identity =
+        pool_.floating(expr::identity(r.reducer(), DType::F32).f, r.body().dtype());
+    // Of NaN alone nothing is taken.
+    Expr value = pool_.binary(r.reducer() == Reducer::Max ? Op::Max : Op::Min,
+                              p.around(element(inner, pool_)), identity);
+    for (Expr extent : extents) {
+      const Expr has_terms = pool_.binary(Op::Ge, extent, pool_.integer(1));
+      if (facts_.prove(has_terms) == expr::Truth::True) continue;
+      value = pool_.select(pool_.binary(Op::Eq, extent, pool_.integer(0)), identity, value);
+    }
+    before.push_back(std::move(inner));
+    out.body = value.dtype() == let.dtype ? value : pool_.cast(let.dtype, value);
+    return out;
+  }
+
+  static Reducer opposite(Reducer r) {
+    switch (r) {
+      case Reducer::Max:
+        return Reducer::Min;
+      case Reducer::Min:
+        return Reducer::Max;
+      case Reducer::ArgMax:
+        return Reducer::ArgMin;
+      default:
+        return Reducer::ArgMax;
+    }
+  }
+
+  bool is_reduced(Expr e) const {
+    return std::any_of(reduced_.begin(), reduced_.end(),
+                       [&](Expr axis) { return expr::depends_on(e, axis); });
+  }
+
+  // The body of an element-wise equation at a read; null for other tensors.
+  Expr written_out(Expr read) {
+    const auto it = equations_.find(read.name());
+    if (it == equations_.end() || expr::has_reduce(it->second.body)) return {};
+    const Expr e = body_at(it->second, read, pool_);
+    return e.dtype() == read.dtype() ? e : Expr();
+  }
+
+  // Whether a value is known only when reductions over axes of these extents are.
+  bool waits_for(Expr e, const std::vector<Expr>& extents) {
+    bool found = false;
+    std::unordered_set<ir::Name> seen;
+    auto visit = [&](auto& self, Expr x) -> void {
+      for (ir::Name n : expr::tensors_read(x)) {
+        const auto it = equations_.find(n);
+        if (found || it == equations_.end() || !seen.insert(n).second) continue;
+        const Expr body = it->second.body;
+        if (body.op() == Op::Reduce && body.axis_count() == extents.size()) {
+          bool is_alike = true;
+          for (size_t k = 0; k < extents.size(); ++k) is_alike &= body.extent(k) == extents[k];
+          found |= is_alike;
+        }
+        self(self, body);
+      }
+    };
+    visit(visit, e);
+    return found;
+  }
+
+  Peeled peeled(Expr e) {
+    const Peeled none{e, [](Expr x) { return x; }, false, true, {}};
+    if (!is_float(e.dtype()) || ++steps_ > kMaxSteps) return none;
+    const Scaled s = scaled(e);
+    if (s.factor && is_reduced(s.rest)) {
+      if (expr::is_arg(reducer_) && !is_positive(s.factor)) return none;
+      const Expr f = s.factor;
+      return wrapped(
+          peeled(s.rest), [this, f](Expr x) { return pool_.binary(Op::Mul, x, f); }, false, true,
+          f);
+    }
+    switch (e.op()) {
+      case Op::Neg:
+        return wrapped(peeled(e[0]), [this](Expr x) { return pool_.unary(Op::Neg, x); }, true, true,
+                       {});
+      case Op::Add:
+      case Op::Sub: {
+        const size_t k = is_reduced(e[0]) ? 0 : 1;
+        if (is_reduced(e[1 - k])) return none;
+        return wrapped(peeled(e[k]), in_place(e, k), e.op() == Op::Sub && k == 1, true, e[1 - k]);
+      }
+      case Op::Exp:
+      case Op::Exp2:
+      case Op::Sigmoid:
+      case Op::Tanh:
+      case Op::Erf:
+        return wrapped(peeled(e[0]), in_place(e, 0), false, true, {});
+      case Op::Sqrt:
+      case Op::Log:
+      case Op::Log2:
+        // Of numbers below 0 they are NaN, which a maximum ignores; a minimum would meet them.
+        return reducer_ == Reducer::Max ? rising_outside(e) : none;
+      case Op::Floor:
+      case Op::Round:
+        return wrapped(peeled(e[0]), in_place(e, 0), false, false, {});
+      case Op::Cast:
+        if (e[0].dtype() != DType::F32) return none;
+        return wrapped(peeled(e[0]), in_place(e, 0), false, false, {});
+      case Op::Read: {
+        if (!is_reduced(e)) return none;
+        const Expr body = written_out(e);
+        if (!body) return none;
+        const Peeled p = peeled(body);
+        return p.core == body ? none : p;
+      }
+      default:
+        return none;
+    }
+  }
+
+  // A function that rises where it is defined, under a maximum.
+  Peeled rising_outside(Expr e) {
+    Peeled p = peeled(e[0]);
+    if (p.is_falling) return {e, [](Expr x) { return x; }, false, true, {}};
+    return wrapped(std::move(p), in_place(e, 0), false, true, {});
+  }
+
+  std::function<Expr(Expr)> in_place(Expr e, size_t k) {
+    return [this, e, k](Expr x) {
+      std::vector<Expr> args(e.args().begin(), e.args().end());
+      args[k] = x;
+      return pool_.with_args(e, args);
+    };
+  }
+
+  static Peeled wrapped(Peeled p, const std::function<Expr(Expr)>& f, bool is_falling,
+                        bool is_strict, Expr beside) {
+    const auto inner = p.around;
+    p.around = [inner, f](Expr x) { return f(inner(x)); };
+    p.is_falling ^= is_falling;
+    p.is_strict &= is_strict;
+    if (beside) p.beside.push_back(beside);
+    return p;
+  }
+
+  Scaled scaled(Expr e) {
+    const Scaled none{{}, e};
+    if (++steps_ > kMaxSteps || !is_reduced(e)) return none;
+    switch (e.op()) {
+      case Op::Mul: {
+        for (const size_t k : {size_t{1}, size_t{0}}) {
+          if (is_reduced(e[k]) || !is_nonnegative(e[k])) continue;
+          const Scaled s = scaled(e[1 - k]);
+          return {s.factor ? pool_.binary(Op::Mul, s.factor, e[k]) : e[k], s.rest};
+        }
+        const Scaled a = scaled(e[0]);
+        const Scaled b = scaled(e[1]);
+        if (!a.factor && !b.factor) return none;
+        const Expr f = !a.factor   ? b.factor
+                       : !b.factor ? a.factor
+                                   : pool_.binary(Op::Mul, a.factor, b.factor);
+        return {f, pool_.binary(Op::Mul, a.rest, b.rest)};
+      }
+      case Op::Div: {
+        const Scaled s = scaled(e[0]);
+        if (!is_reduced(e[1]) && is_nonnegative(e[1])) {
+          const Expr one = pool_.constant(1, e.dtype());
+          return {pool_.binary(Op::Div, s.factor ? s.factor : one, e[1]), s.rest};
+        }
+        return s.factor ? Scaled{s.factor, pool_.binary(Op::Div, s.rest, e[1])} : none;
+      }
+      case Op::Neg:
+      case Op::Abs: {
+        const Scaled s = scaled(e[0]);
+        return s.factor ? Scaled{s.factor, pool_.unary(e.op(), s.rest)} : none;
+      }
+      case Op::Read: {
+        const Expr body = written_out(e);
+        const Scaled s = body ? scaled(body) : none;
+        return s.factor ? s : none;
+      }
+      default:
+        return none;
+    }
+  }
+
+  // Finite, if the inputs are and nothing overflows.
+  bool is_tame(Expr e) {
+    if (++steps_ > kMaxSteps) return false;
+    switch (e.op()) {
+      case Op::FloatConst:
+        return std::isfinite(e.number());
+      case Op::IntConst:
+      case Op::Var:
+      case Op::Sigmoid:
+      case Op::Tanh:
+      case Op::Exp:
+      case Op::Exp2:
+        return true;
+      case Op::Read: {
+        const auto it = equations_.find(e.name());
+        if (it == equations_.end()) return true;
+        const Expr body = it->second.body;
+        if (body.op() == Op::Reduce)
+          return !body.init() && body.reducer() == Reducer::Sum && is_tame(body.body());
+        const Expr value = written_out(e);
+        return value && is_tame(value);
+      }
+      case Op::Cast:
+        return expr::is_int(e[0].dtype()) || is_tame(e[0]);
+      case Op::Div:
+        return is_tame(e[0]) && is_positive(e[1]) && is_tame(e[1]);
+      case Op::Rsqrt:
+        return is_positive(e[0]);
+      case Op::Select: {
+        // where(x == -inf, 0, x) of a maximum
+        const Expr c = e[0];
+        const bool is_guard = c.op() == Op::Eq && c[0] == e[2] && c[1].op() == Op::FloatConst &&
+                              std::isinf(c[1].number()) && e[2].op() == Op::Read;
+        return is_tame(e[1]) && (is_guard || is_tame(e[2]));
+      }
+      case Op::Neg:
+      case Op::Abs:
+      case Op::Add:
+      case Op::Sub:
+      case Op::Mul:
+      case Op::Min:
+      case Op::Max:
+        return std::all_of(e.args().begin(), e.args().end(), [&](Expr x) { return is_tame(x); });
+      default:
+        return false;
+    }
+  }
+
+  bool is_positive(Expr e) {
+    if (++steps_ > kMaxSteps) return false;
+    if (signs_.is_positive(e)) return true;
+    switch (e.op()) {
+      case Op::Read: {
+        const Expr body = written_out(e);
+        return body && is_positive(body);
+      }
+      case Op::Mul:
+      case Op::Div:
+        return is_positive(e[0]) && is_positive(e[1]);
+      case Op::Add:
+        return (is_positive(e[0]) && is_nonnegative(e[1])) ||
+               (is_nonnegative(e[0]) && is_positive(e[1]));
+      case Op::Sqrt:
+      case Op::Rsqrt:
+        return is_positive(e[0]);
+      case Op::Max:
+        return is_positive(e[0]) || is_positive(e[1]);
+      case Op::Select: {
+        // where(x == 0, 1, x)
+        const Expr c = e[0];
+        const bool is_guard =
+            c.op() == Op::Eq && c[0] == e[2] && c[1].op() == Op::FloatConst && c[1].number() == 0;
+        return is_positive(e[1]) && (is_positive(e[2]) || (is_guard && is_nonnegative(e[2])));
+      }
+      default:
+        return false;
+    }
+  }
+
+  bool is_nonnegative(Expr e) {
+    if (++steps_ > kMaxSteps) return false;
+    if (signs_.is_nonnegative(e) || is_positive(e)) return true;
+    switch (e.op()) {
+      case Op::Read: {
+        const auto it = equations_.find(e.name());
+        if (it == equations_.end()) return false;
+        const Expr body = it->second.body;
+        if (body.op() == Op::Reduce && !body.init()) {
+          const Reducer r = body.reducer();
+          return (r == Reducer::Sum || r == Reducer::Prod || r == Reducer::Min) &&
+                 is_nonnegative(body.body());
+        }
+        const Expr value = written_out(e);
+        return value && is_nonnegative(value);
+      }
+      case Op::Mul:
+        return e[0] == e[1] || (is_nonnegative(e[0]) && is_nonnegative(e[1]));
+      case Op::Add:
+      case Op::Min:
+        return is_nonnegative(e[0]) && is_nonnegative(e[1]);
+      case Op::Max:
+        return is_nonnegative(e[0]) || is_nonnegative(e[1]);
+      case Op::Div:
+        return is_nonnegative(e[0]) && is_nonnegative(e[1]);
+      case Op::Sqrt:
+      case Op::Rsqrt:
+        return true;
+      case Op::Cast:
+        return is_float(e.dtype()) && is_float(e[0].dtype()) && is_nonnegative(e[0]);
+      case Op::Select:
+        return is_nonnegative(e[1]) && is_nonnegative(e[2]);
+      default:
+        return false;
+    }
+  }
+
+  expr::ExprPool& pool_;
+  expr::Facts facts_;
+  algebra::Signs signs_;
+  TensorNames names_;
+  std::unordered_map<ir::Name, Let> equations_;
+  std::vector<Expr> reduced_;
+  Reducer reducer_ = Reducer::Max;
+  int steps_ = 0;
+};
+
+}  // namespace
+
+std::optional<ir::Program> push_extremes(const ir::Program& program, ir::PassContext& context) {
+  ExtremePusher pusher(program, context);
+  return map_equations(program, [&](const Let& let, std::vector<Let>& before) {
+    return pusher.equation(let, before);
+  });
+}
+
+}  // namespace nautilus::spec
