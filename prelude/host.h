@@ -96,6 +96,7 @@ template <int I> DEVICE void forget(u32 (&)[I]) {}
 
 // ---- lanes of a warp
 DEVICE float lane_xor(float x, int mask, HERE) { return nautilus_host->lane_xor(x, mask, (int)line); }
+DEVICE float lane_from(float x, int lane, HERE) { return nautilus_host->lane_from(x, lane, (int)line); }
 DEVICE void sync_warp(HERE) { nautilus_host->sync_warp((int)line); }
 DEVICE bool vote_any(bool x, HERE) { return nautilus_host->vote_any(x, (int)line); }
 

@@ -91,6 +91,8 @@ template <int I> DEVICE void forget(u32 (&x)[I]) {
 
 // ---- lanes of a warp
 DEVICE float lane_xor(float x, int mask) { return __shfl_xor_sync(~0u, x, mask); }
+// What lane `lane` passes as x.
+DEVICE float lane_from(float x, int lane) { return __shfl_sync(~0u, x, lane); }
 DEVICE bool vote_any(bool x) { return __any_sync(~0u, x); }
 DEVICE void sync_warp() { __syncwarp(); }
 

@@ -2,6 +2,7 @@
 // The kernel around the register work: parameters, barriers, roles, loops.
 #include <algorithm>
 
+#include "emit/convert.h"
 #include "emit/kernel_emitter.h"
 #include "emit/launch_order.h"
 #include "emit/points.h"
@@ -353,6 +354,8 @@ void KernelEmitter::statement(const Op& op) {
       return emit_lanes(op.as<matile::Lanes>(), scope_, out_);
     case Kind::Warps:
       return emit_warps(op.as<matile::Warps>(), scope_, meeting(), out_);
+    case Kind::Convert:
+      return emit_convert(op.as<matile::Convert>(), scope_, meeting(), out_);
     case Kind::Load:
       return emit_load(op.as<matile::Load>(), scope_, out_);
     case Kind::Forget:

@@ -70,6 +70,22 @@ bool Cta::complete(Warp& warp) {
       }
       return true;
     }
+    case Collective::LaneFrom: {
+      float values[kWarp];
+      for (size_t lane = 0; lane < kWarp; ++lane) {
+        values[lane] = static_cast<const LaneFromArgument*>(arguments[lane])->x;
+      }
+      for (size_t lane = 0; lane < kWarp; ++lane) {
+        auto& argument = *static_cast<LaneFromArgument*>(arguments[lane]);
+        if (argument.lane < 0 || argument.lane >= static_cast<int>(kWarp)) {
+          machine.fail(first, warp.line,
+                       fmt::format("lane_from lane {}: a warp has {}", argument.lane, kWarp));
+          return true;
+        }
+        argument.x = values[static_cast<size_t>(argument.lane)];
+      }
+      return true;
+    }
     case Collective::VoteAny: {
       bool any = false;
       for (void* argument : arguments) any = any || *static_cast<const bool*>(argument);

@@ -11,6 +11,11 @@ struct LaneXorArgument {
   int mask;
 };
 
+struct LaneFromArgument {
+  float x;
+  int lane;
+};
+
 struct StmatrixArgument {
   uint32_t address;
   const unsigned* registers;

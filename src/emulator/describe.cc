@@ -17,6 +17,8 @@ std::string_view collective_name(Collective kind) {
       return "uniform";
     case Collective::LaneXor:
       return "lane_xor";
+    case Collective::LaneFrom:
+      return "lane_from";
     case Collective::VoteAny:
       return "vote_any";
     case Collective::Stmatrix:

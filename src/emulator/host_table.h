@@ -40,6 +40,7 @@ struct HostTable {
   void (*sync_warp)(int line);
   int (*uniform)(int x, int line);
   float (*lane_xor)(float x, int mask, int line);
+  float (*lane_from)(float x, int lane, int line);
   bool (*vote_any)(bool x, int line);
 
   unsigned short (*to_f16)(float x);

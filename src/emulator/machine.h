@@ -81,6 +81,7 @@ enum class Collective : uint8_t {
   SyncWarp,
   Uniform,
   LaneXor,
+  LaneFrom,
   VoteAny,
   Stmatrix,
   Ldmatrix,

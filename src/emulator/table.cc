@@ -45,6 +45,12 @@ float lane_xor(float x, int mask, int line) {
   return argument.x;
 }
 
+float lane_from(float x, int lane, int line) {
+  LaneFromArgument argument = {x, lane};
+  call(line, [&](Thread& t, Cta& cta) { cta.collect(t, Collective::LaneFrom, &argument, line); });
+  return argument.x;
+}
+
 bool vote_any(bool x, int line) {
   call(line, [&](Thread& t, Cta& cta) { cta.collect(t, Collective::VoteAny, &x, line); });
   return x;
@@ -231,6 +237,7 @@ const HostTable& host_table() {
       .sync_warp = sync_warp,
       .uniform = uniform,
       .lane_xor = lane_xor,
+      .lane_from = lane_from,
       .vote_any = vote_any,
       .to_f16 = f16_bits,
       .from_f16 = f16_value,

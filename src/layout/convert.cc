@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 
 #include "base/check.h"
 
@@ -59,6 +60,16 @@ bool warp_holds(const Layout& layout, const std::vector<int>& coordinates, const
   return at.same_warp(place);
 }
 
+// The part of a layout's digits along one axis that begins at `stride`: its owner, and what one
+// step adds there.
+std::pair<Owner, int> digit_at(const Layout& layout, int axis, int stride) {
+  for (const Digit& digit : layout.digits()) {
+    if (digit.axis == axis && digit.stride <= stride && stride < digit.stride * digit.extent)
+      return {digit.owner, stride / digit.stride * digit.owner_stride};
+  }
+  NAUT_CHECK(false, "no digit of {} has stride {} on axis {}", to_text(layout), stride, axis);
+}
+
 struct Renumbered {
   int extent;
   int before;
@@ -107,7 +118,28 @@ Conversion convert_way(const Layout& from, const Layout& to) {
   }
   const bool stays = for_each_place(
       to, [&](const Place& place) { return warp_holds(from, to.coordinates_of(place), place); });
-  return {stays ? Way::Lanes : Way::Shared, {}};
+  return {stays && common_digits(from, to) ? Way::Lanes : Way::Shared, {}};
+}
+
+std::optional<std::vector<CommonDigit>> common_digits(const Layout& from, const Layout& to) {
+  NAUT_CHECK(from.shape() == to.shape(), "common digits of {} and {}", to_text(from), to_text(to));
+  std::vector<CommonDigit> common;
+  for (int axis = 0; axis < to.rank(); ++axis) {
+    std::set<int> cuts = {1, to.shape()[static_cast<size_t>(axis)]};
+    for (const Layout* layout : {&from, &to}) {
+      for (const Digit& digit : layout->digits()) {
+        if (digit.axis == axis) cuts.insert(digit.stride);
+      }
+    }
+    for (auto cut = cuts.begin(); std::next(cut) != cuts.end(); ++cut) {
+      const int next = *std::next(cut);
+      if (next % *cut != 0) return std::nullopt;
+      const auto there = digit_at(to, axis, *cut);
+      const auto here = digit_at(from, axis, *cut);
+      common.push_back({next / *cut, there.first, there.second, here.first, here.second});
+    }
+  }
+  return common;
 }
 
 Reduction drop_axis(const Layout& layout, int axis) {

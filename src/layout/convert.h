@@ -15,10 +15,10 @@ namespace nautilus::layout {
 // How the elements reach their new owners.
 //   Free    no element leaves its thread, and the renumbering of registers is the same in every
 //           thread: a matter of names in the emitted text
-//   Lanes   no element leaves its warp: exchanges between lanes
+//   Lanes   no element leaves its warp, and the layouts have common digits: exchanges between lanes
 //   Shared  through shared memory
-// A renumbering that depended on the thread would not be Free, since registers cannot be indexed by
-// a run-time value. Layouts of digits never ask for one; convert_way checks it all the same.
+// A renumbering that depends on the thread is not Free, since registers cannot be indexed by a
+// run-time value. Where the old layout has copies, layouts of digits do ask for one.
 enum class Way : uint8_t { Free, Lanes, Shared };
 
 // "free", "lanes", "shared".
@@ -35,6 +35,23 @@ struct Conversion {
 
 // Both layouts must have the same shape.
 Conversion convert_way(const Layout& from, const Layout& to);
+
+// A digit of a coordinate that is a digit of both layouts, and where each has it.
+struct CommonDigit {
+  int extent = 1;
+  Owner to = Owner::Register;
+  int to_stride = 1;
+  Owner from = Owner::Register;
+  int from_stride = 1;
+
+  friend bool operator==(const CommonDigit&, const CommonDigit&) = default;
+};
+
+// The digits into which both layouts divide all coordinates: the old place of an element is a sum
+// over digits of its new one. Copies are no coordinates; a reader chooses among those of the old
+// layout, and those of the new one have no say. Nothing where digits straddle each other: 10 and 4
+// have no common refinement. Both layouts must have the same shape.
+std::optional<std::vector<CommonDigit>> common_digits(const Layout& from, const Layout& to);
 
 // A reduction along one axis. The digits of that axis say how it is done, innermost part first:
 //   thread part  register digits: a thread combines `sources[r]` into its register r

@@ -130,8 +130,9 @@ TEST(Convert, AgreesWithTheDefinition) {
     const bool same_registers =
         std::none_of(candidates.begin(), candidates.end(),
                      [](const std::vector<int>& common) { return common.empty(); });
-    const Way expected =
-        same_threads && same_registers ? Way::Free : (same_warps ? Way::Lanes : Way::Shared);
+    const Way expected = same_threads && same_registers                      ? Way::Free
+                         : same_warps && common_digits(from, to).has_value() ? Way::Lanes
+                                                                             : Way::Shared;
     ASSERT_EQ(conversion.way, expected) << to_text(from) << " / " << to_text(to);
     // With digits, threads that keep their elements renumber them alike.
     EXPECT_EQ(same_threads, conversion.way == Way::Free);

@@ -73,20 +73,23 @@ void count_tile_users(Resources& r) {
   }
 }
 
-// Four bytes for each warp and each element that a warp holds, for the largest tile reduced so.
+// For the largest tile that is reduced or converted through shared memory: four bytes for each warp
+// and each element that a warp holds, or for each element.
 int scratch_bytes(const Role& role) {
-  int bytes = 0;
+  int64_t bytes = 0;
   ir::for_each_op(role.body, [&](const ir::Op& op) {
     const auto* warps = op.get<Warps>();
-    if (!warps) return;
+    const auto* convert = op.get<Convert>();
+    if (!warps && !(convert && convert->way == Way::Shared)) return;
     ir::for_each_op(role.body, [&](const ir::Op& declared) {
       const auto* tile = declared.get<Tile>();
-      if (!tile || tile->name != warps->tile) return;
+      if (!tile || tile->name != (warps ? warps->tile : convert->target)) return;
       const layout::Layout layout = layout_of(*tile);
-      bytes = std::max(bytes, 16 * layout.registers() * distinct_lanes(layout));
+      bytes = std::max<int64_t>(bytes, warps ? 16 * layout.registers() * distinct_lanes(layout)
+                                             : (4 * layout.elements() + 15) / 16 * 16);
     });
   });
-  return bytes;
+  return static_cast<int>(bytes);
 }
 
 void collect(const Kernel& kernel, Resources& r) {

@@ -127,6 +127,9 @@ class Flow {
       case Kind::Warps:
         read_tile(op.as<Warps>().tile);
         return writes(op.as<Warps>().tile);
+      case Kind::Convert:
+        read_tile(op.as<Convert>().source);
+        return writes(op.as<Convert>().target);
       case Kind::Load: {
         const auto& load = op.as<Load>();
         if (load.condition) reads(load.condition);

@@ -8,6 +8,7 @@
 
 #include "expr/walk.h"
 #include "ir/walk.h"
+#include "layout/convert.h"
 
 namespace nautilus::matile {
 
@@ -78,7 +79,8 @@ void RoleVerifier::statement(const Op& op, bool is_uniform) {
   const Kind k = kind(op);
   const bool is_register_work = k == Kind::Set || k == Kind::Fold || k == Kind::Lanes ||
                                 k == Kind::Vote || k == Kind::Put || k == Kind::Let ||
-                                k == Kind::WarpDot;
+                                k == Kind::WarpDot ||
+                                (k == Kind::Convert && op.as<Convert>().way != Way::Shared);
   if (!is_uniform && !is_register_work)
     return v_.fail(
         fmt::format("`{}` under a vote: only register work may stand there", op.info().mnemonic()));
@@ -144,7 +146,7 @@ void RoleVerifier::statement(const Op& op, bool is_uniform) {
     case Kind::Warps:
       return warps(op.as<Warps>());
     case Kind::Convert:
-      return v_.fail("tiles cannot change their layout by lanes or shared memory yet");
+      return convert(op.as<Convert>());
     case Kind::Load:
       return e_.load(op.as<Load>());
     case Kind::Forget: {
@@ -287,6 +289,24 @@ void RoleVerifier::warps(const Warps& op) {
   if (!has_copies || tile->op->type.dtype != DType::F32)
     v_.fail(fmt::format("`{}` is no f32 tile of which every warp holds a part of each element",
                         op.tile.str()));
+}
+
+void RoleVerifier::convert(const Convert& op) {
+  const TileUse* from = find_tile(op.source);
+  const TileUse* to = find_tile(op.target);
+  if (!from || !to) return;
+  if (op.source == op.target) return v_.fail("a tile is converted to another one");
+  if (from->op->type.dtype != to->op->type.dtype || from->layout.shape() != to->layout.shape())
+    return v_.fail(fmt::format("`{}` and `{}` differ in more than their layout", op.source.str(),
+                               op.target.str()));
+  if (op.way == Way::Shared) return;  // everything can go there
+  const layout::Way least = layout::convert_way(from->layout, to->layout).way;
+  if (static_cast<Way>(least) == op.way) return;
+  const std::string_view why = least == layout::Way::Free    ? "no element leaves its thread"
+                               : least == layout::Way::Lanes ? "elements go to other lanes"
+                                                             : "elements go to other warps";
+  v_.fail(fmt::format("{} from `{}` to `{}`: the way is {}", why, op.source.str(), op.target.str(),
+                      layout::way_name(least)));
 }
 
 void RoleVerifier::ring(ir::Name name) {

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // nautilus_mutate: how much the emulator sees. Every single deletion of a wait, arrival,
 // announcement, commit, fence, barrier or step in the body of a golden kernel is run on ragged
-// shapes; a deletion is caught if a run is reported or its result is wrong (docs/emulator.md).
+// shapes; a deletion is caught if a run is reported or its result is wrong (docs/emulator.md). What
+// survives the shape of the hints is tried on shapes with one short size each: where a loop has
+// fewer steps than a ring has slots, the waits of that ring no longer stand in for other waits.
 //
 //   nautilus_mutate [--least PERCENT] [--seeds N] FILE.matile ...
 #include <fmt/format.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <map>
 
 #include "base/files.h"
 #include "base/parallel.h"
@@ -31,7 +34,27 @@ struct Golden {
   std::optional<spec::Results> want;
 };
 
-bool load(const std::string& path, Golden& g) {
+using Sizes = std::map<std::string, int64_t>;
+
+// The sizes of the hints, and those with one of them a quarter as large, in whole 16 bytes: others
+// would take copies of the tensors.
+std::vector<Sizes> shapes_of(const ir::Program& program) {
+  Sizes hints;
+  for (const ir::Op& op : program.body) {
+    const auto* d = op.get<ir::Dim>();
+    if (d && d->hint) hints.emplace(d->name.str(), *d->hint);
+  }
+  std::vector<Sizes> shapes = {hints};
+  for (const auto& [name, size] : hints) {
+    const int64_t shorter = (size / 4 + 7) / 8 * 8;
+    if (shorter >= size) continue;
+    shapes.push_back(hints);
+    shapes.back()[name] = shorter;
+  }
+  return shapes;
+}
+
+bool load(const std::string& path, size_t shape, Golden& g) {
   std::string error;
   const auto text = base::read_file(path, &error);
   if (!text) {
@@ -42,20 +65,18 @@ bool load(const std::string& path, Golden& g) {
   if (g.program) g.oracle = driver::load_oracle(*g.program, path, g.unit);
   if (!g.oracle) return false;
   driver::RunRequest request;
-  for (const ir::Op& op : g.program->body) {
-    const auto* d = op.get<ir::Dim>();
-    if (d && d->hint) request.given.sizes.emplace(d->name.str(), *d->hint);
-  }
+  const Sizes sizes = shapes_of(*g.program)[shape];
+  for (const auto& [name, size] : sizes) request.given.sizes.emplace(name, size);
   g.env = driver::prepare(*g.oracle, request, g.unit);
   if (g.env) g.want = spec::evaluate(*g.oracle, *g.env, {}, g.unit.pool, g.unit.sink);
   return g.want.has_value();
 }
 
 // True if the run of this body is reported, or gives something else than the oracle.
-bool is_caught(Golden& g, const std::string& body, uint64_t seed) {
+bool is_caught(Golden& g, const std::string& body, uint64_t seed, int grid) {
   driver::EmulateOptions options;
   options.seed = seed;
-  options.max_grid = 2;
+  options.max_grid = grid;
   options.body = body;
   options.use_cache = false;
   std::string error;
@@ -68,23 +89,41 @@ bool is_caught(Golden& g, const std::string& body, uint64_t seed) {
   return false;
 }
 
-Score score(const std::string& path, int seeds) {
-  Golden first;
-  if (!load(path, first)) return {0, 1};
-  const auto kernels = emit::emit_kernels(*first.program, first.unit.pool);
-  if (kernels.size() != 1) return {};
-  const auto mutants = emulator::mutants(kernels[0].body);
-  std::vector<char> caught(mutants.size(), 0);
+// Marks the mutants that are caught on one shape. `body` is that of the kernel itself: a shape that
+// it does not take says nothing.
+void run_shape(const std::string& path, size_t shape, int seeds, const std::string& body,
+               const std::vector<emulator::Mutant>& mutants, std::vector<char>& caught) {
+  std::vector<size_t> left;
+  for (size_t i = 0; i < mutants.size(); ++i) {
+    if (!caught[i]) left.push_back(i);
+  }
+  // Short shapes have few tiles, of which one CTA should walk several.
+  const int grid = shape == 0 ? 2 : 1;
   // Expression pools are not shared between threads, so each chunk loads the program anew.
-  const int64_t chunks = base::default_threads();
-  base::parallel_for(chunks, base::default_threads(), [&](int64_t c) {
+  const auto chunks = static_cast<size_t>(base::default_threads());
+  base::parallel_for(static_cast<int64_t>(chunks), base::default_threads(), [&](int64_t c) {
     Golden own;
-    if (!load(path, own)) return;
-    for (size_t i = static_cast<size_t>(c); i < mutants.size(); i += static_cast<size_t>(chunks)) {
-      for (int seed = 1; seed <= seeds && !caught[i]; ++seed)
-        caught[i] = is_caught(own, mutants[i].body, static_cast<uint64_t>(seed));
+    if (static_cast<size_t>(c) >= left.size() || !load(path, shape, own)) return;
+    if (shape > 0 && is_caught(own, body, 1, grid)) return;
+    for (size_t k = static_cast<size_t>(c); k < left.size(); k += chunks) {
+      char& is_over = caught[left[k]];
+      for (int seed = 1; seed <= seeds && !is_over; ++seed)
+        is_over = is_caught(own, mutants[left[k]].body, static_cast<uint64_t>(seed), grid);
     }
   });
+}
+
+Score score(const std::string& path, int seeds) {
+  Golden first;
+  if (!load(path, 0, first)) return {0, 1};
+  const auto kernels = emit::emit_kernels(*first.program, first.unit.pool);
+  if (kernels.size() != 1) return {};
+  const std::string& body = kernels[0].body;
+  const auto mutants = emulator::mutants(body);
+  std::vector<char> caught(mutants.size(), 0);
+  const size_t shapes = shapes_of(*first.program).size();
+  for (size_t shape = 0; shape < shapes; ++shape)
+    run_shape(path, shape, seeds, body, mutants, caught);
   Score s{0, static_cast<int>(mutants.size())};
   for (size_t i = 0; i < mutants.size(); ++i) {
     s.caught += caught[i] ? 1 : 0;

@@ -40,17 +40,10 @@ class Spreader {
     Role out = role_;
     out.body.clear();
     const ir::Block body = map_blocks(role_.body, [&](ir::Block b) { return converted(b); });
-    for (const auto& [name, tile] : tiles_) {
-      const auto shape = static_shape(tile.type);
-      const bool ok = tile.spread == Spread::Acc ? shape.size() == 2 && shape[0] % 64 == 0 &&
-                                                       shape[1] % 8 == 0 && shape[1] <= 256
-                      : tile.spread == Spread::Row ? shape.size() == 1 && shape[0] % 64 == 0
-                      : tile.spread == Spread::Col ? shape.size() == 1 && shape[0] % 8 == 0
-                                                   : true;
-      if (ok) continue;
+    if (const Tile* tile = without_layout()) {
       sink_.report(diag::Code::NotVerified, {},
                    fmt::format("kernel `{}`: no layout has the shape of tile `{}`",
-                               kernel_.name.str(), name));
+                               kernel_.name.str(), tile->name.str()));
       return std::nullopt;
     }
     for (const Op& op : body) {
@@ -150,7 +143,8 @@ class Spreader {
     });
   }
 
-  // Conversions in front of the ops that need a tile along the other axis.
+  // Conversions around the ops that have a tile along the other axis: in front of those that read
+  // it, behind those that write it.
   ir::Block converted(const ir::Block& block) {
     ir::Block out;
     for (const Op& op : block) {
@@ -161,26 +155,90 @@ class Spreader {
       const Names axes = axes_of(op);
       const AxisSpread spreads = axis_spreads(op, axes, true);
       Renaming renaming;
+      ir::Block behind;
       const Touched touched = touched_by(op);
       accesses(op, axes, [&](const std::string& name, size_t, const std::string& axis) {
-        const auto it = tiles_.find(name);
-        const auto s = spreads.find(axis);
-        if (it == tiles_.end() || s == spreads.end() || renaming.contains(name)) return;
-        const Tile& tile = it->second;
-        if (tile.spread != Spread::Row && tile.spread != Spread::Col) return;
-        if (tile.spread == s->second || touched.writes.contains(name)) return;
+        if (!is_along_other(name, axis, spreads) || renaming.contains(name)) return;
+        const Tile& tile = tiles_.find(name)->second;
         Tile other = tile;
-        other.spread = s->second;
+        other.spread = spreads.find(axis)->second;
         other.name =
-            fresh_name(name + (s->second == Spread::Row ? "_by_row" : "_by_col"), taken_, pool_);
-        const layout::Way way = layout::convert_way(layout_of(tile), layout_of(other)).way;
-        out.push_back(ir::make(Convert{other.name, tile.name, static_cast<Way>(way)}));
+            fresh_name(name + (other.spread == Spread::Row ? "_by_row" : "_by_col"), taken_, pool_);
         renaming.emplace(name, other.name);
         made_.push_back(other);
+        if (!has_layout(other)) return;  // refused below
+        if (touched.reads.contains(name)) out.push_back(conversion(other, tile));
+        if (touched.writes.contains(name)) behind.push_back(conversion(tile, other));
       });
-      out.push_back(renaming.empty() ? op : rename_tiles(op, renaming, pool_));
+      out.push_back(renaming.empty() ? op : renamed(op, axes, spreads, renaming));
+      out.insert(out.end(), behind.begin(), behind.end());
     }
     return out;
+  }
+
+  // Whether a tile of one dimension lies along the other axis than the one that the op takes it
+  // along.
+  bool is_along_other(const std::string& name, const std::string& axis,
+                      const AxisSpread& spreads) const {
+    const auto it = tiles_.find(name);
+    const auto s = spreads.find(axis);
+    if (it == tiles_.end() || s == spreads.end()) return false;
+    const Spread spread = it->second.spread;
+    return (spread == Spread::Row || spread == Spread::Col) && spread != s->second;
+  }
+
+  // An op may read a tile along both axes: only what lies along the other one gets the new name.
+  Op renamed(const Op& op, const Names& axes, const AxisSpread& spreads, const Renaming& renaming) {
+    const Op mapped = ir::map_exprs(op, [&](Expr e) {
+      return expr::rebuild(pool_, e, [&](Expr x) {
+        if (x.op() != EK::Read || x.args().size() != 1) return x;
+        const std::string name(x.name().str());
+        if (!is_along_other(name, axis_in(x[0], axes), spreads)) return x;
+        return pool_.read(renaming.find(name)->second, x.dtype(), x.args());
+      });
+    });
+    const auto with_target = [&](auto changed) {
+      const std::string name(changed.target.str());
+      if (changed.axes.size() == 1 &&
+          is_along_other(name, std::string(changed.axes[0].name.str()), spreads))
+        changed.target = renaming.find(name)->second;
+      return ir::make(std::move(changed), op.span());
+    };
+    if (const auto* set = mapped.get<Set>()) return with_target(*set);
+    if (const auto* fold = mapped.get<Fold>()) return with_target(*fold);
+    if (const auto* reduce = mapped.get<Reduce>()) return with_target(*reduce);
+    if (const auto* load = mapped.get<Load>()) return with_target(*load);
+    return mapped;
+  }
+
+  static Op conversion(const Tile& to, const Tile& from) {
+    const layout::Way way = layout::convert_way(layout_of(from), layout_of(to)).way;
+    return ir::make(Convert{to.name, from.name, static_cast<Way>(way)});
+  }
+
+  static bool has_layout(const Tile& tile) {
+    const auto shape = static_shape(tile.type);
+    switch (tile.spread) {
+      case Spread::Acc:
+        return shape.size() == 2 && shape[0] % 64 == 0 && shape[1] % 8 == 0 && shape[1] <= 256;
+      case Spread::Row:
+        return shape.size() == 1 && shape[0] % 64 == 0;
+      case Spread::Col:
+        return shape.size() == 1 && shape[0] % 8 == 0;
+      default:
+        return true;
+    }
+  }
+
+  // The first tile whose shape no layout has.
+  const Tile* without_layout() const {
+    for (const auto& [name, tile] : tiles_) {
+      if (!has_layout(tile)) return &tile;
+    }
+    for (const Tile& tile : made_) {
+      if (!has_layout(tile)) return &tile;
+    }
+    return nullptr;
   }
 
   const Kernel& kernel_;
