@@ -81,10 +81,13 @@ def child_command(options, *more):
 
 def with_schedules(options, jobs):
     """The jobs with the candidates of --sweep, compiled."""
+    tool = options.tool or sweep.tool_beside(options.lib)
+    if not os.path.isfile(tool):
+        raise SystemExit(f"--sweep needs the command line tool, and there is no {tool}")
     start = time.monotonic()
     plain = [cases.plain_file(c, options.golden) for c, _ in jobs if c.plain]
-    jobs = sweep.Sweep(options.tool or sweep.tool_beside(options.lib), options.out + ".schedules",
-                       options.sweep, lambda text: print("note:", text)).add_to(jobs, plain)
+    jobs = sweep.Sweep(tool, options.out + ".schedules", options.sweep,
+                       lambda text: print("note:", text)).add_to(jobs, plain)
     count = sum(1 for _, files in jobs for f in files if "@" in f)
     print(f"{count} schedules for {len(jobs)} cases, compiled in "
           f"{time.monotonic() - start:.0f} s", flush=True)

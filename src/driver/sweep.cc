@@ -75,8 +75,10 @@ std::optional<std::vector<SweptSchedule>> sweep_holes(const ir::Program& program
   }
   const auto unscheduled = unscheduled_for(program, *open, unit);
   if (!unscheduled) return std::nullopt;
-  if (auto why = schedule::refuse_other_program(*unscheduled, *open)) {
-    *error = why->message;
+  if (open->program != program.name || open->hash != schedule::program_hash(*unscheduled)) {
+    // Any filling is refused for that.
+    const auto why = schedule::apply_schedule(*unscheduled, (*filled)[0].schedule, unit.pool);
+    *error = why.rejection().message;
     return std::nullopt;
   }
   Trial trial(*unscheduled, limit, unit);

@@ -357,21 +357,8 @@ Outcome<Kernel> replay(const Draft& draft, const ir::Program& program, const Sta
 
 }  // namespace
 
-std::optional<Rejection> refuse_other_program(const ir::Program& program,
-                                              const Schedule& schedule) {
-  if (schedule.program != program.name)
-    return Rejection{"program", fmt::format("the schedule is for @{}, the program is @{}",
-                                            schedule.program, program.name)};
-  if (schedule.hash != program_hash(program))
-    return Rejection{"hash", fmt::format("the schedule is for a program with hash {:016x}, this "
-                                         "one has {:016x}",
-                                         schedule.hash, program_hash(program))};
-  return std::nullopt;
-}
-
 Outcome<Scheduled> apply_schedule(const ir::Program& program, const Schedule& schedule,
                                   expr::ExprPool& pool) {
-  if (const auto why = refuse_other_program(program, schedule)) return *why;
   if (const Decision* open = find_hole(schedule)) {
     std::string line = open->verb;
     for (const std::string& w : open->words) line += " " + w;
@@ -379,6 +366,13 @@ Outcome<Scheduled> apply_schedule(const ir::Program& program, const Schedule& sc
                                          "SCHEDULE --sweep` gives schedules without",
                                          line)};
   }
+  if (schedule.program != program.name)
+    return Rejection{"program", fmt::format("the schedule is for @{}, the program is @{}",
+                                            schedule.program, program.name)};
+  if (schedule.hash != program_hash(program))
+    return Rejection{"hash", fmt::format("the schedule is for a program with hash {:016x}, this "
+                                         "one has {:016x}",
+                                         schedule.hash, program_hash(program))};
   ir::Program rounded = program;
   std::vector<std::string> located;
   std::vector<Draft> drafts;

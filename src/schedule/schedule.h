@@ -49,8 +49,6 @@ std::string print(const Schedule& schedule);
 Outcome<Schedule> parse_schedule(std::string_view text);
 
 uint64_t program_hash(const ir::Program& program);
-// Why a schedule is not for this program; nothing if it is.
-std::optional<Rejection> refuse_other_program(const ir::Program& program, const Schedule& schedule);
 
 struct Kernel {
   Group group;

@@ -43,7 +43,7 @@ std::vector<Ranked> all_ranked(const Kernel& kernel, const ir::Program& program,
                                const Target& target, expr::ExprPool& pool) {
   std::vector<Ranked> ranked = rank_candidates(kernel, program, target, pool);
   const std::vector<Sizes> sizes = candidate_sizes(kernel.group);
-  if (ranked.size() == sizes.size()) return ranked;
+  if (ranked.size() > 1 || sizes.size() == 1) return ranked;
   const algebra::Signs signs(program);
   ranked.clear();
   for (const Sizes& s : sizes) {
@@ -141,8 +141,9 @@ std::vector<Swept> sweep_candidates(const Schedule& first, const std::vector<Ker
               least - ways[k][0].cycles + a.cycles};
       if (kernels.size() > 1) s.name = fmt::format("kernel {} {}", k + 1, a.name);
       auto& lines = s.schedule.decisions;
-      const auto is_round = [](const Decision& d) { return d.verb == "round"; };
-      const auto end = std::find_if_not(first.decisions.begin(), first.decisions.end(), is_round);
+      // What stands before the first kernel is about the program.
+      const auto is_kernel = [](const Decision& d) { return d.verb == "kernel"; };
+      const auto end = std::find_if(first.decisions.begin(), first.decisions.end(), is_kernel);
       lines.insert(lines.begin(), first.decisions.begin(), end);
       const double order = s.cycles + a.handicap;
       found.emplace_back(order, std::move(s));
