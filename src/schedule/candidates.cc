@@ -18,6 +18,9 @@ using expr::Op;
 constexpr size_t kMostKernels = 5;
 constexpr double kWorthOnAverage = 0.012;  // one more kernel pays if it gains so much
 constexpr double kWorthSomewhere = 0.06;
+// Beyond so many registers in tiles the assembler has little room to interleave: measured.
+constexpr int64_t kCrowded = 180;
+constexpr double kCrowdedFactor = 1.03;
 constexpr int64_t kReserve = 32;  // registers of a thread beside tiles
 constexpr int64_t kBarrierBytes = 1024;
 
@@ -149,7 +152,7 @@ struct Problem {
 };
 constexpr Problem kPlain[] = {{512, 512, 1},   {1024, 1024, 1},  {2048, 2048, 1}, {4096, 4096, 1},
                               {8192, 8192, 1}, {16384, 4096, 1}, {8192, 512, 1},  {4096, 16384, 1},
-                              {4000, 1000, 1}, {16384, 8192, 1}, {8192, 4096, 1}, {1024, 8192, 1}};
+                              {4000, 1000, 1}, {4200, 1000, 1}, {16384, 8192, 1}, {8192, 4096, 1}, {1024, 8192, 1}};
 constexpr Problem kBatched[] = {
     {512, 512, 16},    {1024, 1024, 16},   {2048, 2048, 16},    {4096, 4096, 16},
     {512, 512, 32},    {1024, 1024, 32},   {2048, 2048, 32},    {4096, 4096, 32},
@@ -323,6 +326,10 @@ std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& pro
     const BuiltKernel built =
         build_kernel(group, sizes, {}, {}, kernel.stored, program, signs, pool, names);
     Ranked r{sizes, cost_of(built, built.wholes[0], program, target, pool), {}, 0, false};
+    if (registers(group, sizes) > kCrowded) {
+      r.cost.step *= kCrowdedFactor;
+      r.cost.step_unaligned *= kCrowdedFactor;
+    }
     r.cycles = cycles_of(r.cost, target, pool);
     // Every kernel would have statements of its own in front that find its steps.
     if (!built.before.empty()) most_kernels = 1;

@@ -318,7 +318,7 @@ class Counter {
         cost_.kernel_once = target_.start_cycles;
       }
     } else {
-      cost_.once = target_.tile_cycles + cost_.step + after;
+      cost_.once = target_.tile_cycles + target_.tile_steps * cost_.step + after;
     }
     cost_.once += groups * matrix_once_;
   }
