@@ -97,9 +97,20 @@ DEVICE bool vote_any(bool x) { return __any_sync(~0u, x); }
 DEVICE void sync_warp() { __syncwarp(); }
 
 // ---- global memory
-DEVICE float load_f32(const float* p, u64 i) { return __ldg(p + i); }
-DEVICE float load_bf16(const u16* p, u64 i) { return __uint_as_float((u32)__ldg(p + i) << 16); }
-DEVICE float load_f16(const u16* p, u64 i) { return unpack_f16(__ldg(p + i), 0); }
+// A kernel that begins while others still write must not read by the way for constant data: such reads are not kept
+// behind the wait.
+#ifdef KERNELS_IN_FRONT
+#define READ_ONLY ""
+#define READ_ASM asm volatile
+template <class T> DEVICE T read_global(const T* p) { return *p; }
+#else
+#define READ_ONLY ".nc"
+#define READ_ASM asm
+template <class T> DEVICE T read_global(const T* p) { return __ldg(p); }
+#endif
+DEVICE float load_f32(const float* p, u64 i) { return read_global(p + i); }
+DEVICE float load_bf16(const u16* p, u64 i) { return __uint_as_float((u32)read_global(p + i) << 16); }
+DEVICE float load_f16(const u16* p, u64 i) { return unpack_f16(read_global(p + i), 0); }
 // What other CTAs of the same launch may have written.
 DEVICE float load_fresh_f32(const float* p, u64 i) { return __ldcg(p + i); }
 DEVICE void store_f32(float* p, u64 i, float x) { p[i] = x; }
@@ -108,7 +119,7 @@ DEVICE void store_f16(u16* p, u64 i, float x) { p[i] = (u16)(pack_f16(x, 0.f) & 
 struct alignas(16) Vector16 { u32 x[4]; };
 DEVICE Vector16 load_vector(const u16* p, u64 i) {
   Vector16 v;
-  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
+  asm volatile("ld.global" READ_ONLY ".L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
                : "=r"(v.x[0]), "=r"(v.x[1]), "=r"(v.x[2]), "=r"(v.x[3]) : "l"(p + i));
   return v;
 }
@@ -118,14 +129,14 @@ DEVICE Vector16 load_vector(const u16* p, u64 i) {
 template <class T> DEVICE Vector16 load_vector_when(bool when, const T* p, u64 i, u32 other) {
   Vector16 v = {{other, other, other, other}};
   asm volatile("{\n.reg .pred when;\nsetp.ne.b32 when, %5, 0;\n"
-               "@when ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];\n}"
+               "@when ld.global" READ_ONLY ".L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];\n}"
                : "+r"(v.x[0]), "+r"(v.x[1]), "+r"(v.x[2]), "+r"(v.x[3]) : "l"(p + i), "r"((int)when));
   return v;
 }
 template <class T> DEVICE Vector16 load_vector_often(bool when, const T* p, u64 i, u32 other) {
   Vector16 v = {{other, other, other, other}};
   asm volatile("{\n.reg .pred when;\nsetp.ne.b32 when, %5, 0;\n"
-               "@when ld.global.nc.L1::evict_last.v4.u32 {%0,%1,%2,%3}, [%4];\n}"
+               "@when ld.global" READ_ONLY ".L1::evict_last.v4.u32 {%0,%1,%2,%3}, [%4];\n}"
                : "+r"(v.x[0]), "+r"(v.x[1]), "+r"(v.x[2]), "+r"(v.x[3]) : "l"(p + i), "r"((int)when));
   return v;
 }
@@ -359,30 +370,30 @@ DEVICE float unpack_f8e4m3(u32 bits) { u32 r; asm("cvt.rn.f16x2.e4m3x2 %0, %1;" 
 DEVICE float unpack_f8e5m2(u32 bits) { u32 r; asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(r) : "h"((u16)bits)); return unpack_f16(r, 0); }
 DEVICE float round_f8e4m3(float x) { return unpack_f8e4m3(pack_f8e4m3(x)); }
 DEVICE float round_f8e5m2(float x) { return unpack_f8e5m2(pack_f8e5m2(x)); }
-DEVICE double load_f64(const double* p, u64 i) { return __ldg(p + i); }
-DEVICE int load_i32(const int* p, u64 i) { return __ldg(p + i); }
+DEVICE double load_f64(const double* p, u64 i) { return read_global(p + i); }
+DEVICE int load_i32(const int* p, u64 i) { return read_global(p + i); }
 // Without a branch, so that equal ones are loaded once.
 DEVICE int load_i32_when(bool c, const int* p, u64 i, int other) {
   int x;
-  asm("{ .reg .pred c; setp.ne.s32 c, %1, 0; mov.b32 %0, %3; @c ld.global.nc.b32 %0, [%2]; }" : "=r"(x) : "r"((int)c), "l"(p + i), "r"(other));
+  READ_ASM("{ .reg .pred c; setp.ne.s32 c, %1, 0; mov.b32 %0, %3; @c ld.global" READ_ONLY ".b32 %0, [%2]; }" : "=r"(x) : "r"((int)c), "l"(p + i), "r"(other));
   return x;
 }
 DEVICE bool load_bool_when(bool c, const unsigned char* p, u64 i, int other) {
   int x;
-  asm("{ .reg .pred c; setp.ne.s32 c, %1, 0; mov.b32 %0, %3; @c ld.global.nc.u8 %0, [%2]; }" : "=r"(x) : "r"((int)c), "l"(p + i), "r"(other));
+  READ_ASM("{ .reg .pred c; setp.ne.s32 c, %1, 0; mov.b32 %0, %3; @c ld.global" READ_ONLY ".u8 %0, [%2]; }" : "=r"(x) : "r"((int)c), "l"(p + i), "r"(other));
   return x != 0;
 }
 DEVICE long long load_i64_when(bool c, const long long* p, u64 i, long long other) {
   long long x;
-  asm("{ .reg .pred c; setp.ne.s32 c, %1, 0; mov.b64 %0, %3; @c ld.global.nc.b64 %0, [%2]; }" : "=l"(x) : "r"((int)c), "l"(p + i), "l"(other));
+  READ_ASM("{ .reg .pred c; setp.ne.s32 c, %1, 0; mov.b64 %0, %3; @c ld.global" READ_ONLY ".b64 %0, [%2]; }" : "=l"(x) : "r"((int)c), "l"(p + i), "l"(other));
   return x;
 }
-DEVICE long long load_i64(const long long* p, u64 i) { return __ldg(p + i); }
-DEVICE int load_i8(const unsigned char* p, u64 i) { return (signed char)__ldg(p + i); }
-DEVICE int load_u8(const unsigned char* p, u64 i) { return __ldg(p + i); }
-DEVICE bool load_bool(const unsigned char* p, u64 i) { return __ldg(p + i) != 0; }
-DEVICE float load_f8e4m3(const unsigned char* p, u64 i) { return unpack_f8e4m3(__ldg(p + i)); }
-DEVICE float load_f8e5m2(const unsigned char* p, u64 i) { return unpack_f8e5m2(__ldg(p + i)); }
+DEVICE long long load_i64(const long long* p, u64 i) { return read_global(p + i); }
+DEVICE int load_i8(const unsigned char* p, u64 i) { return (signed char)read_global(p + i); }
+DEVICE int load_u8(const unsigned char* p, u64 i) { return read_global(p + i); }
+DEVICE bool load_bool(const unsigned char* p, u64 i) { return read_global(p + i) != 0; }
+DEVICE float load_f8e4m3(const unsigned char* p, u64 i) { return unpack_f8e4m3(read_global(p + i)); }
+DEVICE float load_f8e5m2(const unsigned char* p, u64 i) { return unpack_f8e5m2(read_global(p + i)); }
 DEVICE void store_f64(double* p, u64 i, double x) { p[i] = x; }
 DEVICE void store_i32(int* p, u64 i, int x) { p[i] = x; }
 DEVICE void store_i64(long long* p, u64 i, long long x) { p[i] = x; }

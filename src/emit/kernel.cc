@@ -488,7 +488,8 @@ std::vector<KernelText> emit_kernels(const ir::Program& program, expr::ExprPool&
 }
 
 std::string device_source(const KernelText& kernel) {
-  return std::string(device_prelude()) + kernel.instructions + std::string(kBodyMarker) +
+  return (kernel.may_begin_early ? "#define KERNELS_IN_FRONT\n" : "") +
+         std::string(device_prelude()) + kernel.instructions + std::string(kBodyMarker) +
          kernel.body;
 }
 
