@@ -82,7 +82,8 @@ class PointsEmitter {
   std::string define(ir::Name name) {
     const std::string stem = identifier(name.str());
     std::string text = stem;
-    for (int n = 2; text == "points" || text == "lane" || text == "other" || !taken_.insert(text).second; ++n)
+    for (int n = 2;
+         text == "points" || text == "lane" || text == "other" || !taken_.insert(text).second; ++n)
       text = fmt::format("{}_{}", stem, n);
     locals_[std::string(name.str())] = text;
     return text;
@@ -175,8 +176,9 @@ class PointsEmitter {
       out_.line("{} = {};", locals_.find(a->name.str())->second, text(a->value));
     } else if (const auto* w = op.get<matile::Write>()) {
       name_shared({w->value});
-      out_.line("{}store_{}(p.{}, {}, {});", has_lanes_ ? "if (lane == 0) " : "", expr::name(w->value.dtype()),
-                identifier(w->target.str()), offset(w->target.str(), w->indices), text(w->value));
+      out_.line("{}store_{}(p.{}, {}, {});", has_lanes_ ? "if (lane == 0) " : "",
+                expr::name(w->value.dtype()), identifier(w->target.str()),
+                offset(w->target.str(), w->indices), text(w->value));
     } else if (const auto* i = op.get<matile::If>()) {
       name_shared({i->condition});
       out_.open("if ({}) {{", text(i->condition));
@@ -212,8 +214,8 @@ class PointsEmitter {
     const ir::Name name = pool_.name("other");
     const auto locals = locals_;
     locals_["other"] = "other";
-    const Expr both = pool_.binary(expr::combiner(j.reducer), pool_.var(j.name, dtype),
-                                   pool_.var(name, dtype));
+    const Expr both =
+        pool_.binary(expr::combiner(j.reducer), pool_.var(j.name, dtype), pool_.var(name, dtype));
     out_.open("UNROLL for (int mask = {}; mask > 0; mask /= 2) {{", kLanes / 2);
     out_.line("const {} other = lane_xor({}, mask);", carrier(dtype), own);
     out_.line("{} = {};", own, text(both));

@@ -96,16 +96,22 @@ class Lowering {
     for (auto& [name, tile] : tiles_) tile = {};
     versions_.find_carried(grid->body);
     for (const ir::Axis& a : grid->axes) facts_.add_axis(pool_.index(a.name), a.extent);
-    for (const Op& let : numbers.lets) {
+    group_lets_ = numbers.group_lets;
+    know(numbers.lets);
+    Block body = numbers.lets;
+    for (Op& inner : block(grid->body)) body.push_back(std::move(inner));
+    facts_ = before;
+    out.push_back(ir::make(vr::Par{grid->axes, vr::ParKind::Grid, std::move(body)}, op.span()));
+  }
+
+  // Numbers that are positions.
+  void know(const Block& lets) {
+    for (const Op& let : lets) {
       const auto& number = let.as<vr::Let>();
       const auto value = expr::Poly::of(number.value);
       if (number.value.dtype() == ir::DType::I64 && value && facts_.is_nonnegative(*value))
         facts_.add_size(pool_.index(number.name));
     }
-    Block body = numbers.lets;
-    for (Op& inner : block(grid->body)) body.push_back(std::move(inner));
-    facts_ = before;
-    out.push_back(ir::make(vr::Par{grid->axes, vr::ParKind::Grid, std::move(body)}, op.span()));
   }
 
   Block block(const Block& ops) {
@@ -125,7 +131,9 @@ class Lowering {
     const expr::Facts before = facts_;
     for (const ir::Axis& a : f->axes) facts_.add_axis(pool_.index(a.name), a.extent);
     const TileReads::Tiles tiles = tiles_;
-    Block body = block(f->body);
+    know(group_lets_);
+    Block body = group_lets_;
+    for (Op& inner : block(f->body)) body.push_back(std::move(inner));
     tiles_ = tiles;
     facts_ = before;
     out_->push_back(ir::make(vr::Par{f->axes, vr::ParKind::Group, std::move(body)}, op.span()));
@@ -436,6 +444,7 @@ class Lowering {
   std::unordered_set<Name> loads_;
   Block* out_ = nullptr;
   int loop_depth_ = 0;
+  Block group_lets_;  // numbers that every warp group reads
   bool has_failed_ = false;
 };
 

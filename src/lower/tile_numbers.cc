@@ -27,8 +27,15 @@ class NumberReader {
     for (const ir::Axis& a : nest.as<scalar::For>().axes)
       facts_.add_axis(pool_.index(a.name), a.extent);
     ir::for_each_op(nest.as<scalar::For>().body, [&](const Op& op) {
-      if (const auto* f = op.get<scalar::For>()) {
-        for (const ir::Axis& a : f->axes) inner_.insert(pool_.index(a.name));
+      const auto* f = op.get<scalar::For>();
+      for (const ir::Axis& a : f ? f->axes : ir::Axes()) {
+        const Expr var = pool_.index(a.name);
+        if (f->kind != scalar::LoopKind::Group) {
+          inner_.insert(var);
+          continue;
+        }
+        groups_.push_back(var);
+        facts_.add_axis(var, a.extent);
       }
       if (const auto* s = op.get<scalar::Store>()) written_.insert(s->target);
       if (const auto* s = op.get<scalar::Init>()) written_.insert(s->target);
@@ -40,9 +47,9 @@ class NumberReader {
   }
 
   TileNumbers run(const Op& nest) {
-    if (!reads_) return {{}, nest};
+    if (!reads_) return {{}, {}, nest};
     Op changed = ir::map_exprs(nest, [&](Expr e) { return with_numbers(e); });
-    return {std::move(lets_), std::move(changed)};
+    return {std::move(lets_), std::move(group_lets_), std::move(changed)};
   }
 
  private:
@@ -84,7 +91,9 @@ class NumberReader {
       c = c == '.' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     if (expr::is_reserved(base)) base += "_number";
     const ir::Name name = names_.fresh(base);
-    lets_.push_back(ir::make(vrtile::Let{name, e}));
+    const bool is_of_group =
+        std::any_of(groups_.begin(), groups_.end(), [&](Expr g) { return expr::depends_on(e, g); });
+    (is_of_group ? group_lets_ : lets_).push_back(ir::make(vrtile::Let{name, e}));
     return pool_.var(name, e.dtype());
   }
 
@@ -93,10 +102,12 @@ class NumberReader {
   vrtile::Names& names_;
   expr::ExprPool& pool_;
   std::unordered_set<Expr> inner_;  // variables of the loops inside of the grid
+  std::vector<Expr> groups_;        // but not those that number warp groups
   std::unordered_set<ir::Name> written_;
   bool reads_ = false;
   std::unordered_map<Expr, Expr> memo_;
   ir::Block lets_;
+  ir::Block group_lets_;
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 //
 // How far a loop runs may be read from memory. Every role of a kernel has to know it, so that it is
 // no tile but a number that is read once; the same reads in the conditions of masks become the same
-// numbers, which segments can then be cut by.
+// numbers, which segments can then be cut by. Warp groups may have numbers of their own.
 #pragma once
 
 #include <unordered_map>
@@ -19,8 +19,9 @@
 namespace nautilus::lower {
 
 struct TileNumbers {
-  ir::Block lets;  // of the tile level
-  ir::Op nest;     // a grid loop of the scalar level that reads them
+  ir::Block lets;        // of the tile level
+  ir::Block group_lets;  // those of each warp group
+  ir::Op nest;           // a grid loop of the scalar level that reads them
 };
 
 // The nest as it is if no loop in it depends on memory. `facts` know the sizes.

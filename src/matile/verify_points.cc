@@ -141,7 +141,7 @@ class PointsVerifier {
   ir::Verifier& v_;
   std::map<std::string, DType> values_;
   bool has_lanes_ = false;
-  bool is_shared_ = false;                       // inside of a loop that lanes share
+  bool is_shared_ = false;                    // inside of a loop that lanes share
   std::set<std::string, std::less<>> apart_;  // values that differ between lanes
 };
 

@@ -31,8 +31,9 @@ namespace {
 
 class Prepass {
  public:
-  Prepass(const Group& group, const Tiling& tiling, expr::ExprPool& pool, Names& names)
-      : group_(group), tiling_(tiling), pool_(pool), names_(names) {}
+  // `tiles`: of rows.
+  Prepass(const Group& group, const Tiling& tiling, Expr tiles, expr::ExprPool& pool, Names& names)
+      : group_(group), tiling_(tiling), tiles_(tiles), pool_(pool), names_(names) {}
 
   LiveSteps run(const std::vector<Expr>& conditions, const ir::Program& program) {
     LiveSteps found = find(conditions, program);
@@ -94,7 +95,7 @@ class Prepass {
     }
     const TileAxis& t = tiling_.at(tiled);
     if (expr::depends_on(value, t.tile))
-      axes.push_back({t.tile.name(), tile_count(group_, t, pool_)});
+      axes.push_back({t.tile.name(), tiled == group_.row ? tiles_ : tile_count(group_, t, pool_)});
     return axes;
   }
 
@@ -175,6 +176,7 @@ class Prepass {
 
   const Group& group_;
   const Tiling& tiling_;
+  Expr tiles_;
   expr::ExprPool& pool_;
   Names& names_;
   LiveSteps out_;
@@ -190,7 +192,30 @@ class Prepass {
 
 LiveSteps live_steps(const Group& group, const Tiling& tiling, const std::vector<Expr>& conditions,
                      const ir::Program& program, expr::ExprPool& pool, Names& names) {
-  return Prepass(group, tiling, pool, names).run(conditions, program);
+  const TileAxis& rows = tiling.at(group.row);
+  const Expr tiles = tile_count(group, rows, pool);
+  if (!tiling.group_var())
+    return Prepass(group, tiling, tiles, pool, names).run(conditions, program);
+  // Every warp group has steps of its own: few rows meet fewer of them.
+  const int64_t groups = rows.size / tiling.group_rows();
+  const auto is_taken = [&](const std::string& name) {
+    return names.variables.contains(name) || names.buffers.contains(name) ||
+           std::any_of(group.extents.begin(), group.extents.end(),
+                       [&](const auto& e) { return e.first.name().str() == name; });
+  };
+  std::string name = fmt::format("{}_group", rows.tile.name().str());
+  while (is_taken(name)) name += "_2";
+  const Expr tile = pool.index(pool.name(name));
+  const Tiling fine = tiling.of_groups(group.row, tile);
+  const Expr n = pool.integer(groups);
+  LiveSteps out =
+      Prepass(group, fine, pool.binary(Op::Mul, tiles, n), pool, names).run(conditions, program);
+  const expr::Substitution own = {
+      {tile, pool.binary(Op::Add, pool.binary(Op::Mul, rows.tile, n), tiling.group_var())}};
+  for (Expr* e : {&out.first, &out.end, &out.full}) {
+    if (*e) *e = expr::substitute(pool, *e, own);
+  }
+  return out;
 }
 
 }  // namespace nautilus::schedule

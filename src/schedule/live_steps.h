@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which steps a mask on data leaves, found by small statements that run before the kernel.
 //
-//   mask doc[b, i] == doc[b, j], tiles of 128 rows, steps of 80 keys
+//   mask doc[b, i] == doc[b, j], tiles of 64 rows, steps of 80 keys
 //
-//   for b < B, i0 < (M + 127) / 128 map            the extremes of each side, tile by tile
+//   for b < B, i0 < (M + 63) / 64 map              the extremes of each side, tile by tile
 //     init doc.least[b, i0] = ...
-//     for i < 128 reduce
-//       update doc.least[b, i0] min where(128 * i0 + i < M, i64(doc[b, 128 * i0 + i]), ...)
+//     for i < 64 reduce
+//       update doc.least[b, i0] min where(64 * i0 + i < M, i64(doc[b, 64 * i0 + i]), ...)
 //   ...
-//   for b < B, i0 < (M + 127) / 128 map            the first step in which the mask may hold
+//   for b < B, i0 < (M + 63) / 64 map              the first step in which the mask may hold
 //     init j.first[b, i0] = i32(steps - 1)
 //     for j0 < steps reduce
 //       update j.first[b, i0] min where(may hold, i32(j0), i32(steps - 1))
 //   ...                                            the number after the last, and the range of
 //                                                  steps in which it holds everywhere
+//
+// Warp groups that share a tile have numbers of their own, `i0_group < (M + 127) / 128 * 2`: few
+// rows meet fewer steps, and only a group that straddles a border has no step without the mask. The
+// loaders bring what any of the groups needs.
 //
 // The kernel's loop runs from the first to the last of them; steps between them that the mask hides
 // do nothing. Exact: a step outside has no point at which the mask holds.

@@ -53,6 +53,15 @@ class Tiling {
   Expr first_row() const { return first_row_; }
   bool has_loop() const { return has_loop_; }
 
+  // The same with the rows of one warp group as tile, numbered by `tile`.
+  Tiling of_groups(Expr row, Expr tile) const {
+    Tiling out = *this;
+    TileAxis& t = out.axes_.at(row);
+    t.tile = tile;
+    t.size = group_rows_;
+    return out;
+  }
+
  private:
   std::unordered_map<Expr, TileAxis> axes_;
   std::vector<Expr> order_;

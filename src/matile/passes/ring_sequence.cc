@@ -193,7 +193,18 @@ Expr Scalars::extreme_over_groups(Expr e, bool is_greatest) const {
   const Expr written = without_group_lets(e);
   if (!group_index_) return written;
   const auto direction = direction_in_group(written);
-  if (!direction) return {};
+  if (!direction && expr::tensors_read(written).empty()) return {};
+  if (!direction) {
+    // Numbers that are read for each group: the extreme of all of them.
+    if (written.op() == EK::Add && written[1].op() == EK::IntConst)
+      return pool_.binary(EK::Add, extreme_over_groups(written[0], is_greatest), written[1]);
+    Expr all;
+    for (int64_t g = 0; g < groups_; ++g) {
+      const Expr one = expr::substitute(pool_, written, {{group_index_, pool_.integer(g)}});
+      all = all ? pool_.binary(is_greatest ? EK::Max : EK::Min, all, one) : one;
+    }
+    return expr::Simplifier(pool_).simplify(all);
+  }
   const bool takes_last = (*direction >= 0) == is_greatest;
   expr::Substitution group{{group_index_, pool_.integer(takes_last ? groups_ - 1 : 0)}};
   return expr::Simplifier(pool_).simplify(expr::substitute(pool_, written, group));

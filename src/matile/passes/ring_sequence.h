@@ -39,8 +39,8 @@ class Scalars {
   bool is_at_least(expr::Expr a, expr::Expr b) const;
   bool is_equal(expr::Expr a, expr::Expr b) const;
 
-  // The least or greatest value over all groups, in terms of scalars that all groups share; null if
-  // the expression is not monotone in the index.
+  // The least or greatest value over all groups, in terms of scalars that all groups share. Null if
+  // the expression is neither monotone in the index nor reads elements by it.
   expr::Expr extreme_over_groups(expr::Expr e, bool is_greatest) const;
 
  private:

@@ -57,6 +57,14 @@ class RoleSplitter {
   const NestRing* ring_of(std::string_view part) const;
   ir::Block with_gets(const ir::Block& block) const;
   bool uses(const ir::Op& op, ir::Name ring) const;
+  // Iterations low <= x < high that a group does not have, of rings that it jumps over there.
+  struct SkippedRange {
+    expr::Expr low;
+    expr::Expr high;
+    bool is_front;
+    std::vector<ir::Name> rings;
+  };
+  void join_far_skips(std::vector<SkippedRange>& ranges) const;
   void add_skips(ir::Block& tile);
   expr::Expr unrolled_count(const ir::Block& block, const NestRing& ring) const;
   bool add_jumps(ir::Block& before, ir::Block& tile);

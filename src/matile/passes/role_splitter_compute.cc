@@ -95,17 +95,31 @@ bool RoleSplitter::uses(const Op& op, ir::Name ring) const {
   return false;
 }
 
+// Groups whose ranges are read from memory may be further apart than rings have slots. One that
+// skipped all of a ring before the next would wait for a slot that the others cannot free before it
+// skips the next one, too: it skips both side by side.
+void RoleSplitter::join_far_skips(std::vector<SkippedRange>& ranges) const {
+  const auto is_far = [&](const SkippedRange& r) {
+    return !expr::tensors_read(scalars_.inlined(r.low)).empty() ||
+           !expr::tensors_read(scalars_.inlined(r.high)).empty();
+  };
+  for (size_t a = 0; a < ranges.size(); ++a) {
+    for (size_t b = ranges.size(); b-- > a + 1;) {
+      if (ranges[a].is_front != ranges[b].is_front || !is_far(ranges[a])) continue;
+      const auto low = expr::difference(ranges[b].low, ranges[a].low);
+      const auto high = expr::difference(ranges[b].high, ranges[a].high);
+      if (!low || !high || !low->constant() || low->constant() != high->constant()) continue;
+      ranges[a].rings.insert(ranges[a].rings.end(), ranges[b].rings.begin(), ranges[b].rings.end());
+      ranges.erase(ranges.begin() + static_cast<long>(b));
+    }
+  }
+}
+
 // A group whose range ends earlier than the loader's takes part in the rest by skips.
 void RoleSplitter::add_skips(ir::Block& tile) {
-  struct Difference {
-    Expr low;
-    Expr high;
-    bool is_front;
-    std::vector<ir::Name> rings;
-  };
-  std::vector<Difference> differences;
+  std::vector<SkippedRange> differences;
   const auto add = [&](Expr low, Expr high, bool is_front, ir::Name ring) {
-    for (Difference& d : differences) {
+    for (SkippedRange& d : differences) {
       if (d.low != low || d.high != high || d.is_front != is_front) continue;
       d.rings.push_back(ring);
       return;
@@ -133,7 +147,8 @@ void RoleSplitter::add_skips(ir::Block& tile) {
       add(low, last, !is_up, ring.name);
     }
   }
-  for (const Difference& d : differences) {
+  join_far_skips(differences);
+  for (const SkippedRange& d : differences) {
     Loop loop{fresh_name("skipped", taken_, pool_), d.low, Direction::Up, d.high, {}};
     for (ir::Name ring : d.rings) loop.body.push_back(ir::make(Skip{ring}));
     size_t at = d.is_front ? tile.size() : 0;

@@ -28,8 +28,8 @@ namespace nautilus::matile {
 // over the others' slots.
 //
 // Needs a kernel in nest form with spread layouts; gives roles form. Refused (and reported): bounds
-// of a shared ring that are not monotone in the group, more sequences than loading warps, what does
-// not fit shared memory. Test: test/matile/passes/split_roles.matile.
+// of a shared ring that are not monotone in the group and read no elements, more sequences than
+// loading warps, what does not fit shared memory. Test: test/matile/passes/split_roles.matile.
 std::optional<ir::Program> split_roles(const ir::Program& program, ir::PassContext& context);
 
 }  // namespace nautilus::matile
