@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <cmath>
 #include <set>
@@ -243,6 +244,15 @@ class Printer {
     const auto poly = expr::Poly::of(e[0]);
     if (names_.facts && poly && names_.facts->is_nonnegative(*poly))
       return infix(e, op, kMul, kMul + 1);
+    // Shifts round towards minus infinity.
+    const int64_t by = e[1].op() == Kind::IntConst ? e[1].integer() : 0;
+    if (by > 1 && (by & (by - 1)) == 0 && by < (int64_t{1} << 30)) {
+      const std::string value = at(e[0], kUnary);
+      return {op == "/"
+                  ? fmt::format("({} >> {})", value, std::countr_zero(static_cast<uint64_t>(by)))
+                  : fmt::format("({} & {})", value, by - 1),
+              kAtom};
+    }
     return call(function, e);
   }
 

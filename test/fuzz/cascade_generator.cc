@@ -71,9 +71,12 @@ class CascadeGenerator {
   }
 
   void step() {
-    switch (draw(0, 5)) {
+    switch (draw(0, 7)) {
       case 0:
         return elementwise();
+      case 6:
+      case 7:
+        return statistic();
       case 1:
       case 2:
         return row_reduction();
@@ -160,6 +163,50 @@ class CascadeGenerator {
         break;
     }
     rows_.push_back(name);
+  }
+
+  // Values of a row that are taken against other values of it.
+  void statistic() {
+    const std::string t = tile();
+    const std::string a = fresh("r");
+    const std::string b = fresh("r");
+    switch (draw(0, 7)) {
+      case 0:
+        line("{}[i] = mean[j] {}", a, t);
+        line("{}[i] = mean[j] square({} - {}[i])", b, t, a);
+        break;
+      case 1:
+        line("{}[i] = (sum[j] {}) / (N + 1)", a, t);
+        line("{}[i] = (sum[j] ({} - {}[i]) * ({} - {})) / (N + 1)", b, t, a, tile(), row());
+        break;
+      case 2:
+        line("{}[i] = logsumexp[j]({})", a, t);
+        line("{}[i] = sum[j] softmax[j]({}) * ({} - finite({}[i]))", b, t, t, a);
+        break;
+      case 3:
+        line("{}[i] = sum[j] where({}, 1.0, 0.0) * exp(-abs({}))", a, condition(), t);
+        line("{}[i] = (sum[j] where({}, square({} - {}[i]), 0)) / (N + 1)", b, condition(), t, a);
+        break;
+      case 4:
+        line("{}[i] = {}[j] {}", a, any_of<std::string_view>({"argmax", "argmin"}), t);
+        line("{}[i] = f32({}[i]) * 0.01", b, a);
+        rows_.push_back(b);
+        return;
+      case 5:
+        line("{}[i] = {}[j] {}", a, any_of<std::string_view>({"max", "min"}), t);
+        line("{}[i] = (sum[j] where({} == {}[i], {}, 0)) / (N + 1)", b, t, a, column());
+        break;
+      case 6:
+        line("{}[i] = sqrt(sum[j] square({})) + 0.5", a, t);
+        line("{}[i] = {}[j] {} / {}[i]", b, any_of<std::string_view>({"max", "min"}), t, a);
+        break;
+      default:
+        line("{}[i] = max[j] softmax[j]({})", a, t);
+        line("{}[i] = min[j] softmax[j]({})", b, t);
+        break;
+    }
+    rows_.push_back(a);
+    rows_.push_back(b);
   }
 
   // Exponentials relative to an extreme value of the row, perhaps masked.

@@ -110,7 +110,7 @@ class Deferral {
   // The factor where the sum has terms. An empty sum is 0: nothing may make NaN of it.
   Expr of_empty_sum(const Factor& f, Expr sum) {
     steps_ = 0;
-    if (f.is_divisor ? is_nonzero(f.value) : is_tame(f.value)) return f.value;
+    if (is_tame(f.value) && (!f.is_divisor || is_nonzero(f.value))) return f.value;
     Expr is_empty;
     for (size_t k = 0; k < sum.axis_count(); ++k) {
       const Expr extent = sum.extent(k);
@@ -180,7 +180,7 @@ class Deferral {
     if (!is_reduced(e)) {
       if (e.is_const()) return none;
       if (guard != Guard::None && !is_safe(e)) return none;
-      if (guard == Guard::HidesAll && !(is_below ? is_nonzero(e) : is_tame(e))) return none;
+      if (guard == Guard::HidesAll && !(is_tame(e) && (!is_below || is_nonzero(e)))) return none;
       return {{{e, false}}, {}, false};
     }
     switch (e.op()) {
