@@ -168,8 +168,6 @@ class Conversion {
   }
 
  private:
-  static bool is_packed(const TileText& tile) { return expr::bytes(tile.op->type.dtype) == 2; }
-
   void begin(std::string_view how) {
     out_.open("{{  // {} from {}{}", to_.op->name.str(), from_.op->name.str(), how);
     if (is_packed(to_)) out_.line("float moved[{}];", to_.layout.registers());
@@ -177,9 +175,9 @@ class Conversion {
   void end() {
     if (is_packed(to_))
       out_.line(
-          "UNROLL for (int reg = 0; reg < {}; ++reg) {}[reg] = pack_{}(moved[2 * reg], moved[2 * "
-          "reg + 1]);",
-          array_length(to_), to_name_, expr::name(to_.op->type.dtype));
+          "UNROLL for (int reg = 0; reg < {}; ++reg) {}[reg] = {}(moved[2 * reg], moved[2 * reg + "
+          "1]);",
+          array_length(to_), to_name_, pack_name(to_.op->type.dtype));
     out_.close();
   }
 

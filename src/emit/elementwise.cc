@@ -19,10 +19,6 @@ using expr::Expr;
 using matile::Domain;
 using Kind = expr::Op;
 
-bool is_packed(const TileText& tile) { return expr::bytes(tile.op->type.dtype) == 2; }
-
-std::string_view pack_name(DType dtype) { return dtype == DType::BF16 ? "pack_bf16" : "pack_f16"; }
-
 // Text of expressions at register `e` of a domain.
 class ElementText {
  public:
@@ -268,6 +264,10 @@ ElementPrinter element_printer(const Domain& domain, const RegisterScope& scope,
 std::string combined(expr::Reducer reducer, const std::string& a, const std::string& b) {
   return combine(reducer, a, b);
 }
+
+bool is_packed(const TileText& tile) { return expr::bytes(tile.op->type.dtype) == 2; }
+
+std::string pack_name(DType dtype) { return fmt::format("pack_{}", expr::name(dtype)); }
 
 int array_length(const TileText& tile) {
   return tile.layout.registers() / (is_packed(tile) ? 2 : 1);

@@ -48,6 +48,10 @@ ElementPrinter element_printer(const matile::Domain& domain, const RegisterScope
 // Two values of a reduction as one.
 std::string combined(expr::Reducer reducer, const std::string& a, const std::string& b);
 
+// 16-bit elements, two in a register, and the function that makes such a register.
+bool is_packed(const TileText& tile);
+std::string pack_name(expr::DType dtype);
+
 // Registers that an array of the tile has: packed pairs for 16-bit types.
 int array_length(const TileText& tile);
 

@@ -21,10 +21,6 @@ constexpr int kWords = 4;
 // Limits of a put's condition come before those of its value.
 constexpr size_t kValueLimits = 100;
 
-bool is_packed(const TileText& tile) { return expr::bytes(tile.op->type.dtype) == 2; }
-
-std::string pack(DType dtype) { return fmt::format("pack_{}", expr::name(dtype)); }
-
 // True if the value is a multiple of `width` whatever the variables are.
 bool is_multiple(const Poly& poly, int64_t width, const RegisterScope& scope) {
   return std::all_of(poly.terms().begin(), poly.terms().end(), [&](const auto& term) {
@@ -126,7 +122,7 @@ std::string piece_offset(const VectorAccess& access) {
 
 // The four words of a constant, as text of one.
 std::string word_of(const std::string& value, DType dtype) {
-  if (expr::bytes(dtype) == 2) return fmt::format("{}({}, {})", pack(dtype), value, value);
+  if (expr::bytes(dtype) == 2) return fmt::format("{}({}, {})", pack_name(dtype), value, value);
   return fmt::format("as_bits({})", value);
 }
 
@@ -212,7 +208,7 @@ bool emit_put_vectors(const matile::Put& op, const Domain& domain, const Registe
     // Packed already: the words are the registers.
     word = fmt::format("{}[{} * vec + word]", identifier(value.name().str()), kWords);
   } else if (expr::bytes(dtype) == 2) {
-    word = fmt::format("{}({}, {})", pack(dtype),
+    word = fmt::format("{}({}, {})", pack_name(dtype),
                        text.at(value, fmt::format("({} * vec + 2 * word)", access->width)),
                        text.at(value, fmt::format("({} * vec + 2 * word + 1)", access->width)));
   } else {

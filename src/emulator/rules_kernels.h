@@ -94,6 +94,11 @@ KERNEL(lanes, 64) {
   const bool any = vote_any(thread == 40);
   store_f32(p.f, thread, x + (any ? 1000.f : 0.f) + 10000.f * warp);
 }
+KERNEL(lanes_ask, 64) {
+  const int thread = thread_index();
+  store_f32(p.f, thread, lane_from((float)thread, thread * 5 % 32));
+}
+KERNEL(lanes_ask_outside, 32) { lane_from(1.f, thread_index() + 1); }
 KERNEL(lanes_differ, 32) { uniform(thread_index() / 16); }
 KERNEL(lanes_diverge, 32) {
   if (thread_index() < 5) vote_any(true);

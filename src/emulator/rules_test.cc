@@ -129,6 +129,15 @@ TEST_F(EmulatedRules, LanesExchangeValues) {
   }
 }
 
+TEST_F(EmulatedRules, LanesAskLanes) {
+  ASSERT_EQ(run_kernel("lanes_ask", 64, 1), "");
+  for (int thread = 0; thread < 64; ++thread) {
+    const int want = thread / 32 * 32 + thread * 5 % 32;
+    EXPECT_EQ(f_[static_cast<size_t>(thread)], static_cast<float>(want)) << thread;
+  }
+  expect_report("lanes_ask_outside", 32, "lane_from lane 32: a warp has 32");
+}
+
 TEST_F(EmulatedRules, LanesStayTogether) {
   expect_report("lanes_differ", 32, "uniform of values that differ: 0 in lane 0, 1 in lane 16");
   expect_report("lanes_diverge", 32, "warp 0 diverges");
