@@ -163,10 +163,10 @@ const PassInfo* find_pass(std::string_view name) {
 const std::vector<std::string_view>& algebra_sequence() {
   // A scale that leaves the reduction of an output stands in front of it: split again.
   static const std::vector<std::string_view> names = {
-      "simplify",      "inline_conditions",  "unroll_sums",    "split_reductions",
-      "push_extremes", "argmax_by_extremes", "nest_sums",      "merge_equal",
-      "pull_scale",    "split_reductions",   "defer",          "base2",
-      "join_scalars",  "simplify",           "store_narrow",   "widen_operands",
+      "simplify",      "inline_conditions",  "unroll_sums",  "split_reductions",
+      "push_extremes", "argmax_by_extremes", "nest_sums",    "merge_equal",
+      "pull_scale",    "split_reductions",   "defer",        "base2",
+      "join_scalars",  "simplify",           "store_narrow", "widen_operands",
       "merge_equal",   "drop_unused"};
   return names;
 }

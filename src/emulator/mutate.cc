@@ -14,10 +14,10 @@ constexpr std::array<std::string_view, 12> kMethods = {"get",     "release", "fi
                                                        "advance", "jump",    "skip",    "enter",
                                                        "leave",   "claim",   "publish", "init"};
 constexpr std::array<std::string_view, 16> kFunctions = {
-    "wgmma_fence",     "wgmma_commit", "wgmma_wait",  "bar_sync",    "bar_arrive",
-    "sync_cta",        "fence_async",  "tma_commit",  "mbar_init",   "tma_wait_read",
-    "mbar_init_fence", "mbar_wait",    "mbar_expect", "mbar_arrive", "sync_cluster",
-    "wait_for_kernels_in_front"};
+    "wgmma_fence", "wgmma_commit",  "wgmma_wait",      "bar_sync",
+    "bar_arrive",  "sync_cta",      "fence_async",     "tma_commit",
+    "mbar_init",   "tma_wait_read", "mbar_init_fence", "mbar_wait",
+    "mbar_expect", "mbar_arrive",   "sync_cluster",    "wait_for_kernels_in_front"};
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 

@@ -209,9 +209,9 @@ bool NestLowering::depends_on_tile(Expr e, Expr tile) const {
 // No two tiles need the same of it.
 bool NestLowering::is_read_once(const TileElements& e) const {
   return std::all_of(used_axes_.begin(), used_axes_.end(), [&](const ir::Axis& a) {
-    return a.extent.is_int(1) ||
-           std::any_of(e.indices.begin(), e.indices.end(),
-                       [&](Expr i) { return depends_on_tile(i, pool_.index(a.name)); });
+    return a.extent.is_int(1) || std::any_of(e.indices.begin(), e.indices.end(), [&](Expr i) {
+             return depends_on_tile(i, pool_.index(a.name));
+           });
   });
 }
 

@@ -83,7 +83,8 @@ std::optional<KernelParts> NestLowering::run() {
   GridFacts facts = grid_facts(grid->axes, *body);
   facts.beside = beside_;
   grid_ = number_tiles(axes, facts, names_, pool_);
-  if (beside_.cluster > 1 && !grid_.rank) return fail("no two tiles beside each other share an operand");
+  if (beside_.cluster > 1 && !grid_.rank)
+    return fail("no two tiles beside each other share an operand");
   group_index_ = groups ? tiles_.define_scalar(groups->axes[0].name, DType::I64) : names_.make("w");
   own_group_ = groups ? pool_.index(group_index_) : Expr();
   axis_[0] = pool_.index(names_.make("i"));
@@ -431,8 +432,7 @@ bool NestLowering::loop(const vrtile::For& op, ir::Block& out) {
   result.direction =
       op.direction == vrtile::Direction::Up ? matile::Direction::Up : matile::Direction::Down;
   result.var = tiles_.define_scalar(op.var, DType::I64);
-  loop_bounds_.emplace(pool_.index(result.var),
-                       std::pair<Expr, Expr>{result.from, result.to});
+  loop_bounds_.emplace(pool_.index(result.var), std::pair<Expr, Expr>{result.from, result.to});
   const ir::Block* body = &op.body;
   if (boxes_ == Boxes::Copied && has_one_computed_product(op.body))
     body = &reordered_.emplace_back(loads_first(op.body));

@@ -24,9 +24,9 @@ std::optional<KernelParts> lower_grid_nest(const ir::Program& program, const ir:
   const auto* grid = nest.get<scalar::For>();
   for (const ir::Op& op : tiles->body) {
     if (op.is<vrtile::Par>())
-      return lower_tile_nest(*tiles, op, name, names, own, why,
-                             grid ? Beside{grid->cluster.value_or(1), grid->resident.value_or(1)}
-                                  : Beside{});
+      return lower_tile_nest(
+          *tiles, op, name, names, own, why,
+          grid ? Beside{grid->cluster.value_or(1), grid->resident.value_or(1)} : Beside{});
   }
   *why = "nothing of it is left";
   return std::nullopt;

@@ -65,7 +65,8 @@ void declare_machine(ir::Program& program, expr::ExprPool& pool) {
 
 std::optional<KernelParts> lower_with(const ir::Program& program, const Op& nest,
                                       std::string_view name, Boxes boxes, FreshNames& names,
-                                      ir::PassContext& context, std::string* why, const Beside& beside) {
+                                      ir::PassContext& context, std::string* why,
+                                      const Beside& beside) {
   auto parts = NestLowering(program, nest, name, names, context.pool, boxes, why, beside).run();
   if (!parts) return std::nullopt;
   // The kernel alone, as a program of its own: what a pass or the verifier finds is the reason.

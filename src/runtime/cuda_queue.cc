@@ -98,12 +98,11 @@ template class Handle<HandleKind::Graph>;
 bool Device::launch(void* kernel, const LaunchShape& s, std::span<void*> parameters,
                     const Stream& stream, std::string* error) {
   const ContextScope scope(context_);
-  const int status =
-      s.is_early
-          ? launch_early(kernel, s, parameters, stream)
-          : driver().api.launch(kernel, s.grid[0], s.grid[1], s.grid[2], s.block[0], s.block[1],
-                                s.block[2], s.shared_bytes, stream.get(), parameters.data(),
-                                nullptr);
+  const int status = s.is_early
+                         ? launch_early(kernel, s, parameters, stream)
+                         : driver().api.launch(kernel, s.grid[0], s.grid[1], s.grid[2], s.block[0],
+                                               s.block[1], s.block[2], s.shared_bytes, stream.get(),
+                                               parameters.data(), nullptr);
   if (status == kSuccess) return true;
   if (status == kInvalidValue) {
     *error = fmt::format(

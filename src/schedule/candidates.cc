@@ -150,9 +150,10 @@ struct Problem {
   int64_t stream;
   int64_t batch;
 };
-constexpr Problem kPlain[] = {{512, 512, 1},   {1024, 1024, 1},  {2048, 2048, 1}, {4096, 4096, 1},
-                              {8192, 8192, 1}, {16384, 4096, 1}, {8192, 512, 1},  {4096, 16384, 1},
-                              {4000, 1000, 1}, {4200, 1000, 1}, {16384, 8192, 1}, {8192, 4096, 1}, {1024, 8192, 1}};
+constexpr Problem kPlain[] = {{512, 512, 1},   {1024, 1024, 1},  {2048, 2048, 1},  {4096, 4096, 1},
+                              {8192, 8192, 1}, {16384, 4096, 1}, {8192, 512, 1},   {4096, 16384, 1},
+                              {4000, 1000, 1}, {4200, 1000, 1},  {16384, 8192, 1}, {8192, 4096, 1},
+                              {1024, 8192, 1}};
 constexpr Problem kBatched[] = {
     {512, 512, 16},    {1024, 1024, 16},   {2048, 2048, 16},    {4096, 4096, 16},
     {512, 512, 32},    {1024, 1024, 32},   {2048, 2048, 32},    {4096, 4096, 32},
@@ -409,8 +410,8 @@ std::vector<std::string> explain_candidates(const std::vector<Kernel>& kernels,
           s.column > 0 ? fmt::format(", columns {}", s.column) : "",
           r.cost.is_alternating ? ", taking turns" : fmt::format(", {} groups", s.groups),
           s.cluster > 1 ? fmt::format(", cluster {}", s.cluster) : "",
-          s.resident > 1 ? fmt::format(", {} tiles at a time", s.resident) : "", f.matrix, f.vector, f.shared,
-          f.copy, r.cost.step, r.at_hints));
+          s.resident > 1 ? fmt::format(", {} tiles at a time", s.resident) : "", f.matrix, f.vector,
+          f.shared, f.copy, r.cost.step, r.at_hints));
     }
   }
   return out;

@@ -55,8 +55,7 @@ class PartCost {
     for (Expr r : cost.ragged) is_ragged |= known(r, env).value_or(0) != 0;
     const double step = is_ragged ? cost.step_unaligned : cost.step;
     const auto number = [](int64_t n) { return static_cast<double>(n); };
-    const double rounds =
-        std::ceil(number(*tiles * *parts) / number(target_.sms * cost.resident));
+    const double rounds = std::ceil(number(*tiles * *parts) / number(target_.sms * cost.resident));
     const double work = rounds * (number(*each) * step + cost.once);
     const double memory = *read / target_.memory_bytes_per_cycle;
     const double handed = number(*parts) * *passed * 8 / target_.memory_bytes_per_cycle +
@@ -157,9 +156,9 @@ Sizes sizes_in_parts(const Kernel& kernel, const Split& split, const Sizes& usua
     return s.column > 0 ? fmt::format("{}x{}", s.rows * s.groups, s.column)
                         : fmt::format("{} rows and steps of {}", s.rows * s.groups, s.step);
   };
-  *why += fmt::format("; tiles of {} in {} parts take {:.0f} cycles there, of {} in {} parts {:.0f}",
-                      text(best), time.parts, time.cycles, text(usual), first->parts,
-                      first->cycles);
+  *why +=
+      fmt::format("; tiles of {} in {} parts take {:.0f} cycles there, of {} in {} parts {:.0f}",
+                  text(best), time.parts, time.cycles, text(usual), first->parts, first->cycles);
   return best;
 }
 
