@@ -227,8 +227,8 @@ std::optional<Outputs> run_in_emulator(const ir::Program& program, const ir::Env
                                               .shared_bytes = k.shared_bytes,
                                               .params = l.params,
                                               .param_bytes = l.param_bytes,
-                                              .is_early = is_behind && k.may_begin_early,
-                                              .buffers = buffers},
+                                              .buffers = buffers,
+                                              .is_early = is_behind && k.may_begin_early},
                                              run_options);
     if (report.empty()) continue;
     *error = report;

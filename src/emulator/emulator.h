@@ -61,10 +61,10 @@ struct Launch {
   int shared_bytes = 0;
   const void* params = nullptr;
   size_t param_bytes = 0;
-  // Begins while kernels in front of it may still run: no access to global memory before it waited.
-  bool is_early = false;
   // If not empty, every access to global memory must lie in one of them.
   std::vector<Buffer> buffers = {};
+  // Begins while kernels in front of it may still run: no access to global memory before it waited.
+  bool is_early = false;
 };
 
 struct Options {

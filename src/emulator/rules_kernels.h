@@ -214,6 +214,14 @@ KERNEL(registers_beyond, 384) {
   else registers_up<240>();
 }
 KERNEL(global_outside, 32) { store_f32(p.f, 1024, 1.f); }  // just behind the last
+KERNEL(early_right, 32) {
+  wait_for_kernels_in_front();
+  store_f32(p.f, thread_index(), 1.f);
+}
+KERNEL(early_wrong, 32) {
+  store_f32(p.f, thread_index(), 1.f);
+  wait_for_kernels_in_front();
+}
 KERNEL(erf_values, 32) {
   for (int i = thread_index(); i < 1024; i += 32) store_f32(p.f, i, erf_of((i - 512) / 100.f));
 }

@@ -35,7 +35,8 @@ class EmulatedRules : public testing::Test {
     }
   }
 
-  std::string run_kernel(const std::string& kernel, int threads, uint64_t seed, int grid = 1) {
+  std::string run_kernel(const std::string& kernel, int threads, uint64_t seed, int grid = 1,
+                         bool is_early = false) {
     const Params params = {in_.map(64, 64), out_.map(64, 64), f_.data(),
                            &counter_,       small_.begin(),   kTiles};
     return run(body(),
@@ -49,7 +50,8 @@ class EmulatedRules : public testing::Test {
                  {out_.data.data(), out_.data.size() * 2},
                  {f_.data(), f_.size() * 4},
                  {&counter_, 4},
-                 {small_.data.data(), small_.data.size() * 2, false}}},
+                 {small_.data.data(), small_.data.size() * 2, false}},
+                is_early},
                {.seed = seed, .step_limit = 200'000});
   }
 
@@ -87,6 +89,15 @@ class EmulatedRules : public testing::Test {
   std::vector<float> f_;
   int counter_ = 0;
 };
+
+TEST_F(EmulatedRules, AKernelThatBeginsEarlyWaitsBeforeItTouchesGlobalMemory) {
+  EXPECT_EQ(run_kernel("early_right", 32, 1, 1, true), "");
+  EXPECT_EQ(run_kernel("early_wrong", 32, 1, 1, false), "");
+  const std::string text = run_kernel("early_wrong", 32, 1, 1, true);
+  EXPECT_NE(text.find("write of global memory before the kernels in front have ended"),
+            std::string::npos)
+      << text;
+}
 
 TEST_F(EmulatedRules, ARingCopiesWithNegativeCoordinates) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
