@@ -9,7 +9,7 @@
 namespace nautilus::driver {
 namespace {
 
-constexpr std::string_view kAttention = R"(
+constexpr std::string_view kSwept = R"(
 dims M, N            static D = 64
 hint M = 512, N = 16384
 Q: bf16[M, D]
@@ -21,7 +21,7 @@ O[i,e] = sum[j] softmax[j](S[i,j]) * V[j,e]  -> bf16
 class SweepTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    program_ = load_text("a.naut", std::string(kAttention), {}, unit_);
+    program_ = load_text("a.naut", std::string(kSwept), {}, unit_);
     ASSERT_TRUE(program_);
   }
 
