@@ -111,6 +111,7 @@ template <class T> DEVICE T* writable(T* at, int bytes, Line line) {
   return at;
 }
 }  // namespace host
+template <class T> DEVICE T read_global(const T* p, HERE) { return *host::readable(p, (int)sizeof(T), line); }
 DEVICE float load_f32(const float* p, u64 i, HERE) { return *host::readable(p + i, 4, line); }
 DEVICE float load_fresh_f32(const float* p, u64 i, HERE) { return *host::readable(p + i, 4, line); }
 DEVICE float load_bf16(const u16* p, u64 i, HERE) { return host::float_of((u32)*host::readable(p + i, 2, line) << 16); }

@@ -58,7 +58,7 @@ TEST_F(SchedulingTest, ReplayGivesTheSameProgram) {
 }
 
 TEST_F(SchedulingTest, EditedDecisionsAreTaken) {
-  EXPECT_EQ(error_of("tile j 128 auto", "tile j 64 user  # smaller steps"), "");
+  EXPECT_EQ(error_of("tile j 176 auto", "tile j 64 user  # smaller steps"), "");
   EXPECT_NE(edited_.find("(N + 63) / 64"), std::string::npos) << edited_;
   EXPECT_EQ(error_of("cta 64 wg 64 auto", "cta 192 wg 64 user"), "");
   EXPECT_NE(edited_.find("for w < 3 group"), std::string::npos) << edited_;
@@ -67,14 +67,14 @@ TEST_F(SchedulingTest, EditedDecisionsAreTaken) {
 }
 
 TEST_F(SchedulingTest, WhatIsNotLegalIsRefusedWithItsLine) {
-  EXPECT_EQ(error_of("tile j 128", "tile j 100"),
+  EXPECT_EQ(error_of("tile j 176", "tile j 100"),
             "`tile j 100`: a step is a multiple of 16 up to 256");
   EXPECT_EQ(error_of("cta 64", "cta 100"),
             "`tile i cta 100 wg 64`: a warp group has 64, 128 or 192 rows, a tile 1 to 4 groups");
   EXPECT_EQ(error_of("roll O.max", "fuse O.max"),
             "`fuse O.max`: it is a reduction over the streamed axis: `roll`");
   EXPECT_EQ(error_of("fuse S auto", "fuse Z auto"), "`fuse Z`: there is no such statement");
-  EXPECT_EQ(error_of("tile j 128", "tile q 128"), "`tile q 128`: it is no axis of a tile");
+  EXPECT_EQ(error_of("tile j 176", "tile q 128"), "`tile q 128`: it is no axis of a tile");
   EXPECT_EQ(error_of("kernel O.sum_2.acc", "kernel O"), "`kernel O`: `O` is no reduction");
 }
 

@@ -108,6 +108,7 @@ bool Cta::make_box(Thread& thread, const void* map, uint32_t address, int rank, 
 void Cta::start_load(Thread& thread, uint32_t to, const void* map, uint32_t bar, int rank,
                      const int* at, int line) {
   PendingCopy load = {.box = {}, .barrier = bar, .thread = &thread, .line = line};
+  if (!machine.check_waited(thread, false, line)) return;
   if (!make_box(thread, map, to, rank, at, line, &load.box)) return;
   const PhaseBarrier* full = find_barrier(thread, bar, line);
   if (full == nullptr) return;
@@ -216,6 +217,7 @@ void Cta::finish_load(size_t which) {
 void Cta::start_store(Thread& thread, const void* map, uint32_t from, int rank, const int* at,
                       int line) {
   PendingCopy store = {.box = {}, .thread = &thread, .line = line};
+  if (!machine.check_waited(thread, true, line)) return;
   if (!make_box(thread, map, from, rank, at, line, &store.box)) return;
   const uint32_t end = from + static_cast<uint32_t>(store.box.bytes);
   for (uint32_t address = from; address < end; address += 16) {

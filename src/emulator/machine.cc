@@ -244,14 +244,17 @@ void Machine::new_epoch() {
   first_lane = static_cast<int>(random.next() % kWarp);
 }
 
+bool Machine::check_waited(const Thread& thread, bool is_write, int line) {
+  if (!launch.is_early || thread.has_waited) return true;
+  fail(thread, line,
+       fmt::format("{} of global memory before the kernels in front have ended",
+                   is_write ? "write" : "read"));
+  return false;
+}
+
 bool Machine::check_global(const Thread& thread, const void* at, int64_t bytes, bool is_write,
                            int line) {
-  if (launch.is_early && !thread.has_waited) {
-    fail(thread, line,
-         fmt::format("{} of global memory before the kernels in front have ended",
-                     is_write ? "write" : "read"));
-    return false;
-  }
+  if (!check_waited(thread, is_write, line)) return false;
   if (launch.buffers.empty()) return true;
   const auto first = reinterpret_cast<uintptr_t>(at);
   for (const Buffer& buffer : launch.buffers) {

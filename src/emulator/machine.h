@@ -311,6 +311,8 @@ struct Machine {
   std::string run();
   void run_all();
   void new_epoch();
+  // A kernel that begins early has waited for those in front of it.
+  bool check_waited(const Thread& thread, bool is_write, int line);
   bool check_global(const Thread& thread, const void* at, int64_t bytes, bool is_write, int line);
 };
 

@@ -125,6 +125,18 @@ class Grouping {
       if (nest.axes[k].extent != group_.rows[k].extent) return std::nullopt;
       names.emplace(pool_.index(nest.axes[k].name), pool_.index(group_.rows[k].name));
     }
+    // What it writes lies at the point of its axes, as a row's values do.
+    bool is_own = true;
+    for (const ir::Op& op : nest.body) {
+      const auto* store = op.get<scalar::Store>();
+      const auto* init = op.get<scalar::Init>();
+      if (!store && !init) continue;
+      const ir::Exprs& at = store ? store->indices : init->indices;
+      is_own &= at.size() == nest.axes.size();
+      for (size_t k = 0; is_own && k < at.size(); ++k)
+        is_own = at[k] == pool_.index(nest.axes[k].name);
+    }
+    if (!is_own) return std::nullopt;
     const Expr column = pool_.index(group_.column.name);
     RowStatement s;
     if (nest.axes.size() == rank + 1) {

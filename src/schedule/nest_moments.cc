@@ -47,6 +47,8 @@ Expr NestBuilder::move_references(size_t k, ir::Block& out, ir::Block& commits) 
     if (new_seen_)
       value = expr::substitute(pool_, value, {{symbol, local_read(*new_seen_, dtype)}});
     const Expr before = local_read(moving.references[n], dtype);
+    // Before the first element that counts it may be -inf or 0 / 0: then the last one stays.
+    value = pool_.select(is_finite(value, pool_), value, before);
     moving.next.push_back(next_of(moving.references[n], value));
     const Local step =
         make_local(fmt::format("{}.step", moving.references[n].name.str()), dtype, local_[k]->axes);
@@ -111,18 +113,30 @@ Expr NestBuilder::moving_value(size_t k, size_t moment) {
 
 void NestBuilder::settle_references(size_t k, ir::Block& out) {
   const auto& shift = recurrences_[k].shift;
-  if (!shift || shift->plain_sums.empty()) return;
+  if (!shift) return;
   const DType dtype = member(k).dtype;
+  const std::vector<Expr> sums = sums_of(k);
   std::vector<Expr> steps;
+  Expr is_known;
+  Expr lost;  // 0, or NaN where a reference is not finite to the end
   for (size_t n = 0; n < shift->references.size(); ++n) {
-    const Local step = make_local(fmt::format("{}.rest", moving_[k].references[n].name.str()),
+    const Local last = make_local(fmt::format("{}.last", moving_[k].references[n].name.str()),
                                   dtype, local_[k]->axes);
-    emit_store(out, step,
-               step_of(local_read(moving_[k].references[n], dtype),
-                       translated(shift->references[n], Phase::After), pool_));
-    steps.push_back(local_read(step, dtype));
+    emit_store(out, last, translated(shift->references[n], Phase::After));
+    const Expr value = local_read(last, dtype);
+    steps.push_back(step_of(local_read(moving_[k].references[n], dtype), value, pool_));
+    is_known = both(is_known, is_finite(value, pool_));
+    const Expr nothing = pool_.binary(Op::Mul, value, number(0, dtype));
+    lost = lost ? pool_.binary(Op::Add, lost, nothing) : nothing;
   }
-  emit_store(out, *local_[k], algebra::moved_sum(pool_, shift->moments, 0, sums_of(k), steps));
+  // Nothing was counted: the sum is what it is, whatever the reference.
+  Expr is_empty;
+  for (size_t n = 1; n < sums.size(); ++n)
+    is_empty = both(is_empty, pool_.binary(Op::Eq, sums[n], number(0, dtype)));
+  Expr unknown = pool_.binary(Op::Add, sums[0], lost);
+  if (is_empty) unknown = pool_.select(is_empty, sums[0], unknown);
+  const Expr moved = algebra::moved_sum(pool_, shift->moments, 0, sums, steps);
+  emit_store(out, *local_[k], pool_.select(is_known, moved, unknown));
 }
 
 Expr NestBuilder::places_in_step(DType dtype) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "algebra/attained.h"
@@ -54,6 +55,8 @@ class Solver {
       out.part = *part;
       return out;
     }
+    // The moments would count elements that do not stand at the extreme.
+    if (!out.attained.empty()) return part.rejection();
     const auto moving = shift(g, start);
     if (!moving) return is_polynomial_ ? moving.rejection() : part.rejection();
     out.part = moving->first;
@@ -157,6 +160,10 @@ class Solver {
     for (Expr r : out.references) {
       if (r.dtype() != expr::DType::F32)
         return Rejection{"reference", fmt::format("`{}` is no f32 value", expr::to_string(r))};
+      if (!stays_finite(r))
+        return Rejection{"reference", fmt::format("`{}` may be infinite to the end, sums about it "
+                                                  "are not",
+                                                  expr::to_string(r))};
     }
     if (const auto unsafe = unsafe_exponent(s->terms[0].running)) return *unsafe;
     if (!(start.op() == Op::FloatConst && start.number() == 0))
@@ -168,6 +175,22 @@ class Solver {
                                              out.moments.size())};
     }
     return plain_sums(s->terms[0].running, std::move(out));
+  }
+
+  // Sums are finite, extremes and logarithms if they are guarded: where(m == -inf, 0, m). What is
+  // 0 / 0 without any element that counts makes NaN of the definition, too.
+  bool stays_finite(Expr e) {
+    if (!separator_.is_running(e)) return true;
+    if (e.op() == Op::Read) {
+      const Member* m = group_.find(e);
+      return m && m->reducer == expr::Reducer::Sum;
+    }
+    const bool is_guard = e.op() == Op::Select && e[0].op() == Op::Eq && e[0][0] == e[2] &&
+                          e[0][1].op() == Op::FloatConst && std::isinf(e[0][1].number());
+    if (is_guard) return stays_finite(e[1]);
+    const bool is_log = e.op() == Op::Log || e.op() == Op::Log2;
+    if (is_log && !(e[0].op() == Op::Select && stays_finite(e[0]))) return false;
+    return std::all_of(e.args().begin(), e.args().end(), [&](Expr a) { return stays_finite(a); });
   }
 
   // Which reads of the references are sums that nothing moves; refused are sums that themselves are
@@ -215,11 +238,14 @@ Expr extrapolated(const Shift& shift, Expr reference, Expr seen, Expr all, expr:
   return expr::substitute(pool, reference, map);
 }
 
+Expr is_finite(Expr x, expr::ExprPool& pool) {
+  const Expr inf = pool.constant(std::numeric_limits<double>::infinity(), x.dtype());
+  return pool.binary(Op::Lt, pool.unary(Op::Abs, x), inf);
+}
+
 Expr step_of(Expr before, Expr after, expr::ExprPool& pool) {
   const Expr d = pool.binary(Op::Sub, after, before);
-  const Expr inf = pool.constant(std::numeric_limits<double>::infinity(), d.dtype());
-  return pool.select(pool.binary(Op::Lt, pool.unary(Op::Abs, d), inf), d,
-                     pool.constant(0, d.dtype()));
+  return pool.select(is_finite(d, pool), d, pool.constant(0, d.dtype()));
 }
 
 }  // namespace nautilus::schedule

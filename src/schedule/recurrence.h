@@ -39,6 +39,7 @@ Outcome<Recurrence> recurrence_of(const Group& group, const Member& member,
 // A reference with its plain sums taken for all of the axis: `part` of it has been seen.
 Expr extrapolated(const Shift& shift, Expr reference, Expr seen, Expr all, expr::ExprPool& pool);
 
+Expr is_finite(Expr x, expr::ExprPool& pool);
 // How far a reference moved; 0 from or to one that is no number yet.
 Expr step_of(Expr before, Expr after, expr::ExprPool& pool);
 

@@ -335,6 +335,9 @@ Outcome<Kernel> replay(const Draft& draft, const ir::Program& program, const Sta
       kernel.others.push_back(other);
     }
   }
+  const auto is_both = [](const Sizes& s) { return s.cluster > 1 && s.resident > 1; };
+  if (is_both(kernel.sizes) || std::any_of(kernel.others.begin(), kernel.others.end(), is_both))
+    return refused(first, "tiles of a cluster do not share a multiprocessor");
   if (kernel.sizes.cluster > 1 && kernel.group.row_block > 0)
     return refused(first, "blocks of rows have no clusters");
   if (split) {

@@ -116,7 +116,7 @@ class Deferral {
       const Expr extent = sum.extent(k);
       const Expr has_terms = pool_.binary(Op::Ge, extent, pool_.integer(1));
       if (facts_.prove(has_terms) == expr::Truth::True) continue;
-      const Expr c = pool_.binary(Op::Eq, extent, pool_.integer(0));
+      const Expr c = pool_.binary(Op::Le, extent, pool_.integer(0));
       is_empty = is_empty ? pool_.binary(Op::Or, is_empty, c) : c;
     }
     if (!is_empty) return f.value;

@@ -60,7 +60,7 @@ class ExtremePusher {
     for (size_t k = 0; k < r.axis_count(); ++k) reduced_.push_back(r.axis(k));
     steps_ = 0;
     reducer_ = r.reducer();
-    const Peeled p = peeled(r.body());
+    const Peeled p = peeled(r.body(), false);
     if (p.core == r.body() || !is_reduced(p.core) || p.core.dtype() != DType::F32) return let;
     Let out = let;
     std::vector<Expr> axes;
@@ -93,7 +93,7 @@ class ExtremePusher {
     for (Expr extent : extents) {
       const Expr has_terms = pool_.binary(Op::Ge, extent, pool_.integer(1));
       if (facts_.prove(has_terms) == expr::Truth::True) continue;
-      value = pool_.select(pool_.binary(Op::Eq, extent, pool_.integer(0)), identity, value);
+      value = pool_.select(pool_.binary(Op::Le, extent, pool_.integer(0)), identity, value);
     }
     before.push_back(std::move(inner));
     out.body = value.dtype() == let.dtype ? value : pool_.cast(let.dtype, value);
@@ -147,7 +147,8 @@ class ExtremePusher {
     return found;
   }
 
-  Peeled peeled(Expr e) {
+  // `is_turned`: functions around it turn the order.
+  Peeled peeled(Expr e, bool is_turned) {
     const Peeled none{e, [](Expr x) { return x; }, false, true, {}};
     if (!is_float(e.dtype()) || ++steps_ > kMaxSteps) return none;
     const Scaled s = scaled(e);
@@ -155,41 +156,42 @@ class ExtremePusher {
       if (expr::is_arg(reducer_) && !is_positive(s.factor)) return none;
       const Expr f = s.factor;
       return wrapped(
-          peeled(s.rest), [this, f](Expr x) { return pool_.binary(Op::Mul, x, f); }, false, true,
-          f);
+          peeled(s.rest, is_turned), [this, f](Expr x) { return pool_.binary(Op::Mul, x, f); },
+          false, true, f);
     }
     switch (e.op()) {
       case Op::Neg:
-        return wrapped(peeled(e[0]), [this](Expr x) { return pool_.unary(Op::Neg, x); }, true, true,
-                       {});
+        return wrapped(peeled(e[0], !is_turned), [this](Expr x) { return pool_.unary(Op::Neg, x); },
+                       true, true, {});
       case Op::Add:
       case Op::Sub: {
         const size_t k = is_reduced(e[0]) ? 0 : 1;
         if (is_reduced(e[1 - k])) return none;
-        return wrapped(peeled(e[k]), in_place(e, k), e.op() == Op::Sub && k == 1, true, e[1 - k]);
+        const bool turns = e.op() == Op::Sub && k == 1;
+        return wrapped(peeled(e[k], is_turned != turns), in_place(e, k), turns, true, e[1 - k]);
       }
       case Op::Exp:
       case Op::Exp2:
       case Op::Sigmoid:
       case Op::Tanh:
       case Op::Erf:
-        return wrapped(peeled(e[0]), in_place(e, 0), false, true, {});
+        return wrapped(peeled(e[0], is_turned), in_place(e, 0), false, true, {});
       case Op::Sqrt:
       case Op::Log:
       case Op::Log2:
         // Of numbers below 0 they are NaN, which a maximum ignores; a minimum would meet them.
-        return reducer_ == Reducer::Max ? rising_outside(e) : none;
+        return reducer_ == Reducer::Max && !is_turned ? rising_outside(e) : none;
       case Op::Floor:
       case Op::Round:
-        return wrapped(peeled(e[0]), in_place(e, 0), false, false, {});
+        return wrapped(peeled(e[0], is_turned), in_place(e, 0), false, false, {});
       case Op::Cast:
         if (e[0].dtype() != DType::F32) return none;
-        return wrapped(peeled(e[0]), in_place(e, 0), false, false, {});
+        return wrapped(peeled(e[0], is_turned), in_place(e, 0), false, false, {});
       case Op::Read: {
         if (!is_reduced(e)) return none;
         const Expr body = written_out(e);
         if (!body) return none;
-        const Peeled p = peeled(body);
+        const Peeled p = peeled(body, is_turned);
         return p.core == body ? none : p;
       }
       default:
@@ -199,7 +201,7 @@ class ExtremePusher {
 
   // A function that rises where it is defined, under a maximum.
   Peeled rising_outside(Expr e) {
-    Peeled p = peeled(e[0]);
+    Peeled p = peeled(e[0], false);
     if (p.is_falling) return {e, [](Expr x) { return x; }, false, true, {}};
     return wrapped(std::move(p), in_place(e, 0), false, true, {});
   }
@@ -228,7 +230,8 @@ class ExtremePusher {
     switch (e.op()) {
       case Op::Mul: {
         for (const size_t k : {size_t{1}, size_t{0}}) {
-          if (is_reduced(e[k]) || !is_nonnegative(e[k])) continue;
+          // 0 times an infinite element would be NaN, at the extreme of all places.
+          if (is_reduced(e[k]) || !(is_positive(e[k]) || is_root(e[k]))) continue;
           const Scaled s = scaled(e[1 - k]);
           return {s.factor ? pool_.binary(Op::Mul, s.factor, e[k]) : e[k], s.rest};
         }
@@ -309,6 +312,13 @@ class ExtremePusher {
       default:
         return false;
     }
+  }
+
+  // 1 / sqrt(x) is 0 of an infinite x only.
+  bool is_root(Expr e) {
+    if (e.op() != Op::Read) return e.op() == Op::Rsqrt;
+    const Expr body = written_out(e);
+    return body && body.op() == Op::Rsqrt;
   }
 
   bool is_positive(Expr e) {
