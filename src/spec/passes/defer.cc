@@ -20,6 +20,7 @@ using expr::Op;
 struct Factor {
   Expr value;
   bool is_divisor;
+  bool operator==(const Factor&) const = default;
 };
 struct Split {
   std::vector<Factor> leaving;
@@ -77,6 +78,10 @@ class Deferral {
         terms.size() > 1 && terms.size() <= kMaxTerms &&
         std::all_of(terms.begin(), terms.end(), [](const Split& t) { return !t.leaving.empty(); });
     if (!is_apart) terms = {split(r.body(), Guard::None, false)};
+    // What all of them lose leaves the sum as it is: products taken apart would cancel.
+    const bool is_alike = std::all_of(
+        terms.begin(), terms.end(), [&](const Split& t) { return t.leaving == terms[0].leaving; });
+    if (is_apart && is_alike) terms = {together(terms)};
     if (terms[0].leaving.empty() || !terms[0].staying) return std::nullopt;
     Let outer = let;
     outer.body = {};
@@ -87,6 +92,18 @@ class Deferral {
                                    : e;
     }
     return outer;
+  }
+
+  // The sum of what stays of all terms, which lose the same.
+  Split together(const std::vector<Split>& terms) {
+    Split one{terms[0].leaving, {}, false};
+    for (const Split& t : terms) {
+      one.staying = one.staying
+                        ? pool_.binary(t.is_negative ? Op::Sub : Op::Add, one.staying, t.staying)
+                    : t.is_negative ? pool_.unary(Op::Neg, t.staying)
+                                    : t.staying;
+    }
+    return one;
   }
 
   // Defines the sum of what stays, and gives it with what left.
