@@ -18,6 +18,7 @@ template <class T> DEVICE T safe_mod(T x, T y) {
 }
 // The index along the fastest axis of a number of points, which is then that of the other axes.
 DEVICE long long take_axis(u64& points, long long extent) {
+  if (extent <= 0) return 0;  // there are no points; who asks has none
   if (points >> 32 == 0 && (u64)extent >> 32 == 0) {
     const u32 q = (u32)points / (u32)extent, r = (u32)points - q * (u32)extent;
     points = q;

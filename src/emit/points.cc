@@ -21,7 +21,7 @@ using ir::Op;
 
 // A subexpression of so many nodes is worth a name if it occurs twice; a read always is.
 constexpr uint32_t kWorthNaming = 4;
-constexpr int kLanes = 32;
+constexpr int64_t kWarp = 32;
 
 class PointsEmitter {
  public:
@@ -39,15 +39,17 @@ class PointsEmitter {
       if (const auto* let = op.get<matile::Let>()) plan_sizes_.emplace(let->name.str());
     }
     const auto& points = kernel_.body[0].as<matile::Points>();
-    has_lanes_ = points.by.has_value();
-    out_.line("// {} threads, {} for each point", kPointThreads, has_lanes_ ? "a warp" : "one");
+    lanes_ = points.by.value_or(1);
+    const std::string each = lanes_ == 1       ? "one"
+                             : lanes_ == kWarp ? "a warp"
+                                               : fmt::format("{} of a warp", lanes_);
+    out_.line("// {} threads, {} for each point", kPointThreads, each);
     out_.open("KERNEL({}, {}) {{", text.name, kPointThreads);
     out_.line("ROLE(\"points\");");
     const LaunchOrder order = launch_order(program_, kernel_);
     text.may_begin_early = order.is_behind;
     if (order.is_followed) out_.line("let_next_kernel_begin();");
-    if (order.is_behind) out_.line("wait_for_kernels_in_front();");
-    decode(points.axes);
+    decode(points.axes, order.is_behind);
     block(points.body);
     out_.close();
     text.body = params_struct(text, globals_) + out_.take();
@@ -55,24 +57,47 @@ class PointsEmitter {
   }
 
  private:
-  void decode(const ir::Axes& axes) {
-    if (has_lanes_) {
-      out_.line("u64 points = (u64)block_index() * {} + (u64)(thread_index() / {});",
-                kPointThreads / kLanes, kLanes);
-      out_.line("const int lane = thread_index() % {};", kLanes);
-    } else {
+  // Which point it is does not take memory: it is found out while kernels in front still run. Who
+  // has none waits too, because the kernel behind waits for this one alone.
+  void decode(const ir::Axes& axes, bool is_behind) {
+    if (lanes_ == 1) {
       out_.line("u64 points = (u64)block_index() * {} + (u64)thread_index();", kPointThreads);
+    } else if (lanes_ == kWarp) {
+      out_.line("u64 points = (u64)block_index() * {} + (u64)(thread_index() / {});",
+                kPointThreads / kWarp, kWarp);
+      out_.line("const int lane = thread_index() % {};", kWarp);
+    } else {
+      const int64_t beside = kWarp / lanes_;
+      out_.line(
+          "u64 points = (u64)block_index() * {0} + (u64)(thread_index() / {1} * {2} + "
+          "thread_index() % {2});",
+          kPointThreads / lanes_, kWarp, beside);
+      out_.line("const int lane = thread_index() % {} / {};", kWarp, beside);
     }
     std::string count;
     for (const ir::Axis& a : axes)
       count += fmt::format("{}(u64){}", count.empty() ? "" : " * ", text(a.extent));
-    out_.line("if (points >= {}) return;", count);
+    const bool is_mixed = lanes_ > 1 && lanes_ < kWarp;
+    if (is_mixed) {
+      out_.line("const bool has_point = points < {};", count);
+      out_.line("if (!has_point) points = 0;  // lanes join as a whole warp");
+    } else if (is_behind) {
+      out_.line("const bool has_point = points < {};", count);
+    } else {
+      out_.line("if (points >= {}) return;", count);
+    }
     for (size_t k = axes.size(); k-- > 0;) {
       const std::string name = define(axes[k].name);
       if (k == 0)
         out_.line("const long long {} = (long long)points;", name);
       else
         out_.line("const long long {} = take_axis(points, {});", name, text(axes[k].extent));
+    }
+    if (is_behind) out_.line("wait_for_kernels_in_front();");
+    if (is_mixed) {
+      out_.line("if ({} == 0) return;", count);
+    } else if (is_behind) {
+      out_.line("if (!has_point) return;");
     }
     // The point exists, so no extent is 0.
     for (const ir::Axis& a : axes) facts_.add_axis(pool_.index(a.name), a.extent);
@@ -83,7 +108,7 @@ class PointsEmitter {
     const std::string stem = identifier(name.str());
     std::string text = stem;
     for (int n = 2;
-         text == "points" || text == "lane" || text == "other" || !taken_.insert(text).second; ++n)
+         text == "points" || text == "lane" || text == "has_point" || text == "other" || !taken_.insert(text).second; ++n)
       text = fmt::format("{}_{}", stem, n);
     locals_[std::string(name.str())] = text;
     return text;
@@ -176,7 +201,9 @@ class PointsEmitter {
       out_.line("{} = {};", locals_.find(a->name.str())->second, text(a->value));
     } else if (const auto* w = op.get<matile::Write>()) {
       name_shared({w->value});
-      out_.line("{}store_{}(p.{}, {}, {});", has_lanes_ ? "if (lane == 0) " : "",
+      out_.line("{}store_{}(p.{}, {}, {});", lanes_ == 1       ? ""
+                : lanes_ == kWarp ? "if (lane == 0) "
+                                  : "if (lane == 0 && has_point) ",
                 expr::name(w->value.dtype()), identifier(w->target.str()),
                 offset(w->target.str(), w->indices), text(w->value));
     } else if (const auto* i = op.get<matile::If>()) {
@@ -194,14 +221,15 @@ class PointsEmitter {
     }
   }
 
-  // Lane k takes the turns k, k + 32, ...
+  // Lane k of n takes the turns k, k + n, ...
   void share(const matile::SharedLoop& s) {
     const std::string to = text(s.to);
     const auto locals = locals_;
     const expr::Facts facts = facts_;
     const std::string var = define(s.var);
     facts_.add_axis(pool_.index(s.var), s.to);
-    out_.open("for (long long {0} = lane; {0} < {1}; {0} += {2}) {{", var, to, kLanes);
+    out_.open("{3}for (long long {0} = lane; {0} < {1}; {0} += {2}) {{", var, to, lanes_,
+              is_over_parts(s.to) ? "UNROLL_4 " : "");
     block(s.body);
     out_.close();
     locals_ = locals;
@@ -216,11 +244,17 @@ class PointsEmitter {
     locals_["other"] = "other";
     const Expr both =
         pool_.binary(expr::combiner(j.reducer), pool_.var(j.name, dtype), pool_.var(name, dtype));
-    out_.open("UNROLL for (int mask = {}; mask > 0; mask /= 2) {{", kLanes / 2);
+    out_.open("UNROLL for (int mask = {}; mask > {}; mask /= 2) {{", kWarp / 2,
+              lanes_ == kWarp ? 0 : kWarp / lanes_ / 2);
     out_.line("const {} other = lane_xor({}, mask);", carrier(dtype), own);
     out_.line("{} = {};", own, text(both));
     out_.close();
     locals_ = locals;
+  }
+
+  // The parts of an axis are few, and all of them are wanted at once.
+  bool is_over_parts(Expr to) const {
+    return to.op() == expr::Op::Var && plan_sizes_.contains(to.name().str());
   }
 
   void loop(const matile::Loop& l) {
@@ -231,11 +265,8 @@ class PointsEmitter {
     const std::string var = define(l.var);
     const bool is_up = l.direction == matile::Direction::Up;
     if (is_up && l.from.is_int(0)) facts_.add_axis(pool_.index(l.var), l.to);
-    // The parts of an axis are few, and all of them are wanted at once.
-    const bool is_over_parts =
-        l.to.op() == expr::Op::Var && plan_sizes_.contains(l.to.name().str());
     out_.open("{5}for (long long {0} = {1}; {0} {2} {3}; {4}{0}) {{", var, from,
-              is_up ? "<" : ">=", to, is_up ? "++" : "--", is_over_parts ? "UNROLL_8 " : "");
+              is_up ? "<" : ">=", to, is_up ? "++" : "--", is_over_parts(l.to) ? "UNROLL_8 " : "");
     block(l.body);
     out_.close();
     locals_ = locals;
@@ -251,7 +282,7 @@ class PointsEmitter {
   expr::Facts facts_;
   std::map<std::string, std::string, std::less<>> locals_;
   std::map<std::string, DType> dtypes_;  // of values
-  bool has_lanes_ = false;               // a warp for each point
+  int64_t lanes_ = 1;                    // of each point
   std::set<std::string> taken_;
   std::map<Expr, std::string, expr::ByContent> named_;  // of the statement being printed
   int shared_ = 0;

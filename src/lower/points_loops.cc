@@ -21,8 +21,9 @@ using ir::Op;
 using EK = expr::Op;
 using NameSet = std::unordered_set<ir::Name>;
 
-constexpr int64_t kLanes = 32;
-constexpr int64_t kPointsPerCta = 4;  // of 32 lanes each
+constexpr int64_t kThreads = 128;  // of a CTA
+constexpr int64_t kWarp = 32;
+constexpr int64_t kPartLanes = 8;
 
 void add_names_in(const Op& op, NameSet& out) {
   const auto of = [&](const Op& o) {
@@ -135,17 +136,24 @@ bool is_along_memory(Expr value, Expr var) {
   return ok && found;
 }
 
-bool is_shareable(const matile::Loop& l, expr::ExprPool& pool) {
-  if (!is_counted(l) || (l.to.op() == EK::IntConst && l.to.integer() < kLanes)) return false;
+bool is_shareable(const matile::Loop& l) {
+  if (!is_counted(l)) return false;
   NameSet changed;
   for (const Op& op : l.body) add_changed(op, changed);
   return std::all_of(l.body.begin(), l.body.end(), [&](const Op& op) {
     const auto r = reduction(op);
-    if (!r || r->dtype == DType::Bool || !is_along_memory(r->value, pool.index(l.var)))
-      return false;
+    if (!r || r->dtype == DType::Bool) return false;
     NameSet names;
     for (Expr v : expr::free_vars(r->value)) names.insert(v.name());
     return !meet(names, changed);
+  });
+}
+
+// Long enough for a warp, and lanes beside each other read elements beside each other.
+bool is_along_memory(const matile::Loop& l, expr::ExprPool& pool) {
+  if (l.to.op() == EK::IntConst && l.to.integer() < kWarp) return false;
+  return std::all_of(l.body.begin(), l.body.end(), [&](const Op& op) {
+    return is_along_memory(op.as<matile::Assign>().value[1], pool.index(l.var));
   });
 }
 
@@ -172,6 +180,49 @@ void share(const matile::Loop& l, FreshNames& names, expr::ExprPool& pool, ir::B
   for (Op& op : after) out.push_back(std::move(op));
 }
 
+// Gives every point `lanes` lanes, if all its loops are reductions that `is_worth` wants to share.
+template <typename IsWorth>
+void share_all(KernelParts& parts, int64_t lanes, const IsWorth& is_worth, FreshNames& names,
+               expr::ExprPool& pool) {
+  auto kernel = parts.kernel.as<matile::Kernel>();
+  auto points = kernel.body[0].as<matile::Points>();
+  bool found = false;
+  for (const Op& op : points.body) {
+    if (op.is<matile::If>()) return;
+    const auto* l = op.get<matile::Loop>();
+    if (l && !(is_shareable(*l) && is_worth(*l))) return;
+    found |= l != nullptr;
+  }
+  if (!found) return;
+  ir::Block body;
+  for (const Op& op : points.body) {
+    if (const auto* l = op.get<matile::Loop>()) {
+      share(*l, names, pool, body);
+    } else {
+      body.push_back(op);
+    }
+  }
+  points.body = std::move(body);
+  points.by = lanes;
+  Expr count;
+  for (const ir::Axis& a : points.axes) {
+    const Expr n = a.extent.op() == EK::IntConst || a.extent.op() == EK::Var
+                       ? a.extent
+                       : pool.binary(EK::Max, a.extent, pool.integer(0));
+    count = count ? pool.binary(EK::Mul, count, n) : n;
+  }
+  kernel.body[0] = ir::make(std::move(points));
+  auto launch = parts.launch.as<matile::Launch>();
+  const int64_t of_cta = kThreads / lanes;
+  launch.grid = count.op() == EK::IntConst
+                    ? pool.integer((count.integer() + of_cta - 1) / of_cta)
+                    : pool.binary(EK::FloorDiv,
+                                  pool.binary(EK::Add, count, pool.integer(of_cta - 1)),
+                                  pool.integer(of_cta));
+  parts.kernel = ir::make(std::move(kernel));
+  parts.launch = ir::make(std::move(launch));
+}
+
 }  // namespace
 
 ir::Block join_loops(const ir::Block& ops, expr::ExprPool& pool) {
@@ -187,42 +238,13 @@ ir::Block join_loops(const ir::Block& ops, expr::ExprPool& pool) {
 }
 
 void share_loops(KernelParts& parts, FreshNames& names, expr::ExprPool& pool) {
-  auto kernel = parts.kernel.as<matile::Kernel>();
-  auto points = kernel.body[0].as<matile::Points>();
-  bool found = false;
-  for (const Op& op : points.body) {
-    if (op.is<matile::If>()) return;
-    const auto* l = op.get<matile::Loop>();
-    if (l && !is_shareable(*l, pool)) return;
-    found |= l != nullptr;
-  }
-  if (!found) return;
-  ir::Block body;
-  for (const Op& op : points.body) {
-    if (const auto* l = op.get<matile::Loop>()) {
-      share(*l, names, pool, body);
-    } else {
-      body.push_back(op);
-    }
-  }
-  points.body = std::move(body);
-  points.by = kLanes;
-  Expr count;
-  for (const ir::Axis& a : points.axes) {
-    const Expr n = a.extent.op() == EK::IntConst || a.extent.op() == EK::Var
-                       ? a.extent
-                       : pool.binary(EK::Max, a.extent, pool.integer(0));
-    count = count ? pool.binary(EK::Mul, count, n) : n;
-  }
-  kernel.body[0] = ir::make(std::move(points));
-  auto launch = parts.launch.as<matile::Launch>();
-  const Expr more = pool.integer(kPointsPerCta - 1);
-  launch.grid = count.op() == EK::IntConst
-                    ? pool.integer((count.integer() + kPointsPerCta - 1) / kPointsPerCta)
-                    : pool.binary(EK::FloorDiv, pool.binary(EK::Add, count, more),
-                                  pool.integer(kPointsPerCta));
-  parts.kernel = ir::make(std::move(kernel));
-  parts.launch = ir::make(std::move(launch));
+  share_all(
+      parts, kWarp, [&](const matile::Loop& l) { return is_along_memory(l, pool); }, names, pool);
+}
+
+void share_parts(KernelParts& parts, FreshNames& names, expr::ExprPool& pool) {
+  share_all(
+      parts, kPartLanes, [](const matile::Loop& l) { return l.to.op() == EK::Var; }, names, pool);
 }
 
 }  // namespace nautilus::lower

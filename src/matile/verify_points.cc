@@ -15,7 +15,8 @@ using expr::DType;
 using expr::Expr;
 using ir::Op;
 
-constexpr int64_t kLanes = 32;
+// As many points as a lane's number is taken modulo fit into a warp.
+bool are_lanes(int64_t n) { return n == 2 || n == 4 || n == 8 || n == 16 || n == 32; }
 
 class PointsVerifier {
  public:
@@ -25,8 +26,8 @@ class PointsVerifier {
   void run(const Points& points) {
     const size_t mark = v_.enter_axes(points.axes);
     if (points.axes.empty()) v_.fail("`points` needs an axis");
-    if (points.by && *points.by != kLanes)
-      v_.fail(fmt::format("a point has one thread or {}, not {}", kLanes, *points.by));
+    if (points.by && !are_lanes(*points.by))
+      v_.fail(fmt::format("a point has one thread, or 2, 4, 8, 16 or 32, not {}", *points.by));
     has_lanes_ = points.by.has_value();
     block(points.body);
     v_.leave_axes(mark);
@@ -94,7 +95,7 @@ class PointsVerifier {
         return share(op.as<SharedLoop>());
       case Kind::Join: {
         const auto& j = op.as<Join>();
-        if (!has_lanes_ || is_shared_) return v_.fail("only whole points of 32 lanes join");
+        if (!has_lanes_ || is_shared_) return v_.fail("only whole points of several lanes join");
         if (!values_.contains(std::string(j.name.str())))
           return v_.fail(fmt::format("`{}` is no value", j.name.str()));
         if (!is_joined(j.reducer)) v_.fail("lanes join by sum, max or min");
