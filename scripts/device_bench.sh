@@ -32,6 +32,7 @@ if [ "$mode" != no-check ]; then
       gemm*) shapes=("M=300,N=520,K=200" "M=1,N=8,K=8" "M=777,N=264,K=1000") ;;
       attention_decode*) shapes=("B=1,Hk=2,G=8,N=3000" "B=2,Hk=1,G=1,N=1") ;;
       attention*) shapes=("B=2,Hk=2,G=2,M=229,N=253" "B=1,Hk=1,G=8,M=300,N=777" "B=1,Hk=2,G=3,M=500,N=129") ;;
+      conversions*) shapes=("B=1" "B=5" "B=700") ;;
       *) shapes=("" "M=37,N=104") ;;
     esac
     for shape in "${shapes[@]}"; do check "$file" "$shape" || failures=$((failures + 1)); done

@@ -9,3 +9,9 @@ cmake -S . -B build-device -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null
 cmake --build build-device --target nautilus nautilus_unit_tests -- --quiet
 build-device/nautilus doctor
 build-device/nautilus_unit_tests --gtest_brief=1 --gtest_filter='*Device*:*Nvrtc*:*HopperCapture*'
+# Tiles that change their layout, by lanes and through shared memory, with one and with several tiles to a CTA.
+for file in golden/conversions_*.matile; do
+  for shape in B=1 B=5 B=700; do
+    timeout 60 build-device/nautilus run "$file" --target sm_90a --check --shape "$shape"
+  done
+done

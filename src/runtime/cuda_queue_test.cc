@@ -66,6 +66,16 @@ extern "C" __global__ void add_one(int* x, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) x[i] += 1;
 }
+// Lets the next kernel begin and waits for the one in front; the first CTA takes its time, so that
+// who does not wait for it reads old elements.
+extern "C" __global__ void turn_and_add_one(const int* x, int* y, int n) {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  const long long start = clock64();
+  while (blockIdx.x == 0 && clock64() - start < 200000) {}
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = *(const volatile int*)(x + n - 1 - i) + 1;
+}
 )";
 
 TEST(CudaQueue, TheTileCopyCompilesForHopper) {
@@ -251,6 +261,58 @@ TEST_F(CudaQueueOnDevice, GraphsReplayAndEventsTime) {
   EXPECT_FALSE(device_->begin_capture(Stream(), &error));
   EXPECT_NE(error.find("not the default one"), std::string::npos) << error;
   device_->free(x);
+}
+
+// Launched one by one and from a graph: the captured launches keep the attribute that lets them
+// begin early, and wait nonetheless.
+TEST_F(CudaQueueOnDevice, KernelsThatBeginEarlyCanBeCaptured) {
+  void* turn = kernel(kSmall, "turn_and_add_one", 0);
+  ASSERT_TRUE(turn);
+  std::string error;
+  constexpr int kCount = 64 * 256;
+  DevicePointer x = memory(kCount * 4, 0);
+  DevicePointer y = memory(kCount * 4, 0);
+  const auto stream = device_->create_stream(&error);
+  ASSERT_TRUE(stream) << error;
+  LaunchShape shape;
+  shape.grid[0] = kCount / 256;
+  shape.block[0] = 256;
+  int n = kCount;
+  void* there[] = {&x, &y, &n};
+  void* back[] = {&y, &x, &n};
+  const auto launch_all = [&] {
+    shape.is_early = false;  // as the first kernel of a plan
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_TRUE(device_->launch(turn, shape, i % 2 == 0 ? there : back, *stream, &error))
+          << error;
+      shape.is_early = true;
+    }
+  };
+  std::vector<int> start(kCount);
+  for (int i = 0; i < kCount; ++i) start[static_cast<size_t>(i)] = 8 * i;
+  const auto expect_added = [&](int added) {
+    std::vector<int> want = start;
+    for (int& v : want) v += added;
+    std::vector<int> got(kCount);
+    ASSERT_TRUE(device_->synchronize(*stream, &error)) << error;
+    ASSERT_TRUE(device_->download(got.data(), x, got.size() * 4, &error)) << error;
+    EXPECT_EQ(got, want);
+  };
+  ASSERT_TRUE(device_->upload(x, start.data(), start.size() * 4, &error)) << error;
+  ASSERT_TRUE(device_->synchronize(&error)) << error;
+  launch_all();
+  expect_added(4);
+
+  ASSERT_TRUE(device_->begin_capture(*stream, &error)) << error;
+  launch_all();
+  const auto graph = device_->end_capture(*stream, &error);
+  ASSERT_TRUE(graph) << error;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(device_->launch(*graph, *stream, &error)) << error;
+  }
+  expect_added(16);
+  device_->free(x);
+  device_->free(y);
 }
 
 TEST_F(CudaQueueOnDevice, ThreadsKeepTheirContext) {
