@@ -50,20 +50,22 @@ def attention(b, h, hk, s, d, causal, suite="attention"):
     )
 
 
-def variant(kind, b, h, s, d):
+def variant(kind, b, h, s, d, suite="variants"):
     """The yardstick beside the peer is our own kernel without the variant, with the same half of the
     scores where that is masked: what a score that counts costs, against that."""
-    programs = {"documents": "attention_documents_given.naut",
-                "documents_causal": "../examples/attention_documents.naut"}
+    program = f"../examples/attention_{kind}.naut"
+    if variants.is_documents(kind):
+        program = ("../examples/attention_documents.naut" if variants.is_causal(kind)
+                   else "attention_documents_given.naut")
     plain = "causal" if variants.is_causal(kind) else "full"
     return Case(
-        suite="variants",
+        suite=suite,
         work=f"attention d{d} {kind}",
         shape=f"B{b} H{h} S{s}",
         sizes=dict(B=b, H=h, Hk=h, G=1, M=s, N=s, D=d, kind=kind),
         candidates=(f"attention_{kind}*.matile",),
         flops=4.0 * h * variants.live_scores(kind, b, s) * d,
-        math=f"{programs.get(kind, f'../examples/attention_{kind}.naut')}:D={d}",
+        math=f"{program}:D={d}",
         plain=f"attention_{plain}.naut:D={d}",
         plain_flops=4.0 * b * h * s * s * d / (2 if plain == "causal" else 1),
     )
@@ -188,6 +190,9 @@ def all_cases():
     for kind in ("softcap", "alibi", "window", "sink", "documents", "documents_causal"):
         result.append(variant(kind, 1, 16, 16384, 128))
     result.append(variant("bias", 4, 16, 4096, 128))
+    for shape in ("", "_equal", "_aligned"):
+        for causal in ("", "_causal"):
+            result.append(variant(f"documents{shape}{causal}", 1, 16, 16384, 128, "documents"))
     result += [gemm(*shape, suite="gemm_other") for shape in GEMM_OTHER_SHAPES]
     for d in (32, 80, 96, 112, 160, 192):
         result += [attention(4, 16, 16, 4096, d, causal, "head_sizes") for causal in (False, True)]
@@ -199,8 +204,8 @@ def cases_of(suite):
     models and of shapes, which are asked for by name)."""
     wanted = set(suite.split(","))
     main = {"attention", "gemm", "epilogue", "decode", "rows"}
-    known = main | {"all", "prefill_grid", "decode_grid", "gemm_other", "variants",
-                           "head_sizes"}
+    known = main | {"all", "prefill_grid", "decode_grid", "gemm_other", "variants", "documents",
+                    "head_sizes"}
     if "all" in wanted:
         wanted |= main
     if not wanted <= known:

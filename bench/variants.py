@@ -138,33 +138,47 @@ class DocumentsCausal(Documents):
 
 
 DOCUMENT_ROWS = 2048  # of a document, on average
+DOCUMENT_GRAIN = 384  # of aligned documents: a multiple of the rows and steps of most tiles
 
 
-def document_lengths(s, sequence):
+def document_lengths(kind, s, sequence):
     """Random, but always the same for a length and the number of a sequence in its batch: the work
-    of a case is known before its tensors are."""
+    of a case is known before its tensors are. Two further kinds take apart what documents cost:
+    `documents_equal` have one length, so that tiles have the same work, and `documents_aligned`
+    random lengths, but no tile that straddles two of them."""
     count = round(s / DOCUMENT_ROWS) if s >= 2 * DOCUMENT_ROWS else min(5, s)
-    cuts = sorted(random.Random(1000 * s + sequence).sample(range(1, s), count - 1))
+    chosen = random.Random(1000 * s + sequence)
+    if kind.startswith("documents_equal"):
+        cuts = [n * s // count for n in range(1, count)]
+    elif kind.startswith("documents_aligned") and s > count * DOCUMENT_GRAIN:
+        places = range(DOCUMENT_GRAIN, s, DOCUMENT_GRAIN)
+        cuts = sorted(chosen.sample(places, min(count, len(places)) - 1))
+    else:
+        cuts = sorted(chosen.sample(range(1, s), count - 1))
     return [end - start for start, end in zip([0, *cuts], [*cuts, s])]
 
 
-def document_numbers(b, s):
+def document_numbers(kind, b, s):
     import torch
     numbers = [torch.repeat_interleave(torch.arange(len(lengths), dtype=torch.int32),
                                        torch.tensor(lengths))
-               for lengths in (document_lengths(s, n) for n in range(b))]
+               for lengths in (document_lengths(kind, s, n) for n in range(b))]
     return torch.stack(numbers).cuda()
 
 
+def is_documents(kind):
+    return kind.startswith("documents")
+
+
 def is_causal(kind):
-    return kind not in ("bias", "documents")
+    return kind.endswith("_causal") if is_documents(kind) else kind != "bias"
 
 
 def make(kind, b, h, s):
     import torch
-    if kind in ("documents", "documents_causal"):
-        made = Documents if kind == "documents" else DocumentsCausal
-        return made({"doc": document_numbers(b, s)})
+    if is_documents(kind):
+        made = DocumentsCausal if is_causal(kind) else Documents
+        return made({"doc": document_numbers(kind, b, s)})
     if kind == "softcap":
         return Softcap()
     if kind == "alibi":
@@ -183,8 +197,8 @@ def live_scores(kind, b, s):
         width = min(4096, max(1, s // 4))
         return b * (s * width - width * width / 2)
     half = 2 if is_causal(kind) else 1
-    if kind in ("documents", "documents_causal"):
-        return sum(rows * rows for n in range(b) for rows in document_lengths(s, n)) / half
+    if is_documents(kind):
+        return sum(rows * rows for n in range(b) for rows in document_lengths(kind, s, n)) / half
     return b * s * s / half
 
 

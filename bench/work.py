@@ -162,7 +162,7 @@ def timed(case):
         return Attention(s["B"], s["H"], s["Hk"], s["M"], s["N"], s["D"], s["causal"])
     if case.suite in ("decode", "decode_grid"):
         return Decode(s["B"], s["H"], s["Hk"], s["N"], s["D"])
-    if case.suite == "variants":
+    if case.suite in ("variants", "documents"):
         return Variant(s["kind"], s["B"], s["H"], s["M"], s["D"])
     if case.suite == "epilogue":
         return Epilogue(s["kind"], s["M"], s["N"], s["K"])
@@ -185,7 +185,7 @@ def small(case):
         return [(f"B{b} H{hk * g}/{hk} N{n}",
                  lambda b=b, hk=hk, n=n: Decode(b, hk * g, hk, n, s["D"]))
                 for b, hk, n in ((1, 2, 1000), (2, 4, 1), (3, 1, 4097), (1, 8, 129))]
-    if case.suite == "variants":
+    if case.suite in ("variants", "documents"):
         return [(f"B{b} H{h} {m}x{m}", lambda b=b, h=h, m=m: Variant(s["kind"], b, h, m, s["D"]))
                 for b, h, m in ((2, 3, 1003), (1, 2, 1), (1, 4, 512))]
     if case.suite == "epilogue":

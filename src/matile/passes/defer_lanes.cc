@@ -149,8 +149,10 @@ void flatten(const ir::Block& block, std::vector<int>& loops, int& next, std::ve
 
 class SumDeferral {
  public:
-  // `alike` are the tiles that lie as the one to defer.
-  SumDeferral(const ir::Block& tile_body, Names alike) : alike_(std::move(alike)) {
+  // `alike` are the tiles that lie as the one to defer. `can_share`: a value that all lanes hold
+  // may be given to them in equal parts.
+  SumDeferral(const ir::Block& tile_body, Names alike, bool can_share)
+      : alike_(std::move(alike)), can_share_(can_share) {
     std::vector<int> loops;
     int next = 0;
     flatten(tile_body, loops, next, ops_);
@@ -189,6 +191,14 @@ class SumDeferral {
     return std::make_pair(partial, uses);
   }
 
+  // A value that every lane holds whole, and not 0: an initial element.
+  static bool is_whole(const Set& set, const Names& partial) {
+    if (reads_any(set.value, partial)) return false;
+    Linear l;
+    linear(set.value, partial, l);
+    return !l.ok || !l.open.empty();
+  }
+
  private:
   static bool is_sum_fold(const Op& op) {
     const auto* f = op.get<Fold>();
@@ -217,6 +227,7 @@ class SumDeferral {
           const bool reads = reads_any(set->value, partial);
           const bool is_copy = is_identity_read(set->value, set->axes);
           if (partial.contains(set->target.str())) {
+            if (can_share_ && !reads && (!l.ok || !all_alike(l.open))) continue;
             if (!l.ok) return false;
             open.insert(l.open.begin(), l.open.end());
           } else if (reads && l.ok && alike_.contains(set->target.str()) &&
@@ -228,7 +239,7 @@ class SumDeferral {
         const Touched t = touched_by(op);
         for (const std::string& w : t.writes) {
           if (!partial.contains(w)) continue;
-          const bool is_zero = set && set->value.op() == EK::FloatConst && set->value.number() == 0;
+          const bool is_zero = set && (can_share_ || set->value.number() == 0);
           const auto* lanes = op.get<Lanes>();
           const bool is_sum_lanes = lanes && lanes->reducer == expr::Reducer::Sum;
           if (!is_zero && !is_sum_fold(op) && !is_sum_lanes) return false;
@@ -255,6 +266,7 @@ class SumDeferral {
   }
 
   Names alike_;
+  bool can_share_;
   std::vector<Flat> ops_;
 };
 
@@ -293,7 +305,7 @@ class Deferrer {
       for (const auto& [name, tile] : tiles) {
         if (tile.spread == like.spread && tile.type == like.type) alike.emplace(name);
       }
-      const auto plan = SumDeferral(body, alike).plan(start);
+      const auto plan = SumDeferral(body, alike, like.spread == Spread::Row).plan(start);
       if (!plan) continue;
       const Names& partial = plan->first;
       const auto& uses = plan->second;
@@ -319,12 +331,22 @@ class Deferrer {
             if (stands_here(use, op))
               out.push_back(ir::make(Lanes{pool_.name(name), expr::Reducer::Sum}));
           }
-          out.push_back(std::move(op));
+          const auto* set = op.get<Set>();
+          const bool is_shared =
+              set && partial.contains(set->target.str()) && SumDeferral::is_whole(*set, partial);
+          out.push_back(is_shared ? share_of(op) : std::move(op));
         }
         return join_folds(std::move(out), partial);
       });
     }
     return body;
+  }
+
+  // The part of one of the four lanes that hold a row: exact, a power of two.
+  Op share_of(const Op& op) const {
+    Set set = op.as<Set>();
+    set.value = pool_.binary(EK::Mul, set.value, pool_.floating(0.25, set.value.dtype()));
+    return ir::make(std::move(set), op.span());
   }
 
   size_t mentions(const ir::Block& body, std::string_view name) const {

@@ -112,11 +112,16 @@ class Speculator {
     s.branch = v + 1;
     // The extreme value of the scores, for the vote and the branch alone.
     const auto* fold = block[s.fold].get<Fold>();
-    if (!fold || fold->value.op() != EK::Reduce || fold->value.body().op() != EK::Read)
-      return std::nullopt;
+    if (!fold || fold->value.op() != EK::Reduce) return std::nullopt;
     const bool is_extreme =
         fold->value.reducer() == expr::Reducer::Max || fold->value.reducer() == expr::Reducer::Min;
-    const std::string scores(fold->value.body().name().str());
+    // Of the scores, or of what scalars make of them: the branch computes it again.
+    const auto folded = expr::tensors_read(fold->value.body());
+    if (folded.size() != 1) return std::nullopt;
+    const std::string scores(folded[0].str());
+    if (const auto it = tiles_.find(scores);
+        it == tiles_.end() || it->second.type.dims.size() != 2)
+      return std::nullopt;
     const std::string local(fold->target.str());
     if (!is_extreme || !reads(block[v].as<Vote>().value, local)) return std::nullopt;
     const auto* branch = block[s.branch].get<If>();
