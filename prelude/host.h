@@ -30,8 +30,6 @@ namespace host { enum class Line : int {}; }
   KERNEL(name, threads)
 #define SHARED_BASE(name) const u32 name = nautilus_host->shared_base()
 #define UNROLL
-#define UNROLL_4
-#define UNROLL_8
 #define NO_UNROLL
 #define ROLE(name) nautilus_host->role(name)
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emit/points.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -22,6 +23,7 @@ using ir::Op;
 // A subexpression of so many nodes is worth a name if it occurs twice; a read always is.
 constexpr uint32_t kWorthNaming = 4;
 constexpr int64_t kWarp = 32;
+constexpr int64_t kPartsAhead = 8;
 
 class PointsEmitter {
  public:
@@ -103,12 +105,16 @@ class PointsEmitter {
     for (const ir::Axis& a : axes) facts_.add_axis(pool_.index(a.name), a.extent);
   }
 
+  static bool is_reserved(std::string_view name) {
+    constexpr std::string_view kOwn[] = {"points", "lane", "has_point", "other", "first", "more"};
+    return std::find(std::begin(kOwn), std::end(kOwn), name) != std::end(kOwn);
+  }
+
   // A name of the program as one of the text; `a.b` and `a_b` stay apart.
   std::string define(ir::Name name) {
     const std::string stem = identifier(name.str());
     std::string text = stem;
-    for (int n = 2;
-         text == "points" || text == "lane" || text == "has_point" || text == "other" || !taken_.insert(text).second; ++n)
+    for (int n = 2; is_reserved(text) || !taken_.insert(text).second; ++n)
       text = fmt::format("{}_{}", stem, n);
     locals_[std::string(name.str())] = text;
     return text;
@@ -201,7 +207,8 @@ class PointsEmitter {
       out_.line("{} = {};", locals_.find(a->name.str())->second, text(a->value));
     } else if (const auto* w = op.get<matile::Write>()) {
       name_shared({w->value});
-      out_.line("{}store_{}(p.{}, {}, {});", lanes_ == 1       ? ""
+      out_.line("{}store_{}(p.{}, {}, {});",
+                lanes_ == 1       ? ""
                 : lanes_ == kWarp ? "if (lane == 0) "
                                   : "if (lane == 0 && has_point) ",
                 expr::name(w->value.dtype()), identifier(w->target.str()),
@@ -228,10 +235,13 @@ class PointsEmitter {
     const expr::Facts facts = facts_;
     const std::string var = define(s.var);
     facts_.add_axis(pool_.index(s.var), s.to);
-    out_.open("{3}for (long long {0} = lane; {0} < {1}; {0} += {2}) {{", var, to, lanes_,
-              is_over_parts(s.to) ? "UNROLL_4 " : "");
-    block(s.body);
-    out_.close();
+    if (is_over_parts(s.to)) {
+      over_parts(var, "lane", to, s.body);
+    } else {
+      out_.open("for (long long {0} = lane; {0} < {1}; {0} += {2}) {{", var, to, lanes_);
+      block(s.body);
+      out_.close();
+    }
     locals_ = locals;
     facts_ = facts;
   }
@@ -252,9 +262,24 @@ class PointsEmitter {
     locals_ = locals;
   }
 
-  // The parts of an axis are few, and all of them are wanted at once.
   bool is_over_parts(Expr to) const {
     return to.op() == expr::Op::Var && plan_sizes_.contains(to.name().str());
+  }
+
+  // The parts of an axis are few, and all of them are wanted at once: the loads of 8 turns are
+  // under way together, the last turns too, which a loop unrolled by the compiler would take one by
+  // one.
+  void over_parts(const std::string& var, std::string_view from, const std::string& to,
+                  const ir::Block& body) {
+    const int64_t ahead = kPartsAhead * lanes_;
+    out_.open("for (long long first = {0}; first < {1}; first += {2}) {{", from, to, ahead);
+    out_.open("UNROLL for (int more = 0; more < {}; more += {}) {{", ahead, lanes_);
+    out_.line("const long long {} = first + more;", var);
+    out_.open("if ({} < {}) {{", var, to);
+    block(body);
+    out_.close();
+    out_.close();
+    out_.close();
   }
 
   void loop(const matile::Loop& l) {
@@ -265,10 +290,14 @@ class PointsEmitter {
     const std::string var = define(l.var);
     const bool is_up = l.direction == matile::Direction::Up;
     if (is_up && l.from.is_int(0)) facts_.add_axis(pool_.index(l.var), l.to);
-    out_.open("{5}for (long long {0} = {1}; {0} {2} {3}; {4}{0}) {{", var, from,
-              is_up ? "<" : ">=", to, is_up ? "++" : "--", is_over_parts(l.to) ? "UNROLL_8 " : "");
-    block(l.body);
-    out_.close();
+    if (is_up && is_over_parts(l.to) && lanes_ == 1) {
+      over_parts(var, from, to, l.body);
+    } else {
+      out_.open("for (long long {0} = {1}; {0} {2} {3}; {4}{0}) {{", var, from,
+                is_up ? "<" : ">=", to, is_up ? "++" : "--");
+      block(l.body);
+      out_.close();
+    }
     locals_ = locals;
     facts_ = facts;
   }

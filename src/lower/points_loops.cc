@@ -24,6 +24,9 @@ using NameSet = std::unordered_set<ir::Name>;
 constexpr int64_t kThreads = 128;  // of a CTA
 constexpr int64_t kWarp = 32;
 constexpr int64_t kPartLanes = 8;
+constexpr int64_t kManyParts = 16;  // one thread has the loads of 8 under way
+constexpr int64_t kFewPoints =
+    32 * 1024;  // with 8 lanes each, as many as a large GPU holds at once
 
 void add_names_in(const Op& op, NameSet& out) {
   const auto of = [&](const Op& o) {
@@ -182,18 +185,18 @@ void share(const matile::Loop& l, FreshNames& names, expr::ExprPool& pool, ir::B
 
 // Gives every point `lanes` lanes, if all its loops are reductions that `is_worth` wants to share.
 template <typename IsWorth>
-void share_all(KernelParts& parts, int64_t lanes, const IsWorth& is_worth, FreshNames& names,
+bool share_all(KernelParts& parts, int64_t lanes, const IsWorth& is_worth, FreshNames& names,
                expr::ExprPool& pool) {
   auto kernel = parts.kernel.as<matile::Kernel>();
   auto points = kernel.body[0].as<matile::Points>();
   bool found = false;
   for (const Op& op : points.body) {
-    if (op.is<matile::If>()) return;
+    if (op.is<matile::If>()) return false;
     const auto* l = op.get<matile::Loop>();
-    if (l && !(is_shareable(*l) && is_worth(*l))) return;
+    if (l && !(is_shareable(*l) && is_worth(*l))) return false;
     found |= l != nullptr;
   }
-  if (!found) return;
+  if (!found) return false;
   ir::Block body;
   for (const Op& op : points.body) {
     if (const auto* l = op.get<matile::Loop>()) {
@@ -214,13 +217,14 @@ void share_all(KernelParts& parts, int64_t lanes, const IsWorth& is_worth, Fresh
   kernel.body[0] = ir::make(std::move(points));
   auto launch = parts.launch.as<matile::Launch>();
   const int64_t of_cta = kThreads / lanes;
-  launch.grid = count.op() == EK::IntConst
-                    ? pool.integer((count.integer() + of_cta - 1) / of_cta)
-                    : pool.binary(EK::FloorDiv,
-                                  pool.binary(EK::Add, count, pool.integer(of_cta - 1)),
-                                  pool.integer(of_cta));
+  launch.grid =
+      count.op() == EK::IntConst
+          ? pool.integer((count.integer() + of_cta - 1) / of_cta)
+          : pool.binary(EK::FloorDiv, pool.binary(EK::Add, count, pool.integer(of_cta - 1)),
+                        pool.integer(of_cta));
   parts.kernel = ir::make(std::move(kernel));
   parts.launch = ir::make(std::move(launch));
+  return true;
 }
 
 }  // namespace
@@ -242,9 +246,31 @@ void share_loops(KernelParts& parts, FreshNames& names, expr::ExprPool& pool) {
       parts, kWarp, [&](const matile::Loop& l) { return is_along_memory(l, pool); }, names, pool);
 }
 
-void share_parts(KernelParts& parts, FreshNames& names, expr::ExprPool& pool) {
-  share_all(
-      parts, kPartLanes, [](const matile::Loop& l) { return l.to.op() == EK::Var; }, names, pool);
+std::optional<KernelParts> share_parts(KernelParts& one, FreshNames& names, expr::ExprPool& pool) {
+  Expr count;  // of parts
+  const auto is_over_parts = [&](const matile::Loop& l) {
+    if (l.to.op() != EK::Var || (count && count != l.to)) return false;
+    count = l.to;
+    return true;
+  };
+  KernelParts shared = one;
+  shared.plan.clear();
+  if (!share_all(shared, kPartLanes, is_over_parts, names, pool)) return std::nullopt;
+  auto kernel = shared.kernel.as<matile::Kernel>();
+  kernel.name = names.make(kernel.name.str());
+  auto alone = one.launch.as<matile::Launch>();
+  auto together = shared.launch.as<matile::Launch>();
+  together.kernel = kernel.name;
+  const Expr is_better = pool.binary(
+      EK::And, pool.binary(EK::Le, pool.integer(kManyParts), count),
+      pool.binary(EK::Le, together.grid, pool.integer(kFewPoints * kPartLanes / kThreads)));
+  const Expr none = pool.integer(0);
+  alone.grid = pool.select(is_better, none, alone.grid);
+  together.grid = pool.select(is_better, together.grid, none);
+  one.launch = ir::make(std::move(alone));
+  shared.kernel = ir::make(std::move(kernel));
+  shared.launch = ir::make(std::move(together));
+  return shared;
 }
 
 }  // namespace nautilus::lower

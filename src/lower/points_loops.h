@@ -2,6 +2,8 @@
 // Kernels of scalar code whose reductions are fast: what nests side by side leave to do.
 #pragma once
 
+#include <optional>
+
 #include "ir/pass.h"
 #include "lower/kernel_parts.h"
 
@@ -37,10 +39,15 @@ ir::Block join_loops(const ir::Block& body, expr::ExprPool& pool);
 // Sums of floats are taken in another order: exact over the reals. Other kernels stay as they are.
 void share_loops(KernelParts& parts, FreshNames& names, expr::ExprPool& pool);
 
-// The same with 8 lanes for each point of a kernel that puts the parts of an axis together. Points
-// are beside each other in memory, parts are not: 4 points in a warp still read half a sector at
-// once, and the time is that of the loads one after the other, of which there are 8 times fewer.
-// For kernels with so few points that the machine would hold 8 times as many .
-void share_parts(KernelParts& parts, FreshNames& names, expr::ExprPool& pool);
+// For a kernel that puts the parts of an axis together, another one with 8 lanes for each point.
+// The plan launches it instead of the first where parts are many and points are few:
+//
+//   launch O grid where(16 <= parts and (points + 15) / 16 <= 2048, 0, (points + 127) / 128)
+//   launch O_2 grid where(16 <= parts and (points + 15) / 16 <= 2048, (points + 15) / 16, 0)
+//
+// Points are beside each other in memory, parts are not: 4 points in a warp still read half a
+// sector at once, and the time is that of the loads one after the other, of which there are 8 times
+// fewer. Nothing, and `one` as it was, if its loops are not all reductions over the parts.
+std::optional<KernelParts> share_parts(KernelParts& one, FreshNames& names, expr::ExprPool& pool);
 
 }  // namespace nautilus::lower

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lower/program_to_matile.h"
 
-#include <algorithm>
 #include <map>
 #include <unordered_set>
 
 #include "expr/walk.h"
-#include "ir/environment.h"
 #include "ir/walk.h"
 #include "lower/last_tile.h"
 #include "lower/part_nests.h"
@@ -30,9 +28,6 @@ bool is_declaration(const Op& op) {
 
 // Sizes that the plan computes.
 bool is_plan_size(const Op& op) { return op.is<ir::Machine>() || op.is<ir::Size>(); }
-
-// With 8 lanes each, as many as a large GPU holds at a time.
-constexpr int64_t kFewPoints = 32 * 1024;
 
 class Assembler {
  public:
@@ -169,36 +164,15 @@ class Assembler {
                                      nests_.begin() + static_cast<std::ptrdiff_t>(end));
     auto parts = lower_points(group, kept_after(end), buffers_, names_, context_);
     if (!parts) return false;
-    if (is_over_parts(nests_[i], computed_) && has_few_points(group))
-      share_parts(*parts, names_, context_.pool);
+    std::optional<KernelParts> shared;
+    if (is_over_parts(nests_[i], computed_))
+      shared = share_parts(*parts, names_, context_.pool);
     else
       share_loops(*parts, names_, context_.pool);
     add(std::move(*parts));
+    if (shared) add(std::move(*shared));
     i = end;
     return true;
-  }
-
-  // At the hints; what is computed at a launch counts as 1.
-  bool has_few_points(const std::vector<MapNest>& group) const {
-    ir::Environment env;
-    for (const Op& op : program_.body) {
-      const auto* d = op.get<ir::Dim>();
-      if (d && d->hint) env.sizes.emplace(d->name.str(), *d->hint);
-    }
-    int64_t most = 0;
-    for (const MapNest& nest : group) {
-      int64_t points = 1;
-      for (const ir::Axis& a : nest.axes) {
-        const auto free = expr::free_vars(a.extent);
-        const bool is_known = std::all_of(free.begin(), free.end(), [&](expr::Expr v) {
-          return env.sizes.contains(v.name().str());
-        });
-        const int64_t n = is_known ? std::max<int64_t>(ir::evaluate_size(a.extent, env), 1) : 1;
-        points = std::min(points, kFewPoints) * std::min(n, kFewPoints);
-      }
-      most = std::max(most, points);
-    }
-    return most <= kFewPoints;
   }
 
   static bool is_grid(const MapNest& nest) {

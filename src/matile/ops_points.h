@@ -30,7 +30,8 @@ struct Points {
   static constexpr std::string_view kFormat = "points $axes{ by $by}$body";
   static constexpr std::string_view kDoc =
       "The block is run by one thread for each point of the axes, which are numbered with the last "
-      "axis fastest; 128 points are a CTA. by n: by n lanes of a warp (2 to 32, a power of 2), which "
+      "axis fastest; 128 points are a CTA. by n: by n lanes of a warp (2 to 32, a power of 2), "
+      "which "
       "has 32 / n points beside each other; all lanes compute the same but in `share`, and one of "
       "them writes. Stands alone in its kernel.";
   ir::Axes axes;
