@@ -58,8 +58,13 @@ class PartCost {
     const double rounds = std::ceil(number(*tiles * *parts) / number(target_.sms * cost.resident));
     const double work = rounds * (number(*each) * step + cost.once);
     const double memory = *read / target_.memory_bytes_per_cycle;
-    const double handed = number(*parts) * *passed * 8 / target_.memory_bytes_per_cycle +
-                          number(*parts) * target_.part_cycles;
+    const double together =
+        split_.combines_last
+            ? number(*parts) * *passed / number(std::max<int64_t>(*tiles, 1)) * 4 /
+                  target_.last_tile_bytes
+            : target_.next_kernel_cycles + number(*parts) * target_.part_cycles;
+    const double handed =
+        number(*parts) * *passed * 8 / target_.memory_bytes_per_cycle + together;
     // One group alone hides little of what it waits for.
     const double both = cost.floors.vector > 0 ? std::hypot(work, memory) : std::max(work, memory);
     return PartTime{both + cost.kernel_once + handed, *parts, cost.floors.vector <= 0};

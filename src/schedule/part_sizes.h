@@ -3,6 +3,7 @@
 //
 //   time = max(rounds * (steps of a part * step + once), operands / memory)
 //        + parts * states * 8 bytes / memory          written once and read once
+//        + another kernel, or parts * states of a tile read by the last one
 //
 // Smaller tiles need fewer parts to fill the machine, so that fewer states pass through memory; but
 // they load more for every product.

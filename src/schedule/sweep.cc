@@ -89,7 +89,7 @@ std::vector<Alternative> in_parts(const Kernel& kernel, const Ranked& r, const i
       if (!time || time->parts <= 1) continue;
       out.push_back({r.sizes, split,
                      fmt::format("{} {} parts{}", name_of(r), time->parts, is_last ? " last" : ""),
-                     time->cycles + (is_last ? 1 : 2) * target.launch_cycles, kind});
+                     time->cycles + target.launch_cycles, kind});
     }
   }
   return out;

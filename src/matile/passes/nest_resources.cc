@@ -13,7 +13,7 @@ namespace {
 
 using ir::Op;
 
-constexpr int kMaxSlots = 8;
+constexpr int kMaxSlots = 12;        // of small tiles, whose time is that of memory
 constexpr int kMostSlotsAlone = 4;   // of loops with other work, for one group
 constexpr int kBarrierBytes = 1024;  // more than all barriers of a kernel need
 constexpr int kTileAlignment = 1024;
@@ -84,7 +84,7 @@ int64_t slots_ahead(const Role& role, const NestRing& ring) {
       clocks = std::max<int64_t>(work * role.count.value_or(1) / kProductsPerClock, 1);
   });
   return clocks == 0 ? 0
-                     : std::min<int64_t>(kMaxSlots / 2, 1 + (kCopyClocks + clocks - 1) / clocks);
+                     : std::min<int64_t>(kMostSlotsAlone, 1 + (kCopyClocks + clocks - 1) / clocks);
 }
 
 struct StoreUse {
