@@ -26,6 +26,7 @@
 #include "spec/passes/argmax_by_extremes.h"
 #include "spec/passes/base2.h"
 #include "spec/passes/defer.h"
+#include "spec/passes/drop_row_constant.h"
 #include "spec/passes/drop_unused.h"
 #include "spec/passes/gather_operands.h"
 #include "spec/passes/inline_conditions.h"
@@ -124,6 +125,8 @@ const std::vector<PassInfo>& pipeline() {
 
 const std::vector<PassInfo>& algebra_passes() {
   static const std::vector<PassInfo> passes = {
+      {"drop_row_constant", "spec", "spec", spec::drop_row_constant, kReductionsSplit, kNone,
+       "what a whole row adds leaves its maximum, and cancels"},
       {"pull_scale", "spec", "spec", spec::pull_scale, kNone, kNone,
        "positive scalar factors leave sums, maxima and selects"},
       {"defer", "spec", "spec", spec::defer, kReductionsSplit, kNone,
@@ -162,12 +165,25 @@ const PassInfo* find_pass(std::string_view name) {
 
 const std::vector<std::string_view>& algebra_sequence() {
   // A scale that leaves the reduction of an output stands in front of it: split again.
-  static const std::vector<std::string_view> names = {
-      "simplify",      "inline_conditions",  "unroll_sums",  "split_reductions",
-      "push_extremes", "argmax_by_extremes", "nest_sums",    "merge_equal",
-      "pull_scale",    "split_reductions",   "defer",        "base2",
-      "join_scalars",  "simplify",           "store_narrow", "widen_operands",
-      "merge_equal",   "drop_unused"};
+  static const std::vector<std::string_view> names = {"simplify",
+                                                      "inline_conditions",
+                                                      "unroll_sums",
+                                                      "split_reductions",
+                                                      "push_extremes",
+                                                      "argmax_by_extremes",
+                                                      "nest_sums",
+                                                      "merge_equal",
+                                                      "drop_row_constant",
+                                                      "pull_scale",
+                                                      "split_reductions",
+                                                      "defer",
+                                                      "base2",
+                                                      "join_scalars",
+                                                      "simplify",
+                                                      "store_narrow",
+                                                      "widen_operands",
+                                                      "merge_equal",
+                                                      "drop_unused"};
   return names;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan of a program of the MA-tile level, and the order in which the rules look at a kernel:
 // names, shapes and places first (verify_declarations.cc, verify_role.h), then time
-// (verify_flow.cc) and quantities (verify_resources.cc, verify_skeletons.cc).
+// (verify_flow.cc), shares of lanes (verify_lanes.cc) and quantities (verify_resources.cc,
+// verify_skeletons.cc).
 #include <fmt/format.h>
 
 #include <set>
@@ -109,6 +110,10 @@ class MatileVerifier {
     verify_clusters(k, sink_);
     for (const Op& inner : k.body) {
       if (const auto* role = inner.get<Role>()) verify_flow(*role, scope.resources, sink_);
+    }
+    if (!is_clean()) return;
+    for (const Op& inner : k.body) {
+      if (const auto* role = inner.get<Role>()) verify_lanes(program_, *role, sink_);
     }
     if (is_clean()) verify_skeletons(program_, k, op.span(), scope.resources, sink_);
     v_.leave_axes(kernel_mark);

@@ -33,6 +33,9 @@ void verify_nest(const Kernel& kernel, const KernelMaps& maps, ir::Verifier& ver
 // loop's back edge (R4, R5, R10, R12).
 void verify_flow(const Role& role, const Resources& resources, diag::Sink& sink);
 
+// Values of which lanes or warps hold shares are whole where they are used as such (R7).
+void verify_lanes(const ir::Program& program, const Role& role, diag::Sink& sink);
+
 // CTAs of a cluster: portable kernels have no more.
 inline constexpr int kMaxCluster = 8;
 

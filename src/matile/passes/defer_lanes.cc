@@ -5,6 +5,7 @@
 
 #include "expr/walk.h"
 #include "ir/walk.h"
+#include "matile/monotone.h"
 #include "matile/passes/rewrite.h"
 
 namespace nautilus::matile {
@@ -64,64 +65,6 @@ void linear(Expr e, const Names& partial, Linear& out) {
     default:
       out.ok = false;
   }
-}
-
-using Positive = std::set<Expr, expr::ByContent>;
-
-// Products, quotients and sums of what is known to be positive.
-bool is_positive(Expr e, const Positive& positive) {
-  if (positive.contains(e)) return true;
-  if (e.op() == EK::FloatConst) return e.number() > 0;
-  return (e.op() == EK::Mul || e.op() == EK::Div || e.op() == EK::Add) &&
-         is_positive(e[0], positive) && is_positive(e[1], positive);
-}
-
-// +1 if e grows with the tile, -1 if it falls, 0 if it does not depend on it; nothing if unknown.
-std::optional<int> direction(Expr e, ir::Name tile, const Positive& positive) {
-  const auto read = expr::tensors_read(e);
-  if (std::find(read.begin(), read.end(), tile) == read.end()) return 0;
-  if (e.op() == EK::Read) return 1;
-  const auto sub = [&](size_t k) { return direction(e[k], tile, positive); };
-  switch (e.op()) {
-    case EK::Add:
-    case EK::Max:
-    case EK::Min:
-    case EK::Sub: {
-      const auto x = sub(0);
-      auto y = sub(1);
-      if (!x || !y) return std::nullopt;
-      if (e.op() == EK::Sub) y = -*y;
-      if (*x != 0 && *y != 0 && *x != *y) return std::nullopt;
-      return *x != 0 ? x : y;
-    }
-    case EK::Mul:
-      for (size_t k = 0; k < 2; ++k) {
-        if (is_positive(e[1 - k], positive)) return sub(k);
-      }
-      return std::nullopt;
-    case EK::Exp:
-    case EK::Exp2:
-      return sub(0);
-    default:
-      return std::nullopt;
-  }
-}
-
-// Scalars that facts say are positive, and products of them.
-Positive positive_scalars(const ir::Program& program, expr::ExprPool& pool) {
-  Positive positive;
-  for (const Op& op : program.body) {
-    if (const auto* f = op.get<ir::Fact>()) {
-      const Expr c = f->condition;
-      if (c.op() == EK::Gt && c[1].op() == EK::FloatConst && c[1].number() >= 0)
-        positive.insert(c[0]);
-      if (c.op() == EK::Lt && c[0].op() == EK::FloatConst && c[0].number() >= 0)
-        positive.insert(c[1]);
-    }
-    if (const auto* let = op.get<Let>(); let && is_positive(let->value, positive))
-      positive.insert(pool.var(let->name, let->value.dtype()));
-  }
-  return positive;
 }
 
 // --- sums through loops -------------------------------------------------------------------------
@@ -275,7 +218,7 @@ class SumDeferral {
 class Deferrer {
  public:
   Deferrer(const ir::Program& program, const Role& role, expr::ExprPool& pool)
-      : role_(role), pool_(pool), positive_(positive_scalars(program, pool)) {}
+      : role_(role), pool_(pool), positive_(program) {}
 
   Role run() {
     Role out = role_;
@@ -395,17 +338,22 @@ class Deferrer {
   bool tolerates(const Op& op, const Lanes& lanes) const {
     const auto* vote = op.get<Vote>();
     if (!vote || vote->value.op() != EK::Reduce) return false;
-    const Expr c = vote->value.body();
     const bool is_max = lanes.reducer == expr::Reducer::Max;
     if (!is_max && lanes.reducer != expr::Reducer::Min) return false;
-    const bool is_greater = c.op() == EK::Gt || c.op() == EK::Ge;
-    if (!is_greater && c.op() != EK::Lt && c.op() != EK::Le) return false;
-    const auto left = direction(c[0], lanes.tile, positive_);
-    const auto right = direction(c[1], lanes.tile, positive_);
-    if (!left || !right) return false;
-    // The condition is true for all values beyond some value, in the reducer's direction.
-    const int wanted = is_max == is_greater ? 1 : -1;
-    return (*left == 0 || *left == wanted) && (*right == 0 || *right == -wanted);
+    return holds_beyond(vote->value.body(), lanes.tile, is_max ? 1 : -1, positive_);
+  }
+
+  // Lanes of a tile that the same question reads are combined later: both would be shares.
+  static bool is_asked_beside_shares(const ir::Block& block, size_t at, ir::Name tile) {
+    const Expr condition = block[at].as<Vote>().value.body();
+    bool found = false;
+    for (size_t k = at + 1; k < block.size(); ++k) {
+      ir::for_each_op({block[k]}, [&](const Op& op) {
+        const auto* l = op.get<Lanes>();
+        found |= l && l->tile != tile && asks_together(condition, tile, l->tile);
+      });
+    }
+    return found;
   }
 
   ir::Block move_down(ir::Block block) {
@@ -414,7 +362,8 @@ class Deferrer {
       const Lanes lanes = block[k].as<Lanes>();
       size_t to = k;
       while (to + 1 < block.size() && (!touched_by(block[to + 1]).mentions(lanes.tile.str()) ||
-                                       tolerates(block[to + 1], lanes)))
+                                       (tolerates(block[to + 1], lanes) &&
+                                        !is_asked_beside_shares(block, to + 1, lanes.tile))))
         ++to;
       if (to + 1 >= block.size() || to == k) continue;
       // Only a move behind a vote or into a branch is worth anything.
@@ -470,7 +419,7 @@ class Deferrer {
 
   const Role& role_;
   expr::ExprPool& pool_;
-  Positive positive_;
+  PositiveScalars positive_;
 };
 
 }  // namespace

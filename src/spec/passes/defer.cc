@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <set>
 
-#include "algebra/sign.h"
 #include "spec/equations.h"
 #include "spec/ranges.h"
+#include "spec/values.h"
 
 namespace nautilus::spec {
 namespace {
@@ -37,20 +35,14 @@ class Deferral {
   Deferral(const ir::Program& program, ir::PassContext& context)
       : pool_(context.pool),
         facts_(ir::facts_of(program, context.pool)),
-        signs_(program),
         types_(tensor_types(program)),
-        names_(program, context.pool) {
-    for (const ir::Op& op : program.body) {
-      if (const auto* input = op.get<Input>()) finite_.insert(std::string(input->name.str()));
-      const auto* let = op.get<Let>();
-      if (let && let->body.op() == Op::Reduce && let->body.reducer() == expr::Reducer::Sum)
-        finite_.insert(std::string(let->name.str()));
-    }
-  }
+        names_(program, context.pool),
+        values_(program, context.pool, equations_) {}
 
   Let equation(const Let& let, std::vector<Let>& sums) {
     const std::optional<Let> outer = outer_equation(let, sums);
-    if (outer || !expr::has_reduce(let.body)) elementwise_.emplace(let.name, outer.value_or(let));
+    for (const Let& sum : sums) equations_.emplace(sum.name, sum);
+    equations_.emplace(let.name, outer.value_or(let));
     return outer.value_or(let);
   }
 
@@ -126,8 +118,8 @@ class Deferral {
 
   // The factor where the sum has terms. An empty sum is 0: nothing may make NaN of it.
   Expr of_empty_sum(const Factor& f, Expr sum) {
-    steps_ = 0;
-    if (is_tame(f.value) && (!f.is_divisor || is_nonzero(f.value))) return f.value;
+    if (values_.is_finite(f.value) && (!f.is_divisor || values_.is_nonzero(f.value)))
+      return f.value;
     Expr is_empty;
     for (size_t k = 0; k < sum.axis_count(); ++k) {
       const Expr extent = sum.extent(k);
@@ -168,8 +160,8 @@ class Deferral {
         }
         return whole;
       case Op::Read: {
-        const auto it = elementwise_.find(e.name());
-        if (it == elementwise_.end()) return whole;
+        const auto it = equations_.find(e.name());
+        if (it == equations_.end() || expr::has_reduce(it->second.body)) return whole;
         const auto parts = addends(body_at(it->second, e, pool_), is_negative);
         return parts.size() < 2 ? whole : parts;
       }
@@ -197,7 +189,11 @@ class Deferral {
     if (!is_reduced(e)) {
       if (e.is_const()) return none;
       if (guard != Guard::None && !is_safe(e)) return none;
-      if (guard == Guard::HidesAll && !(is_tame(e) && (!is_below || is_nonzero(e)))) return none;
+      // Where a guard hides every term the sum is 0, whatever would have been divided by: the
+      // factor must not be infinite, nor the divisor 0.
+      if (guard == Guard::HidesAll &&
+          !(values_.is_finite(e) && (!is_below || values_.is_nonzero(e))))
+        return none;
       return {{{e, false}}, {}, false};
     }
     switch (e.op()) {
@@ -244,78 +240,13 @@ class Deferral {
         return a;
       }
       case Op::Read: {
-        const auto it = elementwise_.find(e.name());
-        if (it == elementwise_.end()) return none;
+        const auto it = equations_.find(e.name());
+        if (it == equations_.end() || expr::has_reduce(it->second.body)) return none;
         Split a = split(body_at(it->second, e, pool_), guard, is_below);
         return a.leaving.empty() || !a.staying ? none : a;
       }
       default:
         return none;
-    }
-  }
-
-  // Where a guard hides every term the sum is 0, whatever would have been divided by: the factor
-  // must not be infinite, nor the divisor 0.
-  bool is_tame(Expr e) {
-    if (++steps_ > kMaxSteps) return false;
-    switch (e.op()) {
-      case Op::FloatConst:
-        return std::isfinite(e.number());
-      case Op::IntConst:
-      case Op::Var:
-        return true;
-      case Op::Read: {
-        if (!is_float(e.dtype())) return true;
-        const auto it = elementwise_.find(e.name());
-        if (it != elementwise_.end()) return is_tame(body_at(it->second, e, pool_));
-        return finite_.contains(e.name().str());
-      }
-      case Op::Div:
-        return is_tame(e[0]) && is_nonzero(e[1]);
-      case Op::Select:
-        return is_tame(e[1]) && is_tame(e[2]);
-      case Op::Sigmoid:
-      case Op::Tanh:
-      case Op::Erf:
-      case Op::Cast:
-      case Op::Neg:
-      case Op::Abs:
-      case Op::Add:
-      case Op::Sub:
-      case Op::Mul:
-      case Op::Min:
-      case Op::Max:
-      case Op::Exp:
-      case Op::Exp2:
-        return std::all_of(e.args().begin(), e.args().end(), [&](Expr x) { return is_tame(x); });
-      default:
-        return false;
-    }
-  }
-  bool is_nonzero(Expr e) {
-    if (++steps_ > kMaxSteps) return false;
-    if (signs_.is_positive(e)) return true;
-    switch (e.op()) {
-      case Op::FloatConst:
-        return e.number() != 0;
-      case Op::Read: {
-        const auto it = elementwise_.find(e.name());
-        return it != elementwise_.end() && is_nonzero(body_at(it->second, e, pool_));
-      }
-      case Op::Mul:
-        return is_nonzero(e[0]) && is_nonzero(e[1]);
-      case Op::Neg:
-      case Op::Abs:
-        return is_nonzero(e[0]);
-      case Op::Select: {
-        // where(x == 0, 1, x)
-        const Expr c = e[0];
-        const bool is_guard =
-            c.op() == Op::Eq && c[0] == e[2] && c[1].op() == Op::FloatConst && c[1].number() == 0;
-        return is_nonzero(e[1]) && (is_guard || is_nonzero(e[2]));
-      }
-      default:
-        return false;
     }
   }
 
@@ -332,11 +263,10 @@ class Deferral {
   expr::ExprPool& pool_;
   expr::Facts facts_;
   expr::Facts outer_;
-  algebra::Signs signs_;
-  std::set<std::string, std::less<>> finite_;  // inputs, by contract, and sums
   std::map<std::string, ir::TensorType> types_;
   TensorNames names_;
-  std::unordered_map<ir::Name, Let> elementwise_;
+  Equations equations_;
+  KnownValues values_;
   std::vector<Expr> reduced_;
   int steps_ = 0;
 };

@@ -4,12 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 
-#include "algebra/sign.h"
 #include "expr/scalar_ops.h"
 #include "spec/equations.h"
+#include "spec/values.h"
 
 namespace nautilus::spec {
 namespace {
@@ -38,8 +37,8 @@ class ExtremePusher {
   ExtremePusher(const ir::Program& program, ir::PassContext& context)
       : pool_(context.pool),
         facts_(ir::facts_of(program, context.pool)),
-        signs_(program),
-        names_(program, context.pool) {}
+        names_(program, context.pool),
+        values_(program, context.pool, equations_) {}
 
   Let equation(const Let& let, std::vector<Let>& before) {
     const Let out = new_equation(let, before);
@@ -73,8 +72,8 @@ class ExtremePusher {
     const Expr reduction = pool_.reduce(inside, p.core, axes, extents);
     if (is_arg) {
       // Of NaN alone there is no position: what is left out must not be what made them.
-      const bool is_tame_beside =
-          std::all_of(p.beside.begin(), p.beside.end(), [&](Expr e) { return is_tame(e); });
+      const bool is_tame_beside = std::all_of(p.beside.begin(), p.beside.end(),
+                                              [&](Expr e) { return values_.is_finite(e); });
       if (p.is_strict && is_tame_beside) out.body = reduction;
       return out;
     }
@@ -153,7 +152,7 @@ class ExtremePusher {
     if (!is_float(e.dtype()) || ++steps_ > kMaxSteps) return none;
     const Scaled s = scaled(e);
     if (s.factor && is_reduced(s.rest)) {
-      if (expr::is_arg(reducer_) && !is_positive(s.factor)) return none;
+      if (expr::is_arg(reducer_) && !values_.is_positive(s.factor)) return none;
       const Expr f = s.factor;
       return wrapped(
           peeled(s.rest, is_turned), [this, f](Expr x) { return pool_.binary(Op::Mul, x, f); },
@@ -231,7 +230,7 @@ class ExtremePusher {
       case Op::Mul: {
         for (const size_t k : {size_t{1}, size_t{0}}) {
           // 0 times an infinite element would be NaN, at the extreme of all places.
-          if (is_reduced(e[k]) || !(is_positive(e[k]) || is_root(e[k]))) continue;
+          if (is_reduced(e[k]) || !(values_.is_positive(e[k]) || is_root(e[k]))) continue;
           const Scaled s = scaled(e[1 - k]);
           return {s.factor ? pool_.binary(Op::Mul, s.factor, e[k]) : e[k], s.rest};
         }
@@ -245,7 +244,7 @@ class ExtremePusher {
       }
       case Op::Div: {
         const Scaled s = scaled(e[0]);
-        if (!is_reduced(e[1]) && is_nonnegative(e[1])) {
+        if (!is_reduced(e[1]) && values_.is_nonnegative(e[1])) {
           const Expr one = pool_.constant(1, e.dtype());
           return {pool_.binary(Op::Div, s.factor ? s.factor : one, e[1]), s.rest};
         }
@@ -266,54 +265,6 @@ class ExtremePusher {
     }
   }
 
-  // Finite, if the inputs are and nothing overflows.
-  bool is_tame(Expr e) {
-    if (++steps_ > kMaxSteps) return false;
-    switch (e.op()) {
-      case Op::FloatConst:
-        return std::isfinite(e.number());
-      case Op::IntConst:
-      case Op::Var:
-      case Op::Sigmoid:
-      case Op::Tanh:
-      case Op::Exp:
-      case Op::Exp2:
-        return true;
-      case Op::Read: {
-        const auto it = equations_.find(e.name());
-        if (it == equations_.end()) return true;
-        const Expr body = it->second.body;
-        if (body.op() == Op::Reduce)
-          return !body.init() && body.reducer() == Reducer::Sum && is_tame(body.body());
-        const Expr value = written_out(e);
-        return value && is_tame(value);
-      }
-      case Op::Cast:
-        return expr::is_int(e[0].dtype()) || is_tame(e[0]);
-      case Op::Div:
-        return is_tame(e[0]) && is_positive(e[1]) && is_tame(e[1]);
-      case Op::Rsqrt:
-        return is_positive(e[0]);
-      case Op::Select: {
-        // where(x == -inf, 0, x) of a maximum
-        const Expr c = e[0];
-        const bool is_guard = c.op() == Op::Eq && c[0] == e[2] && c[1].op() == Op::FloatConst &&
-                              std::isinf(c[1].number()) && e[2].op() == Op::Read;
-        return is_tame(e[1]) && (is_guard || is_tame(e[2]));
-      }
-      case Op::Neg:
-      case Op::Abs:
-      case Op::Add:
-      case Op::Sub:
-      case Op::Mul:
-      case Op::Min:
-      case Op::Max:
-        return std::all_of(e.args().begin(), e.args().end(), [&](Expr x) { return is_tame(x); });
-      default:
-        return false;
-    }
-  }
-
   // 1 / sqrt(x) is 0 of an infinite x only.
   bool is_root(Expr e) {
     if (e.op() != Op::Read) return e.op() == Op::Rsqrt;
@@ -321,79 +272,11 @@ class ExtremePusher {
     return body && body.op() == Op::Rsqrt;
   }
 
-  bool is_positive(Expr e) {
-    if (++steps_ > kMaxSteps) return false;
-    if (signs_.is_positive(e)) return true;
-    switch (e.op()) {
-      case Op::Read: {
-        const Expr body = written_out(e);
-        return body && is_positive(body);
-      }
-      case Op::Mul:
-      case Op::Div:
-        return is_positive(e[0]) && is_positive(e[1]);
-      case Op::Add:
-        return (is_positive(e[0]) && is_nonnegative(e[1])) ||
-               (is_nonnegative(e[0]) && is_positive(e[1]));
-      case Op::Sqrt:
-      case Op::Rsqrt:
-        return is_positive(e[0]);
-      case Op::Max:
-        return is_positive(e[0]) || is_positive(e[1]);
-      case Op::Select: {
-        // where(x == 0, 1, x)
-        const Expr c = e[0];
-        const bool is_guard =
-            c.op() == Op::Eq && c[0] == e[2] && c[1].op() == Op::FloatConst && c[1].number() == 0;
-        return is_positive(e[1]) && (is_positive(e[2]) || (is_guard && is_nonnegative(e[2])));
-      }
-      default:
-        return false;
-    }
-  }
-
-  bool is_nonnegative(Expr e) {
-    if (++steps_ > kMaxSteps) return false;
-    if (signs_.is_nonnegative(e) || is_positive(e)) return true;
-    switch (e.op()) {
-      case Op::Read: {
-        const auto it = equations_.find(e.name());
-        if (it == equations_.end()) return false;
-        const Expr body = it->second.body;
-        if (body.op() == Op::Reduce && !body.init()) {
-          const Reducer r = body.reducer();
-          return (r == Reducer::Sum || r == Reducer::Prod || r == Reducer::Min) &&
-                 is_nonnegative(body.body());
-        }
-        const Expr value = written_out(e);
-        return value && is_nonnegative(value);
-      }
-      case Op::Mul:
-        return e[0] == e[1] || (is_nonnegative(e[0]) && is_nonnegative(e[1]));
-      case Op::Add:
-      case Op::Min:
-        return is_nonnegative(e[0]) && is_nonnegative(e[1]);
-      case Op::Max:
-        return is_nonnegative(e[0]) || is_nonnegative(e[1]);
-      case Op::Div:
-        return is_nonnegative(e[0]) && is_nonnegative(e[1]);
-      case Op::Sqrt:
-      case Op::Rsqrt:
-        return true;
-      case Op::Cast:
-        return is_float(e.dtype()) && is_float(e[0].dtype()) && is_nonnegative(e[0]);
-      case Op::Select:
-        return is_nonnegative(e[1]) && is_nonnegative(e[2]);
-      default:
-        return false;
-    }
-  }
-
   expr::ExprPool& pool_;
   expr::Facts facts_;
-  algebra::Signs signs_;
   TensorNames names_;
-  std::unordered_map<ir::Name, Let> equations_;
+  Equations equations_;
+  KnownValues values_;
   std::vector<Expr> reduced_;
   Reducer reducer_ = Reducer::Max;
   int steps_ = 0;

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// In which direction an expression follows a register tile. Values that lanes hold shares of can be
+// voted on before they are combined if the condition only asks whether they are large (or small).
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+
+#include "expr/affine.h"
+#include "ir/op.h"
+
+namespace nautilus::matile {
+
+// What the facts and the `let`s of a plan say to be positive, and products, quotients and sums of
+// that.
+class PositiveScalars {
+ public:
+  explicit PositiveScalars(const ir::Program& program);
+  bool contains(expr::Expr e) const;
+
+ private:
+  std::set<expr::Expr, expr::ByContent> facts_;
+  std::set<std::string, std::less<>> lets_;
+};
+
+// +1 if e grows with the tile, -1 if it falls, 0 if it does not depend on it; nothing if unknown.
+std::optional<int> direction(expr::Expr e, ir::Name tile, const PositiveScalars& positive);
+
+// Whether the condition, once true, stays true for all larger values of the tile (sign 1) or for
+// all smaller ones (sign -1). A condition that does not read the tile does.
+bool holds_beyond(expr::Expr condition, ir::Name tile, int sign, const PositiveScalars& positive);
+
+// Whether one question of the condition depends on both tiles: `a + b > 1`, not `a > 1 or b > 1`.
+// The largest shares of two tiles may lie in different lanes.
+bool asks_together(expr::Expr condition, ir::Name a, ir::Name b);
+
+}  // namespace nautilus::matile

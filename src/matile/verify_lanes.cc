@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: Apache-2.0
+// R7: what a fold leaves in a tile is a share in each lane (or warp) of the reduction's value, and
+// until `lanes` and `warps` have put the shares together only such work may be done with them as
+// gives the same when it is done share by share:
+//
+//     shares of   stay shares under                                    may meet
+//     a sum       x * w, x / w, -x, where(c, x, 0)                     shares of a sum of the same
+//     lanes a maximum   x + w, x - w, x * positive, exp, max and min with w  shares of a maximum,
+//     whole values a minimum   the same                                             shares of a
+//     minimum, whole values
+//
+// (w: whole, the same in all lanes of an element; -x and w - x make a minimum of a maximum). A vote
+// may ask whether some share is large, of a minimum whether one is small. Everything else needs
+// whole values.
+//
+// One walk over the role follows what every tile holds; loops are walked until nothing changes.
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+#include "expr/walk.h"
+#include "matile/monotone.h"
+#include "matile/verify_rules.h"
+
+namespace nautilus::matile {
+namespace {
+
+using expr::Expr;
+using expr::Reducer;
+using ir::Op;
+using EK = expr::Op;
+
+// Threads that differ in these bits hold different shares: five of the lane, then those of the
+// warp.
+using Bits = unsigned;
+constexpr Bits kLaneBits = 31;
+
+// The bits of the digits that `is_wanted` names.
+template <class F>
+Bits bits_of(const layout::Layout& layout, F is_wanted) {
+  Bits bits = 0;
+  for (const layout::Digit& d : layout.digits()) {
+    const bool is_lane = d.owner == layout::Owner::Lane;
+    if ((!is_lane && d.owner != layout::Owner::Warp) || !is_wanted(d)) continue;
+    for (int value = 1; value < d.extent; ++value)
+      bits |= static_cast<Bits>(value * d.owner_stride) << (is_lane ? 0 : 5);
+  }
+  return bits;
+}
+
+Bits bits_of_copies(const layout::Layout& layout) {
+  return bits_of(layout, [](const layout::Digit& d) { return d.axis == layout::kCopies; });
+}
+
+struct Held {
+  enum class Kind : uint8_t { Nothing, Number, Whole, Shares, Mixed };
+  Kind kind = Kind::Nothing;
+  double number = 0;  // of Number: the same in all elements
+  Reducer reducer = Reducer::Sum;
+  Reducer folded_by = Reducer::Sum;  // the tile; its negative is of the opposite reducer
+  Bits bits = 0;                     // of Shares
+  std::string tile = {};             // that was read, or folded into
+  diag::Span since = {};             // where the shares come from
+
+  bool has_shares() const { return kind == Kind::Shares || kind == Kind::Mixed; }
+  bool is_number(double x) const { return kind == Kind::Number && number == x; }
+  bool is_sum() const { return kind == Kind::Shares && reducer == Reducer::Sum; }
+  bool is_extreme() const { return kind == Kind::Shares && reducer != Reducer::Sum; }
+  // Where it is read from and what it is called say nothing about the value.
+  bool is_like(const Held& o) const {
+    return kind == o.kind && (kind != Kind::Number || number == o.number) &&
+           (kind != Kind::Shares || (reducer == o.reducer && bits == o.bits));
+  }
+};
+
+Held whole() { return {.kind = Held::Kind::Whole}; }
+
+// What a tile holds that holds the one or the other. A whole value is also shares of a maximum, and
+// 0 shares of a sum.
+Held either(const Held& a, const Held& b) {
+  using Kind = Held::Kind;
+  if (a.kind == Kind::Nothing || a.kind == Kind::Mixed) return a.kind == Kind::Nothing ? b : a;
+  if (b.kind == Kind::Nothing || b.kind == Kind::Mixed) return b.kind == Kind::Nothing ? a : b;
+  if (a.is_like(b)) return a;
+  if (!a.has_shares() && !b.has_shares()) return whole();
+  Held out = a.has_shares() ? a : b;
+  const Held& other = a.has_shares() ? b : a;
+  if (out.is_sum() ? other.is_number(0) : !other.has_shares()) return out;
+  if (out.is_extreme() && other.is_extreme() && out.reducer == other.reducer) {
+    out.bits |= other.bits;
+    return out;
+  }
+  out.kind = Kind::Mixed;
+  return out;
+}
+
+using State = std::map<std::string, Held, std::less<>>;
+
+bool is_like(const State& a, const State& b) {
+  if (a.size() != b.size()) return false;
+  for (const auto& [name, held] : a) {
+    const auto it = b.find(name);
+    if (it == b.end() || !it->second.is_like(held)) return false;
+  }
+  return true;
+}
+
+State either(State a, const State& b) {
+  for (const auto& [name, held] : b) a[name] = either(a[name], held);
+  return a;
+}
+
+class LaneShares {
+ public:
+  LaneShares(const ir::Program& program, const Role& role, diag::Sink& sink)
+      : role_(role), sink_(sink), tiles_(tiles_of_role(role)), positive_(program) {}
+
+  void run() { block(role_.body); }
+
+ private:
+  using Kind = Held::Kind;
+
+  // --- findings ---------------------------------------------------------------------------------
+
+  void fail(const Held& held, std::string message) {
+    if (trials_ > 0) return;
+    auto& finding = sink_.report(diag::Code::NotVerified, span_, std::move(message));
+    if (held.since.is_known()) finding.also(held.since, "each lane folds its own elements");
+  }
+
+  // `lanes l sum` and `warps l sum`, as far as they are missing.
+  static std::string steps(const Held& held) {
+    const std::string what = fmt::format("{} {}`", held.tile, expr::name(held.folded_by));
+    if ((held.bits & ~kLaneBits) == 0) return "`lanes " + what;
+    return ((held.bits & kLaneBits) ? "`lanes " + what + " and " : "") + "`warps " + what;
+  }
+
+  static std::string_view holders(const Held& held) {
+    return (held.bits & kLaneBits) ? "lanes" : "warps";
+  }
+
+  // The value must be whole where it `is used` so.
+  void need_whole(const Held& held, std::string_view is_used) {
+    if (held.kind == Kind::Mixed)
+      fail(held, fmt::format("`{}` {}, but it is whole on one way to here and shares of lanes on "
+                             "another",
+                             held.tile, is_used));
+    else if (held.kind == Kind::Shares)
+      fail(held,
+           fmt::format("`{}` {}, but its {} hold shares of a {}; {} must come before", held.tile,
+                       is_used, holders(held), reducer_word(held.folded_by), steps(held)));
+  }
+
+  static std::string_view reducer_word(Reducer r) {
+    return r == Reducer::Sum ? "sum" : r == Reducer::Max ? "maximum" : "minimum";
+  }
+
+  Held refused(const Held& a, const Held& b, std::string_view is_used) {
+    need_whole(a.has_shares() ? a : b, is_used);
+    return whole();
+  }
+
+  // --- expressions ------------------------------------------------------------------------------
+
+  struct Values {
+    std::unordered_map<Expr, Held> known;
+  };
+
+  Held value(Expr e, Values& values) {
+    if (const auto it = values.known.find(e); it != values.known.end()) return it->second;
+    Held held = value_of(e, values);
+    values.known.emplace(e, held);
+    return held;
+  }
+
+  Held value_of(Expr e, Values& values) {
+    if (e.op() == EK::FloatConst) return {.kind = Kind::Number, .number = e.number()};
+    if (e.op() == EK::Read) {
+      for (Expr a : e.args()) need_whole(value(a, values), "is part of an index");
+      const auto it = state_.find(e.name().str());
+      return it == state_.end() ? whole() : it->second;
+    }
+    if (e.args().empty() || e.op() == EK::Reduce) return whole();
+    const Held a = value(e[0], values);
+    const Held b = e.args().size() > 1 ? value(e[1], values) : Held{};
+    switch (e.op()) {
+      case EK::Neg:
+        return negative(a);
+      case EK::Add:
+        return sum(a, b);
+      case EK::Sub:
+        return sum(a, negative(b));
+      case EK::Mul:
+        if (a.is_number(0) && !b.has_shares()) return a;
+        if (b.is_number(0) && !a.has_shares()) return b;
+        return a.has_shares() ? scaled(a, b, e[1]) : scaled(b, a, e[0]);
+      case EK::Div:
+        if (b.has_shares()) return refused(b, b, "is a divisor");
+        return scaled(a, b, e[1]);
+      case EK::Exp:
+      case EK::Exp2:
+        return a.is_extreme() ? a : refused_in(e, a, a);
+      case EK::Max:
+      case EK::Min:
+        return extreme(e, a, b);
+      case EK::Select: {
+        need_whole(a, "is part of a condition");
+        const Held c = value(e[2], values);
+        const Held out = either(b, c);
+        if (out.kind != Kind::Mixed) return out;
+        if (b.kind == Kind::Mixed || c.kind == Kind::Mixed) return refused(b, c, "is chosen");
+        return refused(b, c, "is chosen beside a value that every lane has");
+      }
+      default: {
+        Held all = whole();
+        for (Expr arg : e.args()) {
+          const Held held = value(arg, values);
+          if (held.has_shares()) all = refused_in(e, held, held);
+        }
+        return all;
+      }
+    }
+  }
+
+  Held refused_in(Expr e, const Held& a, const Held& b) {
+    if (!a.has_shares() && !b.has_shares()) return whole();
+    const std::string is_used = e.op() == EK::Cast
+                                    ? fmt::format("is rounded to {}", expr::name(e.dtype()))
+                                    : fmt::format("is an operand of `{}`", expr::info(e.op()).text);
+    return refused(a, b, is_used);
+  }
+
+  static Held negative(Held a) {
+    if (a.is_extreme()) a.reducer = a.reducer == Reducer::Max ? Reducer::Min : Reducer::Max;
+    if (a.kind == Kind::Number) a.number = -a.number;
+    return a;
+  }
+
+  Held sum(const Held& a, const Held& b) {
+    if (!a.has_shares() && !b.has_shares()) return whole();
+    if (a.is_extreme() || b.is_extreme()) {
+      if (!b.has_shares()) return a;
+      if (!a.has_shares()) return b;
+      return refused(a, b, "is added to other shares");
+    }
+    if (a.is_sum() && (b.is_number(0) || a.is_like(b))) return a;
+    if (b.is_sum() && a.is_number(0)) return b;
+    if (a.is_sum() && b.is_sum()) return refused(a, b, "is added to shares of other lanes");
+    return refused(a, b, "is added to a value that every lane has");
+  }
+
+  Held scaled(const Held& a, const Held& factor, Expr e) {
+    if (!a.has_shares() && !factor.has_shares()) return whole();
+    if (factor.has_shares()) return refused(a, factor, "is multiplied by other shares");
+    if (a.is_sum() || (a.is_extreme() && positive_.contains(e))) return a;
+    return refused(a, a, "is multiplied by what may be negative");
+  }
+
+  Held extreme(Expr e, const Held& a, const Held& b) {
+    if (!a.has_shares() && !b.has_shares()) return whole();
+    if (!a.has_shares() || !b.has_shares()) {
+      const Held& held = a.has_shares() ? a : b;
+      return held.is_extreme() ? held : refused_in(e, a, b);
+    }
+    const bool is_same = a.is_extreme() && b.is_extreme() && a.reducer == b.reducer &&
+                         (a.reducer == Reducer::Max) == (e.op() == EK::Max);
+    return is_same ? either(a, b) : refused_in(e, a, b);
+  }
+
+  Held value(Expr e) {
+    Values values;
+    return value(e, values);
+  }
+
+  // --- ops --------------------------------------------------------------------------------------
+
+  const layout::Layout& layout_of_tile(ir::Name tile) const {
+    return tiles_.find(tile.str())->second.layout;
+  }
+
+  // Lanes that hold shares of one value must hold the same element of the target.
+  void write(ir::Name target, Held held) {
+    if (held.kind == Kind::Shares && (held.bits & ~bits_of_copies(layout_of_tile(target))) != 0) {
+      need_whole(held, fmt::format("is read for `{}`", target.str()));
+      held = whole();
+    }
+    if (held.kind == Kind::Mixed) need_whole(held, fmt::format("is read for `{}`", target.str()));
+    if (held.kind == Kind::Mixed) held = whole();
+    held.tile = target.str();
+    held.folded_by = held.reducer;
+    state_[held.tile] = std::move(held);
+  }
+
+  // The tile over whose elements the reduction runs: the one that is read with all axes.
+  const layout::Layout* domain_of(Expr reduce, const std::vector<expr::Name>& axes) const {
+    const layout::Layout* found = nullptr;
+    expr::for_each(reduce.body(), [&](Expr e) {
+      if (found || e.op() != EK::Read || e.args().size() != axes.size()) return;
+      const auto it = tiles_.find(e.name().str());
+      if (it == tiles_.end()) return;
+      for (size_t k = 0; k < axes.size(); ++k) {
+        if (e[k].op() != EK::Var || e[k].name() != axes[k]) return;
+      }
+      found = &it->second.layout;
+    });
+    return found;
+  }
+
+  void fold(const Fold& op) {
+    Expr reduce;
+    expr::for_each(op.value, [&](Expr e) {
+      if (e.op() == EK::Reduce) reduce = e;
+    });
+    std::vector<expr::Name> axes;
+    for (const ir::Axis& a : op.axes) axes.push_back(a.name);
+    for (size_t k = 0; k < reduce.axis_count(); ++k) axes.push_back(reduce.axis(k).name());
+    const layout::Layout* domain = domain_of(reduce, axes);
+    if (!domain) return write(op.target, whole());
+    Held folded = value(reduce.body());
+    const bool is_same = folded.kind == Kind::Shares && folded.reducer == reduce.reducer() &&
+                         (folded.bits & ~bits_of_copies(*domain)) == 0;
+    if (folded.has_shares() && !is_same) {
+      need_whole(folded, "is folded");
+      folded = whole();
+    }
+    const auto kept = static_cast<int>(op.axes.size());
+    const Bits bits = bits_of(*domain, [&](const layout::Digit& d) { return d.axis >= kept; });
+    if (bits != 0 && !folded.has_shares())
+      folded = {.kind = Kind::Shares, .reducer = reduce.reducer(), .since = span_};
+    if (folded.has_shares()) folded.bits |= bits;
+    folded.tile = op.target.str();
+    folded.folded_by = folded.reducer;
+    Values values;
+    values.known.emplace(reduce, folded.has_shares() ? folded : whole());
+    write(op.target, value(op.value, values));
+  }
+
+  // `lanes` puts the shares of the tile's lanes together, `warps` those of its warps.
+  void combine(ir::Name tile, Reducer reducer, Bits of) {
+    Held& held = state_[std::string(tile.str())];
+    const Bits copies = bits_of_copies(layout_of_tile(tile)) & of;
+    const std::string_view who = of == kLaneBits ? "lanes" : "warps";
+    if (copies == 0 || held.kind == Kind::Nothing) return;
+    if (held.kind == Kind::Mixed) {
+      need_whole(held, "is combined");
+      held = whole();
+    } else if (held.has_shares() && held.reducer != reducer) {
+      fail(held, fmt::format("the {} of `{}` hold shares of a {}, not of a {}", who, tile.str(),
+                             reducer_word(held.reducer), reducer_word(reducer)));
+      held = whole();
+    } else if (of != kLaneBits && (held.bits & kLaneBits) != 0 && held.has_shares()) {
+      fail(held, fmt::format("the warps of `{}` are combined while its lanes hold shares of a {}; "
+                             "`lanes {} {}` must come before",
+                             tile.str(), reducer_word(reducer), tile.str(), expr::name(reducer)));
+      held = whole();
+    } else if (reducer == Reducer::Sum && !held.is_number(0) &&
+               (!held.has_shares() || (copies & ~held.bits) != 0)) {
+      fail(held,
+           fmt::format("the {} of `{}` would be added up, but hold the same", who, tile.str()));
+      held = whole();
+    }
+    if (!held.has_shares()) return;
+    held.bits &= ~of;
+    if (held.bits == 0) held = whole();
+    held.tile = tile.str();
+  }
+
+  // A vote asks the lanes of a warp, each for its share.
+  void vote(Expr e) {
+    const Expr condition = e.body();
+    std::vector<std::pair<ir::Name, Held>> asked;
+    for (ir::Name n : expr::tensors_read(condition)) {
+      const auto it = state_.find(n.str());
+      if (it != state_.end() && it->second.has_shares()) asked.emplace_back(n, it->second);
+    }
+    for (const auto& [name, held] : asked) {
+      if (held.kind == Kind::Mixed || (held.bits & ~kLaneBits) != 0) {
+        need_whole(held, "is voted on");
+        continue;
+      }
+      const int sign = held.reducer == Reducer::Min ? -1 : 1;
+      if (!holds_beyond(condition, name, sign, positive_))
+        fail(held, fmt::format("the vote does not ask whether shares of `{}` are {}; {} must come "
+                               "before",
+                               held.tile, sign > 0 ? "large" : "small", steps(held)));
+      for (const auto& other : asked) {
+        if (name.str() < other.first.str() && asks_together(condition, name, other.first))
+          need_whole(held, fmt::format("is voted on together with `{}`", other.second.tile));
+      }
+    }
+  }
+
+  void need_whole_tile(ir::Name tile, std::string_view is_used) {
+    const auto it = state_.find(tile.str());
+    if (it != state_.end()) need_whole(it->second, is_used);
+  }
+
+  void visit(const Op& op) {
+    switch (matile::kind(op)) {
+      case matile::Kind::Each:
+        return loop(op.as<Each>().body, true);
+      case matile::Kind::Loop:
+        return loop(op.as<Loop>().body, true);
+      case matile::Kind::Unroll:
+        return loop(op.as<Unroll>().body, false);
+      case matile::Kind::If: {
+        const State before = state_;
+        block(op.as<If>().body);
+        state_ = either(before, state_);
+        return;
+      }
+      case matile::Kind::Set:
+        return write(op.as<Set>().target, value(op.as<Set>().value));
+      case matile::Kind::Fold:
+        return fold(op.as<Fold>());
+      case matile::Kind::Lanes:
+        return combine(op.as<Lanes>().tile, op.as<Lanes>().reducer, kLaneBits);
+      case matile::Kind::Warps:
+        return combine(op.as<Warps>().tile, op.as<Warps>().reducer, ~kLaneBits);
+      case matile::Kind::Vote:
+        return vote(op.as<Vote>().value);
+      case matile::Kind::Convert:
+        need_whole_tile(op.as<Convert>().source, "is converted");
+        return write(op.as<Convert>().target, whole());
+      case matile::Kind::Load:
+        for (Expr e : op.as<Load>().value.args()) need_whole(value(e), "is part of an index");
+        if (op.as<Load>().condition)
+          need_whole(value(op.as<Load>().condition), "is part of a condition");
+        return write(op.as<Load>().target, whole());
+      case matile::Kind::Take:
+        return write(op.as<Take>().tile, whole());
+      case matile::Kind::Dot:
+        need_whole_tile(op.as<Dot>().a, "is an operand of a product");
+        if (op.as<Dot>().mode == DotMode::Add)
+          need_whole_tile(op.as<Dot>().acc, "is added to by a product");
+        return write(op.as<Dot>().acc, whole());
+      case matile::Kind::WarpDot:
+        return write(op.as<WarpDot>().acc, whole());
+      case matile::Kind::Store:
+        return need_whole_tile(op.as<Store>().tile, "is stored");
+      case matile::Kind::Put: {
+        const auto& put = op.as<Put>();
+        need_whole(value(put.value), "is stored");
+        for (Expr e : put.indices) need_whole(value(e), "is part of an index");
+        if (put.condition) need_whole(value(put.condition), "is part of a condition");
+        return;
+      }
+      default:
+        return;
+    }
+  }
+
+  void block(const ir::Block& ops) {
+    for (const Op& op : ops) {
+      span_ = op.span();
+      visit(op);
+    }
+  }
+
+  // What holds at the start of an iteration is what held in front of the loop or at the end of
+  // the iteration before. Every tile can only come to hold less, so that this ends.
+  void loop(const ir::Block& body, bool may_be_skipped) {
+    const State before = state_;
+    State start = before;
+    while (true) {
+      state_ = start;
+      ++trials_;
+      block(body);
+      --trials_;
+      const State next = either(start, state_);
+      if (is_like(next, start)) break;
+      start = next;
+    }
+    state_ = start;
+    if (trials_ == 0) block(body);
+    if (may_be_skipped) state_ = either(before, state_);
+  }
+
+  const Role& role_;
+  diag::Sink& sink_;
+  RoleTiles tiles_;
+  PositiveScalars positive_;
+  State state_;
+  diag::Span span_;
+  int trials_ = 0;  // walks of loops that only look for what holds at their start
+};
+
+}  // namespace
+
+void verify_lanes(const ir::Program& program, const Role& role, diag::Sink& sink) {
+  LaneShares(program, role, sink).run();
+}
+
+}  // namespace nautilus::matile

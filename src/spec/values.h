@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known about the values of float expressions on level spec: signs, never 0, finite. As
+// algebra::Signs, and through the equations of the tensors that are read. Sound and incomplete;
+// inputs are finite by contract, and nothing that is finite overflows.
+#pragma once
+
+#include <unordered_map>
+
+#include "algebra/sign.h"
+#include "spec/ops.h"
+
+namespace nautilus::spec {
+
+using Equations = std::unordered_map<ir::Name, Let>;
+
+class KnownValues {
+ public:
+  // Tensors without an equation are inputs. The equations may change between calls.
+  KnownValues(const ir::Program& program, expr::ExprPool& pool, const Equations& equations)
+      : pool_(pool), equations_(equations), signs_(program) {}
+
+  bool is_positive(expr::Expr e);
+  bool is_nonnegative(expr::Expr e);
+  bool is_nonzero(expr::Expr e);
+  bool is_finite(expr::Expr e);
+
+ private:
+  bool positive(expr::Expr e);
+  bool nonnegative(expr::Expr e);
+  bool nonzero(expr::Expr e);
+  bool finite(expr::Expr e);
+  bool bounded(expr::Expr e);
+  expr::Expr written_out(expr::Expr read);
+
+  expr::ExprPool& pool_;
+  const Equations& equations_;
+  algebra::Signs signs_;
+  int steps_ = 0;
+};
+
+}  // namespace nautilus::spec
