@@ -119,8 +119,7 @@ class Speculator {
     const auto folded = expr::tensors_read(fold->value.body());
     if (folded.size() != 1) return std::nullopt;
     const std::string scores(folded[0].str());
-    if (const auto it = tiles_.find(scores);
-        it == tiles_.end() || it->second.type.dims.size() != 2)
+    if (const auto it = tiles_.find(scores); it == tiles_.end() || it->second.type.dims.size() != 2)
       return std::nullopt;
     const std::string local(fold->target.str());
     if (!is_extreme || !reads(block[v].as<Vote>().value, local)) return std::nullopt;
