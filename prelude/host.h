@@ -334,6 +334,7 @@ DEVICE double maximum(double x, double y) { return x != x ? y : y != y ? x : x >
 DEVICE double minimum(double x, double y) { return x != x ? y : y != y ? x : x < y ? x : y; }
 DEVICE long long maximum(long long x, long long y) { return x > y ? x : y; }
 DEVICE long long minimum(long long x, long long y) { return x < y ? x : y; }
+DEVICE int lane_from(int x, int lane, HERE) { return (int)host::bits_of(lane_from(host::float_of((u32)x), lane, line)); }
 DEVICE int lane_xor(int x, int mask, HERE) { return (int)host::bits_of(lane_xor(host::float_of((u32)x), mask, line)); }
 DEVICE long long lane_xor(long long x, int mask, HERE) {
   const u32 low = (u32)lane_xor((int)(u32)(u64)x, mask, line);

@@ -92,6 +92,7 @@ template <int I> DEVICE void forget(u32 (&x)[I]) {
 DEVICE float lane_xor(float x, int mask) { return __shfl_xor_sync(~0u, x, mask); }
 // What lane `lane` passes as x.
 DEVICE float lane_from(float x, int lane) { return __shfl_sync(~0u, x, lane); }
+DEVICE int lane_from(int x, int lane) { return __shfl_sync(~0u, x, lane); }
 DEVICE bool vote_any(bool x) { return __any_sync(~0u, x); }
 DEVICE void sync_warp() { __syncwarp(); }
 

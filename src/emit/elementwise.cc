@@ -63,11 +63,46 @@ class ElementText {
     }
     whole.digits = compact.digits;
     const std::string name = fmt::format("element{}", first_limit_ + reads_.size());
-    const std::string value = guarded(e, "(" + whole.text("digit") + ")");
+    const bool is_spread =
+        !has_first && e.dtype() != DType::I64 && count >= kWorthExchange && lanes_share_columns();
+    const std::string value = is_spread ? from_lanes(e, name, "(" + whole.text("digit") + ")")
+                                        : guarded(e, "(" + whole.text("digit") + ")");
     out_.line("{} {}[{}];", e.dtype() == DType::I64 ? "long long" : "int", name, count);
     out_.line("UNROLL for (int digit = 0; digit < {}; ++digit) {}[digit] = {};", count, name,
               value);
     reads_.emplace(e, std::make_pair(name, index));
+  }
+
+  // Elements of columns, of which lanes need the same ones: each lane reads a part of them, beside
+  // its neighbours', and gives them to the others. Few addresses instead of one per element.
+  std::string from_lanes(Expr e, const std::string& name, const std::string& reg) {
+    const Expr axis = scope_.pool->index(domain_.axes[1]);
+    const Expr read = expr::substitute(*scope_.pool, e, {{axis, scope_.pool->index(kLaneColumn)}});
+    const int parts = (domain_.layout.shape()[1] + kLanes - 1) / kLanes;
+    const std::string column = register_coordinate(1).text(reg);
+    out_.line("int {}_lanes[{}];", name, parts);
+    out_.line("UNROLL for (int digit = 0; digit < {}; ++digit) {}_lanes[digit] = {};", parts, name,
+              guarded(read, kThreadOnly));
+    return fmt::format("lane_from({}_lanes[({}) / {}], ({}) % {} + {})", name, column, kLanes,
+                       column, kLanes, matile::thread_coordinate(domain_.layout, 1));
+  }
+
+  // Whether the lane's part of a column's number stays within the 32 that the register's part
+  // begins, and is the same in all warps.
+  bool lanes_share_columns() const {
+    const auto column = [&](int warp, int lane, int reg) {
+      return domain_.layout.coordinates_of({0, warp, lane, reg})[1];
+    };
+    for (int lane = 0; lane < kLanes; ++lane) {
+      for (int warp = 1; warp < kWarps; ++warp) {
+        if (column(warp, lane, 0) != column(0, lane, 0)) return false;
+      }
+      for (int reg = 0; reg < domain_.layout.registers(); ++reg) {
+        const int own = column(0, 0, reg) % kLanes + column(0, lane, 0) - column(0, 0, 0);
+        if (own < 0 || own >= kLanes) return false;
+      }
+    }
+    return column(0, 0, 0) == 0;
   }
 
   // There every element that is read has a condition of its own that keeps it inside. In rows, a
@@ -109,6 +144,7 @@ class ElementText {
   }
 
   std::string variable(Expr var, const std::string& reg) {
+    if (var.name().str() == kLaneColumn) return fmt::format("({} * digit + lane)", kLanes);
     for (size_t k = 0; k < domain_.axes.size(); ++k) {
       if (domain_.axes[k] != var.name()) continue;
       const std::string thread = matile::thread_coordinate(domain_.layout, static_cast<int>(k));
@@ -214,6 +250,11 @@ class ElementText {
 
   // Instead of a register: coordinates without the register's part.
   static constexpr const char* kThreadOnly = "";
+  // The column that a lane reads for all; no name of a program.
+  static constexpr const char* kLaneColumn = "column of a lane";
+  static constexpr int kLanes = 32;
+  static constexpr int kWarps = 4;
+  static constexpr int kWorthExchange = 8;  // elements of a thread
 
   const Domain& domain_;
   const RegisterScope& scope_;

@@ -97,6 +97,7 @@ class Lowering {
     versions_.find_carried(grid->body);
     for (const ir::Axis& a : grid->axes) facts_.add_axis(pool_.index(a.name), a.extent);
     group_lets_ = numbers.group_lets;
+    step_lets_ = numbers.step_lets;
     know(numbers.lets);
     Block body = numbers.lets;
     for (Op& inner : block(grid->body)) body.push_back(std::move(inner));
@@ -165,8 +166,10 @@ class Lowering {
     const bool is_up = l.direction == scalar::Direction::Up;
     facts_.assume(pool_.binary(is_up ? EK::Le : EK::Ge, from, var));
     facts_.assume(pool_.binary(is_up ? EK::Lt : EK::Ge, var, to));
+    know(step_lets_);
     ++loop_depth_;
-    Block body = block(l.body);
+    Block body = step_lets_;
+    for (Op& inner : block(l.body)) body.push_back(std::move(inner));
     --loop_depth_;
     facts_ = before;
     for (auto& [n, carry] : carried) {
@@ -445,6 +448,7 @@ class Lowering {
   Block* out_ = nullptr;
   int loop_depth_ = 0;
   Block group_lets_;  // numbers that every warp group reads
+  Block step_lets_;   // and those of every step
   bool has_failed_ = false;
 };
 

@@ -40,16 +40,18 @@ class NumberReader {
       if (const auto* s = op.get<scalar::Store>()) written_.insert(s->target);
       if (const auto* s = op.get<scalar::Init>()) written_.insert(s->target);
       if (const auto* l = op.get<scalar::Loop>()) {
-        inner_.insert(pool_.index(l->var));
+        steps_.push_back(pool_.index(l->var));
         reads_ |= !expr::tensors_read(l->from).empty() || !expr::tensors_read(l->to).empty();
       }
     });
   }
 
   TileNumbers run(const Op& nest) {
-    if (!reads_) return {{}, {}, nest};
+    if (!reads_) return {{}, {}, {}, nest};
+    // Of several loops it would not be clear whose step a number belongs to.
+    if (steps_.size() > 1) inner_.insert(steps_.begin(), steps_.end());
     Op changed = ir::map_exprs(nest, [&](Expr e) { return with_numbers(e); });
-    return {std::move(lets_), std::move(group_lets_), std::move(changed)};
+    return {std::move(lets_), std::move(group_lets_), std::move(step_lets_), std::move(changed)};
   }
 
  private:
@@ -70,22 +72,30 @@ class NumberReader {
     return ok;
   }
 
-  // The largest such parts of an expression, as variables. Indices stay as they are.
-  Expr with_numbers(Expr e) {
-    if (const auto it = memo_.find(e); it != memo_.end()) return it->second;
+  bool is_of_step(Expr e) const {
+    return std::any_of(steps_.begin(), steps_.end(),
+                       [&](Expr v) { return expr::depends_on(e, v); });
+  }
+
+  // The largest such parts of an expression, as variables. Of indices only what lies elsewhere in
+  // every step.
+  Expr with_numbers(Expr e, bool is_index = false) {
+    auto& memo = memo_[is_index ? 1 : 0];
+    if (const auto it = memo.find(e); it != memo.end()) return it->second;
     Expr out = e;
-    if (is_number(e)) {
+    if (is_number(e) && (!is_index || is_of_step(e))) {
       out = number(e);
-    } else if (!e.args().empty() && e.op() != EK::Read) {
+    } else if (!e.args().empty()) {
       std::vector<Expr> args;
-      for (Expr a : e.args()) args.push_back(with_numbers(a));
+      for (Expr a : e.args()) args.push_back(with_numbers(a, is_index || e.op() == EK::Read));
       out = pool_.with_args(e, args);
     }
-    memo_.emplace(e, out);
+    memo.emplace(e, out);
     return out;
   }
 
   Expr number(Expr e) {
+    if (const auto it = numbers_.find(e); it != numbers_.end()) return it->second;
     std::string base(expr::tensors_read(e)[0].str());
     for (char& c : base)
       c = c == '.' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -93,21 +103,29 @@ class NumberReader {
     const ir::Name name = names_.fresh(base);
     const bool is_of_group =
         std::any_of(groups_.begin(), groups_.end(), [&](Expr g) { return expr::depends_on(e, g); });
-    (is_of_group ? group_lets_ : lets_).push_back(ir::make(vrtile::Let{name, e}));
-    return pool_.var(name, e.dtype());
+    (is_of_step(e) ? step_lets_
+     : is_of_group ? group_lets_
+                   : lets_)
+        .push_back(ir::make(vrtile::Let{name, e}));
+    const Expr out = pool_.var(name, e.dtype());
+    numbers_.emplace(e, out);
+    return out;
   }
 
   const std::unordered_map<ir::Name, ir::TensorType>& types_;
   expr::Facts facts_;
   vrtile::Names& names_;
   expr::ExprPool& pool_;
-  std::unordered_set<Expr> inner_;  // variables of the loops inside of the grid
+  std::unordered_set<Expr> inner_;  // variables of the tiles' loops inside of the grid
+  std::vector<Expr> steps_;         // those of loops over steps
   std::vector<Expr> groups_;        // but not those that number warp groups
   std::unordered_set<ir::Name> written_;
   bool reads_ = false;
-  std::unordered_map<Expr, Expr> memo_;
+  std::unordered_map<Expr, Expr> memo_[2];
+  std::unordered_map<Expr, Expr> numbers_;
   ir::Block lets_;
   ir::Block group_lets_;
+  ir::Block step_lets_;
 };
 
 }  // namespace

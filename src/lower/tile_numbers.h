@@ -7,7 +7,8 @@
 //
 // How far a loop runs may be read from memory. Every role of a kernel has to know it, so that it is
 // no tile but a number that is read once; the same reads in the conditions of masks become the same
-// numbers, which segments can then be cut by. Warp groups may have numbers of their own.
+// numbers, which segments can then be cut by. Warp groups may have numbers of their own. Numbers
+// that change from step to step, `list[i0, j0]`, are read at the beginning of the step.
 #pragma once
 
 #include <unordered_map>
@@ -21,6 +22,7 @@ namespace nautilus::lower {
 struct TileNumbers {
   ir::Block lets;        // of the tile level
   ir::Block group_lets;  // those of each warp group
+  ir::Block step_lets;   // those of each step of the loop
   ir::Op nest;           // a grid loop of the scalar level that reads them
 };
 

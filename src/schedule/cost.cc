@@ -16,7 +16,7 @@ using scalar::LoopKind;
 
 constexpr double kThreads = 128;  // of a group
 constexpr int64_t kFarStep = int64_t{1} << 30;
-constexpr int64_t kLiveOneOf = 4;  // steps that data leaves: one of so many, a guess
+constexpr int64_t kLiveOneOf = 2;  // steps that data leaves: one of so many, a guess
 
 // Walks a scheduled nest and adds up what one step, and one tile, asks of each unit.
 class Counter {

@@ -42,13 +42,103 @@ class Prepass {
     return found;
   }
 
+  // The same as a list; nothing if no condition needs one.
+  LiveSteps list(const std::vector<Expr>& conditions, const std::vector<Expr>& bounds,
+                 const ir::Program& program) {
+    const TileAxis& stream = tiling_.at(group_.stream);
+    if (!stream.tile) return {};
+    MaskIntervals intervals(group_, tiling_, program, pool_,
+                            [&](Expr value, Expr axis, bool is_greatest) {
+                              return axis ? extreme(value, axis, is_greatest)
+                                          : extreme_of_both(value, is_greatest);
+                            });
+    Expr may;
+    Expr must;
+    bool is_all = true;
+    for (const auto* some : {&conditions, &bounds}) {
+      for (Expr c : *some) {
+        const TileTruth t = intervals.truth(c);
+        if (t.may) may = both(may, t.may);
+        if (t.may) out_.conditions.push_back(c);
+        if (t.must) must = both(must, t.must);
+        if (t.must) out_.settled.push_back(c);
+        is_all &= static_cast<bool>(t.must);
+      }
+    }
+    if (!has_both_) return {};
+    if (!is_all) out_.settled.clear();
+    const Expr end = pool_.binary(Op::Mul, pool_.binary(Op::Add, stream.tile, pool_.integer(1)),
+                                  pool_.integer(stream.size));
+    must = both(is_all ? must : pool_.boolean(false), pool_.binary(Op::Le, end, stream.extent));
+    write_list(may, must);
+    out_.statements.insert(out_.statements.begin(), of_stream_.begin(), of_stream_.end());
+    return std::move(out_);
+  }
+
  private:
+  Expr both(Expr a, Expr b) { return !a ? b : pool_.binary(Op::And, a, b); }
+
+  void write_list(Expr may, Expr must) {
+    const TileAxis& stream = tiling_.at(group_.stream);
+    const Expr steps = tile_count(group_, stream, pool_);
+    const Expr one = pool_.integer(1);
+    const Expr none = pool_.integer(0);
+    const auto i32 = [&](Expr e) { return pool_.cast(DType::I32, e); };
+    const auto i64 = [&](Expr e) { return pool_.cast(DType::I64, e); };
+    const auto is = [&](Op op, Expr a, Expr b) { return pool_.binary(op, a, b); };
+    const std::string stem(group_.stream.name().str());
+    const ir::Axes rows = axes_of(pool_.binary(Op::And, may, must), group_.row);
+    const ir::Axis step{stream.tile.name(), steps};
+    axes_ = rows;
+    axes_.push_back(step);
+    const Expr state = i64(stored(stem + ".state", DType::I32, {},
+                                  i32(pool_.select(may, pool_.select(must, pool_.integer(2), one),
+                                                   none)),
+                                  Reducer::Sum, {}));
+    const auto counted = [&](const char* name, Expr condition, Reducer reducer) {
+      return i64(stored(stem + name, DType::I32, {step}, i32(pool_.select(condition, one, none)),
+                        reducer, i32(none)));
+    };
+    axes_ = rows;
+    const Expr count = counted(".count", is(Op::Ne, state, none), Reducer::Sum);
+    const Expr parts = counted(".parts_live", is(Op::Eq, state, one), Reducer::Sum);
+    // Places: steps that are live in part first, each kind in its order.
+    axes_ = rows;
+    axes_.push_back(step);
+    const Expr earlier = pool_.index(fresh(stem + "0_earlier"));
+    const Expr state_of_earlier = expr::substitute(pool_, state, {{stream.tile, earlier}});
+    const Expr is_before = is(Op::And, is(Op::Lt, earlier, stream.tile),
+                              is(Op::Eq, state_of_earlier, state));
+    const Expr place =
+        i64(stored(stem + ".place", DType::I32, {{earlier.name(), steps}},
+                   i32(pool_.select(is_before, one, none)), Reducer::Sum,
+                   i32(pool_.select(is(Op::Eq, state, pool_.integer(2)), parts, none))));
+    // One more place, so that there is always one.
+    const Expr number = pool_.index(fresh(stem + "0_place"));
+    axes_ = rows;
+    axes_.push_back({number.name(), pool_.binary(Op::Add, steps, one)});
+    const Expr last = i32(pool_.binary(Op::Sub, steps, one));
+    const Expr is_here =
+        is(Op::And, is(Op::Ne, state, none), is(Op::Eq, place, number));
+    const Expr listed = stored(stem + ".list", DType::I32, {step},
+                               pool_.select(is_here, i32(stream.tile), last), Reducer::Min, last);
+    const Expr inside = pool_.binary(Op::Min, pool_.binary(Op::Max, stream.tile, none), steps);
+    out_.listed = pool_.binary(
+        Op::Max, none, i64(expr::substitute(pool_, listed, {{number, inside}})));
+    out_.first = none;
+    out_.end = pool_.binary(Op::Min, steps, count);
+    // A list of nothing has one step, which is masked.
+    out_.full = is(Op::Ge, stream.tile, pool_.binary(Op::Max, parts, pool_.select(
+                       is(Op::Eq, count, none), one, none)));
+  }
+
   LiveSteps find(const std::vector<Expr>& conditions, const ir::Program& program) {
     const TileAxis& stream = tiling_.at(group_.stream);
     if (!stream.tile) return {};
-    MaskIntervals intervals(
-        group_, tiling_, program, pool_,
-        [&](Expr value, Expr axis, bool is_greatest) { return extreme(value, axis, is_greatest); });
+    MaskIntervals intervals(group_, tiling_, program, pool_,
+                            [&](Expr value, Expr axis, bool is_greatest) {
+                              return axis ? extreme(value, axis, is_greatest) : Expr();
+                            });
     Expr may;
     Expr must;
     for (Expr c : conditions) {
@@ -77,7 +167,7 @@ class Prepass {
     // Steps that are no range count as none.
     const Expr is_range = pool_.binary(Op::Eq, pool_.binary(Op::Sub, end, first), count);
     const Expr full_end =
-        stored(stem + ".full_end", DType::I32, {}, {},
+        stored(stem + ".full_end", DType::I32, {},
                pool_.cast(DType::I32, pool_.select(is_range, end, first)), Reducer::Sum, {});
     out_.full = pool_.binary(Op::And, pool_.binary(Op::Ge, stream.tile, first),
                              pool_.binary(Op::Lt, stream.tile, pool_.cast(DType::I64, full_end)));
@@ -111,9 +201,9 @@ class Prepass {
     return is_float(dtype) ? pool_.floating(v.f, dtype) : pool_.integer(v.i, dtype);
   }
 
-  // A statement over axes_: a reduction along `axis`, or a plain value if there is none. The result
-  // is the element that belongs to the tile.
-  Expr stored(const std::string& stem, DType dtype, ir::Name axis, Expr extent, Expr value,
+  // A statement over axes_: a reduction along `reduced`, or a plain value if there is none. The
+  // result is the element that belongs to the tile.
+  Expr stored(const std::string& stem, DType dtype, const ir::Axes& reduced, Expr value,
               Reducer reducer, Expr init) {
     const ir::Name name = fresh(stem);
     scalar::Buffer buffer{name, {dtype, {}}, scalar::Role::Temp};
@@ -124,11 +214,11 @@ class Prepass {
     }
     out_.buffers.push_back(std::move(buffer));
     ir::Block body;
-    if (!axis) {
+    if (reduced.empty()) {
       body.push_back(ir::make(scalar::Store{name, indices, value}));
     } else {
       body.push_back(ir::make(scalar::Init{name, indices, init}));
-      scalar::For loop{{{axis, extent}}, scalar::LoopKind::Reduce, {}};
+      scalar::For loop{reduced, scalar::LoopKind::Reduce, {}};
       loop.body.push_back(ir::make(scalar::Update{name, indices, reducer, value}));
       body.push_back(ir::make(std::move(loop)));
     }
@@ -159,8 +249,42 @@ class Prepass {
     stem += fmt::format(".{}.{}", axis.name().str(), is_greatest ? "most" : "least");
     is_of_stream_ = axis == group_.stream;
     const Expr read =
-        stored(stem, value.dtype(), axis.name(), pool_.integer(t.size), term, reducer, none);
+        stored(stem, value.dtype(), {{axis.name(), pool_.integer(t.size)}}, term, reducer, none);
     is_of_stream_ = false;
+    extremes_[is_greatest ? 1 : 0].emplace_back(value, read);
+    return read;
+  }
+
+  // The same over the rows of a tile and the positions of a step.
+  Expr extreme_of_both(Expr value, bool is_greatest) {
+    has_both_ = true;
+    for (const auto& [known, read] : extremes_[is_greatest ? 1 : 0]) {
+      if (known == value) return read;
+    }
+    const Reducer reducer = is_greatest ? Reducer::Max : Reducer::Min;
+    const Expr none = identity(reducer, DType::I32);
+    expr::Substitution positions;
+    Expr is_inside;
+    ir::Axes reduced;
+    for (Expr axis : {group_.row, group_.stream}) {
+      const TileAxis& t = tiling_.at(axis);
+      const Expr position =
+          pool_.binary(Op::Add, pool_.binary(Op::Mul, t.tile, pool_.integer(t.size)), axis);
+      positions.emplace(axis, position);
+      is_inside = both(is_inside, pool_.binary(Op::Lt, position, t.extent));
+      reduced.push_back({axis.name(), pool_.integer(t.size)});
+    }
+    const Expr term =
+        pool_.select(is_inside, pool_.cast(DType::I32, expr::substitute(pool_, value, positions)),
+                     none);
+    axes_ = axes_of(term, group_.row);
+    const TileAxis& stream = tiling_.at(group_.stream);
+    axes_.push_back({stream.tile.name(), tile_count(group_, stream, pool_)});
+    std::string stem = "mask";
+    for (ir::Name n : expr::tensors_read(value)) stem = std::string(n.str());
+    stem += is_greatest ? ".most" : ".least";
+    const Expr read =
+        pool_.cast(DType::I64, stored(stem, DType::I32, reduced, term, reducer, none));
     extremes_[is_greatest ? 1 : 0].emplace_back(value, read);
     return read;
   }
@@ -170,8 +294,10 @@ class Prepass {
     const TileAxis& stream = tiling_.at(group_.stream);
     const Expr init = pool_.cast(DType::I32, other);
     const Expr term = pool_.select(condition, pool_.cast(DType::I32, value), init);
-    return pool_.cast(DType::I64, stored(stem, DType::I32, stream.tile.name(),
-                                         tile_count(group_, stream, pool_), term, reducer, init));
+    return pool_.cast(
+        DType::I64, stored(stem, DType::I32,
+                           {{stream.tile.name(), tile_count(group_, stream, pool_)}}, term, reducer,
+                           init));
   }
 
   const Group& group_;
@@ -183,6 +309,7 @@ class Prepass {
   ir::Axes axes_;
   std::vector<std::pair<Expr, Expr>> extremes_[2];
   bool is_of_stream_ = false;
+  bool has_both_ = false;  // a condition was evaluated point by point
   // Summaries of steps come first: those of rows then stand beside the bounds, which have the same
   // axes and share a kernel with them.
   ir::Block of_stream_;
@@ -191,9 +318,16 @@ class Prepass {
 }  // namespace
 
 LiveSteps live_steps(const Group& group, const Tiling& tiling, const std::vector<Expr>& conditions,
-                     const ir::Program& program, expr::ExprPool& pool, Names& names) {
+                     const std::vector<Expr>& bounds, const ir::Program& program,
+                     expr::ExprPool& pool, Names& names) {
   const TileAxis& rows = tiling.at(group.row);
   const Expr tiles = tile_count(group, rows, pool);
+  const Names before = names;
+  if (LiveSteps listed =
+          Prepass(group, tiling, tiles, pool, names).list(conditions, bounds, program);
+      listed.listed)
+    return listed;
+  names = before;
   if (!tiling.group_var())
     return Prepass(group, tiling, tiles, pool, names).run(conditions, program);
   // Every warp group has steps of its own: few rows meet fewer of them.

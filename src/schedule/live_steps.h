@@ -21,6 +21,20 @@
 //
 // The kernel's loop runs from the first to the last of them; steps between them that the mask hides
 // do nothing. Exact: a step outside has no point at which the mask holds.
+//
+// A mask that is given point by point, `keep[i, j]`, leaves steps in no order. They become a list,
+// those that are live in part first, then those in which all of it holds:
+//
+//   for i0, j0 map
+//     store j.state[i0, j0] = 0: nothing, 1: a part, 2: everything
+//   ...                                            how many there are, and the place of each
+//   for i0, n map
+//     init j.list[i0, n] = steps - 1
+//     for j0 < steps reduce
+//       update j.list[i0, n] min where(j.state[i0, j0] != 0 and j.place[i0, j0] == n, j0, steps - 1)
+//
+// The kernel's loop counts places of the list, `loop j0 from 0 up j.count[i0]`; where its step lies
+// is `j.list[i0, j0]`. The list is one for all warp groups of the tile.
 #pragma once
 
 #include <string>
@@ -39,11 +53,16 @@ struct LiveSteps {
   // Steps in which every one of `settled` holds everywhere; null if there is no such range.
   Expr full;
   std::vector<Expr> settled;
+  // The number of the step at a place of the list, where the loop counts places; null: it counts
+  // steps. `full` then also says that the step lies inside of the axis.
+  Expr listed;
 };
 
-// `conditions`: all must hold for a point to count.
+// `conditions` and `bounds`: all must hold for a point to count; `bounds` are those that arithmetic
+// can follow.
 LiveSteps live_steps(const Group& group, const Tiling& tiling, const std::vector<Expr>& conditions,
-                     const ir::Program& program, expr::ExprPool& pool, Names& names);
+                     const std::vector<Expr>& bounds, const ir::Program& program,
+                     expr::ExprPool& pool, Names& names);
 
 // Number of tiles of a grid axis, or of steps.
 Expr tile_count(const Group& group, const TileAxis& t, expr::ExprPool& pool);

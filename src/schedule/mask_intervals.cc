@@ -229,14 +229,29 @@ TileTruth MaskIntervals::truth(Expr c) {
   if (expr::is_comparison(c.op())) {
     if (const TileTruth t = comparison(c); t.may) return t;
   }
-  // A flag of the row or of the position.
+  return flag(c);
+}
+
+// What a condition is at every point of the tile.
+TileTruth MaskIntervals::flag(Expr c) {
   const bool has_row = expr::depends_on(c, group_.row);
-  if (has_row == expr::depends_on(c, group_.stream) || !is_readable(c)) return {};
-  const Expr flag = pool_.select(c, pool_.integer(1), pool_.integer(0));
-  const Expr axis = has_row ? group_.row : group_.stream;
+  const bool has_stream = expr::depends_on(c, group_.stream);
+  if (!is_readable(c) || (!has_row && !has_stream)) return {};
+  const bool has_both = has_row && has_stream;
+  if (has_both && (expr::tensors_read(c).empty() || !is_shared(c))) return {};
+  const Expr value = pool_.select(c, pool_.integer(1), pool_.integer(0));
+  const Expr axis = has_both ? Expr() : has_row ? group_.row : group_.stream;
+  const Expr most = extreme_(value, axis, true);
+  if (!most) return {};
   const Expr zero = pool_.integer(0);
-  return {binary(Op::Ne, extreme_(flag, axis, true), zero),
-          binary(Op::Ne, extreme_(flag, axis, false), zero)};
+  return {binary(Op::Ne, most, zero), binary(Op::Ne, extreme_(value, axis, false), zero)};
+}
+
+bool MaskIntervals::is_shared(Expr c) const {
+  const auto& order = tiling_.order();
+  return std::any_of(order.begin(), order.end(), [&](Expr a) {
+    return tiling_.at(a).kind == AxisKind::Batch && !expr::depends_on(c, a);
+  });
 }
 
 }  // namespace nautilus::schedule

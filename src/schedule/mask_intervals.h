@@ -8,7 +8,9 @@
 //
 // Values that depend on one of the two axes are summarised by their extremes along it, whatever
 // they compute; values that depend on both are followed through sums, differences, products with
-// constants, minima, maxima and absolute values. What cannot be followed may be anything.
+// constants, minima, maxima and absolute values. Conditions that read memory at both axes are
+// evaluated at every point of the tile, before the kernel, if other axes share them: tiles along
+// those would all look at them. What cannot be followed may be anything.
 #pragma once
 
 #include <functional>
@@ -27,7 +29,8 @@ struct TileTruth {
 
 class MaskIntervals {
  public:
-  // The least or greatest value over the tile of an axis, as an expression in the tile's number.
+  // The least or greatest value over the tile of an axis, as an expression in the tile's number; of
+  // the rows and the positions of a step together if the axis is null. Null: not to be had.
   using Extreme = std::function<Expr(Expr value, Expr axis, bool is_greatest)>;
 
   MaskIntervals(const Group& group, const Tiling& tiling, const ir::Program& program,
@@ -52,6 +55,8 @@ class MaskIntervals {
   std::optional<Interval> computed(Expr e);
   Interval wrapped(Interval x, expr::DType dtype);
   TileTruth comparison(Expr c);
+  TileTruth flag(Expr c);
+  bool is_shared(Expr c) const;
   TileTruth less(const Interval& x, const Interval& y, bool or_equal);
   static TileTruth without_must(TileTruth t) { return {t.may, {}}; }
 

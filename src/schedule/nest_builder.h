@@ -123,6 +123,10 @@ class NestBuilder {
   Expr number(double value, DType dtype);
   Expr identity_of(const Member& m);
 
+  // The condition that a place of a step lies inside of the streamed axis; null: it always does.
+  // Steps of a list that are full are known to.
+  Expr in_stream();
+
   // The value a reduction adds for one place of a tile. A computed operand of a contraction gets a
   // tile of its own, in front.
   Expr term(size_t k, Expr axis, ir::Block& out, Phase phase);

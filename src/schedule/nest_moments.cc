@@ -91,7 +91,7 @@ void NestBuilder::roll_moments(size_t k, const std::function<Expr(Expr)>& repair
 Expr NestBuilder::moving_term(size_t k, size_t moment, ir::Block& out) {
   if (!recurrences_[k].shift) return term(k, group_.stream, out, Phase::Loop);
   const Expr value = moving_value(k, moment);
-  const Expr in_range = tiling_.at(group_.stream).in_range;
+  const Expr in_range = in_stream();
   return in_range ? pool_.select(in_range, value, number(0, value.dtype())) : value;
 }
 

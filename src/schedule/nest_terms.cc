@@ -84,9 +84,15 @@ Expr NestBuilder::identity_of(const Member& m) {
   return m.dtype == DType::Bool ? pool_.boolean(v.i != 0) : pool_.integer(v.i, m.dtype);
 }
 
+Expr NestBuilder::in_stream() {
+  const Expr in_range = tiling_.at(group_.stream).in_range;
+  return in_range && range_.live.listed ? pool_.binary(Op::Or, range_.live.full, in_range)
+                                        : in_range;
+}
+
 Expr NestBuilder::term(size_t k, Expr axis, ir::Block& out, Phase phase) {
   const Member& m = member(k);
-  const Expr in_range = tiling_.at(axis).in_range;
+  const Expr in_range = axis == group_.stream ? in_stream() : tiling_.at(axis).in_range;
   const bool is_own =
       in_range && (axis == group_.stream ? own_guard_.contains(k) : !is_zero_filled(k, axis));
   const Dot* d = group_.dot_of(k);
@@ -126,7 +132,7 @@ void NestBuilder::tile(size_t k, ir::Block& out, Phase phase) {
   const auto guard = std::find_if(guards_.begin(), guards_.end(),
                                   [&](const RangeGuard& g) { return g.member == k; });
   const bool is_guarded = guard != guards_.end();
-  const Expr in_range = tiling_.at(group_.stream).in_range;
+  const Expr in_range = in_stream();
   if (!m.inner.empty()) {
     const Expr value = term(k, m.inner[0], out, phase);
     emit_reduction(out, *local_[k], translated(m.init, phase), m.inner[0], m.reducer, value);

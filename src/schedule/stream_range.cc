@@ -235,6 +235,7 @@ StepRange step_range(const Group& group, const std::vector<size_t>& rolled, cons
   MaskBounds bounds(group, tiling, program, pool);
   StepRange range;
   std::vector<Expr> other;  // parts that say nothing by arithmetic alone
+  std::vector<Expr> bounded;
   for (Expr mask : masks) {
     bool hides_all = is_maskable;
     for (size_t k = 0; hides_all && k < rolled.size(); ++k) {
@@ -250,14 +251,22 @@ StepRange step_range(const Group& group, const std::vector<size_t>& rolled, cons
       const bool is_bound = bounds.add(c);
       const Expr limited = is_bound ? expr::substitute(pool, c, bounds.limited) : c;
       if (limited != c) range.instead.emplace(c, limited);
+      if (is_bound) bounded.push_back(c);
       if (!is_bound && std::find(other.begin(), other.end(), c) == other.end()) other.push_back(c);
       is_used |= is_bound;
     }
     if (is_used) range.masks.push_back(mask);
   }
-  if (!other.empty()) range.live = live_steps(group, tiling, other, program, pool, names);
-  for (Expr c : range.live.settled)
-    range.instead.emplace(c, pool.binary(Op::Or, range.live.full, c));
+  if (!other.empty()) range.live = live_steps(group, tiling, other, bounded, program, pool, names);
+  for (Expr c : range.live.settled) {
+    Expr& written = range.instead.try_emplace(c, c).first->second;
+    written = pool.binary(Op::Or, range.live.full, written);
+  }
+  if (range.live.listed) {
+    range.first = range.live.first;
+    range.count = pool.binary(Op::Max, pool.integer(1), range.live.end);
+    return range;
+  }
   const Expr step = pool.integer(stream.size);
   auto steps = [&](Expr end) {
     return pool.binary(

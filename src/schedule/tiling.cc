@@ -149,6 +149,13 @@ Tiling::Tiling(const Group& group, const Sizes& sizes, expr::ExprPool& pool, Nam
   }
 }
 
+void Tiling::take_steps_from(Expr axis, Expr listed, expr::ExprPool& pool) {
+  TileAxis& t = axes_.at(axis);
+  const expr::Substitution step = {{t.tile, listed}};
+  t.position = expr::substitute(pool, t.position, step);
+  if (t.in_range) t.in_range = expr::substitute(pool, t.in_range, step);
+}
+
 Sizes choose_sizes(const Group& group) {
   Sizes best;
   bool has_cut = false;

@@ -53,6 +53,9 @@ class Tiling {
   Expr first_row() const { return first_row_; }
   bool has_loop() const { return has_loop_; }
 
+  // The loop along an axis counts something else than its steps: the step is `listed`.
+  void take_steps_from(Expr axis, Expr listed, expr::ExprPool& pool);
+
   // The same with the rows of one warp group as tile, numbered by `tile`.
   Tiling of_groups(Expr row, Expr tile) const {
     Tiling out = *this;

@@ -45,7 +45,9 @@ class RoleSplitter {
 
   // role_splitter_loaders.cc
   bool assign_loaders();
-  ir::Op fill(const NestRing& ring, const std::vector<Fetch>& fetches);
+  void fill(const NestRing& ring, const std::vector<Fetch>& fetches, ir::Block& to);
+  expr::Expr read_first(expr::Expr at, std::vector<std::pair<expr::Expr, expr::Expr>>& read,
+                        ir::Block& to);
   int64_t panels_of(const NestRing& ring, const Fetch& f) const;
   std::optional<Role> loader_role(int warp, int64_t registers);
   bool runs_once(const RingSequence& s) const;

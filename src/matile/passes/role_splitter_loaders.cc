@@ -34,8 +34,9 @@ bool RoleSplitter::assign_loaders() {
   return true;
 }
 
-Op RoleSplitter::fill(const NestRing& ring, const std::vector<Fetch>& fetches) {
+void RoleSplitter::fill(const NestRing& ring, const std::vector<Fetch>& fetches, ir::Block& to) {
   Fill out{ring.name, {}, {}};
+  std::vector<std::pair<Expr, Expr>> read;
   expr::Substitution group;
   if (ring.is_per_group) {
     out.group = fresh_name("group", taken_, pool_);
@@ -45,7 +46,8 @@ Op RoleSplitter::fill(const NestRing& ring, const std::vector<Fetch>& fetches) {
     Copy copy{f.part, f.map, {}, {}};
     for (Expr e : f.at) {
       const Expr written = ring.is_per_group ? scalars_.without_group_lets(e) : e;
-      copy.at.push_back(expr::substitute(pool_, written, group));
+      const Expr at = expr::substitute(pool_, written, group);
+      copy.at.push_back(ring.is_per_group ? at : read_first(at, read, to));
     }
     const int64_t panels = panels_of(ring, f);
     const int64_t width = maps_.find(f.map.str())->second.box[0].integer();
@@ -56,7 +58,19 @@ Op RoleSplitter::fill(const NestRing& ring, const std::vector<Fetch>& fetches) {
       out.body.push_back(ir::make(copy));
     }
   }
-  return ir::make(std::move(out));
+  to.push_back(ir::make(std::move(out)));
+}
+
+// A coordinate that is read from memory is a scalar in front of the copies.
+Expr RoleSplitter::read_first(Expr at, std::vector<std::pair<Expr, Expr>>& read, ir::Block& to) {
+  if (expr::tensors_read(at).empty()) return at;
+  for (const auto& [value, name] : read) {
+    if (value == at) return name;
+  }
+  const ir::Name name = fresh_name("at", taken_, pool_);
+  to.push_back(ir::make(Let{name, at}));
+  read.emplace_back(at, pool_.index(name));
+  return read.back().second;
 }
 
 // How many boxes fill the part: one, or one for each panel.
@@ -92,7 +106,7 @@ std::optional<Role> RoleSplitter::loader_role(int warp, int64_t registers) {
   }
   ir::Block body = shared_lets();
   const auto fill_once = [&](ir::Block& to) {
-    for (const NestRing* ring : once) to.push_back(fill(*ring, ring->sequence.fetches));
+    for (const NestRing* ring : once) fill(*ring, ring->sequence.fetches, to);
   };
   if (!repeated) {
     fill_once(body);
@@ -102,7 +116,8 @@ std::optional<Role> RoleSplitter::loader_role(int warp, int64_t registers) {
     const Expr from = shared == shared_.end() ? s.from : shared->second.from;
     const Expr to = shared == shared_.end() ? s.to : shared->second.to;
     const bool is_up = s.direction == Direction::Up;
-    Loop loop{s.var, from, s.direction, to, {fill(*repeated, s.fetches)}};
+    Loop loop{s.var, from, s.direction, to, {}};
+    fill(*repeated, s.fetches, loop.body);
     const bool runs = is_up ? scalars_.is_at_least(plus(to, -1), from) || runs_once(s)
                             : scalars_.is_at_least(from, to) || runs_once(s);
     if (!once.empty() && runs) {
@@ -141,7 +156,7 @@ ir::Block RoleSplitter::projection(const ir::Block& block, const NestRing& ring)
         continue;
       pending.push_back(*f);
       if (pending.size() < ring.parts.size()) continue;
-      out.push_back(fill(ring, pending));
+      fill(ring, pending, out);
       pending.clear();
       continue;
     }
