@@ -29,6 +29,7 @@
 #include "spec/passes/drop_unused.h"
 #include "spec/passes/gather_operands.h"
 #include "spec/passes/inline_conditions.h"
+#include "spec/passes/inline_terms.h"
 #include "spec/passes/join_scalars.h"
 #include "spec/passes/merge_equal.h"
 #include "spec/passes/nest_sums.h"
@@ -135,6 +136,8 @@ const std::vector<PassInfo>& algebra_passes() {
        "scalar factors of an element become one"},
       {"inline_conditions", "spec", "spec", spec::inline_conditions, kNone, kNone,
        "conditions are written where they are read"},
+      {"inline_terms", "spec", "spec", spec::inline_terms, kNone, kNone,
+       "terms of one reduction are written into it"},
       {"unroll_sums", "spec", "spec", spec::unroll_sums, kNone, kNone,
        "short axes of contractions over several are written out"},
       {"argmax_by_extremes", "spec", "spec", spec::argmax_by_extremes, kReductionsSplit, kNone,
@@ -167,7 +170,7 @@ const std::vector<std::string_view>& algebra_sequence() {
       "push_extremes", "argmax_by_extremes", "nest_sums",    "merge_equal",
       "pull_scale",    "split_reductions",   "defer",        "base2",
       "join_scalars",  "simplify",           "store_narrow", "widen_operands",
-      "merge_equal",   "drop_unused"};
+      "merge_equal",   "inline_terms",       "drop_unused"};
   return names;
 }
 
