@@ -30,6 +30,7 @@
 #include "spec/passes/drop_unused.h"
 #include "spec/passes/gather_operands.h"
 #include "spec/passes/inline_conditions.h"
+#include "spec/passes/inline_terms.h"
 #include "spec/passes/join_scalars.h"
 #include "spec/passes/merge_equal.h"
 #include "spec/passes/nest_sums.h"
@@ -138,6 +139,8 @@ const std::vector<PassInfo>& algebra_passes() {
        "scalar factors of an element become one"},
       {"inline_conditions", "spec", "spec", spec::inline_conditions, kNone, kNone,
        "conditions are written where they are read"},
+      {"inline_terms", "spec", "spec", spec::inline_terms, kNone, kNone,
+       "terms of one reduction are written into it"},
       {"unroll_sums", "spec", "spec", spec::unroll_sums, kNone, kNone,
        "short axes of contractions over several are written out"},
       {"argmax_by_extremes", "spec", "spec", spec::argmax_by_extremes, kReductionsSplit, kNone,
@@ -183,6 +186,7 @@ const std::vector<std::string_view>& algebra_sequence() {
                                                       "store_narrow",
                                                       "widen_operands",
                                                       "merge_equal",
+                                                      "inline_terms",
                                                       "drop_unused"};
   return names;
 }

@@ -437,6 +437,16 @@ void emit_lanes(const matile::Lanes& op, const RegisterScope& scope, Writer& out
   }
 }
 
+void emit_shares(const matile::Shares& op, const RegisterScope& scope, Writer& out) {
+  const TileText& tile = scope.tiles.find(op.tile.str())->second;
+  int lanes = 1;
+  for (const layout::Digit& d : tile.layout.digits()) {
+    if (d.axis == layout::kCopies && d.owner == layout::Owner::Lane) lanes *= d.extent;
+  }
+  out.line("UNROLL for (int reg = 0; reg < {}; ++reg) {}[reg] *= 1.f / {};",
+           tile.layout.registers(), identifier(op.tile.str()), lanes);
+}
+
 void emit_vote(const matile::Vote& op, const RegisterScope& scope, Writer& out) {
   std::vector<expr::Name> axes;
   for (size_t k = 0; k < op.value.axis_count(); ++k) axes.push_back(op.value.axis(k).name());

@@ -62,6 +62,7 @@ std::optional<matile::Domain> domain_of(expr::Expr value, const std::vector<expr
 void emit_set(const matile::Set& op, const RegisterScope& scope, Writer& out);
 void emit_fold(const matile::Fold& op, const RegisterScope& scope, Writer& out);
 void emit_lanes(const matile::Lanes& op, const RegisterScope& scope, Writer& out);
+void emit_shares(const matile::Shares& op, const RegisterScope& scope, Writer& out);
 void emit_vote(const matile::Vote& op, const RegisterScope& scope, Writer& out);
 void emit_put(const matile::Put& op, const RegisterScope& scope, Writer& out);
 

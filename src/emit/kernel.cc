@@ -352,6 +352,8 @@ void KernelEmitter::statement(const Op& op) {
       return emit_fold(op.as<matile::Fold>(), scope_, out_);
     case Kind::Lanes:
       return emit_lanes(op.as<matile::Lanes>(), scope_, out_);
+    case Kind::Shares:
+      return emit_shares(op.as<matile::Shares>(), scope_, out_);
     case Kind::Warps:
       return emit_warps(op.as<matile::Warps>(), scope_, meeting(), out_);
     case Kind::Convert:

@@ -329,7 +329,7 @@ class Assembler {
     std::set<std::string> written = written_by(nests_[i]);
     size_t end = i + 1;
     for (; end < nests_.size(); ++end) {
-      if (!can_join(nests_[i], nests_[end], written, context_.pool)) break;
+      if (is_grid(nests_[end]) || !can_join(nests_[i], nests_[end], written, context_.pool)) break;
       const std::span<const MapNest> rest(nests_.data() + end, nests_.size() - end);
       if (row_group(rest, context_.pool)) break;
       written.merge(written_by(nests_[end]));

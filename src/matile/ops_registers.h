@@ -55,6 +55,21 @@ struct Lanes {
   static const ir::OpInfo& info();
 };
 
+struct Shares {
+  static constexpr std::string_view kFormat = "shares $tile $reducer";
+  static constexpr std::string_view kDoc =
+      "The opposite of `lanes`: of a value that all lanes of an element hold, each keeps an equal "
+      "share of a sum. Exact, their number is a power of two. For initial elements of sums that "
+      "are carried as shares.";
+  ir::Name tile;
+  expr::Reducer reducer = expr::Reducer::Sum;
+  static void fields(auto& s, auto&& f) {
+    f("tile", s.tile);
+    f("reducer", s.reducer);
+  }
+  static const ir::OpInfo& info();
+};
+
 struct Warps {
   static constexpr std::string_view kFormat = "warps $tile $reducer";
   static constexpr std::string_view kDoc =

@@ -124,6 +124,9 @@ class Flow {
       case Kind::Lanes:
         read_tile(op.as<Lanes>().tile);
         return writes(op.as<Lanes>().tile);
+      case Kind::Shares:
+        read_tile(op.as<Shares>().tile);
+        return writes(op.as<Shares>().tile);
       case Kind::Warps:
         read_tile(op.as<Warps>().tile);
         return writes(op.as<Warps>().tile);

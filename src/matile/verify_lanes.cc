@@ -365,6 +365,14 @@ class LaneShares {
     held.tile = tile.str();
   }
 
+  void keep_shares(ir::Name tile) {
+    Held& held = state_[std::string(tile.str())];
+    need_whole(held, "is shared out");
+    const Bits bits = bits_of_copies(layout_of_tile(tile)) & kLaneBits;
+    if (bits == 0) return;
+    held = {.kind = Kind::Shares, .bits = bits, .tile = std::string(tile.str()), .since = span_};
+  }
+
   // A vote asks the lanes of a warp, each for its share.
   void vote(Expr e) {
     const Expr condition = e.body();
@@ -415,6 +423,8 @@ class LaneShares {
         return fold(op.as<Fold>());
       case matile::Kind::Lanes:
         return combine(op.as<Lanes>().tile, op.as<Lanes>().reducer, kLaneBits);
+      case matile::Kind::Shares:
+        return keep_shares(op.as<Shares>().tile);
       case matile::Kind::Warps:
         return combine(op.as<Warps>().tile, op.as<Warps>().reducer, ~kLaneBits);
       case matile::Kind::Vote:

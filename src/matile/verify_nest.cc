@@ -257,6 +257,9 @@ class NestVerifier {
       case Kind::Lanes:
         tile(op.as<Lanes>().tile);
         return;
+      case Kind::Shares:
+        tile(op.as<Shares>().tile);
+        return;
       case Kind::Warps:
         tile(op.as<Warps>().tile);
         return;

@@ -78,6 +78,7 @@ void RoleVerifier::local(ir::Name name, DType dtype) {
 void RoleVerifier::statement(const Op& op, bool is_uniform) {
   const Kind k = kind(op);
   const bool is_register_work = k == Kind::Set || k == Kind::Fold || k == Kind::Lanes ||
+                                k == Kind::Shares ||
                                 k == Kind::Vote || k == Kind::Put || k == Kind::Let ||
                                 k == Kind::WarpDot ||
                                 (k == Kind::Convert && op.as<Convert>().way != Way::Shared);
@@ -142,6 +143,11 @@ void RoleVerifier::statement(const Op& op, bool is_uniform) {
       find_tile(op.as<Lanes>().tile);
       if (!ElementRules::is_foldable(op.as<Lanes>().reducer))
         v_.fail("lanes combine by sum, max or min");
+      return;
+    case Kind::Shares:
+      find_tile(op.as<Shares>().tile);
+      if (op.as<Shares>().reducer != expr::Reducer::Sum)
+        v_.fail("only a sum has equal shares: of a maximum every lane may keep the whole");
       return;
     case Kind::Warps:
       return warps(op.as<Warps>());

@@ -53,6 +53,21 @@ std::set<int> needed_by(int seed, const StatementList& list) {
   return out;
 }
 
+// The group without the reductions that close it, where those keep it from being split.
+Outcome<Group> without_closing(Outcome<Group> group, GroupRequest request,
+                               const StatementList& list, const ir::Program& program,
+                               const algebra::Signs& signs, expr::ExprPool& pool) {
+  for (const Member& m : group->members) {
+    if (m.is_closing) request.outside.insert(m.statement);
+  }
+  if (request.outside.empty()) return group;
+  Outcome<Group> open = grow_group(list, program, request, pool);
+  std::string why;
+  const bool is_better =
+      open && choose_split(*open, choose_sizes(*open), program, signs, pool, &why).is_on();
+  return is_better ? std::move(open) : std::move(group);
+}
+
 }  // namespace
 
 AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
@@ -96,6 +111,7 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
                                       group.rejection().message));
       continue;
     }
+    group = without_closing(std::move(group), request, list, program, signs, pool);
     const auto refusal =
         refusals.find(std::string(list.statements[static_cast<size_t>(seed)].target.str()));
     // The first refusal takes back parts and the choice between several kernels.

@@ -52,6 +52,8 @@ class Checker {
     choose_row(row);
     if (!to_memory_.empty())
       return outside(to_memory_, "operand", "the second operand of a product comes from memory");
+    if (const int id = not_closing(); id >= 0)
+      return outside({id}, "close", "its tile does not hold the axis that it reduces");
     if (group_.dots.empty()) return {false, "no_dot", why_no_dot(), {}, false};
     for (size_t k = 0; k < group_.members.size(); ++k) {
       GroupCheck c = member(k);
@@ -74,6 +76,21 @@ class Checker {
  private:
   static GroupCheck outside(std::vector<int> ids, std::string code, std::string message) {
     return {false, std::move(code), std::move(message), std::move(ids), false};
+  }
+
+  // A reduction behind the loop whose tile has not all columns; -1 if there is none.
+  int not_closing() const {
+    bool is_cut = false;
+    for (const Dot& d : group_.dots) {
+      const Expr extent = group_.extents.at(d.column);
+      is_cut |= d.column != group_.stream &&
+                (extent.op() != Op::IntConst || extent.integer() > kMaxWholeExtent);
+    }
+    for (const Member& m : group_.members) {
+      if (m.is_closing && (is_cut || m.inner[0] == group_.row || !group_.is_column(m.inner[0])))
+        return m.statement;
+    }
+    return -1;
   }
 
   // Why the group has no contraction that matrix instructions compute.
@@ -213,7 +230,7 @@ class Checker {
 
   std::optional<Dot> dot(size_t k, Expr row) {
     const Member& m = group_.members[k];
-    if (!m.is_reduction() || m.reducer != expr::Reducer::Sum || !m.has(row) ||
+    if (!m.is_reduction() || m.is_closing || m.reducer != expr::Reducer::Sum || !m.has(row) ||
         m.dtype != DType::F32)
       return std::nullopt;
     Dot d;
@@ -271,7 +288,7 @@ class Checker {
   // is that of the tile's one row, written `row / 1`.
   std::optional<Dot> single_row_dot(size_t k, Expr row) {
     const Member& m = group_.members[k];
-    if (!m.is_reduction() || m.reducer != expr::Reducer::Sum || !m.has(row) ||
+    if (!m.is_reduction() || m.is_closing || m.reducer != expr::Reducer::Sum || !m.has(row) ||
         m.dtype != DType::F32)
       return std::nullopt;
     const Expr depth = m.is_rolled ? group_.stream : m.inner[0];
@@ -353,7 +370,7 @@ class Checker {
     }
     if (!m.is_reduction() && reads_outer_tile(m))
       return outside({m.statement}, "epilogue", "it belongs behind the reduction that it reads");
-    if (!m.inner.empty() && group_.depends_on_rolled(m))
+    if (!m.inner.empty() && !m.is_closing && group_.depends_on_rolled(m))
       return outside({m.statement}, "inner",
                      "an inner reduction of running values cannot be repaired");
     if (!m.is_rolled) return {};

@@ -108,7 +108,8 @@ class Grower {
     }
   }
 
-  void add(const Statement& s, const expr::Substitution& map, bool is_rolled) {
+  void add(const Statement& s, const expr::Substitution& map, bool is_rolled,
+           bool is_closing = false) {
     Member m;
     m.statement = s.id;
     m.target = s.target;
@@ -118,6 +119,7 @@ class Grower {
       for (const ir::Axis& a : s.reduce) m.inner.push_back(map.at(axis(a)));
     }
     m.is_rolled = is_rolled;
+    m.is_closing = is_closing;
     m.reducer = s.reducer;
     if (s.init) m.init = expr::substitute(pool_, s.init, map);
     m.value = expr::substitute(pool_, s.value, map);
@@ -227,7 +229,6 @@ class Grower {
   }
 
   bool consumer(const Statement& q) {
-    if (q.is_reduction() && q.reduce.size() != reduced_.size()) return false;
     seen_.clear();
     const Expr value = q.is_reduction() ? seen_through(q.value) : q.value;
     expr::Substitution map;
@@ -263,20 +264,37 @@ class Grower {
       if (to && group_.extents.at(to) != a.extent) return false;
       if (!to && !q.is_reduction()) return false;
     }
-    for (size_t k = 0; k < q.reduce.size(); ++k) {
-      if (mapped(q.reduce[k]) != reduced_[k] ||
-          q.reduce[k].extent != group_.extents.at(reduced_[k]))
-        return false;
-    }
+    bool is_rolled = q.is_reduction() && is_reduced_alike(q);
+    for (size_t k = 0; is_rolled && k < q.reduce.size(); ++k)
+      is_rolled = mapped(q.reduce[k]) == reduced_[k];
+    const Expr closed = q.reduce.size() == 1 ? mapped(q.reduce[0]) : Expr();
+    const bool is_closing = !is_rolled && closed && can_close(q, value, closed) &&
+                            std::all_of(q.axes.begin(), q.axes.end(), mapped);
+    if (q.is_reduction() && !is_rolled && !is_closing) return false;
     if (closes_cycle(q)) return refuse(q, "it needs a result that itself needs this kernel");
     for (const ir::Axis& a : q.axes) {
       if (!mapped(a)) map.insert_or_assign(axis(a), fresh_axis(a));
     }
     expr::Substitution own;
     for (const ir::Axis& a : q.axes) own.emplace(axis(a), map.at(axis(a)));
-    for (size_t k = 0; k < q.reduce.size(); ++k) own.emplace(axis(q.reduce[k]), reduced_[k]);
-    add(q, own, q.is_reduction());
+    for (const ir::Axis& a : q.reduce) own.emplace(axis(a), map.at(axis(a)));
+    add(q, own, is_rolled, is_closing);
     return true;
+  }
+
+  // Whether a tile of this kernel has all that a reduction along the axis needs, when its loop is
+  // through.
+  bool can_close(const Statement& q, Expr value, Expr axis) const {
+    const Expr extent = group_.extents.at(axis);
+    if (contains(reduced_, axis) || extent.op() != Op::IntConst ||
+        extent.integer() > kMaxWholeExtent || q.reduce[0].extent != extent)
+      return false;
+    bool is_behind = true;
+    expr::for_each(value, [&](Expr e) {
+      const Member* m = e.op() == Op::Read ? group_.by_name(e.name()) : nullptr;
+      is_behind &= !m || !m->has(group_.stream);
+    });
+    return is_behind;
   }
 
   // True if a statement outside lies between members and q.
@@ -348,7 +366,7 @@ bool Group::is_column(Expr axis) const {
 
 bool Group::is_inner(Expr axis) const {
   return std::any_of(members.begin(), members.end(),
-                     [&](const Member& m) { return contains(m.inner, axis); });
+                     [&](const Member& m) { return !m.is_closing && contains(m.inner, axis); });
 }
 
 bool Group::is_tile_axis(Expr axis) const {

@@ -4,7 +4,8 @@
 // It grows from a reduction, the seed. The seed's reduced axis is streamed: the kernel walks along
 // it in steps. Producers join when every read of them is at plain axes: element-wise ones, small
 // inner reductions, and reductions over the streamed axis (rolled: they run in the same loop).
-// Consumers join as epilogue, or as further rolled reductions. What does not join is read from
+// Consumers join as epilogue, as further rolled reductions, or as closing ones: those along columns
+// that a tile holds whole. What does not join is read from
 // memory like an input. Nothing here looks at names: index sets and dependences decide.
 #pragma once
 
@@ -29,6 +30,7 @@ struct Member {
   std::vector<Expr> axes;   // axes of the group, in the order of the target's dimensions
   std::vector<Expr> inner;  // reduced axes of an inner reduction
   bool is_rolled = false;   // a reduction over the streamed axis
+  bool is_closing = false;  // an inner reduction behind the loop, along the columns of its result
   expr::Reducer reducer = expr::Reducer::Sum;
   Expr init;
   Expr value;

@@ -29,6 +29,12 @@ BuiltKernel NestBuilder::run(const ir::Axes& once) {
   for (size_t k = 0; k < members().size(); ++k) before(k, body);
   loop(body);
   for (size_t k : rolled_) settle_references(k, body);
+  for (size_t k = 0; k < members().size(); ++k) {
+    if (places_[k] != Place::Behind) continue;
+    tile(k, body, Phase::After);
+    notes_.push_back(fmt::format("close {}: along {}, behind the loop", member(k).target.str(),
+                                 member(k).inner[0].name().str()));
+  }
   if (split_) {
     for (size_t k : rolled_) store_part(k, body);
   }
@@ -134,7 +140,7 @@ void NestBuilder::place(size_t k) {
                r.rejection().message);
     recurrences_[k] = *r;
   } else {
-    places_[k] = m.has(group_.stream) ? Place::Loop : Place::Before;
+    places_[k] = m.is_closing ? Place::Behind : m.has(group_.stream) ? Place::Loop : Place::Before;
   }
   local_[k] = make_local(m.target.str(), m.dtype, tile_axes(m));
 }

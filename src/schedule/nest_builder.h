@@ -46,7 +46,7 @@ class NestBuilder {
   using DType = expr::DType;
   enum class Phase : uint8_t { Before, Loop, After };
   // Inline members have no tile of their own: their readers compute them.
-  enum class Place : uint8_t { Inline, Before, Loop, Rolled };
+  enum class Place : uint8_t { Inline, Before, Loop, Rolled, Behind };
   struct Local {
     ir::Name name;
     std::vector<Expr> axes;

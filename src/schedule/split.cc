@@ -227,6 +227,8 @@ std::optional<Rejection> refuse_split(const Group& group, const Tiling& tiling,
     return Rejection{"split", fmt::format("`{}` is one step, there is nothing to split", axis)};
   std::vector<algebra::Moved> moved;
   for (const Member& m : group.members) {
+    if (m.is_closing)
+      return Rejection{"split", fmt::format("`{}` needs more than the parts hold", m.target.str())};
     if (!m.is_rolled) {
       const bool is_late = !m.is_reduction() && !m.has(group.stream);
       if (is_late && reads_other_members(group, group.inlined(pool, m.value)))

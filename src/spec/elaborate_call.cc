@@ -137,6 +137,31 @@ Typed ExprElaborator::call_function(const Syntax& s, const FunctionSyntax& f) {
   return result;
 }
 
+std::vector<Expr> ExprElaborator::axes_as_they_lie(Expr value) const {
+  std::vector<Expr> rest;
+  for (Expr var : expr::free_vars(value)) {
+    if (scope_.is_axis(var)) rest.push_back(var);
+  }
+  std::vector<Expr> order;
+  expr::for_each(value, [&](Expr e) {
+    if (e.op() != Op::Read) return;
+    std::vector<Expr> own;
+    for (Expr index : e.args()) {
+      if (std::find(rest.begin(), rest.end(), index) != rest.end() &&
+          std::find(own.begin(), own.end(), index) == own.end())
+        own.push_back(index);
+    }
+    if (own.size() > order.size()) order = std::move(own);
+  });
+  for (Expr var : rest) {
+    if (std::find(order.begin(), order.end(), var) != order.end()) continue;
+    const auto behind =
+        std::find_if(order.begin(), order.end(), [&](Expr o) { return scope_.is_before(var, o); });
+    order.insert(behind, var);
+  }
+  return order;
+}
+
 Typed ExprElaborator::share(Typed value, std::string_view name, int uses, bool is_always_guarded) {
   if (uses < 2 || guards_ > 0 || is_always_guarded || is_leaf(value.e) || value.hold != Hold::Firm)
     return value;
@@ -146,13 +171,9 @@ Typed ExprElaborator::share(Typed value, std::string_view name, int uses, bool i
   std::string full = fmt::format("{}.{}", scope_.equation().str(), part);
   for (int n = 2; symbols_.find(full); ++n)
     full = fmt::format("{}.{}_{}", scope_.equation().str(), part, n);
-  std::vector<Expr> indices;
-  for (Expr var : expr::free_vars(value.e)) {
-    if (!scope_.is_axis(var)) continue;
-    let.axes.push_back({var.name(), scope_.extent(var)});
-    indices.push_back(var);
-  }
+  const std::vector<Expr> indices = axes_as_they_lie(value.e);
   if (indices.empty()) return value;  // a scalar computation
+  for (Expr var : indices) let.axes.push_back({var.name(), scope_.extent(var)});
   let.name = pool_.name(full);
   let.dtype = value.e.dtype();
   let.body = value.e;

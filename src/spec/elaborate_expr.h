@@ -72,6 +72,9 @@ class ExprElaborator {
   ir::Expr find_axis(std::string_view name) const;
   const Symbol* find_function(std::string_view name) const;
   bool is_function_axis(std::string_view name) const;
+  // The axes of a value in the order of the element read that has the most of them, so that a
+  // tensor of it lies as what it is made of; the others as the text introduces them.
+  std::vector<ir::Expr> axes_as_they_lie(ir::Expr value) const;
   Typed share(Typed value, std::string_view name, int uses, bool is_always_guarded);
   ir::Expr rename(ir::Expr e, ir::Expr from, ir::Expr to);
   bool is_reasonable(ir::Expr e, diag::Span span);

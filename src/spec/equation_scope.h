@@ -35,6 +35,8 @@ class EquationScope {
   bool is_axis(ir::Expr var) const { return root_of_.contains(var); }
   // The extent of an axis, or its placeholder.
   ir::Expr extent(ir::Expr var) const { return roots_[root_of_.at(var)].placeholder; }
+  // Whether the text introduces the axis `a` before `b`: axes of the left side come first.
+  bool is_before(ir::Expr a, ir::Expr b) const { return root_of_.at(a) < root_of_.at(b); }
   bool has_written_extent(ir::Expr var) const { return roots_[root_of_.at(var)].is_written; }
   // Bound axes of `body` renamed to the names the text gave them, where nothing else in it has that
   // name, nor one of the `axes` around it.

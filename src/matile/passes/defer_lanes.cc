@@ -277,19 +277,14 @@ class Deferrer {
           const auto* set = op.get<Set>();
           const bool is_shared =
               set && partial.contains(set->target.str()) && SumDeferral::is_whole(*set, partial);
-          out.push_back(is_shared ? share_of(op) : std::move(op));
+          const ir::Name target = set ? set->target : ir::Name{};
+          out.push_back(std::move(op));
+          if (is_shared) out.push_back(ir::make(Shares{target, expr::Reducer::Sum}));
         }
         return join_folds(std::move(out), partial);
       });
     }
     return body;
-  }
-
-  // The part of one of the four lanes that hold a row: exact, a power of two.
-  Op share_of(const Op& op) const {
-    Set set = op.as<Set>();
-    set.value = pool_.binary(EK::Mul, set.value, pool_.floating(0.25, set.value.dtype()));
-    return ir::make(std::move(set), op.span());
   }
 
   size_t mentions(const ir::Block& body, std::string_view name) const {

@@ -96,6 +96,10 @@ void touch(const Op& op, Touched& t) {
       read(op.as<Lanes>().tile);
       write(op.as<Lanes>().tile);
       break;
+    case Kind::Shares:
+      read(op.as<Shares>().tile);
+      write(op.as<Shares>().tile);
+      break;
     case Kind::Warps:
       read(op.as<Warps>().tile);
       write(op.as<Warps>().tile);

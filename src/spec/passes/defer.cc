@@ -18,6 +18,8 @@ using expr::Op;
 struct Factor {
   Expr value;
   bool is_divisor;
+  // 1 in the terms that have it, 0 in those that are hidden; null where that makes no difference.
+  Expr shown = {};
   bool operator==(const Factor&) const = default;
 };
 struct Split {
@@ -40,7 +42,9 @@ class Deferral {
         values_(program, context.pool, equations_) {}
 
   Let equation(const Let& let, std::vector<Let>& sums) {
-    const std::optional<Let> outer = outer_equation(let, sums);
+    counts_ = true;
+    std::optional<Let> outer = outer_equation(let, sums);
+    if (!counts_) outer = outer_equation(let, sums);
     for (const Let& sum : sums) equations_.emplace(sum.name, sum);
     equations_.emplace(let.name, outer.value_or(let));
     return outer.value_or(let);
@@ -75,6 +79,9 @@ class Deferral {
         terms.begin(), terms.end(), [&](const Split& t) { return t.leaving == terms[0].leaving; });
     if (is_apart && is_alike) terms = {together(terms)};
     if (terms[0].leaving.empty() || !terms[0].staying) return std::nullopt;
+    counts_ &= std::all_of(terms.begin(), terms.end(),
+                           [&](const Split& t) { return can_count(t.leaving, let); });
+    if (!counts_ && has_counted(terms)) return std::nullopt;
     Let outer = let;
     outer.body = {};
     for (const Split& t : terms) {
@@ -105,15 +112,66 @@ class Deferral {
     Let inner{names_.fresh(fmt::format("{}.acc", let.name.str())), let.axes, let.dtype,
               pool_.with_args(let.body, args)};
     Expr e = element(inner, pool_);
+    Expr shown;
     for (const bool is_divisor : {false, true}) {
       for (const Factor& f : t.leaving) {
-        if (f.is_divisor == is_divisor)
+        if (!f.shown || f.is_divisor != is_divisor) continue;
+        shown = f.shown;
+        e = pool_.binary(is_divisor ? Op::Div : Op::Mul, e, f.value);
+      }
+    }
+    if (shown) {
+      const Let count = count_of(let, shown);
+      const Expr is_hidden =
+          pool_.binary(Op::Eq, element(count, pool_), pool_.constant(0, count.dtype));
+      e = pool_.select(is_hidden, pool_.constant(0, e.dtype()), e);
+      sums.push_back(count);
+    }
+    for (const bool is_divisor : {false, true}) {
+      for (const Factor& f : t.leaving) {
+        if (!f.shown && f.is_divisor == is_divisor)
           e = pool_.binary(is_divisor ? Op::Div : Op::Mul, e, of_empty_sum(f, let.body));
       }
     }
     types_.emplace(std::string(inner.name.str()), inner.type());
     sums.push_back(std::move(inner));
     return e;
+  }
+
+  // How many terms of a sum are not hidden.
+  Let count_of(const Let& let, Expr shown) {
+    std::vector<Expr> args(let.body.args().begin(), let.body.args().end());
+    args[0] = shown;
+    Let count{names_.fresh(fmt::format("{}.shown", let.name.str())),
+              {},
+              let.dtype,
+              pool_.with_args(let.body, args)};
+    for (const ir::Axis& a : let.axes) {
+      if (expr::depends_on(shown, pool_.index(a.name))) count.axes.push_back(a);
+    }
+    types_.emplace(std::string(count.name.str()), count.type());
+    return count;
+  }
+
+  static bool has_counted(const std::vector<Split>& terms) {
+    return std::any_of(terms.begin(), terms.end(), [](const Split& t) {
+      return std::any_of(t.leaving.begin(), t.leaving.end(),
+                         [](const Factor& f) { return static_cast<bool>(f.shown); });
+    });
+  }
+
+  // A factor that only some terms have, all under one condition, which says the same for whole rows
+  // of the result.
+  bool can_count(const std::vector<Factor>& leaving, const Let& let) const {
+    Expr shown;
+    for (const Factor& f : leaving) {
+      if (!f.shown) continue;
+      if (shown && shown != f.shown) return false;
+      shown = f.shown;
+    }
+    return !shown || std::any_of(let.axes.begin(), let.axes.end(), [&](const ir::Axis& a) {
+      return !expr::depends_on(shown, pool_.index(a.name));
+    });
   }
 
   // The factor where the sum has terms. An empty sum is 0: nothing may make NaN of it.
@@ -191,10 +249,12 @@ class Deferral {
       if (guard != Guard::None && !is_safe(e)) return none;
       // Where a guard hides every term the sum is 0, whatever would have been divided by: the
       // factor must not be infinite, nor the divisor 0.
-      if (guard == Guard::HidesAll &&
-          !(values_.is_finite(e) && (!is_below || values_.is_nonzero(e))))
-        return none;
-      return {{{e, false}}, {}, false};
+      const bool may_spoil =
+          guard == Guard::HidesAll &&
+          !(values_.is_finite(e) && (!is_below || values_.is_nonzero(e)));
+      if (may_spoil && !counts_) return none;
+      const Expr shown = may_spoil ? pool_.constant(1, e.dtype()) : Expr{};
+      return {{{e, false, shown}}, {}, false};
     }
     switch (e.op()) {
       case Op::Mul: {
@@ -210,7 +270,7 @@ class Deferral {
       case Op::Div: {
         Split a = split(e[0], guard, is_below);
         const Split b = split(e[1], guard, !is_below);
-        for (const Factor& f : b.leaving) a.leaving.push_back({f.value, !f.is_divisor});
+        for (const Factor& f : b.leaving) a.leaving.push_back({f.value, !f.is_divisor, f.shown});
         if (a.leaving.empty()) return none;
         if (b.staying) {
           const Expr above = a.staying ? a.staying : pool_.constant(1, e.dtype());
@@ -235,8 +295,13 @@ class Deferral {
         if (a.leaving.empty()) return none;
         if (!a.staying) a.staying = pool_.constant(1, e.dtype());
         const Expr zero = pool_.constant(0, e.dtype());
-        a.staying =
-            is_first ? pool_.select(e[0], a.staying, zero) : pool_.select(e[0], zero, a.staying);
+        const auto guarded = [&](Expr x) {
+          return is_first ? pool_.select(e[0], x, zero) : pool_.select(e[0], zero, x);
+        };
+        a.staying = guarded(a.staying);
+        for (Factor& f : a.leaving) {
+          if (f.shown) f.shown = guarded(f.shown);
+        }
         return a;
       }
       case Op::Read: {
@@ -269,6 +334,9 @@ class Deferral {
   KnownValues values_;
   std::vector<Expr> reduced_;
   int steps_ = 0;
+  // Whether factors that could spoil rows that a condition hides may leave, for a count of the
+  // rest.
+  bool counts_ = true;
 };
 
 }  // namespace

@@ -10,9 +10,10 @@
 // A sum of several products, each with factors of its own to lose, becomes several sums.
 // Looks through element-wise equations (which stay for their other readers) and through selects
 // whose other branch is 0. Sums with an initial element stay as they are. A sum of no terms is 0,
-// whatever the factor: one that may not be finite (a divisor that may be 0) stays under a condition
-// that can hide a whole row, and is replaced where the axis is empty. Exactness class: exact over
-// the reals. Test: test/spec/defer.spec
+// whatever the factor: one that may not be finite (a divisor that may be 0) is replaced where the
+// axis is empty. Where a condition can hide a whole row, such a factor leaves for a count of the
+// terms that are shown; it stays if the count would have all axes of the sum. Exactness class:
+// exact over the reals. Test: test/spec/defer.spec
 #pragma once
 
 #include "ir/pass.h"

@@ -11,11 +11,20 @@ using expr::Expr;
 // Longer ones are computed once.
 constexpr size_t kMostNodes = 64;
 
+// Numbers made of floats are data, not positions: their readers may use each of them many times.
+bool is_made_of_floats(Expr e) {
+  return e.op() == expr::Op::Cast && expr::is_int(e.dtype()) && expr::is_float(e[0].dtype());
+}
+
 bool is_condition(const Let& let) {
   if (expr::is_float(let.dtype) || expr::has_reduce(let.body)) return false;
   size_t nodes = 0;
-  expr::for_each(let.body, [&](Expr) { ++nodes; });
-  return nodes <= kMostNodes;
+  bool is_data = false;
+  expr::for_each(let.body, [&](Expr e) {
+    ++nodes;
+    is_data |= is_made_of_floats(e);
+  });
+  return nodes <= kMostNodes && !is_data;
 }
 
 }  // namespace
