@@ -78,9 +78,8 @@ void RoleVerifier::local(ir::Name name, DType dtype) {
 void RoleVerifier::statement(const Op& op, bool is_uniform) {
   const Kind k = kind(op);
   const bool is_register_work = k == Kind::Set || k == Kind::Fold || k == Kind::Lanes ||
-                                k == Kind::Shares ||
-                                k == Kind::Vote || k == Kind::Put || k == Kind::Let ||
-                                k == Kind::WarpDot ||
+                                k == Kind::Shares || k == Kind::Vote || k == Kind::Put ||
+                                k == Kind::Let || k == Kind::WarpDot ||
                                 (k == Kind::Convert && op.as<Convert>().way != Way::Shared);
   if (!is_uniform && !is_register_work)
     return v_.fail(

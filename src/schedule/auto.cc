@@ -159,6 +159,8 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
     }
     if (k.split.or_whole)
       in_parts = sizes_in_parts(k, k.split, in_parts, program, kHopper, pool, &why);
+    if (k.split.or_whole && k.group.row_block > 0)
+      k.split.combines_last = is_last_tile_faster(k, k.split, in_parts, program, kHopper, pool);
     if (!why.empty()) k.group.notes.push_back(std::move(why));
     if (k.split.is_on() && !(k.sizes == in_parts)) {
       std::erase(k.others, in_parts);

@@ -47,11 +47,10 @@ class Prepass {
                  const ir::Program& program) {
     const TileAxis& stream = tiling_.at(group_.stream);
     if (!stream.tile) return {};
-    MaskIntervals intervals(group_, tiling_, program, pool_,
-                            [&](Expr value, Expr axis, bool is_greatest) {
-                              return axis ? extreme(value, axis, is_greatest)
-                                          : extreme_of_both(value, is_greatest);
-                            });
+    MaskIntervals intervals(
+        group_, tiling_, program, pool_, [&](Expr value, Expr axis, bool is_greatest) {
+          return axis ? extreme(value, axis, is_greatest) : extreme_of_both(value, is_greatest);
+        });
     Expr may;
     Expr must;
     bool is_all = true;
@@ -91,10 +90,9 @@ class Prepass {
     const ir::Axis step{stream.tile.name(), steps};
     axes_ = rows;
     axes_.push_back(step);
-    const Expr state = i64(stored(stem + ".state", DType::I32, {},
-                                  i32(pool_.select(may, pool_.select(must, pool_.integer(2), one),
-                                                   none)),
-                                  Reducer::Sum, {}));
+    const Expr state = i64(stored(
+        stem + ".state", DType::I32, {},
+        i32(pool_.select(may, pool_.select(must, pool_.integer(2), one), none)), Reducer::Sum, {}));
     const auto counted = [&](const char* name, Expr condition, Reducer reducer) {
       return i64(stored(stem + name, DType::I32, {step}, i32(pool_.select(condition, one, none)),
                         reducer, i32(none)));
@@ -107,8 +105,8 @@ class Prepass {
     axes_.push_back(step);
     const Expr earlier = pool_.index(fresh(stem + "0_earlier"));
     const Expr state_of_earlier = expr::substitute(pool_, state, {{stream.tile, earlier}});
-    const Expr is_before = is(Op::And, is(Op::Lt, earlier, stream.tile),
-                              is(Op::Eq, state_of_earlier, state));
+    const Expr is_before =
+        is(Op::And, is(Op::Lt, earlier, stream.tile), is(Op::Eq, state_of_earlier, state));
     const Expr place =
         i64(stored(stem + ".place", DType::I32, {{earlier.name(), steps}},
                    i32(pool_.select(is_before, one, none)), Reducer::Sum,
@@ -118,18 +116,17 @@ class Prepass {
     axes_ = rows;
     axes_.push_back({number.name(), pool_.binary(Op::Add, steps, one)});
     const Expr last = i32(pool_.binary(Op::Sub, steps, one));
-    const Expr is_here =
-        is(Op::And, is(Op::Ne, state, none), is(Op::Eq, place, number));
+    const Expr is_here = is(Op::And, is(Op::Ne, state, none), is(Op::Eq, place, number));
     const Expr listed = stored(stem + ".list", DType::I32, {step},
                                pool_.select(is_here, i32(stream.tile), last), Reducer::Min, last);
     const Expr inside = pool_.binary(Op::Min, pool_.binary(Op::Max, stream.tile, none), steps);
-    out_.listed = pool_.binary(
-        Op::Max, none, i64(expr::substitute(pool_, listed, {{number, inside}})));
+    out_.listed =
+        pool_.binary(Op::Max, none, i64(expr::substitute(pool_, listed, {{number, inside}})));
     out_.first = none;
     out_.end = pool_.binary(Op::Min, steps, count);
     // A list of nothing has one step, which is masked.
-    out_.full = is(Op::Ge, stream.tile, pool_.binary(Op::Max, parts, pool_.select(
-                       is(Op::Eq, count, none), one, none)));
+    out_.full = is(Op::Ge, stream.tile,
+                   pool_.binary(Op::Max, parts, pool_.select(is(Op::Eq, count, none), one, none)));
   }
 
   LiveSteps find(const std::vector<Expr>& conditions, const ir::Program& program) {
@@ -274,9 +271,8 @@ class Prepass {
       is_inside = both(is_inside, pool_.binary(Op::Lt, position, t.extent));
       reduced.push_back({axis.name(), pool_.integer(t.size)});
     }
-    const Expr term =
-        pool_.select(is_inside, pool_.cast(DType::I32, expr::substitute(pool_, value, positions)),
-                     none);
+    const Expr term = pool_.select(
+        is_inside, pool_.cast(DType::I32, expr::substitute(pool_, value, positions)), none);
     axes_ = axes_of(term, group_.row);
     const TileAxis& stream = tiling_.at(group_.stream);
     axes_.push_back({stream.tile.name(), tile_count(group_, stream, pool_)});
@@ -294,10 +290,9 @@ class Prepass {
     const TileAxis& stream = tiling_.at(group_.stream);
     const Expr init = pool_.cast(DType::I32, other);
     const Expr term = pool_.select(condition, pool_.cast(DType::I32, value), init);
-    return pool_.cast(
-        DType::I64, stored(stem, DType::I32,
-                           {{stream.tile.name(), tile_count(group_, stream, pool_)}}, term, reducer,
-                           init));
+    return pool_.cast(DType::I64, stored(stem, DType::I32,
+                                         {{stream.tile.name(), tile_count(group_, stream, pool_)}},
+                                         term, reducer, init));
   }
 
   const Group& group_;

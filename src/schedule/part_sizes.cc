@@ -11,7 +11,8 @@
 namespace nautilus::schedule {
 namespace {
 
-constexpr double kWorthOther = 0.95;  // other sizes than the usual ones take no more than this
+constexpr double kWorthOther = 0.95;    // other sizes than the usual ones take no more than this
+constexpr double kWorthSmaller = 0.99;  // where the usual ones are no measured choice: row blocks
 
 class PartCost {
  public:
@@ -58,15 +59,16 @@ class PartCost {
     const double rounds = std::ceil(number(*tiles * *parts) / number(target_.sms * cost.resident));
     const double work = rounds * (number(*each) * step + cost.once);
     const double memory = *read / target_.memory_bytes_per_cycle;
-    const double together =
-        split_.combines_last
-            ? number(*parts) * *passed / number(std::max<int64_t>(*tiles, 1)) * 4 /
-                  target_.last_tile_bytes
-            : target_.next_kernel_cycles + number(*parts) * target_.part_cycles;
-    const double handed =
-        number(*parts) * *passed * 8 / target_.memory_bytes_per_cycle + together;
+    const double together = split_.combines_last
+                                ? number(*parts) * *passed / number(std::max<int64_t>(*tiles, 1)) *
+                                      4 / target_.last_tile_bytes
+                                : target_.next_kernel_cycles + number(*parts) * target_.part_cycles;
+    const double handed = number(*parts) * *passed * 8 / target_.memory_bytes_per_cycle + together;
     // One group alone hides little of what it waits for.
-    const double both = cost.floors.vector > 0 ? std::hypot(work, memory) : std::max(work, memory);
+    const bool is_alone = cost.floors.vector > 0;
+    const double both =
+        is_alone ? std::hypot(work, memory) + target_.exposed_steps * step / number(cost.resident)
+                 : std::max(work, memory);
     return PartTime{both + cost.kernel_once + handed, *parts, cost.floors.vector <= 0};
   }
 
@@ -156,7 +158,7 @@ Sizes sizes_in_parts(const Kernel& kernel, const Split& split, const Sizes& usua
       time = *t;
     }
   }
-  if (time.cycles > kWorthOther * first->cycles) return usual;
+  if (time.cycles > (is_blocked ? kWorthSmaller : kWorthOther) * first->cycles) return usual;
   const auto text = [](const Sizes& s) {
     return s.column > 0 ? fmt::format("{}x{}", s.rows * s.groups, s.column)
                         : fmt::format("{} rows and steps of {}", s.rows * s.groups, s.step);
@@ -165,6 +167,21 @@ Sizes sizes_in_parts(const Kernel& kernel, const Split& split, const Sizes& usua
       fmt::format("; tiles of {} in {} parts take {:.0f} cycles there, of {} in {} parts {:.0f}",
                   text(best), time.parts, time.cycles, text(usual), first->parts, first->cycles);
   return best;
+}
+
+bool is_last_tile_faster(const Kernel& kernel, const Split& split, const Sizes& sizes,
+                         const ir::Program& program, const Target& target, expr::ExprPool& pool) {
+  Names scratch;
+  if (refuse_last_tile(kernel.group, Tiling(kernel.group, sizes, pool, scratch), sizes))
+    return false;
+  Split last = split;
+  last.combines_last = true;
+  Split other = split;
+  other.combines_last = false;
+  const auto by_last = time_in_parts(kernel, last, sizes, program, target, pool);
+  const auto by_other = time_in_parts(kernel, other, sizes, program, target, pool);
+  if (!by_last || !by_other || by_last->parts <= 1) return split.combines_last;
+  return by_last->cycles < by_other->cycles;
 }
 
 }  // namespace nautilus::schedule

@@ -31,4 +31,9 @@ Sizes sizes_in_parts(const Kernel& kernel, const Split& split, const Sizes& usua
                      const ir::Program& program, const Target& target, expr::ExprPool& pool,
                      std::string* why);
 
+// Whether the last tile puts the parts together in less time than another kernel, at the program's
+// hints; what the split says where they are not known, or one part is enough.
+bool is_last_tile_faster(const Kernel& kernel, const Split& split, const Sizes& sizes,
+                         const ir::Program& program, const Target& target, expr::ExprPool& pool);
+
 }  // namespace nautilus::schedule

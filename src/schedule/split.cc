@@ -26,6 +26,7 @@ constexpr std::string_view kMachine = "sms";
 constexpr int64_t kUsualSms = 132;
 constexpr int64_t kLongAxis = 16;
 constexpr int64_t kFewStates = 128;
+constexpr int64_t kWorthARound = 64;  // steps of a part
 
 class SizeMaker {
  public:
@@ -174,7 +175,7 @@ ir::Block declare_split_sizes(const SplitSizes& s, const Group& group, const Siz
   Expr wanted;
   if (split.parts == Split::kFill) {
     // As few rounds of CTAs as there must be, if they fill four fifths of the machine; else four
-    // rounds of shorter ones.
+    // rounds of shorter ones, if those are long enough to be worth another round.
     const Expr sms = pool.index(kMachine);
     const Expr places = sizes.resident > 1 ? make.mul(make.number(sizes.resident), sms) : sms;
     declare(s.tiles, make.most(tiles, one));
@@ -182,9 +183,10 @@ ir::Block declare_split_sizes(const SplitSizes& s, const Group& group, const Siz
     const Expr run = make.mul(fit, s.tiles);
     const Expr is_full =
         pool.binary(Op::Ge, make.mul(make.number(5), run),
-                    make.mul(make.mul(make.number(4), make.ceil(run, places)), sms));
+                    make.mul(make.mul(make.number(4), make.ceil(run, places)), places));
     const Expr more = make.most(make.div(make.mul(make.number(4), places), s.tiles), one);
-    declare(s.wanted, pool.select(is_full, fit, more));
+    const Expr is_short = pool.binary(Op::Lt, s.steps, make.mul(make.number(kWorthARound), more));
+    declare(s.wanted, pool.select(pool.binary(Op::Or, is_full, is_short), fit, more));
     const int64_t least = least_steps(group, sizes);
     wanted = make.least(s.wanted, least > 1 ? make.div(s.steps, make.number(least)) : s.steps);
   } else {

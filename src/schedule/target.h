@@ -50,6 +50,7 @@ struct Target {
   double step_floor = 190;       // barriers and issue of one step
   double dynamic_cycles = 320;   // fetching the number of a tile
   double part_cycles = 90;       // putting one more part of an axis together
+  double exposed_steps = 3;      // of a part: until the first data are there, and after the last
   double last_tile_bytes = 6.7;  // of parts that the last tile puts together in a cycle
 };
 

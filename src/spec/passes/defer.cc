@@ -249,9 +249,8 @@ class Deferral {
       if (guard != Guard::None && !is_safe(e)) return none;
       // Where a guard hides every term the sum is 0, whatever would have been divided by: the
       // factor must not be infinite, nor the divisor 0.
-      const bool may_spoil =
-          guard == Guard::HidesAll &&
-          !(values_.is_finite(e) && (!is_below || values_.is_nonzero(e)));
+      const bool may_spoil = guard == Guard::HidesAll &&
+                             !(values_.is_finite(e) && (!is_below || values_.is_nonzero(e)));
       if (may_spoil && !counts_) return none;
       const Expr shown = may_spoil ? pool_.constant(1, e.dtype()) : Expr{};
       return {{{e, false, shown}}, {}, false};
