@@ -15,3 +15,5 @@ for file in golden/conversions_*.matile; do
     timeout 60 build-device/nautilus run "$file" --target sm_90a --check --shape "$shape"
   done
 done
+# A plan whose kernels overlap, replayed from a captured graph.
+build-device/nautilus bench examples/attention_decode.naut --graph --mode burst --reps 10

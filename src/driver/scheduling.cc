@@ -245,8 +245,8 @@ std::string explain(const ir::Program& program, Unit& unit) {
     for (const ir::Op& op : current.body) {
       if (!op.is<spec::Let>()) continue;
       std::string line = ir::print(op);
-      if (line.ends_with('\n')) line.pop_back();
-      if (text.find(line) == std::string::npos) lines += "  " + line + "\n";
+      if (!line.ends_with('\n')) line += '\n';
+      if (text.find(line) == std::string::npos) lines += "  " + line;
     }
     if (!lines.empty()) out += fmt::format("after {}:\n{}", name, lines);
     text = after;

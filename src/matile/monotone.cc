@@ -20,23 +20,15 @@ bool reads(Expr e, ir::Name tile) {
 
 }  // namespace
 
-PositiveScalars::PositiveScalars(const ir::Program& program) {
+PositiveScalars::PositiveScalars(const ir::Program& program) : signs_(program) {
   for (const ir::Op& op : program.body) {
-    if (const auto* f = op.get<ir::Fact>()) {
-      const Expr c = f->condition;
-      if (c.op() == EK::Gt && c[1].op() == EK::FloatConst && c[1].number() >= 0)
-        facts_.insert(c[0]);
-      if (c.op() == EK::Lt && c[0].op() == EK::FloatConst && c[0].number() >= 0)
-        facts_.insert(c[1]);
-    }
     if (const auto* let = op.get<Let>(); let && contains(let->value))
       lets_.emplace(let->name.str());
   }
 }
 
 bool PositiveScalars::contains(Expr e) const {
-  if (facts_.contains(e) || (e.op() == EK::Var && lets_.contains(e.name().str()))) return true;
-  if (e.op() == EK::FloatConst) return e.number() > 0;
+  if (signs_.is_positive(e) || (e.op() == EK::Var && lets_.contains(e.name().str()))) return true;
   return (e.op() == EK::Mul || e.op() == EK::Div || e.op() == EK::Add) && contains(e[0]) &&
          contains(e[1]);
 }

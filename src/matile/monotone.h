@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "expr/affine.h"
+#include "algebra/sign.h"
 #include "ir/op.h"
 
 namespace nautilus::matile {
@@ -20,7 +20,7 @@ class PositiveScalars {
   bool contains(expr::Expr e) const;
 
  private:
-  std::set<expr::Expr, expr::ByContent> facts_;
+  algebra::Signs signs_;  // by facts
   std::set<std::string, std::less<>> lets_;
 };
 

@@ -1,25 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // R7: what a fold leaves in a tile is a share in each lane (or warp) of the reduction's value, and
 // until `lanes` and `warps` have put the shares together only such work may be done with them as
-// gives the same when it is done share by share:
-//
-//     shares of   stay shares under                                    may meet
-//     a sum       x * w, x / w, -x, where(c, x, 0)                     shares of a sum of the same
-//     lanes a maximum   x + w, x - w, x * positive, exp, max and min with w  shares of a maximum,
-//     whole values a minimum   the same                                             shares of a
-//     minimum, whole values
-//
-// (w: whole, the same in all lanes of an element; -x and w - x make a minimum of a maximum). A vote
-// may ask whether some share is large, of a minimum whether one is small. Everything else needs
-// whole values.
+// gives the same when it is done share by share (lane_shares.h). A vote may ask whether some share
+// is large, of a minimum whether one is small. Everything else needs whole values.
 //
 // One walk over the role follows what every tile holds; loops are walked until nothing changes.
 #include <fmt/format.h>
 
-#include <unordered_map>
-
 #include "expr/walk.h"
-#include "matile/monotone.h"
+#include "matile/lane_shares.h"
 #include "matile/verify_rules.h"
 
 namespace nautilus::matile {
@@ -30,10 +19,7 @@ using expr::Reducer;
 using ir::Op;
 using EK = expr::Op;
 
-// Threads that differ in these bits hold different shares: five of the lane, then those of the
-// warp.
-using Bits = unsigned;
-constexpr Bits kLaneBits = 31;
+using Bits = ThreadBits;
 
 // The bits of the digits that `is_wanted` names.
 template <class F>
@@ -52,51 +38,7 @@ Bits bits_of_copies(const layout::Layout& layout) {
   return bits_of(layout, [](const layout::Digit& d) { return d.axis == layout::kCopies; });
 }
 
-struct Held {
-  enum class Kind : uint8_t { Nothing, Number, Whole, Shares, Mixed };
-  Kind kind = Kind::Nothing;
-  double number = 0;  // of Number: the same in all elements
-  Reducer reducer = Reducer::Sum;
-  Reducer folded_by = Reducer::Sum;  // the tile; its negative is of the opposite reducer
-  Bits bits = 0;                     // of Shares
-  std::string tile = {};             // that was read, or folded into
-  diag::Span since = {};             // where the shares come from
-
-  bool has_shares() const { return kind == Kind::Shares || kind == Kind::Mixed; }
-  bool is_number(double x) const { return kind == Kind::Number && number == x; }
-  bool is_sum() const { return kind == Kind::Shares && reducer == Reducer::Sum; }
-  bool is_extreme() const { return kind == Kind::Shares && reducer != Reducer::Sum; }
-  // Where it is read from and what it is called say nothing about the value.
-  bool is_like(const Held& o) const {
-    return kind == o.kind && (kind != Kind::Number || number == o.number) &&
-           (kind != Kind::Shares || (reducer == o.reducer && bits == o.bits));
-  }
-};
-
-Held whole() { return {.kind = Held::Kind::Whole}; }
-
-// What a tile holds that holds the one or the other. A whole value is also shares of a maximum, and
-// 0 shares of a sum.
-Held either(const Held& a, const Held& b) {
-  using Kind = Held::Kind;
-  if (a.kind == Kind::Nothing || a.kind == Kind::Mixed) return a.kind == Kind::Nothing ? b : a;
-  if (b.kind == Kind::Nothing || b.kind == Kind::Mixed) return b.kind == Kind::Nothing ? a : b;
-  if (a.is_like(b)) return a;
-  if (!a.has_shares() && !b.has_shares()) return whole();
-  Held out = a.has_shares() ? a : b;
-  const Held& other = a.has_shares() ? b : a;
-  if (out.is_sum() ? other.is_number(0) : !other.has_shares()) return out;
-  if (out.is_extreme() && other.is_extreme() && out.reducer == other.reducer) {
-    out.bits |= other.bits;
-    return out;
-  }
-  out.kind = Kind::Mixed;
-  return out;
-}
-
-using State = std::map<std::string, Held, std::less<>>;
-
-bool is_like(const State& a, const State& b) {
+bool is_like(const HeldByTiles& a, const HeldByTiles& b) {
   if (a.size() != b.size()) return false;
   for (const auto& [name, held] : a) {
     const auto it = b.find(name);
@@ -105,7 +47,7 @@ bool is_like(const State& a, const State& b) {
   return true;
 }
 
-State either(State a, const State& b) {
+HeldByTiles either(HeldByTiles a, const HeldByTiles& b) {
   for (const auto& [name, held] : b) a[name] = either(a[name], held);
   return a;
 }
@@ -113,7 +55,12 @@ State either(State a, const State& b) {
 class LaneShares {
  public:
   LaneShares(const ir::Program& program, const Role& role, diag::Sink& sink)
-      : role_(role), sink_(sink), tiles_(tiles_of_role(role)), positive_(program) {}
+      : role_(role),
+        sink_(sink),
+        tiles_(tiles_of_role(role)),
+        positive_(program),
+        rules_(state_, positive_,
+               [this](const Held& held, std::string_view is_used) { need_whole(held, is_used); }) {}
 
   void run() { block(role_.body); }
 
@@ -153,123 +100,6 @@ class LaneShares {
 
   static std::string_view reducer_word(Reducer r) {
     return r == Reducer::Sum ? "sum" : r == Reducer::Max ? "maximum" : "minimum";
-  }
-
-  Held refused(const Held& a, const Held& b, std::string_view is_used) {
-    need_whole(a.has_shares() ? a : b, is_used);
-    return whole();
-  }
-
-  // --- expressions ------------------------------------------------------------------------------
-
-  struct Values {
-    std::unordered_map<Expr, Held> known;
-  };
-
-  Held value(Expr e, Values& values) {
-    if (const auto it = values.known.find(e); it != values.known.end()) return it->second;
-    Held held = value_of(e, values);
-    values.known.emplace(e, held);
-    return held;
-  }
-
-  Held value_of(Expr e, Values& values) {
-    if (e.op() == EK::FloatConst) return {.kind = Kind::Number, .number = e.number()};
-    if (e.op() == EK::Read) {
-      for (Expr a : e.args()) need_whole(value(a, values), "is part of an index");
-      const auto it = state_.find(e.name().str());
-      return it == state_.end() ? whole() : it->second;
-    }
-    if (e.args().empty() || e.op() == EK::Reduce) return whole();
-    const Held a = value(e[0], values);
-    const Held b = e.args().size() > 1 ? value(e[1], values) : Held{};
-    switch (e.op()) {
-      case EK::Neg:
-        return negative(a);
-      case EK::Add:
-        return sum(a, b);
-      case EK::Sub:
-        return sum(a, negative(b));
-      case EK::Mul:
-        if (a.is_number(0) && !b.has_shares()) return a;
-        if (b.is_number(0) && !a.has_shares()) return b;
-        return a.has_shares() ? scaled(a, b, e[1]) : scaled(b, a, e[0]);
-      case EK::Div:
-        if (b.has_shares()) return refused(b, b, "is a divisor");
-        return scaled(a, b, e[1]);
-      case EK::Exp:
-      case EK::Exp2:
-        return a.is_extreme() ? a : refused_in(e, a, a);
-      case EK::Max:
-      case EK::Min:
-        return extreme(e, a, b);
-      case EK::Select: {
-        need_whole(a, "is part of a condition");
-        const Held c = value(e[2], values);
-        const Held out = either(b, c);
-        if (out.kind != Kind::Mixed) return out;
-        if (b.kind == Kind::Mixed || c.kind == Kind::Mixed) return refused(b, c, "is chosen");
-        return refused(b, c, "is chosen beside a value that every lane has");
-      }
-      default: {
-        Held all = whole();
-        for (Expr arg : e.args()) {
-          const Held held = value(arg, values);
-          if (held.has_shares()) all = refused_in(e, held, held);
-        }
-        return all;
-      }
-    }
-  }
-
-  Held refused_in(Expr e, const Held& a, const Held& b) {
-    if (!a.has_shares() && !b.has_shares()) return whole();
-    const std::string is_used = e.op() == EK::Cast
-                                    ? fmt::format("is rounded to {}", expr::name(e.dtype()))
-                                    : fmt::format("is an operand of `{}`", expr::info(e.op()).text);
-    return refused(a, b, is_used);
-  }
-
-  static Held negative(Held a) {
-    if (a.is_extreme()) a.reducer = a.reducer == Reducer::Max ? Reducer::Min : Reducer::Max;
-    if (a.kind == Kind::Number) a.number = -a.number;
-    return a;
-  }
-
-  Held sum(const Held& a, const Held& b) {
-    if (!a.has_shares() && !b.has_shares()) return whole();
-    if (a.is_extreme() || b.is_extreme()) {
-      if (!b.has_shares()) return a;
-      if (!a.has_shares()) return b;
-      return refused(a, b, "is added to other shares");
-    }
-    if (a.is_sum() && (b.is_number(0) || a.is_like(b))) return a;
-    if (b.is_sum() && a.is_number(0)) return b;
-    if (a.is_sum() && b.is_sum()) return refused(a, b, "is added to shares of other lanes");
-    return refused(a, b, "is added to a value that every lane has");
-  }
-
-  Held scaled(const Held& a, const Held& factor, Expr e) {
-    if (!a.has_shares() && !factor.has_shares()) return whole();
-    if (factor.has_shares()) return refused(a, factor, "is multiplied by other shares");
-    if (a.is_sum() || (a.is_extreme() && positive_.contains(e))) return a;
-    return refused(a, a, "is multiplied by what may be negative");
-  }
-
-  Held extreme(Expr e, const Held& a, const Held& b) {
-    if (!a.has_shares() && !b.has_shares()) return whole();
-    if (!a.has_shares() || !b.has_shares()) {
-      const Held& held = a.has_shares() ? a : b;
-      return held.is_extreme() ? held : refused_in(e, a, b);
-    }
-    const bool is_same = a.is_extreme() && b.is_extreme() && a.reducer == b.reducer &&
-                         (a.reducer == Reducer::Max) == (e.op() == EK::Max);
-    return is_same ? either(a, b) : refused_in(e, a, b);
-  }
-
-  Held value(Expr e) {
-    Values values;
-    return value(e, values);
   }
 
   // --- ops --------------------------------------------------------------------------------------
@@ -316,7 +146,7 @@ class LaneShares {
     for (size_t k = 0; k < reduce.axis_count(); ++k) axes.push_back(reduce.axis(k).name());
     const layout::Layout* domain = domain_of(reduce, axes);
     if (!domain) return write(op.target, whole());
-    Held folded = value(reduce.body());
+    Held folded = rules_.value(reduce.body());
     const bool is_same = folded.kind == Kind::Shares && folded.reducer == reduce.reducer() &&
                          (folded.bits & ~bits_of_copies(*domain)) == 0;
     if (folded.has_shares() && !is_same) {
@@ -330,9 +160,7 @@ class LaneShares {
     if (folded.has_shares()) folded.bits |= bits;
     folded.tile = op.target.str();
     folded.folded_by = folded.reducer;
-    Values values;
-    values.known.emplace(reduce, folded.has_shares() ? folded : whole());
-    write(op.target, value(op.value, values));
+    write(op.target, rules_.value(op.value, {{reduce, folded.has_shares() ? folded : whole()}}));
   }
 
   // `lanes` puts the shares of the tile's lanes together, `warps` those of its warps.
@@ -412,13 +240,13 @@ class LaneShares {
       case matile::Kind::Unroll:
         return loop(op.as<Unroll>().body, false);
       case matile::Kind::If: {
-        const State before = state_;
+        const HeldByTiles before = state_;
         block(op.as<If>().body);
         state_ = either(before, state_);
         return;
       }
       case matile::Kind::Set:
-        return write(op.as<Set>().target, value(op.as<Set>().value));
+        return write(op.as<Set>().target, rules_.value(op.as<Set>().value));
       case matile::Kind::Fold:
         return fold(op.as<Fold>());
       case matile::Kind::Lanes:
@@ -433,9 +261,10 @@ class LaneShares {
         need_whole_tile(op.as<Convert>().source, "is converted");
         return write(op.as<Convert>().target, whole());
       case matile::Kind::Load:
-        for (Expr e : op.as<Load>().value.args()) need_whole(value(e), "is part of an index");
+        for (Expr e : op.as<Load>().value.args())
+          need_whole(rules_.value(e), "is part of an index");
         if (op.as<Load>().condition)
-          need_whole(value(op.as<Load>().condition), "is part of a condition");
+          need_whole(rules_.value(op.as<Load>().condition), "is part of a condition");
         return write(op.as<Load>().target, whole());
       case matile::Kind::Take:
         return write(op.as<Take>().tile, whole());
@@ -450,9 +279,9 @@ class LaneShares {
         return need_whole_tile(op.as<Store>().tile, "is stored");
       case matile::Kind::Put: {
         const auto& put = op.as<Put>();
-        need_whole(value(put.value), "is stored");
-        for (Expr e : put.indices) need_whole(value(e), "is part of an index");
-        if (put.condition) need_whole(value(put.condition), "is part of a condition");
+        need_whole(rules_.value(put.value), "is stored");
+        for (Expr e : put.indices) need_whole(rules_.value(e), "is part of an index");
+        if (put.condition) need_whole(rules_.value(put.condition), "is part of a condition");
         return;
       }
       default:
@@ -470,14 +299,14 @@ class LaneShares {
   // What holds at the start of an iteration is what held in front of the loop or at the end of
   // the iteration before. Every tile can only come to hold less, so that this ends.
   void loop(const ir::Block& body, bool may_be_skipped) {
-    const State before = state_;
-    State start = before;
+    const HeldByTiles before = state_;
+    HeldByTiles start = before;
     while (true) {
       state_ = start;
       ++trials_;
       block(body);
       --trials_;
-      const State next = either(start, state_);
+      const HeldByTiles next = either(start, state_);
       if (is_like(next, start)) break;
       start = next;
     }
@@ -490,7 +319,8 @@ class LaneShares {
   diag::Sink& sink_;
   RoleTiles tiles_;
   PositiveScalars positive_;
-  State state_;
+  HeldByTiles state_;
+  ShareRules rules_;
   diag::Span span_;
   int trials_ = 0;  // walks of loops that only look for what holds at their start
 };

@@ -97,9 +97,9 @@ Expr NestBuilder::moving_term(size_t k, size_t moment, ir::Block& out) {
 
 Expr NestBuilder::moving_value(size_t k, size_t moment) {
   const Shift& shift = *recurrences_[k].shift;
-  // Tiles that exist are read.
+  // Tiles that exist here are read: those of members in front.
   expr::Substitution tiles;
-  for (size_t p = 0; p < members().size(); ++p) {
+  for (size_t p = 0; p < k; ++p) {
     if (places_[p] == Place::Loop && !member(p).is_reduction())
       tiles.emplace(group_.inlined(pool_, member(p).value), member(p).read);
   }

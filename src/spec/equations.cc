@@ -45,9 +45,48 @@ std::vector<Expr> factors(Expr e) {
   return out;
 }
 
+bool is_instance(Expr pattern, Expr e, std::unordered_map<Expr, Expr>& axes) {
+  if (const auto it = axes.find(pattern); it != axes.end()) {
+    if (!it->second) it->second = e;
+    return it->second == e;
+  }
+  if (pattern.op() != e.op() || pattern.dtype() != e.dtype()) return false;
+  if (pattern.args().empty() || pattern.op() == Op::Reduce) return pattern == e;
+  if (pattern.op() == Op::Read && pattern.name() != e.name()) return false;
+  if (pattern.args().size() != e.args().size()) return false;
+  for (size_t k = 0; k < pattern.args().size(); ++k) {
+    if (!is_instance(pattern[k], e[k], axes)) return false;
+  }
+  return true;
+}
+
 std::unordered_set<ir::Name> output_set(const ir::Program& program) {
   const std::vector<ir::Name> names = outputs(program);
   return {names.begin(), names.end()};
+}
+
+const Let* find_equation(const ir::Program& program, ir::Name name) {
+  for (const ir::Op& op : program.body) {
+    if (const auto* let = op.get<Let>(); let && let->name == name) return let;
+  }
+  return nullptr;
+}
+
+ir::Program without_copy(const ir::Program& program, ir::Name name, expr::ExprPool& pool) {
+  const Let* copy = find_equation(program, name);
+  if (!copy || copy->body.op() != Op::Read || copy->body.dtype() != copy->dtype) return program;
+  const ir::TensorType type = tensor_types(program).at(std::string(copy->body.name().str()));
+  const auto indices = copy->body.args();
+  bool is_whole = indices.size() == copy->axes.size();
+  for (size_t k = 0; is_whole && k < indices.size(); ++k)
+    is_whole = indices[k] == pool.index(copy->axes[k].name) && copy->axes[k].extent == type.dims[k];
+  if (!is_whole || output_set(program).contains(name)) return program;
+  return map_equations(program, [&](const Let& let) -> std::optional<Let> {
+    if (let.name == name) return std::nullopt;
+    return map_reads(let, pool, [&](Expr read) {
+      return read.name() == name ? body_at(*copy, read, pool) : read;
+    });
+  });
 }
 
 TensorNames::TensorNames(const ir::Program& program, expr::ExprPool& pool) : pool_(pool) {

@@ -60,9 +60,19 @@ ir::Expr body_at(const Let& let, ir::Expr read, expr::ExprPool& pool);
 // The factors of a product of products, from left to right.
 std::vector<ir::Expr> factors(ir::Expr e);
 
+// Whether e is `pattern` for some values of the axes, which are noted; axes begin without one.
+bool is_instance(ir::Expr pattern, ir::Expr e, std::unordered_map<ir::Expr, ir::Expr>& axes);
+
 // The tensors that a program hands over. Equations of others are the compiler's own: it may drop
 // them and change what they hold.
 std::unordered_set<ir::Name> output_set(const ir::Program& program);
+
+// Null if the tensor has none.
+const Let* find_equation(const ir::Program& program, ir::Name name);
+
+// The program without an equation that only copies a whole tensor, which is then read instead; as
+// it is if the equation does more or is an output.
+ir::Program without_copy(const ir::Program& program, ir::Name name, expr::ExprPool& pool);
 
 // Names for new tensors of a program: the one wished for, else with a number behind it.
 class TensorNames {

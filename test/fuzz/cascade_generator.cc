@@ -106,7 +106,7 @@ class CascadeGenerator {
   // A tame function of a tile, of row values and of column values.
   std::string value() {
     const std::string t = tile();
-    switch (draw(0, 11)) {
+    switch (draw(0, 12)) {
       case 0:
         return fmt::format("tanh({})", t);
       case 1:
@@ -129,6 +129,8 @@ class CascadeGenerator {
         return fmt::format("{} + 0.25 * G[i,j]", t);
       case 10:
         return fmt::format("{} * 0.5 - {} * 0.5", t, tile());
+      case 11:
+        return fmt::format("{} {} {}", t, any_of<std::string_view>({"+", "-"}), row());
       default:
         return fmt::format("{} * {}", t, any_of<std::string_view>({"c", "0.75", "-1.5"}));
     }

@@ -2,11 +2,11 @@
 #include "spec/passes/drop_row_constant.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "spec/equations.h"
 #include "spec/ranges.h"
+#include "spec/row_terms.h"
 #include "spec/values.h"
 
 namespace nautilus::spec {
@@ -15,8 +15,6 @@ namespace {
 using expr::Expr;
 using expr::Op;
 using expr::Reducer;
-
-bool is_infinity(Expr e) { return e.op() == Op::FloatConst && std::isinf(e.number()); }
 
 // Where the extreme is infinite, the term is not part of the value.
 struct Except {
@@ -44,7 +42,9 @@ class Follower {
         values_(program, context.pool, equations_) {}
 
   // The program without the term in equation `origin`; nothing if that is no gain.
-  std::optional<ir::Program> run(const ir::Program& program, ir::Name origin, Expr term) {
+  std::optional<ir::Program> run(const ir::Program& program, ir::Name origin, Expr term,
+                                 bool may_be_mask) {
+    may_be_mask_ = may_be_mask;
     ir::Program out = map_equations(program, [&](const Let& let) {
       const Let now = is_refused_ ? let : equation(let, let.name == origin ? term : Expr());
       equations_.insert_or_assign(now.name, now);
@@ -256,6 +256,7 @@ class Follower {
     const Shifted extreme = split(c[0]);
     if (!with.term || without.term || with.except || extreme.except || !extreme.rest || !with.rest)
       return std::nullopt;
+    is_refused_ |= may_be_mask_;
     const Expr condition = pool_.binary(c.op(), extreme.rest, c[1]);
     return Shifted{pool_.select(condition, a.rest, b.rest), with.term, Except{extreme.rest, c[1]}};
   }
@@ -267,6 +268,7 @@ class Follower {
                          (a.term && !a.except && a.rest && is_infinity(e[1])) ||
                          (b.term && !b.except && b.rest && is_infinity(e[0]));
     if (!is_free) return unchanged(e);
+    is_refused_ |= may_be_mask_ && (is_infinity(e[0]) || is_infinity(e[1]));
     const Expr args[] = {a.rest, b.rest};
     return {pool_.with_args(e, args), {}, {}};
   }
@@ -330,22 +332,6 @@ class Follower {
     return true;
   }
 
-  // Whether e is `pattern` for some values of the axes, which are noted.
-  static bool is_instance(Expr pattern, Expr e, std::unordered_map<Expr, Expr>& axes) {
-    if (const auto it = axes.find(pattern); it != axes.end()) {
-      if (!it->second) it->second = e;
-      return it->second == e;
-    }
-    if (pattern.op() != e.op() || pattern.dtype() != e.dtype()) return false;
-    if (pattern.args().empty() || pattern.op() == Op::Reduce) return pattern == e;
-    if (pattern.op() == Op::Read && pattern.name() != e.name()) return false;
-    if (pattern.args().size() != e.args().size()) return false;
-    for (size_t k = 0; k < pattern.args().size(); ++k) {
-      if (!is_instance(pattern[k], e[k], axes)) return false;
-    }
-    return true;
-  }
-
   expr::ExprPool& pool_;
   std::unordered_set<ir::Name> outputs_;
   expr::Facts facts_;
@@ -361,103 +347,48 @@ class Follower {
   std::unordered_set<Expr> axes_;
   expr::Facts inner_;  // with those axes
   const Let* let_ = nullptr;
-  int inside_ = 0;  // reductions around what is split
+  int inside_ = 0;            // reductions around what is split
+  bool may_be_mask_ = false;  // -inf, where the program looks for it
   bool is_refused_ = false;
-};
-
-// Terms of an equation's sums that are the same along an axis of the tensor, or along all axes of
-// its reduction.
-class Candidates {
- public:
-  Candidates(const ir::Program& program, expr::ExprPool& pool)
-      : pool_(pool), values_(program, pool, equations_) {
-    for (const ir::Op& op : program.body) {
-      if (const auto* let = op.get<Let>()) equations_.emplace(let->name, *let);
-    }
-  }
-
-  // With the number of axes at which they are added.
-  std::pair<std::vector<Expr>, size_t> of(const Let& let) {
-    terms_.clear();
-    const Expr r = let.body;
-    const bool is_extreme = r.op() == Op::Reduce && !r.init() &&
-                            (r.reducer() == Reducer::Max || r.reducer() == Reducer::Min);
-    missing_.clear();
-    is_all_ = is_extreme;
-    if (is_extreme) {
-      for (size_t k = 0; k < r.axis_count(); ++k) missing_.push_back(r.axis(k));
-      visit(r.body());
-      return {terms_, let.axes.size() + r.axis_count()};
-    }
-    for (const ir::Axis& a : let.axes) missing_.push_back(pool_.index(a.name));
-    if (let.axes.size() >= 2) visit(r);
-    return {terms_, let.axes.size()};
-  }
-
- private:
-  void visit(Expr e) {
-    if (!is_float(e.dtype())) return;
-    if (e.op() == Op::Add || e.op() == Op::Sub) {
-      addend(e[0]);
-      addend(e[1]);
-    } else if (e.op() == Op::Neg) {
-      visit(e[0]);
-    } else if (e.op() == Op::Select && is_infinity(e[2])) {
-      visit(e[1]);
-    } else if (e.op() == Op::Select && is_infinity(e[1])) {
-      visit(e[2]);
-    }
-  }
-
-  void addend(Expr e) {
-    const auto lacks = [&](Expr axis) { return !expr::depends_on(e, axis); };
-    const bool is_row = is_all_ ? std::all_of(missing_.begin(), missing_.end(), lacks)
-                                : std::any_of(missing_.begin(), missing_.end(), lacks);
-    if (!is_row) return visit(e);
-    if (!e.is_const() && !expr::has_reduce(e) && values_.is_finite(e)) terms_.push_back(e);
-  }
-
-  expr::ExprPool& pool_;
-  Equations equations_;
-  KnownValues values_;
-  std::vector<Expr> terms_;
-  std::vector<Expr> missing_;
-  bool is_all_ = false;
 };
 
 // Terms that are tried; programs that generate sums of hundreds of terms gain nothing by it.
 constexpr int kMaxTerms = 32;
 
+// The program without the first term of the equation that can go; nothing if all stay.
+std::optional<ir::Program> without_one(const ir::Program& program, ir::Name name,
+                                       std::unordered_set<Expr>& refused, int& tried,
+                                       ir::PassContext& context) {
+  const Let* let = find_equation(program, name);
+  if (!let || !is_float(let->dtype)) return std::nullopt;
+  RowTerms candidates(program, context.pool);
+  const auto [terms, level] = candidates.of(*let);
+  for (Expr term : terms) {
+    if (refused.contains(term) || ++tried > kMaxTerms) continue;
+    const bool may_be_mask = candidates.may_be_mask(term);
+    auto next = Follower(context, program, level).run(program, name, term, may_be_mask);
+    if (next) return next;
+    refused.insert(term);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<ir::Program> drop_row_constant(const ir::Program& program, ir::PassContext& context) {
   ir::Program current = program;
-  const std::unordered_set<ir::Name> outputs = output_set(program);
   int tried = 0;
   for (const ir::Op& op : program.body) {
     if (!op.is<Let>()) continue;
     const ir::Name name = op.as<Let>().name;
-    bool is_changed = true;
     std::unordered_set<Expr> refused;
-    while (is_changed && tried < kMaxTerms) {
-      is_changed = false;
-      for (const ir::Op& now : current.body) {
-        const auto* let = now.get<Let>();
-        if (!let || let->name != name || !is_float(let->dtype)) continue;
-        const auto [terms, level] = Candidates(current, context.pool).of(*let);
-        for (Expr term : terms) {
-          if (refused.contains(term) || ++tried > kMaxTerms) continue;
-          auto next = Follower(context, current, level).run(current, name, term);
-          if (next) {
-            current = *std::move(next);
-            is_changed = true;
-            break;
-          }
-          refused.insert(term);
-        }
-        break;
-      }
+    bool is_changed = false;
+    while (auto next = without_one(current, name, refused, tried, context)) {
+      current = *std::move(next);
+      is_changed = true;
     }
+    // What is left of a sum may be a tensor that exists.
+    if (is_changed) current = without_copy(current, name, context.pool);
   }
   return current;
 }

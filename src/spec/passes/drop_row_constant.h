@@ -2,7 +2,7 @@
 // What every element of a row adds leaves the row's maximum (or minimum), and disappears where the
 // maximum is subtracted again.
 //
-//   let T[i < M, j < N] : f32 = where(j <= i, S[i, j] + c[i], -inf)
+//   let T[i < M, j < N] : f32 = where(j <= i, S[i, j] + c[i], -inf)      c: a sum
 //   let m[i < M] : f32 = max[j < N] T[i, j]
 //   let E[i < M, j < N] : f32 = exp(T[i, j] - where(m[i] == -inf, 0.0, m[i]))
 //   let L[i < M] : f32 = m[i] + log(l[i])
@@ -15,8 +15,9 @@
 // A term is followed from the equation that adds it to all readers: through sums, selects of +-inf,
 // products, maxima and minima, positions of extremes, comparisons with +-inf and with values that
 // have the same term. Where it is left, it is added back, which is allowed in equations with fewer
-// axes than the one it came from; otherwise the term stays where it was. Terms must be finite:
-// where a whole row is -inf, nothing but -inf may have had the term.
+// axes than the one it came from; otherwise the term stays where it was. Terms must be finite (an
+// input that is added as it is may be a mask where the program looks for -inf), and where a guard
+// takes a term away, nothing but -inf may have had it.
 // Exactness class: exact over the reals. Test: test/spec/drop_row_constant.spec
 #pragma once
 

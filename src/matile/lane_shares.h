@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// What threads hold of a value while a reduction is under way, and what element-wise expressions
+// make of it:
+//
+//     shares of   stay shares under                                    may meet
+//     a sum       x * w, x / w, -x, where(c, x, 0)                     shares of a sum, same lanes
+//     a maximum   x + w, x - w, x * positive, exp, max and min with w  the same; whole values
+//     a minimum   the same                                             the same; whole values
+//
+// (w: whole, the same in all lanes of an element; -x and w - x make a minimum of a maximum).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <unordered_map>
+
+#include "diag/source.h"
+#include "expr/expr.h"
+#include "matile/monotone.h"
+
+namespace nautilus::matile {
+
+// Threads that differ in these bits hold different shares: five of the lane, then those of the
+// warp.
+using ThreadBits = unsigned;
+inline constexpr ThreadBits kLaneBits = 31;
+
+struct Held {
+  enum class Kind : uint8_t { Nothing, Number, Whole, Shares, Mixed };
+  Kind kind = Kind::Nothing;
+  double number = 0;  // of Number: the same in all elements
+  expr::Reducer reducer = expr::Reducer::Sum;
+  expr::Reducer folded_by =
+      expr::Reducer::Sum;  // the tile; its negative is of the opposite reducer
+  ThreadBits bits = 0;     // of Shares
+  std::string tile = {};   // that was read, or folded into
+  diag::Span since = {};   // where the shares come from
+
+  bool has_shares() const { return kind == Kind::Shares || kind == Kind::Mixed; }
+  bool is_number(double x) const { return kind == Kind::Number && number == x; }
+  bool is_sum() const { return kind == Kind::Shares && reducer == expr::Reducer::Sum; }
+  bool is_extreme() const { return kind == Kind::Shares && reducer != expr::Reducer::Sum; }
+  // Where it is read from and what it is called say nothing about the value.
+  bool is_like(const Held& o) const {
+    return kind == o.kind && (kind != Kind::Number || number == o.number) &&
+           (kind != Kind::Shares || (reducer == o.reducer && bits == o.bits));
+  }
+};
+inline Held whole() { return {.kind = Held::Kind::Whole}; }
+
+// What a tile holds that holds the one or the other. A whole value is also shares of a maximum, and
+// 0 shares of a sum.
+Held either(const Held& a, const Held& b);
+
+// By tile; others hold whole values.
+using HeldByTiles = std::map<std::string, Held, std::less<>>;
+
+class ShareRules {
+ public:
+  // Calls `refuse` with what is not whole and how it `is used`.
+  using Refuse = std::function<void(const Held& held, std::string_view is_used)>;
+
+  ShareRules(const HeldByTiles& tiles, const PositiveScalars& positive, Refuse refuse)
+      : tiles_(tiles), positive_(positive), refuse_(std::move(refuse)) {}
+
+  // What the value of the expression is; `known` has that of some parts of it.
+  Held value(expr::Expr e, std::unordered_map<expr::Expr, Held> known = {});
+
+ private:
+  Held value_of(expr::Expr e);
+  Held sum(const Held& a, const Held& b);
+  Held scaled(const Held& a, const Held& factor, expr::Expr e);
+  Held extreme(expr::Expr e, const Held& a, const Held& b);
+  Held refused(const Held& a, const Held& b, std::string_view is_used);
+  Held refused_in(expr::Expr e, const Held& a, const Held& b);
+  void need_whole(const Held& held, std::string_view is_used);
+  Held operand(expr::Expr e);
+
+  const HeldByTiles& tiles_;
+  const PositiveScalars& positive_;
+  Refuse refuse_;
+  std::unordered_map<expr::Expr, Held> known_;
+};
+
+}  // namespace nautilus::matile
