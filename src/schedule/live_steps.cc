@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "expr/affine.h"
 #include "expr/quotient.h"
@@ -47,11 +48,10 @@ class Prepass {
                  const ir::Program& program) {
     const TileAxis& stream = tiling_.at(group_.stream);
     if (!stream.tile) return {};
-    MaskIntervals intervals(group_, tiling_, program, pool_,
-                            [&](Expr value, Expr axis, bool is_greatest) {
-                              return axis ? extreme(value, axis, is_greatest)
-                                          : extreme_of_both(value, is_greatest);
-                            });
+    MaskIntervals intervals(
+        group_, tiling_, program, pool_, [&](Expr value, Expr axis, bool is_greatest) {
+          return axis ? extreme(value, axis, is_greatest) : extreme_of_both(value, is_greatest);
+        });
     Expr may;
     Expr must;
     bool is_all = true;
@@ -91,10 +91,9 @@ class Prepass {
     const ir::Axis step{stream.tile.name(), steps};
     axes_ = rows;
     axes_.push_back(step);
-    const Expr state = i64(stored(stem + ".state", DType::I32, {},
-                                  i32(pool_.select(may, pool_.select(must, pool_.integer(2), one),
-                                                   none)),
-                                  Reducer::Sum, {}));
+    const Expr state = i64(stored(
+        stem + ".state", DType::I32, {},
+        i32(pool_.select(may, pool_.select(must, pool_.integer(2), one), none)), Reducer::Sum, {}));
     const auto counted = [&](const char* name, Expr condition, Reducer reducer) {
       return i64(stored(stem + name, DType::I32, {step}, i32(pool_.select(condition, one, none)),
                         reducer, i32(none)));
@@ -107,8 +106,8 @@ class Prepass {
     axes_.push_back(step);
     const Expr earlier = pool_.index(fresh(stem + "0_earlier"));
     const Expr state_of_earlier = expr::substitute(pool_, state, {{stream.tile, earlier}});
-    const Expr is_before = is(Op::And, is(Op::Lt, earlier, stream.tile),
-                              is(Op::Eq, state_of_earlier, state));
+    const Expr is_before =
+        is(Op::And, is(Op::Lt, earlier, stream.tile), is(Op::Eq, state_of_earlier, state));
     const Expr place =
         i64(stored(stem + ".place", DType::I32, {{earlier.name(), steps}},
                    i32(pool_.select(is_before, one, none)), Reducer::Sum,
@@ -117,19 +116,20 @@ class Prepass {
     const Expr number = pool_.index(fresh(stem + "0_place"));
     axes_ = rows;
     axes_.push_back({number.name(), pool_.binary(Op::Add, steps, one)});
-    const Expr last = i32(pool_.binary(Op::Sub, steps, one));
-    const Expr is_here =
-        is(Op::And, is(Op::Ne, state, none), is(Op::Eq, place, number));
-    const Expr listed = stored(stem + ".list", DType::I32, {step},
-                               pool_.select(is_here, i32(stream.tile), last), Reducer::Min, last);
+    // Places of no step lie beyond the axis.
+    const Expr beyond = i32(steps);
+    const Expr is_here = is(Op::And, is(Op::Ne, state, none), is(Op::Eq, place, number));
+    const Expr listed =
+        stored(stem + ".list", DType::I32, {step}, pool_.select(is_here, i32(stream.tile), beyond),
+               Reducer::Min, beyond);
     const Expr inside = pool_.binary(Op::Min, pool_.binary(Op::Max, stream.tile, none), steps);
-    out_.listed = pool_.binary(
-        Op::Max, none, i64(expr::substitute(pool_, listed, {{number, inside}})));
+    out_.listed =
+        pool_.binary(Op::Max, none, i64(expr::substitute(pool_, listed, {{number, inside}})));
     out_.first = none;
     out_.end = pool_.binary(Op::Min, steps, count);
     // A list of nothing has one step, which is masked.
-    out_.full = is(Op::Ge, stream.tile, pool_.binary(Op::Max, parts, pool_.select(
-                       is(Op::Eq, count, none), one, none)));
+    out_.full = is(Op::Ge, stream.tile,
+                   pool_.binary(Op::Max, parts, pool_.select(is(Op::Eq, count, none), one, none)));
   }
 
   LiveSteps find(const std::vector<Expr>& conditions, const ir::Program& program) {
@@ -255,6 +255,25 @@ class Prepass {
     return read;
   }
 
+  // Neighbours of a tile at which the value is the same, as many as divide its size: of a table of
+  // blocks, `block[i / 128, j / 128]`, one element stands for all.
+  static int64_t alike_places(Expr value, Expr axis, int64_t size) {
+    int64_t alike = size;
+    auto go = [&](auto& self, Expr e) -> void {
+      const bool is_block =
+          e.op() == Op::FloorDiv && e[0] == axis && e[1].op() == Op::IntConst && e[1].integer() > 0;
+      if (is_block) {
+        alike = std::gcd(alike, e[1].integer());
+      } else if (e == axis) {
+        alike = 1;
+      } else {
+        for (Expr a : e.args()) self(self, a);
+      }
+    };
+    go(go, value);
+    return alike;
+  }
+
   // The same over the rows of a tile and the positions of a step.
   Expr extreme_of_both(Expr value, bool is_greatest) {
     has_both_ = true;
@@ -268,15 +287,16 @@ class Prepass {
     ir::Axes reduced;
     for (Expr axis : {group_.row, group_.stream}) {
       const TileAxis& t = tiling_.at(axis);
+      const int64_t alike = alike_places(value, axis, t.size);
+      const Expr place = alike == 1 ? axis : pool_.binary(Op::Mul, axis, pool_.integer(alike));
       const Expr position =
-          pool_.binary(Op::Add, pool_.binary(Op::Mul, t.tile, pool_.integer(t.size)), axis);
+          pool_.binary(Op::Add, pool_.binary(Op::Mul, t.tile, pool_.integer(t.size)), place);
       positions.emplace(axis, position);
       is_inside = both(is_inside, pool_.binary(Op::Lt, position, t.extent));
-      reduced.push_back({axis.name(), pool_.integer(t.size)});
+      reduced.push_back({axis.name(), pool_.integer(t.size / alike)});
     }
-    const Expr term =
-        pool_.select(is_inside, pool_.cast(DType::I32, expr::substitute(pool_, value, positions)),
-                     none);
+    const Expr term = pool_.select(
+        is_inside, pool_.cast(DType::I32, expr::substitute(pool_, value, positions)), none);
     axes_ = axes_of(term, group_.row);
     const TileAxis& stream = tiling_.at(group_.stream);
     axes_.push_back({stream.tile.name(), tile_count(group_, stream, pool_)});
@@ -294,10 +314,9 @@ class Prepass {
     const TileAxis& stream = tiling_.at(group_.stream);
     const Expr init = pool_.cast(DType::I32, other);
     const Expr term = pool_.select(condition, pool_.cast(DType::I32, value), init);
-    return pool_.cast(
-        DType::I64, stored(stem, DType::I32,
-                           {{stream.tile.name(), tile_count(group_, stream, pool_)}}, term, reducer,
-                           init));
+    return pool_.cast(DType::I64, stored(stem, DType::I32,
+                                         {{stream.tile.name(), tile_count(group_, stream, pool_)}},
+                                         term, reducer, init));
   }
 
   const Group& group_;
