@@ -409,7 +409,9 @@ DEVICE float round_f8e5m2(float x) { return unpack_f8e5m2(pack_f8e5m2(x)); }
 DEVICE double load_f64(const double* p, u64 i, HERE) { return *host::readable(p + i, 8, line); }
 DEVICE int load_i32(const int* p, u64 i, HERE) { return *host::readable(p + i, 4, line); }
 DEVICE int load_i32_when(bool c, const int* p, u64 i, int other, HERE) { return c ? *host::readable(p + i, 4, line) : other; }
+DEVICE int load_i32_here(bool c, const int* p, u64 i, int other, HERE) { return load_i32_when(c, p, i, other, line); }
 DEVICE bool load_bool_when(bool c, const unsigned char* p, u64 i, int other, HERE) { return (c ? *host::readable(p + i, 1, line) : other) != 0; }
+DEVICE int load_bool_here(bool c, const unsigned char* p, u64 i, int other, HERE) { return load_bool_when(c, p, i, other, line); }
 DEVICE long long load_i64_when(bool c, const long long* p, u64 i, long long other, HERE) { return c ? *host::readable(p + i, 8, line) : other; }
 DEVICE long long load_i64(const long long* p, u64 i, HERE) { return *host::readable(p + i, 8, line); }
 DEVICE int load_i8(const unsigned char* p, u64 i, HERE) { return (signed char)*host::readable(p + i, 1, line); }

@@ -378,6 +378,17 @@ DEVICE int load_i32_when(bool c, const int* p, u64 i, int other) {
   READ_ASM("{ .reg .pred c; setp.ne.s32 c, %1, 0; mov.b32 %0, %3; @c ld.global" READ_ONLY ".b32 %0, [%2]; }" : "=r"(x) : "r"((int)c), "l"(p + i), "r"(other));
   return x;
 }
+// Not moved to where its value is used: barriers hold a load back that other threads could change.
+DEVICE int load_i32_here(bool c, const int* p, u64 i, int other) {
+  int x;
+  asm volatile("{ .reg .pred c; setp.ne.s32 c, %1, 0; mov.b32 %0, %3; @c ld.global.b32 %0, [%2]; }" : "=r"(x) : "r"((int)c), "l"(p + i), "r"(other));
+  return x;
+}
+DEVICE int load_bool_here(bool c, const unsigned char* p, u64 i, int other) {
+  int x;
+  asm volatile("{ .reg .pred c; setp.ne.s32 c, %1, 0; mov.b32 %0, %3; @c ld.global.u8 %0, [%2]; }" : "=r"(x) : "r"((int)c), "l"(p + i), "r"(other));
+  return x;
+}
 DEVICE bool load_bool_when(bool c, const unsigned char* p, u64 i, int other) {
   int x;
   READ_ASM("{ .reg .pred c; setp.ne.s32 c, %1, 0; mov.b32 %0, %3; @c ld.global" READ_ONLY ".u8 %0, [%2]; }" : "=r"(x) : "r"((int)c), "l"(p + i), "r"(other));

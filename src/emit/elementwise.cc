@@ -41,7 +41,50 @@ class ElementText {
 
   std::string at(Expr e, const std::string& reg) { return expression(e, names(reg)); }
 
+  // Integers along one axis, before anything else of the expression. Adds their arrays.
+  void read_early(Expr e, decltype(RegisterScope::early)& arrays) {
+    if (e.dtype() == DType::Bool && depends_on_axis(e)) {
+      Writer nowhere;
+      if (!emit_limits(e, domain_, names("reg"), *scope_.pool, "limit", "reg", nowhere).empty())
+        return;
+    }
+    for (Expr a : e.args()) read_early(a, arrays);
+    const std::string name = fmt::format("element{}", 2 * kFirstOfLanes + arrays.size());
+    if (is_spread(e)) {
+      const Expr read = of_lane(e);
+      if (arrays.contains(read)) return;
+      read_by_lanes(read, name, "here");
+      arrays.emplace(read, std::make_pair(name, domain_.layout.shape()[1]));
+    } else if (is_of_rows(e) && !arrays.contains(e)) {
+      const Along along = along_axis(0);
+      out_.line("int {}[{}];", name, along.count);
+      out_.line("UNROLL for (int digit = 0; digit < {}; ++digit) {}[digit] = {};", along.count,
+                name, guarded(e, "(" + along.whole.text("digit") + ")", "here"));
+      arrays.emplace(e, std::make_pair(name, domain_.layout.shape()[0]));
+    }
+  }
+
  private:
+  // The registers of a thread along one axis.
+  struct Along {
+    matile::DigitSum index;  // the number of a register among them
+    matile::DigitSum whole;  // the register, from that number
+    int count = 1;
+  };
+  Along along_axis(size_t axis) const {
+    Along out;
+    out.index = register_coordinate(axis);
+    out.index.base = 0;
+    for (size_t k = 0; k < out.index.digits.size(); ++k) {
+      if (out.index.coefficients[k] == 0) continue;
+      out.whole.digits.push_back({out.count, out.index.digits[k].extent});
+      out.whole.coefficients.push_back(out.index.digits[k].stride);
+      out.index.coefficients[k] = out.count;
+      out.count *= out.index.digits[k].extent;
+    }
+    return out;
+  }
+
   // Integers of memory that depend on one axis of two are read once for every value of it that the
   // thread has, before the loop.
   void read_along_axis(Expr e) {
@@ -49,42 +92,63 @@ class ElementText {
       return;
     const bool has_first = expr::depends_on(e, scope_.pool->index(domain_.axes[0]));
     if (has_first == expr::depends_on(e, scope_.pool->index(domain_.axes[1]))) return;
-    matile::DigitSum index = register_coordinate(has_first ? 0 : 1);
-    matile::DigitSum compact;  // the digits of the axis alone
-    matile::DigitSum whole;    // the register, from them
-    int count = 1;
-    index.base = 0;
-    for (size_t k = 0; k < index.digits.size(); ++k) {
-      if (index.coefficients[k] == 0) continue;
-      compact.digits.push_back({count, index.digits[k].extent});
-      whole.coefficients.push_back(index.digits[k].stride);
-      index.coefficients[k] = count;
-      count *= index.digits[k].extent;
+    const Along along = along_axis(has_first ? 0 : 1);
+    if (const auto early = scope_.early.find(e);
+        is_of_rows(e) && early != scope_.early.end() &&
+        early->second.second == domain_.layout.shape()[0]) {
+      reads_.emplace(e, std::make_pair(early->second.first, along.index));
+      return;
     }
-    whole.digits = compact.digits;
     const std::string name = fmt::format("element{}", first_limit_ + reads_.size());
-    const bool is_spread =
-        !has_first && e.dtype() != DType::I64 && count >= kWorthExchange && lanes_share_columns();
-    const std::string value = is_spread ? from_lanes(e, name, "(" + whole.text("digit") + ")")
-                                        : guarded(e, "(" + whole.text("digit") + ")");
-    out_.line("{} {}[{}];", e.dtype() == DType::I64 ? "long long" : "int", name, count);
-    out_.line("UNROLL for (int digit = 0; digit < {}; ++digit) {}[digit] = {};", count, name,
+    const std::string digits = "(" + along.whole.text("digit") + ")";
+    const std::string value = is_spread(e) ? from_lanes(e, digits) : guarded(e, digits);
+    out_.line("{} {}[{}];", e.dtype() == DType::I64 ? "long long" : "int", name, along.count);
+    out_.line("UNROLL for (int digit = 0; digit < {}; ++digit) {}[digit] = {};", along.count, name,
               value);
-    reads_.emplace(e, std::make_pair(name, index));
+    reads_.emplace(e, std::make_pair(name, along.index));
+  }
+
+  // An integer of each row.
+  bool is_of_rows(Expr e) const {
+    return is_guarded_read(e) && is_tile_of_products() && is_memory(e[1]) &&
+           e.dtype() != DType::I64 && expr::depends_on(e, scope_.pool->index(domain_.axes[0])) &&
+           !expr::depends_on(e, scope_.pool->index(domain_.axes[1]));
   }
 
   // Elements of columns, of which lanes need the same ones: each lane reads a part of them, beside
   // its neighbours', and gives them to the others. Few addresses instead of one per element.
-  std::string from_lanes(Expr e, const std::string& name, const std::string& reg) {
-    const Expr axis = scope_.pool->index(domain_.axes[1]);
-    const Expr read = expr::substitute(*scope_.pool, e, {{axis, scope_.pool->index(kLaneColumn)}});
-    const int parts = (domain_.layout.shape()[1] + kLanes - 1) / kLanes;
+  std::string from_lanes(Expr e, const std::string& reg) {
+    const Expr read = of_lane(e);
+    const auto early = scope_.early.find(read);
+    std::string lanes;
+    if (early != scope_.early.end() && early->second.second == domain_.layout.shape()[1]) {
+      lanes = early->second.first;
+    } else {
+      lanes = fmt::format("element{}", kFirstOfLanes + first_limit_ + reads_.size());
+      read_by_lanes(read, lanes);
+    }
     const std::string column = register_coordinate(1).text(reg);
-    out_.line("int {}_lanes[{}];", name, parts);
-    out_.line("UNROLL for (int digit = 0; digit < {}; ++digit) {}_lanes[digit] = {};", parts, name,
-              guarded(read, kThreadOnly));
-    return fmt::format("lane_from({}_lanes[({}) / {}], ({}) % {} + {})", name, column, kLanes,
-                       column, kLanes, matile::thread_coordinate(domain_.layout, 1));
+    return fmt::format("lane_from({}[({}) / {}], ({}) % {} + {})", lanes, column, kLanes, column,
+                       kLanes, matile::thread_coordinate(domain_.layout, 1));
+  }
+
+  Expr of_lane(Expr e) const {
+    const Expr axis = scope_.pool->index(domain_.axes[1]);
+    return expr::substitute(*scope_.pool, e, {{axis, scope_.pool->index(kLaneColumn)}});
+  }
+
+  void read_by_lanes(Expr read, const std::string& name, const char* when = "when") {
+    const int parts = (domain_.layout.shape()[1] + kLanes - 1) / kLanes;
+    out_.line("int {}[{}];", name, parts);
+    out_.line("UNROLL for (int digit = 0; digit < {}; ++digit) {}[digit] = {};", parts, name,
+              guarded(read, kThreadOnly, when));
+  }
+
+  bool is_spread(Expr e) const {
+    return is_guarded_read(e) && is_tile_of_products() && is_memory(e[1]) &&
+           e.dtype() != DType::I64 && domain_.layout.shape()[1] >= kWorthExchange &&
+           !expr::depends_on(e, scope_.pool->index(domain_.axes[0])) &&
+           expr::depends_on(e, scope_.pool->index(domain_.axes[1])) && lanes_share_columns();
   }
 
   // Whether the lane's part of a column's number stays within the 32 that the register's part
@@ -171,12 +235,12 @@ class ElementText {
                        identifier(read.name().str()), index, index);
   }
 
-  // An integer under a condition of its own: no branch.
-  std::string guarded(Expr e, const std::string& reg) {
+  // An integer under a condition of its own: no branch. `here` keeps the load at its place.
+  std::string guarded(Expr e, const std::string& reg, const char* when = "when") {
     const Expr read = e[1];
-    return fmt::format("load_{}_when({}, p.{}, {}, {})", expr::name(read.dtype()), at(e[0], reg),
-                       identifier(read.name().str()), offset(read.name().str(), read.args(), reg),
-                       e[2].integer());
+    return fmt::format("load_{}_{}({}, p.{}, {}, {})", expr::name(read.dtype()), when,
+                       at(e[0], reg), identifier(read.name().str()),
+                       offset(read.name().str(), read.args(), reg), e[2].integer());
   }
 
   std::string global(Expr read, const std::string& reg) {
@@ -254,7 +318,8 @@ class ElementText {
   static constexpr const char* kLaneColumn = "column of a lane";
   static constexpr int kLanes = 32;
   static constexpr int kWarps = 4;
-  static constexpr int kWorthExchange = 8;  // elements of a thread
+  static constexpr int kWorthExchange = 32;   // columns
+  static constexpr int kFirstOfLanes = 1000;  // numbers of arrays, apart from those of elements
 
   const Domain& domain_;
   const RegisterScope& scope_;
@@ -352,6 +417,12 @@ void emit_set(const matile::Set& op, const RegisterScope& scope, Writer& out) {
              identifier(op.target.str()), text.at(value, "reg"));
   }
   out.close();
+}
+
+void emit_early_reads(const matile::Set& op, RegisterScope& scope, Writer& out) {
+  if (op.axes.size() != 2) return;
+  const Domain domain{scope.tiles.find(op.target.str())->second.layout, axis_names(op.axes)};
+  ElementText(domain, scope, out).read_early(op.value, scope.early);
 }
 
 void emit_fold(const matile::Fold& op, const RegisterScope& scope, Writer& out) {

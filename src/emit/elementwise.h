@@ -33,6 +33,8 @@ struct RegisterScope {
   // Known divisors of sizes, from facts such as `N % 8 == 0`.
   std::map<std::string, int64_t, std::less<>> divisors;
   std::set<std::string, std::less<>>* vectors = nullptr;  // gets tensors that are moved in pieces
+  // Arrays of elements that were read early, and the extent of the tile's axis they lie along.
+  std::map<expr::Expr, std::pair<std::string, int>, expr::ByContent> early;
 };
 
 // Text of expressions at a register of a domain, which must outlive it: `prepare` writes what does
@@ -60,6 +62,9 @@ std::optional<matile::Domain> domain_of(expr::Expr value, const std::vector<expr
                                         const RegisterScope& scope);
 
 void emit_set(const matile::Set& op, const RegisterScope& scope, Writer& out);
+// Of a `set` that follows: integers of its rows and columns, so that their latency passes
+// meanwhile.
+void emit_early_reads(const matile::Set& op, RegisterScope& scope, Writer& out);
 void emit_fold(const matile::Fold& op, const RegisterScope& scope, Writer& out);
 void emit_lanes(const matile::Lanes& op, const RegisterScope& scope, Writer& out);
 void emit_shares(const matile::Shares& op, const RegisterScope& scope, Writer& out);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel around the register work: parameters, barriers, roles, loops.
 #include <algorithm>
+#include <utility>
 
 #include "emit/convert.h"
 #include "emit/kernel_emitter.h"
@@ -290,9 +291,22 @@ std::string KernelEmitter::list(const ir::Exprs& exprs) const {
 void KernelEmitter::block(const ir::Block& ops) {
   const auto locals = locals_;
   const expr::Facts facts = facts_;
-  for (const Op& op : ops) statement(op);
+  const auto early = std::exchange(scope_.early, {});
+  for (size_t k = 0; k < ops.size(); ++k) {
+    if (ops[k].is<matile::Enter>()) early_reads(ops, k + 1);
+    statement(ops[k]);
+  }
   locals_ = locals;
   facts_ = facts;
+  scope_.early = early;
+}
+
+// Loads in front of a turn, which nobody waits for: between them a group would hold it for as long
+// as memory takes.
+void KernelEmitter::early_reads(const ir::Block& ops, size_t from) {
+  for (size_t k = from; k < ops.size() && !ops[k].is<matile::Let>(); ++k) {
+    if (const auto* set = ops[k].get<matile::Set>()) emit_early_reads(*set, scope_, out_);
+  }
 }
 
 void KernelEmitter::statement(const Op& op) {

@@ -65,6 +65,7 @@ class KernelEmitter {
   std::string text(Expr e) const;
   std::string list(const ir::Exprs& exprs) const;
   void block(const ir::Block& ops);
+  void early_reads(const ir::Block& ops, size_t from);
   void statement(const Op& op);
   void cta(const matile::Cta& op);
   // Tiles are given to clusters.

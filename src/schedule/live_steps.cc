@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "expr/affine.h"
 #include "expr/quotient.h"
@@ -115,10 +116,12 @@ class Prepass {
     const Expr number = pool_.index(fresh(stem + "0_place"));
     axes_ = rows;
     axes_.push_back({number.name(), pool_.binary(Op::Add, steps, one)});
-    const Expr last = i32(pool_.binary(Op::Sub, steps, one));
+    // Places of no step lie beyond the axis.
+    const Expr beyond = i32(steps);
     const Expr is_here = is(Op::And, is(Op::Ne, state, none), is(Op::Eq, place, number));
-    const Expr listed = stored(stem + ".list", DType::I32, {step},
-                               pool_.select(is_here, i32(stream.tile), last), Reducer::Min, last);
+    const Expr listed =
+        stored(stem + ".list", DType::I32, {step}, pool_.select(is_here, i32(stream.tile), beyond),
+               Reducer::Min, beyond);
     const Expr inside = pool_.binary(Op::Min, pool_.binary(Op::Max, stream.tile, none), steps);
     out_.listed =
         pool_.binary(Op::Max, none, i64(expr::substitute(pool_, listed, {{number, inside}})));
@@ -252,6 +255,25 @@ class Prepass {
     return read;
   }
 
+  // Neighbours of a tile at which the value is the same, as many as divide its size: of a table of
+  // blocks, `block[i / 128, j / 128]`, one element stands for all.
+  static int64_t alike_places(Expr value, Expr axis, int64_t size) {
+    int64_t alike = size;
+    auto go = [&](auto& self, Expr e) -> void {
+      const bool is_block =
+          e.op() == Op::FloorDiv && e[0] == axis && e[1].op() == Op::IntConst && e[1].integer() > 0;
+      if (is_block) {
+        alike = std::gcd(alike, e[1].integer());
+      } else if (e == axis) {
+        alike = 1;
+      } else {
+        for (Expr a : e.args()) self(self, a);
+      }
+    };
+    go(go, value);
+    return alike;
+  }
+
   // The same over the rows of a tile and the positions of a step.
   Expr extreme_of_both(Expr value, bool is_greatest) {
     has_both_ = true;
@@ -265,11 +287,13 @@ class Prepass {
     ir::Axes reduced;
     for (Expr axis : {group_.row, group_.stream}) {
       const TileAxis& t = tiling_.at(axis);
+      const int64_t alike = alike_places(value, axis, t.size);
+      const Expr place = alike == 1 ? axis : pool_.binary(Op::Mul, axis, pool_.integer(alike));
       const Expr position =
-          pool_.binary(Op::Add, pool_.binary(Op::Mul, t.tile, pool_.integer(t.size)), axis);
+          pool_.binary(Op::Add, pool_.binary(Op::Mul, t.tile, pool_.integer(t.size)), place);
       positions.emplace(axis, position);
       is_inside = both(is_inside, pool_.binary(Op::Lt, position, t.extent));
-      reduced.push_back({axis.name(), pool_.integer(t.size)});
+      reduced.push_back({axis.name(), pool_.integer(t.size / alike)});
     }
     const Expr term = pool_.select(
         is_inside, pool_.cast(DType::I32, expr::substitute(pool_, value, positions)), none);

@@ -29,13 +29,13 @@
 //     store j.state[i0, j0] = 0: nothing, 1: a part, 2: everything
 //   ...                                            how many there are, and the place of each
 //   for i0, n map
-//     init j.list[i0, n] = steps - 1
+//     init j.list[i0, n] = steps
 //     for j0 < steps reduce
-//       update j.list[i0, n] min where(j.state[i0, j0] != 0 and j.place[i0, j0] == n, j0, steps -
-//       1)
+//       update j.list[i0, n] min where(j.state[i0, j0] != 0 and j.place[i0, j0] == n, j0, steps)
 //
 // The kernel's loop counts places of the list, `loop j0 from 0 up j.count[i0]`; where its step lies
-// is `j.list[i0, j0]`. The list is one for all warp groups of the tile.
+// is `j.list[i0, j0]`. The list is one for all warp groups of the tile. A place behind its end lies
+// beyond the axis, where nothing counts.
 #pragma once
 
 #include <string>

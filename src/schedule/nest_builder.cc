@@ -19,10 +19,10 @@ using scalar::LoopKind;
 BuiltKernel NestBuilder::run(const ir::Axes& once) {
   find_needed();
   for (size_t k = 0; k < members().size(); ++k) place(k);
-  choose_guards();
   if (tiling_.has_loop())
     range_ = step_range(group_, rolled_, tiling_, program_, signs_, pool_, names_);
   if (range_.live.listed) tiling_.take_steps_from(group_.stream, range_.live.listed, pool_);
+  choose_guards();
   if (split_ && tiling_.has_loop()) range_ = part_of(range_);
   ir::Block body;
   for (size_t k = 0; k < members().size(); ++k) before(k, body);

@@ -12,6 +12,14 @@ using scalar::LoopKind;
 
 StepRange NestBuilder::part_of(StepRange range) {
   const Expr one = pool_.integer(1);
+  if (range.live.listed) {
+    // A part may begin behind the end of a list.
+    const Expr is_listed = pool_.binary(Op::Lt, tiling_.at(group_.stream).tile, range.live.end);
+    const Expr full = pool_.binary(Op::And, range.live.full, is_listed);
+    for (auto& [part, written] : range.instead)
+      written = expr::substitute(pool_, written, {{range.live.full, full}});
+    range.live.full = full;
+  }
   const Expr begin = pool_.binary(Op::Mul, split_->part, split_->each);
   const Expr end = pool_.binary(Op::Min, split_->steps, pool_.binary(Op::Add, begin, split_->each));
   Expr first = begin;

@@ -153,7 +153,7 @@ void Tiling::take_steps_from(Expr axis, Expr listed, expr::ExprPool& pool) {
   TileAxis& t = axes_.at(axis);
   const expr::Substitution step = {{t.tile, listed}};
   t.position = expr::substitute(pool, t.position, step);
-  if (t.in_range) t.in_range = expr::substitute(pool, t.in_range, step);
+  t.in_range = pool.binary(Op::Lt, t.position, t.extent);
 }
 
 Sizes choose_sizes(const Group& group) {

@@ -53,7 +53,8 @@ class Tiling {
   Expr first_row() const { return first_row_; }
   bool has_loop() const { return has_loop_; }
 
-  // The loop along an axis counts something else than its steps: the step is `listed`.
+  // The loop along an axis counts something else than its steps: the step is `listed`, which
+  // may lie beyond the axis.
   void take_steps_from(Expr axis, Expr listed, expr::ExprPool& pool);
 
   // The same with the rows of one warp group as tile, numbered by `tile`.
