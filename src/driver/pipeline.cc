@@ -27,6 +27,7 @@
 #include "spec/passes/base2.h"
 #include "spec/passes/defer.h"
 #include "spec/passes/drop_unused.h"
+#include "spec/passes/free_operands.h"
 #include "spec/passes/gather_operands.h"
 #include "spec/passes/inline_conditions.h"
 #include "spec/passes/inline_terms.h"
@@ -38,6 +39,7 @@
 #include "spec/passes/simplify.h"
 #include "spec/passes/split_reductions.h"
 #include "spec/passes/store_narrow.h"
+#include "spec/passes/store_operands.h"
 #include "spec/passes/unroll_sums.h"
 #include "spec/passes/widen_operands.h"
 #include "vrtile/passes/drop_unused_tiles.h"
@@ -136,6 +138,10 @@ const std::vector<PassInfo>& algebra_passes() {
        "scalar factors of an element become one"},
       {"inline_conditions", "spec", "spec", spec::inline_conditions, kNone, kNone,
        "conditions are written where they are read"},
+      {"free_operands", "spec", "spec", spec::free_operands, kNone, kNone,
+       "operands of products leave the conditions around them"},
+      {"store_operands", "spec", "spec", spec::store_operands, kNone, kNone,
+       "computed operands of 16 bits become tensors"},
       {"inline_terms", "spec", "spec", spec::inline_terms, kNone, kNone,
        "terms of one reduction are written into it"},
       {"unroll_sums", "spec", "spec", spec::unroll_sums, kNone, kNone,
@@ -166,11 +172,12 @@ const PassInfo* find_pass(std::string_view name) {
 const std::vector<std::string_view>& algebra_sequence() {
   // A scale that leaves the reduction of an output stands in front of it: split again.
   static const std::vector<std::string_view> names = {
-      "simplify",      "inline_conditions",  "unroll_sums",  "split_reductions",
-      "push_extremes", "argmax_by_extremes", "nest_sums",    "merge_equal",
-      "pull_scale",    "split_reductions",   "defer",        "base2",
-      "join_scalars",  "simplify",           "store_narrow", "widen_operands",
-      "merge_equal",   "inline_terms",       "drop_unused"};
+      "simplify",      "inline_conditions",  "unroll_sums",   "split_reductions",
+      "push_extremes", "argmax_by_extremes", "nest_sums",     "merge_equal",
+      "pull_scale",    "split_reductions",   "free_operands", "defer",
+      "base2",         "join_scalars",       "simplify",      "store_operands",
+      "store_narrow",  "widen_operands",     "merge_equal",   "inline_terms",
+      "drop_unused"};
   return names;
 }
 
