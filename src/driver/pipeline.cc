@@ -28,6 +28,7 @@
 #include "spec/passes/defer.h"
 #include "spec/passes/drop_row_constant.h"
 #include "spec/passes/drop_unused.h"
+#include "spec/passes/free_operands.h"
 #include "spec/passes/gather_operands.h"
 #include "spec/passes/inline_conditions.h"
 #include "spec/passes/inline_terms.h"
@@ -39,6 +40,7 @@
 #include "spec/passes/simplify.h"
 #include "spec/passes/split_reductions.h"
 #include "spec/passes/store_narrow.h"
+#include "spec/passes/store_operands.h"
 #include "spec/passes/unroll_sums.h"
 #include "spec/passes/widen_operands.h"
 #include "vrtile/passes/drop_unused_tiles.h"
@@ -139,6 +141,10 @@ const std::vector<PassInfo>& algebra_passes() {
        "scalar factors of an element become one"},
       {"inline_conditions", "spec", "spec", spec::inline_conditions, kNone, kNone,
        "conditions are written where they are read"},
+      {"free_operands", "spec", "spec", spec::free_operands, kNone, kNone,
+       "operands of products leave the conditions around them"},
+      {"store_operands", "spec", "spec", spec::store_operands, kNone, kNone,
+       "computed operands of 16 bits become tensors"},
       {"inline_terms", "spec", "spec", spec::inline_terms, kNone, kNone,
        "terms of one reduction are written into it"},
       {"unroll_sums", "spec", "spec", spec::unroll_sums, kNone, kNone,
@@ -179,10 +185,12 @@ const std::vector<std::string_view>& algebra_sequence() {
                                                       "merge_equal",
                                                       "pull_scale",
                                                       "split_reductions",
+                                                      "free_operands",
                                                       "defer",
                                                       "base2",
                                                       "join_scalars",
                                                       "simplify",
+                                                      "store_operands",
                                                       "store_narrow",
                                                       "widen_operands",
                                                       "merge_equal",

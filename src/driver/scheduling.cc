@@ -107,7 +107,18 @@ std::map<std::string, std::string> refused_seeds(const FirstSchedule& schedule,
   return refused;
 }
 
-// A kernel that has no form is tried with smaller tiles, and at last left out.
+bool is_in_parts(const FirstSchedule& schedule, std::string_view seed) {
+  return std::any_of(schedule.kernels.begin(), schedule.kernels.end(),
+                     [&](const schedule::Kernel& k) {
+                       const schedule::Member* m = nullptr;
+                       for (const schedule::Member& x : k.group.members) {
+                         if (x.statement == k.group.seed) m = &x;
+                       }
+                       return m && m->target.str() == seed && k.split.is_on();
+                     });
+}
+
+// A kernel that has no form is tried whole, then with smaller tiles, and at last left out.
 FirstSchedule schedule_of(const ir::Program& lowered, Unit& unit) {
   ir::PassContext context{unit.pool, unit.sink, {}};
   schedule::Refusals refusals;
@@ -116,8 +127,9 @@ FirstSchedule schedule_of(const ir::Program& lowered, Unit& unit) {
     const auto refused = refused_seeds(out, context);
     if (refused.empty()) return out;
     for (const auto& [seed, why] : refused) {
-      refusals[seed].times += 1;
-      refusals[seed].why = why;
+      schedule::Refusal& r = refusals[seed];
+      r.times += r.times == 0 && !is_in_parts(out, seed) ? 2 : 1;
+      r.why = why;
     }
   }
 }

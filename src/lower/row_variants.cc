@@ -36,7 +36,8 @@ class Variants {
         pool_.binary(EK::Eq, pool_.binary(EK::Mod, n, pool_.integer(width)), pool_.integer(0));
     if (n.op() == EK::IntConst) {
       const bool is_whole = n.integer() % width == 0;
-      const int64_t unit = kRowThreads * (is_whole ? width : 1);
+      // A register has two elements of 16 bits: a thread has an even number of them.
+      const int64_t unit = kRowThreads * (is_whole ? width : 2);
       const int64_t columns = std::max<int64_t>((n.integer() + unit - 1) / unit, 1) * unit;
       const bool is_kept = fits(columns) && columns <= kCaps[2] && !is_blocked();
       const int64_t step = kRowThreads * width * (is_whole ? 2 : 1);

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -76,9 +78,15 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
   const StatementList list = statements_of(program, pool);
   const algebra::Signs signs(program);
   std::set<int> tried;
-  std::set<int> simple;  // seeds that were refused: one kernel, whole
+  std::set<int> whole;   // seeds that were refused in parts
+  std::set<int> simple;  // seeds that were refused as a whole: one kernel, of sizes tried in turn
   // Seeds that force an earlier pass wait: another seed may have the cascade in one.
   std::set<int> waiting;
+  std::map<int, std::string> idle;  // seeds that start no kernel, and why; the last one first
+  const auto starts_none = [&](int seed, std::string_view why) {
+    const std::string_view name = list.statements[static_cast<size_t>(seed)].target.str();
+    idle.emplace(-seed, fmt::format("{} starts no kernel: {}", name, why));
+  };
   while (true) {
     const std::set<int> plain = remaining(list, out.kernels);
     int seed = -1;
@@ -106,16 +114,15 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
     }
     tried.insert(seed);
     if (!group) {
-      out.notes.push_back(fmt::format("{} starts no kernel: {}",
-                                      list.statements[static_cast<size_t>(seed)].target.str(),
-                                      group.rejection().message));
+      starts_none(seed, group.rejection().message);
       continue;
     }
     group = without_closing(std::move(group), request, list, program, signs, pool);
     const auto refusal =
         refusals.find(std::string(list.statements[static_cast<size_t>(seed)].target.str()));
-    // The first refusal takes back parts and the choice between several kernels.
-    int times = refusal == refusals.end() ? 0 : refusal->second.times - 1;
+    // The first refusal takes back parts, the second one the choice between several kernels.
+    const int refused = refusal == refusals.end() ? 0 : refusal->second.times;
+    int times = std::max(refused - 2, 0);
     auto sizes = sizes_after(*group, times);
     if (!sizes) {
       // Without the reductions beside it, and without what follows.
@@ -124,27 +131,39 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
       if (group) sizes = sizes_after(*group, times);
     }
     if (!sizes) {
-      out.notes.push_back(
-          fmt::format("{} starts no kernel: {}", refusal->first, refusal->second.why));
+      starts_none(seed, refusal->second.why);
       continue;
     }
-    if (refusal != refusals.end()) simple.insert(seed);
+    if (refused > 0) (refused > 1 ? simple : whole).insert(seed);
     out.kernels.push_back({*group, *sizes, {}, {}, {}});
+    bool is_built = static_cast<bool>(assemble(program, list, out.kernels, pool));
+    if (!is_built && request.only.empty()) {
+      // What joined may wait for other kernels; the seed alone may not.
+      request.only = needed_by(seed, list);
+      group = grow_group(list, program, request, pool);
+      if (group) {
+        out.kernels.back() = {*group, choose_sizes(*group), {}, {}, {}};
+        is_built = static_cast<bool>(assemble(program, list, out.kernels, pool));
+      }
+    }
     // Kernels that would wait for each other are not built.
-    if (!assemble(program, list, out.kernels, pool)) {
-      out.notes.push_back(
-          fmt::format("{} starts no kernel: it would wait for another one that "
-                      "waits for it",
-                      list.statements[static_cast<size_t>(seed)].target.str()));
+    if (!is_built) {
+      starts_none(seed, "it would wait for another one that waits for it");
       out.kernels.pop_back();
     }
   }
   // Kernels that later ones made superfluous.
   remaining(list, out.kernels);
   std::erase_if(out.kernels, [](const Kernel& k) { return k.stored.empty(); });
+  // Some joined the kernel of another seed.
+  for (const Kernel& k : out.kernels) {
+    for (const Member& m : k.group.members) idle.erase(-m.statement);
+  }
+  for (auto& [seed, note] : idle) out.notes.push_back(std::move(note));
   for (Kernel& k : out.kernels) {
     if (simple.contains(k.group.seed)) continue;
     choose_kernel(k, program, kHopper, pool);
+    if (whole.contains(k.group.seed)) continue;
     std::string why;
     // Groups that take turns at whole tiles, and clusters, want many tiles; parts are for few.
     Sizes in_parts = choose_sizes(k.group);

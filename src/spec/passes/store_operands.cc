@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "spec/passes/store_operands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "spec/equations.h"
+
+namespace nautilus::spec {
+namespace {
+
+using expr::Expr;
+using expr::Op;
+
+// f32(bf16(x))
+bool is_rounded(Expr f) {
+  return f.op() == Op::Cast && f[0].op() == Op::Cast && expr::is_half(f[0].dtype()) &&
+         f.dtype() == expr::DType::F32;
+}
+
+class Storing {
+ public:
+  Storing(const ir::Program& program, expr::ExprPool& pool) : pool_(pool), names_(program, pool) {}
+
+  Let equation(const Let& let, std::vector<Let>& operands) {
+    const Expr r = let.body;
+    if (r.op() != Op::Reduce || r.reducer() != expr::Reducer::Sum || r.dtype() != expr::DType::F32)
+      return let;
+    const std::vector<Expr> list = factors(r.body());
+    ir::Axes axes = let.axes;
+    for (size_t k = 0; k < r.axis_count(); ++k) axes.push_back({r.axis(k).name(), r.extent(k)});
+    expr::Substitution stored;
+    for (Expr f : list) {
+      const bool is_operand =
+          is_rounded(f) && std::any_of(list.begin(), list.end(), [&](Expr other) {
+            return has_own_axis(let, f, other) && has_own_axis(let, other, f);
+          });
+      if (!is_operand || stored.contains(f)) continue;
+      Let operand{names_.fresh(fmt::format("{}.operand", let.name.str())), {}, f[0].dtype(), f[0]};
+      for (const ir::Axis& a : axes) {
+        if (expr::depends_on(f, pool_.index(a.name))) operand.axes.push_back(a);
+      }
+      stored.emplace(f, pool_.cast(f.dtype(), element(operand, pool_)));
+      operands.push_back(std::move(operand));
+    }
+    if (stored.empty()) return let;
+    Let out = let;
+    out.body = expr::substitute(pool_, r, stored);
+    return out;
+  }
+
+ private:
+  // Whether `f` has an axis of the result that `other` has not.
+  bool has_own_axis(const Let& let, Expr f, Expr other) {
+    return std::any_of(let.axes.begin(), let.axes.end(), [&](const ir::Axis& a) {
+      const Expr axis = pool_.index(a.name);
+      return expr::depends_on(f, axis) && !expr::depends_on(other, axis);
+    });
+  }
+
+  expr::ExprPool& pool_;
+  TensorNames names_;
+};
+
+}  // namespace
+
+std::optional<ir::Program> store_operands(const ir::Program& program, ir::PassContext& context) {
+  Storing storing(program, context.pool);
+  return map_equations(program, [&](const Let& let, std::vector<Let>& operands) {
+    return storing.equation(let, operands);
+  });
+}
+
+}  // namespace nautilus::spec
