@@ -51,6 +51,10 @@ class Grower {
       return Rejection{"conflict",
                        fmt::format("`{}` reads `{}` at different axes", at(reader_).target.str(),
                                    at(conflict_).target.str())};
+    // Tiles have elements; scalar code knows what nothing gives.
+    if (has_empty_)
+      return Rejection{"empty", fmt::format("`{}` has an axis without elements, or needs one",
+                                            seed.target.str())};
     sort();
     return std::move(group_);
   }
@@ -92,6 +96,7 @@ class Grower {
   }
 
   void add_axis(Expr var, Expr extent) {
+    has_empty_ |= extent.op() == Op::IntConst && extent.integer() < 1;
     if (group_.extents.emplace(var, extent).second) group_.axis_order.push_back(var);
   }
 
@@ -286,7 +291,7 @@ class Grower {
   // through.
   bool can_close(const Statement& q, Expr value, Expr axis) const {
     const Expr extent = group_.extents.at(axis);
-    if (contains(reduced_, axis) || extent.op() != Op::IntConst ||
+    if (contains(reduced_, axis) || extent.op() != Op::IntConst || extent.integer() < 1 ||
         extent.integer() > kMaxWholeExtent || q.reduce[0].extent != extent)
       return false;
     bool is_behind = true;
@@ -331,6 +336,7 @@ class Grower {
   std::unordered_map<Expr, Expr> seen_;
   int conflict_ = -1;
   int reader_ = -1;
+  bool has_empty_ = false;
 };
 
 }  // namespace
