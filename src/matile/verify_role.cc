@@ -279,6 +279,9 @@ void RoleVerifier::line(const Tile& t, const std::vector<int>& shape) {
   if (!is_value && !is_line)
     return v_.fail(
         "a line tile is one f32, or a multiple of 128 threads times 1, 2, 4 or 8 neighbours");
+  // Registers hold two of them.
+  if (is_line && is_half(t.type.dtype) && shape[0] % 256 != 0)
+    return v_.fail("a thread has an even number of 16-bit elements");
   v_.declare_tensor(t.name, t.type);
   tiles_.emplace(t.name.str(), TileUse{&t, layout_of(t)});
 }
