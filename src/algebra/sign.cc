@@ -14,6 +14,12 @@ using expr::Op;
 namespace {
 // Larger expressions are not looked at: they are walked as trees.
 constexpr uint32_t kMaxTree = 64;
+
+// Whether numbers keep their sign: f32 and bf16 have the same exponents.
+bool keeps_small(expr::DType to, expr::DType from) {
+  const bool is_wide = to == expr::DType::BF16 || to == expr::DType::F32 || to == expr::DType::F64;
+  return to == from || (is_wide && (from != expr::DType::F64 || to == expr::DType::F64));
+}
 }  // namespace
 
 Signs::Signs(const ir::Program& program) {
@@ -56,7 +62,9 @@ bool Signs::is_positive(Expr e) const {
     case Op::Rsqrt:
       return is_positive(e[0]);
     case Op::Cast:
-      return is_float(e.dtype()) && is_float(e[0].dtype()) && is_positive(e[0]);
+      // Small numbers become 0 where the exponent has fewer bits.
+      return is_float(e.dtype()) && is_float(e[0].dtype()) &&
+             keeps_small(e.dtype(), e[0].dtype()) && is_positive(e[0]);
     case Op::Max:
       return is_positive(e[0]) || is_positive(e[1]);
     case Op::Min:

@@ -169,7 +169,9 @@ class PointsEmitter {
       const bool is_worth = e.op() == expr::Op::Read || e.tree_size() >= kWorthNaming;
       if (uses[e] < 2 || !is_worth || named_.contains(e)) continue;
       if (!always.contains(e.node()) && !expr::tensors_read(e).empty()) continue;
-      const std::string name = fmt::format("shared_{}", shared_++);
+      std::string name;
+      do name = fmt::format("shared_{}", shared_++);
+      while (!taken_.insert(name).second);
       out_.line("const {} {} = {};", carrier(e.dtype()), name, text(e));
       named_.emplace(e, name);
     }

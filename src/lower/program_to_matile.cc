@@ -48,6 +48,11 @@ class Assembler {
       else
         work.push_back(op);
     }
+    ir::for_each_op(work, [&](const Op& op) {
+      const auto* f = op.get<scalar::For>();
+      if (!f) return;
+      for (const ir::Axis& a : f->axes) has_own_sms_ |= a.name == machine_;
+    });
     names_.take(machine_.str());
     split_nests(work);
     if (!kernels()) return std::nullopt;

@@ -55,7 +55,8 @@ std::set<int> needed_by(int seed, const StatementList& list) {
   return out;
 }
 
-// The group without the reductions that close it, where those keep it from being split.
+// The group without the reductions that close it, where those keep it from being split, or its loop
+// would need them.
 Outcome<Group> without_closing(Outcome<Group> group, GroupRequest request,
                                const StatementList& list, const ir::Program& program,
                                const algebra::Signs& signs, expr::ExprPool& pool) {
@@ -64,6 +65,7 @@ Outcome<Group> without_closing(Outcome<Group> group, GroupRequest request,
   }
   if (request.outside.empty()) return group;
   Outcome<Group> open = grow_group(list, program, request, pool);
+  if (group->needs_closing_early()) return open;
   std::string why;
   const bool is_better =
       open && choose_split(*open, choose_sizes(*open), program, signs, pool, &why).is_on();

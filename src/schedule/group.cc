@@ -387,6 +387,24 @@ std::vector<Expr> Group::tile_axes(const Member& m) const {
   return out;
 }
 
+bool Group::needs_closing_early() const {
+  // Members stand in order of dependence, the statements' own.
+  std::set<int> dependent;
+  for (const Member& x : members) {
+    bool is_dependent = x.is_closing;
+    auto visit = [&](Expr e) {
+      const Member* p = e.op() == Op::Read ? find(e) : nullptr;
+      if (p && p != &x) is_dependent |= dependent.contains(p->statement);
+    };
+    expr::for_each(x.value, visit);
+    if (x.init) expr::for_each(x.init, visit);
+    if (!is_dependent) continue;
+    if (x.is_rolled || x.has(stream)) return true;
+    dependent.insert(x.statement);
+  }
+  return false;
+}
+
 bool Group::depends_on_rolled(const Member& m) const {
   // Members stand in order of dependence, the statements' own.
   std::set<int> dependent;

@@ -75,6 +75,8 @@ struct Group {
   // The member's axes that lie inside a tile.
   std::vector<Expr> tile_axes(const Member& m) const;
   bool depends_on_rolled(const Member& m) const;
+  // Whether its loop would need what only the reductions that close it give.
+  bool needs_closing_early() const;
   // The value with element-wise members written out.
   Expr inlined(expr::ExprPool& pool, Expr e) const;
 };

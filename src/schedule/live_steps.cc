@@ -65,7 +65,7 @@ class Prepass {
         is_all &= static_cast<bool>(t.must);
       }
     }
-    if (!has_both_) return {};
+    if (!has_both_ || !may) return {};
     if (!is_all) out_.settled.clear();
     const Expr end = pool_.binary(Op::Mul, pool_.binary(Op::Add, stream.tile, pool_.integer(1)),
                                   pool_.integer(stream.size));

@@ -349,6 +349,7 @@ Split choose_split(const Group& group, const Sizes& sizes, const ir::Program& pr
     const auto* d = op.get<ir::Dim>();
     if (d && d->hint) hints.sizes.emplace(d->name.str(), *d->hint);
   }
+  for (const auto& [a, extent] : group.extents) has_own_sms |= a.name().str() == kMachine;
   Names scratch;
   const Tiling tiling(group, sizes, pool, scratch);
   const Expr count = count_tiles(group, tiling, pool);

@@ -204,6 +204,15 @@ std::optional<RangeGuard> range_guard(const Group& group, const Member& rolled,
   return std::nullopt;
 }
 
+// Whether a reduction does not begin with the identity of its reducer.
+static bool has_first_element(const Group& group, const std::vector<size_t>& rolled) {
+  return std::any_of(rolled.begin(), rolled.end(), [&](size_t k) {
+    const Member& m = group.members[k];
+    if (!m.init || !expr::is_float(m.dtype)) return false;
+    return m.init.op() != Op::FloatConst || m.init.number() != expr::identity(m.reducer, m.dtype).f;
+  });
+}
+
 StepRange step_range(const Group& group, const std::vector<size_t>& rolled, const Tiling& tiling,
                      const ir::Program& program, const algebra::Signs& signs, expr::ExprPool& pool,
                      Names& names) {
@@ -288,8 +297,9 @@ StepRange step_range(const Group& group, const std::vector<size_t>& rolled, cons
                                         : pool.binary(Op::Max, range.first, range.live.first);
     range.count = pool.binary(Op::Min, range.count, range.live.end);
   }
-  // One step that is masked altogether changes nothing, and the loop always has a first one.
-  if (!range.masks.empty() || range.live.first) {
+  // One step that is masked altogether changes nothing, and the loop always has a first one: also
+  // where a reduction begins with an element of its own, and no first step stands in front of it.
+  if (!range.masks.empty() || range.live.first || has_first_element(group, rolled)) {
     const Expr least = range.first.is_int(0) ? pool.integer(1)
                                              : pool.binary(Op::Add, range.first, pool.integer(1));
     range.count = pool.binary(Op::Max, least, range.count);

@@ -17,7 +17,9 @@ namespace {
 // Equations share their parts; written out as trees they may be too large to look at.
 constexpr int kMaxSteps = 2000;
 
-bool is_infinite(Expr e) { return e.op() == Op::FloatConst && std::isinf(e.number()); }
+bool is_infinite(Expr e, int sign) {
+  return e.op() == Op::FloatConst && std::isinf(e.number()) && (e.number() > 0) == (sign > 0);
+}
 
 // where(x == number, y, x): x is not the number where it is taken.
 bool is_guard(Expr select, bool (*is_number)(Expr)) {
@@ -28,7 +30,30 @@ bool is_guard_of_zero(Expr select) {
   return is_guard(select, [](Expr e) { return e.op() == Op::FloatConst && e.number() == 0; });
 }
 
+// where(x == sign * inf, y, x)
+bool is_guard_of_infinity(Expr select, int sign) {
+  const Expr c = select[0];
+  return c.op() == Op::Eq && c[0] == select[2] && is_infinite(c[1], sign);
+}
+
 }  // namespace
+
+KnownValues::KnownValues(const ir::Program& program, expr::ExprPool& pool,
+                         const Equations& equations)
+    : pool_(pool), equations_(equations), signs_(program) {
+  const auto look = [&](Expr e) {
+    if (e.args().size() != 2) return;
+    for (const int sign : {1, -1}) {
+      for (const size_t k : {size_t{0}, size_t{1}}) {
+        if (e[k].op() == Op::Read && is_infinite(e[1 - k], sign))
+          (sign > 0 ? asked_high_ : asked_low_).insert(e[k].name());
+      }
+    }
+  };
+  for (const ir::Op& op : program.body) {
+    if (const auto* let = op.get<Let>()) expr::for_each(let->body, look);
+  }
+}
 
 bool KnownValues::is_positive(Expr e) {
   steps_ = 0;
@@ -65,13 +90,15 @@ bool KnownValues::positive(Expr e) {
       return body && positive(body);
     }
     case Op::Mul:
-    case Op::Div:
       return positive(e[0]) && positive(e[1]);
+    case Op::Div:
+      return positive(e[0]) && positive(e[1]) && finite(e[1]);
     case Op::Add:
       return (positive(e[0]) && nonnegative(e[1])) || (nonnegative(e[0]) && positive(e[1]));
     case Op::Sqrt:
-    case Op::Rsqrt:
       return positive(e[0]);
+    case Op::Rsqrt:
+      return positive(e[0]) && finite(e[0]);
     case Op::Max:
       return positive(e[0]) || positive(e[1]);
     case Op::Select:
@@ -152,11 +179,12 @@ bool KnownValues::finite(Expr e) {
       return true;
     case Op::Exp:
     case Op::Exp2:
-      return bounded(e[0]);
+      return bounded(e[0], 1);
     case Op::Read: {
       if (!is_float(e.dtype())) return true;
       const auto it = equations_.find(e.name());
-      if (it == equations_.end()) return true;
+      if (it == equations_.end())
+        return !asked_low_.contains(e.name()) && !asked_high_.contains(e.name());
       const Expr body = it->second.body;
       if (body.op() == Op::Reduce)
         return body.reducer() == Reducer::Sum && (!body.init() || finite(body.init())) &&
@@ -170,7 +198,8 @@ bool KnownValues::finite(Expr e) {
     case Op::Rsqrt:
       return positive(e[0]);
     case Op::Select:
-      return finite(e[1]) && (finite(e[2]) || (e[2].op() == Op::Read && is_guard(e, is_infinite)));
+      return finite(e[1]) && (finite(e[2]) || (is_guard_of_infinity(e, -1) && bounded(e[2], 1)) ||
+                              (is_guard_of_infinity(e, 1) && bounded(e[2], -1)));
     case Op::Neg:
     case Op::Abs:
     case Op::Floor:
@@ -188,32 +217,35 @@ bool KnownValues::finite(Expr e) {
   }
 }
 
-// Finite or -inf, as what a mask leaves: its exponential is finite.
-bool KnownValues::bounded(Expr e) {
+// Finite or -inf, as what a mask leaves: its exponential is finite. With sign -1: finite or inf.
+bool KnownValues::bounded(Expr e, int sign) {
   if (++steps_ > kMaxSteps) return false;
+  const Reducer extreme = sign > 0 ? Reducer::Max : Reducer::Min;
   switch (e.op()) {
     case Op::FloatConst:
-      return !std::isnan(e.number()) && e.number() < HUGE_VAL;
+      return !std::isnan(e.number()) && !is_infinite(e, sign);
     case Op::Read: {
       const auto it = equations_.find(e.name());
-      if (it == equations_.end()) return true;
+      if (it == equations_.end()) return !(sign > 0 ? asked_high_ : asked_low_).contains(e.name());
       const Expr body = it->second.body;
-      if (body.op() == Op::Reduce && body.reducer() == Reducer::Max)
-        return (!body.init() || bounded(body.init())) && bounded(body.body());
+      if (body.op() == Op::Reduce && body.reducer() == extreme)
+        return (!body.init() || bounded(body.init(), sign)) && bounded(body.body(), sign);
       if (body.op() == Op::Reduce) return finite(e);
-      return !expr::has_reduce(body) && bounded(body_at(it->second, e, pool_));
+      return !expr::has_reduce(body) && bounded(body_at(it->second, e, pool_), sign);
     }
     case Op::Select:
-      return bounded(e[1]) && bounded(e[2]);
+      return bounded(e[1], sign) && bounded(e[2], sign);
+    case Op::Neg:
+      return bounded(e[0], -sign);
     case Op::Add:
     case Op::Max:
     case Op::Min:
-      return bounded(e[0]) && bounded(e[1]);
+      return bounded(e[0], sign) && bounded(e[1], sign);
     case Op::Sub:
-      return bounded(e[0]) && finite(e[1]);
+      return bounded(e[0], sign) && finite(e[1]);
     case Op::Mul:
-      return finite(e) || (bounded(e[0]) && finite(e[1]) && positive(e[1])) ||
-             (bounded(e[1]) && finite(e[0]) && positive(e[0]));
+      return finite(e) || (bounded(e[0], sign) && finite(e[1]) && positive(e[1])) ||
+             (bounded(e[1], sign) && finite(e[0]) && positive(e[0]));
     default:
       return finite(e);
   }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is known about the values of float expressions on level spec: signs, never 0, finite. As
 // algebra::Signs, and through the equations of the tensors that are read. Sound and incomplete;
-// inputs are finite by contract, and nothing that is finite overflows.
+// inputs are finite by contract, but for those that the program compares with infinities, and
+// nothing that is finite overflows.
 #pragma once
 
 #include <unordered_map>
+#include <unordered_set>
 
 #include "algebra/sign.h"
 #include "spec/ops.h"
@@ -16,8 +18,7 @@ using Equations = std::unordered_map<ir::Name, Let>;
 class KnownValues {
  public:
   // Tensors without an equation are inputs. The equations may change between calls.
-  KnownValues(const ir::Program& program, expr::ExprPool& pool, const Equations& equations)
-      : pool_(pool), equations_(equations), signs_(program) {}
+  KnownValues(const ir::Program& program, expr::ExprPool& pool, const Equations& equations);
 
   bool is_positive(expr::Expr e);
   bool is_nonnegative(expr::Expr e);
@@ -29,12 +30,15 @@ class KnownValues {
   bool nonnegative(expr::Expr e);
   bool nonzero(expr::Expr e);
   bool finite(expr::Expr e);
-  bool bounded(expr::Expr e);
+  bool bounded(expr::Expr e, int sign);
   expr::Expr written_out(expr::Expr read);
 
   expr::ExprPool& pool_;
   const Equations& equations_;
   algebra::Signs signs_;
+  // Tensors that the program compares with -inf and with inf: inputs among them may be that.
+  std::unordered_set<ir::Name> asked_low_;
+  std::unordered_set<ir::Name> asked_high_;
   int steps_ = 0;
 };
 

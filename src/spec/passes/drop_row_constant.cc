@@ -128,6 +128,11 @@ class Follower {
     if (wanted_.contains(e)) return {{}, e, {}};
     if (e.op() == Op::Read && shifts_.contains(e.name())) {
       const Known& known = shifts_.at(e.name());
+      for (Expr index : e.args()) {
+        expr::for_each(index, [&](Expr x) {
+          if (x.op() == Op::Read) is_refused_ |= shifts_.contains(x.name());
+        });
+      }
       Shifted s{e, at(e, known.term), {}};
       if (known.except) s.except = Except{at(e, known.except->extreme), known.except->infinity};
       return s;
@@ -225,6 +230,22 @@ class Follower {
     return ok;
   }
 
+  // Outside of the reduction too, which may have no terms.
+  bool is_safe_without(Expr term, Expr reduction) {
+    expr::Facts outer = facts_;
+    for (const ir::Axis& a : let_->axes) outer.add_axis(pool_.index(a.name), a.extent);
+    expr::Facts inner = outer;
+    for (size_t k = 0; k < reduction.axis_count(); ++k)
+      inner.add_axis(reduction.axis(k), reduction.extent(k));
+    bool ok = true;
+    expr::for_each(term, [&](Expr x) {
+      if (x.op() != Op::Read) return;
+      const ir::TensorType& type = types_.at(std::string(x.name().str()));
+      ok &= is_inside(x, type, outer, pool_) || !is_inside(x, type, inner, pool_);
+    });
+    return ok;
+  }
+
   // A finite term does not change what an infinite value is, nor who is larger.
   Shifted choice(Expr e) {
     const size_t first = e.op() == Op::Select ? 1 : 0;
@@ -282,6 +303,7 @@ class Follower {
                   (is_extreme || expr::is_arg(e.reducer()));
     for (size_t k = 0; leaves && k < e.axis_count(); ++k)
       leaves = !expr::depends_on(body.term, e.axis(k));
+    leaves = leaves && is_safe_without(body.term, e);
     std::vector<Expr> args(e.args().begin(), e.args().end());
     args[0] = leaves ? body.rest : plain(body, true);
     for (size_t k = 1; k < args.size(); ++k) args[k] = plain(split(args[k]), true);
@@ -317,6 +339,13 @@ class Follower {
     if (m.op() != Op::Read) return false;
     const auto it = equations_.find(m.name());
     if (it == equations_.end()) return false;
+    // An axis of the place must not come to mean the reduced axis of that name.
+    const Expr written = it->second.body;
+    for (size_t k = 0; written.op() == Op::Reduce && k < written.axis_count(); ++k) {
+      for (Expr index : m.args()) {
+        if (expr::depends_on(index, written.axis(k))) return false;
+      }
+    }
     const Expr r = body_at(it->second, m, pool_);
     if (r.op() != Op::Reduce || r.init() ||
         r.reducer() != (except.infinity.number() < 0 ? Reducer::Max : Reducer::Min))

@@ -10,6 +10,7 @@ using expr::Expr;
 
 // Longer ones are computed once.
 constexpr size_t kMostNodes = 64;
+constexpr size_t kMostWrittenOut = 256;  // with what is shared counted where it stands
 
 // Numbers made of floats are data, not positions: their readers may use each of them many times.
 bool is_made_of_floats(Expr e) {
@@ -18,6 +19,7 @@ bool is_made_of_floats(Expr e) {
 
 bool is_condition(const Let& let) {
   if (expr::is_float(let.dtype) || expr::has_reduce(let.body)) return false;
+  if (let.body.tree_size() > kMostWrittenOut) return false;
   size_t nodes = 0;
   bool is_data = false;
   expr::for_each(let.body, [&](Expr e) {
