@@ -15,7 +15,7 @@ struct Target {
   int64_t shared_bytes = 232448;
   double memory_bytes_per_cycle = 2400;  // of the whole machine
   double launch_cycles = 11000;          // of a kernel, until the first tile and after the last
-  double next_kernel_cycles = 4000;      // of one more, which begins while that in front of it runs
+  double next_kernel_cycles = 4000;      // of one more that begins while another runs; estimated
 
   // Matrix unit: multiply-adds of 16-bit operands per cycle and multiprocessor, and what power and
   // issue take from it, in loops of products alone and in loops with register work beside them.
@@ -49,6 +49,7 @@ struct Target {
   double start_cycles = 600;     // until the ring of a loop of products is filled
   double step_floor = 190;       // barriers and issue of one step
   double dynamic_cycles = 320;   // fetching the number of a tile
+  // Of parts. The last two are fitted to a sweep of decode.
   double part_cycles = 90;       // putting one more part of an axis together
   double exposed_steps = 3;      // of a part: until the first data are there, and after the last
   double last_tile_bytes = 6.7;  // of parts that the last tile puts together in a cycle

@@ -148,4 +148,29 @@ bool is_inside(Expr read, const ir::TensorType& type, const Facts& facts, expr::
   return true;
 }
 
+bool are_inside(ir::Expr e, const std::map<std::string, ir::TensorType>& types,
+                const expr::Facts& facts, expr::ExprPool& pool) {
+  bool ok = true;
+  expr::for_each(e, [&](ir::Expr x) {
+    if (x.op() == expr::Op::Read)
+      ok &= is_inside(x, types.at(std::string(x.name().str())), facts, pool);
+  });
+  return ok;
+}
+
+bool are_inside_without_terms(ir::Expr e, ir::Expr reduction,
+                              const std::map<std::string, ir::TensorType>& types,
+                              const expr::Facts& outer, expr::ExprPool& pool) {
+  expr::Facts inner = outer;
+  for (size_t k = 0; k < reduction.axis_count(); ++k)
+    inner.add_axis(reduction.axis(k), reduction.extent(k));
+  bool ok = true;
+  expr::for_each(e, [&](ir::Expr x) {
+    if (x.op() != expr::Op::Read) return;
+    const ir::TensorType& type = types.at(std::string(x.name().str()));
+    ok &= is_inside(x, type, outer, pool) || !is_inside(x, type, inner, pool);
+  });
+  return ok;
+}
+
 }  // namespace nautilus::spec

@@ -2,6 +2,8 @@
 // Does every read stay inside its tensor? (docs/language.md, section 4)
 #pragma once
 
+#include <map>
+#include <string>
 #include <unordered_map>
 
 #include "diag/diagnostic.h"
@@ -24,5 +26,15 @@ bool check_ranges(const Let& let, const expr::Facts& facts, const RangeContext& 
 // True if every index of the read is provably inside `type`.
 bool is_inside(ir::Expr read, const ir::TensorType& type, const expr::Facts& facts,
                expr::ExprPool& pool);
+
+// The same for all reads of an expression.
+bool are_inside(ir::Expr e, const std::map<std::string, ir::TensorType>& types,
+                const expr::Facts& facts, expr::ExprPool& pool);
+
+// Whether what a reduction evaluates at each of its terms may be evaluated where it has none: no
+// read is proved to be inside by the axes of the reduction alone. `outer`: facts without those.
+bool are_inside_without_terms(ir::Expr e, ir::Expr reduction,
+                              const std::map<std::string, ir::TensorType>& types,
+                              const expr::Facts& outer, expr::ExprPool& pool);
 
 }  // namespace nautilus::spec

@@ -62,8 +62,7 @@ class Deferral {
     for (size_t k = 0; k < r.axis_count(); ++k) reduced_.push_back(r.axis(k));
     outer_ = facts_;
     for (const ir::Axis& a : let.axes) outer_.add_axis(pool_.index(a.name), a.extent);
-    inner_ = outer_;
-    for (size_t k = 0; k < r.axis_count(); ++k) inner_.add_axis(r.axis(k), r.extent(k));
+    reduction_ = r;
     steps_ = 0;
     std::vector<Split> terms;
     for (const auto& [value, is_negative] : addends(r.body(), false)) {
@@ -248,7 +247,10 @@ class Deferral {
     if (++steps_ > kMaxSteps) return none;
     if (!is_reduced(e)) {
       if (e.is_const()) return none;
-      if (guard != Guard::None ? !is_safe(e) : !is_safe_without_terms(e)) return none;
+      // Outside of its guard, and where there are no terms, the value must still be readable.
+      if (guard != Guard::None ? !are_inside(e, types_, outer_, pool_)
+                               : !are_inside_without_terms(e, reduction_, types_, outer_, pool_))
+        return none;
       // Where a guard hides every term the sum is 0, whatever would have been divided by: the
       // factor must not be infinite, nor the divisor 0.
       const bool may_spoil = guard == Guard::HidesAll &&
@@ -316,31 +318,10 @@ class Deferral {
     }
   }
 
-  // Outside of its guard the value must still be readable.
-  // A read that only the terms' axes prove to be inside would be outside where there are no terms.
-  bool is_safe_without_terms(Expr e) {
-    bool ok = true;
-    expr::for_each(e, [&](Expr x) {
-      if (x.op() != Op::Read) return;
-      const ir::TensorType& type = types_.at(std::string(x.name().str()));
-      ok &= is_inside(x, type, outer_, pool_) || !is_inside(x, type, inner_, pool_);
-    });
-    return ok;
-  }
-
-  bool is_safe(Expr e) {
-    bool ok = true;
-    expr::for_each(e, [&](Expr x) {
-      if (x.op() == Op::Read)
-        ok &= is_inside(x, types_.at(std::string(x.name().str())), outer_, pool_);
-    });
-    return ok;
-  }
-
   expr::ExprPool& pool_;
   expr::Facts facts_;
   expr::Facts outer_;
-  expr::Facts inner_;  // with the reduced axes
+  Expr reduction_;
   std::map<std::string, ir::TensorType> types_;
   TensorNames names_;
   Equations equations_;

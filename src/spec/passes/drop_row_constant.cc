@@ -221,29 +221,13 @@ class Follower {
   }
 
   // Outside of the condition around it the term must still be readable.
-  bool is_safe(Expr term) {
-    bool ok = true;
-    expr::for_each(term, [&](Expr x) {
-      if (x.op() == Op::Read)
-        ok &= is_inside(x, types_.at(std::string(x.name().str())), inner_, pool_);
-    });
-    return ok;
-  }
+  bool is_safe(Expr term) { return are_inside(term, types_, inner_, pool_); }
 
   // Outside of the reduction too, which may have no terms.
   bool is_safe_without(Expr term, Expr reduction) {
     expr::Facts outer = facts_;
     for (const ir::Axis& a : let_->axes) outer.add_axis(pool_.index(a.name), a.extent);
-    expr::Facts inner = outer;
-    for (size_t k = 0; k < reduction.axis_count(); ++k)
-      inner.add_axis(reduction.axis(k), reduction.extent(k));
-    bool ok = true;
-    expr::for_each(term, [&](Expr x) {
-      if (x.op() != Op::Read) return;
-      const ir::TensorType& type = types_.at(std::string(x.name().str()));
-      ok &= is_inside(x, type, outer, pool_) || !is_inside(x, type, inner, pool_);
-    });
-    return ok;
+    return are_inside_without_terms(term, reduction, types_, outer, pool_);
   }
 
   // A finite term does not change what an infinite value is, nor who is larger.
