@@ -11,6 +11,7 @@
 #include "lower/spec_to_scalar.h"
 #include "lower/vrtile_to_matile.h"
 #include "matile/passes/defer_lanes.h"
+#include "matile/passes/delay_branches.h"
 #include "matile/passes/finish_kernels.h"
 #include "matile/passes/hoist_rows.h"
 #include "matile/passes/multicast.h"
@@ -18,6 +19,7 @@
 #include "matile/passes/place_waits.h"
 #include "matile/passes/repack.h"
 #include "matile/passes/share_registers.h"
+#include "matile/passes/share_scalars.h"
 #include "matile/passes/sink_branches.h"
 #include "matile/passes/speculate.h"
 #include "matile/passes/split_roles.h"
@@ -115,8 +117,12 @@ const std::vector<PassInfo>& pipeline() {
        "waits for products and releases of slots"},
       {"speculate", "matile", "matile", matile::speculate, kNone, kNone,
        "references are looked for only where weights leave their range"},
+      {"delay_branches", "matile", "matile", matile::delay_branches, kNone, kNone,
+       "branches behind the register work that does not need them"},
       {"multicast", "matile", "matile", matile::multicast, kNone, kNone,
        "the CTAs of a cluster load once what all of them need"},
+      {"share_scalars", "matile", "matile", matile::share_scalars, kNone, kNone,
+       "what only the call's scalars determine is computed by the plan"},
       {"finish_kernels", "matile", "matile", matile::finish_kernels, kNone, kNone,
        "all passes from nest form to an emitted kernel"},
       // Not on the way down: what the plan does when tensors come with other strides.

@@ -14,6 +14,7 @@
 #include "lower/split_reduction.h"
 #include "lower/tile_path.h"
 #include "matile/ops.h"
+#include "matile/passes/share_scalars.h"
 #include "scalar/ops.h"
 
 namespace nautilus::lower {
@@ -379,7 +380,8 @@ class Assembler {
 }  // namespace
 
 std::optional<ir::Program> program_to_matile(const ir::Program& program, ir::PassContext& context) {
-  return Assembler(program, context).run();
+  const auto kernels = Assembler(program, context).run();
+  return kernels ? matile::share_scalars(*kernels, context) : std::nullopt;
 }
 
 }  // namespace nautilus::lower

@@ -20,7 +20,7 @@ constexpr double kWorthOnAverage = 0.012;  // one more kernel pays if it gains s
 constexpr double kWorthSomewhere = 0.06;
 // Beyond so many registers in tiles the assembler has little room to interleave: measured.
 constexpr int64_t kCrowded = 180;
-constexpr double kCrowdedFactor = 1.03;
+constexpr double kCrowdedFactor = 1.02;
 constexpr int64_t kReserve = 32;  // registers of a thread beside tiles
 constexpr int64_t kBarrierBytes = 1024;
 

@@ -138,8 +138,9 @@ class Counter {
     add(extent(all), is_extreme ? extreme_slots() : 1, all.size(), is_step);
   }
 
-  // Two groups do not look for the extreme value in most steps (matile/passes/speculate.h).
-  double extreme_slots() const { return cost_.groups == 2 ? 0.25 : target_.extreme_slots; }
+  // Groups that share the matrix unit do not look for the extreme value in most steps
+  // (matile/passes/speculate.h).
+  double extreme_slots() const { return cost_.groups >= 2 ? 0.25 : target_.extreme_slots; }
 
   // Operands of a product: what is copied, and what the matrix unit reads from shared memory.
   void operand(Expr value, const ir::Axes& axes, bool is_step) {

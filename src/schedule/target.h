@@ -21,9 +21,9 @@ struct Target {
   // issue take from it, in loops of products alone and in loops with register work beside them.
   double products_per_cycle = 2048;
   double alone_factor = 1.29;
-  std::array<double, 5> mixed_factor = {0, 1.15, 1.15, 1.2, 1.2};  // by the number of groups
+  std::array<double, 5> mixed_factor = {0, 1.15, 1.16, 1.2, 1.2};  // by the number of groups
   // Of a group and step with register work: until its products start; by the number of groups.
-  std::array<double, 5> turn_cycles = {0, 110, 165, 110, 110};
+  std::array<double, 5> turn_cycles = {0, 110, 174, 100, 66};
   double shared_bytes_per_cycle = 128;
   double copy_bytes_per_cycle = 59;  // of a multiprocessor, out of the second-level cache
   double cluster_factor = 1.01;      // CTAs that wait for each other
@@ -38,13 +38,13 @@ struct Target {
   // Estimated from the instructions, not timed.
   double take_slots = 1;    // an element of a box that the copy engine brings
   double line_slots = 0.5;  // of a piece of a row, which every row of a thread shares
-  double row_slots = 110;   // of a step: votes, barriers, values per row
-  std::array<double, 5> group_factor = {0, 1.25, 1.09, 0.98, 0.86};
-  std::array<double, 5> hiding = {0, 1.5, 3.3, 6.8, 6.8};
+  double row_slots = 115;   // of a step: votes, barriers, values per row
+  std::array<double, 5> group_factor = {0, 1.25, 1.0, 0.98, 0.88};
+  std::array<double, 5> hiding = {0, 1.5, 3.27, 6.2, 6.8};
 
   // A tile of a loop with register work, beside its steps.
   double tile_cycles = 1200;
-  double tile_steps = 0.6;
+  double tile_steps = 0.64;
   double epilogue_cycles = 670;  // for 128 x 128 results
   double start_cycles = 600;     // until the ring of a loop of products is filled
   double step_floor = 190;       // barriers and issue of one step

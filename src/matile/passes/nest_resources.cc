@@ -56,9 +56,10 @@ bool is_operand(const Role& role, const NestRing& ring) {
   return found;
 }
 
-// Slots that keep the copies of a ring ahead of a loop with one product of a computed operand: as
-// many as its products take the time of a copy. 0 for other rings.
-int64_t slots_ahead(const Role& role, const NestRing& ring) {
+// Slots that keep the copies of a ring ahead of a loop with register work: as many as its products
+// take the time of a copy. 0 for rings of no such loop.
+int64_t slots_ahead(const Role& role, const NestRing& ring,
+                    const std::map<std::string, int64_t, std::less<>>& depths) {
   constexpr int64_t kCopyClocks = 2048;        // from a release to the data, with some reserve
   constexpr int64_t kProductsPerClock = 2048;  // of a multiprocessor
   const auto tiles = declared_tiles(role);
@@ -67,24 +68,36 @@ int64_t slots_ahead(const Role& role, const NestRing& ring) {
     const auto* loop = op.get<Loop>();
     if (!loop) return;
     bool fetches = false;
-    int products = 0;
     int64_t work = 0;
     for (const Op& inner : loop->body) {
       if (const auto* f = inner.get<Fetch>()) fetches |= f->part.str() == ring.parts[0];
       const auto* d = inner.get<Dot>();
       if (!d) continue;
-      ++products;
       const auto acc = tiles.find(d->acc.str());
-      const auto a = tiles.find(d->a.str());
-      if (acc == tiles.end() || a == tiles.end()) continue;
-      work = static_shape(acc->second.type)[0] * int64_t{static_shape(acc->second.type)[1]} *
-             static_shape(a->second.type)[1];
+      const auto depth = depths.find(d->a.str());
+      if (acc == tiles.end() || depth == depths.end()) continue;
+      const auto shape = static_shape(acc->second.type);
+      work += shape[0] * int64_t{shape[1]} * depth->second;
     }
-    if (fetches && products == 1 && work > 0)
+    if (fetches && work > 0)
       clocks = std::max<int64_t>(work * role.count.value_or(1) / kProductsPerClock, 1);
   });
   return clocks == 0 ? 0
                      : std::min<int64_t>(kMostSlotsAlone, 1 + (kCopyClocks + clocks - 1) / clocks);
+}
+
+// Columns of what may be the first operand of a product.
+std::map<std::string, int64_t, std::less<>> operand_depths(const Role& role,
+                                                           const std::vector<NestRing>& rings) {
+  std::map<std::string, int64_t, std::less<>> out;
+  for (const auto& [name, tile] : declared_tiles(role)) {
+    if (tile.type.dims.size() == 2) out.emplace(name, static_shape(tile.type)[1]);
+  }
+  for (const NestRing& ring : rings) {
+    for (const Part& p : ring.ops)
+      out.emplace(std::string(p.name.str()), static_shape(p.type).back());
+  }
+  return out;
 }
 
 struct StoreUse {
@@ -216,12 +229,13 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
     fixed += count * growing;
     if (count < 2) fixed = most_bytes + 1;
   }
+  const auto depths = operand_depths(role, rings);
   for (bool has_grown = true; has_grown;) {
     has_grown = false;
     for (size_t k = 0; k < rings.size(); ++k) {
       const int bytes = slot_bytes(rings[k]) * (rings[k].is_per_group ? groups : 1);
       if (is_decided[k] || is_in_product_loop(role, rings[k]) || fixed + bytes > most_bytes ||
-          slots[k] >= slots_ahead(role, rings[k]))
+          slots[k] >= slots_ahead(role, rings[k], depths))
         continue;
       ++slots[k];
       fixed += bytes;

@@ -32,8 +32,8 @@ namespace nautilus::matile {
 // product must be one of two parts in slots, of which the
 // streamed one is then held for longer.
 //
-// Done where two groups share the matrix unit and register work takes more than half as long as
-// the products; with more groups others fill the gap. Needs final form, keeps it.
+// Done where groups share the matrix unit, register work takes more than half as long as the
+// products, and registers are left for the repeated product. Needs final form, keeps it.
 // Test: test/matile/passes/speculate.matile.
 std::optional<ir::Program> speculate(const ir::Program& program, ir::PassContext& context);
 
