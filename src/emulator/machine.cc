@@ -377,12 +377,12 @@ std::string Machine::run() {
                        launch.param_bytes, launch.kernel, *parameter_bytes);
   }
   // Tensor maps are aligned to 64 bytes, the caller's copy perhaps not.
-  constexpr size_t kAlignment = 64;
-  std::vector<unsigned char> copy(launch.param_bytes + kAlignment);
-  auto address = reinterpret_cast<uintptr_t>(copy.data());
-  address = (address + kAlignment - 1) / kAlignment * kAlignment;
-  std::memcpy(reinterpret_cast<void*>(address), launch.params, launch.param_bytes);
-  params = reinterpret_cast<const void*>(address);
+  struct alignas(64) Line {
+    unsigned char bytes[64];
+  };
+  std::vector<Line> copy(launch.param_bytes / sizeof(Line) + 1);
+  std::memcpy(copy.data(), launch.params, launch.param_bytes);
+  params = copy.data();
   Machine*& running = running_machine();
   Machine* const outer = running;
   running = this;

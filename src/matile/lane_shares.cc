@@ -8,11 +8,12 @@ namespace nautilus::matile {
 using expr::Expr;
 using expr::Reducer;
 using EK = expr::Op;
-using Kind = Held::Kind;
 
 Held either(const Held& a, const Held& b) {
-  if (a.kind == Kind::Nothing || a.kind == Kind::Mixed) return a.kind == Kind::Nothing ? b : a;
-  if (b.kind == Kind::Nothing || b.kind == Kind::Mixed) return b.kind == Kind::Nothing ? a : b;
+  if (a.kind == Held::Kind::Nothing || a.kind == Held::Kind::Mixed)
+    return a.kind == Held::Kind::Nothing ? b : a;
+  if (b.kind == Held::Kind::Nothing || b.kind == Held::Kind::Mixed)
+    return b.kind == Held::Kind::Nothing ? a : b;
   if (a.is_like(b)) return a;
   if (!a.has_shares() && !b.has_shares()) return whole();
   Held out = a.has_shares() ? a : b;
@@ -22,7 +23,7 @@ Held either(const Held& a, const Held& b) {
     out.bits |= other.bits;
     return out;
   }
-  out.kind = Kind::Mixed;
+  out.kind = Held::Kind::Mixed;
   return out;
 }
 
@@ -30,7 +31,7 @@ namespace {
 
 Held negative(Held a) {
   if (a.is_extreme()) a.reducer = a.reducer == Reducer::Max ? Reducer::Min : Reducer::Max;
-  if (a.kind == Kind::Number) a.number = -a.number;
+  if (a.kind == Held::Kind::Number) a.number = -a.number;
   return a;
 }
 
@@ -58,7 +59,7 @@ Held ShareRules::refused(const Held& a, const Held& b, std::string_view is_used)
 }
 
 Held ShareRules::value_of(Expr e) {
-  if (e.op() == EK::FloatConst) return {.kind = Kind::Number, .number = e.number()};
+  if (e.op() == EK::FloatConst) return {.kind = Held::Kind::Number, .number = e.number()};
   if (e.op() == EK::Read) {
     for (Expr a : e.args()) need_whole(operand(a), "is part of an index");
     const auto it = tiles_.find(e.name().str());
@@ -91,8 +92,9 @@ Held ShareRules::value_of(Expr e) {
       need_whole(a, "is part of a condition");
       const Held c = operand(e[2]);
       const Held out = either(b, c);
-      if (out.kind != Kind::Mixed) return out;
-      if (b.kind == Kind::Mixed || c.kind == Kind::Mixed) return refused(b, c, "is chosen");
+      if (out.kind != Held::Kind::Mixed) return out;
+      if (b.kind == Held::Kind::Mixed || c.kind == Held::Kind::Mixed)
+        return refused(b, c, "is chosen");
       return refused(b, c, "is chosen beside a value that every lane has");
     }
     default: {
