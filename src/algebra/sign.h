@@ -19,6 +19,8 @@ class Signs {
   // taken as a violated contract, like an infinite input.
   bool is_positive(expr::Expr e) const;
   bool is_nonnegative(expr::Expr e) const;
+  // Whether a fact says so of this very expression.
+  bool is_given_positive(expr::Expr e) const { return positive_.contains(e); }
 
  private:
   std::unordered_set<expr::Expr> positive_;

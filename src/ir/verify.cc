@@ -5,6 +5,7 @@
 
 #include "expr/walk.h"
 #include "ir/decl.h"
+#include "ir/machine.h"
 
 namespace nautilus::ir {
 
@@ -100,7 +101,7 @@ bool Verifier::check_decl(const ir::Op& op) {
       fail(fmt::format("`{}` is defined twice", s->name.str()));
     }
   } else if (const auto* machine = op.get<Machine>()) {
-    if (machine->name.str() != "sms")
+    if (!is_machine_name(machine->name.str()))
       fail(fmt::format("a machine has no `{}`; known is `sms`", machine->name.str()));
     declare_var(machine->name, DType::I64);
   } else if (const auto* size = op.get<Size>()) {

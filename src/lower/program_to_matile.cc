@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "expr/walk.h"
+#include "ir/machine.h"
 #include "ir/walk.h"
 #include "lower/last_tile.h"
 #include "lower/part_nests.h"
@@ -36,7 +37,7 @@ class Assembler {
       : program_(program),
         context_(context),
         names_(context.pool),
-        machine_(context.pool.name("sms")) {}
+        machine_(ir::machine_name(program, context.pool)) {}
 
   std::optional<ir::Program> run() {
     ir::Program out;

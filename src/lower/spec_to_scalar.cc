@@ -7,6 +7,7 @@
 
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
+#include "ir/machine.h"
 #include "scalar/ops.h"
 #include "spec/ops.h"
 
@@ -29,11 +30,32 @@ class Lowering {
     for (const ir::Op& op : program.body) {
       if (!declaration(op, outputs)) return std::nullopt;
     }
+    if (auto machine = ir::own_machine(names_of(program), pool_))
+      out_.body.push_back(*std::move(machine));
     for (ir::Op& nest : nests_) out_.body.push_back(std::move(nest));
     return std::move(out_);
   }
 
  private:
+  // Names of the text: sizes, scalars, tensors, axes.
+  static std::set<std::string_view> names_of(const ir::Program& program) {
+    std::set<std::string_view> names;
+    for (const ir::Op& op : program.body) {
+      for (const ir::Field& f : op.info().fields) {
+        if (f.kind == ir::FieldKind::Name)
+          names.insert(ir::field_value<ir::Name>(op.data(), f).str());
+      }
+      const auto* let = op.get<spec::Let>();
+      if (!let) continue;
+      for (const ir::Axis& a : let->axes) names.insert(a.name.str());
+      expr::for_each(let->body, [&](Expr e) {
+        for (size_t k = 0; e.op() == Op::Reduce && k < e.axis_count(); ++k)
+          names.insert(e.axis(k).name().str());
+      });
+    }
+    return names;
+  }
+
   bool declaration(const ir::Op& op, const std::set<std::string_view>& outputs) {
     switch (spec::kind(op)) {
       case spec::Kind::Dim:

@@ -48,7 +48,7 @@ class Numbering {
     }
     const Expr ctas = cluster_ > 1 ? mul(pool_.integer(cluster_), tiles) : tiles;
     const int64_t resident = facts.beside.resident;
-    const Expr sms = pool_.index("sms");
+    const Expr sms = pool_.index(facts.machine);
     out_.launch =
         pool_.binary(EK::Min, ctas, resident > 1 ? mul(pool_.integer(resident), sms) : sms);
     return std::move(out_);

@@ -21,6 +21,7 @@ struct GridFacts {
   Beside beside;
   // Bytes that all tiles of one value of the other axes read again and again.
   expr::Expr shared_bytes;
+  ir::Name machine;  // the number of multiprocessors
 };
 
 struct TileGrid {

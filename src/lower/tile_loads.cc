@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "expr/print.h"
+#include "ir/machine.h"
 #include "ir/walk.h"
 #include "lower/tile_lowering.h"
 #include "vrtile/walk.h"
@@ -47,6 +48,7 @@ Uses uses_of(const ir::Block& block, size_t from, ir::Name name) {
 
 GridFacts NestLowering::grid_facts(const ir::Axes& axes, const ir::Block& body) const {
   GridFacts facts;
+  facts.machine = ir::machine_name(program_, pool_);
   // Scalars written out, so that a bound that depends on an axis is seen to.
   expr::Substitution lets;
   ir::for_each_op(body, [&](const Op& op) {

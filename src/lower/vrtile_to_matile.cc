@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ir/decl.h"
+#include "ir/machine.h"
 #include "ir/walk.h"
 #include "lower/tile_lowering.h"
 #include "matile/passes/finish_kernels.h"
@@ -60,7 +61,7 @@ std::optional<ir::Block> declarations(const ir::Program& program, const Op* alon
 void declare_machine(ir::Program& program, expr::ExprPool& pool) {
   const bool is_there = std::any_of(program.body.begin(), program.body.end(),
                                     [](const Op& op) { return op.is<matile::Machine>(); });
-  if (!is_there) program.body.push_back(ir::make(matile::Machine{pool.name("sms")}));
+  if (!is_there) program.body.push_back(ir::make(matile::Machine{ir::machine_name(program, pool)}));
 }
 
 std::optional<KernelParts> lower_with(const ir::Program& program, const Op& nest,
@@ -158,7 +159,7 @@ expr::Expr copies_guard(const ir::Program& program, const KernelParts& parts,
 
 std::optional<ir::Program> vrtile_to_matile(const ir::Program& program, ir::PassContext& context) {
   FreshNames names(context.pool);
-  names.take("sms");
+  names.take(ir::machine_name(program, context.pool).str());
   std::string why;
   auto body = declarations(program, nullptr, names, &why);
   if (!body) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ir/machine.h"
 #include "ir/walk.h"
 #include "schedule/cost.h"
 #include "schedule/schedule.h"
@@ -100,6 +101,7 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
     if (const auto* d = op.get<ir::Dim>()) names.buffers.insert(std::string(d->name.str()));
     if (const auto* d = op.get<ir::Static>()) names.buffers.insert(std::string(d->name.str()));
     if (const auto* p = op.get<ir::Param>()) names.buffers.insert(std::string(p->name.str()));
+    if (const auto* m = op.get<ir::Machine>()) names.buffers.insert(std::string(m->name.str()));
     if (const auto* b = op.get<scalar::Buffer>()) {
       const auto writer = list.writer.find(b->name.str());
       const bool is_kept = b->role == scalar::Role::Input || writer == list.writer.end() ||
@@ -170,7 +172,10 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
     for (const std::string& n : kernel.group.notes) out.notes.push_back("  " + n);
     for (const std::string& n : built.notes) out.notes.push_back("  " + n);
   }
-  if (!sizes.empty()) out.program.body.push_back(ir::make(ir::Machine{pool.name("sms")}));
+  const bool has_machine = std::any_of(out.program.body.begin(), out.program.body.end(),
+                                       [](const ir::Op& op) { return op.is<ir::Machine>(); });
+  if (!sizes.empty() && !has_machine)
+    out.program.body.push_back(ir::make(ir::Machine{ir::machine_name(program, pool)}));
   for (ir::Op& op : sizes) out.program.body.push_back(std::move(op));
   for (ir::Op& op : locals) out.program.body.push_back(std::move(op));
   for (ir::Op& op : code) out.program.body.push_back(std::move(op));

@@ -19,7 +19,7 @@ BuiltKernel build_kernel(const Group& group, const Sizes& sizes, const std::vect
     NestBuilder parts(group, sizes, stored, program, signs, pool, names, &s);
     out = parts.run({});
     const Expr tiles = count_tiles(group, parts.tiling(), pool);
-    out.sizes = declare_split_sizes(s, group, sizes, split, tiles, pool);
+    out.sizes = declare_split_sizes(s, group, sizes, split, tiles, program, pool);
     out.notes.push_back(fmt::format("{} parts of {} steps, for {} tiles", s.parts.name().str(),
                                     s.each.name().str(), expr::to_string(tiles)));
     if (!split.or_whole) return out;

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "ir/environment.h"
+#include "ir/machine.h"
 
 namespace nautilus::schedule {
 namespace {
@@ -24,7 +25,7 @@ class PartCost {
         hints_.sizes.emplace(d->name.str(), *d->hint);
       if (const auto* b = op.get<scalar::Buffer>()) types_.emplace(b->name.str(), b->type);
     }
-    hints_.sizes.emplace("sms", target.sms);
+    hints_.sizes.emplace(ir::machine_name(program, pool).str(), target.sms);
   }
 
   std::optional<PartTime> at(const Sizes& sizes) {
@@ -40,7 +41,7 @@ class PartCost {
     const Expr count = count_tiles(group, tiling, pool_);
     ir::Environment env = hints_;
     const SplitSizes s = name_split_sizes(group, split_, pool_, own);
-    for (const ir::Op& op : declare_split_sizes(s, group, sizes, split_, count, pool_)) {
+    for (const ir::Op& op : declare_split_sizes(s, group, sizes, split_, count, program_, pool_)) {
       const auto& size = op.as<ir::Size>();
       const auto value = known(size.value, env);
       if (!value) return std::nullopt;

@@ -350,10 +350,6 @@ Outcome<Kernel> replay(const Draft& draft, const ir::Program& program, const Sta
       if (const auto why = refuse_last_tile(kernel.group, tiling, kernel.sizes))
         return refused(*split, why->message);
     }
-    for (const ir::Op& op : program.body) {
-      if (const auto* dim = op.get<ir::Dim>(); dim && dim->name.str() == "sms")
-        return refused(*split, "`sms` is the machine's number of multiprocessors, and a dim here");
-    }
   }
   return kernel;
 }

@@ -11,6 +11,7 @@
 #include "expr/simplify.h"
 #include "expr/walk.h"
 #include "ir/environment.h"
+#include "ir/machine.h"
 #include "schedule/recurrence.h"
 
 namespace nautilus::schedule {
@@ -20,7 +21,6 @@ using expr::Op;
 
 namespace {
 
-constexpr std::string_view kMachine = "sms";
 // For the choice between one kernel and two; the number of parts is the plan's. Shorter axes than
 // so many steps are over before a second kernel has started.
 constexpr int64_t kUsualSms = 132;
@@ -162,7 +162,8 @@ SplitSizes name_split_sizes(const Group& group, const Split& split, expr::ExprPo
 }
 
 ir::Block declare_split_sizes(const SplitSizes& s, const Group& group, const Sizes& sizes,
-                              const Split& split, Expr tiles, expr::ExprPool& pool) {
+                              const Split& split, Expr tiles, const ir::Program& program,
+                              expr::ExprPool& pool) {
   SizeMaker make(pool);
   ir::Block out;
   auto declare = [&](Expr name, Expr value) {
@@ -176,7 +177,7 @@ ir::Block declare_split_sizes(const SplitSizes& s, const Group& group, const Siz
   if (split.parts == Split::kFill) {
     // As few rounds of CTAs as there must be, if they fill four fifths of the machine; else four
     // rounds of shorter ones, if those are long enough to be worth another round.
-    const Expr sms = pool.index(kMachine);
+    const Expr sms = pool.index(ir::machine_name(program, pool));
     const Expr places = sizes.resident > 1 ? make.mul(make.number(sizes.resident), sms) : sms;
     declare(s.tiles, make.most(tiles, one));
     const Expr fit = make.most(make.div(places, s.tiles), one);
@@ -340,16 +341,10 @@ ir::Block combine_parts(const Group& group, const std::vector<PartValue>& values
 Split choose_split(const Group& group, const Sizes& sizes, const ir::Program& program,
                    const algebra::Signs& signs, expr::ExprPool& pool, std::string* why) {
   ir::Environment hints;
-  bool has_own_sms = false;
   for (const ir::Op& op : program.body) {
-    for (const ir::Field& f : op.info().fields) {
-      has_own_sms |= f.kind == ir::FieldKind::Name &&
-                     ir::field_value<ir::Name>(op.data(), f).str() == kMachine;
-    }
     const auto* d = op.get<ir::Dim>();
     if (d && d->hint) hints.sizes.emplace(d->name.str(), *d->hint);
   }
-  for (const auto& [a, extent] : group.extents) has_own_sms |= a.name().str() == kMachine;
   Names scratch;
   const Tiling tiling(group, sizes, pool, scratch);
   const Expr count = count_tiles(group, tiling, pool);
@@ -372,10 +367,6 @@ Split choose_split(const Group& group, const Sizes& sizes, const ir::Program& pr
   if (!is_blocked && !is_idle) return {};
   if (const auto refused = refuse_split(group, tiling, signs, pool)) {
     *why = fmt::format("{} stays whole: {}", axis, refused->message);
-    return {};
-  }
-  if (has_own_sms) {
-    *why = fmt::format("{} stays whole: the program has its own `{}`", axis, kMachine);
     return {};
   }
   *why = is_blocked ? fmt::format("split {}: no axis of rows has tiles, there are {} of them", axis,

@@ -54,7 +54,8 @@ SplitSizes name_split_sizes(const Group& group, const Split& split, expr::ExprPo
 
 // The declarations, given the tiles of the kernel without parts.
 ir::Block declare_split_sizes(const SplitSizes& s, const Group& group, const Sizes& sizes,
-                              const Split& split, Expr tiles, expr::ExprPool& pool);
+                              const Split& split, Expr tiles, const ir::Program& program,
+                              expr::ExprPool& pool);
 
 // The number of tiles of a kernel without parts.
 Expr count_tiles(const Group& group, const Tiling& tiling, expr::ExprPool& pool);

@@ -58,21 +58,13 @@ std::vector<Ranked> all_ranked(const Kernel& kernel, const ir::Program& program,
   return ranked;
 }
 
-bool has_size_named(const ir::Program& program, std::string_view name) {
-  return std::any_of(program.body.begin(), program.body.end(), [&](const ir::Op& op) {
-    const auto* d = op.get<ir::Dim>();
-    return d && d->name.str() == name;
-  });
-}
-
 // The kernel of a candidate in parts: as many as fill the machine, half and twice as many; put
 // together by a kernel or by the last tile.
 std::vector<Alternative> in_parts(const Kernel& kernel, const Ranked& r, const ir::Program& program,
                                   const Target& target, expr::ExprPool& pool) {
   std::vector<Alternative> out;
   // A tile of its own for each group: groups do not take turns at parts.
-  if (r.sizes.cluster > 1 || r.sizes.rows > kRowsPerGroup || has_size_named(program, "sms"))
-    return out;
+  if (r.sizes.cluster > 1 || r.sizes.rows > kRowsPerGroup) return out;
   Names scratch;
   const Tiling tiling(kernel.group, r.sizes, pool, scratch);
   if (refuse_split(kernel.group, tiling, algebra::Signs(program), pool)) return out;

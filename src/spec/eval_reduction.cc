@@ -13,12 +13,9 @@ using expr::Reducer;
 using expr::Value;
 using ir::Expr;
 
-namespace {
-
-// Roundoff of the coarsest operand rounding the contract licenses in a sum of products. Some factor
-// is stored in 16 or 8 bits, and a kernel may round the other operand to that storage dtype:
-// another factor that is not, the product of two others, or one that is stored in another 16-bit
-// dtype. A sum of several products is as many sums.
+// Some factor is stored in 16 or 8 bits, and a kernel may round the other operand to that storage
+// dtype: another factor that is not, the product of two others, or one that is stored in another
+// 16-bit dtype. A sum of several products is as many sums.
 double licensed_roundoff(Expr reduce, Expr body) {
   const bool is_select = body.op() == Op::Select;
   if (body.tree_size() > 4096) return 0;
@@ -63,8 +60,6 @@ double licensed_roundoff(Expr reduce, Expr body) {
   if (has_other) return stored;
   return is_mixed || narrow > 2 ? stored_half : 0;
 }
-
-}  // namespace
 
 Reduction::Reduction(Expr reduce, int64_t length, bool is_exact_contract)
     : reducer_(reduce.reducer()),

@@ -23,6 +23,9 @@ struct Accumulator {
   double rival = -expr::kInf;  // argmax, argmin: the best that any other element could reach
 };
 
+// Roundoff of the coarsest operand rounding the contract licenses in a sum of products; 0: none.
+double licensed_roundoff(ir::Expr reduce, ir::Expr body);
+
 class Reduction {
  public:
   Reduction(ir::Expr reduce, int64_t length, bool is_exact_contract);
@@ -30,13 +33,18 @@ class Reduction {
   Accumulator start(expr::Bounded init) const;
   void add(Accumulator& acc, expr::Bounded x, int64_t position) const {
     if (reducer_ == expr::Reducer::Sum && is_float(dtype_)) {
-      acc.e += x.e;
-      acc.sum_abs += std::fabs(x.v.f);
-      acc.v.f += x.v.f;
+      add_term(acc, x, std::fabs(x.v.f));
     } else {
       add_other(acc, x, position);
     }
   }
+  // A term of a sum that may be computed as several sums, with the magnitudes of its parts.
+  void add_term(Accumulator& acc, expr::Bounded x, double magnitude) const {
+    acc.e += x.e;
+    acc.sum_abs += magnitude;
+    acc.v.f += x.v.f;
+  }
+  bool is_licensed() const { return licensed_ > 0; }
   expr::Bounded finish(const Accumulator& acc) const;
 
  private:

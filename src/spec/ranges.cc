@@ -158,19 +158,25 @@ bool are_inside(ir::Expr e, const std::map<std::string, ir::TensorType>& types,
   return ok;
 }
 
+bool are_inside_without_axes(ir::Expr e, const std::map<std::string, ir::TensorType>& types,
+                             const expr::Facts& fewer, const expr::Facts& all,
+                             expr::ExprPool& pool) {
+  bool ok = true;
+  expr::for_each(e, [&](ir::Expr x) {
+    if (x.op() != expr::Op::Read) return;
+    const ir::TensorType& type = types.at(std::string(x.name().str()));
+    ok &= is_inside(x, type, fewer, pool) || !is_inside(x, type, all, pool);
+  });
+  return ok;
+}
+
 bool are_inside_without_terms(ir::Expr e, ir::Expr reduction,
                               const std::map<std::string, ir::TensorType>& types,
                               const expr::Facts& outer, expr::ExprPool& pool) {
   expr::Facts inner = outer;
   for (size_t k = 0; k < reduction.axis_count(); ++k)
     inner.add_axis(reduction.axis(k), reduction.extent(k));
-  bool ok = true;
-  expr::for_each(e, [&](ir::Expr x) {
-    if (x.op() != expr::Op::Read) return;
-    const ir::TensorType& type = types.at(std::string(x.name().str()));
-    ok &= is_inside(x, type, outer, pool) || !is_inside(x, type, inner, pool);
-  });
-  return ok;
+  return are_inside_without_axes(e, types, outer, inner, pool);
 }
 
 }  // namespace nautilus::spec

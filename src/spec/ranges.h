@@ -31,6 +31,12 @@ bool is_inside(ir::Expr read, const ir::TensorType& type, const expr::Facts& fac
 bool are_inside(ir::Expr e, const std::map<std::string, ir::TensorType>& types,
                 const expr::Facts& facts, expr::ExprPool& pool);
 
+// Whether an expression may be evaluated where some axes have no elements: no read is proved to be
+// inside by them alone. `fewer`: facts without those axes, `all`: with them.
+bool are_inside_without_axes(ir::Expr e, const std::map<std::string, ir::TensorType>& types,
+                             const expr::Facts& fewer, const expr::Facts& all,
+                             expr::ExprPool& pool);
+
 // Whether what a reduction evaluates at each of its terms may be evaluated where it has none: no
 // read is proved to be inside by the axes of the reduction alone. `outer`: facts without those.
 bool are_inside_without_terms(ir::Expr e, ir::Expr reduction,

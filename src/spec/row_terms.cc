@@ -23,7 +23,10 @@ bool is_infinity(Expr e) { return e.op() == Op::FloatConst && std::isinf(e.numbe
 RowTerms::RowTerms(const ir::Program& program, expr::ExprPool& pool)
     : pool_(pool), values_(program, pool, equations_) {
   for (const ir::Op& op : program.body) {
-    if (const auto* let = op.get<Let>()) equations_.emplace(let->name, *let);
+    const auto* let = op.get<Let>();
+    if (!let) continue;
+    equations_.emplace(let->name, *let);
+    expr::for_each(let->body, [&](Expr e) { handles_infinity_ |= is_infinity(e); });
   }
 }
 
@@ -68,7 +71,7 @@ void RowTerms::addend(Expr e) {
 
 bool RowTerms::may_be_mask(Expr term) {
   steps_ = 0;
-  return is_mask(term);
+  return handles_infinity_ && is_mask(term);
 }
 
 bool RowTerms::is_mask(Expr e) {

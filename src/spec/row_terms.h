@@ -31,7 +31,8 @@ class RowTerms {
   KnownValues values_;
   std::vector<expr::Expr> terms_;
   std::vector<expr::Expr> missing_;
-  bool is_all_ = false;  // of `missing_`, or one of them
+  bool handles_infinity_ = false;  // the program names one
+  bool is_all_ = false;            // of `missing_`, or one of them
   int steps_ = 0;
 };
 

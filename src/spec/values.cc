@@ -71,6 +71,10 @@ bool KnownValues::is_finite(Expr e) {
   steps_ = 0;
   return finite(e);
 }
+bool KnownValues::is_below_infinity(Expr e, int sign) {
+  steps_ = 0;
+  return bounded(e, sign);
+}
 
 // The body of an element-wise equation at a read; null for other tensors, and for those that are
 // stored in fewer bits than computed, where small numbers may become 0.
@@ -83,14 +87,16 @@ Expr KnownValues::written_out(Expr read) {
 
 bool KnownValues::positive(Expr e) {
   if (++steps_ > kMaxSteps) return false;
-  if (signs_.is_positive(e)) return true;
+  if (signs_.is_given_positive(e)) return true;
   switch (e.op()) {
     case Op::Read: {
       const Expr body = written_out(e);
       return body && positive(body);
     }
     case Op::Mul:
+    case Op::Min:
       return positive(e[0]) && positive(e[1]);
+    // A positive number divided by an infinite one is 0.
     case Op::Div:
       return positive(e[0]) && positive(e[1]) && finite(e[1]);
     case Op::Add:
@@ -103,6 +109,9 @@ bool KnownValues::positive(Expr e) {
       return positive(e[0]) || positive(e[1]);
     case Op::Select:
       return positive(e[1]) && (positive(e[2]) || (is_guard_of_zero(e) && nonnegative(e[2])));
+    case Op::FloatConst:
+    case Op::Cast:
+      return signs_.is_positive(e);
     default:
       return false;
   }

@@ -24,6 +24,8 @@ class KnownValues {
   bool is_nonnegative(expr::Expr e);
   bool is_nonzero(expr::Expr e);
   bool is_finite(expr::Expr e);
+  // Finite or -inf, never NaN; with sign -1: finite or inf.
+  bool is_below_infinity(expr::Expr e, int sign);
 
  private:
   bool positive(expr::Expr e);

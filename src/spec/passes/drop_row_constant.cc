@@ -273,7 +273,8 @@ class Follower {
                          (a.term && !a.except && a.rest && is_infinity(e[1])) ||
                          (b.term && !b.except && b.rest && is_infinity(e[0]));
     if (!is_free) return unchanged(e);
-    is_refused_ |= may_be_mask_ && (is_infinity(e[0]) || is_infinity(e[1]));
+    // Rows that are -inf altogether compare with infinities and with each other as they are.
+    is_refused_ |= may_be_mask_;
     const Expr args[] = {a.rest, b.rest};
     return {pool_.with_args(e, args), {}, {}};
   }
@@ -288,6 +289,8 @@ class Follower {
     for (size_t k = 0; leaves && k < e.axis_count(); ++k)
       leaves = !expr::depends_on(body.term, e.axis(k));
     leaves = leaves && is_safe_without(body.term, e);
+    // In a row that is -inf altogether the first element is the largest.
+    leaves = leaves && (is_extreme || !may_be_mask_);
     std::vector<Expr> args(e.args().begin(), e.args().end());
     args[0] = leaves ? body.rest : plain(body, true);
     for (size_t k = 1; k < args.size(); ++k) args[k] = plain(split(args[k]), true);

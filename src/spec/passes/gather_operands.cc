@@ -7,6 +7,7 @@
 
 #include "expr/affine.h"
 #include "spec/equations.h"
+#include "spec/ranges.h"
 
 namespace nautilus::spec {
 namespace {
@@ -17,7 +18,10 @@ using expr::Op;
 class Gathering {
  public:
   Gathering(const ir::Program& program, expr::ExprPool& pool)
-      : pool_(pool), names_(program, pool) {}
+      : pool_(pool),
+        facts_(ir::facts_of(program, pool)),
+        types_(tensor_types(program)),
+        names_(program, pool) {}
 
   Let equation(Let let, std::vector<Let>& copies) {
     const Expr r = let.body;
@@ -37,6 +41,7 @@ class Gathering {
       if (!is_batch) inside.push_back(a);
     }
     for (const ir::Axis& a : reduced) inside.push_back(a);
+    const expr::Facts all = with(let.axes, with(reduced, facts_));
     expr::Substitution copied;
     for (Expr f : list) {
       const Expr read = half_read(f);
@@ -47,6 +52,8 @@ class Gathering {
       const bool is_reused = axes.size() < let.axes.size();
       for (const ir::Axis& a : reduced) add(a, value, axes);
       if (!is_reused || axes.size() < 2) continue;
+      // The copy is made also where an axis that it has not is empty.
+      if (!are_inside_without_axes(value, types_, with(axes, facts_), all, pool_)) continue;
       const Expr other = copy(value, read.name(), std::move(axes), copies);
       copied.emplace(f, f.op() == Op::Read ? other : pool_.cast(f.dtype(), other));
     }
@@ -104,6 +111,11 @@ class Gathering {
                        [](Expr index) { return !expr::tensors_read(index).empty(); });
   }
 
+  expr::Facts with(const ir::Axes& axes, expr::Facts facts) {
+    for (const ir::Axis& a : axes) facts.add_axis(pool_.index(a.name), a.extent);
+    return facts;
+  }
+
   void add(const ir::Axis& axis, Expr e, ir::Axes& axes) {
     if (expr::depends_on(e, pool_.index(axis.name))) axes.push_back(axis);
   }
@@ -115,6 +127,8 @@ class Gathering {
   }
 
   expr::ExprPool& pool_;
+  expr::Facts facts_;
+  std::map<std::string, ir::TensorType> types_;
   TensorNames names_;
 };
 

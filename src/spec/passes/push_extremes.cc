@@ -8,6 +8,7 @@
 
 #include "expr/scalar_ops.h"
 #include "spec/equations.h"
+#include "spec/row_terms.h"
 #include "spec/values.h"
 
 namespace nautilus::spec {
@@ -38,7 +39,8 @@ class ExtremePusher {
       : pool_(context.pool),
         facts_(ir::facts_of(program, context.pool)),
         names_(program, context.pool),
-        values_(program, context.pool, equations_) {}
+        values_(program, context.pool, equations_),
+        row_terms_(program, context.pool) {}
 
   Let equation(const Let& let, std::vector<Let>& before) {
     const Let out = new_equation(let, before);
@@ -71,9 +73,12 @@ class ExtremePusher {
     const Reducer inside = p.is_falling ? opposite(r.reducer()) : r.reducer();
     const Expr reduction = pool_.reduce(inside, p.core, axes, extents);
     if (is_arg) {
-      // Of NaN alone there is no position: what is left out must not be what made them.
-      const bool is_tame_beside = std::all_of(p.beside.begin(), p.beside.end(),
-                                              [&](Expr e) { return values_.is_finite(e); });
+      // Of NaN alone there is no position, and of a row that is -inf altogether it is the first:
+      // what is left out must not be what made them.
+      const auto is_tame = [&](Expr e) {
+        return values_.is_finite(e) && !row_terms_.may_be_mask(e);
+      };
+      const bool is_tame_beside = std::all_of(p.beside.begin(), p.beside.end(), is_tame);
       if (p.is_strict && is_tame_beside) out.body = reduction;
       return out;
     }
@@ -81,7 +86,10 @@ class ExtremePusher {
     const bool waits = std::any_of(p.beside.begin(), p.beside.end(),
                                    [&](Expr e) { return waits_for(e, extents); });
     if (!waits) return let;
+    // A row of NaN alone has the extreme of an empty one, which the functions would take for an
+    // element; and an element at the far end may be what they make NaN of.
     const bool is_max = inside == Reducer::Max;
+    if (!values_.is_below_infinity(p.core, is_max ? 1 : -1)) return let;
     Let inner{names_.fresh(fmt::format("{}.{}", let.name.str(), is_max ? "max" : "min")), let.axes,
               DType::F32, reduction};
     const Expr identity =
@@ -277,6 +285,7 @@ class ExtremePusher {
   TensorNames names_;
   Equations equations_;
   KnownValues values_;
+  RowTerms row_terms_;
   std::vector<Expr> reduced_;
   Reducer reducer_ = Reducer::Max;
   int steps_ = 0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "spec/equations.h"
+#include "spec/ranges.h"
 
 namespace nautilus::spec {
 namespace {
@@ -21,7 +22,11 @@ bool is_rounded(Expr f) {
 
 class Storing {
  public:
-  Storing(const ir::Program& program, expr::ExprPool& pool) : pool_(pool), names_(program, pool) {}
+  Storing(const ir::Program& program, expr::ExprPool& pool)
+      : pool_(pool),
+        facts_(ir::facts_of(program, pool)),
+        types_(tensor_types(program)),
+        names_(program, pool) {}
 
   Let equation(const Let& let, std::vector<Let>& operands) {
     const Expr r = let.body;
@@ -30,6 +35,8 @@ class Storing {
     const std::vector<Expr> list = factors(r.body());
     ir::Axes axes = let.axes;
     for (size_t k = 0; k < r.axis_count(); ++k) axes.push_back({r.axis(k).name(), r.extent(k)});
+    expr::Facts all = facts_;
+    for (const ir::Axis& a : axes) all.add_axis(pool_.index(a.name), a.extent);
     expr::Substitution stored;
     for (Expr f : list) {
       const bool is_operand =
@@ -38,9 +45,15 @@ class Storing {
           });
       if (!is_operand || stored.contains(f)) continue;
       Let operand{names_.fresh(fmt::format("{}.operand", let.name.str())), {}, f[0].dtype(), f[0]};
+      expr::Facts own = facts_;
       for (const ir::Axis& a : axes) {
-        if (expr::depends_on(f, pool_.index(a.name))) operand.axes.push_back(a);
+        if (!expr::depends_on(f, pool_.index(a.name))) continue;
+        operand.axes.push_back(a);
+        own.add_axis(pool_.index(a.name), a.extent);
       }
+      // The tensor is computed also where an axis that it has not is empty.
+      if (!are_inside_without_axes(f, types_, own, all, pool_)) continue;
+      types_.emplace(std::string(operand.name.str()), operand.type());
       stored.emplace(f, pool_.cast(f.dtype(), element(operand, pool_)));
       operands.push_back(std::move(operand));
     }
@@ -60,6 +73,8 @@ class Storing {
   }
 
   expr::ExprPool& pool_;
+  expr::Facts facts_;
+  std::map<std::string, ir::TensorType> types_;
   TensorNames names_;
 };
 
