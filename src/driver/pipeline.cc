@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/files.h"
 #include "driver/load.h"
 #include "ir/print.h"
@@ -43,6 +45,7 @@
 #include "spec/passes/split_reductions.h"
 #include "spec/passes/store_narrow.h"
 #include "spec/passes/store_operands.h"
+#include "spec/passes/take_apart.h"
 #include "spec/passes/unroll_sums.h"
 #include "spec/passes/widen_operands.h"
 #include "vrtile/passes/drop_unused_tiles.h"
@@ -138,6 +141,8 @@ const std::vector<PassInfo>& algebra_passes() {
        "what a whole row adds leaves its maximum, and cancels"},
       {"pull_scale", "spec", "spec", spec::pull_scale, kNone, kNone,
        "positive scalar factors leave sums, maxima and selects"},
+      {"take_apart", "spec", "spec", spec::take_apart, kReductionsSplit, kNone,
+       "differences from a value of the row leave a product"},
       {"defer", "spec", "spec", spec::defer, kReductionsSplit, kNone,
        "factors without the reduced axis leave a sum"},
       {"push_extremes", "spec", "spec", spec::push_extremes, kReductionsSplit, kNone,
@@ -178,39 +183,40 @@ const PassInfo* find_pass(std::string_view name) {
   return nullptr;
 }
 
-const std::vector<std::string_view>& algebra_sequence() {
+std::vector<std::string_view> algebra_sequence(Algebra algebra) {
   // A scale that leaves the reduction of an output stands in front of it: split again.
-  static const std::vector<std::string_view> names = {"simplify",
-                                                      "inline_conditions",
-                                                      "unroll_sums",
-                                                      "split_reductions",
-                                                      "drop_row_constant",
-                                                      "push_extremes",
-                                                      "argmax_by_extremes",
-                                                      "nest_sums",
-                                                      "merge_equal",
-                                                      "pull_scale",
-                                                      "split_reductions",
-                                                      "free_operands",
-                                                      "defer",
-                                                      "base2",
-                                                      "join_scalars",
-                                                      "simplify",
-                                                      "store_operands",
-                                                      "store_narrow",
-                                                      "widen_operands",
-                                                      "merge_equal",
-                                                      "inline_terms",
-                                                      "drop_unused"};
+  std::vector<std::string_view> names = {"simplify",
+                                         "inline_conditions",
+                                         "unroll_sums",
+                                         "split_reductions",
+                                         "drop_row_constant",
+                                         "push_extremes",
+                                         "argmax_by_extremes",
+                                         "nest_sums",
+                                         "merge_equal",
+                                         "pull_scale",
+                                         "split_reductions",
+                                         "free_operands",
+                                         "defer",
+                                         "base2",
+                                         "join_scalars",
+                                         "simplify",
+                                         "store_operands",
+                                         "store_narrow",
+                                         "widen_operands",
+                                         "merge_equal",
+                                         "inline_terms",
+                                         "drop_unused"};
+  if (algebra.takes_apart)
+    names.insert(std::find(names.begin(), names.end(), "defer"), "take_apart");
+  if (algebra.gathers) names.insert(names.end(), {"gather_operands", "merge_equal", "drop_unused"});
   return names;
 }
 
 std::optional<ir::Program> lower_with_algebra(const ir::Program& program, ir::PassContext& context,
-                                              bool gathers) {
+                                              Algebra algebra) {
   ir::Program current = program;
-  std::vector<std::string_view> names = algebra_sequence();
-  if (gathers) names.insert(names.end(), {"gather_operands", "merge_equal", "drop_unused"});
-  for (std::string_view name : names) {
+  for (std::string_view name : algebra_sequence(algebra)) {
     auto next = run_pass(*find_pass(name), current, context);
     if (!next) return std::nullopt;
     current = std::move(*next);

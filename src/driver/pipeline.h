@@ -46,11 +46,19 @@ std::optional<ir::Program> run_pass(const PassInfo& pass, const ir::Program& pro
 std::optional<ir::Program> lower_to(std::string_view level, const ir::Program& program,
                                     ir::PassContext& context, const RunOptions& options = {});
 
+// Rewrites that pay for some programs only: scheduling looks at what comes of them.
+struct Algebra {
+  bool takes_apart = false;  // differences from a value of the row leave products
+  bool gathers = false;      // operands that no box can bring as they lie are copied first
+
+  bool operator==(const Algebra&) const = default;
+};
+
 // The passes on level spec that scheduling runs, in order.
-const std::vector<std::string_view>& algebra_sequence();
+std::vector<std::string_view> algebra_sequence(Algebra algebra = {});
 // From level spec to an unscheduled scalar program, by way of the algebra passes: what scheduling
-// starts from. `gathers`: operands that no box can bring as they lie are copied first.
+// starts from.
 std::optional<ir::Program> lower_with_algebra(const ir::Program& program, ir::PassContext& context,
-                                              bool gathers = false);
+                                              Algebra algebra = {});
 
 }  // namespace nautilus::driver

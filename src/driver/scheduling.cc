@@ -12,6 +12,7 @@
 #include "scalar/interp.h"
 #include "schedule/candidates.h"
 #include "schedule/locate.h"
+#include "schedule/plan_cost.h"
 #include "schedule/round.h"
 
 namespace nautilus::driver {
@@ -71,7 +72,7 @@ FirstSchedule schedule_after(const ir::Program& lowered, const schedule::Refusal
       lowered, schedule::to_schedule(lowered, found.kernels, schedule::Provenance::Auto),
       {},      std::move(found.notes),
       {},      found.kernels,
-      base};
+      base,    {}};
   out.decisions.decisions.insert(out.decisions.decisions.begin(), rounds.begin(), rounds.end());
   const auto list = schedule::statements_of(base, unit.pool);
   auto built = schedule::assemble(base, list, std::move(found.kernels), unit.pool);
@@ -134,13 +135,44 @@ FirstSchedule schedule_of(const ir::Program& lowered, Unit& unit) {
   }
 }
 
+struct KernelCounts {
+  size_t products = 0;
+  size_t rolled = 0;
+};
+
+KernelCounts counts(const FirstSchedule& schedule) {
+  KernelCounts n;
+  for (const schedule::Kernel& k : schedule.kernels) {
+    n.products += k.group.dots.size();
+    for (const schedule::Member& m : k.group.members) n.rolled += m.is_rolled ? 1 : 0;
+  }
+  return n;
+}
+
+// Whether a form of the program without differences in its products is worth its further sums: it
+// reads once what the other one reads twice. The time of one small kernel more or less is not known
+// so well.
+bool is_better_apart(const FirstSchedule& apart, const FirstSchedule& whole, Unit& unit) {
+  const KernelCounts a = counts(apart);
+  const KernelCounts w = counts(whole);
+  if (a.products < w.products || a.rolled <= w.rolled) return false;
+  const auto cycles = [&](const FirstSchedule& s) {
+    return schedule::plan_cycles(s.kernels, s.rounded, schedule::kHopper, unit.pool);
+  };
+  const auto with = cycles(apart);
+  return !with || *with < *cycles(whole) + schedule::kHopper.next_kernel_cycles;
+}
+
 }  // namespace
 
 std::optional<FirstSchedule> untried_schedule(const ir::Program& program, Unit& unit) {
   diag::Sink ignored(unit.sources);
   ir::PassContext context{unit.pool, ignored, {}};
   const auto lowered = lower_with_algebra(program, context);
-  if (!lowered || lower_with_algebra(program, context, true) != lowered) return std::nullopt;
+  if (!lowered) return std::nullopt;
+  for (const Algebra& a : {Algebra{.takes_apart = true}, Algebra{.gathers = true}}) {
+    if (lower_with_algebra(program, context, a) != lowered) return std::nullopt;
+  }
   const base::StageScope stage(fmt::format("scheduling @{}", program.name),
                                "nautilus schedule <the program>");
   return schedule_after(*lowered, {}, unit);
@@ -153,25 +185,44 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
   const base::StageScope stage(fmt::format("scheduling @{}", program.name),
                                "nautilus schedule <the program>");
   FirstSchedule out = schedule_of(*lowered, unit);
+  Algebra algebra{.takes_apart = true};
+  if (const auto apart = lower_with_algebra(program, context, algebra);
+      apart && *apart != *lowered) {
+    FirstSchedule other = schedule_of(*apart, unit);
+    algebra.takes_apart = is_better_apart(other, out, unit);
+    if (algebra.takes_apart) {
+      out = std::move(other);
+    } else {
+      out.notes.push_back(
+          "differences from values of a row stay in their products: taking them apart takes "
+          "longer");
+    }
+  } else {
+    algebra.takes_apart = false;
+  }
+  out.algebra = algebra;
   // Copies of operands that no box can bring are made where that gives more kernels.
-  const auto gathered = lower_with_algebra(program, context, true);
-  if (!gathered || *gathered == *lowered) return out;
+  algebra.gathers = true;
+  const auto gathered = lower_with_algebra(program, context, algebra);
+  if (!gathered || *gathered == out.unscheduled) return out;
   FirstSchedule other = schedule_of(*gathered, unit);
   if (other.kernels.size() <= out.kernels.size()) return out;
   other.notes.insert(other.notes.begin(),
                      "operands that no box can bring as they lie are copied first");
+  other.algebra = algebra;
   return other;
 }
 
 std::optional<ir::Program> unscheduled_for(const ir::Program& program,
                                            const schedule::Schedule& decisions, Unit& unit) {
   ir::PassContext context{unit.pool, unit.sink, {}};
-  auto lowered = lower_with_algebra(program, context);
-  if (lowered && schedule::program_hash(*lowered) != decisions.hash) {
-    auto gathered = lower_with_algebra(program, context, true);
-    if (gathered && schedule::program_hash(*gathered) == decisions.hash) return gathered;
+  for (const bool gathers : {false, true}) {
+    for (const bool takes_apart : {false, true}) {
+      auto lowered = lower_with_algebra(program, context, {takes_apart, gathers});
+      if (lowered && schedule::program_hash(*lowered) == decisions.hash) return lowered;
+    }
   }
-  return lowered;
+  return lower_with_algebra(program, context);
 }
 
 std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::string_view text,
@@ -189,7 +240,8 @@ std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::st
     return std::nullopt;
   }
   verify_scheduled(built->program, unit);
-  return FirstSchedule{*lowered, *decisions, built->program, built->notes, built->nests, {}, {}};
+  return FirstSchedule{*lowered, *decisions, built->program, built->notes, built->nests, {},
+                       {},       {}};
 }
 
 std::optional<std::string> edited_schedule(const ir::Program& program, const SplitEdit& edit,
@@ -245,9 +297,11 @@ std::optional<std::string> check_scheduled(const ir::Program& program, const ir:
 std::string explain(const ir::Program& program, Unit& unit) {
   std::string out;
   ir::PassContext context{unit.pool, unit.sink, {}};
+  const auto first = first_schedule(program, unit);
+  if (!first) return diag::render_all(unit.sink);
   ir::Program current = program;
   std::string text = ir::print(current);
-  for (std::string_view name : algebra_sequence()) {
+  for (std::string_view name : algebra_sequence(first->algebra)) {
     auto next = run_pass(*find_pass(name), current, context);
     if (!next) return diag::render_all(unit.sink);
     current = std::move(*next);
@@ -263,8 +317,6 @@ std::string explain(const ir::Program& program, Unit& unit) {
     if (!lines.empty()) out += fmt::format("after {}:\n{}", name, lines);
     text = after;
   }
-  const auto first = first_schedule(program, unit);
-  if (!first) return diag::render_all(unit.sink);
   out += schedule::print(first->decisions);
   for (const std::string& n : first->notes) out += n + "\n";
   for (const std::string& n :

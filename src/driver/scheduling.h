@@ -4,6 +4,7 @@
 #pragma once
 
 #include "driver/ladder.h"
+#include "driver/pipeline.h"
 #include "schedule/auto.h"
 
 namespace nautilus::driver {
@@ -16,6 +17,7 @@ struct FirstSchedule {
   std::vector<schedule::NestOrigin> nests;  // grid nests, in order
   std::vector<schedule::Kernel> kernels;
   ir::Program rounded;  // what the kernels were chosen for: unscheduled, with its `round` decisions
+  Algebra algebra = {};
 };
 
 // Every kernel of it has a form on the device: one that has none is tried with smaller tiles, and

@@ -10,6 +10,7 @@
 #include "spec/equations.h"
 #include "spec/row_terms.h"
 #include "spec/values.h"
+#include "spec/waits.h"
 
 namespace nautilus::spec {
 namespace {
@@ -84,7 +85,7 @@ class ExtremePusher {
     }
     // Where nothing beside the core waits for this axis, the reduction is as good as it stands.
     const bool waits = std::any_of(p.beside.begin(), p.beside.end(),
-                                   [&](Expr e) { return waits_for(e, extents); });
+                                   [&](Expr e) { return waits_for(e, extents, equations_); });
     if (!waits) return let;
     // A row of NaN alone has the extreme of an empty one, which the functions would take for an
     // element; and an element at the far end may be what they make NaN of.
@@ -131,27 +132,6 @@ class ExtremePusher {
     if (it == equations_.end() || expr::has_reduce(it->second.body)) return {};
     const Expr e = body_at(it->second, read, pool_);
     return e.dtype() == read.dtype() ? e : Expr();
-  }
-
-  // Whether a value is known only when reductions over axes of these extents are.
-  bool waits_for(Expr e, const std::vector<Expr>& extents) {
-    bool found = false;
-    std::unordered_set<ir::Name> seen;
-    auto visit = [&](auto& self, Expr x) -> void {
-      for (ir::Name n : expr::tensors_read(x)) {
-        const auto it = equations_.find(n);
-        if (found || it == equations_.end() || !seen.insert(n).second) continue;
-        const Expr body = it->second.body;
-        if (body.op() == Op::Reduce && body.axis_count() == extents.size()) {
-          bool is_alike = true;
-          for (size_t k = 0; k < extents.size(); ++k) is_alike &= body.extent(k) == extents[k];
-          found |= is_alike;
-        }
-        self(self, body);
-      }
-    };
-    visit(visit, e);
-    return found;
   }
 
   // `is_turned`: functions around it turn the order.
