@@ -174,9 +174,16 @@ void Facts::assume_not(Expr c) {
 }
 
 bool Facts::is_nonnegative(const Poly& p) const {
-  if (follows(p, nonnegative_, kMaxSplits)) return true;
+  // What is known of a size serves only those that have it: axes may bring it in with their
+  // extents.
+  auto holds = [&](const Poly& q) {
+    if (follows(q, nonnegative_, kMaxSplits)) return true;
+    const auto low = bound(q, false, 0);
+    return low && !(*low == q) && follows(*low, nonnegative_, kMaxSplits);
+  };
+  if (holds(p)) return true;
   for (const auto& equivalent : {without_division(p), with_whole_quotients(p)})
-    if (equivalent && follows(*equivalent, nonnegative_, kMaxSplits)) return true;
+    if (equivalent && holds(*equivalent)) return true;
   return false;
 }
 

@@ -118,10 +118,15 @@ class RangeChecker {
       return;
     }
     const bool has_bounds = low && high && !(*low == *high);
-    d.label(has_bounds ? fmt::format("`{}` runs from {} to {}, the extent is {}", text,
-                                     expr::to_string(expr::to_expr(pool_, *low)),
-                                     expr::to_string(expr::to_expr(pool_, *high)), extent)
-                       : fmt::format("nothing bounds `{}`, the extent is {}", text, extent));
+    if (has_bounds) {
+      const bool is_exact = facts.is_reached(*poly);
+      d.label(fmt::format("`{}` {} {} {} {}, the extent is {}", text,
+                          is_exact ? "runs from" : "lies between",
+                          expr::to_string(expr::to_expr(pool_, *low)), is_exact ? "to" : "and",
+                          expr::to_string(expr::to_expr(pool_, *high)), extent));
+    } else {
+      d.label(fmt::format("nothing bounds `{}`, the extent is {}", text, extent));
+    }
     d.with_help(fmt::format("guard the read, `where(0 <= {} and {} < {}, ..., 0)`, or state a fact",
                             text, text, extent));
   }

@@ -3,6 +3,7 @@
 // agree, what a loop carries keeps its type, and only loads and stores touch tensors.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -107,6 +108,7 @@ class VrtileVerifier {
   }
 
   void inner(const ir::Op& op, Place place) {
+    tile_axes_.clear();
     switch (kind(op)) {
       case Kind::Dim:
       case Kind::Static:
@@ -267,10 +269,24 @@ class VrtileVerifier {
   void value(Expr e, std::string_view what) {
     v_.check(e, what);
     if (expr::has_reduce(e)) v_.fail(fmt::format("a reduction inside {}", what));
-    for (ir::Name n : expr::tensors_read(e)) {
-      if (roles_.contains(std::string(n.str())))
-        v_.fail(fmt::format("{} reads the tensor `{}`; `load` does that", what, n.str()));
-    }
+    expr::for_each(e, [&](Expr x) {
+      if (x.op() == EK::Read && roles_.contains(std::string(x.name().str())) && !is_scalar(x))
+        v_.fail(fmt::format("{} reads the tensor `{}`; `load` does that", what, x.name().str()));
+    });
+  }
+
+  // An integer that is the same for the whole tile: what a `let` may read may be written out.
+  bool is_scalar(Expr read) {
+    if (!expr::is_int(read.dtype())) return false;
+    if (roles_.find(std::string(read.name().str()))->second == TensorRole::Output) return false;
+    return std::none_of(read.args().begin(), read.args().end(), [&](Expr index) {
+      bool has_axis = false;
+      expr::for_each(index, [&](Expr x) {
+        has_axis |= x.op() == EK::Var && tile_axes_.contains(std::string(x.name().str()));
+        has_axis |= x.op() == EK::Read && is_tile_.contains(std::string(x.name().str()));
+      });
+      return has_axis;
+    });
   }
 
   // Integers may be read from tensors: how far loops run can be a matter of data.
@@ -289,6 +305,7 @@ class VrtileVerifier {
 
   size_t open(const ir::Axes& axes) {
     static_axes(axes);
+    for (const ir::Axis& a : axes) tile_axes_.emplace(a.name.str());
     return v_.enter_axes(axes);
   }
 
@@ -322,6 +339,7 @@ class VrtileVerifier {
   std::map<std::string, TensorRole, std::less<>> roles_;
   std::vector<ir::Name> tiles_;  // of the block that is open
   std::set<std::string> is_tile_;
+  std::set<std::string> tile_axes_;  // of the op
 };
 
 }  // namespace
