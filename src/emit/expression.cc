@@ -286,21 +286,29 @@ class Printer {
 
 namespace {
 
-// Words of C++ that are no names, names of the emitted text, and what the prelude declares.
+// Words of C++ that are no names or may be macros, names of the emitted text, and what the prelude
+// declares.
 std::set<std::string, std::less<>> reserved_names() {
   std::set<std::string, std::less<>> names = {
-      "thread", "group",     "warp",     "lane",     "leader",   "smem",     "reg",     "part",
-      "p",      "full",      "digit",    "step",     "row",      "half",     "to",      "x",
-      "y",      "from_a",    "from_b",   "counter",  "is_last",  "Params",   "auto",    "bool",
-      "break",  "case",      "char",     "class",    "const",    "continue", "default", "delete",
-      "do",     "double",    "else",     "enum",     "explicit", "extern",   "false",   "float",
-      "for",    "friend",    "goto",     "if",       "inline",   "int",      "long",    "namespace",
-      "new",    "not",       "operator", "or",       "and",      "private",  "public",  "register",
-      "return", "short",     "signed",   "sizeof",   "static",   "struct",   "switch",  "template",
-      "this",   "throw",     "true",     "try",      "typedef",  "typename", "union",   "unsigned",
-      "using",  "virtual",   "void",     "volatile", "while",    "xor",      "min",     "max",
-      "asm",    "threadIdx", "blockIdx", "gridDim",  "blockDim", "vec",      "word",    "words",
-      "vector", "at",        "other",    "warps_at"};
+      // clang-format off
+      "thread", "group", "warp", "lane", "leader", "smem", "reg", "part", "p", "full", "digit",
+      "step", "row", "half", "to", "x", "y", "from_a", "from_b", "counter", "is_last", "Params",
+      "vec", "word", "words", "vector", "at", "other", "warps_at", "threadIdx", "blockIdx",
+      "gridDim", "blockDim", "warpSize",
+      "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break",
+      "case", "catch", "char", "char8_t", "char16_t", "char32_t", "class", "compl", "concept",
+      "const", "consteval", "constexpr", "constinit", "const_cast", "continue", "co_await",
+      "co_return", "co_yield", "decltype", "default", "delete", "do", "double", "dynamic_cast",
+      "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto",
+      "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq",
+      "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register",
+      "reinterpret_cast", "requires", "return", "short", "signed", "sizeof", "static",
+      "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local",
+      "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using",
+      "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq", "typeof", "restrict",
+      "NULL", "linux", "unix", "assert", "min", "max", "INFINITY", "NAN"
+      // clang-format on
+  };
   // Declarations of the prelude: `DEVICE type name(`, `#define NAME`, `struct Name`.
   const std::string_view prelude = device_prelude();
   const auto is_word = [](char c) {
@@ -340,6 +348,16 @@ std::string identifier(std::string_view name) {
            std::all_of(out.begin() + static_cast<std::ptrdiff_t>(stem.size()), out.end(),
                        [](char c) { return std::isdigit(static_cast<unsigned char>(c)); });
   };
+  // Names with `_` in front, or with two of them together, belong to the compiler of the text;
+  // those with one at the end are made here.
+  if (out.starts_with('_') || out.ends_with('_') || out.find("__") != std::string::npos) {
+    std::string parted = "n";
+    for (char c : out) {
+      if (c == '_' && parted.back() == '_') parted += 'u';
+      parted += c;
+    }
+    return parted.back() == '_' ? parted + 'u' : parted;
+  }
   if (is_numbered("limit") || is_numbered("element") || reserved.contains(out)) out += '_';
   return out;
 }

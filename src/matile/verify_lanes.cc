@@ -70,6 +70,7 @@ class LaneShares {
   // --- findings ---------------------------------------------------------------------------------
 
   void fail(const Held& held, std::string message) {
+    has_failed_ = true;
     if (trials_ > 0) return;
     auto& finding = sink_.report(diag::Code::NotVerified, span_, std::move(message));
     if (held.since.is_known()) finding.also(held.since, "each lane folds its own elements");
@@ -301,15 +302,20 @@ class LaneShares {
   void loop(const ir::Block& body, bool may_be_skipped) {
     const HeldByTiles before = state_;
     HeldByTiles start = before;
+    const bool had_failed = has_failed_;
     while (true) {
       state_ = start;
+      has_failed_ = false;
       ++trials_;
       block(body);
       --trials_;
+      // What comes behind a mistake is no reason for it: it is reported as it is met first.
+      if (has_failed_) break;
       const HeldByTiles next = either(start, state_);
       if (is_like(next, start)) break;
       start = next;
     }
+    has_failed_ |= had_failed;
     state_ = start;
     if (trials_ == 0) block(body);
     if (may_be_skipped) state_ = either(before, state_);
@@ -323,6 +329,7 @@ class LaneShares {
   ShareRules rules_;
   diag::Span span_;
   int trials_ = 0;  // walks of loops that only look for what holds at their start
+  bool has_failed_ = false;
 };
 
 }  // namespace

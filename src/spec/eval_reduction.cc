@@ -13,9 +13,9 @@ using expr::Reducer;
 using expr::Value;
 using ir::Expr;
 
-// Some factor is stored in 16 or 8 bits, and a kernel may round the other operand to that storage
-// dtype: another factor that is not, the product of two others, or one that is stored in another
-// 16-bit dtype. A sum of several products is as many sums.
+// Some factor is stored in 16 or 8 bits, or cast to them, and a kernel may round the other operand
+// to that storage dtype: another factor that is not, the product of two others, or one that is
+// stored in another 16-bit dtype. A sum of several products is as many sums.
 double licensed_roundoff(Expr reduce, Expr body) {
   const bool is_select = body.op() == Op::Select;
   if (body.tree_size() > 4096) return 0;
@@ -40,8 +40,8 @@ double licensed_roundoff(Expr reduce, Expr body) {
   bool has_other = false;
   bool is_mixed = false;
   for (Expr f : factors) {
-    const bool is_narrow = f.op() == Op::Cast && f[0].op() == Op::Read && is_float(f[0].dtype()) &&
-                           expr::bytes(f[0].dtype()) <= 2;
+    const bool is_narrow = f.op() == Op::Cast && (f[0].op() == Op::Read || f[0].op() == Op::Cast) &&
+                           is_float(f[0].dtype()) && expr::bytes(f[0].dtype()) <= 2;
     if (is_narrow) {
       const double roundoff = expr::unit_roundoff(f[0].dtype());
       stored = std::max(stored, roundoff);

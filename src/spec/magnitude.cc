@@ -124,7 +124,12 @@ double Magnitudes::largest(Expr e) {
 double Magnitudes::largest_exponential(Expr e) {
   const Expr x = e[0];
   if (x.op() == Op::Neg && values_.is_nonnegative(x[0])) return 0;
-  const double size = std::exp2(largest(x));
+  return largest_exponent(e);
+}
+
+// The size of an exponential's exponent, of base 2.
+double Magnitudes::largest_exponent(Expr e) {
+  const double size = std::exp2(largest(e[0]));
   return e.op() == Op::Exp ? size * 1.4426950408889634 : size;
 }
 
@@ -175,7 +180,7 @@ double Magnitudes::smallest(Expr e) {
     case Op::Exp:
     case Op::Exp2:
       if (values_.is_nonnegative(e[0])) return 0;
-      return normal(-largest_exponential(e));
+      return normal(-largest_exponent(e));
     case Op::Sqrt:
       return smallest(e[0]) / 2;
     case Op::Rsqrt:

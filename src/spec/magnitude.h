@@ -24,6 +24,7 @@ class Magnitudes {
   // |e| < 2^largest; infinite if the value or a part of it may leave the range of its dtype.
   double largest(expr::Expr e);
   double largest_exponential(expr::Expr e);
+  double largest_exponent(expr::Expr e);
   double largest_element(expr::Expr read);
   // |e| >= 2^smallest; minus infinite if it may be 0.
   double smallest(expr::Expr e);

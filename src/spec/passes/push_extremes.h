@@ -13,8 +13,9 @@
 // exponentials, logarithms, roots, sigmoids, maxima and minima, casts that widen. What depends on
 // reductions over the axis (a softmax's) so becomes final behind the loop, and needs no second
 // pass. Positions pass functions that rise strictly only. A maximum over nothing, or of NaN alone,
-// stays -inf. Reductions with an initial element stay. Needs reductions in equations of their own.
-// Exactness class: exact over the reals. Test: test/spec/push_extremes.spec
+// stays -inf; elements that may be NaN, or infinite at the far end, stay where they are. Reductions
+// with an initial element stay. Needs reductions in equations of their own. Exactness class: exact
+// over the reals. Test: test/spec/push_extremes.spec
 #pragma once
 
 #include "ir/pass.h"

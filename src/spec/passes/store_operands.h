@@ -7,8 +7,9 @@
 //   let S[i < M, j < N] : f32 = sum[d < 64] g(Q[i, d]) * f32(S.operand[j, d])
 //
 // Matrix instructions take their second operand from memory; which one that is depends on what else
-// the kernel does. The other one is computed on the way, as any element-wise equation. Exactness
-// class: exact. Test: test/spec/store_operands.spec
+// the kernel does. The other one is computed on the way, as any element-wise equation.
+// An operand stays whose reads are inside only where the result has elements. Exactness class:
+// exact. Test: test/spec/store_operands.spec
 #pragma once
 
 #include "ir/pass.h"
