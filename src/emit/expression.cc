@@ -362,6 +362,20 @@ std::string identifier(std::string_view name) {
   return out;
 }
 
+std::string kernel_identifier(std::string_view name) {
+  static const std::set<std::string_view> declared = {
+      "main",  "std",    "printf", "malloc", "free",  "memcpy", "memset",  "assert",    "clock",
+      "abs",   "acos",   "asin",   "atan",   "cbrt",  "ceil",   "cos",     "cosh",      "erf",
+      "erfc",  "exp",    "exp2",   "exp10",  "expm1", "fabs",   "floor",   "fma",       "fmax",
+      "fmin",  "fmod",   "hypot",  "j0",     "j1",    "jn",     "labs",    "ldexp",     "lgamma",
+      "log",   "log10",  "log1p",  "log2",   "logb",  "modf",   "norm",    "normcdf",   "pow",
+      "rnorm", "rint",   "round",  "rsqrt",  "sin",   "sincos", "sinh",    "sqrt",      "tan",
+      "tanh",  "tgamma", "trunc",  "y0",     "y1",    "yn",     "signbit", "remainder", "rhypot"};
+  std::string out = identifier(name);
+  if (declared.contains(out)) out += '_';
+  return out;
+}
+
 bool is_guarded_read(Expr e) {
   if (e.op() != Kind::Select || e[1].op() != Kind::Read) return false;
   if (e.dtype() == DType::Bool) return e[2].op() == Kind::BoolConst;

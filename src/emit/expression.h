@@ -35,6 +35,8 @@ std::string expression(expr::Expr e, const ExpressionNames& names);
 
 // A name of the program as a name of the emitted text: one that the text uses itself gets a `_`.
 std::string identifier(std::string_view name);
+// The same for a kernel, which stands beside what the compiler of the text declares itself.
+std::string kernel_identifier(std::string_view name);
 
 // `where(c, X[i], n)` of integers of 32 or 64 bits, or of flags.
 bool is_guarded_read(expr::Expr e);

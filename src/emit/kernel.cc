@@ -22,7 +22,7 @@ using matile::RoleInfo;
 
 KernelText KernelEmitter::run() {
   KernelText text;
-  text.name = identifier(kernel_.name.str());
+  text.name = kernel_identifier(kernel_.name.str());
   text.threads = r_.threads;
   text.shared_bytes = r_.shared_bytes;
   text.cluster = r_.cluster;

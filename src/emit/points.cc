@@ -32,7 +32,7 @@ class PointsEmitter {
 
   KernelText run() {
     KernelText text;
-    text.name = identifier(kernel_.name.str());
+    text.name = kernel_identifier(kernel_.name.str());
     text.threads = kPointThreads;
     globals_ = collect_params(program_, kernel_, text);
     for (const Op& op : program_.body) {

@@ -24,9 +24,6 @@ constexpr double kCrowdedFactor = 1.02;
 constexpr int64_t kReserve = 32;  // registers of a thread beside tiles
 constexpr int64_t kBarrierBytes = 1024;
 
-bool is_whole(Expr extent) {
-  return extent.op() == Op::IntConst && extent.integer() <= kMaxWholeExtent;
-}
 int64_t rounded_up(int64_t n, int64_t grain) { return (n + grain - 1) / grain * grain; }
 
 // What of a group decides which sizes fit.
@@ -36,6 +33,7 @@ struct Shape {
   bool is_product_alone = true;    // every contraction reads both operands from memory
   int64_t most_rows = 0;           // 0: not known
   bool is_block = false;
+  bool is_deep = false;  // an operand takes so much shared memory that short steps are worth it
 };
 
 Shape shape_of(const Group& group) {
@@ -46,7 +44,12 @@ Shape shape_of(const Group& group) {
     s.has_streamed_tile |= m.has(group.stream) && d;
     s.is_product_alone &= !m.is_rolled || (d && d->a.size() == 1 && is_half_read(d->a[0]));
     for (Expr a : group.tile_axes(m))
-      s.has_cut |= a != group.row && a != group.stream && !is_whole(group.extents.at(a));
+      s.has_cut |= a != group.row && a != group.stream && !group.is_whole(a);
+  }
+  for (const Dot& d : group.dots) {
+    const Expr depth = group.extents.at(d.depth);
+    s.is_deep |=
+        d.depth != group.stream && depth.op() == Op::IntConst && depth.integer() > kMaxWholeExtent;
   }
   const Expr rows = group.extents.at(group.row);
   if (rows.op() == Op::IntConst) s.most_rows = rows.integer();
@@ -57,8 +60,7 @@ Shape shape_of(const Group& group) {
 
 int64_t width(const Group& group, Expr axis, const Sizes& sizes) {
   if (axis == group.stream) return sizes.step;
-  const Expr extent = group.extents.at(axis);
-  return is_whole(extent) ? rounded_up(extent.integer(), 16) : sizes.column;
+  return group.is_whole(axis) ? rounded_up(group.extents.at(axis).integer(), 16) : sizes.column;
 }
 
 // 32-bit values of a thread: a tile's rows by columns are spread over 128 threads.
@@ -262,7 +264,9 @@ std::vector<size_t> best_set(const std::vector<std::vector<double>>& at, size_t 
 
 }  // namespace
 
-std::vector<Sizes> candidate_sizes(const Group& group) {
+namespace {
+
+std::vector<Sizes> fitting_sizes(const Group& group) {
   const Shape shape = shape_of(group);
   std::vector<Sizes> out;
   const auto consider = [&](const Sizes& s) {
@@ -282,7 +286,7 @@ std::vector<Sizes> candidate_sizes(const Group& group) {
         if (groups <= 2) consider(s);
         continue;
       }
-      for (int64_t step = 64; step <= 192; step += 16) {
+      for (int64_t step = shape.is_deep ? 32 : 64; step <= 192; step += 16) {
         s.step = step;
         consider(s);
         // Of a block of rows most rows of the tile may not exist: one group's latencies show.
@@ -313,6 +317,15 @@ std::vector<Sizes> candidate_sizes(const Group& group) {
       if (s.rows * s.groups >= 128 && s.column >= 128) out.push_back(s);
     }
   }
+  return out;
+}
+
+}  // namespace
+
+bool has_fitting_sizes(const Group& group) { return !fitting_sizes(group).empty(); }
+
+std::vector<Sizes> candidate_sizes(const Group& group) {
+  std::vector<Sizes> out = fitting_sizes(group);
   if (out.empty()) out.push_back(choose_sizes(group));
   return out;
 }
@@ -342,8 +355,8 @@ std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& pro
   std::vector<ir::Environment> problems;
   bool has_batch = false;
   for (Expr a : group.axis_order)
-    has_batch |= a != group.stream && !group.is_outer(a) && !group.is_tile_axis(a) &&
-                 !is_whole(group.extents.at(a));
+    has_batch |=
+        a != group.stream && !group.is_outer(a) && !group.is_tile_axis(a) && !group.is_whole(a);
   const std::span<const Problem> typical =
       has_batch ? std::span<const Problem>(kBatched) : std::span<const Problem>(kPlain);
   for (const Problem& p : typical) {

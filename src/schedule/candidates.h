@@ -14,6 +14,8 @@ namespace nautilus::schedule {
 
 // All sizes that fit. Never empty: the smallest tile is always among them.
 std::vector<Sizes> candidate_sizes(const Group& group);
+// Whether any fit by what is known: registers and shared memory.
+bool has_fitting_sizes(const Group& group);
 
 struct Ranked {
   Sizes sizes;

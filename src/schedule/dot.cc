@@ -8,6 +8,7 @@
 #include "expr/print.h"
 #include "expr/quotient.h"
 #include "expr/scalar_ops.h"
+#include "schedule/candidates.h"
 #include "schedule/numeric_check.h"
 #include "schedule/recurrence.h"
 
@@ -59,6 +60,8 @@ class Checker {
       GroupCheck c = member(k);
       if (!c.is_ok) return c;
     }
+    if (const int id = too_deep(); id >= 0)
+      return outside({id}, "extent", "the axis that it reduces does not fit a tile");
     if (const auto why = self_test(group_, signs_, pool_)) {
       // What others are taken against becomes final first.
       std::vector<int> ids;
@@ -76,6 +79,23 @@ class Checker {
  private:
   static GroupCheck outside(std::vector<int> ids, std::string code, std::string message) {
     return {false, std::move(code), std::move(message), std::move(ids), false};
+  }
+
+  // A reduction inside of the loop along more than registers hold, unless both operands come from
+  // memory and there is room for them; -1 if there is none.
+  int too_deep() const {
+    for (size_t k = 0; k < group_.members.size(); ++k) {
+      const Member& m = group_.members[k];
+      const bool is_deep = std::any_of(m.inner.begin(), m.inner.end(), [&](Expr a) {
+        const Expr extent = group_.extents.at(a);
+        return extent.op() == Op::IntConst && extent.integer() > kMaxWholeExtent;
+      });
+      if (!is_deep) continue;
+      const Dot* d = group_.dot_of(k);
+      if (!d || d->a.size() != 1 || !is_half_read(d->a[0]) || !has_fitting_sizes(group_))
+        return m.statement;
+    }
+    return -1;
   }
 
   // A reduction behind the loop whose tile has not all columns; -1 if there is none.
@@ -364,8 +384,7 @@ class Checker {
       return outside({m.statement}, "rank", "it has no axis inside a tile");
     for (Expr a : tile) {
       const bool is_whole = group_.is_inner(a) && !group_.is_column(a) && a != group_.row;
-      const Expr extent = group_.extents.at(a);
-      if (is_whole && (extent.op() != Op::IntConst || extent.integer() > kMaxWholeExtent))
+      if (is_whole && !group_.is_whole(a))
         return outside({m.statement}, "extent", "an axis does not fit a tile");
     }
     if (!m.is_reduction() && reads_outer_tile(m))

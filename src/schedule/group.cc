@@ -45,7 +45,9 @@ class Grower {
     for (const ir::Axis& a : seed.reduce) add_axis(axis(a), a.extent);
     add(seed, map, true);
     for (bool is_changed = true; is_changed;) {
-      is_changed = producers() || consumers();
+      // What lies along the axes of the kernel first: it may lead to another reduction along them,
+      // which would otherwise get axes of its own.
+      is_changed = producers() || consumers(false) || consumers(true);
     }
     if (conflict_ >= 0)
       return Rejection{"conflict",
@@ -188,7 +190,7 @@ class Grower {
     }
     if (p.is_reduction()) {
       const ir::Axis& r = p.reduce[0];
-      if (r.extent.op() != Op::IntConst || r.extent.integer() > kMaxWholeExtent)
+      if (r.extent.op() != Op::IntConst || r.extent.integer() > kMaxDepth)
         return refuse(p, fmt::format("its reduced axis of extent {} does not fit a tile",
                                      expr::to_string(r.extent)));
       map.emplace(axis(r), fresh_axis(r));
@@ -210,10 +212,10 @@ class Grower {
     return std::any_of(axes.begin(), axes.end(), [&](Expr a) { return group_.is_outer(a); });
   }
 
-  bool consumers() {
+  bool consumers(bool takes_axes) {
     for (const Statement& q : list_.statements) {
       if (is_member(q.id) || !is_allowed(q) || request_.provided.contains(q.id)) continue;
-      if (consumer(q)) return true;
+      if (consumer(q, takes_axes)) return true;
     }
     return false;
   }
@@ -233,7 +235,8 @@ class Grower {
     return result;
   }
 
-  bool consumer(const Statement& q) {
+  // `takes_axes`: one that has axes of its own may join.
+  bool consumer(const Statement& q, bool takes_axes) {
     seen_.clear();
     const Expr value = q.is_reduction() ? seen_through(q.value) : q.value;
     expr::Substitution map;
@@ -267,7 +270,7 @@ class Grower {
       if (to && group_.is_outer(to)) return false;
       if (to == group_.stream) return false;  // only a tile: joins when a reduction needs it
       if (to && group_.extents.at(to) != a.extent) return false;
-      if (!to && !q.is_reduction()) return false;
+      if (!to && (!q.is_reduction() || !takes_axes)) return false;
     }
     bool is_rolled = q.is_reduction() && is_reduced_alike(q);
     for (size_t k = 0; is_rolled && k < q.reduce.size(); ++k)
@@ -373,6 +376,13 @@ bool Group::is_column(Expr axis) const {
 bool Group::is_inner(Expr axis) const {
   return std::any_of(members.begin(), members.end(),
                      [&](const Member& m) { return !m.is_closing && contains(m.inner, axis); });
+}
+
+bool Group::is_whole(Expr axis) const {
+  const Expr extent = extents.at(axis);
+  const bool is_depth = is_inner(axis) && !is_column(axis) && axis != row;
+  return extent.op() == Op::IntConst &&
+         extent.integer() <= (is_depth ? kMaxDepth : kMaxWholeExtent);
 }
 
 bool Group::is_tile_axis(Expr axis) const {

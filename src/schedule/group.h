@@ -22,6 +22,8 @@ using algebra::Rejection;
 
 // Longest axis that is held whole in a tile.
 constexpr int64_t kMaxWholeExtent = 256;
+// The same for an axis that products inside of the loop reduce: it takes shared memory only.
+constexpr int64_t kMaxDepth = 576;
 
 struct Member {
   int statement = 0;
@@ -68,6 +70,8 @@ struct Group {
   const Member* find(Expr read) const;
   const Member* by_name(expr::Name name) const;
   const Dot* dot_of(size_t member) const;
+  // Whether tiles hold the axis from its first to its last element.
+  bool is_whole(Expr axis) const;
   bool is_tile_axis(Expr axis) const;
   bool is_outer(Expr axis) const;
   bool is_column(Expr axis) const;

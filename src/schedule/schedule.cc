@@ -149,9 +149,8 @@ namespace {
 std::vector<Expr> cut_axes(const Group& group) {
   std::vector<Expr> out;
   for (Expr a : group.axis_order) {
-    const Expr extent = group.extents.at(a);
-    const bool is_whole = extent.op() == expr::Op::IntConst && extent.integer() <= kMaxWholeExtent;
-    if (a != group.row && a != group.stream && group.is_tile_axis(a) && !is_whole) out.push_back(a);
+    if (a != group.row && a != group.stream && group.is_tile_axis(a) && !group.is_whole(a))
+      out.push_back(a);
   }
   return out;
 }

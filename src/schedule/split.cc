@@ -59,9 +59,8 @@ int64_t rows_of(const Group& group, const Sizes& sizes) {
 int64_t width_of(const Group& group, const Sizes& sizes, Expr axis) {
   if (axis == group.stream) return sizes.step;
   if (axis == group.row) return rows_of(group, sizes);
-  const Expr extent = group.extents.at(axis);
-  const bool is_whole = extent.op() == Op::IntConst && extent.integer() <= kMaxWholeExtent;
-  return is_whole ? extent.integer() : std::max<int64_t>(sizes.column, 1);
+  return group.is_whole(axis) ? group.extents.at(axis).integer()
+                              : std::max<int64_t>(sizes.column, 1);
 }
 
 // Members other than rolled ones that an expression of the group reads.

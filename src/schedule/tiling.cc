@@ -19,14 +19,9 @@ constexpr int64_t kGrain = 16;
 
 int64_t rounded_up(int64_t n, int64_t grain) { return (n + grain - 1) / grain * grain; }
 
-bool is_whole(Expr extent) {
-  return extent.op() == Op::IntConst && extent.integer() <= kMaxWholeExtent;
-}
-
 int64_t width(const Group& group, Expr axis, const Sizes& sizes) {
   if (axis == group.stream) return sizes.step;
-  const Expr extent = group.extents.at(axis);
-  return is_whole(extent) ? rounded_up(extent.integer(), kGrain) : sizes.column;
+  return group.is_whole(axis) ? rounded_up(group.extents.at(axis).integer(), kGrain) : sizes.column;
 }
 
 Expr steps_along(Expr extent, int64_t step, expr::ExprPool& pool) {
@@ -110,7 +105,7 @@ Tiling::Tiling(const Group& group, const Sizes& sizes, expr::ExprPool& pool, Nam
     } else if (!group.is_tile_axis(a)) {
       t.kind = AxisKind::Batch;
       t.position = a;
-    } else if (is_whole(t.extent)) {
+    } else if (group.is_whole(a)) {
       t.kind = AxisKind::Whole;
       t.size = rounded_up(t.extent.integer(), kGrain);
       t.position = a;
@@ -166,7 +161,7 @@ Sizes choose_sizes(const Group& group) {
     has_streamed_tile |= m.has(group.stream) && group.dot_of(k);
     accumulators += m.is_rolled && group.dot_of(k) ? 1 : 0;
     for (Expr a : group.tile_axes(m)) {
-      has_cut |= a != group.row && a != group.stream && !is_whole(group.extents.at(a));
+      has_cut |= a != group.row && a != group.stream && !group.is_whole(a);
     }
   }
   const Expr rows = group.extents.at(group.row);
