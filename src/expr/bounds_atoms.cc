@@ -8,12 +8,12 @@
 namespace nautilus::expr {
 namespace {
 
-constexpr int kMaxDepth = 12;  // nested atoms and sign proofs
+constexpr int kMaxNesting = 12;  // nested atoms and sign proofs
 
 }  // namespace
 
 std::optional<Facts::Range> Facts::range_of(Expr atom, int depth) const {
-  if (depth > kMaxDepth) return std::nullopt;
+  if (depth > kMaxNesting) return std::nullopt;
   if (const auto known = ranges_.of.find(atom); known != ranges_.of.end()) {
     if (const auto it = known->second.find(depth); it != known->second.end()) return it->second;
   }
@@ -128,7 +128,7 @@ std::optional<Poly> Facts::bound_division(Expr atom, const std::pair<Poly, Poly>
 // Axes go first: what their extents bring in (`(N - 1) / 2`) may cancel. Atoms without a range
 // stay; they stand for their own value.
 std::optional<Poly> Facts::bound(const Poly& p, bool is_upper, int depth) const {
-  if (depth > kMaxDepth) return std::nullopt;
+  if (depth > kMaxNesting) return std::nullopt;
   Poly rest = p;
   auto eliminate = [&](Expr atom) {
     const auto parts = rest.split(atom);
@@ -214,7 +214,7 @@ bool Facts::is_nonnegative_in_sizes(const Poly& p) const {
 
 bool Facts::is_nonnegative_directly(const Poly& p, int depth) const {
   if (const auto c = p.constant()) return *c >= 0;
-  if (depth > kMaxDepth) return false;
+  if (depth > kMaxNesting) return false;
   const auto low = bound(p, false, depth + 1);
   return low && is_nonnegative_in_sizes(*low);
 }

@@ -29,16 +29,18 @@ std::optional<double> plan_cycles(std::vector<Kernel> kernels, const ir::Program
   }
   const StatementList list = statements_of(program, pool);
   std::set<std::string_view> touched;
+  std::set<std::string_view> passed;
   for (int id : remaining(list, kernels)) {
     const Statement& s = list.statements[static_cast<size_t>(id)];
     if (s.is_opaque) continue;
-    touched.insert(s.target.str());
+    // What such statements hand to each other stays in registers.
+    (s.is_reduction() ? touched : passed).insert(s.target.str());
     for (ir::Name n : expr::tensors_read(s.value)) touched.insert(n.str());
     if (s.is_reduction()) cycles += target.next_kernel_cycles;
   }
   for (std::string_view name : touched) {
     const auto type = types.find(name);
-    if (type == types.end()) continue;
+    if (type == types.end() || passed.contains(name)) continue;
     double bytes = static_cast<double>(expr::bytes(type->second.dtype));
     for (Expr e : type->second.dims) bytes *= static_cast<double>(ir::evaluate_size(e, hints));
     cycles += bytes / target.memory_bytes_per_cycle;

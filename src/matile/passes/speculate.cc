@@ -18,8 +18,9 @@ using EK = expr::Op;
 
 constexpr double kRange = 1152921504606846976.0;  // 2^60
 constexpr int64_t kLeastGroups = 2;
-// Of a thread's registers, in the tiles of a step: beside more of them the repeated product spills
-// (D = 64, 192 rows, steps of 128: 0.80, 8 % slower; steps of 112 or 80 at D = 128: 0.73, 0.775).
+// Of a thread's registers, in the tiles of a step's products: beside more of them the repeated
+// product spills (D = 64, 192 rows, steps of 128: 0.80, 8 % slower; steps of 112 or 80 at D = 128:
+// 0.73, 0.775).
 constexpr double kMostInTiles = 0.78;
 constexpr int64_t kRegisters = 240;  // of a thread, where the role does not say
 // Depth of the product and columns of the others: a step's products by its scores.
@@ -227,13 +228,23 @@ class Speculator {
     return s;
   }
 
+  // In the tiles of the step's products; others come and go.
   bool has_registers_left(const ir::Block& block) const {
-    const Touched step = touched_by(block);
+    Names products;
+    for (const Op& op : block) {
+      const auto* d = op.get<Dot>();
+      if (!d) continue;
+      products.emplace(d->acc.str());
+      products.emplace(d->a.str());
+    }
     double registers = 0;
-    for (const auto& [name, tile] : tiles_) {
-      if (tile.type.dims.size() != 2 || !step.mentions(name)) continue;
-      const int64_t elements = tile.type.dims[0].integer() * tile.type.dims[1].integer();
-      registers += static_cast<double>(elements * expr::bytes(tile.type.dtype)) / (4 * 128);
+    for (const std::string& name : products) {
+      const auto it = tiles_.find(name);
+      if (it == tiles_.end()) continue;  // in shared memory
+      const auto& dims = it->second.type.dims;
+      const int64_t bytes =
+          dims[0].integer() * dims[1].integer() * expr::bytes(it->second.type.dtype);
+      registers += static_cast<double>(bytes) / (4 * 128);
     }
     return registers <= kMostInTiles * static_cast<double>(role_.regs.value_or(kRegisters));
   }
