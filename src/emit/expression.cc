@@ -349,14 +349,16 @@ std::string identifier(std::string_view name) {
                        [](char c) { return std::isdigit(static_cast<unsigned char>(c)); });
   };
   // Names with `_` in front, or with two of them together, belong to the compiler of the text;
-  // those with one at the end are made here.
-  if (out.starts_with('_') || out.ends_with('_') || out.find("__") != std::string::npos) {
+  // those with one at the end are made here, and so are those with this ending.
+  constexpr std::string_view kMade = "_n7";
+  if (out.starts_with('_') || out.ends_with('_') || out.ends_with(kMade) ||
+      out.find("__") != std::string::npos) {
     std::string parted = "n";
     for (char c : out) {
       if (c == '_' && parted.back() == '_') parted += 'u';
       parted += c;
     }
-    return parted.back() == '_' ? parted + 'u' : parted;
+    return parted.append(parted.back() == '_' ? "u" : "").append(kMade);
   }
   if (is_numbered("limit") || is_numbered("element") || reserved.contains(out)) out += '_';
   return out;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/flat_name.h"
 #include "ir/op.h"
 
 namespace nautilus::lower {
@@ -34,21 +35,16 @@ class FreshNames {
  public:
   explicit FreshNames(expr::ExprPool& pool) : pool_(&pool) {}
 
-  void take(std::string_view name) { taken_.insert(flat(name)); }
-  void release(std::string_view name) { taken_.erase(flat(name)); }
+  void take(std::string_view name) { taken_.insert(ir::flat_name(name)); }
+  void release(std::string_view name) { taken_.erase(ir::flat_name(name)); }
   ir::Name make(std::string_view stem) {
-    const std::string base = flat(stem);
+    const std::string base = ir::flat_name(stem);
     std::string name = base;
     for (int n = 2; !taken_.insert(name).second; ++n) name = base + "_" + std::to_string(n);
     return pool_->name(name);
   }
 
  private:
-  static std::string flat(std::string_view name) {
-    std::string out(name);
-    for (char& c : out) c = c == '.' ? '_' : c;
-    return out;
-  }
   expr::ExprPool* pool_;
   std::set<std::string> taken_;
 };

@@ -98,16 +98,16 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
   std::set<int> kept;
   for (const Unit& u : units) kept.insert(u.gives.begin(), u.gives.end());
   for (const ir::Op& op : program.body) {
-    if (const auto* d = op.get<ir::Dim>()) names.buffers.insert(std::string(d->name.str()));
-    if (const auto* d = op.get<ir::Static>()) names.buffers.insert(std::string(d->name.str()));
-    if (const auto* p = op.get<ir::Param>()) names.buffers.insert(std::string(p->name.str()));
-    if (const auto* m = op.get<ir::Machine>()) names.buffers.insert(std::string(m->name.str()));
+    if (const auto* d = op.get<ir::Dim>()) names.take(d->name);
+    if (const auto* d = op.get<ir::Static>()) names.take(d->name);
+    if (const auto* p = op.get<ir::Param>()) names.take(p->name);
+    if (const auto* m = op.get<ir::Machine>()) names.take(m->name);
     if (const auto* b = op.get<scalar::Buffer>()) {
       const auto writer = list.writer.find(b->name.str());
       const bool is_kept = b->role == scalar::Role::Input || writer == list.writer.end() ||
                            kept.contains(writer->second);
       if (!is_kept) continue;
-      names.buffers.insert(std::string(b->name.str()));
+      names.take(b->name);
       out.program.body.push_back(op);
     } else if (!op.is<scalar::For>() && !op.is<scalar::Store>() && !op.is<scalar::Init>()) {
       out.program.body.push_back(op);

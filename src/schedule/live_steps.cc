@@ -189,12 +189,7 @@ class Prepass {
     return axes;
   }
 
-  ir::Name fresh(const std::string& stem) {
-    std::string name = stem;
-    for (int n = 2; names_.variables.contains(name) || !names_.buffers.insert(name).second; ++n)
-      name = fmt::format("{}_{}", stem, n);
-    return pool_.name(name);
-  }
+  ir::Name fresh(std::string_view wish) { return pool_.name(names_.fresh(wish)); }
 
   Expr identity(Reducer reducer, DType dtype) {
     const expr::Value v = expr::identity(reducer, dtype);

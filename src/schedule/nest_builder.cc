@@ -150,12 +150,7 @@ std::vector<Expr> NestBuilder::tile_axes(const Member& m) const {
   return axes;
 }
 
-ir::Name NestBuilder::fresh_buffer(std::string_view stem) {
-  std::string name(stem);
-  for (int n = 2; names_.variables.contains(name) || !names_.buffers.insert(name).second; ++n)
-    name = fmt::format("{}_{}", stem, n);
-  return pool_.name(name);
-}
+ir::Name NestBuilder::fresh_buffer(std::string_view stem) { return pool_.name(names_.fresh(stem)); }
 
 NestBuilder::Local NestBuilder::make_local(std::string_view stem, DType dtype,
                                            std::vector<Expr> axes) {

@@ -85,7 +85,13 @@ Expr NestBuilder::identity_of(const Member& m) {
 }
 
 Expr NestBuilder::in_stream() {
-  const Expr in_range = tiling_.at(group_.stream).in_range;
+  Expr in_range = tiling_.at(group_.stream).in_range;
+  // The loop has a first step where an outer axis is empty, too.
+  for (Expr a : group_.outer) {
+    const Expr extent = group_.extents.at(a);
+    if (!in_range || extent.op() == Op::IntConst) continue;
+    in_range = pool_.binary(Op::And, in_range, pool_.binary(Op::Gt, extent, pool_.integer(0)));
+  }
   return in_range && range_.live.listed ? pool_.binary(Op::Or, range_.live.full, in_range)
                                         : in_range;
 }
@@ -107,7 +113,12 @@ Expr NestBuilder::term(size_t k, Expr axis, ir::Block& out, Phase phase) {
   const auto storage = [](Expr f) { return f.op() == Op::Cast ? f[0].dtype() : f.dtype(); };
   const bool is_plain =
       is_member || (d->a.size() == 1 && is_half_read(a) && storage(a) == storage(d->b));
-  if (!is_plain || (is_own && is_member)) {
+  // Boxes are filled with zeros outside of the axis; a value of the kernel has what its other
+  // readers need there.
+  const Expr held = d->a.size() == 1 && a.op() == Op::Cast ? a[0] : a;
+  const bool is_local =
+      is_member || (d->a.size() == 1 && index_of(held) && local_[*index_of(held)]);
+  if (!is_plain || (is_own && is_local)) {
     if (is_own) operand = pool_.select(in_range, operand, pool_.constant(0, operand.dtype()));
     const Local tile =
         make_local(fmt::format("{}.a", m.target.str()), operand.dtype(), {group_.row, axis});

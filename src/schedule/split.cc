@@ -135,10 +135,7 @@ SplitSizes name_split_sizes(const Group& group, const Split& split, expr::ExprPo
                             Names& names) {
   const std::string stem(group.stream.name().str());
   auto fresh = [&](std::string_view suffix) {
-    std::string name = fmt::format("{}_{}", stem, suffix);
-    for (int n = 2; names.variables.contains(name) || !names.buffers.insert(name).second; ++n)
-      name = fmt::format("{}_{}_{}", stem, suffix, n);
-    return pool.index(name);
+    return pool.index(names.fresh(fmt::format("{}_{}", stem, suffix)));
   };
   SplitSizes s;
   s.combines_last = split.combines_last;

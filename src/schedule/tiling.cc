@@ -51,6 +51,13 @@ Expr count_steps(const Group& group, int64_t step, expr::ExprPool& pool) {
   return group.outer.empty() ? count : expr::canonical_index(pool, count);
 }
 
+std::string Names::fresh(std::string_view wish) {
+  std::string name(wish);
+  for (int n = 2; variables.contains(name) || !buffers.insert(ir::flat_name(name)).second; ++n)
+    name = fmt::format("{}_{}", wish, n);
+  return name;
+}
+
 Tiling::Tiling(const Group& group, const Sizes& sizes, expr::ExprPool& pool, Names& names)
     : group_rows_(sizes.rows) {
   std::set<std::string, std::less<>> taken = names.buffers;

@@ -2,6 +2,7 @@
 // The sizes of a kernel's tiles, and how an axis of a group is written inside of it.
 #pragma once
 
+#include "ir/flat_name.h"
 #include "schedule/group.h"
 
 namespace nautilus::schedule {
@@ -37,8 +38,12 @@ struct TileAxis {
 
 // Names in use. Variables of different kernels may be equal; a buffer is named like nothing else.
 struct Names {
-  std::set<std::string, std::less<>> buffers;  // and sizes and scalars
+  std::set<std::string, std::less<>> buffers;  // and sizes and scalars, as flat names
   std::set<std::string, std::less<>> variables;
+
+  void take(ir::Name buffer) { buffers.insert(ir::flat_name(buffer.str())); }
+  // The one wished for, else with a number behind it.
+  std::string fresh(std::string_view wish);
 };
 
 class Tiling {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "expr/walk.h"
+#include "ir/flat_name.h"
 #include "spec/elaborate_expr.h"
 
 namespace nautilus::spec {
@@ -169,7 +170,7 @@ Typed ExprElaborator::share(Typed value, std::string_view name, int uses, bool i
   Let let;
   const std::string_view part = value.e.op() == Op::Reduce ? expr::name(value.e.reducer()) : name;
   std::string full = fmt::format("{}.{}", scope_.equation().str(), part);
-  for (int n = 2; symbols_.find(full); ++n)
+  for (int n = 2; symbols_.find(full) || symbols_.find(ir::flat_name(full)); ++n)
     full = fmt::format("{}.{}_{}", scope_.equation().str(), part, n);
   const std::vector<Expr> indices = axes_as_they_lie(value.e);
   if (indices.empty()) return value;  // a scalar computation

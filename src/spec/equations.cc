@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "ir/flat_name.h"
+
 namespace nautilus::spec {
 namespace {
 
@@ -90,12 +92,13 @@ ir::Program without_copy(const ir::Program& program, ir::Name name, expr::ExprPo
 }
 
 TensorNames::TensorNames(const ir::Program& program, expr::ExprPool& pool) : pool_(pool) {
-  for (const auto& [name, type] : tensor_types(program)) taken_.insert(name);
+  for (const auto& [name, type] : tensor_types(program)) taken_.insert(ir::flat_name(name));
 }
 
 ir::Name TensorNames::fresh(std::string_view wish) {
   std::string name(wish);
-  for (int n = 2; !taken_.insert(name).second; ++n) name = fmt::format("{}_{}", wish, n);
+  for (int n = 2; !taken_.insert(ir::flat_name(name)).second; ++n)
+    name = fmt::format("{}_{}", wish, n);
   return pool_.name(name);
 }
 

@@ -45,8 +45,10 @@ KnownValues::KnownValues(const ir::Program& program, expr::ExprPool& pool,
     if (e.args().size() != 2) return;
     for (const int sign : {1, -1}) {
       for (const size_t k : {size_t{0}, size_t{1}}) {
-        if (e[k].op() == Op::Read && is_infinite(e[1 - k], sign))
-          (sign > 0 ? asked_high_ : asked_low_).insert(e[k].name());
+        const Expr asked = e[k].op() == Op::Cast ? e[k][0] : e[k];
+        const Expr limit = e[1 - k].op() == Op::Cast ? e[1 - k][0] : e[1 - k];
+        if (asked.op() == Op::Read && is_infinite(limit, sign))
+          (sign > 0 ? asked_high_ : asked_low_).insert(asked.name());
       }
     }
   };

@@ -102,6 +102,7 @@ std::map<std::string, int64_t, std::less<>> operand_depths(const Role& role,
 
 struct StoreUse {
   Tile tile;
+  int count = 0;
   bool is_unrolled = false;
 };
 
@@ -113,6 +114,7 @@ void find_stores(const ir::Block& block, bool is_unrolled,
       StoreUse& use = out[std::string(s->tile.str())];
       use.tile = tiles.find(s->tile.str())->second;
       use.is_unrolled |= is_unrolled;
+      ++use.count;
     }
     if (const ir::Block* inner = block_of(op))
       find_stores(*inner, is_unrolled || op.is<Unroll>() || op.is<Loop>(), tiles, out);
@@ -185,8 +187,10 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
     fixed += static_cast<int>(slots.back()) * bytes;
     growing += grows ? bytes : 0;
   }
-  // A stage that lies on a ring of one slot per group costs nothing.
-  if (fixed + stage_bytes + 2 * growing > most_bytes && stages.size() == 1) {
+  // A stage that lies on a ring of one slot per group costs nothing. It is for one store of a tile:
+  // a second one would have to wait until the first has been read.
+  const bool is_stored_once = stores.size() == 1 && stores.begin()->second.count == 1;
+  if (fixed + stage_bytes + 2 * growing > most_bytes && is_stored_once) {
     for (size_t k = 0; k < rings.size(); ++k) {
       const NestRing& ring = rings[k];
       if (!ring.is_per_group || ring.parts.size() != 1 || slots[k] != 1) continue;

@@ -112,6 +112,11 @@ void touch(const Op& op, Touched& t) {
       write(d.acc);
       break;
     }
+    case Kind::WarpDot:
+      read(op.as<WarpDot>().a);
+      read(op.as<WarpDot>().b);
+      write(op.as<WarpDot>().acc);
+      break;
     case Kind::Take:
       read(op.as<Take>().part);
       write(op.as<Take>().tile);

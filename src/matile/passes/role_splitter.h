@@ -66,7 +66,7 @@ class RoleSplitter {
     bool is_front;
     std::vector<ir::Name> rings;
   };
-  void join_far_skips(std::vector<SkippedRange>& ranges) const;
+  void join_skips(std::vector<SkippedRange>& ranges) const;
   void add_skips(ir::Block& tile);
   expr::Expr unrolled_count(const ir::Block& block, const NestRing& ring) const;
   bool add_jumps(ir::Block& before, ir::Block& tile);

@@ -95,17 +95,13 @@ bool RoleSplitter::uses(const Op& op, ir::Name ring) const {
   return false;
 }
 
-// Groups whose ranges are read from memory may be further apart than rings have slots. One that
-// skipped all of a ring before the next would wait for a slot that the others cannot free before it
-// skips the next one, too: it skips both side by side.
-void RoleSplitter::join_far_skips(std::vector<SkippedRange>& ranges) const {
-  const auto is_far = [&](const SkippedRange& r) {
-    return !expr::tensors_read(scalars_.inlined(r.low)).empty() ||
-           !expr::tensors_read(scalars_.inlined(r.high)).empty();
-  };
+// Groups may be further apart than rings have slots. One that skipped all of a ring before the next
+// would wait for a slot that the others cannot free before it skips the next one, too: it skips
+// both side by side.
+void RoleSplitter::join_skips(std::vector<SkippedRange>& ranges) const {
   for (size_t a = 0; a < ranges.size(); ++a) {
     for (size_t b = ranges.size(); b-- > a + 1;) {
-      if (ranges[a].is_front != ranges[b].is_front || !is_far(ranges[a])) continue;
+      if (ranges[a].is_front != ranges[b].is_front) continue;
       const auto low = expr::difference(ranges[b].low, ranges[a].low);
       const auto high = expr::difference(ranges[b].high, ranges[a].high);
       if (!low || !high || !low->constant() || low->constant() != high->constant()) continue;
@@ -147,7 +143,7 @@ void RoleSplitter::add_skips(ir::Block& tile) {
       add(low, last, !is_up, ring.name);
     }
   }
-  join_far_skips(differences);
+  join_skips(differences);
   for (const SkippedRange& d : differences) {
     Loop loop{fresh_name("skipped", taken_, pool_), d.low, Direction::Up, d.high, {}};
     for (ir::Name ring : d.rings) loop.body.push_back(ir::make(Skip{ring}));

@@ -135,7 +135,12 @@ class Taking {
     if (main.is_negative) main.varying = pool_.unary(Op::Neg, main.varying);
     const bool is_plain = main.along.empty() && is_half_element(main.varying) &&
                           stripped(main.varying).dtype() == stripped(operand).dtype();
-    // Terms along something else have nothing in common with the operand that would cancel.
+    // A value of the row along something else may cancel the operand all the same (x_k g_k - m):
+    // what the operand is taken relative to would not.
+    const bool is_other = std::any_of(others.begin(), others.end(), [&](const Term& t) {
+      return t.along != main.along && !without(t.row, main.row).value_or(t.row).empty();
+    });
+    if (is_other) return std::nullopt;
     const bool cancels = std::any_of(others.begin(), others.end(),
                                      [&](const Term& t) { return t.along == main.along; });
     Expr at;  // what the operand is taken relative to
