@@ -18,10 +18,10 @@ matile::Kernel RowLowering::run() {
   for (const RowStatement& s : group_.statements) {  // a buffer that is a tile has no other use
     if (!is_kept(s)) names_.release(s.target.str());
   }
-  for (const auto& [name, type] : buffers_) {  // another of the same flat name keeps it
+  for (const auto& buffer : buffers_) {  // another of the same flat name keeps it
     if (std::none_of(group_.statements.begin(), group_.statements.end(),
-                     [&](const RowStatement& s) { return s.target.str() == name; }))
-      names_.take(name);
+                     [&](const RowStatement& s) { return s.target.str() == buffer.first; }))
+      names_.take(buffer.first);
   }
   column_ = pool_.index(names_.make(group_.column.name.str()));
   at_ = column_;
