@@ -14,6 +14,7 @@
 #include "spec/eval_reduction.h"
 #include "spec/factors.h"
 #include "spec/passes/split_reductions.h"
+#include "spec/passes/store_narrow.h"
 
 namespace nautilus::spec {
 namespace {
@@ -276,7 +277,10 @@ std::optional<Results> evaluate(const ir::Program& program, const ir::Environmen
                                 const EvalOptions& options, expr::ExprPool& pool,
                                 diag::Sink& sink) {
   ir::PassContext context{pool, sink, {}};
-  const auto flat = split_reductions(program, context);
+  const auto split = split_reductions(program, context);
+  if (!split) return std::nullopt;
+  // A tensor of numbers that were cast to 16 bits is stored in 16 bits: what it licenses shows.
+  const auto flat = store_narrow(*split, context);
   if (!flat) return std::nullopt;
   Evaluator evaluator(*flat, env, options, pool, sink);
   Results results;

@@ -126,13 +126,11 @@ class Deferral {
               pool_.with_args(let.body, args)};
     const Expr sum = element(inner, pool_);
     const Expr zero = pool_.constant(0, sum.dtype());
-    // The products with those factors that need the same care, factors before divisors.
+    // The products with those factors that need the same care, as they were written: all factors
+    // before all divisors could leave the range of the dtype on the way.
     const auto times = [&](Expr e, auto is_meant, auto value_of) {
-      for (const bool is_divisor : {false, true}) {
-        for (const Factor& f : t.leaving) {
-          if (f.is_divisor == is_divisor && is_meant(f))
-            e = pool_.binary(is_divisor ? Op::Div : Op::Mul, e, value_of(f));
-        }
+      for (const Factor& f : t.leaving) {
+        if (is_meant(f)) e = pool_.binary(f.is_divisor ? Op::Div : Op::Mul, e, value_of(f));
       }
       return e;
     };
