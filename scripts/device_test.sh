@@ -15,5 +15,8 @@ for file in golden/conversions_*.matile; do
     timeout 60 build-device/nautilus run "$file" --target sm_90a --check --shape "$shape"
   done
 done
+# The kernels of all text tests, a process for each file: a fault takes the GPU from its process.
+ls test/kernels/*.naut test/catalogue/*.naut |
+  xargs -P "$(nproc)" -n 1 timeout 300 build-device/nautilus test --device --threads 1
 # A plan whose kernels overlap, replayed from a captured graph.
 build-device/nautilus bench examples/attention_decode.naut --graph --mode burst --reps 10

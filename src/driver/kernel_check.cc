@@ -49,32 +49,38 @@ std::optional<ir::Program> lower_edited(const ir::Program& program, const SplitE
   return text ? lower_with_schedule(program, *text, unit, error) : std::nullopt;
 }
 
+std::optional<Outputs> run_plan(const ir::Program& plan, const ir::Environment& env, RunsOn on,
+                                uint64_t seed, Unit& unit, std::string* error) {
+  const ir::Environment own = environment_of(plan, env);
+  if (on == RunsOn::Device) return run_on_device(plan, own, {}, unit.pool, error);
+  EmulateOptions options;
+  options.seed = seed;
+  return run_emulated(plan, own, options, unit.pool, error);
+}
+
 }  // namespace
 
 std::optional<std::string> check_kernels(const ir::Program& program, const RunRequest& request,
-                                         Unit& unit, bool every, const SplitEdit& edit) {
+                                         Unit& unit, const KernelCheck& check) {
   const auto env = prepare(program, request, unit);
   if (!env) return std::nullopt;
   const auto want = spec::evaluate(program, *env, {}, unit.pool, unit.sink);
   if (!want) return std::nullopt;
   std::string error;
-  const auto kernels =
-      edit.is_on() ? lower_edited(program, edit, unit, &error) : lower_to_kernels(program, unit);
+  const auto kernels = check.edit.is_on() ? lower_edited(program, check.edit, unit, &error)
+                                          : lower_to_kernels(program, unit);
   if (!error.empty()) return error;
   if (!kernels) return std::nullopt;
   std::vector<ir::Program> plans = {*kernels};
-  if (every) {
+  if (check.every) {
     const auto costs = costs_of(*kernels);
     if (!costs.empty()) plans.clear();
     for (const std::string& cost : costs)
       plans.push_back(with_cheapest(*kernels, costs, cost, unit.pool));
   }
-  EmulateOptions options;
-  options.seed = request.seed;
   for (size_t k = 0; k < plans.size(); ++k) {
-    const auto got =
-        run_emulated(plans[k], environment_of(plans[k], *env), options, unit.pool, &error);
-    if (!got) return fmt::format("the emulator, plan {}: {}", k, error);
+    const auto got = run_plan(plans[k], *env, check.on, request.seed, unit, &error);
+    if (!got) return fmt::format("plan {}: {}", k, error);
     for (const CheckLine& line : compare_outputs(*got, *want, ir::numerics_of(program))) {
       const spec::Comparison& c = line.comparison;
       if (c.is_accepted) continue;

@@ -41,7 +41,8 @@ CaseResult shown(std::string output) { return {true, std::move(output), "", true
 
 class CaseRunner {
  public:
-  CaseRunner(const TestCase& test, const std::string& file_name) : test_(test), file_(file_name) {}
+  CaseRunner(const TestCase& test, const std::string& file_name, RunsOn on)
+      : test_(test), file_(file_name), on_(on) {}
 
   CaseResult run() {
     const std::string& c = test_.command;
@@ -399,7 +400,7 @@ class CaseRunner {
     const bool every = options.erase("every") > 0;
     const SplitEdit edit = split_edit(options);
     if (!request(program, options, r, error)) return failed(error);
-    const auto difference = check_kernels(program, r, unit_, every, edit);
+    const auto difference = check_kernels(program, r, unit_, {on_, every, edit});
     if (!difference) return failed(rendered());
     return difference->empty() ? CaseResult{} : failed(*difference);
   }
@@ -449,6 +450,7 @@ class CaseRunner {
 
   const TestCase& test_;
   const std::string& file_;
+  const RunsOn on_;
   mutable Unit unit_;
 };
 
@@ -497,8 +499,12 @@ const std::vector<std::pair<std::string, std::string>>& test_commands() {
   return commands;
 }
 
-CaseResult run_case(const TestCase& test, const std::string& file_name) {
-  return CaseRunner(test, file_name).run();
+CaseResult run_case(const TestCase& test, const std::string& file_name, RunsOn on) {
+  return CaseRunner(test, file_name, on).run();
+}
+
+bool runs_kernels(const TestCase& test) {
+  return test.command == "kernels" || test.command == "fusion";
 }
 
 }  // namespace nautilus::driver

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "driver/kernel_check.h"
+
 namespace nautilus::driver {
 
 struct TestCase {
@@ -25,7 +27,12 @@ struct CaseResult {
   bool has_output = false;
 };
 
-CaseResult run_case(const TestCase& test, const std::string& file_name);
+// `on`: where the kernels of `kernels` and `fusion` run.
+CaseResult run_case(const TestCase& test, const std::string& file_name,
+                    RunsOn on = RunsOn::Emulator);
+
+// True if the command runs kernels, so that it says something about a device.
+bool runs_kernels(const TestCase& test);
 
 // One line per command: name and what it asserts.
 const std::vector<std::pair<std::string, std::string>>& test_commands();

@@ -137,7 +137,9 @@ FileReport run_file(const std::string& path, const TestOptions& options) {
       fail(k, "  the file has no `# test:` line");
       continue;
     }
-    const CaseResult result = run_case(test, name);
+    if (options.on_device && !runs_kernels(test)) continue;
+    const CaseResult result =
+        run_case(test, name, options.on_device ? RunsOn::Device : RunsOn::Emulator);
     const bool wants_expect = result.has_output && test.command != "same";
     if (wants_expect) rewritten += std::string(kExpect) + result.output;
     if (!wants_expect && test.has_expect) rewritten += std::string(kExpect) + test.expect;

@@ -19,6 +19,7 @@ namespace nautilus::driver {
 struct TestOptions {
   bool update = false;
   int threads = 0;
+  bool on_device = false;  // only cases that run kernels, on the GPU instead of in the emulator
 };
 
 struct TestReport {

@@ -42,10 +42,10 @@ class ScheduleChecker {
     return verdict_;
   }
 
-  Verdict kernels(const std::string& text) {
+  Verdict kernels(const std::string& text, driver::RunsOn on) {
     const auto program = load(text);
     if (!program) return verdict_;
-    const auto difference = driver::check_kernels(*program, request_, unit_);
+    const auto difference = driver::check_kernels(*program, request_, unit_, {on, false, {}});
     if (!difference) return fail("compiling reports", rendered());
     if (!difference->empty()) return fail("kernels: " + kind_of(*difference), *difference);
     return verdict_;
@@ -141,7 +141,11 @@ Verdict check_schedules(const std::string& text, uint64_t seed) {
 }
 
 Verdict check_cascade_kernels(const std::string& text, uint64_t seed) {
-  return ScheduleChecker(seed).kernels(text);
+  return ScheduleChecker(seed).kernels(text, driver::RunsOn::Emulator);
+}
+
+Verdict check_cascade_on_device(const std::string& text, uint64_t seed) {
+  return ScheduleChecker(seed).kernels(text, driver::RunsOn::Device);
 }
 
 }  // namespace nautilus::fuzz

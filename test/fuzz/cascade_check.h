@@ -15,5 +15,7 @@ Verdict check_schedules(const std::string& text, uint64_t seed);
 
 // The kernels of the first schedule, in the emulator.
 Verdict check_cascade_kernels(const std::string& text, uint64_t seed);
+// The same on a GPU.
+Verdict check_cascade_on_device(const std::string& text, uint64_t seed);
 
 }  // namespace nautilus::fuzz

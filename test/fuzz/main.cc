@@ -7,6 +7,7 @@
 // to a new one, which is printed.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -54,12 +55,14 @@ constexpr Part kSchedules{"schedules", check_schedules};
 // Slow, since each program is compiled by the system's compiler: only where it is asked for.
 constexpr Part kKernels{"kernels", check_compiled};
 constexpr Part kCascades{"cascades", check_cascade_kernels};
+constexpr Part kDevice{"device", check_cascade_on_device};
+
+constexpr const Part* kUsual[] = {&kPrograms, &kMutation, &kSchedules};
+constexpr const Part* kOnRequest[] = {&kKernels, &kCascades, &kDevice};
 
 bool is_part(std::string_view name) {
-  for (const Part* p : {&kPrograms, &kMutation, &kSchedules, &kKernels, &kCascades}) {
-    if (p->name == name) return true;
-  }
-  return false;
+  const auto is_it = [&](const Part* p) { return p->name == name; };
+  return std::ranges::any_of(kUsual, is_it) || std::ranges::any_of(kOnRequest, is_it);
 }
 
 class Fuzzer {
@@ -70,13 +73,7 @@ class Fuzzer {
     if (!options_.one.empty()) return run_one();
     std::vector<uint64_t> seeds = {kFixedSeed, std::random_device()()};
     if (options_.seed) seeds = {*options_.seed};
-    std::vector<const Part*> parts;
-    for (const Part* p : {&kPrograms, &kMutation, &kSchedules}) {
-      if (options_.only.empty() || options_.only == p->name) parts.push_back(p);
-    }
-    for (const Part* p : {&kKernels, &kCascades}) {
-      if (options_.only == p->name) parts.push_back(p);
-    }
+    const std::vector<const Part*> parts = parts_asked_for();
     const double share = options_.seconds / static_cast<double>(seeds.size() * parts.size());
     for (const uint64_t seed : seeds) {
       for (const Part* p : parts) run_part(*p, seed, share);
@@ -85,8 +82,20 @@ class Fuzzer {
   }
 
  private:
+  std::vector<const Part*> parts_asked_for() const {
+    std::vector<const Part*> parts;
+    for (const Part* p : kUsual) {
+      if (options_.only.empty() || options_.only == p->name) parts.push_back(p);
+    }
+    for (const Part* p : kOnRequest) {
+      if (options_.only == p->name) parts.push_back(p);
+    }
+    return parts;
+  }
+
   std::string text_of(const Part& part, uint64_t seed) {
-    if (&part == &kSchedules || &part == &kCascades) return generate_cascade(seed);
+    if (&part == &kSchedules || &part == &kCascades || &part == &kDevice)
+      return generate_cascade(seed);
     if (&part != &kMutation) return generate_program(seed);
     if (corpus_.empty()) corpus_ = load_corpus(NAUTILUS_SOURCE_DIR);
     return mutate(corpus_, seed);
@@ -165,9 +174,7 @@ class Fuzzer {
       return 2;
     }
     int result = 0;
-    for (const Part* p : {&kPrograms, &kMutation, &kSchedules, &kKernels, &kCascades}) {
-      const bool is_slow = p == &kKernels || p == &kCascades;
-      if (options_.only.empty() ? is_slow : options_.only != p->name) continue;
+    for (const Part* p : parts_asked_for()) {
       const Batch batch = run_batch(0, 1, Clock::time_point::max(), [&](int64_t) {
         return p->check(*text, options_.seed.value_or(kFixedSeed));
       });
@@ -188,7 +195,7 @@ class Fuzzer {
 int usage() {
   fmt::print(stderr,
              "nautilus_fuzz [--seconds N] [--seed S] [--only "
-             "programs|mutation|schedules|kernels|cascades] "
+             "programs|mutation|schedules|kernels|cascades|device] "
              "[--save DIR] [--one FILE]\n");
   return 2;
 }

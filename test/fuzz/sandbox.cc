@@ -39,7 +39,8 @@ void copy_text(char (&to)[N], const std::string& from) {
   to[n] = 0;
 }
 
-// A program that runs away must not take the machine's memory; sanitizers reserve more than any
+// A program that runs away must not take the machine's memory. What may be written is limited, not
+// addresses: a driver reserves more of those than any machine has. Sanitizers write more than any
 // limit.
 void limit_memory() {
 #if !defined(__SANITIZE_ADDRESS__)
@@ -49,7 +50,7 @@ void limit_memory() {
 #endif
 #endif
   const rlimit limit{rlim_t{4} << 30, rlim_t{4} << 30};
-  setrlimit(RLIMIT_AS, &limit);
+  setrlimit(RLIMIT_DATA, &limit);
 #endif
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);

@@ -17,6 +17,7 @@ struct TestOptions {
   std::vector<std::string> paths;
   bool update = false;
   bool list = false;
+  bool device = false;
   int threads = 0;
 };
 
@@ -25,6 +26,10 @@ int run_test(const TestOptions& o) {
     for (const auto& [command, meaning] : driver::test_commands())
       fmt::print("{:<40} {}\n", command, meaning);
     return kOk;
+  }
+  if (o.update && o.device) {
+    usage_error("--update goes without --device: expectations do not depend on one");
+    return kUsageError;
   }
   const char* ci = std::getenv("CI");
   if (o.update && ci && std::string_view(ci) == "true") {
@@ -38,7 +43,7 @@ int run_test(const TestOptions& o) {
     usage_error(fmt::format("there is no file or folder {}", path));
     return kUsageError;
   }
-  const driver::TestReport report = driver::run_text_tests(paths, {o.update, o.threads});
+  const driver::TestReport report = driver::run_text_tests(paths, {o.update, o.threads, o.device});
   fmt::print("{}{} passed, {} failed\n", report.text, report.passed, report.failed);
   if (report.passed + report.failed == 0) {
     usage_error("no tests found");
@@ -54,6 +59,8 @@ void add_test(CLI::App& app, int& exit_code) {
   CLI::App* c = app.add_subcommand("test", "Run text tests: input and expectation in one file");
   c->add_option("PATH", o->paths, "test files and folders (default: test)");
   c->add_flag("--update", o->update, "rewrite the expectations (refused when CI=true)");
+  c->add_flag("--device", o->device,
+              "run the kernels of `kernels` and `fusion` on the GPU, leave out other tests");
   c->add_option("-j,--threads", o->threads, "files at a time (default: all cores)");
   c->add_flag("--list", o->list, "list the commands a test may name");
   c->footer("Example: nautilus test test/spec --update");
