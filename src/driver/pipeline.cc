@@ -12,6 +12,7 @@
 #include "lower/scalar_to_vrtile.h"
 #include "lower/spec_to_scalar.h"
 #include "lower/vrtile_to_matile.h"
+#include "matile/passes/advance_takes.h"
 #include "matile/passes/defer_lanes.h"
 #include "matile/passes/delay_branches.h"
 #include "matile/passes/finish_kernels.h"
@@ -122,6 +123,8 @@ const std::vector<PassInfo>& pipeline() {
        "references are looked for only where weights leave their range"},
       {"delay_branches", "matile", "matile", matile::delay_branches, kNone, kNone,
        "branches behind the register work that does not need them"},
+      {"advance_takes", "matile", "matile", matile::advance_takes, kNone, kNone,
+       "tiles are taken from shared memory while products run"},
       {"multicast", "matile", "matile", matile::multicast, kNone, kNone,
        "the CTAs of a cluster load once what all of them need"},
       {"share_scalars", "matile", "matile", matile::share_scalars, kNone, kNone,

@@ -15,6 +15,9 @@ using scalar::For;
 using scalar::LoopKind;
 
 constexpr double kThreads = 128;  // of a group
+constexpr double kWordBytes = 4;
+constexpr double kRoundedWords = 0.5;  // of a word: operands of products have 16 bits
+constexpr int64_t kPanelColumns = 64;  // of a box that is copied: whole panels
 constexpr int64_t kFarStep = int64_t{1} << 30;
 constexpr int64_t kLiveOneOf = 2;  // steps that data leaves: one of so many, a guess
 
@@ -130,6 +133,7 @@ class Counter {
     if (is_product) {
       const double products = extent(all);
       (is_step ? matrix_ : matrix_once_) += products / target_.products_per_cycle;
+      if (is_step) tile_registers_ += extent(axes) / kThreads;
       operand(u.value, all, is_step);
       return;
     }
@@ -153,6 +157,7 @@ class Counter {
       if (locals_.contains(e.name())) {
         // The rounded copy of a computed operand.
         add(elements, target_.cast_slots, 2, is_step);
+        if (is_step) tile_registers_ += elements / kThreads * kRoundedWords;
         return;
       }
       const double bytes = elements * expr::bytes(e.dtype());
@@ -233,11 +238,20 @@ class Counter {
     const bool is_box = copied == CopiedRead::Box;
     // What several statements of a step read is copied once.
     if (is_step && copied_reads_.insert(e).second) {
-      double bytes = expr::bytes(e.dtype()) * static_cast<double>(axes[1].extent.integer());
-      if (is_box)
-        bytes *= static_cast<double>(axes[0].extent.integer()) * static_cast<double>(cost_.groups);
-      copied_ += bytes;
-      moved_ += bytes;
+      const int64_t columns = axes[1].extent.integer();
+      const int64_t line = kPanelColumns * expr::bytes(e.dtype());
+      if (is_box) {
+        const int64_t panels = (columns + kPanelColumns - 1) / kPanelColumns;
+        const auto rows = static_cast<double>(axes[0].extent.integer());
+        const double taken = rows * static_cast<double>(columns * expr::bytes(e.dtype()));
+        read_ += taken;
+        tile_registers_ += taken / kThreads / kWordBytes;
+        copied_ += rows * static_cast<double>(panels * line * cost_.groups);
+        moved_ += rows * static_cast<double>(panels * line * cost_.groups);
+      } else {
+        copied_ += static_cast<double>(columns * expr::bytes(e.dtype()));
+        moved_ += static_cast<double>(columns * expr::bytes(e.dtype()));
+      }
     }
     return is_box ? target_.take_slots : target_.line_slots;
   }
@@ -303,7 +317,9 @@ class Counter {
     const double p = target_.hiding[g];
     const double work =
         is_alone ? f.matrix : std::pow(std::pow(f.matrix, p) + std::pow(f.vector, p), 1 / p);
-    const double least = std::max({work, f.shared, target_.step_floor});
+    const double missing = tile_registers_ + target_.other_registers - target_.registers[g];
+    const double spills = is_alone ? 0 : groups * std::max(0.0, missing) * target_.spill_cycles;
+    const double least = std::max({work + spills, f.shared, target_.step_floor});
     const double together = cost_.cluster > 1 ? target_.cluster_factor : 1;
     cost_.step = std::max(least, f.copy) * together;
     cost_.step_unaligned = std::max(least, f.copy_unaligned) * together;
@@ -339,6 +355,7 @@ class Counter {
   double copied_ = 0;  // bytes written to shared memory in a step
   double moved_ = 0;   // bytes asked of the second-level cache
   double results_ = 0;
+  double tile_registers_ = 0;  // of a thread, in the tiles of a step
   std::unordered_set<Expr> copied_reads_;
   NestCost cost_;
 };
@@ -373,9 +390,8 @@ CopiedRead copied_read(Expr read, const ir::Axes& axes, expr::ExprPool& pool) {
     ++rows;
   }
   if (rows > 1) return CopiedRead::No;
-  // A copy moves whole panels of 64 columns.
   const int64_t columns = axes[1].extent.integer();
-  const int64_t panels = (columns + 63) / 64 * 64;
+  const int64_t panels = (columns + kPanelColumns - 1) / kPanelColumns * kPanelColumns;
   if (rows == 0) return CopiedRead::Line;
   return columns % 16 == 0 && 2 * columns > panels ? CopiedRead::Box : CopiedRead::No;
 }

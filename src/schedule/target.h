@@ -39,6 +39,11 @@ struct Target {
   double take_slots = 1;    // an element of a box that the copy engine brings
   double line_slots = 0.5;  // of a piece of a row, which every row of a thread shares
   double row_slots = 115;   // of a step: votes, barriers, values per row
+  // Of a thread, by the number of groups; those beside tiles; and what a step costs for each that
+  // is missing (192 x 80 scores with a bias: 14 are, 850 cycles of three groups).
+  std::array<double, 5> registers = {0, 240, 240, 160, 112};
+  double other_registers = 30;
+  double spill_cycles = 20;
   std::array<double, 5> group_factor = {0, 1.25, 1.0, 0.983, 0.877};
   std::array<double, 5> hiding = {0, 1.5, 3.27, 6.2, 6.8};
 

@@ -237,16 +237,14 @@ class Speculator {
       products.emplace(d->acc.str());
       products.emplace(d->a.str());
     }
-    double registers = 0;
+    int64_t registers = 0;
     for (const std::string& name : products) {
       const auto it = tiles_.find(name);
       if (it == tiles_.end()) continue;  // in shared memory
-      const auto& dims = it->second.type.dims;
-      const int64_t bytes =
-          dims[0].integer() * dims[1].integer() * expr::bytes(it->second.type.dtype);
-      registers += static_cast<double>(bytes) / (4 * 128);
+      registers += registers_of(it->second);
     }
-    return registers <= kMostInTiles * static_cast<double>(role_.regs.value_or(kRegisters));
+    return static_cast<double>(registers) <=
+           kMostInTiles * static_cast<double>(role_.regs.value_or(kRegisters));
   }
 
   static bool touches(const Op& op, std::string_view tile) { return touched_by(op).mentions(tile); }

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "matile/passes/advance_takes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/walk.h"
+#include "matile/passes/rewrite.h"
+
+namespace nautilus::matile {
+namespace {
+
+using ir::Op;
+
+constexpr int64_t kOthers = 40;  // registers of a thread beside its tiles
+
+class Advancer {
+ public:
+  Advancer(const Kernel& kernel, const Role& role) : role_(role), tiles_(declared_tiles(role)) {
+    for (const Op& op : kernel.body) {
+      const auto* ring = op.get<Ring>();
+      if (!ring) continue;
+      for (const Op& p : ring->body) ring_of_.emplace(p.as<Part>().name.str(), ring->name);
+    }
+    ir::for_each_op(role.body, [&](const Op& op) {
+      const auto* d = op.get<Dot>();
+      if (!d) return;
+      of_products_.emplace(d->acc.str());
+      of_products_.emplace(d->a.str());
+    });
+  }
+
+  ir::Block run(ir::Block block) const {
+    if (!role_.regs || held_in(block) + kOthers > *role_.regs) return block;
+    for (size_t k = 1; k < block.size(); ++k) {
+      const auto* take = block[k].get<Take>();
+      if (!take || of_products_.contains(take->tile.str())) continue;
+      for (size_t at = k; at > 0 && may_pass(*take, block[at - 1]); --at)
+        std::swap(block[at], block[at - 1]);
+    }
+    return block;
+  }
+
+ private:
+  // Registers of the tiles of two axes that a block mentions, and those of products beside it.
+  int64_t held_in(const ir::Block& block) const {
+    const Touched touched = touched_by(block);
+    int64_t held = 0;
+    for (const auto& [name, tile] : tiles_) {
+      const bool is_there = touched.mentions(name) || of_products_.contains(name);
+      if (tile.type.dims.size() == 2 && is_there) held += registers_of(tile);
+    }
+    return held;
+  }
+
+  bool may_pass(const Take& take, const Op& op) const {
+    if (op.is<Wait>()) return true;
+    const auto* release = op.get<Release>();
+    const auto ring = ring_of_.find(take.part.str());
+    return release && ring != ring_of_.end() && release->ring != ring->second;
+  }
+
+  const Role& role_;
+  std::map<std::string, Tile, std::less<>> tiles_;
+  std::map<std::string, ir::Name, std::less<>> ring_of_;
+  Names of_products_;
+};
+
+}  // namespace
+
+std::optional<ir::Program> advance_takes(const ir::Program& program, ir::PassContext&) {
+  return map_kernels(program, KernelForm::Final, [&](const Kernel& kernel) {
+    Kernel out = kernel;
+    for (Op& op : out.body) {
+      const auto* role = op.get<Role>();
+      if (!role || role->unit != RoleUnit::Groups) continue;
+      const Advancer advancer(kernel, *role);
+      Role changed = *role;
+      changed.body =
+          map_blocks(role->body, [&](ir::Block b) { return advancer.run(std::move(b)); });
+      op = ir::make(std::move(changed), op.span());
+    }
+    return std::optional(std::move(out));
+  });
+}
+
+}  // namespace nautilus::matile
