@@ -136,6 +136,11 @@ template <class T> DEVICE void store_vector(T* p, u64 i, u32 a, u32 b, u32 c, u3
   const u32 v[4] = {a, b, c, d};
   __builtin_memcpy(host::writable(p + i, 16, line), v, 16);
 }
+template <class T> DEVICE void prefetch_cache(const T* p, u64 i, u64 bytes, HERE) {
+  if (bytes < 16) return;
+  host::readable(p + i, 16, line);  // the first and the last piece lie inside of the tensor
+  host::readable(p + i + (bytes / 16 * 16 - 16) / sizeof(T), 16, line);
+}
 DEVICE int global_add(int* p, int x, HERE) { return nautilus_host->global_add(p, x, (int)line); }
 DEVICE void global_set(int* p, int x, HERE) { nautilus_host->global_set(p, x, (int)line); }
 DEVICE void global_fence(HERE) { nautilus_host->global_fence((int)line); }

@@ -20,7 +20,9 @@
 #include "matile/passes/multicast.h"
 #include "matile/passes/place_turns.h"
 #include "matile/passes/place_waits.h"
+#include "matile/passes/prefetch_rows.h"
 #include "matile/passes/repack.h"
+
 #include "matile/passes/share_registers.h"
 #include "matile/passes/share_scalars.h"
 #include "matile/passes/sink_branches.h"
@@ -127,6 +129,8 @@ const std::vector<PassInfo>& pipeline() {
        "tiles are taken from shared memory while products run"},
       {"multicast", "matile", "matile", matile::multicast, kNone, kNone,
        "the CTAs of a cluster load once what all of them need"},
+      {"prefetch_rows", "matile", "matile", matile::prefetch_rows, kNone, kNone,
+       "rows that later CTAs load are asked for ahead"},
       {"share_scalars", "matile", "matile", matile::share_scalars, kNone, kNone,
        "what only the call's scalars determine is computed by the plan"},
       {"finish_kernels", "matile", "matile", matile::finish_kernels, kNone, kNone,

@@ -374,6 +374,8 @@ void KernelEmitter::statement(const Op& op) {
       return emit_convert(op.as<matile::Convert>(), scope_, meeting(), out_);
     case Kind::Load:
       return emit_load(op.as<matile::Load>(), scope_, out_);
+    case Kind::Prefetch:
+      return prefetch(op.as<matile::Prefetch>());
     case Kind::Forget:
       return out_.line("forget({});", identifier(op.as<matile::Forget>().tile.str()));
     case Kind::Vote:

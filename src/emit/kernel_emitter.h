@@ -68,6 +68,7 @@ class KernelEmitter {
   void early_reads(const ir::Block& ops, size_t from);
   void statement(const Op& op);
   void cta(const matile::Cta& op);
+  void prefetch(const matile::Prefetch& op);
   // Tiles are given to clusters.
   std::string first_tile() const { return per_cluster("block_index()"); }
   std::string tile_step() const { return per_cluster("block_count()"); }

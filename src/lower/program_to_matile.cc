@@ -15,6 +15,7 @@
 #include "lower/split_reduction.h"
 #include "lower/tile_path.h"
 #include "matile/ops.h"
+#include "matile/passes/prefetch_rows.h"
 #include "matile/passes/share_scalars.h"
 #include "scalar/ops.h"
 
@@ -381,7 +382,8 @@ class Assembler {
 }  // namespace
 
 std::optional<ir::Program> program_to_matile(const ir::Program& program, ir::PassContext& context) {
-  const auto kernels = Assembler(program, context).run();
+  auto kernels = Assembler(program, context).run();
+  if (kernels) kernels = matile::prefetch_rows(*kernels, context);
   return kernels ? matile::share_scalars(*kernels, context) : std::nullopt;
 }
 

@@ -110,6 +110,24 @@ struct Load {
   static const ir::OpInfo& info();
 };
 
+struct Prefetch {
+  static constexpr std::string_view kFormat = "prefetch $value count $count{ when $condition}";
+  static constexpr std::string_view kDoc =
+      "Asks the second-level cache for so many elements of a tensor, from the first one of a row "
+      "on. One thread of the group asks and nothing waits for it: what it changes is when a later "
+      "load has its data. Whole 16 bytes are moved; the plan refuses tensors that are not aligned "
+      "so.";
+  ir::Expr value;
+  ir::Expr count;
+  ir::Expr condition;
+  static void fields(auto& s, auto&& f) {
+    f("value", s.value);
+    f("count", s.count);
+    f("condition", s.condition);
+  }
+  static const ir::OpInfo& info();
+};
+
 struct Forget {
   static constexpr std::string_view kFormat = "forget $tile";
   static constexpr std::string_view kDoc =

@@ -204,6 +204,28 @@ void ElementRules::load(const Load& op) {
   if (op.condition) elements(op.condition, domain);
 }
 
+void ElementRules::prefetch(const Prefetch& op) {
+  v_.check(op.value, "the value");
+  v_.check(op.count, "the count");
+  v_.check_dtype(op.count, DType::I64, "the count");
+  if (op.condition) {
+    v_.check(op.condition, "the condition");
+    v_.check_dtype(op.condition, DType::Bool, "the condition");
+  }
+  const auto role = op.value.op() == EK::Read ? roles_.find(op.value.name().str()) : roles_.end();
+  if (role == roles_.end() || role->second == TensorRole::Scratch)
+    return v_.fail("`prefetch` asks for a tensor that earlier kernels or the caller filled");
+  if (op.value.args().empty() || !op.value.args().back().is_int(0))
+    return v_.fail("`prefetch` begins where a row does: the last index is 0");
+  for (Expr e : {op.value, op.count, op.condition}) {
+    if (!e) continue;
+    for (ir::Name n : expr::tensors_read(e)) {
+      if (!roles_.contains(n.str()))
+        return v_.fail(fmt::format("`prefetch` depends on the tile `{}`", n.str()));
+    }
+  }
+}
+
 void ElementRules::put(const Put& op) {
   const ir::TensorType* type = v_.tensor(op.target);
   const size_t mark = v_.enter_axes(op.axes);

@@ -36,6 +36,7 @@ class ElementRules {
   void fold(const Fold& op);
   void vote(const Vote& op);
   void load(const Load& op);
+  void prefetch(const Prefetch& op);
   void put(const Put& op);
 
  private:

@@ -154,6 +154,8 @@ void RoleVerifier::statement(const Op& op, bool is_uniform) {
       return convert(op.as<Convert>());
     case Kind::Load:
       return e_.load(op.as<Load>());
+    case Kind::Prefetch:
+      return e_.prefetch(op.as<Prefetch>());
     case Kind::Forget: {
       const TileUse* tile = find_tile(op.as<Forget>().tile);
       if (tile && !is_half(tile->op->type.dtype)) v_.fail("`forget` is for tiles of 16-bit floats");

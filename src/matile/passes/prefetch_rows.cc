@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "matile/passes/prefetch_rows.h"
+
+#include <algorithm>
+
+#include "expr/walk.h"
+#include "ir/machine.h"
+#include "matile/passes/rewrite.h"
+
+namespace nautilus::matile {
+namespace {
+
+using expr::Expr;
+using ir::Op;
+using EK = expr::Op;
+
+constexpr int64_t kAheadBytes = int64_t{64} << 10;  // for each multiprocessor
+constexpr int64_t kLeastRows = 2;                   // for each multiprocessor
+
+// A load of a whole row: how many of its elements there are, nothing if it is none.
+Expr row_elements(const Load& load, expr::ExprPool& pool) {
+  if (load.axes.size() != 1 || load.reuse == Reuse::Often) return {};
+  const Expr column = pool.index(load.axes[0].name);
+  const auto& indices = load.value.args();
+  if (indices.empty() || indices.back() != column) return {};
+  for (size_t k = 0; k + 1 < indices.size(); ++k) {
+    if (expr::depends_on(indices[k], column)) return {};
+  }
+  if (!load.condition) return load.axes[0].extent;
+  const Expr c = load.condition;
+  const bool is_limit = c.op() == EK::Lt && c[0] == column && !expr::depends_on(c[1], column);
+  return is_limit ? c[1] : Expr();
+}
+
+class Prefetcher {
+ public:
+  Prefetcher(Expr multiprocessors, expr::ExprPool& pool) : sms_(multiprocessors), pool_(pool) {}
+
+  Kernel run(const Kernel& kernel) {
+    const Tiles* tiles = nullptr;
+    int roles = 0;
+    for (const Op& op : kernel.body) {
+      if (const auto* t = op.get<Tiles>()) tiles = t;
+      roles += op.is<Role>();
+      if (op.is<Ring>()) return kernel;
+    }
+    if (roles != 1 || !tiles || tiles->source != TileSource::Static) return kernel;
+    Kernel out = kernel;
+    for (Op& op : out.body) {
+      const auto* role = op.get<Role>();
+      if (!role || role->unit != RoleUnit::Groups) continue;
+      Role changed = *role;
+      for (Op& inner : changed.body) {
+        const auto* each = inner.get<Each>();
+        if (!each || each->alternate) continue;
+        Each walked = *each;
+        walked.body = with_prefetches(*each, *tiles, declared_tiles(*role));
+        inner = ir::make(std::move(walked), inner.span());
+      }
+      op = ir::make(std::move(changed), op.span());
+    }
+    return out;
+  }
+
+  bool has_any() const { return has_any_; }
+
+ private:
+  ir::Block with_prefetches(const Each& each, const Tiles& tiles,
+                            const std::map<std::string, Tile, std::less<>>& declared) {
+    std::vector<std::pair<const Load*, Expr>> rows;
+    size_t first = each.body.size();
+    int64_t bytes = 0;
+    expr::Substitution lets;
+    for (size_t k = 0; k < each.body.size(); ++k) {
+      const Op& op = each.body[k];
+      if (const auto* let = op.get<Let>())
+        lets.emplace(pool_.index(let->name), expr::substitute(pool_, let->value, lets));
+      const auto* load = op.get<Load>();
+      const Expr count = load ? row_elements(*load, pool_) : Expr();
+      if (!count || declared.find(load->target.str())->second.by.value_or(0) < 2) continue;
+      rows.emplace_back(load, count);
+      first = std::min(first, k);
+      bytes += load->axes[0].extent.integer() * expr::bytes(load->value.dtype());
+    }
+    if (rows.empty()) return each.body;
+    const int64_t ahead = std::max(kLeastRows, kAheadBytes / bytes);
+    const Expr var = pool_.index(each.var);
+    const Expr later =
+        pool_.binary(EK::Add, var, pool_.binary(EK::Mul, pool_.integer(ahead), sms_));
+    ir::Block out(each.body.begin(), each.body.begin() + static_cast<long>(first));
+    for (const auto& [load, count] : rows) {
+      std::vector<Expr> at;
+      for (Expr e : load->value.args())
+        at.push_back(expr::substitute(pool_, expr::substitute(pool_, e, lets), {{var, later}}));
+      at.back() = pool_.integer(0);
+      out.push_back(ir::make(Prefetch{pool_.read(load->value.name(), load->value.dtype(), at),
+                                      count, pool_.binary(EK::Lt, later, tiles.count)}));
+    }
+    out.insert(out.end(), each.body.begin() + static_cast<long>(first), each.body.end());
+    has_any_ = true;
+    return out;
+  }
+
+  Expr sms_;
+  expr::ExprPool& pool_;
+  bool has_any_ = false;
+};
+
+}  // namespace
+
+std::optional<ir::Program> prefetch_rows(const ir::Program& program, ir::PassContext& context) {
+  const ir::Name machine = ir::machine_name(program, context.pool);
+  Prefetcher prefetcher(context.pool.index(machine), context.pool);
+  auto out = map_kernels(program, KernelForm::Final,
+                         [&](const Kernel& k) { return std::optional(prefetcher.run(k)); });
+  if (!out || !prefetcher.has_any()) return out;
+  const bool has_machine = std::any_of(out->body.begin(), out->body.end(),
+                                       [](const Op& op) { return op.is<ir::Machine>(); });
+  if (has_machine) return out;
+  // Behind the tensors, before the plan's own sizes.
+  const auto at = std::find_if(out->body.begin(), out->body.end(), [](const Op& op) {
+    return op.is<Let>() || op.is<Map>() || op.is<Kernel>();
+  });
+  out->body.insert(at, ir::make(ir::Machine{machine}));
+  return out;
+}
+
+}  // namespace nautilus::matile
