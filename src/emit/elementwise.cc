@@ -187,6 +187,7 @@ class ElementText {
     ExpressionNames n;
     n.facts = scope_.facts;
     n.is_accurate = domain_.axes.empty();  // one number of the row
+    n.is_coarse = scope_.has_coarse_functions && !n.is_accurate;
     n.is_value = true;
     n.variable = [this, reg](Expr var) { return variable(var, reg); };
     n.read = [this, reg](Expr read) { return element(read, reg); };

@@ -30,6 +30,7 @@ struct RegisterScope {
   const expr::Facts* facts = nullptr;
   expr::ExprPool* pool = nullptr;
   std::function<std::string(expr::Expr)> variable;  // text of a scalar
+  bool has_coarse_functions = false;                // ir::allows_coarse_functions
   // Known divisors of sizes, from facts such as `N % 8 == 0`.
   std::map<std::string, int64_t, std::less<>> divisors;
   std::set<std::string, std::less<>>* vectors = nullptr;  // gets tensors that are moved in pieces

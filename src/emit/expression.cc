@@ -110,18 +110,18 @@ class Printer {
       case Kind::Exp:
         return {"exp2_approx(" + at(e[0], kMul) + " * 1.44269504f)", kAtom};
       case Kind::Log2:
-        return call(names_.is_accurate ? "log2_of" : "log2_approx", e);
+        return call(names_.is_coarse ? "log2_approx" : "log2_of", e);
       case Kind::Log:
-        if (names_.is_accurate) return call("log_of", e);
+        if (!names_.is_coarse) return call("log_of", e);
         return {"log2_approx(" + at(e[0], kTernary) + ") * 0.69314718f", kMul};
       case Kind::Sqrt:
         return call("sqrt_of", e);
       case Kind::Rsqrt:
         return call("rsqrt_approx", e);
       case Kind::Tanh:
-        return call(names_.is_accurate ? "tanh_of" : "tanh_approx", e);
+        return call(names_.is_coarse ? "tanh_approx" : "tanh_of", e);
       case Kind::Erf:
-        return names_.is_accurate ? call("erf_exact", e) : erf(e[0]);
+        return names_.is_coarse ? erf(e[0]) : call("erf_exact", e);
       case Kind::Sigmoid:
         return {"divide(1.f, 1.f + exp2_approx(" + at(e[0], kMul) + " * -1.44269504f))", kAtom};
       case Kind::Abs:

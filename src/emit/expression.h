@@ -23,8 +23,10 @@ struct ExpressionNames {
   // read wherever c holds: conditions are then evaluated without branches.
   bool is_eager = false;
   std::function<bool(expr::Expr read)> is_memory;  // and not a register
-  // Functions as exact as the language's, for what is computed once and not once per element.
+  // Divisions as exact as the language's, for what is computed once and not once per element.
   bool is_accurate = false;
+  // Where a function of a few ulp is slow, one with a larger error (docs/language.md, section 8).
+  bool is_coarse = false;
   // A value of the program, whose integers have the width of their dtype; else a number of the
   // kernel itself, and 32 bits are enough.
   bool is_value = false;

@@ -179,6 +179,8 @@ void KernelEmitter::role_body(const RoleInfo& role) {
   scope_.facts = &facts_;
   scope_.pool = &pool_;
   scope_.variable = [this](Expr v) { return variable(v); };
+  scope_.has_coarse_functions =
+      ir::allows_coarse_functions(program_, matile::output_dtypes(program_));
   scope_.divisors = divisors_;
   scope_.vectors = &vectors_;
   out_.line("ROLE(\"{}\");", role.op->name.str());

@@ -3,7 +3,31 @@
 
 namespace nautilus::expr {
 
-double unary_bound(Op op, DType dtype, double x, double e, double value) {
+namespace {
+
+// What a coarse function of x +- e adds to an error of a few ulp; its value in a kernel is at most
+// `magnitude`.
+double coarse_error(Op op, double x, double e, double magnitude) {
+  constexpr double kSmallestNormal = 0x1p-126;
+  constexpr double kLog2 = 0.693147180559945309;
+  const bool is_flushed = (x != 0 || e != 0) && std::fabs(x) - e < kSmallestNormal;
+  switch (op) {
+    case Op::Tanh:
+      return kCoarseTanh * magnitude;
+    case Op::Erf:
+      return kCoarseErf;
+    case Op::Log2:
+      return is_flushed ? kInf : kCoarseLog2 * std::max(1.0, magnitude);
+    case Op::Log:
+      return is_flushed ? kInf : kCoarseLog2 * std::max(kLog2, magnitude);
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+double unary_bound(Op op, DType dtype, double x, double e, double value, Functions functions) {
   const Bounded operand{float_value(x), e};
   double slope = 0;
   switch (op) {
@@ -22,6 +46,8 @@ double unary_bound(Op op, DType dtype, double x, double e, double value) {
       with_float_unary(op, [&](auto f) { slope = ends(f, x, e, value); });
       break;
   }
+  if (functions == Functions::Coarse && dtype != DType::F64)
+    slope += coarse_error(op, x, e, std::fabs(value) + slope);
   const double magnitude = (std::fabs(value) + slope) * (1 + 4 * unit_roundoff(dtype));
   return finite_bound(value, slope + 4 * rounding(dtype, value, magnitude), operand, operand);
 }

@@ -2,14 +2,15 @@
 // How far a legal kernel may be from the fp64 value: bounds carried through every operator.
 //
 // A kernel may compute in the compute dtype, with fused multiply-adds, another order of summation
-// and elementary functions of a few ulp (docs/semantics.md). Each value carries a bound e for that
-// difference: what its operands bring, through the operator's own slope, plus one rounding of its
-// own. Where a discontinuity lies within the bound (a comparison that could go either way), the
-// bound is the height of the step, or infinite.
+// and elementary functions of a few ulp or coarser ones (docs/semantics.md). Each value carries a
+// bound e for that difference: what its operands bring, through the operator's own slope, plus one
+// rounding of its own. Where a discontinuity lies within the bound (a comparison that could go
+// either way), the bound is the height of the step, or infinite.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "expr/scalar_ops.h"
@@ -67,9 +68,17 @@ inline double product_bound(DType dtype, Bounded x, Bounded y, double value) {
   return finite_bound(value, e, x, y);
 }
 
+// How far elementary functions of f32 may be from their values: a few ulp, or the errors below for
+// programs whose outputs are too narrow to show them (docs/language.md, section 8).
+enum class Functions : uint8_t { FewUlp, Coarse };
+inline constexpr double kCoarseTanh = 5.3e-4;   // relative; just above 2^-11
+inline constexpr double kCoarseLog2 = 0x1p-22;  // of the larger of 1 and the base 2 logarithm
+inline constexpr double kCoarseErf = 5e-7;      // absolute
+
 // Bound of an operator with float result: what the operands bring, and the rounding of the result
 // (several ulp for elementary functions).
-double unary_bound(Op op, DType dtype, double x, double e, double value);
+double unary_bound(Op op, DType dtype, double x, double e, double value,
+                   Functions functions = Functions::FewUlp);
 double binary_bound(Op op, DType dtype, Bounded x, Bounded y, double value);
 double int_binary_bound(Op op, Bounded x, Bounded y);
 // 0 or 1: whether a comparison could come out the other way.

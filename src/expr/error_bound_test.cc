@@ -93,6 +93,78 @@ TEST(ErrorBound, UnaryOperatorsStayWithinTheirBound) {
   }
 }
 
+// A function with the error that the device's documentation gives it.
+double coarsely_computed(Random& random, Op op, double y) {
+  const double sign = random.chance(50) ? 1 : -1;
+  const double log2 = std::log2(std::fabs(y));
+  switch (op) {
+    case Op::Tanh:
+      return std::clamp(std::tanh(y) * (1 + sign * 0x1p-11), -1.0, 1.0);
+    case Op::Erf:
+      return std::clamp(std::erf(y) + sign * 4.4e-7, -1.0, 1.0);
+    case Op::Log2:
+      return log2 + sign * 0x1p-22 * std::max(1.0, std::fabs(log2));
+    case Op::Log:  // one more rounding
+      return static_cast<double>(
+          static_cast<float>(log2 + sign * 0x1p-22 * std::max(1.0, std::fabs(log2))) * 0.69314718f);
+    default:
+      return 0;
+  }
+}
+
+TEST(ErrorBound, CoarseFunctionsStayWithinTheirBound) {
+  Random random(27);
+  for (Op op : {Op::Tanh, Op::Erf, Op::Log, Op::Log2}) {
+    const bool is_log = op == Op::Log || op == Op::Log2;
+    Tally tally;
+    int beyond = 0;  // what a few ulp would not allow
+    for (int k = 0; k < kCases; ++k) {
+      Bounded x = is_log ? random_operand(random, 1e-30, 1e30) : random_operand(random, -10, 10);
+      if (is_log && random.chance(50))  // near the zero
+        x = {float_value(static_cast<double>(static_cast<float>(1 + random.unit() * 1e-3))), 0};
+      const double value = apply(op, DType::F32, DType::F32, &x.v).f;
+      if (!std::isfinite(value)) continue;
+      const double bound = unary_bound(op, DType::F32, x.v.f, x.e, value, Functions::Coarse);
+      const auto y = static_cast<double>(moved(random, x));
+      if (is_log && y <= 0) continue;
+      const double got = computed(random, coarsely_computed(random, op, y), false);
+      tally.add(bound);
+      const bool is_within = bound == kInf || std::fabs(got - value) <= bound;
+      ASSERT_TRUE(is_within) << info(op).name << " of " << x.v.f << " +- " << x.e << " at " << y
+                             << ": " << got << " for " << value << " +- " << bound;
+      const double narrow = unary_bound(op, DType::F32, x.v.f, x.e, value);
+      ASSERT_LE(narrow, bound);
+      beyond += std::fabs(got - value) > narrow ? 1 : 0;
+    }
+    EXPECT_GT(tally.finite, tally.cases / 2) << info(op).name;
+    EXPECT_GT(beyond, tally.cases / 20) << info(op).name;
+  }
+}
+
+TEST(ErrorBound, OnlySomeFunctionsAreCoarse) {
+  const auto bound = [](Op op, DType dtype, double x, Functions functions) {
+    const Value v = float_value(x);
+    return unary_bound(op, dtype, x, 0, apply(op, dtype, dtype, &v).f, functions);
+  };
+  for (Op op : {Op::Exp, Op::Exp2, Op::Sqrt, Op::Rsqrt, Op::Sigmoid, Op::Sin, Op::Cos})
+    EXPECT_EQ(bound(op, DType::F32, 0.7, Functions::Coarse),
+              bound(op, DType::F32, 0.7, Functions::FewUlp))
+        << info(op).name;
+  for (Op op : {Op::Tanh, Op::Erf, Op::Log, Op::Log2}) {
+    EXPECT_EQ(bound(op, DType::F64, 0.7, Functions::Coarse),
+              bound(op, DType::F64, 0.7, Functions::FewUlp))
+        << info(op).name;
+    EXPECT_LT(bound(op, DType::F32, 0.7, Functions::FewUlp),
+              bound(op, DType::F32, 0.7, Functions::Coarse))
+        << info(op).name;
+  }
+  // The coarse logarithm takes subnormal numbers for 0; that of 0 itself is known.
+  EXPECT_EQ(bound(Op::Log, DType::F32, 1e-40, Functions::Coarse), kInf);
+  EXPECT_LT(bound(Op::Log, DType::F32, 1e-40, Functions::FewUlp), 1e-4);
+  EXPECT_EQ(bound(Op::Log2, DType::F32, 0, Functions::Coarse), 0);
+  EXPECT_EQ(bound(Op::Tanh, DType::F32, 0, Functions::Coarse), 0);
+}
+
 TEST(ErrorBound, BinaryOperatorsStayWithinTheirBound) {
   Random random(22);
   for (Op op : {Op::Add, Op::Sub, Op::Mul, Op::Div, Op::Min, Op::Max, Op::Pow}) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/decl.h"
 
+#include <algorithm>
+
 namespace nautilus::ir {
 
 NAUT_DEFINE_OP(Dim)
@@ -58,6 +60,12 @@ Numerics numerics_of(const Program& program) {
     if (const auto* n = op.get<Numerics>()) return *n;
   }
   return {};
+}
+
+bool allows_coarse_functions(const Program& program, const std::vector<DType>& outputs) {
+  if (numerics_of(program).rounding == Rounding::Exact) return false;
+  return std::all_of(outputs.begin(), outputs.end(),
+                     [](DType d) { return expr::is_float(d) && expr::bytes(d) <= 2; });
 }
 
 }  // namespace nautilus::ir

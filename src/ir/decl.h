@@ -94,7 +94,7 @@ struct Numerics {
   static constexpr std::string_view kFormat = "numerics{ $rounding}{ rel $rel}{ abs $abs}";
   static constexpr std::string_view kDoc =
       "The numerics contract: `exact` forbids rounding an operand of a contraction to the other "
-      "operand's storage dtype; rel "
+      "operand's storage dtype, and functions coarser than a few ulp; rel "
       "and abs declare a tolerance, |got - want| <= abs + rel * |want|.";
   Rounding rounding = Rounding::Licensed;
   OptionalNumber rel;
@@ -114,5 +114,11 @@ bool declare_decl(const Op& op, expr::Scope& scope);
 expr::Facts facts_of(const Program& program, expr::ExprPool& pool);
 
 Numerics numerics_of(const Program& program);
+
+// Whether kernels may use functions that are coarser than a few ulp: where every output is a float
+// of at most 16 bits, which is rounded as much anyway, unless `numerics exact` forbids it
+// (docs/language.md, section 8). Decided for the whole program, so that kernels and the oracle's
+// bounds agree on it wherever a function is computed.
+bool allows_coarse_functions(const Program& program, const std::vector<DType>& outputs);
 
 }  // namespace nautilus::ir

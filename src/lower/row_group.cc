@@ -23,7 +23,6 @@ bool is_tile_node(Expr e) {
   const DType d = e.dtype();
   switch (e.op()) {
     case EK::Reduce:
-    case EK::Tanh:  // the approximation of tiles has 11 bits
     case EK::Sin:
     case EK::Cos:
     case EK::Pow:
@@ -179,22 +178,11 @@ class Grouping {
     // A cast to 8 bits is what a store does, and cannot be said elsewhere.
     const Expr value = is_stored_narrow && s.value.op() == EK::Cast ? s.value[0] : s.value;
     if (!is_tile_value(value) || !reads_fit(value, s.kind)) return false;
-    if (s.kind == Kind::Element && s.dtype == DType::F32 && is_coarse(value)) return false;
     if (s.kind != Kind::Reduction) return true;
     const bool is_foldable = s.reducer == expr::Reducer::Sum || s.reducer == expr::Reducer::Max ||
                              s.reducer == expr::Reducer::Min;
     return is_foldable && is_tile_value(s.init) && expr::tensors_read(s.init).empty() &&
            covers(value);
-  }
-
-  // The approximations of tiles have an absolute error; near a zero of the function that is many
-  // units in the last place of an f32. Sums and narrower results do not show it.
-  static bool is_coarse(Expr value) {
-    bool found = false;
-    expr::for_each(value, [&](Expr e) {
-      found |= e.op() == EK::Log || e.op() == EK::Log2 || e.op() == EK::Erf;
-    });
-    return found;
   }
 
   // The group's own buffers at the own row, and elements at the own column.

@@ -175,4 +175,10 @@ std::map<std::string, ir::TensorType> tensors(const ir::Program& program, Tensor
   return out;
 }
 
+std::vector<expr::DType> output_dtypes(const ir::Program& program) {
+  std::vector<expr::DType> out;
+  for (const auto& [name, type] : tensors(program, TensorRole::Output)) out.push_back(type.dtype);
+  return out;
+}
+
 }  // namespace nautilus::matile

@@ -270,6 +270,7 @@ Kind kind(const ir::Op& op);
 
 const ir::Level& level();
 std::map<std::string, ir::TensorType> tensors(const ir::Program& program, TensorRole role);
+std::vector<expr::DType> output_dtypes(const ir::Program& program);
 
 bool verify(const ir::Program& program, diag::Sink& sink);
 

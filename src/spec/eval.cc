@@ -36,6 +36,9 @@ class Evaluator {
         factors_(program, pool, equations_),
         threads_(options.threads > 0 ? options.threads : base::default_threads()),
         is_exact_contract_(ir::numerics_of(program).rounding == ir::Rounding::Exact),
+        functions_(ir::allows_coarse_functions(program, output_dtypes(program))
+                       ? expr::Functions::Coarse
+                       : expr::Functions::FewUlp),
         sink_(sink) {
     for (const auto& [name, tensor] : env.tensors)
       tensors_.emplace(name, BoundedTensor{tensor, {}});
@@ -74,16 +77,17 @@ class Evaluator {
       run = static_cast<int>(extents.size()) - 1;
     }
     const bool runs_inside = is_reduce && run >= static_cast<int>(outer);
-    const BlockProgram code(is_reduce ? let.body.body() : let.body, axes, run, tensors_, env_);
+    const BlockProgram code(is_reduce ? let.body.body() : let.body, axes, run, tensors_, env_,
+                            functions_);
     std::optional<BlockProgram> init;
     if (is_reduce && let.body.init())
-      init.emplace(let.body.init(), axes, runs_inside ? -1 : run, tensors_, env_);
+      init.emplace(let.body.init(), axes, runs_inside ? -1 : run, tensors_, env_, functions_);
     std::optional<Reduction> reduction;
     if (is_reduce) reduction.emplace(let.body, length, is_exact_contract_);
     std::optional<BlockProgram> parts;
     if (reduction && reduction->is_licensed()) {
       if (const Expr magnitudes = magnitude_of_parts(let))
-        parts.emplace(magnitudes, axes, run, tensors_, env_);
+        parts.emplace(magnitudes, axes, run, tensors_, env_, functions_);
     }
 
     const int64_t run_extent = run >= 0 && !runs_inside ? extents[static_cast<size_t>(run)] : 1;
@@ -264,6 +268,7 @@ class Evaluator {
   Factors factors_;
   int threads_;
   bool is_exact_contract_;
+  expr::Functions functions_;
   diag::Sink& sink_;
   BoundedTensors tensors_;
   std::mutex mutex_;

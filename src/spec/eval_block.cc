@@ -22,8 +22,9 @@ double constant_bound(Op op, DType dtype, Value value) {
 }  // namespace
 
 BlockProgram::BlockProgram(Expr body, const ir::Axes& axes, int run_axis,
-                           const BoundedTensors& tensors, const ir::Environment& env)
-    : axes_(axes), run_axis_(run_axis), tensors_(tensors), env_(env) {
+                           const BoundedTensors& tensors, const ir::Environment& env,
+                           expr::Functions functions)
+    : axes_(axes), run_axis_(run_axis), tensors_(tensors), env_(env), functions_(functions) {
   compile(body, -1);
 }
 
@@ -308,8 +309,9 @@ void BlockMachine::elementwise(size_t k, int64_t count) {
   } else if (is_float(in.operand) && expr::info(in.op).arity == 1) {
     expr::with_float_unary(in.op,
                            [&](auto f) { loop1([&](int64_t i, Value x) { out[i].f = f(x.f); }); });
-    set_bound(
-        [&](int64_t i) { return expr::unary_bound(in.op, in.dtype, a[i].v.f, a[i].e, out[i].f); });
+    set_bound([&](int64_t i) {
+      return expr::unary_bound(in.op, in.dtype, a[i].v.f, a[i].e, out[i].f, program_.functions());
+    });
   } else if (is_float(in.operand)) {
     expr::with_float_binary(in.op, [&](auto f) {
       loop2([&](int64_t i, Value x, Value y) { out[i].f = f(x.f, y.f); });

@@ -53,10 +53,11 @@ class BlockProgram {
  public:
   // `axes` are the loop variables, `run_axis` the position of the one that runs along the lanes.
   BlockProgram(ir::Expr body, const ir::Axes& axes, int run_axis, const BoundedTensors& tensors,
-               const ir::Environment& env);
+               const ir::Environment& env, expr::Functions functions);
 
   const std::vector<Instruction>& code() const { return code_; }
   int run_axis() const { return run_axis_; }
+  expr::Functions functions() const { return functions_; }
 
  private:
   int compile(ir::Expr e, int mask);
@@ -67,6 +68,7 @@ class BlockProgram {
   int run_axis_;
   const BoundedTensors& tensors_;
   const ir::Environment& env_;
+  expr::Functions functions_;
   std::vector<Instruction> code_;
   std::vector<std::unordered_map<ir::Expr, int>> memo_;  // by mask + 1
   std::unordered_map<ir::Expr, bool> has_read_;

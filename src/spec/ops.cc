@@ -59,6 +59,13 @@ std::vector<ir::Name> outputs(const ir::Program& program) {
   return names;
 }
 
+std::vector<expr::DType> output_dtypes(const ir::Program& program) {
+  const auto types = tensor_types(program);
+  std::vector<expr::DType> dtypes;
+  for (ir::Name n : outputs(program)) dtypes.push_back(types.at(std::string(n.str())).dtype);
+  return dtypes;
+}
+
 bool verify(const ir::Program& program, diag::Sink& sink) {
   ir::Verifier v(sink);
   std::set<std::string> handed_over;

@@ -79,6 +79,7 @@ const ir::Level& level();
 // Types of all tensors of a program, by name.
 std::map<std::string, ir::TensorType> tensor_types(const ir::Program& program);
 std::vector<ir::Name> outputs(const ir::Program& program);
+std::vector<expr::DType> output_dtypes(const ir::Program& program);
 
 // Reports what breaks the rules of the level; true if nothing does.
 bool verify(const ir::Program& program, diag::Sink& sink);
