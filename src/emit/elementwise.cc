@@ -198,6 +198,7 @@ class ElementText {
       const auto read = reads_.find(e);
       if (read != reads_.end())
         return fmt::format("{}[{}]", read->second.first, read->second.second.text(reg));
+      if (const std::string position = of_position(e, reg); !position.empty()) return position;
       if (it == limits_.end())
         return is_tile_of_products() && is_guarded_read(e) && is_memory(e[1]) ? guarded(e, reg)
                                                                               : "";
@@ -206,6 +207,49 @@ class ElementText {
              ")";
     };
     return n;
+  }
+
+  // A position as a float: the thread's part, converted once, and a constant of the register. That
+  // is exact below 2^24. A factor that all elements share goes to both, one instruction for each
+  // register, where the last digits do not count: near 0 they are those of the thread's part.
+  std::string of_position(Expr e, const std::string& reg) {
+    if (!is_tile_of_products() || reg == kThreadOnly) return "";
+    if (e.op() == Kind::Mul && scope_.has_coarse_functions) {
+      for (const size_t k : {size_t{0}, size_t{1}}) {
+        if (depends_on_axis(e[1 - k])) continue;
+        const std::string constant = register_part(e[k], reg);
+        if (constant.empty()) continue;
+        const std::string factor = "(" + at(e[1 - k], reg) + ")";
+        return fmt::format("({0} * (float)({1}) + {0} * (float)({2}))", factor, constant,
+                           at(e[k][0], kThreadOnly));
+      }
+      return "";
+    }
+    const std::string constant = register_part(e, reg);
+    if (constant.empty()) return "";
+    return fmt::format("((float)({}) + (float)({}))", at(e[0], kThreadOnly), constant);
+  }
+
+  // Of an integer that is converted to f32: what registers add to the thread's part of it. Empty if
+  // that is nothing, or no sum.
+  std::string register_part(Expr e, const std::string& reg) const {
+    const bool is_conversion =
+        e.op() == Kind::Cast && e.dtype() == DType::F32 && e[0].dtype() == DType::I64;
+    if (!is_conversion || !expr::tensors_read(e).empty()) return "";
+    auto rest = expr::Poly::of(e[0]);
+    std::string sum;
+    for (size_t k = 0; k < domain_.axes.size() && rest; ++k) {
+      const auto parts = rest->split(scope_.pool->index(domain_.axes[k]));
+      const auto slope = parts ? parts->first.constant() : std::nullopt;
+      if (!parts || (!slope && !parts->first.is_zero())) return "";
+      rest = parts->second;
+      if (slope.value_or(0) == 0) continue;
+      sum += fmt::format("{}{} * ({})", sum.empty() ? "" : " + ", *slope,
+                         register_coordinate(k).text(reg));
+    }
+    // Within a quotient an axis may still be there.
+    if (!rest || depends_on_axis(expr::to_expr(*scope_.pool, *rest))) return "";
+    return sum;
   }
 
   std::string variable(Expr var, const std::string& reg) {

@@ -42,6 +42,13 @@ double unary_bound(Op op, DType dtype, double x, double e, double value, Functio
     case Op::Round:
       with_float_unary(op, [&](auto f) { slope = ends(f, x, e, value); });
       return finite_bound(value, slope, operand, operand);
+    case Op::Exp:
+    case Op::Sigmoid: {
+      // exp2(x * log2(e)): the exponent is rounded, and so is its factor.
+      const double exponent = std::isfinite(x) ? 2 * unit_roundoff(dtype) * std::fabs(x) : 0;
+      with_float_unary(op, [&](auto f) { slope = ends(f, x, e + exponent, value); });
+      break;
+    }
     default:
       with_float_unary(op, [&](auto f) { slope = ends(f, x, e, value); });
       break;
