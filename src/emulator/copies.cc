@@ -98,6 +98,13 @@ bool Cta::make_box(Thread& thread, const void* map, uint32_t address, int rank, 
     machine.fail(thread, line, flaw);
     return false;
   }
+  if (at[0] * element_size(box->view->element) % 16 != 0) {
+    machine.fail(thread, line,
+                 fmt::format("a copy begins at element {} of a row, which is no multiple of 16 "
+                             "bytes: the device stops with an illegal instruction",
+                             at[0]));
+    return false;
+  }
   std::copy(at, at + rank, box->at.begin());
   box->address = address;
   box->bytes = element_size(box->view->element);

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "expr/affine.h"
 #include "expr/quotient.h"
 #include "expr/simplify.h"
@@ -27,6 +29,16 @@ Expr base_of(Expr index, Expr axis, expr::ExprPool& pool) {
   return expr::depends_on(expr::to_expr(pool, parts->second), axis)
              ? Expr()
              : expr::Simplifier(pool).simplify(base);
+}
+
+// The copy engine begins at a multiple of 16 bytes of a row; it stops with an illegal instruction
+// elsewhere (docs/performance.md, hardware facts).
+bool begins_aligned(Expr base, expr::DType dtype) {
+  constexpr int64_t kBytes = 16;
+  const int64_t elements = kBytes / expr::bytes(dtype);
+  const auto p = expr::Poly::of(base);
+  return p && std::all_of(p->terms().begin(), p->terms().end(),
+                          [&](const auto& term) { return term.second % elements == 0; });
 }
 
 // `index < extent` of some dimension, or `0 <= index`.
@@ -94,6 +106,8 @@ std::optional<TileView> view_of(const TileElements& e, expr::ExprPool& pool, std
   view.col_base = base_of(e.indices[last], col, pool);
   if (!view.col_base || expr::depends_on(e.indices[last], row))
     return fail("no axis runs along the last dimension in steps of one");
+  if (!begins_aligned(view.col_base, e.type.dtype))
+    return fail("it may begin inside of 16 bytes, where the copy engine cannot");
   int rows_found = 0;
   for (size_t k = 0; k < last; ++k) {
     if (expr::depends_on(e.indices[k], col)) return fail("an axis runs along two dimensions");
@@ -211,6 +225,7 @@ std::optional<LineView> line_view_of(const TileElements& e, expr::ExprPool& pool
   view.base = base_of(e.indices.back(), axis, pool);
   // The copy engine moves whole 16 bytes, at most 256 elements.
   if (!view.base || view.extent > 256 || view.extent % 8 != 0) return std::nullopt;
+  if (!begins_aligned(view.base, e.type.dtype)) return std::nullopt;
   for (size_t k = 0; k + 1 < e.indices.size(); ++k) {
     if (expr::depends_on(e.indices[k], axis)) return std::nullopt;
     view.rest.push_back(e.indices[k]);

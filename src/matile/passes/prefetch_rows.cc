@@ -15,7 +15,7 @@ using ir::Op;
 using EK = expr::Op;
 
 constexpr int64_t kAheadBytes = int64_t{64} << 10;  // for each multiprocessor
-constexpr int64_t kLeastRows = 2;                   // for each multiprocessor
+constexpr int64_t kMostBytes = int64_t{16} << 10;   // of a row
 
 // A load of a whole row: how many of its elements there are, nothing if it is none.
 Expr row_elements(const Load& load, expr::ExprPool& pool) {
@@ -82,8 +82,8 @@ class Prefetcher {
       first = std::min(first, k);
       bytes += load->axes[0].extent.integer() * expr::bytes(load->value.dtype());
     }
-    if (rows.empty()) return each.body;
-    const int64_t ahead = std::max(kLeastRows, kAheadBytes / bytes);
+    if (rows.empty() || bytes > kMostBytes) return each.body;
+    const int64_t ahead = kAheadBytes / bytes;
     const Expr var = pool_.index(each.var);
     const Expr later =
         pool_.binary(EK::Add, var, pool_.binary(EK::Mul, pool_.integer(ahead), sms_));

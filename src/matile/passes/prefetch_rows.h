@@ -14,9 +14,10 @@ namespace nautilus::matile {
 //
 // Why: a CTA that reduces or writes has no loads under way, and CTAs that began together do so
 // together; asking ahead keeps the memory busy meanwhile (softmax of 4096 columns of 16 bits: 0.080
-// to 0.070 ms). So many rows lie between that they hold 64 KiB for each multiprocessor, and at
-// least two of them: of closer ones the data is still under way when they are loaded, further ones
-// leave the cache again.
+// to 0.070 ms). So many rows lie between that they hold 64 KiB for each multiprocessor: of closer
+// ones the data is still under way when they are loaded, further ones leave the cache again. Rows
+// of more than 16 KiB gain where the cache is empty before and lose where results of an earlier
+// kernel still leave it, so they are left alone (docs/row_kernels.md).
 //
 // Kernels without loading roles whose tiles are rows, loaded at once. Test:
 // test/matile/passes/prefetch_rows.matile.
