@@ -25,6 +25,7 @@ struct PassInfo {
   uint32_t needs;
   uint32_t gives;
   std::string_view summary;
+  bool is_exact = true;  // the same bits; else exact over the reals (docs/semantics.md)
 };
 
 // In the order in which compilation runs them.

@@ -298,43 +298,4 @@ std::optional<std::string> check_scheduled(const ir::Program& program, const ir:
   return "";
 }
 
-std::string explain(const ir::Program& program, Unit& unit) {
-  std::string out;
-  ir::PassContext context{unit.pool, unit.sink, {}};
-  const auto first = first_schedule(program, unit);
-  if (!first) return diag::render_all(unit.sink);
-  ir::Program current = program;
-  std::string text = ir::print(current);
-  for (std::string_view name : algebra_sequence(first->algebra)) {
-    auto next = run_pass(*find_pass(name), current, context);
-    if (!next) return diag::render_all(unit.sink);
-    current = std::move(*next);
-    const std::string after = ir::print(current);
-    if (after == text) continue;
-    std::string lines;
-    for (const ir::Op& op : current.body) {
-      if (!op.is<spec::Let>()) continue;
-      std::string line = ir::print(op);
-      if (!line.ends_with('\n')) line += '\n';
-      if (text.find(line) == std::string::npos) lines += "  " + line;
-    }
-    if (!lines.empty()) out += fmt::format("after {}:\n{}", name, lines);
-    text = after;
-  }
-  out += schedule::print(first->decisions);
-  for (const std::string& n : first->notes) out += n + "\n";
-  for (const std::string& n :
-       schedule::explain_candidates(first->kernels, first->rounded, schedule::kHopper, unit.pool))
-    out += n + "\n";
-  return out;
-}
-
-std::string fusion(const ir::Program& program, Unit& unit) {
-  const auto first = first_schedule(program, unit);
-  if (!first) return diag::render_all(unit.sink);
-  std::string out;
-  for (const std::string& n : first->notes) out += n + "\n";
-  return out;
-}
-
 }  // namespace nautilus::driver

@@ -52,10 +52,4 @@ std::optional<std::string> edited_schedule(const ir::Program& program, const Spl
 std::optional<std::string> check_scheduled(const ir::Program& program, const ir::Program& scheduled,
                                            const RunRequest& request, Unit& unit);
 
-// The derivation as readable text: equations after each algebra pass that changed them, the
-// schedule, what was rolled with which repair, what was refused and why.
-std::string explain(const ir::Program& program, Unit& unit);
-// Of it what each kernel computes: repairs and refusals, no sizes and costs.
-std::string fusion(const ir::Program& program, Unit& unit);
-
 }  // namespace nautilus::driver

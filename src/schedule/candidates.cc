@@ -15,6 +15,7 @@ namespace {
 
 using expr::Op;
 
+constexpr size_t kMostShown = 6;  // candidates that were not kept, of a kernel
 constexpr size_t kMostKernels = 5;
 constexpr double kWorthOnAverage = 0.012;  // one more kernel pays if it gains so much
 constexpr double kWorthSomewhere = 0.06;
@@ -414,7 +415,13 @@ std::vector<std::string> explain_candidates(const std::vector<Kernel>& kernels,
         fmt::format("{} candidates for rows {}, streamed {}; cycles of a step by unit, "
                     "and of the launch at the hints:",
                     ranked.size(), k.group.row.name().str(), k.group.stream.name().str()));
+    size_t left_out = 0;
+    size_t others = 0;
     for (const Ranked& r : ranked) {
+      if (!r.is_kept && ++others > kMostShown) {
+        ++left_out;
+        continue;
+      }
       const Sizes& s = r.sizes;
       const StepFloors& f = r.cost.floors;
       out.push_back(fmt::format(
@@ -427,6 +434,7 @@ std::vector<std::string> explain_candidates(const std::vector<Kernel>& kernels,
           s.resident > 1 ? fmt::format(", {} tiles at a time", s.resident) : "", f.matrix, f.vector,
           f.shared, f.copy, r.cost.step, r.at_hints));
     }
+    if (left_out > 0) out.push_back(fmt::format("       and {} others", left_out));
   }
   return out;
 }

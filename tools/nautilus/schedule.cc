@@ -8,8 +8,8 @@
 
 #include "base/files.h"
 #include "command.h"
+#include "driver/explain.h"
 #include "driver/hints.h"
-#include "driver/scheduling.h"
 #include "driver/sweep.h"
 #include "ir/print.h"
 
