@@ -2,12 +2,14 @@
 #include "emit/elementwise.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 
 #include "emit/expression.h"
 #include "emit/limits.h"
 #include "emit/vector.h"
 #include "expr/affine.h"
+#include "expr/error_bound.h"
 #include "expr/walk.h"
 #include "layout/convert.h"
 
@@ -209,12 +211,13 @@ class ElementText {
     return n;
   }
 
-  // A position as a float: the thread's part, converted once, and a constant of the register. That
-  // is exact below 2^24. A factor that all elements share goes to both, one instruction for each
-  // register, where the last digits do not count: near 0 they are those of the thread's part.
+  // A position as a float: the thread's part, converted once, and a constant of the register. A
+  // factor that all elements share goes to both, one instruction for each register. Near 0 the
+  // digits are those of the thread's part, so only where results are too narrow to show it
+  // (docs/language.md, section 8).
   std::string of_position(Expr e, const std::string& reg) {
-    if (!is_tile_of_products() || reg == kThreadOnly) return "";
-    if (e.op() == Kind::Mul && scope_.has_coarse_functions) {
+    if (!is_tile_of_products() || reg == kThreadOnly || !scope_.has_coarse_functions) return "";
+    if (e.op() == Kind::Mul) {
       for (const size_t k : {size_t{0}, size_t{1}}) {
         if (depends_on_axis(e[1 - k])) continue;
         const std::string constant = register_part(e[k], reg);
@@ -231,25 +234,35 @@ class ElementText {
   }
 
   // Of an integer that is converted to f32: what registers add to the thread's part of it. Empty if
-  // that is nothing, or no sum.
+  // that is nothing, no sum, or more than the oracle allows (expr::kCoarsePosition); and for
+  // integers that grow faster than positions do, which leave the range where floats are exact.
   std::string register_part(Expr e, const std::string& reg) const {
     const bool is_conversion =
         e.op() == Kind::Cast && e.dtype() == DType::F32 && e[0].dtype() == DType::I64;
     if (!is_conversion || !expr::tensors_read(e).empty()) return "";
     auto rest = expr::Poly::of(e[0]);
+    constexpr int64_t kMostFactor = 16;
+    constexpr int64_t kMostConstant = int64_t{1} << 20;
+    if (!rest) return "";
+    for (const auto& [atoms, factor] : rest->terms()) {
+      const int64_t most = atoms.empty() ? kMostConstant : kMostFactor;
+      if (atoms.size() > 1 || factor < -most || factor > most) return "";
+    }
     std::string sum;
+    int64_t reach = 0;
     for (size_t k = 0; k < domain_.axes.size() && rest; ++k) {
       const auto parts = rest->split(scope_.pool->index(domain_.axes[k]));
       const auto slope = parts ? parts->first.constant() : std::nullopt;
       if (!parts || (!slope && !parts->first.is_zero())) return "";
       rest = parts->second;
       if (slope.value_or(0) == 0) continue;
+      reach += std::abs(*slope) * domain_.layout.shape()[k];
       sum += fmt::format("{}{} * ({})", sum.empty() ? "" : " + ", *slope,
                          register_coordinate(k).text(reg));
     }
     // Within a quotient an axis may still be there.
     if (!rest || depends_on_axis(expr::to_expr(*scope_.pool, *rest))) return "";
-    return sum;
+    return reach <= expr::kCoarsePosition ? sum : "";
   }
 
   std::string variable(Expr var, const std::string& reg) {

@@ -11,6 +11,7 @@
 #include "emit/params.h"
 #include "emit/writer.h"
 #include "expr/bounds.h"
+#include "expr/divisors.h"
 #include "layout/digits.h"
 #include "matile/access.h"
 #include "matile/ops.h"
@@ -31,8 +32,7 @@ struct RegisterScope {
   expr::ExprPool* pool = nullptr;
   std::function<std::string(expr::Expr)> variable;  // text of a scalar
   bool has_coarse_functions = false;                // ir::allows_coarse_functions
-  // Known divisors of sizes, from facts such as `N % 8 == 0`.
-  std::map<std::string, int64_t, std::less<>> divisors;
+  expr::Divisors divisors;
   std::set<std::string, std::less<>>* vectors = nullptr;  // gets tensors that are moved in pieces
   // Arrays of elements that were read early, and the extent of the tile's axis they lie along.
   std::map<expr::Expr, std::pair<std::string, int>, expr::ByContent> early;

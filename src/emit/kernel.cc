@@ -31,7 +31,7 @@ KernelText KernelEmitter::run() {
     if (const auto* dim = op.get<ir::Dim>()) base_facts_.add_size(pool_.index(dim->name));
     if (const auto* fact = op.get<ir::Fact>()) {
       base_facts_.assume(fact->condition);
-      assume_divisor(fact->condition);
+      expr::assume_divisor(fact->condition, divisors_);
     }
     if (const auto* let = op.get<matile::Let>()) know(base_facts_, let->name, let->value);
   }
@@ -46,14 +46,6 @@ KernelText KernelEmitter::run() {
   text.instructions = instructions_.text();
   text.vectors.assign(vectors_.begin(), vectors_.end());
   return text;
-}
-
-// `N % 8 == 0`
-void KernelEmitter::assume_divisor(Expr condition) {
-  if (condition.op() != expr::Op::Eq || !condition[1].is_int(0)) return;
-  const Expr mod = condition[0];
-  if (mod.op() != expr::Op::Mod || mod[0].op() != expr::Op::Var || !mod[1].is_const()) return;
-  divisors_.insert_or_assign(std::string(mod[0].name().str()), mod[1].integer());
 }
 
 // A variable that is known not to be negative divides as in C++.

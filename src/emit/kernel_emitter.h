@@ -35,7 +35,6 @@ class KernelEmitter {
   KernelText run();
 
  private:
-  void assume_divisor(Expr condition);
   void know(expr::Facts& facts, ir::Name name, Expr value);
 
   // --- structure ----------------------------------------------------------------------------
@@ -102,7 +101,7 @@ class KernelEmitter {
   Instructions instructions_;
   GlobalTensors globals_;
   expr::Facts base_facts_;
-  std::map<std::string, int64_t, std::less<>> divisors_;
+  expr::Divisors divisors_;
   std::set<std::string, std::less<>> vectors_;
   // Of the role being printed:
   const RoleInfo* role_ = nullptr;

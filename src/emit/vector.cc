@@ -21,30 +21,17 @@ constexpr int kWords = 4;
 // Limits of a put's condition come before those of its value.
 constexpr size_t kValueLimits = 100;
 
-// True if the value is a multiple of `width` whatever the variables are.
-bool is_multiple(const Poly& poly, int64_t width, const RegisterScope& scope) {
-  return std::all_of(poly.terms().begin(), poly.terms().end(), [&](const auto& term) {
-    int64_t divisor = term.second % width;
-    for (Expr atom : term.first) {
-      if (atom.op() != expr::Op::Var) continue;
-      const auto known = scope.divisors.find(atom.name().str());
-      if (known != scope.divisors.end()) divisor = divisor * (known->second % width) % width;
-    }
-    return divisor == 0;
-  });
-}
-
 // True if a comparison gives the same for all of a piece, which starts at a multiple of `width`.
 bool is_whole(Expr condition, Expr axis, int64_t width, const RegisterScope& scope) {
   if (!expr::depends_on(condition, axis)) return true;
   const auto difference = difference_of(condition);
   const auto parts = difference ? difference->split(axis) : std::nullopt;
   const auto slope = parts ? parts->first.constant() : std::nullopt;
-  if (slope == 1) return is_multiple(parts->second, width, scope);
+  if (slope == 1) return expr::is_multiple(parts->second, width, scope.divisors);
   if (slope != -1) return false;
   // limit - 1 - axis >= 0
   const auto limit = expr::plus(parts->second, 1);
-  return limit && is_multiple(*limit, width, scope);
+  return limit && expr::is_multiple(*limit, width, scope.divisors);
 }
 
 // A tensor beside a domain, in pieces of 16 bytes.
@@ -86,7 +73,7 @@ std::optional<VectorAccess> vector_access(const Domain& domain, std::string_view
     access.thread += (k ? " + " : "") + global.step(text.at(indices[k], "0"), k);
   }
   auto rest = Poly::of(expr::substitute(*scope.pool, indices.back(), access.in_pieces));
-  if (!rest || !is_multiple(*rest, access.width, scope)) return std::nullopt;
+  if (!rest || !expr::is_multiple(*rest, access.width, scope.divisors)) return std::nullopt;
   std::vector<int64_t> steps;
   std::string along;
   for (size_t a = 0; a < domain.axes.size(); ++a) {

@@ -59,6 +59,13 @@ double unary_bound(Op op, DType dtype, double x, double e, double value, Functio
   return finite_bound(value, slope + 4 * rounding(dtype, value, magnitude), operand, operand);
 }
 
+double coarse_position_error(double index) {
+  constexpr double kExact = 0x1p23;  // a sum of two parts is exact below
+  const double u = unit_roundoff(DType::F32);
+  const double own = u * static_cast<double>(kCoarsePosition);
+  return std::fabs(index) < kExact ? own : own + 2 * u * std::fabs(index);
+}
+
 double binary_bound(Op op, DType dtype, Bounded x, Bounded y, double value) {
   const double a = std::fabs(x.v.f);
   const double b = std::fabs(y.v.f);

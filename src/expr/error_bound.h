@@ -74,6 +74,10 @@ enum class Functions : uint8_t { FewUlp, Coarse };
 inline constexpr double kCoarseTanh = 5.3e-4;   // relative; just above 2^-11
 inline constexpr double kCoarseLog2 = 0x1p-22;  // of the larger of 1 and the base 2 logarithm
 inline constexpr double kCoarseErf = 5e-7;      // absolute
+// An index as f32 may have the rounding of one that is so much larger.
+inline constexpr int64_t kCoarsePosition = 512;
+// What that adds to the index itself.
+double coarse_position_error(double index);
 
 // Bound of an operator with float result: what the operands bring, and the rounding of the result
 // (several ulp for elementary functions).

@@ -169,11 +169,9 @@ bool NestLowering::fetch(const vrtile::Load& op, const Uses& uses, TileValue& va
   if (type == tensors_.end()) return refuse("a load takes elements of a tensor");
   if (op.other && !(op.other.is_const() && is_zero(op.other)))
     return refuse(fmt::format("`{}` is not 0 outside of its tensor", op.name.str()));
-  TileElements elements{op.value.name(),
-                        type->second,
-                        {value.value.args().begin(), value.value.args().end()},
-                        value.axes,
-                        value.condition};
+  TileElements elements{
+      op.value.name(), type->second,    {value.value.args().begin(), value.value.args().end()},
+      value.axes,      value.condition, &divisors_};
   std::string no_box;
   const auto view = view_of(elements, pool_, &no_box);
   // A first operand may come from registers, where every element has an address of its own.

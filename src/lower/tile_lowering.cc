@@ -41,6 +41,7 @@ NestLowering::NestLowering(const ir::Program& program, const Op& nest, std::stri
       boxes_(boxes) {
   for (const Op& op : program.body) {
     if (const auto* t = op.get<vrtile::Tensor>()) tensors_.emplace(t->name.str(), t->type);
+    if (const auto* f = op.get<ir::Fact>()) expr::assume_divisor(f->condition, divisors_);
   }
 }
 

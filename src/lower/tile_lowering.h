@@ -153,6 +153,7 @@ class NestLowering {
   expr::Simplifier simplifier_;
   Beside beside_;
   std::map<std::string, ir::TensorType, std::less<>> tensors_;
+  expr::Divisors divisors_;
   TileGrid grid_;
   ir::Axes tile_axes_;
   int64_t groups_ = 1;

@@ -34,7 +34,7 @@ bool NestLowering::store(const vrtile::Store& op, const std::vector<ir::Name>& u
   const bool is_whole = stores_whole(op);
   if (is_whole || stores_panels(op)) {
     const expr::Substitution axes = axes_to_own(op.axes);
-    TileElements elements{op.target, type->second, {}, own_axes_of(op.axes), {}};
+    TileElements elements{op.target, type->second, {}, own_axes_of(op.axes), {}, &divisors_};
     for (Expr e : op.indices) elements.indices.push_back(tiles_.written(e, axes, why_));
     if (op.condition) elements.condition = tiles_.written(op.condition, axes, why_);
     std::string ignored;

@@ -55,7 +55,8 @@ TileElements NestLowering::elements_of(const TileValue& value) const {
           tensors_.find(value.value.name().str())->second,
           {value.value.args().begin(), value.value.args().end()},
           value.axes,
-          value.condition};
+          value.condition,
+          &divisors_};
 }
 
 bool NestLowering::is_box(const TileValue& value) {

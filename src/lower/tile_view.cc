@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "expr/affine.h"
 #include "expr/quotient.h"
 #include "expr/simplify.h"
@@ -33,12 +31,12 @@ Expr base_of(Expr index, Expr axis, expr::ExprPool& pool) {
 
 // The copy engine begins at a multiple of 16 bytes of a row; it stops with an illegal instruction
 // elsewhere (docs/performance.md, hardware facts).
-bool begins_aligned(Expr base, expr::DType dtype) {
+bool begins_aligned(Expr base, const TileElements& e) {
   constexpr int64_t kBytes = 16;
-  const int64_t elements = kBytes / expr::bytes(dtype);
   const auto p = expr::Poly::of(base);
-  return p && std::all_of(p->terms().begin(), p->terms().end(),
-                          [&](const auto& term) { return term.second % elements == 0; });
+  const expr::Divisors none;
+  return p &&
+         expr::is_multiple(*p, kBytes / expr::bytes(e.type.dtype), e.divisors ? *e.divisors : none);
 }
 
 // `index < extent` of some dimension, or `0 <= index`.
@@ -106,7 +104,7 @@ std::optional<TileView> view_of(const TileElements& e, expr::ExprPool& pool, std
   view.col_base = base_of(e.indices[last], col, pool);
   if (!view.col_base || expr::depends_on(e.indices[last], row))
     return fail("no axis runs along the last dimension in steps of one");
-  if (!begins_aligned(view.col_base, e.type.dtype))
+  if (!begins_aligned(view.col_base, e))
     return fail("it may begin inside of 16 bytes, where the copy engine cannot");
   int rows_found = 0;
   for (size_t k = 0; k < last; ++k) {
@@ -225,7 +223,7 @@ std::optional<LineView> line_view_of(const TileElements& e, expr::ExprPool& pool
   view.base = base_of(e.indices.back(), axis, pool);
   // The copy engine moves whole 16 bytes, at most 256 elements.
   if (!view.base || view.extent > 256 || view.extent % 8 != 0) return std::nullopt;
-  if (!begins_aligned(view.base, e.type.dtype)) return std::nullopt;
+  if (!begins_aligned(view.base, e)) return std::nullopt;
   for (size_t k = 0; k + 1 < e.indices.size(); ++k) {
     if (expr::depends_on(e.indices[k], axis)) return std::nullopt;
     view.rest.push_back(e.indices[k]);

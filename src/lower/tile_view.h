@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "expr/divisors.h"
 #include "lower/kernel_parts.h"
 #include "matile/ops.h"
 
@@ -19,7 +20,8 @@ struct TileElements {
   ir::TensorType type;
   std::vector<expr::Expr> indices;
   ir::Axes axes;
-  expr::Expr condition;  // null: all points are inside
+  expr::Expr condition;                      // null: all points are inside
+  const expr::Divisors* divisors = nullptr;  // of sizes
 };
 
 struct TileView {

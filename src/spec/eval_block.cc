@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "expr/walk.h"
+
 namespace nautilus::spec {
 
 using expr::DType;
@@ -39,6 +41,19 @@ bool BlockProgram::has_read(Expr e) {
   for (Expr a : e.args()) found |= has_read(a);
   has_read_.emplace(e, found);
   return found;
+}
+
+// Kernels may convert an index in two parts.
+bool BlockProgram::is_coarse_position(Expr e) {
+  if (functions_ != expr::Functions::Coarse || e.op() != Op::Cast || e.dtype() != DType::F32 ||
+      e[0].dtype() != DType::I64 || has_read(e))
+    return false;
+  bool has_axis = false;
+  expr::for_each(e, [&](Expr x) {
+    if (x.op() != Op::Var) return;
+    for (const auto& a : axes_) has_axis |= a.name == x.name();
+  });
+  return has_axis;
 }
 
 int BlockProgram::compile(Expr e, int mask) {
@@ -153,6 +168,8 @@ int BlockProgram::compile(Expr e, int mask) {
           e.op() != Op::Min && e.op() != Op::Max && e.op() != Op::Floor && e.op() != Op::Round) {
         in.is_exact = false;
       }
+      in.is_position = is_coarse_position(e);
+      in.is_exact &= !in.is_position;
   }
   const int reg = emit(std::move(in));
   if (memo_.size() <= slot) memo_.resize(slot + 1);
@@ -293,7 +310,10 @@ void BlockMachine::elementwise(size_t k, int64_t count) {
     set_bound([&](int64_t i) { return expr::select_bound(in.dtype, a[i], b[i], c[i]); });
   } else if (in.op == Op::Cast) {
     loop1([&](int64_t i, Value x) { out[i] = expr::cast_value(in.dtype, in.operand, x); });
-    set_bound([&](int64_t i) { return expr::cast_bound(in.dtype, in.operand, a[i], out[i]); });
+    set_bound([&](int64_t i) {
+      const double own = in.is_position ? expr::coarse_position_error(out[i].f) : 0;
+      return expr::cast_bound(in.dtype, in.operand, a[i], out[i]) + own;
+    });
   } else if (in.op == Op::Not) {
     loop1([&](int64_t i, Value x) { out[i].i = x.i == 0; });
     set_bound([&](int64_t i) { return a[i].e; });

@@ -46,7 +46,8 @@ struct Instruction {
   std::vector<int> indices;
   std::vector<int64_t> strides;
   int mask = -1;
-  bool is_strided = false;  // every index is uniform, or the run's axis itself
+  bool is_strided = false;   // every index is uniform, or the run's axis itself
+  bool is_position = false;  // an index as a float, in a program with coarse functions
 };
 
 class BlockProgram {
@@ -60,6 +61,7 @@ class BlockProgram {
   expr::Functions functions() const { return functions_; }
 
  private:
+  bool is_coarse_position(expr::Expr e);
   int compile(ir::Expr e, int mask);
   int emit(Instruction instruction);
   bool has_read(ir::Expr e);
