@@ -82,7 +82,7 @@ double binary_bound(Op op, DType dtype, Bounded x, Bounded y, double value) {
       if (y.e >= b && y.e > 0) return finite_bound(value, kInf, x, y);
       const double quotient = std::fabs(value);
       e = (x.e + quotient * y.e) / (b - y.e);
-      e += 2 * rounding(dtype, value, (quotient + e) * (1 + 2 * unit_roundoff(dtype)));
+      e += 4 * rounding(dtype, value, (quotient + e) * (1 + 4 * unit_roundoff(dtype)));
       break;
     }
     case Op::Min:
