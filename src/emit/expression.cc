@@ -144,7 +144,7 @@ class Printer {
 
   // Integers that 32 bits do not hold, or that are computed from elements of tensors or from
   // floats: they wrap at the width of their dtype, and may be divided by zero.
-  static bool is_data_arithmetic(Expr e) {
+  bool is_data_arithmetic(Expr e) const {
     if (!expr::is_int(e.dtype()) || e.args().empty() || e.op() == Kind::Read) return false;
     if (e.op() == Kind::Cast && expr::is_float(e[0].dtype())) return true;
     if (e.op() == Kind::Cast)
@@ -162,14 +162,25 @@ class Printer {
   }
 
   // Coordinates and sizes have 32 bits, and so has a coordinate made of a tile's number and a place
-  // in it. Products of them, or large multiples, may have more.
-  static bool is_wide(Expr e) {
+  // in it. Products of them, or large multiples, may have more, unless it is one of few.
+  bool is_wide(Expr e) const {
     const auto poly = expr::Poly::of(e);
     if (!poly) return true;
-    return std::any_of(poly->terms().begin(), poly->terms().end(), [](const auto& term) {
+    return std::any_of(poly->terms().begin(), poly->terms().end(), [&](const auto& term) {
       constexpr int64_t kLargestTile = 4096;
-      return term.first.size() > 1 || (!term.first.empty() && std::abs(term.second) > kLargestTile);
+      if (term.first.size() > 1) return true;
+      return !term.first.empty() && std::abs(term.second) > kLargestTile &&
+             !is_small_multiple(term.first[0], term.second);
     });
+  }
+
+  bool is_small_multiple(Expr atom, int64_t factor) const {
+    constexpr int64_t kLargest = int64_t{1} << 24;
+    const auto poly = expr::Poly::of(atom);
+    if (!names_.facts || !poly || !names_.facts->is_nonnegative(*poly)) return false;
+    const auto most = names_.facts->upper(*poly);
+    const auto bound = most ? most->constant() : std::nullopt;
+    return bound && *bound < kLargest && std::abs(factor) < kLargest / (*bound + 1);
   }
 
   std::string wide_text(Expr e) const {
@@ -293,8 +304,8 @@ std::set<std::string, std::less<>> reserved_names() {
       // clang-format off
       "thread", "group", "warp", "lane", "leader", "smem", "reg", "part", "p", "full", "digit",
       "step", "row", "half", "to", "x", "y", "from_a", "from_b", "counter", "is_last", "Params",
-      "vec", "word", "words", "vector", "at", "other", "warps_at", "threadIdx", "blockIdx",
-      "gridDim", "blockDim", "warpSize",
+      "vec", "word", "words", "vector", "at", "other", "warps_at", "groups_at", "threadIdx",
+      "blockIdx", "gridDim", "blockDim", "warpSize",
       "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break",
       "case", "catch", "char", "char8_t", "char16_t", "char32_t", "class", "compl", "concept",
       "const", "consteval", "constexpr", "constinit", "const_cast", "continue", "co_await",

@@ -186,7 +186,7 @@ void KernelEmitter::role_body(const RoleInfo& role) {
   }
   if (role.op->index) {
     define(role.op->index);
-    facts_.add_size(pool_.index(role.op->index));
+    facts_.add_axis(pool_.index(role.op->index), pool_.integer(role.groups()));
     out_.line("const int {} = group - {};", identifier(role.op->index.str()), role.first_group);
   }
   if (role.is_compute()) out_.line("const bool leader = thread % 128 == 0;");
@@ -195,6 +195,7 @@ void KernelEmitter::role_body(const RoleInfo& role) {
   maps_and_descriptors();
   stages();
   if (role.scratch_bytes) out_.line("int warps_at = 0;");
+  if (role.meeting_bytes) out_.line("int groups_at = 0;");
   tiles_cursor();
   block(role.op->body);
   if (stage_used_) out_.line("if (leader) tma_wait_read<0>();");
@@ -364,6 +365,8 @@ void KernelEmitter::statement(const Op& op) {
       return emit_shares(op.as<matile::Shares>(), scope_, out_);
     case Kind::Warps:
       return emit_warps(op.as<matile::Warps>(), scope_, meeting(), out_);
+    case Kind::Groups:
+      return emit_groups(op.as<matile::Groups>(), scope_, meeting_of_groups(), out_);
     case Kind::Convert:
       return emit_convert(op.as<matile::Convert>(), scope_, meeting(), out_);
     case Kind::Load:
@@ -406,6 +409,13 @@ Meeting KernelEmitter::meeting() const {
                   role_->groups() > 1 ? fmt::format(" + {} * {}", group_text(), 2 * bytes) : ""),
       bytes, "warps_at",
       fmt::format("{}{}", role_->sync, role_->op->index ? " + " + group_text() : "")};
+}
+
+GroupMeeting KernelEmitter::meeting_of_groups() const {
+  return {{fmt::format("smem + {}", role_->meeting), role_->meeting_bytes, "groups_at",
+           fmt::format("{}", role_->meeting_sync)},
+          role_->groups(),
+          group_text()};
 }
 
 void KernelEmitter::tile(const matile::Tile& op) {

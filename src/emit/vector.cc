@@ -254,4 +254,31 @@ void emit_warps(const matile::Warps& op, const RegisterScope& scope, const Meeti
   out.close();
 }
 
+void emit_groups(const matile::Groups& op, const RegisterScope& scope, const GroupMeeting& meeting,
+                 Writer& out) {
+  const std::string name = identifier(op.tile.str());
+  const layout::Layout& layout = scope.tiles.find(op.tile.str())->second.layout;
+  NAUT_CHECK(layout.registers() == 1, "`{}` is more than one value", op.tile.str());
+  const Meeting& place = meeting.place;
+  out.open("{{  // {}: the groups' parts", op.tile.str());
+  out.line("const u32 to = {} + {} * {};", place.address, place.cursor, place.buffer_bytes);
+  out.line("if ({}) shared_store_f32(to + 4 * {}, {}[0]);", one_of_copies(layout), meeting.group,
+           name);
+  out.line("bar_sync({}, {});", place.barrier, 128 * meeting.groups);
+  // Neighbours first: a chain as short as can be, and the same order in every group.
+  std::vector<std::string> parts;
+  for (int g = 0; g < meeting.groups; ++g)
+    parts.push_back(fmt::format("shared_load_f32(to + {})", 4 * g));
+  while (parts.size() > 1) {
+    std::vector<std::string> halves;
+    for (size_t k = 0; k + 1 < parts.size(); k += 2)
+      halves.push_back(combined(op.reducer, parts[k], parts[k + 1]));
+    if (parts.size() % 2) halves.push_back(parts.back());
+    parts = std::move(halves);
+  }
+  out.line("{}[0] = {};", name, parts[0]);
+  out.line("{0} = 1 - {0};", place.cursor);
+  out.close();
+}
+
 }  // namespace nautilus::emit

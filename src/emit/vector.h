@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Register work that moves whole pieces: tensors in accesses of 16 bytes, and values between the
-// warps of a group.
+// warps of a group and between the groups of a role.
 //
 // A thread may move 16 bytes at once if its innermost registers are neighbours in memory, the
 // address is aligned, and a condition holds for all of a piece or for none of it. The first and the
@@ -27,6 +27,15 @@ struct Meeting {
 };
 void emit_warps(const matile::Warps& op, const RegisterScope& scope, const Meeting& meeting,
                 Writer& out);
+
+// Where the groups of a role meet: a word for each of them.
+struct GroupMeeting {
+  Meeting place;
+  int groups = 0;
+  std::string group;  // text of the number of this one
+};
+void emit_groups(const matile::Groups& op, const RegisterScope& scope, const GroupMeeting& meeting,
+                 Writer& out);
 
 // True in one of the threads that hold copies of the same element; "" if there are no copies.
 std::string one_of_copies(const layout::Layout& layout);

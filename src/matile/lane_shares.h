@@ -21,10 +21,12 @@
 
 namespace nautilus::matile {
 
-// Threads that differ in these bits hold different shares: five of the lane, then those of the
-// warp.
+// Threads that differ in these bits hold different shares: five of the lane, two of the warp, and
+// one for the group, whatever their number.
 using ThreadBits = unsigned;
 inline constexpr ThreadBits kLaneBits = 31;
+inline constexpr ThreadBits kWarpBits = 3 << 5;
+inline constexpr ThreadBits kGroupBit = 1 << 7;
 
 struct Held {
   enum class Kind : uint8_t { Nothing, Number, Whole, Shares, Mixed };

@@ -85,6 +85,22 @@ struct Warps {
   static const ir::OpInfo& info();
 };
 
+struct Groups {
+  static constexpr std::string_view kFormat = "groups $tile $reducer";
+  static constexpr std::string_view kDoc =
+      "Combines the values that the groups of a role have of a line tile without axes, through "
+      "shared memory; all of them get the result. Lanes and warps are combined before (`lanes`, "
+      "`warps`). All groups of the role must come here: not where groups may decide differently, "
+      "nor in a role whose groups alternate tiles.";
+  ir::Name tile;
+  expr::Reducer reducer = expr::Reducer::Sum;
+  static void fields(auto& s, auto&& f) {
+    f("tile", s.tile);
+    f("reducer", s.reducer);
+  }
+  static const ir::OpInfo& info();
+};
+
 struct Load {
   static constexpr std::string_view kFormat =
       "load $target[$axes] from $value{ when $condition}{ else $other}{ $reuse}";

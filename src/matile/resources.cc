@@ -235,6 +235,10 @@ Resources resources_of(const Kernel& kernel) {
     role.scratch_bytes = scratch_bytes(*role.op);
     role.scratch = aligned(offset, 16);
     if (role.scratch_bytes) offset = role.scratch + 2 * role.groups() * role.scratch_bytes;
+    if (!contains(role.op->body, [](const ir::Op& op) { return op.is<Groups>(); })) continue;
+    role.meeting = aligned(offset, 16);
+    role.meeting_bytes = aligned(4 * role.groups(), 16);
+    offset = role.meeting + 2 * role.meeting_bytes;
   }
   for (TilesInfo& tiles : r.tiles) {
     if (tiles.op->source != TileSource::Dynamic) continue;
@@ -252,6 +256,7 @@ Resources resources_of(const Kernel& kernel) {
     if (!role.is_compute()) continue;
     role.sync = r.named_barriers;
     r.named_barriers += role.groups();
+    if (role.meeting_bytes) role.meeting_sync = r.named_barriers++;
   }
   for (TurnInfo& turn : r.turns) {
     const RoleInfo* role = r.role(turn.op->role);

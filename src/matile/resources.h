@@ -76,6 +76,10 @@ struct RoleInfo {
   // reduction is enough.
   int scratch = 0;
   int scratch_bytes = 0;  // of one buffer; 0 if the role has no such reduction
+  // Where all groups of the role meet (`groups`): two buffers of a word for each group.
+  int meeting = 0;
+  int meeting_bytes = 0;  // of one buffer; 0 if they do not meet
+  int meeting_sync = 0;   // named barrier
   bool is_compute() const { return op->unit == RoleUnit::Groups; }
   int groups() const { return is_compute() ? static_cast<int>(*op->count) : 1; }
 };

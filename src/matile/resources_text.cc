@@ -52,6 +52,9 @@ std::string kernel_text(const Kernel& kernel) {
     if (role.scratch_bytes)
       out += fmt::format(", {} bytes at {} between warps", 2 * role.groups() * role.scratch_bytes,
                          role.scratch);
+    if (role.meeting_bytes)
+      out += fmt::format(", {} bytes at {} between groups, named barrier {}",
+                         2 * role.meeting_bytes, role.meeting, role.meeting_sync);
     out += "\n";
   }
   out += fmt::format("  registers: launched with {} a thread{}\n", r.launch_registers(),

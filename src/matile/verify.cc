@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan of a program of the MA-tile level, and the order in which the rules look at a kernel:
 // names, shapes and places first (verify_declarations.cc, verify_role.h), then time
-// (verify_flow.cc), shares of lanes (verify_lanes.cc) and quantities (verify_resources.cc,
-// verify_skeletons.cc).
+// (verify_flow.cc), meetings (verify_groups.cc), shares of lanes (verify_lanes.cc) and quantities
+// (verify_resources.cc, verify_skeletons.cc).
 #include <fmt/format.h>
 
 #include <set>
@@ -109,7 +109,10 @@ class MatileVerifier {
     verify_resources(k, op.span(), scope.resources, sink_);
     verify_clusters(k, sink_);
     for (const Op& inner : k.body) {
-      if (const auto* role = inner.get<Role>()) verify_flow(*role, scope.resources, sink_);
+      const auto* role = inner.get<Role>();
+      if (!role) continue;
+      verify_flow(*role, scope.resources, sink_);
+      verify_groups(*role, sink_);
     }
     if (!is_clean()) return;
     for (const Op& inner : k.body) {

@@ -130,6 +130,9 @@ class Flow {
       case Kind::Warps:
         read_tile(op.as<Warps>().tile);
         return writes(op.as<Warps>().tile);
+      case Kind::Groups:
+        read_tile(op.as<Groups>().tile);
+        return writes(op.as<Groups>().tile);
       case Kind::Convert:
         read_tile(op.as<Convert>().source);
         return writes(op.as<Convert>().target);

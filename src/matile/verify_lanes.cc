@@ -4,10 +4,14 @@
 // gives the same when it is done share by share (lane_shares.h). A vote may ask whether some share
 // is large, of a minimum whether one is small. Everything else needs whole values.
 //
+// In a role whose groups meet (`groups`) a value folded from elements that its group alone has is a
+// share of the group, too (group_elements.h). In others groups have values of their own.
+//
 // One walk over the role follows what every tile holds; loops are walked until nothing changes.
 #include <fmt/format.h>
 
 #include "expr/walk.h"
+#include "matile/group_elements.h"
 #include "matile/lane_shares.h"
 #include "matile/verify_rules.h"
 
@@ -58,6 +62,7 @@ class LaneShares {
       : role_(role),
         sink_(sink),
         tiles_(tiles_of_role(role)),
+        groups_(role),
         positive_(program),
         rules_(state_, positive_,
                [this](const Held& held, std::string_view is_used) { need_whole(held, is_used); }) {}
@@ -76,15 +81,19 @@ class LaneShares {
     if (held.since.is_known()) finding.also(held.since, "each lane folds its own elements");
   }
 
-  // `lanes l sum` and `warps l sum`, as far as they are missing.
+  // `lanes l sum`, `warps l sum` and `groups l sum`, as far as they are missing.
   static std::string steps(const Held& held) {
     const std::string what = fmt::format("{} {}`", held.tile, expr::name(held.folded_by));
-    if ((held.bits & ~kLaneBits) == 0) return "`lanes " + what;
-    return ((held.bits & kLaneBits) ? "`lanes " + what + " and " : "") + "`warps " + what;
+    std::string out;
+    for (const Bits of : {kLaneBits, kWarpBits, kGroupBit}) {
+      if ((held.bits & of) == 0) continue;
+      out += fmt::format("{}`{} {}", out.empty() ? "" : " and ", holders(of), what);
+    }
+    return out;
   }
 
-  static std::string_view holders(const Held& held) {
-    return (held.bits & kLaneBits) ? "lanes" : "warps";
+  static std::string_view holders(Bits bits) {
+    return (bits & kLaneBits) ? "lanes" : (bits & kWarpBits) ? "warps" : "groups";
   }
 
   // The value must be whole where it `is used` so.
@@ -96,7 +105,7 @@ class LaneShares {
     else if (held.kind == Kind::Shares)
       fail(held,
            fmt::format("`{}` {}, but its {} hold shares of a {}; {} must come before", held.tile,
-                       is_used, holders(held), reducer_word(held.folded_by), steps(held)));
+                       is_used, holders(held.bits), reducer_word(held.folded_by), steps(held)));
   }
 
   static std::string_view reducer_word(Reducer r) {
@@ -109,9 +118,15 @@ class LaneShares {
     return tiles_.find(tile.str())->second.layout;
   }
 
+  // Of one value all groups may have a share.
+  Bits copies_of_tile(ir::Name tile) const {
+    const TileUse& use = tiles_.find(tile.str())->second;
+    return bits_of_copies(use.layout) | (use.op->type.dims.empty() ? kGroupBit : 0);
+  }
+
   // Lanes that hold shares of one value must hold the same element of the target.
   void write(ir::Name target, Held held) {
-    if (held.kind == Kind::Shares && (held.bits & ~bits_of_copies(layout_of_tile(target))) != 0) {
+    if (held.kind == Kind::Shares && (held.bits & ~copies_of_tile(target)) != 0) {
       need_whole(held, fmt::format("is read for `{}`", target.str()));
       held = whole();
     }
@@ -155,7 +170,8 @@ class LaneShares {
       folded = whole();
     }
     const auto kept = static_cast<int>(op.axes.size());
-    const Bits bits = bits_of(*domain, [&](const layout::Digit& d) { return d.axis >= kept; });
+    Bits bits = bits_of(*domain, [&](const layout::Digit& d) { return d.axis >= kept; });
+    if (kept == 0 && groups_.meet() && groups_.differ_in(reduce.body())) bits |= kGroupBit;
     if (bits != 0 && !folded.has_shares())
       folded = {.kind = Kind::Shares, .reducer = reduce.reducer(), .since = span_};
     if (folded.has_shares()) folded.bits |= bits;
@@ -164,11 +180,13 @@ class LaneShares {
     write(op.target, rules_.value(op.value, {{reduce, folded.has_shares() ? folded : whole()}}));
   }
 
-  // `lanes` puts the shares of the tile's lanes together, `warps` those of its warps.
+  // `lanes` puts the shares of the tile's lanes together, `warps` those of its warps, `groups`
+  // those of the role's groups.
   void combine(ir::Name tile, Reducer reducer, Bits of) {
     Held& held = state_[std::string(tile.str())];
-    const Bits copies = bits_of_copies(layout_of_tile(tile)) & of;
-    const std::string_view who = of == kLaneBits ? "lanes" : "warps";
+    const Bits copies = copies_of_tile(tile) & of;
+    const Bits inner = of == kLaneBits ? 0 : of == kWarpBits ? kLaneBits : kLaneBits | kWarpBits;
+    const std::string_view who = holders(of);
     if (copies == 0 || held.kind == Kind::Nothing) return;
     if (held.kind == Kind::Mixed) {
       need_whole(held, "is combined");
@@ -177,11 +195,14 @@ class LaneShares {
       fail(held, fmt::format("the {} of `{}` hold shares of a {}, not of a {}", who, tile.str(),
                              reducer_word(held.reducer), reducer_word(reducer)));
       held = whole();
-    } else if (of != kLaneBits && (held.bits & kLaneBits) != 0 && held.has_shares()) {
-      fail(held, fmt::format("the warps of `{}` are combined while its lanes hold shares of a {}; "
-                             "`lanes {} {}` must come before",
-                             tile.str(), reducer_word(reducer), tile.str(), expr::name(reducer)));
+    } else if ((held.bits & inner) != 0 && held.has_shares()) {
+      const std::string_view first = holders(held.bits);
+      fail(held, fmt::format("the {} of `{}` are combined while its {} hold shares of a {}; "
+                             "`{} {} {}` must come before",
+                             who, tile.str(), first, reducer_word(reducer), first, tile.str(),
+                             expr::name(reducer)));
       held = whole();
+    } else if (of == kGroupBit && groups_.differ(tile)) {  // values of their own: any reduction
     } else if (reducer == Reducer::Sum && !held.is_number(0) &&
                (!held.has_shares() || (copies & ~held.bits) != 0)) {
       fail(held,
@@ -255,7 +276,9 @@ class LaneShares {
       case matile::Kind::Shares:
         return keep_shares(op.as<Shares>().tile);
       case matile::Kind::Warps:
-        return combine(op.as<Warps>().tile, op.as<Warps>().reducer, ~kLaneBits);
+        return combine(op.as<Warps>().tile, op.as<Warps>().reducer, kWarpBits);
+      case matile::Kind::Groups:
+        return combine(op.as<Groups>().tile, op.as<Groups>().reducer, kGroupBit);
       case matile::Kind::Vote:
         return vote(op.as<Vote>().value);
       case matile::Kind::Convert:
@@ -324,6 +347,7 @@ class LaneShares {
   const Role& role_;
   diag::Sink& sink_;
   RoleTiles tiles_;
+  GroupElements groups_;
   PositiveScalars positive_;
   HeldByTiles state_;
   ShareRules rules_;

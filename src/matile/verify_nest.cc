@@ -263,6 +263,9 @@ class NestVerifier {
       case Kind::Warps:
         tile(op.as<Warps>().tile);
         return;
+      case Kind::Groups:
+        tile(op.as<Groups>().tile);
+        return;
       case Kind::Take:
         tile(op.as<Take>().tile);
         return;

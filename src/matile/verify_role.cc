@@ -150,6 +150,8 @@ void RoleVerifier::statement(const Op& op, bool is_uniform) {
       return;
     case Kind::Warps:
       return warps(op.as<Warps>());
+    case Kind::Groups:
+      return groups(op.as<Groups>());
     case Kind::Convert:
       return convert(op.as<Convert>());
     case Kind::Load:
@@ -298,6 +300,16 @@ void RoleVerifier::warps(const Warps& op) {
   });
   if (!has_copies || tile->op->type.dtype != DType::F32)
     v_.fail(fmt::format("`{}` is no f32 tile of which every warp holds a part of each element",
+                        op.tile.str()));
+}
+
+// Whether all groups come here is another question (verify_groups.cc).
+void RoleVerifier::groups(const Groups& op) {
+  const TileUse* tile = find_tile(op.tile);
+  if (!ElementRules::is_foldable(op.reducer)) v_.fail("groups combine by sum, max or min");
+  if (role_->count.value_or(1) < 2) v_.fail("one group alone has nobody to meet");
+  if (tile && !(tile->op->spread == Spread::Line && tile->op->type.dims.empty()))
+    v_.fail(fmt::format("groups combine one value, a line tile without axes; `{}` is none",
                         op.tile.str()));
 }
 

@@ -57,6 +57,7 @@ class RoleVerifier {
   void line(const Tile& t, const std::vector<int>& shape);
   const TileUse* find_tile(ir::Name name) { return e_.find_tile(name); }
   void warps(const Warps& op);
+  void groups(const Groups& op);
   void convert(const Convert& op);
   void ring(ir::Name name);
   void turn(ir::Name name);

@@ -36,6 +36,9 @@ void verify_flow(const Role& role, const Resources& resources, diag::Sink& sink)
 // Values of which lanes or warps hold shares are whole where they are used as such (R7).
 void verify_lanes(const ir::Program& program, const Role& role, diag::Sink& sink);
 
+// Where the groups of a role meet, all of them come, equally often (R8).
+void verify_groups(const Role& role, diag::Sink& sink);
+
 // CTAs of a cluster: portable kernels have no more.
 inline constexpr int kMaxCluster = 8;
 

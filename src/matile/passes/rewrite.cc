@@ -104,6 +104,10 @@ void touch(const Op& op, Touched& t) {
       read(op.as<Warps>().tile);
       write(op.as<Warps>().tile);
       break;
+    case Kind::Groups:
+      read(op.as<Groups>().tile);
+      write(op.as<Groups>().tile);
+      break;
     case Kind::Dot: {
       const auto& d = op.as<Dot>();
       read(d.a);

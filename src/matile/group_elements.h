@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the groups of a role have different ones of: scalars and tile elements that depend on the
+// group's number, `X[t, 4096 * w + j]`. By names, whatever the order of the ops: a tile that once
+// holds elements of its group alone counts as such everywhere.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "matile/ops.h"
+
+namespace nautilus::matile {
+
+class GroupElements {
+ public:
+  explicit GroupElements(const Role& role);
+
+  // Whether the role has a `groups`.
+  bool meet() const { return meet_; }
+  bool differ(ir::Name name) const { return names_.contains(name.str()); }
+  // Whether the value may differ from group to group, where shares under way do not count.
+  bool differ_in(ir::Expr e) const;
+
+ private:
+  bool collect(const ir::Block& ops);
+  bool add(ir::Name name) { return names_.emplace(name.str()).second; }
+
+  bool meet_ = false;
+  std::set<std::string, std::less<>> names_;
+};
+
+}  // namespace nautilus::matile
