@@ -34,7 +34,8 @@ bool RowLowering::is_late(Expr read) const {
 void RowLowering::choose_late(const std::vector<Expr>& reads) {
   int64_t sum = 0;
   for (Expr r : reads) sum += row_tile_registers(r.dtype(), v_.columns);
-  if (sum <= kEarlyRegisters || v_.columns % piece() != 0 || v_.columns / piece() > 64) return;
+  const int64_t most = v_.groups > 1 ? kEarlyRegistersOfPair : kEarlyRegisters;
+  if (sum <= most || v_.columns % piece() != 0 || v_.columns / piece() > 64) return;
   for (Expr r : shared_by_rows(group_, pool_)) {
     if (std::find(reads.begin(), reads.end(), r) != reads.end()) late_.push_back(r);
   }
@@ -122,7 +123,7 @@ void RowLowering::resident(ir::Block& out) {
     const Expr replaced = replaced_by(k, reads);
     const int64_t more = replaced ? 0 : v_.columns / kRowThreads;
     const bool is_line_worth =
-        late_.empty() && is_worth_keeping(k) && (!more || row_registers() + more <= kRowRegisters);
+        late_.empty() && is_worth_keeping(k) && (!more || row_registers() + more <= room());
     if (is_line_worth) {
       Expr value = hoisted(rewrite(s.value));
       if (!is_whole() && has_direct_reads(value))
@@ -213,7 +214,7 @@ void RowLowering::walk(size_t begin, size_t end, ir::Name count, ir::Block& out)
     if (s.kind == Kind::Element && is_kept(s)) put_element(s, loop.body);
   }
   out.push_back(ir::make(std::move(loop)));
-  at_ = column_;
+  at_ = in_row(column_);
   for (size_t k = begin; k < end; ++k) {
     if (accs[k - begin]) finish(group_.statements[k], accs[k - begin], out);
   }

@@ -24,7 +24,8 @@ matile::Kernel RowLowering::run() {
       names_.take(buffer.first);
   }
   column_ = pool_.index(names_.make(group_.column.name.str()));
-  at_ = column_;
+  if (v_.groups > 1) part_ = names_.make("w");
+  at_ = in_row(column_);
   place_ = column_;
   extent_ = v_.columns;
   choose_padding();
@@ -47,9 +48,15 @@ matile::Kernel RowLowering::run() {
   role.push_back(ir::make(matile::Each{tile, tiles, {}, std::move(body)}));
   ir::Block kernel;
   kernel.push_back(ir::make(matile::Tiles{tiles, count(), matile::TileSource::Static, {}}));
-  kernel.push_back(ir::make(matile::Role{
-      names_.make("compute"), matile::RoleUnit::Groups, 1, {}, registers(), std::move(role)}));
+  kernel.push_back(ir::make(matile::Role{names_.make("compute"), matile::RoleUnit::Groups,
+                                         v_.groups, part_, registers(), std::move(role)}));
   return {.name = kernel_, .body = std::move(kernel)};
+}
+
+Expr RowLowering::in_row(Expr column) {
+  if (v_.groups == 1) return column;
+  const Expr first = pool_.binary(EK::Mul, pool_.integer(v_.columns), pool_.index(part_));
+  return pool_.binary(EK::Add, first, column);
 }
 
 Expr RowLowering::count() const {
@@ -64,8 +71,16 @@ int64_t RowLowering::registers() const {
   const auto lines = std::count_if(tiles_.begin(), tiles_.end(),
                                    [](const auto& t) { return !t.second.dims.empty(); });
   const int64_t beside = 16 + 16 * std::max<int64_t>(lines - 2, 0);
+  if (v_.groups > 1) return fits_pair() ? kPairRegisters : kAloneRegisters;
   const int64_t least = v_.is_resident ? 40 : 72;
   return std::clamp<int64_t>((row_registers() + beside + 7) / 8 * 8, least, 248);
+}
+
+// Of two CTAs of several groups one loads while the other reduces or stores: what could be kept is
+// worth less than the second of them.
+int64_t RowLowering::room() const {
+  if (v_.groups == 1) return kRowRegisters;
+  return (fits_pair() ? kPairRegisters : kAloneRegisters) - kBesideRow;
 }
 
 int64_t RowLowering::row_registers() const {
@@ -126,7 +141,7 @@ ir::Block lower_rows(const RowGroup& group, const std::set<std::string>& kept,
   ir::Block out;
   ir::Block launches;
   ir::Name single;  // takes tensors of any alignment; the first of the list
-  for (const RowVariant& v : row_variants(group, buffers, facts, names, pool, out)) {
+  for (const RowVariant& v : row_variants(group, kept, buffers, facts, names, pool, out)) {
     const ir::Name name = names.make(fmt::format("{}_rows{}", stem, v.suffix));
     RowLowering lowering(group, kept, buffers, facts, v, name, names, pool);
     out.push_back(ir::make(lowering.run()));

@@ -30,6 +30,8 @@ class RowLowering {
         pool_(pool) {}
 
   matile::Kernel run();
+  // Whether the tiles leave registers for the rest; known after run().
+  bool fits() const { return v_.groups == 1 || row_registers() + kBesideRow <= kAloneRegisters; }
   // Of tiles: rows, or blocks of their columns.
   expr::Expr count() const;
 
@@ -37,6 +39,8 @@ class RowLowering {
   bool is_kept(const RowStatement& s) const { return kept_.contains(std::string(s.target.str())); }
 
   int64_t registers() const;
+  bool fits_pair() const { return row_registers() + kBesideRow <= kPairRegisters; }
+  int64_t room() const;  // registers of a thread for what is kept of a row
   int64_t row_registers() const;
 
   // row_kernel.cc: rows and columns.
@@ -46,7 +50,9 @@ class RowLowering {
   ir::Name decode_block(ir::Block& body);
   ir::Name decode_row(ir::Block& body);
   void decode(expr::Expr rest, ir::Block& body);
-  bool is_whole() const { return v_.is_resident && v_.limit.is_int(v_.columns); }
+  bool is_whole() const { return v_.is_resident && v_.limit.is_int(v_.groups * v_.columns); }
+  // The column of the row that a column of the tiles means: groups have neighbouring parts of it.
+  expr::Expr in_row(expr::Expr column);
   expr::Expr in_range() { return pool_.binary(expr::Op::Lt, at_, v_.limit); }
   ir::Axes columns() { return {{column_.name(), pool_.integer(extent_)}}; }
 
@@ -111,6 +117,7 @@ class RowLowering {
   expr::Expr column_;                                 // of the tiles
   expr::Expr at_;                                     // the column of the row that it means
   expr::Expr place_;                                  // the column of tiles that hold the whole row
+  ir::Name part_;                                     // of the row: the group's number
   int64_t extent_ = 0;                                // of the ops that are written
   std::vector<expr::Expr> late_;                      // reads that are loaded piece by piece
   ir::Block* main_ = nullptr;                         // the block of a row: outside of walks

@@ -29,6 +29,7 @@ void RowLowering::fold(const RowStatement& s, ir::Name acc, bool is_first, ir::B
 void RowLowering::finish(const RowStatement& s, ir::Name acc, ir::Block& out) {
   out.push_back(ir::make(matile::Lanes{acc, s.reducer}));
   out.push_back(ir::make(matile::Warps{acc, s.reducer}));
+  if (v_.groups > 1) out.push_back(ir::make(matile::Groups{acc, s.reducer}));
   const expr::Value identity = expr::identity(s.reducer, DType::F32);
   const Expr now = pool_.read(acc, DType::F32, {});
   Expr value = now;
@@ -51,8 +52,11 @@ void RowLowering::put_number(const RowStatement& s, ir::Name tile, ir::Block& ou
   if (!is_kept(s)) return;
   ir::Exprs row;
   for (const ir::Axis& a : group_.rows) row.push_back(pool_.index(a.name));
-  out.push_back(ir::make(
-      matile::Put{{}, s.target, row, pool_.cast(s.dtype, pool_.read(tile, DType::F32, {})), {}}));
+  // All groups have it, one of them writes.
+  const Expr is_first =
+      v_.groups > 1 ? pool_.binary(EK::Eq, pool_.index(part_), pool_.integer(0)) : Expr();
+  const Expr value = pool_.cast(s.dtype, pool_.read(tile, DType::F32, {}));
+  out.push_back(ir::make(matile::Put{{}, s.target, row, value, is_first}));
 }
 
 void RowLowering::put_element(const RowStatement& s, ir::Block& out) {
@@ -80,12 +84,12 @@ void RowLowering::put_pieces(const RowStatement& s, ir::Block& out) {
   place_ = pool_.binary(
       EK::Add, pool_.binary(EK::Mul, pool_.integer(piece()), pool_.index(unroll.axes[0].name)),
       column_);
-  at_ = place_;
+  at_ = in_row(place_);
   for (Expr r : reads) load(r, unroll.body);
   put_element(s, unroll.body);
   extent_ = v_.columns;
   place_ = column_;
-  at_ = column_;
+  at_ = in_row(column_);
   out.push_back(ir::make(std::move(unroll)));
 }
 

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "expr/walk.h"
+#include "lower/row_lowering.h"
 #include "matile/ops.h"
 
 namespace nautilus::lower {
@@ -18,15 +18,18 @@ using Kind = RowStatement::Kind;
 using EK = expr::Op;
 
 // Columns of a row that is kept, for programs that leave their number open.
-constexpr int64_t kCaps[] = {1024, 4096, 16384};
+constexpr int64_t kCaps[] = {1024, 4096, 16384, 65536};
+constexpr int64_t kMostColumns = 65536;
+constexpr int64_t kMostColumnsOfGroup = 16384;
 
 // The variants of a group, each for the sizes of its condition. The first takes any size, and
 // stands in for the others where tensors are not aligned.
 class Variants {
  public:
-  Variants(const RowGroup& group, const std::map<std::string, ir::TensorType>& buffers,
-           const expr::Facts& facts, FreshNames& names, expr::ExprPool& pool)
-      : group_(group), buffers_(buffers), facts_(facts), names_(names), pool_(pool) {}
+  Variants(const RowGroup& group, const std::set<std::string>& kept,
+           const std::map<std::string, ir::TensorType>& buffers, const expr::Facts& facts,
+           FreshNames& names, expr::ExprPool& pool)
+      : group_(group), kept_(kept), buffers_(buffers), facts_(facts), names_(names), pool_(pool) {}
 
   std::vector<RowVariant> run(ir::Block& plan) {
     const Expr n = group_.column.extent;
@@ -38,14 +41,12 @@ class Variants {
       const bool is_whole = n.integer() % width == 0;
       // A register has two elements of 16 bits: a thread has an even number of them.
       const int64_t unit = kRowThreads * (is_whole ? width : 2);
-      const int64_t columns = std::max<int64_t>((n.integer() + unit - 1) / unit, 1) * unit;
-      const bool is_kept = fits(columns) && columns <= kCaps[2] && !is_blocked();
       const int64_t step = kRowThreads * width * (is_whole ? 2 : 1);
       if (is_whole) out.push_back(single(n, pool_.boolean(false)));
       const std::string_view others = is_blocked() ? "_blocks" : "_long";
-      out.push_back({is_kept ? fmt::format("_{}", columns) : std::string(others),
-                     is_kept ? columns : step, is_whole ? width : 1, is_kept, n,
-                     pool_.boolean(true)});
+      const RowVariant walked{std::string(others), step, is_whole ? width : 1, false, n,
+                              pool_.boolean(true), 1};
+      out.push_back(kept(n.integer(), unit, walked).value_or(walked));
       return out;
     }
     const bool is_never = truth(is_vector) == expr::Truth::False;
@@ -65,18 +66,20 @@ class Variants {
       Expr above = is_always ? pool_.boolean(true) : is_vector;
       bool is_open = true;
       for (const int64_t cap : kCaps) {
-        if (!is_open || !fits(cap) || is_blocked()) break;
+        if (!is_open) break;
+        auto variant = kept(cap, kRowThreads * width, {{}, 0, width, true, whole, {}, 1});
+        if (!variant) break;
         const Expr below = pool_.binary(EK::Le, n, pool_.integer(cap));
         if (truth(below) == expr::Truth::True) is_open = false;
         if (truth(below) == expr::Truth::False) continue;
-        out.push_back({fmt::format("_{}", cap), cap, width, true, whole,
-                       is_open ? both(above, below) : above});
+        variant->condition = is_open ? both(above, below) : above;
+        out.push_back(std::move(*variant));
         above = both(is_always ? pool_.boolean(true) : is_vector,
                      pool_.binary(EK::Gt, n, pool_.integer(cap)));
       }
       if (is_open)
         out.push_back({is_blocked() ? "_blocks" : "_long", kRowThreads * width * 2, width, false,
-                       whole, above});
+                       whole, above, 1});
     }
     return out;
   }
@@ -85,7 +88,7 @@ class Variants {
   bool is_blocked() const { return has_elements_only(group_); }
   // Element by element: for any length and any alignment.
   static RowVariant single(Expr n, Expr condition) {
-    return {"_single", kRowThreads * 8, 1, false, n, condition};
+    return {"_single", kRowThreads * 8, 1, false, n, condition, 1};
   }
   expr::Truth truth(Expr condition) const { return facts_.prove(condition); }
   Expr both(Expr a, Expr b) { return a.is_true() ? b : pool_.binary(EK::And, a, b); }
@@ -114,7 +117,37 @@ class Variants {
     return width;
   }
 
-  bool fits(int64_t columns) const {
+  // The variant that keeps rows of so many columns, rounded up to whole units of each group; empty
+  // if there is none. Like `other` in what is not said by that.
+  std::optional<RowVariant> kept(int64_t columns, int64_t unit, const RowVariant& other) {
+    if (is_blocked()) return std::nullopt;
+    for (const int64_t groups : {kRowGroups, int64_t{1}}) {
+      if (groups > 1 && columns <= kGroupColumns) continue;
+      const int64_t all = groups * unit;
+      const int64_t capacity = std::max<int64_t>((columns + all - 1) / all, 1) * all;
+      RowVariant v = other;
+      v.suffix = fmt::format("_{}", capacity);
+      v.columns = capacity / groups;
+      v.is_resident = true;
+      v.groups = groups;
+      if (capacity <= (groups > 1 ? kMostColumns : kMostColumnsOfGroup) && fits(v)) return v;
+    }
+    return std::nullopt;
+  }
+
+  // What is read of a row must fit. A kernel of several groups is made to see: its threads have no
+  // registers to spare for values that no read stands for.
+  bool fits(const RowVariant& v) {
+    if (!fits(v.columns, v.groups)) return false;
+    if (v.groups == 1) return true;
+    RowLowering trial(group_, kept_, buffers_, facts_, v, row_name(), names_, pool_);
+    trial.run();
+    return trial.fits();
+  }
+  ir::Name row_name() const { return pool_.name(row_stem(group_)); }
+
+  // The columns of each of the groups that share a row.
+  bool fits(int64_t columns, int64_t groups) const {
     int64_t sum = 0;
     std::set<std::string> own;
     for (const RowStatement& s : group_.statements) own.emplace(s.target.str());
@@ -131,10 +164,11 @@ class Variants {
         sum += row_tile_registers(e.dtype(), held);
       });
     }
-    return sum <= kRowRegisters;
+    return sum <= (groups > 1 ? kAloneRegisters - kBesideRow : kRowRegisters);
   }
 
   const RowGroup& group_;
+  const std::set<std::string>& kept_;
   const std::map<std::string, ir::TensorType>& buffers_;
   const expr::Facts& facts_;
   FreshNames& names_;
@@ -185,11 +219,11 @@ std::string row_stem(const RowGroup& group) {
   return name;
 }
 
-std::vector<RowVariant> row_variants(const RowGroup& group,
+std::vector<RowVariant> row_variants(const RowGroup& group, const std::set<std::string>& kept,
                                      const std::map<std::string, ir::TensorType>& buffers,
                                      const expr::Facts& facts, FreshNames& names,
                                      expr::ExprPool& pool, ir::Block& plan) {
-  return Variants(group, buffers, facts, names, pool).run(plan);
+  return Variants(group, kept, buffers, facts, names, pool).run(plan);
 }
 
 }  // namespace nautilus::lower

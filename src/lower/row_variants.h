@@ -2,6 +2,7 @@
 // Which kernels work along rows has, by the number of columns: row_kernel.h makes each of them.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,17 @@ inline constexpr int64_t kRowRegisters = 128;
 // reduction of so much leaves room for five CTAs.
 inline constexpr int64_t kEarlyRegisters = 96;
 
+// Rows longer than this are shared by several groups of threads.
+inline constexpr int64_t kGroupColumns = 4096;
+inline constexpr int64_t kRowGroups = 4;
+// Registers of a thread of such groups, if two CTAs of them shall fit a multiprocessor, or one;
+// those of them that tiles leave free; and what may be loaded early if it could be loaded later:
+// two CTAs fit, with a few numbers of the row.
+inline constexpr int64_t kPairRegisters = 64;
+inline constexpr int64_t kAloneRegisters = 128;
+inline constexpr int64_t kBesideRow = 24;
+inline constexpr int64_t kEarlyRegistersOfPair = kPairRegisters - kBesideRow - 4;
+
 struct RowVariant {
   std::string suffix;
   int64_t columns = 0;      // of the tiles
@@ -25,11 +37,12 @@ struct RowVariant {
   bool is_resident = true;  // a row fits the tiles
   expr::Expr limit;         // the number of columns, as a kernel sees it
   expr::Expr condition;     // of the launch
+  int64_t groups = 1;       // that share a row: each has as many columns as its tiles
 };
 
 // Each for the sizes of its condition. The first takes any size, and stands in for the others where
 // tensors are not aligned. Plan ops that they need are added to `plan`.
-std::vector<RowVariant> row_variants(const RowGroup& group,
+std::vector<RowVariant> row_variants(const RowGroup& group, const std::set<std::string>& kept,
                                      const std::map<std::string, ir::TensorType>& buffers,
                                      const expr::Facts& facts, FreshNames& names,
                                      expr::ExprPool& pool, ir::Block& plan);

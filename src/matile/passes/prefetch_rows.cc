@@ -15,20 +15,44 @@ using ir::Op;
 using EK = expr::Op;
 
 constexpr int64_t kAheadBytes = int64_t{64} << 10;  // for each multiprocessor
-constexpr int64_t kMostBytes = int64_t{16} << 10;   // of a row
+// Of a row, with one group of threads and with several: those leave room for fewer rows under way.
+constexpr int64_t kMostBytes = int64_t{16} << 10;
+constexpr int64_t kMostBytesOfGroups = int64_t{32} << 10;
+
+// The columns of a row that a role loads: all of them by its one group, or by each of its groups as
+// many as the tile has, `X[t, 4096 * w + j]`.
+struct RowColumns {
+  const Role& role;
+  expr::ExprPool& pool;
+
+  int64_t groups() const { return role.count.value_or(1); }
+
+  Expr at(const ir::Axis& tile) const {
+    const Expr column = pool.index(tile.name);
+    if (groups() == 1) return column;
+    const Expr first = pool.binary(EK::Mul, tile.extent, pool.index(role.index));
+    return pool.binary(EK::Add, first, column);
+  }
+  // Whether the value is the same in all of a row.
+  bool is_of_row(Expr e, const ir::Axis& tile) const {
+    return !expr::depends_on(e, pool.index(tile.name)) &&
+           (groups() == 1 || !expr::depends_on(e, pool.index(role.index)));
+  }
+};
 
 // A load of a whole row: how many of its elements there are, nothing if it is none.
-Expr row_elements(const Load& load, expr::ExprPool& pool) {
+Expr row_elements(const Load& load, const RowColumns& columns) {
   if (load.axes.size() != 1 || load.reuse == Reuse::Often) return {};
-  const Expr column = pool.index(load.axes[0].name);
+  const ir::Axis& tile = load.axes[0];
+  const Expr column = columns.at(tile);
   const auto& indices = load.value.args();
   if (indices.empty() || indices.back() != column) return {};
   for (size_t k = 0; k + 1 < indices.size(); ++k) {
-    if (expr::depends_on(indices[k], column)) return {};
+    if (!columns.is_of_row(indices[k], tile)) return {};
   }
-  if (!load.condition) return load.axes[0].extent;
+  if (!load.condition) return columns.pool.integer(columns.groups() * tile.extent.integer());
   const Expr c = load.condition;
-  const bool is_limit = c.op() == EK::Lt && c[0] == column && !expr::depends_on(c[1], column);
+  const bool is_limit = c.op() == EK::Lt && c[0] == column && columns.is_of_row(c[1], tile);
   return is_limit ? c[1] : Expr();
 }
 
@@ -54,7 +78,7 @@ class Prefetcher {
         const auto* each = inner.get<Each>();
         if (!each || each->alternate) continue;
         Each walked = *each;
-        walked.body = with_prefetches(*each, *tiles, declared_tiles(*role));
+        walked.body = with_prefetches(*each, *tiles, *role);
         inner = ir::make(std::move(walked), inner.span());
       }
       op = ir::make(std::move(changed), op.span());
@@ -65,8 +89,10 @@ class Prefetcher {
   bool has_any() const { return has_any_; }
 
  private:
-  ir::Block with_prefetches(const Each& each, const Tiles& tiles,
-                            const std::map<std::string, Tile, std::less<>>& declared) {
+  ir::Block with_prefetches(const Each& each, const Tiles& tiles, const Role& role) {
+    const auto declared = declared_tiles(role);
+    const RowColumns columns{role, pool_};
+    const int64_t groups = columns.groups();
     std::vector<std::pair<const Load*, Expr>> rows;
     size_t first = each.body.size();
     int64_t bytes = 0;
@@ -76,25 +102,31 @@ class Prefetcher {
       if (const auto* let = op.get<Let>())
         lets.emplace(pool_.index(let->name), expr::substitute(pool_, let->value, lets));
       const auto* load = op.get<Load>();
-      const Expr count = load ? row_elements(*load, pool_) : Expr();
+      const Expr count = load ? row_elements(*load, columns) : Expr();
       if (!count || declared.find(load->target.str())->second.by.value_or(0) < 2) continue;
       rows.emplace_back(load, count);
       first = std::min(first, k);
-      bytes += load->axes[0].extent.integer() * expr::bytes(load->value.dtype());
+      bytes += groups * load->axes[0].extent.integer() * expr::bytes(load->value.dtype());
     }
-    if (rows.empty() || bytes > kMostBytes) return each.body;
+    if (rows.empty() || bytes > (groups > 1 ? kMostBytesOfGroups : kMostBytes)) return each.body;
     const int64_t ahead = kAheadBytes / bytes;
     const Expr var = pool_.index(each.var);
     const Expr later =
         pool_.binary(EK::Add, var, pool_.binary(EK::Mul, pool_.integer(ahead), sms_));
+    // One of the groups asks for all of the row.
+    Expr condition = pool_.binary(EK::Lt, later, tiles.count);
+    if (groups > 1) {
+      const Expr is_first = pool_.binary(EK::Eq, pool_.index(role.index), pool_.integer(0));
+      condition = pool_.binary(EK::And, is_first, condition);
+    }
     ir::Block out(each.body.begin(), each.body.begin() + static_cast<long>(first));
     for (const auto& [load, count] : rows) {
       std::vector<Expr> at;
       for (Expr e : load->value.args())
         at.push_back(expr::substitute(pool_, expr::substitute(pool_, e, lets), {{var, later}}));
       at.back() = pool_.integer(0);
-      out.push_back(ir::make(Prefetch{pool_.read(load->value.name(), load->value.dtype(), at),
-                                      count, pool_.binary(EK::Lt, later, tiles.count)}));
+      out.push_back(ir::make(
+          Prefetch{pool_.read(load->value.name(), load->value.dtype(), at), count, condition}));
     }
     out.insert(out.end(), each.body.begin() + static_cast<long>(first), each.body.end());
     has_any_ = true;

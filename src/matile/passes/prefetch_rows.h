@@ -17,7 +17,8 @@ namespace nautilus::matile {
 // to 0.070 ms). So many rows lie between that they hold 64 KiB for each multiprocessor: of closer
 // ones the data is still under way when they are loaded, further ones leave the cache again. Rows
 // of more than 16 KiB gain where the cache is empty before and lose where results of an earlier
-// kernel still leave it, so they are left alone (docs/row_kernels.md).
+// kernel still leave it, so they are left alone (docs/row_kernels.md); where several groups share a
+// row (`X[i, 4096 * w + j]`) the first asks for all of it, up to 32 KiB.
 //
 // Kernels without loading roles whose tiles are rows, loaded at once. Test:
 // test/matile/passes/prefetch_rows.matile.
