@@ -15,8 +15,8 @@
 //         put j < 4096 : Y[i, j] = ... when j < N
 //   launch Y_rows_4096 grid where(N <= 4096 and N % 8 == 0, M, 0)
 //
-// Rows of more than 4096 columns are shared by four groups: `groups 4 index w`, columns 4096 * w + j,
-// and `groups Y_max max` after each reduction.
+// Rows of more than 4096 columns are shared by four groups: `groups 4 index w`, columns 4096 * w +
+// j, and `groups Y_max max` after each reduction.
 //
 // A row is kept in registers if it fits; the variants for longer rows, and for those that do not
 // consist of whole vectors, walk over the columns once for each reduction and read them again. The

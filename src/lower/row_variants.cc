@@ -140,9 +140,26 @@ class Variants {
   bool fits(const RowVariant& v) {
     if (!fits(v.columns, v.groups)) return false;
     if (v.groups == 1) return true;
+    if (v.columns > kGroupColumns && has_positions()) return false;
     RowLowering trial(group_, kept_, buffers_, facts_, v, row_name(), names_, pool_);
     trial.run();
     return trial.fits();
+  }
+  // Columns as numbers, other than compared: a thread would keep one for each of its elements from
+  // reduction to reduction (an argmax of 65536 columns: 800 registers spilled).
+  bool has_positions() const {
+    const Expr column = pool_.index(group_.column.name);
+    bool found = false;
+    for (const RowStatement& s : group_.statements) {
+      expr::for_each(s.value, [&](Expr e) {
+        const bool is_number =
+            e.op() == EK::Cast && expr::is_float(e.dtype()) && expr::is_int(e[0].dtype());
+        const bool is_divided =
+            (e.op() == EK::FloorDiv || e.op() == EK::Mod) && expr::is_int(e.dtype());
+        found |= (is_number || is_divided) && expr::depends_on(e, column);
+      });
+    }
+    return found;
   }
   ir::Name row_name() const { return pool_.name(row_stem(group_)); }
 
