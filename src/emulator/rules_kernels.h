@@ -10,7 +10,7 @@ namespace nautilus::emulator {
 
 inline constexpr std::string_view kRuleKernels = R"(
 struct Params { TensorMap in, out; float* f; int* counter; const u16* small; int tiles; };
-enum Bug { Right, EarlyRelease, NoRelease, NoStoreWait, NoStoreCommit, TooFar, ShortCopy, NoGet };
+enum Bug { Right, EarlyRelease, NoRelease, NoStoreWait, NoStoreCommit, TooFar, ShortCopy, NoGet, Unaligned };
 
 // A loader, and a warp that stores every tile it gets from where it lies.
 template <int BUG> DEVICE void ring_copy(const Params& p) {
@@ -26,7 +26,7 @@ template <int BUG> DEVICE void ring_copy(const Params& p) {
     Ring<3> R(smem + 24576);
     for (int t = block_index(); t < p.tiles; t += block_count()) {
       const u32 full = R.fill(BUG == ShortCopy ? 16384 : 8192);
-      tma_load(smem + R.slot * 8192, &p.in, full, 64 * t - 5, -3);
+      tma_load(smem + R.slot * 8192, &p.in, full, 64 * t - (BUG == Unaligned ? 5 : 8), -3);
       R.advance();
       if (BUG == TooFar) R.jump(6);
     }
@@ -52,6 +52,7 @@ KERNEL(ring_NoStoreCommit, 64) { ring_copy<NoStoreCommit>(p); }
 KERNEL(ring_TooFar, 64) { ring_copy<TooFar>(p); }
 KERNEL(ring_ShortCopy, 64) { ring_copy<ShortCopy>(p); }
 KERNEL(ring_NoGet, 64) { ring_copy<NoGet>(p); }
+KERNEL(ring_Unaligned, 64) { ring_copy<Unaligned>(p); }
 
 // ---- tiles from a counter, handed on through a ring of numbers that one warp reads, one skips
 KERNEL(numbers, 96) {

@@ -75,7 +75,7 @@ class EmulatedRules : public testing::Test {
     for (int i = 0; i < out_.rows; ++i) {
       for (int j = 0; j < out_.cols; ++j) {
         const int row = i - 3;
-        const int col = j - 5;
+        const int col = j - 8;
         const bool is_inside = row >= 0 && row < in_.rows && col >= 0 && col < in_.cols;
         if (out_.at(i, j) != (is_inside ? in_.at(row, col) : 0.f)) ++wrong;
       }
@@ -119,6 +119,7 @@ TEST_F(EmulatedRules, RingsAreUsedInTurn) {
   expect_report("ring_TooFar", 64, "a parity tells neighbouring phases apart only");
   expect_report("ring_ShortCopy", 64, "8192 bytes missing");
   expect_report("ring_NoGet", 64, "TMA store from smem+");
+  expect_report("ring_Unaligned", 64, "a copy begins at element -5 of a row");
 }
 
 TEST_F(EmulatedRules, NumbersGoThroughARing) {
