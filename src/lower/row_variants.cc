@@ -95,10 +95,10 @@ class Variants {
   Expr both(Expr a, Expr b) { return a.is_true() ? b : pool_.binary(EK::And, a, b); }
 
   bool writes_rows() const {
-    return std::any_of(group_.statements.begin(), group_.statements.end(),
-                       [&](const RowStatement& s) {
-                         return s.kind == Kind::Element && kept_.contains(std::string(s.target.str()));
-                       });
+    return std::any_of(
+        group_.statements.begin(), group_.statements.end(), [&](const RowStatement& s) {
+          return s.kind == Kind::Element && kept_.contains(std::string(s.target.str()));
+        });
   }
 
   std::vector<ir::TensorType> row_tensors() const {
