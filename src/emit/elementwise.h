@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 
 #include "emit/params.h"
@@ -23,6 +24,9 @@ struct TileText {
   layout::Layout layout;
 };
 
+// Arrays of elements that were read early, and the extent of the tile's axis they lie along.
+using EarlyReads = std::map<expr::Expr, std::pair<std::string, int>, expr::ByContent>;
+
 // What register work sees of its surroundings.
 struct RegisterScope {
   std::map<std::string, TileText, std::less<>> tiles;
@@ -34,8 +38,7 @@ struct RegisterScope {
   bool has_coarse_functions = false;                // ir::allows_coarse_functions
   expr::Divisors divisors;
   std::set<std::string, std::less<>>* vectors = nullptr;  // gets tensors that are moved in pieces
-  // Arrays of elements that were read early, and the extent of the tile's axis they lie along.
-  std::map<expr::Expr, std::pair<std::string, int>, expr::ByContent> early;
+  EarlyReads early;
 };
 
 // Text of expressions at a register of a domain, which must outlive it: `prepare` writes what does
@@ -43,6 +46,12 @@ struct RegisterScope {
 struct ElementPrinter {
   std::function<void(expr::Expr)> prepare;
   std::function<std::string(expr::Expr, const std::string& reg)> at;
+  // Of an element of a tensor in memory.
+  std::function<std::string(std::string_view tensor, std::span<const expr::Expr> indices,
+                            const std::string& reg)>
+      offset;
+  // Integers along one axis, before anything else of the expression. Adds their arrays.
+  std::function<void(expr::Expr, EarlyReads& arrays)> read_early;
 };
 // `first_limit` keeps the names apart that two printers write into one block.
 ElementPrinter element_printer(const matile::Domain& domain, const RegisterScope& scope,
