@@ -112,8 +112,10 @@ class NestBuilder {
   // Whether a rolled reduction gets nothing from beyond the streamed extent as things stand.
   bool is_settled(size_t k);
 
-  // Whether the value depends on what other kernels computed.
-  bool reads_results(Expr e) const;
+  // Whether the value depends on what other kernels computed, elements along an axis left out.
+  bool reads_results(Expr e, Expr but_along = {}) const;
+  // No fact says that an axis has points.
+  bool may_be_empty(Expr axis);
 
   // A contraction whose tensor operand reads as 0 beyond the axis, and whose other operand is
   // finite there. Results of reductions are, unless they are over nothing: the first step runs even

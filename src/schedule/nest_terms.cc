@@ -37,11 +37,18 @@ void NestBuilder::choose_guards() {
 }
 
 bool NestBuilder::is_settled(size_t k) {
-  return is_zero_filled(k, group_.stream) ||
-         is_identity_beyond(group_, member(k), guards_, signs_, pool_);
+  if (is_zero_filled(k, group_.stream)) return true;
+  // What another kernel made of no elements at all may be infinite.
+  if (may_be_empty(group_.stream) && reads_results(member(k).value, group_.stream)) return false;
+  return is_identity_beyond(group_, member(k), guards_, signs_, pool_);
 }
 
-bool NestBuilder::reads_results(Expr e) const {
+bool NestBuilder::may_be_empty(Expr axis) {
+  const Expr any = pool_.binary(Op::Ge, group_.extents.at(axis), pool_.integer(1));
+  return facts_.prove(any) != expr::Truth::True;
+}
+
+bool NestBuilder::reads_results(Expr e, Expr but_along) const {
   std::vector<Expr> todo = {e};
   std::set<const Member*> seen;
   while (!todo.empty()) {
@@ -51,7 +58,8 @@ bool NestBuilder::reads_results(Expr e) const {
     expr::for_each(next, [&](Expr x) {
       if (x.op() != Op::Read) return;
       const Member* m = group_.find(x);
-      if (!m) found |= !inputs_.contains(std::string(x.name().str()));
+      const bool is_left_out = but_along && expr::depends_on(x, but_along);
+      if (!m) found |= !is_left_out && !inputs_.contains(std::string(x.name().str()));
       if (m && seen.insert(m).second) todo.push_back(m->value);
     });
     if (found) return true;
@@ -62,10 +70,9 @@ bool NestBuilder::reads_results(Expr e) const {
 bool NestBuilder::is_zero_filled(size_t k, Expr axis) {
   const Dot* d = group_.dot_of(k);
   if (!d || d->depth != axis) return false;
-  const Expr any = pool_.binary(Op::Ge, group_.extents.at(axis), pool_.integer(1));
-  const bool may_be_empty = facts_.prove(any) != expr::Truth::True;
+  const bool is_open = may_be_empty(axis);
   for (Expr f : d->a) {
-    if (may_be_empty && reads_results(f)) return false;
+    if (is_open && reads_results(f)) return false;
     const Limit x =
         limit_beyond(group_, f, axis == group_.stream ? guards_ : kNoGuards, signs_, pool_);
     if (x != Limit::Finite && x != Limit::Zero) return false;
