@@ -171,6 +171,9 @@ DEVICE void shared_load_f32x2(u32 address, float& x, float& y, HERE) {
   x = host::float_of(nautilus_host->shared_load(address, (int)line));
   y = host::float_of(nautilus_host->shared_load(address + 4, (int)line));
 }
+DEVICE void shared_load_f32x4(u32 address, float* x, HERE) {
+  for (u32 k = 0; k < 4; ++k) x[k] = host::float_of(nautilus_host->shared_load(address + 4 * k, (int)line));
+}
 DEVICE void stmatrix_x4(u32 address, u32 a, u32 b, u32 c, u32 d, HERE) {
   const u32 registers[4] = {a, b, c, d};
   nautilus_host->stmatrix_x4(address, registers, (int)line);

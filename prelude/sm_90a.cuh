@@ -163,6 +163,9 @@ DEVICE float shared_load_f32(u32 address) { float x; asm volatile("ld.shared.f32
 DEVICE void shared_load_f32x2(u32 address, float& x, float& y) {
   asm volatile("ld.shared.v2.f32 {%0,%1}, [%2];" : "=f"(x), "=f"(y) : "r"(address) : "memory");
 }
+DEVICE void shared_load_f32x4(u32 address, float* x) {
+  asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];" : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3]) : "r"(address) : "memory");
+}
 DEVICE void stmatrix_x4(u32 address, u32 a, u32 b, u32 c, u32 d) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};" :: "r"(address), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
 }

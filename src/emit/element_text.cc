@@ -30,7 +30,7 @@ class ElementText {
     if (limits_.contains(e)) return;
     if (e.dtype() == DType::Bool && depends_on_axis(e)) {
       const std::string name = fmt::format("limit{}", first_limit_ + limits_.size());
-      if (!emit_limits(e, domain_, names("reg"), *scope_.pool, name, "reg", out_).empty()) {
+      if (!limits(e, name, "reg", out_).empty()) {
         limits_.emplace(e, name);
         return;
       }
@@ -45,8 +45,7 @@ class ElementText {
   void read_early(Expr e, EarlyReads& arrays) {
     if (e.dtype() == DType::Bool && depends_on_axis(e)) {
       Writer nowhere;
-      if (!emit_limits(e, domain_, names("reg"), *scope_.pool, "limit", "reg", nowhere).empty())
-        return;
+      if (!limits(e, "limit", "reg", nowhere).empty()) return;
     }
     for (Expr a : e.args()) read_early(a, arrays);
     const std::string name = fmt::format("element{}", 2 * kFirstOfLanes + arrays.size());
@@ -178,6 +177,10 @@ class ElementText {
            !scope_.globals->find(read.name().str())->second.is_scratch;
   }
 
+  std::string limits(Expr e, const std::string& name, const std::string& reg, Writer& out) {
+    return emit_limits(e, domain_, names(reg), scope_.divisors, *scope_.pool, name, reg, out);
+  }
+
   bool depends_on_axis(Expr e) const {
     return std::any_of(domain_.axes.begin(), domain_.axes.end(),
                        [&](expr::Name a) { return expr::depends_on(e, scope_.pool->index(a)); });
@@ -203,8 +206,7 @@ class ElementText {
         return is_tile_of_products() && is_guarded_read(e) && is_memory(e[1]) ? guarded(e, reg)
                                                                               : "";
       Writer nowhere;
-      return "(" + emit_limits(e, domain_, names(reg), *scope_.pool, it->second, reg, nowhere) +
-             ")";
+      return "(" + limits(e, it->second, reg, nowhere) + ")";
     };
     return n;
   }

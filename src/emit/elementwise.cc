@@ -5,6 +5,7 @@
 
 #include "emit/expression.h"
 #include "emit/vector.h"
+#include "expr/scalar_ops.h"
 #include "expr/walk.h"
 #include "layout/convert.h"
 
@@ -26,10 +27,17 @@ Expr without_cast(Expr e, DType dtype) {
   return e.op() == Kind::Cast && e.dtype() == dtype ? e[0] : e;
 }
 
-std::string_view identity(expr::Reducer reducer) {
+std::string_view identity_text(expr::Reducer reducer) {
   return reducer == expr::Reducer::Max   ? "-infinity()"
          : reducer == expr::Reducer::Min ? "infinity()"
                                          : "0.f";
+}
+
+// `where(condition, x, identity)` as its condition and x; an empty condition if it is none.
+std::pair<Expr, Expr> under_condition(Expr e, expr::Reducer reducer) {
+  const bool is_guarded = e.op() == Kind::Select && e[2].op() == Kind::FloatConst &&
+                          e[2].number() == expr::identity(reducer, DType::F32).f;
+  return is_guarded ? std::make_pair(e[0], e[1]) : std::make_pair(Expr(), e);
 }
 
 std::string combine(expr::Reducer reducer, const std::string& a, const std::string& b) {
@@ -151,9 +159,12 @@ void emit_fold(const matile::Fold& op, const RegisterScope& scope, Writer& out) 
              text.at(reduce.body(), "reg"));
   else
     out.line("UNROLL for (int reg = 0; reg < {}; ++reg) part[reg] = {};", slots,
-             identity(reduce.reducer()));
-  out.line("UNROLL for (int reg = {}; reg < {}; ++reg) {} = {};", first, full->layout.registers(),
-           at, combine(reduce.reducer(), at, text.at(reduce.body(), "reg")));
+             identity_text(reduce.reducer()));
+  // A term that may be missing is left out: adding an identity takes an instruction more.
+  const auto [condition, term] = under_condition(reduce.body(), reduce.reducer());
+  out.line("UNROLL for (int reg = {}; reg < {}; ++reg) {}{} = {};", first, full->layout.registers(),
+           condition ? fmt::format("if ({}) ", text.at(condition, "reg")) : "", at,
+           combine(reduce.reducer(), at, text.at(term, "reg")));
   const auto pair = [&](int of) {
     return combine(reduce.reducer(), fmt::format("part[{} * reg{}]", chains, of ? " + 2" : ""),
                    fmt::format("part[{} * reg + {}]", chains, of + 1));

@@ -304,7 +304,7 @@ std::set<std::string, std::less<>> reserved_names() {
       // clang-format off
       "thread", "group", "warp", "lane", "leader", "smem", "reg", "part", "p", "full", "digit",
       "step", "row", "half", "to", "x", "y", "from_a", "from_b", "counter", "is_last", "Params",
-      "vec", "word", "words", "vector", "at", "other", "warps_at", "groups_at", "threadIdx",
+      "vec", "word", "words", "vector", "at", "other", "warps_at", "groups_at", "parts", "threadIdx",
       "blockIdx", "gridDim", "blockDim", "warpSize",
       "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break",
       "case", "catch", "char", "char8_t", "char16_t", "char32_t", "class", "compl", "concept",

@@ -282,6 +282,13 @@ std::string KernelEmitter::list(const ir::Exprs& exprs) const {
   return out;
 }
 
+// Warps that meet right before the groups do: all of them can at one barrier.
+bool KernelEmitter::meet_at_once(const ir::Block& ops, size_t k) {
+  const auto* warps = ops[k].get<matile::Warps>();
+  const auto* groups = k + 1 < ops.size() ? ops[k + 1].get<matile::Groups>() : nullptr;
+  return warps && groups && warps->tile == groups->tile && warps->reducer == groups->reducer;
+}
+
 // The names of a block, and what is known of them, end with it.
 void KernelEmitter::block(const ir::Block& ops) {
   const auto locals = locals_;
@@ -289,7 +296,10 @@ void KernelEmitter::block(const ir::Block& ops) {
   const auto early = std::exchange(scope_.early, {});
   for (size_t k = 0; k < ops.size(); ++k) {
     if (ops[k].is<matile::Enter>()) early_reads(ops, k + 1);
-    statement(ops[k]);
+    if (meet_at_once(ops, k))
+      emit_groups(ops[++k].as<matile::Groups>(), scope_, meeting_of_groups(true), out_);
+    else
+      statement(ops[k]);
   }
   locals_ = locals;
   facts_ = facts;
@@ -366,7 +376,7 @@ void KernelEmitter::statement(const Op& op) {
     case Kind::Warps:
       return emit_warps(op.as<matile::Warps>(), scope_, meeting(), out_);
     case Kind::Groups:
-      return emit_groups(op.as<matile::Groups>(), scope_, meeting_of_groups(), out_);
+      return emit_groups(op.as<matile::Groups>(), scope_, meeting_of_groups(false), out_);
     case Kind::Convert:
       return emit_convert(op.as<matile::Convert>(), scope_, meeting(), out_);
     case Kind::Load:
@@ -411,11 +421,12 @@ Meeting KernelEmitter::meeting() const {
       fmt::format("{}{}", role_->sync, role_->op->index ? " + " + group_text() : "")};
 }
 
-GroupMeeting KernelEmitter::meeting_of_groups() const {
+GroupMeeting KernelEmitter::meeting_of_groups(bool are_warps_apart) const {
   return {{fmt::format("smem + {}", role_->meeting), role_->meeting_bytes, "groups_at",
            fmt::format("{}", role_->meeting_sync)},
           role_->groups(),
-          group_text()};
+          group_text(),
+          are_warps_apart};
 }
 
 void KernelEmitter::tile(const matile::Tile& op) {

@@ -74,7 +74,8 @@ class KernelEmitter {
   std::string per_cluster(std::string_view ctas) const;
   std::string rank() const { return fmt::format("block_index() % {}", r_.cluster); }
   Meeting meeting() const;
-  GroupMeeting meeting_of_groups() const;
+  static bool meet_at_once(const ir::Block& ops, size_t k);
+  GroupMeeting meeting_of_groups(bool are_warps_apart) const;
   void tile(const matile::Tile& op);
   void each(const matile::Each& op);
   void loop(const matile::Loop& op);

@@ -14,14 +14,58 @@ namespace {
 using expr::Expr;
 using Kind = expr::Op;
 
+constexpr int kWarps = 4;
+constexpr int kLanes = 32;
+
 // registers(e) <= limit, the limit being a thread's.
 struct Bound {
   matile::DigitSum registers;
   std::string limit;
 };
 
+// The sum of coordinates that a condition compares, at a place of the layout.
+int sum_at(const layout::Layout& layout, const std::vector<int64_t>& factors,
+           const layout::Place& place) {
+  const auto point = layout.coordinates_of(place);
+  int64_t sum = 0;
+  for (size_t k = 0; k < point.size(); ++k) sum += factors[k] * point[k];
+  return static_cast<int>(sum);
+}
+
+// Whether all threads and all digits but digit `k` add multiples of n.
+bool are_multiples(const matile::Domain& domain, const std::vector<int64_t>& factors,
+                   const matile::DigitSum& registers, size_t k, int n) {
+  for (size_t other = 0; other < registers.coefficients.size(); ++other) {
+    if (other != k && registers.coefficients[other] % n != 0) return false;
+  }
+  if (registers.base % n != 0) return false;
+  for (int warp = 0; warp < kWarps; ++warp) {
+    for (int lane = 0; lane < kLanes; ++lane) {
+      if (sum_at(domain.layout, factors, {0, warp, lane, 0}) % n != 0) return false;
+    }
+  }
+  return true;
+}
+
+// Leaves out a digit d = 0 .. n-1 within whole pieces: where the rest of both sides is a multiple
+// of n, `x - d <= y` is `x <= y`, and `x + d <= y - 1` is `x <= y - 1`.
+void drop_pieces(const matile::Domain& domain, const std::vector<int64_t>& factors,
+                 const expr::Poly& limit, const expr::Divisors& divisors,
+                 matile::DigitSum& registers) {
+  for (size_t k = 0; k < registers.coefficients.size(); ++k) {
+    int& step = registers.coefficients[k];
+    if (step != 1 && step != -1) continue;
+    const int n = registers.digits[k].extent;
+    const auto other = step == 1 ? expr::plus(limit, 1) : limit;
+    if (other && expr::is_multiple(*other, n, divisors) &&
+        are_multiples(domain, factors, registers, k, n))
+      step = 0;
+  }
+}
+
 std::optional<Bound> bound_of(Expr condition, const matile::Domain& domain,
-                              const ExpressionNames& names, expr::ExprPool& pool) {
+                              const ExpressionNames& names, const expr::Divisors& divisors,
+                              expr::ExprPool& pool) {
   auto rest = difference_of(condition);
   if (!rest) return std::nullopt;
   std::vector<int64_t> coefficients;
@@ -48,15 +92,14 @@ std::optional<Bound> bound_of(Expr condition, const matile::Domain& domain,
   }
   ExpressionNames own = names;
   own.is_value = false;
+  std::vector<int64_t> factors;  // on the other side of the comparison
+  for (int64_t c : coefficients) factors.push_back(-c);
   Bound bound{matile::fit(domain.layout,
                           [&](int e) {
-                            const auto point = domain.layout.coordinates_of({0, 0, 0, e});
-                            int64_t sum = 0;
-                            for (size_t k = 0; k < point.size(); ++k)
-                              sum -= coefficients[k] * point[k];
-                            return static_cast<int>(sum);
+                            return sum_at(domain.layout, factors, {0, 0, 0, e});
                           }),
               expression(expr::to_expr(pool, *rest), own)};
+  drop_pieces(domain, factors, *rest, divisors, bound.registers);
   for (size_t k = 0; k < coefficients.size(); ++k) {
     const std::string thread = matile::thread_coordinate(domain.layout, static_cast<int>(k));
     if (coefficients[k] == 0 || thread == "0") continue;
@@ -99,13 +142,13 @@ std::optional<expr::Poly> difference_of(Expr e) {
 }
 
 std::string emit_limits(Expr condition, const matile::Domain& domain, const ExpressionNames& names,
-                        expr::ExprPool& pool, const std::string& name, const std::string& e,
-                        Writer& out) {
+                        const expr::Divisors& divisors, expr::ExprPool& pool,
+                        const std::string& name, const std::string& e, Writer& out) {
   std::vector<Expr> parts;
   conjuncts(condition, parts);
   std::vector<Bound> bounds;
   for (Expr part : parts) {
-    auto bound = bound_of(part, domain, names, pool);
+    auto bound = bound_of(part, domain, names, divisors, pool);
     if (!bound) return "";
     bounds.push_back(std::move(*bound));
   }

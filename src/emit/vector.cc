@@ -93,12 +93,22 @@ std::optional<VectorAccess> vector_access(const Domain& domain, std::string_view
     for (size_t a = 0; a < point.size(); ++a) sum += steps[a] * point[a];
     return static_cast<int>(sum);
   });
+  // What unrolling makes a number goes into the instructions: one address for all pieces.
+  std::string numbers;
+  for (const auto& [name, extent] : scope.unrolled) {
+    const auto parts = rest->split(scope.pool->index(name));
+    const auto step = parts ? parts->first.constant() : std::nullopt;
+    if (!step || *step < 0) continue;
+    numbers += fmt::format(" + {} * {}", *step, identifier(name));
+    rest = parts->second;
+  }
   if (!rest->is_zero())
     along += fmt::format("{}{}", along.empty() ? "" : " + ",
                          text.at(expr::to_expr(*scope.pool, *rest), "0"));
   if (!along.empty())
     access.thread += fmt::format("{}(u64)({})", access.thread.empty() ? "" : " + ", along);
   if (access.thread.empty()) access.thread = "0";
+  access.thread += numbers;
   return access;
 }
 
@@ -243,13 +253,13 @@ void emit_warps(const matile::Warps& op, const RegisterScope& scope, const Meeti
   out.line("  {}shared_store_f32({} + 4 * warp, {}[reg]);",
            writer.empty() ? "" : fmt::format("if ({}) ", writer), from, name);
   out.line("bar_sync({}, 128);", meeting.barrier);
-  const auto part = [&](int warp) {
-    return fmt::format("shared_load_f32({} + {})", from, 4 * warp);
-  };
-  out.line("UNROLL for (int reg = 0; reg < {}; ++reg)", layout.registers());
-  out.line("  {}[reg] = {};", name,
-           combined(op.reducer, combined(op.reducer, part(0), part(1)),
-                    combined(op.reducer, part(2), part(3))));
+  out.open("UNROLL for (int reg = 0; reg < {}; ++reg) {{", layout.registers());
+  out.line("float parts[4];");
+  out.line("shared_load_f32x4({}, parts);", from);
+  out.line("{}[reg] = {};", name,
+           combined(op.reducer, combined(op.reducer, "parts[0]", "parts[1]"),
+                    combined(op.reducer, "parts[2]", "parts[3]")));
+  out.close();
   out.line("{0} = 1 - {0};", meeting.cursor);
   out.close();
 }
@@ -260,15 +270,22 @@ void emit_groups(const matile::Groups& op, const RegisterScope& scope, const Gro
   const layout::Layout& layout = scope.tiles.find(op.tile.str())->second.layout;
   NAUT_CHECK(layout.registers() == 1, "`{}` is more than one value", op.tile.str());
   const Meeting& place = meeting.place;
+  const int warps = meeting.are_warps_apart ? 4 : 1;
+  const int words = warps * meeting.groups;
   out.open("{{  // {}: the groups' parts", op.tile.str());
   out.line("const u32 to = {} + {} * {};", place.address, place.cursor, place.buffer_bytes);
-  out.line("if ({}) shared_store_f32(to + 4 * {}, {}[0]);", one_of_copies(layout), meeting.group,
+  out.line("if ({}) shared_store_f32(to + 4 * {}, {}[0]);",
+           meeting.are_warps_apart ? "lane == 0" : one_of_copies(layout),
+           meeting.are_warps_apart ? fmt::format("(4 * {} + warp)", meeting.group) : meeting.group,
            name);
   out.line("bar_sync({}, {});", place.barrier, 128 * meeting.groups);
+  out.line("float parts[{}];", words);
+  out.line("UNROLL for (int digit = 0; digit < {}; ++digit) {};", meeting.groups,
+           meeting.are_warps_apart ? "shared_load_f32x4(to + 16 * digit, parts + 4 * digit)"
+                                   : "parts[digit] = shared_load_f32(to + 4 * digit)");
   // Neighbours first: a chain as short as can be, and the same order in every group.
   std::vector<std::string> parts;
-  for (int g = 0; g < meeting.groups; ++g)
-    parts.push_back(fmt::format("shared_load_f32(to + {})", 4 * g));
+  for (int k = 0; k < words; ++k) parts.push_back(fmt::format("parts[{}]", k));
   while (parts.size() > 1) {
     std::vector<std::string> halves;
     for (size_t k = 0; k + 1 < parts.size(); k += 2)

@@ -28,11 +28,12 @@ struct Meeting {
 void emit_warps(const matile::Warps& op, const RegisterScope& scope, const Meeting& meeting,
                 Writer& out);
 
-// Where the groups of a role meet: a word for each of them.
+// Where the groups of a role meet: a word for each of their warps.
 struct GroupMeeting {
   Meeting place;
   int groups = 0;
-  std::string group;  // text of the number of this one
+  std::string group;             // text of the number of this one
+  bool are_warps_apart = false;  // warps have shares still: all of them meet at once
 };
 void emit_groups(const matile::Groups& op, const RegisterScope& scope, const GroupMeeting& meeting,
                  Writer& out);

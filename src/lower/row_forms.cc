@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The three forms of a kernel's work: a row in registers, a block of elements, a row walked over.
 #include <algorithm>
+#include <span>
 
 #include "expr/walk.h"
 #include "lower/row_lowering.h"
@@ -113,10 +114,8 @@ void RowLowering::resident(ir::Block& out) {
     if (s.kind == Kind::Reduction) {
       const ir::Name acc = add_tile(target, DType::F32, false);
       fold(s, acc, true, out);
-      for (Expr r : reads) {
-        if (is_half(r.dtype()) && loaded_.contains(r) && k + 1 < group_.statements.size())
-          out.push_back(ir::make(matile::Forget{loaded_.at(r)}));
-      }
+      const std::span<const Expr> unpacked(reads.data(), known[k]);
+      if (k + 1 < group_.statements.size() && !fits_unpacked(unpacked)) forget(unpacked, out);
       finish(s, acc, out);
     }
     if (s.kind != Kind::Element) continue;
@@ -135,6 +134,24 @@ void RowLowering::resident(ir::Block& out) {
     }
     if (kept_.contains(target)) put_pieces(s, out);
     if (!is_line_worth) elements_[target] = s.value;
+  }
+}
+
+// Whether registers suffice for what is unpacked of a row until the next statement needs it. With
+// one group fewer of them are more CTAs, so nothing is kept that can be computed again.
+bool RowLowering::fits_unpacked(std::span<const Expr> reads) const {
+  if (v_.groups == 1) return false;
+  int64_t sum = row_registers();
+  for (Expr r : reads) {
+    if (is_half(r.dtype()) && loaded_.contains(r)) sum += row_tile_registers(r.dtype(), v_.columns);
+  }
+  return sum <= room();
+}
+
+void RowLowering::forget(std::span<const Expr> reads, ir::Block& out) {
+  for (Expr r : reads) {
+    if (is_half(r.dtype()) && loaded_.contains(r))
+      out.push_back(ir::make(matile::Forget{loaded_.at(r)}));
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <set>
+#include <span>
 #include <unordered_map>
 
 #include "lower/kernel_parts.h"
@@ -93,6 +94,8 @@ class RowLowering {
   bool is_worth_keeping(size_t index) const;
   bool is_read_after(size_t index, expr::Expr read) const;
   expr::Expr replaced_by(size_t index, const std::vector<expr::Expr>& reads) const;
+  bool fits_unpacked(std::span<const expr::Expr> reads) const;
+  void forget(std::span<const expr::Expr> reads, ir::Block& out);
   void resident(ir::Block& out);
   void block(ir::Block& out);
   void walking(ir::Block& out);

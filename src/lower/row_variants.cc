@@ -18,7 +18,7 @@ using Kind = RowStatement::Kind;
 using EK = expr::Op;
 
 // Columns of a row that is kept, for programs that leave their number open.
-constexpr int64_t kCaps[] = {1024, 4096, 8192, 16384, 65536};
+constexpr int64_t kCaps[] = {1024, 4096, 8192, 16384, 32768, 65536};
 constexpr int64_t kMostColumns = 65536;
 constexpr int64_t kMostColumnsOfGroup = 16384;
 constexpr int64_t kMostWithPositions = 4096;  // of a group among several
@@ -73,7 +73,12 @@ class Variants {
         const Expr below = pool_.binary(EK::Le, n, pool_.integer(cap));
         if (truth(below) == expr::Truth::True) is_open = false;
         if (truth(below) == expr::Truth::False) continue;
-        variant->condition = is_open ? both(above, below) : above;
+        if (const auto filled = whole_of(*variant, cap)) {
+          out.push_back(*filled);
+          variant->condition = both(above, pool_.binary(EK::Lt, n, pool_.integer(cap)));
+        } else {
+          variant->condition = is_open ? both(above, below) : above;
+        }
         out.push_back(std::move(*variant));
         above = both(is_always ? pool_.boolean(true) : is_vector,
                      pool_.binary(EK::Gt, n, pool_.integer(cap)));
@@ -93,6 +98,21 @@ class Variants {
   }
   expr::Truth truth(Expr condition) const { return facts_.prove(condition); }
   Expr both(Expr a, Expr b) { return a.is_true() ? b : pool_.binary(EK::And, a, b); }
+
+  // Rows that fill the tiles of several groups exactly have a kernel of their own, without
+  // conditions: layernorm of 16384 columns has 456 instructions instead of 720. Empty if there are
+  // none.
+  std::optional<RowVariant> whole_of(const RowVariant& variant, int64_t columns) {
+    const Expr is_whole = pool_.binary(EK::Eq, group_.column.extent, pool_.integer(columns));
+    if (variant.groups == 1 || columns != variant.groups * variant.columns ||
+        truth(is_whole) == expr::Truth::False)
+      return std::nullopt;
+    RowVariant whole = variant;
+    whole.suffix += "_whole";
+    whole.limit = pool_.integer(columns);
+    whole.condition = is_whole;
+    return whole;
+  }
 
   bool writes_rows() const {
     return std::any_of(

@@ -237,7 +237,7 @@ Resources resources_of(const Kernel& kernel) {
     if (role.scratch_bytes) offset = role.scratch + 2 * role.groups() * role.scratch_bytes;
     if (!contains(role.op->body, [](const ir::Op& op) { return op.is<Groups>(); })) continue;
     role.meeting = aligned(offset, 16);
-    role.meeting_bytes = aligned(4 * role.groups(), 16);
+    role.meeting_bytes = 16 * role.groups();  // a word for each warp
     offset = role.meeting + 2 * role.meeting_bytes;
   }
   for (TilesInfo& tiles : r.tiles) {

@@ -17,7 +17,7 @@ using EK = expr::Op;
 constexpr int64_t kAheadBytes = int64_t{64} << 10;  // for each multiprocessor
 // Of a row, with one group of threads and with several: those leave room for fewer rows under way.
 constexpr int64_t kMostBytes = int64_t{16} << 10;
-constexpr int64_t kMostBytesOfGroups = int64_t{32} << 10;
+constexpr int64_t kMostBytesOfGroups = int64_t{64} << 10;
 
 // The columns of a row that a role loads: all of them by its one group, or by each of its groups as
 // many as the tile has, `X[t, 4096 * w + j]`.
