@@ -33,6 +33,8 @@ class RowLowering {
   matile::Kernel run();
   // Whether the tiles leave registers for the rest; known after run().
   bool fits() const { return v_.groups == 1 || row_registers() + kBesideRow <= kAloneRegisters; }
+  // Whether a reduction has a condition for each of its terms; known after run().
+  bool has_conditions() const { return has_conditions_; }
   // Of tiles: rows, or blocks of their columns.
   expr::Expr count() const;
 
@@ -129,6 +131,7 @@ class RowLowering {
   double padding_ = 0;
   std::set<std::pair<expr::Expr, bool>, ReadOrder> visited_;  // by collect_row_reads
   std::vector<std::pair<ir::Name, ir::TensorType>> tiles_;
+  bool has_conditions_ = false;
   std::unordered_map<expr::Expr, ir::Name> loaded_;  // reads that are tiles
   std::map<std::string, ir::Name> numbers_;          // of the row
   std::map<std::string, ir::Name> kept_elements_;    // as tiles

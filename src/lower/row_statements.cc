@@ -16,6 +16,7 @@ void RowLowering::fold(const RowStatement& s, ir::Name acc, bool is_first, ir::B
   Expr value = hoisted(pool_.cast(DType::F32, rewrite(s.value)));
   const bool is_masked =
       !is_whole() && (has_direct_reads(value) || !vanishes(s, padding_) || !reads_line(value));
+  has_conditions_ |= is_masked;
   if (is_masked) value = pool_.select(in_range(), value, constant(s.reducer));
   value = as_line(value, fmt::format("{}_terms", s.target.str()), out);
   const Expr extent = pool_.integer(v_.columns);
