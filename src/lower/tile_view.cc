@@ -55,20 +55,23 @@ bool is_inside(Expr c, const TileElements& e) {
   return false;
 }
 
-// Takes `row < n` as the end of a block of rows, if the dimension is made of such blocks and the
-// rows begin with one.
+// Takes `first + row < n` as the end of a block of n rows, if the dimension is made of such blocks
+// and the rows are counted from the beginning of one.
 bool take_block(Expr c, Expr row, const TileElements& e, TileView& view, expr::ExprPool& pool) {
   const bool is_swapped = c.op() == EK::Gt;
   if (c.op() != EK::Lt && !is_swapped) return false;
   const Expr n = c[is_swapped ? 0 : 1];
-  if (c[is_swapped ? 1 : 0] != row) return false;
-  if (view.block_rows) return view.block_rows == n;
+  const Expr in_block = c[is_swapped ? 1 : 0];
+  const Expr first = in_block.dtype() == expr::DType::I64 ? base_of(in_block, row, pool) : Expr();
+  if (!first || expr::depends_on(n, row)) return false;
+  if (view.block_rows) return view.block_rows == n && view.row_base == first;
+  const auto before = expr::difference(e.indices[view.row_dim], in_block);
   const Expr blocks = expr::exact_quotient(pool, e.type.dims[view.row_dim], n);
-  const Expr block = expr::exact_quotient(pool, view.row_base, n);
+  const Expr block = before ? expr::exact_quotient(pool, expr::to_expr(pool, *before), n) : Expr();
   if (!blocks || !block) return false;
   view.block_rows = n;
   view.block = block;
-  view.row_base = pool.integer(0);
+  view.row_base = first;
   return true;
 }
 

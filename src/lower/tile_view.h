@@ -29,8 +29,8 @@ struct TileView {
   expr::Expr row_base;           // index of the first row
   expr::Expr col_base;           // and of the first column, in the last dimension
   std::vector<expr::Expr> rest;  // indices of all dimensions; those of rows and columns are null
-  // Rows that are a block of the dimension, `row < n` and index n * block + row: the dimension is
-  // seen as blocks of n rows, and `row_base` is 0. Null: the dimension as it is.
+  // Rows within a block of the dimension, `row_base + row < n` and index n * block + row_base +
+  // row: the dimension is seen as blocks of n rows. Null: the dimension as it is.
   expr::Expr block_rows;
   expr::Expr block;
   int rows = 0;

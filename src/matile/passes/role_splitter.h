@@ -68,7 +68,6 @@ class RoleSplitter {
   };
   void join_skips(std::vector<SkippedRange>& ranges) const;
   void add_skips(ir::Block& tile);
-  expr::Expr unrolled_count(const ir::Block& block, const NestRing& ring) const;
   bool add_jumps(ir::Block& before, ir::Block& tile);
   ir::Block with_stages(const ir::Block& block, const NestResources& chosen) const;
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "expr/affine.h"
+#include "expr/divisors.h"
 #include "spec/equations.h"
 #include "spec/ranges.h"
 
@@ -21,7 +22,11 @@ class Gathering {
       : pool_(pool),
         facts_(ir::facts_of(program, pool)),
         types_(tensor_types(program)),
-        names_(program, pool) {}
+        names_(program, pool) {
+    for (const ir::Op& op : program.body) {
+      if (const auto* fact = op.get<ir::Fact>()) expr::assume_divisor(fact->condition, divisors_);
+    }
+  }
 
   Let equation(Let let, std::vector<Let>& copies) {
     const Expr r = let.body;
@@ -46,6 +51,10 @@ class Gathering {
     for (Expr f : list) {
       const Expr read = half_read(f);
       if (!read || (f.op() != Op::Select && is_box(read, inside))) continue;
+      if (const Expr turned = turned_read(read, inside, reduced, copies)) {
+        copied.emplace(f, expr::substitute(pool_, f, {{read, turned}}));
+        continue;
+      }
       const Expr value = f.op() == Op::Select ? guarded(f, read) : read;
       ir::Axes axes;
       for (const ir::Axis& a : let.axes) add(a, value, axes);
@@ -99,10 +108,80 @@ class Gathering {
       }
       if (uses > 1) return false;
     }
-    return std::any_of(inside.begin(), inside.end(), [&](const ir::Axis& a) {
-      return !is_short(a) && !read.args().empty() &&
-             expr::depends_on(read.args().back(), pool_.index(a.name));
-    });
+    return runs_along_memory(read, inside);
+  }
+
+  // Whether one axis, no short one, runs along memory, from a multiple of 16 bytes on, and to the
+  // end of the tensor or in whole tiles: a box knows no other end there.
+  bool runs_along_memory(Expr read, const ir::Axes& inside) {
+    if (read.args().empty()) return false;
+    Expr first = read.args().back();
+    const ir::Axis* along = nullptr;
+    for (const ir::Axis& a : inside) {
+      const Expr axis = pool_.index(a.name);
+      if (!expr::depends_on(read.args().back(), axis)) continue;
+      if (along || is_short(a)) return false;
+      along = &a;
+      first = expr::substitute(pool_, first, {{axis, pool_.integer(0)}});
+    }
+    const auto begin = expr::Poly::of(first);
+    return along && begin && expr::is_multiple(*begin, kAlignedElements, divisors_) &&
+           is_whole(*along, first, types_.find(std::string(read.name().str()))->second.dims.back());
+  }
+
+  bool is_whole(const ir::Axis& axis, Expr first, Expr dim) {
+    if (axis.extent.op() == Op::IntConst && axis.extent.integer() % kTileElements == 0) return true;
+    return expr::same_index(pool_.binary(Op::Add, first, axis.extent), dim);
+  }
+
+  // The read from a copy of the tensor that lies along another dimension, which an axis of the tile
+  // runs along alone: what is shifted or packed along memory is no trouble along rows. Null if that
+  // makes no box of it.
+  Expr turned_read(Expr read, const ir::Axes& inside, const ir::Axes& reduced,
+                   std::vector<Let>& copies) {
+    if (is_found(read) || runs_along_memory(read, inside)) return {};
+    const ir::TensorType& type = types_.find(std::string(read.name().str()))->second;
+    std::vector<ir::Axis> axes(reduced.begin(), reduced.end());  // preferred
+    axes.insert(axes.end(), inside.begin(), inside.end());
+    for (const ir::Axis& a : axes) {
+      if (is_short(a)) continue;
+      for (size_t k = 0; k + 1 < read.args().size(); ++k) {
+        if (read.args()[k] != pool_.index(a.name) || !is_whole(a, pool_.integer(0), type.dims[k]))
+          continue;
+        const Expr turned = turned_copy(read, type, k, copies);
+        if (is_box(turned, inside)) return turned;
+      }
+    }
+    return {};
+  }
+
+  // The same element of a copy whose dimension k lies along memory.
+  Expr turned_copy(Expr read, const ir::TensorType& type, size_t k, std::vector<Let>& copies) {
+    std::vector<size_t> order;
+    for (size_t d = 0; d < type.dims.size(); ++d) {
+      if (d != k) order.push_back(d);
+    }
+    order.push_back(k);
+    std::vector<Expr> at;
+    for (size_t d : order) at.push_back(read.args()[d]);
+    const auto key = std::make_pair(std::string(read.name().str()), k);
+    auto known = turned_.find(key);
+    if (known == turned_.end()) {
+      ir::Axes axes;
+      std::vector<Expr> from(type.dims.size());
+      for (size_t d : order) {
+        const ir::Name name = names_.fresh(fmt::format("{}.{}", read.name().str(), d));
+        axes.push_back({name, type.dims[d]});
+        from[d] = pool_.index(name);
+      }
+      const Expr value = pool_.read(read.name(), read.dtype(), from);
+      copy(value, read.name(), std::move(axes), copies);
+      known = turned_.emplace(key, copies.back().name).first;
+      std::vector<Expr> dims;
+      for (size_t d : order) dims.push_back(type.dims[d]);
+      types_[std::string(known->second.str())] = {type.dtype, dims};
+    }
+    return pool_.read(known->second, read.dtype(), at);
   }
 
   // An index that is data.
@@ -126,8 +205,13 @@ class Gathering {
     return element(copies.back(), pool_);
   }
 
+  static constexpr int64_t kAlignedElements = 8;  // 16 bytes
+  static constexpr int64_t kTileElements = 64;
+
   expr::ExprPool& pool_;
   expr::Facts facts_;
+  expr::Divisors divisors_;
+  std::map<std::pair<std::string, size_t>, ir::Name> turned_;  // copies, by dimension
   std::map<std::string, ir::TensorType> types_;
   TensorNames names_;
 };
