@@ -60,8 +60,7 @@ class Checker {
       GroupCheck c = member(k);
       if (!c.is_ok) return c;
     }
-    if (const int id = too_deep(); id >= 0)
-      return outside({id}, "extent", "the axis that it reduces does not fit a tile");
+    if (auto deep = too_deep()) return *std::move(deep);
     if (const auto why = self_test(group_, signs_, pool_)) {
       // What others are taken against becomes final first.
       std::vector<int> ids;
@@ -81,9 +80,10 @@ class Checker {
     return {false, std::move(code), std::move(message), std::move(ids), false};
   }
 
-  // A reduction inside of the loop along more than registers hold, unless both operands come from
-  // memory and there is room for them; -1 if there is none.
-  int too_deep() const {
+  // A reduction inside of the loop along more than registers hold needs operands that come from
+  // memory, and room for them. One that the kernel would compute goes to memory first; if that is
+  // not the reason, the reduction stays outside. Nothing if there is none.
+  std::optional<GroupCheck> too_deep() const {
     for (size_t k = 0; k < group_.members.size(); ++k) {
       const Member& m = group_.members[k];
       const bool is_deep = std::any_of(m.inner.begin(), m.inner.end(), [&](Expr a) {
@@ -92,10 +92,24 @@ class Checker {
       });
       if (!is_deep) continue;
       const Dot* d = group_.dot_of(k);
-      if (!d || d->a.size() != 1 || !is_half_read(d->a[0]) || !has_fitting_sizes(group_))
-        return m.statement;
+      const bool is_single = d && d->a.size() == 1;
+      const Member* made = is_single ? group_.by_name(read_name(d->a[0])) : nullptr;
+      if (made)
+        return outside({made->statement}, "operand",
+                       "the operand of a product as deep as this comes from memory");
+      if (!is_single || !comes_in_16_bits(d->a[0]) || !has_fitting_sizes(group_))
+        return outside({m.statement}, "extent", "the axis that it reduces does not fit a tile");
     }
-    return -1;
+    return std::nullopt;
+  }
+
+  // Whether memory holds the operand as matrix instructions take it, or will when what passes
+  // through memory has been rounded.
+  bool comes_in_16_bits(Expr factor) const {
+    if (is_half_read(factor)) return true;
+    if (factor.op() != Op::Read || factor.dtype() != DType::F32) return false;
+    const Statement* s = list_.producer(factor.name());
+    return s && !s->is_opaque && !s->axes.empty();
   }
 
   // A reduction behind the loop whose tile has not all columns; -1 if there is none.
@@ -349,6 +363,11 @@ class Checker {
   }
 
   static Expr stripped(Expr f) { return f.op() == Op::Cast ? f[0] : f; }
+  // The tensor that a factor is an element of; no name if it is computed.
+  static expr::Name read_name(Expr f) {
+    const Expr x = stripped(f);
+    return x.op() == Op::Read ? x.name() : expr::Name();
+  }
 
   // An axis that both sides have, or that only the row's side has: one value of it per tile.
   bool is_shared(const Member& m, Expr axis, Expr row) {
