@@ -16,10 +16,12 @@ namespace nautilus::vrtile {
 const std::vector<TilePass>& standard_passes() {
   static const std::vector<TilePass> passes = {
       {"merge_equal_tiles", merge_equal_tiles, "of tiles made in the same way one stays"},
-      {"hoist_invariant", hoist_invariant,
-       "tiles that are the same in every iteration are made before the loop"},
       {"operand_cast", operand_cast,
        "f32 operands of products get the 16-bit dtype of the other operand"},
+      // Behind the casts: an operand that a loop only multiplies with is rounded once, and its f32
+      // form takes no registers in the loop.
+      {"hoist_invariant", hoist_invariant,
+       "tiles that are the same in every iteration are made before the loop"},
       {"reverse_loops", reverse_loops,
        "loops that end at different steps in different groups, or masked, run backwards"},
       {"gauge", gauge, "running references are followed only when they moved far"},
