@@ -61,6 +61,7 @@ class Checker {
       if (!c.is_ok) return c;
     }
     if (auto deep = too_deep()) return *std::move(deep);
+    if (auto repeated = repeated_product()) return *std::move(repeated);
     if (const auto why = self_test(group_, signs_, pool_)) {
       // What others are taken against becomes final first.
       std::vector<int> ids;
@@ -99,6 +100,23 @@ class Checker {
                        "the operand of a product as deep as this comes from memory");
       if (!is_single || !comes_in_16_bits(d->a[0]) || !has_fitting_sizes(group_))
         return outside({m.statement}, "extent", "the axis that it reduces does not fit a tile");
+    }
+    return std::nullopt;
+  }
+
+  // A product in front of reductions that are none themselves, with axes of tiles that it has not:
+  // each place of them would compute it again, and nothing but that would be matrix work.
+  std::optional<GroupCheck> repeated_product() const {
+    const auto is_rolled = [&](const Dot& d) { return group_.members[d.member].is_rolled; };
+    if (std::any_of(group_.dots.begin(), group_.dots.end(), is_rolled)) return std::nullopt;
+    for (const Dot& d : group_.dots) {
+      const Member& m = group_.members[d.member];
+      if (!m.has(group_.stream)) continue;
+      for (Expr a : group_.axis_order) {
+        if (m.has(a) || group_.is_tile_axis(a) || group_.is_outer(a)) continue;
+        return outside({m.statement}, "again",
+                       fmt::format("it would be computed again at every `{}`", expr::to_string(a)));
+      }
     }
     return std::nullopt;
   }
