@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "expr/print.h"
 #include "expr/quotient.h"
@@ -45,7 +46,12 @@ class Checker {
         is_exact_(ir::numerics_of(program).rounding == ir::Rounding::Exact),
         signs_(signs),
         pool_(pool),
-        facts_(ir::facts_of(program, pool)) {}
+        facts_(ir::facts_of(program, pool)) {
+    for (const ir::Op& op : program.body) {
+      const auto* d = op.get<ir::Dim>();
+      if (d && d->hint) hints_.sizes.emplace(d->name.str(), *d->hint);
+    }
+  }
 
   GroupCheck run(Expr row) {
     if (const int id = in_cycle(); id >= 0)
@@ -212,6 +218,7 @@ class Checker {
     }
     std::vector<Dot> best;
     size_t best_ordered = 0;
+    int64_t best_filled = 0;
     size_t best_count = 0;  // with those that an operand in memory would allow
     auto consider = [&](Expr row, Expr block) {
       block_ = block;
@@ -223,10 +230,14 @@ class Checker {
         if (auto d = is_single ? single_row_dot(k, row) : dot(k, row))
           dots.push_back(std::move(*d));
       }
-      // Of several that do, the one that stands in front of the columns, and then the innermost.
+      // Of several that do, the one that stands in front of the columns, then one that fills more
+      // of a tile, and then the innermost.
       for (const Dot& d : dots) ordered_ += is_ordered(d, row) ? 1 : 0;
       const size_t count = dots.size() + computed_.size();
-      if (count > best_count || (count > 0 && count == best_count && ordered_ >= best_ordered)) {
+      const int64_t filled = filled_rows(row);
+      const auto rank = std::tuple(count, ordered_, filled);
+      if (count > 0 && rank >= std::tuple(best_count, best_ordered, best_filled)) {
+        best_filled = filled;
         best_count = count;
         to_memory_ = computed_;
         best_ordered = ordered_;
@@ -248,6 +259,15 @@ class Checker {
       if (!has_block) consider(row, pool_.integer(1));
     }
     group_.dots = std::move(best);
+  }
+
+  // Rows of a tile that there are at the program's hints; all of them where those say nothing.
+  int64_t filled_rows(Expr row) const {
+    const Expr extent = group_.extents.at(row);
+    for (Expr v : expr::free_vars(extent)) {
+      if (!hints_.sizes.contains(v.name().str())) return kRowsPerTile;
+    }
+    return std::min(ir::evaluate_size(extent, hints_), kRowsPerTile);
   }
 
   // The divisor in the group's one use of `row / n`; null if there is none, or several, or the
@@ -494,6 +514,7 @@ class Checker {
   const algebra::Signs& signs_;
   expr::ExprPool& pool_;
   expr::Facts facts_;
+  ir::Environment hints_;
   Expr block_;
   std::vector<int> computed_;   // second operands that members compute, for the row looked at
   std::vector<int> to_memory_;  // for the row chosen
