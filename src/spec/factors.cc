@@ -2,6 +2,7 @@
 #include "spec/factors.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "spec/equations.h"
 #include "spec/ranges.h"
@@ -14,6 +15,8 @@ using expr::Op;
 namespace {
 // Equations share their parts; written out as trees they may be too large to look at.
 constexpr int kMaxSteps = 2000;
+// A reduction that is not longer than this may run inside of the loop of the sum that needs it.
+constexpr int64_t kMaxInnerExtent = 576;
 
 bool is_zero(Expr e) { return e.op() == Op::FloatConst && e.number() == 0; }
 }  // namespace
@@ -108,6 +111,58 @@ bool Factors::is_reduced(Expr e) const {
                      [&](Expr axis) { return expr::depends_on(e, axis); });
 }
 
+// Whether an element along the reduced axes stands behind a reduction that has a loop of its own.
+bool Factors::follows_long_reduction(Expr read) {
+  if (++steps_ > kMaxSteps || !is_reduced(read)) return false;
+  const auto it = equations_.find(read.name());
+  if (it == equations_.end()) return false;
+  const Expr body = it->second.body;
+  if (body.op() == Op::Reduce) {
+    for (size_t k = 0; k < body.axis_count(); ++k) {
+      const Expr extent = body.extent(k);
+      if (extent.op() != Op::IntConst || extent.integer() > kMaxInnerExtent) return true;
+    }
+    return false;
+  }
+  bool is_behind = false;
+  expr::for_each(body_at(it->second, read, pool_), [&](Expr e) {
+    is_behind |= !is_behind && e.op() == Op::Read && follows_long_reduction(e);
+  });
+  return is_behind;
+}
+
+// Equations that reduce along an axis like those of the sum, among all that the value needs.
+std::set<std::string_view> Factors::reductions_alike(Expr e) const {
+  std::set<std::string_view> out;
+  std::unordered_set<expr::Name> seen;
+  auto collect = [&](auto& self, Expr value) -> void {
+    expr::for_each(value, [&](Expr x) {
+      if (x.op() != Op::Read || !seen.insert(x.name()).second) return;
+      const auto it = equations_.find(x.name());
+      if (it == equations_.end()) return;
+      const Expr body = it->second.body;
+      for (size_t k = 0; body.op() == Op::Reduce && k < body.axis_count(); ++k) {
+        for (size_t r = 0; r < reduction_.axis_count(); ++r) {
+          if (body.extent(k) == reduction_.extent(r)) out.insert(x.name().str());
+        }
+      }
+      self(self, body);
+    });
+  };
+  collect(collect, e);
+  return out;
+}
+
+// Whether what leaves is known only after a reduction along the sum's axis that what stays is not
+// behind itself.
+bool Factors::waits_for_axis(const Split& split) const {
+  const std::set<std::string_view> known = reductions_alike(split.staying);
+  return std::any_of(split.leaving.begin(), split.leaving.end(), [&](const Factor& f) {
+    const std::set<std::string_view> needed = reductions_alike(f.value);
+    return !std::includes(known.begin(), known.end(), needed.begin(), needed.end());
+  });
+}
+
 // `is_below`: the value divides.
 Split Factors::part(Expr e, Guard guard, bool is_below) {
   const Split none{{}, e, false};
@@ -150,7 +205,8 @@ Split Factors::part(Expr e, Guard guard, bool is_below) {
       const auto it = equations_.find(e.name());
       if (it == equations_.end() || expr::has_reduce(it->second.body)) return none;
       Split a = part(body_at(it->second, e, pool_), guard, is_below);
-      return a.leaving.empty() || !a.staying ? none : a;
+      if (a.leaving.empty() || !a.staying) return none;
+      return waits_for_axis(a) || !follows_long_reduction(e) ? a : none;
     }
     default:
       return none;

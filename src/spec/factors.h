@@ -5,10 +5,13 @@
 //                                                             staying: where(j <= i, E[i, j], 0.0)
 // Looks through element-wise equations and through selects whose other branch is 0. Such a guard
 // may hide all terms of a row, which is then 0 whatever the factor is: each factor says what has to
-// be done about that.
+// be done about that. An equation that stands behind a long reduction of its own keeps factors that
+// are known there: they cost nothing when its elements are stored, and what is stored without them
+// may be out of range, or have to be computed again.
 #pragma once
 
 #include <map>
+#include <set>
 
 #include "spec/magnitude.h"
 
@@ -60,6 +63,9 @@ class Factors {
   Split guarded(expr::Expr select, Guard guard, bool is_below);
   bool holds_first(expr::Expr condition);
   bool is_reduced(expr::Expr e) const;
+  bool follows_long_reduction(expr::Expr read);
+  std::set<std::string_view> reductions_alike(expr::Expr e) const;
+  bool waits_for_axis(const Split& split) const;
   bool is_harmless(expr::Expr e, bool is_divisor);
   bool is_representable(expr::Expr e, bool is_divisor);
 
