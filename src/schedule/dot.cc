@@ -62,9 +62,14 @@ class Checker {
     if (const int id = not_closing(); id >= 0)
       return outside({id}, "close", "its tile does not hold the axis that it reduces");
     if (group_.dots.empty()) return {false, "no_dot", why_no_dot(), {}, false};
-    for (size_t k = 0; k < group_.members.size(); ++k) {
-      GroupCheck c = member(k);
-      if (!c.is_ok) return c;
+    // What the seed needs first: a reference that leaves the kernel for it is no reason to leave
+    // for the reductions beside it.
+    for (const bool is_needed : {true, false}) {
+      for (size_t k = 0; k < group_.members.size(); ++k) {
+        if (is_needed_by_seed(group_.members[k]) != is_needed) continue;
+        GroupCheck c = member(k);
+        if (!c.is_ok) return c;
+      }
     }
     if (auto deep = too_deep()) return *std::move(deep);
     if (auto repeated = repeated_product()) return *std::move(repeated);
@@ -173,6 +178,24 @@ class Checker {
     return "nothing in it is a contraction of 16-bit operands";
   }
 
+  // An element-wise member without the streamed axis that a statement outside needs and no sum of
+  // this kernel gives: others can compute it, too. -1 if there is none.
+  int known_before(int outside) {
+    std::set<int> seen;
+    auto find = [&](auto& self, int id) -> int {
+      if (!seen.insert(id).second) return -1;
+      const Statement& s = list_.statements[static_cast<size_t>(id)];
+      const Member* m = group_.by_name(s.target);
+      if (m && !m->has(group_.stream) && !m->is_reduction() && !group_.depends_on_rolled(*m))
+        return id;
+      int found = -1;
+      for (size_t k = 0; k < s.reads_from.size() && found < 0; ++k)
+        found = self(self, s.reads_from[k]);
+      return found;
+    };
+    return find(find, outside);
+  }
+
   // A member that needs a statement outside that needs a member; -1 if there is none.
   int in_cycle() {
     // A tile along the streamed axis is computed again by whoever else needs it.
@@ -195,6 +218,7 @@ class Checker {
     for (auto m = group_.members.rbegin(); m != group_.members.rend(); ++m) {
       for (int r : list_.statements[static_cast<size_t>(m->statement)].reads_from) {
         if (members.contains(r) || !depends(depends, r)) continue;
+        if (const int id = known_before(r); id >= 0) return id;
         if (m->statement != group_.seed) return m->statement;
         // The seed itself: what it needs from this kernel must come from elsewhere.
         // Tiles along the streamed axis are no such result.
