@@ -119,6 +119,7 @@ void Facts::assume(Expr c) {
   }
   if (c.op() == Op::Not) return assume_not(c[0]);
   if (!is_comparison(c.op()) || c[0].dtype() != DType::I64) return;
+  assume_divisor(c, divisors_);
   const auto d = difference(c[0], c[1]);  // c[0] - c[1]
   if (!d) return;
   auto keep = [&](std::optional<Poly> p) {
@@ -187,8 +188,8 @@ bool Facts::is_nonnegative(const Poly& p) const {
   return false;
 }
 
-// What division says about its own atoms: x - d * (x / d) lies in [0, d - 1], and x % d is at most
-// x for x >= 0.
+// What division says about its own atoms: x - d * (x / d) lies in [0, d - 1], and is 0 for a
+// multiple of d; x % d is at most x for x >= 0.
 void Facts::add_division_facts(const Poly& p, std::vector<Poly>& known) const {
   for (Expr atom : p.atoms()) {
     if (atom.op() != Op::FloorDiv && atom.op() != Op::Mod) continue;
@@ -206,7 +207,10 @@ void Facts::add_division_facts(const Poly& p, std::vector<Poly>& known) const {
       continue;
     }
     known.push_back(*remainder);
-    if (const auto rest = add(*positive, *remainder, -1)) known.push_back(*rest);
+    const auto number = d->constant();
+    const bool is_whole = number && is_multiple(*x, *number, divisors_);
+    const auto rest = is_whole ? negated(*remainder) : add(*positive, *remainder, -1);
+    if (rest) known.push_back(*rest);
   }
 }
 

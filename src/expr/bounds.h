@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "expr/affine.h"
+#include "expr/divisors.h"
 
 namespace nautilus::expr {
 
@@ -65,6 +66,7 @@ class Facts {
   std::unordered_map<Expr, Poly> axis_high_;  // extent - 1
   std::unordered_map<Expr, int64_t> low_;     // known lower bounds of sizes and scalars
   std::vector<Poly> nonnegative_;
+  Divisors divisors_;  // of sizes
 
   // Ranges that range_of has found, by atom and depth. A proof asks for the same ones many times;
   // new bounds make them obsolete. A copy of facts is about to get more of them: it starts empty.
