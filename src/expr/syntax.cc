@@ -292,7 +292,7 @@ class Parser {
     return e;
   }
 
-  // name | name[indices] | name(args) | name[axes](args)
+  // name | name[indices] | name(args) | name[axes](args), an axis as in a reduction
   const Syntax* named() {
     const Lexeme word = c_.next();
     Syntax n{.kind = Kind::Name,
@@ -321,12 +321,14 @@ class Parser {
     }
     if (c_.at("(")) {
       for (const Syntax* a : n.args) {
-        if (a->kind != Kind::Name) {
+        const bool has_extent = a->kind == Kind::Infix && a->text == "<";
+        const Syntax* name = has_extent ? a->args[0] : a;
+        if (name->kind != Kind::Name) {
           c_.sink().report(Code::UnexpectedToken, a->span,
                            "expected the name of an axis before the arguments of a function");
           return nullptr;
         }
-        n.axes.push_back({a->text, a->span, nullptr});
+        n.axes.push_back({name->text, name->span, has_extent ? a->args[1] : nullptr});
       }
       n.kind = Kind::Call;
       n.args.clear();

@@ -87,6 +87,16 @@ Typed ExprElaborator::call_function(const Syntax& s, const FunctionSyntax& f) {
   const size_t visible = frames_.back().axes.size();
   for (size_t k = 0; k < f.axes.size(); ++k) {
     Expr var = find_axis(s.axes[k].name);
+    Expr extent;
+    if (s.axes[k].extent && !(extent = elaborate_size(*s.axes[k].extent))) return fail();
+    if (var && extent) {
+      sink_
+          .report(Code::AxisConflict, s.axes[k].span,
+                  fmt::format("`{}` is taken already", s.axes[k].name))
+          .label("an axis of this name is in scope")
+          .with_help("leave its extent away, or give the call an axis name of its own");
+      return fail();
+    }
     if (!var) {
       if (const Symbol* symbol = symbols_.find(s.axes[k].name)) {
         sink_.report(
@@ -94,7 +104,7 @@ Typed ExprElaborator::call_function(const Syntax& s, const FunctionSyntax& f) {
             fmt::format("`{}` is {}, not an axis", s.axes[k].name, describe(symbol->kind)));
         return fail();
       }
-      var = scope_.add_root(s.axes[k].name, s.axes[k].span, {});
+      var = scope_.add_root(s.axes[k].name, s.axes[k].span, extent);
       bind_axis(s.axes[k].name, var);  // visible in the arguments only
     }
     frame.axes.emplace_back(f.axes[k].text, var);
