@@ -64,6 +64,22 @@ int64_t width(const Group& group, Expr axis, const Sizes& sizes) {
   return group.is_whole(axis) ? rounded_up(group.extents.at(axis).integer(), 16) : sizes.column;
 }
 
+// Floats along the streamed axis alone, such as a bias of the keys, that work between products
+// reads: how many tensors of them.
+int64_t streamed_rows(const Group& group) {
+  std::unordered_set<Expr> seen;
+  for (size_t k = 0; k < group.members.size(); ++k) {
+    const Member& m = group.members[k];
+    if (group.dot_of(k)) continue;
+    expr::for_each(m.value, [&](Expr x) {
+      const bool is_one = x.op() == Op::Read && !group.find(x) && expr::is_float(x.dtype()) &&
+                          expr::depends_on(x, group.stream) && !expr::depends_on(x, group.row);
+      if (is_one) seen.insert(x);
+    });
+  }
+  return static_cast<int64_t>(seen.size());
+}
+
 // 32-bit values of a thread: a tile's rows by columns are spread over 128 threads.
 int64_t registers(const Group& group, const Sizes& s) {
   int64_t sums = 0;
@@ -78,7 +94,9 @@ int64_t registers(const Group& group, const Sizes& s) {
     // Inside of the loop: the sum, and its rounded copy as operand.
     m.is_rolled ? sums += w / 2 : inner += w / 2 + w / 4;
   }
-  return sums + (inner > 0 ? inner : has_computed ? s.step / 2 + s.step / 4 : 0);
+  // A thread has two columns of eight.
+  const int64_t rows = inner > 0 ? streamed_rows(group) * s.step / 4 : 0;
+  return sums + rows + (inner > 0 ? inner : has_computed ? s.step / 2 + s.step / 4 : 0);
 }
 
 // Bytes of what element-wise work reads in boxes: two slots of a step's, a panel of 64 columns for
