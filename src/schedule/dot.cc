@@ -470,31 +470,42 @@ class Checker {
     }
     if (!m.is_reduction() && reads_outer_tile(m))
       return outside({m.statement}, "epilogue", "it belongs behind the reduction that it reads");
-    if (!m.inner.empty() && !m.is_closing && group_.depends_on_rolled(m))
-      return outside({m.statement}, "inner",
-                     "an inner reduction of running values cannot be repaired");
+    if (!m.inner.empty() && !m.is_closing && group_.depends_on_rolled(m)) {
+      // What the seed needs keeps its place, and is made of final values by an earlier pass.
+      const bool is_cut = is_needed_by_seed(m);
+      std::vector<int> ids = is_cut ? rolled_under(m) : std::vector<int>();
+      if (ids.empty())
+        return outside({m.statement}, "inner",
+                       "an inner reduction of running values cannot be repaired");
+      GroupCheck check =
+          outside(std::move(ids), "inner",
+                  fmt::format("`{}` cannot follow it, an inner reduction of running values", name));
+      check.is_cut = is_cut;
+      return check;
+    }
     if (!m.is_rolled) return {};
     const auto part = recurrence_of(group_, m, signs_, pool_);
     if (part) return {};
     // What moved under it becomes final first, in another pass.
-    std::vector<int> ids;
     const bool is_cut = is_needed_by_seed(m);
-    if (is_cut) {
-      auto visit = [&](Expr e) {
-        const Member* p = e.op() == Op::Read ? group_.find(e) : nullptr;
-        if (p && p->is_rolled && p != &m && p->statement != group_.seed)
-          ids.push_back(p->statement);
-      };
-      expr::for_each(group_.inlined(pool_, m.value), visit);
-      if (m.init) expr::for_each(group_.inlined(pool_, m.init), visit);
-    } else {
-      ids.push_back(m.statement);
-    }
+    std::vector<int> ids = is_cut ? rolled_under(m) : std::vector<int>{m.statement};
     GroupCheck check =
         outside(std::move(ids), part.rejection().code,
                 fmt::format("`{}` cannot follow it, {}", name, part.rejection().message));
     check.is_cut = is_cut;
     return check;
+  }
+
+  // The running values that a member reads, through element-wise ones, without the seed.
+  std::vector<int> rolled_under(const Member& m) {
+    std::vector<int> ids;
+    auto visit = [&](Expr e) {
+      const Member* p = e.op() == Op::Read ? group_.find(e) : nullptr;
+      if (p && p->is_rolled && p != &m && p->statement != group_.seed) ids.push_back(p->statement);
+    };
+    expr::for_each(group_.inlined(pool_, m.value), visit);
+    if (m.init) expr::for_each(group_.inlined(pool_, m.init), visit);
+    return ids;
   }
 
   // True if a tile could stand behind a reduction that is computed elsewhere: it reads, at its own
