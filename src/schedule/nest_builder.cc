@@ -56,7 +56,12 @@ BuiltKernel NestBuilder::run(const ir::Axes& once) {
   for (const AxisKind kind : {AxisKind::Row, AxisKind::Cut}) {
     for (Expr a : tiling_.order()) {
       const TileAxis& t = tiling_.at(a);
-      if (t.kind == kind) grid.axes.push_back({t.tile.name(), tile_count(group_, t, pool_)});
+      if (t.kind != kind) continue;
+      Expr count = tile_count(group_, t, pool_);
+      // Results without the columns are there where no column is.
+      if (kind == AxisKind::Cut && gives_without(a) && count.op() != Op::IntConst)
+        count = pool_.binary(Op::Max, count, pool_.integer(1));
+      grid.axes.push_back({t.tile.name(), count});
     }
   }
   if (split_) grid.axes.push_back({split_->part.name(), split_->split});

@@ -196,6 +196,8 @@ class NestBuilder {
 
   // One of the tiles that have the same value writes it: the condition, or null.
   Expr is_writer(const Member& m);
+  // Whether a result that is stored has not this axis.
+  bool gives_without(Expr axis) const;
 
   void store(ir::Name target, const ir::Exprs& indices, Expr value, Expr condition,
              const std::vector<Expr>& axes, ir::Block& out);

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace nautilus::schedule {
 
 using expr::DType;
@@ -110,6 +112,12 @@ Expr NestBuilder::is_writer(const Member& m) {
           condition, pool_.binary(Op::Eq, t.kind == AxisKind::Cut ? t.tile : a, pool_.integer(0)));
   }
   return condition;
+}
+
+bool NestBuilder::gives_without(Expr axis) const {
+  return std::any_of(members().begin(), members().end(), [&](const Member& m) {
+    return stored_.contains(m.statement) && !m.has(axis);
+  });
 }
 
 void NestBuilder::store(ir::Name target, const ir::Exprs& indices, Expr value, Expr condition,
