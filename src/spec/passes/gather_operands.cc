@@ -51,6 +51,10 @@ class Gathering {
     for (Expr f : list) {
       const Expr read = half_read(f);
       if (!read || (f.op() != Op::Select && is_box(read, inside))) continue;
+      const bool is_reused = !std::all_of(let.axes.begin(), let.axes.end(), [&](const ir::Axis& a) {
+        return expr::depends_on(f, pool_.index(a.name));
+      });
+      if (!is_reused) continue;
       if (const Expr turned = turned_read(read, inside, reduced, copies)) {
         copied.emplace(f, expr::substitute(pool_, f, {{read, turned}}));
         continue;
@@ -58,9 +62,8 @@ class Gathering {
       const Expr value = f.op() == Op::Select ? guarded(f, read) : read;
       ir::Axes axes;
       for (const ir::Axis& a : let.axes) add(a, value, axes);
-      const bool is_reused = axes.size() < let.axes.size();
       for (const ir::Axis& a : reduced) add(a, value, axes);
-      if (!is_reused || axes.size() < 2) continue;
+      if (axes.size() < 2) continue;
       // The copy is made also where an axis that it has not is empty.
       if (!are_inside_without_axes(value, types_, with(axes, facts_), all, pool_)) continue;
       const Expr other = copy(value, read.name(), std::move(axes), copies);
@@ -91,15 +94,22 @@ class Gathering {
     return pool_.select(select[0], read, pool_.constant(0, read.dtype()));
   }
 
+  const ir::TensorType& type_of(Expr read) const {
+    return types_.find(std::string(read.name().str()))->second;
+  }
+
   // Whether the copy engine can bring tiles of the tensor as it lies: no index is data, each has
   // axes in steps of one, an axis is in one of them, and one that may lie in a tile runs along
   // memory.
   bool is_box(Expr read, const ir::Axes& inside) {
-    if (is_found(read)) return false;
+    return !is_found(read) &&
+           is_box({read.args().begin(), read.args().end()}, type_of(read).dims, inside);
+  }
+  bool is_box(const std::vector<Expr>& indices, const ir::Exprs& dims, const ir::Axes& inside) {
     for (const ir::Axis& axis : inside) {
       const Expr a = pool_.index(axis.name);
       int uses = 0;
-      for (Expr index : read.args()) {
+      for (Expr index : indices) {
         if (!expr::depends_on(index, a)) continue;
         ++uses;
         const auto p = expr::Poly::of(index);
@@ -108,25 +118,24 @@ class Gathering {
       }
       if (uses > 1) return false;
     }
-    return runs_along_memory(read, inside);
+    return !indices.empty() && runs_along_memory(indices.back(), dims.back(), inside);
   }
 
-  // Whether one axis, no short one, runs along memory, from a multiple of 16 bytes on, and to the
-  // end of the tensor or in whole tiles: a box knows no other end there.
-  bool runs_along_memory(Expr read, const ir::Axes& inside) {
-    if (read.args().empty()) return false;
-    Expr first = read.args().back();
+  // Whether one axis, no short one, is in the last index, from a multiple of 16 bytes on, and to
+  // the end of the tensor or in whole tiles: a box knows no other end there.
+  bool runs_along_memory(Expr last, Expr dim, const ir::Axes& inside) {
     const ir::Axis* along = nullptr;
+    Expr first = last;
     for (const ir::Axis& a : inside) {
       const Expr axis = pool_.index(a.name);
-      if (!expr::depends_on(read.args().back(), axis)) continue;
+      if (!expr::depends_on(last, axis)) continue;
       if (along || is_short(a)) return false;
       along = &a;
       first = expr::substitute(pool_, first, {{axis, pool_.integer(0)}});
     }
     const auto begin = expr::Poly::of(first);
     return along && begin && expr::is_multiple(*begin, kAlignedElements, divisors_) &&
-           is_whole(*along, first, types_.find(std::string(read.name().str()))->second.dims.back());
+           is_whole(*along, first, dim);
   }
 
   bool is_whole(const ir::Axis& axis, Expr first, Expr dim) {
@@ -139,49 +148,47 @@ class Gathering {
   // makes no box of it.
   Expr turned_read(Expr read, const ir::Axes& inside, const ir::Axes& reduced,
                    std::vector<Let>& copies) {
-    if (is_found(read) || runs_along_memory(read, inside)) return {};
-    const ir::TensorType& type = types_.find(std::string(read.name().str()))->second;
-    std::vector<ir::Axis> axes(reduced.begin(), reduced.end());  // preferred
+    const size_t rank = read.args().size();
+    if (is_found(read) || rank < 2) return {};
+    const ir::TensorType& type = type_of(read);
+    if (runs_along_memory(read.args().back(), type.dims.back(), inside)) return {};
+    ir::Axes axes = reduced;  // preferred
     axes.insert(axes.end(), inside.begin(), inside.end());
     for (const ir::Axis& a : axes) {
       if (is_short(a)) continue;
-      for (size_t k = 0; k + 1 < read.args().size(); ++k) {
-        if (read.args()[k] != pool_.index(a.name) || !is_whole(a, pool_.integer(0), type.dims[k]))
-          continue;
-        const Expr turned = turned_copy(read, type, k, copies);
-        if (is_box(turned, inside)) return turned;
+      for (size_t k = 0; k + 1 < rank; ++k) {
+        if (read.args()[k] != pool_.index(a.name)) continue;
+        std::vector<size_t> order;  // of dimensions, k the last
+        for (size_t d = 0; d < rank; ++d) {
+          if (d != k) order.push_back(d);
+        }
+        order.push_back(k);
+        std::vector<Expr> at;
+        ir::Exprs dims;
+        for (size_t d : order) {
+          at.push_back(read.args()[d]);
+          dims.push_back(type.dims[d]);
+        }
+        if (is_box(at, dims, inside))
+          return pool_.read(turned_copy(read, order, copies), read.dtype(), at);
       }
     }
     return {};
   }
 
-  // The same element of a copy whose dimension k lies along memory.
-  Expr turned_copy(Expr read, const ir::TensorType& type, size_t k, std::vector<Let>& copies) {
-    std::vector<size_t> order;
-    for (size_t d = 0; d < type.dims.size(); ++d) {
-      if (d != k) order.push_back(d);
+  // A copy of the tensor with its dimensions in another order.
+  ir::Name turned_copy(Expr read, const std::vector<size_t>& order, std::vector<Let>& copies) {
+    const auto key = std::make_pair(std::string(read.name().str()), order);
+    if (const auto known = turned_.find(key); known != turned_.end()) return known->second;
+    ir::Axes axes;
+    std::vector<Expr> from(order.size());
+    for (size_t d : order) {
+      const ir::Name name = names_.fresh(fmt::format("{}.{}", read.name().str(), d));
+      axes.push_back({name, type_of(read).dims[d]});
+      from[d] = pool_.index(name);
     }
-    order.push_back(k);
-    std::vector<Expr> at;
-    for (size_t d : order) at.push_back(read.args()[d]);
-    const auto key = std::make_pair(std::string(read.name().str()), k);
-    auto known = turned_.find(key);
-    if (known == turned_.end()) {
-      ir::Axes axes;
-      std::vector<Expr> from(type.dims.size());
-      for (size_t d : order) {
-        const ir::Name name = names_.fresh(fmt::format("{}.{}", read.name().str(), d));
-        axes.push_back({name, type.dims[d]});
-        from[d] = pool_.index(name);
-      }
-      const Expr value = pool_.read(read.name(), read.dtype(), from);
-      copy(value, read.name(), std::move(axes), copies);
-      known = turned_.emplace(key, copies.back().name).first;
-      std::vector<Expr> dims;
-      for (size_t d : order) dims.push_back(type.dims[d]);
-      types_[std::string(known->second.str())] = {type.dtype, dims};
-    }
-    return pool_.read(known->second, read.dtype(), at);
+    copy(pool_.read(read.name(), read.dtype(), from), read.name(), std::move(axes), copies);
+    return turned_.emplace(key, copies.back().name).first->second;
   }
 
   // An index that is data.
@@ -211,7 +218,7 @@ class Gathering {
   expr::ExprPool& pool_;
   expr::Facts facts_;
   expr::Divisors divisors_;
-  std::map<std::pair<std::string, size_t>, ir::Name> turned_;  // copies, by dimension
+  std::map<std::pair<std::string, std::vector<size_t>>, ir::Name> turned_;  // copies, by order
   std::map<std::string, ir::TensorType> types_;
   TensorNames names_;
 };
