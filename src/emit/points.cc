@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "emit/launch_order.h"
 #include "emit/params.h"
@@ -106,8 +107,16 @@ class PointsEmitter {
   }
 
   static bool is_reserved(std::string_view name) {
-    constexpr std::string_view kOwn[] = {"points", "lane", "has_point", "other", "first", "more"};
+    constexpr std::string_view kOwn[] = {"points", "lane", "has_point", "other",
+                                         "first",  "more", "left"};
     return std::find(std::begin(kOwn), std::end(kOwn), name) != std::end(kOwn);
+  }
+
+  std::string fresh(std::string_view stem) {
+    std::string name;
+    do name = fmt::format("{}_{}", stem, numbers_++);
+    while (!taken_.insert(name).second);
+    return name;
   }
 
   // A name of the program as one of the text; `a.b` and `a_b` stay apart.
@@ -140,8 +149,10 @@ class PointsEmitter {
     names.facts = &facts_;
     names.variable = [this](Expr v) { return variable(v); };
     names.read = [this](Expr r) {
-      return fmt::format("load_{}(p.{}, {})", expr::name(r.dtype()), identifier(r.name().str()),
-                         offset(r.name().str(), r.args()));
+      const auto walked = walked_.find(r);
+      return fmt::format(
+          "load_{}(p.{}, {})", expr::name(r.dtype()), identifier(r.name().str()),
+          walked == walked_.end() ? offset(r.name().str(), r.args()) : walked->second);
     };
     names.instead = [this](Expr x) -> std::string {
       const auto it = named_.find(x);
@@ -169,9 +180,7 @@ class PointsEmitter {
       const bool is_worth = e.op() == expr::Op::Read || e.tree_size() >= kWorthNaming;
       if (uses[e] < 2 || !is_worth || named_.contains(e)) continue;
       if (!always.contains(e.node()) && !expr::tensors_read(e).empty()) continue;
-      std::string name;
-      do name = fmt::format("shared_{}", shared_++);
-      while (!taken_.insert(name).second);
+      const std::string name = fresh("shared");
       out_.line("const {} {} = {};", carrier(e.dtype()), name, text(e));
       named_.emplace(e, name);
     }
@@ -238,7 +247,7 @@ class PointsEmitter {
     const std::string var = define(s.var);
     facts_.add_axis(pool_.index(s.var), s.to);
     if (is_over_parts(s.to)) {
-      over_parts(var, "lane", to, s.body);
+      over_parts(s.var, "lane", to, s.body);
     } else {
       out_.open("for (long long {0} = lane; {0} < {1}; {0} += {2}) {{", var, to, lanes_);
       block(s.body);
@@ -271,17 +280,79 @@ class PointsEmitter {
   // The parts of an axis are few, and all of them are wanted at once: the loads of 8 turns are
   // under way together, the last turns too, which a loop unrolled by the compiler would take one by
   // one.
-  void over_parts(const std::string& var, std::string_view from, const std::string& to,
+  void over_parts(ir::Name name, std::string_view from, const std::string& to,
                   const ir::Block& body) {
     const int64_t ahead = kPartsAhead * lanes_;
+    const std::string var = locals_.find(name.str())->second;
     out_.open("for (long long first = {0}; first < {1}; first += {2}) {{", from, to, ahead);
+    walk_reads(name, body);
+    out_.line("const int left = (int)({0} - first < {1} ? {0} - first : {1});", to, ahead);
     out_.open("UNROLL for (int more = 0; more < {}; more += {}) {{", ahead, lanes_);
+    out_.open("if (more < left) {{");
     out_.line("const long long {} = first + more;", var);
-    out_.open("if ({} < {}) {{", var, to);
     block(body);
     out_.close();
     out_.close();
     out_.close();
+    walked_.clear();
+  }
+
+  // Places of elements that a loop over parts walks over in equal steps: the place in its first
+  // turn and the step are computed once, in place of products of 64 bits in every turn.
+  void walk_reads(ir::Name var, const ir::Block& body) {
+    std::vector<Expr> reads;
+    std::set<std::string, std::less<>> defined;
+    for (const Op& op : body) {
+      Expr value;
+      if (const auto* a = op.get<matile::Assign>()) value = a->value;
+      if (const auto* l = op.get<matile::Let>()) {
+        value = l->value;
+        defined.emplace(l->name.str());
+      }
+      if (!value) continue;
+      expr::for_each(value, [&](Expr e) {
+        if (e.op() == expr::Op::Read && std::find(reads.begin(), reads.end(), e) == reads.end())
+          reads.push_back(e);
+      });
+    }
+    for (Expr r : reads) {
+      const std::string step = step_of(r, pool_.index(var), defined);
+      if (step.empty()) continue;
+      const std::string at = fresh("at");
+      const auto old = std::exchange(locals_[std::string(var.str())], "first");
+      out_.line("const u64 {} = {};", at, offset(r.name().str(), r.args()));
+      locals_[std::string(var.str())] = old;
+      const std::string by = fresh("step");
+      out_.line("const u64 {} = {};", by, step);
+      walked_.emplace(r, fmt::format("{} + (u64)more * {}", at, by));
+    }
+  }
+
+  // Text of what a turn of the loop adds to the place of an element, if the variable is an index
+  // of its own and the others are known in front of the loop; empty otherwise.
+  std::string step_of(Expr read, Expr var,
+                      const std::set<std::string, std::less<>>& defined) const {
+    std::string step;
+    for (size_t k = 0; k < read.args().size(); ++k) {
+      const Expr index = read.args()[k];
+      if (!expr::depends_on(index, var)) {
+        if (!is_settled(index, defined)) return "";
+        continue;
+      }
+      if (index != var || !step.empty()) return "";
+      step = globals_.find(read.name().str())->second.step("1", k);
+    }
+    return step;
+  }
+
+  // Whether an index is made of what a loop's body neither defines nor changes.
+  bool is_settled(Expr index, const std::set<std::string, std::less<>>& defined) const {
+    bool is_known = expr::tensors_read(index).empty();
+    expr::for_each(index, [&](Expr e) {
+      if (e.op() != expr::Op::Var) return;
+      is_known &= !defined.contains(e.name().str()) && !dtypes_.contains(e.name().str());
+    });
+    return is_known;
   }
 
   void loop(const matile::Loop& l) {
@@ -293,7 +364,7 @@ class PointsEmitter {
     const bool is_up = l.direction == matile::Direction::Up;
     if (is_up && l.from.is_int(0)) facts_.add_axis(pool_.index(l.var), l.to);
     if (is_up && is_over_parts(l.to) && lanes_ == 1) {
-      over_parts(var, from, to, l.body);
+      over_parts(l.var, from, to, l.body);
     } else {
       out_.open("for (long long {0} = {1}; {0} {2} {3}; {4}{0}) {{", var, from,
                 is_up ? "<" : ">=", to, is_up ? "++" : "--");
@@ -312,11 +383,12 @@ class PointsEmitter {
   std::set<std::string, std::less<>> plan_sizes_;
   expr::Facts facts_;
   std::map<std::string, std::string, std::less<>> locals_;
-  std::map<std::string, DType> dtypes_;  // of values
-  int64_t lanes_ = 1;                    // of each point
+  std::map<std::string, DType, std::less<>> dtypes_;  // of values
+  int64_t lanes_ = 1;                                 // of each point
   std::set<std::string> taken_;
-  std::map<Expr, std::string, expr::ByContent> named_;  // of the statement being printed
-  int shared_ = 0;
+  std::map<Expr, std::string, expr::ByContent> named_;   // of the statement being printed
+  std::map<Expr, std::string, expr::ByContent> walked_;  // places of elements in a loop over parts
+  int numbers_ = 0;                                      // of fresh names
 };
 
 }  // namespace
