@@ -23,6 +23,8 @@ using NameSet = std::unordered_set<ir::Name>;
 
 constexpr int64_t kThreads = 128;  // of a CTA
 constexpr int64_t kWarp = 32;
+constexpr int64_t kBeside = 4;  // points of a thread
+constexpr int64_t kManyPoints = 131072;
 constexpr int64_t kPartLanes = 8;
 constexpr int64_t kManyParts = 16;  // one thread has the loads of 8 under way
 constexpr int64_t kFewPoints =
@@ -183,6 +185,22 @@ void share(const matile::Loop& l, FreshNames& names, expr::ExprPool& pool, ir::B
   for (Op& op : after) out.push_back(std::move(op));
 }
 
+Expr quotient_up(Expr n, int64_t by, expr::ExprPool& pool) {
+  if (n.op() == EK::IntConst) return pool.integer((n.integer() + by - 1) / by);
+  return pool.binary(EK::FloorDiv, pool.binary(EK::Add, n, pool.integer(by - 1)), pool.integer(by));
+}
+
+Expr count_of(const ir::Axes& axes, expr::ExprPool& pool) {
+  Expr count;
+  for (const ir::Axis& a : axes) {
+    const Expr n = a.extent.op() == EK::IntConst || a.extent.op() == EK::Var
+                       ? a.extent
+                       : pool.binary(EK::Max, a.extent, pool.integer(0));
+    count = count ? pool.binary(EK::Mul, count, n) : n;
+  }
+  return count;
+}
+
 // Gives every point `lanes` lanes, if all its loops are reductions that `is_worth` wants to share.
 template <typename IsWorth>
 bool share_all(KernelParts& parts, int64_t lanes, const IsWorth& is_worth, FreshNames& names,
@@ -207,21 +225,10 @@ bool share_all(KernelParts& parts, int64_t lanes, const IsWorth& is_worth, Fresh
   }
   points.body = std::move(body);
   points.by = lanes;
-  Expr count;
-  for (const ir::Axis& a : points.axes) {
-    const Expr n = a.extent.op() == EK::IntConst || a.extent.op() == EK::Var
-                       ? a.extent
-                       : pool.binary(EK::Max, a.extent, pool.integer(0));
-    count = count ? pool.binary(EK::Mul, count, n) : n;
-  }
+  const Expr count = count_of(points.axes, pool);
   kernel.body[0] = ir::make(std::move(points));
   auto launch = parts.launch.as<matile::Launch>();
-  const int64_t of_cta = kThreads / lanes;
-  launch.grid =
-      count.op() == EK::IntConst
-          ? pool.integer((count.integer() + of_cta - 1) / of_cta)
-          : pool.binary(EK::FloorDiv, pool.binary(EK::Add, count, pool.integer(of_cta - 1)),
-                        pool.integer(of_cta));
+  launch.grid = quotient_up(count, kThreads / lanes, pool);
   parts.kernel = ir::make(std::move(kernel));
   parts.launch = ir::make(std::move(launch));
   return true;
@@ -271,6 +278,40 @@ std::optional<KernelParts> share_parts(KernelParts& one, FreshNames& names, expr
   shared.kernel = ir::make(std::move(kernel));
   shared.launch = ir::make(std::move(together));
   return shared;
+}
+
+std::optional<KernelParts> widen_points(KernelParts& one, FreshNames& names, expr::ExprPool& pool) {
+  KernelParts wide = one;
+  wide.plan.clear();
+  auto kernel = wide.kernel.as<matile::Kernel>();
+  auto points = kernel.body[0].as<matile::Points>();
+  const bool is_plain = std::none_of(points.body.begin(), points.body.end(),
+                                     [](const Op& op) { return op.is<matile::If>(); });
+  if (points.by || !is_plain) return std::nullopt;
+  const Expr count = count_of(points.axes, pool);
+  if (count.op() == EK::IntConst && count.integer() < kManyPoints) return std::nullopt;
+  const Expr last = points.axes.back().extent;
+  const bool is_whole = last.op() == EK::IntConst && last.integer() % kBeside == 0;
+  if (last.op() == EK::IntConst && !is_whole) return std::nullopt;
+  points.beside = kBeside;
+  kernel.body[0] = ir::make(std::move(points));
+  kernel.name = names.make(kernel.name.str());
+  auto alone = one.launch.as<matile::Launch>();
+  auto together = alone;
+  together.kernel = kernel.name;
+  Expr are_many = pool.binary(EK::Le, pool.integer(kManyPoints), count);
+  if (!is_whole) {
+    const Expr rest = pool.binary(EK::Mod, last, pool.integer(kBeside));
+    are_many = pool.binary(EK::And, are_many, pool.binary(EK::Eq, rest, pool.integer(0)));
+  }
+  const Expr none = pool.integer(0);
+  const Expr grid = quotient_up(count, kBeside * kThreads, pool);
+  alone.grid = pool.select(are_many, none, alone.grid);
+  together.grid = pool.select(are_many, grid, none);
+  one.launch = ir::make(std::move(alone));
+  wide.kernel = ir::make(std::move(kernel));
+  wide.launch = ir::make(std::move(together));
+  return wide;
 }
 
 }  // namespace nautilus::lower

@@ -50,4 +50,14 @@ void share_loops(KernelParts& parts, FreshNames& names, expr::ExprPool& pool);
 // fewer. Nothing, and `one` as it was, if its loops are not all reductions over the parts.
 std::optional<KernelParts> share_parts(KernelParts& one, FreshNames& names, expr::ExprPool& pool);
 
+// For a kernel that puts the parts of an axis together, another one whose threads have four points
+// beside each other. The plan launches it where points are so many that instructions, most of them
+// for places, are what takes the time:
+//
+//   launch C grid where(131072 <= points and N % 4 == 0, 0, (points + 127) / 128)
+//   launch C_2 grid where(131072 <= points and N % 4 == 0, (points + 511) / 512, 0)
+//
+// Nothing, and `one` as it was, if its points branch.
+std::optional<KernelParts> widen_points(KernelParts& one, FreshNames& names, expr::ExprPool& pool);
+
 }  // namespace nautilus::lower

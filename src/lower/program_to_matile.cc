@@ -172,13 +172,15 @@ class Assembler {
                                      nests_.begin() + static_cast<std::ptrdiff_t>(end));
     auto parts = lower_points(group, kept_after(end), buffers_, names_, context_);
     if (!parts) return false;
-    std::optional<KernelParts> shared;
-    if (is_over_parts(nests_[i], computed_))
-      shared = share_parts(*parts, names_, context_.pool);
-    else
+    std::vector<KernelParts> others;
+    if (is_over_parts(nests_[i], computed_)) {
+      if (auto shared = share_parts(*parts, names_, context_.pool)) others.push_back(*shared);
+      if (auto wide = widen_points(*parts, names_, context_.pool)) others.push_back(*wide);
+    } else {
       share_loops(*parts, names_, context_.pool);
+    }
     add(std::move(*parts));
-    if (shared) add(std::move(*shared));
+    for (KernelParts& other : others) add(std::move(other));
     i = end;
     return true;
   }

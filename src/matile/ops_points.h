@@ -18,6 +18,10 @@
 //       join least min
 //       write Y[i] = least
 //
+// A thread may have several points beside each other, for which places and loops are the same:
+//
+//     points i < M, j < N beside 4
+//
 // Integers have their declared width here, i64 too; every dtype of the language may be a value.
 // Threads know nothing of each other: a kernel must not read what it writes at other points.
 #pragma once
@@ -27,19 +31,22 @@
 namespace nautilus::matile {
 
 struct Points {
-  static constexpr std::string_view kFormat = "points $axes{ by $by}$body";
+  static constexpr std::string_view kFormat = "points $axes{ by $by}{ beside $beside}$body";
   static constexpr std::string_view kDoc =
       "The block is run by one thread for each point of the axes, which are numbered with the last "
       "axis fastest; 128 points are a CTA. by n: by n lanes of a warp (2 to 32, a power of 2), "
-      "which "
-      "has 32 / n points beside each other; all lanes compute the same but in `share`, and one of "
-      "them writes. Stands alone in its kernel.";
+      "which has 32 / n points beside each other; all lanes compute the same but in `share`, and "
+      "one of them writes. beside n: a thread has n points beside each other along the last axis "
+      "(2, 4 or 8; the plan launches it for whole multiples of n), each with values of its own; "
+      "they walk the same loops, and nothing branches. Stands alone in its kernel.";
   ir::Axes axes;
   ir::OptionalInt by;
+  ir::OptionalInt beside;
   ir::Block body;
   static void fields(auto& s, auto&& f) {
     f("axes", s.axes);
     f("by", s.by);
+    f("beside", s.beside);
     f("body", s.body);
   }
   static const ir::OpInfo& info();

@@ -2,6 +2,7 @@
 // The rules of scalar code: names, dtypes, and that a kernel writes what it may.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "expr/walk.h"
@@ -29,11 +30,29 @@ class PointsVerifier {
     if (points.by && !are_lanes(*points.by))
       v_.fail(fmt::format("a point has one thread, or 2, 4, 8, 16 or 32, not {}", *points.by));
     has_lanes_ = points.by.has_value();
+    if (points.beside) beside(points);
     block(points.body);
     v_.leave_axes(mark);
   }
 
  private:
+  // Points of a thread walk the same loops, so nothing that differs between them may decide.
+  void beside(const Points& points) {
+    const int64_t n = *points.beside;
+    if (n != 2 && n != 4 && n != 8)
+      v_.fail(fmt::format("a thread has 2, 4 or 8 points beside each other, not {}", n));
+    if (points.by) v_.fail("points of several lanes do not lie beside each other in a thread");
+    if (!points.axes.empty()) apart_of_points_.emplace(points.axes.back().name.str());
+    has_several_ = true;
+  }
+  bool differs(Expr e) const {
+    if (!expr::tensors_read(e).empty()) return true;
+    const auto vars = expr::free_vars(e);
+    return std::any_of(vars.begin(), vars.end(), [&](Expr x) {
+      return apart_of_points_.contains(std::string(x.name().str()));
+    });
+  }
+
   void block(const ir::Block& ops) {
     const size_t mark = v_.mark();
     const auto values = values_;
@@ -62,11 +81,13 @@ class PointsVerifier {
       case Kind::Value: {
         const auto& v = op.as<Value>();
         number(v.init, v.dtype, "the value");
+        apart_of_points_.emplace(v.name.str());
         if (v_.declare_local(v.name, v.dtype)) values_.emplace(v.name.str(), v.dtype);
         return;
       }
       case Kind::Let:
         number(op.as<Let>().value, op.as<Let>().value.dtype(), "the value");
+        apart_of_points_.emplace(op.as<Let>().name.str());
         v_.declare_local(op.as<Let>().name, op.as<Let>().value.dtype());
         return;
       case Kind::Assign: {
@@ -79,12 +100,15 @@ class PointsVerifier {
       case Kind::Write:
         return write(op.as<Write>());
       case Kind::If:
+        if (has_several_) v_.fail("points beside each other in a thread do not branch");
         number(op.as<If>().condition, DType::Bool, "the condition");
         return block(op.as<If>().body);
       case Kind::Loop: {
         const auto& l = op.as<Loop>();
         number(l.from, DType::I64, "the first value");
         number(l.to, DType::I64, "the last value");
+        if (has_several_ && (differs(l.from) || differs(l.to)))
+          v_.fail("points beside each other in a thread would walk the loop differently");
         const size_t mark = v_.mark();
         v_.declare_local(l.var, DType::I64);
         block(l.body);
@@ -141,6 +165,9 @@ class PointsVerifier {
   const std::map<std::string, TensorRole, std::less<>>& roles_;
   ir::Verifier& v_;
   std::map<std::string, DType> values_;
+  std::set<std::string, std::less<>>
+      apart_of_points_;  // what each point of a thread has for itself
+  bool has_several_ = false;
   bool has_lanes_ = false;
   bool is_shared_ = false;                    // inside of a loop that lanes share
   std::set<std::string, std::less<>> apart_;  // values that differ between lanes

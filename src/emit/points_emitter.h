@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text of a kernel of scalar code while it is written. The parts are in points.cc (points and
+// statements) and points_parts.cc (loops over the parts of an axis).
+#pragma once
+
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+
+#include "emit/params.h"
+#include "emit/writer.h"
+#include "matile/ops.h"
+
+namespace nautilus::emit {
+
+class PointsEmitter {
+ public:
+  PointsEmitter(const ir::Program& program, const matile::Kernel& kernel, expr::ExprPool& pool)
+      : program_(program), kernel_(kernel), pool_(pool) {}
+
+  KernelText run();
+
+ private:
+  // points.cc
+  void decode(const ir::Axes& axes, bool is_behind);
+  std::string extent(const ir::Axes& axes, size_t k);
+  void open_points();
+  void close_points();
+  std::string declare(ir::Name name, expr::DType dtype);
+  static bool is_reserved(std::string_view name);
+  std::string fresh(std::string_view stem);
+  std::string define(ir::Name name);
+  std::string variable(expr::Expr v) const;
+  std::string offset(std::string_view tensor, std::span<const expr::Expr> indices);
+  std::string text(expr::Expr e);
+  void name_shared(std::initializer_list<expr::Expr> roots);
+  static void reach(expr::Expr e, std::set<const expr::Node*>& always);
+  void block(const ir::Block& ops);
+  void statement(const ir::Op& op);
+  void define_number(ir::Name name, expr::DType dtype, expr::Expr value, std::string_view constant);
+  void share(const matile::SharedLoop& s);
+  void join(const matile::Join& j);
+  void loop(const matile::Loop& l);
+
+  // points_parts.cc
+  bool is_over_parts(expr::Expr to) const;
+  void over_parts(ir::Name name, std::string_view from, const std::string& to,
+                  const ir::Block& body);
+  void walk_reads(ir::Name var, const ir::Block& body);
+  std::string step_of(expr::Expr read, expr::Expr var,
+                      const std::set<std::string, std::less<>>& defined) const;
+  std::string next_of(expr::Expr read) const;
+  bool is_settled(expr::Expr index, const std::set<std::string, std::less<>>& defined) const;
+
+  const ir::Program& program_;
+  const matile::Kernel& kernel_;
+  expr::ExprPool& pool_;
+  Writer out_;
+  GlobalTensors globals_;
+  std::set<std::string, std::less<>> plan_sizes_;
+  expr::Facts facts_;
+  std::map<std::string, std::string, std::less<>> locals_;
+  std::map<std::string, expr::DType, std::less<>> dtypes_;  // of values
+  int64_t lanes_ = 1;                                       // of each point
+  int64_t beside_ = 1;      // points of a thread, along the last axis
+  expr::Expr last_;         // that axis
+  std::string turn_;        // the condition of a turn, asked for each point
+  std::string saved_last_;  // its text while points are told apart
+  std::set<std::string> taken_;
+  std::map<expr::Expr, std::string, expr::ByContent> named_;  // of the statement being printed
+  // Places of elements in a loop over parts.
+  std::map<expr::Expr, std::string, expr::ByContent> walked_;
+  int numbers_ = 0;  // of fresh names
+};
+
+}  // namespace nautilus::emit
