@@ -18,6 +18,9 @@ using scalar::LoopKind;
 
 BuiltKernel NestBuilder::run(const ir::Axes& once) {
   find_needed();
+  for (Expr a : tiling_.order()) {
+    if (tiling_.at(a).kind == AxisKind::Batch && must_run_without(a)) tiling_.guard(a, pool_);
+  }
   for (size_t k = 0; k < members().size(); ++k) place(k);
   if (tiling_.has_loop())
     range_ = step_range(group_, rolled_, tiling_, program_, signs_, pool_, names_);
@@ -51,17 +54,14 @@ BuiltKernel NestBuilder::run(const ir::Axes& once) {
   For grid{once, LoopKind::Grid, std::move(body)};
   for (Expr a : tiling_.order()) {
     const TileAxis& t = tiling_.at(a);
-    if (t.kind == AxisKind::Batch) grid.axes.push_back({a.name(), t.extent});
+    if (t.kind == AxisKind::Batch) grid.axes.push_back({a.name(), at_least_one(a, t.extent)});
   }
   for (const AxisKind kind : {AxisKind::Row, AxisKind::Cut}) {
     for (Expr a : tiling_.order()) {
       const TileAxis& t = tiling_.at(a);
       if (t.kind != kind) continue;
-      Expr count = tile_count(group_, t, pool_);
-      // Results without the columns are there where no column is.
-      if (kind == AxisKind::Cut && gives_without(a) && count.op() != Op::IntConst)
-        count = pool_.binary(Op::Max, count, pool_.integer(1));
-      grid.axes.push_back({t.tile.name(), count});
+      const Expr count = tile_count(group_, t, pool_);
+      grid.axes.push_back({t.tile.name(), kind == AxisKind::Cut ? at_least_one(a, count) : count});
     }
   }
   if (split_) grid.axes.push_back({split_->part.name(), split_->split});

@@ -196,8 +196,11 @@ class NestBuilder {
 
   // One of the tiles that have the same value writes it: the condition, or null.
   Expr is_writer(const Member& m);
-  // Whether a result that is stored has not this axis.
-  bool gives_without(Expr axis) const;
+  // Whether the axis may be empty and a result that is stored has it not: that is there all the
+  // same.
+  bool must_run_without(Expr axis) const;
+  // The number of tiles along such an axis.
+  Expr at_least_one(Expr axis, Expr count);
 
   void store(ir::Name target, const ir::Exprs& indices, Expr value, Expr condition,
              const std::vector<Expr>& axes, ir::Block& out);

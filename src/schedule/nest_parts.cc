@@ -114,10 +114,15 @@ Expr NestBuilder::is_writer(const Member& m) {
   return condition;
 }
 
-bool NestBuilder::gives_without(Expr axis) const {
+bool NestBuilder::must_run_without(Expr axis) const {
+  if (tiling_.at(axis).extent.op() == Op::IntConst) return false;
   return std::any_of(members().begin(), members().end(), [&](const Member& m) {
     return stored_.contains(m.statement) && !m.has(axis);
   });
+}
+
+Expr NestBuilder::at_least_one(Expr axis, Expr count) {
+  return must_run_without(axis) ? pool_.binary(Op::Max, count, pool_.integer(1)) : count;
 }
 
 void NestBuilder::store(ir::Name target, const ir::Exprs& indices, Expr value, Expr condition,

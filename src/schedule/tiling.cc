@@ -158,6 +158,11 @@ void Tiling::take_steps_from(Expr axis, Expr listed, expr::ExprPool& pool) {
   t.in_range = pool.binary(Op::Lt, t.position, t.extent);
 }
 
+void Tiling::guard(Expr axis, expr::ExprPool& pool) {
+  TileAxis& t = axes_.at(axis);
+  t.in_range = pool.binary(Op::Lt, t.position, t.extent);
+}
+
 Sizes choose_sizes(const Group& group) {
   Sizes best;
   bool has_cut = false;

@@ -62,6 +62,9 @@ class Tiling {
   // may lie beyond the axis.
   void take_steps_from(Expr axis, Expr listed, expr::ExprPool& pool);
 
+  // There are tiles also where the axis is empty: what reads and stores along it asks first.
+  void guard(Expr axis, expr::ExprPool& pool);
+
   // The same with the rows of one warp group as tile, numbered by `tile`.
   Tiling of_groups(Expr row, Expr tile) const {
     Tiling out = *this;
