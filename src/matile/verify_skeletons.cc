@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "base/random.h"
+#include "expr/affine.h"
 #include "expr/walk.h"
 #include "ir/environment.h"
 #include "ir/walk.h"
@@ -190,6 +191,28 @@ std::vector<int64_t> constants_of(const ir::Program& program) {
   return {found.begin(), found.end()};
 }
 
+// Makes an equation between sizes hold, such as `M == 4 * N + 8`, which hardly any sample would:
+// one size follows from the others.
+void solve(ir::Expr fact, ir::Environment& env) {
+  if (fact.op() != expr::Op::Eq || fact[0].dtype() != expr::DType::I64) return;
+  for (ir::Expr v : expr::free_vars(fact)) {
+    if (!env.sizes.contains(v.name().str())) return;
+  }
+  const auto difference = expr::difference(fact[0], fact[1]);
+  const int64_t error = ir::evaluate(fact[0], env).i - ir::evaluate(fact[1], env).i;
+  if (!difference || error == 0) return;
+  for (ir::Expr atom : difference->atoms()) {
+    const auto size = env.sizes.find(atom.op() == expr::Op::Var ? atom.name().str() : "");
+    const auto parts = difference->split(atom);
+    const auto factor = parts ? parts->first.constant() : std::nullopt;
+    if (size == env.sizes.end() || (factor != 1 && factor != -1)) continue;
+    const int64_t solved = size->second - *factor * error;
+    if (solved < 1) continue;
+    size->second = solved;
+    return;
+  }
+}
+
 // Sizes and scalars of a call that the facts allow; nothing if these do not. The first sample is
 // that of the hints.
 std::optional<ir::Environment> sample(const ir::Program& program,
@@ -211,13 +234,16 @@ std::optional<ir::Environment> sample(const ir::Program& program,
     }
     if (const auto* m = op.get<Machine>())
       env.sizes.insert_or_assign(std::string(m->name.str()), random.integer(1, 4));
-    if (const auto* p = op.get<ir::Param>()) {
-      // A default may depend on sizes alone; a scalar without one rarely decides a loop.
-      const expr::Value value = p->init                    ? ir::evaluate(p->init, env)
-                                : expr::is_float(p->dtype) ? expr::float_value(1)
-                                                           : expr::int_value(random.integer(1, 8));
-      env.scalars.insert_or_assign(std::string(p->name.str()), value);
-    }
+    if (const auto* f = op.get<ir::Fact>()) solve(f->condition, env);
+  }
+  for (const Op& op : program.body) {
+    const auto* p = op.get<ir::Param>();
+    if (!p) continue;
+    // A default may depend on sizes alone; a scalar without one rarely decides a loop.
+    const expr::Value value = p->init                    ? ir::evaluate(p->init, env)
+                              : expr::is_float(p->dtype) ? expr::float_value(1)
+                                                         : expr::int_value(random.integer(1, 8));
+    env.scalars.insert_or_assign(std::string(p->name.str()), value);
   }
   for (const Op& op : program.body) {
     if (const auto* f = op.get<ir::Fact>(); f && ir::evaluate(f->condition, env).i == 0)
