@@ -63,7 +63,7 @@ class Gathering {
       ir::Axes axes;
       for (const ir::Axis& a : let.axes) add(a, value, axes);
       for (const ir::Axis& a : reduced) add(a, value, axes);
-      if (axes.size() < 2) continue;
+      if (axes.size() < 2 || axes.size() > kMostBoxAxes) continue;
       // The copy is made also where an axis that it has not is empty.
       if (!are_inside_without_axes(value, types_, with(axes, facts_), all, pool_)) continue;
       const Expr other = copy(value, read.name(), std::move(axes), copies);
@@ -214,6 +214,7 @@ class Gathering {
 
   static constexpr int64_t kAlignedElements = 8;  // 16 bytes
   static constexpr int64_t kTileElements = 64;
+  static constexpr size_t kMostBoxAxes = 5;  // of what the copy engine knows
 
   expr::ExprPool& pool_;
   expr::Facts facts_;
