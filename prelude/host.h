@@ -109,6 +109,7 @@ DEVICE float unpack_bf16(u32 pair, int half) { return host::float_of(half ? pair
 DEVICE float unpack_f16(u32 pair, int half) { return nautilus_host->from_f16((u16)(half ? pair >> 16 : pair & 0xffffu)); }
 
 template <int I> DEVICE void forget(u32 (&)[I]) {}
+DEVICE int anew(int x) { return x; }
 
 // ---- lanes of a warp
 DEVICE float lane_xor(float x, int mask, HERE) { return nautilus_host->lane_xor(x, mask, (int)line); }

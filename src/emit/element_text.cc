@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <utility>
 
 #include "emit/elementwise.h"
 #include "emit/expression.h"
@@ -35,7 +36,11 @@ class ElementText {
         return;
       }
     }
+    if (e.op() == Kind::Var) place_anew(e);
+    // An address is one number of the thread and what registers add to it.
+    const bool was_address = std::exchange(is_address_, is_address_ || e.op() == Kind::Read);
     for (Expr a : e.args()) prepare(a);
+    is_address_ = was_address;
     read_along_axis(e);
   }
 
@@ -82,6 +87,17 @@ class ElementText {
       out.count *= out.index.digits[k].extent;
     }
     return out;
+  }
+
+  // Positions as values are the same in every row. The compiler would keep one for each register
+  // of a line over the loop along the rows, and from one statement to the next: more registers
+  // than the line itself has.
+  void place_anew(Expr axis) {
+    if (is_address_ || domain_.axes.size() != 1 || domain_.axes[0] != axis.name() ||
+        !place_.empty() || domain_.layout.registers() < kManyPositions)
+      return;
+    place_ = fmt::format("place{}", first_limit_);
+    out_.line("const int {} = anew({});", place_, matile::thread_coordinate(domain_.layout, 0));
   }
 
   // Integers of memory that depend on one axis of two are read once for every value of it that the
@@ -270,9 +286,9 @@ class ElementText {
     for (size_t k = 0; k < domain_.axes.size(); ++k) {
       if (domain_.axes[k] != var.name()) continue;
       const std::string thread = matile::thread_coordinate(domain_.layout, static_cast<int>(k));
-      return reg == kThreadOnly
-                 ? fmt::format("({})", thread)
-                 : fmt::format("({} + {})", thread, register_coordinate(k).text(reg));
+      return reg == kThreadOnly ? fmt::format("({})", thread)
+                                : fmt::format("({} + {})", place_.empty() ? thread : place_,
+                                              register_coordinate(k).text(reg));
     }
     return scope_.variable(var);
   }
@@ -376,6 +392,7 @@ class ElementText {
   static constexpr const char* kLaneColumn = "column of a lane";
   static constexpr int kLanes = 32;
   static constexpr int kWarps = 4;
+  static constexpr int kManyPositions = 8;    // of a thread
   static constexpr int kWorthExchange = 32;   // columns
   static constexpr int kFirstOfLanes = 1000;  // numbers of arrays, apart from those of elements
 
@@ -383,6 +400,8 @@ class ElementText {
   const RegisterScope& scope_;
   Writer& out_;
   size_t first_limit_;
+  bool is_address_ = false;  // what is prepared
+  std::string place_;        // of the thread, where positions are values
   std::map<Expr, std::string, expr::ByContent> limits_;
   std::map<Expr, std::pair<std::string, matile::DigitSum>, expr::ByContent> reads_;
 };
