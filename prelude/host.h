@@ -76,6 +76,7 @@ DEVICE float tanh_approx(float x) {
 }
 DEVICE float choose(bool c, float x, float y) { return c ? x : y; }
 DEVICE float divide(float x, float y) { return x / y; }
+DEVICE float sqrt_approx(float x) { return __builtin_sqrtf(x); }
 DEVICE float sqrt_of(float x) { return __builtin_sqrtf(x); }
 // The formula of the device, not the library's function: it is what has to be right.
 DEVICE float erf_of(float x, double c = 1) {

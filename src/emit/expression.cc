@@ -115,7 +115,7 @@ class Printer {
         if (!names_.is_coarse) return call("log_of", e);
         return {"log2_approx(" + at(e[0], kTernary) + ") * 0.69314718f", kMul};
       case Kind::Sqrt:
-        return call("sqrt_of", e);
+        return call(names_.is_accurate ? "sqrt_of" : "sqrt_approx", e);
       case Kind::Rsqrt:
         return call("rsqrt_approx", e);
       case Kind::Tanh:
@@ -233,7 +233,8 @@ class Printer {
     expr::for_each(e, [&](Expr x) {
       const Kind k = x.op();
       has_function |= k == Kind::Exp2 || k == Kind::Exp || k == Kind::Tanh || k == Kind::Div ||
-                      k == Kind::Log || k == Kind::Log2 || k == Kind::Sigmoid || k == Kind::Rsqrt;
+                      k == Kind::Log || k == Kind::Log2 || k == Kind::Sigmoid || k == Kind::Rsqrt ||
+                      k == Kind::Sqrt;
       has_memory |= k == Kind::Read && names_.is_memory(x);
     });
     return has_function && !has_memory;
