@@ -103,6 +103,7 @@ class ElementText {
   // Integers of memory that depend on one axis of two are read once for every value of it that the
   // thread has, before the loop.
   void read_along_axis(Expr e) {
+    if (is_number_of_rows(e)) return read_numbers(e);
     if (!is_guarded_read(e) || !is_tile_of_products() || reads_.contains(e) || !is_memory(e[1]))
       return;
     const bool has_first = expr::depends_on(e, scope_.pool->index(domain_.axes[0]));
@@ -120,6 +121,26 @@ class ElementText {
     out_.line("{} {}[{}];", e.dtype() == DType::I64 ? "long long" : "int", name, along.count);
     out_.line("UNROLL for (int digit = 0; digit < {}; ++digit) {}[digit] = {};", along.count, name,
               value);
+    reads_.emplace(e, std::make_pair(name, along.index));
+  }
+
+  // A number of each row, under a condition of the rows.
+  bool is_number_of_rows(Expr e) const {
+    return e.op() == Kind::Select && e[1].op() == Kind::Read && e[2].op() == Kind::FloatConst &&
+           is_tile_of_products() && is_memory(e[1]) && expr::bytes(e.dtype()) <= 4 &&
+           expr::depends_on(e, scope_.pool->index(domain_.axes[0])) &&
+           !expr::depends_on(e, scope_.pool->index(domain_.axes[1]));
+  }
+
+  // A thread has few rows, but a register for each element of them: a load under a condition in
+  // each is a branch, and many times the code.
+  void read_numbers(Expr e) {
+    if (reads_.contains(e)) return;
+    const Along along = along_axis(0);
+    const std::string name = fmt::format("element{}", first_limit_ + reads_.size());
+    out_.line("float {}[{}];", name, along.count);
+    out_.line("UNROLL for (int digit = 0; digit < {}; ++digit) {}[digit] = {};", along.count, name,
+              at(e, "(" + along.whole.text("digit") + ")"));
     reads_.emplace(e, std::make_pair(name, along.index));
   }
 
