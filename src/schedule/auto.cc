@@ -168,7 +168,7 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
     if (whole.contains(k.group.seed)) continue;
     std::string why;
     // Groups that take turns at whole tiles, and clusters, want many tiles; parts are for few.
-    Sizes in_parts = choose_sizes(k.group);
+    Sizes in_parts = sizes_for_parts(k, program, kHopper, pool);
     k.split = choose_split(k.group, in_parts, program, signs, pool, &why);
     // Smaller tiles that fill the machine need no second kernel.
     std::string ignored;

@@ -22,7 +22,11 @@ constexpr double kWorthSomewhere = 0.06;
 // Beyond so many registers in tiles the assembler has little room to interleave: measured.
 constexpr int64_t kCrowded = 180;
 constexpr double kCrowdedFactor = 1.02;
-constexpr int64_t kReserve = 32;  // registers of a thread beside tiles
+// Instructions of a step's element-wise work: a loop exists up to three times, and beyond this the
+// assembler takes seconds for each kernel.
+constexpr double kMostCode = 2500;
+constexpr size_t kMostLongKernels = 2;  // where even short steps are more
+constexpr int64_t kReserve = 32;        // registers of a thread beside tiles
 constexpr int64_t kBarrierBytes = 1024;
 
 int64_t rounded_up(int64_t n, int64_t grain) { return (n + grain - 1) / grain * grain; }
@@ -339,6 +343,16 @@ std::vector<Sizes> fitting_sizes(const Group& group) {
   return out;
 }
 
+// Leaves the candidates whose step is not too long as code, or the shortest. Whether even those are
+// too long.
+bool drop_long_code(std::vector<Ranked>& all) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const Ranked& r : all) least = std::min(least, r.cost.code);
+  const double most = std::max(least, kMostCode);
+  std::erase_if(all, [&](const Ranked& r) { return r.cost.code > most; });
+  return least > kMostCode;
+}
+
 }  // namespace
 
 bool has_fitting_sizes(const Group& group) { return !fitting_sizes(group).empty(); }
@@ -369,6 +383,7 @@ std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& pro
     if (!built.before.empty()) most_kernels = 1;
     all.push_back(std::move(r));
   }
+  if (drop_long_code(all)) most_kernels = std::min(most_kernels, kMostLongKernels);
   ir::Environment hint = hints(program);
   add_scalars(program, hint);
   std::vector<ir::Environment> problems;
@@ -421,6 +436,17 @@ void choose_kernel(Kernel& kernel, const ir::Program& program, const Target& tar
     s.is_descending = is_descending;
     n == 0 ? void(kernel.sizes = s) : kernel.others.push_back(s);
   }
+}
+
+Sizes sizes_for_parts(const Kernel& kernel, const ir::Program& program, const Target& target,
+                      expr::ExprPool& pool) {
+  const Sizes usual = choose_sizes(kernel.group);
+  const algebra::Signs signs(program);
+  Names names;
+  const BuiltKernel built =
+      build_kernel(kernel.group, usual, {}, {}, kernel.stored, program, signs, pool, names);
+  const NestCost cost = cost_of(built, built.wholes[0], program, target, pool);
+  return cost.code > kMostCode ? kernel.sizes : usual;
 }
 
 std::vector<std::string> explain_candidates(const std::vector<Kernel>& kernels,

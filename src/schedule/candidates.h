@@ -33,6 +33,11 @@ std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& pro
 void choose_kernel(Kernel& kernel, const ir::Program& program, const Target& target,
                    expr::ExprPool& pool);
 
+// Sizes for parts of the streamed axis: the usual ones (choose_sizes), or those of the kernel where
+// they would be too much code.
+Sizes sizes_for_parts(const Kernel& kernel, const ir::Program& program, const Target& target,
+                      expr::ExprPool& pool);
+
 // The candidates of each kernel with their floors, for people.
 std::vector<std::string> explain_candidates(const std::vector<Kernel>& kernels,
                                             const ir::Program& program, const Target& target,

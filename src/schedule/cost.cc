@@ -28,9 +28,14 @@ class Counter {
           const Target& target, expr::ExprPool& pool)
       : target_(target), pool_(pool), row_tile_(whole.row_tile) {
     for (const scalar::Buffer& b : built.locals) locals_.insert(b.name);
+    std::vector<expr::DType> outputs;
     for (const ir::Op& op : program.body) {
-      if (const auto* b = op.get<scalar::Buffer>()) tensors_.emplace(b->name, b->type);
+      const auto* b = op.get<scalar::Buffer>();
+      if (!b) continue;
+      tensors_.emplace(b->name, b->type);
+      if (b->role == scalar::Role::Output) outputs.push_back(b->type.dtype);
     }
+    is_coarse_ = ir::allows_coarse_functions(program, outputs);
     const auto& grid = built.nests[whole.nest].as<For>();
     cost_.grid = grid.axes;
     if (whole.is_once) cost_.grid.erase(cost_.grid.begin());
@@ -194,6 +199,7 @@ class Counter {
   void values(Expr value, const ir::Axes& axes, double elements, bool is_step) {
     const Expr column = axes.empty() ? Expr() : pool_.index(axes.back().name);
     double slots = 0;
+    double instructions = 0;
     std::unordered_map<Expr, bool> is_fused;
     std::unordered_set<Expr> seen;
     auto go = [&](auto& self, Expr e) -> void {
@@ -207,6 +213,7 @@ class Counter {
           if (a.op() == Op::Mul) is_fused[a] = true;
         }
       }
+      instructions += instructions_of(e);
       slots += slots_of(e, axes) - (is_fused.contains(e) ? 1 : 0);
       for (Expr a : e.args()) {
         // Where a mask lies is known for whole steps: those without it skip it.
@@ -216,6 +223,35 @@ class Counter {
     };
     go(go, value);
     add(elements, slots, axes.size(), is_step);
+    if (is_step && axes.size() > 1) cost_.code += elements / kThreads * instructions;
+  }
+
+  // Functions of a few ulp have ranges that numbers hardly ever lie in, but whose code is there:
+  // counted in kernels.
+  double instructions_of(Expr e) const {
+    switch (e.op()) {
+      case Op::Sin:
+      case Op::Cos:
+        return 90;
+      case Op::Pow:
+        return 75;
+      case Op::Log:
+      case Op::Log2:
+        return is_coarse_ ? 2 : 22;
+      case Op::Erf:
+        return is_coarse_ ? 10 : 24;
+      case Op::Tanh:
+        return is_coarse_ ? 1 : 12;
+      case Op::Sigmoid:
+        return 4;
+      case Op::Var:
+      case Op::IntConst:
+      case Op::FloatConst:
+      case Op::BoolConst:
+        return 0;
+      default:
+        return 1;
+    }
   }
 
   // Whether most steps have a loop without the condition: positions alone, or `full or mask` with
@@ -264,10 +300,13 @@ class Counter {
       case Op::Log2:
       case Op::Sqrt:
       case Op::Rsqrt:
-      case Op::Sin:
-      case Op::Cos:
       case Op::Div:
         return target_.special_slots;
+      case Op::Sin:
+      case Op::Cos:
+        return 3 * target_.special_slots;
+      case Op::Pow:
+        return 8 * target_.special_slots;
       case Op::Tanh:
       case Op::Sigmoid:
         return 2 * target_.special_slots;
@@ -356,6 +395,7 @@ class Counter {
   double moved_ = 0;   // bytes asked of the second-level cache
   double results_ = 0;
   double tile_registers_ = 0;  // of a thread, in the tiles of a step
+  bool is_coarse_ = false;     // functions of the program
   std::unordered_set<Expr> copied_reads_;
   NestCost cost_;
 };

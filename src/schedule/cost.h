@@ -45,6 +45,7 @@ struct NestCost {
   double kernel_once = 0;  // cycles of the kernel beside its tiles
   double step = 0;
   double step_unaligned = 0;
+  double code = 0;  // instructions of a thread in the element-wise work of a step
 };
 
 // How elements of a tensor come to a tile of [rows, columns] that element-wise work reads them in.
