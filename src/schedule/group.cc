@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "expr/print.h"
-#include "schedule/dot.h"
+#include "schedule/group_check.h"
 
 namespace nautilus::schedule {
 
