@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "expr/affine.h"
 #include "expr/quotient.h"
 #include "expr/simplify.h"
@@ -55,6 +57,14 @@ bool is_inside(Expr c, const TileElements& e) {
   return false;
 }
 
+// A sum of places and sizes, none of which are negative; not of data, which may be.
+bool is_never_negative(Expr e) {
+  const auto p = expr::Poly::of(e);
+  if (!p || !expr::tensors_read(e).empty()) return false;
+  return std::all_of(p->terms().begin(), p->terms().end(),
+                     [](const auto& term) { return term.second >= 0; });
+}
+
 // Takes `first + row < n` as the end of a block of n rows, if the dimension is made of such blocks
 // and the rows are counted from the beginning of one.
 bool take_block(Expr c, Expr row, const TileElements& e, TileView& view, expr::ExprPool& pool) {
@@ -63,7 +73,8 @@ bool take_block(Expr c, Expr row, const TileElements& e, TileView& view, expr::E
   const Expr n = c[is_swapped ? 0 : 1];
   const Expr in_block = c[is_swapped ? 1 : 0];
   const Expr first = in_block.dtype() == expr::DType::I64 ? base_of(in_block, row, pool) : Expr();
-  if (!first || expr::depends_on(n, row)) return false;
+  // Before its first row there is another block.
+  if (!first || expr::depends_on(n, row) || !is_never_negative(first)) return false;
   if (view.block_rows) return view.block_rows == n && view.row_base == first;
   const auto before = expr::difference(e.indices[view.row_dim], in_block);
   const Expr blocks = expr::exact_quotient(pool, e.type.dims[view.row_dim], n);
