@@ -123,7 +123,8 @@ class Lowering {
       loop.body.push_back(ir::make(
           scalar::UpdateArg{let.name, indices, best, r.reducer(), value, r.axis(0)}, span));
     } else {
-      const Expr start = r.init() ? r.init() : identity(r.reducer(), value.dtype());
+      const Expr start =
+          r.init() ? first_operand(r, value.dtype()) : identity(r.reducer(), value.dtype());
       body.push_back(ir::make(scalar::Init{let.name, indices, start}, span));
       loop.body.push_back(ir::make(scalar::Update{let.name, indices, r.reducer(), value}, span));
     }
@@ -134,6 +135,15 @@ class Lowering {
     const expr::Value v = expr::identity(reducer, dtype);
     if (is_float(dtype)) return pool_.floating(v.f, dtype);
     return dtype == expr::DType::Bool ? pool_.boolean(v.i != 0) : pool_.integer(v.i, dtype);
+  }
+
+  // An initial element is an operand like the others: an extreme ignores it where it is NaN.
+  Expr first_operand(Expr reduce, expr::DType dtype) {
+    const Expr init = reduce.init();
+    const bool is_extreme =
+        reduce.reducer() == expr::Reducer::Max || reduce.reducer() == expr::Reducer::Min;
+    if (!is_extreme || !is_float(dtype) || init.op() == expr::Op::FloatConst) return init;
+    return pool_.binary(expr::combiner(reduce.reducer()), init, identity(reduce.reducer(), dtype));
   }
 
   bool not_split(const spec::Let& let, diag::Span span) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "expr/print.h"
+#include "expr/scalar_ops.h"
 #include "schedule/group_check.h"
 
 namespace nautilus::schedule {
@@ -13,6 +14,17 @@ namespace nautilus::schedule {
 using expr::Op;
 
 namespace {
+
+// What a kernel's loop begins with. `max(x, -inf)`, in which NaN is ignored, is x here: the loop
+// has a step at least, and what is missing in it counts as -inf.
+Expr first_of_loop(const Statement& s) {
+  const Expr init = s.init;
+  const bool is_extreme = s.reducer == expr::Reducer::Max || s.reducer == expr::Reducer::Min;
+  const bool has_identity = is_extreme && init.op() == expr::combiner(s.reducer) &&
+                            init[1].op() == expr::Op::FloatConst &&
+                            init[1].number() == expr::identity(s.reducer, init.dtype()).f;
+  return has_identity ? init[0] : init;
+}
 
 // An axis that is no step of its own worth streaming.
 constexpr int64_t kShortExtent = 16;
@@ -128,7 +140,7 @@ class Grower {
     m.is_rolled = is_rolled;
     m.is_closing = is_closing;
     m.reducer = s.reducer;
-    if (s.init) m.init = expr::substitute(pool_, s.init, map);
+    if (s.init) m.init = expr::substitute(pool_, first_of_loop(s), map);
     m.value = expr::substitute(pool_, s.value, map);
     m.read = pool_.read(s.target, s.dtype, m.axes);
     group_.members.push_back(std::move(m));

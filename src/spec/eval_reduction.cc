@@ -70,6 +70,9 @@ Reduction::Reduction(Expr reduce, int64_t length, bool is_exact_contract)
                     : 0) {}
 
 Accumulator Reduction::start(Bounded init) const {
+  const bool is_extreme = reducer_ == Reducer::Max || reducer_ == Reducer::Min;
+  if (is_extreme && is_float(dtype_) && std::isnan(init.v.f))
+    init = {expr::identity(reducer_, dtype_), 0};  // ignored, as any operand that is NaN
   const double magnitude = reducer_ == Reducer::Prod ? 0 : std::fabs(as_number(init.v));
   return {init.v, init.e, magnitude, 0, -1, -expr::kInf};
 }
