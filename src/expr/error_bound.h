@@ -41,6 +41,8 @@ inline double non_finite_bound(Bounded x, Bounded y) {
   const bool is_finite_x = std::isfinite(x.v.f);
   const bool is_finite_y = std::isfinite(y.v.f);
   const bool comes_from_finite = is_finite_x && is_finite_y;
+  // What has no bound may be infinite as well, and the two may cancel.
+  if (x.e == kInf || y.e == kInf) return kInf;
   const double e =
       (comes_from_finite || !is_finite_x ? x.e : 0) + (comes_from_finite || !is_finite_y ? y.e : 0);
   return e == 0 ? 0 : kInf;
