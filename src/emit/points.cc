@@ -132,7 +132,6 @@ void PointsEmitter::close_points() {
 // Declares a number of each point, and gives its text there.
 std::string PointsEmitter::declare(ir::Name name, DType dtype) {
   const std::string text = define(name);
-  if (beside_ == 1) return text;
   out_.line("{} {}[{}];", carrier(dtype), text, beside_);
   return locals_[std::string(name.str())] = text + "[beside]";
 }

@@ -24,6 +24,7 @@ using NameSet = std::unordered_set<ir::Name>;
 constexpr int64_t kThreads = 128;  // of a CTA
 constexpr int64_t kWarp = 32;
 constexpr int64_t kBeside = 4;  // points of a thread
+// Faster at 262144 points; between 32768, where decode has its own forms, and that not measured.
 constexpr int64_t kManyPoints = 131072;
 constexpr int64_t kPartLanes = 8;
 constexpr int64_t kManyParts = 16;  // one thread has the loads of 8 under way
