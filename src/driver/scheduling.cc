@@ -4,16 +4,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "diag/render.h"
 #include "driver/pipeline.h"
 #include "ir/print.h"
+#include "lower/program_to_matile.h"
 #include "lower/tile_trial.h"
 #include "scalar/interp.h"
 #include "schedule/candidates.h"
 #include "schedule/locate.h"
 #include "schedule/plan_cost.h"
 #include "schedule/round.h"
+#include "spec/equations_hash.h"
 
 namespace nautilus::driver {
 namespace {
@@ -26,8 +29,7 @@ void verify_scheduled(const ir::Program& program, Unit& unit) {
 }
 
 // Positions of extremes are found beside what else a kernel rolls, where one kernel has all of it.
-schedule::AutoSchedule located_schedule(ir::Program& base,
-                                        std::vector<schedule::Decision>& decisions,
+schedule::AutoSchedule located_schedule(ir::Program& base, ir::Block& lines,
                                         const schedule::Refusals& refusals, Unit& unit) {
   std::vector<std::string> targets = schedule::positions(base, unit.pool);
   while (true) {
@@ -39,18 +41,39 @@ schedule::AutoSchedule located_schedule(ir::Program& base,
     });
     if (missed > 0) continue;
     for (const std::string& t : targets)
-      decisions.push_back({"locate", {t}, schedule::Provenance::Auto});
+      lines.push_back(ir::make(decision::Locate{unit.pool.name(t), {}}));
     base = std::move(located);
     return found;
   }
 }
 
+// Ways of kernels, by their seeds, that have no form on the device, while another way has one.
+using RefusedWays = std::map<std::string, std::vector<schedule::Sizes>>;
+
+std::string seed_of(const schedule::Kernel& k) {
+  for (const schedule::Member& m : k.group.members) {
+    if (m.statement == k.group.seed) return std::string(m.target.str());
+  }
+  return "";
+}
+
+void leave_out(const RefusedWays& ways, schedule::Kernel& k) {
+  const auto refused = ways.find(seed_of(k));
+  if (refused == ways.end()) return;
+  for (const schedule::Sizes& s : refused->second) {
+    std::erase(k.others, s);
+    if (!(k.sizes == s) || k.split.is_on() || k.others.empty()) continue;
+    k.sizes = k.others[0];
+    k.others.erase(k.others.begin());
+  }
+}
+
 // The schedule of a lowered program, with smaller tiles for these seeds, or no kernels.
 FirstSchedule schedule_after(const ir::Program& lowered, const schedule::Refusals& refusals,
-                             Unit& unit, bool locates = true) {
+                             const RefusedWays& ways, Unit& unit, bool locates = true) {
   ir::Program base = lowered;
-  std::vector<schedule::Decision> rounds;
-  schedule::AutoSchedule found = locates ? located_schedule(base, rounds, refusals, unit)
+  ir::Block lines;
+  schedule::AutoSchedule found = locates ? located_schedule(base, lines, refusals, unit)
                                          : schedule::auto_schedule(base, unit.pool, refusals);
   const auto operands =
       schedule::operands_to_round(schedule::statements_of(base, unit.pool), found.kernels);
@@ -58,22 +81,26 @@ FirstSchedule schedule_after(const ir::Program& lowered, const schedule::Refusal
     const auto next = schedule::round_operand(base, temp, dtype, unit.pool);
     if (!next) continue;
     base = *next;
-    rounds.push_back({"round", {temp, std::string(expr::name(dtype))}, schedule::Provenance::Auto});
+    lines.push_back(ir::make(decision::Round{unit.pool.name(temp), dtype, {}}));
   }
   if (!operands.empty()) {
     found = schedule::auto_schedule(base, unit.pool, refusals);
-    for (const schedule::Decision& d : rounds) {
-      if (d.verb == "locate" &&
-          !schedule::is_located_in_one_kernel(base, d.words[0], found.kernels))
-        return schedule_after(lowered, refusals, unit, false);
+    for (const ir::Op& line : lines) {
+      const auto* l = line.get<decision::Locate>();
+      if (l && !schedule::is_located_in_one_kernel(base, std::string(l->tensor.str()),
+                                                   found.kernels))
+        return schedule_after(lowered, refusals, ways, unit, false);
     }
   }
-  FirstSchedule out{
-      lowered, schedule::to_schedule(lowered, found.kernels, schedule::Provenance::Auto),
-      {},      std::move(found.notes),
-      {},      found.kernels,
-      base,    {}};
-  out.decisions.decisions.insert(out.decisions.decisions.begin(), rounds.begin(), rounds.end());
+  for (schedule::Kernel& k : found.kernels) leave_out(ways, k);
+  FirstSchedule out{lowered,
+                    {lowered.name, {}, lines, schedule::to_schedule(found.kernels, schedule::By::Auto)},
+                    {},
+                    std::move(found.notes),
+                    {},
+                    found.kernels,
+                    base,
+                    {}};
   const auto list = schedule::statements_of(base, unit.pool);
   auto built = schedule::assemble(base, list, std::move(found.kernels), unit.pool);
   NAUT_CHECK(built, "the chosen kernels do not fit together: {}", built.rejection().message);
@@ -84,55 +111,103 @@ FirstSchedule schedule_after(const ir::Program& lowered, const schedule::Refusal
   return out;
 }
 
+// The sizes of a kernel's way: those of its nests, in their order.
+const schedule::Sizes& sizes_of(const schedule::Kernel& k, size_t way) {
+  return way == 0 ? k.sizes : k.others[way - 1];
+}
+
 // Seeds whose nests have no kernel, and why: parts without one, or no nest for the whole with one.
+// A nest for the whole beside one that has a kernel is only left out.
 std::map<std::string, std::string> refused_seeds(const FirstSchedule& schedule,
-                                                 ir::PassContext& context) {
+                                                 ir::PassContext& context, RefusedWays& ways) {
   std::map<std::string, std::string> refused;  // parts
   std::map<std::string, std::string> refused_wholes;
+  std::map<std::string, std::vector<size_t>> refused_ways;
   std::set<std::string> has_whole;
+  std::map<std::string, size_t> way_of;  // the next nest of the seed
   size_t n = 0;
   for (const ir::Op& op : schedule.program.body) {
     const auto* nest = op.get<scalar::For>();
     if (!nest || nest->kind != scalar::LoopKind::Grid) continue;
     const schedule::NestOrigin& origin = schedule.nests[n++];
-    if (origin.is_whole && has_whole.contains(origin.seed)) continue;
+    const size_t way = way_of[origin.seed]++;
     const std::string why = lower::tile_refusal(schedule.program, op, context);
-    if (!why.empty()) {
-      (origin.is_whole ? refused_wholes : refused).emplace(origin.seed, why);
-    } else if (origin.is_whole) {
-      has_whole.insert(origin.seed);
+    if (why.empty()) {
+      if (origin.is_whole) has_whole.insert(origin.seed);
+      continue;
+    }
+    (origin.is_whole ? refused_wholes : refused).emplace(origin.seed, why);
+    if (origin.is_whole) refused_ways[origin.seed].push_back(way);
+  }
+  for (const auto& [seed, why] : refused_wholes) {
+    if (!has_whole.contains(seed)) {
+      refused.emplace(seed, why);
+      continue;
+    }
+    for (const schedule::Kernel& k : schedule.kernels) {
+      if (seed_of(k) != seed) continue;
+      for (const size_t way : refused_ways[seed]) ways[seed].push_back(sizes_of(k, way));
     }
   }
-  for (const auto& [seed, why] : refused_wholes)
-    if (!has_whole.contains(seed)) refused.emplace(seed, why);
   return refused;
 }
 
 bool is_in_parts(const FirstSchedule& schedule, std::string_view seed) {
-  return std::any_of(schedule.kernels.begin(), schedule.kernels.end(),
-                     [&](const schedule::Kernel& k) {
-                       const schedule::Member* m = nullptr;
-                       for (const schedule::Member& x : k.group.members) {
-                         if (x.statement == k.group.seed) m = &x;
-                       }
-                       return m && m->target.str() == seed && k.split.is_on();
-                     });
+  return std::any_of(
+      schedule.kernels.begin(), schedule.kernels.end(),
+      [&](const schedule::Kernel& k) { return seed_of(k) == seed && k.split.is_on(); });
 }
 
 // A kernel that has no form is tried whole, then with smaller tiles, and at last left out.
 FirstSchedule schedule_of(const ir::Program& lowered, Unit& unit) {
   ir::PassContext context{unit.pool, unit.sink, {}};
   schedule::Refusals refusals;
+  RefusedWays ways;
   while (true) {
-    FirstSchedule out = schedule_after(lowered, refusals, unit);
-    const auto refused = refused_seeds(out, context);
-    if (refused.empty()) return out;
+    FirstSchedule out = schedule_after(lowered, refusals, ways, unit);
+    const size_t known = ways.size();
+    const auto refused = refused_seeds(out, context, ways);
+    if (refused.empty()) return ways.size() == known ? out : schedule_after(lowered, refusals, ways, unit);
     for (const auto& [seed, why] : refused) {
       schedule::Refusal& r = refusals[seed];
       r.times += r.times == 0 && !is_in_parts(out, seed) ? 2 : 1;
       r.why = why;
     }
   }
+}
+
+// Lines that passes took, in the schedule's lists.
+void complete(FirstSchedule& schedule, Unit& unit) {
+  ir::Block decided;
+  diag::Sink ignored(unit.sources);
+  ir::PassContext context{unit.pool, ignored, {}};
+  context.decided = &decided;
+  if (!lower::program_to_matile(schedule.program, context)) return;
+  std::map<std::string, size_t> way_of;
+  size_t n = 0;
+  for (const ir::Op& op : decided) {
+    const auto* kernel = op.get<decision::Kernel>();
+    if (!kernel || kernel->form != decision::Form::Tile) continue;
+    NAUT_CHECK(n < schedule.nests.size(), "more tile kernels than nests");
+    const std::string& seed = schedule.nests[n++].seed;
+    const size_t way = way_of[seed]++;
+    for (schedule::KernelSchedule& k : schedule.decisions.kernels) {
+      if (k.name == seed && way < k.ways.size()) schedule::complete(k.ways[way], kernel->body);
+    }
+  }
+}
+
+// What the schedule says about the program itself.
+void describe(FirstSchedule& schedule, const ir::Program& program) {
+  using decision::Rewrite;
+  using decision::Switch;
+  schedule.decisions.equations = spec::equations_hash(program);
+  const auto line = [](Rewrite rewrite, bool is_on) {
+    return ir::make(decision::Algebra{rewrite, is_on ? Switch::On : Switch::Off, {}});
+  };
+  ir::Block& lines = schedule.decisions.lines;
+  lines.insert(lines.begin(), {line(Rewrite::TakeApart, schedule.algebra.takes_apart),
+                               line(Rewrite::Gather, schedule.algebra.gathers)});
 }
 
 struct KernelCounts {
@@ -179,7 +254,7 @@ std::optional<FirstSchedule> untried_schedule(const ir::Program& program, Unit& 
   }
   const base::StageScope stage(fmt::format("scheduling @{}", program.name),
                                "nautilus schedule <the program>");
-  return schedule_after(*lowered, {}, unit);
+  return schedule_after(*lowered, {}, {}, unit);
 }
 
 std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& unit) {
@@ -208,73 +283,127 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
   // Copies of operands that no box can bring are made where that gives more kernels.
   algebra.gathers = true;
   const auto gathered = lower_with_algebra(program, context, algebra);
-  if (!gathered || *gathered == out.unscheduled) return out;
-  FirstSchedule other = schedule_of(*gathered, unit);
-  if (other.kernels.size() <= out.kernels.size()) return out;
-  other.notes.insert(other.notes.begin(),
-                     "operands that no box can bring as they lie are copied first");
-  other.algebra = algebra;
-  return other;
-}
-
-std::optional<ir::Program> unscheduled_for(const ir::Program& program,
-                                           const schedule::Schedule& decisions, Unit& unit) {
-  ir::PassContext context{unit.pool, unit.sink, {}};
-  for (const bool gathers : {false, true}) {
-    for (const bool takes_apart : {false, true}) {
-      auto lowered = lower_with_algebra(program, context, {takes_apart, gathers});
-      if (lowered && schedule::program_hash(*lowered) == decisions.hash) return lowered;
+  if (gathered && *gathered != out.unscheduled) {
+    FirstSchedule other = schedule_of(*gathered, unit);
+    if (other.kernels.size() > out.kernels.size()) {
+      other.notes.insert(other.notes.begin(),
+                         "operands that no box can bring as they lie are copied first");
+      other.algebra = algebra;
+      out = std::move(other);
     }
   }
-  return lower_with_algebra(program, context);
+  describe(out, program);
+  complete(out, unit);
+  return out;
+}
+
+namespace {
+
+// The forms of the algebra that a schedule may mean: the one it names; any of them where it names
+// none, the plainest first.
+std::vector<Algebra> forms_for(const schedule::Schedule& decisions) {
+  std::vector<Algebra> out;
+  for (const bool gathers : {false, true}) {
+    for (const bool takes_apart : {false, true}) {
+      bool fits = true;
+      for (const ir::Op& line : decisions.lines) {
+        const auto* a = line.get<decision::Algebra>();
+        const bool is_on = a && a->use == decision::Switch::On;
+        if (a) fits &= is_on == (a->rewrite == decision::Rewrite::Gather ? gathers : takes_apart);
+      }
+      if (fits) out.push_back({takes_apart, gathers});
+    }
+  }
+  return out;
+}
+
+std::string refuse_program(const ir::Program& program, const schedule::Schedule& decisions) {
+  if (decisions.program != program.name)
+    return fmt::format("the schedule is for @{}, the program is @{}", decisions.program,
+                       program.name);
+  const std::string equations = spec::equations_hash(program);
+  if (decisions.equations.empty() || decisions.equations == equations) return "";
+  return fmt::format("the schedule is for equations with hash {}, these have {}",
+                     decisions.equations, equations);
+}
+
+}  // namespace
+
+std::optional<FirstSchedule> replay(const ir::Program& program, const schedule::Schedule& decisions,
+                                    Unit& unit, std::string* error) {
+  *error = refuse_program(program, decisions);
+  if (!error->empty()) return std::nullopt;
+  ir::PassContext context{unit.pool, unit.sink, {}};
+  for (const Algebra& algebra : forms_for(decisions)) {
+    const auto lowered = lower_with_algebra(program, context, algebra);
+    if (!lowered) return std::nullopt;
+    auto built = schedule::apply_schedule(*lowered, decisions, unit.pool);
+    if (!built) {
+      if (error->empty()) *error = built.rejection().message;
+      continue;
+    }
+    verify_scheduled(built->program, unit);
+    error->clear();
+    return FirstSchedule{*lowered,     decisions, built->program, built->notes,
+                         built->nests, {},        {},             algebra};
+  }
+  return std::nullopt;
 }
 
 std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::string_view text,
                                              Unit& unit, std::string* error) {
-  const auto decisions = schedule::parse_schedule(text);
-  if (!decisions) {
-    *error = decisions.rejection().message;
-    return std::nullopt;
-  }
-  const auto lowered = unscheduled_for(program, *decisions, unit);
-  if (!lowered) return std::nullopt;
-  auto built = schedule::apply_schedule(*lowered, *decisions, unit.pool);
-  if (!built) {
-    *error = built.rejection().message;
-    return std::nullopt;
-  }
-  verify_scheduled(built->program, unit);
-  return FirstSchedule{*lowered, *decisions, built->program, built->notes, built->nests, {},
-                       {},       {}};
+  const auto decisions = schedule::parse_schedule(text, unit.pool);
+  if (decisions) return replay(program, *decisions, unit, error);
+  *error = decisions.rejection().message;
+  return std::nullopt;
+}
+
+std::string refused_lines(const FirstSchedule& schedule, Unit& unit) {
+  diag::Sink sink(unit.sources);
+  ir::PassContext context{unit.pool, sink, {}};
+  if (lower::program_to_matile(schedule.program, context)) return "";
+  return sink.all().empty() ? "it has no kernel" : sink.all()[0].message;
 }
 
 std::optional<std::string> edited_schedule(const ir::Program& program, const SplitEdit& edit,
                                            Unit& unit) {
+  std::optional<int64_t> parts;
+  if (!edit.parts.empty() && edit.parts != "fill") {
+    int64_t n = 0;
+    const auto r = std::from_chars(edit.parts.data(), edit.parts.data() + edit.parts.size(), n);
+    if (r.ec == std::errc()) parts = n;
+  }
+  const bool is_combine = edit.combine.empty() || edit.combine == "kernel" || edit.combine == "last";
+  if ((!parts && !edit.parts.empty() && edit.parts != "fill") || !is_combine) {
+    unit.sink.report(diag::Code::BadPass, {},
+                     "parts are a number or `fill`, put together by `kernel` or `last`");
+    return std::nullopt;
+  }
   const auto first = first_schedule(program, unit);
   if (!first) return std::nullopt;
   schedule::Schedule changed = first->decisions;
-  changed.decisions.clear();
-  auto kernel = first->kernels.begin();
-  std::string axis;  // of the open kernel
-  std::vector<std::string> split;
-  const auto close = [&] {
-    if (axis.empty()) return;
-    if (!edit.parts.empty()) split = {axis, edit.parts};
-    if (!split.empty() && !edit.combine.empty()) {
-      split.erase(std::find(split.begin(), split.end(), "combine"), split.end());
-      split.insert(split.end(), {"combine", edit.combine});
+  // Only what kernels are made of stays: the passes decide anew.
+  changed.kernels = schedule::to_schedule(first->kernels, schedule::By::Auto);
+  for (size_t k = 0; k < changed.kernels.size(); ++k) {
+    ir::Block& lines = changed.kernels[k].ways[0];
+    decision::Split split{first->kernels[k].group.stream.name(), {}, {}, {}};
+    bool is_split = !edit.parts.empty();
+    for (const ir::Op& line : lines) {
+      if (const auto* s = line.get<decision::Split>()) {
+        split = *s;
+        is_split = true;
+      }
     }
-    if (!split.empty()) changed.decisions.push_back({"split", split, schedule::Provenance::User});
-    split.clear();
-  };
-  for (const schedule::Decision& d : first->decisions.decisions) {
-    if (d.verb == "kernel") {
-      close();
-      axis = kernel++->group.stream.name().str();
+    if (!is_split) continue;
+    if (!edit.parts.empty()) {
+      split.parts = parts;
+      changed.kernels[k].ways.resize(1);
     }
-    d.verb == "split" ? void(split = d.words) : changed.decisions.push_back(d);
+    if (!edit.combine.empty())
+      split.combine = edit.combine == "last" ? decision::CombineWay::Last : decision::CombineWay::Kernel;
+    split.by = schedule::By::User;
+    schedule::complete(lines, {ir::make(split)});
   }
-  close();
   return schedule::print(changed);
 }
 

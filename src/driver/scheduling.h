@@ -30,10 +30,10 @@ std::optional<FirstSchedule> untried_schedule(const ir::Program& program, Unit& 
 std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::string_view text,
                                              Unit& unit, std::string* error);
 
-// The program that a schedule is for, which is one of several forms that algebra gives: the one
-// with its hash, if there is one. Nothing if something was reported.
-std::optional<ir::Program> unscheduled_for(const ir::Program& program,
-                                           const schedule::Schedule& decisions, Unit& unit);
+std::optional<FirstSchedule> replay(const ir::Program& program, const schedule::Schedule& decisions,
+                                    Unit& unit, std::string* error);
+// Why the passes refuse a line of the schedule, or have no kernel for it; empty if they have.
+std::string refused_lines(const FirstSchedule& schedule, Unit& unit);
 
 // Changes of the first schedule.
 struct SplitEdit {

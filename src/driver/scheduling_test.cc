@@ -22,18 +22,30 @@ class SchedulingTest : public ::testing::Test {
   void SetUp() override {
     program_ = load_text("a.naut", std::string(kAttention), {}, unit_);
     ASSERT_TRUE(program_);
-    const auto first = first_schedule(*program_, unit_);
-    ASSERT_TRUE(first);
-    text_ = schedule::print(first->decisions);
-    scheduled_ = ir::print(first->program);
+    first_ = first_schedule(*program_, unit_);
+    ASSERT_TRUE(first_);
+    text_ = schedule::print(first_->decisions);
   }
 
-  // The text with one part replaced; the replay's error, or nothing.
-  std::string error_of(std::string_view from, std::string_view to) {
+  // The kernels of a scheduled program as text; why there are none.
+  std::string kernels_of(const ir::Program& scheduled) {
+    ir::PassContext context{unit_.pool, unit_.sink, {}};
+    const auto kernels = lower_to("matile", scheduled, context);
+    return kernels ? ir::print(*kernels) : unit_.sink.all().back().message;
+  }
+
+  static void replace(std::string& text, std::string_view from, std::string_view to) {
+    const size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from << " in\n" << text;
+    text.replace(at, from.size(), to);
+  }
+
+  // The text with one part replaced, or two; the replay's error, or nothing.
+  std::string error_of(std::string_view from, std::string_view to, std::string_view second = {},
+                       std::string_view to_second = {}) {
     std::string edited = text_;
-    const size_t at = edited.find(from);
-    EXPECT_NE(at, std::string::npos) << from << " in\n" << text_;
-    edited.replace(at, from.size(), to);
+    replace(edited, from, to);
+    if (!second.empty()) replace(edited, second, to_second);
     std::string error;
     const auto again = replay_schedule(*program_, edited, unit_, &error);
     edited_ = again ? ir::print(again->program) : "";
@@ -42,47 +54,46 @@ class SchedulingTest : public ::testing::Test {
 
   Unit unit_;
   std::optional<ir::Program> program_;
+  std::optional<FirstSchedule> first_;
   std::string text_;
-  std::string scheduled_;
   std::string edited_;
 };
 
 TEST_F(SchedulingTest, ReplayGivesTheSameProgram) {
-  const auto parsed = schedule::parse_schedule(text_);
-  ASSERT_TRUE(parsed);
+  const auto parsed = schedule::parse_schedule(text_, unit_.pool);
+  ASSERT_TRUE(parsed) << parsed.rejection().message;
   EXPECT_EQ(schedule::print(*parsed), text_);
   std::string error;
   const auto again = replay_schedule(*program_, text_, unit_, &error);
   ASSERT_TRUE(again) << error;
-  EXPECT_EQ(ir::print(again->program), scheduled_);
+  EXPECT_EQ(kernels_of(again->program), kernels_of(first_->program));
 }
 
 TEST_F(SchedulingTest, EditedDecisionsAreTaken) {
-  EXPECT_EQ(error_of("tile j 176 auto", "tile j 64 user  # smaller steps"), "");
+  EXPECT_EQ(error_of("tile j 176", "tile j 64 user"), "");
   EXPECT_NE(edited_.find("(N + 63) / 64"), std::string::npos) << edited_;
-  EXPECT_EQ(error_of("cta 64 wg 64 auto", "cta 192 wg 64 user"), "");
+  EXPECT_EQ(error_of("tile i 64", "tile i 192 user", "groups 1", "groups 3"), "");
   EXPECT_NE(edited_.find("for w < 3 group"), std::string::npos) << edited_;
-  EXPECT_EQ(error_of("fuse O auto\n", "fuse O auto\norder j descending user\n"), "");
-  EXPECT_NE(edited_.find(" down "), std::string::npos) << edited_;
 }
 
 TEST_F(SchedulingTest, WhatIsNotLegalIsRefusedWithItsLine) {
   EXPECT_EQ(error_of("tile j 176", "tile j 100"),
             "`tile j 100`: a step is a multiple of 16 up to 256");
-  EXPECT_EQ(error_of("cta 64", "cta 100"),
-            "`tile i cta 100 wg 64`: a warp group has 64, 128 or 192 rows, a tile 1 to 4 groups");
-  EXPECT_EQ(error_of("roll O.max", "fuse O.max"),
-            "`fuse O.max`: it is a reduction over the streamed axis: `roll`");
-  EXPECT_EQ(error_of("fuse S auto", "fuse Z auto"), "`fuse Z`: there is no such statement");
-  EXPECT_EQ(error_of("tile j 176", "tile q 128"), "`tile q 128`: it is no axis of a tile");
+  EXPECT_EQ(error_of("tile i 64", "tile i 100"),
+            "`groups 1 sharing`: a tile of 100 rows: groups that share it have 64 rows each, 1 to "
+            "4; one that alternates 64 to 192");
+  EXPECT_EQ(error_of("roll O.max", "fuse O.max; roll O.max"),
+            "`fuse O.max`: `O.max` is a reduction over the streamed axis: `roll`");
+  EXPECT_EQ(error_of("fuse S", "fuse Z"), "`fuse Z, O.e, O.sum_2, O`: there is no statement `Z`");
+  EXPECT_EQ(error_of("tile j 176", "tile q 128"), "`tile q 128`: it is not an axis of a tile");
   EXPECT_EQ(error_of("kernel O.sum_2.acc", "kernel O"), "`kernel O`: `O` is no reduction");
+  EXPECT_EQ(error_of("stream j", "stream d"), "`stream d`: this kernel streams `j`");
 }
 
 TEST_F(SchedulingTest, WhatIsNoScheduleIsRefusedWithItsLine) {
-  EXPECT_EQ(error_of("version 1", "version 2"), "line 1: version 2 is not known");
-  EXPECT_EQ(error_of("fuse S auto", "fuse S"), "line 5: a decision ends with auto, tuned or user");
-  EXPECT_EQ(error_of("fuse S auto", "melt S auto"), "line 5: `melt S auto` is no decision");
-  EXPECT_EQ(error_of("schedule @a hash", "schedule @b hash"),
+  EXPECT_EQ(error_of("version 2", "version 3"), "line 1: version 3 is not known");
+  EXPECT_EQ(error_of("fuse S", "melt S"), "line 4: `melt S, O.e, O.sum_2, O`: `melt` is no decision");
+  EXPECT_EQ(error_of("schedule @a version", "schedule @b version"),
             "the schedule is for @b, the program is @a");
   std::string error;
   EXPECT_FALSE(replay_schedule(*program_, "", unit_, &error));
@@ -90,22 +101,18 @@ TEST_F(SchedulingTest, WhatIsNoScheduleIsRefusedWithItsLine) {
 }
 
 TEST_F(SchedulingTest, PartsOfTheStreamedAxis) {
-  EXPECT_EQ(error_of("fuse O auto\n", "fuse O auto\nsplit j 3 user\n"), "");
+  const auto with = [&](const std::string& split) {
+    return error_of("tile j 176", "tile j 176; " + split);
+  };
+  EXPECT_EQ(with("split j into 3 combine kernel user"), "");
   EXPECT_NE(edited_.find("size j_parts ="), std::string::npos) << edited_;
-  EXPECT_EQ(edited_.find("where(j_parts > 1"), std::string::npos) << edited_;
-  EXPECT_EQ(error_of("fuse O auto\n", "fuse O auto\nsplit j fill or_whole user\n"), "");
-  EXPECT_NE(edited_.find("where(j_parts > 1"), std::string::npos) << edited_;
-  EXPECT_EQ(error_of("fuse O auto\n", "fuse O auto\nsplit i 3 user\n"),
-            "`split i 3`: only the streamed axis has parts");
-  EXPECT_EQ(error_of("fuse O auto\n", "fuse O auto\nsplit j many user\n"),
-            "`split j many`: parts are a number, or `fill`");
-  EXPECT_EQ(error_of("fuse O auto\n", "fuse O auto\nsplit j 3 combine last user\n"), "");
-  EXPECT_EQ(error_of("fuse O auto\n", "fuse O auto\nsplit j fill or_whole combine kernel user\n"),
-            "");
-  EXPECT_EQ(error_of("fuse O auto\n", "fuse O auto\nsplit j 3 combine first user\n"),
-            "line 11: `split j 3 combine first user` is no decision");
-  EXPECT_EQ(error_of("fuse O auto\n", "fuse O auto\nsplit j 3 or_none user\n"),
-            "line 11: `split j 3 or_none user` is no decision");
+  EXPECT_EQ(with("split j combine last"), "");
+  EXPECT_EQ(with("split i into 3 combine kernel"),
+            "`split i into 3 combine kernel`: only the streamed axis has parts");
+  EXPECT_EQ(with("split j into many combine kernel"),
+            "line 5: `split j into many combine kernel`: expected an integer (parts), found `many`");
+  EXPECT_EQ(with("split j into 3 combine first"),
+            "line 5: `split j into 3 combine first`: expected one of kernel, last, found `first`");
 }
 
 // Every kernel of a program in three parts of steps of 16, against the definition.
@@ -117,16 +124,14 @@ std::string difference_in_parts(std::string_view text,
   const auto first = first_schedule(*program, unit);
   if (!first) return "it has no schedule";
   schedule::Schedule edited = first->decisions;
-  std::erase_if(edited.decisions, [](const auto& d) { return d.verb == "split"; });
-  for (size_t k = 0; k < edited.decisions.size(); ++k) {
-    schedule::Decision& d = edited.decisions[k];
-    // The streamed axis stands behind the rows.
-    const bool is_stream =
-        d.verb == "tile" && d.words.size() == 2 && edited.decisions[k - 1].words.size() == 5;
-    if (!is_stream) continue;
-    d.words[1] = "16";
-    const schedule::Decision split{"split", {d.words[0], "3"}, schedule::Provenance::User};
-    edited.decisions.insert(edited.decisions.begin() + static_cast<std::ptrdiff_t>(k) + 1, split);
+  edited.kernels = schedule::to_schedule(first->kernels, schedule::By::Auto);
+  for (size_t k = 0; k < edited.kernels.size(); ++k) {
+    const ir::Name stream = first->kernels[k].group.stream.name();
+    edited.kernels[k].ways.resize(1);
+    schedule::complete(
+        edited.kernels[k].ways[0],
+        {ir::make(decision::Tile{stream, 16, {}}),
+         ir::make(decision::Split{stream, 3, decision::CombineWay::Kernel, decision::By::User})});
   }
   std::string error;
   const auto again = replay_schedule(*program, schedule::print(edited), unit, &error);
@@ -169,7 +174,7 @@ O[i,e] = sum[j] softmax[j](S[i,j]) * V[j,e]  -> bf16
 }
 
 TEST_F(SchedulingTest, AStatementLeftOutIsReadFromMemory) {
-  EXPECT_EQ(error_of("fuse S auto\n", ""), "");
+  EXPECT_EQ(error_of("fuse S, O", "fuse O"), "");
   EXPECT_NE(edited_.find("buffer S : f32[M, N] temp"), std::string::npos) << edited_;
 }
 

@@ -12,36 +12,34 @@ namespace nautilus::driver {
 namespace {
 
 // Why the schedule has no kernels, or an empty text.
-std::string refusal(const schedule::Schedule& decisions, const ir::Program& unscheduled,
-                    Unit& unit) {
-  const auto built = schedule::apply_schedule(unscheduled, decisions, unit.pool);
-  if (!built) return built.rejection().message;
-  diag::Sink refused(unit.sources);
-  ir::PassContext context{unit.pool, refused, {}};
-  if (lower_to("matile", built->program, context)) return "";
-  return refused.all().empty() ? "it has no kernel" : refused.all()[0].message;
+std::string refusal(const ir::Program& program, const schedule::Schedule& decisions, Unit& unit) {
+  std::string why;
+  const auto built = replay(program, decisions, unit, &why);
+  return built ? refused_lines(*built, unit) : why;
 }
 
 // Tries candidates until so many have kernels.
 class Trial {
  public:
-  Trial(const ir::Program& unscheduled, size_t limit, Unit& unit)
-      : unscheduled_(unscheduled), limit_(limit), unit_(unit) {}
+  Trial(const ir::Program& program, size_t limit, Unit& unit)
+      : program_(program), limit_(limit), unit_(unit) {}
 
   bool is_over() const { return found_ == limit_; }
 
   void add(const schedule::Schedule& decisions, const std::string& name, double cycles) {
-    const std::string why = refusal(decisions, unscheduled_, unit_);
+    const std::string why = refusal(program_, decisions, unit_);
     const std::string predicted = cycles >= 1 ? fmt::format(", {:.0f} cycles", cycles) : "";
     const std::string text = fmt::format("# {}{}\n{}", name, predicted, print(decisions));
     found_ += why.empty() ? 1 : 0;
     swept_.push_back({name, why.empty() ? text : "", why});
   }
 
+  void refuse(const std::string& name, const std::string& why) { swept_.push_back({name, "", why}); }
+
   std::vector<SweptSchedule> take() { return std::move(swept_); }
 
  private:
-  const ir::Program& unscheduled_;
+  const ir::Program& program_;
   size_t limit_;
   Unit& unit_;
   size_t found_ = 0;
@@ -54,10 +52,10 @@ std::optional<std::vector<SweptSchedule>> sweep(const ir::Program& program, size
                                                 Unit& unit) {
   const auto first = first_schedule(program, unit);
   if (!first) return std::nullopt;
-  Trial trial(first->unscheduled, limit, unit);
+  Trial trial(program, limit, unit);
   for (const schedule::Swept& s :
-       schedule::sweep_candidates(first->decisions, first->kernels, first->unscheduled,
-                                  first->rounded, schedule::kHopper, unit.pool)) {
+       schedule::sweep_candidates(first->decisions, first->kernels, first->rounded,
+                                  schedule::kHopper, unit.pool)) {
     if (trial.is_over()) break;
     trial.add(s.schedule, s.name, s.cycles);
   }
@@ -67,24 +65,23 @@ std::optional<std::vector<SweptSchedule>> sweep(const ir::Program& program, size
 std::optional<std::vector<SweptSchedule>> sweep_holes(const ir::Program& program,
                                                       std::string_view schedule, size_t limit,
                                                       Unit& unit, std::string* error) {
-  const auto open = schedule::parse_schedule(schedule);
-  const auto filled = open ? schedule::fill_holes(*open) : open.rejection();
+  const auto filled = schedule::fill_holes(schedule);
   if (!filled) {
     *error = filled.rejection().message;
     return std::nullopt;
   }
-  const auto unscheduled = unscheduled_for(program, *open, unit);
-  if (!unscheduled) return std::nullopt;
-  if (open->program != program.name || open->hash != schedule::program_hash(*unscheduled)) {
-    // Any filling is refused for that.
-    const auto why = schedule::apply_schedule(*unscheduled, (*filled)[0].schedule, unit.pool);
-    *error = why.rejection().message;
+  // What is wrong with the text, or with the program it is for, is wrong with any filling.
+  const auto first = schedule::parse_schedule((*filled)[0].text, unit.pool);
+  if (!first) {
+    *error = first.rejection().message;
     return std::nullopt;
   }
-  Trial trial(*unscheduled, limit, unit);
+  Trial trial(program, limit, unit);
   for (const schedule::Filling& f : *filled) {
     if (trial.is_over()) break;
-    trial.add(f.schedule, f.name.empty() ? "as it is" : f.name, 0);
+    const auto decisions = schedule::parse_schedule(f.text, unit.pool);
+    if (decisions) trial.add(*decisions, f.name.empty() ? "as it is" : f.name, 0);
+    if (!decisions) trial.refuse(f.name, decisions.rejection().message);
   }
   return trial.take();
 }

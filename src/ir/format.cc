@@ -80,6 +80,8 @@ bool is_present(const Field& field, const void* data) {
       return field_value<uint8_t>(data, field) != 0;
     case FieldKind::Name:
       return static_cast<bool>(field_value<Name>(data, field));
+    case FieldKind::NameList:
+      return !field_value<Names>(data, field).empty();
     case FieldKind::AxisList:
       return !field_value<Axes>(data, field).empty();
     case FieldKind::Text:

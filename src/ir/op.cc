@@ -14,6 +14,8 @@ bool fields_equal(const Field& f, const void* a, const void* b) {
   switch (f.kind) {
     case FieldKind::Name:
       return same(static_cast<const Name*>(nullptr));
+    case FieldKind::NameList:
+      return same(static_cast<const Names*>(nullptr));
     case FieldKind::Int:
       return same(static_cast<const OptionalInt*>(nullptr));
     case FieldKind::Number:
@@ -47,6 +49,11 @@ size_t field_hash(const Field& f, const void* data) {
   switch (f.kind) {
     case FieldKind::Name:
       return std::hash<Name>()(field_value<Name>(data, f));
+    case FieldKind::NameList: {
+      size_t h = 1;
+      for (Name n : field_value<Names>(data, f)) h = mix(h, std::hash<Name>()(n));
+      return h;
+    }
     case FieldKind::Int: {
       const auto& v = field_value<OptionalInt>(data, f);
       return v ? mix(1, static_cast<size_t>(*v)) : 0;
@@ -90,6 +97,8 @@ void copy_field(const Field& f, const void* from, void* to) {
   switch (f.kind) {
     case FieldKind::Name:
       return copy(static_cast<const Name*>(nullptr));
+    case FieldKind::NameList:
+      return copy(static_cast<const Names*>(nullptr));
     case FieldKind::Int:
       return copy(static_cast<const OptionalInt*>(nullptr));
     case FieldKind::Number:

@@ -59,6 +59,7 @@ using Axes = std::vector<Axis>;
 // else.
 enum class FieldKind : uint8_t {
   Name,
+  NameList,
   Int,
   Number,
   Expr,
@@ -70,6 +71,7 @@ enum class FieldKind : uint8_t {
   Text,
   Body
 };
+using Names = std::vector<Name>;
 using OptionalInt = std::optional<int64_t>;
 using OptionalNumber = std::optional<double>;
 
@@ -89,6 +91,8 @@ struct OpInfo {
   std::string_view doc;
   std::vector<Field> fields;
   std::shared_ptr<void> (*create)();
+  // Ops that stand in the op's block, where those are not of the level around it.
+  const std::vector<const OpInfo*>* vocabulary = nullptr;
 
   std::string_view mnemonic() const { return format.substr(0, format.find_first_of(" {")); }
 };
@@ -163,6 +167,8 @@ Field describe(std::string_view name, size_t offset, const T&) {
   Field f{name, FieldKind::Name, offset, nullptr};
   if constexpr (std::is_same_v<T, Name>) {
     f.kind = FieldKind::Name;
+  } else if constexpr (std::is_same_v<T, Names>) {
+    f.kind = FieldKind::NameList;
   } else if constexpr (std::is_same_v<T, OptionalInt>) {
     f.kind = FieldKind::Int;
   } else if constexpr (std::is_same_v<T, OptionalNumber>) {
@@ -194,6 +200,7 @@ OpInfo make_info(std::string_view name) {
   OpInfo info{name, T::kFormat, T::kDoc, {}, []() -> std::shared_ptr<void> {
                 return std::make_shared<T>();
               }};
+  if constexpr (requires { T::vocabulary(); }) info.vocabulary = &T::vocabulary();
   T sample{};
   const auto* base = reinterpret_cast<const char*>(&sample);
   T::fields(sample, [&](std::string_view field, const auto& member) {

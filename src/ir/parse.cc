@@ -25,6 +25,18 @@ class Parser {
          expr::ExprPool& pool, diag::Sink& sink)
       : c_(tokens, sink), levels_(levels), pool_(pool), sink_(sink) {}
 
+  // One op of a vocabulary, alone in the text.
+  std::optional<Op> alone(const std::vector<const OpInfo*>& vocabulary) {
+    static const Level kNone{"", "", {}, [](const Op&, expr::Scope&) {}};
+    level_ = &kNone;
+    known_ = &vocabulary;
+    Block out;
+    if (!op(out, static_cast<int>(c_.peek().column))) return std::nullopt;
+    if (c_.peek().kind == Token::End) return out[0];
+    c_.unexpected("the end of the line");
+    return std::nullopt;
+  }
+
   std::optional<Program> program() {
     const Lexeme head = c_.peek();
     Program p;
@@ -45,6 +57,7 @@ class Parser {
       return std::nullopt;
     }
     level_ = p.level;
+    known_ = &level_->ops;
     c_.next();
     if (!c_.expect("@", "before the program's name")) return std::nullopt;
     if (c_.peek().kind != Token::Name) {
@@ -91,14 +104,15 @@ class Parser {
   bool op(Block& out, int column) {
     const Lexeme head = c_.peek();
     const OpInfo* info = nullptr;
-    for (const OpInfo* i : level_->ops) {
+    for (const OpInfo* i : *known_) {
       if (i->mnemonic() == head.text) info = i;
     }
     if (!info) {
-      auto& d = sink_.report(Code::BadOp, head.span,
-                             fmt::format("`{}` is no op of level {}", head.text, level_->name));
+      const std::string what = known_ == &level_->ops ? fmt::format("no op of level {}", level_->name)
+                                                      : "no decision";
+      auto& d = sink_.report(Code::BadOp, head.span, fmt::format("`{}` is {}", head.text, what));
       std::vector<std::string> names;
-      for (const OpInfo* i : level_->ops) names.emplace_back(i->mnemonic());
+      for (const OpInfo* i : *known_) names.emplace_back(i->mnemonic());
       const auto near = base::nearest_name(head.text, names);
       if (!near.empty()) d.with_help(fmt::format("did you mean `{}`?", near));
       return false;
@@ -114,7 +128,7 @@ class Parser {
       return false;
     }
     out.emplace_back(*info, diag::join(head.span, line_end_), std::move(data));
-    level_->declare(out.back(), scope_);
+    if (known_ == &level_->ops) level_->declare(out.back(), scope_);
     return true;
   }
 
@@ -170,6 +184,15 @@ class Parser {
         }
         field_value<Name>(data, f) = pool_.name(c_.next().text);
         return true;
+      case FieldKind::NameList:
+        do {
+          if (c_.peek().kind != Token::Name) {
+            c_.unexpected(fmt::format("a name ({})", f.name));
+            return false;
+          }
+          field_value<Names>(data, f).push_back(pool_.name(c_.next().text));
+        } while (c_.accept(","));
+        return true;
       case FieldKind::Int: {
         const bool is_negative = c_.accept("-");
         if (c_.peek().kind != Token::Integer) {
@@ -224,10 +247,18 @@ class Parser {
         field_value<std::string>(data, f) = c_.next().text;
         return true;
       case FieldKind::Body:
-        if (level_->open) level_->open(*open_op_, data, scope_);
-        return block(field_value<Block>(data, f), column);
+        return body(*open_op_, field_value<Block>(data, f), data, column);
     }
     return false;
+  }
+
+  bool body(const OpInfo& info, Block& out, const void* data, int column) {
+    const auto* outer = known_;
+    if (info.vocabulary) known_ = info.vocabulary;
+    if (known_ == &level_->ops && level_->open) level_->open(info, data, scope_);
+    const bool ok = block(out, column);
+    known_ = outer;
+    return ok;
   }
 
   Expr expression() {
@@ -278,6 +309,7 @@ class Parser {
   text::Cursor c_;
   const std::vector<const Level*>& levels_;
   const Level* level_ = nullptr;
+  const std::vector<const OpInfo*>* known_ = nullptr;  // ops that may stand here
   const OpInfo* open_op_ = nullptr;  // whose fields are read
   expr::ExprPool& pool_;
   diag::Sink& sink_;
@@ -288,6 +320,13 @@ class Parser {
 };
 
 }  // namespace
+
+std::optional<Op> parse_op(uint32_t file, const std::vector<const OpInfo*>& vocabulary,
+                           expr::ExprPool& pool, diag::Sink& sink) {
+  const auto tokens = text::lex(file, sink);
+  if (!tokens) return std::nullopt;
+  return Parser(*tokens, {}, pool, sink).alone(vocabulary);
+}
 
 std::optional<Program> parse(uint32_t file, const std::vector<const Level*>& levels,
                              expr::ExprPool& pool, diag::Sink& sink) {

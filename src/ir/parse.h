@@ -15,4 +15,8 @@ namespace nautilus::ir {
 std::optional<Program> parse(uint32_t file, const std::vector<const Level*>& levels,
                              expr::ExprPool& pool, diag::Sink& sink);
 
+// One op of a vocabulary, such as a line of a schedule.
+std::optional<Op> parse_op(uint32_t file, const std::vector<const OpInfo*>& vocabulary,
+                           expr::ExprPool& pool, diag::Sink& sink);
+
 }  // namespace nautilus::ir

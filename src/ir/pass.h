@@ -18,6 +18,14 @@ struct PassContext {
   diag::Sink& sink;
   // Rewrite rules switched off by name, for bisection.
   std::vector<std::string> disabled_rules;
+  // What passes decided, as decision ops in the order in which they did (decision/decisions.h);
+  // null if nobody asks.
+  Block* decided = nullptr;
+
+  // The same for an attempt, whose messages and decisions count only if it succeeds.
+  PassContext with(diag::Sink& messages, Block& decisions) const {
+    return {pool, messages, disabled_rules, &decisions};
+  }
 };
 
 using Pass = std::optional<Program> (*)(const Program&, PassContext&);

@@ -37,6 +37,14 @@ void print_field(std::string& out, const Field& f, const void* data, int indent)
     case FieldKind::Name:
       out += field_value<Name>(data, f).str();
       return;
+    case FieldKind::NameList: {
+      const auto& names = field_value<Names>(data, f);
+      for (size_t i = 0; i < names.size(); ++i) {
+        out += i ? ", " : "";
+        out += names[i].str();
+      }
+      return;
+    }
     case FieldKind::Int:
       out += fmt::format("{}", field_value<OptionalInt>(data, f).value_or(0));
       return;

@@ -22,6 +22,7 @@ void visit_exprs(const Op& op, void* context, ExprVisitor visit) {
         for (const Op& inner : field_value<Block>(op.data(), f)) visit_exprs(inner, context, visit);
         break;
       case FieldKind::Name:
+      case FieldKind::NameList:
       case FieldKind::Int:
       case FieldKind::Number:
       case FieldKind::DType:
@@ -52,6 +53,7 @@ Op map_exprs(const Op& op, void* context, ExprMapper map) {
         for (Op& inner : field_value<Block>(data.get(), f)) inner = map_exprs(inner, context, map);
         break;
       case FieldKind::Name:
+      case FieldKind::NameList:
       case FieldKind::Int:
       case FieldKind::Number:
       case FieldKind::DType:

@@ -4,6 +4,7 @@
 #include <map>
 #include <unordered_set>
 
+#include "decision/lines.h"
 #include "expr/walk.h"
 #include "ir/machine.h"
 #include "ir/walk.h"
@@ -208,21 +209,30 @@ class Assembler {
     return end;
   }
 
-  // Kernels for nests that compute the same: the plan launches the cheapest of those that exist.
+  // The kernel of a grid nest, with what was decided about it.
+  std::optional<KernelParts> tile_kernel(const Op& nest, std::string* why) {
+    ir::Block decided;
+    ir::PassContext own = context_.with(context_.sink, decided);
+    auto parts = lower_grid_nest(program_, nest, program_.name, names_, own, why);
+    if (parts)
+      decision::note_kernel(parts->kernel.as<matile::Kernel>().name, decision::Form::Tile, decided,
+                            context_);
+    return parts;
+  }
+
+  // Kernels for nests that compute the same: the plan launches the cheapest.
   bool tiles(size_t begin, size_t end) {
     std::vector<std::pair<KernelParts, expr::Expr>> made;
-    std::string first_why;
     for (size_t k = begin; k < end; ++k) {
       const Op& nest = nests_[k].body[0];
       std::string why;
-      auto parts = lower_grid_nest(program_, nest, program_.name, names_, context_, &why);
-      if (parts) made.emplace_back(std::move(*parts), nest.as<scalar::For>().cost);
-      if (first_why.empty()) first_why = why;
-    }
-    if (made.empty()) {
-      context_.sink.report(diag::Code::BadPass, nests_[begin].body[0].span(),
-                           "this nest does not become a kernel: " + first_why);
-      return false;
+      auto parts = tile_kernel(nest, &why);
+      if (!parts) {
+        context_.sink.report(diag::Code::BadPass, nest.span(),
+                             "this nest does not become a kernel: " + why);
+        return false;
+      }
+      made.emplace_back(std::move(*parts), nest.as<scalar::For>().cost);
     }
     if (made.size() > 1) choose_at_launch(made);
     for (auto& [parts, cost] : made) add(std::move(parts));
@@ -234,7 +244,7 @@ class Assembler {
   bool tiles_and_parts(size_t& i) {
     const Op& nest = nests_[i].body[0];
     std::string why;
-    const auto kernel = lower_grid_nest(program_, nest, program_.name, names_, context_, &why);
+    const auto kernel = tile_kernel(nest, &why);
     size_t end = i + 1;
     size_t least = i;
     const std::set<std::string> parts = results_of(nests_[i]);

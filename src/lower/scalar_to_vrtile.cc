@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "decision/lines.h"
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
 #include "ir/decl.h"
@@ -102,6 +103,7 @@ class Lowering {
     Block body = numbers.lets;
     for (Op& inner : block(grid->body)) body.push_back(std::move(inner));
     facts_ = before;
+    body = decision::with_lines(std::move(body), decision::lines(grid->body));
     out.push_back(ir::make(vr::Par{grid->axes, vr::ParKind::Grid, std::move(body)}, op.span()));
   }
 
@@ -126,6 +128,7 @@ class Lowering {
   }
 
   void structure(const Op& op) {
+    if (op.is<scalar::Decisions>()) return;  // kernel() hands them on
     if (op.is<scalar::Loop>()) return loop(op);
     const auto* f = op.get<scalar::For>();
     if (!f || f->kind != scalar::LoopKind::Group) return visit(op, {});

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lower/tile_grid.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace nautilus::lower {
@@ -9,8 +11,9 @@ namespace {
 using expr::Expr;
 using EK = expr::Op;
 
-constexpr int64_t kGroupRows = 8;
-constexpr int64_t kSectionBytes = int64_t{32} << 20;
+constexpr int64_t kRasterRows = 8;
+constexpr int64_t kMostRasterRows = 64;
+constexpr int64_t kSectionMib = 32;
 
 class Numbering {
  public:
@@ -36,16 +39,16 @@ class Numbering {
     out_.tile = names_.make("t");
     out_.op = {names_.make("T"), tiles, matile::TileSource::Static, {}};
     Expr t = pool_.index(out_.tile);
-    if (facts.growing >= 0) {
+    if (facts.order.way == decision::OrderWay::Longest) {
       longest_first(t, facts);
-      dynamic();
-    } else if (facts.rows >= 0) {
-      grouped(t, static_cast<size_t>(facts.rows), static_cast<size_t>(facts.cols));
+    } else if (facts.order.way == decision::OrderWay::Raster) {
+      raster(t, facts);
     } else {
       std::vector<size_t> all;
       for (size_t k = 0; k < axes_.size(); ++k) all.push_back(k);
       split(t, all);
     }
+    if (facts.source.way == decision::SourceWay::Dynamic) dynamic();
     const Expr ctas = cluster_ > 1 ? mul(pool_.integer(cluster_), tiles) : tiles;
     const int64_t resident = facts.beside.resident;
     const Expr sms = pool_.index(facts.machine);
@@ -95,7 +98,9 @@ class Numbering {
     return out;
   }
 
-  void grouped(Expr t, size_t rows, size_t cols) {
+  void raster(Expr t, const GridFacts& facts) {
+    const auto rows = static_cast<size_t>(facts.rows);
+    const auto cols = static_cast<size_t>(facts.cols);
     const Expr tm = counts_[rows];
     const Expr tn = counts_[cols];
     if (const auto batch = others(rows, cols); !batch.empty()) {
@@ -103,12 +108,12 @@ class Numbering {
       split(plane, batch);
       t = let("inner", sub(t, mul(plane, mul(tm, tn))));
     }
-    const Expr eight = pool_.integer(kGroupRows);
-    const Expr group = let("group", div(t, mul(eight, tn)));
-    const Expr rest = let("in_group", sub(t, mul(group, mul(eight, tn))));
-    const Expr height = let("height", pool_.binary(EK::Min, eight, sub(tm, mul(eight, group))));
+    const Expr most = pool_.integer(facts.order.rows.value_or(kRasterRows));
+    const Expr group = let("group", div(t, mul(most, tn)));
+    const Expr rest = let("in_group", sub(t, mul(group, mul(most, tn))));
+    const Expr height = let("height", pool_.binary(EK::Min, most, sub(tm, mul(most, group))));
     coordinate(cols, div(rest, height));
-    Expr row = pool_.binary(EK::Add, mul(eight, group), mod(rest, height));
+    Expr row = pool_.binary(EK::Add, mul(most, group), mod(rest, height));
     if (cluster_ > 1)
       row = pool_.binary(EK::Add, mul(pool_.integer(cluster_), row), pool_.index(out_.rank));
     coordinate(rows, row);
@@ -130,9 +135,10 @@ class Numbering {
     heads = plan_let("planes", heads);
     const Expr one = pool_.integer(1);
     Expr section = heads;
-    if (shared_bytes) {
+    const int64_t section_bytes = facts.order.section_mib.value_or(0) << 20;
+    if (shared_bytes && section_bytes > 0) {
       const Expr bytes = pool_.binary(EK::Max, shared_bytes, one);
-      const Expr fit = pool_.binary(EK::Max, div(pool_.integer(kSectionBytes), bytes), one);
+      const Expr fit = pool_.binary(EK::Max, div(pool_.integer(section_bytes), bytes), one);
       section = plan_let("section", pool_.binary(EK::Min, fit, heads));
     }
     const Expr number = let("section_number", div(t, mul(section, lengths)));
@@ -160,6 +166,43 @@ class Numbering {
 };
 
 }  // namespace
+
+decision::TileOrder usual_order(const GridFacts& facts) {
+  using decision::OrderWay;
+  if (facts.growing >= 0) {
+    decision::TileOrder longest{OrderWay::Longest, {}, {}, {}};
+    if (facts.shared_bytes) longest.section_mib = kSectionMib;
+    return longest;
+  }
+  if (facts.rows >= 0) return {OrderWay::Raster, kRasterRows, {}, {}};
+  return {OrderWay::Plain, {}, {}, {}};
+}
+
+decision::TileSource usual_source(const decision::TileOrder& order) {
+  using decision::SourceWay;
+  return {order.way == decision::OrderWay::Longest ? SourceWay::Dynamic : SourceWay::Static, {}};
+}
+
+std::string refuse_order(const decision::TileOrder& order, const GridFacts& facts) {
+  using decision::OrderWay;
+  const bool is_raster = order.way == OrderWay::Raster;
+  const bool is_longest = order.way == OrderWay::Longest;
+  if (order.rows.has_value() != is_raster || (order.section_mib && !is_longest))
+    return "a raster counts rows of tiles, sections are for `longest`";
+  if (is_raster && (*order.rows < 1 || *order.rows > kMostRasterRows))
+    return fmt::format("a raster has 1 to {} rows of tiles", kMostRasterRows);
+  if (is_raster && facts.rows < 0) return "no two axes of tiles share operands";
+  if (is_longest && facts.growing < 0) return "all tiles have as many steps";
+  if (order.section_mib && (*order.section_mib < 1 || !facts.shared_bytes))
+    return "sections are for operands that tiles share";
+  if (!is_raster && facts.beside.cluster > 1) return "tiles of a cluster need a raster";
+  return "";
+}
+
+std::string refuse_source(const decision::TileSource& source, const GridFacts& facts) {
+  const bool is_dynamic = source.way == decision::SourceWay::Dynamic;
+  return is_dynamic && facts.beside.cluster > 1 ? "CTAs of a cluster have their tiles by number" : "";
+}
 
 TileGrid number_tiles(const ir::Axes& axes, const GridFacts& facts, FreshNames& names,
                       expr::ExprPool& pool) {

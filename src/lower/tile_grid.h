@@ -3,6 +3,7 @@
 // taken, and the coordinates of tile t.
 #pragma once
 
+#include "decision/decisions.h"
 #include "lower/kernel_parts.h"
 #include "matile/ops.h"
 
@@ -19,6 +20,9 @@ struct GridFacts {
   int repeated = -1;
   // CTAs of a cluster have tiles beside each other along `rows`.
   Beside beside;
+  // How tiles are ordered and handed out; the axes above are those that it needs.
+  decision::TileOrder order;
+  decision::TileSource source;
   // Bytes that all tiles of one value of the other axes read again and again.
   expr::Expr shared_bytes;
   ir::Name machine;  // the number of multiprocessors
@@ -33,11 +37,18 @@ struct TileGrid {
   ir::Name rank;  // of a CTA in its cluster; null: no clusters
 };
 
-// * rows and cols: groups of 8 rows of tiles are walked column by column, so that tiles that run
-//   together share operands in the second-level cache.
-// * growing: the longest tiles first, from a counter, in sections whose shared bytes stay in 32
-//   MiB. Within them the repeated axis runs fastest.
-// * otherwise the last axis runs fastest.
+// * raster: groups of rows of tiles are walked column by column, so that tiles that run together
+//   share operands in the second-level cache.
+// * longest: the longest tiles first, in sections whose shared bytes stay in the cache. Within them
+//   the repeated axis runs fastest.
+// * plain: the last axis runs fastest.
+// The order and source that suit what is known of the grid.
+decision::TileOrder usual_order(const GridFacts& facts);
+decision::TileSource usual_source(const decision::TileOrder& order);
+// Why the grid cannot have this order or source; empty if it can.
+std::string refuse_order(const decision::TileOrder& order, const GridFacts& facts);
+std::string refuse_source(const decision::TileSource& source, const GridFacts& facts);
+
 TileGrid number_tiles(const ir::Axes& axes, const GridFacts& facts, FreshNames& names,
                       expr::ExprPool& pool);
 

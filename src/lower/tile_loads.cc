@@ -21,7 +21,6 @@ using Kind = TileValue::Kind;
 
 namespace {
 
-constexpr int kUsualPromotion = 256;  // bytes
 
 Uses uses_of(const ir::Block& block, size_t from, ir::Name name) {
   Uses uses;
@@ -187,8 +186,9 @@ bool NestLowering::fetch(const vrtile::Load& op, const Uses& uses, TileValue& va
   if (is_loop && uses.is_a) join_groups(row, rows, value);
   const auto map = map_for(elements, *view, rows, view->cols);
   if (!map) return false;
-  if ((is_loop && is_read_once(elements)) || is_piece_of_rows(elements, *view))
-    fetch_lines(map->op.name);
+  const bool is_needed_once =
+      (is_loop && is_read_once(elements)) || is_piece_of_rows(elements, *view);
+  promotes(map->op.name, is_needed_once);
   value.part = part_for(op.name, map->op, rows, view->cols, uses.last);
   const Expr col = view->col_base;
   out.push_back(ir::make(matile::Fetch{value.part, map->op.name, map->at(row, col, pool_)}));
@@ -219,15 +219,6 @@ bool NestLowering::is_read_once(const TileElements& e) const {
 bool NestLowering::is_piece_of_rows(const TileElements& e, const TileView& view) {
   return view.cols * expr::bytes(e.type.dtype) < kUsualPromotion &&
          !e.type.dims.back().is_int(view.cols);
-}
-
-void NestLowering::fetch_lines(ir::Name map) {
-  for (Op& op : map_ops_) {
-    if (op.as<matile::Map>().name != map) continue;
-    matile::Map m = op.as<matile::Map>();
-    m.promote = 128;
-    op = ir::make(std::move(m));
-  }
 }
 
 void NestLowering::join_groups(Expr& row, int& rows, TileValue& value) {

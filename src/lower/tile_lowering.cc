@@ -27,18 +27,19 @@ std::vector<ir::Name> used_by(const Op& op) {
 }  // namespace
 
 NestLowering::NestLowering(const ir::Program& program, const Op& nest, std::string_view name,
-                           FreshNames& names, expr::ExprPool& pool, Boxes boxes, std::string* why,
-                           const Beside& beside)
+                           FreshNames& names, ir::PassContext& context, OperandPath usual_path,
+                           std::string* why, const Beside& beside)
     : program_(program),
       nest_(nest),
       kernel_name_(name),
       names_(names),
-      pool_(pool),
+      pool_(context.pool),
       why_(why),
-      tiles_(names, pool),
-      simplifier_(pool),
+      tiles_(names, context.pool),
+      simplifier_(context.pool),
       beside_(beside),
-      boxes_(boxes) {
+      usual_path_(usual_path),
+      choices_(context) {
   for (const Op& op : program.body) {
     if (const auto* t = op.get<vrtile::Tensor>()) tensors_.emplace(t->name.str(), t->type);
     if (const auto* f = op.get<ir::Fact>()) expr::assume_divisor(f->condition, divisors_);
@@ -48,7 +49,11 @@ NestLowering::NestLowering(const ir::Program& program, const Op& nest, std::stri
 std::optional<KernelParts> NestLowering::run() {
   const auto* grid = nest_.get<vrtile::Par>();
   if (!grid || grid->kind != vrtile::ParKind::Grid) return fail("the nest has no grid");
-  const ir::Block* body = &grid->body;
+  ir::Block own_body = grid->body;
+  choices_.begin(own_body);
+  lines_ = decision::lines(own_body);
+  own_body = decision::with_lines(std::move(own_body), {});
+  const ir::Block* body = &own_body;
   // Scalars between the grid and the groups belong to every group.
   std::vector<Op> lets;
   const vrtile::Par* groups = nullptr;
@@ -64,9 +69,7 @@ std::optional<KernelParts> NestLowering::run() {
   }
   if (groups && groups->axes.size() != 1) return fail("one axis numbers the groups");
   const ir::Block& work = groups ? groups->body : *body;
-  groups_ = groups ? groups->axes[0].extent.integer() : 1;
-  alternates_ = groups_ == 1 && has_only_product_loops(work) && has_equal_tiles(*grid, work);
-  if (alternates_) groups_ = 2;
+  if (!choose_groups(*grid, groups, work)) return std::nullopt;
 
   ir::Axes axes;
   for (const ir::Axis& a : grid->axes) {
@@ -81,11 +84,7 @@ std::optional<KernelParts> NestLowering::run() {
       ir::for_each_expr(op, [&](Expr e) { is_used |= expr::depends_on(e, axis); });
     if (is_used) used_axes_.push_back(axes[k]);
   }
-  GridFacts facts = grid_facts(grid->axes, *body);
-  facts.beside = beside_;
-  grid_ = number_tiles(axes, facts, names_, pool_);
-  if (beside_.cluster > 1 && !grid_.rank)
-    return fail("no two tiles beside each other share an operand");
+  if (!choose_grid(axes, grid_facts(grid->axes, *body))) return std::nullopt;
   group_index_ = groups ? tiles_.define_scalar(groups->axes[0].name, DType::I64) : names_.make("w");
   own_group_ = groups ? pool_.index(group_index_) : Expr();
   axis_[0] = pool_.index(names_.make("i"));
@@ -435,8 +434,7 @@ bool NestLowering::loop(const vrtile::For& op, ir::Block& out) {
   result.var = tiles_.define_scalar(op.var, DType::I64);
   loop_bounds_.emplace(pool_.index(result.var), std::pair<Expr, Expr>{result.from, result.to});
   const ir::Block* body = &op.body;
-  if (boxes_ == Boxes::Copied && has_one_computed_product(op.body))
-    body = &reordered_.emplace_back(loads_first(op.body));
+  if (fetches_early(op)) body = &reordered_.emplace_back(loads_first(op.body));
   if (!block(*body, result.body, true)) return false;
   // All carried values change at once: one that is the next of another is kept first.
   std::vector<ir::Name> next;
@@ -466,6 +464,8 @@ bool NestLowering::flush_deferred() {
 std::optional<KernelParts> NestLowering::assemble(ir::Block body) {
   if (!deferred_.empty() && !stored_panels_)
     return fail("a tile is computed for a store that does not come");
+  choose_promotions();
+  if (!choices_.end()) return fail("a line of its schedule is refused");
   const ir::Name name = names_.make(kernel_name_);
   matile::Kernel kernel{.name = name, .form = matile::KernelForm::Nest};
   if (grid_.rank) {
@@ -481,6 +481,7 @@ std::optional<KernelParts> NestLowering::assemble(ir::Block body) {
   if (alternates_) each.alternate = groups_;
   role.body.push_back(ir::make(std::move(each)));
   kernel.body.push_back(ir::make(std::move(role)));
+  kernel.body = decision::with_lines(std::move(kernel.body), lines_);
   KernelParts out{grid_.plan,
                   ir::make(std::move(kernel)),
                   ir::make(matile::Launch{name, grid_.launch}),

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "decision/choice.h"
 #include "expr/simplify.h"
 #include "lower/kernel_parts.h"
 #include "lower/tile_grid.h"
@@ -21,6 +22,10 @@ namespace nautilus::lower {
 
 inline constexpr int kPanel = 64;
 inline constexpr int kGroupRows = 64;
+// Bytes that a miss brings to the second-level cache: usually, and where no other tile needs what
+// lies beside the data.
+inline constexpr int64_t kUsualPromotion = 256;
+inline constexpr int64_t kLinePromotion = 128;
 
 // How an op of a block and those after it use a tile.
 struct Uses {
@@ -31,14 +36,35 @@ struct Uses {
   size_t last = 0;  // op of the block
 };
 
-// How boxes of tensors arrive that only element-wise work uses.
-enum class Boxes : uint8_t { Copied, Read };
+// How boxes of tensors arrive that only element-wise work uses, where no line says it.
+using decision::OperandPath;
+
+// The decisions that this step takes.
+struct NestChoices {
+  explicit NestChoices(ir::PassContext& context)
+      : groups(context),
+        order(context),
+        source(context),
+        fetch(context),
+        bring(context),
+        promote(context) {}
+
+  void begin(ir::Block& body);
+  bool end();
+
+  decision::Choice<decision::Groups> groups;
+  decision::Choice<decision::TileOrder> order;
+  decision::Choice<decision::TileSource> source;
+  decision::Choice<decision::Fetch> fetch;
+  decision::OperandChoice<decision::Bring> bring;
+  decision::OperandChoice<decision::Promote> promote;
+};
 
 class NestLowering {
  public:
   NestLowering(const ir::Program& program, const ir::Op& nest, std::string_view name,
-               FreshNames& names, expr::ExprPool& pool, Boxes boxes, std::string* why,
-               const Beside& beside = {});
+               FreshNames& names, ir::PassContext& context, OperandPath usual_path,
+               std::string* why, const Beside& beside = {});
   std::optional<KernelParts> run();
 
  private:
@@ -47,6 +73,14 @@ class NestLowering {
   static bool has_only_product_loops(const ir::Block& block);
   // Every tile has as many steps: groups that take turns jump over the others'.
   bool has_equal_tiles(const vrtile::Par& grid, const ir::Block& work) const;
+  // Who works on the tiles, and how they are numbered.
+  bool choose_groups(const vrtile::Par& grid, const vrtile::Par* groups, const ir::Block& work);
+  bool choose_grid(const ir::Axes& axes, GridFacts facts);
+  // Whether the copy engine brings what element-wise work reads of a tensor.
+  bool is_copied(ir::Name tensor);
+  bool fetches_early(const vrtile::For& loop);
+  void promotes(ir::Name map, bool is_needed_once);
+  void choose_promotions();
   GridFacts grid_facts(const ir::Axes& axes, const ir::Block& body) const;
   // A register tile for a value of VR-tile.
   const TileValue& new_tile(ir::Name stem, const ir::TensorType& type);
@@ -70,8 +104,6 @@ class NestLowering {
   bool depends_on_tile(expr::Expr e, expr::Expr tile) const;
   bool is_read_once(const TileElements& elements) const;
   static bool is_piece_of_rows(const TileElements& elements, const TileView& view);
-  // Misses of the map fetch 128 bytes: more would be in the way of what is needed next.
-  void fetch_lines(ir::Name map);
   // The rows of all groups at once, if `row` and those of the others are 64 apart: makes `row` the
   // first of them and remembers where the group's own begin.
   void join_groups(expr::Expr& row, int& rows, TileValue& value);
@@ -157,7 +189,8 @@ class NestLowering {
   TileGrid grid_;
   ir::Axes tile_axes_;
   int64_t groups_ = 1;
-  Boxes boxes_;
+  OperandPath usual_path_;
+  NestChoices choices_;
   bool alternates_ = false;
   bool has_dot_ = false;
   ir::Name group_index_;
@@ -171,6 +204,8 @@ class NestLowering {
   // Of the loops so far, by their variables.
   std::unordered_map<expr::Expr, std::pair<expr::Expr, expr::Expr>> loop_bounds_;
   ir::Block map_ops_;
+  std::map<std::string, int64_t> promotions_;  // of maps that are fetched from
+  ir::Block lines_;                            // that later passes read
   std::map<std::string, TileMap> maps_;
   std::vector<PartUse> part_uses_;
   std::map<std::string, matile::Map> line_maps_;

@@ -14,7 +14,8 @@ std::optional<KernelParts> lower_grid_nest(const ir::Program& program, const ir:
                                            ir::PassContext& context, std::string* why) {
   // What a stage refuses is a reason here, no error: the caller has another way.
   diag::Sink sink(context.sink.sources());
-  ir::PassContext own{context.pool, sink, context.disabled_rules};
+  ir::Block decided;
+  ir::PassContext own = context.with(sink, decided);
   auto tiles = nest_to_vrtile(program, nest, own);
   if (tiles) tiles = vrtile::run_standard_passes(*tiles, own);
   if (!tiles) {
@@ -23,10 +24,13 @@ std::optional<KernelParts> lower_grid_nest(const ir::Program& program, const ir:
   }
   const auto* grid = nest.get<scalar::For>();
   for (const ir::Op& op : tiles->body) {
-    if (op.is<vrtile::Par>())
-      return lower_tile_nest(
-          *tiles, op, name, names, own, why,
-          grid ? Beside{grid->cluster.value_or(1), grid->resident.value_or(1)} : Beside{});
+    if (!op.is<vrtile::Par>()) continue;
+    auto parts = lower_tile_nest(
+        *tiles, op, name, names, own, why,
+        grid ? Beside{grid->cluster.value_or(1), grid->resident.value_or(1)} : Beside{});
+    if (parts && context.decided)
+      context.decided->insert(context.decided->end(), decided.begin(), decided.end());
+    return parts;
   }
   *why = "nothing of it is left";
   return std::nullopt;

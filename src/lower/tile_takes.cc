@@ -60,8 +60,7 @@ TileElements NestLowering::elements_of(const TileValue& value) const {
 }
 
 bool NestLowering::is_box(const TileValue& value) {
-  if (boxes_ != Boxes::Copied || value.axes.size() != 2 || !is_held(value.value.dtype()))
-    return false;
+  if (value.axes.size() != 2 || !is_held(value.value.dtype())) return false;
   if (value.other && !(value.other.is_const() && is_zero(value.other))) return false;
   const int64_t rows = value.axes[0].extent.integer();
   const int64_t cols = value.axes[1].extent.integer();
@@ -71,7 +70,7 @@ bool NestLowering::is_box(const TileValue& value) {
     return false;
   std::string ignored;
   const auto view = view_of(elements_of(value), pool_, &ignored);
-  return view && !view->is_transposed;
+  return view && !view->is_transposed && is_copied(value.value.name());
 }
 
 bool NestLowering::take_operands(const std::vector<ir::Name>& used, Expr value, Expr column,
@@ -111,6 +110,8 @@ bool NestLowering::take_box(ir::Name name, TileValue& value, size_t last, ir::Bl
   const int cols = static_cast<int>(whole_panels(view->cols));
   const auto map = map_for(elements, *view, rows, cols);
   if (!map) return false;
+  promotes(map->op.name, false);
+  choices_.bring.took({elements.tensor, OperandPath::Copied, {}});
   value.part = part_for(name, map->op, rows, cols, last);
   out.push_back(
       ir::make(matile::Fetch{value.part, map->op.name, map->at(row, view->col_base, pool_)}));
@@ -123,6 +124,8 @@ ir::Name NestLowering::take_panel(ir::Name name, const TileValue& value, Expr ro
   const auto view = view_of(elements, pool_, why_);
   const auto map = view ? map_for(elements, *view, kGroupRows, kPanel) : std::nullopt;
   if (!map) return {};
+  promotes(map->op.name, false);
+  choices_.bring.took({elements.tensor, OperandPath::Copied, {}});
   const auto shifted = [&](Expr base, Expr offset) {
     return !offset ? base : base.is_int(0) ? offset : pool_.binary(expr::Op::Add, base, offset);
   };
@@ -180,12 +183,12 @@ bool NestLowering::runs_along_columns(ir::Name line, const ir::Block& body) cons
 }
 
 bool NestLowering::is_line(const TileValue& value) {
-  if (boxes_ != Boxes::Copied || value.axes.size() != 1) return false;
+  if (value.axes.size() != 1) return false;
   if (!is_held(value.value.dtype())) return false;
   if (value.other && !(value.other.is_const() && is_zero(value.other))) return false;
   if (!tensors_.contains(value.value.name().str()) || stores_to(nest_, value.value.name()))
     return false;
-  return line_view_of(elements_of(value), pool_).has_value();
+  return line_view_of(elements_of(value), pool_).has_value() && is_copied(value.value.name());
 }
 
 ir::Name NestLowering::fetch_line(ir::Name name, const TileValue& value, size_t last,
@@ -196,6 +199,8 @@ ir::Name NestLowering::fetch_line(ir::Name name, const TileValue& value, size_t 
   const std::string key = fmt::format("{} {}", elements.tensor.str(), view->extent);
   const auto [known, is_new] = line_maps_.emplace(key, map.op);
   if (is_new) map_ops_.push_back(ir::make(map.op));
+  promotes(known->second.name, false);
+  choices_.bring.took({elements.tensor, OperandPath::Copied, {}});
   const ir::Name part = part_for(name, known->second, 1, view->extent, last);
   out.push_back(ir::make(matile::Fetch{part, known->second.name, map.at}));
   return part;

@@ -65,10 +65,10 @@ void declare_machine(ir::Program& program, expr::ExprPool& pool) {
 }
 
 std::optional<KernelParts> lower_with(const ir::Program& program, const Op& nest,
-                                      std::string_view name, Boxes boxes, FreshNames& names,
-                                      ir::PassContext& context, std::string* why,
-                                      const Beside& beside) {
-  auto parts = NestLowering(program, nest, name, names, context.pool, boxes, why, beside).run();
+                                      std::string_view name, OperandPath usual_path,
+                                      FreshNames& names, ir::PassContext& context,
+                                      std::string* why, const Beside& beside) {
+  auto parts = NestLowering(program, nest, name, names, context, usual_path, why, beside).run();
   if (!parts) return std::nullopt;
   // The kernel alone, as a program of its own: what a pass or the verifier finds is the reason.
   FreshNames ignored(context.pool);
@@ -80,14 +80,9 @@ std::optional<KernelParts> lower_with(const ir::Program& program, const Op& nest
   for (const Op& op : parts->plan) alone.body.push_back(op);
   alone.body.push_back(parts->kernel);
   alone.body.push_back(parts->launch);
-  diag::Sink sink(context.sink.sources());
-  ir::PassContext own{context.pool, sink, context.disabled_rules};
   std::optional<ir::Program> finished;
-  if (matile::verify(alone, sink)) finished = matile::finish_kernels(alone, own);
-  if (!finished) {
-    *why = sink.all().empty() ? "a pass refused it" : sink.all()[0].message;
-    return std::nullopt;
-  }
+  if (matile::verify(alone, context.sink)) finished = matile::finish_kernels(alone, context);
+  if (!finished) return std::nullopt;
   KernelParts out = *parts;
   out.plan.clear();
   for (size_t k = first; k < finished->body.size(); ++k) {
@@ -107,9 +102,9 @@ std::optional<KernelParts> lower_with(const ir::Program& program, const Op& nest
 
 std::optional<KernelParts> lower_tile_nest_form(const ir::Program& program, const Op& nest,
                                                 std::string_view name, FreshNames& names,
-                                                expr::ExprPool& pool, std::string* why,
+                                                ir::PassContext& context, std::string* why,
                                                 const Beside& beside) {
-  return NestLowering(program, nest, name, names, pool, Boxes::Copied, why, beside).run();
+  return NestLowering(program, nest, name, names, context, OperandPath::Copied, why, beside).run();
 }
 
 std::optional<KernelParts> lower_tile_nest(const ir::Program& program, const Op& nest,
@@ -117,14 +112,20 @@ std::optional<KernelParts> lower_tile_nest(const ir::Program& program, const Op&
                                            ir::PassContext& context, std::string* why,
                                            const Beside& beside) {
   // Copied boxes need slots and loading warps; a kernel that has none left reads elements.
-  FreshNames tried = names;
-  std::string ignored;
-  if (auto parts =
-          lower_with(program, nest, name, Boxes::Copied, tried, context, &ignored, beside)) {
-    names = tried;
-    return parts;
+  for (const OperandPath path : {OperandPath::Copied, OperandPath::Direct}) {
+    FreshNames tried = names;
+    diag::Sink sink(context.sink.sources());
+    ir::Block decided = context.decided ? *context.decided : ir::Block{};
+    ir::PassContext own = context.with(sink, decided);
+    std::string failure;
+    if (auto parts = lower_with(program, nest, name, path, tried, own, &failure, beside)) {
+      names = tried;
+      if (context.decided) *context.decided = std::move(decided);
+      return parts;
+    }
+    *why = sink.all().empty() ? failure : sink.all()[0].message;
   }
-  return lower_with(program, nest, name, Boxes::Read, names, context, why, beside);
+  return std::nullopt;
 }
 
 expr::Expr copies_guard(const ir::Program& program, const KernelParts& parts,
@@ -171,7 +172,7 @@ std::optional<ir::Program> vrtile_to_matile(const ir::Program& program, ir::Pass
   for (const Op& op : program.body) {
     if (!op.is<vrtile::Par>()) continue;
     auto parts =
-        lower_tile_nest_form(program, op, program.name + "_kernel", names, context.pool, &why);
+        lower_tile_nest_form(program, op, program.name + "_kernel", names, context, &why);
     if (!parts) {
       context.sink.report(diag::Code::BadPass, op.span(),
                           fmt::format("this nest is no kernel of tiles: {}", why));

@@ -36,7 +36,7 @@ namespace nautilus::lower {
 // no counterpart. `machine sms` and the program's declarations are the caller's.
 std::optional<KernelParts> lower_tile_nest_form(const ir::Program& program, const ir::Op& nest,
                                                 std::string_view name, FreshNames& names,
-                                                expr::ExprPool& pool, std::string* why,
+                                                ir::PassContext& context, std::string* why,
                                                 const Beside& beside = {});
 
 // As above, through all passes of MA-tile: a kernel that can be emitted. Nothing, and why, if one

@@ -24,6 +24,7 @@
 
 #include <string>
 
+#include "decision/decisions.h"
 #include "diag/diagnostic.h"
 #include "ir/decl.h"
 #include "ir/op.h"
@@ -35,6 +36,7 @@
 
 namespace nautilus::matile {
 
+using decision::Decisions;
 using ir::Dim;
 using ir::Fact;
 using ir::Machine;

@@ -58,20 +58,4 @@ struct Convert {
   static const ir::OpInfo& info();
 };
 
-struct Decide {
-  static constexpr std::string_view kFormat = "decide $what{ for $subject} = $value";
-  static constexpr std::string_view kDoc =
-      "Nest form: a decision that passes take otherwise by structure. slots for PART, loader for "
-      "PART (its warp), in_flight, turn, stage (buffers), regs, loader_regs.";
-  ir::Name what;
-  ir::Name subject;
-  ir::OptionalInt value;
-  static void fields(auto& s, auto&& f) {
-    f("what", s.what);
-    f("subject", s.subject);
-    f("value", s.value);
-  }
-  static const ir::OpInfo& info();
-};
-
 }  // namespace nautilus::matile

@@ -30,6 +30,8 @@ class DeclarationRules {
         }
         return;
       }
+      case Kind::Decisions:
+        return;
       case Kind::Ring: {
         const auto& ring = op.as<Ring>();
         scope_.declare(ring.name);

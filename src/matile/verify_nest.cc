@@ -5,7 +5,9 @@
 
 #include <set>
 
+#include "decision/lines.h"
 #include "expr/walk.h"
+#include "ir/print.h"
 #include "matile/verify_elements.h"
 #include "matile/verify_rules.h"
 
@@ -71,8 +73,8 @@ class NestVerifier {
           if (const auto* p = inner.get<Part>()) part(*p);
         }
         return;
-      case Kind::Decide:
-        return decide(op.as<Decide>());
+      case Kind::Decisions:
+        return;
       case Kind::Turn:
         return unique(op.as<Turn>().name);
       case Kind::Stage:
@@ -86,16 +88,6 @@ class NestVerifier {
       default:
         v_.fail(fmt::format("`{}` does not stand directly in a kernel", op.info().mnemonic()));
     }
-  }
-
-  void decide(const Decide& d) {
-    static const std::set<std::string, std::less<>> known = {
-        "slots", "loader", "in_flight", "turn", "stage", "regs", "loader_regs"};
-    if (!known.contains(d.what.str()))
-      v_.fail(fmt::format("there is no decision `{}`", d.what.str()));
-    if (d.value.value_or(-1) < 0) v_.fail("a decision is a number from 0");
-    if (d.subject && !names_.contains(std::string(d.subject.str())))
-      v_.fail(fmt::format("the kernel has no `{}` before", d.subject.str()));
   }
 
   void role(const Role& role) {
@@ -318,7 +310,14 @@ bool verify_final(const ir::Program& program, diag::Sink& sink) {
   bool ok = true;
   for (const Op& op : program.body) {
     const auto* k = op.get<Kernel>();
-    if (!k || k->form == KernelForm::Final) continue;
+    if (!k) continue;
+    for (const Op& line : decision::lines(k->body)) {
+      ok = false;
+      sink.report(diag::Code::DecisionNotRead, line.span(),
+                  fmt::format("`{}`: nothing in kernel `{}` reads this line", ir::print(line),
+                              k->name.str()));
+    }
+    if (k->form == KernelForm::Final) continue;
     ok = false;
     sink.report(diag::Code::NotVerified, op.span(),
                 fmt::format("kernel `{}` is in the form `{}`: run the pass `{}` first",

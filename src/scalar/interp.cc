@@ -129,6 +129,7 @@ class Interpreter {
         case Kind::Numerics:
         case Kind::Machine:
         case Kind::Size:
+        case Kind::Decisions:
         case Kind::Buffer:
           continue;
         case Kind::For: {

@@ -30,12 +30,14 @@
 //               update c[i, j] sum ...
 #pragma once
 
+#include "decision/decisions.h"
 #include "diag/diagnostic.h"
 #include "ir/decl.h"
 #include "ir/op.h"
 
 namespace nautilus::scalar {
 
+using decision::Decisions;
 using ir::Dim;
 using ir::Fact;
 using ir::Machine;

@@ -35,6 +35,9 @@ class ScalarVerifier {
         v_.check_decl(op);
         if (depth_ > 0) v_.fail("a declaration inside a loop");
         break;
+      case Kind::Decisions:
+        if (!is_in_grid_) v_.fail("decisions outside of a kernel");
+        break;
       case Kind::Buffer: {
         const auto& b = op.as<Buffer>();
         v_.check_type(b.type);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "decision/lines.h"
 #include "ir/machine.h"
 #include "ir/walk.h"
 #include "schedule/cost.h"
@@ -64,6 +65,21 @@ std::set<int> remaining(const StatementList& list, std::vector<Kernel>& kernels)
 }
 
 namespace {
+
+// The lines that passes read, in the nests of the kernel's ways.
+void add_lines(const Kernel& kernel, BuiltKernel& built) {
+  for (size_t n = 0; n < built.nests.size(); ++n) {
+    const auto* nest = built.nests[n].get<scalar::For>();
+    if (!nest || nest->kind != scalar::LoopKind::Grid) continue;
+    const ir::Block* lines = &kernel.sizes.lines;
+    for (const WholeNest& w : built.wholes) {
+      if (w.nest == n) lines = &w.sizes.lines;
+    }
+    scalar::For with = *nest;
+    with.body = decision::with_lines(std::move(with.body), *lines);
+    built.nests[n] = ir::make(std::move(with), built.nests[n].span());
+  }
+}
 
 struct Unit {
   int kernel = -1;     // or
@@ -149,6 +165,7 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
       nest.cost = cycles_of(cost_of(built, whole, program, kHopper, pool), kHopper, pool);
       built.nests[whole.nest] = ir::make(std::move(nest), built.nests[whole.nest].span());
     }
+    add_lines(kernel, built);
     for (ir::Op& op : built.sizes) sizes.push_back(std::move(op));
     for (scalar::Buffer& b : built.summaries) out.program.body.push_back(ir::make(std::move(b)));
     for (ir::Op& op : built.before) code.push_back(std::move(op));

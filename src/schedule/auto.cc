@@ -188,6 +188,7 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
       k.others.push_back(std::exchange(k.sizes, in_parts));
     }
     if (k.split.is_on() && (!k.split.or_whole || k.group.row_block > 0)) k.others.clear();
+    if (k.split.or_whole) k.others.insert(k.others.begin(), k.sizes);
   }
   return out;
 }

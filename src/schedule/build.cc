@@ -14,17 +14,6 @@ BuiltKernel build_kernel(const Group& group, const Sizes& sizes, const std::vect
                          expr::ExprPool& pool, Names& names) {
   BuiltKernel out;
   ir::Axes once;
-  if (split.is_on()) {
-    const SplitSizes s = name_split_sizes(group, split, pool, names);
-    NestBuilder parts(group, sizes, stored, program, signs, pool, names, &s);
-    out = parts.run({});
-    const Expr tiles = count_tiles(group, parts.tiling(), pool);
-    out.sizes = declare_split_sizes(s, group, sizes, split, tiles, program, pool);
-    out.notes.push_back(fmt::format("{} parts of {} steps, for {} tiles", s.parts.name().str(),
-                                    s.each.name().str(), expr::to_string(tiles)));
-    if (!split.or_whole) return out;
-    once.push_back({s.once.name(), s.whole});
-  }
   const auto add_whole = [&](const Sizes& own) {
     BuiltKernel whole =
         NestBuilder(group, own, stored, program, signs, pool, names, nullptr).run(once);
@@ -36,6 +25,19 @@ BuiltKernel build_kernel(const Group& group, const Sizes& sizes, const std::vect
     out.before.insert(out.before.end(), whole.before.begin(), whole.before.end());
     out.nests.push_back(std::move(whole.nests[0]));
   };
+  if (split.is_on()) {
+    const SplitSizes s = name_split_sizes(group, split, pool, names);
+    NestBuilder parts(group, sizes, stored, program, signs, pool, names, &s);
+    out = parts.run({});
+    const Expr tiles = count_tiles(group, parts.tiling(), pool);
+    out.sizes = declare_split_sizes(s, group, sizes, split, tiles, program, pool);
+    out.notes.push_back(fmt::format("{} parts of {} steps, for {} tiles", s.parts.name().str(),
+                                    s.each.name().str(), expr::to_string(tiles)));
+    if (!split.or_whole) return out;
+    once.push_back({s.once.name(), s.whole});
+    for (const Sizes& other : others) add_whole(other);
+    return out;
+  }
   add_whole(sizes);
   for (const Sizes& other : others) add_whole(other);
   return out;

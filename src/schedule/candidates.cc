@@ -429,11 +429,9 @@ std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& pro
 void choose_kernel(Kernel& kernel, const ir::Program& program, const Target& target,
                    expr::ExprPool& pool) {
   const std::vector<Ranked> ranked = rank_candidates(kernel, program, target, pool);
-  const bool is_descending = kernel.sizes.is_descending;
   kernel.others.clear();
   for (size_t n = 0; n < ranked.size() && ranked[n].is_kept; ++n) {
     Sizes s = ranked[n].sizes;
-    s.is_descending = is_descending;
     n == 0 ? void(kernel.sizes = s) : kernel.others.push_back(s);
   }
 }

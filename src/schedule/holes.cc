@@ -3,88 +3,82 @@
 
 #include <fmt/format.h>
 
+#include "schedule/text_lines.h"
+
 namespace nautilus::schedule {
 namespace {
 
-bool is_open(std::string_view word) { return word.starts_with('?'); }
+constexpr std::string_view kOpen = "?{";
 
-bool is_open(const Decision& d) {
-  for (const std::string& w : d.words)
-    if (is_open(w)) return true;
-  return false;
+// What may stand in the place of a hole's inside; none if it is not well formed.
+std::vector<std::string> choices_of(std::string_view inside) {
+  std::vector<std::string> out;
+  while (true) {
+    const size_t end = std::min(inside.find(','), inside.size());
+    const std::string_view choice = inside.substr(0, end);
+    if (choice.empty() || choice.find_first_of("?{} ;") != std::string_view::npos) return {};
+    out.emplace_back(choice);
+    if (end == inside.size()) return out;
+    inside.remove_prefix(end + 1);
+  }
 }
 
-std::string text_of(const Decision& d) {
-  std::string out = d.verb;
-  for (const std::string& w : d.words) out += " " + w;
+// All fillings of one decision; itself if it has no hole, none if a hole is not well formed.
+std::vector<std::string> fillings(const std::string& piece) {
+  const size_t begin = piece.find('?');
+  if (begin == std::string::npos) return {piece};
+  const size_t end = piece.find('}', begin);
+  if (end == std::string::npos || piece.compare(begin, kOpen.size(), kOpen) != 0) return {};
+  const size_t inside = begin + kOpen.size();
+  std::vector<std::string> out;
+  for (const std::string& choice : choices_of(std::string_view(piece).substr(inside, end - inside))) {
+    // The last hole changes fastest: what follows is filled for each choice.
+    for (const std::string& rest : fillings(piece.substr(end + 1))) {
+      out.push_back(piece.substr(0, begin) + choice + rest);
+      if (out.size() > kMostFillings) return out;
+    }
+  }
   return out;
+}
+
+// The decision as one that tuning took.
+std::string tuned(std::string piece) {
+  for (const std::string_view by : decision::words(By())) {
+    const std::string tail = " " + std::string(by);
+    if (piece.ends_with(tail)) piece.resize(piece.size() - tail.size());
+  }
+  return piece + " tuned";
 }
 
 }  // namespace
 
-std::vector<std::string> choices_of(std::string_view word) {
-  if (!is_open(word)) return {std::string(word)};
-  if (!word.starts_with("?{") || !word.ends_with('}')) return {};
-  word = word.substr(2, word.size() - 3);
-  std::vector<std::string> out;
-  while (true) {
-    const size_t end = std::min(word.find(','), word.size());
-    const std::string_view choice = word.substr(0, end);
-    if (choice.empty() || choice.find_first_of("?{}") != std::string_view::npos) return {};
-    out.emplace_back(choice);
-    if (end == word.size()) return out;
-    word.remove_prefix(end + 1);
-  }
-}
-
-size_t count_fillings(const std::vector<std::string>& words) {
-  size_t n = 1;
-  for (const std::string& w : words) n = std::min(n * choices_of(w).size(), kMostFillings + 1);
-  return n;
-}
-
-std::vector<std::vector<std::string>> fillings(const std::vector<std::string>& words) {
-  std::vector<std::vector<std::string>> out = {{}};
-  for (const std::string& w : words) {
-    std::vector<std::vector<std::string>> longer;
-    for (const auto& begin : out) {
-      for (std::string& choice : choices_of(w)) {
-        longer.push_back(begin);
-        longer.back().push_back(std::move(choice));
-      }
-    }
-    out = std::move(longer);
-  }
-  return out;
-}
-
-const Decision* find_hole(const Schedule& schedule) {
-  for (const Decision& d : schedule.decisions)
-    if (is_open(d)) return &d;
-  return nullptr;
-}
-
-Outcome<std::vector<Filling>> fill_holes(const Schedule& schedule) {
-  std::vector<Filling> out = {{{schedule.program, schedule.hash, {}}, ""}};
-  for (const Decision& d : schedule.decisions) {
-    if (out.size() * count_fillings(d.words) > kMostFillings)
-      return Rejection{"holes", fmt::format("`{}`: the holes have more than {} fillings",
-                                            text_of(d), kMostFillings)};
-    const auto ways = fillings(d.words);
-    std::vector<Filling> longer;
-    for (const Filling& begin : out) {
-      for (const auto& words : ways) {
-        Filling f = begin;
-        f.schedule.decisions.push_back({d.verb, words, d.provenance});
-        if (is_open(d)) {
-          Decision& filled = f.schedule.decisions.back();
-          filled.provenance = Provenance::Tuned;
-          f.name += (f.name.empty() ? "" : "; ") + text_of(filled);
+Outcome<std::vector<Filling>> fill_holes(std::string_view text) {
+  std::vector<Filling> out = {{}};
+  for (const TextLine& line : text_lines(text)) {
+    const std::string indent = line.is_indented ? "  " : "";
+    std::string separator = indent;
+    for (const std::string& piece : pieces_of(line.text)) {
+      const std::vector<std::string> ways = fillings(piece);
+      if (ways.empty())
+        return Rejection{"holes", fmt::format("line {}: `{}` has a hole that is not like `?{{64,128}}`",
+                                              line.number, piece)};
+      if (out.size() * ways.size() > kMostFillings)
+        return Rejection{"holes", fmt::format("`{}`: the holes have more than {} fillings", piece,
+                                              kMostFillings)};
+      std::vector<Filling> longer;
+      const bool is_open = ways.size() > 1 || ways[0] != piece;
+      for (const Filling& begin : out) {
+        for (const std::string& way : ways) {
+          Filling f = begin;
+          f.text += separator + (is_open ? tuned(way) : way);
+          if (is_open) f.name += (f.name.empty() ? "" : "; ") + way;
+          longer.push_back(std::move(f));
         }
-        longer.push_back(std::move(f));
       }
+      out = std::move(longer);
+      separator = "; ";
     }
-    out = std::move(longer);
+    for (Filling& f : out) f.text += '\n';
   }
   return out;
 }

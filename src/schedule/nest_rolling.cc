@@ -56,10 +56,6 @@ void NestBuilder::loop(ir::Block& out) {
                                  expr::to_string(range.live.full)));
   const ir::Name var = tiling_.at(group_.stream).tile.name();
   scalar::Loop steps{var, range.first, scalar::Direction::Up, range.count, std::move(body)};
-  if (sizes_.is_descending) {
-    steps = {var, pool_.binary(Op::Add, range.count, pool_.integer(-1)), scalar::Direction::Down,
-             range.first, std::move(steps.body)};
-  }
   out.push_back(ir::make(std::move(steps)));
 }
 

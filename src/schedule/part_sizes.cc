@@ -150,7 +150,6 @@ Sizes sizes_in_parts(const Kernel& kernel, const Split& split, const Sizes& usua
   Sizes best = usual;
   auto time = *first;
   for (Sizes s : candidate_sizes(kernel.group)) {
-    s.is_descending = usual.is_descending;
     // A tile of its own for each group: groups do not take turns at parts.
     if (s.cluster > 1 || s.rows > kRowsPerGroup || s == usual) continue;
     const auto t = cost.at(s);

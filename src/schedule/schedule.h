@@ -1,66 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule: the decisions that turn an unscheduled scalar program into kernels, as text.
+// A schedule: the decisions that turn a program into kernels, as text.
 //
-//   schedule @attention_causal hash 5d0f6ab2c3e41f77 version 1
-//   round Z bf16 auto          an operand in memory takes the dtype of its partner (round.h)
-//   locate a auto              a position of an extreme is found by reductions (locate.h)
-//   kernel U auto              a kernel grown from the reduction U
-//   tile i cta 192 wg 64 auto  its rows
-//   tile j 80 auto             steps of the streamed axis
-//   tile n 256 auto            columns that do not fit a tile
-//   fuse S auto                statements inside, element-wise or inner reductions
-//   roll m auto                reductions in the streaming loop
-//   order j descending user    the steps from the last to the first
-//   split j fill auto          parts of the steps beside each other (split.h): as many as fill the
-//                              machine, or a number; `or_whole`: the plan takes a kernel without
-//                              parts where one is enough; `combine last`: the tile that comes
-//                              last puts the parts together, not a kernel of its own
-//   cluster i 2 auto           two tiles beside each other share what they load
-//   resident 2 auto            a multiprocessor works on two tiles at the same time
-//   or i cta 128 wg 64 j 128 auto   another kernel for the same, run where it is cheaper
+//   schedule @attention_causal version 2 equations 5d0f6ab2c3e41f77
+//   algebra take_apart off; algebra gather off
+//   kernel O tile
+//     rows i; stream j; fuse S, T, e; roll m, l
+//     tile i 192; tile j 80; groups 3 sharing
+//     loop down; pipeline 1; segments on; reference speculative lag 8
+//     promote Q 256; ...; ring K slots 3 loader 0; ring V slots 3 loader 1; stages O 1
+//     order longest sections 32; source dynamic
+//     registers compute 160 load 32; turns on
+//   or
+//     tile i 128; ...
 //
-// A word may be a hole, `?{64,96}` (holes.h). One decision per line, with who took it: auto, tuned
-// or user. Statements that no kernel stores
-// stay as they are.
+// First come lines about the program, then kernels, each named after the statement that it was grown
+// from. Lines of one topic stand on one line of text, with `;` between them; decision/decisions.h
+// says what each means. An `or` is another whole list for the same kernel: the plan runs the
+// cheapest. A line may end with who took the decision: auto (which is not printed), tuned or user.
+// A word may be a hole, `?{64,96}` (holes.h). What is left out is chosen by the compiler's rules.
+// Statements that no kernel stores stay as they are.
+//
+// The program is named by a hash of its equations (spec/equations_hash.h), in which names, order and
+// hints do not count.
 #pragma once
 
+#include "decision/decisions.h"
 #include "schedule/split.h"
 
 namespace nautilus::schedule {
 
-enum class Provenance : uint8_t { Auto, Tuned, User };
-std::string_view name(Provenance p);
+using decision::By;
 
-struct Decision {
-  // round, locate, kernel, tile, fuse, roll, order, split, cluster, resident, or
-  std::string verb;
-  std::vector<std::string> words;
-  Provenance provenance = Provenance::Auto;
+struct KernelSchedule {
+  std::string name;
+  std::vector<ir::Block> ways;  // whole lists of lines; the first says which statements there are
 };
 
 struct Schedule {
+  static constexpr int kVersion = 2;
   std::string program;
-  uint64_t hash = 0;  // of the unscheduled program's text
-  std::vector<Decision> decisions;
+  std::string equations;  // their hash; empty where an older version did not have it
+  ir::Block lines;        // about the program
+  std::vector<KernelSchedule> kernels;
 };
 
 std::string print(const Schedule& schedule);
-// The rejection names the line.
-Outcome<Schedule> parse_schedule(std::string_view text);
-
-uint64_t program_hash(const ir::Program& program);
+// The rejection names the line. Text of version 1 becomes lines of this version.
+Outcome<Schedule> parse_schedule(std::string_view text, expr::ExprPool& pool);
+// Lines of version 1 (schedule_version1.cc).
+Outcome<Schedule> parse_version1(std::string_view text, expr::ExprPool& pool);
 
 struct Kernel {
   Group group;
   Sizes sizes;
   std::set<int> stored;       // filled when the program is put together
-  std::vector<Sizes> others;  // further kernels of the same group; the plan runs the cheapest
+  // Further kernels of the same group, of which the plan runs the cheapest. Where the first has
+  // parts, these have none.
+  std::vector<Sizes> others;
   Split split = {};
 };
 
-// The decisions of kernels, in order.
-Schedule to_schedule(const ir::Program& program, const std::vector<Kernel>& kernels,
-                     Provenance provenance);
+// The decisions of kernels, in order. `by`: who chose their sizes.
+std::vector<KernelSchedule> to_schedule(const std::vector<Kernel>& kernels, By by);
+
+// Puts lines that passes decided into a kernel's list, instead of what it says about the same.
+void complete(ir::Block& way, const ir::Block& decided);
 
 // Where a grid nest comes from: the seed of its kernel, and whether it computes all of it or parts.
 struct NestOrigin {
@@ -75,7 +79,7 @@ struct Scheduled {
 };
 
 // Checks every decision against the program and builds the scheduled form. A decision that is not
-// legal is refused with its line.
+// legal is refused with its line; those that passes read are handed to them.
 Outcome<Scheduled> apply_schedule(const ir::Program& program, const Schedule& schedule,
                                   expr::ExprPool& pool);
 

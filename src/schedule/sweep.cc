@@ -91,7 +91,6 @@ std::vector<Alternative> alternatives(const Kernel& kernel, const ir::Program& p
                                       const Target& target, expr::ExprPool& pool) {
   std::vector<Alternative> out;
   for (Ranked& r : all_ranked(kernel, program, target, pool)) {
-    r.sizes.is_descending = kernel.sizes.is_descending;
     out.push_back({r.sizes, {}, name_of(r), r.at_hints});
     for (Alternative& a : in_parts(kernel, r, program, target, pool)) out.push_back(std::move(a));
   }
@@ -109,8 +108,8 @@ std::vector<Alternative> alternatives(const Kernel& kernel, const ir::Program& p
 }  // namespace
 
 std::vector<Swept> sweep_candidates(const Schedule& first, const std::vector<Kernel>& kernels,
-                                    const ir::Program& unscheduled, const ir::Program& rounded,
-                                    const Target& target, expr::ExprPool& pool) {
+                                    const ir::Program& rounded, const Target& target,
+                                    expr::ExprPool& pool) {
   std::vector<std::vector<Alternative>> ways;
   std::vector<Kernel> best = kernels;
   double least = 0;  // cycles of all kernels, each as it is predicted to be best
@@ -129,14 +128,9 @@ std::vector<Swept> sweep_candidates(const Schedule& first, const std::vector<Ker
       std::vector<Kernel> chosen = best;
       chosen[k].sizes = a.sizes;
       chosen[k].split = a.split;
-      Swept s{to_schedule(unscheduled, chosen, Provenance::Tuned), a.name,
-              least - ways[k][0].cycles + a.cycles};
+      Swept s{first, a.name, least - ways[k][0].cycles + a.cycles};
+      s.schedule.kernels = to_schedule(chosen, By::Tuned);
       if (kernels.size() > 1) s.name = fmt::format("kernel {} {}", k + 1, a.name);
-      auto& lines = s.schedule.decisions;
-      // What stands before the first kernel is about the program.
-      const auto is_kernel = [](const Decision& d) { return d.verb == "kernel"; };
-      const auto end = std::find_if(first.decisions.begin(), first.decisions.end(), is_kernel);
-      lines.insert(lines.begin(), first.decisions.begin(), end);
       const double order = s.cycles + a.handicap;
       found.emplace_back(order, std::move(s));
     }

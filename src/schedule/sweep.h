@@ -19,7 +19,7 @@ struct Swept {
 // schedule, whose kernels are `kernels` of `rounded`. Whether a kernel has a form on the device is
 // not asked.
 std::vector<Swept> sweep_candidates(const Schedule& first, const std::vector<Kernel>& kernels,
-                                    const ir::Program& unscheduled, const ir::Program& rounded,
-                                    const Target& target, expr::ExprPool& pool);
+                                    const ir::Program& rounded, const Target& target,
+                                    expr::ExprPool& pool);
 
 }  // namespace nautilus::schedule

@@ -60,6 +60,7 @@ class Translator {
       case Kind::Numerics:
       case Kind::Machine:
       case Kind::Size:
+      case Kind::Decisions:
       case Kind::Tensor:
       case Kind::Carry:
         return;

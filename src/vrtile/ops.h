@@ -21,12 +21,14 @@
 #include <map>
 #include <string>
 
+#include "decision/decisions.h"
 #include "diag/diagnostic.h"
 #include "ir/decl.h"
 #include "ir/op.h"
 
 namespace nautilus::vrtile {
 
+using decision::Decisions;
 using ir::Dim;
 using ir::Fact;
 using ir::Machine;

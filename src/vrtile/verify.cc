@@ -56,6 +56,9 @@ class VrtileVerifier {
       case Kind::Par:
         if (op.as<Par>().kind != ParKind::Grid) v_.fail("a group outside of a grid");
         return par(op, Place::Grid);
+      case Kind::Decisions:
+        v_.fail("decisions outside of a kernel");
+        return;
       case Kind::For:
       case Kind::Carry:
       case Kind::Load:
@@ -119,6 +122,9 @@ class VrtileVerifier {
       case Kind::Size:
       case Kind::Tensor:
         v_.fail("a declaration inside a grid");
+        return;
+      case Kind::Decisions:
+        if (place != Place::Grid) v_.fail("decisions stand directly in the grid");
         return;
       case Kind::Let:
         number(op.as<Let>().value);

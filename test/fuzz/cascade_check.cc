@@ -115,15 +115,27 @@ class ScheduleChecker {
   std::string variant(const schedule::Schedule& decisions) {
     schedule::Schedule out = decisions;
     // Small tiles: interpreting large ones takes seconds.
-    std::erase_if(out.decisions, [&](const schedule::Decision& d) {
-      return d.verb == "fuse" && random_.chance(0.3);
-    });
-    for (schedule::Decision& d : out.decisions) {
-      if (d.verb != "tile") continue;
-      if (d.words.size() == 2)
-        d.words[1] = std::to_string(16 * random_.integer(1, 4));
-      else if (d.words.size() > 2)
-        d.words[2] = std::to_string(64 * random_.integer(1, 2));
+    for (schedule::KernelSchedule& k : out.kernels) {
+      ir::Name rows;
+      for (ir::Block& way : k.ways) {
+        // What passes decided was for other sizes.
+        std::erase_if(way, [](const ir::Op& op) {
+          return decision::topic(op.info()) > decision::Topic::Sizes || op.is<decision::Groups>();
+        });
+        for (ir::Op& op : way) {
+          if (const auto* r = op.get<decision::Rows>()) rows = r->axis;
+          if (const auto* f = op.get<decision::Fuse>()) {
+            decision::Fuse fuse = *f;
+            std::erase_if(fuse.statements, [&](ir::Name) { return random_.chance(0.3); });
+            if (!fuse.statements.empty()) op = ir::make(fuse);
+          }
+          const auto* t = op.get<decision::Tile>();
+          if (!t) continue;
+          decision::Tile tile = *t;
+          tile.size = tile.axis == rows ? 64 * random_.integer(1, 2) : 16 * random_.integer(1, 4);
+          op = ir::make(tile);
+        }
+      }
     }
     return schedule::print(out);
   }

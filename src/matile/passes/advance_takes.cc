@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "decision/choice.h"
 #include "ir/walk.h"
 #include "matile/passes/rewrite.h"
 
@@ -30,8 +31,12 @@ class Advancer {
     });
   }
 
+  // Whether the registers suffice for tiles that are held longer.
+  bool has_room(const ir::Block& block) const {
+    return role_.regs && held_in(block) + kOthers <= *role_.regs;
+  }
+
   ir::Block run(ir::Block block) const {
-    if (!role_.regs || held_in(block) + kOthers > *role_.regs) return block;
     for (size_t k = 1; k < block.size(); ++k) {
       const auto* take = block[k].get<Take>();
       if (!take || of_products_.contains(take->tile.str())) continue;
@@ -68,19 +73,29 @@ class Advancer {
 
 }  // namespace
 
-std::optional<ir::Program> advance_takes(const ir::Program& program, ir::PassContext&) {
-  return map_kernels(program, KernelForm::Final, [&](const Kernel& kernel) {
+std::optional<ir::Program> advance_takes(const ir::Program& program, ir::PassContext& context) {
+  using decision::Moment;
+  decision::Choice<decision::Takes> choice(context);
+  return map_kernels(program, KernelForm::Final, [&](const Kernel& kernel) -> std::optional<Kernel> {
     Kernel out = kernel;
+    choice.begin(out.body);
     for (Op& op : out.body) {
       const auto* role = op.get<Role>();
       if (!role || role->unit != RoleUnit::Groups) continue;
       const Advancer advancer(kernel, *role);
       Role changed = *role;
-      changed.body =
-          map_blocks(role->body, [&](ir::Block b) { return advancer.run(std::move(b)); });
+      changed.body = map_blocks(role->body, [&](const ir::Block& block) {
+        ir::Block early = advancer.run(block);
+        if (early == block || !advancer.has_room(block)) return block;
+        const bool is_early = !choice.asked() || choice.asked()->moment == Moment::Early;
+        choice.took({is_early ? Moment::Early : Moment::Late, {}});
+        return is_early ? early : block;
+      });
       op = ir::make(std::move(changed), op.span());
     }
-    return std::optional(std::move(out));
+    if (!choice.end("no tile of this kernel can be taken earlier, with the registers it has"))
+      return std::nullopt;
+    return out;
   });
 }
 

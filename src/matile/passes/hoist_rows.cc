@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "decision/choice.h"
 #include "expr/walk.h"
 #include "ir/decl.h"
 #include "matile/passes/rewrite.h"
@@ -19,9 +20,11 @@ constexpr int64_t kMaxCols = 64;
 
 class RowHoister {
  public:
-  RowHoister(const Role& role, bool is_exact, Names& taken, expr::ExprPool& pool)
+  RowHoister(const Role& role, bool is_exact, decision::Choice<decision::Hoist>& choice,
+             Names& taken, expr::ExprPool& pool)
       : role_(role),
         is_exact_(is_exact),
+        choice_(choice),
         taken_(taken),
         pool_(pool),
         tiles_(declared_tiles(role)) {}
@@ -111,7 +114,11 @@ class RowHoister {
   // rows of 64, but a quarter of all columns.
   int axis_of(Expr e, const ir::Axes& axes) const {
     if (is_along(e, axes, 0)) return 0;
-    return axes[1].extent.integer() <= kMaxCols && is_along(e, axes, 1) ? 1 : -1;
+    if (!is_along(e, axes, 1)) return -1;
+    const int64_t most = choice_.asked() ? choice_.asked()->columns.value_or(-1) : kMaxCols;
+    if (most < 0) choice_.refuse("columns are counted from 0");
+    choice_.took({most, {}});
+    return axes[1].extent.integer() <= most ? 1 : -1;
   }
 
   Expr hoist(Expr e, const ir::Axes& axes, int axis, ir::Block& out) {
@@ -161,6 +168,7 @@ class RowHoister {
 
   const Role& role_;
   bool is_exact_;
+  decision::Choice<decision::Hoist>& choice_;
   Names& taken_;
   expr::ExprPool& pool_;
   std::map<std::string, Tile, std::less<>> tiles_;
@@ -173,8 +181,16 @@ class RowHoister {
 std::optional<ir::Program> hoist_rows(const ir::Program& program, ir::PassContext& context) {
   Names taken = names_of(program);
   const bool is_exact = ir::numerics_of(program).rounding == ir::Rounding::Exact;
-  return map_nests(program, [&](const Kernel&, const Role& role) {
-    return std::optional(RowHoister(role, is_exact, taken, context.pool).run());
+  decision::Choice<decision::Hoist> choice(context);
+  return map_kernels(program, KernelForm::Nest, [&](const Kernel& kernel) -> std::optional<Kernel> {
+    Kernel out = kernel;
+    choice.begin(out.body);
+    for (Op& op : out.body) {
+      if (const auto* role = op.get<Role>())
+        op = ir::make(RowHoister(*role, is_exact, choice, taken, context.pool).run(), op.span());
+    }
+    if (!choice.end("no work of this kernel depends on the column alone")) return std::nullopt;
+    return out;
   });
 }
 

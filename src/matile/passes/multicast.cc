@@ -115,25 +115,20 @@ std::optional<ir::Program> multicast(const ir::Program& program, ir::PassContext
   for (const Op& op : out.body)
     if (const auto* map = op.get<Map>()) axes.emplace(map->name.str(), map->box.size());
   std::map<std::string, Share> maps;
-  Names of_clusters;
   for (Op& op : out.body) {
     const auto* kernel = op.get<Kernel>();
     if (!kernel || kernel->form != KernelForm::Final || kernel->ctas() < 2 || !kernel->rank)
       continue;
     const auto found = Multicaster(*kernel, axes).find();
     maps.insert(found.begin(), found.end());
-    ir::for_each_op(kernel->body, [&](const Op& inner) {
-      if (const auto* copy = inner.get<Copy>()) of_clusters.emplace(copy->map.str());
-    });
     op = ir::make(Multicaster::changed(*kernel, found), op.span());
   }
   for (Op& op : out.body) {
     const auto* map = op.get<Map>();
-    if (!map || !of_clusters.contains(map->name.str())) continue;
+    const auto it = map ? maps.find(std::string(map->name.str())) : maps.end();
+    if (it == maps.end()) continue;
     Map m = *map;
-    m.promote = 128;
-    if (const auto it = maps.find(std::string(m.name.str())); it != maps.end())
-      m.box[it->second.axis] = context.pool.integer(it->second.extent);
+    m.box[it->second.axis] = context.pool.integer(it->second.extent);
     op = ir::make(std::move(m), op.span());
   }
   return out;

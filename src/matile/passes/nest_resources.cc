@@ -14,6 +14,7 @@ namespace {
 using ir::Op;
 
 constexpr int kMaxSlots = 12;        // of small tiles, whose time is that of memory
+constexpr int64_t kMostStages = 4;   // buffers of a store
 constexpr int kMostSlotsAlone = 4;   // of loops with other work, for one group
 constexpr int kBarrierBytes = 1024;  // more than all barriers of a kernel need
 constexpr int kTileAlignment = 1024;
@@ -102,6 +103,7 @@ std::map<std::string, int64_t, std::less<>> operand_depths(const Role& role,
 
 struct StoreUse {
   Tile tile;
+  ir::Name map;
   int count = 0;
   bool is_unrolled = false;
 };
@@ -113,6 +115,7 @@ void find_stores(const ir::Block& block, bool is_unrolled,
     if (const auto* s = op.get<Store>(); s && tiles.contains(s->tile.str())) {
       StoreUse& use = out[std::string(s->tile.str())];
       use.tile = tiles.find(s->tile.str())->second;
+      use.map = s->map;
       use.is_unrolled |= is_unrolled;
       ++use.count;
     }
@@ -124,8 +127,10 @@ void find_stores(const ir::Block& block, bool is_unrolled,
 }  // namespace
 
 std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& role,
-                                              const std::vector<NestRing>& rings, Names& taken,
-                                              expr::ExprPool& pool, diag::Sink& sink) {
+                                              const std::vector<NestRing>& rings, const Maps& maps,
+                                              Names& taken, ResourceChoices& choices,
+                                              ir::PassContext& context) {
+  expr::ExprPool& pool = context.pool;
   NestResources out;
   const int groups = static_cast<int>(role.count.value_or(1));
 
@@ -133,6 +138,7 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
   std::map<std::string, StoreUse> stores;
   find_stores(role.body, false, declared_tiles(role), stores);
   std::vector<Stage> stages;
+  std::vector<decision::Stages> stage_lines;  // of the stages
   int stage_bytes = 0;
   for (const auto& [name, use] : stores) {
     const ir::TensorType& type = use.tile.type;
@@ -142,11 +148,17 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
       out.stage_of.emplace(name, it->name);
       continue;
     }
+    decision::Stages line{maps.find(use.map.str())->second.value.name(), {}, {}, {}};
+    const auto* asked = choices.stages.asked(line.operand);
+    line.buffers = asked ? asked->buffers.value_or(0) : use.is_unrolled ? 2 : 1;
+    if (*line.buffers < 1 || *line.buffers > kMostStages)
+      choices.stages.refuse(line.operand, fmt::format("a stage has 1 to {} buffers", kMostStages));
     Stage stage{fresh_name(name + "_stage", taken, pool),
-                decision(kernel, "stage").value_or(use.is_unrolled ? 2 : 1),
+                line.buffers,
                 role.name,
                 use.tile.type,
                 {}};
+    stage_lines.push_back(line);
     stage_bytes += groups * static_cast<int>(*stage.buffers) *
                    aligned(panel_tile(stage.type, MapSwizzle::B128).bytes());
     out.stage_of.emplace(name, stage.name);
@@ -171,9 +183,12 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
   int growing = 0;
   for (const NestRing& ring : rings) {
     const bool is_once = ring.sequence.kind == RingSequence::Kind::Once;
-    std::optional<int64_t> chosen;
-    for (const std::string& part : ring.parts) {
-      if (const auto d = decision(kernel, "slots", part)) chosen = d;
+    const std::optional<int64_t> chosen = ring.asked.slots;
+    const int64_t fewest = is_once ? 1 : std::max<int64_t>(least_slots, 2);
+    if (chosen && (*chosen < fewest || *chosen > kMaxSlots)) {
+      decision::refuse(ir::make(ring.asked),
+                       fmt::format("this ring has {} to {} slots", fewest, kMaxSlots), context);
+      return std::nullopt;
     }
     const int bytes = slot_bytes(ring) * (ring.is_per_group ? groups : 1);
     const bool is_small = slot_bytes(ring) <= kSmallSlot;
@@ -190,17 +205,29 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
   // A stage that lies on a ring of one slot per group costs nothing. It is for one store of a tile:
   // a second one would have to wait until the first has been read.
   const bool is_stored_once = stores.size() == 1 && stores.begin()->second.count == 1;
-  if (fixed + stage_bytes + 2 * growing > most_bytes && is_stored_once) {
+  const auto* stage_asked =
+      stage_lines.empty() ? nullptr : choices.stages.asked(stage_lines[0].operand);
+  const bool is_ring_wanted =
+      stage_asked ? static_cast<bool>(stage_asked->ring)
+                  : fixed + stage_bytes + 2 * growing > most_bytes && is_stored_once;
+  if (is_ring_wanted && is_stored_once) {
     for (size_t k = 0; k < rings.size(); ++k) {
       const NestRing& ring = rings[k];
       if (!ring.is_per_group || ring.parts.size() != 1 || slots[k] != 1) continue;
       if (!(ring.ops[0].type == stages[0].type) || *stages[0].buffers != 1) continue;
+      if (stage_asked && stage_asked->ring != ring.operands[0]) continue;
       stages[0].ring = ring.name;
+      stage_lines[0].ring = ring.operands[0];
       stage_bytes = 0;
       break;
     }
   }
   fixed += stage_bytes;
+  if (stage_asked && stage_asked->ring && !stage_lines[0].ring)
+    choices.stages.refuse(stage_lines[0].operand,
+                          "a stage lies on a ring of one slot for each group, of the same type, if "
+                          "a tile stores once");
+  for (const decision::Stages& line : stage_lines) choices.stages.took(line);
   // What is only taken to registers is free again soon: one slot will do, where products would have
   // less than three.
   for (size_t k = 0; k < rings.size() && fixed + 3 * growing > most_bytes; ++k) {
@@ -228,10 +255,9 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
     fixed += more;
   }
   if (growing > 0) {
-    const int count = std::min(kMaxSlots, (most_bytes - fixed) / growing);
+    const int count = std::clamp((most_bytes - fixed) / growing, 2, kMaxSlots);
     for (int64_t& s : slots) s = s == 0 ? count : s;
     fixed += count * growing;
-    if (count < 2) fixed = most_bytes + 1;
   }
   const auto depths = operand_depths(role, rings);
   for (bool has_grown = true; has_grown;) {
@@ -247,12 +273,14 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
     }
   }
   if (fixed > most_bytes) {
-    sink.report(diag::Code::NotVerified, {},
-                fmt::format("kernel `{}`: its tiles do not fit the {} bytes of shared memory",
-                            kernel.name.str(), most_bytes))
-        .with_help("smaller tiles, or fewer slots (`decide slots for PART = n`)");
+    context.sink
+        .report(diag::Code::NotVerified, {},
+                fmt::format("kernel `{}`: its tiles need {} bytes of shared memory; there are {}",
+                            kernel.name.str(), fixed, most_bytes))
+        .with_help("smaller tiles, or fewer slots (`ring OPERANDS slots N`)");
     return std::nullopt;
   }
+  out.slots = slots;
   for (size_t k = 0; k < rings.size(); ++k) {
     Ring ring{rings[k].name, slots[k], {}, {}};
     if (rings[k].is_per_group) ring.per = role.name;
@@ -273,10 +301,21 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
   const int64_t least = is_plain || groups > 2 ? 24 : 40;
   const int64_t compute =
       std::min<int64_t>(240, (pool_registers - 128 * least) / (128 * groups) / 8 * 8);
-  out.compute_registers = decision(kernel, "regs").value_or(compute);
+  const auto* asked = choices.registers.asked();
+  out.compute_registers = asked ? asked->compute.value_or(compute) : compute;
   const int64_t left = (pool_registers - 128 * groups * out.compute_registers) / 128 / 8 * 8;
-  out.loader_registers =
-      decision(kernel, "loader_regs").value_or(std::max(least, std::min<int64_t>(left, 40)));
+  const int64_t load = std::max(least, std::min<int64_t>(left, 40));
+  out.loader_registers = asked ? asked->load.value_or(load) : load;
+  for (const int64_t registers : {out.compute_registers, out.loader_registers}) {
+    if (registers % 8 != 0 || registers < 24 || registers > 240)
+      choices.registers.refuse("registers of a thread are multiples of 8 from 24 to 240");
+  }
+  const int64_t needed =
+      128 * (groups * out.compute_registers + (rings.empty() ? 0 : out.loader_registers));
+  if (needed > pool_registers)
+    choices.registers.refuse(
+        fmt::format("it needs {} registers; a CTA has {}", needed, pool_registers));
+  choices.registers.took({out.compute_registers, out.loader_registers, {}});
   return out;
 }
 

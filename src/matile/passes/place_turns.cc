@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "decision/choice.h"
 #include "ir/walk.h"
 #include "matile/passes/rewrite.h"
 
@@ -159,8 +160,11 @@ ir::Block enclosed(const ir::Block& tile, std::pair<size_t, size_t> range, ir::N
 
 std::optional<ir::Program> place_turns(const ir::Program& program, ir::PassContext& context) {
   Names taken = names_of(program);
-  return map_kernels(program, KernelForm::Roles, [&](const Kernel& kernel) {
+  using decision::Switch;
+  decision::Choice<decision::Turns> choice(context);
+  return map_kernels(program, KernelForm::Roles, [&](const Kernel& kernel) -> std::optional<Kernel> {
     Kernel out = kernel;
+    choice.begin(out.body);
     ir::Block turns;
     for (Op& op : out.body) {
       const auto* role = op.get<Role>();
@@ -173,9 +177,12 @@ std::optional<ir::Program> place_turns(const ir::Program& program, ir::PassConte
         const bool is_ordered = std::any_of(each->body.begin(), each->body.end(), is_ordered_loop);
         const bool skips = std::any_of(each->body.begin(), each->body.end(), is_skip_loop);
         const ir::Name ring = counting_ring(each->body);
-        if (!alternates &&
-            (!is_ordered || (skips && !ring) || decision(kernel, "turn").value_or(1) == 0))
-          continue;
+        if (!alternates) {
+          if (!is_ordered || (skips && !ring)) continue;
+          const bool is_on = !choice.asked() || choice.asked()->use == Switch::On;
+          choice.took({is_on ? Switch::On : Switch::Off, {}});
+          if (!is_on) continue;
+        }
         const ir::Name turn = fresh_name("issue", taken, context.pool);
         turns.push_back(ir::make(Turn{turn, role->name}));
         ir::Block tile = each->body;
@@ -191,10 +198,12 @@ std::optional<ir::Program> place_turns(const ir::Program& program, ir::PassConte
     }
     // Behind the rings, in front of stages and roles.
     const auto at = std::find_if(out.body.begin(), out.body.end(), [](const Op& op) {
-      return !op.is<Tiles>() && !op.is<Cta>() && !op.is<Ring>();
+      return !op.is<Decisions>() && !op.is<Tiles>() && !op.is<Cta>() && !op.is<Ring>();
     });
     out.body.insert(at, turns.begin(), turns.end());
-    return std::optional(out);
+    if (!choice.end("no groups share loops whose products could be issued in turns"))
+      return std::nullopt;
+    return out;
   });
 }
 

@@ -184,17 +184,21 @@ std::optional<ir::Program> place_waits(const ir::Program& program, ir::PassConte
                         .resident = kernel.resident,
                         .cluster = kernel.cluster,
                         .rank = kernel.rank};
-        for (const Op& op : kernel.body) {
+        ir::Block body = kernel.body;
+        decision::Choice<decision::InFlight> choice(context);
+        choice.begin(body);
+        for (const Op& op : body) {
           const auto* role = op.get<Role>();
-          if (op.is<Decide>()) continue;
           if (!role || role->unit != RoleUnit::Groups) {
             finished.body.push_back(op);
             continue;
           }
-          auto placed = WaitPlacer(program, kernel, *role, context).run();
+          auto placed = WaitPlacer(program, kernel, *role, choice, context).run();
           if (!placed) return std::nullopt;
           finished.body.push_back(ir::make(std::move(*placed), op.span()));
         }
+        if (!choice.end("no loop of this kernel can leave its products under way"))
+          return std::nullopt;
         return finished;
       });
   // Whether a kernel fits the machine shows only now.

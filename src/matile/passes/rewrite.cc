@@ -232,13 +232,4 @@ bool is_identity_read(ir::Expr read, const ir::Axes& axes) {
   return true;
 }
 
-std::optional<int64_t> decision(const Kernel& kernel, std::string_view what,
-                                std::string_view subject) {
-  for (const Op& op : kernel.body) {
-    const auto* d = op.get<Decide>();
-    if (d && d->what.str() == what && d->subject.str() == subject) return d->value;
-  }
-  return std::nullopt;
-}
-
 }  // namespace nautilus::matile

@@ -60,8 +60,4 @@ ir::Op rename_tiles(const ir::Op& op, const Renaming& renaming, expr::ExprPool& 
 // True if the read's indices are exactly the axes, in order.
 bool is_identity_read(ir::Expr read, const ir::Axes& axes);
 
-// The value of a decision of the nest, if it was written.
-std::optional<int64_t> decision(const Kernel& kernel, std::string_view what,
-                                std::string_view subject = {});
-
 }  // namespace nautilus::matile

@@ -22,6 +22,7 @@ class RoleSplitter {
                ir::PassContext& context)
       : kernel_(kernel),
         role_(role),
+        context_(context),
         pool_(context.pool),
         sink_(context.sink),
         scalars_(program, kernel, role, context.pool),
@@ -38,6 +39,10 @@ class RoleSplitter {
 
   // role_splitter_rings.cc
   bool find_rings();
+  // The operands of the rings by their tensors, and the lines that say something of a ring.
+  void name_operands();
+  bool take_ring_lines(ir::Block& body);
+  void note_rings(const NestResources& chosen);
   bool depends_on_group(const std::string& part) const;
   bool is_loop_bound_only(const std::string& part) const;
   bool find_shared_range(NestRing& ring);
@@ -93,6 +98,7 @@ class RoleSplitter {
 
   const Kernel& kernel_;
   const Role& role_;
+  ir::PassContext& context_;
   expr::ExprPool& pool_;
   diag::Sink& sink_;
   Scalars scalars_;

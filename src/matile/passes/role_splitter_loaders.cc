@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "decision/lines.h"
 #include "matile/passes/role_splitter.h"
 
 namespace nautilus::matile {
@@ -21,10 +22,12 @@ bool RoleSplitter::assign_loaders() {
     ring.loader = next++;
   }
   for (NestRing& ring : rings_) {
-    for (const std::string& part : ring.parts) {
-      if (const auto warp = decision(kernel_, "loader", part))
-        ring.loader = static_cast<int>(*warp);
-    }
+    if (!ring.asked.loader) continue;
+    ring.loader = static_cast<int>(*ring.asked.loader);
+    if (ring.loader >= 0 && ring.loader < kLoaderWarps) continue;
+    decision::refuse(ir::make(ring.asked),
+                     fmt::format("loader warps are 0 to {}", kLoaderWarps - 1), context_);
+    return false;
   }
   if (std::any_of(rings_.begin(), rings_.end(),
                   [](const NestRing& r) { return r.loader >= kLoaderWarps; })) {

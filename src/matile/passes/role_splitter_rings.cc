@@ -2,6 +2,10 @@
 // Which parts share a ring, and the range of its fills where groups have ranges of their own.
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "decision/lines.h"
+#include "ir/print.h"
 #include "ir/walk.h"
 #include "matile/passes/role_splitter.h"
 
@@ -61,6 +65,52 @@ bool RoleSplitter::find_rings() {
     ring.name = fresh_name(base + "ring", taken_, pool_);
   }
   return true;
+}
+
+void RoleSplitter::name_operands() {
+  std::map<std::string, std::string, std::less<>> tensor_of;  // by part
+  ir::for_each_op(each_->body, [&](const Op& op) {
+    const auto* f = op.get<Fetch>();
+    const auto map = f ? maps_.find(f->map.str()) : maps_.end();
+    if (map != maps_.end()) tensor_of.emplace(f->part.str(), map->second.value.name().str());
+  });
+  std::map<std::string, int> places;
+  for (NestRing& ring : rings_) {
+    for (const std::string& part : ring.parts) {
+      const std::string& tensor = tensor_of.at(part);
+      const int place = ++places[tensor];
+      ring.operands.push_back(
+          pool_.name(place == 1 ? tensor : fmt::format("{}.{}", tensor, place)));
+    }
+  }
+}
+
+bool RoleSplitter::take_ring_lines(ir::Block& body) {
+  for (const Op& line : decision::take<decision::Ring>(body)) {
+    const auto& asked = line.as<decision::Ring>();
+    const auto ring = std::find_if(rings_.begin(), rings_.end(), [&](const NestRing& r) {
+      return r.operands == asked.operands;
+    });
+    if (ring != rings_.end() && ring->asked.operands.empty()) {
+      ring->asked = asked;
+      continue;
+    }
+    std::string known;
+    for (const NestRing& r : rings_)
+      known += fmt::format("{}`{}`", known.empty() ? "" : ", ",
+                           ir::print(ir::make(decision::Ring{r.operands, {}, {}, {}})));
+    decision::refuse(line, "the rings of this kernel are " + known, context_);
+    is_refused_ = true;
+  }
+  return !is_refused_;
+}
+
+void RoleSplitter::note_rings(const NestResources& chosen) {
+  for (size_t k = 0; k < rings_.size(); ++k) {
+    decision::note(ir::make(decision::Ring{rings_[k].operands, chosen.slots[k], rings_[k].loader,
+                                           rings_[k].asked.by}),
+                   context_);
+  }
 }
 
 bool RoleSplitter::depends_on_group(const std::string& part) const {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "decision/lines.h"
 #include "expr/walk.h"
 #include "ir/walk.h"
 #include "matile/passes/rewrite.h"
@@ -71,8 +72,17 @@ struct Step {
 
 class Speculator {
  public:
-  Speculator(const Kernel& kernel, const Role& role, Names& taken, expr::ExprPool& pool)
-      : kernel_(kernel), role_(role), taken_(taken), pool_(pool), tiles_(declared_tiles(role)) {}
+  // `is_asked`: a line of the schedule wants it, whatever registers are left.
+  Speculator(const Kernel& kernel, const Role& role, bool is_asked, Names& taken,
+             expr::ExprPool& pool)
+      : kernel_(kernel),
+        role_(role),
+        is_asked_(is_asked),
+        taken_(taken),
+        pool_(pool),
+        tiles_(declared_tiles(role)) {}
+
+  bool has_fired() const { return !made_.empty(); }
 
   Role run() {
     Role out = role_;
@@ -198,7 +208,7 @@ class Speculator {
         columns[0].integer() != 64 || columns[1].integer() % 16 != 0)
       return std::nullopt;
     depth += a->type.dims[1].integer();
-    if (depth > kMostDepth || !has_registers_left(block)) return std::nullopt;
+    if (!is_asked_ && (depth > kMostDepth || !has_registers_left(block))) return std::nullopt;
     // One release of the streamed operand, behind the wait for the product; nothing else between
     // the product and the fold but work on the scores in place.
     int releases = 0;
@@ -316,24 +326,51 @@ class Speculator {
 
   const Kernel& kernel_;
   const Role& role_;
+  bool is_asked_;
   Names& taken_;
   expr::ExprPool& pool_;
   std::map<std::string, Tile, std::less<>> tiles_;
   std::vector<Tile> made_;
 };
 
+// The lag is the one that the lazy reference has.
+void note_speculation(const ir::Block& lines, ir::PassContext& context) {
+  decision::Reference taken{decision::ReferenceWay::Speculative, {}, {}};
+  for (const ir::Block* known : {&lines, static_cast<const ir::Block*>(context.decided)}) {
+    if (!known) continue;
+    for (const Op& op : *known) {
+      const auto* r = op.get<decision::Reference>();
+      if (r && r->lag) taken.lag = r->lag;
+      if (r && known == &lines) taken.by = r->by;
+    }
+  }
+  decision::note(ir::make(taken), context);
+}
+
 }  // namespace
 
 std::optional<ir::Program> speculate(const ir::Program& program, ir::PassContext& context) {
   Names taken = names_of(program);
-  return map_kernels(program, KernelForm::Final, [&](const Kernel& kernel) {
+  return map_kernels(program, KernelForm::Final, [&](const Kernel& kernel) -> std::optional<Kernel> {
+    using decision::ReferenceWay;
     Kernel out = kernel;
+    const ir::Block lines = decision::take<decision::Reference>(out.body);
+    const bool is_asked =
+        !lines.empty() && lines[0].as<decision::Reference>().way == ReferenceWay::Speculative;
+    if (!lines.empty() && !is_asked) return out;
+    bool has_fired = false;
     for (Op& op : out.body) {
       const auto* role = op.get<Role>();
-      if (!role || role->unit != RoleUnit::Groups || role->count < kLeastGroups) continue;
-      op = ir::make(Speculator(kernel, *role, taken, context.pool).run(), op.span());
+      if (!role || role->unit != RoleUnit::Groups) continue;
+      if (!is_asked && role->count < kLeastGroups) continue;
+      Speculator speculator(kernel, *role, is_asked, taken, context.pool);
+      op = ir::make(speculator.run(), op.span());
+      has_fired |= speculator.has_fired();
     }
-    return std::optional(std::move(out));
+    if (has_fired) note_speculation(lines, context);
+    if (has_fired || !is_asked) return out;
+    decision::refuse(lines[0], "no step of this kernel can begin with the old reference", context);
+    return std::nullopt;
   });
 }
 

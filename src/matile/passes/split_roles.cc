@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "decision/lines.h"
 #include "matile/passes/role_splitter.h"
 
 namespace nautilus::matile {
@@ -15,13 +16,22 @@ std::optional<Kernel> RoleSplitter::run() {
   }
   if (!each_) return refuse("a nest walks tiles with `each`");
   if (!find_rings()) return std::nullopt;
+  name_operands();
+  ir::Block lines = {kernel_.body};
+  if (!take_ring_lines(lines)) return std::nullopt;
+  ResourceChoices choices(context_);
+  choices.stages.begin(lines);
+  choices.registers.begin(lines);
   for (NestRing& ring : rings_) {
     ring.sequence = ring_sequence(each_->body, ring.parts, scalars_, pool_);
     if (!find_shared_range(ring)) return std::nullopt;
   }
   if (!assign_loaders()) return std::nullopt;
-  const auto chosen = choose_resources(kernel_, role_, rings_, taken_, pool_, sink_);
+  const auto chosen = choose_resources(kernel_, role_, rings_, maps_, taken_, choices, context_);
   if (!chosen) return std::nullopt;
+  const bool has_stages = choices.stages.end("the kernel does not store it through shared memory");
+  if (!choices.registers.end("") || !has_stages) return std::nullopt;
+  note_rings(*chosen);
   Kernel out{.name = kernel_.name,
              .form = KernelForm::Roles,
              .resident = kernel_.resident,
@@ -36,14 +46,10 @@ std::optional<Kernel> RoleSplitter::run() {
     if (loader) out.body.push_back(ir::make(std::move(*loader)));
     if (is_refused_) return std::nullopt;
   }
-  for (const Op& op : kernel_.body) {
-    // Kept for the passes that place waits and turns.
-    const auto* d = op.get<Decide>();
-    if (d && (d->what.str() == "in_flight" || d->what.str() == "turn")) out.body.push_back(op);
-  }
   auto compute = compute_role(*chosen);
   if (!compute) return std::nullopt;
   out.body.push_back(ir::make(std::move(*compute)));
+  out.body = decision::with_lines(std::move(out.body), decision::lines(lines));
   return out;
 }
 

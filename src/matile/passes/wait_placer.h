@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "decision/choice.h"
 #include "ir/pass.h"
 #include "matile/passes/rewrite.h"
 #include "matile/passes/ring_sequence.h"
@@ -17,8 +18,10 @@ namespace nautilus::matile {
 class WaitPlacer {
  public:
   WaitPlacer(const ir::Program& program, const Kernel& kernel, const Role& role,
+             decision::Choice<decision::InFlight>& in_flight,
              ir::PassContext& context)
       : kernel_(kernel),
+        in_flight_(in_flight),
         role_(role),
         pool_(context.pool),
         sink_(context.sink),
@@ -86,6 +89,7 @@ class WaitPlacer {
   void computed_loop(const ir::Op& op, ir::Block& out);
 
   const Kernel& kernel_;
+  decision::Choice<decision::InFlight>& in_flight_;
   const Role& role_;
   expr::ExprPool& pool_;
   diag::Sink& sink_;

@@ -52,7 +52,6 @@ bool WaitPlacer::take_zero(ir::Name acc, ir::Block& out) {
 
 // All operands come from slots of this loop's own rings, of which two can be held.
 bool WaitPlacer::can_lag(const Loop& loop) {
-  if (decision(kernel_, "in_flight").value_or(1) == 0) return false;
   Names got;
   Names accumulators;
   for (const Op& op : loop.body) {
@@ -65,8 +64,15 @@ bool WaitPlacer::can_lag(const Loop& loop) {
   // Products into one accumulator follow each other; another one between them breaks the chain.
   if (accumulators.size() != 1) return false;
   const bool is_up = loop.direction == Direction::Up;
-  return is_up ? scalars_.is_at_least(loop.to, pool_.binary(EK::Add, loop.from, pool_.integer(1)))
-               : scalars_.is_at_least(loop.from, loop.to);
+  const bool runs =
+      is_up ? scalars_.is_at_least(loop.to, pool_.binary(EK::Add, loop.from, pool_.integer(1)))
+            : scalars_.is_at_least(loop.from, loop.to);
+  if (!runs) return false;
+  const auto* asked = in_flight_.asked();
+  const int64_t products = asked ? asked->products.value_or(-1) : 1;
+  if (products < 0 || products > 1) in_flight_.refuse("0 or 1 products are under way");
+  in_flight_.took({products, {}});
+  return products == 1;
 }
 
 void WaitPlacer::product_loop(const Op& op, ir::Block& out) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vrtile/passes/gauge.h"
 
+#include <fmt/format.h>
+
 #include <unordered_set>
 
+#include "decision/lines.h"
 #include "ir/walk.h"
 #include "vrtile/names.h"
 #include "vrtile/references.h"
@@ -18,21 +21,29 @@ using ir::Op;
 using EK = expr::Op;
 
 // Rows that the hardware can branch for at once, and how far (in powers of two) a reference may
-// lag.
+// lag where no line says it.
 constexpr int64_t kRows = 16;
-constexpr double kLag = 8;
+constexpr int64_t kLag = 8;
+// Weights grow by the lag: f32 has room for their sums up to this.
+constexpr int64_t kMostLag = 60;
 
 class Gauge {
  public:
-  Gauge(const ir::Program& program, expr::ExprPool& pool)
-      : pool_(pool), names_(program.body, pool), references_(program, pool) {}
+  Gauge(const ir::Program& program, ir::PassContext& context)
+      : context_(context),
+        pool_(context.pool),
+        names_(program.body, context.pool),
+        references_(program, context.pool) {}
+
+  bool is_refused() const { return is_refused_; }
 
   Block block(const Block& ops, bool is_in_loop) {
     Block out;
     for (size_t k = 0; k < ops.size(); ++k) {
       Op op = ops[k];
       references_.add(op);
-      if (const auto* p = op.get<Par>()) op = with_body(op, block(p->body, false));
+      if (const auto* p = op.get<Par>())
+        op = p->kind == ParKind::Grid ? kernel(op) : with_body(op, block(p->body, false));
       if (op.is<For>() && !is_in_loop) {
         const Block after(ops.begin() + static_cast<long>(k) + 1, ops.end());
         for (const Op& inner : op.as<For>().body) {
@@ -48,9 +59,38 @@ class Gauge {
   }
 
  private:
+  // A speculative reference is a lazy one here. The line stays: a pass of MA-tile reads it, too.
+  Op kernel(const Op& op) {
+    using decision::ReferenceWay;
+    const auto& grid = op.as<Par>();
+    const Op* line = decision::find<decision::Reference>(grid.body);
+    const auto asked = line ? line->as<decision::Reference>() : decision::Reference{};
+    lag_ = asked.lag.value_or(kLag);
+    is_lazy_ = !line || asked.way != ReferenceWay::Follow;
+    has_choice_ = false;
+    Op out = with_body(op, block(grid.body, false));
+    if (line && !has_choice_) return refused(op, *line, "no reference of this kernel may lag");
+    if (line && (lag_ < 1 || lag_ > kMostLag || (asked.lag && !is_lazy_)))
+      return refused(op, *line, fmt::format("a reference lags by 1 to {} powers of two, or follows",
+                                            kMostLag));
+    if (!has_choice_) return out;
+    decision::Reference taken{is_lazy_ ? ReferenceWay::Lazy : ReferenceWay::Follow, {}, asked.by};
+    if (is_lazy_) taken.lag = lag_;
+    decision::note(ir::make(taken), context_);
+    return out;
+  }
+
+  Op refused(const Op& op, const Op& line, std::string_view why) {
+    decision::refuse(line, why, context_);
+    is_refused_ = true;
+    return op;
+  }
+
   Op followed_lazily(const Op& op, Reference r, const Block& after) {
     const auto& loop = op.as<For>();
     if (!references_.has_any_gauge(loop, r, after) || !r.has_wide_accumulator) return op;
+    has_choice_ = true;
+    if (!is_lazy_) return op;
     Block body;
     std::unordered_set<Name> factors;
     Name moves;
@@ -82,7 +122,7 @@ class Gauge {
     const Expr growth = pool_.binary(EK::Sub, pool_.read(r.local.name(), dtype, at),
                                      pool_.read(r.carry.name, dtype, at));
     const Expr test =
-        pool_.binary(EK::Gt, pool_.binary(EK::Mul, growth, r.scale), pool_.floating(kLag, dtype));
+        pool_.binary(EK::Gt, pool_.binary(EK::Mul, growth, r.scale), pool_.floating(static_cast<double>(lag_), dtype));
     const Expr axes[] = {inside};
     const Expr extents[] = {rows};
     const Expr groups = pool_.integer(r.carry.type.dims[0].integer() / kRows);
@@ -117,16 +157,23 @@ class Gauge {
     return op;
   }
 
+  ir::PassContext& context_;
   expr::ExprPool& pool_;
   Names names_;
   References references_;
+  int64_t lag_ = kLag;
+  bool is_lazy_ = true;
+  bool has_choice_ = false;  // of the kernel at hand
+  bool is_refused_ = false;
 };
 
 }  // namespace
 
 std::optional<ir::Program> gauge(const ir::Program& program, ir::PassContext& context) {
-  return ir::Program{program.level, program.name,
-                     Gauge(program, context.pool).block(program.body, false)};
+  Gauge gauge(program, context);
+  Block body = gauge.block(program.body, false);
+  if (gauge.is_refused()) return std::nullopt;
+  return ir::Program{program.level, program.name, std::move(body)};
 }
 
 }  // namespace nautilus::vrtile

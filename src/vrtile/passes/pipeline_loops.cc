@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "decision/choice.h"
 #include "expr/bounds.h"
 #include "ir/walk.h"
 #include "vrtile/conditions.h"
@@ -211,11 +212,14 @@ class Stager {
 
 class Pipeliner {
  public:
-  Pipeliner(const ir::Program& program, expr::ExprPool& pool)
+  Pipeliner(const ir::Program& program, ir::PassContext& context)
       : program_(program),
-        pool_(pool),
-        names_(program.body, pool),
-        facts_(ir::facts_of(program, pool)) {}
+        pool_(context.pool),
+        names_(program.body, context.pool),
+        facts_(ir::facts_of(program, context.pool)),
+        choice_(context) {}
+
+  bool is_refused() const { return is_refused_; }
 
   Block block(const Block& ops) {
     Block out;
@@ -229,7 +233,11 @@ class Pipeliner {
       if (const auto* p = op.get<Par>()) {
         const expr::Facts before = facts_;
         for (const ir::Axis& a : p->axes) facts_.add_axis(pool_.index(a.name), resolved(a.extent));
-        out.push_back(with_body(op, block(p->body)));
+        Block body = p->body;
+        if (p->kind == ParKind::Grid) choice_.begin(body);
+        out.push_back(with_body(op, block(body)));
+        if (p->kind == ParKind::Grid)
+          is_refused_ |= !choice_.end("no product of this kernel can run a step later");
         facts_ = before;
       } else if (op.is<For>()) {
         loop(op, out, after);
@@ -273,6 +281,14 @@ class Pipeliner {
     std::optional<Schedule> schedule = Stager(op.as<For>(), names_, pool_).run();
     const bool is_copied = has_products(op.as<For>());
     const std::optional<For> range = schedule || is_copied ? running(op.as<For>()) : std::nullopt;
+    const bool is_possible = range && schedule;
+    if (is_possible) {
+      const auto* asked = choice_.asked();
+      const int64_t depth = asked ? asked->depth.value_or(-1) : 1;
+      if (depth < 0 || depth > 1) choice_.refuse("a depth is 0 or 1");
+      choice_.took({depth, {}});
+      if (depth == 0) schedule.reset();
+    }
     if (!range || !schedule) {
       const Op known = range ? ir::make(*range, op.span()) : op;
       out.push_back(with_body(known, block(op.as<For>().body)));
@@ -422,6 +438,8 @@ class Pipeliner {
   Fills fills_;
   expr::Facts facts_;
   expr::Substitution lets_;
+  decision::Choice<decision::Pipeline> choice_;
+  bool is_refused_ = false;
 };
 
 // Scalars defined inside of loops are written out, so that copies of an iteration need no names for
@@ -447,7 +465,10 @@ Block without_inner_lets(const Block& ops, bool is_in_loop, expr::Substitution m
 
 std::optional<ir::Program> pipeline_loops(const ir::Program& program, ir::PassContext& context) {
   const Block plain = without_inner_lets(program.body, false, {}, context.pool);
-  return ir::Program{program.level, program.name, Pipeliner(program, context.pool).block(plain)};
+  Pipeliner pipeliner(program, context);
+  Block body = pipeliner.block(plain);
+  if (pipeliner.is_refused()) return std::nullopt;
+  return ir::Program{program.level, program.name, std::move(body)};
 }
 
 }  // namespace nautilus::vrtile

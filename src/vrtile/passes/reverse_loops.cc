@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "decision/choice.h"
 #include "vrtile/live_range.h"
 #include "vrtile/references.h"
 #include "vrtile/walk.h"
@@ -170,8 +171,10 @@ class OrderCheck {
 
 class Reverser {
  public:
-  Reverser(const ir::Program& program, expr::ExprPool& pool)
-      : pool_(pool), references_(program, pool) {}
+  Reverser(const ir::Program& program, ir::PassContext& context)
+      : pool_(context.pool), references_(program, context.pool), choice_(context) {}
+
+  bool is_refused() const { return is_refused_; }
 
   Block block(const Block& ops) {
     Block out;
@@ -184,7 +187,13 @@ class Reverser {
         if (p->kind == ParKind::Group) {
           for (const ir::Axis& a : p->axes) groups_.insert(pool_.index(a.name));
         }
-        out.push_back(with_body(op, block(p->body)));
+        Block body = p->body;
+        if (p->kind == ParKind::Grid) {
+          choice_.begin(body);
+          is_any_down_ = false;
+        }
+        out.push_back(with_body(op, block(body)));
+        if (p->kind == ParKind::Grid) is_refused_ |= !choice_.end("the kernel has no loop");
       } else if (op.is<For>()) {
         out.push_back(loop(op));
       } else {
@@ -200,13 +209,33 @@ class Reverser {
     return std::any_of(vars.begin(), vars.end(), [&](Expr v) { return groups_.contains(v); });
   }
 
-  Op loop(const Op& op) {
-    For f = op.as<For>();
-    if (f.direction != Direction::Up || depends_on_group(f.from)) return op;
+  // Warp groups that end at different steps begin together, and masked steps come first.
+  bool is_better_down(const For& f) const {
     const LiveRange live = live_range(f, pool_);
     const bool ends_masked = live.from.empty() && !live.to.empty();
-    if (!depends_on_group(f.to) && !ends_masked) return op;
-    if (!OrderCheck(f, references_, pool_).is_free()) return op;
+    return (depends_on_group(f.to) || ends_masked) && is_reversible(f);
+  }
+
+  bool is_reversible(const For& f) const {
+    return !depends_on_group(f.from) && OrderCheck(f, references_, pool_).is_free();
+  }
+
+  Op loop(const Op& op) {
+    using decision::LoopDirection;
+    For f = op.as<For>();
+    if (f.direction != Direction::Up) return op;
+    const auto* asked = choice_.asked();
+    const bool is_wanted = asked ? asked->direction == LoopDirection::Down : is_better_down(f);
+    if (is_wanted && !is_reversible(f)) {
+      choice_.refuse("the steps of this loop cannot run from the last to the first");
+      return op;
+    }
+    if (!is_wanted) {
+      if (!is_any_down_) choice_.took({LoopDirection::Up});
+      return op;
+    }
+    is_any_down_ = true;
+    choice_.took({LoopDirection::Down});
     const Expr first = f.from;
     f.from = pool_.binary(EK::Add, f.to, pool_.integer(-1));
     f.to = first;
@@ -217,13 +246,18 @@ class Reverser {
   expr::ExprPool& pool_;
   References references_;
   std::unordered_set<Expr> groups_;
+  decision::Choice<decision::LoopOrder> choice_;
+  bool is_any_down_ = false;
+  bool is_refused_ = false;
 };
 
 }  // namespace
 
 std::optional<ir::Program> reverse_loops(const ir::Program& program, ir::PassContext& context) {
-  return ir::Program{program.level, program.name,
-                     Reverser(program, context.pool).block(program.body)};
+  Reverser reverser(program, context);
+  Block body = reverser.block(program.body);
+  if (reverser.is_refused()) return std::nullopt;
+  return ir::Program{program.level, program.name, std::move(body)};
 }
 
 }  // namespace nautilus::vrtile

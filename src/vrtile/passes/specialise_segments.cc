@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "decision/choice.h"
 #include "ir/walk.h"
 #include "vrtile/conditions.h"
 #include "vrtile/finite.h"
@@ -24,20 +25,31 @@ using EK = expr::Op;
 
 class Specialiser {
  public:
-  Specialiser(const ir::Program& program, expr::ExprPool& pool)
+  Specialiser(const ir::Program& program, ir::PassContext& context)
       : program_(program),
-        pool_(pool),
-        names_(program.body, pool),
+        pool_(context.pool),
+        names_(program.body, context.pool),
         finite_(program),
-        facts_(ir::facts_of(program, pool)) {}
+        facts_(ir::facts_of(program, context.pool)),
+        choice_(context) {}
+
+  bool is_refused() const { return is_refused_; }
 
   Block block(const Block& ops) {
     Block out;
     for (const Op& op : ops) {
       if (!op.is<For>()) {
         finite_.add(op);
+        const auto* grid = op.get<Par>();
         const Block* body = body_of(op);
-        out.push_back(body ? with_body(op, block(*body)) : op);
+        if (grid && grid->kind == ParKind::Grid) {
+          Block own = grid->body;
+          choice_.begin(own);
+          out.push_back(with_body(op, block(own)));
+          is_refused_ |= !choice_.end("no mask of this kernel holds in a range of its steps");
+        } else {
+          out.push_back(body ? with_body(op, block(*body)) : op);
+        }
       } else {
         loop(op, out);
       }
@@ -49,7 +61,11 @@ class Specialiser {
   void loop(const Op& op, Block& out) {
     const auto& loop = op.as<For>();
     const LiveRange range = live_range(loop, pool_);
-    if (range.holding.empty()) {
+    using decision::Switch;
+    const auto* asked = choice_.asked();
+    const bool is_on = !asked || asked->use == Switch::On;
+    if (!range.holding.empty()) choice_.took({is_on ? Switch::On : Switch::Off, {}});
+    if (range.holding.empty() || !is_on) {
       out.push_back(with_body(op, block(loop.body)));
       return;
     }
@@ -206,14 +222,18 @@ class Specialiser {
   Names names_;
   FiniteTiles finite_;
   expr::Facts facts_;
+  decision::Choice<decision::Segments> choice_;
+  bool is_refused_ = false;
 };
 
 }  // namespace
 
 std::optional<ir::Program> specialise_segments(const ir::Program& program,
                                                ir::PassContext& context) {
-  return ir::Program{program.level, program.name,
-                     Specialiser(program, context.pool).block(program.body)};
+  Specialiser specialiser(program, context);
+  Block body = specialiser.block(program.body);
+  if (specialiser.is_refused()) return std::nullopt;
+  return ir::Program{program.level, program.name, std::move(body)};
 }
 
 }  // namespace nautilus::vrtile

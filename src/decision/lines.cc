@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decision/lines.h"
+
+#include <fmt/format.h>
+
+#include "ir/print.h"
+
+namespace nautilus::decision {
+
+const ir::Block& lines(const ir::Block& body) {
+  static const ir::Block kNone;
+  for (const ir::Op& op : body) {
+    if (const auto* d = op.get<Decisions>()) return d->body;
+  }
+  return kNone;
+}
+
+ir::Block with_lines(ir::Block body, const ir::Block& lines) {
+  std::erase_if(body, [](const ir::Op& op) { return op.is<Decisions>(); });
+  if (!lines.empty()) body.insert(body.begin(), ir::make(Decisions{lines}));
+  return body;
+}
+
+// Decisions of one kind that are about different things differ in the first field.
+bool is_about_the_same(const ir::Op& a, const ir::Op& b) {
+  if (&a.info() != &b.info()) return false;
+  const ir::Field& f = a.info().fields[0];
+  if (f.kind == ir::FieldKind::Name)
+    return ir::field_value<ir::Name>(a.data(), f) == ir::field_value<ir::Name>(b.data(), f);
+  if (f.kind == ir::FieldKind::NameList)
+    return ir::field_value<ir::Names>(a.data(), f) == ir::field_value<ir::Names>(b.data(), f);
+  if (a.is<Algebra>()) return a.as<Algebra>().rewrite == b.as<Algebra>().rewrite;
+  return true;
+}
+
+void note(const ir::Op& decision, ir::PassContext& context) {
+  if (!context.decided) return;
+  std::erase_if(*context.decided,
+                [&](const ir::Op& d) { return is_about_the_same(d, decision); });
+  context.decided->push_back(decision);
+}
+
+void note_kernel(ir::Name name, Form form, const ir::Block& decided, ir::PassContext& context) {
+  if (context.decided) context.decided->push_back(ir::make(Kernel{name, form, decided}));
+}
+
+void refuse(const ir::Op& line, std::string_view why, ir::PassContext& context) {
+  context.sink.report(diag::Code::DecisionRefused, line.span(),
+                      fmt::format("`{}`: {}", ir::print(with_by(line, By::Auto)), why));
+}
+
+bool refuse_all(const ir::Block& lines, std::string_view why, ir::PassContext& context) {
+  for (const ir::Op& line : lines) refuse(line, why, context);
+  return lines.empty();
+}
+
+}  // namespace nautilus::decision

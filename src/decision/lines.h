@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// How passes read the lines of a kernel.
+//
+//   LoopOrder order = kernel_lines.take<LoopOrder>() or else by rule
+//
+// A line is read exactly once: `take` removes it from the kernel's `decisions` block, so that a line
+// which is left when a kernel is finished was read by nobody.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "decision/decisions.h"
+#include "ir/pass.h"
+
+namespace nautilus::decision {
+
+// The lines of a kernel's body that still have to be read; empty if there are none.
+const ir::Block& lines(const ir::Block& body);
+// The body with these lines instead of its own, first in it.
+ir::Block with_lines(ir::Block body, const ir::Block& lines);
+
+template <class D>
+const ir::Op* find(const ir::Block& body) {
+  for (const ir::Op& op : lines(body)) {
+    if (op.is<D>()) return &op;
+  }
+  return nullptr;
+}
+
+// All lines of one kind, which the body then no longer has.
+template <class D>
+ir::Block take(ir::Block& body) {
+  ir::Block taken;
+  ir::Block rest;
+  for (const ir::Op& op : lines(body)) (op.is<D>() ? taken : rest).push_back(op);
+  if (!taken.empty()) body = with_lines(std::move(body), rest);
+  return taken;
+}
+
+// Whether two decisions are of one kind and about the same operand, axis or statement.
+bool is_about_the_same(const ir::Op& a, const ir::Op& b);
+
+// Tells the context what was decided; instead of what was said before about the same.
+void note(const ir::Op& decision, ir::PassContext& context);
+
+// The same for all decisions about a kernel.
+void note_kernel(ir::Name name, Form form, const ir::Block& decided, ir::PassContext& context);
+
+// Reports that a line is refused, with the line and why.
+void refuse(const ir::Op& line, std::string_view why, ir::PassContext& context);
+
+// Refuses all these lines for the same reason; whether there were none.
+bool refuse_all(const ir::Block& lines, std::string_view why, ir::PassContext& context);
+
+}  // namespace nautilus::decision

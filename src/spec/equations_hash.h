@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// A hash of a program's equations: equal for programs that compute the same in the same way,
+// whatever their tensors, axes and sizes are called and in which order equations, declarations and
+// operands of commutative operators stand. Stored schedules name their program by it.
+//
+// It counts what the oracle evaluates: operators, constants, reducers, index expressions, dtypes and
+// casts, static extents, which tensors are inputs, the order of the outputs, facts and numerics. It
+// does not count names, hints, default values of scalars, or equations that no output needs.
+#pragma once
+
+#include <string>
+
+#include "ir/op.h"
+
+namespace nautilus::spec {
+
+// 32 hexadecimal digits.
+std::string equations_hash(const ir::Program& program);
+
+}  // namespace nautilus::spec
