@@ -24,7 +24,7 @@ if(GTest_FOUND)
   set_target_properties(nautilus_unit_tests PROPERTIES UNITY_BUILD ${NAUTILUS_UNITY} UNITY_BUILD_BATCH_SIZE 8)
 
   # Tests of small libraries have helpers of the same names in one namespace.
-  file(GLOB ALONE CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/emulator/*_test.cc ${CMAKE_SOURCE_DIR}/src/expr/*_test.cc
+  file(GLOB_RECURSE ALONE CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/emulator/*_test.cc ${CMAKE_SOURCE_DIR}/src/expr/*_test.cc
        ${CMAKE_SOURCE_DIR}/src/layout/*_test.cc ${CMAKE_SOURCE_DIR}/test/emulator/*_test.cc)
   set_source_files_properties(${ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 else()
