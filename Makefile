@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Short names for the usual commands; CMake does the work. Every target installs what is missing,
-# builds in build/, and prints the commands it runs.
+# builds what it needs in build/, and prints the commands it runs.
 
 BUILD := build
 # How long `make fuzz` runs. (SECONDS itself is a variable of the shell.)
 SECONDS_ ?= 600
+# Several files at a time: from nothing that takes half as long. With EACH=1 every file is compiled
+# alone: after a change of one file that is faster, and a missing include is seen.
 CMAKE_FLAGS ?=
+EACH ?=
+TOGETHER := $(if $(EACH),OFF,ON)
 LAUNCHER := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 
 # On a terminal Ninja keeps its progress on one line; in a log it would fill pages.
@@ -15,23 +19,34 @@ NINJA_FLAGS := $(if $(MAKE_TERMOUT),,-- --quiet)
 # Echoes a command as the reader would type it, then runs it.
 run_command = @echo "\$$ $(1)"; $(1)
 
-.PHONY: help run test fuzz clean format build
+# Builds the targets that are given.
+build_targets = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo $(LAUNCHER) \
+  -DNAUTILUS_UNITY=$(TOGETHER) -DNAUTILUS_UNITY_CORE=$(TOGETHER) $(CMAKE_FLAGS) >/dev/null && \
+  cmake --build $(BUILD) --target $(1) $(NINJA_FLAGS) # Warnings and errors go to stderr.
+
+.PHONY: help run test fuzz clean format build tool
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make run     build, then check, evaluate and compile examples/attention.naut, and run its kernel"
-	@echo "make test    build, then run all tests and 10 seconds of fuzzing"
+	@echo "make run     build the tool, then check, evaluate and compile examples/attention.naut, and run its kernel"
+	@echo "make test    build everything, then run all tests and 10 seconds of fuzzing"
 	@echo "make fuzz    build, then fuzz for SECONDS_=$(SECONDS_) seconds"
+	@echo "make build   build everything; with EACH=1 each file alone"
 	@echo "make format  format all sources with clang-format 14"
 	@echo "make clean   remove the build folders"
 
-build:
+tool:
 	@scripts/setup.sh
-	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo $(LAUNCHER) $(CMAKE_FLAGS) \
-	  >/dev/null # Warnings and errors go to stderr.
-	@cmake --build $(BUILD) $(NINJA_FLAGS)
+	@echo "Building $(BUILD)/nautilus, the compiler and its command line, without tests:" \
+	  "from nothing three to four minutes on two cores."
+	@$(call build_targets,nautilus)
 
-run: build
+build:
+	@scripts/setup.sh --with-tests
+	@echo "Building the compiler, its libraries and all tests in $(BUILD)/."
+	@$(call build_targets,all)
+
+run: tool
 	$(call run_command,$(BUILD)/nautilus check examples/attention.naut)
 	$(call run_command,$(BUILD)/nautilus eval examples/attention.naut)
 	$(call run_command,$(BUILD)/nautilus run examples/attention.naut --emulate --check)

@@ -42,11 +42,11 @@ def table(rows):
                           _number(shown.get("rel_error"), ".1e")))
     if all(line[7] == "-" for line in lines[1:]):
         lines = [line[:7] + line[8:] for line in lines]
-    return _aligned(lines, 3)
+    return aligned(lines, 3)
 
 
-def _aligned(lines, texts):
-    """Columns of text, then of numbers."""
+def aligned(lines, texts):
+    """A table of strings; the first columns, `texts` of them, are texts and the others numbers."""
     if len(lines) == 1:
         return "nothing was measured"
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
@@ -88,7 +88,7 @@ def sweep_table(rows):
         columns = ([r for r in column if r] for column in zip(*all_ratios))
         lines.append((work, f"mean of {len(all_ratios)}", "", "",
                       *(_number(_mean(c), ".3f") for c in columns)))
-    return _aligned(lines, 3)
+    return aligned(lines, 3)
 
 
 if __name__ == "__main__":

@@ -77,6 +77,13 @@ def _run(command):
     return "", (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[0]
 
 
+def compile_program(tool, path):
+    """Compiles into the kernel cache; why not, or nothing."""
+    file, sizes, schedule = parts_of(path)
+    return _run([tool, "compile", file, *(["--shape", sizes] if sizes else []),
+                 *(["--schedule", schedule] if schedule else []), "-o", os.devnull])[1]
+
+
 class Sweep:
     def __init__(self, tool, folder, limit, note):
         self.tool, self.folder, self.limit, self.note = tool, folder, limit, note
@@ -90,7 +97,8 @@ class Sweep:
             listed = dict(zip(wanted, pool.map(lambda key: self._list(*key), wanted)))
             every = beside + [f for f, _ in wanted] + [p for paths in listed.values() for p in paths]
             kernels = {identity(p): p for p in every}
-            failed = dict(zip(kernels, pool.map(self._compile, kernels.values())))
+            failed = dict(zip(kernels, pool.map(lambda p: compile_program(self.tool, p),
+                                                 kernels.values())))
         for key, why in failed.items():
             if why:
                 self.note(f"{kernels[key]}: {why}")
@@ -107,8 +115,3 @@ class Sweep:
         if why:
             self.note(f"no sweep of {path}: {why}")
         return [f"{path}@{line.rpartition(': ')[0]}" for line in out.splitlines()]
-
-    def _compile(self, path):
-        file, sizes, schedule = parts_of(path)
-        return _run([self.tool, "compile", file, *(["--shape", sizes] if sizes else []),
-                     *(["--schedule", schedule] if schedule else []), "-o", os.devnull])[1]

@@ -23,13 +23,13 @@ OPEN_LIMIT = 90.0  # NVRTC
 CASE_SECONDS = 10.0  # no case is begun with less
 
 
-def _is_fatal(problem):
+def is_fatal(problem):
     """After a fault on the device nothing more works in this process."""
     text = str(problem)
     return "CUDA error" in text or "CUDA_ERROR" in text or "compute-sanitizer" in text
 
 
-def _first_line(problem):
+def first_line(problem):
     return (str(problem).splitlines() or [type(problem).__name__])[0]
 
 
@@ -47,25 +47,11 @@ def probe(options, known):
         try:
             supervise.begin(f"open {name}", OPEN_LIMIT)
             kernel = nautilus_lib.Kernel(path, library, options.target)
-            for label, make in work.small(case):
-                supervise.begin(f"check {name}: {label}", CHECK_LIMIT)
-                problem = make()
-                problem.bind(kernel)
-                try:
-                    result = problem.check(kernel.launcher())
-                except nautilus_lib.NautilusError as refused:
-                    # A program may serve fewer sizes than its case has; its facts say so.
-                    if "does not hold" not in str(refused):
-                        raise
-                    continue
-                if not result.ok:
-                    why = f"{label}: {result.why} (seed {problem.seed})"
-                    break
-                worst = max(worst, result.rel_error)
+            why, worst = check_small(case, kernel, name, CHECK_LIMIT)
             kernel.close()
         except RuntimeError as problem:
-            why = _first_line(problem)
-            if _is_fatal(problem):
+            why = first_line(problem)
+            if is_fatal(problem):
                 supervise.say(probed=path, why=why, lost=True)
                 return 1
         print(f"{'wrong' if why else 'right'}  {name}  worst relative error {worst:.1e}  {why}",
@@ -73,6 +59,27 @@ def probe(options, known):
         supervise.say(probed=path, why=why)
     supervise.say(done=True)
     return 0
+
+
+def check_small(case, kernel, name, limit):
+    """(why a kernel is wrong on one of the case's small problems, or nothing; the worst relative
+    error)"""
+    worst = 0.0
+    for label, make in work.small(case):
+        supervise.begin(f"check {name}: {label}", limit)
+        problem = make()
+        problem.bind(kernel)
+        try:
+            result = problem.check(kernel.launcher())
+        except nautilus_lib.NautilusError as refused:
+            # A program may serve fewer sizes than its case has; its facts say so.
+            if "does not hold" not in str(refused):
+                raise
+            continue
+        if not result.ok:
+            return f"{label}: {result.why} (seed {problem.seed})", worst
+        worst = max(worst, result.rel_error)
+    return "", worst
 
 
 def run_job(options, known):
@@ -100,7 +107,7 @@ def run_job(options, known):
             torch.cuda.empty_cache()
     except RuntimeError as problem:
         # The parent knows what was under way; this says why.
-        print(f"{type(problem).__name__}: {_first_line(problem)}", flush=True)
+        print(f"{type(problem).__name__}: {first_line(problem)}", flush=True)
         return 1
     finally:
         sampler.close()
@@ -167,9 +174,9 @@ def _time_case(options, case, files, skip, kernels, sampler, card):
                 supervise.begin(label, CHECK_LIMIT)
                 result = problem.check(launch)
             except nautilus_lib.NautilusError as error:
-                _note(f"{case.name}: {name}: {_first_line(error)}")
+                _note(f"{case.name}: {name}: {first_line(error)}")
                 continue
-            why = result.why or _differs(problem.out, reference)
+            why = result.why or differs(problem.out, reference)
             if why:
                 _note(f"{case.name}: {name} is not timed: {why} (seed {problem.seed})")
                 continue
@@ -198,7 +205,7 @@ def _add_plain(options, case, problem, skip, kernels, functions, errors):
         supervise.begin(label, CHECK_LIMIT)
         result = problem.check_plain(launch)
     except nautilus_lib.NautilusError as error:
-        _note(f"{case.name}: {cases.PLAIN}: {_first_line(error)}")
+        _note(f"{case.name}: {cases.PLAIN}: {first_line(error)}")
         return
     if not result.ok:
         _note(f"{case.name}: {cases.PLAIN} is not timed: {result.why} (seed {problem.seed})")
@@ -207,7 +214,7 @@ def _add_plain(options, case, problem, skip, kernels, functions, errors):
     errors[cases.PLAIN] = result.rel_error
 
 
-def _differs(out, reference):
+def differs(out, reference):
     """The float64 reference covers samples of large problems; the peer's result covers all."""
     if reference is None:
         return ""
@@ -255,7 +262,7 @@ def _time(options, case, functions, peers, errors, more, sampler, card):
         return stats
 
     start = time.monotonic()
-    functions_ms = _rough_ms(functions)
+    functions_ms = rough_ms(functions)
     repetitions = options.reps or (15 if functions_ms > 2 else 25)
     stats = emit("sustained", timing.sustained(functions, repetitions), start)
 
@@ -273,7 +280,7 @@ def _time(options, case, functions, peers, errors, more, sampler, card):
     emit("burst", {n: timing.burst(f) for n, f in chosen.items()}, start)
 
 
-def _rough_ms(functions):
+def rough_ms(functions):
     """The longest of the functions, from one call each."""
     longest = 0.0
     for f in functions.values():

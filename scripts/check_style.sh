@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What a compiler does not check: that includes point from higher folders to lower ones, that
-# every file names its license, that files are formatted and of a readable size. Prints all
-# findings, then fails if there were any.
+# every file names its license, that names, namespaces and headers follow CONTRIBUTING.md, that
+# files are formatted and of a readable size. Prints all findings, then fails if there were any.
 #
 # usage: scripts/check_style.sh            check
 #        scripts/check_style.sh --format   format the sources in place instead
@@ -17,6 +17,7 @@ folders="base layout runtime emulator diag text expr ir decision algebra spec sc
 format_version=14
 warn_lines=400
 fail_lines=800
+warn_files=40 # in one folder
 
 failures=0
 fail() {
@@ -98,6 +99,38 @@ for file in "${sources[@]}"; do
 done
 if [ -n "$found" ]; then fail "$found"; fi
 
+# Names: files in snake_case, and a folder of src/ is a namespace and has a line in CONTRIBUTING.md.
+found=$(printf '%s\n' "${sources[@]}" | grep -vE '/[a-z0-9_]+\.(h|cc)$' |
+  sed 's|$|: name files in snake_case|') || true
+for folder in $folders; do
+  grep -q "^| \`$folder\` |" CONTRIBUTING.md ||
+    found+="${found:+$'\n'}CONTRIBUTING.md: the table of folders has no line for src/$folder"
+done
+found+=$(awk '
+  FNR == 1 { if (wanted != "" && !ok) print previous ": is not in namespace " wanted
+             previous = FILENAME; ok = 0; wanted = ""
+             if (split(FILENAME, part, "/") > 2 && part[1] == "src" && FILENAME !~ /_test\.cc$/) {
+               wanted = "nautilus::" part[2]
+             } }
+  wanted != "" && index($0, "namespace " wanted) { ok = 1 }
+  END { if (wanted != "" && !ok) print previous ": is not in namespace " wanted }' "${sources[@]}" |
+  sed '1s|^|\n|')
+found=${found#$'\n'}
+if [ -n "$found" ]; then fail "$found"; fi
+
+# Every header says what it is for: at the top, or above its first declaration.
+found=$(awk '
+  FNR == 1 { if (header && !ok) print previous; previous = FILENAME; ok = 0; header = FILENAME ~ /\.h$/ }
+  FNR > 1 && FNR <= 25 && /^(\/\/ .|\/\*| \* )/ { ok = 1 }
+  END { if (header && !ok) print previous }' "${sources[@]}" |
+  sed 's|$|: no comment says what this header is for|')
+if [ -n "$found" ]; then fail "$found"; fi
+
+# Text goes through fmt; <iostream> and <regex> cost every file that includes them a second.
+found=$(grep -nE '^#include <(iostream|regex)>|(^|[^a-z_:])f?printf\(' "${sources[@]}" |
+  sed -E 's|^([^:]*:[0-9]*):.*|\1: use fmt instead of <iostream> and printf, and no <regex>|') || true
+if [ -n "$found" ]; then fail "$found"; fi
+
 # Formatting.
 if [ -n "$clang_format" ]; then
   found=$(printf '%s\0' "${sources[@]}" |
@@ -110,7 +143,7 @@ else
 fi
 
 # Sizes.
-awk -v warn="$warn_lines" -v limit="$fail_lines" '
+awk -v warn="$warn_lines" -v limit="$fail_lines" -v warn_files="$warn_files" '
   { ++lines[FILENAME] }
   END {
     for (file in lines) {
@@ -133,6 +166,11 @@ awk -v warn="$warn_lines" -v limit="$fail_lines" '
     sorter = "LC_ALL=C sort -k1,1nr -k2 | head -10"
     for (file in lines) printf "%6d %s\n", lines[file], file | sorter
     close(sorter)
+    for (folder in files) {
+      if (files[folder] > warn_files) {
+        printf "%s: warning: %d files, more than %d: divide it\n", folder, files[folder], warn_files
+      }
+    }
     for (file in lines) {
       if (lines[file] > limit) {
         printf "%s: %d lines, the limit is %d: split it\n", file, lines[file], limit

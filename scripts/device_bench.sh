@@ -14,8 +14,7 @@ case "${1:-}" in
     shift
     ;;
 esac
-cmake -S . -B build-device -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null || exit 1
-cmake --build build-device --target nautilus nautilus_c nautilus_unit_tests -- --quiet || exit 1
+scripts/device_build.sh nautilus nautilus_c || exit 1
 
 # One process per kernel and shape, with a time limit: a hang costs one line.
 check() {

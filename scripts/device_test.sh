@@ -1,12 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds on a machine with a GPU and runs the tests that need one. Everything must be installed already; such machines often
-# cannot install packages.
+# Builds on a machine with a GPU and runs the tests that need one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cmake -S . -B build-device -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null
-cmake --build build-device --target nautilus nautilus_unit_tests -- --quiet
+scripts/device_build.sh nautilus nautilus_unit_tests
 build-device/nautilus doctor
 build-device/nautilus_unit_tests --gtest_brief=1 --gtest_filter='*Device*:*Nvrtc*:*HopperCapture*'
 # Tiles that change their layout, by lanes and through shared memory, with one and with several tiles to a CTA.

@@ -1,25 +1,28 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes sure that what the build needs is there: a C++20 compiler, CMake, Ninja and five libraries.
+# Makes sure that what the build needs is there: a C++20 compiler, CMake, Ninja and four libraries.
 # On Debian and Ubuntu missing packages are installed, as root or through a sudo that asks no
 # password; otherwise the one command to run is printed and the script fails. On systems without
 # apt, or with libraries from elsewhere, finding the tools and headers is enough. With everything
 # in place it looks at files only and is done at once.
 #
-# usage: scripts/setup.sh [--with-clang] [--with-format]
+# usage: scripts/setup.sh [--with-tests] [--with-clang] [--with-format]
+#   --with-tests   also GoogleTest, which the unit tests need
 #   --with-clang   also clang and its sanitizer libraries
 #   --with-format  also clang-format 14, the version whose formatting the style check enforces
 set -euo pipefail
 
+with_tests=0
 with_clang=0
 with_format=0
 for arg in "$@"; do
   case "$arg" in
+    --with-tests) with_tests=1 ;;
     --with-clang) with_clang=1 ;;
     --with-format) with_format=1 ;;
     *)
-      echo "setup: unknown option '$arg'; known are --with-clang and --with-format" >&2
+      echo "setup: unknown option '$arg'; known are --with-tests, --with-clang and --with-format" >&2
       exit 2
       ;;
   esac
@@ -63,8 +66,10 @@ have ninja || missing+=(ninja-build)
 have_header CLI/CLI.hpp || missing+=(libcli11-dev)
 have_header fmt/core.h || missing+=(libfmt-dev)
 have_header nlohmann/json.hpp || missing+=(nlohmann-json3-dev)
-have_header gtest/gtest.h || missing+=(libgtest-dev)
 have_header boost/context/detail/fcontext.hpp || missing+=(libboost-context-dev)
+if [ "$with_tests" = 1 ]; then
+  have_header gtest/gtest.h || missing+=(libgtest-dev)
+fi
 if [ "$with_clang" = 1 ]; then
   have clang++ || missing+=(clang)
   have_clang_runtime || missing+=(libclang-rt-dev)

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -15,7 +14,8 @@ class Writer {
   template <class... Args>
   void line(fmt::format_string<Args...> format, Args&&... args) {
     text_.append(static_cast<size_t>(indent_), ' ');
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
+    // Not format_to, which would compile all of fmt into every file that writes lines.
+    text_ += fmt::vformat(fmt::string_view(format), fmt::make_format_args(args...));
     text_ += '\n';
   }
   template <class... Args>

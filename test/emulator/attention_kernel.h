@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "emulator/test_kernels.h"
+#include "test/emulator/test_kernels.h"
 
 namespace nautilus::emulator {
 

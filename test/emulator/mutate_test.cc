@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/parallel.h"
-#include "emulator/test_kernels.h"
+#include "test/emulator/test_kernels.h"
 
 namespace nautilus::emulator {
 namespace {

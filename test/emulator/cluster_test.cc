@@ -3,7 +3,7 @@
 // CTAs of a cluster: multicast, arrivals at each other's barriers, and the meetings that both need.
 #include <gtest/gtest.h>
 
-#include "emulator/test_kernels.h"
+#include "test/emulator/test_kernels.h"
 
 namespace nautilus::emulator {
 namespace {

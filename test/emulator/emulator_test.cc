@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "emulator/attention_kernel.h"
-#include "emulator/test_kernels.h"
+#include "test/emulator/attention_kernel.h"
+#include "test/emulator/test_kernels.h"
 
 namespace nautilus::emulator {
 namespace {

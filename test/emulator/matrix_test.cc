@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "emulator/half.h"
-#include "emulator/product_kernel.h"
+#include "test/emulator/product_kernel.h"
 
 namespace nautilus::emulator {
 namespace {

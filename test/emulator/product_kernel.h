@@ -6,8 +6,8 @@
 
 #include <array>
 
-#include "emulator/test_kernels.h"
 #include "layout/descriptor.h"
+#include "test/emulator/test_kernels.h"
 
 namespace nautilus::emulator {
 

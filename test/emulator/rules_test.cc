@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "emulator/rules_kernels.h"
-#include "emulator/test_kernels.h"
+#include "test/emulator/rules_kernels.h"
+#include "test/emulator/test_kernels.h"
 
 namespace nautilus::emulator {
 namespace {
