@@ -96,7 +96,7 @@ class Parser {
     }
     if (!info) {
       auto& d = sink_.report(Code::BadOp, head.span,
-                             fmt::format("`{}` is no op of level {}", head.text, level_->name));
+                             fmt::format("`{}` is not an op of level {}", head.text, level_->name));
       std::vector<std::string> names;
       for (const OpInfo* i : level_->ops) names.emplace_back(i->mnemonic());
       const auto near = base::nearest_name(head.text, names);
