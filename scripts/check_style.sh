@@ -3,7 +3,8 @@
 #
 # What a compiler does not check: that includes point from higher folders to lower ones, that
 # every file names its license, that names, namespaces and headers follow CONTRIBUTING.md, that
-# files are formatted and of a readable size. Prints all findings, then fails if there were any.
+# files are formatted and of a readable size, that tests say what they show and decisions whether
+# they hold. Prints all findings, then fails if there were any.
 #
 # usage: scripts/check_style.sh            check
 #        scripts/check_style.sh --format   format the sources in place instead
@@ -141,6 +142,36 @@ if [ -n "$clang_format" ]; then
 else
   echo "style: formatting not checked, no clang-format $format_version here"
 fi
+
+# Claims: what a text case shows is a comment above its input, or the messages that `verify` expects
+# on its lines (`#~`).
+mapfile -t cases < <(find test -type f -exec awk 'FNR == 1 && /^# test:/ { print FILENAME }' {} + |
+  LC_ALL=C sort)
+found=$(awk '
+  function finish() {
+    if (first && !claimed) {
+      printf "%s:%d: the case has no claim: say above its input what it shows\n", file, first
+    }
+    first = 0
+  }
+  function start(line) { first = line; claimed = 0; part = "head" }
+  FNR == 1 { finish(); file = FILENAME; start(1) }
+  /^====/ { finish(); start(FNR + 1); next }
+  /^---- expect/ { part = "expect" }
+  part == "expect" { next }
+  /#~ / { claimed = 1 }
+  /^# test:/ || NF == 0 { next }
+  part == "head" && /^[ \t]*#/ { claimed = 1; next }
+  { part = "input" }
+  END { finish() }' "${cases[@]}")
+if [ -n "$found" ]; then fail "$found"; fi
+
+# Decisions say whether they still hold.
+for file in docs/decisions/[0-9]*.md; do
+  if ! sed -n 3p "$file" | grep -q '^\*\*Status\.\*\* \(Accepted\|Partly superseded\|Superseded\)'; then
+    fail "$file: line 3 must be its status: **Status.** Accepted, Partly superseded or Superseded"
+  fi
+done
 
 # Sizes.
 awk -v warn="$warn_lines" -v limit="$fail_lines" -v warn_files="$warn_files" '

@@ -74,7 +74,7 @@ class Derivative {
  private:
   static bool is_number(Expr e) { return e.op() == Op::FloatConst; }
 
-  // Numbers in front, joined.
+  // Numbers first, joined.
   Expr product(Expr a, Expr b) {
     if (is_number(b)) std::swap(a, b);
     if (is_number(a) && is_number(b)) return pool_.constant(a.number() * b.number(), a.dtype());

@@ -23,7 +23,7 @@ struct Moment {
 };
 
 // The term and all its derivatives that are not 0, the term first, higher ones later. Refused: what
-// is no polynomial of the symbols, or of a degree above 2.
+// is not a polynomial of the symbols, or of a degree above 2.
 Outcome<std::vector<Moment>> moments_of(expr::ExprPool& pool, expr::Expr term,
                                         const std::vector<expr::Expr>& symbols);
 

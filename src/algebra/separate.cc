@@ -252,7 +252,7 @@ bool Separator::flatten(Expr e, int sign, Expr factor, bool is_base2, RunningPar
       break;
   }
   if (c & kStreamed) {
-    why = mixed("mixed_exponent", "an exponent is no sum of running and streamed parts", e);
+    why = mixed("mixed_exponent", "an exponent is not a sum of running and streamed parts", e);
     return false;
   }
   running.exponents.push_back({e, factor, sign, is_base2});
@@ -305,7 +305,7 @@ Outcome<Separator::Terms> Separator::root(Expr e) {
 
 Outcome<Separator::Terms> Separator::power(Expr e) {
   if (e[1].op() != Op::FloatConst)
-    return mixed("power", "a power with an exponent that is no constant", e);
+    return mixed("power", "a power with an exponent that is not constant", e);
   const double n = e[1].number();
   if (n < 1 || n > 4 || n != std::floor(n))
     return mixed("power", "a power of running and streamed values that does not expand", e);
@@ -321,7 +321,7 @@ Outcome<Separator::Terms> Separator::power(Expr e) {
 
 Outcome<Separator::Terms> Separator::select(Expr e) {
   if (is_running(e[0]))
-    return mixed("condition", "a condition compares running values beside streamed ones", e[0]);
+    return mixed("condition", "a condition compares running values with streamed ones", e[0]);
   auto side = [&](Expr branch) -> Outcome<Terms> {
     if (is_number(branch, 0)) return Terms{};
     return terms_of(branch);

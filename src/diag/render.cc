@@ -25,7 +25,7 @@ struct LineMarks {
 };
 
 // What a terminal would act on (control characters, changes of the writing direction) and bytes
-// that are no text become one visible character each, so that columns stay what they are.
+// that are not text become one visible character each, so that columns stay what they are.
 std::string printable(std::string_view line) {
   std::string out;
   for (size_t i = 0; i < line.size();) {
@@ -61,7 +61,7 @@ void put(std::string& row, size_t column, std::string_view text) {
   row.replace(column, text.size(), text);
 }
 
-// Rows below a source line: strokes with the rightmost label beside them, then the other labels
+// Rows below a source line: strokes with the rightmost label next to them, then the other labels
 // hanging from bars.
 std::vector<std::string> mark_rows(std::vector<Mark> marks) {
   std::stable_sort(marks.begin(), marks.end(),

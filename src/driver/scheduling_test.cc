@@ -92,7 +92,7 @@ TEST_F(SchedulingTest, WhatIsNotLegalIsRefusedWithItsLine) {
 
 TEST_F(SchedulingTest, WhatIsNoScheduleIsRefusedWithItsLine) {
   EXPECT_EQ(error_of("version 2", "version 3"), "line 1: version 3 is not known");
-  EXPECT_EQ(error_of("fuse S", "melt S"), "line 4: `melt S, O.e, O.sum_2, O`: `melt` is no decision");
+  EXPECT_EQ(error_of("fuse S", "melt S"), "line 4: `melt S, O.e, O.sum_2, O`: `melt` is not a decision");
   EXPECT_EQ(error_of("schedule @a version", "schedule @b version"),
             "the schedule is for @b, the program is @a");
   std::string error;

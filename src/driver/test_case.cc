@@ -10,6 +10,7 @@
 #include "diag/render.h"
 #include "driver/emulated_check.h"
 #include "driver/explain.h"
+#include "driver/hide_costs.h"
 #include "driver/hints.h"
 #include "driver/kernel_check.h"
 #include "driver/ladder.h"
@@ -41,8 +42,11 @@ CaseResult shown(std::string output) { return {true, std::move(output), "", true
 
 class CaseRunner {
  public:
-  CaseRunner(const TestCase& test, const std::string& file_name, RunsOn on)
-      : test_(test), file_(file_name), on_(on) {}
+  CaseRunner(TestCase test, const std::string& file_name, RunsOn on)
+      : test_(std::move(test)), file_(file_name), on_(on) {
+    if (const auto costs = test_.options.extract("costs"); !costs.empty())
+      costs_option_ = costs.mapped();
+  }
 
   CaseResult run() {
     const std::string& c = test_.command;
@@ -52,6 +56,10 @@ class CaseRunner {
                                c == "fusion";
     if (!takes_options && !test_.options.empty()) {
       return failed(fmt::format("`{}` takes no option `{}`", c, test_.options.begin()->first));
+    }
+    if (!costs_option_.empty() &&
+        (costs_option_ != "shown" || (c != "schedule" && c != "explain" && c != "sweep"))) {
+      return failed("`costs=shown` is an option of `schedule`, `explain` and `sweep`");
     }
     if (test_.has_expect &&
         (c == "run" || c == "kernels" || c == "run_scheduled" || c == "roundtrip" ||
@@ -75,7 +83,7 @@ class CaseRunner {
     if (c == "graph") return graph(*program);
     if (c == "schedule" || c == "run_scheduled") return schedule(*program);
     if (c == "sweep") return sweep_case(*program);
-    if (c == "explain") return shown(explain(*program, unit_));
+    if (c == "explain") return shown(with_or_without_cycles(explain(*program, unit_)));
     if (c == "emit") return emit_case(*program);
     if (c == "resources") return resources(*program);
     if ((c == "eval" || c == "run" || c == "kernels" || c == "fusion") &&
@@ -203,7 +211,7 @@ class CaseRunner {
     const auto swept = sweep_holes(*program, test_.input, kMostShown, unit_, &error);
     if (!swept) return shown(error + "\n" + rendered());
     const auto as_it_is = replay_schedule(*program, test_.input, unit_, &error);
-    return shown((as_it_is ? "" : error + "\n\n") + sweep_text(*swept, true));
+    return shown((as_it_is ? "" : error + "\n\n") + without_cycles(sweep_text(*swept, true)));
   }
 
   CaseResult sweep_case(const ir::Program& program) {
@@ -215,7 +223,7 @@ class CaseRunner {
     const auto swept =
         sweep(with_hints(program, sizes),
               limit.empty() ? kMostShown : static_cast<size_t>(limit.mapped()), unit_);
-    return swept ? shown(sweep_text(*swept, true)) : failed(rendered());
+    return swept ? shown(with_or_without_cycles(sweep_text(*swept, true))) : failed(rendered());
   }
 
   // Every name as the number of its first occurrence. Words of the language are names as well,
@@ -319,7 +327,13 @@ class CaseRunner {
     const auto difference = check_scheduled(program, scheduled->program, r, unit_);
     if (!difference) return failed(rendered());
     if (!difference->empty()) return failed(*difference + "\n" + ir::print(scheduled->program));
-    return test_.command == "schedule" ? shown(ir::print(scheduled->program)) : CaseResult{};
+    if (test_.command != "schedule") return {};
+    return shown(ir::print(costs_option_.empty() ? without_costs(scheduled->program, unit_.pool)
+                                                 : scheduled->program));
+  }
+
+  std::string with_or_without_cycles(std::string text) const {
+    return costs_option_.empty() ? without_cycles(text) : text;
   }
 
   // Takes its words out of the options.
@@ -448,7 +462,8 @@ class CaseRunner {
     return failed(message);
   }
 
-  const TestCase& test_;
+  TestCase test_;
+  std::string costs_option_;  // predicted cycles are hidden unless a test is about them
   const std::string& file_;
   const RunsOn on_;
   mutable Unit unit_;
@@ -467,17 +482,18 @@ const std::vector<std::pair<std::string, std::string>>& test_commands() {
       {"graph", "the block graph is the expectation"},
       {"emit", "the body of the emitted kernels is the expectation"},
       {"resources", "what the kernels occupy is the expectation"},
-      {"schedule [SIZE=n] [seed=n] [inputs=exact] [split=n] [combine=last]",
+      {"schedule [SIZE=n] [seed=n] [inputs=exact] [split=n] [combine=last] [costs=shown]",
        "the first schedule's program is the expectation, and agrees with the definition; split, "
-       "combine: as for kernels, and why not, if that is refused"},
+       "combine: as for kernels, and why not, if that is refused; costs: predicted cycles as they "
+       "are, not as `...`"},
       {"run_scheduled [SIZE=n] [seed=n] [inputs=exact]",
        "the first schedule's program agrees with the definition; no expectation"},
-      {"sweep [SIZE=n] [limit=n]",
+      {"sweep [SIZE=n] [limit=n] [costs=shown]",
        "the schedules to try at these sizes, and what was left out, are the expectation"},
       {"fill=PROGRAM",
        "the input is a schedule with holes; why it makes no kernels and its fillings are the "
        "expectation"},
-      {"explain", "the derivation of the first schedule is the expectation"},
+      {"explain [costs=shown]", "the derivation of the first schedule is the expectation"},
       {"fusion [SIZE=n] [seed=n] [inputs=exact]",
        "what each kernel computes, how its reductions follow each other, and why others stayed "
        "outside is the expectation; the kernels agree with the oracle"},

@@ -48,7 +48,7 @@ std::string view_flaw(const runtime::TensorMapView& view, int rank) {
                          view.strides[dim]);
     }
   }
-  if (view.address % 16 != 0) return "a tensor map of an address that is no multiple of 16";
+  if (view.address % 16 != 0) return "a tensor map of an address that is not a multiple of 16";
   const int inner = view.box[0] * size;
   if (view.swizzle == layout::Swizzle::None ? inner % 16 != 0
                                             : inner != layout::span_bytes(view.swizzle)) {
@@ -100,7 +100,7 @@ bool Cta::make_box(Thread& thread, const void* map, uint32_t address, int rank, 
   }
   if (at[0] * element_size(box->view->element) % 16 != 0) {
     machine.fail(thread, line,
-                 fmt::format("a copy begins at element {} of a row, which is no multiple of 16 "
+                 fmt::format("a copy begins at element {} of a row, which is not a multiple of 16 "
                              "bytes: the device stops with an illegal instruction",
                              at[0]));
     return false;

@@ -63,7 +63,7 @@ struct Launch {
   size_t param_bytes = 0;
   // If not empty, every access to global memory must lie in one of them.
   std::vector<Buffer> buffers = {};
-  // Begins while kernels in front of it may still run: no access to global memory before it waited.
+  // Begins while earlier kernels may still run: no access to global memory before it waited.
   bool is_early = false;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a kernel on the host asks of the emulator. The text of this file stands in front of
+// What a kernel on the host asks of the emulator. The text of this file stands before
 // prelude/host.h in every compiled kernel, so it includes nothing and both sides see the same
 // struct. A kernel library is bound to the table after it is loaded; it needs no symbol of the
 // program that loads it. `line` is the line of the kernel's body.

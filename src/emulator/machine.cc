@@ -55,7 +55,7 @@ Cta::Cta(Machine& owner, Cluster& owning_cluster, int number, Stacks& stacks)
   barrier_at.assign((memory.size() + 15) / 8, -1);
   logs.resize((warps.size() + kWarpsPerGroup - 1) / kWarpsPerGroup);
   const int at_launch =
-      std::min(kRegisterFile / (owner.ctas_beside * owner.launch.threads), kMaxRegisters) / 8 *
+      std::min(kRegisterFile / (owner.ctas_per_sm * owner.launch.threads), kMaxRegisters) / 8 *
       8;  // per thread
   for (size_t i = 0; i < warps.size(); ++i) {
     warps[i].cta = this;
@@ -247,7 +247,7 @@ void Machine::new_epoch() {
 bool Machine::check_waited(const Thread& thread, bool is_write, int line) {
   if (!launch.is_early || thread.has_waited) return true;
   fail(thread, line,
-       fmt::format("{} of global memory before the kernels in front have ended",
+       fmt::format("{} of global memory before earlier kernels have ended",
                    is_write ? "write" : "read"));
   return false;
 }
@@ -259,7 +259,7 @@ bool Machine::check_global(const Thread& thread, const void* at, int64_t bytes, 
   const auto first = reinterpret_cast<uintptr_t>(at);
   for (const Buffer& buffer : launch.buffers) {
     const auto begin = reinterpret_cast<uintptr_t>(buffer.at);
-    // An empty buffer may lie at 0, and an address in front of it wraps.
+    // An empty buffer may lie at 0, and an address before it wraps.
     const auto size = static_cast<uintptr_t>(bytes);
     if (first >= begin && size <= buffer.bytes && first - begin <= buffer.bytes - size &&
         (buffer.is_writable || !is_write)) {
@@ -349,11 +349,11 @@ std::string Machine::run() {
   const auto* threads = static_cast<const int*>(symbol("_threads"));
   const auto* parameter_bytes = static_cast<const unsigned long long*>(symbol("_parameter_bytes"));
   kernel = reinterpret_cast<void (*)(const void*)>(body.symbol(launch.kernel));
-  const auto* beside = static_cast<const int*>(symbol("_ctas"));
-  if (kernel == nullptr || threads == nullptr || parameter_bytes == nullptr || beside == nullptr) {
+  const auto* ctas = static_cast<const int*>(symbol("_ctas"));
+  if (kernel == nullptr || threads == nullptr || parameter_bytes == nullptr || ctas == nullptr) {
     return fmt::format("the body has no kernel `{}`\n", launch.kernel);
   }
-  ctas_beside = *beside;
+  ctas_per_sm = *ctas;
   if (launch.threads < 1 || launch.threads > kMaxThreads || launch.threads % kWarp != 0) {
     return fmt::format("launch with {} threads: must be a multiple of 32 up to {}\n",
                        launch.threads, kMaxThreads);

@@ -65,7 +65,7 @@ struct Thread {
   int index = 0;
   const char* role = "";
   bool is_finished = false;
-  bool has_waited = false;  // for the kernels in front
+  bool has_waited = false;  // for earlier kernels
   Wait wait;
   int64_t syncs = 0;          // CTA-wide barriers passed, those of the cluster included
   int64_t cluster_syncs = 0;  // cluster-wide ones
@@ -279,7 +279,7 @@ struct Machine {
 
   const CompiledBody& body;
   const Launch& launch;
-  int ctas_beside = 1;  // CTAs that the kernel was compiled for on one multiprocessor
+  int ctas_per_sm = 1;  // that the kernel was compiled for
   const Options& options;
   base::Random random;
   std::string report;
@@ -311,7 +311,7 @@ struct Machine {
   std::string run();
   void run_all();
   void new_epoch();
-  // A kernel that begins early has waited for those in front of it.
+  // A kernel that begins early has waited for the earlier ones.
   bool check_waited(const Thread& thread, bool is_write, int line);
   bool check_global(const Thread& thread, const void* at, int64_t bytes, bool is_write, int line);
 };

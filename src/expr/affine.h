@@ -48,7 +48,7 @@ class Poly {
   friend std::optional<Poly> multiply(const Poly& a, const Poly& b);
 
   // This polynomial as  atom * first + second, both free of the atom; empty if the atom occurs
-  // squared, or inside of another atom (`x / 4` is no polynomial of x).
+  // squared, or inside another atom (`x / 4` is not a polynomial of x).
   std::optional<std::pair<Poly, Poly>> split(Expr atom) const;
 
   friend bool operator==(const Poly& a, const Poly& b) { return a.terms_ == b.terms_; }

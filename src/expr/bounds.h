@@ -29,7 +29,7 @@ class Facts {
   void add_size(Expr var) { raise_low(var, 0); }
   // An axis in scope. Its extent must not depend on other axes.
   void add_axis(Expr var, Expr extent);
-  // A condition that holds. Conjunctions are split; what is no integer comparison is ignored.
+  // A condition that holds. Conjunctions are split; what is not an integer comparison is ignored.
   void assume(Expr condition);
   // The negation of a condition holds.
   void assume_not(Expr condition);

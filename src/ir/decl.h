@@ -107,7 +107,7 @@ struct Numerics {
   static const OpInfo& info();
 };
 
-// Adds the names a declaration defines; false if the op is no declaration.
+// Adds the names a declaration defines; false if the op is not a declaration.
 bool declare_decl(const Op& op, expr::Scope& scope);
 
 // Sizes and facts of a program, ready for proofs; axes are added by the caller.

@@ -32,7 +32,7 @@ inline constexpr int64_t kInterpretedSms = 6;
 // Adds the machine's and computed sizes of a program to the sizes of a call.
 void compute_sizes(const Program& program, Environment& env);
 
-// A scalar's value from text: `0.5`, `-3`, `true`. Empty (and why) if it is no number, or does not
+// A scalar's value from text: `0.5`, `-3`, `true`. Empty (and why) if it is not a number, or does not
 // fit the dtype.
 std::optional<expr::Value> parse_scalar(std::string_view text, DType dtype, std::string* error);
 

@@ -108,9 +108,11 @@ class Parser {
       if (i->mnemonic() == head.text) info = i;
     }
     if (!info) {
-      const std::string what = known_ == &level_->ops ? fmt::format("no op of level {}", level_->name)
-                                                      : "no decision";
-      auto& d = sink_.report(Code::BadOp, head.span, fmt::format("`{}` is {}", head.text, what));
+      const std::string what = known_ == &level_->ops
+                                   ? fmt::format("an op of level {}", level_->name)
+                                   : "a decision";
+      auto& d =
+          sink_.report(Code::BadOp, head.span, fmt::format("`{}` is not {}", head.text, what));
       std::vector<std::string> names;
       for (const OpInfo* i : *known_) names.emplace_back(i->mnemonic());
       const auto near = base::nearest_name(head.text, names);

@@ -53,7 +53,7 @@ struct LaunchShape {
   unsigned grid[3] = {1, 1, 1};
   unsigned block[3] = {1, 1, 1};
   unsigned shared_bytes = 0;  // at most what the kernel was loaded with
-  // May begin while the kernel in front of it on the stream still runs: it waits by itself.
+  // May begin while the kernel before it on the stream still runs: it waits by itself.
   bool is_early = false;
 };
 

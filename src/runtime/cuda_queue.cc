@@ -52,7 +52,7 @@ int promotion_code(int bytes) { return bytes == 64 ? 1 : bytes == 128 ? 2 : byte
 // for example, may go on allocating.
 enum CaptureMode { kThreadLocal = 1 };
 
-// The stream need not be empty: the kernel waits by itself for the ones in front of it.
+// The stream need not be empty: the kernel waits by itself for the earlier ones.
 int launch_early(void* kernel, const LaunchShape& s, std::span<void*> parameters,
                  const Stream& stream) {
   constexpr int kProgrammaticStreamSerialization = 6;

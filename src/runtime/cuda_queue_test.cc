@@ -66,7 +66,7 @@ extern "C" __global__ void add_one(int* x, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) x[i] += 1;
 }
-// Lets the next kernel begin and waits for the one in front; the first CTA takes its time, so that
+// Lets the next kernel begin and waits for the one before; the first CTA takes its time, so that
 // who does not wait for it reads old elements.
 extern "C" __global__ void turn_and_add_one(const int* x, int* y, int n) {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -153,7 +153,7 @@ TEST_F(CudaQueueOnDevice, CopiesTilesOfOddSizesThroughTensorMaps) {
   std::string error;
   const auto stream = device_->create_stream(&error);
   ASSERT_TRUE(stream) << error;
-  // The last has one plane and one row, whose strides are no multiples of 16.
+  // The last has one plane and one row, whose strides are not multiples of 16.
   for (const auto& [in, out] :
        {std::pair<Padded, Padded>{{101, 37, 3, 112, 112 * 41}, {101, 37, 3, 104, 104 * 37 + 8}},
         {{64, 16, 1, 64, 1024}, {64, 16, 1, 64, 1024}},
@@ -213,7 +213,7 @@ TEST_F(CudaQueueOnDevice, FlawsOfMapsAreErrors) {
   TensorMapView v = Padded{64, 16, 1, 64, 1024}.view(1 << 20);
   v.strides[1] = 130;
   EXPECT_FALSE(device_->encode(v, &map, &error));
-  EXPECT_EQ(error, "the stride of dimension 1, 130 bytes, is no multiple of 16");
+  EXPECT_EQ(error, "the stride of dimension 1, 130 bytes, is not a multiple of 16");
 }
 
 TEST_F(CudaQueueOnDevice, GraphsReplayAndEventsTime) {

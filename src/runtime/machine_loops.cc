@@ -157,7 +157,7 @@ struct Section {
   std::string_view content;
 };
 
-// Sections of a 64-bit little-endian ELF file; those that lie outside of it are left out.
+// Sections of a 64-bit little-endian ELF file; those that lie outside it are left out.
 std::vector<Section> sections_of(std::string_view elf) {
   if (elf.substr(0, 4) !=
       "\x7f"

@@ -17,7 +17,7 @@
 
 namespace nautilus::runtime {
 
-// A natural loop. Counts include loops inside of it.
+// A natural loop. Counts include loops inside it.
 struct MachineLoop {
   uint32_t start = 0;  // address of its header, from the kernel's first instruction
   int depth = 1;       // loops around it, itself included
@@ -29,7 +29,7 @@ struct MachineLoop {
   bool has_inner_matrix_loop = false;
 };
 
-// Loops of one kernel by address. Empty for a text that is no such code.
+// Loops of one kernel by address. Empty for a text that is not such code.
 std::vector<MachineLoop> machine_loops(std::string_view instructions);
 
 struct KernelLoops {

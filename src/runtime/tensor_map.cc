@@ -28,7 +28,7 @@ std::string map_flaw(const TensorMapView& v) {
   }
   if (v.address == 0) return "the address is null";
   if (v.address % 16 != 0) {
-    return fmt::format("the address, {:#x}, is no multiple of 16", v.address);
+    return fmt::format("the address, {:#x}, is not a multiple of 16", v.address);
   }
   if (v.strides[0] != bytes) {
     return fmt::format(
@@ -50,7 +50,8 @@ std::string map_flaw(const TensorMapView& v) {
                            stride);
       }
       if (stride % 16 != 0) {
-        return fmt::format("the stride of dimension {}, {} bytes, is no multiple of 16", i, stride);
+        return fmt::format("the stride of dimension {}, {} bytes, is not a multiple of 16", i,
+                           stride);
       }
     }
     if (v.box[i] < 1 || v.box[i] > 256) {
@@ -59,7 +60,7 @@ std::string map_flaw(const TensorMapView& v) {
   }
   const int row = v.box[0] * bytes;
   if (row % 16 != 0) {
-    return fmt::format("a row of the box, {} bytes, is no multiple of 16", row);
+    return fmt::format("a row of the box, {} bytes, is not a multiple of 16", row);
   }
   if (v.swizzle != layout::Swizzle::None && row > layout::span_bytes(v.swizzle)) {
     return fmt::format("a row of the box, {} bytes, is wider than the span of the {} swizzle", row,

@@ -35,9 +35,9 @@ struct alignas(64) EncodedMap {
   unsigned char bytes[128] = {};
 };
 
-// Why the copy engine cannot use this view ("the stride of dimension 2, 250 bytes, is no multiple
-// of 16"), or an empty string. The rules are those of cuTensorMapEncodeTiled. A view with a
-// dimension of extent 0 has no map: launch nothing for it.
+// Why the copy engine cannot use this view ("the stride of dimension 2, 250 bytes, is not a
+// multiple of 16"), or an empty string. The rules are those of cuTensorMapEncodeTiled. A view with
+// a dimension of extent 0 has no map: launch nothing for it.
 std::string map_flaw(const TensorMapView& view);
 
 }  // namespace nautilus::runtime

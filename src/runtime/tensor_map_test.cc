@@ -78,11 +78,11 @@ TEST(TensorMap, NamesTheFlaw) {
   EXPECT_EQ(flaw([](auto& v) { v.rank = 6; }), "a tensor map has 1 to 5 dimensions, not 6");
   EXPECT_EQ(flaw([](auto& v) { v.address = 0; }), "the address is null");
   EXPECT_EQ(flaw([](auto& v) { v.address += 8; }),
-            "the address, 0x7f0000001238, is no multiple of 16");
+            "the address, 0x7f0000001238, is not a multiple of 16");
   EXPECT_EQ(flaw([](auto& v) { v.strides[0] = 4; }),
             "the innermost dimension is not contiguous: its stride is 4 bytes, an element has 2");
   EXPECT_EQ(flaw([](auto& v) { v.strides[1] = 250; }),
-            "the stride of dimension 1, 250 bytes, is no multiple of 16");
+            "the stride of dimension 1, 250 bytes, is not a multiple of 16");
   EXPECT_EQ(flaw([](auto& v) { v.strides[2] = -256; }),
             "the stride of dimension 2, -256 bytes, is not in 0 to 2^40 - 1");
   EXPECT_EQ(flaw([](auto& v) { v.strides[2] = int64_t{1} << 40; }),
@@ -98,7 +98,7 @@ TEST(TensorMap, NamesTheFlaw) {
   EXPECT_EQ(flaw([](auto& v) { v.box[1] = 257; }),
             "the box has 257 elements in dimension 1, not 1 to 256");
   EXPECT_EQ(flaw([](auto& v) { v.box[0] = 12; }),
-            "a row of the box, 24 bytes, is no multiple of 16");
+            "a row of the box, 24 bytes, is not a multiple of 16");
   EXPECT_EQ(flaw([](auto& v) { v.box[0] = 128; }),
             "a row of the box, 256 bytes, is wider than the span of the 128B swizzle");
   EXPECT_EQ(flaw([](auto& v) { v.swizzle = layout::Swizzle::B64; }),

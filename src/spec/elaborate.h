@@ -12,7 +12,7 @@
 namespace nautilus::spec {
 
 struct ElaborateOptions {
-  // Other values for `static` sizes, by name. Names that are no statics of the program are ignored
+  // Other values for `static` sizes, by name. Names that are not statics of the program are ignored
   // here.
   std::map<std::string, int64_t> statics;
 };

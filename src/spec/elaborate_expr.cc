@@ -249,7 +249,7 @@ Typed ExprElaborator::binary(const Syntax& s, Typed x, Typed y) {
       return fail();
     }
   }
-  // `1 / N`: a number divided by a size is 0 or 1 as an integer, never what is meant outside of an
+  // `1 / N`: a number divided by a size is 0 or 1 as an integer, never what is meant outside an
   // index.
   if (op == Op::FloorDiv && integer_context_ == 0 && old_x.hold == Hold::Literal &&
       old_y.hold == Hold::Index) {

@@ -31,7 +31,7 @@ class Elaborator {
   static std::string program_name(std::string_view path);
   void load_library();
   void add_function(const FunctionSyntax& f, Symbols& table);
-  // An expression outside of any equation: no axes.
+  // An expression outside any equation: no axes.
   Expr closed_size(const Syntax& s);
   void sizes();
   void scalars();

@@ -24,7 +24,7 @@ class EquationScope {
  public:
   EquationScope(ir::Name equation, expr::ExprPool& pool, diag::Sink& sink)
       : equation_(equation), pool_(pool), sink_(sink) {}
-  // For expressions outside of equations (sizes, defaults, facts): no axes.
+  // For expressions outside equations (sizes, defaults, facts): no axes.
   EquationScope(expr::ExprPool& pool, diag::Sink& sink) : pool_(pool), sink_(sink) {}
   bool is_equation() const { return static_cast<bool>(equation_); }
 

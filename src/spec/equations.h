@@ -74,7 +74,7 @@ const Let* find_equation(const ir::Program& program, ir::Name name);
 // it is if the equation does more or is an output.
 ir::Program without_copy(const ir::Program& program, ir::Name name, expr::ExprPool& pool);
 
-// Names for new tensors of a program: the one wished for, else with a number behind it. They
+// Names for new tensors of a program: the one wished for, else with a number after it. They
 // differ in their flat forms, too.
 class TensorNames {
  public:

@@ -15,7 +15,7 @@ using expr::Op;
 namespace {
 // Equations share their parts; written out as trees they may be too large to look at.
 constexpr int kMaxSteps = 2000;
-// A reduction that is not longer than this may run inside of the loop of the sum that needs it.
+// A reduction that is not longer than this may run inside the loop of the sum that needs it.
 constexpr int64_t kMaxInnerExtent = 576;
 
 bool is_zero(Expr e) { return e.op() == Op::FloatConst && e.number() == 0; }
@@ -216,7 +216,7 @@ Split Factors::part(Expr e, Guard guard, bool is_below) {
 Split Factors::whole_factor(Expr e, Guard guard, bool is_below) {
   const Split none{{}, e, false};
   if (e.is_const()) return none;
-  // Outside of its guard, and where there are no terms, the value must still be readable.
+  // Outside its guard, and where there are no terms, the value must still be readable.
   if (guard != Guard::None ? !are_inside(e, types_, outer_, pool_)
                            : !are_inside_without_terms(e, reduction_, types_, outer_, pool_))
     return none;

@@ -25,7 +25,7 @@ struct Typed {
 // Brings two operands to one dtype; false if their dtypes do not promote.
 bool promote(expr::ExprPool& pool, Typed& x, Typed& y);
 
-// The operand in a float dtype: literals and indices become f32; null for data that is no float.
+// The operand in a float dtype: literals and indices become f32; null for data that is not float.
 Typed as_float(expr::ExprPool& pool, Typed x);
 
 // A tensor element or scalar as it takes part in arithmetic: widened to its compute dtype.

@@ -94,7 +94,7 @@ TEST_F(EmulatedRules, AKernelThatBeginsEarlyWaitsBeforeItTouchesGlobalMemory) {
   EXPECT_EQ(run_kernel("early_right", 32, 1, 1, true), "");
   EXPECT_EQ(run_kernel("early_wrong", 32, 1, 1, false), "");
   const std::string text = run_kernel("early_wrong", 32, 1, 1, true);
-  EXPECT_NE(text.find("write of global memory before the kernels in front have ended"),
+  EXPECT_NE(text.find("write of global memory before earlier kernels have ended"),
             std::string::npos)
       << text;
 }

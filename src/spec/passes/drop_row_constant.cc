@@ -72,7 +72,7 @@ class Follower {
       }
       if (e.op() != Op::Read || !shifts_.contains(e.name())) return;
       reads_shifted = true;
-      // What cancels it may be written out beside it.
+      // What cancels it may be written out next to it.
       const Expr term = at(e, shifts_.at(e.name()).term);
       wanted_.insert(term.op() == Op::Neg ? term[0] : term);
     });
@@ -175,7 +175,7 @@ class Follower {
     }
   }
 
-  // Operands with their terms, which are no part of what follows.
+  // Operands with their terms, which are not part of what follows.
   Shifted unchanged(Expr e) {
     std::vector<Shifted> args;
     for (Expr a : e.args()) args.push_back(split(a));
@@ -220,10 +220,10 @@ class Follower {
     return a.term && a.term == b.term && a.except == b.except && a.rest && b.rest;
   }
 
-  // Outside of the condition around it the term must still be readable.
+  // Outside the condition around it the term must still be readable.
   bool is_safe(Expr term) { return are_inside(term, types_, inner_, pool_); }
 
-  // Outside of the reduction too, which may have no terms.
+  // Outside the reduction too, which may have no terms.
   bool is_safe_without(Expr term, Expr reduction) {
     expr::Facts outer = facts_;
     for (const ir::Axis& a : let_->axes) outer.add_axis(pool_.index(a.name), a.extent);

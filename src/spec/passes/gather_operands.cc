@@ -37,7 +37,7 @@ class Gathering {
     for (size_t k = 0; k < r.axis_count(); ++k) reduced.push_back({r.axis(k).name(), r.extent(k)});
     // The last axis of a copy lies along memory: a short one is no good there.
     std::stable_partition(reduced.begin(), reduced.end(), is_short);
-    // Axes that may lie inside of a tile: not those that all factors have.
+    // Axes that may lie inside a tile: not those that all factors have.
     ir::Axes inside;
     for (const ir::Axis& a : let.axes) {
       const Expr axis = pool_.index(a.name);

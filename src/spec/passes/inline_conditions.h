@@ -6,7 +6,7 @@
 // becomes
 //   let T[i < M, j < N] : f32 = where(j <= i, S[i, j], -inf)
 //
-// Only element-wise equations of integers and bools that are no outputs; integers made of floats
+// Only element-wise equations of integers and bools that are not outputs; integers made of floats
 // are data, and stay. What a mask hides can then
 // be seen from its reader, and no tile has to hold it. Exactness class: exact. Test:
 // test/spec/inline_conditions.spec

@@ -6,7 +6,7 @@
 // becomes
 //   let s[i < M, j < N] : f32 = sum[d < D] (X[i, d] - Y[j, d]) * (X[i, d] - Y[j, d])
 //
-// Only element-wise equations that are no outputs and have one reader, which uses every element at
+// Only element-wise equations that are not outputs and have one reader, which uses every element at
 // one point: nothing is computed twice, and a tensor that may be larger than all others needs no
 // memory. Exactness class: exact. Test: test/spec/inline_terms.spec
 #pragma once

@@ -26,7 +26,7 @@ struct Peeled {
   std::function<Expr(Expr)> around;
   bool is_falling = false;
   bool is_strict = true;
-  std::vector<Expr> beside;  // what else the function takes
+  std::vector<Expr> others;  // what else the function takes
 };
 // factor * rest, the factor not negative and without the reduced axis.
 struct Scaled {
@@ -79,12 +79,12 @@ class ExtremePusher {
       const auto is_tame = [&](Expr e) {
         return values_.is_finite(e) && !row_terms_.may_be_mask(e);
       };
-      const bool is_tame_beside = std::all_of(p.beside.begin(), p.beside.end(), is_tame);
-      if (p.is_strict && is_tame_beside) out.body = reduction;
+      const bool are_others_tame = std::all_of(p.others.begin(), p.others.end(), is_tame);
+      if (p.is_strict && are_others_tame) out.body = reduction;
       return out;
     }
-    // Where nothing beside the core waits for this axis, the reduction is as good as it stands.
-    const bool waits = std::any_of(p.beside.begin(), p.beside.end(),
+    // Where nothing but the core waits for this axis, the reduction is as good as it stands.
+    const bool waits = std::any_of(p.others.begin(), p.others.end(),
                                    [&](Expr e) { return waits_for(e, extents, equations_); });
     if (!waits) return let;
     // A row of NaN alone has the extreme of an empty one, which the functions would take for an
@@ -202,12 +202,12 @@ class ExtremePusher {
   }
 
   static Peeled wrapped(Peeled p, const std::function<Expr(Expr)>& f, bool is_falling,
-                        bool is_strict, Expr beside) {
+                        bool is_strict, Expr other) {
     const auto inner = p.around;
     p.around = [inner, f](Expr x) { return f(inner(x)); };
     p.is_falling ^= is_falling;
     p.is_strict &= is_strict;
-    if (beside) p.beside.push_back(beside);
+    if (other) p.others.push_back(other);
     return p;
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maxima and minima move inside of functions that keep the order.
+// Maxima and minima move inside functions that keep the order.
 //
 //   let A[i < M] : f32 = max[j < N] exp(S[i, j] - m[i]) / l[i]        (l > 0 by a guard or a fact)
 //   let a[i < M] : i64 = argmax[j < N] S[i, j] * 2.0 + c[i]

@@ -119,7 +119,7 @@ class Taking {
       if (t.varying && main) return std::nullopt;
       if (t.varying) main = t;
     }
-    // A product alone is no sum: its factors leave it by themselves.
+    // A product alone is not a sum: its factors leave it by themselves.
     if (!main || terms.size() < 2 || !is_waiting || waits_for(main->varying, extents_, equations_))
       return std::nullopt;
     std::erase_if(terms, [](const Term& t) { return static_cast<bool>(t.varying); });

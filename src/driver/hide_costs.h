@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predicted cycles taken out of what a test expects, so that other constants of a machine change
+// the tests of its cost model and no others. A choice that they change still shows.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "expr/expr.h"
+#include "ir/op.h"
+
+namespace nautilus::driver {
+
+// Scheduled programs: `grid cost ...` in place of an expression.
+ir::Program without_costs(ir::Program program, expr::ExprPool& pool);
+
+// Derivations and sweeps: `... cycles`, and the units of a candidate (`: matrix 587, ...`) as
+// `...`.
+std::string without_cycles(std::string_view text);
+
+}  // namespace nautilus::driver
