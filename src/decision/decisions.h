@@ -7,8 +7,8 @@
 //
 // The same lines stand in schedules (`.sched` files) and, in programs of all levels, in the
 // `decisions` block of a kernel: what its passes have still to read. A pass reads its line or
-// refuses it; where a line is missing, the pass takes what its rule says. In both cases it notes the
-// decision (lines.h), so that a schedule can be printed with all of them.
+// refuses it; where a line is missing, the pass takes what its rule says. In both cases it notes
+// the decision (lines.h), so that a schedule can be printed with all of them.
 //
 // Numbers have the units that their doc says. Operands and results are named by their tensors; the
 // second place of a tensor K in a kernel is K.2, the third K.3.
@@ -33,7 +33,8 @@ const std::vector<std::string_view>& words(Rewrite);
 struct Algebra {
   static constexpr std::string_view kFormat = "algebra $rewrite $use{ $by}";
   static constexpr std::string_view kDoc =
-      "Program: an optional rewrite of the equations. take_apart: differences from a value of a row "
+      "Program: an optional rewrite of the equations. take_apart: differences from a value of a "
+      "row "
       "leave the products that they stand in. gather: operands that no box can bring as they lie "
       "are copied first.";
   Rewrite rewrite = Rewrite::TakeApart;
@@ -136,7 +137,8 @@ struct Roll {
 struct Tile {
   static constexpr std::string_view kFormat = "tile $axis $size{ $by}";
   static constexpr std::string_view kDoc =
-      "Form tile: elements of an axis in a tile: of the rows, of a step along the streamed axis, or "
+      "Form tile: elements of an axis in a tile: of the rows, of a step along the streamed axis, "
+      "or "
       "of columns that do not fit a tile as a whole.";
   ir::Name axis;
   ir::OptionalInt size;
@@ -187,8 +189,7 @@ struct Cluster {
 
 struct Resident {
   static constexpr std::string_view kFormat = "resident $tiles{ $by}";
-  static constexpr std::string_view kDoc =
-      "Form tile: so many tiles share a multiprocessor.";
+  static constexpr std::string_view kDoc = "Form tile: so many tiles share a multiprocessor.";
   ir::OptionalInt tiles;
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {
@@ -290,8 +291,7 @@ enum class OrderWay : uint8_t { Plain, Raster, Longest };
 const std::vector<std::string_view>& words(OrderWay);
 
 struct TileOrder {
-  static constexpr std::string_view kFormat =
-      "order $way{ by $rows}{ sections $section_mib}{ $by}";
+  static constexpr std::string_view kFormat = "order $way{ by $rows}{ sections $section_mib}{ $by}";
   static constexpr std::string_view kDoc =
       "Form tile: the order in which CTAs take tiles. plain: the last axis fastest. raster by N: N "
       "rows of tiles are walked column by column. longest: tiles with the most steps first; the "
@@ -381,7 +381,8 @@ struct Promote {
 };
 
 struct Ring {
-  static constexpr std::string_view kFormat = "ring $operands{ slots $slots}{ loader $loader}{ $by}";
+  static constexpr std::string_view kFormat =
+      "ring $operands{ slots $slots}{ loader $loader}{ $by}";
   static constexpr std::string_view kDoc =
       "Form tile: slots of the ring in shared memory that operands pass through, and the loader "
       "warp that fills it.";

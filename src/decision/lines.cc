@@ -35,8 +35,7 @@ bool is_about_the_same(const ir::Op& a, const ir::Op& b) {
 
 void note(const ir::Op& decision, ir::PassContext& context) {
   if (!context.decided) return;
-  std::erase_if(*context.decided,
-                [&](const ir::Op& d) { return is_about_the_same(d, decision); });
+  std::erase_if(*context.decided, [&](const ir::Op& d) { return is_about_the_same(d, decision); });
   context.decided->push_back(decision);
 }
 

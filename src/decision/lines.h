@@ -3,8 +3,8 @@
 //
 //   LoopOrder order = kernel_lines.take<LoopOrder>() or else by rule
 //
-// A line is read exactly once: `take` removes it from the kernel's `decisions` block, so that a line
-// which is left when a kernel is finished was read by nobody.
+// A line is read exactly once: `take` removes it from the kernel's `decisions` block, so that a
+// line which is left when a kernel is finished was read by nobody.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contract of schedules, over all examples: a printed schedule is complete (its replay gives the
-// same kernels), and every line of it that somebody changes changes the kernels or is refused.
+// The contract of schedules, over all examples: a printed schedule is complete (its replay gives
+// the same kernels), and every line of it that somebody changes changes the kernels or is refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -87,20 +87,17 @@ FirstSchedule schedule_after(const ir::Program& lowered, const schedule::Refusal
     found = schedule::auto_schedule(base, unit.pool, refusals);
     for (const ir::Op& line : lines) {
       const auto* l = line.get<decision::Locate>();
-      if (l && !schedule::is_located_in_one_kernel(base, std::string(l->tensor.str()),
-                                                   found.kernels))
+      if (l &&
+          !schedule::is_located_in_one_kernel(base, std::string(l->tensor.str()), found.kernels))
         return schedule_after(lowered, refusals, ways, unit, false);
     }
   }
   for (schedule::Kernel& k : found.kernels) leave_out(ways, k);
-  FirstSchedule out{lowered,
-                    {lowered.name, {}, lines, schedule::to_schedule(found.kernels, schedule::By::Auto)},
-                    {},
-                    std::move(found.notes),
-                    {},
-                    found.kernels,
-                    base,
-                    {}};
+  FirstSchedule out{
+      lowered, {lowered.name, {}, lines, schedule::to_schedule(found.kernels, schedule::By::Auto)},
+      {},      std::move(found.notes),
+      {},      found.kernels,
+      base,    {}};
   const auto list = schedule::statements_of(base, unit.pool);
   auto built = schedule::assemble(base, list, std::move(found.kernels), unit.pool);
   NAUT_CHECK(built, "the chosen kernels do not fit together: {}", built.rejection().message);
@@ -167,7 +164,8 @@ FirstSchedule schedule_of(const ir::Program& lowered, Unit& unit) {
     FirstSchedule out = schedule_after(lowered, refusals, ways, unit);
     const size_t known = ways.size();
     const auto refused = refused_seeds(out, context, ways);
-    if (refused.empty()) return ways.size() == known ? out : schedule_after(lowered, refusals, ways, unit);
+    if (refused.empty())
+      return ways.size() == known ? out : schedule_after(lowered, refusals, ways, unit);
     for (const auto& [seed, why] : refused) {
       schedule::Refusal& r = refusals[seed];
       r.times += r.times == 0 && !is_in_parts(out, seed) ? 2 : 1;
@@ -344,8 +342,8 @@ std::optional<FirstSchedule> replay(const ir::Program& program, const schedule::
     }
     verify_scheduled(built->program, unit);
     error->clear();
-    return FirstSchedule{*lowered,     decisions, built->program, built->notes,
-                         built->nests, {},        {},             algebra};
+    return FirstSchedule{*lowered, decisions, built->program, built->notes, built->nests,
+                         {},       {},        algebra};
   }
   return std::nullopt;
 }
@@ -373,7 +371,8 @@ std::optional<std::string> edited_schedule(const ir::Program& program, const Spl
     const auto r = std::from_chars(edit.parts.data(), edit.parts.data() + edit.parts.size(), n);
     if (r.ec == std::errc()) parts = n;
   }
-  const bool is_combine = edit.combine.empty() || edit.combine == "kernel" || edit.combine == "last";
+  const bool is_combine =
+      edit.combine.empty() || edit.combine == "kernel" || edit.combine == "last";
   if ((!parts && !edit.parts.empty() && edit.parts != "fill") || !is_combine) {
     unit.sink.report(diag::Code::BadPass, {},
                      "parts are a number or `fill`, put together by `kernel` or `last`");
@@ -400,7 +399,8 @@ std::optional<std::string> edited_schedule(const ir::Program& program, const Spl
       changed.kernels[k].ways.resize(1);
     }
     if (!edit.combine.empty())
-      split.combine = edit.combine == "last" ? decision::CombineWay::Last : decision::CombineWay::Kernel;
+      split.combine =
+          edit.combine == "last" ? decision::CombineWay::Last : decision::CombineWay::Kernel;
     split.by = schedule::By::User;
     schedule::complete(lines, {ir::make(split)});
   }

@@ -92,7 +92,8 @@ TEST_F(SchedulingTest, WhatIsNotLegalIsRefusedWithItsLine) {
 
 TEST_F(SchedulingTest, WhatIsNoScheduleIsRefusedWithItsLine) {
   EXPECT_EQ(error_of("version 2", "version 3"), "line 1: version 3 is not known");
-  EXPECT_EQ(error_of("fuse S", "melt S"), "line 4: `melt S, O.e, O.sum_2, O`: `melt` is not a decision");
+  EXPECT_EQ(error_of("fuse S", "melt S"),
+            "line 4: `melt S, O.e, O.sum_2, O`: `melt` is not a decision");
   EXPECT_EQ(error_of("schedule @a version", "schedule @b version"),
             "the schedule is for @b, the program is @a");
   std::string error;
@@ -109,8 +110,9 @@ TEST_F(SchedulingTest, PartsOfTheStreamedAxis) {
   EXPECT_EQ(with("split j combine last"), "");
   EXPECT_EQ(with("split i into 3 combine kernel"),
             "`split i into 3 combine kernel`: only the streamed axis has parts");
-  EXPECT_EQ(with("split j into many combine kernel"),
-            "line 5: `split j into many combine kernel`: expected an integer (parts), found `many`");
+  EXPECT_EQ(
+      with("split j into many combine kernel"),
+      "line 5: `split j into many combine kernel`: expected an integer (parts), found `many`");
   EXPECT_EQ(with("split j into 3 combine first"),
             "line 5: `split j into 3 combine first`: expected one of kernel, last, found `first`");
 }

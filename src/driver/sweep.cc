@@ -34,7 +34,9 @@ class Trial {
     swept_.push_back({name, why.empty() ? text : "", why});
   }
 
-  void refuse(const std::string& name, const std::string& why) { swept_.push_back({name, "", why}); }
+  void refuse(const std::string& name, const std::string& why) {
+    swept_.push_back({name, "", why});
+  }
 
   std::vector<SweptSchedule> take() { return std::move(swept_); }
 
@@ -53,9 +55,8 @@ std::optional<std::vector<SweptSchedule>> sweep(const ir::Program& program, size
   const auto first = first_schedule(program, unit);
   if (!first) return std::nullopt;
   Trial trial(program, limit, unit);
-  for (const schedule::Swept& s :
-       schedule::sweep_candidates(first->decisions, first->kernels, first->rounded,
-                                  schedule::kHopper, unit.pool)) {
+  for (const schedule::Swept& s : schedule::sweep_candidates(
+           first->decisions, first->kernels, first->rounded, schedule::kHopper, unit.pool)) {
     if (trial.is_over()) break;
     trial.add(s.schedule, s.name, s.cycles);
   }

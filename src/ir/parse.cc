@@ -108,9 +108,8 @@ class Parser {
       if (i->mnemonic() == head.text) info = i;
     }
     if (!info) {
-      const std::string what = known_ == &level_->ops
-                                   ? fmt::format("an op of level {}", level_->name)
-                                   : "a decision";
+      const std::string what =
+          known_ == &level_->ops ? fmt::format("an op of level {}", level_->name) : "a decision";
       auto& d =
           sink_.report(Code::BadOp, head.span, fmt::format("`{}` is not {}", head.text, what));
       std::vector<std::string> names;
@@ -312,7 +311,7 @@ class Parser {
   const std::vector<const Level*>& levels_;
   const Level* level_ = nullptr;
   const std::vector<const OpInfo*>* known_ = nullptr;  // ops that may stand here
-  const OpInfo* open_op_ = nullptr;  // whose fields are read
+  const OpInfo* open_op_ = nullptr;                    // whose fields are read
   expr::ExprPool& pool_;
   diag::Sink& sink_;
   expr::SyntaxPool syntax_;

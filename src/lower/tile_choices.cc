@@ -94,8 +94,7 @@ bool NestLowering::fetches_early(const vrtile::For& loop) {
   using decision::Moment;
   if (!has_one_computed_product(loop.body)) return false;
   const auto* asked = choices_.fetch.asked();
-  const bool is_early =
-      asked ? asked->moment == Moment::Early : usual_path_ == OperandPath::Copied;
+  const bool is_early = asked ? asked->moment == Moment::Early : usual_path_ == OperandPath::Copied;
   choices_.fetch.took({is_early ? Moment::Early : Moment::Late, {}});
   return is_early;
 }
@@ -109,8 +108,7 @@ void NestLowering::choose_promotions() {
     if (usual == promotions_.end()) continue;
     const std::string tensor(map.value.name().str());
     const int place = ++places[tensor];
-    const ir::Name operand =
-        pool_.name(place == 1 ? tensor : fmt::format("{}.{}", tensor, place));
+    const ir::Name operand = pool_.name(place == 1 ? tensor : fmt::format("{}.{}", tensor, place));
     const auto* asked = choices_.promote.asked(operand);
     const int64_t bytes = asked ? asked->bytes.value_or(-1) : usual->second;
     if (bytes != 0 && bytes != 64 && bytes != 128 && bytes != kUsualPromotion)

@@ -201,7 +201,8 @@ std::string refuse_order(const decision::TileOrder& order, const GridFacts& fact
 
 std::string refuse_source(const decision::TileSource& source, const GridFacts& facts) {
   const bool is_dynamic = source.way == decision::SourceWay::Dynamic;
-  return is_dynamic && facts.beside.cluster > 1 ? "CTAs of a cluster have their tiles by number" : "";
+  return is_dynamic && facts.beside.cluster > 1 ? "CTAs of a cluster have their tiles by number"
+                                                : "";
 }
 
 TileGrid number_tiles(const ir::Axes& axes, const GridFacts& facts, FreshNames& names,

@@ -21,7 +21,6 @@ using Kind = TileValue::Kind;
 
 namespace {
 
-
 Uses uses_of(const ir::Block& block, size_t from, ir::Name name) {
   Uses uses;
   uses.last = from;

@@ -66,8 +66,8 @@ void declare_machine(ir::Program& program, expr::ExprPool& pool) {
 
 std::optional<KernelParts> lower_with(const ir::Program& program, const Op& nest,
                                       std::string_view name, OperandPath usual_path,
-                                      FreshNames& names, ir::PassContext& context,
-                                      std::string* why, const Beside& beside) {
+                                      FreshNames& names, ir::PassContext& context, std::string* why,
+                                      const Beside& beside) {
   auto parts = NestLowering(program, nest, name, names, context, usual_path, why, beside).run();
   if (!parts) return std::nullopt;
   // The kernel alone, as a program of its own: what a pass or the verifier finds is the reason.
@@ -171,8 +171,7 @@ std::optional<ir::Program> vrtile_to_matile(const ir::Program& program, ir::Pass
   declare_machine(out, context.pool);
   for (const Op& op : program.body) {
     if (!op.is<vrtile::Par>()) continue;
-    auto parts =
-        lower_tile_nest_form(program, op, program.name + "_kernel", names, context, &why);
+    auto parts = lower_tile_nest_form(program, op, program.name + "_kernel", names, context, &why);
     if (!parts) {
       context.sink.report(diag::Code::BadPass, op.span(),
                           fmt::format("this nest is no kernel of tiles: {}", why));

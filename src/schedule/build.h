@@ -39,8 +39,9 @@ struct BuiltKernel {
   std::vector<std::string> notes;  // what was done, for people
 };
 
-// `others`: sizes of further nests for the same results; where the first has parts, of those without. `stored`: members whose values go to
-// memory. `names` are taken; the locals' names are added. `program` is what the group is of.
+// `others`: sizes of further nests for the same results; where the first has parts, of those
+// without. `stored`: members whose values go to memory. `names` are taken; the locals' names are
+// added. `program` is what the group is of.
 BuiltKernel build_kernel(const Group& group, const Sizes& sizes, const std::vector<Sizes>& others,
                          const Split& split, const std::set<int>& stored,
                          const ir::Program& program, const algebra::Signs& signs,

@@ -31,7 +31,8 @@ std::vector<std::string> fillings(const std::string& piece) {
   if (end == std::string::npos || piece.compare(begin, kOpen.size(), kOpen) != 0) return {};
   const size_t inside = begin + kOpen.size();
   std::vector<std::string> out;
-  for (const std::string& choice : choices_of(std::string_view(piece).substr(inside, end - inside))) {
+  for (const std::string& choice :
+       choices_of(std::string_view(piece).substr(inside, end - inside))) {
     // The last hole changes fastest: what follows is filled for each choice.
     for (const std::string& rest : fillings(piece.substr(end + 1))) {
       out.push_back(piece.substr(0, begin) + choice + rest);
@@ -60,8 +61,9 @@ Outcome<std::vector<Filling>> fill_holes(std::string_view text) {
     for (const std::string& piece : pieces_of(line.text)) {
       const std::vector<std::string> ways = fillings(piece);
       if (ways.empty())
-        return Rejection{"holes", fmt::format("line {}: `{}` has a hole that is not like `?{{64,128}}`",
-                                              line.number, piece)};
+        return Rejection{"holes",
+                         fmt::format("line {}: `{}` has a hole that is not like `?{{64,128}}`",
+                                     line.number, piece)};
       if (out.size() * ways.size() > kMostFillings)
         return Rejection{"holes", fmt::format("`{}`: the holes have more than {} fillings", piece,
                                               kMostFillings)};

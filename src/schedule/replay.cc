@@ -59,7 +59,12 @@ class KernelReplay {
     request.only.insert(seed->id);
     for (const ir::Op& line : first()) {
       const ir::Names* statements = statements_of(line);
-      if (const auto* rows = line.get<dc::Rows>()) request.row = pool_.index(rows->axis);
+      if (const auto* rows = line.get<dc::Rows>()) {
+        request.row = pool_.index(rows->axis);
+        if (std::none_of(seed->axes.begin(), seed->axes.end(),
+                         [&](const ir::Axis& a) { return a.name == rows->axis; }))
+          return refused(line, fmt::format("`{}` has no such axis", schedule_.name));
+      }
       if (!statements) continue;
       for (ir::Name name : *statements) {
         const Statement* s = find(name);
@@ -82,21 +87,20 @@ class KernelReplay {
     for (const ir::Op& line : first()) {
       const auto* stream = line.get<dc::Stream>();
       if (stream && pool_.index(stream->axis) != group.stream)
-        return refused(line,
-                       fmt::format("this kernel streams `{}`", group.stream.name().str()));
+        return refused(line, fmt::format("this kernel streams `{}`", group.stream.name().str()));
       const auto* rows = line.get<dc::Rows>();
       if (rows && pool_.index(rows->axis) != group.row)
-        return refused(line, fmt::format("the rows of this kernel are `{}`",
-                                         group.row.name().str()));
+        return refused(line,
+                       fmt::format("the rows of this kernel are `{}`", group.row.name().str()));
       const ir::Names* statements = statements_of(line);
       if (!statements) continue;
       for (ir::Name name : *statements) {
         const Member* m = group.by_name(name);
         if (!m) return refused(line, why_outside(group, name));
         if (m->is_rolled == line.is<dc::Roll>()) continue;
-        return refused(line, fmt::format("`{}` is {} reduction over the streamed axis: `{}`",
-                                         name.str(), m->is_rolled ? "a" : "not a",
-                                         m->is_rolled ? "roll" : "fuse"));
+        return refused(line,
+                       fmt::format("`{}` is {} reduction over the streamed axis: `{}`", name.str(),
+                                   m->is_rolled ? "a" : "not a", m->is_rolled ? "roll" : "fuse"));
       }
     }
     return std::nullopt;
@@ -116,7 +120,8 @@ class KernelReplay {
     for (const ir::Op& line : way) {
       const bool is_first = &way == &first();
       if (dc::topic(line.info()) == dc::Topic::Members || line.is<dc::Split>()) {
-        if (!is_first) return refused(line, "an `or` has the statements of its kernel, and no parts");
+        if (!is_first)
+          return refused(line, "an `or` has the statements of its kernel, and no parts");
       } else if (dc::topic(line.info()) != dc::Topic::Sizes) {
         sizes.lines.push_back(line);
       } else if (const std::string why = read_size(group, line, sizes, rows); !why.empty()) {
@@ -126,7 +131,8 @@ class KernelReplay {
     if (const auto why = read_groups(way, rows, sizes)) return *why;
     if (sizes.cluster > 1 && sizes.resident > 1)
       return no_kernel("tiles of a cluster do not share a multiprocessor");
-    if (sizes.cluster > 1 && group.row_block > 0) return no_kernel("blocks of rows have no clusters");
+    if (sizes.cluster > 1 && group.row_block > 0)
+      return no_kernel("blocks of rows have no clusters");
     return sizes;
   }
 

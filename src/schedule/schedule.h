@@ -13,15 +13,15 @@
 //   or
 //     tile i 128; ...
 //
-// First come lines about the program, then kernels, each named after the statement that it was grown
-// from. Lines of one topic stand on one line of text, with `;` between them; decision/decisions.h
-// says what each means. An `or` is another whole list for the same kernel: the plan runs the
-// cheapest. A line may end with who took the decision: auto (which is not printed), tuned or user.
-// A word may be a hole, `?{64,96}` (holes.h). What is left out is chosen by the compiler's rules.
-// Statements that no kernel stores stay as they are.
+// First come lines about the program, then kernels, each named after the statement that it was
+// grown from. Lines of one topic stand on one line of text, with `;` between them;
+// decision/decisions.h says what each means. An `or` is another whole list for the same kernel: the
+// plan runs the cheapest. A line may end with who took the decision: auto (which is not printed),
+// tuned or user. A word may be a hole, `?{64,96}` (holes.h). What is left out is chosen by the
+// compiler's rules. Statements that no kernel stores stay as they are.
 //
-// The program is named by a hash of its equations (spec/equations_hash.h), in which names, order and
-// hints do not count.
+// The program is named by a hash of its equations (spec/equations_hash.h), in which names, order
+// and hints do not count.
 #pragma once
 
 #include "decision/decisions.h"
@@ -53,7 +53,7 @@ Outcome<Schedule> parse_version1(std::string_view text, expr::ExprPool& pool);
 struct Kernel {
   Group group;
   Sizes sizes;
-  std::set<int> stored;       // filled when the program is put together
+  std::set<int> stored;  // filled when the program is put together
   // Further kernels of the same group, of which the plan runs the cheapest. Where the first has
   // parts, these have none.
   std::vector<Sizes> others;

@@ -15,9 +15,9 @@ struct Sizes {
   int64_t rows = kRowsPerGroup;  // of a group; more than 64 only for products alone
   int64_t step = 64;             // of the streamed axis
   int64_t column = 0;            // of column axes that do not fit a tile; 0: none is cut
-  int64_t cluster = 1;   // tiles beside each other that share what they load
-  int64_t resident = 1;  // tiles that a multiprocessor works on at the same time
-  ir::Block lines = {};  // of the schedule, which the passes of the kernel read
+  int64_t cluster = 1;           // tiles beside each other that share what they load
+  int64_t resident = 1;          // tiles that a multiprocessor works on at the same time
+  ir::Block lines = {};          // of the schedule, which the passes of the kernel read
 
   bool operator==(const Sizes&) const = default;
 };

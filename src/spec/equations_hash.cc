@@ -46,7 +46,8 @@ class Hasher {
       if (const auto* i = op.get<Input>()) inputs_.emplace(i->name.str(), i->type);
       if (const auto* l = op.get<Let>()) lets_.emplace(l->name.str(), l);
       if (const auto* o = op.get<Output>()) outputs_.emplace_back(o->name.str());
-      if (const auto* s = op.get<ir::Static>()) statics_.emplace(s->name.str(), s->value.value_or(0));
+      if (const auto* s = op.get<ir::Static>())
+        statics_.emplace(s->name.str(), s->value.value_or(0));
       if (const auto* p = op.get<ir::Param>()) params_.emplace(p->name.str(), p->dtype);
       if (const auto* f = op.get<ir::Fact>()) facts_.push_back(f->condition);
       if (const auto* n = op.get<ir::Numerics>()) numerics_ = *n;
@@ -159,7 +160,9 @@ class Hasher {
     return h;
   }
 
-  Hash used(Use use, uint64_t value) { return with(with(Hash{}, static_cast<uint64_t>(use)), value); }
+  Hash used(Use use, uint64_t value) {
+    return with(with(Hash{}, static_cast<uint64_t>(use)), value);
+  }
 
   uint64_t number_of(const std::string& name) {
     const auto it = numbers_.find(name);
@@ -208,8 +211,8 @@ class Hasher {
   bool is_numbered_ = false;
   bool is_known_ = true;  // all that the expression names has a number
   std::map<std::string, Hash> done_;
-  std::unordered_map<Expr, size_t> axes_;       // of reductions around
-  std::map<std::string, size_t> names_;         // axes of the equation, by place
+  std::unordered_map<Expr, size_t> axes_;  // of reductions around
+  std::map<std::string, size_t> names_;    // axes of the equation, by place
   std::unordered_map<Expr, Hash> memo_;
 };
 

@@ -3,9 +3,10 @@
 // whatever their tensors, axes and sizes are called and in which order equations, declarations and
 // operands of commutative operators stand. Stored schedules name their program by it.
 //
-// It counts what the oracle evaluates: operators, constants, reducers, index expressions, dtypes and
-// casts, static extents, which tensors are inputs, the order of the outputs, facts and numerics. It
-// does not count names, hints, default values of scalars, or equations that no output needs.
+// It counts what the oracle evaluates: operators, constants, reducers, index expressions, dtypes
+// and casts, static extents, which tensors are inputs, the order of the outputs, facts and
+// numerics. It does not count names, hints, default values of scalars, or equations that no output
+// needs.
 #pragma once
 
 #include <string>

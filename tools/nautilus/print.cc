@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command.h"
+#include "decision/decisions.h"
 #include "diag/diagnostic.h"
 #include "driver/hints.h"
 #include "driver/pipeline.h"
@@ -33,10 +34,16 @@ struct PrintOptions {
 };
 
 int print_ops(const std::string& name) {
+  if (name == "decisions") {
+    for (const ir::OpInfo* info : decision::vocabulary())
+      fmt::print("{}\n    {}\n", info->format, info->doc);
+    return kOk;
+  }
   const ir::Level* level = driver::find_level(name);
   if (!level) {
-    usage_error(
-        fmt::format("there is no level `{}`; levels are spec, scalar, vrtile and matile", name));
+    usage_error(fmt::format(
+        "there is no level `{}`; levels are spec, scalar, vrtile and matile (or `decisions`)",
+        name));
     return kUsageError;
   }
   for (const ir::OpInfo* info : level->ops) fmt::print("{}\n    {}\n", info->format, info->doc);
@@ -135,7 +142,7 @@ void add_print(CLI::App& app, int& exit_code) {
       ->allow_extra_args(false);
   c->add_option("--schedule", o->schedule, kScheduleHelp);
   c->add_flag("--library", o->library, "the standard library");
-  c->add_option("--ops", o->ops, "the ops of a level with their meaning");
+  c->add_option("--ops", o->ops, "the ops of a level with their meaning, or `decisions`");
   c->add_flag("--codes", o->codes, "all message codes");
   c->add_flag("--json", o->json, "text and messages as JSON");
   c->footer("Example: nautilus print --level scalar examples/attention.naut");

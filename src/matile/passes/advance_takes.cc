@@ -76,27 +76,28 @@ class Advancer {
 std::optional<ir::Program> advance_takes(const ir::Program& program, ir::PassContext& context) {
   using decision::Moment;
   decision::Choice<decision::Takes> choice(context);
-  return map_kernels(program, KernelForm::Final, [&](const Kernel& kernel) -> std::optional<Kernel> {
-    Kernel out = kernel;
-    choice.begin(out.body);
-    for (Op& op : out.body) {
-      const auto* role = op.get<Role>();
-      if (!role || role->unit != RoleUnit::Groups) continue;
-      const Advancer advancer(kernel, *role);
-      Role changed = *role;
-      changed.body = map_blocks(role->body, [&](const ir::Block& block) {
-        ir::Block early = advancer.run(block);
-        if (early == block || !advancer.has_room(block)) return block;
-        const bool is_early = !choice.asked() || choice.asked()->moment == Moment::Early;
-        choice.took({is_early ? Moment::Early : Moment::Late, {}});
-        return is_early ? early : block;
+  return map_kernels(
+      program, KernelForm::Final, [&](const Kernel& kernel) -> std::optional<Kernel> {
+        Kernel out = kernel;
+        choice.begin(out.body);
+        for (Op& op : out.body) {
+          const auto* role = op.get<Role>();
+          if (!role || role->unit != RoleUnit::Groups) continue;
+          const Advancer advancer(kernel, *role);
+          Role changed = *role;
+          changed.body = map_blocks(role->body, [&](const ir::Block& block) {
+            ir::Block early = advancer.run(block);
+            if (early == block || !advancer.has_room(block)) return block;
+            const bool is_early = !choice.asked() || choice.asked()->moment == Moment::Early;
+            choice.took({is_early ? Moment::Early : Moment::Late, {}});
+            return is_early ? early : block;
+          });
+          op = ir::make(std::move(changed), op.span());
+        }
+        if (!choice.end("no tile of this kernel can be taken earlier, with the registers it has"))
+          return std::nullopt;
+        return out;
       });
-      op = ir::make(std::move(changed), op.span());
-    }
-    if (!choice.end("no tile of this kernel can be taken earlier, with the registers it has"))
-      return std::nullopt;
-    return out;
-  });
 }
 
 }  // namespace nautilus::matile

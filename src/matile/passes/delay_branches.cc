@@ -40,22 +40,23 @@ ir::Block with_late_branches(ir::Block block) {
 std::optional<ir::Program> delay_branches(const ir::Program& program, ir::PassContext& context) {
   using decision::Moment;
   decision::Choice<decision::Branches> choice(context);
-  return map_kernels(program, KernelForm::Final, [&](const Kernel& kernel) -> std::optional<Kernel> {
-    Kernel out = kernel;
-    choice.begin(out.body);
-    const bool is_late = !choice.asked() || choice.asked()->moment == Moment::Late;
-    for (Op& op : out.body) {
-      const auto* role = op.get<Role>();
-      if (!role || role->unit != RoleUnit::Groups) continue;
-      Role changed = *role;
-      changed.body = map_blocks(role->body, with_late_branches);
-      if (changed.body == role->body) continue;
-      choice.took({is_late ? Moment::Late : Moment::Early, {}});
-      if (is_late) op = ir::make(std::move(changed), op.span());
-    }
-    if (!choice.end("no branch of this kernel can be delayed")) return std::nullopt;
-    return out;
-  });
+  return map_kernels(
+      program, KernelForm::Final, [&](const Kernel& kernel) -> std::optional<Kernel> {
+        Kernel out = kernel;
+        choice.begin(out.body);
+        const bool is_late = !choice.asked() || choice.asked()->moment == Moment::Late;
+        for (Op& op : out.body) {
+          const auto* role = op.get<Role>();
+          if (!role || role->unit != RoleUnit::Groups) continue;
+          Role changed = *role;
+          changed.body = map_blocks(role->body, with_late_branches);
+          if (changed.body == role->body) continue;
+          choice.took({is_late ? Moment::Late : Moment::Early, {}});
+          if (is_late) op = ir::make(std::move(changed), op.span());
+        }
+        if (!choice.end("no branch of this kernel can be delayed")) return std::nullopt;
+        return out;
+      });
 }
 
 }  // namespace nautilus::matile

@@ -153,11 +153,8 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
     line.buffers = asked ? asked->buffers.value_or(0) : use.is_unrolled ? 2 : 1;
     if (*line.buffers < 1 || *line.buffers > kMostStages)
       choices.stages.refuse(line.operand, fmt::format("a stage has 1 to {} buffers", kMostStages));
-    Stage stage{fresh_name(name + "_stage", taken, pool),
-                line.buffers,
-                role.name,
-                use.tile.type,
-                {}};
+    Stage stage{
+        fresh_name(name + "_stage", taken, pool), line.buffers, role.name, use.tile.type, {}};
     stage_lines.push_back(line);
     stage_bytes += groups * static_cast<int>(*stage.buffers) *
                    aligned(panel_tile(stage.type, MapSwizzle::B128).bytes());

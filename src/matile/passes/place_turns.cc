@@ -162,49 +162,51 @@ std::optional<ir::Program> place_turns(const ir::Program& program, ir::PassConte
   Names taken = names_of(program);
   using decision::Switch;
   decision::Choice<decision::Turns> choice(context);
-  return map_kernels(program, KernelForm::Roles, [&](const Kernel& kernel) -> std::optional<Kernel> {
-    Kernel out = kernel;
-    choice.begin(out.body);
-    ir::Block turns;
-    for (Op& op : out.body) {
-      const auto* role = op.get<Role>();
-      if (!role || role->unit != RoleUnit::Groups || role->count.value_or(1) < 2) continue;
-      Role changed = *role;
-      for (Op& inner : changed.body) {
-        const auto* each = inner.get<Each>();
-        if (!each) continue;
-        const bool alternates = each->alternate.value_or(1) > 1;
-        const bool is_ordered = std::any_of(each->body.begin(), each->body.end(), is_ordered_loop);
-        const bool skips = std::any_of(each->body.begin(), each->body.end(), is_skip_loop);
-        const ir::Name ring = counting_ring(each->body);
-        if (!alternates) {
-          if (!is_ordered || (skips && !ring)) continue;
-          const bool is_on = !choice.asked() || choice.asked()->use == Switch::On;
-          choice.took({is_on ? Switch::On : Switch::Off, {}});
-          if (!is_on) continue;
+  return map_kernels(
+      program, KernelForm::Roles, [&](const Kernel& kernel) -> std::optional<Kernel> {
+        Kernel out = kernel;
+        choice.begin(out.body);
+        ir::Block turns;
+        for (Op& op : out.body) {
+          const auto* role = op.get<Role>();
+          if (!role || role->unit != RoleUnit::Groups || role->count.value_or(1) < 2) continue;
+          Role changed = *role;
+          for (Op& inner : changed.body) {
+            const auto* each = inner.get<Each>();
+            if (!each) continue;
+            const bool alternates = each->alternate.value_or(1) > 1;
+            const bool is_ordered =
+                std::any_of(each->body.begin(), each->body.end(), is_ordered_loop);
+            const bool skips = std::any_of(each->body.begin(), each->body.end(), is_skip_loop);
+            const ir::Name ring = counting_ring(each->body);
+            if (!alternates) {
+              if (!is_ordered || (skips && !ring)) continue;
+              const bool is_on = !choice.asked() || choice.asked()->use == Switch::On;
+              choice.took({is_on ? Switch::On : Switch::Off, {}});
+              if (!is_on) continue;
+            }
+            const ir::Name turn = fresh_name("issue", taken, context.pool);
+            turns.push_back(ir::make(Turn{turn, role->name}));
+            ir::Block tile = each->body;
+            if (const auto later = later_gets(tile); alternates && later) {
+              const ir::Name rest = fresh_name("rest", taken, context.pool);
+              turns.push_back(ir::make(Turn{rest, role->name}));
+              tile = enclosed(tile, *later, rest);
+            }
+            inner = with_block(
+                inner, alternates ? enclosed_tile(tile, turn) : ordered_tile(tile, turn, ring));
+          }
+          op = ir::make(std::move(changed), op.span());
         }
-        const ir::Name turn = fresh_name("issue", taken, context.pool);
-        turns.push_back(ir::make(Turn{turn, role->name}));
-        ir::Block tile = each->body;
-        if (const auto later = later_gets(tile); alternates && later) {
-          const ir::Name rest = fresh_name("rest", taken, context.pool);
-          turns.push_back(ir::make(Turn{rest, role->name}));
-          tile = enclosed(tile, *later, rest);
-        }
-        inner = with_block(inner,
-                           alternates ? enclosed_tile(tile, turn) : ordered_tile(tile, turn, ring));
-      }
-      op = ir::make(std::move(changed), op.span());
-    }
-    // Behind the rings, in front of stages and roles.
-    const auto at = std::find_if(out.body.begin(), out.body.end(), [](const Op& op) {
-      return !op.is<Decisions>() && !op.is<Tiles>() && !op.is<Cta>() && !op.is<Ring>();
-    });
-    out.body.insert(at, turns.begin(), turns.end());
-    if (!choice.end("no groups share loops whose products could be issued in turns"))
-      return std::nullopt;
-    return out;
-  });
+        // Behind the rings, in front of stages and roles.
+        const auto at = std::find_if(out.body.begin(), out.body.end(), [](const Op& op) {
+          return !op.is<Decisions>() && !op.is<Tiles>() && !op.is<Cta>() && !op.is<Ring>();
+        });
+        out.body.insert(at, turns.begin(), turns.end());
+        if (!choice.end("no groups share loops whose products could be issued in turns"))
+          return std::nullopt;
+        return out;
+      });
 }
 
 }  // namespace nautilus::matile

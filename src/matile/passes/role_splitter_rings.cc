@@ -88,9 +88,8 @@ void RoleSplitter::name_operands() {
 bool RoleSplitter::take_ring_lines(ir::Block& body) {
   for (const Op& line : decision::take<decision::Ring>(body)) {
     const auto& asked = line.as<decision::Ring>();
-    const auto ring = std::find_if(rings_.begin(), rings_.end(), [&](const NestRing& r) {
-      return r.operands == asked.operands;
-    });
+    const auto ring = std::find_if(rings_.begin(), rings_.end(),
+                                   [&](const NestRing& r) { return r.operands == asked.operands; });
     if (ring != rings_.end() && ring->asked.operands.empty()) {
       ring->asked = asked;
       continue;

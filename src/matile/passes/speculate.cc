@@ -351,27 +351,29 @@ void note_speculation(const ir::Block& lines, ir::PassContext& context) {
 
 std::optional<ir::Program> speculate(const ir::Program& program, ir::PassContext& context) {
   Names taken = names_of(program);
-  return map_kernels(program, KernelForm::Final, [&](const Kernel& kernel) -> std::optional<Kernel> {
-    using decision::ReferenceWay;
-    Kernel out = kernel;
-    const ir::Block lines = decision::take<decision::Reference>(out.body);
-    const bool is_asked =
-        !lines.empty() && lines[0].as<decision::Reference>().way == ReferenceWay::Speculative;
-    if (!lines.empty() && !is_asked) return out;
-    bool has_fired = false;
-    for (Op& op : out.body) {
-      const auto* role = op.get<Role>();
-      if (!role || role->unit != RoleUnit::Groups) continue;
-      if (!is_asked && role->count < kLeastGroups) continue;
-      Speculator speculator(kernel, *role, is_asked, taken, context.pool);
-      op = ir::make(speculator.run(), op.span());
-      has_fired |= speculator.has_fired();
-    }
-    if (has_fired) note_speculation(lines, context);
-    if (has_fired || !is_asked) return out;
-    decision::refuse(lines[0], "no step of this kernel can begin with the old reference", context);
-    return std::nullopt;
-  });
+  return map_kernels(
+      program, KernelForm::Final, [&](const Kernel& kernel) -> std::optional<Kernel> {
+        using decision::ReferenceWay;
+        Kernel out = kernel;
+        const ir::Block lines = decision::take<decision::Reference>(out.body);
+        const bool is_asked =
+            !lines.empty() && lines[0].as<decision::Reference>().way == ReferenceWay::Speculative;
+        if (!lines.empty() && !is_asked) return out;
+        bool has_fired = false;
+        for (Op& op : out.body) {
+          const auto* role = op.get<Role>();
+          if (!role || role->unit != RoleUnit::Groups) continue;
+          if (!is_asked && role->count < kLeastGroups) continue;
+          Speculator speculator(kernel, *role, is_asked, taken, context.pool);
+          op = ir::make(speculator.run(), op.span());
+          has_fired |= speculator.has_fired();
+        }
+        if (has_fired) note_speculation(lines, context);
+        if (has_fired || !is_asked) return out;
+        decision::refuse(lines[0], "no step of this kernel can begin with the old reference",
+                         context);
+        return std::nullopt;
+      });
 }
 
 }  // namespace nautilus::matile

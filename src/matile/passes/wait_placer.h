@@ -18,8 +18,7 @@ namespace nautilus::matile {
 class WaitPlacer {
  public:
   WaitPlacer(const ir::Program& program, const Kernel& kernel, const Role& role,
-             decision::Choice<decision::InFlight>& in_flight,
-             ir::PassContext& context)
+             decision::Choice<decision::InFlight>& in_flight, ir::PassContext& context)
       : kernel_(kernel),
         in_flight_(in_flight),
         role_(role),

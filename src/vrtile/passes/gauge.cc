@@ -71,8 +71,9 @@ class Gauge {
     Op out = with_body(op, block(grid.body, false));
     if (line && !has_choice_) return refused(op, *line, "no reference of this kernel may lag");
     if (line && (lag_ < 1 || lag_ > kMostLag || (asked.lag && !is_lazy_)))
-      return refused(op, *line, fmt::format("a reference lags by 1 to {} powers of two, or follows",
-                                            kMostLag));
+      return refused(
+          op, *line,
+          fmt::format("a reference lags by 1 to {} powers of two, or follows", kMostLag));
     if (!has_choice_) return out;
     decision::Reference taken{is_lazy_ ? ReferenceWay::Lazy : ReferenceWay::Follow, {}, asked.by};
     if (is_lazy_) taken.lag = lag_;
@@ -121,8 +122,8 @@ class Gauge {
     const Expr at[] = {pool_.binary(EK::Add, pool_.binary(EK::Mul, rows, group), inside)};
     const Expr growth = pool_.binary(EK::Sub, pool_.read(r.local.name(), dtype, at),
                                      pool_.read(r.carry.name, dtype, at));
-    const Expr test =
-        pool_.binary(EK::Gt, pool_.binary(EK::Mul, growth, r.scale), pool_.floating(static_cast<double>(lag_), dtype));
+    const Expr test = pool_.binary(EK::Gt, pool_.binary(EK::Mul, growth, r.scale),
+                                   pool_.floating(static_cast<double>(lag_), dtype));
     const Expr axes[] = {inside};
     const Expr extents[] = {rows};
     const Expr groups = pool_.integer(r.carry.type.dims[0].integer() / kRows);
