@@ -52,7 +52,7 @@ def parse(arguments):
                    help="compile all kernels, print the sample and stop; needs no GPU")
     p.add_argument("--jobs", type=int, default=os.cpu_count() or 1,
                    help="cases that are prepared at a time")
-    p.add_argument("--budget-seconds", type=float, default=540, help="for everything")
+    p.add_argument("--budget-seconds", type=float, default=420, help="for everything")
     p.add_argument("--child", metavar="NAME", help=argparse.SUPPRESS)
     return p.parse_args(arguments)
 
