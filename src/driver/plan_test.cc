@@ -276,8 +276,9 @@ TEST(Plan, SaysWhatDoesNotFit) {
   EXPECT_EQ(c.result(), "the fact `K >= 1` does not hold (K = 0)");
   c.bind("A", {256, 60});
   c.bind("B", {384, 60});
-  EXPECT_EQ(c.result(),
-            "map `Am` of tensor `A`: the stride of dimension 1, 120 bytes, is not a multiple of 16");
+  EXPECT_EQ(
+      c.result(),
+      "map `Am` of tensor `A`: the stride of dimension 1, 120 bytes, is not a multiple of 16");
   c.bind("A", {256, 64}, 8);
   c.bind("B", {384, 64});
   EXPECT_EQ(c.result(), "map `Am` of tensor `A`: the address, 0x8, is no multiple of 16");

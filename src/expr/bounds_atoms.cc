@@ -106,8 +106,8 @@ std::optional<Facts::Range> Facts::new_range_of(Expr atom, int depth) const {
 }
 
 // `parts` is factor * (x / c) + rest. With factor = q * c the product lies between q * (x - c + 1)
-// and q * x, which is sharper than a range of x / c where the bound of x is not a multiple of c. Empty
-// where that does not apply.
+// and q * x, which is sharper than a range of x / c where the bound of x is not a multiple of c.
+// Empty where that does not apply.
 std::optional<Poly> Facts::bound_division(Expr atom, const std::pair<Poly, Poly>& parts,
                                           bool is_upper, int depth) const {
   if (atom.op() != Op::FloorDiv || atom[1].op() != Op::IntConst || atom[1].integer() <= 0)

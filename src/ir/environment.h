@@ -32,8 +32,8 @@ inline constexpr int64_t kInterpretedSms = 6;
 // Adds the machine's and computed sizes of a program to the sizes of a call.
 void compute_sizes(const Program& program, Environment& env);
 
-// A scalar's value from text: `0.5`, `-3`, `true`. Empty (and why) if it is not a number, or does not
-// fit the dtype.
+// A scalar's value from text: `0.5`, `-3`, `true`. Empty (and why) if it is not a number, or does
+// not fit the dtype.
 std::optional<expr::Value> parse_scalar(std::string_view text, DType dtype, std::string* error);
 
 // Finds sizes from the shapes of the tensors given: `M` from a dimension `M`, `Hk` from a dimension
