@@ -281,7 +281,7 @@ TEST(Plan, SaysWhatDoesNotFit) {
       "map `Am` of tensor `A`: the stride of dimension 1, 120 bytes, is not a multiple of 16");
   c.bind("A", {256, 64}, 8);
   c.bind("B", {384, 64});
-  EXPECT_EQ(c.result(), "map `Am` of tensor `A`: the address, 0x8, is no multiple of 16");
+  EXPECT_EQ(c.result(), "map `Am` of tensor `A`: the address, 0x8, is not a multiple of 16");
   // Nothing to do is no error, though an empty tensor has no map.
   c.bind("A", {0, 64});
   c.bind("C", {0, 384});
