@@ -171,6 +171,9 @@ for file in docs/decisions/[0-9]*.md; do
   if ! sed -n 3p "$file" | grep -q '^\*\*Status\.\*\* \(Accepted\|Partly superseded\|Superseded\)'; then
     fail "$file: line 3 must be its status: **Status.** Accepted, Partly superseded or Superseded"
   fi
+  if ! grep -q "(${file##*/})" docs/decisions/README.md; then
+    fail "docs/decisions/README.md: $file is not in the list"
+  fi
 done
 
 # Sizes.
