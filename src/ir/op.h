@@ -94,7 +94,7 @@ struct OpInfo {
   // Ops that stand in the op's block, where those are not of the level around it.
   const std::vector<const OpInfo*>* vocabulary = nullptr;
 
-  std::string_view mnemonic() const { return format.substr(0, format.find_first_of(" {")); }
+  std::string_view mnemonic() const { return format.substr(0, format.find_first_of(" {$")); }
 };
 
 class Op {
