@@ -38,7 +38,7 @@ help:
 tool:
 	@scripts/setup.sh
 	@echo "Building $(BUILD)/nautilus, the compiler and its command line, without tests:" \
-	  "from nothing three to four minutes on two cores."
+	  "from nothing some minutes on two cores."
 	@$(call build_targets,nautilus)
 
 build:
