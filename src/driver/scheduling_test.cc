@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "decision/lines.h"
 #include "ir/print.h"
+#include "matile/ops.h"
 
 namespace nautilus::driver {
 namespace {
@@ -99,6 +101,22 @@ TEST_F(SchedulingTest, WhatIsNoScheduleIsRefusedWithItsLine) {
   std::string error;
   EXPECT_FALSE(replay_schedule(*program_, "", unit_, &error));
   EXPECT_EQ(error, "line 0: the schedule is empty");
+}
+
+TEST_F(SchedulingTest, ALineThatNothingReadsIsAnError) {
+  ir::PassContext context{unit_.pool, unit_.sink, {}};
+  auto kernels = lower_to("matile", first_->program, context);
+  ASSERT_TRUE(kernels);
+  EXPECT_TRUE(matile::verify_final(*kernels, unit_.sink));
+  for (ir::Op& op : kernels->body) {
+    const auto* kernel = op.get<matile::Kernel>();
+    if (!kernel) continue;
+    matile::Kernel with = *kernel;
+    with.body = decision::with_lines(std::move(with.body), {ir::make(decision::LoopOrder{})});
+    op = ir::make(std::move(with));
+  }
+  EXPECT_FALSE(matile::verify_final(*kernels, unit_.sink));
+  EXPECT_EQ(unit_.sink.all().back().code, diag::Code::DecisionNotRead);
 }
 
 TEST_F(SchedulingTest, PartsOfTheStreamedAxis) {

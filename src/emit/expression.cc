@@ -397,7 +397,9 @@ bool is_guarded_read(Expr e) {
 }
 
 std::string float_literal(double value) {
-  if (std::isinf(value)) return value < 0 ? "-infinity()" : "infinity()";
+  // Beyond the range of f32 it is infinite there; compilers refuse such a literal.
+  const auto rounded = static_cast<float>(value);
+  if (std::isinf(rounded)) return rounded < 0 ? "-infinity()" : "infinity()";
   std::string text = fmt::format("{:.9g}", value);
   if (text.find_first_of(".e") == std::string::npos) text += ".";
   return text + "f";

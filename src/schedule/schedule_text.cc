@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "decision/lines.h"
 #include "diag/diagnostic.h"
 #include "ir/parse.h"
 #include "ir/print.h"

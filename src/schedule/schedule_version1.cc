@@ -14,6 +14,7 @@
 // its program is found by replay.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "schedule/schedule.h"

@@ -32,13 +32,15 @@ ir::Block members_of(const Kernel& k) {
   return out;
 }
 
-ir::Block sizes_of(const Group& group, const Sizes& s) {
+// Groups that alternate have no parts: parts of a tile are not alike.
+ir::Block sizes_of(const Group& group, const Sizes& s, bool is_split) {
   ir::Block out = {ir::make(dc::Tile{group.row.name(), s.rows * s.groups, {}}),
                    ir::make(dc::Tile{group.stream.name(), s.step, {}})};
   for (Expr a : cut_axes(group)) out.push_back(ir::make(dc::Tile{a.name(), s.column, {}}));
   if (s.groups > 1) out.push_back(ir::make(dc::Groups{s.groups, dc::GroupWay::Sharing, {}}));
   if (s.groups == 1 && s.rows > kRowsPerGroup)
-    out.push_back(ir::make(dc::Groups{2, dc::GroupWay::Alternating, {}}));
+    out.push_back(ir::make(is_split ? dc::Groups{1, dc::GroupWay::Sharing, {}}
+                                    : dc::Groups{2, dc::GroupWay::Alternating, {}}));
   if (s.cluster > 1) out.push_back(ir::make(dc::Cluster{s.cluster, {}}));
   if (s.resident > 1) out.push_back(ir::make(dc::Resident{s.resident, {}}));
   complete(out, s.lines);
@@ -55,7 +57,7 @@ std::vector<KernelSchedule> to_schedule(const std::vector<Kernel>& kernels, By b
       if (m.statement == k.group.seed) lines.name = m.target.str();
     }
     ir::Block first = members_of(k);
-    for (ir::Op& op : sizes_of(k.group, k.sizes)) first.push_back(std::move(op));
+    for (ir::Op& op : sizes_of(k.group, k.sizes, k.split.is_on())) first.push_back(std::move(op));
     if (k.split.is_on()) {
       dc::Split split{k.group.stream.name(), {}, {}, {}};
       if (k.split.parts != Split::kFill) split.parts = k.split.parts;
@@ -63,7 +65,7 @@ std::vector<KernelSchedule> to_schedule(const std::vector<Kernel>& kernels, By b
       first.push_back(ir::make(split));
     }
     lines.ways.push_back(std::move(first));
-    for (const Sizes& other : k.others) lines.ways.push_back(sizes_of(k.group, other));
+    for (const Sizes& other : k.others) lines.ways.push_back(sizes_of(k.group, other, false));
     for (ir::Block& way : lines.ways) {
       for (ir::Op& op : way) {
         if (dc::topic(op.info()) == dc::Topic::Sizes) op = dc::with_by(op, by);
