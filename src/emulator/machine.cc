@@ -364,7 +364,7 @@ std::string Machine::run() {
   }
   if (launch.grid < 1) return fmt::format("launch with a grid of {}\n", launch.grid);
   // Only kernels with clusters have it.
-  if (const auto* ctas = static_cast<const int*>(symbol("_cluster"))) cluster = *ctas;
+  if (const auto* declared = static_cast<const int*>(symbol("_cluster"))) cluster = *declared;
   if (cluster < 1 || cluster > 8 || launch.grid % cluster != 0) {
     return fmt::format("launch with a grid of {} in clusters of {}\n", launch.grid, cluster);
   }
