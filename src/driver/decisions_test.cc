@@ -115,8 +115,8 @@ TEST_P(DecisionsTest, AChangedLineChangesTheKernelsOrIsRefused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Examples, DecisionsTest, ::testing::ValuesIn(examples()),
-                         [](const auto& info) {
-                           return std::filesystem::path(info.param).stem().string();
+                         [](const auto& example) {
+                           return std::filesystem::path(example.param).stem().string();
                          });
 
 }  // namespace
