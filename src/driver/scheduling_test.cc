@@ -116,7 +116,7 @@ TEST_F(SchedulingTest, ALineThatNothingReadsIsAnError) {
     op = ir::make(std::move(with));
   }
   EXPECT_FALSE(matile::verify_final(*kernels, unit_.sink));
-  EXPECT_EQ(unit_.sink.all().back().code, diag::Code::DecisionNotRead);
+  EXPECT_EQ(unit_.sink.all().back().code, diag::Code::DecisionRefused);
 }
 
 TEST_F(SchedulingTest, PartsOfTheStreamedAxis) {
