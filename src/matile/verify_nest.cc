@@ -313,7 +313,7 @@ bool verify_final(const ir::Program& program, diag::Sink& sink) {
     if (!k) continue;
     for (const Op& line : decision::lines(k->body)) {
       ok = false;
-      sink.report(diag::Code::DecisionRefused, line.span(),
+      sink.report(diag::Code::DecisionNotRead, line.span(),
                   fmt::format("`{}`: nothing in kernel `{}` reads this line", ir::print(line),
                               k->name.str()));
     }
