@@ -402,6 +402,12 @@ std::optional<std::string> edited_schedule(const ir::Program& program, const Spl
       split.combine =
           edit.combine == "last" ? decision::CombineWay::Last : decision::CombineWay::Kernel;
     split.by = schedule::By::User;
+    // Parts of a tile are not alike: its groups do not alternate.
+    for (ir::Op& line : lines) {
+      const auto* groups = line.get<decision::Groups>();
+      if (groups && groups->way == decision::GroupWay::Alternating)
+        line = ir::make(decision::Groups{1, decision::GroupWay::Sharing, {}});
+    }
     schedule::complete(lines, {ir::make(split)});
   }
   return schedule::print(changed);
