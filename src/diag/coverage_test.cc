@@ -10,7 +10,7 @@ namespace {
 
 TEST(Codes, EveryCodeHasATextTest) {
   std::string all;
-  for (const char* suffix : {".naut", ".spec", ".scalar"}) {
+  for (const char* suffix : {".naut", ".spec", ".scalar", ".vrtile", ".matile"}) {
     for (const std::string& file :
          base::list_files(std::string(NAUTILUS_SOURCE_DIR) + "/test", suffix)) {
       std::string error;
