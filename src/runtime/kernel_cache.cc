@@ -46,7 +46,7 @@ std::string KernelCache::key(const std::vector<std::string_view>& parts) {
   };
   for (std::string_view part : parts) {
     add(part.size());
-    for (unsigned char c : part) add(c + 1);
+    for (char c : part) add(static_cast<unsigned char>(c) + 1U);
   }
   return fmt::format("{:016x}{:016x}", a, b);
 }
