@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 
 # From the lowest to the highest: a file may include headers of its own folder and of those to the
 # left of it. tools/ may include anything. A new folder of src/ must be added here.
-folders="base layout runtime emulator diag text expr ir decision algebra spec scalar schedule vrtile matile emit plan lower driver"
+folders="base target layout runtime emulator diag text expr ir decision algebra spec scalar schedule vrtile matile emit plan lower compile driver"
 
 format_version=14
 warn_lines=400
@@ -88,6 +88,16 @@ found=$(awk -v list="$folders" '
     }
   }' "${sources[@]}")
 if [ -n "$found" ]; then fail "$found"; fi
+
+# Machines: levels above the target know none by name, and none of their numbers. They ask
+# ir::target_of(program).
+found=$(grep -nriE '\b(hopper|sm_[0-9]{2,3}a?|[ah][12]00)\b' \
+  src/spec src/scalar src/schedule src/vrtile src/lower || true)
+if [ -n "$found" ]; then fail "$found"$'\n'"style: no machine by name here, see docs/targets.md"; fi
+found=$(grep -nrE '(^|[^0-9A-Za-z_.])(232448|233472|65536|132)([^0-9A-Za-z_.]|$)' \
+  src/spec src/scalar src/schedule src/vrtile src/lower src/matile src/emit |
+  grep -vE ':[0-9]+: *//|_test\.cc:' || true)
+if [ -n "$found" ]; then fail "$found"$'\n'"style: a number of a machine belongs to src/target"; fi
 
 # License line: the first of a source, one of the first two of a script.
 found=$(awk '

@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "driver/clock_sampler.h"
 #include "expr/tensor.h"
+#include "ir/target_of.h"
 #include "plan/executable.h"
 
 namespace nautilus::driver {
@@ -305,6 +306,7 @@ std::optional<HostCost> plan_cost(const ir::Program& program, const ir::Environm
     std::memcpy(map->bytes, &view, sizeof view);
     return why->empty();
   };
+  const auto sms = static_cast<int>(ir::target_of(program).board.sms);
   constexpr int kBlock = 10;  // the clock costs some of what is measured
   std::vector<double> us;
   for (int i = 0; i < kHostCalls / kBlock; ++i) {
@@ -314,7 +316,7 @@ std::optional<HostCost> plan_cost(const ir::Program& program, const ir::Environm
         const int number = plan.tensor(plan.tensors[t].name);
         frame.bind(number, {0x10000 * (t + 1), (*shapes)[t].extents, (*shapes)[t].strides});
       }
-      if (!frame.evaluate(132, error) || !frame.pack(stub, error)) return std::nullopt;
+      if (!frame.evaluate(sms, error) || !frame.pack(stub, error)) return std::nullopt;
     }
     us.push_back(1e6 * seconds_since(start) / kBlock);
   }
@@ -323,7 +325,9 @@ std::optional<HostCost> plan_cost(const ir::Program& program, const ir::Environm
 
 std::optional<BenchResult> bench(const ir::Program& program, const BenchOptions& options,
                                  expr::ExprPool& pool, std::string* error) {
-  const auto device = runtime::Device::open(0, options.device.architecture, error);
+  const auto architecture = architecture_of(program, error);
+  if (!architecture) return std::nullopt;
+  const auto device = runtime::Device::open(0, *architecture, error);
   if (!device) return std::nullopt;
   auto kernels = compile_for(program, options.device, pool, error);
   if (!kernels) return std::nullopt;
@@ -347,7 +351,10 @@ std::optional<BenchResult> bench(const ir::Program& program, const BenchOptions&
   tensors.bind(plan, *shapes, *executable);
   for (const plan::Prepared::Value& v : plan.values) {
     if (v.is_size) result.sizes.emplace_back(v.name, sizing.slot(v.slot).i);
+    if (!v.is_size) result.scalars.emplace(v.name, sizing.slot(v.slot));
   }
+  ir::Environment env{{result.sizes.begin(), result.sizes.end()}, result.scalars, {}};
+  result.launches = planned_launches(program, std::move(env), device->info().multiprocessors);
   result.repetitions = options.repetitions > 0 ? options.repetitions : options.is_burst ? 30 : 100;
   const auto timing = time_launches(*executable, options, result.repetitions, *device, error);
   if (!timing) return std::nullopt;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "driver/launch_report.h"
 #include "driver/run.h"
 #include "ir/environment.h"
 
@@ -56,6 +57,8 @@ struct HostCost {
 
 struct BenchResult {
   std::vector<std::pair<std::string, int64_t>> sizes;
+  std::map<std::string, expr::Value, std::less<>> scalars;
+  std::vector<PlannedLaunch> launches;
   Quartiles ms;
   int repetitions = 0;
   std::optional<HostCost> host;

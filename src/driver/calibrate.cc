@@ -45,8 +45,9 @@ Y[i,j] = X[i,j] * 0.5  -> bf16
 )";
 
 std::optional<double> seconds_of(std::string_view text, const DeviceOptions& device,
-                                 std::string* error) {
+                                 const target::Target& target, std::string* error) {
   Unit unit;
+  unit.target = &target;
   const auto program = load_text("calibrate.naut", std::string(text), {}, unit);
   const auto kernels = program ? lower_to_kernels(*program, unit) : std::nullopt;
   if (!kernels) {
@@ -60,51 +61,52 @@ std::optional<double> seconds_of(std::string_view text, const DeviceOptions& dev
   return result->ms.median * 1e-3;
 }
 
-double cycles(double seconds, const schedule::Target& target) {
-  return seconds * target.clock_ghz * 1e9;
+double cycles(double seconds, const target::Target& target) {
+  return seconds * target.board.clock_ghz * 1e9;
 }
 
 }  // namespace
 
-double memory_bytes_per_cycle(double bytes, double seconds, const schedule::Target& target) {
+double memory_bytes_per_cycle(double bytes, double seconds, const target::Target& target) {
   return bytes / cycles(seconds, target);
 }
 
-double alone_factor(double products, double seconds, const schedule::Target& target) {
-  const double least = products / (target.products_per_cycle * static_cast<double>(target.sms));
+double alone_factor(double products, double seconds, const target::Target& target) {
+  const double least =
+      products / (target.costs.products_per_cycle * static_cast<double>(target.board.sms));
   return cycles(seconds, target) / least;
 }
 
-double special_slots(double functions, double seconds, const schedule::Target& target) {
+double special_slots(double functions, double seconds, const target::Target& target) {
   // Four schedulers a multiprocessor, each with a warp of 32.
-  const double warps = functions / 32 / (4 * static_cast<double>(target.sms));
+  const double warps = functions / 32 / (4 * static_cast<double>(target.board.sms));
   return cycles(seconds, target) / warps;
 }
 
 std::optional<std::vector<Calibration>> calibrate(const DeviceOptions& device,
-                                                  const schedule::Target& target,
+                                                  const target::Target& target,
                                                   std::string* error) {
-  const auto small = seconds_of(kSmall, device, error);
+  const auto small = seconds_of(kSmall, device, target, error);
   if (!small) return std::nullopt;
-  const auto copy = seconds_of(kCopy, device, error);
+  const auto copy = seconds_of(kCopy, device, target, error);
   if (!copy) return std::nullopt;
-  const auto product = seconds_of(kProduct, device, error);
+  const auto product = seconds_of(kProduct, device, target, error);
   if (!product) return std::nullopt;
-  const auto functions = seconds_of(functions_text(), device, error);
+  const auto functions = seconds_of(functions_text(), device, target, error);
   if (!functions) return std::nullopt;
   return std::vector<Calibration>{
-      {"launch_cycles", cycles(*small, target), target.launch_cycles, "64 elements"},
+      {"launch_cycles", cycles(*small, target), target.costs.launch_cycles, "64 elements"},
       {"memory_bytes_per_cycle", memory_bytes_per_cycle(kCopyBytes, *copy - *small, target),
-       target.memory_bytes_per_cycle, "8192 x 16384 elements of 16 bits read and written"},
-      {"alone_factor", alone_factor(kProducts, *product - *small, target), target.alone_factor,
-       "a product of 8192 x 8192 x 8192"},
+       target.costs.memory_bytes_per_cycle, "8192 x 16384 elements of 16 bits read and written"},
+      {"alone_factor", alone_factor(kProducts, *product - *small, target),
+       target.costs.alone_factor, "a product of 8192 x 8192 x 8192"},
       {"special_slots", special_slots(kFunctions * kElements, *functions - *small, target) - 1,
-       target.special_slots, "64 exponentials and sums of 1024 x 4096 elements"}};
+       target.costs.special_slots, "64 exponentials and sums of 1024 x 4096 elements"}};
 }
 
-std::string to_text(const std::vector<Calibration>& constants, const schedule::Target& target) {
+std::string to_text(const std::vector<Calibration>& constants, const target::Target& target) {
   std::string out = fmt::format("target {} at {} GHz, {} multiprocessors\n", target.name,
-                                target.clock_ghz, target.sms);
+                                target.board.clock_ghz, target.board.sms);
   for (const Calibration& c : constants)
     out += fmt::format("{} = {:.4g}  # {:.4g} in the table; {}\n", c.constant, c.value, c.in_table,
                        c.how);

@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "base/random.h"
+#include "compile/kernels.h"
 #include "driver/load.h"
 #include "driver/scheduling.h"
 #include "ir/print.h"
@@ -15,7 +16,7 @@
 namespace nautilus::driver {
 namespace {
 
-std::vector<std::string> examples() {
+std::vector<std::string> example_files() {
   std::vector<std::string> out;
   for (const auto& entry : std::filesystem::directory_iterator(NAUTILUS_SOURCE_DIR "/examples")) {
     if (entry.path().extension() == ".naut") out.push_back(entry.path().string());
@@ -66,7 +67,7 @@ class DecisionsTest : public ::testing::TestWithParam<std::string> {
     if (!built) return "";
     diag::Sink sink(unit_.sources);
     ir::PassContext context{unit_.pool, sink, {}};
-    const auto kernels = lower_to("matile", built->program, context);
+    const auto kernels = compile::program_to_matile(built->program, context);
     if (!kernels) *why = sink.all().empty() ? "no reason" : sink.all()[0].message;
     return kernels ? ir::print(*kernels) : "";
   }
@@ -78,7 +79,7 @@ class DecisionsTest : public ::testing::TestWithParam<std::string> {
 
 TEST_P(DecisionsTest, APrintedScheduleIsComplete) {
   ir::PassContext context{unit_.pool, unit_.sink, {}};
-  const auto kernels = lower_to("matile", first_->program, context);
+  const auto kernels = compile::program_to_matile(first_->program, context);
   ASSERT_TRUE(kernels);
   const std::string text = schedule::print(first_->decisions);
   const auto parsed = schedule::parse_schedule(text, unit_.pool);
@@ -114,7 +115,7 @@ TEST_P(DecisionsTest, AChangedLineChangesTheKernelsOrIsRefused) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Examples, DecisionsTest, ::testing::ValuesIn(examples()),
+INSTANTIATE_TEST_SUITE_P(Examples, DecisionsTest, ::testing::ValuesIn(example_files()),
                          [](const auto& example) {
                            return std::filesystem::path(example.param).stem().string();
                          });

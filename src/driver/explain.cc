@@ -9,6 +9,7 @@
 #include "diag/render.h"
 #include "driver/lower_to_kernels.h"
 #include "ir/print.h"
+#include "ir/target_of.h"
 #include "ir/walk.h"
 #include "matile/ops.h"
 #include "matile/resources.h"
@@ -59,7 +60,7 @@ const matile::Loop* main_loop(const matile::Role& role) {
 std::string roles_text(const matile::Kernel& kernel, const matile::Resources& r) {
   std::string out =
       fmt::format("  {}: {} threads, {} of {} bytes of shared memory{}\n", kernel.name.str(),
-                  r.threads, r.shared_bytes, matile::kMaxSharedBytes,
+                  r.threads, r.shared_bytes, r.target->limits.cta_shared_bytes,
                   r.cluster > 1 ? fmt::format(", clusters of {}", r.cluster) : "");
   for (const matile::RingInfo& ring : r.rings) {
     out += fmt::format(
@@ -87,7 +88,7 @@ std::string kernels_text(const ir::Program& kernels) {
       const auto* role = inner.get<matile::Role>();
       const matile::Loop* loop = role ? main_loop(*role) : nullptr;
       if (!loop) continue;
-      out += roles_text(*kernel, matile::resources_of(*kernel));
+      out += roles_text(*kernel, matile::resources_of(*kernel, ir::target_of(kernels)));
       if (!is_first) continue;
       is_first = false;
       out += fmt::format("    the last loop of {}, as it is emitted:\n", role->name.str());
@@ -106,9 +107,9 @@ std::string explain(const ir::Program& program, Unit& unit) {
   std::string out = "equations:\n" + new_equations(program, "");
   ir::Program current = program;
   std::string text = ir::print(current);
-  for (std::string_view name : algebra_sequence(first->algebra)) {
-    const PassInfo& pass = *find_pass(name);
-    auto next = run_pass(pass, current, context);
+  for (std::string_view name : compile::algebra_sequence(first->algebra)) {
+    const compile::PassInfo& pass = compile::the_pass(name);
+    auto next = compile::run_pass(pass, current, context);
     if (!next) return diag::render_all(unit.sink);
     current = std::move(*next);
     const std::string after = ir::print(current);
@@ -121,8 +122,8 @@ std::string explain(const ir::Program& program, Unit& unit) {
   }
   out += schedule::print(first->decisions);
   for (const std::string& n : first->notes) out += n + "\n";
-  for (const std::string& n :
-       schedule::explain_candidates(first->kernels, first->rounded, schedule::kHopper, unit.pool))
+  for (const std::string& n : schedule::explain_candidates(
+           first->kernels, first->rounded, ir::target_of(first->rounded), unit.pool))
     out += n + "\n";
   const auto kernels = lower_to_kernels(program, unit);
   if (!kernels) return out + diag::render_all(unit.sink);

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "driver/pipeline.h"
+#include "compile/manager.h"
 #include "scalar/interp.h"
 
 namespace nautilus::driver {
@@ -22,6 +22,19 @@ std::optional<ir::Environment> prepare(const ir::Program& program, const RunRequ
   if (!spec::add_random_inputs(program, request.inputs, request.seed, env, unit.pool, unit.sink))
     return std::nullopt;
   return env;
+}
+
+std::optional<spec::Results> oracle_results(const ir::Program& program, const ir::Environment& env,
+                                            const RunRequest& request, Unit& unit) {
+  return request.must_judge ? spec::evaluate_to_judge(program, env, {}, unit.pool, unit.sink)
+                            : spec::evaluate(program, env, {}, unit.pool, unit.sink);
+}
+
+std::string objection(const Tensor& got, const spec::Result& want, const ir::Program& program,
+                      const RunRequest& request) {
+  const spec::Comparison c = spec::compare(got, want, ir::numerics_of(program));
+  if (c.verdict == spec::Verdict::NotJudged && !request.must_judge) return "";
+  return spec::objection(c, got, want);
 }
 
 namespace {
@@ -46,15 +59,14 @@ std::optional<std::string> check_ladder(const ir::Program& program, const RunReq
   if (!env) return std::nullopt;
   const auto defined = spec::evaluate_by_definition(program, *env, unit.sink);
   if (!defined) return std::nullopt;
-  const auto blocked = spec::evaluate(program, *env, {}, unit.pool, unit.sink);
+  const auto blocked = oracle_results(program, *env, request, unit);
   if (!blocked) return std::nullopt;
   ir::PassContext context{unit.pool, unit.sink, {}};
-  const auto lowered = lower_to("scalar", program, context);
+  const auto lowered = compile::lower_to("scalar", program, context);
   if (!lowered) return std::nullopt;
   const auto oracle = scalar::interpret(*lowered, *env, scalar::Arithmetic::Oracle, unit.sink);
   const auto declared = scalar::interpret(*lowered, *env, scalar::Arithmetic::Declared, unit.sink);
   if (!oracle || !declared) return std::nullopt;
-  const ir::Numerics numerics = ir::numerics_of(program);
   for (const auto& [name, want] : *defined) {
     const spec::Result& result = blocked->at(name);
     if (!expr::same_bits(want, result.value)) {
@@ -65,13 +77,8 @@ std::optional<std::string> check_ladder(const ir::Program& program, const RunReq
       return fmt::format("`{}`: definition and scalar program differ, {}", name,
                          first_difference(want, oracle->at(name)));
     }
-    const spec::Comparison c = spec::compare(declared->at(name), result, numerics);
-    if (!c.is_accepted) {
-      return fmt::format("`{}`: in declared dtypes, element {} is {}, the oracle {} +- {}", name,
-                         c.worst_index, declared->at(name).number(c.worst_index),
-                         result.value.number(c.worst_index),
-                         result.bound[static_cast<size_t>(c.worst_index)]);
-    }
+    const std::string why = objection(declared->at(name), result, program, request);
+    if (!why.empty()) return fmt::format("`{}`: in declared dtypes, {}", name, why);
   }
   return "";
 }

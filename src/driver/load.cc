@@ -1,35 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/load.h"
 
+#include "compile/manager.h"
 #include "ir/parse.h"
-#include "matile/ops.h"
-#include "scalar/ops.h"
+#include "ir/target_of.h"
 #include "spec/elaborate.h"
-#include "spec/ops.h"
 #include "text/lexer.h"
-#include "vrtile/ops.h"
 
 namespace nautilus::driver {
-
-const std::vector<const ir::Level*>& levels() {
-  static const std::vector<const ir::Level*> all = {&spec::level(), &scalar::level(),
-                                                    &vrtile::level(), &matile::level()};
-  return all;
-}
-
-const ir::Level* find_level(std::string_view name) {
-  for (const ir::Level* l : levels()) {
-    if (l->name == name) return l;
-  }
-  return nullptr;
-}
-
-bool verify(const ir::Program& program, diag::Sink& sink) {
-  if (program.level == &spec::level()) return spec::verify(program, sink);
-  if (program.level == &scalar::level()) return scalar::verify(program, sink);
-  if (program.level == &vrtile::level()) return vrtile::verify(program, sink);
-  return matile::verify(program, sink);
-}
 
 namespace {
 
@@ -57,8 +35,10 @@ std::optional<ir::Program> load_text(std::string path, std::string text,
   auto program = is_ir ? ir::parse(file, levels(), unit.pool, unit.sink)
                        : spec::elaborate(file, {statics}, unit.pool, unit.sources, unit.sink);
   if (!program) return std::nullopt;
+  if (unit.target) program = ir::with_target(std::move(*program), *unit.target, unit.pool);
   if (is_ir) {
-    if (!verify(*program, unit.sink)) return std::nullopt;
+    if (!verify(*program, unit.sink) || !compile::verify_after(*program, unit.sink))
+      return std::nullopt;
   } else {
     const bool ok = verify(*program, unit.sink);
     NAUT_CHECK(ok, "the elaborated program does not verify: {}", unit.sink.all().back().message);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a file to a verified program, whatever its level; and the levels there are.
+// From a file to a verified program, whatever its level.
 #pragma once
 
 #include <map>
@@ -7,22 +7,27 @@
 #include <string>
 #include <vector>
 
+#include "compile/levels.h"
 #include "diag/diagnostic.h"
 #include "ir/op.h"
 
+namespace nautilus::target {
+struct Target;
+}
+
 namespace nautilus::driver {
 
-const std::vector<const ir::Level*>& levels();
-const ir::Level* find_level(std::string_view name);
-
-// Runs the verifier of the program's level.
-bool verify(const ir::Program& program, diag::Sink& sink);
+using compile::find_level;
+using compile::levels;
+using compile::verify;
 
 // One unit of work: sources, messages and expressions live and die together.
 struct Unit {
   diag::SourceMap sources;
   diag::Sink sink{sources};
   expr::ExprPool pool;
+  // What programs are for; null: what they say themselves, or the default.
+  const target::Target* target = nullptr;
 };
 
 // A text of any level: IR text starts with `<level>.program`, everything else is the math language.

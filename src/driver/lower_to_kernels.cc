@@ -1,44 +1,110 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/lower_to_kernels.h"
 
-#include "driver/pipeline.h"
+#include "compile/kernels.h"
 #include "driver/scheduling.h"
 #include "matile/ops.h"
 
 namespace nautilus::driver {
+namespace {
+
+// The steps to the program that was scheduled, and the schedule.
+void trace_schedule(const ir::Program& program, const FirstSchedule& scheduled,
+                    ir::PassContext& context) {
+  if (!context.trace) return;
+  diag::Sink ignored(context.sink.sources());
+  for (const bool gathers : {false, true}) {
+    for (const bool takes_apart : {false, true}) {
+      // Which form was taken shows in what came of it.
+      const Algebra form{takes_apart, gathers};
+      ir::PassContext silent{context.pool, ignored, {}};
+      if (program.level->name != "spec" ||
+          compile::lower_with_algebra(program, silent, form) != scheduled.unscheduled)
+        continue;
+      ir::PassContext traced{context.pool, ignored, {}, context.trace};
+      compile::lower_with_algebra(program, traced, form);
+      compile::trace(compile::the_pass("schedule"), scheduled.program, context);
+      return;
+    }
+  }
+  compile::trace(compile::the_pass("schedule"), scheduled.program, context);
+}
+
+std::optional<Kernels> kernels_of(const ir::Program& program, const FirstSchedule& scheduled,
+                                  ir::PassContext& context) {
+  compile::TraceAttempt attempt(context);
+  trace_schedule(program, scheduled, context);
+  auto kernels = compile::to_kernels(scheduled.program, context);
+  if (!kernels) return std::nullopt;
+  attempt.keep();
+  return Kernels{std::move(*kernels), schedule::print(scheduled.decisions)};
+}
+
+// Of a program that has nests, or will have them.
+bool is_unscheduled(const ir::Program& program) {
+  return program.level->name == "spec" || program.after == "spec_to_scalar";
+}
+
+std::optional<FirstSchedule> schedule_of(const ir::Program& program, bool is_tried, Unit& unit) {
+  if (program.level->name == "scalar")
+    return schedule_loops(compile::without_after(program), is_tried, unit);
+  return is_tried ? first_schedule(program, unit) : untried_schedule(program, unit);
+}
+
+}  // namespace
+
+std::optional<Kernels> make_kernels(const ir::Program& program, const KernelRequest& request,
+                                    Unit& unit, std::string* error) {
+  ir::PassContext context{unit.pool, unit.sink, {}, request.trace};
+  if (request.schedule) {
+    if (program.level->name != "spec") {
+      *error = "a schedule is for a program of the math language";
+      return std::nullopt;
+    }
+    const auto scheduled = replay_schedule(program, *request.schedule, unit, error);
+    return scheduled ? kernels_of(program, *scheduled, context) : std::nullopt;
+  }
+  if (is_unscheduled(program)) {
+    // Lowering a schedule tells whether its kernels have a form; only where one has none it pays to
+    // look at each alone. Together they may still not fit, which is no error: every program has
+    // kernels without tiles.
+    for (const bool is_tried : {false, true}) {
+      const auto scheduled = schedule_of(program, is_tried, unit);
+      if (!scheduled && is_tried) return std::nullopt;
+      if (!scheduled) continue;
+      diag::Sink refusals(unit.sources);
+      ir::PassContext own{unit.pool, refusals, {}, request.trace};
+      if (auto kernels = kernels_of(program, *scheduled, own)) return kernels;
+    }
+  }
+  auto kernels = compile::lower_to("matile", program, context);
+  if (!kernels || !matile::verify_final(*kernels, unit.sink)) return std::nullopt;
+  return Kernels{std::move(*kernels), ""};
+}
 
 std::optional<ir::Program> lower_to_kernels(const ir::Program& program, Unit& unit) {
-  if (program.level->name == "matile") {
-    if (!matile::verify_final(program, unit.sink)) return std::nullopt;
-    return program;
-  }
-  ir::PassContext context{unit.pool, unit.sink, {}};
-  if (program.level->name != "spec") return lower_to("matile", program, context);
-  // Lowering a schedule tells whether its kernels have a form; only where one has none it pays to
-  // look at each alone. Together they may still not fit, which is no error: every program has
-  // kernels without tiles.
-  for (const bool is_tried : {false, true}) {
-    const auto scheduled =
-        is_tried ? first_schedule(program, unit) : untried_schedule(program, unit);
-    if (!scheduled && is_tried) return std::nullopt;
-    if (!scheduled) continue;
-    diag::Sink refusals(unit.sources);
-    ir::PassContext own{unit.pool, refusals, {}};
-    if (auto tiles = lower_to("matile", scheduled->program, own)) return tiles;
-  }
-  return lower_to("matile", program, context);
+  std::string error;
+  auto kernels = make_kernels(program, {}, unit, &error);
+  return kernels ? std::optional(std::move(kernels->program)) : std::nullopt;
 }
 
 std::optional<ir::Program> lower_with_schedule(const ir::Program& program, std::string_view text,
                                                Unit& unit, std::string* error) {
-  if (program.level->name != "spec") {
-    *error = "a schedule is for a program of the math language";
-    return std::nullopt;
+  auto kernels = make_kernels(program, {.schedule = std::string(text)}, unit, error);
+  return kernels ? std::optional(std::move(kernels->program)) : std::nullopt;
+}
+
+std::optional<ir::Program> run_single_pass(const compile::PassInfo& pass,
+                                           const ir::Program& program, ir::PassContext& context,
+                                           Unit& unit) {
+  std::optional<ir::Program> result;
+  if (pass.run || pass.from != program.level->name) {
+    result = compile::run_pass(pass, program, context);
+  } else {
+    result = schedule_loops(compile::without_after(program), true, unit).program;
   }
-  const auto scheduled = replay_schedule(program, text, unit, error);
-  if (!scheduled) return std::nullopt;
-  ir::PassContext context{unit.pool, unit.sink, {}};
-  return lower_to("matile", scheduled->program, context);
+  if (result) result->after = compile::label_after(program, pass);
+  return result;
 }
 
 }  // namespace nautilus::driver

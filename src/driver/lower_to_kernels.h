@@ -1,22 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a program of any level to one that runs: the MA-tile program with its kernels and its plan.
+// Every command that shows, runs or times kernels gets them here.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "compile/passes.h"
 #include "driver/load.h"
-#include "ir/environment.h"
+#include "ir/pass.h"
 
 namespace nautilus::driver {
 
-// Empty if something was reported. A program of level matile is returned as it is.
-std::optional<ir::Program> lower_to_kernels(const ir::Program& program, Unit& unit);
+struct KernelRequest {
+  // The text of a schedule, for a program of the math language; without one its first schedule.
+  // One that is not legal, or whose tiles have no kernel, is an error.
+  std::optional<std::string> schedule = {};
+  ir::PassTrace* trace = nullptr;  // gets the steps of the program and of each kernel
+};
 
-// The same with the decisions of a schedule's text in place of the first schedule. Here a schedule
-// that is not legal, or whose tiles have no kernel, is an error: in `error`, or reported.
+struct Kernels {
+  ir::Program program;
+  std::string schedule;  // the text that they were made with; empty if there is none
+};
+
+// Empty if something was reported, or is in `error`. A program that comes from a pass (`after`)
+// goes on behind it; an MA-tile program with finished kernels is returned as it is.
+std::optional<Kernels> make_kernels(const ir::Program& program, const KernelRequest& request,
+                                    Unit& unit, std::string* error);
+
+// With the first schedule. Empty if something was reported.
+std::optional<ir::Program> lower_to_kernels(const ir::Program& program, Unit& unit);
+// With the decisions of a schedule's text.
 std::optional<ir::Program> lower_with_schedule(const ir::Program& program, std::string_view text,
                                                Unit& unit, std::string* error);
+
+// One pass of any level, `schedule` among them. What comes of a dump is one, too.
+std::optional<ir::Program> run_single_pass(const compile::PassInfo& pass,
+                                           const ir::Program& program, ir::PassContext& context,
+                                           Unit& unit);
 
 }  // namespace nautilus::driver

@@ -12,7 +12,7 @@ std::optional<std::string> check_against(const ir::Program& oracle, const ir::Pr
                                          const RunRequest& request, Unit& unit) {
   const auto env = prepare(oracle, request, unit);
   if (!env) return std::nullopt;
-  const auto want = spec::evaluate(oracle, *env, {}, unit.pool, unit.sink);
+  const auto want = oracle_results(oracle, *env, request, unit);
   if (!want) return std::nullopt;
   const auto arithmetic = scalar::Arithmetic::Declared;
   const auto got = program.level == &vrtile::level()
@@ -27,13 +27,8 @@ std::optional<std::string> check_against(const ir::Program& oracle, const ir::Pr
       return fmt::format("`{}` has the shape {}, the oracle's {}", name,
                          expr::shape_text(tensor.shape), expr::shape_text(result.value.shape));
     }
-    const spec::Comparison c = spec::compare(tensor, result, ir::numerics_of(oracle));
-    if (!c.is_accepted) {
-      return fmt::format("`{}`: element {} is {}, the oracle's {} +- {}; {} elements differ", name,
-                         c.worst_index, tensor.number(c.worst_index),
-                         result.value.number(c.worst_index),
-                         result.bound[static_cast<size_t>(c.worst_index)], c.mismatches);
-    }
+    const std::string why = objection(tensor, result, oracle, request);
+    if (!why.empty()) return fmt::format("`{}`: {}", name, why);
   }
   return "";
 }

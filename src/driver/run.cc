@@ -10,6 +10,7 @@
 #include <span>
 
 #include "base/files.h"
+#include "ir/target_of.h"
 #include "matile/ops.h"
 #include "matile/passes/repack.h"
 #include "plan/executable.h"
@@ -220,6 +221,8 @@ std::optional<Outputs> run_in_emulator(const ir::Program& program, const ir::Env
     const bool is_behind = &l != &frame.launches().front();
     emulator::Options run_options;
     run_options.seed = options.seed;
+    if (options.idle_limit > 0) run_options.idle_limit = options.idle_limit;
+    run_options.limits = &ir::target_of(program).limits;
     const std::string report = emulator::run(*body,
                                              {.kernel = k.name,
                                               .grid = limited(l.grid, options.max_grid, k.cluster),
@@ -259,27 +262,37 @@ std::optional<Outputs> run_emulated(const ir::Program&, const ir::Environment&,
 
 #endif
 
+std::optional<std::string> architecture_of(const ir::Program& program, std::string* error) {
+  const target::Target& target = ir::target_of(program);
+  if (!target.architecture.empty()) return std::string(target.architecture);
+  *error = fmt::format("no device is a `{}`: its kernels run in the emulator only", target.name);
+  return std::nullopt;
+}
+
 std::optional<std::vector<plan::DeviceKernel>> compile_for(const ir::Program& program,
                                                            const DeviceOptions& options,
                                                            expr::ExprPool& pool,
                                                            std::string* error) {
-  return options.source.empty()
-             ? plan::compile_device(program, pool, options.architecture, true, error)
-             : plan::compile_edited(program, pool, options.source, options.architecture, true,
-                                    error);
+  const auto architecture = architecture_of(program, error);
+  if (!architecture) return std::nullopt;
+  return options.sources.empty()
+             ? plan::compile_device(program, pool, *architecture, true, error)
+             : plan::compile_edited(program, pool, options.sources, *architecture, true, error);
 }
 
 std::optional<Outputs> run_on_device(const ir::Program& program, const ir::Environment& env,
                                      const DeviceOptions& options, expr::ExprPool& pool,
                                      std::string* error) {
-  const auto device = runtime::Device::open(0, options.architecture, error);
+  const auto architecture = architecture_of(program, error);
+  if (!architecture) return std::nullopt;
+  const auto device = runtime::Device::open(0, *architecture, error);
   if (!device) return std::nullopt;
   auto kernels = compile_for(program, options, pool, error);
   if (!kernels) return std::nullopt;
   const auto executable = plan::Executable::load(program, std::move(*kernels), *device, error);
   if (!executable) return std::nullopt;
-  if (options.source.empty())
-    executable->set_variants(plan::repacked_variants(program, pool, *device, options.architecture));
+  if (options.sources.empty())
+    executable->set_variants(plan::repacked_variants(program, pool, *device, *architecture));
   const plan::Prepared& plan = executable->plan();
   plan::Frame sizing(plan);
   if (!evaluate(plan, env, device->info().multiprocessors, sizing, error)) return std::nullopt;

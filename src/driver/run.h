@@ -10,7 +10,7 @@
 #include "driver/ladder.h"
 #include "driver/load.h"
 #include "plan/compile.h"
-#include "spec/eval.h"
+#include "spec/judge.h"
 
 namespace nautilus::driver {
 
@@ -27,6 +27,7 @@ struct EmulateOptions {
   std::string body;         // if not empty: instead of what is emitted, for programs of one kernel
   int max_grid = 0;         // if not 0: so many CTAs at most, each of which then runs more tiles
   bool use_cache = true;    // of compiled bodies
+  int64_t idle_limit = 0;   // calls without progress that mean a loop; 0: emulator::kIdleLimit
 };
 
 // `env` holds sizes, scalars and inputs; outputs are poisoned before the run. Empty (and why) on
@@ -34,9 +35,11 @@ struct EmulateOptions {
 std::optional<Outputs> run_emulated(const ir::Program& program, const ir::Environment& env,
                                     const EmulateOptions& options, expr::ExprPool& pool,
                                     std::string* error);
+// What the device compiler calls the program's target; nothing (and why) if no device is one.
+std::optional<std::string> architecture_of(const ir::Program& program, std::string* error);
+
 struct DeviceOptions {
-  std::string architecture = "sm_90a";
-  std::string source;  // text of a hand-edited CUDA file; empty: what is emitted
+  plan::EditedSources sources = {};  // of kernels that are not those that would be emitted
 };
 // Kernels for such a run.
 std::optional<std::vector<plan::DeviceKernel>> compile_for(const ir::Program& program,

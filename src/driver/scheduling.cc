@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <charconv>
 
+#include "compile/kernels.h"
+#include "compile/tile_trial.h"
 #include "diag/render.h"
-#include "driver/pipeline.h"
 #include "ir/print.h"
-#include "lower/program_to_matile.h"
-#include "lower/tile_trial.h"
+#include "ir/target_of.h"
 #include "scalar/interp.h"
 #include "schedule/candidates.h"
 #include "schedule/locate.h"
@@ -19,6 +19,9 @@
 #include "spec/equations_hash.h"
 
 namespace nautilus::driver {
+
+using compile::lower_with_algebra;
+
 namespace {
 
 void verify_scheduled(const ir::Program& program, Unit& unit) {
@@ -128,7 +131,7 @@ std::map<std::string, std::string> refused_seeds(const FirstSchedule& schedule,
     if (!nest || nest->kind != scalar::LoopKind::Grid) continue;
     const schedule::NestOrigin& origin = schedule.nests[n++];
     const size_t way = way_of[origin.seed]++;
-    const std::string why = lower::tile_refusal(schedule.program, op, context);
+    const std::string why = compile::tile_refusal(schedule.program, op, context);
     if (why.empty()) {
       if (origin.is_whole) has_whole.insert(origin.seed);
       continue;
@@ -180,7 +183,7 @@ void complete(FirstSchedule& schedule, Unit& unit) {
   diag::Sink ignored(unit.sources);
   ir::PassContext context{unit.pool, ignored, {}};
   context.decided = &decided;
-  if (!lower::program_to_matile(schedule.program, context)) return;
+  if (!compile::program_to_matile(schedule.program, context)) return;
   std::map<std::string, size_t> way_of;
   size_t n = 0;
   for (const ir::Op& op : decided) {
@@ -222,9 +225,6 @@ KernelCounts counts(const FirstSchedule& schedule) {
   return n;
 }
 
-// Of what two passes take: loops with running moments take 1.2 to 1.8 times what is predicted.
-constexpr double kWorthApart = 0.8;
-
 // Whether a form of the program without differences in its products is worth its further sums: it
 // reads once what the other one reads twice. The time of a small kernel or two is not known so
 // well.
@@ -232,12 +232,13 @@ bool is_better_apart(const FirstSchedule& apart, const FirstSchedule& whole, Uni
   const KernelCounts a = counts(apart);
   const KernelCounts w = counts(whole);
   if (a.products < w.products || a.rolled <= w.rolled) return false;
+  const target::Target& target = ir::target_of(whole.program);
   const auto cycles = [&](const FirstSchedule& s) {
-    return schedule::plan_cycles(s.kernels, s.rounded, schedule::kHopper, unit.pool);
+    return schedule::plan_cycles(s.kernels, s.rounded, target, unit.pool);
   };
   const auto with = cycles(apart);
-  const double unsure = 2 * schedule::kHopper.next_kernel_cycles;
-  return !with || *with < kWorthApart * *cycles(whole) + unsure;
+  const double unsure = 2 * target.costs.next_kernel_cycles;
+  return !with || *with < target.algebra.worth_apart * *cycles(whole) + unsure;
 }
 
 }  // namespace
@@ -253,6 +254,12 @@ std::optional<FirstSchedule> untried_schedule(const ir::Program& program, Unit& 
   const base::StageScope stage(fmt::format("scheduling @{}", program.name),
                                "nautilus schedule <the program>");
   return schedule_after(*lowered, {}, {}, unit);
+}
+
+FirstSchedule schedule_loops(const ir::Program& loops, bool is_tried, Unit& unit) {
+  const base::StageScope stage(fmt::format("scheduling @{}", loops.name),
+                               "nautilus schedule <the program>");
+  return is_tried ? schedule_of(loops, unit) : schedule_after(loops, {}, {}, unit);
 }
 
 std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& unit) {
@@ -359,7 +366,7 @@ std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::st
 std::string refused_lines(const FirstSchedule& schedule, Unit& unit) {
   diag::Sink sink(unit.sources);
   ir::PassContext context{unit.pool, sink, {}};
-  if (lower::program_to_matile(schedule.program, context)) return "";
+  if (compile::program_to_matile(schedule.program, context)) return "";
   return sink.all().empty() ? "it has no kernel" : sink.all()[0].message;
 }
 
@@ -417,18 +424,13 @@ std::optional<std::string> check_scheduled(const ir::Program& program, const ir:
                                            const RunRequest& request, Unit& unit) {
   const auto env = prepare(program, request, unit);
   if (!env) return std::nullopt;
-  const auto want = spec::evaluate(program, *env, {}, unit.pool, unit.sink);
+  const auto want = oracle_results(program, *env, request, unit);
   if (!want) return std::nullopt;
   const auto got = scalar::interpret(scheduled, *env, scalar::Arithmetic::Declared, unit.sink);
   if (!got) return std::nullopt;
-  const ir::Numerics numerics = ir::numerics_of(program);
   for (const auto& [name, result] : *want) {
-    const spec::Comparison c = spec::compare(got->at(name), result, numerics);
-    if (c.is_accepted) continue;
-    return fmt::format(
-        "`{}`: scheduled, element {} is {}, the oracle {} +- {}; {} wrong of {}", name,
-        c.worst_index, got->at(name).number(c.worst_index), result.value.number(c.worst_index),
-        result.bound[static_cast<size_t>(c.worst_index)], c.mismatches, result.value.size());
+    const std::string why = objection(got->at(name), result, program, request);
+    if (!why.empty()) return fmt::format("`{}`: scheduled, {}", name, why);
   }
   return "";
 }

@@ -3,11 +3,13 @@
 // of what it computes.
 #pragma once
 
+#include "compile/manager.h"
 #include "driver/ladder.h"
-#include "driver/pipeline.h"
 #include "schedule/auto.h"
 
 namespace nautilus::driver {
+
+using compile::Algebra;
 
 struct FirstSchedule {
   ir::Program unscheduled;  // after the algebra passes
@@ -26,6 +28,8 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
 // The first that comes to mind, which is nearly always the same, without looking for the form of
 // its kernels: for a caller that lowers them anyway.
 std::optional<FirstSchedule> untried_schedule(const ir::Program& program, Unit& unit);
+// Of a program of loops, which equations were lowered to; tried or not.
+FirstSchedule schedule_loops(const ir::Program& loops, bool is_tried, Unit& unit);
 // With the decisions of a schedule's text.
 std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::string_view text,
                                              Unit& unit, std::string* error);

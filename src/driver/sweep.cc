@@ -3,8 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "driver/pipeline.h"
+#include "compile/manager.h"
 #include "driver/scheduling.h"
+#include "ir/target_of.h"
 #include "schedule/holes.h"
 #include "schedule/sweep.h"
 
@@ -56,7 +57,7 @@ std::optional<std::vector<SweptSchedule>> sweep(const ir::Program& program, size
   if (!first) return std::nullopt;
   Trial trial(program, limit, unit);
   for (const schedule::Swept& s : schedule::sweep_candidates(
-           first->decisions, first->kernels, first->rounded, schedule::kHopper, unit.pool)) {
+           first->decisions, first->kernels, first->rounded, ir::target_of(program), unit.pool)) {
     if (trial.is_over()) break;
     trial.add(s.schedule, s.name, s.cycles);
   }

@@ -7,6 +7,7 @@
 
 #include "base/diff.h"
 #include "base/files.h"
+#include "compile/manager.h"
 #include "diag/render.h"
 #include "driver/emulated_check.h"
 #include "driver/explain.h"
@@ -14,8 +15,9 @@
 #include "driver/hints.h"
 #include "driver/kernel_check.h"
 #include "driver/ladder.h"
+#include "driver/lower_to_kernels.h"
+#include "driver/numbered_names.h"
 #include "driver/oracle_check.h"
-#include "driver/pipeline.h"
 #include "driver/regenerate.h"
 #include "driver/sweep.h"
 #include "driver/tensor_text.h"
@@ -134,7 +136,7 @@ class CaseRunner {
 
   CaseResult lower(const ir::Program& program, const std::string& level) {
     ir::PassContext context{unit_.pool, unit_.sink, {}};
-    const auto out = lower_to(level, program, context);
+    const auto out = compile::lower_to(level, program, context);
     return shown(out ? ir::print(*out) : rendered());
   }
 
@@ -152,16 +154,16 @@ class CaseRunner {
   }
 
   // False if there is no such pass (`error` says so), or if a pass reported something.
-  static bool run_passes(std::string_view names, ir::Program& program, ir::PassContext& context,
-                         std::string& error) {
+  bool run_passes(std::string_view names, ir::Program& program, ir::PassContext& context,
+                  std::string& error) {
     while (!names.empty()) {
       const size_t comma = std::min(names.find(','), names.size());
-      const PassInfo* pass = find_pass(names.substr(0, comma));
+      const compile::PassInfo* pass = compile::find_pass(names.substr(0, comma));
       if (!pass) {
         error = fmt::format("there is no pass `{}`", names.substr(0, comma));
         return false;
       }
-      auto next = run_pass(*pass, program, context);
+      auto next = run_single_pass(*pass, program, context, unit_);
       if (!next) return false;
       program = std::move(*next);
       names.remove_prefix(std::min(comma + 1, names.size()));
@@ -226,30 +228,6 @@ class CaseRunner {
     return swept ? shown(with_or_without_cycles(sweep_text(*swept, true))) : failed(rendered());
   }
 
-  // Every name as the number of its first occurrence. Words of the language are names as well,
-  // which changes nothing: they are the same in both texts.
-  static std::string with_numbered_names(const std::string& text) {
-    std::map<std::string, size_t> numbers;
-    std::string out;
-    for (size_t i = 0; i < text.size();) {
-      const auto is_word = [&](size_t k) {
-        return k < text.size() &&
-               (std::isalnum(static_cast<unsigned char>(text[k])) || text[k] == '_');
-      };
-      if (!is_word(i) || std::isdigit(static_cast<unsigned char>(text[i]))) {
-        out += text[i++];
-        while (is_word(i - 1) && is_word(i)) out += text[i++];
-        continue;
-      }
-      size_t end = i;
-      while (is_word(end)) ++end;
-      const auto it = numbers.emplace(text.substr(i, end - i), numbers.size()).first;
-      out += fmt::format("n{}", it->second);
-      i = end;
-    }
-    return out;
-  }
-
   // The program, after the passes of the option `pass`, against the oracle named by the argument.
   CaseResult check(const ir::Program& program) {
     std::string error;
@@ -305,7 +283,7 @@ class CaseRunner {
 
   CaseResult graph(const ir::Program& program) {
     ir::PassContext context{unit_.pool, unit_.sink, {}};
-    const auto out = lower_to("scalar", program, context);
+    const auto out = compile::lower_to("scalar", program, context);
     return out ? shown(scalar::print(scalar::block_graph(*out))) : failed(rendered());
   }
 
@@ -372,6 +350,10 @@ class CaseRunner {
       }
       if (name == "seed") {
         out.seed = static_cast<uint64_t>(value->i);
+      } else if (name == "idle_limit") {
+        out.idle_limit = value->i;
+      } else if (name == "unjudged") {
+        out.must_judge = value->i == 0;
       } else if (param) {
         out.given.scalars.emplace(name, *value);
       } else {

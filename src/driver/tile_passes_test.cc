@@ -11,14 +11,13 @@
 #include <cmath>
 
 #include "base/random.h"
+#include "compile/manager.h"
 #include "driver/load.h"
-#include "driver/pipeline.h"
 #include "ir/environment.h"
 #include "ir/print.h"
 #include "lower/scalar_to_vrtile.h"
 #include "scalar/interp.h"
 #include "vrtile/interp.h"
-#include "vrtile/passes/standard.h"
 
 namespace nautilus::driver {
 namespace {
@@ -234,7 +233,8 @@ void check(uint64_t seed, Counts& counts) {
                                                 << ir::print(*current);
   };
   compare("scalar_to_vrtile");
-  for (const vrtile::TilePass& pass : vrtile::standard_passes()) {
+  for (const compile::PassInfo* row : compile::passes_of(compile::Stage::Tiles)) {
+    const compile::PassInfo& pass = *row;
     // Every other program is compared exactly, without the rounding of operands.
     if (pass.name == "operand_cast" && seed % 2 == 0) continue;
     const std::string before = ir::print(*current);
@@ -248,16 +248,6 @@ void check(uint64_t seed, Counts& counts) {
     if (is_changed) compare(pass.name);
     if (testing::Test::HasFatalFailure()) return;
   }
-}
-
-TEST(TilePasses, AreThoseOfThePipeline) {
-  std::vector<std::string> names;
-  for (const PassInfo& p : pipeline()) {
-    if (p.from == "vrtile" && p.to == "vrtile") names.emplace_back(p.name);
-  }
-  std::vector<std::string> standard;
-  for (const vrtile::TilePass& p : vrtile::standard_passes()) standard.emplace_back(p.name);
-  EXPECT_EQ(names, standard);
 }
 
 TEST(TilePasses, OneNestOfAProgram) {

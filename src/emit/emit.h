@@ -45,6 +45,10 @@ std::vector<KernelText> emit_kernels(const ir::Program& program, expr::ExprPool&
 
 // One self-contained file for the device: prelude, instruction wrappers, body.
 std::string device_source(const KernelText& kernel);
+// The same for all kernels of a program, each in a namespace of its own: they have parameters and
+// wrappers of the same names. If one of them may begin before others have ended, all read global
+// memory in the way that allows it.
+std::string device_source(const std::vector<KernelText>& kernels);
 // The line that separates the device's part from the body in such a file.
 inline constexpr std::string_view kBodyMarker = "// ---- kernel ----\n";
 

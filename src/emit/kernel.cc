@@ -8,6 +8,7 @@
 #include "emit/launch_order.h"
 #include "emit/points.h"
 #include "ir/decl.h"
+#include "target/target.h"
 
 namespace nautilus::emit {
 namespace {
@@ -95,18 +96,19 @@ void KernelEmitter::header(const KernelText& text, bool is_followed) {
 }
 
 // The kernel's own decision; without it and without loading roles registers do not move between
-// groups: what the roles ask for decides how many CTAs share a multiprocessor (65536 registers,
-// given out to warps in units of 8 per thread).
+// groups: what the roles ask for decides how many CTAs share a multiprocessor.
 int KernelEmitter::ctas_beside() const {
   if (kernel_.resident) return r_.resident;
+  const target::Limits& limits = r_.target->limits;
   int64_t regs = 0;
   for (const RoleInfo& role : r_.roles) {
     if (!role.is_compute() || !role.op->regs) return 1;
-    regs = std::max(regs, (*role.op->regs + 7) / 8 * 8);
+    const int64_t steps = (*role.op->regs + limits.register_step - 1) / limits.register_step;
+    regs = std::max(regs, steps * limits.register_step);
   }
   if (regs == 0) return 1;
   return static_cast<int>(std::min<int64_t>(
-      {65536 / (regs * r_.threads), matile::kMaxThreads / r_.threads, matile::kMaxCtas}));
+      {limits.sm_registers / (regs * r_.threads), limits.sm_threads / r_.threads, limits.sm_ctas}));
 }
 
 void KernelEmitter::describe() {
@@ -518,12 +520,6 @@ std::vector<KernelText> emit_kernels(const ir::Program& program, expr::ExprPool&
                                  : KernelEmitter(program, *kernel, pool).run());
   }
   return out;
-}
-
-std::string device_source(const KernelText& kernel) {
-  return (kernel.may_begin_early ? "#define KERNELS_IN_FRONT\n" : "") +
-         std::string(device_prelude()) + kernel.instructions + std::string(kBodyMarker) +
-         kernel.body;
 }
 
 }  // namespace nautilus::emit

@@ -15,6 +15,7 @@
 #include "emit/params.h"
 #include "emit/vector.h"
 #include "emit/writer.h"
+#include "ir/target_of.h"
 #include "ir/walk.h"
 #include "layout/descriptor.h"
 #include "layout/stmatrix.h"
@@ -31,7 +32,10 @@ class KernelEmitter {
 
  public:
   KernelEmitter(const ir::Program& program, const matile::Kernel& kernel, expr::ExprPool& pool)
-      : program_(program), kernel_(kernel), pool_(pool), r_(matile::resources_of(kernel)) {}
+      : program_(program),
+        kernel_(kernel),
+        pool_(pool),
+        r_(matile::resources_of(kernel, ir::target_of(program))) {}
   KernelText run();
 
  private:

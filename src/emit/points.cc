@@ -31,7 +31,7 @@ constexpr int64_t kWarp = 32;
 KernelText PointsEmitter::run() {
   KernelText text;
   text.name = kernel_identifier(kernel_.name.str());
-  text.threads = kPointThreads;
+  text.threads = static_cast<int>(threads_);
   globals_ = collect_params(program_, kernel_, text);
   for (const Op& op : program_.body) {
     if (const auto* dim = op.get<ir::Dim>()) facts_.add_size(pool_.index(dim->name));
@@ -46,8 +46,8 @@ KernelText PointsEmitter::run() {
                            : lanes_ == 1     ? "one for each point"
                            : lanes_ == kWarp ? "a warp for each point"
                                              : fmt::format("{} of a warp for each point", lanes_);
-  out_.line("// {} threads, {}", kPointThreads, each);
-  out_.open("KERNEL({}, {}) {{", text.name, kPointThreads);
+  out_.line("// {} threads, {}", threads_, each);
+  out_.open("KERNEL({}, {}) {{", text.name, threads_);
   out_.line("ROLE(\"points\");");
   const LaunchOrder order = launch_order(program_, kernel_);
   text.may_begin_early = order.is_behind;
@@ -63,17 +63,17 @@ KernelText PointsEmitter::run() {
 // has none waits too, because the kernel behind waits for this one alone.
 void PointsEmitter::decode(const ir::Axes& axes, bool is_behind) {
   if (lanes_ == 1) {
-    out_.line("u64 points = (u64)block_index() * {} + (u64)thread_index();", kPointThreads);
+    out_.line("u64 points = (u64)block_index() * {} + (u64)thread_index();", threads_);
   } else if (lanes_ == kWarp) {
     out_.line("u64 points = (u64)block_index() * {} + (u64)(thread_index() / {});",
-              kPointThreads / kWarp, kWarp);
+              threads_ / kWarp, kWarp);
     out_.line("const int lane = thread_index() % {};", kWarp);
   } else {
     const int64_t beside = kWarp / lanes_;
     out_.line(
         "u64 points = (u64)block_index() * {0} + (u64)(thread_index() / {1} * {2} + "
         "thread_index() % {2});",
-        kPointThreads / lanes_, kWarp, beside);
+        threads_ / lanes_, kWarp, beside);
     out_.line("const int lane = thread_index() % {} / {};", kWarp, beside);
   }
   std::string count;

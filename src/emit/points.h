@@ -6,8 +6,6 @@
 
 namespace nautilus::emit {
 
-inline constexpr int kPointThreads = 128;
-
 KernelText emit_points(const ir::Program& program, const matile::Kernel& kernel,
                        expr::ExprPool& pool);
 

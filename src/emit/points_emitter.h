@@ -10,6 +10,7 @@
 
 #include "emit/params.h"
 #include "emit/writer.h"
+#include "ir/target_of.h"
 #include "matile/ops.h"
 
 namespace nautilus::emit {
@@ -17,7 +18,10 @@ namespace nautilus::emit {
 class PointsEmitter {
  public:
   PointsEmitter(const ir::Program& program, const matile::Kernel& kernel, expr::ExprPool& pool)
-      : program_(program), kernel_(kernel), pool_(pool) {}
+      : program_(program),
+        kernel_(kernel),
+        threads_(ir::target_of(program).points.threads),
+        pool_(pool) {}
 
   KernelText run();
 
@@ -55,6 +59,7 @@ class PointsEmitter {
 
   const ir::Program& program_;
   const matile::Kernel& kernel_;
+  int64_t threads_;  // of a CTA
   expr::ExprPool& pool_;
   Writer out_;
   GlobalTensors globals_;

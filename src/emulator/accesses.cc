@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ordinary reads and writes of shared memory, and what stands against them.
+// Ordinary reads and writes of shared memory, and what stands against them; accesses to global
+// memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -163,6 +164,36 @@ void Cta::fence_async(Thread& thread) {
                       warp.knows.periods[warp.clock]);
   }
   thread.dirty.clear();
+}
+
+bool Machine::check_waited(const Thread& thread, bool is_write, int line) {
+  if (!launch.is_early || thread.has_waited) return true;
+  fail(thread, line,
+       fmt::format("{} of global memory before the kernels in front have ended",
+                   is_write ? "write" : "read"));
+  return false;
+}
+
+bool Machine::check_global(const Thread& thread, const void* at, int64_t bytes, bool is_write,
+                           int line) {
+  if (!check_waited(thread, is_write, line)) return false;
+  if (launch.buffers.empty()) return true;
+  const auto first = reinterpret_cast<uintptr_t>(at);
+  for (size_t k = 0; k < launch.buffers.size(); ++k) {
+    const Buffer& buffer = launch.buffers[k];
+    const auto begin = reinterpret_cast<uintptr_t>(buffer.at);
+    // An empty buffer may lie at 0, and an address in front of it wraps.
+    const auto size = static_cast<uintptr_t>(bytes);
+    if (first >= begin && size <= buffer.bytes && first - begin <= buffer.bytes - size &&
+        (buffer.is_writable || !is_write)) {
+      progress.touch(k, first - begin, size, is_write, statistics.steps);
+      return true;
+    }
+  }
+  fail(thread, line,
+       fmt::format("{} of {} bytes of global memory outside every buffer{}",
+                   is_write ? "write" : "read", bytes, is_write ? " that may be written" : ""));
+  return false;
 }
 
 }  // namespace nautilus::emulator

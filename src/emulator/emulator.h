@@ -18,6 +18,8 @@
 #include <string>
 #include <vector>
 
+#include "target/target.h"
+
 namespace nautilus::emulator {
 
 struct CompileOptions {
@@ -67,12 +69,17 @@ struct Launch {
   bool is_early = false;
 };
 
+inline constexpr int64_t kIdleLimit = 100'000'000;
+
 struct Options {
   uint64_t seed = 1;
   // CTAs that run at the same time; the others follow in a random order as these end.
   int resident = 2;
-  // Calls of prelude functions by all threads together, after which the kernel is said to loop.
-  int64_t step_limit = 100'000'000;
+  // Calls of prelude functions by all threads together without progress (progress.h), after which
+  // the kernel is said to loop.
+  int64_t idle_limit = kIdleLimit;
+  // Of the target; null: those of the default one.
+  const target::Limits* limits = nullptr;
 };
 
 struct Statistics {

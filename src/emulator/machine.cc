@@ -16,10 +16,6 @@ namespace {
 
 // Kernels are compiled without optimization: register tiles and all temporaries are on the stack.
 constexpr size_t kStackBytes = 128 * 1024;
-constexpr int kMaxSharedBytes = 232448;
-constexpr int kMaxThreads = 1024;
-constexpr int kRegisterFile = 65536;
-constexpr int kMaxRegisters = 255;
 
 void run_thread(void* argument) {
   auto& thread = *static_cast<Thread*>(argument);
@@ -55,8 +51,7 @@ Cta::Cta(Machine& owner, Cluster& owning_cluster, int number, Stacks& stacks)
   barrier_at.assign((memory.size() + 15) / 8, -1);
   logs.resize((warps.size() + kWarpsPerGroup - 1) / kWarpsPerGroup);
   const int at_launch =
-      std::min(kRegisterFile / (owner.ctas_per_sm * owner.launch.threads), kMaxRegisters) / 8 *
-      8;  // per thread
+      owner.limits.registers(owner.launch.threads, owner.ctas_per_sm);  // per thread
   for (size_t i = 0; i < warps.size(); ++i) {
     warps[i].cta = this;
     warps[i].index = static_cast<int>(i);
@@ -202,7 +197,12 @@ void Cta::check_cluster_exit() {
 }
 
 Machine::Machine(const CompiledBody& compiled, const Launch& what, const Options& how)
-    : body(compiled), launch(what), options(how), random(how.seed) {}
+    : body(compiled),
+      launch(what),
+      options(how),
+      limits(how.limits ? *how.limits : target::default_target().limits),
+      random(how.seed),
+      progress(what.buffers) {}
 
 void Machine::fail(const Thread& thread, int line, std::string message) {
   if (is_failed()) return;
@@ -222,8 +222,11 @@ void Machine::leave_if_failed() {
 }
 
 void Machine::step(Thread& thread, int line) {
-  if (++statistics.steps > options.step_limit) {
-    fail(thread, line, fmt::format("no end after {} steps: the kernel loops", options.step_limit));
+  if (progress.calls_without(++statistics.steps) > options.idle_limit) {
+    fail(thread, line,
+         fmt::format("no progress in {} calls, the kernel loops: no CTA has ended, and no global "
+                     "memory was read or written for the first time",
+                     options.idle_limit));
   }
   leave_if_failed();
   if (--interrupt_in > 0) return;
@@ -242,34 +245,6 @@ void Machine::new_epoch() {
   interrupt_every = kInterrupts[random.next() % 4];
   interrupt_in = 1 + static_cast<int>(random.next() % static_cast<uint64_t>(interrupt_every));
   first_lane = static_cast<int>(random.next() % kWarp);
-}
-
-bool Machine::check_waited(const Thread& thread, bool is_write, int line) {
-  if (!launch.is_early || thread.has_waited) return true;
-  fail(thread, line,
-       fmt::format("{} of global memory before earlier kernels have ended",
-                   is_write ? "write" : "read"));
-  return false;
-}
-
-bool Machine::check_global(const Thread& thread, const void* at, int64_t bytes, bool is_write,
-                           int line) {
-  if (!check_waited(thread, is_write, line)) return false;
-  if (launch.buffers.empty()) return true;
-  const auto first = reinterpret_cast<uintptr_t>(at);
-  for (const Buffer& buffer : launch.buffers) {
-    const auto begin = reinterpret_cast<uintptr_t>(buffer.at);
-    // An empty buffer may lie at 0, and an address before it wraps.
-    const auto size = static_cast<uintptr_t>(bytes);
-    if (first >= begin && size <= buffer.bytes && first - begin <= buffer.bytes - size &&
-        (buffer.is_writable || !is_write)) {
-      return true;
-    }
-  }
-  fail(thread, line,
-       fmt::format("{} of {} bytes of global memory outside every buffer{}",
-                   is_write ? "write" : "read", bytes, is_write ? " that may be written" : ""));
-  return false;
 }
 
 void Machine::run_all() {
@@ -313,6 +288,7 @@ void Machine::run_all() {
       ++cta.finished;
       if (!cta.is_over()) continue;
       cta.check_exit();
+      progress.cta_ended(statistics.steps);
       ctas.erase(ctas.begin() + static_cast<std::ptrdiff_t>(which));
       if (!is_failed() && cta.cluster.is_over()) {
         for (const auto& one : cta.cluster.ctas) one->check_cluster_exit();
@@ -354,9 +330,9 @@ std::string Machine::run() {
     return fmt::format("the body has no kernel `{}`\n", launch.kernel);
   }
   ctas_per_sm = *ctas;
-  if (launch.threads < 1 || launch.threads > kMaxThreads || launch.threads % kWarp != 0) {
+  if (launch.threads < 1 || launch.threads > limits.cta_threads || launch.threads % kWarp != 0) {
     return fmt::format("launch with {} threads: must be a multiple of 32 up to {}\n",
-                       launch.threads, kMaxThreads);
+                       launch.threads, limits.cta_threads);
   }
   if (launch.threads > *threads) {
     return fmt::format("launch with {} threads, kernel `{}` is compiled for {}\n", launch.threads,
@@ -365,12 +341,12 @@ std::string Machine::run() {
   if (launch.grid < 1) return fmt::format("launch with a grid of {}\n", launch.grid);
   // Only kernels with clusters have it.
   if (const auto* declared = static_cast<const int*>(symbol("_cluster"))) cluster = *declared;
-  if (cluster < 1 || cluster > 8 || launch.grid % cluster != 0) {
+  if (cluster < 1 || cluster > limits.cluster_ctas || launch.grid % cluster != 0) {
     return fmt::format("launch with a grid of {} in clusters of {}\n", launch.grid, cluster);
   }
-  if (launch.shared_bytes < 0 || launch.shared_bytes > kMaxSharedBytes) {
+  if (launch.shared_bytes < 0 || launch.shared_bytes > limits.shared_bytes()) {
     return fmt::format("launch with {} bytes of shared memory, a CTA can have {}\n",
-                       launch.shared_bytes, kMaxSharedBytes);
+                       launch.shared_bytes, limits.shared_bytes());
   }
   if (launch.param_bytes != *parameter_bytes) {
     return fmt::format("launch with {} bytes of parameters, kernel `{}` takes {}\n",

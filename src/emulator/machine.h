@@ -18,6 +18,7 @@
 #include "emulator/host_table.h"
 #include "emulator/knowledge.h"
 #include "emulator/product.h"
+#include "emulator/progress.h"
 #include "emulator/shared_memory.h"
 #include "runtime/tensor_map.h"
 
@@ -281,9 +282,11 @@ struct Machine {
   const Launch& launch;
   int ctas_per_sm = 1;  // that the kernel was compiled for
   const Options& options;
+  const target::Limits& limits;
   base::Random random;
   std::string report;
   Statistics statistics;
+  Progress progress;
   Thread* current = nullptr;
   void (*kernel)(const void* params) = nullptr;
   const void* params = nullptr;
@@ -303,7 +306,7 @@ struct Machine {
   // Records the first violation; a line of 0 is not shown.
   void fail(const Thread& thread, int line, std::string message);
   void fail(std::string message);
-  // Counts a call and may let another thread run.
+  // Counts a call, says so if there were too many without progress, and may let another thread run.
   void step(Thread& thread, int line);
   // Does not return if something was reported.
   void leave_if_failed();

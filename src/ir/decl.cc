@@ -12,6 +12,7 @@ NAUT_DEFINE_OP(Size)
 NAUT_DEFINE_OP(Param)
 NAUT_DEFINE_OP(Fact)
 NAUT_DEFINE_OP(Numerics)
+NAUT_DEFINE_OP(Target)
 
 const std::vector<std::string_view>& words(Rounding) {
   static const std::vector<std::string_view> spellings = {"licensed", "exact"};
@@ -28,7 +29,7 @@ bool declare_decl(const Op& op, expr::Scope& scope) {
   } else if (const auto* size = op.get<Size>()) {
     scope.add_var(size->name.str(), DType::I64);
   } else {
-    return op.is<Static>() || op.is<Fact>() || op.is<Numerics>();
+    return op.is<Static>() || op.is<Fact>() || op.is<Numerics>() || op.is<Target>();
   }
   return true;
 }

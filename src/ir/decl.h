@@ -107,6 +107,16 @@ struct Numerics {
   static const OpInfo& info();
 };
 
+struct Target {
+  static constexpr std::string_view kFormat = "target $name";
+  static constexpr std::string_view kDoc =
+      "The machine that kernels are for (docs/targets.md); without it, sm_90a. Results do not "
+      "depend on it.";
+  Name name;
+  static void fields(auto& s, auto&& f) { f("name", s.name); }
+  static const OpInfo& info();
+};
+
 // Adds the names a declaration defines; false if the op is not a declaration.
 bool declare_decl(const Op& op, expr::Scope& scope);
 

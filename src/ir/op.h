@@ -153,9 +153,12 @@ struct Program {
   const Level* level = nullptr;
   std::string name;
   Block body;
+  // A program on its way down: the pass that it comes from, `gauge`, or `merge_equal 2` where the
+  // way has several of a name. Empty for a program that somebody wrote.
+  std::string after = {};
 
   friend bool operator==(const Program& a, const Program& b) {
-    return a.level == b.level && a.name == b.name && a.body == b.body;
+    return a.level == b.level && a.name == b.name && a.body == b.body && a.after == b.after;
   }
 };
 

@@ -65,6 +65,7 @@ class Parser {
       return std::nullopt;
     }
     p.name = c_.next().text;
+    if (!after(p.after)) return std::nullopt;
     if (!block(p.body, -1)) return std::nullopt;
     if (c_.peek().kind != Token::End) {
       sink_.report(Code::BadOp, c_.peek().span, "expected an op on a line of its own");
@@ -74,6 +75,19 @@ class Parser {
   }
 
  private:
+  // `after gauge`, `after merge_equal 2`: which passes there are is not known here.
+  bool after(std::string& out) {
+    if (c_.peek().is_line_start || !c_.accept("after")) return true;
+    if (c_.peek().kind != Token::Name || c_.peek().is_line_start) {
+      c_.unexpected("the name of a pass");
+      return false;
+    }
+    out = c_.next().text;
+    if (c_.peek().kind == Token::Integer && !c_.peek().is_line_start)
+      out += fmt::format(" {}", c_.next().text);
+    return true;
+  }
+
   // Ops on lines indented deeper than `outer`, all by the same amount.
   bool block(Block& out, int outer) {
     if (++depth_ > kMaxBlockDepth) {

@@ -2,10 +2,13 @@
 // What a pass gets besides the program.
 //
 // A pass is a function from a program to a program (or to nothing, when it reported a diagnostic).
-// It never changes its input. The list of all passes is driver/pipeline.cc.
+// It never changes its input. The table of all passes is compile/passes.cc.
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "diag/diagnostic.h"
 #include "expr/expr.h"
@@ -13,18 +16,31 @@
 
 namespace nautilus::ir {
 
+// Programs on their way, for dumps: one step for each pass that changed a program.
+struct PassTrace {
+  struct Step {
+    std::string unit;       // the kernel that the program is, or the program's name
+    std::string_view pass;  // its name in the table
+    Program program;        // `after` says where it stands on its way
+    double ms = 0;
+  };
+  std::vector<Step> steps;
+};
+
 struct PassContext {
   expr::ExprPool& pool;
   diag::Sink& sink;
   // Rewrite rules switched off by name, for bisection.
   std::vector<std::string> disabled_rules;
+  // Where the steps are written down; none if nobody looks.
+  PassTrace* trace = nullptr;
   // What passes decided, as decision ops in the order in which they did (decision/decisions.h);
   // null if nobody asks.
   Block* decided = nullptr;
 
   // The same for an attempt, whose messages and decisions count only if it succeeds.
   PassContext with(diag::Sink& messages, Block& decisions) const {
-    return {pool, messages, disabled_rules, &decisions};
+    return {pool, messages, disabled_rules, trace, &decisions};
   }
 };
 

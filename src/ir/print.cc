@@ -120,6 +120,7 @@ std::string print(const TensorType& type) {
 
 std::string print(const Program& program) {
   std::string out = fmt::format("{}.program @{}", program.level->name, program.name);
+  if (!program.after.empty()) out += " after " + program.after;
   print_block(out, program.body, 2);
   return out + "\n";
 }

@@ -6,6 +6,7 @@
 #include "expr/walk.h"
 #include "ir/decl.h"
 #include "ir/machine.h"
+#include "target/target.h"
 
 namespace nautilus::ir {
 
@@ -110,6 +111,14 @@ bool Verifier::check_decl(const ir::Op& op) {
   } else if (op.is<Numerics>()) {
     if (has_numerics_) fail("`numerics` stands twice");
     has_numerics_ = true;
+  } else if (const auto* t = op.get<Target>()) {
+    std::string known;
+    for (const target::Target* k : target::targets())
+      known += fmt::format("{}`{}`", known.empty() ? "" : ", ", k->name);
+    if (!target::find_target(t->name.str()))
+      fail(fmt::format("there is no target `{}`; known are {}", t->name.str(), known));
+    if (has_target_) fail("`target` stands twice");
+    has_target_ = true;
   } else {
     return false;
   }

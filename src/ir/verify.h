@@ -34,7 +34,7 @@ class Verifier {
   void check_dtype(Expr e, DType dtype, std::string_view what);
   // As check, and only sizes and scalars occur: no axes, tensors or reductions.
   void check_closed(Expr e, DType dtype, std::string_view what);
-  // Dim, Static, Param, Fact, Numerics; false if the op is none of these.
+  // Dim, Static, Param, Fact, Numerics, Target; false if the op is none of these.
   bool check_decl(const Op& op);
   // Declares the axes; extents must be i64 over sizes. Returns what leave_axes needs.
   size_t enter_axes(const Axes& axes);
@@ -60,6 +60,7 @@ class Verifier {
   std::map<std::string, TensorType, std::less<>> tensors_;
   std::set<std::string> statics_;
   bool has_numerics_ = false;
+  bool has_target_ = false;
 };
 
 }  // namespace nautilus::ir

@@ -21,16 +21,18 @@ using expr::Expr;
 using ir::Op;
 using EK = expr::Op;
 
-constexpr int64_t kThreads = 128;
-constexpr int64_t kMostPoints = 4 * kThreads;  // at a time: four loads of a thread for each part
-constexpr int64_t kLoads = 64;      // of a thread under way, of all that a loop over parts reads
-constexpr int64_t kMostParts = 32;  // of a step
-
 class LastTile {
  public:
   LastTile(const KernelParts& kernel, const std::map<std::string, ir::TensorType>& buffers,
-           FreshNames& names, expr::ExprPool& pool, std::string* why)
-      : out_(kernel), buffers_(buffers), names_(names), pool_(pool), simplifier_(pool), why_(why) {}
+           const target::Target& target, FreshNames& names, expr::ExprPool& pool, std::string* why)
+      : out_(kernel),
+        buffers_(buffers),
+        choice_(target.parts),
+        threads_(target.limits.group_threads),
+        names_(names),
+        pool_(pool),
+        simplifier_(pool),
+        why_(why) {}
 
   std::optional<KernelParts> run(const matile::Points& points) {
     auto kernel = out_.kernel.as<matile::Kernel>();
@@ -259,8 +261,8 @@ class LastTile {
     rows = simplifier_.simplify(bin(EK::Max, rows, num(0)));
     const bool is_constant = rows.op() == EK::IntConst;
     const int64_t all = (is_constant ? rows.integer() : lanes_[0].second) * columns;
-    points_ =
-        std::clamp<int64_t>((all + kThreads - 1) / kThreads * kThreads, kThreads, kMostPoints);
+    points_ = std::clamp<int64_t>((all + threads_ - 1) / threads_ * threads_, threads_,
+                                  choice_.points_of_last);
     axis_ = pool_.index(names_.make("x"));
     const Expr width = num(columns);
     chunks_ = is_constant
@@ -377,8 +379,8 @@ class LastTile {
       });
     }
     const auto tensors = static_cast<int64_t>(std::max<size_t>(reads.size(), 1));
-    int64_t parts = kMostParts;
-    while (parts > 1 && parts * tensors * points_ > kLoads * kThreads) parts /= 2;
+    int64_t parts = choice_.parts_of_last;
+    while (parts > 1 && parts * tensors * points_ > choice_.loads_of_last * threads_) parts /= 2;
     return parts;
   }
 
@@ -464,6 +466,8 @@ class LastTile {
 
   KernelParts out_;
   const std::map<std::string, ir::TensorType>& buffers_;
+  const target::Parts& choice_;
+  int64_t threads_;  // of the group
   FreshNames& names_;
   expr::ExprPool& pool_;
   expr::Simplifier simplifier_;
@@ -492,10 +496,10 @@ class LastTile {
 
 std::optional<KernelParts> combine_in_last_tile(
     const KernelParts& kernel, const KernelParts& points,
-    const std::map<std::string, ir::TensorType>& buffers, FreshNames& names, expr::ExprPool& pool,
-    std::string* why) {
+    const std::map<std::string, ir::TensorType>& buffers, const target::Target& target,
+    FreshNames& names, expr::ExprPool& pool, std::string* why) {
   const auto& body = points.kernel.as<matile::Kernel>().body;
-  return LastTile(kernel, buffers, names, pool, why).run(body[0].as<matile::Points>());
+  return LastTile(kernel, buffers, target, names, pool, why).run(body[0].as<matile::Points>());
 }
 
 }  // namespace nautilus::lower

@@ -28,6 +28,7 @@
 #include <optional>
 
 #include "lower/kernel_parts.h"
+#include "target/target.h"
 
 namespace nautilus::lower {
 
@@ -35,7 +36,7 @@ namespace nautilus::lower {
 // if the last tile cannot do its work.
 std::optional<KernelParts> combine_in_last_tile(
     const KernelParts& kernel, const KernelParts& points,
-    const std::map<std::string, ir::TensorType>& buffers, FreshNames& names, expr::ExprPool& pool,
-    std::string* why);
+    const std::map<std::string, ir::TensorType>& buffers, const target::Target& target,
+    FreshNames& names, expr::ExprPool& pool, std::string* why);
 
 }  // namespace nautilus::lower

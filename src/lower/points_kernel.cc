@@ -20,17 +20,16 @@ using expr::Expr;
 using ir::Op;
 using EK = expr::Op;
 
-constexpr int64_t kPointsPerCta = 128;
-
 class PointsLowering {
  public:
   PointsLowering(const std::set<std::string>& kept,
                  const std::map<std::string, ir::TensorType>& buffers, FreshNames& names,
-                 ir::PassContext& context)
+                 const target::Points& choice, ir::PassContext& context)
       : kept_(kept),
         buffers_(buffers),
         kernels_(names),
         names_(names),
+        threads_(choice.threads),
         pool_(context.pool),
         sink_(context.sink) {}
 
@@ -73,10 +72,9 @@ class PointsLowering {
     kernel.push_back(ir::make(matile::Points{axes_, {}, {}, join_loops(body, pool_)}));
     const Expr grid =
         count.op() == EK::IntConst
-            ? pool_.integer((count.integer() + kPointsPerCta - 1) / kPointsPerCta)
-            : pool_.binary(EK::FloorDiv,
-                           pool_.binary(EK::Add, count, pool_.integer(kPointsPerCta - 1)),
-                           pool_.integer(kPointsPerCta));
+            ? pool_.integer((count.integer() + threads_ - 1) / threads_)
+            : pool_.binary(EK::FloorDiv, pool_.binary(EK::Add, count, pool_.integer(threads_ - 1)),
+                           pool_.integer(threads_));
     return KernelParts{{},
                        ir::make(matile::Kernel{.name = name, .body = std::move(kernel)}),
                        ir::make(matile::Launch{name, grid})};
@@ -199,6 +197,7 @@ class PointsLowering {
   const std::map<std::string, ir::TensorType>& buffers_;
   FreshNames& kernels_;
   FreshNames names_;  // of this kernel
+  int64_t threads_;   // of a CTA
   expr::ExprPool& pool_;
   diag::Sink& sink_;
   ir::Axes axes_;
@@ -248,8 +247,9 @@ bool can_join(const MapNest& first, const MapNest& next, const std::set<std::str
 std::optional<KernelParts> lower_points(const std::vector<MapNest>& nests,
                                         const std::set<std::string>& kept,
                                         const std::map<std::string, ir::TensorType>& buffers,
-                                        FreshNames& names, ir::PassContext& context) {
-  return PointsLowering(kept, buffers, names, context).run(nests);
+                                        FreshNames& names, const target::Points& choice,
+                                        ir::PassContext& context) {
+  return PointsLowering(kept, buffers, names, choice, context).run(nests);
 }
 
 }  // namespace nautilus::lower

@@ -16,6 +16,7 @@
 
 #include "ir/pass.h"
 #include "lower/kernel_parts.h"
+#include "target/target.h"
 
 namespace nautilus::lower {
 
@@ -40,6 +41,7 @@ bool can_join(const MapNest& first, const MapNest& next, const std::set<std::str
 std::optional<KernelParts> lower_points(const std::vector<MapNest>& nests,
                                         const std::set<std::string>& kept,
                                         const std::map<std::string, ir::TensorType>& buffers,
-                                        FreshNames& names, ir::PassContext& context);
+                                        FreshNames& names, const target::Points& choice,
+                                        ir::PassContext& context);
 
 }  // namespace nautilus::lower

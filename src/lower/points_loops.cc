@@ -21,16 +21,6 @@ using ir::Op;
 using EK = expr::Op;
 using NameSet = std::unordered_set<ir::Name>;
 
-constexpr int64_t kThreads = 128;  // of a CTA
-constexpr int64_t kWarp = 32;
-constexpr int64_t kBeside = 4;  // points of a thread
-// Faster at 262144 points; between 32768, where decode has its own forms, and that not measured.
-constexpr int64_t kManyPoints = 131072;
-constexpr int64_t kPartLanes = 8;
-constexpr int64_t kManyParts = 16;  // one thread has the loads of 8 under way
-constexpr int64_t kFewPoints =
-    32 * 1024;  // with 8 lanes each, as many as a large GPU holds at once
-
 void add_names_in(const Op& op, NameSet& out) {
   const auto of = [&](const Op& o) {
     ir::for_each_expr(o, [&](Expr e) {
@@ -156,8 +146,8 @@ bool is_shareable(const matile::Loop& l) {
 }
 
 // Long enough for a warp, and lanes beside each other read elements beside each other.
-bool is_along_memory(const matile::Loop& l, expr::ExprPool& pool) {
-  if (l.to.op() == EK::IntConst && l.to.integer() < kWarp) return false;
+bool is_along_memory(const matile::Loop& l, int64_t warp, expr::ExprPool& pool) {
+  if (l.to.op() == EK::IntConst && l.to.integer() < warp) return false;
   return std::all_of(l.body.begin(), l.body.end(), [&](const Op& op) {
     return is_along_memory(op.as<matile::Assign>().value[1], pool.index(l.var));
   });
@@ -204,8 +194,8 @@ Expr count_of(const ir::Axes& axes, expr::ExprPool& pool) {
 
 // Gives every point `lanes` lanes, if all its loops are reductions that `is_worth` wants to share.
 template <typename IsWorth>
-bool share_all(KernelParts& parts, int64_t lanes, const IsWorth& is_worth, FreshNames& names,
-               expr::ExprPool& pool) {
+bool share_all(KernelParts& parts, int64_t lanes, int64_t threads, const IsWorth& is_worth,
+               FreshNames& names, expr::ExprPool& pool) {
   auto kernel = parts.kernel.as<matile::Kernel>();
   auto points = kernel.body[0].as<matile::Points>();
   bool found = false;
@@ -229,7 +219,7 @@ bool share_all(KernelParts& parts, int64_t lanes, const IsWorth& is_worth, Fresh
   const Expr count = count_of(points.axes, pool);
   kernel.body[0] = ir::make(std::move(points));
   auto launch = parts.launch.as<matile::Launch>();
-  launch.grid = quotient_up(count, kThreads / lanes, pool);
+  launch.grid = quotient_up(count, threads / lanes, pool);
   parts.kernel = ir::make(std::move(kernel));
   parts.launch = ir::make(std::move(launch));
   return true;
@@ -249,12 +239,16 @@ ir::Block join_loops(const ir::Block& ops, expr::ExprPool& pool) {
   return body;
 }
 
-void share_loops(KernelParts& parts, FreshNames& names, expr::ExprPool& pool) {
+void share_loops(KernelParts& parts, const target::Target& target, FreshNames& names,
+                 expr::ExprPool& pool) {
+  const int64_t warp = target.limits.warp_threads;
   share_all(
-      parts, kWarp, [&](const matile::Loop& l) { return is_along_memory(l, pool); }, names, pool);
+      parts, warp, target.points.threads,
+      [&](const matile::Loop& l) { return is_along_memory(l, warp, pool); }, names, pool);
 }
 
-std::optional<KernelParts> share_parts(KernelParts& one, FreshNames& names, expr::ExprPool& pool) {
+std::optional<KernelParts> share_parts(KernelParts& one, const target::Points& choice,
+                                       FreshNames& names, expr::ExprPool& pool) {
   Expr count;  // of parts
   const auto is_over_parts = [&](const matile::Loop& l) {
     if (l.to.op() != EK::Var || (count && count != l.to)) return false;
@@ -263,15 +257,17 @@ std::optional<KernelParts> share_parts(KernelParts& one, FreshNames& names, expr
   };
   KernelParts shared = one;
   shared.plan.clear();
-  if (!share_all(shared, kPartLanes, is_over_parts, names, pool)) return std::nullopt;
+  if (!share_all(shared, choice.part_lanes, choice.threads, is_over_parts, names, pool))
+    return std::nullopt;
   auto kernel = shared.kernel.as<matile::Kernel>();
   kernel.name = names.make(kernel.name.str());
   auto alone = one.launch.as<matile::Launch>();
   auto together = shared.launch.as<matile::Launch>();
   together.kernel = kernel.name;
-  const Expr is_better = pool.binary(
-      EK::And, pool.binary(EK::Le, pool.integer(kManyParts), count),
-      pool.binary(EK::Le, together.grid, pool.integer(kFewPoints * kPartLanes / kThreads)));
+  const Expr is_better =
+      pool.binary(EK::And, pool.binary(EK::Le, pool.integer(choice.many_parts), count),
+                  pool.binary(EK::Le, together.grid,
+                              pool.integer(choice.few * choice.part_lanes / choice.threads)));
   const Expr none = pool.integer(0);
   alone.grid = pool.select(is_better, none, alone.grid);
   together.grid = pool.select(is_better, together.grid, none);
@@ -281,7 +277,8 @@ std::optional<KernelParts> share_parts(KernelParts& one, FreshNames& names, expr
   return shared;
 }
 
-std::optional<KernelParts> widen_points(KernelParts& one, FreshNames& names, expr::ExprPool& pool) {
+std::optional<KernelParts> widen_points(KernelParts& one, const target::Points& choice,
+                                        FreshNames& names, expr::ExprPool& pool) {
   KernelParts wide = one;
   wide.plan.clear();
   auto kernel = wide.kernel.as<matile::Kernel>();
@@ -290,23 +287,23 @@ std::optional<KernelParts> widen_points(KernelParts& one, FreshNames& names, exp
                                      [](const Op& op) { return op.is<matile::If>(); });
   if (points.by || !is_plain) return std::nullopt;
   const Expr count = count_of(points.axes, pool);
-  if (count.op() == EK::IntConst && count.integer() < kManyPoints) return std::nullopt;
+  if (count.op() == EK::IntConst && count.integer() < choice.many) return std::nullopt;
   const Expr last = points.axes.back().extent;
-  const bool is_whole = last.op() == EK::IntConst && last.integer() % kBeside == 0;
+  const bool is_whole = last.op() == EK::IntConst && last.integer() % choice.each == 0;
   if (last.op() == EK::IntConst && !is_whole) return std::nullopt;
-  points.beside = kBeside;
+  points.beside = choice.each;
   kernel.body[0] = ir::make(std::move(points));
   kernel.name = names.make(kernel.name.str());
   auto alone = one.launch.as<matile::Launch>();
   auto together = alone;
   together.kernel = kernel.name;
-  Expr are_many = pool.binary(EK::Le, pool.integer(kManyPoints), count);
+  Expr are_many = pool.binary(EK::Le, pool.integer(choice.many), count);
   if (!is_whole) {
-    const Expr rest = pool.binary(EK::Mod, last, pool.integer(kBeside));
+    const Expr rest = pool.binary(EK::Mod, last, pool.integer(choice.each));
     are_many = pool.binary(EK::And, are_many, pool.binary(EK::Eq, rest, pool.integer(0)));
   }
   const Expr none = pool.integer(0);
-  const Expr grid = quotient_up(count, kBeside * kThreads, pool);
+  const Expr grid = quotient_up(count, choice.each * choice.threads, pool);
   alone.grid = pool.select(are_many, none, alone.grid);
   together.grid = pool.select(are_many, grid, none);
   one.launch = ir::make(std::move(alone));

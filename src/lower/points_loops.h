@@ -6,6 +6,7 @@
 
 #include "ir/pass.h"
 #include "lower/kernel_parts.h"
+#include "target/target.h"
 
 namespace nautilus::lower {
 
@@ -37,7 +38,8 @@ ir::Block join_loops(const ir::Block& body, expr::ExprPool& pool);
 //
 // Lanes beside each other read elements beside each other, and 32 of them are under way at once.
 // Sums of floats are taken in another order: exact over the reals. Other kernels stay as they are.
-void share_loops(KernelParts& parts, FreshNames& names, expr::ExprPool& pool);
+void share_loops(KernelParts& parts, const target::Target& target, FreshNames& names,
+                 expr::ExprPool& pool);
 
 // For a kernel that puts the parts of an axis together, another one with 8 lanes for each point.
 // The plan launches it instead of the first where parts are many and points are few:
@@ -48,7 +50,8 @@ void share_loops(KernelParts& parts, FreshNames& names, expr::ExprPool& pool);
 // Points are beside each other in memory, parts are not: 4 points in a warp still read half a
 // sector at once, and the time is that of the loads one after the other, of which there are 8 times
 // fewer. Nothing, and `one` as it was, if its loops are not all reductions over the parts.
-std::optional<KernelParts> share_parts(KernelParts& one, FreshNames& names, expr::ExprPool& pool);
+std::optional<KernelParts> share_parts(KernelParts& one, const target::Points& choice,
+                                       FreshNames& names, expr::ExprPool& pool);
 
 // For a kernel that puts the parts of an axis together, another one whose threads have four points
 // beside each other. The plan launches it where points are so many that instructions, most of them
@@ -58,6 +61,7 @@ std::optional<KernelParts> share_parts(KernelParts& one, FreshNames& names, expr
 //   launch C_2 grid where(131072 <= points and N % 4 == 0, (points + 511) / 512, 0)
 //
 // Nothing, and `one` as it was, if its points branch.
-std::optional<KernelParts> widen_points(KernelParts& one, FreshNames& names, expr::ExprPool& pool);
+std::optional<KernelParts> widen_points(KernelParts& one, const target::Points& choice,
+                                        FreshNames& names, expr::ExprPool& pool);
 
 }  // namespace nautilus::lower

@@ -7,17 +7,16 @@
 #include "decision/lines.h"
 #include "expr/walk.h"
 #include "ir/machine.h"
+#include "ir/target_of.h"
 #include "ir/walk.h"
 #include "lower/last_tile.h"
+#include "lower/launch_choice.h"
 #include "lower/part_nests.h"
 #include "lower/points_kernel.h"
 #include "lower/points_loops.h"
 #include "lower/row_kernel.h"
 #include "lower/split_reduction.h"
-#include "lower/tile_path.h"
 #include "matile/ops.h"
-#include "matile/passes/prefetch_rows.h"
-#include "matile/passes/share_scalars.h"
 #include "scalar/ops.h"
 
 namespace nautilus::lower {
@@ -27,7 +26,7 @@ using ir::Op;
 
 bool is_declaration(const Op& op) {
   return op.is<ir::Dim>() || op.is<ir::Static>() || op.is<ir::Param>() || op.is<ir::Fact>() ||
-         op.is<ir::Numerics>();
+         op.is<ir::Numerics>() || op.is<ir::Target>();
 }
 
 // Sizes that the plan computes.
@@ -35,9 +34,11 @@ bool is_plan_size(const Op& op) { return op.is<ir::Machine>() || op.is<ir::Size>
 
 class Assembler {
  public:
-  Assembler(const ir::Program& program, ir::PassContext& context)
+  Assembler(const ir::Program& program, LowerGridNest lower_grid_nest, ir::PassContext& context)
       : program_(program),
+        lower_grid_nest_(lower_grid_nest),
         context_(context),
+        target_(ir::target_of(program)),
         names_(context.pool),
         machine_(ir::machine_name(program, context.pool)) {}
 
@@ -148,7 +149,7 @@ class Assembler {
         continue;
       }
       const std::span<const MapNest> rest(nests_.data() + i, nests_.size() - i);
-      if (const auto rows = row_group(rest, context_.pool)) {
+      if (const auto rows = row_group(rest, target_, context_.pool)) {
         for (Op& op :
              lower_rows(*rows, kept_after(i + rows->nests), buffers_, facts, names_, context_.pool))
           kernels_.push_back(std::move(op));
@@ -156,7 +157,7 @@ class Assembler {
         continue;
       }
       if (split(i)) continue;
-      if (const auto elements = element_group(rest, context_.pool)) {
+      if (const auto elements = element_group(rest, target_, context_.pool)) {
         for (Op& op : lower_rows(*elements, kept_after(i + elements->nests), buffers_, facts,
                                  names_, context_.pool))
           kernels_.push_back(std::move(op));
@@ -171,14 +172,16 @@ class Assembler {
   bool points(size_t& i, size_t end) {
     const std::vector<MapNest> group(nests_.begin() + static_cast<std::ptrdiff_t>(i),
                                      nests_.begin() + static_cast<std::ptrdiff_t>(end));
-    auto parts = lower_points(group, kept_after(end), buffers_, names_, context_);
+    auto parts = lower_points(group, kept_after(end), buffers_, names_, target_.points, context_);
     if (!parts) return false;
     std::vector<KernelParts> others;
     if (is_over_parts(nests_[i], computed_)) {
-      if (auto shared = share_parts(*parts, names_, context_.pool)) others.push_back(*shared);
-      if (auto wide = widen_points(*parts, names_, context_.pool)) others.push_back(*wide);
+      if (auto shared = share_parts(*parts, target_.points, names_, context_.pool))
+        others.push_back(*shared);
+      if (auto wide = widen_points(*parts, target_.points, names_, context_.pool))
+        others.push_back(*wide);
     } else {
-      share_loops(*parts, names_, context_.pool);
+      share_loops(*parts, target_, names_, context_.pool);
     }
     add(std::move(*parts));
     for (KernelParts& other : others) add(std::move(other));
@@ -213,7 +216,7 @@ class Assembler {
   std::optional<KernelParts> tile_kernel(const Op& nest, std::string* why) {
     ir::Block decided;
     ir::PassContext own = context_.with(context_.sink, decided);
-    auto parts = lower_grid_nest(program_, nest, program_.name, names_, own, why);
+    auto parts = lower_grid_nest_(program_, nest, program_.name, names_, own, why);
     if (parts)
       decision::note_kernel(parts->kernel.as<matile::Kernel>().name, decision::Form::Tile, decided,
                             context_);
@@ -234,7 +237,10 @@ class Assembler {
       }
       made.emplace_back(std::move(*parts), nest.as<scalar::For>().cost);
     }
-    if (made.size() > 1) choose_at_launch(made);
+    if (made.size() > 1) {
+      for (Op& let : launch_cheapest(made, names_, context_.pool))
+        kernels_.push_back(std::move(let));
+    }
     for (auto& [parts, cost] : made) add(std::move(parts));
     return true;
   }
@@ -264,10 +270,12 @@ class Assembler {
       const std::vector<MapNest> group(nests_.begin() + static_cast<std::ptrdiff_t>(i) + 1,
                                        nests_.begin() + static_cast<std::ptrdiff_t>(end));
       FreshNames names = names_;
-      const auto points = lower_points(group, kept_after(end), buffers_, names, context_);
+      const auto points =
+          lower_points(group, kept_after(end), buffers_, names, target_.points, context_);
       if (!points) return false;
       why.clear();
-      auto both = combine_in_last_tile(*kernel, *points, buffers_, names, context_.pool, &why);
+      auto both =
+          combine_in_last_tile(*kernel, *points, buffers_, target_, names, context_.pool, &why);
       if (!both) continue;
       names_ = names;
       add(std::move(*both));
@@ -277,29 +285,6 @@ class Assembler {
     context_.sink.report(diag::Code::BadPass, nest.span(),
                          "the last tile of this nest does not put its parts together: " + why);
     return false;
-  }
-
-  void choose_at_launch(std::vector<std::pair<KernelParts, expr::Expr>>& made) {
-    expr::ExprPool& pool = context_.pool;
-    std::vector<expr::Expr> costs;
-    for (const auto& [parts, cost] : made) {
-      const std::string kernel(parts.kernel.as<matile::Kernel>().name.str());
-      const ir::Name name = names_.make(kernel + "_cost");
-      kernels_.push_back(ir::make(matile::Let{name, cost}));
-      costs.push_back(pool.index(name));
-    }
-    for (size_t k = 0; k < made.size(); ++k) {
-      expr::Expr is_least;
-      for (size_t o = 0; o < made.size(); ++o) {
-        if (o == k) continue;
-        const expr::Expr less =
-            pool.binary(o < k ? expr::Op::Lt : expr::Op::Le, costs[k], costs[o]);
-        is_least = is_least ? pool.binary(expr::Op::And, is_least, less) : less;
-      }
-      auto launch = made[k].first.launch.as<matile::Launch>();
-      launch.grid = pool.select(is_least, launch.grid, pool.integer(0));
-      made[k].first.launch = ir::make(std::move(launch));
-    }
   }
 
   bool uses_machine() const {
@@ -316,7 +301,7 @@ class Assembler {
   bool split(size_t i) {
     const MapNest nest = nests_[i];
     if (!is_split_.insert(*written_by(nest).begin()).second) return false;
-    const auto s = split_reduction(nest, buffers_, names_, context_.pool);
+    const auto s = split_reduction(nest, buffers_, target_.points, names_, context_.pool);
     if (!s) return false;
     buffers_.emplace(s->buffer.str(), s->type);
     is_split_.emplace(s->buffer.str());
@@ -331,7 +316,7 @@ class Assembler {
     std::set<std::string> kept = kept_after(i);
     kept.emplace(s->buffer.str());
     for (const MapNest* n : {&nest, &s->partial, &s->final}) {
-      auto parts = lower_points({*n}, kept, buffers_, names_, context_);
+      auto parts = lower_points({*n}, kept, buffers_, names_, target_.points, context_);
       NAUT_CHECK(parts, "a reduction is no scalar code");
       const auto& launch = parts->launch.as<matile::Launch>();
       expr::ExprPool& pool = context_.pool;
@@ -351,7 +336,7 @@ class Assembler {
     for (; end < nests_.size(); ++end) {
       if (is_grid(nests_[end]) || !can_join(nests_[i], nests_[end], written, context_.pool)) break;
       const std::span<const MapNest> rest(nests_.data() + end, nests_.size() - end);
-      if (row_group(rest, context_.pool)) break;
+      if (row_group(rest, target_, context_.pool)) break;
       written.merge(written_by(nests_[end]));
     }
     return end;
@@ -377,7 +362,9 @@ class Assembler {
   }
 
   const ir::Program& program_;
+  LowerGridNest lower_grid_nest_;
   ir::PassContext& context_;
+  const target::Target& target_;
   FreshNames names_;
   ir::Name machine_;
   bool has_sizes_ = false;                   // of the plan
@@ -393,10 +380,10 @@ class Assembler {
 
 }  // namespace
 
-std::optional<ir::Program> program_to_matile(const ir::Program& program, ir::PassContext& context) {
-  auto kernels = Assembler(program, context).run();
-  if (kernels) kernels = matile::prefetch_rows(*kernels, context);
-  return kernels ? matile::share_scalars(*kernels, context) : std::nullopt;
+std::optional<ir::Program> program_to_matile(const ir::Program& program,
+                                             LowerGridNest lower_grid_nest,
+                                             ir::PassContext& context) {
+  return Assembler(program, lower_grid_nest, context).run();
 }
 
 }  // namespace nautilus::lower

@@ -8,13 +8,27 @@
 //                                           launch T_kernel grid (M + 127) / 128
 //
 // Which kernel a nest becomes: rows of memory-bound work (row_kernel.h), else scalar code
-// (points_kernel.h). Tests: test/lower/points.scalar, test/lower/rows.naut
+// (points_kernel.h). Grid nests have a way of their own through the levels, which the caller knows
+// (compile/grid_nest.h). Tests: test/lower/points.scalar, test/lower/rows.naut
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "ir/pass.h"
+#include "lower/kernel_parts.h"
 
 namespace nautilus::lower {
 
-std::optional<ir::Program> program_to_matile(const ir::Program& program, ir::PassContext& context);
+// The kernel of one grid nest of a scalar program. Nothing, and why, if some part of it has no
+// counterpart in tiles. A plan that needs the number of multiprocessors calls it `sms`, which is
+// declared here.
+using LowerGridNest = std::optional<KernelParts> (*)(const ir::Program& program, const ir::Op& nest,
+                                                     std::string_view name, FreshNames& names,
+                                                     ir::PassContext& context, std::string* why);
+
+std::optional<ir::Program> program_to_matile(const ir::Program& program,
+                                             LowerGridNest lower_grid_nest,
+                                             ir::PassContext& context);
 
 }  // namespace nautilus::lower

@@ -33,9 +33,11 @@ bool RowLowering::is_late(Expr read) const {
 
 // If all that is read would fill the registers.
 void RowLowering::choose_late(const std::vector<Expr>& reads) {
+  // Of groups two CTAs fit, with a few numbers of the row.
+  const int64_t early_of_pair = choice_.pair_registers - choice_.registers_beside - 4;
   int64_t sum = 0;
-  for (Expr r : reads) sum += row_tile_registers(r.dtype(), v_.columns);
-  const int64_t most = v_.groups > 1 ? kEarlyRegistersOfPair : kEarlyRegisters;
+  for (Expr r : reads) sum += tile_registers(r.dtype(), v_.columns);
+  const int64_t most = v_.groups > 1 ? early_of_pair : choice_.early_registers;
   if (sum <= most || v_.columns % piece() != 0 || v_.columns / piece() > 64) return;
   for (Expr r : shared_by_rows(group_, pool_)) {
     if (std::find(reads.begin(), reads.end(), r) != reads.end()) late_.push_back(r);
@@ -120,7 +122,7 @@ void RowLowering::resident(ir::Block& out) {
     }
     if (s.kind != Kind::Element) continue;
     const Expr replaced = replaced_by(k, reads);
-    const int64_t more = replaced ? 0 : v_.columns / kRowThreads;
+    const int64_t more = replaced ? 0 : v_.columns / choice_.threads;
     const bool is_line_worth =
         late_.empty() && is_worth_keeping(k) && (!more || row_registers() + more <= room());
     if (is_line_worth) {
@@ -143,7 +145,7 @@ bool RowLowering::fits_unpacked(std::span<const Expr> reads) const {
   if (v_.groups == 1) return false;
   int64_t sum = row_registers();
   for (Expr r : reads) {
-    if (is_half(r.dtype()) && loaded_.contains(r)) sum += row_tile_registers(r.dtype(), v_.columns);
+    if (is_half(r.dtype()) && loaded_.contains(r)) sum += tile_registers(r.dtype(), v_.columns);
   }
   return sum <= room();
 }

@@ -57,7 +57,10 @@ bool is_tile_node(Expr e) {
 
 class Grouping {
  public:
-  Grouping(std::span<const MapNest> nests, expr::ExprPool& pool) : nests_(nests), pool_(pool) {}
+  Grouping(std::span<const MapNest> nests, const target::Target& target, expr::ExprPool& pool)
+      : nests_(nests), pool_(pool) {
+    group_.target = &target;
+  }
 
   std::optional<RowGroup> run() {
     if (!find_axes()) return std::nullopt;
@@ -113,7 +116,9 @@ class Grouping {
            is_size(group_.column.extent) && !is_short(group_.column.extent);
   }
   // A row that a thread walks over in less time than a CTA takes to start.
-  static bool is_short(Expr e) { return e.op() == EK::IntConst && e.integer() < 64; }
+  bool is_short(Expr e) const {
+    return e.op() == EK::IntConst && e.integer() < group_.target->rows.least_columns;
+  }
   static bool is_size(Expr e) { return e.op() == EK::Var || e.op() == EK::IntConst; }
 
   std::optional<RowStatement> classify(const MapNest& nest) {
@@ -241,12 +246,14 @@ bool is_tile_value(Expr e) {
   return ok;
 }
 
-std::optional<RowGroup> row_group(std::span<const MapNest> nests, expr::ExprPool& pool) {
-  return Grouping(nests, pool).run();
+std::optional<RowGroup> row_group(std::span<const MapNest> nests, const target::Target& target,
+                                  expr::ExprPool& pool) {
+  return Grouping(nests, target, pool).run();
 }
 
-std::optional<RowGroup> element_group(std::span<const MapNest> nests, expr::ExprPool& pool) {
-  return Grouping(nests, pool).run_elements();
+std::optional<RowGroup> element_group(std::span<const MapNest> nests, const target::Target& target,
+                                      expr::ExprPool& pool) {
+  return Grouping(nests, target, pool).run_elements();
 }
 
 }  // namespace nautilus::lower

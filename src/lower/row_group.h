@@ -21,6 +21,7 @@
 
 #include "expr/bounds.h"
 #include "lower/points_kernel.h"
+#include "target/target.h"
 
 namespace nautilus::lower {
 
@@ -35,6 +36,7 @@ struct RowStatement {
 };
 
 struct RowGroup {
+  const target::Target* target = nullptr;
   ir::Axes rows;
   ir::Axis column;
   std::vector<RowStatement> statements;
@@ -43,9 +45,11 @@ struct RowGroup {
 
 // The group that begins with the first of `nests`, as long as can be; empty if there is none that
 // register tiles can compute. It has a reduction.
-std::optional<RowGroup> row_group(std::span<const MapNest> nests, expr::ExprPool& pool);
+std::optional<RowGroup> row_group(std::span<const MapNest> nests, const target::Target& target,
+                                  expr::ExprPool& pool);
 // The same for nests that only map elements.
-std::optional<RowGroup> element_group(std::span<const MapNest> nests, expr::ExprPool& pool);
+std::optional<RowGroup> element_group(std::span<const MapNest> nests, const target::Target& target,
+                                      expr::ExprPool& pool);
 
 // Whether register tiles compute the expression as the language defines it: in f32, with indices
 // that fit 32 bits.

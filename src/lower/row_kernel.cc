@@ -71,22 +71,26 @@ int64_t RowLowering::registers() const {
   const auto lines = std::count_if(tiles_.begin(), tiles_.end(),
                                    [](const auto& t) { return !t.second.dims.empty(); });
   const int64_t beside = 16 + 16 * std::max<int64_t>(lines - 2, 0);
-  if (v_.groups > 1) return fits_pair() ? kPairRegisters : kAloneRegisters;
-  const int64_t least = v_.is_resident ? 40 : 72;
-  return std::clamp<int64_t>((row_registers() + beside + 7) / 8 * 8, least, 248);
+  if (v_.groups > 1) return fits_pair() ? choice_.pair_registers : choice_.alone_registers;
+  const int64_t least = v_.is_resident ? choice_.resident_least : choice_.walking_least;
+  const target::Limits& limits = group_.target->limits;
+  const int64_t steps =
+      (row_registers() + beside + limits.register_step - 1) / limits.register_step;
+  return std::clamp<int64_t>(steps * limits.register_step, least, limits.launch_registers);
 }
 
 // Of two CTAs of several groups one loads while the other reduces or stores: what could be kept is
 // worth less than the second of them.
 int64_t RowLowering::room() const {
-  if (v_.groups == 1) return kRowRegisters;
-  return (fits_pair() ? kPairRegisters : kAloneRegisters) - kBesideRow;
+  if (v_.groups == 1) return choice_.registers;
+  return (fits_pair() ? choice_.pair_registers : choice_.alone_registers) -
+         choice_.registers_beside;
 }
 
 int64_t RowLowering::row_registers() const {
   int64_t sum = 0;
   for (const auto& [name, type] : tiles_)
-    sum += type.dims.empty() ? 1 : row_tile_registers(type.dtype, type.dims[0].integer());
+    sum += type.dims.empty() ? 1 : tile_registers(type.dtype, type.dims[0].integer());
   return sum;
 }
 

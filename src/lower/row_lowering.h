@@ -22,6 +22,7 @@ class RowLowering {
               const RowVariant& variant, ir::Name kernel, const FreshNames& names,
               expr::ExprPool& pool)
       : group_(group),
+        choice_(group.target->rows),
         kept_(kept),
         buffers_(buffers),
         facts_(facts),
@@ -32,7 +33,9 @@ class RowLowering {
 
   matile::Kernel run();
   // Whether the tiles leave registers for the rest; known after run().
-  bool fits() const { return v_.groups == 1 || row_registers() + kBesideRow <= kAloneRegisters; }
+  bool fits() const {
+    return v_.groups == 1 || row_registers() + choice_.registers_beside <= choice_.alone_registers;
+  }
   // Whether a reduction has a condition for each of its terms; known after run().
   bool has_conditions() const { return has_conditions_; }
   // Of tiles: rows, or blocks of their columns.
@@ -42,9 +45,14 @@ class RowLowering {
   bool is_kept(const RowStatement& s) const { return kept_.contains(std::string(s.target.str())); }
 
   int64_t registers() const;
-  bool fits_pair() const { return row_registers() + kBesideRow <= kPairRegisters; }
+  bool fits_pair() const {
+    return row_registers() + choice_.registers_beside <= choice_.pair_registers;
+  }
   int64_t room() const;  // registers of a thread for what is kept of a row
   int64_t row_registers() const;
+  int64_t tile_registers(expr::DType dtype, int64_t columns) const {
+    return row_tile_registers(dtype, columns, choice_.threads);
+  }
 
   // row_kernel.cc: rows and columns.
   // Without reductions a row need not stay together: a CTA has a block of its columns.
@@ -89,7 +97,7 @@ class RowLowering {
   void put_pieces(const RowStatement& s, ir::Block& out);
 
   // row_forms.cc
-  int64_t piece() const { return kRowThreads * v_.by; }
+  int64_t piece() const { return choice_.threads * v_.by; }
   bool is_late(expr::Expr read) const;
   void choose_late(const std::vector<expr::Expr>& reads);
   int uses_after(size_t index) const;
@@ -112,6 +120,7 @@ class RowLowering {
   };
 
   const RowGroup& group_;
+  const target::Rows& choice_;
   const std::set<std::string>& kept_;
   const std::map<std::string, ir::TensorType>& buffers_;
   const expr::Facts& facts_;

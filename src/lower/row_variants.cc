@@ -17,12 +17,6 @@ using expr::Expr;
 using Kind = RowStatement::Kind;
 using EK = expr::Op;
 
-// Columns of a row that is kept, for programs that leave their number open.
-constexpr int64_t kCaps[] = {1024, 4096, 8192, 16384, 32768, 65536};
-constexpr int64_t kMostColumns = 65536;
-constexpr int64_t kMostColumnsOfGroup = 16384;
-constexpr int64_t kMostWithPositions = 4096;  // of a group among several
-
 // The variants of a group, each for the sizes of its condition. The first takes any size, and
 // stands in for the others where tensors are not aligned.
 class Variants {
@@ -30,7 +24,13 @@ class Variants {
   Variants(const RowGroup& group, const std::set<std::string>& kept,
            const std::map<std::string, ir::TensorType>& buffers, const expr::Facts& facts,
            FreshNames& names, expr::ExprPool& pool)
-      : group_(group), kept_(kept), buffers_(buffers), facts_(facts), names_(names), pool_(pool) {}
+      : group_(group),
+        choice_(group.target->rows),
+        kept_(kept),
+        buffers_(buffers),
+        facts_(facts),
+        names_(names),
+        pool_(pool) {}
 
   std::vector<RowVariant> run(ir::Block& plan) {
     const Expr n = group_.column.extent;
@@ -41,8 +41,8 @@ class Variants {
     if (n.op() == EK::IntConst) {
       const bool is_whole = n.integer() % width == 0;
       // A register has two elements of 16 bits: a thread has an even number of them.
-      const int64_t unit = kRowThreads * (is_whole ? width : 2);
-      const int64_t step = kRowThreads * width * (is_whole ? 2 : 1);
+      const int64_t unit = choice_.threads * (is_whole ? width : 2);
+      const int64_t step = choice_.threads * width * (is_whole ? 2 : 1);
       if (is_whole) out.push_back(single(n, pool_.boolean(false)));
       const std::string_view others = is_blocked() ? "_blocks" : "_long";
       const RowVariant walked{std::string(others), step, is_whole ? width : 1, false, n,
@@ -66,9 +66,9 @@ class Variants {
     if (!is_never) {
       Expr above = is_always ? pool_.boolean(true) : is_vector;
       bool is_open = true;
-      for (const int64_t cap : kCaps) {
+      for (const int64_t cap : choice_.columns) {
         if (!is_open) break;
-        auto variant = kept(cap, kRowThreads * width, {{}, 0, width, true, whole, {}, 1});
+        auto variant = kept(cap, choice_.threads * width, {{}, 0, width, true, whole, {}, 1});
         if (!variant) break;
         const Expr below = pool_.binary(EK::Le, n, pool_.integer(cap));
         if (truth(below) == expr::Truth::True) is_open = false;
@@ -84,8 +84,8 @@ class Variants {
                      pool_.binary(EK::Gt, n, pool_.integer(cap)));
       }
       if (is_open)
-        out.push_back({is_blocked() ? "_blocks" : "_long", kRowThreads * width * 2, width, false,
-                       whole, above, 1});
+        out.push_back({is_blocked() ? "_blocks" : "_long", choice_.threads * width * 2, width,
+                       false, whole, above, 1});
     }
     return out;
   }
@@ -93,8 +93,8 @@ class Variants {
  private:
   bool is_blocked() const { return has_elements_only(group_); }
   // Element by element: for any length and any alignment.
-  static RowVariant single(Expr n, Expr condition) {
-    return {"_single", kRowThreads * 8, 1, false, n, condition, 1};
+  RowVariant single(Expr n, Expr condition) const {
+    return {"_single", choice_.threads * 8, 1, false, n, condition, 1};
   }
   expr::Truth truth(Expr condition) const { return facts_.prove(condition); }
   Expr both(Expr a, Expr b) { return a.is_true() ? b : pool_.binary(EK::And, a, b); }
@@ -143,11 +143,12 @@ class Variants {
     return out;
   }
 
-  // Elements of the narrowest tensor in 16 bytes, at most 8.
+  // Elements of the narrowest tensor in a vector, at most 8.
   int64_t vector_width() const {
     int64_t width = 4;
     for (const ir::TensorType& t : row_tensors())
-      width = std::max<int64_t>(width, std::min<int64_t>(16 / expr::bytes(t.dtype), 8));
+      width = std::max<int64_t>(
+          width, std::min<int64_t>(group_.target->memory.vector_bytes / expr::bytes(t.dtype), 8));
     return width;
   }
 
@@ -155,11 +156,10 @@ class Variants {
   // if there is none. Like `other` in what is not said by that.
   std::optional<RowVariant> kept(int64_t columns, int64_t unit, const RowVariant& other) {
     if (is_blocked()) return std::nullopt;
-    for (const int64_t groups : {kRowGroups, int64_t{1}}) {
-      if (groups > 1 && columns <= kGroupColumns) continue;
-      // What only reads rows has more of them under way in small CTAs: cross entropy of 16384
-      // columns 0.081 ms by one group, 0.099 by four.
-      if (groups > 1 && columns <= kMostColumnsOfGroup && !writes_rows()) continue;
+    for (const int64_t groups : {choice_.groups, int64_t{1}}) {
+      if (groups > 1 && columns <= choice_.group_columns) continue;
+      // What only reads rows has more of them under way in small CTAs.
+      if (groups > 1 && columns <= choice_.columns_of_group && !writes_rows()) continue;
       const int64_t all = groups * unit;
       const int64_t capacity = std::max<int64_t>((columns + all - 1) / all, 1) * all;
       RowVariant v = other;
@@ -167,7 +167,8 @@ class Variants {
       v.columns = capacity / groups;
       v.is_resident = true;
       v.groups = groups;
-      if (capacity <= (groups > 1 ? kMostColumns : kMostColumnsOfGroup) && fits(v)) return v;
+      if (capacity <= (groups > 1 ? choice_.most_columns : choice_.columns_of_group) && fits(v))
+        return v;
     }
     return std::nullopt;
   }
@@ -177,7 +178,7 @@ class Variants {
   bool fits(const RowVariant& v) {
     if (!fits(v.columns, v.groups)) return false;
     if (v.groups == 1) return true;
-    if (v.columns > kMostWithPositions && has_positions()) return false;
+    if (v.columns > choice_.positions_of_group && has_positions()) return false;
     RowLowering trial = lowering(v);
     trial.run();
     return trial.fits();
@@ -214,14 +215,16 @@ class Variants {
         if (own.contains(std::string(e.name().str()))) return;
         if (!read.emplace(e.name().str()).second) return;
         const bool is_shared = std::find(shared.begin(), shared.end(), e) != shared.end();
-        const int64_t held = is_shared ? std::min(columns, kRowThreads * 8) : columns;
-        sum += row_tile_registers(e.dtype(), held);
+        const int64_t held = is_shared ? std::min(columns, choice_.threads * 8) : columns;
+        sum += row_tile_registers(e.dtype(), held, choice_.threads);
       });
     }
-    return sum <= (groups > 1 ? kAloneRegisters - kBesideRow : kRowRegisters);
+    return sum <=
+           (groups > 1 ? choice_.alone_registers - choice_.registers_beside : choice_.registers);
   }
 
   const RowGroup& group_;
+  const target::Rows& choice_;
   const std::set<std::string>& kept_;
   const std::map<std::string, ir::TensorType>& buffers_;
   const expr::Facts& facts_;
@@ -231,8 +234,8 @@ class Variants {
 
 }  // namespace
 
-int64_t row_tile_registers(DType dtype, int64_t columns) {
-  return columns / kRowThreads * (expr::bytes(dtype) == 2 ? 1 : 2) / 2;
+int64_t row_tile_registers(DType dtype, int64_t columns, int64_t threads) {
+  return columns / threads * (expr::bytes(dtype) == 2 ? 1 : 2) / 2;
 }
 
 bool has_elements_only(const RowGroup& group) {

@@ -104,7 +104,9 @@ class Lowering {
     for (Op& inner : block(grid->body)) body.push_back(std::move(inner));
     facts_ = before;
     body = decision::with_lines(std::move(body), decision::lines(grid->body));
-    out.push_back(ir::make(vr::Par{grid->axes, vr::ParKind::Grid, std::move(body)}, op.span()));
+    out.push_back(ir::make(vr::Par{grid->axes, vr::ParKind::Grid, std::move(body), grid->cluster,
+                                   grid->resident, grid->cost},
+                           op.span()));
   }
 
   // Numbers that are positions.

@@ -63,6 +63,7 @@ class Lowering {
       case spec::Kind::Param:
       case spec::Kind::Fact:
       case spec::Kind::Numerics:
+      case spec::Kind::Target:
         out_.body.push_back(op);
         return true;
       case spec::Kind::Input: {

@@ -16,14 +16,6 @@ using expr::DType;
 using expr::Expr;
 using EK = expr::Op;
 
-// Parts of one number: as many as a CTA then reduces as one row. Parts of one of many numbers: a
-// thread walks over them.
-constexpr int64_t kPartsOfOne = 8192;
-constexpr int64_t kPartsOfMany = 64;
-// Shorter reductions are quicker at once, and so are reductions with enough results.
-constexpr int64_t kLongReduction = 16 * kPartsOfMany;
-constexpr int64_t kFewResults = 65536;
-
 Expr identity(expr::ExprPool& pool, expr::Reducer reducer, DType dtype) {
   const expr::Value v = expr::identity(reducer, dtype);
   if (expr::is_float(dtype)) return pool.floating(v.f, dtype);
@@ -44,7 +36,8 @@ bool covers(Expr value, const std::vector<Expr>& axes) {
 
 std::optional<SplitReduction> split_reduction(const MapNest& nest,
                                               const std::map<std::string, ir::TensorType>& buffers,
-                                              FreshNames& names, expr::ExprPool& pool) {
+                                              const target::Points& choice, FreshNames& names,
+                                              expr::ExprPool& pool) {
   const auto* init = nest.body.size() == 2 ? nest.body[0].get<scalar::Init>() : nullptr;
   const auto* loop = init ? nest.body[1].get<scalar::For>() : nullptr;
   const auto* update =
@@ -53,9 +46,12 @@ std::optional<SplitReduction> split_reduction(const MapNest& nest,
   const DType dtype = buffers.at(std::string(init->target.str())).dtype;
   const Expr extent = loop->axes[0].extent;
   const bool is_one = nest.axes.empty();
-  const int64_t parts = is_one ? kPartsOfOne : kPartsOfMany;
+  // Of one number as many as a CTA then reduces as one row; of one of many a thread walks over
+  // them.
+  const int64_t parts = is_one ? choice.parts_of_one : choice.parts_of_many;
   if (expr::compute_dtype(dtype) != dtype) return std::nullopt;  // parts would be rounded
-  const int64_t least = is_one ? 4 * parts : kLongReduction;
+  // Shorter reductions are quicker at once, and so are reductions with enough results.
+  const int64_t least = is_one ? 4 * parts : choice.long_reduction;
   if (extent.op() == EK::IntConst && extent.integer() < least) return std::nullopt;
   std::vector<Expr> axes;
   for (const ir::Axis& a : nest.axes) axes.push_back(pool.index(a.name));
@@ -100,8 +96,9 @@ std::optional<SplitReduction> split_reduction(const MapNest& nest,
   Expr results;
   for (const ir::Axis& a : nest.axes)
     results = results ? pool.binary(EK::Mul, results, a.extent) : a.extent;
-  out.condition = pool.binary(EK::And, pool.binary(EK::Ge, extent, pool.integer(kLongReduction)),
-                              pool.binary(EK::Le, results, pool.integer(kFewResults)));
+  out.condition =
+      pool.binary(EK::And, pool.binary(EK::Ge, extent, pool.integer(choice.long_reduction)),
+                  pool.binary(EK::Le, results, pool.integer(choice.few_results)));
   out.type.dims[0] = pool.select(out.condition, count, pool.integer(0));
   return out;
 }

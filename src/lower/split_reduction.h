@@ -32,6 +32,7 @@ struct SplitReduction {
 
 std::optional<SplitReduction> split_reduction(const MapNest& nest,
                                               const std::map<std::string, ir::TensorType>& buffers,
-                                              FreshNames& names, expr::ExprPool& pool);
+                                              const target::Points& choice, FreshNames& names,
+                                              expr::ExprPool& pool);
 
 }  // namespace nautilus::lower

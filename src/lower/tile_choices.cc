@@ -56,7 +56,7 @@ bool NestLowering::choose_groups(const vrtile::Par& grid, const vrtile::Par* gro
 bool NestLowering::choose_grid(const ir::Axes& axes, GridFacts facts) {
   facts.beside = beside_;
   const auto* order = choices_.order.asked();
-  facts.order = order ? *order : usual_order(facts);
+  facts.order = order ? *order : usual_order(facts, target_);
   if (const std::string why = refuse_order(facts.order, facts); order && !why.empty()) {
     choices_.order.refuse(why);
     return refuse(why);
@@ -67,7 +67,7 @@ bool NestLowering::choose_grid(const ir::Axes& axes, GridFacts facts) {
     choices_.source.refuse(why);
     return refuse(why);
   }
-  grid_ = number_tiles(axes, facts, names_, pool_);
+  grid_ = number_tiles(axes, facts, target_, names_, pool_);
   if (beside_.cluster > 1 && !grid_.rank)
     return refuse("no two tiles beside each other share an operand");
   choices_.order.took(facts.order);
@@ -86,8 +86,8 @@ bool NestLowering::is_copied(ir::Name tensor) {
 // Misses of what no other tile needs bring little more than that, and so do those of a cluster,
 // whose CTAs each copy a part of it.
 void NestLowering::promotes(ir::Name map, bool is_needed_once) {
-  int64_t& bytes = promotions_.emplace(map.str(), kUsualPromotion).first->second;
-  if (is_needed_once || grid_.rank) bytes = kLinePromotion;
+  int64_t& bytes = promotions_.emplace(map.str(), target_.memory.promote_bytes).first->second;
+  if (is_needed_once || grid_.rank) bytes = target_.memory.line_bytes;
 }
 
 bool NestLowering::fetches_early(const vrtile::For& loop) {
@@ -111,9 +111,9 @@ void NestLowering::choose_promotions() {
     const ir::Name operand = pool_.name(place == 1 ? tensor : fmt::format("{}.{}", tensor, place));
     const auto* asked = choices_.promote.asked(operand);
     const int64_t bytes = asked ? asked->bytes.value_or(-1) : usual->second;
-    if (bytes != 0 && bytes != 64 && bytes != 128 && bytes != kUsualPromotion)
+    if (bytes != 0 && bytes != 64 && bytes != 128 && bytes != target_.memory.promote_bytes)
       choices_.promote.refuse(operand, "a miss brings 0, 64, 128 or 256 bytes");
-    if (bytes != kUsualPromotion) map.promote = bytes;
+    if (bytes != target_.memory.promote_bytes) map.promote = bytes;
     choices_.promote.took({operand, bytes, {}});
     op = ir::make(std::move(map));
   }

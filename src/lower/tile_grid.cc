@@ -11,14 +11,13 @@ namespace {
 using expr::Expr;
 using EK = expr::Op;
 
-constexpr int64_t kRasterRows = 8;
 constexpr int64_t kMostRasterRows = 64;
-constexpr int64_t kSectionMib = 32;
 
 class Numbering {
  public:
-  Numbering(const ir::Axes& axes, FreshNames& names, expr::ExprPool& pool)
-      : axes_(axes), names_(names), pool_(pool) {}
+  Numbering(const ir::Axes& axes, const target::Target& target, FreshNames& names,
+            expr::ExprPool& pool)
+      : axes_(axes), target_(target), names_(names), pool_(pool) {}
 
   TileGrid run(const GridFacts& facts) {
     cluster_ = facts.rows >= 0 && facts.growing < 0 ? facts.beside.cluster : 1;
@@ -108,7 +107,7 @@ class Numbering {
       split(plane, batch);
       t = let("inner", sub(t, mul(plane, mul(tm, tn))));
     }
-    const Expr most = pool_.integer(facts.order.rows.value_or(kRasterRows));
+    const Expr most = pool_.integer(facts.order.rows.value_or(target_.tiles.raster_rows));
     const Expr group = let("group", div(t, mul(most, tn)));
     const Expr rest = let("in_group", sub(t, mul(group, mul(most, tn))));
     const Expr height = let("height", pool_.binary(EK::Min, most, sub(tm, mul(most, group))));
@@ -158,6 +157,7 @@ class Numbering {
   }
 
   const ir::Axes& axes_;
+  const target::Target& target_;
   FreshNames& names_;
   expr::ExprPool& pool_;
   std::vector<Expr> counts_;
@@ -167,14 +167,14 @@ class Numbering {
 
 }  // namespace
 
-decision::TileOrder usual_order(const GridFacts& facts) {
+decision::TileOrder usual_order(const GridFacts& facts, const target::Target& target) {
   using decision::OrderWay;
   if (facts.growing >= 0) {
     decision::TileOrder longest{OrderWay::Longest, {}, {}, {}};
-    if (facts.shared_bytes) longest.section_mib = kSectionMib;
+    if (facts.shared_bytes) longest.section_mib = target.memory.section_bytes >> 20;
     return longest;
   }
-  if (facts.rows >= 0) return {OrderWay::Raster, kRasterRows, {}, {}};
+  if (facts.rows >= 0) return {OrderWay::Raster, target.tiles.raster_rows, {}, {}};
   return {OrderWay::Plain, {}, {}, {}};
 }
 
@@ -205,9 +205,9 @@ std::string refuse_source(const decision::TileSource& source, const GridFacts& f
                                                 : "";
 }
 
-TileGrid number_tiles(const ir::Axes& axes, const GridFacts& facts, FreshNames& names,
-                      expr::ExprPool& pool) {
-  return Numbering(axes, names, pool).run(facts);
+TileGrid number_tiles(const ir::Axes& axes, const GridFacts& facts, const target::Target& target,
+                      FreshNames& names, expr::ExprPool& pool) {
+  return Numbering(axes, target, names, pool).run(facts);
 }
 
 }  // namespace nautilus::lower

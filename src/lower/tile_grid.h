@@ -6,6 +6,7 @@
 #include "decision/decisions.h"
 #include "lower/kernel_parts.h"
 #include "matile/ops.h"
+#include "target/target.h"
 
 namespace nautilus::lower {
 
@@ -43,13 +44,13 @@ struct TileGrid {
 //   the repeated axis runs fastest.
 // * plain: the last axis runs fastest.
 // The order and source that suit what is known of the grid.
-decision::TileOrder usual_order(const GridFacts& facts);
+decision::TileOrder usual_order(const GridFacts& facts, const target::Target& target);
 decision::TileSource usual_source(const decision::TileOrder& order);
 // Why the grid cannot have this order or source; empty if it can.
 std::string refuse_order(const decision::TileOrder& order, const GridFacts& facts);
 std::string refuse_source(const decision::TileSource& source, const GridFacts& facts);
 
-TileGrid number_tiles(const ir::Axes& axes, const GridFacts& facts, FreshNames& names,
-                      expr::ExprPool& pool);
+TileGrid number_tiles(const ir::Axes& axes, const GridFacts& facts, const target::Target& target,
+                      FreshNames& names, expr::ExprPool& pool);
 
 }  // namespace nautilus::lower

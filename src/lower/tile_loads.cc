@@ -167,9 +167,10 @@ bool NestLowering::fetch(const vrtile::Load& op, const Uses& uses, TileValue& va
   if (type == tensors_.end()) return refuse("a load takes elements of a tensor");
   if (op.other && !(op.other.is_const() && is_zero(op.other)))
     return refuse(fmt::format("`{}` is not 0 outside of its tensor", op.name.str()));
-  TileElements elements{
-      op.value.name(), type->second,    {value.value.args().begin(), value.value.args().end()},
-      value.axes,      value.condition, &divisors_};
+  TileElements elements{&target_.copies, op.value.name(),
+                        type->second,    {value.value.args().begin(), value.value.args().end()},
+                        value.axes,      value.condition,
+                        &divisors_};
   std::string no_box;
   const auto view = view_of(elements, pool_, &no_box);
   // A first operand may come from registers, where every element has an address of its own.
@@ -215,14 +216,14 @@ bool NestLowering::is_read_once(const TileElements& e) const {
 }
 
 // Narrower than what a miss would fetch, and not all of a row: what lies beside it is for later.
-bool NestLowering::is_piece_of_rows(const TileElements& e, const TileView& view) {
-  return view.cols * expr::bytes(e.type.dtype) < kUsualPromotion &&
+bool NestLowering::is_piece_of_rows(const TileElements& e, const TileView& view) const {
+  return view.cols * expr::bytes(e.type.dtype) < target_.memory.promote_bytes &&
          !e.type.dims.back().is_int(view.cols);
 }
 
 void NestLowering::join_groups(Expr& row, int& rows, TileValue& value) {
   if (!own_group_ || !expr::depends_on(row, own_group_) || rows != kGroupRows ||
-      groups_ * rows > 256)
+      groups_ * rows > target_.copies.box_extent)
     return;
   const Expr first = simplifier_.simplify(
       expr::substitute(pool_, row, expr::Substitution{{own_group_, pool_.integer(0)}}));

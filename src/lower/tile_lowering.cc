@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ir/target_of.h"
 #include "ir/walk.h"
 #include "vrtile/walk.h"
 
@@ -30,6 +31,7 @@ NestLowering::NestLowering(const ir::Program& program, const Op& nest, std::stri
                            FreshNames& names, ir::PassContext& context, OperandPath usual_path,
                            std::string* why, const Beside& beside)
     : program_(program),
+      target_(ir::target_of(program)),
       nest_(nest),
       kernel_name_(name),
       names_(names),
@@ -339,11 +341,13 @@ bool NestLowering::reduce(const vrtile::Reduce& op, const std::vector<ir::Name>&
 
 bool NestLowering::vote(const vrtile::Reduce& op, ir::Block& out) {
   const Expr r = op.value;
-  if (op.axes.size() != 1 || !op.axes[0].extent.is_int(kGroupRows / 16) || r.axis_count() != 1 ||
-      !r.extent(0).is_int(16))
-    return refuse(fmt::format("`{}`: a vote is taken per 16 rows of 64", op.name.str()));
+  const int64_t rows = target_.matrix.warp_rows;
+  if (op.axes.size() != 1 || !op.axes[0].extent.is_int(kGroupRows / rows) || r.axis_count() != 1 ||
+      !r.extent(0).is_int(rows))
+    return refuse(
+        fmt::format("`{}`: a vote is taken per {} rows of {}", op.name.str(), rows, kGroupRows));
   const Expr g = pool_.index(op.axes[0].name);
-  const Expr row = pool_.binary(EK::Add, pool_.binary(EK::Mul, pool_.integer(16), g), r.axis(0));
+  const Expr row = pool_.binary(EK::Add, pool_.binary(EK::Mul, pool_.integer(rows), g), r.axis(0));
   const ir::Name axis = names_.make("row");
   const Expr joined = expr::rebuild(pool_, r.body(), [&](Expr x) {
     return x.dtype() == DType::I64 && expr::same_index(x, row) ? pool_.index(axis) : x;

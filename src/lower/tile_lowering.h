@@ -17,15 +17,13 @@
 #include "lower/tile_grid.h"
 #include "lower/tile_nest.h"
 #include "lower/tile_view.h"
+#include "lower/vrtile_to_matile.h"
 
 namespace nautilus::lower {
 
+// The shape of MA-tile's own tiles: columns of a panel, rows of a group's accumulator.
 inline constexpr int kPanel = 64;
 inline constexpr int kGroupRows = 64;
-// Bytes that a miss brings to the second-level cache: usually, and where no other tile needs what
-// lies beside the data.
-inline constexpr int64_t kUsualPromotion = 256;
-inline constexpr int64_t kLinePromotion = 128;
 
 // How an op of a block and those after it use a tile.
 struct Uses {
@@ -103,7 +101,7 @@ class NestLowering {
   bool gather(const vrtile::Load& op, TileValue& value, ir::Block& out);
   bool depends_on_tile(expr::Expr e, expr::Expr tile) const;
   bool is_read_once(const TileElements& elements) const;
-  static bool is_piece_of_rows(const TileElements& elements, const TileView& view);
+  bool is_piece_of_rows(const TileElements& elements, const TileView& view) const;
   // The rows of all groups at once, if `row` and those of the others are 64 apart: makes `row` the
   // first of them and remembers where the group's own begin.
   void join_groups(expr::Expr& row, int& rows, TileValue& value);
@@ -176,6 +174,7 @@ class NestLowering {
   bool is_declared(ir::Name name, const ir::TensorType& type) const;
   std::optional<KernelParts> assemble(ir::Block body);
   const ir::Program& program_;
+  const target::Target& target_;
   const ir::Op& nest_;
   std::string_view kernel_name_;
   FreshNames& names_;

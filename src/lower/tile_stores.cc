@@ -24,7 +24,8 @@ bool NestLowering::stores_whole(const vrtile::Store& op) const {
   const auto type = tensors_.find(op.target.str());
   return type != tensors_.end() && op.axes.size() == 2 && is_half(op.value.dtype()) &&
          op.axes[0].extent.is_int(kGroupRows) && op.axes[1].extent.integer() % kPanel == 0 &&
-         op.axes[1].extent.integer() <= 256 && type->second.dims.back() == op.axes[1].extent;
+         op.axes[1].extent.integer() <= target_.copies.box_extent &&
+         type->second.dims.back() == op.axes[1].extent;
 }
 
 bool NestLowering::store(const vrtile::Store& op, const std::vector<ir::Name>& used,
@@ -34,7 +35,8 @@ bool NestLowering::store(const vrtile::Store& op, const std::vector<ir::Name>& u
   const bool is_whole = stores_whole(op);
   if (is_whole || stores_panels(op)) {
     const expr::Substitution axes = axes_to_own(op.axes);
-    TileElements elements{op.target, type->second, {}, own_axes_of(op.axes), {}, &divisors_};
+    TileElements elements{&target_.copies,      op.target, type->second, {},
+                          own_axes_of(op.axes), {},        &divisors_};
     for (Expr e : op.indices) elements.indices.push_back(tiles_.written(e, axes, why_));
     if (op.condition) elements.condition = tiles_.written(op.condition, axes, why_);
     std::string ignored;

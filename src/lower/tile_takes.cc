@@ -33,8 +33,6 @@ using Kind = TileValue::Kind;
 
 namespace {
 
-constexpr int64_t kMaxTakenBytes = 512;  // of a row: 64 registers
-
 int64_t whole_panels(int64_t cols) { return (cols + kPanel - 1) / kPanel * kPanel; }
 
 bool is_held(expr::DType d) { return is_half(d) || d == expr::DType::F32; }
@@ -51,7 +49,8 @@ bool stores_to(const Op& nest, ir::Name tensor) {
 }  // namespace
 
 TileElements NestLowering::elements_of(const TileValue& value) const {
-  return {value.value.name(),
+  return {&target_.copies,
+          value.value.name(),
           tensors_.find(value.value.name().str())->second,
           {value.value.args().begin(), value.value.args().end()},
           value.axes,
@@ -65,7 +64,8 @@ bool NestLowering::is_box(const TileValue& value) {
   const int64_t rows = value.axes[0].extent.integer();
   const int64_t cols = value.axes[1].extent.integer();
   // A copy moves whole panels; one that is mostly padding costs more than it saves.
-  if (rows % kGroupRows != 0 || cols % 16 != 0 || 2 * cols <= whole_panels(cols)) return false;
+  if (rows % kGroupRows != 0 || cols % target_.matrix.depth != 0 || 2 * cols <= whole_panels(cols))
+    return false;
   if (!tensors_.contains(value.value.name().str()) || stores_to(nest_, value.value.name()))
     return false;
   std::string ignored;
@@ -100,7 +100,8 @@ bool NestLowering::take_operands(const std::vector<ir::Name>& used, Expr value, 
 
 bool NestLowering::take_box(ir::Name name, TileValue& value, size_t last, ir::Block& out) {
   const int64_t row_bytes = value.axes[1].extent.integer() * expr::bytes(value.value.dtype());
-  if (!value.axes[0].extent.is_int(kGroupRows) || row_bytes > kMaxTakenBytes) return true;
+  if (!value.axes[0].extent.is_int(kGroupRows) || row_bytes > target_.tiles.taken_bytes)
+    return true;
   const TileElements elements = elements_of(value);
   const auto view = view_of(elements, pool_, why_);
   if (!view) return false;

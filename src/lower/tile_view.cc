@@ -16,9 +16,6 @@ namespace {
 using expr::Expr;
 using EK = expr::Op;
 
-// Dimensions that the copy engine knows.
-constexpr size_t kMapAxes = 5;
-
 // The index without the axis if it is `base + axis`; null otherwise.
 Expr base_of(Expr index, Expr axis, expr::ExprPool& pool) {
   const auto p = expr::Poly::of(index);
@@ -31,14 +28,13 @@ Expr base_of(Expr index, Expr axis, expr::ExprPool& pool) {
              : expr::Simplifier(pool).simplify(base);
 }
 
-// The copy engine begins at a multiple of 16 bytes of a row; it stops with an illegal instruction
-// elsewhere (docs/performance.md, hardware facts).
+// The copy engine begins at whole units of a row; it stops with an illegal instruction elsewhere
+// (docs/performance.md, hardware facts).
 bool begins_aligned(Expr base, const TileElements& e) {
-  constexpr int64_t kBytes = 16;
   const auto p = expr::Poly::of(base);
   const expr::Divisors none;
-  return p &&
-         expr::is_multiple(*p, kBytes / expr::bytes(e.type.dtype), e.divisors ? *e.divisors : none);
+  return p && expr::is_multiple(*p, e.copies->begin_bytes / expr::bytes(e.type.dtype),
+                                e.divisors ? *e.divisors : none);
 }
 
 // `index < extent` of some dimension, or `0 <= index`.
@@ -119,7 +115,8 @@ std::optional<TileView> view_of(const TileElements& e, expr::ExprPool& pool, std
   if (!view.col_base || expr::depends_on(e.indices[last], row))
     return fail("no axis runs along the last dimension in steps of one");
   if (!begins_aligned(view.col_base, e))
-    return fail("it may begin inside of 16 bytes, where the copy engine cannot");
+    return fail(fmt::format("it may begin inside of {} bytes, where the copy engine cannot",
+                            e.copies->begin_bytes));
   int rows_found = 0;
   for (size_t k = 0; k < last; ++k) {
     if (expr::depends_on(e.indices[k], col)) return fail("an axis runs along two dimensions");
@@ -160,7 +157,9 @@ std::optional<TileMap> map_of(const TileElements& e, const TileView& view, int r
   };
   const int bytes = expr::bytes(e.type.dtype);
   if (bytes != 2 && bytes != 4) return fail("only elements of 16 and 32 bits are copied in panels");
-  if (rows > 256) return fail("a box has at most 256 rows");
+  if (rows > e.copies->box_extent)
+    return fail(fmt::format("a box has at most {} rows", e.copies->box_extent));
+  const auto most_axes = static_cast<size_t>(e.copies->box_axes);
   TileMap out;
   const size_t last = e.indices.size() - 1;
   // The widest swizzle whose panels divide the columns.
@@ -180,7 +179,7 @@ std::optional<TileMap> map_of(const TileElements& e, const TileView& view, int r
   // All panels in one box if the tensor's rows are whole panels; otherwise one box a panel, so that
   // what lies beyond the end of a row reads as 0.
   const size_t rank = e.indices.size() + (view.block_rows ? 1 : 0);
-  out.has_panels = cols > width && rank < kMapAxes && dim.op() == EK::IntConst &&
+  out.has_panels = cols > width && rank < most_axes && dim.op() == EK::IntConst &&
                    dim.integer() % width == 0 && first_panel && base->constant_term() % width == 0;
   out.op.name = names.make(std::string(e.tensor.str()) + "_map");
   const auto add = [&](const char* stem, Expr extent, int box) {
@@ -209,7 +208,7 @@ std::optional<TileMap> map_of(const TileElements& e, const TileView& view, int r
     }
   }
   out.rest = rest_of(view);
-  if (out.op.axes.size() > kMapAxes) return fail("it has more dimensions than the copy engine");
+  if (out.op.axes.size() > most_axes) return fail("it has more dimensions than the copy engine");
   out.op.value = pool.read(e.tensor, e.type.dtype, indices);
   return out;
 }
@@ -235,8 +234,8 @@ std::optional<LineView> line_view_of(const TileElements& e, expr::ExprPool& pool
   const Expr axis = pool.index(e.axes[0].name);
   view.extent = static_cast<int>(e.axes[0].extent.integer());
   view.base = base_of(e.indices.back(), axis, pool);
-  // The copy engine moves whole 16 bytes, at most 256 elements.
-  if (!view.base || view.extent > 256 || view.extent % 8 != 0) return std::nullopt;
+  // The copy engine moves whole units.
+  if (!view.base || view.extent > e.copies->box_extent || view.extent % 8 != 0) return std::nullopt;
   if (!begins_aligned(view.base, e)) return std::nullopt;
   for (size_t k = 0; k + 1 < e.indices.size(); ++k) {
     if (expr::depends_on(e.indices[k], axis)) return std::nullopt;

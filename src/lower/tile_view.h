@@ -11,11 +11,13 @@
 #include "expr/divisors.h"
 #include "lower/kernel_parts.h"
 #include "matile/ops.h"
+#include "target/target.h"
 
 namespace nautilus::lower {
 
 // Elements of a tensor at points of two axes, guarded by a condition.
 struct TileElements {
+  const target::Copies* copies = nullptr;  // of the target
   ir::Name tensor;
   ir::TensorType type;
   std::vector<expr::Expr> indices;

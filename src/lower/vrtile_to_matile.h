@@ -27,31 +27,24 @@
 
 #include <string>
 
+#include "decision/decisions.h"
 #include "ir/pass.h"
 #include "lower/kernel_parts.h"
 
 namespace nautilus::lower {
 
 // The kernel of one grid nest of a VR-tile program, in nest form. Nothing, and why, if some op has
-// no counterpart. `machine sms` and the program's declarations are the caller's.
-std::optional<KernelParts> lower_tile_nest_form(const ir::Program& program, const ir::Op& nest,
-                                                std::string_view name, FreshNames& names,
-                                                ir::PassContext& context, std::string* why,
-                                                const Beside& beside = {});
-
-// As above, through all passes of MA-tile: a kernel that can be emitted. Nothing, and why, if one
-// of them refuses or the kernel does not fit the machine.
+// no counterpart. `machine sms` and the program's declarations are the caller's. `usual_path`: how
+// boxes arrive that only element-wise work uses, where no line says it; the copy engine takes slots
+// and loading warps.
 std::optional<KernelParts> lower_tile_nest(const ir::Program& program, const ir::Op& nest,
-                                           std::string_view name, FreshNames& names,
-                                           ir::PassContext& context, std::string* why,
-                                           const Beside& beside = {});
+                                           std::string_view name, decision::OperandPath usual_path,
+                                           FreshNames& names, ir::PassContext& context,
+                                           std::string* why);
 
-// When the copy engine can serve the maps of a kernel, for tensors without gaps: rows are multiples
-// of 16 bytes and no extent is 0. Null if that is always so. A launch where it does not hold is
-// refused, so a caller that has another kernel for the nest launches
-//   launch tiles_kernel grid where(guard, g1, 0)
-//   launch other_kernel grid where(guard, 0, g2)
-expr::Expr copies_guard(const ir::Program& program, const KernelParts& parts, expr::ExprPool& pool);
+// Sizes, scalars, facts and tensors of a VR-tile program, and the machine: the MA-tile program that
+// its kernels are added to. Takes their names.
+ir::Program tile_declarations(const ir::Program& program, FreshNames& names, expr::ExprPool& pool);
 
 // Every nest of a program, in nest form. Test: test/lower/vrtile_to_matile.vrtile
 std::optional<ir::Program> vrtile_to_matile(const ir::Program& program, ir::PassContext& context);

@@ -43,6 +43,7 @@ using ir::Machine;
 using ir::Numerics;
 using ir::Param;
 using ir::Static;
+using ir::Target;
 
 enum class TileSource : uint8_t { Static, Dynamic };
 const std::vector<std::string_view>& words(TileSource);

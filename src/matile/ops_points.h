@@ -34,8 +34,9 @@ struct Points {
   static constexpr std::string_view kFormat = "points $axes{ by $by}{ beside $beside}$body";
   static constexpr std::string_view kDoc =
       "The block is run by one thread for each point of the axes, which are numbered with the last "
-      "axis fastest; 128 points are a CTA. by n: by n lanes of a warp (2 to 32, a power of 2), "
-      "which has 32 / n points beside each other; all lanes compute the same but in `share`, and "
+      "axis fastest; a CTA has as many points as the target has threads for them (128). by n: by n "
+      "lanes of a warp (2 to 32, a power of 2), which has 32 / n points beside each other; all "
+      "lanes compute the same but in `share`, and "
       "one of them writes. beside n: a thread has n points beside each other along the last axis "
       "(2, 4 or 8; the plan launches it for whole multiples of n), each with values of its own; "
       "they walk the same loops, and nothing branches. Stands alone in its kernel.";

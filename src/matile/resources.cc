@@ -7,11 +7,10 @@
 #include "layout/convert.h"
 #include "layout/fragments.h"
 #include "layout/line.h"
+#include "target/target.h"
 
 namespace nautilus::matile {
 namespace {
-
-constexpr int kTileAlignment = 1024;  // the period of the widest swizzle
 
 int aligned(int bytes, int alignment) { return (bytes + alignment - 1) / alignment * alignment; }
 
@@ -101,7 +100,7 @@ void collect(const Kernel& kernel, Resources& r) {
         const auto& part = inner.as<Part>();
         const layout::PanelTile tile = panel_tile(part.type, part.swizzle);
         info.parts.push_back({&part, tile, info.slot_bytes});
-        info.slot_bytes = aligned(info.slot_bytes + tile.bytes(), kTileAlignment);
+        info.slot_bytes = aligned(info.slot_bytes + tile.bytes(), r.target->copies.tile_alignment);
       }
       r.rings.push_back(info);
     } else if (const auto* stage = op.get<Stage>()) {
@@ -157,10 +156,10 @@ std::optional<Share> share_of(const PartInfo& part, int ctas) {
 }
 
 std::vector<int> static_shape(const ir::TensorType& type) {
+  constexpr int64_t kMostExtent = 1 << 16;  // no tile is larger; what is counted from it then fits
   std::vector<int> shape;
   for (ir::Expr d : type.dims)
-    // No tile is that large; what is counted from it then fits.
-    shape.push_back(d.op() == expr::Op::IntConst && d.integer() > 0 && d.integer() <= 65536
+    shape.push_back(d.op() == expr::Op::IntConst && d.integer() > 0 && d.integer() <= kMostExtent
                         ? static_cast<int>(d.integer())
                         : 0);
   return shape;
@@ -202,8 +201,9 @@ int distinct_lanes(const layout::Layout& layout) {
   return lanes;
 }
 
-Resources resources_of(const Kernel& kernel) {
+Resources resources_of(const Kernel& kernel, const target::Target& target) {
   Resources r;
+  r.target = &target;
   r.resident = static_cast<int>(kernel.resident.value_or(1));
   r.cluster = kernel.ctas();
   collect(kernel, r);
@@ -224,7 +224,7 @@ Resources resources_of(const Kernel& kernel) {
       continue;
     }
     stage.offset = offset;
-    offset += aligned(stage.tile.bytes(), kTileAlignment) * stage.buffers() *
+    offset += aligned(stage.tile.bytes(), r.target->copies.tile_alignment) * stage.buffers() *
               (owner ? owner->groups() : 1);
   }
   for (RingInfo& ring : r.rings) {
@@ -267,9 +267,7 @@ Resources resources_of(const Kernel& kernel) {
   return r;
 }
 
-int Resources::launch_registers() const {
-  return std::min(65536 / (resident * threads) / 8 * 8, 248);
-}
+int Resources::launch_registers() const { return target->limits.registers(threads, resident); }
 
 bool Resources::moves_registers() const {
   return std::any_of(roles.begin(), roles.end(), [&](const RoleInfo& role) {

@@ -12,16 +12,11 @@
 #include "layout/swizzle.h"
 #include "matile/ops.h"
 
-namespace nautilus::matile {
+namespace nautilus::target {
+struct Target;
+}
 
-// Shared memory a CTA may ask for on sm_90.
-inline constexpr int kMaxSharedBytes = 232448;
-// Of a multiprocessor, and what the hardware keeps of it for each CTA.
-inline constexpr int kSharedBytes = 233472;
-inline constexpr int kSharedBytesKept = 1024;
-inline constexpr int kMaxCtas = 32;        // of one multiprocessor
-inline constexpr int kMaxThreads = 2048;   // of one multiprocessor
-inline constexpr int kNamedBarriers = 16;  // number 0 is the CTA's own
+namespace nautilus::matile {
 
 struct PartInfo {
   const Part* op = nullptr;
@@ -93,6 +88,7 @@ struct Share {
 };
 
 struct Resources {
+  const target::Target* target = nullptr;
   std::vector<RingInfo> rings;
   std::vector<StageInfo> stages;
   std::vector<TurnInfo> turns;
@@ -120,7 +116,7 @@ struct Resources {
 };
 
 // The kernel must have verified declarations; the result says what they cost, not whether it fits.
-Resources resources_of(const Kernel& kernel);
+Resources resources_of(const Kernel& kernel, const target::Target& target);
 
 // Nothing if the part does not divide into so many shares of whole swizzle atoms.
 std::optional<Share> share_of(const PartInfo& part, int ctas);

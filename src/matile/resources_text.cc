@@ -3,15 +3,17 @@
 
 #include <fmt/format.h>
 
+#include "ir/target_of.h"
 #include "matile/resources.h"
 
 namespace nautilus::matile {
 namespace {
 
-std::string kernel_text(const Kernel& kernel) {
-  const Resources r = resources_of(kernel);
-  std::string out = fmt::format("kernel {}: {} threads, {} bytes of shared memory of {}\n",
-                                kernel.name.str(), r.threads, r.shared_bytes, kMaxSharedBytes);
+std::string kernel_text(const Kernel& kernel, const target::Target& target) {
+  const Resources r = resources_of(kernel, target);
+  std::string out =
+      fmt::format("kernel {}: {} threads, {} bytes of shared memory of {}\n", kernel.name.str(),
+                  r.threads, r.shared_bytes, target.limits.cta_shared_bytes);
   for (const RingInfo& ring : r.rings) {
     out += fmt::format("  ring {} at {}: {} of {} bytes", ring.op->name.str(), ring.offset,
                        diag::counted(static_cast<size_t>(ring.slots()), "slot", "slots"),
@@ -67,7 +69,7 @@ std::string kernel_text(const Kernel& kernel) {
 std::string resources_text(const ir::Program& program) {
   std::string out;
   for (const ir::Op& op : program.body) {
-    if (const auto* kernel = op.get<Kernel>()) out += kernel_text(*kernel);
+    if (const auto* kernel = op.get<Kernel>()) out += kernel_text(*kernel, ir::target_of(program));
   }
   return out;
 }

@@ -7,6 +7,7 @@
 
 #include <set>
 
+#include "ir/target_of.h"
 #include "matile/verify_role.h"
 
 namespace nautilus::matile {
@@ -18,7 +19,7 @@ using ir::Op;
 class MatileVerifier {
  public:
   MatileVerifier(const ir::Program& program, diag::Sink& sink)
-      : program_(program), sink_(sink), v_(sink) {}
+      : program_(program), target_(ir::target_of(program)), sink_(sink), v_(sink) {}
 
   void run() {
     for (const Op& op : program_.body) {
@@ -37,6 +38,7 @@ class MatileVerifier {
       case Kind::Param:
       case Kind::Fact:
       case Kind::Numerics:
+      case Kind::Target:
       case Kind::Machine:
         v_.check_decl(op);
         return;
@@ -74,7 +76,7 @@ class MatileVerifier {
   void map(const Map& m) {
     if (maps_.contains(std::string(m.name.str())) || v_.is_defined(m.name))
       v_.fail(fmt::format("`{}` is defined twice", m.name.str()));
-    if (verify_map(m, v_)) maps_.emplace(m.name.str(), &m);
+    if (verify_map(m, target_.copies, v_)) maps_.emplace(m.name.str(), &m);
   }
 
   void kernel(const Op& op) {
@@ -91,13 +93,16 @@ class MatileVerifier {
     const size_t kernel_mark = v_.mark();
     before_ = sink_.all().size();
     KernelScope scope{program_, roles_, maps_, v_};
-    if (k.cluster && (*k.cluster < 2 || *k.cluster > kMaxCluster))
-      v_.fail(fmt::format("a cluster has 2 to {} CTAs, not {}", kMaxCluster, *k.cluster));
+    if (k.cluster && (*k.cluster < 2 || *k.cluster > target_.limits.cluster_ctas))
+      v_.fail(target_.limits.cluster_ctas < 2
+                  ? fmt::format("{} has no clusters", target_.name)
+                  : fmt::format("a cluster has 2 to {} CTAs, not {}", target_.limits.cluster_ctas,
+                                *k.cluster));
     if (k.rank && !k.cluster) v_.fail("only CTAs of a cluster have a rank");
     if (k.rank && scope.declare(k.rank)) v_.declare_local(k.rank, DType::I64);
     verify_declarations(k, scope);
     if (!is_clean()) return;
-    scope.resources = resources_of(k);
+    scope.resources = resources_of(k, target_);
     verify_references(k, scope);
     if (!is_clean()) return;
     RoleVerifier roles(k, scope);
@@ -123,6 +128,7 @@ class MatileVerifier {
   }
 
   const ir::Program& program_;
+  const target::Target& target_;
   diag::Sink& sink_;
   ir::Verifier v_;
   bool has_oracle_ = false;

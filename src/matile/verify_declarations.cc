@@ -2,6 +2,7 @@
 // The declarations of a kernel: names, shapes and counts, and the roles and rings they refer to.
 #include <fmt/format.h>
 
+#include "ir/target_of.h"
 #include "layout/fragments.h"
 #include "matile/verify_role.h"
 
@@ -70,17 +71,21 @@ class DeclarationRules {
       }
       case Kind::Role: {
         const auto& role = op.as<Role>();
+        const target::Limits& limits = ir::target_of(scope_.program).limits;
         scope_.declare(role.name);
         const int64_t count = role.count.value_or(-1);
         if (role.unit == RoleUnit::Warp && (count < 0 || count > 3))
           v_.fail("a loading role is warp 0 to 3");
-        if (role.unit == RoleUnit::Groups && (count < 1 || count > 7))
-          v_.fail("a role has 1 to 7 warp groups");
+        if (role.unit == RoleUnit::Groups && (count < 1 || count > limits.role_groups))
+          v_.fail(fmt::format("a role has 1 to {} warp groups", limits.role_groups));
         if (role.unit == RoleUnit::Groups && count > 1 && !role.index)
           v_.fail("several groups are told apart by an index");
         const int64_t regs = role.regs.value_or(0);
-        if (regs % 8 != 0 || regs < 24 || regs > 256)
-          v_.fail(fmt::format("registers are a multiple of 8 from 24 to 256, not {}", regs));
+        if (regs % limits.register_step != 0 || regs < limits.least_role_registers ||
+            regs > limits.most_role_registers)
+          v_.fail(fmt::format("registers are a multiple of {} from {} to {}, not {}",
+                              limits.register_step, limits.least_role_registers,
+                              limits.most_role_registers, regs));
         return;
       }
       default:

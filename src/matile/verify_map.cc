@@ -6,6 +6,7 @@
 
 #include "expr/affine.h"
 #include "matile/verify_rules.h"
+#include "target/target.h"
 
 namespace nautilus::matile {
 namespace {
@@ -39,7 +40,7 @@ bool is_map_index(Expr index, const std::set<std::string>& axes) {
 
 }  // namespace
 
-bool verify_map(const Map& m, ir::Verifier& v) {
+bool verify_map(const Map& m, const target::Copies& copies, ir::Verifier& v) {
   const auto failed = [&](std::string message) {
     v.fail(std::move(message));
     return false;
@@ -48,9 +49,9 @@ bool verify_map(const Map& m, ir::Verifier& v) {
   v.check(m.value, "the map");
   v.leave_axes(mark);
   if (m.value.op() != EK::Read) return failed("a map names an element of a tensor");
-  if (m.axes.size() > 5 || m.axes.size() != m.box.size())
-    v.fail(fmt::format("a map has up to 5 axes and one box extent for each, not {} and {}",
-                       m.axes.size(), m.box.size()));
+  if (m.axes.size() > static_cast<size_t>(copies.box_axes) || m.axes.size() != m.box.size())
+    v.fail(fmt::format("a map has up to {} axes and one box extent for each, not {} and {}",
+                       copies.box_axes, m.axes.size(), m.box.size()));
   std::set<std::string> names;
   for (const ir::Axis& a : m.axes) names.emplace(a.name.str());
   for (Expr index : m.value.args()) {
@@ -62,8 +63,8 @@ bool verify_map(const Map& m, ir::Verifier& v) {
   if (promote != 0 && promote != 64 && promote != 128 && promote != 256)
     v.fail("a map promotes misses to 0, 64, 128 or 256 bytes");
   for (Expr b : m.box) {
-    if (b.op() != EK::IntConst || b.integer() < 1 || b.integer() > 256)
-      return failed("a box extent is a number from 1 to 256");
+    if (b.op() != EK::IntConst || b.integer() < 1 || b.integer() > copies.box_extent)
+      return failed(fmt::format("a box extent is a number from 1 to {}", copies.box_extent));
   }
   if (!m.value.args().empty() && !m.axes.empty()) {
     if (!walks_by_one(m.value.args().back(), m.axes[0].name))

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "matile/verify_role.h"
+#include "target/target.h"
 
 namespace nautilus::matile {
 
@@ -24,7 +25,12 @@ void RoleVerifier::dot(const Dot& op) {
   if (!is_half(dtype)) v_.fail("products have operands of 16-bit floats");
   if (n != shape[1])
     v_.fail(fmt::format("`{}` gives {} columns, the accumulator has {}", op.b.str(), n, shape[1]));
-  if (depth % 16 != 0) v_.fail(fmt::format("the depth {} is no multiple of 16", depth));
+  const target::Matrix& matrix = r_.target->matrix;
+  if (depth % matrix.depth != 0)
+    v_.fail(fmt::format("the depth {} is no multiple of {}", depth, matrix.depth));
+  if (n % matrix.column_step != 0 || n > matrix.most_columns)
+    v_.fail(fmt::format("{} columns are no multiple of {} up to {}", n, matrix.column_step,
+                        matrix.most_columns));
   const auto a_tile = tiles_.find(op.a.str());
   if (a_tile != tiles_.end()) {
     const auto a_shape = static_shape(a_tile->second.op->type);
@@ -33,7 +39,8 @@ void RoleVerifier::dot(const Dot& op) {
       v_.fail(
           fmt::format("`{}` is not {} x {} of {}", op.a.str(), shape[0], depth, expr::name(dtype)));
     if (op.rows) v_.fail("a register operand has no first row");
-    if (shape[0] != 64) v_.fail("a register operand has 64 rows");
+    if (shape[0] != matrix.rows)
+      v_.fail(fmt::format("a register operand has {} rows", matrix.rows));
     return;
   }
   const auto [a_ring, a] = r_.part(op.a);

@@ -5,14 +5,10 @@
 
 #include "ir/walk.h"
 #include "matile/verify_rules.h"
+#include "target/target.h"
 
 namespace nautilus::matile {
 namespace {
-
-// What a role needs beside its tiles: addresses, cursors, loop variables, temporaries. Fitted to
-// kernels that the assembler takes without serialising (docs/decisions/0006).
-constexpr int kRegistersBesideTiles = 24;
-constexpr int kMaxRegisters = 255;
 
 // Registers of tiles that live through a matrix product: its operands and accumulators. Staging
 // tiles reuse them.
@@ -43,41 +39,46 @@ void verify_resources(const Kernel& kernel, diag::Span span, const Resources& r,
     sink.report(diag::Code::NotVerified, span,
                 fmt::format("kernel `{}`: {}", kernel.name.str(), message));
   };
-  if (kernel.resident && (*kernel.resident < 1 || *kernel.resident > kMaxCtas))
-    return fail(
-        fmt::format("a multiprocessor runs 1 to {} CTAs, not {}", kMaxCtas, *kernel.resident));
-  const int shared = std::min(kMaxSharedBytes, kSharedBytes / r.resident - kSharedBytesKept);
+  const target::Limits& limits = r.target->limits;
+  if (kernel.resident && (*kernel.resident < 1 || *kernel.resident > limits.sm_ctas))
+    return fail(fmt::format("a multiprocessor runs 1 to {} CTAs, not {}", limits.sm_ctas,
+                            *kernel.resident));
+  const int shared = limits.shared_bytes(r.resident);
   if (r.shared_bytes > shared)
     fail(fmt::format("needs {} bytes of shared memory, {} can have {}", r.shared_bytes,
                      r.resident > 1 ? fmt::format("each of {} CTAs", r.resident) : "a CTA",
                      shared));
-  if (r.threads * r.resident > kMaxThreads)
+  if (r.threads * r.resident > limits.sm_threads)
     return fail(fmt::format("{} CTAs of {} threads, a multiprocessor has {}", r.resident, r.threads,
-                            kMaxThreads));
-  if (r.named_barriers > kNamedBarriers)
-    fail(fmt::format("needs {} named barriers, there are {}", r.named_barriers, kNamedBarriers));
-  if (r.threads > 1024)
-    return fail(fmt::format("needs {} threads, a CTA has at most 1024", r.threads));
+                            limits.sm_threads));
+  if (r.named_barriers > limits.named_barriers)
+    fail(fmt::format("needs {} named barriers, there are {}", r.named_barriers,
+                     limits.named_barriers));
+  if (r.threads > limits.cta_threads)
+    return fail(
+        fmt::format("needs {} threads, a CTA has at most {}", r.threads, limits.cta_threads));
   if (r.threads == 0) return fail("has no role");
   int loader_registers = 0;
   int wanted = 0;
+  // What a role needs beside its tiles: addresses, cursors, loop variables, temporaries.
+  const auto beside = static_cast<int>(r.target->tiles.registers_beside);
   for (const RoleInfo& role : r.roles) {
     const int regs = static_cast<int>(role.op->regs.value_or(0));
     if (role.is_compute()) {
-      wanted += 128 * role.groups() * regs;
+      wanted += limits.group_threads * role.groups() * regs;
       const int live = live_registers(*role.op);
-      if (live + kRegistersBesideTiles > std::min(regs, kMaxRegisters))
+      if (live + beside > std::min(regs, limits.thread_registers))
         fail(
             fmt::format("role `{}`: its products keep {} registers, with {} beside them that is "
                         "more than {}",
-                        role.op->name.str(), live, kRegistersBesideTiles, regs));
+                        role.op->name.str(), live, beside, regs));
     } else if (loader_registers != 0 && loader_registers != regs) {
       fail("the loading roles share a warp group and need the same number of registers");
     } else {
       loader_registers = regs;
     }
   }
-  wanted += 128 * loader_registers;
+  wanted += limits.group_threads * loader_registers;
   // What the roles share is what the CTA was launched with.
   const int pool = r.launch_registers() * r.threads;
   if (r.moves_registers() && wanted > pool)

@@ -12,6 +12,10 @@
 #include "matile/ops.h"
 #include "matile/resources.h"
 
+namespace nautilus::target {
+struct Copies;
+}
+
 namespace nautilus::matile {
 
 struct TileUse {
@@ -22,7 +26,7 @@ using RoleTiles = std::map<std::string, TileUse, std::less<>>;
 RoleTiles tiles_of_role(const Role& role);
 
 // False if the map is not to be used further.
-bool verify_map(const Map& map, ir::Verifier& verifier);
+bool verify_map(const Map& map, const target::Copies& copies, ir::Verifier& verifier);
 
 // Maps of the plan by name.
 using KernelMaps = std::map<std::string, const Map*, std::less<>>;
@@ -38,9 +42,6 @@ void verify_lanes(const ir::Program& program, const Role& role, diag::Sink& sink
 
 // Where the groups of a role meet, all of them come, equally often (R8).
 void verify_groups(const Role& role, diag::Sink& sink);
-
-// CTAs of a cluster: portable kernels have no more.
-inline constexpr int kMaxCluster = 8;
 
 // What the CTAs of a cluster must agree on: what they multicast, and how often.
 void verify_clusters(const Kernel& kernel, diag::Sink& sink);

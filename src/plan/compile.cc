@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 
 #include "base/parallel.h"
@@ -100,37 +101,90 @@ bool compile_source(DeviceKernel& kernel, const std::string& architecture, bool 
   return false;
 }
 
+namespace {
+
+// In parallel, each source once. False, and why, if one fails.
+bool compile_all(std::vector<DeviceKernel>& kernels, const std::string& architecture,
+                 bool use_cache, std::string* error) {
+  std::vector<size_t> made_by(kernels.size());
+  std::vector<size_t> firsts;
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    const auto same = std::find_if(firsts.begin(), firsts.end(), [&](size_t f) {
+      return kernels[f].source == kernels[k].source;
+    });
+    made_by[k] = same == firsts.end() ? k : *same;
+    if (same == firsts.end()) firsts.push_back(k);
+  }
+  std::vector<std::string> errors(firsts.size());
+  base::parallel_for(static_cast<int64_t>(firsts.size()), base::default_threads(), [&](int64_t i) {
+    std::string& why = errors[static_cast<size_t>(i)];
+    DeviceKernel& kernel = kernels[firsts[static_cast<size_t>(i)]];
+    if (!compile_source(kernel, architecture, use_cache, &why) && why.empty())
+      why = "compilation failed";
+  });
+  for (const std::string& e : errors) {
+    if (e.empty()) continue;
+    *error = e;
+    return false;
+  }
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    if (made_by[k] == k) continue;
+    emit::KernelText text = std::move(kernels[k].text);
+    kernels[k] = kernels[made_by[k]];
+    kernels[k].text = std::move(text);
+  }
+  return true;
+}
+
+bool defines(const std::string& source, const std::string& kernel) {
+  for (size_t at = source.find(kernel); at != std::string::npos; at = source.find(kernel, at + 1)) {
+    const auto is_part_of_name = [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+    };
+    const size_t end = at + kernel.size();
+    if (at > 0 && !is_part_of_name(source[at - 1]) && end < source.size() &&
+        !is_part_of_name(source[end]))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::optional<std::vector<DeviceKernel>> compile_device(const ir::Program& program,
                                                         expr::ExprPool& pool,
                                                         const std::string& architecture,
                                                         bool use_cache, std::string* error) {
   std::vector<DeviceKernel> kernels = emitted(program, pool);
-  std::vector<std::string> errors(kernels.size());
-  base::parallel_for(static_cast<int64_t>(kernels.size()), base::default_threads(), [&](int64_t i) {
-    const auto k = static_cast<size_t>(i);
-    if (!compile_source(kernels[k], architecture, use_cache, &errors[k]) && errors[k].empty())
-      errors[k] = "compilation failed";
-  });
-  for (const std::string& e : errors) {
-    if (e.empty()) continue;
-    *error = e;
-    return std::nullopt;
-  }
+  if (!compile_all(kernels, architecture, use_cache, error)) return std::nullopt;
   return kernels;
 }
 
 std::optional<std::vector<DeviceKernel>> compile_edited(const ir::Program& program,
-                                                        expr::ExprPool& pool, std::string source,
+                                                        expr::ExprPool& pool,
+                                                        const EditedSources& sources,
                                                         const std::string& architecture,
                                                         bool use_cache, std::string* error) {
   std::vector<DeviceKernel> kernels = emitted(program, pool);
-  if (kernels.size() != 1) {
-    *error = fmt::format("an edited source needs a program with one kernel, this one has {}",
-                         kernels.size());
+  std::vector<std::string> names;
+  for (const DeviceKernel& k : kernels) names.push_back(k.text.name);
+  for (const auto& [name, source] : sources) {
+    if (name.empty() || std::find(names.begin(), names.end(), name) != names.end()) continue;
+    *error = fmt::format("the program has no kernel `{}`; it has {}", name, fmt::join(names, ", "));
     return std::nullopt;
   }
-  kernels[0].source = std::move(source);
-  if (!compile_source(kernels[0], architecture, use_cache, error)) return std::nullopt;
+  for (DeviceKernel& k : kernels) {
+    auto edited = sources.find(k.text.name);
+    if (edited == sources.end()) edited = sources.find("");
+    if (edited == sources.end()) continue;
+    if (!defines(edited->second, k.text.name)) {
+      *error = fmt::format("the edited source has no kernel `{}`; the program has {}", k.text.name,
+                           fmt::join(names, ", "));
+      return std::nullopt;
+    }
+    k.source = edited->second;
+  }
+  if (!compile_all(kernels, architecture, use_cache, error)) return std::nullopt;
   return kernels;
 }
 

@@ -3,6 +3,7 @@
 // kernels the assembler could not do justice to from running.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,10 +29,14 @@ std::optional<std::vector<DeviceKernel>> compile_device(const ir::Program& progr
                                                         expr::ExprPool& pool,
                                                         const std::string& architecture,
                                                         bool use_cache, std::string* error);
-// The same with the text of a hand-edited file in place of what would be emitted for the program's
-// only kernel. Parameters, threads and shared memory are the program's.
+// Hand-edited CUDA files by the name of the kernel that they have; one without a name has all of
+// them (emit::device_source).
+using EditedSources = std::map<std::string, std::string>;
+// The same with hand-edited files in place of what would be emitted. Parameters, threads and shared
+// memory are the program's.
 std::optional<std::vector<DeviceKernel>> compile_edited(const ir::Program& program,
-                                                        expr::ExprPool& pool, std::string source,
+                                                        expr::ExprPool& pool,
+                                                        const EditedSources& sources,
                                                         const std::string& architecture,
                                                         bool use_cache, std::string* error);
 // One kernel from its `source`.

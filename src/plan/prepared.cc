@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "expr/walk.h"
+#include "ir/target_of.h"
 #include "matile/resources.h"
 
 namespace nautilus::plan {
@@ -14,9 +15,6 @@ using expr::Expr;
 using expr::Poly;
 using ir::Op;
 using matile::TensorRole;
-
-// What a map without `promote` asks of the second-level cache, in bytes.
-constexpr int64_t kPromotion = 256;
 
 std::optional<runtime::MapElement> element_of(DType dtype) {
   switch (dtype) {
@@ -167,7 +165,8 @@ class Preparer {
     out.view.rank = static_cast<uint8_t>(m.axes.size());
     out.view.element = *element;
     out.view.swizzle = matile::swizzle_of(m.swizzle);
-    out.view.l2_promotion = static_cast<int16_t>(m.promote.value_or(kPromotion));
+    out.view.l2_promotion =
+        static_cast<int16_t>(m.promote.value_or(ir::target_of(program_).memory.promote_bytes));
     for (size_t a = 0; a < m.axes.size(); ++a) {
       out.view.box[a] = static_cast<int32_t>(m.box[a].integer());
       out.extents.push_back(code(m.axes[a].extent));

@@ -31,4 +31,8 @@ std::optional<CompiledKernel> compile_cuda(const std::string& source, const std:
                                            const std::vector<std::string>& options,
                                            std::string* error);
 
+// The assembler text (PTX) instead, for the virtual architecture of the same number.
+std::optional<std::string> compile_ptx(const std::string& source, const std::string& file_name,
+                                       const std::string& architecture, std::string* error);
+
 }  // namespace nautilus::runtime

@@ -127,6 +127,7 @@ class Interpreter {
         case Kind::Param:
         case Kind::Fact:
         case Kind::Numerics:
+        case Kind::Target:
         case Kind::Machine:
         case Kind::Size:
         case Kind::Decisions:

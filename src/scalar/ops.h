@@ -45,6 +45,7 @@ using ir::Numerics;
 using ir::Param;
 using ir::Size;
 using ir::Static;
+using ir::Target;
 
 enum class Role : uint8_t { Input, Output, Temp, Local };
 const std::vector<std::string_view>& words(Role);

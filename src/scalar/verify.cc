@@ -30,6 +30,7 @@ class ScalarVerifier {
       case Kind::Param:
       case Kind::Fact:
       case Kind::Numerics:
+      case Kind::Target:
       case Kind::Machine:
       case Kind::Size:
         v_.check_decl(op);

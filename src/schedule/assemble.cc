@@ -7,6 +7,7 @@
 
 #include "decision/lines.h"
 #include "ir/machine.h"
+#include "ir/target_of.h"
 #include "ir/walk.h"
 #include "schedule/cost.h"
 #include "schedule/schedule.h"
@@ -136,6 +137,7 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
   }
 
   const algebra::Signs signs(program);
+  const Target& target = ir::target_of(program);
   std::set<int> there;
   std::set<int> given_by_units;
   for (const Unit& u : units) given_by_units.insert(u.gives.begin(), u.gives.end());
@@ -162,7 +164,7 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
     for (const WholeNest& whole : built.wholes) {
       if (built.wholes.size() == 1) break;
       scalar::For nest = built.nests[whole.nest].as<scalar::For>();
-      nest.cost = cycles_of(cost_of(built, whole, program, kHopper, pool), kHopper, pool);
+      nest.cost = cycles_of(cost_of(built, whole, program, target, pool), target, pool);
       built.nests[whole.nest] = ir::make(std::move(nest), built.nests[whole.nest].span());
     }
     add_lines(kernel, built);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "ir/target_of.h"
 #include "schedule/candidates.h"
 #include "schedule/part_sizes.h"
 
@@ -162,13 +163,14 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
     for (const Member& m : k.group.members) idle.erase(-m.statement);
   }
   for (auto& [seed, note] : idle) out.notes.push_back(std::move(note));
+  const Target& target = ir::target_of(program);
   for (Kernel& k : out.kernels) {
     if (simple.contains(k.group.seed)) continue;
-    choose_kernel(k, program, kHopper, pool);
+    choose_kernel(k, program, target, pool);
     if (whole.contains(k.group.seed)) continue;
     std::string why;
     // Groups that take turns at whole tiles, and clusters, want many tiles; parts are for few.
-    Sizes in_parts = sizes_for_parts(k, program, kHopper, pool);
+    Sizes in_parts = sizes_for_parts(k, program, target, pool);
     k.split = choose_split(k.group, in_parts, program, signs, pool, &why);
     // Smaller tiles that fill the machine need no second kernel.
     std::string ignored;
@@ -179,9 +181,9 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
       }
     }
     if (k.split.or_whole)
-      in_parts = sizes_in_parts(k, k.split, in_parts, program, kHopper, pool, &why);
+      in_parts = sizes_in_parts(k, k.split, in_parts, program, target, pool, &why);
     if (k.split.or_whole && k.group.row_block > 0)
-      k.split.combines_last = is_last_tile_faster(k, k.split, in_parts, program, kHopper, pool);
+      k.split.combines_last = is_last_tile_faster(k, k.split, in_parts, program, target, pool);
     if (!why.empty()) k.group.notes.push_back(std::move(why));
     if (k.split.is_on() && !(k.sizes == in_parts)) {
       std::erase(k.others, in_parts);

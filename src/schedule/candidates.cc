@@ -9,6 +9,7 @@
 #include <span>
 
 #include "schedule/dot.h"
+#include "target/target.h"
 
 namespace nautilus::schedule {
 namespace {
@@ -16,18 +17,6 @@ namespace {
 using expr::Op;
 
 constexpr size_t kMostShown = 6;  // candidates that were not kept, of a kernel
-constexpr size_t kMostKernels = 5;
-constexpr double kWorthOnAverage = 0.012;  // one more kernel pays if it gains so much
-constexpr double kWorthSomewhere = 0.06;
-// Beyond so many registers in tiles the assembler has little room to interleave: measured.
-constexpr int64_t kCrowded = 180;
-constexpr double kCrowdedFactor = 1.02;
-// Instructions of a step's element-wise work: a loop exists up to three times, and beyond this the
-// assembler takes seconds for each kernel.
-constexpr double kMostCode = 2500;
-constexpr size_t kMostLongKernels = 2;  // where even short steps are more
-constexpr int64_t kReserve = 32;        // registers of a thread beside tiles
-constexpr int64_t kBarrierBytes = 1024;
 
 int64_t rounded_up(int64_t n, int64_t grain) { return (n + grain - 1) / grain * grain; }
 
@@ -53,8 +42,8 @@ Shape shape_of(const Group& group) {
   }
   for (const Dot& d : group.dots) {
     const Expr depth = group.extents.at(d.depth);
-    s.is_deep |=
-        d.depth != group.stream && depth.op() == Op::IntConst && depth.integer() > kMaxWholeExtent;
+    s.is_deep |= d.depth != group.stream && depth.op() == Op::IntConst &&
+                 depth.integer() > group.target->tiles.whole_extent;
   }
   const Expr rows = group.extents.at(group.row);
   if (rows.op() == Op::IntConst) s.most_rows = rows.integer();
@@ -65,7 +54,9 @@ Shape shape_of(const Group& group) {
 
 int64_t width(const Group& group, Expr axis, const Sizes& sizes) {
   if (axis == group.stream) return sizes.step;
-  return group.is_whole(axis) ? rounded_up(group.extents.at(axis).integer(), 16) : sizes.column;
+  return group.is_whole(axis)
+             ? rounded_up(group.extents.at(axis).integer(), group.target->matrix.depth)
+             : sizes.column;
 }
 
 // Floats along the streamed axis alone, such as a bias of the keys, that work between products
@@ -130,7 +121,7 @@ int64_t box_bytes(const Group& group, const Sizes& s) {
 // slots where tiles share a multiprocessor: each of them waits for memory, not for products.
 int64_t shared_bytes(const Group& group, const Sizes& s) {
   const int64_t slots = s.resident > 1 ? 4 : 2;
-  int64_t bytes = kBarrierBytes;
+  int64_t bytes = group.target->tiles.barrier_bytes;
   int64_t results = 0;
   for (size_t k = 0; k < group.members.size(); ++k) {
     const Dot* d = group.dot_of(k);
@@ -150,22 +141,17 @@ int64_t shared_bytes(const Group& group, const Sizes& s) {
   return bytes + box_bytes(group, s) + (s.step < 64 ? results : 0);
 }
 
-// Of a CTA that shares the multiprocessor.
-constexpr int64_t kRegistersBeside = 216;
-constexpr int64_t kSharedBeside = 115712;
-
-int64_t budget(int64_t groups) { return groups >= 4 ? 112 : groups == 3 ? 160 : 240; }
-
 bool fits(const Group& group, const Shape& shape, const Sizes& s) {
-  // Products alone leave most registers to sums.
-  const int64_t most = shape.has_streamed_tile ? budget(s.groups) - kReserve
-                       : s.groups >= 3         ? budget(s.groups) - kReserve
-                                               : 208;
-  if (s.resident > 1)
-    return registers(group, s) <= kRegistersBeside - kReserve &&
-           shared_bytes(group, s) <= kSharedBeside;
-  const int64_t limit = s.groups <= 2 && shape.has_streamed_tile ? 192 : most;
-  return registers(group, s) <= limit && shared_bytes(group, s) <= kHopper.shared_bytes;
+  const target::Tiles& t = group.target->tiles;
+  const int64_t budget = t.registers[static_cast<size_t>(s.groups)] - t.reserved_registers;
+  const int64_t limit = s.resident > 1 ? t.resident_registers - t.reserved_registers
+                        : s.groups > 2 ? budget
+                        // Products alone leave most registers to sums.
+                        : shape.has_streamed_tile ? t.mixed_registers
+                                                  : t.product_registers;
+  const auto ctas = static_cast<int>(s.resident);
+  return registers(group, s) <= limit &&
+         shared_bytes(group, s) <= group.target->limits.shared_bytes(ctas);
 }
 
 // The environment of one set of problem sizes: axes of tiles, the streamed axis, the product of
@@ -237,7 +223,8 @@ void add_scalars(const ir::Program& program, ir::Environment& env) {
 // The candidates that together are nearest to the best at all problems: the sum of the logarithms
 // of what each problem takes with the best of them. One more is taken if it pays on average or is
 // much faster somewhere.
-std::vector<size_t> best_set(const std::vector<std::vector<double>>& at, size_t most_kernels) {
+std::vector<size_t> best_set(const std::vector<std::vector<double>>& at, size_t most_kernels,
+                             const target::Tiles& worth) {
   const size_t problems = at[0].size();
   std::vector<std::vector<double>> logs(at.size());
   for (size_t k = 0; k < at.size(); ++k) {
@@ -267,7 +254,7 @@ std::vector<size_t> best_set(const std::vector<std::vector<double>>& at, size_t 
       gain += g / static_cast<double>(problems);
       most = std::max(most, g);
     }
-    if (!set.empty() && gain < kWorthOnAverage && most < kWorthSomewhere) break;
+    if (!set.empty() && gain < worth.worth_on_average && most < worth.worth_somewhere) break;
     set.push_back(k);
     add(k, reached);
     // Each of the others again: the first was chosen to be good everywhere alone.
@@ -333,7 +320,7 @@ std::vector<Sizes> fitting_sizes(const Group& group) {
     }
     // Two tiles beside each other that load what both need once, where it pays: rows of operands
     // that are no whole lines.
-    const size_t alone = out.size();
+    const size_t alone = group.target->limits.cluster_ctas > 1 ? out.size() : 0;
     for (size_t k = 0; k < alone; ++k) {
       Sizes s = out[k];
       s.cluster = 2;
@@ -345,12 +332,12 @@ std::vector<Sizes> fitting_sizes(const Group& group) {
 
 // Leaves the candidates whose step is not too long as code, or the shortest. Whether even those are
 // too long.
-bool drop_long_code(std::vector<Ranked>& all) {
+bool drop_long_code(std::vector<Ranked>& all, double long_code) {
   double least = std::numeric_limits<double>::infinity();
   for (const Ranked& r : all) least = std::min(least, r.cost.code);
-  const double most = std::max(least, kMostCode);
+  const double most = std::max(least, long_code);
   std::erase_if(all, [&](const Ranked& r) { return r.cost.code > most; });
-  return least > kMostCode;
+  return least > long_code;
 }
 
 }  // namespace
@@ -368,22 +355,23 @@ std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& pro
   const Group& group = kernel.group;
   const algebra::Signs signs(program);
   std::vector<Ranked> all;
-  size_t most_kernels = kMostKernels;
+  size_t most_kernels = target.tiles.kernels;
   for (const Sizes& sizes : candidate_sizes(group)) {
     Names names;
     const BuiltKernel built =
         build_kernel(group, sizes, {}, {}, kernel.stored, program, signs, pool, names);
     Ranked r{sizes, cost_of(built, built.wholes[0], program, target, pool), {}, 0, false};
-    if (registers(group, sizes) > kCrowded) {
-      r.cost.step *= kCrowdedFactor;
-      r.cost.step_unaligned *= kCrowdedFactor;
+    if (registers(group, sizes) > target.tiles.crowded_registers) {
+      r.cost.step *= target.costs.crowded_factor;
+      r.cost.step_unaligned *= target.costs.crowded_factor;
     }
     r.cycles = cycles_of(r.cost, target, pool);
     // Every kernel would have statements of its own in front that find its steps.
     if (!built.before.empty()) most_kernels = 1;
     all.push_back(std::move(r));
   }
-  if (drop_long_code(all)) most_kernels = std::min(most_kernels, kMostLongKernels);
+  if (drop_long_code(all, target.tiles.long_code))
+    most_kernels = std::min(most_kernels, target.tiles.long_kernels);
   ir::Environment hint = hints(program);
   add_scalars(program, hint);
   std::vector<ir::Environment> problems;
@@ -398,14 +386,15 @@ std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& pro
     add_scalars(program, problems.back());
   }
   const auto cycles = [&](const Ranked& r, const ir::Environment& env) {
-    return std::max(1.0, static_cast<double>(ir::evaluate(r.cycles, env).i)) + target.launch_cycles;
+    return std::max(1.0, static_cast<double>(ir::evaluate(r.cycles, env).i)) +
+           target.costs.launch_cycles;
   };
   std::vector<std::vector<double>> at(all.size());
   for (size_t k = 0; k < all.size(); ++k) {
     all[k].at_hints = cycles(all[k], hint);
     for (const auto& env : problems) at[k].push_back(cycles(all[k], env));
   }
-  for (size_t k : best_set(at, most_kernels)) all[k].is_kept = true;
+  for (size_t k : best_set(at, most_kernels, target.tiles)) all[k].is_kept = true;
   // Those that win most often first.
   std::vector<size_t> order(all.size());
   for (size_t k = 0; k < all.size(); ++k) order[k] = k;
@@ -444,7 +433,7 @@ Sizes sizes_for_parts(const Kernel& kernel, const ir::Program& program, const Ta
   const BuiltKernel built =
       build_kernel(kernel.group, usual, {}, {}, kernel.stored, program, signs, pool, names);
   const NestCost cost = cost_of(built, built.wholes[0], program, target, pool);
-  return cost.code > kMostCode ? kernel.sizes : usual;
+  return cost.code > target.tiles.long_code ? kernel.sizes : usual;
 }
 
 std::vector<std::string> explain_candidates(const std::vector<Kernel>& kernels,

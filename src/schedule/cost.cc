@@ -6,6 +6,7 @@
 
 #include "expr/affine.h"
 #include "ir/walk.h"
+#include "target/target.h"
 
 namespace nautilus::schedule {
 namespace {
@@ -137,7 +138,7 @@ class Counter {
                             u.value.op() == Op::Mul && reduced.size() == 1;
     if (is_product) {
       const double products = extent(all);
-      (is_step ? matrix_ : matrix_once_) += products / target_.products_per_cycle;
+      (is_step ? matrix_ : matrix_once_) += products / target_.costs.products_per_cycle;
       if (is_step) tile_registers_ += extent(axes) / kThreads;
       operand(u.value, all, is_step);
       return;
@@ -149,7 +150,10 @@ class Counter {
 
   // Groups that share the matrix unit do not look for the extreme value in most steps
   // (matile/passes/speculate.h).
-  double extreme_slots() const { return cost_.groups >= 2 ? 0.25 : target_.extreme_slots; }
+  double extreme_slots() const {
+    return cost_.groups >= target_.tiles.speculating_groups ? target_.costs.speculated_slots
+                                                            : target_.costs.extreme_slots;
+  }
 
   // Operands of a product: what is copied, and what the matrix unit reads from shared memory.
   void operand(Expr value, const ir::Axes& axes, bool is_step) {
@@ -161,7 +165,7 @@ class Counter {
       }
       if (locals_.contains(e.name())) {
         // The rounded copy of a computed operand.
-        add(elements, target_.cast_slots, 2, is_step);
+        add(elements, target_.costs.cast_slots, 2, is_step);
         if (is_step) tile_registers_ += elements / kThreads * kRoundedWords;
         return;
       }
@@ -270,7 +274,7 @@ class Counter {
   // operands are (lower/tile_takes.cc), others are read one by one.
   double read_slots(Expr e, const ir::Axes& axes, bool is_step) {
     const CopiedRead copied = copied_read(e, axes, pool_);
-    if (copied == CopiedRead::No) return target_.load_slots;
+    if (copied == CopiedRead::No) return target_.costs.load_slots;
     const bool is_box = copied == CopiedRead::Box;
     // What several statements of a step read is copied once.
     if (is_step && copied_reads_.insert(e).second) {
@@ -289,7 +293,7 @@ class Counter {
         moved_ += static_cast<double>(columns * expr::bytes(e.dtype()));
       }
     }
-    return is_box ? target_.take_slots : target_.line_slots;
+    return is_box ? target_.costs.take_slots : target_.costs.line_slots;
   }
 
   double slots_of(Expr e, const ir::Axes& axes) const {
@@ -301,24 +305,24 @@ class Counter {
       case Op::Sqrt:
       case Op::Rsqrt:
       case Op::Div:
-        return target_.special_slots;
+        return target_.costs.special_slots;
       case Op::Sin:
       case Op::Cos:
-        return 3 * target_.special_slots;
+        return 3 * target_.costs.special_slots;
       case Op::Pow:
-        return 8 * target_.special_slots;
+        return 8 * target_.costs.special_slots;
       case Op::Tanh:
       case Op::Sigmoid:
-        return 2 * target_.special_slots;
+        return 2 * target_.costs.special_slots;
       case Op::Erf:
-        return 3 * target_.special_slots;
+        return 3 * target_.costs.special_slots;
       case Op::Max:
       case Op::Min:
-        return target_.extreme_slots;
+        return target_.costs.extreme_slots;
       case Op::Select:
         return is_known_by_steps(e[0], axes) ? 0 : 2;
       case Op::Cast:
-        return target_.cast_slots;
+        return target_.costs.cast_slots;
       case Op::Var:
       case Op::IntConst:
       case Op::FloatConst:
@@ -347,34 +351,38 @@ class Counter {
     cost_.is_alternating = is_alone && cost_.groups == 1;
     const size_t g = static_cast<size_t>(std::clamp<int64_t>(all_groups, 1, 4));
     StepFloors& f = cost_.floors;
-    f.matrix = groups * (is_alone ? matrix_ * target_.alone_factor
-                                  : matrix_ * target_.mixed_factor[g] + target_.turn_cycles[g]);
-    f.vector = is_alone ? 0 : groups * (vector_ * target_.group_factor[g] + target_.row_slots);
-    f.shared = (groups * read_ + tiles * copied_) / target_.shared_bytes_per_cycle;
-    f.copy = tiles * moved_ / target_.copy_bytes_per_cycle;
-    f.copy_unaligned = f.copy * target_.unaligned_factor;
-    const double p = target_.hiding[g];
+    f.matrix = groups *
+               (is_alone ? matrix_ * target_.costs.alone_factor
+                         : matrix_ * target_.costs.mixed_factor[g] + target_.costs.turn_cycles[g]);
+    f.vector =
+        is_alone ? 0 : groups * (vector_ * target_.costs.group_factor[g] + target_.costs.row_slots);
+    f.shared = (groups * read_ + tiles * copied_) / target_.costs.shared_bytes_per_cycle;
+    f.copy = tiles * moved_ / target_.costs.copy_bytes_per_cycle;
+    f.copy_unaligned = f.copy * target_.costs.unaligned_factor;
+    const double p = target_.costs.hiding[g];
     const double work =
         is_alone ? f.matrix : std::pow(std::pow(f.matrix, p) + std::pow(f.vector, p), 1 / p);
-    const double missing = tile_registers_ + target_.other_registers - target_.registers[g];
-    const double spills = is_alone ? 0 : groups * std::max(0.0, missing) * target_.spill_cycles;
-    const double least = std::max({work + spills, f.shared, target_.step_floor});
-    const double together = cost_.cluster > 1 ? target_.cluster_factor : 1;
+    const double missing = tile_registers_ + target_.costs.other_registers -
+                           static_cast<double>(target_.tiles.registers[g]);
+    const double spills =
+        is_alone ? 0 : groups * std::max(0.0, missing) * target_.costs.spill_cycles;
+    const double least = std::max({work + spills, f.shared, target_.costs.step_floor});
+    const double together = cost_.cluster > 1 ? target_.costs.cluster_factor : 1;
     cost_.step = std::max(least, f.copy) * together;
     cost_.step_unaligned = std::max(least, f.copy_unaligned) * together;
     const double after = groups * vector_once_;
     if (is_alone) {
       const double results = results_ * groups / (128.0 * 128.0);
-      const double epilogue = target_.epilogue_cycles * results + after;
+      const double epilogue = target_.costs.epilogue_cycles * results + after;
       if (cost_.is_alternating) {
         // The other group's products run meanwhile; of the last tile nothing hides.
-        cost_.kernel_once = epilogue + target_.start_cycles;
+        cost_.kernel_once = epilogue + target_.costs.start_cycles;
       } else {
         cost_.once = epilogue;
-        cost_.kernel_once = target_.start_cycles;
+        cost_.kernel_once = target_.costs.start_cycles;
       }
     } else {
-      cost_.once = target_.tile_cycles + target_.tile_steps * cost_.step + after;
+      cost_.once = target_.costs.tile_cycles + target_.costs.tile_steps * cost_.step + after;
     }
     cost_.once += groups * matrix_once_;
   }
@@ -472,7 +480,7 @@ Expr cycles_of(const NestCost& cost, const Target& target, expr::ExprPool& pool)
   }
   const Expr once = num(rounded(cost.once));
   const auto tile = [&](Expr steps) { return bin(Op::Add, scaled(steps, step), once); };
-  const int64_t units = target.sms / cost.cluster * cost.resident;
+  const int64_t units = target.board.sms / cost.cluster * cost.resident;
   const Expr steps = cost.steps ? cost.steps : num(1);
   Expr all;
   if (!is_growing) {
@@ -480,7 +488,7 @@ Expr cycles_of(const NestCost& cost, const Target& target, expr::ExprPool& pool)
   } else {
     const auto at = [&](const expr::Substitution& s) { return expr::substitute(pool, steps, s); };
     const Expr longest = tile(bin(Op::Max, at(first), at(last)));
-    const Expr fetch = num(rounded(target.dynamic_cycles));
+    const Expr fetch = num(rounded(target.costs.dynamic_cycles));
     const Expr mean = bin(Op::Add, tile(at(middle)), fetch);
     const Expr spread = bin(Op::Add, bin(Op::FloorDiv, bin(Op::Mul, tiles, mean), num(units)),
                             bin(Op::Add, once, num(rounded(cost.step))));

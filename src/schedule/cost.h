@@ -18,7 +18,6 @@
 
 #include "ir/environment.h"
 #include "schedule/build.h"
-#include "schedule/target.h"
 
 namespace nautilus::schedule {
 

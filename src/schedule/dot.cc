@@ -7,6 +7,7 @@
 #include "expr/quotient.h"
 #include "expr/scalar_ops.h"
 #include "ir/environment.h"
+#include "target/target.h"
 
 namespace nautilus::schedule {
 
@@ -28,9 +29,6 @@ bool is_half_read(Expr factor) {
 }
 
 namespace {
-
-constexpr int64_t kRowsPerTile = 64;
-constexpr int64_t kShortColumn = 16;
 
 bool has(Expr e, Expr axis) { return expr::depends_on(e, axis); }
 
@@ -81,7 +79,9 @@ class DotFinder {
         best = std::move(dots);
         group_.row = row;
         group_.block_rows = block;
-        group_.row_block = !block ? 0 : block.op() == Op::IntConst ? block.integer() : kRowsPerTile;
+        group_.row_block = !block                       ? 0
+                           : block.op() == Op::IntConst ? block.integer()
+                                                        : group_.target->matrix.rows;
       }
     };
     for (Expr row : candidates) consider(row, {});
@@ -104,9 +104,9 @@ class DotFinder {
   int64_t filled_rows(Expr row) const {
     const Expr extent = group_.extents.at(row);
     for (Expr v : expr::free_vars(extent)) {
-      if (!hints_.sizes.contains(v.name().str())) return kRowsPerTile;
+      if (!hints_.sizes.contains(v.name().str())) return group_.target->matrix.rows;
     }
-    return std::min(ir::evaluate_size(extent, hints_), kRowsPerTile);
+    return std::min<int64_t>(ir::evaluate_size(extent, hints_), group_.target->matrix.rows);
   }
 
   // The divisor in the group's one use of `row / n`; null if there is none, or several, or the
@@ -127,7 +127,7 @@ class DotFinder {
     const auto holds = [&](Op op, int64_t n) {
       return facts_.prove(pool_.binary(op, block, pool_.integer(n))) == expr::Truth::True;
     };
-    const bool fits = holds(Op::Ge, 1) && holds(Op::Le, kRowsPerTile) &&
+    const bool fits = holds(Op::Ge, 1) && holds(Op::Le, group_.target->matrix.rows) &&
                       expr::exact_quotient(pool_, group_.extents.at(row), block);
     return fits ? block : Expr();
   }
@@ -171,7 +171,8 @@ class DotFinder {
     for (Expr a : m.axes) {
       if (a == row || !has(d.b, a) || is_shared(m, a, row)) continue;
       const Expr extent = group_.extents.at(a);
-      const bool is_short = extent.op() == Op::IntConst && extent.integer() < kShortColumn;
+      const bool is_short =
+          extent.op() == Op::IntConst && extent.integer() < group_.target->matrix.depth;
       if (!d.column || a == group_.stream || (d.column != group_.stream && !is_short)) d.column = a;
     }
     if (!d.column) return std::nullopt;

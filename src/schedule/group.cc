@@ -7,6 +7,7 @@
 
 #include "expr/print.h"
 #include "expr/scalar_ops.h"
+#include "ir/target_of.h"
 #include "schedule/group_check.h"
 
 namespace nautilus::schedule {
@@ -26,17 +27,17 @@ Expr first_of_loop(const Statement& s) {
   return has_identity ? init[0] : init;
 }
 
-// An axis that is no step of its own worth streaming.
-constexpr int64_t kShortExtent = 16;
-
 bool contains(const std::vector<Expr>& list, Expr e) {
   return std::find(list.begin(), list.end(), e) != list.end();
 }
 
 class Grower {
  public:
-  Grower(const StatementList& list, const GroupRequest& request, expr::ExprPool& pool)
-      : list_(list), request_(request), pool_(pool) {}
+  Grower(const StatementList& list, const GroupRequest& request, const Target& target,
+         expr::ExprPool& pool)
+      : list_(list), request_(request), pool_(pool) {
+    group_.target = &target;
+  }
 
   Outcome<Group> run() {
     const Statement& seed = at(request_.seed);
@@ -93,7 +94,9 @@ class Grower {
     int best_score = -1;
     for (size_t k = 0; k < seed.reduce.size(); ++k) {
       const Expr extent = seed.reduce[k].extent;
-      const bool is_short = extent.op() == Op::IntConst && extent.integer() < kShortExtent;
+      // No step of its own worth streaming: a product's depth is longer.
+      const bool is_short =
+          extent.op() == Op::IntConst && extent.integer() < group_.target->matrix.depth;
       int score = is_short ? 0 : 16;
       expr::for_each(seed.value, [&](Expr e) {
         if (e.op() != Op::Read || e.args().empty()) return;
@@ -202,7 +205,7 @@ class Grower {
     }
     if (p.is_reduction()) {
       const ir::Axis& r = p.reduce[0];
-      if (r.extent.op() != Op::IntConst || r.extent.integer() > kMaxDepth)
+      if (r.extent.op() != Op::IntConst || r.extent.integer() > group_.target->tiles.whole_depth)
         return refuse(p, fmt::format("its reduced axis of extent {} does not fit a tile",
                                      expr::to_string(r.extent)));
       map.emplace(axis(r), fresh_axis(r));
@@ -307,7 +310,7 @@ class Grower {
   bool can_close(const Statement& q, Expr value, Expr axis) const {
     const Expr extent = group_.extents.at(axis);
     if (contains(reduced_, axis) || extent.op() != Op::IntConst || extent.integer() < 1 ||
-        extent.integer() > kMaxWholeExtent || q.reduce[0].extent != extent)
+        extent.integer() > group_.target->tiles.whole_extent || q.reduce[0].extent != extent)
       return false;
     bool is_behind = true;
     expr::for_each(value, [&](Expr e) {
@@ -394,7 +397,7 @@ bool Group::is_whole(Expr axis) const {
   const Expr extent = extents.at(axis);
   const bool is_depth = is_inner(axis) && !is_column(axis) && axis != row;
   return extent.op() == Op::IntConst &&
-         extent.integer() <= (is_depth ? kMaxDepth : kMaxWholeExtent);
+         extent.integer() <= (is_depth ? target->tiles.whole_depth : target->tiles.whole_extent);
 }
 
 bool Group::is_tile_axis(Expr axis) const {
@@ -470,7 +473,7 @@ Outcome<Group> grow_group(const StatementList& list, const ir::Program& program,
   bool is_cut = false;
   // Each round puts at least one statement outside, so the rounds end.
   for (size_t round = 0; round <= list.statements.size(); ++round) {
-    Grower grower(list, current, pool);
+    Grower grower(list, current, ir::target_of(program), pool);
     Outcome<Group> grown = grower.run();
     if (!grown) {
       // The seed stays: whoever reads it otherwise is another kernel's.

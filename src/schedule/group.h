@@ -15,15 +15,16 @@
 #include "algebra/repair.h"
 #include "schedule/statement.h"
 
+namespace nautilus::target {
+struct Target;
+}
+
 namespace nautilus::schedule {
 
 using algebra::Outcome;
 using algebra::Rejection;
 
-// Longest axis that is held whole in a tile.
-constexpr int64_t kMaxWholeExtent = 256;
-// The same for an axis that products inside of the loop reduce: it takes shared memory only.
-constexpr int64_t kMaxDepth = 576;
+using target::Target;
 
 struct Member {
   int statement = 0;
@@ -52,6 +53,7 @@ struct Dot {
 };
 
 struct Group {
+  const Target* target = nullptr;  // of the program
   int seed = 0;
   std::vector<Member> members;             // in order of dependence
   std::unordered_map<Expr, Expr> extents;  // of every axis

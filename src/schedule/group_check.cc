@@ -11,6 +11,7 @@
 #include "schedule/dot.h"
 #include "schedule/numeric_check.h"
 #include "schedule/recurrence.h"
+#include "target/target.h"
 
 namespace nautilus::schedule {
 
@@ -74,7 +75,7 @@ class Checker {
       const Member& m = group_.members[k];
       const bool is_deep = std::any_of(m.inner.begin(), m.inner.end(), [&](Expr a) {
         const Expr extent = group_.extents.at(a);
-        return extent.op() == Op::IntConst && extent.integer() > kMaxWholeExtent;
+        return extent.op() == Op::IntConst && extent.integer() > group_.target->tiles.whole_extent;
       });
       if (!is_deep) continue;
       const Dot* d = group_.dot_of(k);
@@ -126,8 +127,8 @@ class Checker {
     bool is_cut = false;
     for (const Dot& d : group_.dots) {
       const Expr extent = group_.extents.at(d.column);
-      is_cut |= d.column != group_.stream &&
-                (extent.op() != Op::IntConst || extent.integer() > kMaxWholeExtent);
+      is_cut |= d.column != group_.stream && (extent.op() != Op::IntConst ||
+                                              extent.integer() > group_.target->tiles.whole_extent);
     }
     for (const Member& m : group_.members) {
       if (m.is_closing && (is_cut || m.inner[0] == group_.row || !group_.is_column(m.inner[0])))

@@ -8,12 +8,10 @@
 
 #include "ir/environment.h"
 #include "ir/machine.h"
+#include "target/target.h"
 
 namespace nautilus::schedule {
 namespace {
-
-constexpr double kWorthOther = 0.95;    // other sizes than the usual ones take no more than this
-constexpr double kWorthSmaller = 0.99;  // where the usual ones are no measured choice: row blocks
 
 class PartCost {
  public:
@@ -25,7 +23,7 @@ class PartCost {
         hints_.sizes.emplace(d->name.str(), *d->hint);
       if (const auto* b = op.get<scalar::Buffer>()) types_.emplace(b->name.str(), b->type);
     }
-    hints_.sizes.emplace(ir::machine_name(program, pool).str(), target.sms);
+    hints_.sizes.emplace(ir::machine_name(program, pool).str(), target.board.sms);
   }
 
   std::optional<PartTime> at(const Sizes& sizes) {
@@ -57,19 +55,22 @@ class PartCost {
     for (Expr r : cost.ragged) is_ragged |= known(r, env).value_or(0) != 0;
     const double step = is_ragged ? cost.step_unaligned : cost.step;
     const auto number = [](int64_t n) { return static_cast<double>(n); };
-    const double rounds = std::ceil(number(*tiles * *parts) / number(target_.sms * cost.resident));
+    const double rounds =
+        std::ceil(number(*tiles * *parts) / number(target_.board.sms * cost.resident));
     const double work = rounds * (number(*each) * step + cost.once);
-    const double memory = *read / target_.memory_bytes_per_cycle;
-    const double together = split_.combines_last
-                                ? number(*parts) * *passed / number(std::max<int64_t>(*tiles, 1)) *
-                                      4 / target_.last_tile_bytes
-                                : target_.next_kernel_cycles + number(*parts) * target_.part_cycles;
-    const double handed = number(*parts) * *passed * 8 / target_.memory_bytes_per_cycle + together;
+    const double memory = *read / target_.costs.memory_bytes_per_cycle;
+    const double together =
+        split_.combines_last
+            ? number(*parts) * *passed / number(std::max<int64_t>(*tiles, 1)) * 4 /
+                  target_.costs.last_tile_bytes
+            : target_.costs.next_kernel_cycles + number(*parts) * target_.costs.part_cycles;
+    const double handed =
+        number(*parts) * *passed * 8 / target_.costs.memory_bytes_per_cycle + together;
     // One group alone hides little of what it waits for.
     const bool is_alone = cost.floors.vector > 0;
-    const double both =
-        is_alone ? std::hypot(work, memory) + target_.exposed_steps * step / number(cost.resident)
-                 : std::max(work, memory);
+    const double both = is_alone ? std::hypot(work, memory) +
+                                       target_.costs.exposed_steps * step / number(cost.resident)
+                                 : std::max(work, memory);
     return PartTime{both + cost.kernel_once + handed, *parts, cost.floors.vector <= 0};
   }
 
@@ -158,7 +159,8 @@ Sizes sizes_in_parts(const Kernel& kernel, const Split& split, const Sizes& usua
       time = *t;
     }
   }
-  if (time.cycles > (is_blocked ? kWorthSmaller : kWorthOther) * first->cycles) return usual;
+  const double worth = is_blocked ? target.parts.worth_smaller : target.parts.worth_other;
+  if (time.cycles > worth * first->cycles) return usual;
   const auto text = [](const Sizes& s) {
     return s.column > 0 ? fmt::format("{}x{}", s.rows * s.groups, s.column)
                         : fmt::format("{} rows and steps of {}", s.rows * s.groups, s.step);

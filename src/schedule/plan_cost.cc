@@ -5,6 +5,7 @@
 
 #include "expr/walk.h"
 #include "schedule/candidates.h"
+#include "target/target.h"
 
 namespace nautilus::schedule {
 
@@ -36,14 +37,14 @@ std::optional<double> plan_cycles(std::vector<Kernel> kernels, const ir::Program
     // What such statements hand to each other stays in registers.
     (s.is_reduction() ? touched : passed).insert(s.target.str());
     for (ir::Name n : expr::tensors_read(s.value)) touched.insert(n.str());
-    if (s.is_reduction()) cycles += target.next_kernel_cycles;
+    if (s.is_reduction()) cycles += target.costs.next_kernel_cycles;
   }
   for (std::string_view name : touched) {
     const auto type = types.find(name);
     if (type == types.end() || passed.contains(name)) continue;
     double bytes = static_cast<double>(expr::bytes(type->second.dtype));
     for (Expr e : type->second.dims) bytes *= static_cast<double>(ir::evaluate_size(e, hints));
-    cycles += bytes / target.memory_bytes_per_cycle;
+    cycles += bytes / target.costs.memory_bytes_per_cycle;
   }
   return cycles;
 }

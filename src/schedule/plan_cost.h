@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "schedule/schedule.h"
-#include "schedule/target.h"
 
 namespace nautilus::schedule {
 

@@ -9,6 +9,7 @@
 #include "schedule/locate.h"
 #include "schedule/round.h"
 #include "schedule/schedule.h"
+#include "target/target.h"
 
 namespace nautilus::schedule {
 namespace {
@@ -140,6 +141,8 @@ class KernelReplay {
                         std::optional<int64_t>& rows) const {
     if (const auto* cluster = line.get<dc::Cluster>()) {
       sizes.cluster = cluster->tiles.value_or(0);
+      if (sizes.cluster > 1 && group.target->limits.cluster_ctas < 2)
+        return fmt::format("{} has no clusters", group.target->name);
       return sizes.cluster < 1 || sizes.cluster > 2 ? "a cluster has 1 or 2 tiles" : "";
     }
     if (const auto* resident = line.get<dc::Resident>()) {
@@ -156,12 +159,15 @@ class KernelReplay {
     if (axis == group.row) {
       rows = size;
     } else if (axis == group.stream) {
-      if (size % 16 != 0 || size > kMaxWholeExtent) return "a step is a multiple of 16 up to 256";
+      if (size % group.target->matrix.depth != 0 || size > group.target->tiles.whole_extent)
+        return fmt::format("a step is a multiple of {} up to {}", group.target->matrix.depth,
+                           group.target->tiles.whole_extent);
       sizes.step = size;
     } else if (group.is_tile_axis(axis)) {
       if (group.is_whole(axis)) return "tiles hold this axis as a whole";
-      if (size % 8 != 0 || size > kMaxWholeExtent)
-        return "a column tile is a multiple of 8 up to 256";
+      if (size % group.target->matrix.column_step != 0 || size > group.target->tiles.whole_extent)
+        return fmt::format("a column tile is a multiple of {} up to {}",
+                           group.target->matrix.column_step, group.target->tiles.whole_extent);
       sizes.column = size;
     } else {
       return "it is not an axis of a tile";

@@ -13,6 +13,7 @@
 #include "ir/environment.h"
 #include "ir/machine.h"
 #include "schedule/recurrence.h"
+#include "target/target.h"
 
 namespace nautilus::schedule {
 
@@ -20,13 +21,6 @@ using expr::DType;
 using expr::Op;
 
 namespace {
-
-// For the choice between one kernel and two; the number of parts is the plan's. Shorter axes than
-// so many steps are over before a second kernel has started.
-constexpr int64_t kUsualSms = 132;
-constexpr int64_t kLongAxis = 16;
-constexpr int64_t kFewStates = 128;
-constexpr int64_t kWorthARound = 64;  // steps of a part
 
 class SizeMaker {
  public:
@@ -182,7 +176,8 @@ ir::Block declare_split_sizes(const SplitSizes& s, const Group& group, const Siz
         pool.binary(Op::Ge, make.mul(make.number(5), run),
                     make.mul(make.mul(make.number(4), make.ceil(run, places)), places));
     const Expr more = make.most(make.div(make.mul(make.number(4), places), s.tiles), one);
-    const Expr is_short = pool.binary(Op::Lt, s.steps, make.mul(make.number(kWorthARound), more));
+    const Expr is_short = pool.binary(
+        Op::Lt, s.steps, make.mul(make.number(group.target->parts.worth_a_round), more));
     declare(s.wanted, pool.select(pool.binary(Op::Or, is_full, is_short), fit, more));
     const int64_t least = least_steps(group, sizes);
     wanted = make.least(s.wanted, least > 1 ? make.div(s.steps, make.number(least)) : s.steps);
@@ -358,7 +353,10 @@ Split choose_split(const Group& group, const Sizes& sizes, const ir::Program& pr
   const auto extent = at_hints(length);
   int64_t steps = extent ? *extent / sizes.step : 0;
   for (Expr a : group.outer) steps *= at_hints(group.extents.at(a)).value_or(1);
-  const bool is_idle = tiles && extent && 2 * *tiles <= kUsualSms && steps >= kLongAxis &&
+  // For the choice between one kernel and two; the number of parts is the plan's.
+  const int64_t sms = group.target->board.sms;
+  const target::Parts& parts = group.target->parts;
+  const bool is_idle = tiles && extent && 2 * *tiles <= sms && steps >= parts.long_axis &&
                        steps >= 2 * least_steps(group, sizes);
   if (!is_blocked && !is_idle) return {};
   if (const auto refused = refuse_split(group, tiling, signs, pool)) {
@@ -370,10 +368,10 @@ Split choose_split(const Group& group, const Sizes& sizes, const ir::Program& pr
                     : fmt::format(
                           "split {}: {} tiles of {} steps at the hints leave most of {} "
                           "multiprocessors idle",
-                          axis, *tiles, steps, kUsualSms);
+                          axis, *tiles, steps, sms);
   Split split{Split::kFill, true};
   // A few values for each thread: the last tile is done with them before another kernel begins.
-  split.combines_last = is_blocked && state_elements(group, sizes) <= kFewStates &&
+  split.combines_last = is_blocked && state_elements(group, sizes) <= parts.few_states &&
                         !refuse_last_tile(group, tiling, sizes);
   return split;
 }

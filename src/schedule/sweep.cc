@@ -8,6 +8,7 @@
 #include <map>
 
 #include "schedule/part_sizes.h"
+#include "target/target.h"
 
 namespace nautilus::schedule {
 namespace {
@@ -81,7 +82,7 @@ std::vector<Alternative> in_parts(const Kernel& kernel, const Ranked& r, const i
       if (!time || time->parts <= 1) continue;
       out.push_back({r.sizes, split,
                      fmt::format("{} {} parts{}", name_of(r), time->parts, is_last ? " last" : ""),
-                     time->cycles + target.launch_cycles, kind});
+                     time->cycles + target.costs.launch_cycles, kind});
     }
   }
   return out;

@@ -7,6 +7,7 @@
 
 #include "expr/affine.h"
 #include "schedule/dot.h"
+#include "target/target.h"
 
 namespace nautilus::schedule {
 
@@ -14,14 +15,15 @@ using expr::Op;
 
 namespace {
 
-// Instructions work on multiples of 16 along the depth, and of 8 along the columns.
-constexpr int64_t kGrain = 16;
+// Instructions work on multiples of so many along the depth.
+int64_t grain(const Group& group) { return group.target->matrix.depth; }
 
 int64_t rounded_up(int64_t n, int64_t grain) { return (n + grain - 1) / grain * grain; }
 
 int64_t width(const Group& group, Expr axis, const Sizes& sizes) {
   if (axis == group.stream) return sizes.step;
-  return group.is_whole(axis) ? rounded_up(group.extents.at(axis).integer(), kGrain) : sizes.column;
+  return group.is_whole(axis) ? rounded_up(group.extents.at(axis).integer(), grain(group))
+                              : sizes.column;
 }
 
 Expr steps_along(Expr extent, int64_t step, expr::ExprPool& pool) {
@@ -96,7 +98,7 @@ Tiling::Tiling(const Group& group, const Sizes& sizes, expr::ExprPool& pool, Nam
       t.size = sizes.step;
       const bool is_one = is_const && t.extent.integer() <= sizes.step;
       // The only step is no longer than it needs to be: `X[h * 32 + d]` goes on beyond it.
-      if (is_one) t.size = std::max(rounded_up(t.extent.integer(), kGrain), kGrain);
+      if (is_one) t.size = std::max(rounded_up(t.extent.integer(), grain(group)), grain(group));
       if (is_one && group.outer.empty()) {
         has_loop_ = false;
         t.position = a;
@@ -114,7 +116,7 @@ Tiling::Tiling(const Group& group, const Sizes& sizes, expr::ExprPool& pool, Nam
       t.position = a;
     } else if (group.is_whole(a)) {
       t.kind = AxisKind::Whole;
-      t.size = rounded_up(t.extent.integer(), kGrain);
+      t.size = rounded_up(t.extent.integer(), grain(group));
       t.position = a;
     } else {
       t.kind = AxisKind::Cut;
@@ -181,6 +183,7 @@ Sizes choose_sizes(const Group& group) {
   const int64_t most_groups = group.row_block > 0 ? 1
                               : is_small ? std::clamp<int64_t>((rows.integer() + 63) / 64, 1, 3)
                                          : 3;
+  const target::ByGroups<int64_t>& usual = group.target->tiles.usual_registers;
   if (has_cut) best.column = accumulators > 1 ? 128 : 256;
   // Registers of a thread: 32-bit values of a 64-row tile are spread over 128 threads.
   auto registers = [&](const Sizes& s) {
@@ -204,25 +207,20 @@ Sizes choose_sizes(const Group& group) {
   if (!has_streamed_tile) {
     best.step = 64;
     best.groups = std::min<int64_t>(most_groups, 2);
-    while (best.column > 64 && registers(best) > 192) best.column /= 2;
+    while (best.column > 64 && registers(best) > usual[1]) best.column /= 2;
     return best;
   }
-  struct Limit {
-    int64_t groups;
-    int64_t registers;
-  };
-  for (const Limit& l : {Limit{3, 128}, Limit{2, 192}, Limit{1, 192}}) {
-    if (l.groups > most_groups) continue;
+  for (int64_t groups = most_groups; groups > 0; --groups) {
     for (const int64_t step : {128, 80, 64}) {
       Sizes s = best;
-      s.groups = l.groups;
+      s.groups = groups;
       s.step = step;
-      if (registers(s) <= l.registers) return s;
+      if (registers(s) <= usual[static_cast<size_t>(groups)]) return s;
     }
   }
   best.step = 64;
   best.groups = 1;
-  while (best.column > 64 && registers(best) > 192) best.column /= 2;
+  while (best.column > 64 && registers(best) > usual[1]) best.column /= 2;
   return best;
 }
 

@@ -95,7 +95,15 @@ class Definition {
 
   Value reduce(Expr e) {
     const DType dtype = e.body().dtype();
-    Value acc = e.init() ? value(e.init()) : expr::identity(e.reducer(), dtype);
+    Value acc = expr::identity(e.reducer(), dtype);
+    if (e.init()) {
+      const Value init = value(e.init());
+      const Value pair[2] = {init, acc};
+      const bool is_extreme =
+          e.reducer() == expr::Reducer::Max || e.reducer() == expr::Reducer::Min;
+      // An operand like the others: an extreme ignores it where it is NaN.
+      acc = is_extreme ? expr::apply(expr::combiner(e.reducer()), dtype, dtype, pair) : init;
+    }
     int64_t position = -1;
     auto loop = [&](auto& self, size_t k) -> void {
       if (k == e.axis_count()) {

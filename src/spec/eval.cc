@@ -34,6 +34,7 @@ class Evaluator {
       : env_(env),
         pool_(pool),
         factors_(program, pool, equations_),
+        noise_seed_(options.noise_seed),
         threads_(options.threads > 0 ? options.threads : base::default_threads()),
         is_exact_contract_(ir::numerics_of(program).rounding == ir::Rounding::Exact),
         functions_(ir::allows_coarse_functions(program, output_dtypes(program))
@@ -102,6 +103,7 @@ class Evaluator {
               init ? &*init : nullptr,
               parts ? &*parts : nullptr,
               reduction ? &*reduction : nullptr,
+              noise_seed_ ? Noise(noise_seed_, let.name.str()) : Noise(),
               out};
     auto work = [&](int64_t begin, int64_t end) {
       run_range(task, run_extent, runs_per_row, begin, end);
@@ -116,8 +118,11 @@ class Evaluator {
     if (failed_item_ != INT64_MAX) {
       sink_
           .report(diag::Code::ReadOutside, span,
-                  fmt::format("index {} of `{}` is {}, the extent is {}", outside_.dimension + 1,
-                              outside_.tensor, outside_.index, outside_.extent))
+                  fmt::format("index {} of `{}` is {}, the extent is {}{}", outside_.dimension + 1,
+                              outside_.tensor, outside_.index, outside_.extent,
+                              outside_.is_by_rounding
+                                  ? ", and rounding decides whether the guard leaves it out"
+                                  : ""))
           .with_help(
               "a gathered index must lie inside the tensor, and a guard must keep every read "
               "inside");
@@ -160,14 +165,17 @@ class Evaluator {
     const BlockProgram* init;
     const BlockProgram* parts;
     const Reduction* reduction;
+    Noise noise;
     BoundedTensor& out;
   };
 
   void run_range(const Task& t, int64_t run_extent, int64_t runs_per_row, int64_t begin,
                  int64_t end) {
-    BlockMachine machine(t.code);
+    // The rounding of products is counted with those of their sum.
+    const bool is_sum = t.reduction && t.let.body.reducer() == Reducer::Sum;
+    BlockMachine machine(t.code, t.noise, is_sum);
     std::optional<BlockMachine> init;
-    if (t.init) init.emplace(*t.init);
+    if (t.init) init.emplace(*t.init, t.noise);
     std::optional<BlockMachine> parts;
     if (t.parts) parts.emplace(*t.parts);
     std::vector<int64_t> point(t.extents.size(), 0);
@@ -251,7 +259,16 @@ class Evaluator {
       return true;
     };
     if (!loop(loop, t.outer)) return &machine;
-    for (int64_t i = 0; i < lanes; ++i) store(i, t.reduction->finish(accumulators[i]));
+    const Noise noise = t.noise ? t.noise.at(point) : t.noise;
+    for (int64_t i = 0; i < lanes; ++i) {
+      Bounded x = t.reduction->finish(accumulators[i]);
+      if (noise) {
+        x.e = 0;
+        if (is_float(body.dtype()))
+          x.v.f += t.reduction->typical_error(accumulators[i]) * noise.error(0, i);
+      }
+      store(i, x);
+    }
     return nullptr;
   }
 
@@ -266,6 +283,7 @@ class Evaluator {
   expr::ExprPool& pool_;
   Equations equations_;
   Factors factors_;
+  uint64_t noise_seed_;
   int threads_;
   bool is_exact_contract_;
   expr::Functions functions_;
@@ -299,35 +317,6 @@ std::optional<Results> evaluate(const ir::Program& program, const ir::Environmen
   }
   for (ir::Name n : outputs(program)) results.emplace(n.str(), evaluator.take(n.str()));
   return results;
-}
-
-Comparison compare(const Tensor& got, const Result& want, const ir::Numerics& numerics) {
-  Comparison c;
-  for (int64_t i = 0; i < want.value.size(); ++i) {
-    const double g = got.number(i);
-    const double w = want.value.number(i);
-    // A factor that is infinite may be multiplied to a sum instead of to its terms, where those of
-    // both signs would have made NaN.
-    if (std::isnan(w) && !std::isfinite(g)) continue;
-    const double error = g == w ? 0 : std::fabs(g - w);
-    // A relative tolerance of an infinite value would accept everything.
-    const double declared =
-        std::isfinite(w) ? numerics.abs.value_or(0) + numerics.rel.value_or(0) * std::fabs(w) : 0;
-    const double allowed = std::max(declared, want.bound[static_cast<size_t>(i)]);
-    const double ratio = error == 0 || allowed == expr::kInf ? 0
-                         : std::isnan(error) || allowed == 0 ? expr::kInf
-                                                             : error / allowed;
-    if (!std::isnan(error)) c.max_abs_error = std::max(c.max_abs_error, error);
-    if (!(ratio <= 1)) {
-      c.is_accepted = false;
-      ++c.mismatches;
-    }
-    if (c.worst_index < 0 || ratio > c.worst_ratio) {
-      c.worst_ratio = ratio;
-      c.worst_index = i;
-    }
-  }
-  return c;
 }
 
 }  // namespace nautilus::spec

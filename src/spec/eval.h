@@ -23,6 +23,7 @@ struct Result {
   // For each element: the largest difference the numerics contract allows (docs/language.md,
   // section 8).
   std::vector<double> bound;
+  bool is_sampled = false;  // the bounds: see judge.h
 };
 using Results = std::map<std::string, Result>;
 
@@ -30,6 +31,9 @@ struct EvalOptions {
   int threads = 0;  // 0: all
   // Tensors to return besides the outputs; `all` returns every equation's.
   bool all = false;
+  // If not 0, every float operation errs at random, by about as much as a kernel may; the results
+  // have no bounds then.
+  uint64_t noise_seed = 0;
 };
 
 // `env` must be complete (ir::complete) and hold every input. Empty if a guarded or gathered read
@@ -38,15 +42,5 @@ std::optional<Results> evaluate(const ir::Program& program, const ir::Environmen
                                 const EvalOptions& options, expr::ExprPool& pool, diag::Sink& sink);
 std::optional<std::map<std::string, expr::Tensor>> evaluate_by_definition(
     const ir::Program& program, const ir::Environment& env, diag::Sink& sink);
-
-// Where and by how much a candidate differs most from the oracle, in units of what is allowed.
-struct Comparison {
-  bool is_accepted = true;
-  int64_t worst_index = -1;  // flat index of the largest ratio
-  double worst_ratio = 0;    // |got - want| / allowed
-  double max_abs_error = 0;
-  int64_t mismatches = 0;
-};
-Comparison compare(const expr::Tensor& got, const Result& want, const ir::Numerics& numerics);
 
 }  // namespace nautilus::spec

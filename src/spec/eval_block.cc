@@ -120,14 +120,14 @@ int BlockProgram::compile(Expr e, int mask) {
           const Instruction& c = code_[static_cast<size_t>(condition)];
           const bool is_varying =
               c.is_varying || (mask >= 0 && code_[static_cast<size_t>(mask)].is_varying);
-          // Masks decide about memory only, so they are exact whatever the condition's bound.
+          bool is_exact = c.is_exact;
           inner = condition;
           if (branch == 2) {
             inner = emit({Op::Not,
                           DType::Bool,
                           DType::Bool,
                           c.is_varying,
-                          true,
+                          is_exact,
                           {condition, -1, -1},
                           {.i = 0},
                           -1,
@@ -139,11 +139,12 @@ int BlockProgram::compile(Expr e, int mask) {
                           false});
           }
           if (mask >= 0) {
+            is_exact &= code_[static_cast<size_t>(mask)].is_exact;
             inner = emit({Op::And,
                           DType::Bool,
                           DType::Bool,
                           is_varying,
-                          true,
+                          is_exact,
                           {mask, inner, -1},
                           {.i = 0},
                           -1,
@@ -177,16 +178,19 @@ int BlockProgram::compile(Expr e, int mask) {
   return reg;
 }
 
-BlockMachine::BlockMachine(const BlockProgram& program) : program_(program) {
+BlockMachine::BlockMachine(const BlockProgram& program, Noise noise, bool is_product_exact)
+    : program_(program), noise_(noise), is_product_exact_(is_product_exact) {
   for (const Instruction& in : program.code()) {
     const size_t lanes = in.is_varying ? kRun : 1;
     values_.emplace_back(lanes, in.constant);
-    bounds_.emplace_back(in.is_exact ? 0 : lanes, constant_bound(in.op, in.dtype, in.constant));
+    bounds_.emplace_back(in.is_exact ? 0 : lanes,
+                         noise ? 0 : constant_bound(in.op, in.dtype, in.constant));
   }
 }
 
 bool BlockMachine::run(const std::vector<int64_t>& axes, int64_t count) {
   axes_ = axes;
+  if (noise_) noise_here_ = noise_.at(axes);
   const auto& code = program_.code();
   for (size_t k = 0; k < code.size(); ++k) {
     const Instruction& in = code[k];
@@ -206,6 +210,9 @@ bool BlockMachine::run(const std::vector<int64_t>& axes, int64_t count) {
         break;
       default:
         elementwise(k, in.is_varying ? count : 1);
+        if (noise_ && !in.is_exact && is_float(in.dtype) &&
+            !(is_product_exact_ && in.op == Op::Mul && k + 1 == code.size()))
+          add_noise(k, in.is_varying ? count : 1);
     }
   }
   return true;
@@ -216,8 +223,9 @@ BlockMachine::Lanes BlockMachine::lanes(size_t reg) const {
   return {values_[reg].data(), in.is_exact ? nullptr : bounds_[reg].data(), in.is_varying ? 1 : 0};
 }
 
-bool BlockMachine::fail(const Instruction& in, size_t dimension, int64_t value) {
-  outside_ = {in.name, dimension, value, in.tensor->value.shape[dimension]};
+bool BlockMachine::fail(const Instruction& in, size_t dimension, int64_t value,
+                        bool is_by_rounding) {
+  outside_ = {in.name, dimension, value, in.tensor->value.shape[dimension], is_by_rounding};
   return false;
 }
 
@@ -254,9 +262,11 @@ bool BlockMachine::read(size_t k, int64_t count) {
     // An element that the guard leaves out is still read where it exists: if a kernel may decide
     // the guard the other way, the bound is taken from it.
     bool is_left_out = false;
+    bool is_by_rounding = false;
     if (in.mask >= 0) {
-      const auto m = static_cast<size_t>(in.mask);
-      is_left_out = !values_[m][program_.code()[m].is_varying ? lane : 0].i;
+      const Lanes guard = lanes(static_cast<size_t>(in.mask));
+      is_left_out = !guard[i].v.i;
+      is_by_rounding = is_left_out && guard[i].e != 0;
     }
     int64_t flat = 0;
     bool is_certain = true;
@@ -267,7 +277,7 @@ bool BlockMachine::read(size_t k, int64_t count) {
       const size_t l = source.is_varying ? lane : 0;
       const int64_t index = values_[reg][l].i;
       if (index < 0 || index >= in.tensor->value.shape[d]) {
-        if (!is_left_out) return fail(in, d, index);
+        if (!is_left_out || is_by_rounding) return fail(in, d, index, is_by_rounding);
         is_inside = false;
         break;
       }
@@ -285,6 +295,29 @@ bool BlockMachine::read(size_t k, int64_t count) {
   return true;
 }
 
+// Adds to each value at most what its own operation may be off: its bound if its operands were
+// exact.
+void BlockMachine::add_noise(size_t k, int64_t count) {
+  const Instruction& in = program_.code()[k];
+  if (in.op == Op::Select || (in.op == Op::Cast && !in.is_position)) return;
+  const Lanes a = lanes(static_cast<size_t>(in.args[0]));
+  const Lanes b = in.args[1] >= 0 ? lanes(static_cast<size_t>(in.args[1])) : a;
+  const bool is_unary = in.args[1] < 0;
+  // An approximation may be off in one direction wherever it is used.
+  const double common = noise_.error(k + 1, 0);
+  for (int64_t i = 0; i < count; ++i) {
+    double& value = values_[k][static_cast<size_t>(i)].f;
+    const double own =
+        in.is_position ? expr::coarse_position_error(value)
+        : is_unary ? expr::unary_bound(in.op, in.dtype, a[i].v.f, 0, value, program_.functions())
+                   : expr::binary_bound(in.op, in.dtype, {a[i].v, 0}, {b[i].v, 0}, value);
+    // Nothing can be promised for what leaves the range.
+    double error = noise_here_.error(k + 1, i);
+    if (is_unary) error = (error + common) / 2;
+    value = std::isfinite(own) ? value + own * error : std::nan("");
+  }
+}
+
 void BlockMachine::elementwise(size_t k, int64_t count) {
   const Instruction& in = program_.code()[k];
   Value* out = values_[k].data();
@@ -299,7 +332,7 @@ void BlockMachine::elementwise(size_t k, int64_t count) {
     for (int64_t i = 0; i < count; ++i) body(i, a.values[i * a.stride], b.values[i * b.stride]);
   };
   auto set_bound = [&](auto&& compute) {
-    if (!bound) return;
+    if (!bound || noise_) return;
     for (int64_t i = 0; i < count; ++i) bound[i] = compute(i);
   };
   if (in.op == Op::Select) {

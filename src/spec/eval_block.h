@@ -13,6 +13,7 @@
 
 #include "expr/error_bound.h"
 #include "ir/environment.h"
+#include "spec/noise.h"
 
 namespace nautilus::spec {
 
@@ -30,6 +31,7 @@ struct OutsideRead {
   size_t dimension;
   int64_t index;
   int64_t extent;
+  bool is_by_rounding;  // a kernel may decide the guard the other way, and then it reads there
 };
 
 struct Instruction {
@@ -79,7 +81,9 @@ class BlockProgram {
 // Registers of one thread.
 class BlockMachine {
  public:
-  explicit BlockMachine(const BlockProgram& program);
+  // With noise, values have errors instead of bounds; a product at the end may be left out.
+  explicit BlockMachine(const BlockProgram& program, Noise noise = {},
+                        bool is_product_exact = false);
 
   // Evaluates `count` points: axes as given, the run axis from its given value on. False if a read
   // left its tensor.
@@ -101,10 +105,14 @@ class BlockMachine {
   bool read(size_t index, int64_t count);
   bool read_strided(const Instruction& in, size_t index, int64_t count);
   void elementwise(size_t index, int64_t count);
+  void add_noise(size_t index, int64_t count);
   Lanes lanes(size_t reg) const;
-  bool fail(const Instruction& in, size_t dimension, int64_t value);
+  bool fail(const Instruction& in, size_t dimension, int64_t value, bool is_by_rounding);
 
   const BlockProgram& program_;
+  Noise noise_;
+  Noise noise_here_;  // at the point that is evaluated
+  bool is_product_exact_;
   std::vector<std::vector<expr::Value>> values_;
   std::vector<std::vector<double>> bounds_;
   std::vector<int64_t> axes_;

@@ -74,7 +74,7 @@ Accumulator Reduction::start(Bounded init) const {
   if (is_extreme && is_float(dtype_) && std::isnan(init.v.f))
     init = {expr::identity(reducer_, dtype_), 0};  // ignored, as any operand that is NaN
   const double magnitude = reducer_ == Reducer::Prod ? 0 : std::fabs(as_number(init.v));
-  return {init.v, init.e, magnitude, 0, -1, -expr::kInf};
+  return {init.v, init.e, magnitude, magnitude * magnitude, 0, -1, -expr::kInf};
 }
 
 void Reduction::add_other(Accumulator& acc, Bounded x, int64_t position) const {
@@ -83,7 +83,9 @@ void Reduction::add_other(Accumulator& acc, Bounded x, int64_t position) const {
       acc.e += x.e;
       break;
     case Reducer::Prod: {
-      acc.e = acc.e * (std::fabs(as_number(x.v)) + x.e) + std::fabs(as_number(acc.v)) * x.e;
+      acc.e = (acc.e != 0 ? acc.e * (std::fabs(as_number(x.v)) + x.e) : 0) +
+              (x.e != 0 ? std::fabs(as_number(acc.v)) * x.e : 0);
+      if (std::isnan(acc.e)) acc.e = expr::kInf;  // 0 times what has no bound
       // Another order may multiply all large or all small factors first.
       const double magnitude = std::fabs(as_number(x.v));
       if (magnitude > 1) acc.sum_abs += std::log2(magnitude);
@@ -99,7 +101,7 @@ void Reduction::add_other(Accumulator& acc, Bounded x, int64_t position) const {
       const auto decisive = static_cast<int64_t>(reducer_ == Reducer::Any);
       if (acc.v.i == decisive && acc.e == 0) return;
       if (x.v.i == decisive && x.e == 0) {
-        acc = {x.v, 0, 0, 0, -1, 0};
+        acc = {x.v, 0, 0, 0, 0, -1, 0};
         return;
       }
       acc.e = std::max(acc.e, x.e);
@@ -149,6 +151,16 @@ Bounded Reduction::finish(const Accumulator& acc) const {
   // Finite terms cannot change an infinite sum; what makes it infinite is exact or has no bound.
   if (!std::isfinite(acc.v.f)) return {acc.v, acc.e == expr::kInf ? expr::kInf : 0};
   return {acc.v, std::isnan(e) ? expr::kInf : e};
+}
+
+double Reduction::typical_error(const Accumulator& acc) const {
+  if (!std::isfinite(acc.v.f)) return 0;
+  const double steps = std::sqrt(static_cast<double>(std::max<int64_t>(length_, 1)) + 1);
+  if (reducer_ == Reducer::Sum && acc.sum_abs > 0)
+    return steps * expr::rounding(dtype_, acc.v.f, acc.sum_abs) +
+           licensed_ * std::sqrt(acc.squares);
+  if (reducer_ == Reducer::Prod) return steps * expr::rounding(dtype_, acc.v.f, std::fabs(acc.v.f));
+  return 0;
 }
 
 }  // namespace nautilus::spec

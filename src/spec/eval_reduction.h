@@ -18,6 +18,7 @@ struct Accumulator {
   expr::Value v;
   double e = 0;          // bounds brought by the terms
   double sum_abs = 0;    // sum: magnitudes of the terms; prod: log2 of all factors above 1
+  double squares = 0;    // sum: of the magnitudes
   double log_small = 0;  // prod: log2 of all factors below 1
   int64_t position = -1;
   double rival = -expr::kInf;  // argmax, argmin: the best that any other element could reach
@@ -42,10 +43,13 @@ class Reduction {
   void add_term(Accumulator& acc, expr::Bounded x, double magnitude) const {
     acc.e += x.e;
     acc.sum_abs += magnitude;
+    acc.squares += magnitude * magnitude;
     acc.v.f += x.v.f;
   }
   bool is_licensed() const { return licensed_ > 0; }
   expr::Bounded finish(const Accumulator& acc) const;
+  // What the roundings of a float reduction come to if they are independent of each other.
+  double typical_error(const Accumulator& acc) const;
 
  private:
   void add_other(Accumulator& acc, expr::Bounded x, int64_t position) const;

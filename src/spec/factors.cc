@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "ir/target_of.h"
 #include "spec/equations.h"
 #include "spec/ranges.h"
 
@@ -15,14 +16,13 @@ using expr::Op;
 namespace {
 // Equations share their parts; written out as trees they may be too large to look at.
 constexpr int kMaxSteps = 2000;
-// A reduction that is not longer than this may run inside the loop of the sum that needs it.
-constexpr int64_t kMaxInnerExtent = 576;
 
 bool is_zero(Expr e) { return e.op() == Op::FloatConst && e.number() == 0; }
 }  // namespace
 
 Factors::Factors(const ir::Program& program, expr::ExprPool& pool, const Equations& equations)
-    : pool_(pool),
+    : whole_depth_(ir::target_of(program).tiles.whole_depth),
+      pool_(pool),
       equations_(equations),
       facts_(ir::facts_of(program, pool)),
       types_(tensor_types(program)),
@@ -120,7 +120,7 @@ bool Factors::follows_long_reduction(Expr read) {
   if (body.op() == Op::Reduce) {
     for (size_t k = 0; k < body.axis_count(); ++k) {
       const Expr extent = body.extent(k);
-      if (extent.op() != Op::IntConst || extent.integer() > kMaxInnerExtent) return true;
+      if (extent.op() != Op::IntConst || extent.integer() > whole_depth_) return true;
     }
     return false;
   }

@@ -87,6 +87,7 @@ bool verify(const ir::Program& program, diag::Sink& sink) {
       case Kind::Param:
       case Kind::Fact:
       case Kind::Numerics:
+      case Kind::Target:
         v.check_decl(op);
         break;
       case Kind::Input: {

@@ -24,6 +24,7 @@ using ir::Fact;
 using ir::Numerics;
 using ir::Param;
 using ir::Static;
+using ir::Target;
 
 struct Input {
   static constexpr std::string_view kFormat = "input $name : $type";

@@ -58,6 +58,7 @@ class Translator {
       case Kind::Param:
       case Kind::Fact:
       case Kind::Numerics:
+      case Kind::Target:
       case Kind::Machine:
       case Kind::Size:
       case Kind::Decisions:

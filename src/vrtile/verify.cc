@@ -40,6 +40,7 @@ class VrtileVerifier {
       case Kind::Param:
       case Kind::Fact:
       case Kind::Numerics:
+      case Kind::Target:
       case Kind::Machine:
       case Kind::Size:
         v_.check_decl(op);
@@ -73,6 +74,11 @@ class VrtileVerifier {
   void par(const ir::Op& op, Place place) {
     const auto& p = op.as<Par>();
     if (p.kind == ParKind::Group) static_axes(p.axes);
+    if (p.kind == ParKind::Group && (p.cluster || p.resident || p.cost))
+      v_.fail("only a grid has a cluster, a cost and tiles that share a multiprocessor");
+    if (p.cost) v_.check_dtype(p.cost, ir::DType::I64, "the cost");
+    if (p.cluster && *p.cluster != 2) v_.fail("a cluster has 2 tiles");
+    if (p.resident && *p.resident != 2) v_.fail("2 tiles share a multiprocessor");
     const size_t mark = v_.enter_axes(p.axes);
     block(p.body, place, op);
     v_.leave_axes(mark);
@@ -118,6 +124,7 @@ class VrtileVerifier {
       case Kind::Param:
       case Kind::Fact:
       case Kind::Numerics:
+      case Kind::Target:
       case Kind::Machine:
       case Kind::Size:
       case Kind::Tensor:

@@ -40,8 +40,11 @@ const ir::Block* body_of(const ir::Op& op) {
 }
 
 ir::Op with_body(const ir::Op& op, ir::Block body) {
-  if (const auto* p = op.get<Par>())
-    return ir::make(Par{p->axes, p->kind, std::move(body)}, op.span());
+  if (const auto* p = op.get<Par>()) {
+    Par par = *p;
+    par.body = std::move(body);
+    return ir::make(std::move(par), op.span());
+  }
   For loop = op.as<For>();
   loop.body = std::move(body);
   return ir::make(std::move(loop), op.span());

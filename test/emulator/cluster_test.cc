@@ -92,7 +92,7 @@ class EmulatedClusters : public testing::Test {
          &params,
          sizeof params,
          {{in_.data.data(), in_.data.size() * 2, false}, {out_.data.data(), out_.data.size() * 2}}},
-        {.seed = seed, .resident = resident, .step_limit = 200'000});
+        {.seed = seed, .resident = resident, .idle_limit = 200'000});
   }
 
   // What is missing shows whatever the schedule, in these words with some.

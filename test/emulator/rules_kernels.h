@@ -231,6 +231,14 @@ KERNEL(rank, 32) {
   if (thread_index() == 0) tma_store(&p.out, smem, 0, 0, 0);
 }
 KERNEL(endless, 32) { while (global_add(p.counter, 0) == 0) {} }
+KERNEL(writes_the_same, 32) { while (global_add(p.counter, 0) == 0) store_f32(p.f, 0, 7.f); }
+// Many calls for each element, but one element after the other.
+KERNEL(long_launch, 32) {
+  for (int i = 0; i < 32; ++i) {
+    for (int k = 0; k < 1000; ++k) global_add(p.counter, 0);
+    store_f32(p.f, 32 * thread_index() + i, 7.f);
+  }
+}
 KERNEL(last_block, 32) {
   if (thread_index() == 0 && global_add(p.counter, 1) == block_count() - 1) {
     store_f32(p.f, 0, 7.f);

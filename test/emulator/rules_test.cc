@@ -36,7 +36,7 @@ class EmulatedRules : public testing::Test {
   }
 
   std::string run_kernel(const std::string& kernel, int threads, uint64_t seed, int grid = 1,
-                         bool is_early = false) {
+                         bool is_early = false, Statistics* statistics = nullptr) {
     const Params params = {in_.map(64, 64), out_.map(64, 64), f_.data(),
                            &counter_,       small_.begin(),   kTiles};
     return run(body(),
@@ -52,7 +52,7 @@ class EmulatedRules : public testing::Test {
                  {&counter_, 4},
                  {small_.data.data(), small_.data.size() * 2, false}},
                 is_early},
-               {.seed = seed, .step_limit = 200'000});
+               {.seed = seed, .idle_limit = 200'000}, statistics);
   }
 
   // The first report among some seeds.
@@ -238,7 +238,14 @@ TEST_F(EmulatedRules, CopiesFitTheirMaps) {
 }
 
 TEST_F(EmulatedRules, EndlessLoopsEnd) {
-  expect_report("endless", 32, "no end after 200000 steps: the kernel loops");
+  expect_report("endless", 32, "no progress in 200000 calls, the kernel loops");
+  expect_report("writes_the_same", 32, "no progress in 200000 calls, the kernel loops");
+}
+
+TEST_F(EmulatedRules, ALongLaunchIsNoLoop) {
+  Statistics statistics;
+  EXPECT_EQ(run_kernel("long_launch", 32, 1, 1, false, &statistics), "");
+  EXPECT_GT(statistics.steps, 4 * 200'000);
 }
 
 TEST_F(EmulatedRules, TheLastBlockSeesAllOthers) {

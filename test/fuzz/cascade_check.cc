@@ -4,14 +4,13 @@
 #include <fmt/format.h>
 
 #include "base/random.h"
+#include "compile/manager.h"
 #include "diag/render.h"
 #include "driver/kernel_check.h"
 #include "driver/oracle_check.h"
-#include "driver/pipeline.h"
 #include "driver/scheduling.h"
 #include "ir/print.h"
 #include "scalar/ops.h"
-#include "vrtile/passes/standard.h"
 
 namespace nautilus::fuzz {
 namespace {
@@ -57,6 +56,7 @@ class ScheduleChecker {
   std::optional<ir::Program> load(const std::string& text) {
     auto program = driver::load_text("program.naut", text, {}, unit_);
     verdict_.is_accepted = program.has_value();
+    request_.must_judge = false;
     request_.seed = random_.next() % 1000000;
     if (program) return program;
     for (const diag::Diagnostic& d : unit_.sink.all()) {
@@ -101,8 +101,10 @@ class ScheduleChecker {
     }
     diag::Sink refusals(unit_.sources);
     ir::PassContext context{unit_.pool, refusals, {}};
-    auto tiles = driver::lower_to("vrtile", scheduled, context);
-    if (tiles) tiles = vrtile::run_standard_passes(*tiles, context);
+    auto tiles = compile::lower_to("vrtile", scheduled, context);
+    for (const compile::PassInfo* pass : compile::passes_of(compile::Stage::Tiles)) {
+      if (tiles) tiles = compile::apply(*pass, *tiles, context);
+    }
     if (!tiles) return true;
     const auto difference = driver::check_against(program, *tiles, request_, unit_);
     if (!difference || difference->empty()) return true;

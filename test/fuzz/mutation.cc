@@ -7,8 +7,8 @@
 
 #include "base/files.h"
 #include "base/random.h"
+#include "compile/manager.h"
 #include "driver/load.h"
-#include "driver/pipeline.h"
 #include "ir/print.h"
 #include "tokens.h"
 
@@ -244,7 +244,7 @@ std::vector<std::string> load_corpus(const std::string& root) {
     if (!program || program->level->name != "spec") continue;
     corpus.push_back(ir::print(*program));
     ir::PassContext context{unit.pool, unit.sink, {}};
-    if (const auto scalar = driver::lower_to("scalar", *program, context))
+    if (const auto scalar = compile::lower_to("scalar", *program, context))
       corpus.push_back(ir::print(*scalar));
   }
   return corpus;

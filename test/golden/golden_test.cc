@@ -49,10 +49,12 @@ class Golden : public testing::TestWithParam<std::string> {
     const auto got = driver::run_emulated(*program_, driver::environment_of(*program_, *env),
                                           options, unit_.pool, &error);
     if (!got) return error;
-    const auto want = spec::evaluate(*oracle, *env, {}, unit_.pool, unit_.sink);
+    const auto want = spec::evaluate_to_judge(*oracle, *env, {}, unit_.pool, unit_.sink);
     if (!want) return unit_.sink.all()[0].message;
     for (const auto& line : driver::compare_outputs(*got, *want, ir::numerics_of(*oracle))) {
-      if (!line.comparison.is_accepted) return line.tensor + " is wrong";
+      const auto why =
+          spec::objection(line.comparison, got->at(line.tensor), want->at(line.tensor));
+      if (!why.empty()) return line.tensor + ": " + why;
     }
     return "";
   }

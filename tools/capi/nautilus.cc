@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nautilus.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -14,7 +16,9 @@
 #include "driver/hints.h"
 #include "driver/load.h"
 #include "driver/lower_to_kernels.h"
+#include "driver/run.h"
 #include "plan/variants.h"
+#include "target/target.h"
 
 namespace {
 
@@ -67,9 +71,15 @@ std::optional<std::string> text_of(const std::string& what, std::string* path, s
   return is_text ? what : base::read_file(what, error);
 }
 
-std::unique_ptr<Object> open(const Request& request, const std::string& target,
-                             std::string* error) {
+std::unique_ptr<Object> open(const Request& request, const char* name, std::string* error) {
   auto object = std::make_unique<Object>();
+  if (name) {
+    object->unit.target = target::find_target(name);
+    if (!object->unit.target) {
+      *error = fmt::format("there is no target `{}`", name);
+      return nullptr;
+    }
+  }
   std::map<std::string, int64_t> sizes;
   if (request.sizes && !parse_sizes(request.sizes, sizes, error)) return nullptr;
   std::string path;
@@ -92,30 +102,32 @@ std::unique_ptr<Object> open(const Request& request, const std::string& target,
     *error = diag::render_all(object->unit.sink);
     return nullptr;
   }
+  const auto architecture = driver::architecture_of(*object->program, error);
+  if (!architecture) return nullptr;
   std::optional<std::string> source;
   if (request.cuda_path) {
     source = base::read_file(request.cuda_path, error);
     if (!source) return nullptr;
   }
-  auto kernels =
-      source ? plan::compile_edited(*object->program, object->unit.pool, std::move(*source), target,
-                                    true, error)
-             : plan::compile_device(*object->program, object->unit.pool, target, true, error);
+  auto kernels = source ? plan::compile_edited(*object->program, object->unit.pool, {{"", *source}},
+                                               *architecture, true, error)
+                        : plan::compile_device(*object->program, object->unit.pool, *architecture,
+                                               true, error);
   if (!kernels) return nullptr;
-  object->device = runtime::Device::open(0, target, error);
+  object->device = runtime::Device::open(0, *architecture, error);
   if (!object->device) return nullptr;
   object->executable =
       plan::Executable::load(*object->program, std::move(*kernels), *object->device, error);
   if (!object->executable) return nullptr;
   if (!source)
-    object->executable->set_variants(
-        plan::repacked_variants(*object->program, object->unit.pool, *object->device, target));
+    object->executable->set_variants(plan::repacked_variants(*object->program, object->unit.pool,
+                                                             *object->device, *architecture));
   return object;
 }
 
 void* open_object(const Request& request, const char* target, char* error, int error_bytes) {
   std::string why;
-  auto object = open(request, target ? target : "sm_90a", &why);
+  auto object = open(request, target, &why);
   if (!object) copy_error(why, error, error_bytes);
   return object.release();
 }

@@ -4,18 +4,22 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/files.h"
 #include "command.h"
 #include "driver/bench.h"
 #include "driver/calibrate.h"
+#include "driver/fit.h"
 #include "driver/hints.h"
+#include "driver/work_count.h"
+#include "target/target.h"
 
 namespace nautilus::tool {
 namespace {
 
 struct BenchOptions {
   std::string file;
-  std::string target = "sm_90a";
-  std::string source;
+  std::string target;
+  std::vector<std::string> source;
   std::string mode = "sustained";
   std::vector<std::string> shape;
   std::string schedule;
@@ -28,31 +32,9 @@ struct BenchOptions {
   bool host_cost = false;
   bool json = false;
   bool calibrate = false;
+  std::vector<std::string> rows;
+  std::vector<std::string> programs = {"golden", "examples"};
 };
-
-bool parse_scalars(const ir::Program& program, const BenchOptions& o, ir::Environment& env) {
-  std::map<std::string, std::string> pairs;
-  if (!parse_pairs(o.scalars, pairs)) return false;
-  for (const auto& [name, text] : pairs) {
-    const ir::Param* param = nullptr;
-    for (const ir::Op& op : program.body) {
-      const auto* p = op.get<ir::Param>();
-      if (p && p->name.str() == name) param = p;
-    }
-    if (!param) {
-      usage_error(fmt::format("the program has no scalar `{}`", name));
-      return false;
-    }
-    std::string error;
-    const auto value = ir::parse_scalar(text, param->dtype, &error);
-    if (!value) {
-      usage_error(fmt::format("the scalar `{}`: {}", name, error));
-      return false;
-    }
-    env.scalars.emplace(name, *value);
-  }
-  return true;
-}
 
 std::string host_text(const driver::HostCost& host) {
   const auto text = [](const driver::Quartiles& q) {
@@ -73,19 +55,41 @@ nlohmann::json to_json(const driver::HostCost& host) {
   return j;
 }
 
-void print(const BenchOptions& o, const driver::BenchResult& r) {
+// What is given counts; the rest is counted.
+driver::Work work_of(const BenchOptions& o, const ir::Program& loaded, const ir::Program& program,
+                     const driver::BenchResult& r, driver::Unit& unit) {
+  driver::Work work;
+  ir::Environment env;
+  for (const auto& [name, value] : r.sizes) env.sizes.emplace(name, value);
+  env.scalars = r.scalars;
+  diag::Sink ignored(unit.sources);
+  const auto oracle = loaded.level->name == "spec" ? std::optional(loaded)
+                                                   : driver::load_oracle(program, o.file, unit);
+  if (oracle && ir::complete(*oracle, {}, env, ignored))
+    work = driver::count_work(*oracle, env, unit);
+  if (o.flops > 0) work.flops = o.flops;
+  if (o.bytes > 0) work.bytes = o.bytes;
+  return work;
+}
+
+void print(const BenchOptions& o, const driver::BenchResult& r, const driver::Work& work) {
   std::string sizes;
   for (const auto& [name, value] : r.sizes) sizes += fmt::format(" {}={}", name, value);
   fmt::print("{} on {}:{}\n", o.file, r.device, sizes);
   fmt::print("  {:.4f} ms ({:.4f} to {:.4f}), median and quartiles of {}, {}{}\n", r.ms.median,
              r.ms.low, r.ms.high, r.repetitions, o.mode, o.graph ? ", graph" : "");
-  if (o.flops > 0) fmt::print("  {:.1f} TFLOP/s\n", o.flops / r.ms.median * 1e-9);
-  if (o.bytes > 0) fmt::print("  {:.1f} GB/s\n", o.bytes / r.ms.median * 1e-6);
+  fmt::print("{}", driver::launch_report(r.launches));
+  if (work.flops > 0)
+    fmt::print("  {:.1f} TFLOP/s of {:.4g} operations in products\n",
+               work.flops / r.ms.median * 1e-9, work.flops);
+  if (work.bytes > 0)
+    fmt::print("  {:.1f} GB/s of {:.4g} bytes, inputs and outputs once\n",
+               work.bytes / r.ms.median * 1e-6, work.bytes);
   if (!r.clocks.empty()) fmt::print("  {}\n", r.clocks);
   if (r.host) fmt::print("{}", host_text(*r.host));
 }
 
-void print_json(const BenchOptions& o, const driver::BenchResult& r) {
+void print_json(const BenchOptions& o, const driver::BenchResult& r, const driver::Work& work) {
   nlohmann::json j = {{"file", o.file},
                       {"device", r.device},
                       {"mode", o.mode},
@@ -95,23 +99,52 @@ void print_json(const BenchOptions& o, const driver::BenchResult& r) {
                       {"sizes", nlohmann::json::object()}};
   for (const auto& [name, value] : r.sizes) j["sizes"][name] = value;
   if (!o.source.empty()) j["source"] = o.source;
-  if (o.flops > 0) j["tflops"] = o.flops / r.ms.median * 1e-9;
-  if (o.bytes > 0) j["gb_per_s"] = o.bytes / r.ms.median * 1e-6;
+  if (work.flops > 0) j["tflops"] = work.flops / r.ms.median * 1e-9;
+  if (work.bytes > 0) j["gb_per_s"] = work.bytes / r.ms.median * 1e-6;
+  j["flops"] = work.flops;
+  j["bytes"] = work.bytes;
+  for (const driver::PlannedLaunch& l : r.launches) {
+    if (l.grid > 0) j["kernels"].push_back({{"name", l.kernel}, {"grid", l.grid}});
+  }
   if (!r.clocks.empty()) j["clocks"] = r.clocks;
   if (r.host) j["host"] = to_json(*r.host);
   fmt::print("{}\n", j.dump(2));
 }
 
-int run_calibrate(const BenchOptions& o) {
-  driver::DeviceOptions device;
-  device.architecture = o.target;
+// From recorded rows: needs no GPU.
+int run_fit(const BenchOptions& o, const target::Target& target) {
+  std::vector<driver::MeasuredProblem> problems;
   std::string error;
-  const auto constants = driver::calibrate(device, schedule::kHopper, &error);
+  for (const std::string& path : o.rows) {
+    const auto text = base::read_file(path, &error);
+    const auto found = text ? driver::measured_problems(*text, &error) : std::nullopt;
+    if (!found) {
+      usage_error(text ? fmt::format("{}: {}", path, error) : error);
+      return kUsageError;
+    }
+    problems.insert(problems.end(), found->begin(), found->end());
+  }
+  const auto report = driver::fit_costs(problems, o.programs, target, &error);
+  if (!report) {
+    usage_error(error);
+    return kUsageError;
+  }
+  fmt::print("{}", driver::to_text(*report, target));
+  return kOk;
+}
+
+int run_calibrate(const BenchOptions& o) {
+  driver::Unit unit;
+  if (!choose_target(o.target, unit)) return kUsageError;
+  const target::Target& target = unit.target ? *unit.target : target::default_target();
+  std::string error;
+  if (!o.rows.empty()) return run_fit(o, target);
+  const auto constants = driver::calibrate({}, target, &error);
   if (!constants) {
     fmt::print(stderr, "nautilus: {}\n", error);
     return kProgramError;
   }
-  fmt::print("{}", driver::to_text(*constants, schedule::kHopper));
+  fmt::print("{}", driver::to_text(*constants, target));
   return kOk;
 }
 
@@ -122,6 +155,7 @@ int run_bench(const BenchOptions& o) {
     return kUsageError;
   }
   driver::Unit unit;
+  if (!choose_target(o.target, unit)) return kUsageError;
   int code = kOk;
   std::map<std::string, int64_t> sizes;
   if (!parse_sizes(o.shape, sizes)) return kUsageError;
@@ -133,14 +167,13 @@ int run_bench(const BenchOptions& o) {
   print_messages(unit);
   if (!program) return std::max<int>(code, kProgramError);
   driver::BenchOptions options;
-  options.device.architecture = o.target;
-  if (!o.source.empty() && !read_source(o.source, options.device.source)) return kUsageError;
+  if (!read_sources(o.source, options.device.sources)) return kUsageError;
   for (const ir::Op& op : program->body) {
     const auto* s = op.get<ir::Static>();  // is in the program already
     if (s) sizes.erase(std::string(s->name.str()));
   }
   options.given.sizes.insert(sizes.begin(), sizes.end());
-  if (!parse_scalars(*program, o, options.given)) return kUsageError;
+  if (!read_scalars(*program, o.scalars, options.given)) return kUsageError;
   options.seed = o.seed;
   options.is_burst = o.mode == "burst";
   options.use_graph = o.graph;
@@ -149,7 +182,8 @@ int run_bench(const BenchOptions& o) {
   std::string error;
   const auto result = driver::bench(*program, options, unit.pool, &error);
   if (result) {
-    o.json ? print_json(o, *result) : print(o, *result);
+    const driver::Work work = work_of(o, *loaded, *program, *result, unit);
+    o.json ? print_json(o, *result, work) : print(o, *result, work);
     return kOk;
   }
   // The plan's part of the host's cost needs no device.
@@ -169,7 +203,7 @@ void add_bench(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<BenchOptions>();
   CLI::App* c = app.add_subcommand("bench", "Time a program on a GPU");
   c->add_option("FILE", o->file, "a program (.naut) or IR text of any level");
-  c->add_option("--target", o->target, "the architecture: sm_90a")->capture_default_str();
+  c->add_option("--target", o->target, kTargetHelp);
   c->add_option("--shape", o->shape, "sizes: M=4096,N=4096; others from the program's hints")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -177,8 +211,7 @@ void add_bench(CLI::App& app, int& exit_code) {
   c->add_option("--set", o->scalars, "scalars: scale=0.125; others as the program declares")
       ->delimiter(',')
       ->allow_extra_args(false);
-  c->add_option("--source", o->source,
-                "a CUDA file to time instead of the one that is emitted (compile --emit cuda)");
+  c->add_option("--source", o->source, kSourceHelp)->allow_extra_args(false);
   c->add_option(
        "--mode", o->mode,
        "sustained: after 0.7 s of work, when clocks and power have settled; burst: after a "
@@ -188,19 +221,28 @@ void add_bench(CLI::App& app, int& exit_code) {
   c->add_flag("--graph", o->graph, "replay a captured graph instead of launching");
   c->add_option("--reps", o->repetitions, "timed launches; default 100, or 30 in a burst")
       ->check(CLI::Range(1, 100000));
-  c->add_option("--flops", o->flops, "operations of one run, to print TFLOP/s: 1.1e12");
-  c->add_option("--bytes", o->bytes, "bytes that one run has to move, to print GB/s");
+  c->add_option("--flops", o->flops, "operations of one run, if not those of its products: 1.1e12");
+  c->add_option("--bytes", o->bytes,
+                "bytes that one run has to move, if not those of its inputs and outputs");
   c->add_flag("--host-cost", o->host_cost,
               "also time the host: 10000 times bind and launch of a small problem");
   c->add_option("--seed", o->seed, "of the inputs");
   c->add_flag("--calibrate", o->calibrate,
               "measure the constants of the cost model instead and print them beside the table's");
+  c->add_option(
+       "--rows", o->rows,
+       "with --calibrate: recorded sweeps (bench/results/*.jsonl) to fit all constants to, "
+       "instead of a GPU")
+      ->needs("--calibrate")
+      ->allow_extra_args(true);
+  c->add_option("--programs", o->programs, "folders with the programs of the rows")
+      ->delimiter(',')
+      ->capture_default_str();
   c->add_flag("--json", o->json, "as JSON");
   c->footer(
       "Inputs are random, the second-level cache is flushed before each timed launch.\n"
       "Examples:\n"
-      "  nautilus bench golden/gemm_pp_128x192.matile --shape M=8192,N=8192,K=8192 --flops "
-      "1.0995e12\n"
+      "  nautilus bench golden/gemm_pp_128x192.matile --shape M=8192,N=8192,K=8192\n"
       "  nautilus bench golden/gemm_pp_128x192.matile --host-cost --reps 10\n"
       "  nautilus compile golden/gemm_pp_128x192.matile --emit cuda -o edited.cu\n"
       "  nautilus bench golden/gemm_pp_128x192.matile --source edited.cu --shape "

@@ -10,7 +10,10 @@
 
 #include "base/files.h"
 #include "diag/render.h"
-#include "driver/lower_to_kernels.h"
+#include "driver/tensor_text.h"
+#include "matile/ops.h"
+#include "spec/ops.h"
+#include "target/target.h"
 
 namespace nautilus::tool {
 
@@ -51,6 +54,17 @@ std::string messages_json(const driver::Unit& unit) {
   return list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+bool choose_target(const std::string& name, driver::Unit& unit) {
+  if (name.empty()) return true;
+  unit.target = target::find_target(name);
+  if (unit.target) return true;
+  std::string known;
+  for (const target::Target* t : target::targets())
+    known += fmt::format("{}`{}`", known.empty() ? "" : ", ", t->name);
+  usage_error(fmt::format("there is no target `{}`; known are {}", name, known));
+  return false;
+}
+
 std::optional<ir::Program> load_file(const std::string& path,
                                      const std::map<std::string, int64_t>& statics,
                                      driver::Unit& unit, int& exit_code) {
@@ -66,24 +80,29 @@ std::optional<ir::Program> load_file(const std::string& path,
   return program;
 }
 
-std::optional<ir::Program> kernels_of(const ir::Program& loaded, const std::string& schedule_path,
-                                      driver::Unit& unit, int& exit_code) {
-  std::optional<ir::Program> kernels;
-  if (schedule_path.empty()) {
-    kernels = driver::lower_to_kernels(loaded, unit);
-  } else {
-    std::string error;
-    const auto text = base::read_file(schedule_path, &error);
-    if (!text) {
+std::optional<driver::Kernels> make_kernels(const ir::Program& loaded,
+                                            const std::string& schedule_path, ir::PassTrace* trace,
+                                            driver::Unit& unit, int& exit_code) {
+  std::string error;
+  driver::KernelRequest request{.schedule = {}, .trace = trace};
+  if (!schedule_path.empty()) {
+    request.schedule = base::read_file(schedule_path, &error);
+    if (!request.schedule) {
       usage_error(error);
       exit_code = kUsageError;
       return std::nullopt;
     }
-    kernels = driver::lower_with_schedule(loaded, *text, unit, &error);
-    if (!error.empty()) fmt::print(stderr, "nautilus: {}: {}\n", schedule_path, error);
   }
+  auto kernels = driver::make_kernels(loaded, request, unit, &error);
+  if (!error.empty()) fmt::print(stderr, "nautilus: {}: {}\n", schedule_path, error);
   if (!kernels) exit_code = kProgramError;
   return kernels;
+}
+
+std::optional<ir::Program> kernels_of(const ir::Program& loaded, const std::string& schedule_path,
+                                      driver::Unit& unit, int& exit_code) {
+  auto kernels = make_kernels(loaded, schedule_path, nullptr, unit, exit_code);
+  return kernels ? std::optional(std::move(kernels->program)) : std::nullopt;
 }
 
 bool parse_pairs(const std::vector<std::string>& texts, std::map<std::string, std::string>& out) {
@@ -122,16 +141,81 @@ bool parse_sizes(const std::vector<std::string>& texts, std::map<std::string, in
   return true;
 }
 
-bool read_source(const std::string& path, std::string& out) {
-  std::string error;
-  auto text = base::read_file(path, &error);
-  if (text && text->empty()) error = path + " is empty";
-  if (!text || text->empty()) {
+bool read_sources(const std::vector<std::string>& texts, plan::EditedSources& out) {
+  for (const std::string& text : texts) {
+    const size_t equals = text.find('=');
+    const std::string kernel = equals == std::string::npos ? "" : text.substr(0, equals);
+    const std::string path = equals == std::string::npos ? text : text.substr(equals + 1);
+    std::string error;
+    auto content = base::read_file(path, &error);
+    if (content && content->empty()) error = path + " is empty";
+    if (content && !out.emplace(kernel, *content).second)
+      error = kernel.empty() ? "there is more than one source of all kernels"
+                             : fmt::format("kernel `{}` has two sources", kernel);
+    if (error.empty()) continue;
     usage_error(error);
     return false;
   }
-  out = std::move(*text);
   return true;
+}
+
+bool read_scalars(const ir::Program& program, const std::vector<std::string>& texts,
+                  ir::Environment& out) {
+  std::map<std::string, std::string> pairs;
+  if (!parse_pairs(texts, pairs)) return false;
+  for (const auto& [name, text] : pairs) {
+    const ir::Param* param = nullptr;
+    for (const ir::Op& op : program.body) {
+      const auto* p = op.get<ir::Param>();
+      if (p && p->name.str() == name) param = p;
+    }
+    std::string error = fmt::format("the program has no scalar `{}`", name);
+    const auto value = param ? ir::parse_scalar(text, param->dtype, &error) : std::nullopt;
+    if (!value) {
+      usage_error(param ? fmt::format("scalar `{}`: {}", name, error) : error);
+      return false;
+    }
+    out.scalars.emplace(name, *value);
+  }
+  return true;
+}
+
+std::optional<expr::Tensor> read_tensor(const std::string& name, const std::string& path,
+                                        expr::DType dtype) {
+  std::string error;
+  const auto content = base::read_file(path, &error);
+  const auto array = content ? base::read_npy(*content, &error) : std::nullopt;
+  auto tensor = array ? driver::from_npy(*array, dtype, &error) : std::nullopt;
+  if (!tensor) usage_error(fmt::format("`{}` from {}: {}", name, path, error));
+  return tensor;
+}
+
+bool read_inputs(const ir::Program& program, const std::vector<std::string>& texts,
+                 ir::Environment& out) {
+  std::map<std::string, std::string> pairs;
+  if (!parse_pairs(texts, pairs)) return false;
+  std::map<std::string, ir::TensorType> types = matile::tensors(program, matile::TensorRole::Input);
+  for (const ir::Op& op : program.body) {
+    if (const auto* i = op.get<spec::Input>()) types.emplace(i->name.str(), i->type);
+  }
+  for (const auto& [name, path] : pairs) {
+    const auto type = types.find(name);
+    if (type == types.end()) {
+      usage_error(fmt::format("the program has no input `{}`", name));
+      return false;
+    }
+    auto tensor = read_tensor(name, path, type->second.dtype);
+    if (!tensor) return false;
+    out.tensors.emplace(name, std::move(*tensor));
+  }
+  return true;
+}
+
+bool write_tensor(const std::string& path, const expr::Tensor& tensor) {
+  std::string error;
+  if (base::write_file_atomic(path, base::write_npy(driver::to_npy(tensor)), &error)) return true;
+  usage_error(error);
+  return false;
 }
 
 }  // namespace nautilus::tool

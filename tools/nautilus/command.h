@@ -10,6 +10,9 @@
 #include <vector>
 
 #include "driver/load.h"
+#include "driver/lower_to_kernels.h"
+#include "ir/environment.h"
+#include "plan/compile.h"
 
 namespace nautilus::tool {
 
@@ -40,9 +43,23 @@ std::optional<ir::Program> load_file(const std::string& path,
 // path. Prints what went wrong; `exit_code` is set then.
 std::optional<ir::Program> kernels_of(const ir::Program& loaded, const std::string& schedule_path,
                                       driver::Unit& unit, int& exit_code);
+// The same with the steps on their way, and the text of the schedule.
+std::optional<driver::Kernels> make_kernels(const ir::Program& loaded,
+                                            const std::string& schedule_path, ir::PassTrace* trace,
+                                            driver::Unit& unit, int& exit_code);
 // What --schedule is, in every command that takes it.
 inline constexpr const char* kScheduleHelp =
     "a schedule for a program of the math language, in place of its first one";
+
+// What --source is.
+inline constexpr const char* kSourceHelp =
+    "a CUDA file in place of the one that is emitted (compile --emit cuda), or KERNEL=FILE for one "
+    "kernel of several";
+// --target, in every command that makes kernels: the unit's programs are for it. False (and a
+// message) if there is none of that name; an empty name leaves it to the program.
+inline constexpr const char* kTargetHelp =
+    "the machine: sm_90a, or toy, which only tests have; else what the program says, or sm_90a";
+bool choose_target(const std::string& name, driver::Unit& unit);
 
 // Prints all messages of the unit to standard error, in colour on a terminal.
 void print_messages(const driver::Unit& unit);
@@ -54,8 +71,20 @@ bool parse_pairs(const std::vector<std::string>& texts, std::map<std::string, st
 // Integer values. False (and a message) if one is no integer.
 bool parse_sizes(const std::vector<std::string>& texts, std::map<std::string, int64_t>& out);
 
-// A hand-edited CUDA file. False (and a message) if it cannot be read or is empty.
-bool read_source(const std::string& path, std::string& out);
+// Hand-edited CUDA files, `FILE` or `KERNEL=FILE`. False (and a message) if one cannot be read or
+// is empty.
+bool read_sources(const std::vector<std::string>& texts, plan::EditedSources& out);
+
+// Scalars of the program from `NAME=VALUE` pairs. False (and a message) if one is not there.
+bool read_scalars(const ir::Program& program, const std::vector<std::string>& texts,
+                  ir::Environment& out);
+// A tensor of a file, in the dtype; empty (and a message) if there is none.
+std::optional<expr::Tensor> read_tensor(const std::string& name, const std::string& path,
+                                        expr::DType dtype);
+// Inputs from `NAME=FILE.npy` pairs, of a program on any level.
+bool read_inputs(const ir::Program& program, const std::vector<std::string>& texts,
+                 ir::Environment& out);
+bool write_tensor(const std::string& path, const expr::Tensor& tensor);
 
 void usage_error(const std::string& message);
 

@@ -5,14 +5,17 @@
 #include "base/files.h"
 #include "command.h"
 #include "driver/hints.h"
+#include "driver/run.h"
 #include "plan/compile.h"
+#include "runtime/disassemble.h"
+#include "runtime/nvrtc.h"
 
 namespace nautilus::tool {
 namespace {
 
 struct CompileOptions {
   std::string file;
-  std::string target = "sm_90a";
+  std::string target;
   std::string emit = "report";
   std::string output;
   std::vector<std::string> shape;
@@ -52,11 +55,8 @@ std::string report_text(const std::vector<plan::DeviceKernel>& kernels) {
 }
 
 int run_compile(const CompileOptions& o) {
-  if (o.target != "sm_90a") {
-    usage_error(fmt::format("the target is `sm_90a`, not `{}`", o.target));
-    return kUsageError;
-  }
   driver::Unit unit;
+  if (!choose_target(o.target, unit)) return kUsageError;
   int code = kOk;
   std::map<std::string, int64_t> statics;
   if (!parse_sizes(o.shape, statics)) return kUsageError;
@@ -66,13 +66,27 @@ int run_compile(const CompileOptions& o) {
   print_messages(unit);
   if (!program) return std::max<int>(code, kProgramError);
   if (o.emit == "cuda" || o.emit == "body") {
+    const auto texts = emit::emit_kernels(*program, unit.pool);
+    if (o.emit == "cuda") return write(o, emit::device_source(texts));
     std::string text;
-    for (const emit::KernelText& k : emit::emit_kernels(*program, unit.pool))
-      text += o.emit == "cuda" ? emit::device_source(k) : k.body;
+    for (const emit::KernelText& k : texts) text += k.body;
     return write(o, text);
   }
   std::string error;
-  const auto kernels = plan::compile_device(*program, unit.pool, o.target, !o.no_cache, &error);
+  const auto architecture = driver::architecture_of(*program, &error);
+  if (!architecture) {
+    fmt::print(stderr, "nautilus: {}\n", error);
+    return kProgramError;
+  }
+  if (o.emit == "ptx") {
+    const auto source = emit::device_source(emit::emit_kernels(*program, unit.pool));
+    const auto ptx = runtime::compile_ptx(source, program->name + ".cu", *architecture, &error);
+    if (ptx) return write(o, *ptx);
+    fmt::print(stderr, "nautilus: {}\n", error);
+    return kProgramError;
+  }
+  const auto kernels =
+      plan::compile_device(*program, unit.pool, *architecture, !o.no_cache, &error);
   if (!kernels) {
     fmt::print(stderr, "nautilus: {}\n", error);
     return kProgramError;
@@ -82,6 +96,18 @@ int run_compile(const CompileOptions& o) {
     if (!warning.empty()) fmt::print(stderr, "nautilus: warning: {}\n", warning);
   }
   if (o.emit == "report") return write(o, report_text(*kernels));
+  if (o.emit == "sass") {
+    std::string text;
+    for (const plan::DeviceKernel& k : *kernels) {
+      const auto instructions = runtime::disassemble(k.cubin, &error);
+      if (!instructions) {
+        fmt::print(stderr, "nautilus: {}\n", error);
+        return kProgramError;
+      }
+      text += *instructions;
+    }
+    return write(o, text);
+  }
   if (o.output.empty() || kernels->size() != 1) {
     usage_error("--emit cubin needs one kernel and an output file (-o)");
     return kUsageError;
@@ -95,11 +121,13 @@ void add_compile(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<CompileOptions>();
   CLI::App* c = app.add_subcommand("compile", "Compile a program for a GPU");
   c->add_option("FILE", o->file, "a program (.naut) or IR text of any level")->required();
-  c->add_option("--target", o->target, "the architecture: sm_90a")->capture_default_str();
-  c->add_option("--emit", o->emit,
-                "cuda: one self-contained file; body: without the prelude; cubin: machine code; "
-                "report: what the assembler says")
-      ->check(CLI::IsMember({"cuda", "body", "cubin", "report"}))
+  c->add_option("--target", o->target, kTargetHelp);
+  c->add_option(
+       "--emit", o->emit,
+       "cuda: one self-contained file; body: without the prelude; ptx: assembler text; sass: "
+       "instructions of the machine code; cubin: machine code; report: what the assembler "
+       "says")
+      ->check(CLI::IsMember({"cuda", "body", "ptx", "sass", "cubin", "report"}))
       ->capture_default_str();
   c->add_option("-o,--output", o->output, "write to this file");
   c->add_option("--shape", o->shape, "other values for static sizes and hints, NAME=N[,NAME=N]")

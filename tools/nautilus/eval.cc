@@ -7,10 +7,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/files.h"
 #include "command.h"
+#include "compile/manager.h"
 #include "driver/ladder.h"
-#include "driver/pipeline.h"
 #include "driver/tensor_text.h"
 #include "expr/error_bound.h"
 #include "scalar/interp.h"
@@ -60,7 +59,9 @@ class Eval {
           });
       if (!is_static) request_.given.sizes.insert(size);
     }
-    if (!read_scalars() || !read_inputs()) return finish(kUsageError);
+    if (!read_scalars(*program_, o_.set, request_.given) ||
+        !read_inputs(*program_, o_.input, request_.given))
+      return finish(kUsageError);
     request_.inputs = o_.inputs == "exact" ? spec::InputKind::Exact : spec::InputKind::Normal;
     request_.seed = o_.seed;
     if (o_.ladder) return run_ladder();
@@ -84,51 +85,6 @@ class Eval {
     return code;
   }
 
-  bool read_scalars() {
-    std::map<std::string, std::string> pairs;
-    if (!parse_pairs(o_.set, pairs)) return false;
-    for (const auto& [name, text] : pairs) {
-      const ir::Param* param = nullptr;
-      for (const ir::Op& op : program_->body) {
-        if (op.is<ir::Param>() && op.as<ir::Param>().name.str() == name)
-          param = &op.as<ir::Param>();
-      }
-      if (!param) return usage(fmt::format("the program has no scalar `{}`", name)) == kOk;
-      std::string error;
-      const auto value = ir::parse_scalar(text, param->dtype, &error);
-      if (!value) return usage(fmt::format("scalar `{}`: {}", name, error)) == kOk;
-      request_.given.scalars.emplace(name, *value);
-    }
-    return true;
-  }
-
-  std::optional<expr::Tensor> read_tensor(const std::string& name, const std::string& path,
-                                          expr::DType dtype) {
-    std::string error;
-    const auto content = base::read_file(path, &error);
-    const auto array = content ? base::read_npy(*content, &error) : std::nullopt;
-    auto tensor = array ? driver::from_npy(*array, dtype, &error) : std::nullopt;
-    if (!tensor) usage_error(fmt::format("`{}` from {}: {}", name, path, error));
-    return tensor;
-  }
-
-  bool read_inputs() {
-    std::map<std::string, std::string> pairs;
-    if (!parse_pairs(o_.input, pairs)) return false;
-    for (const auto& [name, path] : pairs) {
-      const spec::Input* input = nullptr;
-      for (const ir::Op& op : program_->body) {
-        if (op.is<spec::Input>() && op.as<spec::Input>().name.str() == name)
-          input = &op.as<spec::Input>();
-      }
-      if (!input) return usage(fmt::format("the program has no input `{}`", name)) == kOk;
-      auto tensor = read_tensor(name, path, input->type.dtype);
-      if (!tensor) return false;
-      request_.given.tensors.emplace(name, std::move(*tensor));
-    }
-    return true;
-  }
-
   int run_ladder() {
     const auto difference = driver::check_ladder(*program_, request_, unit_);
     if (!difference) return finish(kProgramError);
@@ -147,7 +103,11 @@ class Eval {
     const auto env = driver::prepare(*program_, request_, unit_);
     if (!env) return finish(kProgramError);
     const auto begin = std::chrono::steady_clock::now();
-    auto results = spec::evaluate(*program_, *env, {o_.threads, o_.all}, unit_.pool, unit_.sink);
+    auto results =
+        o_.expect.empty()
+            ? spec::evaluate(*program_, *env, {o_.threads, o_.all}, unit_.pool, unit_.sink)
+            : spec::evaluate_to_judge(*program_, *env, {o_.threads, o_.all}, unit_.pool,
+                                      unit_.sink);
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (!results) return finish(kProgramError);
@@ -176,7 +136,7 @@ class Eval {
   // The values of the lowered program instead of the oracle's; the bounds stay the oracle's.
   bool use_scalar(const ir::Environment& env, spec::Results& results) {
     ir::PassContext context{unit_.pool, unit_.sink, {}};
-    const auto lowered = driver::lower_to("scalar", *program_, context);
+    const auto lowered = compile::lower_to("scalar", *program_, context);
     const auto values =
         lowered ? scalar::interpret(*lowered, env, scalar::Arithmetic::Oracle, unit_.sink)
                 : std::nullopt;
@@ -208,11 +168,13 @@ class Eval {
         largest = std::max(largest, b);
       }
     }
+    const bool is_judged = spec::is_judged(result, ir::numerics_of(*program_));
     nlohmann::json j = {{"name", name},
                         {"dtype", expr::name(result.value.dtype)},
                         {"shape", result.value.shape},
                         {"largest_bound", largest},
-                        {"unbounded", unlimited}};
+                        {"unbounded", unlimited},
+                        {"judged", is_judged}};
     if (o_.full) {
       for (int64_t i = 0; i < result.value.size(); ++i) {
         // JSON has no infinities; they travel as text.
@@ -225,11 +187,12 @@ class Eval {
     }
     report_["outputs"].push_back(j);
     if (o_.json) return;
-    fmt::print(
-        "{} : {}{}  error bound <= {:.3g}{}\n{}", name, expr::name(result.value.dtype),
-        expr::shape_text(result.value.shape), largest,
-        unlimited ? fmt::format(" (nothing can be promised for {} elements)", unlimited) : "",
-        driver::tensor_text(result.value, o_.full ? INT64_MAX : 64));
+    fmt::print("{} : {}{}  error bound <= {:.3g}{}\n{}", name, expr::name(result.value.dtype),
+               expr::shape_text(result.value.shape), largest,
+               unlimited   ? fmt::format(" (nothing can be promised for {} elements)", unlimited)
+               : is_judged ? ""
+                           : " (too wide to tell right from wrong)",
+               driver::tensor_text(result.value, o_.full ? INT64_MAX : 64));
   }
 
   bool write_outputs(const spec::Results& results) {
@@ -245,11 +208,7 @@ class Eval {
       const auto it = results.find(name);
       if (it == results.end())
         return usage(fmt::format("the program has no output `{}`", name)) == kOk;
-      std::string error;
-      if (!base::write_file_atomic(path, base::write_npy(driver::to_npy(it->second.value)),
-                                   &error)) {
-        return usage(error) == kOk;
-      }
+      if (!write_tensor(path, it->second.value)) return false;
       if (!o_.json) fmt::print("wrote {}\n", path);
     }
     return true;
@@ -272,20 +231,30 @@ class Eval {
                                  name, expr::shape_text(it->second.value.shape)));
       }
       const auto c = spec::compare(*got, it->second, ir::numerics_of(*program_));
+      const bool is_accepted = c.verdict == spec::Verdict::Accepted;
+      const bool is_judged = c.verdict != spec::Verdict::NotJudged;
       report_["comparisons"].push_back({{"name", name},
-                                        {"accepted", c.is_accepted},
+                                        {"accepted", is_accepted},
+                                        {"judged", is_judged},
+                                        {"sampled", it->second.is_sampled},
+                                        {"unjudged_elements", c.unjudged},
                                         {"mismatches", c.mismatches},
                                         {"max_abs_error", c.max_abs_error},
                                         {"worst_ratio", fmt::format("{:.4g}", c.worst_ratio)},
                                         {"worst_index", c.worst_index}});
       if (!o_.json) {
         fmt::print(
-            "{}: {}, largest error {:.3g}, at most {:.3g} of what is allowed (element {}), {} of "
+            "{}: {}, largest error {:.3g}, at most {:.3g} of what is allowed{} (element {}), {} of "
             "{} outside\n",
-            name, c.is_accepted ? "accepted" : "NOT accepted", c.max_abs_error, c.worst_ratio,
+            name,
+            is_accepted ? "accepted"
+            : is_judged ? "NOT accepted"
+                        : "NOT JUDGED",
+            c.max_abs_error, c.worst_ratio, it->second.is_sampled ? ", sampled," : "",
             c.worst_index, c.mismatches, got->size());
+        if (!is_accepted) fmt::print("  {}\n", spec::objection(c, *got, it->second));
       }
-      if (!c.is_accepted) code = kProgramError;
+      if (!is_accepted) code = kProgramError;
     }
     return code;
   }

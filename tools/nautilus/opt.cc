@@ -5,7 +5,7 @@
 #include "base/files.h"
 #include "base/nearest.h"
 #include "command.h"
-#include "driver/pipeline.h"
+#include "driver/lower_to_kernels.h"
 #include "expr/rules.h"
 #include "ir/print.h"
 
@@ -22,9 +22,9 @@ struct OptOptions {
 };
 
 int list_passes() {
-  for (const auto* list : {&driver::pipeline(), &driver::algebra_passes()}) {
-    for (const driver::PassInfo& p : *list)
-      fmt::print("{:<18} {:>6} -> {:<6}  {}\n", p.name, p.from, p.to, p.summary);
+  for (const compile::PassInfo& p : compile::passes()) {
+    fmt::print("{:<22} {:>6} -> {:<6}  {}{}\n", p.name, p.from, p.to, p.summary,
+               p.reads.empty() ? "" : fmt::format(" (reads {})", p.reads));
   }
   return kOk;
 }
@@ -53,13 +53,11 @@ int run_opt(const OptOptions& o) {
                             near.empty() ? "" : fmt::format("; did you mean `{}`?", near)));
     return kUsageError;
   }
-  std::vector<const driver::PassInfo*> passes;
+  std::vector<const compile::PassInfo*> passes;
   for (const std::string& name : o.passes) {
-    const driver::PassInfo* pass = driver::find_pass(name);
+    const compile::PassInfo* pass = compile::find_pass(name);
     if (!pass) {
-      std::vector<std::string> names;
-      for (const driver::PassInfo& p : driver::pipeline()) names.emplace_back(p.name);
-      const auto near = base::nearest_name(name, names);
+      const auto near = compile::nearest_pass(name);
       usage_error(fmt::format("there is no pass `{}`{}", name,
                               near.empty() ? "" : fmt::format("; did you mean `{}`?", near)));
       return kUsageError;
@@ -70,9 +68,9 @@ int run_opt(const OptOptions& o) {
   int code = kOk;
   auto program = load_file(o.file, {}, unit, code);
   ir::PassContext context{unit.pool, unit.sink, o.disabled};
-  for (const driver::PassInfo* pass : passes) {
+  for (const compile::PassInfo* pass : passes) {
     if (!program) break;
-    program = driver::run_pass(*pass, *program, context);
+    program = driver::run_single_pass(*pass, *program, context, unit);
   }
   print_messages(unit);
   if (!program) return std::max<int>(code, kProgramError);

@@ -7,10 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "command.h"
+#include "compile/dump.h"
+#include "compile/manager.h"
 #include "decision/decisions.h"
 #include "diag/diagnostic.h"
 #include "driver/hints.h"
-#include "driver/pipeline.h"
 #include "ir/print.h"
 #include "matile/resources_text.h"
 #include "scalar/graph.h"
@@ -26,6 +27,7 @@ struct PrintOptions {
   std::string ops;
   std::vector<std::string> shape;
   std::string schedule;
+  std::string target;
   bool graph = false;
   bool resources = false;
   bool library = false;
@@ -52,6 +54,7 @@ int print_ops(const std::string& name) {
 
 int print_resources(const PrintOptions& o) {
   driver::Unit unit;
+  if (!choose_target(o.target, unit)) return kUsageError;
   int code = kOk;
   const auto program = load_file(o.file, {}, unit, code);
   if (program && program->level->name != "matile") {
@@ -63,6 +66,43 @@ int print_resources(const PrintOptions& o) {
   if (!ok) return std::max<int>(code, kProgramError);
   fmt::print("{}", matile::resources_text(*program));
   return kOk;
+}
+
+std::optional<std::string> no_level(const ir::Program& program, const std::string& level,
+                                    driver::Unit& unit) {
+  auto& d = unit.sink.report(diag::Code::BadPass, {},
+                             fmt::format("@{} has no form on level {}", program.name, level));
+  d.with_help(
+      level == "vrtile" && program.level->name != "matile"
+          ? "none of its kernels is made of tiles; `print --level matile` shows them"
+          : fmt::format("it is on level {}, from where it only goes down", program.level->name));
+  return std::nullopt;
+}
+
+// The compiled program at the level, and the dumps on its way. The level that the program has
+// already, equations above all, is shown as it was read.
+std::optional<std::string> text_of(const ir::Program& program, const PrintOptions& o,
+                                   driver::Unit& unit, int& code) {
+  if (o.graph) {
+    ir::PassContext context{unit.pool, unit.sink, {}};
+    const auto loops = compile::lower_to("scalar", program, context);
+    return loops ? std::optional(scalar::print(scalar::block_graph(*loops))) : std::nullopt;
+  }
+  const bool is_own = o.level == program.level->name && o.level != "matile";
+  if (is_own && o.dump_dir.empty()) return ir::print(program);
+  ir::PassTrace trace;
+  const auto kernels = make_kernels(program, o.schedule, &trace, unit, code);
+  if (!kernels) return std::nullopt;
+  std::string error;
+  if (!o.dump_dir.empty() &&
+      !compile::write_dumps(o.dump_dir, program, trace, kernels->schedule, &error)) {
+    usage_error(error);
+    code = kUsageError;
+    return std::nullopt;
+  }
+  if (is_own) return ir::print(program);
+  auto text = compile::text_at(o.level, program, trace, kernels->program);
+  return text ? text : no_level(program, o.level, unit);
 }
 
 int run_print(const PrintOptions& o) {
@@ -98,30 +138,21 @@ int run_print(const PrintOptions& o) {
     }
   }
   driver::Unit unit;
+  if (!choose_target(o.target, unit)) return kUsageError;
   int code = kOk;
   auto program = load_file(o.file, statics, unit, code);
   if (program) program = driver::with_hints(std::move(*program), statics);
-  std::optional<ir::Program> lowered;
-  if (program) {
-    ir::PassContext context{unit.pool, unit.sink, {}};
-    // Kernels are what would run: with the first schedule, or with the given one.
-    lowered = o.level == "matile" && !o.graph && o.dump_dir.empty()
-                  ? kernels_of(*program, o.schedule, unit, code)
-                  : driver::lower_to(o.graph ? "scalar" : o.level, *program, context, {o.dump_dir});
-  }
-  const std::string text = !lowered  ? ""
-                           : o.graph ? scalar::print(scalar::block_graph(*lowered))
-                                     : ir::print(*lowered);
+  const auto text = program ? text_of(*program, o, unit, code) : std::nullopt;
   if (o.json) {
-    const nlohmann::json j = {{"ok", lowered.has_value()},
-                              {"text", text},
+    const nlohmann::json j = {{"ok", text.has_value()},
+                              {"text", text.value_or("")},
                               {"messages", nlohmann::json::parse(messages_json(unit))}};
     fmt::print("{}\n", j.dump(2));
   } else {
     print_messages(unit);
-    fmt::print("{}", text);
+    fmt::print("{}", text.value_or(""));
   }
-  return lowered ? kOk : std::max<int>(code, kProgramError);
+  return text ? kOk : std::max<int>(code, kProgramError);
 }
 
 }  // namespace
@@ -136,11 +167,13 @@ void add_print(CLI::App& app, int& exit_code) {
   c->add_flag("--graph", o->graph, "the block graph of the scalar level");
   c->add_flag("--resources", o->resources,
               "what the kernels of an MA-tile program occupy: shared memory, barriers, registers");
-  c->add_option("--dump-dir", o->dump_dir,
-                "write the program after every pass that changed it to this folder");
+  c->add_option(
+      "--dump-dir", o->dump_dir,
+      "write the program, and each kernel, after every pass that changed it to this folder");
   c->add_option("--shape", o->shape, "other values for static sizes and hints, NAME=N[,NAME=N]")
       ->allow_extra_args(false);
   c->add_option("--schedule", o->schedule, kScheduleHelp);
+  c->add_option("--target", o->target, kTargetHelp);
   c->add_flag("--library", o->library, "the standard library");
   c->add_option("--ops", o->ops, "the ops of a level with their meaning, or `decisions`");
   c->add_flag("--codes", o->codes, "all message codes");

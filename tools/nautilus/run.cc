@@ -2,33 +2,81 @@
 // nautilus run: run a program, in the emulator or on a device, and check it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "command.h"
-#include "driver/lower_to_kernels.h"
+#include "driver/draw_inputs.h"
+#include "driver/launch_report.h"
 #include "driver/run.h"
+#include "matile/ops.h"
+#include "runtime/cuda_device.h"
 
 namespace nautilus::tool {
 namespace {
 
 struct RunOptions {
   std::string file;
-  std::string target = "sm_90a";
-  std::string source;
+  std::string target;
+  std::vector<std::string> source;
+  std::vector<std::string> set;
+  std::vector<std::string> input;
+  std::vector<std::string> output;
   std::vector<std::string> shape;
   std::string schedule;
   uint64_t seed = 1;
   int sms = 2;
   bool emulate = false;
   bool check = false;
+  int64_t idle_limit = 0;
 };
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+const char* verdict_text(spec::Verdict v) {
+  switch (v) {
+    case spec::Verdict::Accepted:
+      return "ok";
+    case spec::Verdict::Wrong:
+      return "WRONG";
+    case spec::Verdict::NotJudged:
+      return "NOT JUDGED";
+  }
+  return "";
+}
+
+bool names_oracle(const ir::Program& program) {
+  return std::any_of(program.body.begin(), program.body.end(),
+                     [](const ir::Op& op) { return op.is<matile::Oracle>(); });
+}
+
+bool names_outputs(const ir::Program& program, const std::vector<std::string>& texts) {
+  std::map<std::string, std::string> pairs;
+  if (!parse_pairs(texts, pairs)) return false;
+  const auto outputs = matile::tensors(program, matile::TensorRole::Output);
+  for (const auto& [name, path] : pairs) {
+    if (outputs.contains(name)) continue;
+    usage_error(fmt::format("the program has no output `{}`", name));
+    return false;
+  }
+  return true;
+}
+
+bool write_outputs(const driver::Outputs& outputs, const std::vector<std::string>& texts) {
+  std::map<std::string, std::string> pairs;
+  if (!parse_pairs(texts, pairs)) return false;
+  for (const auto& [name, path] : pairs) {
+    if (!write_tensor(path, outputs.at(name))) return false;
+    fmt::print("wrote {}\n", path);
+  }
+  return true;
+}
+
 int run_run(const RunOptions& o) {
   driver::Unit unit;
+  if (!choose_target(o.target, unit)) return kUsageError;
   int code = kOk;
   std::map<std::string, int64_t> sizes;
   if (!parse_sizes(o.shape, sizes)) return kUsageError;
@@ -40,8 +88,8 @@ int run_run(const RunOptions& o) {
   if (!loaded) return finish(std::max<int>(code, kProgramError));
   auto program = kernels_of(*loaded, o.schedule, unit, code);
   if (!program) return finish(code);
-  driver::DeviceOptions device{o.target, ""};
-  if (!o.source.empty() && !read_source(o.source, device.source)) return kUsageError;
+  driver::DeviceOptions device;
+  if (!read_sources(o.source, device.sources)) return kUsageError;
   if (!o.source.empty() && o.emulate) {
     usage_error("--source is for a GPU: the emulator runs the body alone");
     return kUsageError;
@@ -53,22 +101,43 @@ int run_run(const RunOptions& o) {
     if (s) sizes.erase(std::string(s->name.str()));
   }
   request.given.sizes.insert(sizes.begin(), sizes.end());
-  for (const ir::Op& op : program->body) {
-    const auto* d = op.get<ir::Dim>();
-    if (d && d->hint) request.given.sizes.emplace(d->name.str(), *d->hint);
+  if (!read_scalars(*program, o.set, request.given) ||
+      !read_inputs(*program, o.input, request.given) || !names_outputs(*program, o.output))
+    return kUsageError;
+  // Inputs are drawn for the program that others are held against: both see the same numbers.
+  std::optional<ir::Program> oracle;
+  if (loaded->level->name == "spec") {
+    oracle = loaded;
+  } else if (o.check || names_oracle(*program)) {
+    oracle = driver::load_oracle(*program, o.file, unit);
+    if (!oracle) return finish(kProgramError);
   }
-  // Inputs are drawn for the oracle: both programs see the same numbers.
-  const auto oracle =
-      loaded->level->name == "spec" ? loaded : driver::load_oracle(*program, o.file, unit);
-  if (!oracle) return finish(kProgramError);
-  const auto env = driver::prepare(*oracle, request, unit);
+  std::string error;
+  int sms = o.sms;
+  if (!o.emulate) {
+    std::string ignored;  // the run itself says it
+    const auto architecture = driver::architecture_of(*program, &ignored);
+    const auto opened = architecture ? runtime::Device::open(0, *architecture, &ignored) : nullptr;
+    if (opened) sms = opened->info().multiprocessors;
+  }
+  std::optional<ir::Environment> env;
+  if (oracle) {
+    for (const ir::Op& op : program->body) {
+      const auto* d = op.get<ir::Dim>();
+      if (d && d->hint && o.input.empty()) request.given.sizes.emplace(d->name.str(), *d->hint);
+    }
+    env = driver::prepare(*oracle, request, unit);
+  } else {
+    env = driver::draw_inputs(*program, request.given, o.seed, sms, unit, &error);
+    if (!env && !error.empty()) fmt::print(stderr, "nautilus: {}\n", error);
+  }
   if (!env) return finish(kProgramError);
-  const ir::Environment own = driver::environment_of(*program, *env);
+  const ir::Environment own = oracle ? driver::environment_of(*program, *env) : *env;
   const auto start = std::chrono::steady_clock::now();
   driver::EmulateOptions emulate_options;
   emulate_options.seed = o.seed;
   emulate_options.multiprocessors = o.sms;
-  std::string error;
+  emulate_options.idle_limit = o.idle_limit;
   const auto got = o.emulate
                        ? driver::run_emulated(*program, own, emulate_options, unit.pool, &error)
                        : driver::run_on_device(*program, own, device, unit.pool, &error);
@@ -79,20 +148,21 @@ int run_run(const RunOptions& o) {
     return finish(kProgramError);
   }
   fmt::print("{}: {} in {:.3f} s\n", o.file, o.emulate ? "emulated" : "run", seconds_since(start));
+  fmt::print("{}", driver::launch_report(driver::planned_launches(*program, own, sms)));
+  if (!write_outputs(*got, o.output)) return finish(kUsageError);
   if (!o.check) return finish(kOk);
-  const auto want = spec::evaluate(*oracle, *env, {}, unit.pool, unit.sink);
+  const auto want = spec::evaluate_to_judge(*oracle, *env, {}, unit.pool, unit.sink);
   if (!want) return finish(kProgramError);
   bool ok = true;
   for (const driver::CheckLine& line :
        driver::compare_outputs(*got, *want, ir::numerics_of(*oracle))) {
-    ok &= line.comparison.is_accepted;
-    fmt::print("  {}: {}, relative error {:.2e}, worst element {:.2f} of what is allowed{}\n",
-               line.tensor, line.comparison.is_accepted ? "ok" : "WRONG", line.relative_error,
-               line.comparison.worst_ratio,
-               line.comparison.is_accepted
-                   ? ""
-                   : fmt::format(", {} elements off, first worst at {}", line.comparison.mismatches,
-                                 line.comparison.worst_index));
+    const spec::Result& result = want->at(line.tensor);
+    const std::string why = spec::objection(line.comparison, got->at(line.tensor), result);
+    ok &= why.empty();
+    fmt::print("  {}: {}, relative error {:.2e}, worst element {:.2f} of what is allowed{}{}\n",
+               line.tensor, verdict_text(line.comparison.verdict), line.relative_error,
+               line.comparison.worst_ratio, result.is_sampled ? " (sampled)" : "",
+               why.empty() ? "" : "; " + why);
   }
   return finish(ok ? kOk : kProgramError);
 }
@@ -101,17 +171,25 @@ int run_run(const RunOptions& o) {
 
 void add_run(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<RunOptions>();
-  CLI::App* c = app.add_subcommand("run", "Run a program on random inputs");
+  CLI::App* c = app.add_subcommand("run", "Run a program on random inputs, or on given ones");
   c->add_option("FILE", o->file, "a program (.naut) or IR text of any level")->required();
-  c->add_option("--target", o->target, "the architecture: sm_90a")->capture_default_str();
+  c->add_option("--target", o->target, kTargetHelp);
   c->add_option("--shape", o->shape, "sizes: M=64,N=80; others from the program's hints")
       ->delimiter(',')
       ->allow_extra_args(false);
   c->add_option("--schedule", o->schedule, kScheduleHelp);
   c->add_option("--seed", o->seed, "of the inputs, and of the emulator's schedule");
   c->add_option("--sms", o->sms, "multiprocessors of the emulated device")->capture_default_str();
-  c->add_option("--source", o->source,
-                "a CUDA file to run instead of the one that is emitted (compile --emit cuda)");
+  c->add_option("--idle-limit", o->idle_limit,
+                "calls without progress after which an emulated kernel is said to loop "
+                "(default: 100 million)")
+      ->check(CLI::PositiveNumber);
+  c->add_option("--set", o->set, "scalars, NAME=X[,NAME=X]; default: as declared")
+      ->allow_extra_args(false);
+  c->add_option("--input", o->input, "input tensors, NAME=FILE.npy; the others are drawn at random")
+      ->allow_extra_args(false);
+  c->add_option("--output", o->output, "write an output, NAME=FILE.npy")->allow_extra_args(false);
+  c->add_option("--source", o->source, kSourceHelp)->allow_extra_args(false);
   c->add_flag("--emulate", o->emulate, "in the emulator instead of on a GPU");
   c->add_flag(
       "--check", o->check,

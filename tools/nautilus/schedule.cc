@@ -20,6 +20,7 @@ struct ScheduleOptions {
   std::string file;
   std::string schedule;
   std::vector<std::string> shape;
+  std::string target;
   bool program = false;
   bool check = false;
   bool sweep = false;
@@ -95,6 +96,7 @@ int run_schedule(const ScheduleOptions& o, bool is_explain) {
   std::map<std::string, int64_t> statics;
   if (!parse_sizes(o.shape, statics)) return kUsageError;
   driver::Unit unit;
+  if (!choose_target(o.target, unit)) return kUsageError;
   int code = kOk;
   auto program = load_file(o.file, statics, unit, code);
   print_messages(unit);
@@ -142,6 +144,7 @@ void add_schedule(CLI::App& app, int& exit_code) {
   c->add_option("--shape", o->shape,
                 "values for static sizes, hints, and all sizes of --check, NAME=N[,NAME=N]")
       ->allow_extra_args(false);
+  c->add_option("--target", o->target, kTargetHelp);
   c->add_flag("--program", o->program, "the scheduled program instead of the decisions");
   c->add_flag("--check", o->check, "run it in the interpreter, against the definition");
   CLI::Option* sweep = c->add_flag("--sweep", o->sweep,
@@ -164,6 +167,7 @@ void add_explain(CLI::App& app, int& exit_code) {
   c->add_option("--shape", o->shape,
                 "values for static sizes, hints, and all sizes of --check, NAME=N[,NAME=N]")
       ->allow_extra_args(false);
+  c->add_option("--target", o->target, kTargetHelp);
   c->footer("Example: nautilus explain examples/attention_causal.naut");
   c->callback([o, &exit_code] { exit_code = run_schedule(*o, true); });
 }

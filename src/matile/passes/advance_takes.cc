@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "decision/choice.h"
+#include "ir/target_of.h"
 #include "ir/walk.h"
 #include "matile/passes/rewrite.h"
 
@@ -13,11 +14,10 @@ namespace {
 
 using ir::Op;
 
-constexpr int64_t kOthers = 40;  // registers of a thread beside its tiles
-
 class Advancer {
  public:
-  Advancer(const Kernel& kernel, const Role& role) : role_(role), tiles_(declared_tiles(role)) {
+  Advancer(const Kernel& kernel, const Role& role, int64_t beside)
+      : role_(role), beside_(beside), tiles_(declared_tiles(role)) {
     for (const Op& op : kernel.body) {
       const auto* ring = op.get<Ring>();
       if (!ring) continue;
@@ -33,7 +33,7 @@ class Advancer {
 
   // Whether the registers suffice for tiles that are held longer.
   bool has_room(const ir::Block& block) const {
-    return role_.regs && held_in(block) + kOthers <= *role_.regs;
+    return role_.regs && held_in(block) + beside_ <= *role_.regs;
   }
 
   ir::Block run(ir::Block block) const {
@@ -66,6 +66,7 @@ class Advancer {
   }
 
   const Role& role_;
+  int64_t beside_;  // registers of a thread that its tiles leave
   std::map<std::string, Tile, std::less<>> tiles_;
   std::map<std::string, ir::Name, std::less<>> ring_of_;
   Names of_products_;
@@ -76,6 +77,7 @@ class Advancer {
 std::optional<ir::Program> advance_takes(const ir::Program& program, ir::PassContext& context) {
   using decision::Moment;
   decision::Choice<decision::Takes> choice(context);
+  const int64_t beside = ir::target_of(program).tiles.take_registers;
   return map_kernels(
       program, KernelForm::Final, [&](const Kernel& kernel) -> std::optional<Kernel> {
         Kernel out = kernel;
@@ -83,7 +85,7 @@ std::optional<ir::Program> advance_takes(const ir::Program& program, ir::PassCon
         for (Op& op : out.body) {
           const auto* role = op.get<Role>();
           if (!role || role->unit != RoleUnit::Groups) continue;
-          const Advancer advancer(kernel, *role);
+          const Advancer advancer(kernel, *role, beside);
           Role changed = *role;
           changed.body = map_blocks(role->body, [&](const ir::Block& block) {
             ir::Block early = advancer.run(block);

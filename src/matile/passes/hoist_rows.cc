@@ -6,6 +6,7 @@
 #include "decision/choice.h"
 #include "expr/walk.h"
 #include "ir/decl.h"
+#include "ir/target_of.h"
 #include "matile/passes/rewrite.h"
 
 namespace nautilus::matile {
@@ -16,14 +17,13 @@ using expr::Expr;
 using ir::Op;
 using EK = expr::Op;
 
-constexpr int64_t kMaxCols = 64;
-
 class RowHoister {
  public:
-  RowHoister(const Role& role, bool is_exact, decision::Choice<decision::Hoist>& choice,
-             Names& taken, expr::ExprPool& pool)
+  RowHoister(const Role& role, bool is_exact, int64_t most_columns,
+             decision::Choice<decision::Hoist>& choice, Names& taken, expr::ExprPool& pool)
       : role_(role),
         is_exact_(is_exact),
+        most_columns_(most_columns),
         choice_(choice),
         taken_(taken),
         pool_(pool),
@@ -115,7 +115,7 @@ class RowHoister {
   int axis_of(Expr e, const ir::Axes& axes) const {
     if (is_along(e, axes, 0)) return 0;
     if (!is_along(e, axes, 1)) return -1;
-    const int64_t most = choice_.asked() ? choice_.asked()->columns.value_or(-1) : kMaxCols;
+    const int64_t most = choice_.asked() ? choice_.asked()->columns.value_or(-1) : most_columns_;
     if (most < 0) choice_.refuse("columns are counted from 0");
     choice_.took({most, {}});
     return axes[1].extent.integer() <= most ? 1 : -1;
@@ -168,6 +168,7 @@ class RowHoister {
 
   const Role& role_;
   bool is_exact_;
+  int64_t most_columns_;  // of a value along columns, where no line says it
   decision::Choice<decision::Hoist>& choice_;
   Names& taken_;
   expr::ExprPool& pool_;
@@ -181,13 +182,15 @@ class RowHoister {
 std::optional<ir::Program> hoist_rows(const ir::Program& program, ir::PassContext& context) {
   Names taken = names_of(program);
   const bool is_exact = ir::numerics_of(program).rounding == ir::Rounding::Exact;
+  const int64_t columns = ir::target_of(program).tiles.hoisted_columns;
   decision::Choice<decision::Hoist> choice(context);
   return map_kernels(program, KernelForm::Nest, [&](const Kernel& kernel) -> std::optional<Kernel> {
     Kernel out = kernel;
     choice.begin(out.body);
     for (Op& op : out.body) {
       if (const auto* role = op.get<Role>())
-        op = ir::make(RowHoister(*role, is_exact, choice, taken, context.pool).run(), op.span());
+        op = ir::make(RowHoister(*role, is_exact, columns, choice, taken, context.pool).run(),
+                      op.span());
     }
     if (!choice.end("no work of this kernel depends on the column alone")) return std::nullopt;
     return out;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "expr/walk.h"
+#include "ir/target_of.h"
 #include "ir/walk.h"
 #include "matile/passes/rewrite.h"
 #include "matile/resources.h"

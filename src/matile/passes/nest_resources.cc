@@ -13,18 +13,15 @@ namespace {
 
 using ir::Op;
 
-constexpr int kMaxSlots = 12;        // of small tiles, whose time is that of memory
-constexpr int64_t kMostStages = 4;   // buffers of a store
-constexpr int kMostSlotsAlone = 4;   // of loops with other work, for one group
-constexpr int kBarrierBytes = 1024;  // more than all barriers of a kernel need
-constexpr int kTileAlignment = 1024;
-constexpr int kSmallSlot = 2048;  // a ring of such slots may always have a few
+constexpr int64_t kMostStages = 4;  // buffers of a store
 
-int aligned(int bytes) { return (bytes + kTileAlignment - 1) / kTileAlignment * kTileAlignment; }
+int aligned(int bytes, const target::Copies& copies) {
+  return (bytes + copies.tile_alignment - 1) / copies.tile_alignment * copies.tile_alignment;
+}
 
-int slot_bytes(const NestRing& ring) {
+int slot_bytes(const NestRing& ring, const target::Copies& copies) {
   int bytes = 0;
-  for (const Part& p : ring.ops) bytes += aligned(panel_tile(p.type, p.swizzle).bytes());
+  for (const Part& p : ring.ops) bytes += aligned(panel_tile(p.type, p.swizzle).bytes(), copies);
   return bytes;
 }
 
@@ -60,9 +57,9 @@ bool is_operand(const Role& role, const NestRing& ring) {
 // Slots that keep the copies of a ring ahead of a loop with register work: as many as its products
 // take the time of a copy. 0 for rings of no such loop.
 int64_t slots_ahead(const Role& role, const NestRing& ring,
-                    const std::map<std::string, int64_t, std::less<>>& depths) {
-  constexpr int64_t kCopyClocks = 2048;        // from a release to the data, with some reserve
-  constexpr int64_t kProductsPerClock = 2048;  // of a multiprocessor
+                    const std::map<std::string, int64_t, std::less<>>& depths,
+                    const target::Target& target) {
+  const auto products_per_clock = static_cast<int64_t>(target.costs.products_per_cycle);
   const auto tiles = declared_tiles(role);
   int64_t clocks = 0;
   ir::for_each_op(role.body, [&](const Op& op) {
@@ -81,10 +78,10 @@ int64_t slots_ahead(const Role& role, const NestRing& ring,
       work += shape[0] * int64_t{shape[1]} * depth->second;
     }
     if (fetches && work > 0)
-      clocks = std::max<int64_t>(work * role.count.value_or(1) / kProductsPerClock, 1);
+      clocks = std::max<int64_t>(work * role.count.value_or(1) / products_per_clock, 1);
   });
-  return clocks == 0 ? 0
-                     : std::min<int64_t>(kMostSlotsAlone, 1 + (kCopyClocks + clocks - 1) / clocks);
+  if (clocks == 0) return 0;
+  return std::min(target.tiles.slots_alone, 1 + (target.copies.latency + clocks - 1) / clocks);
 }
 
 // Columns of what may be the first operand of a product.
@@ -128,9 +125,12 @@ void find_stores(const ir::Block& block, bool is_unrolled,
 
 std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& role,
                                               const std::vector<NestRing>& rings, const Maps& maps,
-                                              Names& taken, ResourceChoices& choices,
-                                              ir::PassContext& context) {
+                                              Names& taken, const target::Target& target,
+                                              ResourceChoices& choices, ir::PassContext& context) {
   expr::ExprPool& pool = context.pool;
+  const target::Limits& limits = target.limits;
+  const target::Tiles& choice = target.tiles;
+  const auto bytes_of = [&](const NestRing& ring) { return slot_bytes(ring, target.copies); };
   NestResources out;
   const int groups = static_cast<int>(role.count.value_or(1));
 
@@ -157,7 +157,7 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
         fresh_name(name + "_stage", taken, pool), line.buffers, role.name, use.tile.type, {}};
     stage_lines.push_back(line);
     stage_bytes += groups * static_cast<int>(*stage.buffers) *
-                   aligned(panel_tile(stage.type, MapSwizzle::B128).bytes());
+                   aligned(panel_tile(stage.type, MapSwizzle::B128).bytes(), target.copies);
     out.stage_of.emplace(name, stage.name);
     stages.push_back(std::move(stage));
   }
@@ -173,22 +173,23 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
       least_slots = std::max(least_slots, each->alternate.value_or(1));
   });
   const int resident = static_cast<int>(kernel.resident.value_or(1));
-  const int most_bytes = std::min(kMaxSharedBytes, kSharedBytes / resident - kSharedBytesKept);
+  const int most_bytes = limits.shared_bytes(resident);
   std::vector<int64_t> slots;
   std::vector<bool> is_decided;
-  int fixed = kBarrierBytes;
+  int fixed = static_cast<int>(choice.barrier_bytes);
   int growing = 0;
   for (const NestRing& ring : rings) {
     const bool is_once = ring.sequence.kind == RingSequence::Kind::Once;
     const std::optional<int64_t> chosen = ring.asked.slots;
     const int64_t fewest = is_once ? 1 : std::max<int64_t>(least_slots, 2);
-    if (chosen && (*chosen < fewest || *chosen > kMaxSlots)) {
+    if (chosen && (*chosen < fewest || *chosen > choice.most_slots)) {
       decision::refuse(ir::make(ring.asked),
-                       fmt::format("this ring has {} to {} slots", fewest, kMaxSlots), context);
+                       fmt::format("this ring has {} to {} slots", fewest, choice.most_slots),
+                       context);
       return std::nullopt;
     }
-    const int bytes = slot_bytes(ring) * (ring.is_per_group ? groups : 1);
-    const bool is_small = slot_bytes(ring) <= kSmallSlot;
+    const int bytes = bytes_of(ring) * (ring.is_per_group ? groups : 1);
+    const bool is_small = bytes_of(ring) <= choice.small_slot_bytes;
     const bool grows = !chosen && !is_once && !is_small && is_in_product_loop(role, ring);
     slots.push_back(chosen                ? *chosen
                     : is_small            ? is_once ? 2 : 4
@@ -228,31 +229,32 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
   // What is only taken to registers is free again soon: one slot will do, where products would have
   // less than three.
   for (size_t k = 0; k < rings.size() && fixed + 3 * growing > most_bytes; ++k) {
-    if (least_slots > 1 || slots[k] != 2 || is_decided[k] || slot_bytes(rings[k]) <= kSmallSlot ||
-        is_operand(role, rings[k]))
+    if (least_slots > 1 || slots[k] != 2 || is_decided[k] ||
+        bytes_of(rings[k]) <= choice.small_slot_bytes || is_operand(role, rings[k]))
       continue;
     slots[k] = 1;
-    fixed -= slot_bytes(rings[k]) * (rings[k].is_per_group ? groups : 1);
+    fixed -= bytes_of(rings[k]) * (rings[k].is_per_group ? groups : 1);
   }
   // One group alone hides no latency behind the work of others: more slots do.
   while (groups == 1 && growing == 0) {
     int more = 0;
     bool is_open = false;
     for (size_t k = 0; k < rings.size(); ++k) {
-      if (slots[k] < 2 || slots[k] >= kMostSlotsAlone) continue;
+      if (slots[k] < 2 || slots[k] >= choice.slots_alone) continue;
       if (rings[k].sequence.kind == RingSequence::Kind::Once || is_decided[k]) continue;
       is_open = true;
-      more += slot_bytes(rings[k]) * (rings[k].is_per_group ? groups : 1);
+      more += bytes_of(rings[k]) * (rings[k].is_per_group ? groups : 1);
     }
     if (!is_open || fixed + more > most_bytes) break;
     for (size_t k = 0; k < rings.size(); ++k) {
       const bool is_once = rings[k].sequence.kind == RingSequence::Kind::Once;
-      if (slots[k] >= 2 && slots[k] < kMostSlotsAlone && !is_once && !is_decided[k]) ++slots[k];
+      if (slots[k] >= 2 && slots[k] < choice.slots_alone && !is_once && !is_decided[k]) ++slots[k];
     }
     fixed += more;
   }
   if (growing > 0) {
-    const int count = std::clamp((most_bytes - fixed) / growing, 2, kMaxSlots);
+    const int count =
+        std::clamp((most_bytes - fixed) / growing, 2, static_cast<int>(choice.most_slots));
     for (int64_t& s : slots) s = s == 0 ? count : s;
     fixed += count * growing;
   }
@@ -260,9 +262,9 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
   for (bool has_grown = true; has_grown;) {
     has_grown = false;
     for (size_t k = 0; k < rings.size(); ++k) {
-      const int bytes = slot_bytes(rings[k]) * (rings[k].is_per_group ? groups : 1);
+      const int bytes = bytes_of(rings[k]) * (rings[k].is_per_group ? groups : 1);
       if (is_decided[k] || is_in_product_loop(role, rings[k]) || fixed + bytes > most_bytes ||
-          slots[k] >= slots_ahead(role, rings[k], depths))
+          slots[k] >= slots_ahead(role, rings[k], depths, target))
         continue;
       ++slots[k];
       fixed += bytes;
@@ -286,29 +288,39 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
   }
   for (Stage& s : stages) out.declarations.push_back(ir::make(std::move(s)));
 
-  // Registers (R6): groups first, in steps of 8; then the loaders get what is left over.
-  const int threads = 128 * (groups + (rings.empty() ? 0 : 1));
-  const int pool_registers = std::min(65536 / (resident * threads) / 8 * 8, 248) * threads;
+  // Registers (R6): groups first, in steps; then the loaders get what is left over.
+  const int threads = limits.group_threads * (groups + (rings.empty() ? 0 : 1));
+  const int pool_registers = limits.registers(threads, resident) * threads;
+  const auto in_steps = [&](int64_t registers, int64_t of_groups) {
+    return registers / (limits.group_threads * of_groups) / limits.register_step *
+           limits.register_step;
+  };
   // Loaders that number their tiles themselves, or for a cluster, need more.
   const bool is_plain =
       kernel.ctas() == 1 && std::none_of(kernel.body.begin(), kernel.body.end(), [](const Op& op) {
         const auto* t = op.get<Tiles>();
         return t && t->source == TileSource::Dynamic;
       });
-  const int64_t least = is_plain || groups > 2 ? 24 : 40;
+  const int64_t least =
+      is_plain || groups > 2 ? choice.least_loader_registers : choice.busy_loader_registers;
+  const int64_t most = choice.registers[1];
   const int64_t compute =
-      std::min<int64_t>(240, (pool_registers - 128 * least) / (128 * groups) / 8 * 8);
+      std::min(most, in_steps(pool_registers - limits.group_threads * least, groups));
   const auto* asked = choices.registers.asked();
   out.compute_registers = asked ? asked->compute.value_or(compute) : compute;
-  const int64_t left = (pool_registers - 128 * groups * out.compute_registers) / 128 / 8 * 8;
-  const int64_t load = std::max(least, std::min<int64_t>(left, 40));
+  const int64_t left =
+      in_steps(pool_registers - limits.group_threads * groups * out.compute_registers, 1);
+  const int64_t load = std::max(least, std::min(left, choice.busy_loader_registers));
   out.loader_registers = asked ? asked->load.value_or(load) : load;
   for (const int64_t registers : {out.compute_registers, out.loader_registers}) {
-    if (registers % 8 != 0 || registers < 24 || registers > 240)
-      choices.registers.refuse("registers of a thread are multiples of 8 from 24 to 240");
+    if (registers % limits.register_step != 0 || registers < limits.least_role_registers ||
+        registers > most)
+      choices.registers.refuse(
+          fmt::format("registers of a thread are multiples of {} from {} to {}",
+                      limits.register_step, limits.least_role_registers, most));
   }
-  const int64_t needed =
-      128 * (groups * out.compute_registers + (rings.empty() ? 0 : out.loader_registers));
+  const int64_t needed = limits.group_threads * (groups * out.compute_registers +
+                                                 (rings.empty() ? 0 : out.loader_registers));
   if (needed > pool_registers)
     choices.registers.refuse(
         fmt::format("it needs {} registers; a CTA has {}", needed, pool_registers));

@@ -10,6 +10,7 @@
 #include "decision/choice.h"
 #include "matile/passes/rewrite.h"
 #include "matile/passes/ring_sequence.h"
+#include "target/target.h"
 
 namespace nautilus::matile {
 
@@ -28,16 +29,16 @@ struct NestResources {
   ir::Block declarations;                    // rings and stages
   std::vector<int64_t> slots;                // of the rings
   std::map<std::string, ir::Name> stage_of;  // by stored tile
-  int64_t loader_registers = 24;
-  int64_t compute_registers = 240;
+  int64_t loader_registers = 0;
+  int64_t compute_registers = 0;
 };
 
 // Rings of loops that do nothing but products get as many slots as fit; other loops have register
 // work between their products, two slots are enough for them, a few more where one product is all
 // the time there is for a copy; what is fetched once a tile has one. What is only taken to
 // registers has one slot where products would have less than three, and small slots are no matter.
-// Registers: the compute groups take what the pool leaves them beside loaders of at least 24, or 40
-// with two groups and tiles that come from a counter or for a cluster. Lines of the schedule are
+// Registers: the compute groups take what the pool leaves them beside loaders, which have more with
+// two groups and tiles that come from a counter or for a cluster. Lines of the schedule are
 // followed, or refused with what they need and what there is.
 // Nothing (and reported) if it does not fit.
 struct ResourceChoices {
@@ -48,7 +49,7 @@ struct ResourceChoices {
 using Maps = std::map<std::string, Map, std::less<>>;
 std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& role,
                                               const std::vector<NestRing>& rings, const Maps& maps,
-                                              Names& taken, ResourceChoices& choices,
-                                              ir::PassContext& context);
+                                              Names& taken, const target::Target& target,
+                                              ResourceChoices& choices, ir::PassContext& context);
 
 }  // namespace nautilus::matile

@@ -5,6 +5,7 @@
 
 #include "expr/walk.h"
 #include "ir/machine.h"
+#include "ir/target_of.h"
 #include "matile/passes/rewrite.h"
 
 namespace nautilus::matile {
@@ -13,11 +14,6 @@ namespace {
 using expr::Expr;
 using ir::Op;
 using EK = expr::Op;
-
-constexpr int64_t kAheadBytes = int64_t{64} << 10;  // for each multiprocessor
-// Of a row, with one group of threads and with several: those leave room for fewer rows under way.
-constexpr int64_t kMostBytes = int64_t{16} << 10;
-constexpr int64_t kMostBytesOfGroups = int64_t{64} << 10;
 
 // The columns of a row that a role loads: all of them by its one group, or by each of its groups as
 // many as the tile has, `X[t, 4096 * w + j]`.
@@ -58,7 +54,8 @@ Expr row_elements(const Load& load, const RowColumns& columns) {
 
 class Prefetcher {
  public:
-  Prefetcher(Expr multiprocessors, expr::ExprPool& pool) : sms_(multiprocessors), pool_(pool) {}
+  Prefetcher(Expr multiprocessors, const target::Rows& rows, expr::ExprPool& pool)
+      : sms_(multiprocessors), choice_(rows), pool_(pool) {}
 
   Kernel run(const Kernel& kernel) {
     const Tiles* tiles = nullptr;
@@ -108,8 +105,10 @@ class Prefetcher {
       first = std::min(first, k);
       bytes += groups * load->axes[0].extent.integer() * expr::bytes(load->value.dtype());
     }
-    if (rows.empty() || bytes > (groups > 1 ? kMostBytesOfGroups : kMostBytes)) return each.body;
-    const int64_t ahead = kAheadBytes / bytes;
+    // Several groups of threads leave room for fewer rows under way.
+    const int64_t most = groups > 1 ? choice_.ahead_row_of_groups : choice_.ahead_row;
+    if (rows.empty() || bytes > most) return each.body;
+    const int64_t ahead = choice_.ahead_bytes / bytes;
     const Expr var = pool_.index(each.var);
     const Expr later =
         pool_.binary(EK::Add, var, pool_.binary(EK::Mul, pool_.integer(ahead), sms_));
@@ -134,6 +133,7 @@ class Prefetcher {
   }
 
   Expr sms_;
+  const target::Rows& choice_;
   expr::ExprPool& pool_;
   bool has_any_ = false;
 };
@@ -142,7 +142,7 @@ class Prefetcher {
 
 std::optional<ir::Program> prefetch_rows(const ir::Program& program, ir::PassContext& context) {
   const ir::Name machine = ir::machine_name(program, context.pool);
-  Prefetcher prefetcher(context.pool.index(machine), context.pool);
+  Prefetcher prefetcher(context.pool.index(machine), ir::target_of(program).rows, context.pool);
   auto out = map_kernels(program, KernelForm::Final,
                          [&](const Kernel& k) { return std::optional(prefetcher.run(k)); });
   if (!out || !prefetcher.has_any()) return out;

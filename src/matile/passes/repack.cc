@@ -6,6 +6,7 @@
 #include <map>
 
 #include "expr/walk.h"
+#include "ir/target_of.h"
 #include "ir/walk.h"
 #include "matile/ops.h"
 #include "matile/ops_points.h"
@@ -16,9 +17,6 @@ namespace {
 using expr::Expr;
 using EK = expr::Op;
 using ir::Op;
-
-constexpr int64_t kAlignment = 16;      // bytes
-constexpr int64_t kPointsPerCta = 128;  // ops_points.h
 
 class Repacker {
  public:
@@ -78,7 +76,7 @@ class Repacker {
   }
 
   ir::TensorType padded(ir::TensorType type) {
-    const int64_t unit = kAlignment / expr::bytes(type.dtype);
+    const int64_t unit = ir::target_of(program_).copies.begin_bytes / expr::bytes(type.dtype);
     if (!type.dims.empty()) type.dims.back() = times(whole(type.dims.back(), unit), unit);
     return type;
   }
@@ -109,7 +107,7 @@ class Repacker {
     Write write{to, indices, pool_.read(from, type.dtype, indices)};
     ir::Block body = {ir::make(Points{std::move(axes), {}, {}, {ir::make(std::move(write))}})};
     out.push_back(ir::make(Kernel{.name = kernel, .body = std::move(body)}));
-    out.push_back(ir::make(Launch{kernel, whole(count, kPointsPerCta)}));
+    out.push_back(ir::make(Launch{kernel, whole(count, ir::target_of(program_).points.threads)}));
   }
 
   // Tensors have names of their own in the whole program, so a field with the name means it.

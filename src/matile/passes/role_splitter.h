@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/pass.h"
+#include "ir/target_of.h"
 #include "matile/passes/nest_resources.h"
 #include "matile/passes/rewrite.h"
 #include "matile/passes/ring_sequence.h"
@@ -23,6 +24,7 @@ class RoleSplitter {
       : kernel_(kernel),
         role_(role),
         context_(context),
+        target_(ir::target_of(program)),
         pool_(context.pool),
         sink_(context.sink),
         scalars_(program, kernel, role, context.pool),
@@ -99,6 +101,7 @@ class RoleSplitter {
   const Kernel& kernel_;
   const Role& role_;
   ir::PassContext& context_;
+  const target::Target& target_;
   expr::ExprPool& pool_;
   diag::Sink& sink_;
   Scalars scalars_;

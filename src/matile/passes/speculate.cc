@@ -7,6 +7,7 @@
 
 #include "decision/lines.h"
 #include "expr/walk.h"
+#include "ir/target_of.h"
 #include "ir/walk.h"
 #include "matile/passes/rewrite.h"
 
@@ -18,14 +19,6 @@ using ir::Op;
 using EK = expr::Op;
 
 constexpr double kRange = 1152921504606846976.0;  // 2^60
-constexpr int64_t kLeastGroups = 2;
-// Of a thread's registers, in the tiles of a step's products: beside more of them the repeated
-// product spills (D = 64, 192 rows, steps of 128: 0.80, 8 % slower; steps of 112 or 80 at D = 128:
-// 0.73, 0.775).
-constexpr double kMostInTiles = 0.78;
-constexpr int64_t kRegisters = 240;  // of a thread, where the role does not say
-// Depth of the product and columns of the others: a step's products by its scores.
-constexpr int64_t kMostDepth = 352;
 
 bool reads(Expr e, std::string_view name) {
   for (ir::Name n : expr::tensors_read(e)) {
@@ -73,10 +66,11 @@ struct Step {
 class Speculator {
  public:
   // `is_asked`: a line of the schedule wants it, whatever registers are left.
-  Speculator(const Kernel& kernel, const Role& role, bool is_asked, Names& taken,
-             expr::ExprPool& pool)
+  Speculator(const Kernel& kernel, const Role& role, const target::Target& target, bool is_asked,
+             Names& taken, expr::ExprPool& pool)
       : kernel_(kernel),
         role_(role),
+        target_(target),
         is_asked_(is_asked),
         taken_(taken),
         pool_(pool),
@@ -208,7 +202,8 @@ class Speculator {
         columns[0].integer() != 64 || columns[1].integer() % 16 != 0)
       return std::nullopt;
     depth += a->type.dims[1].integer();
-    if (!is_asked_ && (depth > kMostDepth || !has_registers_left(block))) return std::nullopt;
+    const bool is_deep = depth > target_.tiles.speculating_depth;
+    if (!is_asked_ && (is_deep || !has_registers_left(block))) return std::nullopt;
     // One release of the streamed operand, behind the wait for the product; nothing else between
     // the product and the fold but work on the scores in place.
     int releases = 0;
@@ -253,8 +248,10 @@ class Speculator {
       if (it == tiles_.end()) continue;  // in shared memory
       registers += registers_of(it->second);
     }
+    // Beside more of them the repeated product spills.
+    const int64_t all = role_.regs.value_or(target_.tiles.registers[1]);
     return static_cast<double>(registers) <=
-           kMostInTiles * static_cast<double>(role_.regs.value_or(kRegisters));
+           target_.tiles.speculating_share * static_cast<double>(all);
   }
 
   static bool touches(const Op& op, std::string_view tile) { return touched_by(op).mentions(tile); }
@@ -326,6 +323,7 @@ class Speculator {
 
   const Kernel& kernel_;
   const Role& role_;
+  const target::Target& target_;
   bool is_asked_;
   Names& taken_;
   expr::ExprPool& pool_;
@@ -351,6 +349,7 @@ void note_speculation(const ir::Block& lines, ir::PassContext& context) {
 
 std::optional<ir::Program> speculate(const ir::Program& program, ir::PassContext& context) {
   Names taken = names_of(program);
+  const target::Target& target = ir::target_of(program);
   return map_kernels(
       program, KernelForm::Final, [&](const Kernel& kernel) -> std::optional<Kernel> {
         using decision::ReferenceWay;
@@ -363,8 +362,8 @@ std::optional<ir::Program> speculate(const ir::Program& program, ir::PassContext
         for (Op& op : out.body) {
           const auto* role = op.get<Role>();
           if (!role || role->unit != RoleUnit::Groups) continue;
-          if (!is_asked && role->count < kLeastGroups) continue;
-          Speculator speculator(kernel, *role, is_asked, taken, context.pool);
+          if (!is_asked && role->count < target.tiles.speculating_groups) continue;
+          Speculator speculator(kernel, *role, target, is_asked, taken, context.pool);
           op = ir::make(speculator.run(), op.span());
           has_fired |= speculator.has_fired();
         }

@@ -27,7 +27,8 @@ std::optional<Kernel> RoleSplitter::run() {
     if (!find_shared_range(ring)) return std::nullopt;
   }
   if (!assign_loaders()) return std::nullopt;
-  const auto chosen = choose_resources(kernel_, role_, rings_, maps_, taken_, choices, context_);
+  const auto chosen =
+      choose_resources(kernel_, role_, rings_, maps_, taken_, target_, choices, context_);
   if (!chosen) return std::nullopt;
   const bool has_stages = choices.stages.end("the kernel does not store it through shared memory");
   if (!choices.registers.end("") || !has_stages) return std::nullopt;

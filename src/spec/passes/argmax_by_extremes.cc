@@ -9,6 +9,7 @@
 #include <set>
 
 #include "expr/walk.h"
+#include "ir/target_of.h"
 #include "spec/ops.h"
 
 namespace nautilus::spec {
@@ -19,7 +20,6 @@ using expr::Expr;
 using expr::Op;
 using expr::Reducer;
 
-constexpr int64_t kShortRow = 128;
 // Positions are counted in blocks: both numbers are exact as f32 for rows up to 2^36.
 constexpr int64_t kBlock = 4096;
 constexpr int64_t kExactCount = int64_t{1} << 24;
@@ -27,7 +27,10 @@ constexpr int64_t kExactCount = int64_t{1} << 24;
 class Rewriter {
  public:
   Rewriter(const ir::Program& program, expr::ExprPool& pool)
-      : pool_(pool), types_(tensor_types(program)), program_(program) {
+      : short_row_(ir::target_of(program).algebra.short_row),
+        pool_(pool),
+        types_(tensor_types(program)),
+        program_(program) {
     for (const ir::Op& op : program.body) {
       if (const auto* input = op.get<Input>()) inputs_.insert(std::string(input->name.str()));
     }
@@ -73,7 +76,7 @@ class Rewriter {
     if (r.op() != Op::Reduce || !expr::is_arg(r.reducer()) || r.axis_count() != 1 ||
         let.axes.empty() || r.body().dtype() != DType::F32)
       return false;
-    const bool is_short = r.extent(0).op() == Op::IntConst && r.extent(0).integer() < kShortRow;
+    const bool is_short = r.extent(0).op() == Op::IntConst && r.extent(0).integer() < short_row_;
     return !is_short && is_stored(r.body(), r.axis(0));
   }
 
@@ -142,6 +145,7 @@ class Rewriter {
     return nullptr;
   }
 
+  int64_t short_row_;
   expr::ExprPool& pool_;
   std::map<std::string, ir::TensorType> types_;
   const ir::Program& program_;

@@ -7,6 +7,7 @@
 
 #include "expr/affine.h"
 #include "expr/divisors.h"
+#include "ir/target_of.h"
 #include "spec/equations.h"
 #include "spec/ranges.h"
 
@@ -16,10 +17,13 @@ namespace {
 using expr::Expr;
 using expr::Op;
 
+constexpr int64_t kOperandBytes = 2;  // of an element of a product
+
 class Gathering {
  public:
   Gathering(const ir::Program& program, expr::ExprPool& pool)
-      : pool_(pool),
+      : target_(ir::target_of(program)),
+        pool_(pool),
         facts_(ir::facts_of(program, pool)),
         types_(tensor_types(program)),
         names_(program, pool) {
@@ -63,7 +67,7 @@ class Gathering {
       ir::Axes axes;
       for (const ir::Axis& a : let.axes) add(a, value, axes);
       for (const ir::Axis& a : reduced) add(a, value, axes);
-      if (axes.size() < 2 || axes.size() > kMostBoxAxes) continue;
+      if (axes.size() < 2 || axes.size() > static_cast<size_t>(target_.copies.box_axes)) continue;
       // The copy is made also where an axis that it has not is empty.
       if (!are_inside_without_axes(value, types_, with(axes, facts_), all, pool_)) continue;
       const Expr other = copy(value, read.name(), std::move(axes), copies);
@@ -134,12 +138,15 @@ class Gathering {
       first = expr::substitute(pool_, first, {{axis, pool_.integer(0)}});
     }
     const auto begin = expr::Poly::of(first);
-    return along && begin && expr::is_multiple(*begin, kAlignedElements, divisors_) &&
+    return along && begin &&
+           expr::is_multiple(*begin, target_.copies.begin_bytes / kOperandBytes, divisors_) &&
            is_whole(*along, first, dim);
   }
 
   bool is_whole(const ir::Axis& axis, Expr first, Expr dim) {
-    if (axis.extent.op() == Op::IntConst && axis.extent.integer() % kTileElements == 0) return true;
+    if (axis.extent.op() == Op::IntConst &&
+        axis.extent.integer() % target_.algebra.tile_elements == 0)
+      return true;
     return expr::same_index(pool_.binary(Op::Add, first, axis.extent), dim);
   }
 
@@ -183,7 +190,7 @@ class Gathering {
     ir::Axes axes;
     std::vector<Expr> from(order.size());
     for (size_t d : order) {
-      const ir::Name name = names_.fresh(fmt::format("{}.{}", read.name().str(), d));
+      const ir::Name name = names_.fresh(fmt::format("{}.d{}", read.name().str(), d));
       axes.push_back({name, type_of(read).dims[d]});
       from[d] = pool_.index(name);
     }
@@ -212,10 +219,7 @@ class Gathering {
     return element(copies.back(), pool_);
   }
 
-  static constexpr int64_t kAlignedElements = 8;  // 16 bytes
-  static constexpr int64_t kTileElements = 64;
-  static constexpr size_t kMostBoxAxes = 5;  // of what the copy engine knows
-
+  const target::Target& target_;
   expr::ExprPool& pool_;
   expr::Facts facts_;
   expr::Divisors divisors_;

@@ -2,6 +2,7 @@
 #include "spec/passes/unroll_sums.h"
 
 #include "expr/simplify.h"
+#include "ir/target_of.h"
 #include "spec/equations.h"
 
 namespace nautilus::spec {
@@ -10,12 +11,10 @@ namespace {
 using expr::Expr;
 using expr::Op;
 
-// Each point has an accumulator of its own.
-constexpr int64_t kMostPoints = 4;
-
 class Unroller {
  public:
-  Unroller(const Let& let, expr::ExprPool& pool) : pool_(pool), simplifier_(pool) {
+  Unroller(const Let& let, int64_t most_points, expr::ExprPool& pool)
+      : most_points_(most_points), pool_(pool), simplifier_(pool) {
     for (const ir::Axis& a : let.axes) axes_.push_back(pool.index(a.name));
   }
 
@@ -31,10 +30,10 @@ class Unroller {
     int64_t points = 1;
     for (size_t k = 0; k < r.axis_count(); ++k) {
       if (k == kept) continue;
-      if (extent(r, k) > kMostPoints || extent(r, k) < 1) return r;
+      if (extent(r, k) > most_points_ || extent(r, k) < 1) return r;
       points *= extent(r, k);
     }
-    if (points > kMostPoints) return r;
+    if (points > most_points_) return r;
     Expr sum;
     for (int64_t point = 0; point < points; ++point) {
       expr::Substitution at;
@@ -79,6 +78,7 @@ class Unroller {
     return false;
   }
 
+  int64_t most_points_;  // each has an accumulator of its own
   expr::ExprPool& pool_;
   expr::Simplifier simplifier_;
   std::vector<Expr> axes_;
@@ -87,8 +87,9 @@ class Unroller {
 }  // namespace
 
 std::optional<ir::Program> unroll_sums(const ir::Program& program, ir::PassContext& context) {
+  const int64_t points = ir::target_of(program).algebra.unrolled_points;
   return map_equations(program, [&](const Let& let) {
-    Unroller unroller(let, context.pool);
+    Unroller unroller(let, points, context.pool);
     return map_body(let, context.pool, [&](Expr e) { return unroller.run(e); });
   });
 }

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "decision/lines.h"
+#include "ir/target_of.h"
 #include "ir/walk.h"
 #include "vrtile/names.h"
 #include "vrtile/references.h"
@@ -20,9 +21,7 @@ using ir::Name;
 using ir::Op;
 using EK = expr::Op;
 
-// Rows that the hardware can branch for at once, and how far (in powers of two) a reference may
-// lag where no line says it.
-constexpr int64_t kRows = 16;
+// How far (in powers of two) a reference may lag where no line says it.
 constexpr int64_t kLag = 8;
 // Weights grow by the lag: f32 has room for their sums up to this.
 constexpr int64_t kMostLag = 60;
@@ -31,6 +30,7 @@ class Gauge {
  public:
   Gauge(const ir::Program& program, ir::PassContext& context)
       : context_(context),
+        rows_(ir::target_of(program).matrix.warp_rows),
         pool_(context.pool),
         names_(program.body, context.pool),
         references_(program, context.pool) {}
@@ -49,7 +49,7 @@ class Gauge {
         for (const Op& inner : op.as<For>().body) {
           if (!inner.is<Carry>()) continue;
           const auto r = references_.reference(op.as<For>(), inner.as<Carry>());
-          if (r && r->carry.type.dims[0].integer() % kRows == 0)
+          if (r && r->carry.type.dims[0].integer() % rows_ == 0)
             op = followed_lazily(op, *r, after);
         }
       }
@@ -118,7 +118,7 @@ class Gauge {
     const Expr group = pool_.index(names_.fresh("g"));
     const Expr inside = pool_.index(names_.fresh("y"));
     const ir::DType dtype = r.carry.type.dtype;
-    const Expr rows = pool_.integer(kRows);
+    const Expr rows = pool_.integer(rows_);
     const Expr at[] = {pool_.binary(EK::Add, pool_.binary(EK::Mul, rows, group), inside)};
     const Expr growth = pool_.binary(EK::Sub, pool_.read(r.local.name(), dtype, at),
                                      pool_.read(r.carry.name, dtype, at));
@@ -126,13 +126,13 @@ class Gauge {
                                    pool_.floating(static_cast<double>(lag_), dtype));
     const Expr axes[] = {inside};
     const Expr extents[] = {rows};
-    const Expr groups = pool_.integer(r.carry.type.dims[0].integer() / kRows);
+    const Expr groups = pool_.integer(r.carry.type.dims[0].integer() / rows_);
     return ir::make(Reduce{
         moves, {{group.name(), groups}}, pool_.reduce(expr::Reducer::Any, test, axes, extents)});
   }
 
   Expr moved(Name moves, Expr row) {
-    const Expr at[] = {pool_.binary(EK::FloorDiv, row, pool_.integer(kRows))};
+    const Expr at[] = {pool_.binary(EK::FloorDiv, row, pool_.integer(rows_))};
     return pool_.read(moves, ir::DType::Bool, at);
   }
 
@@ -159,6 +159,7 @@ class Gauge {
   }
 
   ir::PassContext& context_;
+  int64_t rows_;  // that can branch for themselves
   expr::ExprPool& pool_;
   Names names_;
   References references_;

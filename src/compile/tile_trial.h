@@ -7,9 +7,9 @@
 
 #include "ir/pass.h"
 
-namespace nautilus::lower {
+namespace nautilus::compile {
 
 // Empty if the grid nest of the scheduled program becomes a kernel, else why it does not.
 std::string tile_refusal(const ir::Program& program, const ir::Op& nest, ir::PassContext& context);
 
-}  // namespace nautilus::lower
+}  // namespace nautilus::compile

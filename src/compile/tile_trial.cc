@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lower/tile_trial.h"
+#include "compile/tile_trial.h"
 
+#include "compile/kernels.h"
 #include "lower/points_kernel.h"
-#include "lower/program_to_matile.h"
 #include "matile/ops.h"
 #include "scalar/ops.h"
 
-namespace nautilus::lower {
+namespace nautilus::compile {
 namespace {
 
 // The declarations and this nest: what other statements write is given.
 ir::Program alone(const ir::Program& program, const ir::Op& nest) {
-  const std::set<std::string> written = written_by(MapNest{{}, {nest}});
+  const std::set<std::string> written = lower::written_by(lower::MapNest{{}, {nest}});
   ir::Program out{program.level, program.name, {}};
   for (const ir::Op& op : program.body) {
     if (const auto* b = op.get<scalar::Buffer>()) {
@@ -22,7 +22,8 @@ ir::Program alone(const ir::Program& program, const ir::Op& nest) {
       }
       out.body.push_back(ir::make(std::move(buffer), op.span()));
     } else if (op.is<ir::Dim>() || op.is<ir::Static>() || op.is<ir::Param>() || op.is<ir::Fact>() ||
-               op.is<ir::Numerics>() || op.is<ir::Size>() || op.is<ir::Machine>()) {
+               op.is<ir::Numerics>() || op.is<ir::Target>() || op.is<ir::Size>() ||
+               op.is<ir::Machine>()) {
       out.body.push_back(op);
     }
   }
@@ -47,4 +48,4 @@ std::string tile_refusal(const ir::Program& program, const ir::Op& nest, ir::Pas
   return "";
 }
 
-}  // namespace nautilus::lower
+}  // namespace nautilus::compile

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a trace shows: the compiled program at a level, and a folder with all steps.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ir/pass.h"
+
+namespace nautilus::compile {
+
+// The compiled program at a level above `kernels`, as text that is valid input. Of level vrtile it
+// has the grids of all kernels of tiles; what the other kernels compute is an input there. Nothing
+// if the program has no such level: comment lines say which kernels have it not.
+std::optional<std::string> text_at(std::string_view level, const ir::Program& loaded,
+                                   const ir::PassTrace& trace, const ir::Program& kernels);
+
+// Writes the program as it was loaded, each step as NNN-<unit>-<pass>.<level>, the schedule (if
+// there is one) as schedule.sched, and index.txt. False, and why, if a file cannot be written.
+bool write_dumps(const std::string& folder, const ir::Program& loaded, const ir::PassTrace& trace,
+                 const std::string& schedule, std::string* error);
+
+}  // namespace nautilus::compile

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile/grid_nest.h"
+
+#include <set>
+
+#include "compile/kernels.h"
+#include "compile/manager.h"
+#include "ir/walk.h"
+#include "lower/scalar_to_vrtile.h"
+#include "lower/vrtile_to_matile.h"
+#include "matile/ops.h"
+#include "vrtile/ops.h"
+
+namespace nautilus::compile {
+namespace {
+
+using ir::Op;
+using lower::FreshNames;
+using lower::KernelParts;
+
+const Op* nest_of(const ir::Program& tiles) {
+  for (const Op& op : tiles.body) {
+    if (op.is<vrtile::Par>()) return &op;
+  }
+  return nullptr;
+}
+
+// The kernel alone, as a program of its own, through its passes: what one of them or the verifier
+// finds is the reason.
+std::optional<KernelParts> finished(const ir::Program& tiles, const KernelParts& parts,
+                                    ir::PassContext& context) {
+  FreshNames ignored(context.pool);
+  ir::Program alone = lower::tile_declarations(tiles, ignored, context.pool);
+  const size_t first = alone.body.size();
+  for (const Op& op : parts.plan) alone.body.push_back(op);
+  alone.body.push_back(parts.kernel);
+  alone.body.push_back(parts.launch);
+  trace(the_pass("vrtile_to_matile"), alone, context);
+  std::optional<ir::Program> done;
+  if (matile::verify(alone, context.sink)) done = finish_kernels(alone, context);
+  if (!done) return std::nullopt;
+  KernelParts out = parts;
+  out.plan.clear();
+  for (size_t k = first; k < done->body.size(); ++k) {
+    const Op& op = done->body[k];
+    if (op.is<matile::Kernel>()) {
+      out.kernel = op;
+    } else if (op.is<matile::Launch>()) {
+      out.launch = op;
+    } else {
+      out.plan.push_back(op);
+    }
+  }
+  return out;
+}
+
+// One attempt: its messages are the reason, and its decisions count, if it succeeds.
+std::optional<KernelParts> lower_with(const ir::Program& tiles, decision::OperandPath path,
+                                      FreshNames& names, ir::PassContext& context,
+                                      std::string* why) {
+  TraceAttempt attempt(context);
+  FreshNames tried = names;
+  diag::Sink sink(context.sink.sources());
+  ir::Block decided = context.decided ? *context.decided : ir::Block{};
+  ir::PassContext own = context.with(sink, decided);
+  std::string failure;
+  const auto parts =
+      lower::lower_tile_nest(tiles, *nest_of(tiles), tiles.name, path, tried, own, &failure);
+  auto out = parts ? finished(tiles, *parts, own) : std::nullopt;
+  if (!out) {
+    *why = sink.all().empty() ? failure : sink.all()[0].message;
+    if (why->empty()) *why = "a pass refused it";
+    return std::nullopt;
+  }
+  names = tried;
+  if (context.decided) *context.decided = std::move(decided);
+  attempt.keep();
+  return out;
+}
+
+}  // namespace
+
+ir::Program tile_unit(const ir::Program& tiles, const Op& nest, std::string name) {
+  std::set<std::string> stored;
+  ir::for_each_op({nest}, [&](const Op& op) {
+    if (const auto* s = op.get<vrtile::Store>()) stored.emplace(s->target.str());
+  });
+  ir::Program unit{tiles.level, std::move(name), {}};
+  for (const Op& op : tiles.body) {
+    if (const auto* t = op.get<vrtile::Tensor>()) {
+      const bool is_stored = stored.contains(std::string(t->name.str()));
+      const auto role = is_stored ? vrtile::TensorRole::Output : vrtile::TensorRole::Input;
+      unit.body.push_back(ir::make(vrtile::Tensor{t->name, t->type, role}, op.span()));
+    } else if (!op.is<vrtile::Par>()) {
+      unit.body.push_back(op);
+    }
+  }
+  unit.body.push_back(nest);
+  return unit;
+}
+
+std::optional<KernelParts> lower_tiles(const ir::Program& program, const std::string& after,
+                                       FreshNames& names, ir::PassContext& context,
+                                       std::string* why) {
+  TraceAttempt attempt(context);
+  // What a stage refuses is a reason here, no error: the caller has another way.
+  diag::Sink sink(context.sink.sources());
+  ir::Block decided = context.decided ? *context.decided : ir::Block{};
+  ir::PassContext own = context.with(sink, decided);
+  std::optional<ir::Program> tiles = program;
+  for (const PassInfo* pass : passes_after(Stage::Tiles, after)) {
+    tiles = apply(*pass, *tiles, own);
+    if (!tiles) {
+      *why = sink.all().empty() ? "a pass of the tile level refused it" : sink.all()[0].message;
+      return std::nullopt;
+    }
+  }
+  if (!nest_of(*tiles)) {
+    *why = "nothing of it is left";
+    return std::nullopt;
+  }
+  // Copied boxes need slots and loading warps; a kernel that has none left reads elements.
+  using decision::OperandPath;
+  auto parts = lower_with(*tiles, OperandPath::Copied, names, own, why);
+  if (!parts) parts = lower_with(*tiles, OperandPath::Direct, names, own, why);
+  if (!parts) return std::nullopt;
+  if (context.decided) *context.decided = std::move(decided);
+  attempt.keep();
+  return parts;
+}
+
+std::optional<KernelParts> lower_grid_nest(const ir::Program& program, const Op& nest,
+                                           std::string_view name, FreshNames& names,
+                                           ir::PassContext& context, std::string* why) {
+  TraceAttempt attempt(context);
+  diag::Sink sink(context.sink.sources());
+  ir::Block decided = context.decided ? *context.decided : ir::Block{};
+  ir::PassContext own = context.with(sink, decided);
+  const auto tiles = lower::nest_to_vrtile(program, nest, own);
+  if (!tiles || !nest_of(*tiles)) {
+    *why = sink.all().empty() ? "nothing of it is left" : sink.all()[0].message;
+    return std::nullopt;
+  }
+  const std::string kernel(FreshNames(names).make(name).str());
+  const ir::Program unit = tile_unit(*tiles, *nest_of(*tiles), kernel);
+  trace(the_pass("scalar_to_vrtile"), unit, own);
+  auto parts = lower_tiles(unit, "", names, own, why);
+  if (!parts) return std::nullopt;
+  if (context.decided) *context.decided = std::move(decided);
+  attempt.keep();
+  return parts;
+}
+
+}  // namespace nautilus::compile

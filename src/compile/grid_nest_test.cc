@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile/grid_nest.h"
+
+#include <gtest/gtest.h>
+
+#include "compile/levels.h"
+#include "ir/parse.h"
+#include "ir/print.h"
+#include "matile/ops.h"
+#include "vrtile/ops.h"
+
+namespace nautilus::compile {
+namespace {
+
+constexpr const char* kProduct = R"(vrtile.program @product
+  dim M hint 64
+  dim N hint 64
+  dim K hint 64
+  fact K >= 1
+  tensor A : bf16[M, K] input
+  tensor B : bf16[N, K] input
+  tensor C : bf16[M, N] temp
+  par m < (M + 63) / 64, n < (N + 63) / 64 grid
+    set c_init[i < 64, j < 64] = 0.0
+    for k from 0 up (K + 63) / 64
+      carry c : f32[64, 64] from c_init next c_next
+      load a[i < 64, q < 64] = A[64 * m + i, 64 * k + q] when 64 * m + i < M and 64 * k + q < K else bf16(0.0)
+      load b[j < 64, q < 64] = B[64 * n + j, 64 * k + q] when 64 * n + j < N and 64 * k + q < K else bf16(0.0)
+      dot c_next : f32[64, 64] = a, b trans onto c
+    store [i < 64, j < 64] C[64 * m + i, 64 * n + j] = bf16(c[i, j]) when 64 * m + i < M and 64 * n + j < N
+)";
+
+// One nest, with a result that another kernel reads, becomes a finished kernel with its plan; the
+// trace has the nest as a program of its own after each pass that changed it.
+TEST(GridNest, Alone) {
+  diag::SourceMap sources;
+  diag::Sink sink{sources};
+  expr::ExprPool pool;
+  const auto program = ir::parse(sources.add("product.vrtile", kProduct), levels(), pool, sink);
+  ASSERT_TRUE(program && verify(*program, sink));
+  ir::PassTrace trace;
+  ir::PassContext context{pool, sink, {}, &trace};
+  lower::FreshNames names(pool);
+  for (const char* taken : {"M", "N", "K", "A", "B", "C", "sms", "k"}) names.take(taken);
+  std::string why;
+  const ir::Program unit = tile_unit(*program, program->body.back(), "product_kernel");
+  const auto parts = lower_tiles(unit, "", names, context, &why);
+  ASSERT_TRUE(parts) << why;
+  EXPECT_EQ(parts->kernel.as<matile::Kernel>().form, matile::KernelForm::Final);
+  EXPECT_EQ(parts->launch.as<matile::Launch>().kernel.str(), "product_kernel");
+  for (const ir::Op& op : parts->plan)
+    EXPECT_TRUE(op.is<matile::Let>() || op.is<matile::Map>()) << ir::print(op);
+  ASSERT_FALSE(trace.steps.empty());
+  bool has_roles = false;
+  for (const ir::PassTrace::Step& step : trace.steps) {
+    EXPECT_EQ(step.unit, "product_kernel");
+    EXPECT_EQ(step.program.after, step.pass);
+    EXPECT_TRUE(verify(step.program, sink)) << ir::print(step.program);
+    EXPECT_EQ(vrtile::tensors(step.program, vrtile::TensorRole::Temp).size(), 0u);
+    has_roles |= step.pass == "split_roles";
+  }
+  EXPECT_TRUE(has_roles);
+}
+
+// An attempt that a pass refuses leaves nothing in the trace.
+TEST(GridNest, RefusedLeavesNoSteps) {
+  diag::SourceMap sources;
+  diag::Sink sink{sources};
+  expr::ExprPool pool;
+  const auto program = ir::parse(sources.add("sum.vrtile",
+                                             "vrtile.program @sum\n"
+                                             "  tensor X : f32[64] input\n"
+                                             "  tensor Y : f32[64] output\n"
+                                             "  par b < 1 grid\n"
+                                             "    load x[i < 64] = X[i]\n"
+                                             "    store [i < 64] Y[i] = x[i] + 1.0\n"),
+                                 levels(), pool, sink);
+  ASSERT_TRUE(program && verify(*program, sink));
+  ir::PassTrace trace;
+  ir::PassContext context{pool, sink, {}, &trace};
+  lower::FreshNames names(pool);
+  std::string why;
+  EXPECT_FALSE(lower_tiles(*program, "", names, context, &why));
+  EXPECT_EQ(why, "it has no matrix product");
+  EXPECT_TRUE(trace.steps.empty());
+}
+
+}  // namespace
+}  // namespace nautilus::compile

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile/kernels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/check.h"
+#include "compile/grid_nest.h"
+#include "compile/manager.h"
+#include "ir/print.h"
+#include "ir/walk.h"
+#include "lower/launch_choice.h"
+#include "lower/program_to_matile.h"
+#include "lower/vrtile_to_matile.h"
+#include "matile/ops.h"
+#include "matile/passes/place_waits.h"
+#include "vrtile/ops.h"
+
+namespace nautilus::compile {
+namespace {
+
+using ir::Op;
+using lower::KernelParts;
+
+// What the passes of all kernels do, behind `after`.
+std::optional<ir::Program> with_plan(ir::Program program, const std::string& after,
+                                     ir::PassContext& context) {
+  for (const PassInfo* pass : passes_after(Stage::Plan, after)) {
+    auto next = apply(*pass, program, context);
+    if (!next) return std::nullopt;
+    program = std::move(*next);
+  }
+  diag::Sink sink(context.sink.sources());
+  const bool ok = matile::verify(program, sink);
+  NAUT_CHECK(ok, "the kernels of @{} do not verify together: {}\n{}", program.name,
+             sink.all()[0].message, ir::print(program));
+  return program;
+}
+
+std::set<std::string> results_of(const Op& nest) {
+  std::set<std::string> out;
+  ir::for_each_op({nest}, [&](const Op& op) {
+    if (const auto* s = op.get<vrtile::Store>()) out.emplace(s->target.str());
+  });
+  return out;
+}
+
+// The grids of a VR-tile program; neighbours that have a cost and store the same are a choice.
+std::vector<std::vector<const Op*>> choices_of(const ir::Program& tiles) {
+  std::vector<std::vector<const Op*>> out;
+  const Op* last = nullptr;
+  for (const Op& op : tiles.body) {
+    const auto* grid = op.get<vrtile::Par>();
+    if (!grid) continue;
+    const bool is_choice =
+        last && grid->cost && last->as<vrtile::Par>().cost && results_of(op) == results_of(*last);
+    if (!is_choice) out.emplace_back();
+    out.back().push_back(&op);
+    last = &op;
+  }
+  return out;
+}
+
+std::optional<ir::Program> tiles_to_kernels(const ir::Program& tiles, ir::PassContext& context) {
+  const std::string after = tiles.after;
+  lower::FreshNames names(context.pool);
+  ir::Program out = lower::tile_declarations(tiles, names, context.pool);
+  for (const auto& choice : choices_of(tiles)) {
+    std::vector<std::pair<KernelParts, expr::Expr>> made;
+    std::string first_why;
+    for (const Op* nest : choice) {
+      const std::string kernel(lower::FreshNames(names).make(tiles.name).str());
+      std::string why;
+      auto parts = lower_tiles(tile_unit(tiles, *nest, kernel), after, names, context, &why);
+      if (parts) made.emplace_back(std::move(*parts), nest->as<vrtile::Par>().cost);
+      if (first_why.empty()) first_why = why;
+    }
+    if (made.empty()) {
+      context.sink.report(diag::Code::BadPass, choice[0]->span(),
+                          "this nest does not become a kernel: " + first_why);
+      return std::nullopt;
+    }
+    if (made.size() > 1) {
+      for (Op& let : lower::launch_cheapest(made, names, context.pool))
+        out.body.push_back(std::move(let));
+    }
+    for (auto& [parts, cost] : made) {
+      for (Op& op : parts.plan) out.body.push_back(std::move(op));
+      out.body.push_back(std::move(parts.kernel));
+      out.body.push_back(std::move(parts.launch));
+    }
+  }
+  return with_plan(std::move(out), "", context);
+}
+
+std::optional<ir::Program> finish(ir::Program current, const std::string& after,
+                                  ir::PassContext& context) {
+  bool is_verified = false;  // place_waits does it; what changes afterwards is looked at again
+  for (const PassInfo* pass : passes_after(Stage::Kernel, after)) {
+    auto next = apply(*pass, current, context);
+    if (!next) return std::nullopt;
+    is_verified = pass->run == matile::place_waits || (is_verified && *next == current);
+    current = std::move(*next);
+  }
+  if (!is_verified && !matile::verify(current, context.sink)) return std::nullopt;
+  return current;
+}
+
+bool is_unfinished(const Op& op) {
+  const auto* kernel = op.get<matile::Kernel>();
+  return kernel && kernel->form != matile::KernelForm::Final;
+}
+
+std::optional<ir::Program> rest_of_kernels(const ir::Program& program, ir::PassContext& context) {
+  const bool is_written = program.after.empty();
+  if (is_written && std::none_of(program.body.begin(), program.body.end(), is_unfinished))
+    return program;
+  auto current = finish(without_after(program), program.after, context);
+  return current ? with_plan(std::move(*current), program.after, context) : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<const PassInfo*> passes_after(Stage stage, std::string_view after) {
+  const PassInfo* last = after.empty() ? nullptr : find_pass(after);
+  std::vector<const PassInfo*> out = passes_of(stage);
+  // Rows of one table: their order is that of the way down.
+  if (last) std::erase_if(out, [&](const PassInfo* p) { return p <= last; });
+  return out;
+}
+
+std::optional<ir::Program> finish_kernels(const ir::Program& program, ir::PassContext& context) {
+  return finish(program, "", context);
+}
+
+std::optional<ir::Program> program_to_matile(const ir::Program& program, ir::PassContext& context) {
+  return lower::program_to_matile(program, lower_grid_nest, context);
+}
+
+std::optional<ir::Program> to_kernels(const ir::Program& program, ir::PassContext& context) {
+  if (program.level == &vrtile::level()) return tiles_to_kernels(program, context);
+  if (program.level == &matile::level()) return rest_of_kernels(program, context);
+  auto kernels = apply(the_pass("program_to_matile"), without_after(program), context);
+  return kernels ? with_plan(std::move(*kernels), "", context) : std::nullopt;
+}
+
+}  // namespace nautilus::compile

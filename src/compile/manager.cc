@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile/manager.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/check.h"
+#include "compile/kernels.h"
+#include "compile/levels.h"
+#include "ir/print.h"
+
+namespace nautilus::compile {
+
+void trace(const PassInfo& pass, const ir::Program& program, ir::PassContext& context,
+           std::string label, double ms) {
+  if (!context.trace) return;
+  ir::Program copy = program;
+  copy.after = label.empty() ? std::string(pass.name) : std::move(label);
+  context.trace->steps.push_back({program.name, pass.name, std::move(copy), ms});
+}
+
+std::optional<ir::Program> apply(const PassInfo& pass, const ir::Program& program,
+                                 ir::PassContext& context, std::string label) {
+  NAUT_CHECK(pass.run, "pass {} is no function of a program", pass.name);
+  const base::StageScope stage(
+      fmt::format("running pass {} on @{}", pass.name, program.name),
+      fmt::format("nautilus opt --pass {} <dump of the program before it>", pass.name));
+  const auto begin = std::chrono::steady_clock::now();
+  auto result = pass.run(program, context);
+  if (result && context.trace && !(*result == program)) {
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    trace(pass, *result, context, std::move(label), took.count());
+  }
+  return result;
+}
+
+namespace {
+
+void check_result(const PassInfo& pass, const ir::Program& program,
+                  const ir::PassContext& context) {
+  diag::Sink sink(context.sink.sources());
+  const bool ok = verify(program, sink);
+  NAUT_CHECK(ok, "pass {} made a program that does not verify: {}\n{}", pass.name,
+             sink.all()[0].message, ir::print(program));
+}
+
+}  // namespace
+
+std::optional<ir::Program> run_pass(const PassInfo& pass, const ir::Program& program,
+                                    ir::PassContext& context, std::string label) {
+  if (pass.from != program.level->name) {
+    context.sink.report(diag::Code::BadPass, {},
+                        fmt::format("pass `{}` takes level {}, the program is at level {}",
+                                    pass.name, pass.from, program.level->name));
+    return std::nullopt;
+  }
+  auto result = apply(pass, without_after(program), context, std::move(label));
+  if (result) check_result(pass, *result, context);
+  return result;
+}
+
+namespace {
+
+// The same pass may stand in a sequence several times; the second is `merge_equal 2`.
+std::vector<std::string> labels(const std::vector<std::string_view>& names) {
+  std::vector<std::string> out;
+  for (size_t k = 0; k < names.size(); ++k) {
+    const auto times =
+        std::count(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(k) + 1, names[k]);
+    out.push_back(times > 1 ? fmt::format("{} {}", names[k], times) : std::string(names[k]));
+  }
+  return out;
+}
+
+std::optional<ir::Program> run_equations(const std::vector<std::string_view>& names, size_t begin,
+                                         const ir::Program& program, ir::PassContext& context) {
+  const std::vector<std::string> label = labels(names);
+  ir::Program current = program;
+  uint32_t known = kNone;
+  for (size_t k = 0; k < names.size(); ++k) {
+    const PassInfo& pass = the_pass(names[k]);
+    NAUT_CHECK((pass.needs & ~known) == 0, "pass {} stands before what it needs", pass.name);
+    known |= pass.gives;
+    if (k < begin) continue;
+    auto next = run_pass(pass, current, context, label[k]);
+    if (!next) return std::nullopt;
+    current = std::move(*next);
+  }
+  return run_pass(the_pass("spec_to_scalar"), current, context);
+}
+
+// How many passes of the sequence a program has behind it that comes from `after`. Positions are
+// those of the longest sequence: which forms were taken is in the program.
+size_t position_after(const std::vector<std::string_view>& names, const std::string& after) {
+  if (after.empty()) return 0;
+  const auto all = algebra_sequence({true, true});
+  const auto known = labels(all);
+  const auto done = std::find(known.begin(), known.end(), after) - known.begin() + 1;
+  size_t position = 0;
+  for (auto it = all.begin(); it != all.end() && it - all.begin() < done && position < names.size();
+       ++it) {
+    if (*it == names[position]) ++position;
+  }
+  return position;
+}
+
+}  // namespace
+
+std::vector<std::string_view> algebra_sequence(Algebra algebra) {
+  // A scale that leaves the reduction of an output stands in front of it: split again.
+  std::vector<std::string_view> names = {"simplify",
+                                         "inline_conditions",
+                                         "unroll_sums",
+                                         "split_reductions",
+                                         "drop_row_constant",
+                                         "push_extremes",
+                                         "argmax_by_extremes",
+                                         "nest_sums",
+                                         "merge_equal",
+                                         "pull_scale",
+                                         "split_reductions",
+                                         "free_operands",
+                                         "defer",
+                                         "base2",
+                                         "join_scalars",
+                                         "simplify",
+                                         "store_operands",
+                                         "store_narrow",
+                                         "widen_operands",
+                                         "merge_equal",
+                                         "inline_terms",
+                                         "drop_unused"};
+  if (algebra.takes_apart)
+    names.insert(std::find(names.begin(), names.end(), "defer"), "take_apart");
+  if (algebra.gathers) names.insert(names.end(), {"gather_operands", "merge_equal", "drop_unused"});
+  return names;
+}
+
+std::optional<ir::Program> lower_with_algebra(const ir::Program& program, ir::PassContext& context,
+                                              Algebra algebra) {
+  const auto names = algebra_sequence(algebra);
+  return run_equations(names, position_after(names, program.after), program, context);
+}
+
+std::optional<ir::Program> lower_to(std::string_view level, const ir::Program& program,
+                                    ir::PassContext& context) {
+  std::optional<ir::Program> current = program;
+  if (current->level->name == "spec" && level != "spec")
+    current = run_equations({"simplify", "split_reductions", "merge_equal", "drop_unused"}, 0,
+                            program, context);
+  if (current && current->level->name == "scalar" && level == "vrtile")
+    current = run_pass(the_pass("scalar_to_vrtile"), *current, context);
+  if (current && current->level->name != "spec" && level == "matile")
+    current = to_kernels(*current, context);
+  if (current && current->level->name != level) {
+    context.sink.report(
+        diag::Code::BadPass, {},
+        fmt::format("level {} cannot be lowered to level {}", program.level->name, level));
+    return std::nullopt;
+  }
+  return current;
+}
+
+bool verify_after(const ir::Program& program, diag::Sink& sink) {
+  if (program.after.empty()) return true;
+  const std::string_view level = program.level->name;
+  const auto equations = labels(algebra_sequence({true, true}));
+  if (level == "spec" &&
+      std::find(equations.begin(), equations.end(), program.after) != equations.end())
+    return true;
+  const PassInfo* pass = find_pass(program.after);
+  if (pass && level != "spec" && pass->to == level && pass->stage != Stage::Apart) return true;
+  auto& d = sink.report(
+      diag::Code::BadPass, {},
+      fmt::format("no pass `{}` is on the way to programs of level {}", program.after, level));
+  const std::string near = nearest_pass(program.after);
+  d.with_help(pass || near.empty() || near == program.after
+                  ? "`nautilus opt --list` shows the passes"
+                  : fmt::format("did you mean `{}`?", near));
+  return false;
+}
+
+std::string label_after(const ir::Program& before, const PassInfo& pass) {
+  if (before.after.empty() || pass.stage == Stage::Apart) return "";
+  if (pass.stage != Stage::Equations) return std::string(pass.name);
+  // The next one of that name.
+  const auto names = algebra_sequence({true, true});
+  const auto known = labels(names);
+  const auto at = std::find(known.begin(), known.end(), before.after) - known.begin();
+  for (size_t k = static_cast<size_t>(at) + 1; k < names.size(); ++k) {
+    if (names[k] == pass.name) return known[k];
+  }
+  return before.after;
+}
+
+ir::Program without_after(ir::Program program) {
+  program.after.clear();
+  return program;
+}
+
+}  // namespace nautilus::compile

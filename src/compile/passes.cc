@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile/passes.h"
+
+#include "base/check.h"
+#include "base/nearest.h"
+#include "compile/kernels.h"
+#include "lower/scalar_to_vrtile.h"
+#include "lower/spec_to_scalar.h"
+#include "lower/vrtile_to_matile.h"
+#include "matile/passes/advance_takes.h"
+#include "matile/passes/defer_lanes.h"
+#include "matile/passes/delay_branches.h"
+#include "matile/passes/hoist_rows.h"
+#include "matile/passes/multicast.h"
+#include "matile/passes/place_turns.h"
+#include "matile/passes/place_waits.h"
+#include "matile/passes/prefetch_rows.h"
+#include "matile/passes/repack.h"
+#include "matile/passes/share_registers.h"
+#include "matile/passes/share_scalars.h"
+#include "matile/passes/sink_branches.h"
+#include "matile/passes/speculate.h"
+#include "matile/passes/split_roles.h"
+#include "matile/passes/split_tile_reductions.h"
+#include "matile/passes/spread_layouts.h"
+#include "spec/passes/argmax_by_extremes.h"
+#include "spec/passes/base2.h"
+#include "spec/passes/defer.h"
+#include "spec/passes/drop_row_constant.h"
+#include "spec/passes/drop_unused.h"
+#include "spec/passes/free_operands.h"
+#include "spec/passes/gather_operands.h"
+#include "spec/passes/inline_conditions.h"
+#include "spec/passes/inline_terms.h"
+#include "spec/passes/join_scalars.h"
+#include "spec/passes/merge_equal.h"
+#include "spec/passes/nest_sums.h"
+#include "spec/passes/pull_scale.h"
+#include "spec/passes/push_extremes.h"
+#include "spec/passes/simplify.h"
+#include "spec/passes/split_reductions.h"
+#include "spec/passes/store_narrow.h"
+#include "spec/passes/store_operands.h"
+#include "spec/passes/take_apart.h"
+#include "spec/passes/unroll_sums.h"
+#include "spec/passes/widen_operands.h"
+#include "vrtile/passes/drop_unused_tiles.h"
+#include "vrtile/passes/fold_fills.h"
+#include "vrtile/passes/gauge.h"
+#include "vrtile/passes/hoist_invariant.h"
+#include "vrtile/passes/merge_equal_tiles.h"
+#include "vrtile/passes/operand_cast.h"
+#include "vrtile/passes/pipeline_loops.h"
+#include "vrtile/passes/reverse_loops.h"
+#include "vrtile/passes/specialise_segments.h"
+
+namespace nautilus::compile {
+namespace {
+
+PassInfo equations(std::string_view name, ir::Pass run, std::string_view summary,
+                   uint32_t needs = kNone, uint32_t gives = kNone) {
+  return {.name = name,
+          .from = "spec",
+          .to = "spec",
+          .run = run,
+          .stage = Stage::Equations,
+          .summary = summary,
+          .needs = needs,
+          .gives = gives};
+}
+
+// Exact over the reals only.
+PassInfo algebra(std::string_view name, ir::Pass run, std::string_view summary,
+                 uint32_t needs = kNone, std::string_view reads = {}) {
+  PassInfo pass = equations(name, run, summary, needs);
+  pass.reads = reads;
+  pass.is_exact = false;
+  return pass;
+}
+
+PassInfo arrow(std::string_view name, std::string_view from, std::string_view to, ir::Pass run,
+               std::string_view summary, std::string_view reads = {}, uint32_t needs = kNone) {
+  return {name, from, to, run, Stage::Arrow, summary, reads, needs};
+}
+
+PassInfo tiles(std::string_view name, ir::Pass run, std::string_view summary,
+               std::string_view reads = {}) {
+  return {name, "vrtile", "vrtile", run, Stage::Tiles, summary, reads};
+}
+
+PassInfo kernel(std::string_view name, ir::Pass run, std::string_view summary,
+                std::string_view reads = {}, Stage stage = Stage::Kernel) {
+  return {name, "matile", "matile", run, stage, summary, reads};
+}
+
+PassInfo plan(std::string_view name, ir::Pass run, std::string_view summary) {
+  return kernel(name, run, summary, {}, Stage::Plan);
+}
+
+}  // namespace
+
+const std::vector<PassInfo>& passes() {
+  static const std::vector<PassInfo> all = {
+      // Guards that bounds decide disappear first, so that splitting need not carry them into
+      // reductions.
+      equations("simplify", spec::simplify, "exact rules and bounds on every expression"),
+      equations("inline_conditions", spec::inline_conditions,
+                "conditions are written where they are read"),
+      algebra("unroll_sums", spec::unroll_sums,
+              "short axes of contractions over several are written out"),
+      equations("split_reductions", spec::split_reductions,
+                "every reduction becomes an equation of its own", kNone, kReductionsSplit),
+      algebra("drop_row_constant", spec::drop_row_constant,
+              "what a whole row adds leaves its maximum, and cancels", kReductionsSplit),
+      algebra("push_extremes", spec::push_extremes,
+              "maxima and minima move inside of functions that keep the order", kReductionsSplit),
+      equations("argmax_by_extremes", spec::argmax_by_extremes,
+                "positions of extremes along rows become reductions of floats", kReductionsSplit),
+      algebra("nest_sums", spec::nest_sums, "sums over several axes become sums of sums",
+              kReductionsSplit),
+      // Splitting names the same reduction once per reader; one is enough.
+      equations("merge_equal", spec::merge_equal, "equal equations become one"),
+      algebra("pull_scale", spec::pull_scale,
+              "positive scalar factors leave sums, maxima and selects"),
+      algebra("free_operands", spec::free_operands,
+              "operands of products leave the conditions around them"),
+      algebra("take_apart", spec::take_apart, "differences from a value of the row leave a product",
+              kReductionsSplit, "algebra"),
+      algebra("defer", spec::defer, "factors without the reduced axis leave a sum",
+              kReductionsSplit),
+      algebra("base2", spec::base2, "exponentials become powers of two"),
+      algebra("join_scalars", spec::join_scalars, "scalar factors of an element become one"),
+      equations("store_operands", spec::store_operands,
+                "computed operands of 16 bits become tensors"),
+      equations("store_narrow", spec::store_narrow, "tensors of 16-bit numbers have 16 bits"),
+      equations("widen_operands", spec::widen_operands,
+                "8-bit operands of products are copied to 16 bits"),
+      equations("inline_terms", spec::inline_terms, "terms of one reduction are written into it"),
+      equations("drop_unused", spec::drop_unused, "equations that no output needs go"),
+      {.name = "gather_operands",
+       .from = "spec",
+       .to = "spec",
+       .run = spec::gather_operands,
+       .stage = Stage::Equations,
+       .summary = "operands that no box can bring are copied first",
+       .reads = "algebra",
+       .needs = kReductionsSplit},
+      arrow("spec_to_scalar", "spec", "scalar", lower::spec_to_scalar, "one loop nest per equation",
+            {}, kReductionsSplit),
+      arrow("schedule", "scalar", "scalar", nullptr, "statements become the nests of kernels",
+            "every line of a schedule"),
+      arrow("scalar_to_vrtile", "scalar", "vrtile", lower::scalar_to_vrtile,
+            "one tile op per innermost nest of a schedule"),
+      tiles("merge_equal_tiles", vrtile::merge_equal_tiles,
+            "of tiles made in the same way one stays"),
+      tiles("operand_cast", vrtile::operand_cast,
+            "f32 operands of products get the 16-bit dtype of the other operand"),
+      // Behind the casts: an operand that a loop only multiplies with is rounded once, and its f32
+      // form takes no registers in the loop.
+      tiles("hoist_invariant", vrtile::hoist_invariant,
+            "tiles that are the same in every iteration are made before the loop"),
+      tiles("reverse_loops", vrtile::reverse_loops,
+            "loops that end at different steps in different groups, or masked, run backwards",
+            "loop"),
+      tiles("gauge", vrtile::gauge, "running references are followed only when they moved far",
+            "reference"),
+      tiles("pipeline_loops", vrtile::pipeline_loops,
+            "products that need other products run one iteration late", "pipeline"),
+      // What the peeled first iteration computes from the initial values.
+      tiles("fold_fills", vrtile::fold_fills, "constants go into what reads them"),
+      // Last, so that the parts of a loop share one prologue and one epilogue.
+      tiles("specialise_segments", vrtile::specialise_segments,
+            "steps that no mask touches get a loop of their own", "segments"),
+      tiles("drop_unused_tiles", vrtile::drop_unused_tiles, "tiles that no store needs go"),
+      arrow("vrtile_to_matile", "vrtile", "matile", lower::vrtile_to_matile,
+            "kernels in nest form, with their plan",
+            "groups, order, source, bring, fetch, promote"),
+      // Layouts first: they say what a reduction's parts are. Branches before lanes: an exchange
+      // that only a branch needs sinks into it. Work per row is hoisted after that, so that a
+      // branch is still seen as one. Registers are shared before roles are split, while every tile
+      // still has one text. Waits come after that: they depend on everything that touches a tile.
+      // Speculation changes what a step does first, not what it waits for; branches are moved when
+      // all of them are there, and takes when every wait is.
+      kernel("spread_layouts", matile::spread_layouts, "where the elements of register tiles lie"),
+      kernel("split_tile_reductions", matile::split_tile_reductions,
+             "reductions as thread, lane and warp parts"),
+      kernel("sink_branches", matile::sink_branches, "selects on votes become branches"),
+      kernel("defer_lanes", matile::defer_lanes, "exchanges between lanes as late as possible"),
+      kernel("hoist_rows", matile::hoist_rows,
+             "what is the same along a row is computed once per row", "hoist"),
+      kernel("share_registers", matile::share_registers,
+             "tiles that can share registers get one name"),
+      kernel("split_roles", matile::split_roles, "loading roles, rings and stages",
+             "ring, stages, registers"),
+      kernel("place_turns", matile::place_turns, "an order among groups", "turns"),
+      kernel("place_waits", matile::place_waits, "waits for products and releases of slots",
+             "in_flight"),
+      kernel("speculate", matile::speculate,
+             "references are looked for only where weights leave their range", "reference"),
+      kernel("delay_branches", matile::delay_branches,
+             "branches behind the register work that does not need them", "branches"),
+      kernel("advance_takes", matile::advance_takes,
+             "tiles are taken from shared memory while products run", "takes"),
+      kernel("multicast", matile::multicast,
+             "the CTAs of a cluster load once what all of them need"),
+      arrow("program_to_matile", "scalar", "matile", program_to_matile,
+            "every nest becomes a kernel, grid nests by way of the passes from scalar_to_vrtile "
+            "on"),
+      plan("prefetch_rows", matile::prefetch_rows, "rows that later CTAs load are asked for ahead"),
+      plan("share_scalars", matile::share_scalars,
+           "what only the call's scalars determine is computed by the plan"),
+      kernel("finish_kernels", finish_kernels,
+             "all passes from nest form to final form, as far as they are missing", {},
+             Stage::Apart),
+      // What the plan does when tensors come with other strides.
+      kernel("repack", matile::repack_mapped,
+             "kernels use aligned copies of the tensors that maps show", {}, Stage::Apart),
+  };
+  return all;
+}
+
+const PassInfo* find_pass(std::string_view name) {
+  for (const PassInfo& p : passes()) {
+    if (p.name == name) return &p;
+  }
+  return nullptr;
+}
+
+const PassInfo& the_pass(std::string_view name) {
+  const PassInfo* pass = find_pass(name);
+  NAUT_CHECK(pass, "there is no pass {}", name);
+  return *pass;
+}
+
+std::vector<const PassInfo*> passes_of(Stage stage) {
+  std::vector<const PassInfo*> out;
+  for (const PassInfo& p : passes()) {
+    if (p.stage == stage) out.push_back(&p);
+  }
+  return out;
+}
+
+std::string nearest_pass(std::string_view name) {
+  std::vector<std::string> names;
+  for (const PassInfo& p : passes()) names.emplace_back(p.name);
+  return base::nearest_name(std::string(name), names);
+}
+
+}  // namespace nautilus::compile

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// What people do with kernels by hand: one file of all of them, inputs that nobody drew for a
+// program of the math language, which kernel was launched.
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+#include "driver/draw_inputs.h"
+#include "driver/launch_report.h"
+#include "driver/lower_to_kernels.h"
+#include "driver/run.h"
+#include "ir/print.h"
+#include "matile/ops.h"
+
+namespace nautilus::driver {
+namespace {
+
+std::optional<ir::Program> kernels_of(const std::string& example, Unit& unit) {
+  const std::string path = std::string(NAUTILUS_SOURCE_DIR) + "/examples/" + example;
+  std::string error;
+  const auto text = base::read_file(path, &error);
+  const auto program = text ? load_text(path, *text, {}, unit) : std::nullopt;
+  return program ? lower_to_kernels(*program, unit) : std::nullopt;
+}
+
+// Whether the text has a word, not only as a part of another.
+bool has_word(const std::string& text, const std::string& word) {
+  const auto is_letter = [](char c) { return std::isalnum(c) != 0 || c == '_'; };
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    if (!is_letter(text[at - 1]) && !is_letter(text[at + word.size()])) return true;
+  }
+  return false;
+}
+
+// Kernels of tiles that are chosen by cost; of rows that are chosen by size; one after the other.
+TEST(KernelFiles, OneFileOfAllKernelsCompiles) {
+  std::string error;
+  if (!runtime::nvrtc_info(&error)) GTEST_SKIP() << error;
+  for (const char* example :
+       {"attention_causal.naut", "rmsnorm.naut", "attention_documents.naut"}) {
+    SCOPED_TRACE(example);
+    Unit unit;
+    const auto program = kernels_of(example, unit);
+    ASSERT_TRUE(program);
+    const auto texts = emit::emit_kernels(*program, unit.pool);
+    ASSERT_GT(texts.size(), 1u);
+    const std::string source = emit::device_source(texts);
+    EXPECT_EQ(source.find(emit::device_prelude()), source.rfind(emit::device_prelude()));
+    const auto compiled = runtime::compile_cuda(source, "all.cu", "sm_90a", {}, &error);
+    ASSERT_TRUE(compiled) << error;
+    const auto ptx = runtime::compile_ptx(source, "all.cu", "sm_90a", &error);
+    ASSERT_TRUE(ptx) << error;
+    for (const emit::KernelText& k : texts) {
+      EXPECT_TRUE(has_word(*ptx, k.name)) << k.name;
+      const auto& uses = compiled->report.kernels;
+      EXPECT_TRUE(std::any_of(uses.begin(), uses.end(), [&](const runtime::KernelUse& u) {
+        return u.name == k.name;
+      })) << k.name;
+    }
+  }
+}
+
+TEST(KernelFiles, EditedSourcesGoByName) {
+  Unit unit;
+  const auto program = kernels_of("rmsnorm.naut", unit);
+  ASSERT_TRUE(program);
+  const auto texts = emit::emit_kernels(*program, unit.pool);
+  std::string error;
+  EXPECT_FALSE(
+      plan::compile_edited(*program, unit.pool, {{"nothing", "int x;"}}, "sm_90a", false, &error));
+  EXPECT_NE(error.find("the program has no kernel `nothing`; it has " + texts[0].name),
+            std::string::npos)
+      << error;
+  EXPECT_FALSE(plan::compile_edited(*program, unit.pool, {{"", emit::device_source(texts[0])}},
+                                    "sm_90a", false, &error));
+  EXPECT_NE(error.find("the edited source has no kernel `" + texts[1].name + "`"),
+            std::string::npos)
+      << error;
+  if (!runtime::nvrtc_info(&error)) GTEST_SKIP() << error;
+  // One kernel of the file is edited, the others are as they were emitted.
+  const auto kernels = plan::compile_edited(
+      *program, unit.pool, {{texts[1].name, "// edited\n" + emit::device_source(texts[1])}},
+      "sm_90a", false, &error);
+  ASSERT_TRUE(kernels) << error;
+  EXPECT_EQ((*kernels)[0].source, emit::device_source(texts[0]));
+  EXPECT_EQ((*kernels)[1].source.find("// edited\n"), 0u);
+}
+
+// Of kernels with a cost exactly the cheapest is launched, and the report says what was compared.
+TEST(KernelFiles, LaunchesAndReasons) {
+  Unit unit;
+  const auto program = kernels_of("attention_causal.naut", unit);
+  ASSERT_TRUE(program);
+  ir::Environment env;
+  ASSERT_TRUE(ir::complete(*program, {}, env, unit.sink));
+  const auto launches = planned_launches(*program, env, 132);
+  ASSERT_GT(launches.size(), 1u);
+  int64_t least = INT64_MAX;
+  std::string cheapest;
+  for (const auto& [name, cost] : launches[0].reasons) {
+    if (cost < least) cheapest = name;
+    least = std::min(least, cost);
+  }
+  size_t launched = 0;
+  for (const PlannedLaunch& l : launches) {
+    EXPECT_EQ(l.grid > 0, l.kernel + "_cost" == cheapest) << l.kernel;
+    EXPECT_GT(l.threads, 0);
+    launched += l.grid > 0 ? 1 : 0;
+  }
+  EXPECT_EQ(launched, 1u);
+  const std::string report = launch_report(launches);
+  EXPECT_NE(report.find(cheapest + " = " + std::to_string(least)), std::string::npos) << report;
+  EXPECT_NE(report.find("not launched: "), std::string::npos) << report;
+}
+
+#ifdef NAUTILUS_EMULATOR
+// Programs that name no oracle, one with positions as input, run on drawn inputs.
+TEST(KernelFiles, DrawnInputs) {
+  for (const char* example : {"attention_causal.naut", "attention_paged.naut", "rmsnorm.naut"}) {
+    SCOPED_TRACE(example);
+    Unit unit;
+    const auto program = kernels_of(example, unit);
+    ASSERT_TRUE(program);
+    std::string error;
+    const auto env = draw_inputs(*program, {}, 1, 2, unit, &error);
+    ASSERT_TRUE(env) << error;
+    const auto outputs = run_emulated(*program, *env, {}, unit.pool, &error);
+    ASSERT_TRUE(outputs) << error;
+    EXPECT_EQ(outputs->size(), matile::tensors(*program, matile::TensorRole::Output).size());
+  }
+}
+#endif
+
+}  // namespace
+}  // namespace nautilus::driver

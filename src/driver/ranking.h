@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// How well predicted times order measured ones: what a cost model is for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace nautilus::driver {
+
+// One way to run a problem.
+struct Prediction {
+  std::string name;
+  double predicted = 0;  // in any unit
+  double measured = 0;   // in any unit
+};
+
+// Spearman's rank correlation of both; 1 if they order all alike. Equal values share their ranks.
+double rank_correlation(const std::vector<Prediction>& ways);
+
+// What the way that is predicted to be best takes longer than the best: 0.02 is 2 %.
+double loss_of_first(const std::vector<Prediction>& ways);
+
+// Over several problems.
+struct Ranking {
+  size_t problems = 0;
+  double correlation = 0;  // mean
+  double loss = 0;         // mean
+  double worst = 0;        // greatest loss
+  std::string worst_name;  // its problem
+};
+
+class RankingOf {
+ public:
+  // Problems with less than two ways say nothing.
+  void add(const std::string& problem, const std::vector<Prediction>& ways);
+  Ranking result() const;
+
+ private:
+  Ranking sum_;
+};
+
+}  // namespace nautilus::driver

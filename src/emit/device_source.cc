@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "emit/emit.h"
+
+namespace nautilus::emit {
+namespace {
+
+std::string with_prelude(bool may_begin_early, const std::string& rest) {
+  return (may_begin_early ? "#define KERNELS_IN_FRONT\n" : "") + std::string(device_prelude()) +
+         rest;
+}
+
+}  // namespace
+
+std::string device_source(const KernelText& kernel) {
+  return with_prelude(kernel.may_begin_early,
+                      kernel.instructions + std::string(kBodyMarker) + kernel.body);
+}
+
+std::string device_source(const std::vector<KernelText>& kernels) {
+  if (kernels.size() == 1) return device_source(kernels[0]);
+  std::string rest(kBodyMarker);
+  for (const KernelText& k : kernels)
+    rest += fmt::format("namespace scope_{} {{\n{}{}}}\n", k.name, k.instructions, k.body);
+  const bool may_begin_early = std::any_of(kernels.begin(), kernels.end(),
+                                           [](const KernelText& k) { return k.may_begin_early; });
+  return with_prelude(may_begin_early, rest);
+}
+
+}  // namespace nautilus::emit

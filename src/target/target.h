@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a machine is, as data: every number of a machine that a pass, the verifier, the cost model
+// or the emulator needs. A program names its target (ir/target_of.h); no pass knows a machine by
+// itself. docs/targets.md says what each group is for and how to add a target.
+//
+// A thread, a warp, a CTA (threads that share memory and wait for each other) and a multiprocessor
+// are meant as CUDA means them; a group is the threads that give the matrix unit one instruction.
+// Registers have 32 bits. Cycles are those of the reference clock.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace nautilus::target {
+
+// A number for 1, 2, 3 and 4 groups; index 0 is not used.
+template <class T>
+using ByGroups = std::array<T, 5>;
+
+// What a kernel may use at most: more than this cannot be launched. Of one thread, CTA or
+// multiprocessor, as the name says.
+struct Limits {
+  int warp_threads;
+  int group_threads;  // of the threads that give the matrix unit one instruction
+  int cta_threads;
+  int sm_threads;  // of all its CTAs
+  int sm_ctas;
+  int role_groups;  // groups of a role
+  int sm_registers;
+  int thread_registers;      // that an instruction can name
+  int register_step;         // registers are given out in multiples of this
+  int launch_registers;      // of a thread, at most, when a CTA starts
+  int least_role_registers;  // of a thread, where roles pass registers to each other
+  int most_role_registers;   // the same at most
+  int cta_shared_bytes;      // of shared memory
+  int sm_shared_bytes;       // of all its CTAs, with what is kept
+  int kept_shared_bytes;     // of shared memory, for each CTA by the hardware
+  int named_barriers;        // number 0 is the CTA's own
+  int cluster_ctas;          // CTAs of a cluster; 1: there are no clusters
+
+  // Bytes that each of `resident` CTAs of a multiprocessor can have.
+  int shared_bytes(int resident = 1) const;
+  // Registers that each of `threads` threads of `resident` CTAs starts with.
+  int registers(int threads, int resident) const;
+};
+
+// Matrix unit: the shape of one instruction of a group, in elements of 16-bit operands.
+struct Matrix {
+  int rows;
+  int column_step;  // columns are a multiple of this
+  int most_columns;
+  int depth;      // that one instruction sums over
+  int warp_rows;  // of those rows, the ones that a warp holds and can branch for alone
+};
+
+// Copy engine: boxes of tensors to and from shared memory.
+struct Copies {
+  int box_axes;        // of a box, at most
+  int box_extent;      // of each axis, in elements
+  int begin_bytes;     // a box begins at a multiple of this
+  int tile_alignment;  // bytes; the period of the widest swizzle
+  int64_t latency;     // cycles from the release of a slot to its data, with some reserve
+};
+
+// What differs between boards of one architecture, at its usual values: `machine sms` in a plan is
+// the number of the device that runs it.
+struct Board {
+  int64_t sms;       // multiprocessors
+  double clock_ghz;  // the reference clock
+};
+
+struct Memory {
+  int vector_bytes;       // of the widest load of a thread
+  int line_bytes;         // of a cache line
+  int promote_bytes;      // that a miss of a box fetches, if nothing else is said
+  int64_t section_bytes;  // of operands that tiles in flight together may share in the cache
+};
+
+// Constants of the cost model: least-squares values from measured kernels, in cycles if nothing
+// else is said.
+struct Costs {
+  double memory_bytes_per_cycle;  // of the whole machine
+  double launch_cycles;           // of a kernel, until the first tile and after the last
+  double next_kernel_cycles;      // of one more that begins while another runs
+
+  // Matrix unit.
+  double products_per_cycle;      // multiply-adds of 16-bit operands, of a multiprocessor
+  double alone_factor;            // what power and issue add in loops of products alone
+  ByGroups<double> mixed_factor;  // the same in loops with register work beside products
+  ByGroups<double> turn_cycles;  // of a group and step with register work: until its products start
+  double shared_bytes_per_cycle;  // of a multiprocessor
+  double copy_bytes_per_cycle;    // of a multiprocessor, out of the second-level cache
+  double cluster_factor;          // CTAs that wait for each other
+  double unaligned_factor;        // rows of no whole number of lines touch two of them each
+
+  // Register work: issue slots of one warp for an element.
+  double special_slots;           // exponentials, reciprocals, roots
+  double extreme_slots;           // maximum, minimum
+  double speculated_slots;        // of an extreme value that most steps do not look for
+  double cast_slots;              // to another dtype
+  double load_slots;              // an element that is read from memory where it is used
+  double take_slots;              // an element of a box that the copy engine brings
+  double line_slots;              // of a piece of a row, which every row of a thread shares
+  double row_slots;               // of a step: votes, barriers, values per row
+  double other_registers;         // of a thread, beside tiles
+  double spill_cycles;            // of a step, for each register that is missing
+  double crowded_factor;          // of a step beyond tiles.crowded_registers
+  ByGroups<double> group_factor;  // how well groups fill the slots that others leave
+  ByGroups<double> hiding;        // how well register work hides behind products, an exponent
+
+  // A tile of a loop with register work, beside its steps.
+  double tile_cycles;      // beginning and end
+  double tile_steps;       // the same, in steps
+  double epilogue_cycles;  // for 128 x 128 results
+  double start_cycles;     // until the ring of a loop of products is filled
+  double step_floor;       // barriers and issue of one step
+  double dynamic_cycles;   // fetching the number of a tile
+
+  // Parts of a streamed axis.
+  double part_cycles;      // putting one more part together
+  double exposed_steps;    // of a part: until the first data are there, and after the last
+  double last_tile_bytes;  // of parts that the last tile puts together in a cycle
+};
+
+// Tile kernels: what is worth trying and keeping.
+struct Tiles {
+  ByGroups<int64_t> registers;        // of a thread of so many groups
+  ByGroups<int64_t> usual_registers;  // of them in tiles, for the sizes tried first
+  int64_t product_registers;          // in tiles, of up to two groups with products alone
+  int64_t mixed_registers;            // the same with register work between products
+  int64_t resident_registers;         // of a thread, where two CTAs share a multiprocessor
+  int64_t reserved_registers;         // of a thread beside tiles
+  int64_t crowded_registers;          // in tiles: beyond it a step takes costs.crowded_factor
+  int64_t barrier_bytes;              // of shared memory: more than all barriers of a kernel need
+  int64_t whole_extent;               // longest axis that is held whole in a tile
+  int64_t whole_depth;                // the same if products in the loop reduce it
+  size_t kernels;                     // for one group of statements, at most
+  size_t long_kernels;                // the same where even short steps are long code
+  double worth_on_average;            // one more kernel pays if it gains so much, as a share
+  double worth_somewhere;             // or so much at one problem
+  double long_code;                   // instructions of a step: beyond it the assembler is slow
+  int64_t most_slots;                 // of a ring of small tiles
+  int64_t slots_alone;                // of loops with other work, for one group
+  int64_t small_slot_bytes;           // a ring of such slots may always have a few
+  int64_t least_loader_registers;     // of a thread of a loading role
+  int64_t busy_loader_registers;      // the same if it numbers tiles or serves a cluster
+  int64_t registers_beside;           // of a thread whose tiles live through a product
+  int64_t raster_rows;                // rows of tiles that are walked together
+  int64_t taken_bytes;                // of a row of a box that is taken to registers
+  int64_t take_registers;             // beside tiles, for boxes that are taken early
+  int64_t hoisted_columns;            // of a value of the columns that gets a tile of its own
+  int64_t speculating_groups;         // at least, for references that are guessed
+  double speculating_share;           // of a thread's registers in the tiles of a step's products
+  int64_t speculating_depth;          // depth of the product and columns of the others
+};
+
+// Parts of a streamed axis, each with tiles of its own.
+struct Parts {
+  int64_t long_axis;       // steps: shorter ones are over before a second kernel has started
+  int64_t few_states;      // values of a tile that its last part puts together at once
+  int64_t worth_a_round;   // steps of a part that are worth a round of CTAs
+  double worth_other;      // other sizes than the usual ones take no more than this, as a share
+  double worth_smaller;    // the same for blocks of rows, whose usual sizes are not measured
+  int64_t points_of_last;  // that the last tile combines at a time
+  int64_t loads_of_last;   // of a thread under way, of all that a loop over parts reads
+  int64_t parts_of_last;   // of a step of that loop
+};
+
+// Kernels that work along rows.
+struct Rows {
+  int64_t threads;               // of a group
+  int64_t registers;             // of a thread for what is kept of a row
+  int64_t early_registers;       // for what is loaded early and could be loaded later
+  int64_t groups;                // that share a long row
+  int64_t group_columns;         // longer rows are shared by them
+  int64_t pair_registers;        // of a thread of such groups, if two CTAs shall fit
+  int64_t alone_registers;       // the same if one shall
+  int64_t registers_beside;      // of those, the ones that tiles leave free
+  int64_t resident_least;        // registers of a thread that keeps its row, at least
+  int64_t walking_least;         // of one that walks along it
+  std::vector<int64_t> columns;  // kept rows, for programs that leave their number open
+  int64_t most_columns;          // of a row that several groups keep
+  int64_t columns_of_group;      // of a row that one group keeps
+  int64_t positions_of_group;    // of a group among several, if columns are used as numbers
+  int64_t least_columns;         // of a row that is worth a CTA
+  int64_t ahead_bytes;           // of rows asked for early, for each multiprocessor
+  int64_t ahead_row;             // bytes of a row, at most, that is asked for early
+  int64_t ahead_row_of_groups;   // the same where groups share it
+};
+
+// Kernels with a thread for each point.
+struct Points {
+  int64_t threads;         // of a CTA
+  int64_t each;            // points of a thread, where there are many
+  int64_t many;            // points that are widened
+  int64_t part_lanes;      // lanes of a point that share a loop over parts
+  int64_t many_parts;      // parts that are worth it
+  int64_t few;             // points that it is worth it for
+  int64_t parts_of_one;    // parts of a long reduction to one number
+  int64_t parts_of_many;   // of one to many numbers
+  int64_t long_reduction;  // elements that are worth parts
+  int64_t few_results;     // numbers, with more of them no parts are needed
+};
+
+// Rewrites of the equations.
+struct Algebra {
+  double worth_apart;       // of what two passes over memory take, as a share
+  int64_t unrolled_points;  // of a small sum: each has an accumulator of its own
+  int64_t short_row;        // of an argmax that is found as it is
+  int64_t tile_elements;    // columns of an operand, at least, that is worth a copy
+};
+
+struct Target {
+  std::string_view name;
+  std::string_view architecture;  // for the device compiler; empty: it runs in the emulator only
+  Limits limits;
+  Matrix matrix;
+  Copies copies;
+  Board board;
+  Memory memory;
+  Costs costs;
+  Tiles tiles;
+  Parts parts;
+  Rows rows;
+  Points points;
+  Algebra algebra;
+};
+
+const Target& sm_90a();
+const Target& toy();  // for tests: a machine that does not exist
+// What programs are for that name no target.
+const Target& default_target();
+
+// All targets; null if there is none of that name.
+const std::vector<const Target*>& targets();
+const Target* find_target(std::string_view name);
+
+}  // namespace nautilus::target

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "target/target.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace nautilus::target {
+namespace {
+
+TEST(Target, IsFoundByItsName) {
+  std::set<std::string_view> names;
+  for (const Target* t : targets()) {
+    EXPECT_TRUE(names.insert(t->name).second) << t->name;
+    EXPECT_EQ(find_target(t->name), t);
+  }
+  EXPECT_EQ(find_target("sm_1"), nullptr);
+}
+
+// What each of several CTAs gets of a multiprocessor, worked out by hand.
+TEST(Target, CtasShareAMultiprocessor) {
+  const Limits& l = sm_90a().limits;
+  EXPECT_EQ(l.shared_bytes(), 232448);
+  EXPECT_EQ(l.shared_bytes(2), 233472 / 2 - 1024);
+  EXPECT_EQ(l.registers(384, 1), 168);  // 170.7 in steps of 8
+  EXPECT_EQ(l.registers(256, 2), 128);
+  EXPECT_EQ(l.registers(128, 1), 248);  // not 512: an instruction names no more
+}
+
+// The made-up target is good for tests only as far as it differs.
+TEST(Target, ToyHasOtherLimitsAndCosts) {
+  EXPECT_EQ(toy().limits.cta_shared_bytes, sm_90a().limits.cta_shared_bytes / 2);
+  EXPECT_EQ(toy().board.sms, 64);
+  EXPECT_EQ(toy().limits.cluster_ctas, 1);
+  EXPECT_NE(toy().costs.memory_bytes_per_cycle, sm_90a().costs.memory_bytes_per_cycle);
+  EXPECT_TRUE(toy().architecture.empty());
+}
+
+}  // namespace
+}  // namespace nautilus::target
