@@ -151,10 +151,12 @@ std::optional<Results> evaluate_to_judge(const ir::Program& program, const ir::E
   const ir::Numerics numerics = ir::numerics_of(program);
   const Names stepped = with_steps(program);
   std::vector<std::string> wide;
-  for (const auto& [name, want] : *results) {
-    const bool has_step =
-        std::any_of(stepped.begin(), stepped.end(), [&](ir::Name n) { return n.str() == name; });
-    if (is_float(want.value.dtype) && !has_step && !is_judged(want, numerics)) wide.push_back(name);
+  for (const auto& result : *results) {
+    const Result& want = result.second;
+    const bool has_step = std::any_of(stepped.begin(), stepped.end(),
+                                      [&](ir::Name n) { return n.str() == result.first; });
+    if (is_float(want.value.dtype) && !has_step && !is_judged(want, numerics))
+      wide.push_back(result.first);
   }
   if (wide.empty()) return results;
   std::vector<Results> samples;
