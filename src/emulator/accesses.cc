@@ -169,7 +169,7 @@ void Cta::fence_async(Thread& thread) {
 bool Machine::check_waited(const Thread& thread, bool is_write, int line) {
   if (!launch.is_early || thread.has_waited) return true;
   fail(thread, line,
-       fmt::format("{} of global memory before the kernels in front have ended",
+       fmt::format("{} of global memory before earlier kernels have ended",
                    is_write ? "write" : "read"));
   return false;
 }
