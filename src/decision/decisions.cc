@@ -48,6 +48,11 @@ const Words& words(ReferenceWay) {
   return spellings;
 }
 
+const Words& words(HoldWay) {
+  static const Words spellings = {"steps", "row", "filled"};
+  return spellings;
+}
+
 const Words& words(GroupWay) {
   static const Words spellings = {"sharing", "alternating"};
   return spellings;

@@ -108,7 +108,7 @@ struct Stream {
 struct Fuse {
   static constexpr std::string_view kFormat = "fuse $statements{ $by}";
   static constexpr std::string_view kDoc =
-      "Form tile: statements that the kernel computes besides the one it is named after, "
+      "Statements that the kernel computes besides the one it is named after; form tile: "
       "element-wise or by inner reductions.";
   ir::Names statements;
   By by = By::Auto;
@@ -159,7 +159,9 @@ struct Split {
   static constexpr std::string_view kDoc =
       "Form tile: the steps of the streamed axis in parts that run at the same time, at most so "
       "many; without a number as many as fill the machine. A kernel of its own puts them together, "
-      "or the tile that comes last does.";
+      "or the tile that comes last does. Forms rows and points: the terms of a reduction in so "
+      "many "
+      "parts, which kernels of their own compute; 1: in one.";
   ir::Name axis;
   ir::OptionalInt parts;
   CombineWay combine = CombineWay::Kernel;
@@ -275,7 +277,8 @@ struct Groups {
   static constexpr std::string_view kFormat = "groups $count $way{ $by}";
   static constexpr std::string_view kDoc =
       "Form tile: warp groups of a CTA that compute. sharing: each has some rows of the same tile. "
-      "alternating: each has tiles of its own, and they take turns at the matrix unit.";
+      "alternating: each has tiles of its own, and they take turns at the matrix unit. Form rows: "
+      "groups that share a row.";
   ir::OptionalInt count;
   GroupWay way = GroupWay::Sharing;
   By by = By::Auto;
@@ -422,7 +425,7 @@ struct Stages {
 struct Registers {
   static constexpr std::string_view kFormat = "registers{ compute $compute}{ load $load}{ $by}";
   static constexpr std::string_view kDoc =
-      "Form tile: registers of a thread of the warp groups that compute, and of the loader warps; "
+      "Registers of a thread of the warp groups that compute, and, form tile, of the loader warps; "
       "multiples of 8.";
   ir::OptionalInt compute;
   ir::OptionalInt load;
@@ -504,6 +507,81 @@ struct Hoist {
   static const ir::OpInfo& info();
 };
 
+// --- rows and points
+
+struct Columns {
+  static constexpr std::string_view kFormat = "columns $count{ $by}";
+  static constexpr std::string_view kDoc =
+      "Form rows: columns that a CTA has in registers at a time: of a row that it holds at most, "
+      "of "
+      "a step along a row, or of a block of elements.";
+  ir::OptionalInt count;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("count", s.count);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Vector {
+  static constexpr std::string_view kFormat = "vector $elements{ $by}";
+  static constexpr std::string_view kDoc =
+      "Form rows: neighbouring elements that a thread loads at once. The kernel runs for rows of "
+      "whole vectors; with 1 it takes tensors of any alignment.";
+  ir::OptionalInt elements;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("elements", s.elements);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
+enum class HoldWay : uint8_t { Steps, Row, Filled };
+const std::vector<std::string_view>& words(HoldWay);
+
+struct Hold {
+  static constexpr std::string_view kFormat = "hold $way{ $by}";
+  static constexpr std::string_view kDoc =
+      "Form rows: what stays in registers from one reduction to the next. row: rows of up to so "
+      "many columns. filled: rows of exactly so many. steps: nothing, a row is walked over once "
+      "for each reduction.";
+  HoldWay way = HoldWay::Steps;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("way", s.way);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Lanes {
+  static constexpr std::string_view kFormat = "lanes $count{ $by}";
+  static constexpr std::string_view kDoc =
+      "Forms points and parts: lanes of a warp that share the loops of a point; a power of two.";
+  ir::OptionalInt count;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("count", s.count);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Each {
+  static constexpr std::string_view kFormat = "each $points{ $by}";
+  static constexpr std::string_view kDoc =
+      "Forms points and parts: neighbouring points of a thread.";
+  ir::OptionalInt points;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("points", s.points);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
 // What lines of a schedule are about; a schedule prints those of a kernel that have one topic on
 // one line.
 enum class Topic : uint8_t { Program, Members, Sizes, Loop, Operands, Grid, Roles };
@@ -527,7 +605,9 @@ struct Decisions {
 enum class Form : uint8_t { Tile, Rows, Points, Parts };
 const std::vector<std::string_view>& words(Form);
 
-// A kernel and what was decided about it; in a list of what passes decided.
+// A kernel and what was decided about it: in a list of what passes decided, and in scheduled
+// programs for kernels of other forms than tile, whose statements are no nests of their own. Of
+// several with one name each is another way to compute the same.
 struct Kernel {
   static constexpr std::string_view kFormat = "kernel $name $form$body";
   static constexpr std::string_view kDoc =

@@ -12,6 +12,7 @@
 #include "driver/load.h"
 #include "driver/scheduling.h"
 #include "ir/print.h"
+#include "matile/ops.h"
 
 namespace nautilus::driver {
 namespace {
@@ -67,7 +68,7 @@ class DecisionsTest : public ::testing::TestWithParam<std::string> {
     if (!built) return "";
     diag::Sink sink(unit_.sources);
     ir::PassContext context{unit_.pool, sink, {}};
-    const auto kernels = compile::program_to_matile(built->program, context);
+    const auto kernels = compile::to_kernels(built->program, context);
     if (!kernels) *why = sink.all().empty() ? "no reason" : sink.all()[0].message;
     return kernels ? ir::print(*kernels) : "";
   }
@@ -79,7 +80,7 @@ class DecisionsTest : public ::testing::TestWithParam<std::string> {
 
 TEST_P(DecisionsTest, APrintedScheduleIsComplete) {
   ir::PassContext context{unit_.pool, unit_.sink, {}};
-  const auto kernels = compile::program_to_matile(first_->program, context);
+  const auto kernels = compile::to_kernels(first_->program, context);
   ASSERT_TRUE(kernels);
   const std::string text = schedule::print(first_->decisions);
   const auto parsed = schedule::parse_schedule(text, unit_.pool);
@@ -89,27 +90,44 @@ TEST_P(DecisionsTest, APrintedScheduleIsComplete) {
   EXPECT_EQ(kernels_of(*parsed, &why), ir::print(*kernels)) << why << "\n" << text;
 }
 
+// Tile kernels, rows, points and parts: each compiled kernel is a way of the schedule.
+TEST_P(DecisionsTest, EveryKernelHasItsLines) {
+  ir::PassContext context{unit_.pool, unit_.sink, {}};
+  const auto kernels = compile::program_to_matile(first_->program, context);
+  ASSERT_TRUE(kernels);
+  size_t made = 0;
+  for (const ir::Op& op : kernels->body) made += op.is<matile::Kernel>() ? 1 : 0;
+  size_t ways = 0;
+  for (const schedule::KernelSchedule& k : first_->decisions.kernels) {
+    ways += k.ways.size();
+    for (const ir::Block& way : k.ways) EXPECT_FALSE(way.empty()) << k.name;
+  }
+  EXPECT_EQ(ways, made) << schedule::print(first_->decisions);
+}
+
 TEST_P(DecisionsTest, AChangedLineChangesTheKernelsOrIsRefused) {
   std::string why;
   const std::string usual = kernels_of(first_->decisions, &why);
   ASSERT_FALSE(usual.empty()) << why;
   base::Random random(std::hash<std::string>()(GetParam()));
   for (size_t k = 0; k < first_->decisions.kernels.size(); ++k) {
-    const ir::Block& way = first_->decisions.kernels[k].ways[0];
-    for (size_t n = 0; n < way.size(); ++n) {
-      const std::vector<ir::Op> others = with_other_values(way[n]);
-      // A third of the lines, one value each: all of them take many minutes.
-      if (others.empty() || !random.chance(0.33)) continue;
-      schedule::Schedule changed = first_->decisions;
-      const auto pick = random.integer(0, static_cast<int64_t>(others.size()) - 1);
-      const ir::Op& other = others[static_cast<size_t>(pick)];
-      changed.kernels[k].ways[0][n] = other;
-      why.clear();
-      const std::string kernels = kernels_of(changed, &why);
-      if (kernels.empty()) {
-        EXPECT_FALSE(why.empty()) << ir::print(other);
-      } else {
-        EXPECT_NE(kernels, usual) << "`" << ir::print(other) << "` has no effect";
+    const auto& ways = first_->decisions.kernels[k].ways;
+    for (size_t w = 0; w < ways.size(); ++w) {
+      for (size_t n = 0; n < ways[w].size(); ++n) {
+        const std::vector<ir::Op> others = with_other_values(ways[w][n]);
+        // A third of the lines, one value each: all of them take many minutes.
+        if (others.empty() || !random.chance(w == 0 ? 0.33 : 0.1)) continue;
+        schedule::Schedule changed = first_->decisions;
+        const auto pick = random.integer(0, static_cast<int64_t>(others.size()) - 1);
+        const ir::Op& other = others[static_cast<size_t>(pick)];
+        changed.kernels[k].ways[w][n] = other;
+        why.clear();
+        const std::string kernels = kernels_of(changed, &why);
+        if (kernels.empty()) {
+          EXPECT_FALSE(why.empty()) << ir::print(other);
+        } else {
+          EXPECT_NE(kernels, usual) << "`" << ir::print(other) << "` has no effect";
+        }
       }
     }
   }

@@ -177,25 +177,50 @@ FirstSchedule schedule_of(const ir::Program& lowered, Unit& unit) {
   }
 }
 
-// Lines that passes took, in the schedule's lists.
+schedule::KernelSchedule& tile_kernel(std::vector<schedule::KernelSchedule>& kernels,
+                                      std::string_view seed) {
+  const auto it = std::find_if(kernels.begin(), kernels.end(), [&](const auto& k) {
+    return k.name == seed && k.form == decision::Form::Tile;
+  });
+  NAUT_CHECK(it != kernels.end(), "no kernel of {}", seed);
+  return *it;
+}
+
+// A kernel that nests became by rule, behind the others; or another way of the last.
+void add_kernel(const decision::Kernel& made, std::vector<schedule::KernelSchedule>& kernels) {
+  const bool is_other_way = !kernels.empty() && kernels.back().name == made.name.str() &&
+                            kernels.back().form == made.form;
+  if (!is_other_way) kernels.push_back({std::string(made.name.str()), {}, made.form});
+  kernels.back().ways.push_back(made.body);
+}
+
+// Lines that passes took, in the schedule's lists; kernels in the order in which they run.
 void complete(FirstSchedule& schedule, Unit& unit) {
   ir::Block decided;
   diag::Sink ignored(unit.sources);
   ir::PassContext context{unit.pool, ignored, {}};
   context.decided = &decided;
   if (!compile::program_to_matile(schedule.program, context)) return;
+  std::vector<schedule::KernelSchedule> kernels;
   std::map<std::string, size_t> way_of;
   size_t n = 0;
   for (const ir::Op& op : decided) {
-    const auto* kernel = op.get<decision::Kernel>();
-    if (!kernel || kernel->form != decision::Form::Tile) continue;
+    const auto* made = op.get<decision::Kernel>();
+    if (!made) continue;
+    if (made->form != decision::Form::Tile) {
+      add_kernel(*made, kernels);
+      continue;
+    }
     NAUT_CHECK(n < schedule.nests.size(), "more tile kernels than nests");
     const std::string& seed = schedule.nests[n++].seed;
     const size_t way = way_of[seed]++;
     for (schedule::KernelSchedule& k : schedule.decisions.kernels) {
-      if (k.name == seed && way < k.ways.size()) schedule::complete(k.ways[way], kernel->body);
+      if (k.name != seed) continue;
+      if (way == 0) kernels.push_back(k);
+      if (way < k.ways.size()) schedule::complete(tile_kernel(kernels, seed).ways[way], made->body);
     }
   }
+  schedule.decisions.kernels = std::move(kernels);
 }
 
 // What the schedule says about the program itself.

@@ -61,6 +61,10 @@ std::optional<std::vector<SweptSchedule>> sweep(const ir::Program& program, size
     if (trial.is_over()) break;
     trial.add(s.schedule, s.name, s.cycles);
   }
+  for (const schedule::Swept& s : schedule::sweep_lines(first->decisions)) {
+    if (trial.is_over()) break;
+    trial.add(s.schedule, s.name, s.cycles);
+  }
   return trial.take();
 }
 

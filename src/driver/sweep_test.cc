@@ -61,6 +61,7 @@ TEST_F(SweepTest, AFilledScheduleIsTheOneWrittenByHand) {
   ASSERT_TRUE(first);
   schedule::Schedule open = first->decisions;
   const std::string stream(first->kernels[0].group.stream.name().str());
+  std::erase_if(open.kernels, [](const auto& k) { return k.form != decision::Form::Tile; });
   for (schedule::KernelSchedule& k : open.kernels) {
     k.ways.resize(1);
     std::erase_if(k.ways[0], [](const ir::Op& op) {
@@ -81,6 +82,31 @@ TEST_F(SweepTest, AFilledScheduleIsTheOneWrittenByHand) {
   EXPECT_NE((*swept)[1].text.find("96 tuned"), std::string::npos) << (*swept)[1].text;
   EXPECT_EQ(ir::print(replayed((*swept)[1].text).program),
             ir::print(replayed(with_step("96")).program));
+}
+
+// Rows have no candidates with costs: lines of their ways are tried one by one, each legal or
+// refused with the line.
+TEST(Sweep, LinesOfRowsAreTried) {
+  Unit unit;
+  const auto program = load_text(
+      "a.naut", "dims M, N\nX: bf16[M, N]\ns[i] = sum[j] f32(X[i,j])  -> f32\n", {}, unit);
+  ASSERT_TRUE(program);
+  const auto swept = sweep(*program, 100, unit);
+  ASSERT_TRUE(swept);
+  size_t legal = 0;
+  std::set<std::string> texts;
+  for (const SweptSchedule& s : *swept) {
+    EXPECT_NE(s.name.find("kernel s way"), std::string::npos);
+    if (!s.why.empty()) continue;
+    ++legal;
+    texts.insert(s.text);
+    std::string error;
+    const auto again = replay_schedule(*program, s.text, unit, &error);
+    ASSERT_TRUE(again) << error;
+    EXPECT_EQ(refused_lines(*again, unit), "") << s.text;
+  }
+  EXPECT_GT(legal, 5u);
+  EXPECT_EQ(texts.size(), legal);
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ class PointsLowering {
       if (nest.axes.size() > axes_.size()) axes_ = nest.axes;
     }
     for (const ir::Axis& a : axes_) names_.take(a.name.str());
-    std::string target;
+    const std::string target = named_after(nests, kept_);
     ir::Block body;
     for (const MapNest& nest : nests) {
       bindings_.clear();
@@ -53,9 +53,6 @@ class PointsLowering {
       pending_.clear();
       if (!block(nest.body, body)) return std::nullopt;
       for (const auto& [name, indices] : pending_) write(name, indices, known_.at(name), body);
-      for (const std::string& w : written_by(nest)) {
-        if (target.empty() || kept_.contains(w)) target = w;
-      }
     }
     Expr count;
     for (const ir::Axis& a : axes_) {
@@ -222,6 +219,16 @@ std::set<std::string> written_by(const MapNest& nest) {
     if (const auto* i = op.get<scalar::Init>()) out.emplace(i->target.str());
   });
   return out;
+}
+
+std::string named_after(const std::vector<MapNest>& nests, const std::set<std::string>& kept) {
+  std::string name;
+  for (const MapNest& nest : nests) {
+    for (const std::string& w : written_by(nest)) {
+      if (name.empty() || kept.contains(w)) name = w;
+    }
+  }
+  return name;
 }
 
 bool can_join(const MapNest& first, const MapNest& next, const std::set<std::string>& written,

@@ -239,6 +239,29 @@ ir::Block join_loops(const ir::Block& ops, expr::ExprPool& pool) {
   return body;
 }
 
+bool share_lanes(KernelParts& parts, int64_t lanes, int64_t threads, FreshNames& names,
+                 expr::ExprPool& pool) {
+  return share_all(
+      parts, lanes, threads, [](const matile::Loop&) { return true; }, names, pool);
+}
+
+bool widen(KernelParts& parts, int64_t each, int64_t threads, expr::ExprPool& pool) {
+  auto kernel = parts.kernel.as<matile::Kernel>();
+  auto points = kernel.body[0].as<matile::Points>();
+  const bool is_plain = std::none_of(points.body.begin(), points.body.end(),
+                                     [](const Op& op) { return op.is<matile::If>(); });
+  const Expr last = points.axes.back().extent;
+  if (points.by || !is_plain || last.op() != EK::IntConst || last.integer() % each != 0)
+    return false;
+  points.beside = each;
+  auto launch = parts.launch.as<matile::Launch>();
+  launch.grid = quotient_up(count_of(points.axes, pool), each * threads, pool);
+  kernel.body[0] = ir::make(std::move(points));
+  parts.kernel = ir::make(std::move(kernel));
+  parts.launch = ir::make(std::move(launch));
+  return true;
+}
+
 void share_loops(KernelParts& parts, const target::Target& target, FreshNames& names,
                  expr::ExprPool& pool) {
   const int64_t warp = target.limits.warp_threads;

@@ -41,6 +41,15 @@ ir::Block join_loops(const ir::Block& body, expr::ExprPool& pool);
 void share_loops(KernelParts& parts, const target::Target& target, FreshNames& names,
                  expr::ExprPool& pool);
 
+// The same with so many lanes for each point, along memory or not. False, and the kernel as it was,
+// if its loops are not all reductions of values that are independent of each other.
+bool share_lanes(KernelParts& parts, int64_t lanes, int64_t threads, FreshNames& names,
+                 expr::ExprPool& pool);
+
+// Gives every thread so many points beside each other. False, and the kernel as it was, if lanes
+// share its points, if these branch, or if the last axis is not known to have whole groups of them.
+bool widen(KernelParts& parts, int64_t each, int64_t threads, expr::ExprPool& pool);
+
 // For a kernel that puts the parts of an axis together, another one with 8 lanes for each point.
 // The plan launches it instead of the first where parts are many and points are few:
 //

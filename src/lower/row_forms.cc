@@ -36,9 +36,9 @@ void RowLowering::choose_late(const std::vector<Expr>& reads) {
   // Of groups two CTAs fit, with a few numbers of the row.
   const int64_t early_of_pair = choice_.pair_registers - choice_.registers_beside - 4;
   int64_t sum = 0;
-  for (Expr r : reads) sum += tile_registers(r.dtype(), v_.columns);
-  const int64_t most = v_.groups > 1 ? early_of_pair : choice_.early_registers;
-  if (sum <= most || v_.columns % piece() != 0 || v_.columns / piece() > 64) return;
+  for (Expr r : reads) sum += tile_registers(r.dtype(), shape_.columns);
+  const int64_t most = shape_.groups > 1 ? early_of_pair : choice_.early_registers;
+  if (sum <= most || shape_.columns % piece() != 0 || shape_.columns / piece() > 64) return;
   for (Expr r : shared_by_rows(group_, pool_)) {
     if (std::find(reads.begin(), reads.end(), r) != reads.end()) late_.push_back(r);
   }
@@ -122,7 +122,7 @@ void RowLowering::resident(ir::Block& out) {
     }
     if (s.kind != Kind::Element) continue;
     const Expr replaced = replaced_by(k, reads);
-    const int64_t more = replaced ? 0 : v_.columns / choice_.threads;
+    const int64_t more = replaced ? 0 : shape_.columns / choice_.threads;
     const bool is_line_worth =
         late_.empty() && is_worth_keeping(k) && (!more || row_registers() + more <= room());
     if (is_line_worth) {
@@ -142,10 +142,10 @@ void RowLowering::resident(ir::Block& out) {
 // Whether registers suffice for what is unpacked of a row until the next statement needs it. With
 // one group fewer of them are more CTAs, so nothing is kept that can be computed again.
 bool RowLowering::fits_unpacked(std::span<const Expr> reads) const {
-  if (v_.groups == 1) return false;
+  if (shape_.groups == 1) return false;
   int64_t sum = row_registers();
   for (Expr r : reads) {
-    if (is_half(r.dtype()) && loaded_.contains(r)) sum += tile_registers(r.dtype(), v_.columns);
+    if (is_half(r.dtype()) && loaded_.contains(r)) sum += tile_registers(r.dtype(), shape_.columns);
   }
   return sum <= room();
 }
@@ -218,8 +218,9 @@ void RowLowering::walk(size_t begin, size_t end, ir::Name count, ir::Block& out)
   if (!has_work) return;
   matile::Loop loop{
       names_.make("step"), pool_.integer(0), matile::Direction::Up, pool_.index(count), {}};
-  at_ = pool_.binary(
-      EK::Add, pool_.binary(EK::Mul, pool_.integer(v_.columns), pool_.index(loop.var)), column_);
+  at_ = pool_.binary(EK::Add,
+                     pool_.binary(EK::Mul, pool_.integer(shape_.columns), pool_.index(loop.var)),
+                     column_);
   std::vector<Expr> reads;
   visited_.clear();
   for (size_t k = begin; k < end; ++k) {

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 
+#include "lower/row_lines.h"
 #include "lower/row_lowering.h"
 
 namespace nautilus::lower {
@@ -24,17 +26,17 @@ matile::Kernel RowLowering::run() {
       names_.take(buffer.first);
   }
   column_ = pool_.index(names_.make(group_.column.name.str()));
-  if (v_.groups > 1) part_ = names_.make("w");
+  if (shape_.groups > 1) part_ = names_.make("w");
   at_ = in_row(column_);
   place_ = column_;
-  extent_ = v_.columns;
+  extent_ = shape_.columns;
   choose_padding();
   ir::Block body;
   main_ = &body;
   const ir::Name tile = is_blocked() ? decode_block(body) : decode_row(body);
   if (is_blocked())
     block(body);
-  else if (v_.is_resident)
+  else if (shape_.is_held())
     resident(body);
   else
     walking(body);
@@ -42,20 +44,20 @@ matile::Kernel RowLowering::run() {
   ir::Block role;
   for (const auto& [name, type] : tiles_) {
     matile::Tile t{name, type, matile::Spread::Line, {}};
-    if (!type.dims.empty()) t.by = v_.by;
+    if (!type.dims.empty()) t.by = shape_.by;
     role.push_back(ir::make(std::move(t)));
   }
   role.push_back(ir::make(matile::Each{tile, tiles, {}, std::move(body)}));
   ir::Block kernel;
   kernel.push_back(ir::make(matile::Tiles{tiles, count(), matile::TileSource::Static, {}}));
   kernel.push_back(ir::make(matile::Role{names_.make("compute"), matile::RoleUnit::Groups,
-                                         v_.groups, part_, registers(), std::move(role)}));
+                                         shape_.groups, part_, registers(), std::move(role)}));
   return {.name = kernel_, .body = std::move(kernel)};
 }
 
 Expr RowLowering::in_row(Expr column) {
-  if (v_.groups == 1) return column;
-  const Expr first = pool_.binary(EK::Mul, pool_.integer(v_.columns), pool_.index(part_));
+  if (shape_.groups == 1) return column;
+  const Expr first = pool_.binary(EK::Mul, pool_.integer(shape_.columns), pool_.index(part_));
   return pool_.binary(EK::Add, first, column);
 }
 
@@ -66,13 +68,14 @@ Expr RowLowering::count() const {
 }
 
 int64_t RowLowering::registers() const {
+  if (shape_.registers) return *shape_.registers;
   // Beside the tiles: addresses, limits, a few partial results, and numbers unpacked of each
   // tile. A walk has more addresses.
   const auto lines = std::count_if(tiles_.begin(), tiles_.end(),
                                    [](const auto& t) { return !t.second.dims.empty(); });
   const int64_t beside = 16 + 16 * std::max<int64_t>(lines - 2, 0);
-  if (v_.groups > 1) return fits_pair() ? choice_.pair_registers : choice_.alone_registers;
-  const int64_t least = v_.is_resident ? choice_.resident_least : choice_.walking_least;
+  if (shape_.groups > 1) return fits_pair() ? choice_.pair_registers : choice_.alone_registers;
+  const int64_t least = shape_.is_held() ? choice_.resident_least : choice_.walking_least;
   const target::Limits& limits = group_.target->limits;
   const int64_t steps =
       (row_registers() + beside + limits.register_step - 1) / limits.register_step;
@@ -82,7 +85,7 @@ int64_t RowLowering::registers() const {
 // Of two CTAs of several groups one loads while the other reduces or stores: what could be kept is
 // worth less than the second of them.
 int64_t RowLowering::room() const {
-  if (v_.groups == 1) return choice_.registers;
+  if (shape_.groups == 1) return choice_.registers;
   return (fits_pair() ? choice_.pair_registers : choice_.alone_registers) -
          choice_.registers_beside;
 }
@@ -95,8 +98,8 @@ int64_t RowLowering::row_registers() const {
 }
 
 Expr RowLowering::steps() const {
-  const Expr more = pool_.binary(EK::Add, v_.limit, pool_.integer(v_.columns - 1));
-  return pool_.binary(EK::FloorDiv, more, pool_.integer(v_.columns));
+  const Expr more = pool_.binary(EK::Add, v_.limit, pool_.integer(shape_.columns - 1));
+  return pool_.binary(EK::FloorDiv, more, pool_.integer(shape_.columns));
 }
 
 ir::Name RowLowering::decode_block(ir::Block& body) {
@@ -106,8 +109,8 @@ ir::Name RowLowering::decode_block(ir::Block& body) {
   body.push_back(ir::make(matile::Let{count, steps()}));
   const Expr all = pool_.index(count);
   body.push_back(ir::make(matile::Let{step, pool_.binary(EK::Mod, pool_.index(tile), all)}));
-  at_ = pool_.binary(EK::Add, pool_.binary(EK::Mul, pool_.integer(v_.columns), pool_.index(step)),
-                     column_);
+  at_ = pool_.binary(
+      EK::Add, pool_.binary(EK::Mul, pool_.integer(shape_.columns), pool_.index(step)), column_);
   if (group_.rows.empty()) return tile;
   const ir::Name row = names_.make("row");
   body.push_back(ir::make(matile::Let{row, pool_.binary(EK::FloorDiv, pool_.index(tile), all)}));
@@ -138,20 +141,43 @@ void RowLowering::decode(Expr rest, ir::Block& body) {
   }
 }
 
-ir::Block lower_rows(const RowGroup& group, const std::set<std::string>& kept,
-                     const std::map<std::string, ir::TensorType>& buffers, const expr::Facts& facts,
-                     FreshNames& names, expr::ExprPool& pool) {
-  const std::string stem = row_stem(group);
+std::optional<ir::Block> lower_rows(const RowContext& rows, const std::vector<ir::Block>& ways,
+                                    const ir::Block& members, ir::PassContext& context) {
+  std::vector<RowShape> shapes = usual_row_shapes(rows);
+  const size_t count = ways.empty() ? shapes.size() : ways.size();
+  std::deque<RowLines> lines;
+  for (size_t k = 0; k < count; ++k) {
+    lines.emplace_back(ways.empty() ? ir::Block() : ways[k], k == 0, rows, context);
+    if (ways.empty()) continue;
+    const auto shape = lines[k].read(shapes[std::min(k, shapes.size() - 1)]);
+    if (!shape) return std::nullopt;
+    if (k >= shapes.size()) shapes.emplace_back();
+    shapes[k] = *shape;
+  }
+  shapes.resize(count);
   ir::Block out;
+  size_t unreached = 0;
+  const auto variants = row_variants(shapes, rows, out, &unreached);
+  if (!variants) {
+    lines[unreached].refuse("no rows are left for it: ways before it take them");
+    return std::nullopt;
+  }
+  const std::string stem = row_stem(rows.group);
   ir::Block launches;
   ir::Name single;  // takes tensors of any alignment; the first of the list
-  for (const RowVariant& v : row_variants(group, kept, buffers, facts, names, pool, out)) {
-    const ir::Name name = names.make(fmt::format("{}_rows{}", stem, v.suffix));
-    RowLowering lowering(group, kept, buffers, facts, v, name, names, pool);
+  for (size_t k = 0; k < count; ++k) {
+    const RowVariant& v = (*variants)[k];
+    const ir::Name name = rows.names.make(fmt::format("{}_rows{}", stem, v.suffix));
+    RowLowering lowering(rows, v, name);
     out.push_back(ir::make(lowering.run()));
-    const Expr rows = lowering.count();
+    if (!lines[k].end(v.shape, lowering.registers())) return std::nullopt;
+    ir::Block decided = k == 0 ? members : ir::Block();
+    decided.insert(decided.end(), lines[k].decided().begin(), lines[k].decided().end());
+    decision::note_kernel(rows.group.statements.back().target, decision::Form::Rows, decided,
+                          context);
+    const Expr all = lowering.count();
     const Expr grid =
-        v.condition.is_true() ? rows : pool.select(v.condition, rows, pool.integer(0));
+        v.condition.is_true() ? all : rows.pool.select(v.condition, all, rows.pool.integer(0));
     const bool is_never = v.condition.op() == EK::BoolConst && !v.condition.is_true();
     if (!is_never) launches.push_back(ir::make(matile::Launch{name, grid, single}));
     if (!single) single = name;

@@ -22,16 +22,18 @@
 // consist of whole vectors, walk over the columns once for each reduction and read them again. The
 // plan launches the one that fits the sizes. Tests: test/lower/rows.naut, test/kernels/rows.naut,
 // test/lower/rows_of_groups.naut, test/kernels/rows_of_groups.naut
+//
+// Each kernel is a way of the schedule, with lines of its own (row_lines.h).
 #pragma once
 
-#include "lower/kernel_parts.h"
-#include "lower/row_group.h"
+#include "ir/pass.h"
+#include "lower/row_shapes.h"
 
 namespace nautilus::lower {
 
-// `kept`: buffers that are outputs or that later nests read.
-ir::Block lower_rows(const RowGroup& group, const std::set<std::string>& kept,
-                     const std::map<std::string, ir::TensorType>& buffers, const expr::Facts& facts,
-                     FreshNames& names, expr::ExprPool& pool);
+// `ways`: the lines of each kernel; without them the kernels are chosen by rule. `members`: what is
+// noted with the first of them. Nothing if a line is refused.
+std::optional<ir::Block> lower_rows(const RowContext& rows, const std::vector<ir::Block>& ways,
+                                    const ir::Block& members, ir::PassContext& context);
 
 }  // namespace nautilus::lower

@@ -3,6 +3,7 @@
 // around the work, rows and columns), row_values.cc, row_statements.cc and row_forms.cc.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <span>
@@ -17,34 +18,33 @@ namespace nautilus::lower {
 
 class RowLowering {
  public:
-  RowLowering(const RowGroup& group, const std::set<std::string>& kept,
-              const std::map<std::string, ir::TensorType>& buffers, const expr::Facts& facts,
-              const RowVariant& variant, ir::Name kernel, const FreshNames& names,
-              expr::ExprPool& pool)
-      : group_(group),
-        choice_(group.target->rows),
-        kept_(kept),
-        buffers_(buffers),
-        facts_(facts),
-        v_(variant),
+  RowLowering(const RowContext& context, RowVariant variant, ir::Name kernel)
+      : group_(context.group),
+        choice_(context.choice()),
+        kept_(context.kept),
+        buffers_(context.buffers),
+        facts_(context.facts),
+        v_(std::move(variant)),
+        shape_(v_.shape),
         kernel_(kernel),
-        names_(names),
-        pool_(pool) {}
+        names_(context.names),
+        pool_(context.pool) {}
 
   matile::Kernel run();
   // Whether the tiles leave registers for the rest; known after run().
   bool fits() const {
-    return v_.groups == 1 || row_registers() + choice_.registers_beside <= choice_.alone_registers;
+    return shape_.groups == 1 ||
+           row_registers() + choice_.registers_beside <= choice_.alone_registers;
   }
   // Whether a reduction has a condition for each of its terms; known after run().
   bool has_conditions() const { return has_conditions_; }
   // Of tiles: rows, or blocks of their columns.
   expr::Expr count() const;
+  int64_t registers() const;  // of a thread; known after run()
 
  private:
   bool is_kept(const RowStatement& s) const { return kept_.contains(std::string(s.target.str())); }
 
-  int64_t registers() const;
   bool fits_pair() const {
     return row_registers() + choice_.registers_beside <= choice_.pair_registers;
   }
@@ -61,7 +61,9 @@ class RowLowering {
   ir::Name decode_block(ir::Block& body);
   ir::Name decode_row(ir::Block& body);
   void decode(expr::Expr rest, ir::Block& body);
-  bool is_whole() const { return v_.is_resident && v_.limit.is_int(v_.groups * v_.columns); }
+  bool is_whole() const {
+    return shape_.is_held() && v_.limit.is_int(shape_.groups * shape_.columns);
+  }
   // The column of the row that a column of the tiles means: groups have neighbouring parts of it.
   expr::Expr in_row(expr::Expr column);
   expr::Expr in_range() { return pool_.binary(expr::Op::Lt, at_, v_.limit); }
@@ -97,7 +99,8 @@ class RowLowering {
   void put_pieces(const RowStatement& s, ir::Block& out);
 
   // row_forms.cc
-  int64_t piece() const { return choice_.threads * v_.by; }
+  // A register has two elements of 16 bits.
+  int64_t piece() const { return choice_.threads * std::max<int64_t>(shape_.by, 2); }
   bool is_late(expr::Expr read) const;
   void choose_late(const std::vector<expr::Expr>& reads);
   int uses_after(size_t index) const;
@@ -124,7 +127,8 @@ class RowLowering {
   const std::set<std::string>& kept_;
   const std::map<std::string, ir::TensorType>& buffers_;
   const expr::Facts& facts_;
-  const RowVariant& v_;
+  RowVariant v_;
+  RowShape shape_;
   ir::Name kernel_;
   FreshNames names_;
   expr::ExprPool& pool_;

@@ -19,7 +19,7 @@ void RowLowering::fold(const RowStatement& s, ir::Name acc, bool is_first, ir::B
   has_conditions_ |= is_masked;
   if (is_masked) value = pool_.select(in_range(), value, constant(s.reducer));
   value = as_line(value, fmt::format("{}_terms", s.target.str()), out);
-  const Expr extent = pool_.integer(v_.columns);
+  const Expr extent = pool_.integer(shape_.columns);
   Expr sum = pool_.reduce(s.reducer, value, {{column_}}, {{extent}});
   if (!is_first)
     sum = pool_.binary(expr::combiner(s.reducer), pool_.read(acc, DType::F32, {}), sum);
@@ -30,7 +30,7 @@ void RowLowering::fold(const RowStatement& s, ir::Name acc, bool is_first, ir::B
 void RowLowering::finish(const RowStatement& s, ir::Name acc, ir::Block& out) {
   out.push_back(ir::make(matile::Lanes{acc, s.reducer}));
   out.push_back(ir::make(matile::Warps{acc, s.reducer}));
-  if (v_.groups > 1) out.push_back(ir::make(matile::Groups{acc, s.reducer}));
+  if (shape_.groups > 1) out.push_back(ir::make(matile::Groups{acc, s.reducer}));
   const expr::Value identity = expr::identity(s.reducer, DType::F32);
   const Expr now = pool_.read(acc, DType::F32, {});
   Expr value = now;
@@ -55,7 +55,7 @@ void RowLowering::put_number(const RowStatement& s, ir::Name tile, ir::Block& ou
   for (const ir::Axis& a : group_.rows) row.push_back(pool_.index(a.name));
   // All groups have it, one of them writes.
   const Expr is_first =
-      v_.groups > 1 ? pool_.binary(EK::Eq, pool_.index(part_), pool_.integer(0)) : Expr();
+      shape_.groups > 1 ? pool_.binary(EK::Eq, pool_.index(part_), pool_.integer(0)) : Expr();
   const Expr value = pool_.cast(s.dtype, pool_.read(tile, DType::F32, {}));
   out.push_back(ir::make(matile::Put{{}, s.target, row, value, is_first}));
 }
@@ -80,7 +80,7 @@ void RowLowering::put_pieces(const RowStatement& s, ir::Block& out) {
   collect_row_reads(s.value, true, reads);
   std::erase_if(reads, [&](Expr r) { return !is_late(r); });
   if (reads.empty()) return put_element(s, out);
-  matile::Unroll unroll{{{names_.make("piece"), pool_.integer(v_.columns / piece())}}, {}};
+  matile::Unroll unroll{{{names_.make("piece"), pool_.integer(shape_.columns / piece())}}, {}};
   extent_ = piece();
   place_ = pool_.binary(
       EK::Add, pool_.binary(EK::Mul, pool_.integer(piece()), pool_.index(unroll.axes[0].name)),
@@ -88,7 +88,7 @@ void RowLowering::put_pieces(const RowStatement& s, ir::Block& out) {
   at_ = in_row(place_);
   for (Expr r : reads) load(r, unroll.body);
   put_element(s, unroll.body);
-  extent_ = v_.columns;
+  extent_ = shape_.columns;
   place_ = column_;
   at_ = in_row(column_);
   out.push_back(ir::make(std::move(unroll)));

@@ -45,6 +45,7 @@ class Lowering {
   std::optional<ir::Program> run(const ir::Program& program, const Op* only) {
     Block out;
     for (const Op& op : program.body) {
+      if (op.is<scalar::Kernel>()) continue;  // lines of kernels without tiles
       const bool is_nest = op.is<scalar::For>() || op.is<scalar::Loop>() || op.is<scalar::If>() ||
                            op.is<scalar::Store>() || op.is<scalar::Init>();
       if (const auto* b = op.get<scalar::Buffer>()) {

@@ -32,33 +32,52 @@ bool covers(Expr value, const std::vector<Expr>& axes) {
   return found;
 }
 
+// The loop of a nest that is one reduction; null if it is none.
+const scalar::For* loop_of(const MapNest& nest) {
+  const auto* init = nest.body.size() == 2 ? nest.body[0].get<scalar::Init>() : nullptr;
+  const auto* loop = init ? nest.body[1].get<scalar::For>() : nullptr;
+  const bool is_one_update =
+      loop && loop->body.size() == 1 && loop->body[0].get<scalar::Update>() != nullptr;
+  return is_one_update && loop->kind == scalar::LoopKind::Reduce ? loop : nullptr;
+}
+
 }  // namespace
+
+ir::Name splittable_axis(const MapNest& nest, const std::map<std::string, ir::TensorType>& buffers,
+                         expr::ExprPool& pool) {
+  const scalar::For* loop = loop_of(nest);
+  if (!loop) return {};
+  const DType dtype = buffers.at(std::string(nest.body[0].as<scalar::Init>().target.str())).dtype;
+  if (expr::compute_dtype(dtype) != dtype) return {};  // parts would be rounded
+  std::vector<Expr> axes;
+  for (const ir::Axis& a : nest.axes) axes.push_back(pool.index(a.name));
+  for (const ir::Axis& a : loop->axes) axes.push_back(pool.index(a.name));
+  return covers(loop->body[0].as<scalar::Update>().value, axes) ? loop->axes[0].name : ir::Name();
+}
 
 std::optional<SplitReduction> split_reduction(const MapNest& nest,
                                               const std::map<std::string, ir::TensorType>& buffers,
-                                              const target::Points& choice, FreshNames& names,
+                                              const target::Points& choice,
+                                              std::optional<int64_t> asked, FreshNames& names,
                                               expr::ExprPool& pool) {
-  const auto* init = nest.body.size() == 2 ? nest.body[0].get<scalar::Init>() : nullptr;
-  const auto* loop = init ? nest.body[1].get<scalar::For>() : nullptr;
-  const auto* update =
-      loop && loop->body.size() == 1 ? loop->body[0].get<scalar::Update>() : nullptr;
-  if (!update || loop->kind != scalar::LoopKind::Reduce) return std::nullopt;
+  const ir::Name axis = splittable_axis(nest, buffers, pool);
+  if (!axis) return std::nullopt;
+  const scalar::For* loop = loop_of(nest);
+  const auto* init = &nest.body[0].as<scalar::Init>();
+  const auto* update = &loop->body[0].as<scalar::Update>();
   const DType dtype = buffers.at(std::string(init->target.str())).dtype;
   const Expr extent = loop->axes[0].extent;
   const bool is_one = nest.axes.empty();
   // Of one number as many as a CTA then reduces as one row; of one of many a thread walks over
   // them.
-  const int64_t parts = is_one ? choice.parts_of_one : choice.parts_of_many;
-  if (expr::compute_dtype(dtype) != dtype) return std::nullopt;  // parts would be rounded
+  const int64_t parts = asked.value_or(is_one ? choice.parts_of_one : choice.parts_of_many);
   // Shorter reductions are quicker at once, and so are reductions with enough results.
-  const int64_t least = is_one ? 4 * parts : choice.long_reduction;
+  const int64_t least = asked ? parts : is_one ? 4 * parts : choice.long_reduction;
   if (extent.op() == EK::IntConst && extent.integer() < least) return std::nullopt;
-  std::vector<Expr> axes;
-  for (const ir::Axis& a : nest.axes) axes.push_back(pool.index(a.name));
-  for (const ir::Axis& a : loop->axes) axes.push_back(pool.index(a.name));
-  if (!covers(update->value, axes)) return std::nullopt;
 
   SplitReduction out;
+  out.axis = axis;
+  out.parts = parts;
   out.buffer = names.make(fmt::format("{}_parts", init->target.str()));
   const Expr count = pool.integer(parts);
   out.type = {dtype, {count}};

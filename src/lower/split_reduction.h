@@ -23,16 +23,24 @@
 namespace nautilus::lower {
 
 struct SplitReduction {
-  ir::Name buffer;  // of the parts
+  ir::Name axis;      // whose terms are in parts
+  int64_t parts = 1;  // how many
+  ir::Name buffer;    // of the parts
   ir::TensorType type;
   MapNest partial;
   MapNest final;
   expr::Expr condition;  // on sizes: where it pays; null if always
 };
 
+// The axis of a reduction that can be in parts; empty if there is none.
+ir::Name splittable_axis(const MapNest& nest, const std::map<std::string, ir::TensorType>& buffers,
+                         expr::ExprPool& pool);
+
+// `asked`: how many parts there shall be; without, nothing where parts do not pay.
 std::optional<SplitReduction> split_reduction(const MapNest& nest,
                                               const std::map<std::string, ir::TensorType>& buffers,
-                                              const target::Points& choice, FreshNames& names,
+                                              const target::Points& choice,
+                                              std::optional<int64_t> asked, FreshNames& names,
                                               expr::ExprPool& pool);
 
 }  // namespace nautilus::lower

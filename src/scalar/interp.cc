@@ -131,6 +131,7 @@ class Interpreter {
         case Kind::Machine:
         case Kind::Size:
         case Kind::Decisions:
+        case Kind::Kernel:
         case Kind::Buffer:
           continue;
         case Kind::For: {

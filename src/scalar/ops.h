@@ -38,6 +38,7 @@
 namespace nautilus::scalar {
 
 using decision::Decisions;
+using decision::Kernel;
 using ir::Dim;
 using ir::Fact;
 using ir::Machine;

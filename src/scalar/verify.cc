@@ -39,6 +39,11 @@ class ScalarVerifier {
       case Kind::Decisions:
         if (!is_in_grid_) v_.fail("decisions outside of a kernel");
         break;
+      case Kind::Kernel:
+        if (depth_ > 0) v_.fail("the lines of a kernel inside a loop");
+        if (op.as<Kernel>().form == decision::Form::Tile)
+          v_.fail("the lines of a tile kernel stand in its nest");
+        break;
       case Kind::Buffer: {
         const auto& b = op.as<Buffer>();
         v_.check_type(b.type);

@@ -247,7 +247,13 @@ Outcome<Scheduled> apply_schedule(const ir::Program& program, const Schedule& sc
   }
   const StatementList list = statements_of(rounded, pool);
   std::vector<Kernel> kernels;
+  ir::Block other_forms;  // read where nests become kernels
   for (const KernelSchedule& k : schedule.kernels) {
+    if (k.form != dc::Form::Tile) {
+      for (const ir::Block& way : k.ways)
+        other_forms.push_back(ir::make(dc::Kernel{pool.name(k.name), k.form, way}));
+      continue;
+    }
     Outcome<Kernel> kernel = KernelReplay(k, rounded, list, pool).run();
     if (!kernel) return kernel.rejection();
     kernels.push_back(*kernel);
@@ -258,7 +264,11 @@ Outcome<Scheduled> apply_schedule(const ir::Program& program, const Schedule& sc
     if (!is_located_in_one_kernel(rounded, target, kernels))
       return refused(*line, "no kernel has all of the extreme and its position");
   }
-  return assemble(rounded, list, std::move(kernels), pool);
+  const Outcome<Scheduled> built = assemble(rounded, list, std::move(kernels), pool);
+  if (!built) return built;
+  Scheduled out = *built;
+  out.program.body.insert(out.program.body.end(), other_forms.begin(), other_forms.end());
+  return out;
 }
 
 }  // namespace nautilus::schedule

@@ -12,13 +12,15 @@
 //     registers compute 160 load 32; turns on
 //   or
 //     tile i 128; ...
+//   kernel Y rows
+//     ...
 //
 // First come lines about the program, then kernels, each named after the statement that it was
-// grown from. Lines of one topic stand on one line of text, with `;` between them;
-// decision/decisions.h says what each means. An `or` is another whole list for the same kernel: the
-// plan runs the cheapest. A line may end with who took the decision: auto (which is not printed),
-// tuned or user. A word may be a hole, `?{64,96}` (holes.h). What is left out is chosen by the
-// compiler's rules. Statements that no kernel stores stay as they are.
+// grown from, and of a form (tile, rows, points, parts). Lines of one topic stand on one line of
+// text, with `;` between them; decision/decisions.h says what each means. An `or` is another whole
+// list for the same kernel: the plan runs the cheapest. A line may end with who took the decision:
+// auto (which is not printed), tuned or user. A word may be a hole, `?{64,96}` (holes.h). What is
+// left out is chosen by the compiler's rules; so are kernels for statements that no kernel names.
 //
 // The program is named by a hash of its equations (spec/equations_hash.h), in which names, order
 // and hints do not count.
@@ -34,6 +36,7 @@ using decision::By;
 struct KernelSchedule {
   std::string name;
   std::vector<ir::Block> ways;  // whole lists of lines; the first says which statements there are
+  decision::Form form = decision::Form::Tile;
 };
 
 struct Schedule {

@@ -93,9 +93,13 @@ class Reader {
   }
 
   std::optional<Rejection> kernel(const TextLine& line) {
-    if (line.words.size() != 3 || line.words[2] != "tile")
-      return bad("a kernel has a name and a form: `kernel NAME tile`");
-    out_.kernels.push_back({line.words[1], {{}}});
+    const auto& forms = decision::words(decision::Form{});
+    const auto form =
+        line.words.size() == 3 ? std::find(forms.begin(), forms.end(), line.words[2]) : forms.end();
+    if (form == forms.end())
+      return bad("a kernel has a name and a form: `kernel NAME tile`, or rows, points, parts");
+    out_.kernels.push_back(
+        {line.words[1], {{}}, static_cast<decision::Form>(form - forms.begin())});
     return std::nullopt;
   }
 
@@ -133,7 +137,8 @@ std::string print(const Schedule& schedule) {
   out += text_of(schedule.lines, "");
   for (const KernelSchedule& k : schedule.kernels) {
     for (size_t n = 0; n < k.ways.size(); ++n) {
-      out += n == 0 ? fmt::format("kernel {} tile\n", k.name) : "or\n";
+      const auto form = decision::words(k.form)[static_cast<size_t>(k.form)];
+      out += n == 0 ? fmt::format("kernel {} {}\n", k.name, form) : "or\n";
       out += text_of(k.ways[n], "  ");
     }
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small sweep: the schedules that differ from the first one in the sizes and the parts of one
-// kernel. Each has one kernel in place of the several that a plan chooses between, so that timing
-// it times that kernel.
+// A small sweep: the schedules that differ from the first one in one kernel. Of a tile kernel each
+// has one in place of the several that a plan chooses between, so that timing it times that kernel.
 #pragma once
 
 #include "schedule/candidates.h"
@@ -21,5 +20,9 @@ struct Swept {
 std::vector<Swept> sweep_candidates(const Schedule& first, const std::vector<Kernel>& kernels,
                                     const ir::Program& rounded, const Target& target,
                                     expr::ExprPool& pool);
+
+// The same for kernels of rows, points and parts: one line of one way is another. Costs are not
+// predicted, and whether a line is legal is not asked.
+std::vector<Swept> sweep_lines(const Schedule& first);
 
 }  // namespace nautilus::schedule

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/asked_kernels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "decision/lines.h"
+
+namespace nautilus::lower {
+
+AskedKernels::AskedKernels(const ir::Program& program) {
+  for (const ir::Op& op : program.body) {
+    const auto* lines = op.get<decision::Kernel>();
+    if (!lines) continue;
+    const bool is_other_way = !kernels_.empty() && kernels_.back().name == lines->name &&
+                              kernels_.back().form == lines->form;
+    if (!is_other_way) {
+      kernels_.emplace_back();
+      kernels_.back().name = lines->name;
+      kernels_.back().form = lines->form;
+      kernels_.back().statements.emplace(lines->name.str());
+    }
+    AskedKernel& kernel = kernels_.back();
+    kernel.ways.emplace_back();
+    for (const ir::Op& line : lines->body) {
+      if (is_other_way || (!line.is<decision::Fuse>() && !line.is<decision::Split>())) {
+        kernel.ways.back().push_back(line);
+        continue;
+      }
+      (line.is<decision::Fuse>() ? kernel.fuse : kernel.split).push_back(line);
+      if (const auto* fuse = line.get<decision::Fuse>()) {
+        for (ir::Name s : fuse->statements) kernel.statements.emplace(s.str());
+      }
+    }
+  }
+}
+
+AskedKernel* AskedKernels::find(const std::set<std::string>& written, bool is_from_parts) {
+  for (AskedKernel& k : kernels_) {
+    if ((k.form == decision::Form::Parts) != is_from_parts) continue;
+    if (std::any_of(written.begin(), written.end(),
+                    [&](const std::string& w) { return k.statements.contains(w); }))
+      return &k;
+  }
+  return nullptr;
+}
+
+bool AskedKernels::end(ir::PassContext& context) const {
+  bool ok = true;
+  for (const AskedKernel& k : kernels_) {
+    if (k.is_read) continue;
+    refuse(k, "no statement of the program is left for it", context);
+    ok = false;
+  }
+  return ok;
+}
+
+void refuse(const AskedKernel& kernel, std::string_view why, ir::PassContext& context) {
+  const auto form = decision::words(kernel.form)[static_cast<size_t>(kernel.form)];
+  context.sink.report(diag::Code::DecisionRefused, {},
+                      fmt::format("`kernel {} {}`: {}", kernel.name.str(), form, why));
+}
+
+}  // namespace nautilus::lower
