@@ -93,8 +93,9 @@ PassInfo kernel(std::string_view name, ir::Pass run, std::string_view summary,
   return {name, "matile", "matile", run, stage, summary, reads};
 }
 
-PassInfo plan(std::string_view name, ir::Pass run, std::string_view summary) {
-  return kernel(name, run, summary, {}, Stage::Plan);
+PassInfo plan(std::string_view name, ir::Pass run, std::string_view summary,
+              std::string_view reads = {}) {
+  return kernel(name, run, summary, reads, Stage::Plan);
 }
 
 }  // namespace
@@ -206,7 +207,8 @@ const std::vector<PassInfo>& passes() {
       arrow("program_to_matile", "scalar", "matile", program_to_matile,
             "every nest becomes a kernel, grid nests by way of the passes from scalar_to_vrtile "
             "on"),
-      plan("prefetch_rows", matile::prefetch_rows, "rows that later CTAs load are asked for ahead"),
+      plan("prefetch_rows", matile::prefetch_rows, "rows that later CTAs load are asked for ahead",
+           "ahead"),
       plan("share_scalars", matile::share_scalars,
            "what only the call's scalars determine is computed by the plan"),
       kernel("finish_kernels", finish_kernels,

@@ -556,6 +556,20 @@ struct Hold {
   static const ir::OpInfo& info();
 };
 
+struct Ahead {
+  static constexpr std::string_view kFormat = "ahead $rows{ $by}";
+  static constexpr std::string_view kDoc =
+      "Form rows: a CTA asks the cache for the row that lies so many rows, times multiprocessors, "
+      "behind its own; 0: for none.";
+  ir::OptionalInt rows;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("rows", s.rows);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
 struct Lanes {
   static constexpr std::string_view kFormat = "lanes $count{ $by}";
   static constexpr std::string_view kDoc =

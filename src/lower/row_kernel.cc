@@ -8,6 +8,7 @@
 
 #include "lower/row_lines.h"
 #include "lower/row_lowering.h"
+#include "matile/passes/prefetch_rows.h"
 
 namespace nautilus::lower {
 
@@ -169,8 +170,13 @@ std::optional<ir::Block> lower_rows(const RowContext& rows, const std::vector<ir
     const RowVariant& v = (*variants)[k];
     const ir::Name name = rows.names.make(fmt::format("{}_rows{}", stem, v.suffix));
     RowLowering lowering(rows, v, name);
-    out.push_back(ir::make(lowering.run()));
-    if (!lines[k].end(v.shape, lowering.registers())) return std::nullopt;
+    matile::Kernel kernel = lowering.run();
+    const auto ahead = matile::usual_rows_ahead(kernel, rows.choice(), rows.pool);
+    if (!lines[k].end(v.shape, lowering.registers(), ahead)) return std::nullopt;
+    if (v.shape.ahead)
+      kernel.body = decision::with_lines(std::move(kernel.body),
+                                         {ir::make(decision::Ahead{*v.shape.ahead, {}})});
+    out.push_back(ir::make(std::move(kernel)));
     ir::Block decided = k == 0 ? members : ir::Block();
     decided.insert(decided.end(), lines[k].decided().begin(), lines[k].decided().end());
     decision::note_kernel(rows.group.statements.back().target, decision::Form::Rows, decided,

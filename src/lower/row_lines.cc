@@ -20,12 +20,14 @@ RowLines::RowLines(const ir::Block& way, bool is_first, const RowContext& rows,
       vector_(context_),
       hold_(context_),
       groups_(context_),
-      registers_(context_) {
+      registers_(context_),
+      ahead_(context_) {
   columns_.begin(body_);
   vector_.begin(body_);
   hold_.begin(body_);
   groups_.begin(body_);
   registers_.begin(body_);
+  ahead_.begin(body_);
 }
 
 // The order matters: what is read first limits what follows.
@@ -40,7 +42,7 @@ std::optional<RowShape> RowLines::read(const RowShape& usual) {
   };
   if (!ok(vector_, read_vector(shape)) || !ok(hold_, read_hold(shape)) ||
       !ok(groups_, read_groups(shape)) || !ok(columns_, read_columns(shape)) ||
-      !ok(registers_, read_registers(shape)))
+      !ok(registers_, read_registers(shape)) || !ok(ahead_, read_ahead(shape)))
     return std::nullopt;
   return shape;
 }
@@ -120,6 +122,15 @@ std::string RowLines::read_registers(RowShape& shape) {
   return "";
 }
 
+std::string RowLines::read_ahead(RowShape& shape) {
+  if (!ahead_.asked()) return "";
+  constexpr int64_t kMost = 1024;
+  const int64_t rows = ahead_.asked()->rows.value_or(-1);
+  if (rows < 0 || rows > kMost) return fmt::format("0 to {} rows are asked for ahead", kMost);
+  shape.ahead = rows;
+  return "";
+}
+
 void RowLines::refuse(std::string_view why) {
   columns_.refuse(why);
   if (!columns_.asked())
@@ -127,15 +138,17 @@ void RowLines::refuse(std::string_view why) {
                          fmt::format("`kernel ... rows`: {}", why));
 }
 
-bool RowLines::end(const RowShape& shape, int64_t registers) {
+bool RowLines::end(const RowShape& shape, int64_t registers, std::optional<int64_t> ahead) {
   columns_.took({shape.capacity(), {}});
   vector_.took({shape.by, {}});
   if (!has_elements_only(rows_.group)) hold_.took({shape.hold, {}});
   if (shape.is_held()) groups_.took({shape.groups, GroupWay::Sharing, {}});
   registers_.took({registers, {}, {}});
+  if (ahead) ahead_.took({shape.ahead.value_or(*ahead), {}});
   return columns_.end("") && vector_.end("") &&
          hold_.end("elements without reductions need no row") &&
-         groups_.end("groups share rows that are held") && registers_.end("");
+         groups_.end("groups share rows that are held") && registers_.end("") &&
+         ahead_.end("the kernel loads no whole rows by vectors");
 }
 
 }  // namespace nautilus::lower

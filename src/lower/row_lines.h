@@ -4,7 +4,7 @@
 //   RowLines lines(way, rows, context);
 //   const auto shape = lines.read(usual);     nothing if a line is refused
 //   ...                                       the kernel is made
-//   if (!lines.end(*shape, registers)) ...    the decisions are noted in lines.decided()
+//   if (!lines.end(*shape, registers, ahead)) ...   the decisions are noted in lines.decided()
 #pragma once
 
 #include <optional>
@@ -24,8 +24,9 @@ class RowLines {
   // The shape that the lines ask for, as `usual` where they say nothing.
   std::optional<RowShape> read(const RowShape& usual);
   void refuse(std::string_view why);
-  // `registers`: of a thread of the kernel.
-  bool end(const RowShape& shape, int64_t registers);
+  // `registers`: of a thread of the kernel. `ahead`: rows that it asks for ahead by rule, if it has
+  // the choice.
+  bool end(const RowShape& shape, int64_t registers, std::optional<int64_t> ahead);
   const ir::Block& decided() const { return decided_; }
 
  private:
@@ -34,6 +35,7 @@ class RowLines {
   std::string read_groups(RowShape& shape);
   std::string read_columns(RowShape& shape);
   std::string read_registers(RowShape& shape);
+  std::string read_ahead(RowShape& shape);
 
   const RowContext& rows_;
   bool is_first_;
@@ -45,6 +47,7 @@ class RowLines {
   decision::Choice<decision::Hold> hold_;
   decision::Choice<decision::Groups> groups_;
   decision::Choice<decision::Registers> registers_;
+  decision::Choice<decision::Ahead> ahead_;
 };
 
 }  // namespace nautilus::lower

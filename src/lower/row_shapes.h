@@ -38,6 +38,7 @@ struct RowShape {
   decision::HoldWay hold = decision::HoldWay::Steps;
   int64_t groups = 1;           // that share a row: each has as many columns as its tiles
   ir::OptionalInt registers{};  // of a thread, if a line says so
+  ir::OptionalInt ahead{};      // rows that are asked for ahead, if a line says so
 
   bool is_held() const { return hold != decision::HoldWay::Steps; }
   int64_t capacity() const { return groups * columns; }

@@ -2,6 +2,8 @@
 // Schedules that differ from the first one in one line of a kernel of rows, points or parts.
 #include <fmt/format.h>
 
+#include <set>
+
 #include "ir/print.h"
 #include "schedule/sweep.h"
 
@@ -10,42 +12,55 @@ namespace {
 
 namespace dc = decision;
 
+// Values beside the one that a line has.
+std::set<int64_t> without(ir::OptionalInt now, std::set<int64_t> values) {
+  if (now) values.erase(*now);
+  return values;
+}
+
 // Other values of a line that are worth a try.
 ir::Block others_of(const ir::Op& line) {
   ir::Block out;
-  if (const auto* columns = line.get<dc::Columns>()) {
-    for (const int64_t n : {*columns->count / 2, *columns->count * 2})
-      out.push_back(ir::make(dc::Columns{n, By::Tuned}));
-  }
-  if (const auto* vector = line.get<dc::Vector>()) {
-    for (int64_t n = 2; n <= 8; n *= 2) {
-      if (n != vector->elements) out.push_back(ir::make(dc::Vector{n, By::Tuned}));
+  const auto add = [&](auto decision, ir::OptionalInt& value, std::set<int64_t> values) {
+    for (const int64_t n : without(value, std::move(values))) {
+      value = n;
+      decision->by = By::Tuned;
+      out.push_back(ir::make(*decision));
     }
-  }
-  if (const auto* groups = line.get<dc::Groups>()) {
-    for (int64_t n = 1; n <= 4; n *= 2) {
-      if (n != groups->count) out.push_back(ir::make(dc::Groups{n, groups->way, By::Tuned}));
-    }
-  }
-  if (const auto* registers = line.get<dc::Registers>()) {
-    for (const int64_t n : {-16, 16, 32})
-      out.push_back(ir::make(dc::Registers{*registers->compute + n, {}, By::Tuned}));
-  }
-  if (const auto* split = line.get<dc::Split>()) {
-    for (const int64_t n : {int64_t{1}, *split->parts / 4, *split->parts * 4, int64_t{256}}) {
-      if (n > 0 && n != split->parts)
-        out.push_back(ir::make(dc::Split{split->axis, n, split->combine, By::Tuned}));
-    }
-  }
-  if (const auto* lanes = line.get<dc::Lanes>()) {
-    for (const int64_t n : {1, 4, 8, 16, 32}) {
-      if (n != lanes->count) out.push_back(ir::make(dc::Lanes{n, By::Tuned}));
-    }
-  }
-  if (const auto* each = line.get<dc::Each>()) {
-    for (const int64_t n : {1, 2, 4}) {
-      if (n != each->points) out.push_back(ir::make(dc::Each{n, By::Tuned}));
-    }
+  };
+  const auto around = [](ir::OptionalInt n, int64_t by) {
+    return std::set<int64_t>{n.value_or(0) / by, n.value_or(0) * by};
+  };
+  if (line.is<dc::Columns>()) {
+    auto d = line.as<dc::Columns>();
+    add(&d, d.count, around(d.count, 2));
+  } else if (line.is<dc::Vector>()) {
+    auto d = line.as<dc::Vector>();
+    add(&d, d.elements, {2, 4, 8});
+  } else if (line.is<dc::Groups>()) {
+    auto d = line.as<dc::Groups>();
+    add(&d, d.count, {1, 2, 4});
+  } else if (line.is<dc::Registers>()) {
+    auto d = line.as<dc::Registers>();
+    const int64_t now = d.compute.value_or(0);
+    add(&d, d.compute, {now - 16, now + 16, now + 32});
+  } else if (line.is<dc::Ahead>()) {
+    auto d = line.as<dc::Ahead>();
+    std::set<int64_t> values = around(d.rows, 2);
+    values.insert({0, 4});
+    add(&d, d.rows, values);
+  } else if (line.is<dc::Split>()) {
+    auto d = line.as<dc::Split>();
+    std::set<int64_t> values = around(d.parts, 4);
+    values.insert({1, 256});
+    values.erase(0);
+    add(&d, d.parts, values);
+  } else if (line.is<dc::Lanes>()) {
+    auto d = line.as<dc::Lanes>();
+    add(&d, d.count, {1, 4, 8, 16, 32});
+  } else if (line.is<dc::Each>()) {
+    auto d = line.as<dc::Each>();
+    add(&d, d.points, {1, 2, 4});
   }
   return out;
 }

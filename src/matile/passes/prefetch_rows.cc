@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "decision/lines.h"
 #include "expr/walk.h"
 #include "ir/machine.h"
 #include "ir/target_of.h"
@@ -52,21 +53,59 @@ Expr row_elements(const Load& load, const RowColumns& columns) {
   return is_limit ? c[1] : Expr();
 }
 
+// The rows that the CTAs of a kernel load at once.
+struct RowLoads {
+  std::vector<std::pair<const Load*, Expr>> loads;  // with their numbers of elements
+  size_t first = 0;                                 // place of the first
+  int64_t bytes = 0;                                // of all of them
+};
+
+RowLoads row_loads(const Each& each, const Role& role, expr::ExprPool& pool) {
+  const auto declared = declared_tiles(role);
+  const RowColumns columns{role, pool};
+  RowLoads out;
+  out.first = each.body.size();
+  for (size_t k = 0; k < each.body.size(); ++k) {
+    const auto* load = each.body[k].get<Load>();
+    const Expr count = load ? row_elements(*load, columns) : Expr();
+    if (!count || declared.find(load->target.str())->second.by.value_or(0) < 2) continue;
+    out.loads.emplace_back(load, count);
+    out.first = std::min(out.first, k);
+    out.bytes += columns.groups() * load->axes[0].extent.integer() * bytes(load->value.dtype());
+  }
+  return out;
+}
+
+// Several groups of threads leave room for fewer rows under way.
+int64_t by_rule(const RowLoads& rows, int64_t groups, const target::Rows& choice) {
+  const int64_t most = groups > 1 ? choice.ahead_row_of_groups : choice.ahead_row;
+  return rows.bytes > most ? 0 : choice.ahead_bytes / rows.bytes;
+}
+
+// The tiles of a kernel that has one role and no rings; null if it is of another kind.
+const Tiles* tiles_of_rows(const Kernel& kernel) {
+  const Tiles* tiles = nullptr;
+  int roles = 0;
+  for (const Op& op : kernel.body) {
+    if (const auto* t = op.get<Tiles>()) tiles = t;
+    roles += op.is<Role>();
+    if (op.is<Ring>()) return nullptr;
+  }
+  return roles == 1 && tiles && tiles->source == TileSource::Static ? tiles : nullptr;
+}
+
 class Prefetcher {
  public:
   Prefetcher(Expr multiprocessors, const target::Rows& rows, expr::ExprPool& pool)
       : sms_(multiprocessors), choice_(rows), pool_(pool) {}
 
   Kernel run(const Kernel& kernel) {
-    const Tiles* tiles = nullptr;
-    int roles = 0;
-    for (const Op& op : kernel.body) {
-      if (const auto* t = op.get<Tiles>()) tiles = t;
-      roles += op.is<Role>();
-      if (op.is<Ring>()) return kernel;
-    }
-    if (roles != 1 || !tiles || tiles->source != TileSource::Static) return kernel;
+    const Tiles* tiles = tiles_of_rows(kernel);
+    if (!tiles) return kernel;
     Kernel out = kernel;
+    asked_.reset();
+    for (const Op& line : decision::take<decision::Ahead>(out.body))
+      asked_ = line.as<decision::Ahead>().rows;
     for (Op& op : out.body) {
       const auto* role = op.get<Role>();
       if (!role || role->unit != RoleUnit::Groups) continue;
@@ -87,28 +126,16 @@ class Prefetcher {
 
  private:
   ir::Block with_prefetches(const Each& each, const Tiles& tiles, const Role& role) {
-    const auto declared = declared_tiles(role);
-    const RowColumns columns{role, pool_};
-    const int64_t groups = columns.groups();
-    std::vector<std::pair<const Load*, Expr>> rows;
-    size_t first = each.body.size();
-    int64_t bytes = 0;
+    const RowLoads rows = row_loads(each, role, pool_);
+    if (rows.loads.empty()) return each.body;
+    const int64_t groups = role.count.value_or(1);
+    const int64_t ahead = asked_ ? *asked_ : by_rule(rows, groups, choice_);
+    if (ahead == 0) return each.body;
     expr::Substitution lets;
-    for (size_t k = 0; k < each.body.size(); ++k) {
-      const Op& op = each.body[k];
+    for (const Op& op : each.body) {
       if (const auto* let = op.get<Let>())
         lets.emplace(pool_.index(let->name), expr::substitute(pool_, let->value, lets));
-      const auto* load = op.get<Load>();
-      const Expr count = load ? row_elements(*load, columns) : Expr();
-      if (!count || declared.find(load->target.str())->second.by.value_or(0) < 2) continue;
-      rows.emplace_back(load, count);
-      first = std::min(first, k);
-      bytes += groups * load->axes[0].extent.integer() * expr::bytes(load->value.dtype());
     }
-    // Several groups of threads leave room for fewer rows under way.
-    const int64_t most = groups > 1 ? choice_.ahead_row_of_groups : choice_.ahead_row;
-    if (rows.empty() || bytes > most) return each.body;
-    const int64_t ahead = choice_.ahead_bytes / bytes;
     const Expr var = pool_.index(each.var);
     const Expr later =
         pool_.binary(EK::Add, var, pool_.binary(EK::Mul, pool_.integer(ahead), sms_));
@@ -118,8 +145,8 @@ class Prefetcher {
       const Expr is_first = pool_.binary(EK::Eq, pool_.index(role.index), pool_.integer(0));
       condition = pool_.binary(EK::And, is_first, condition);
     }
-    ir::Block out(each.body.begin(), each.body.begin() + static_cast<long>(first));
-    for (const auto& [load, count] : rows) {
+    ir::Block out(each.body.begin(), each.body.begin() + static_cast<long>(rows.first));
+    for (const auto& [load, count] : rows.loads) {
       std::vector<Expr> at;
       for (Expr e : load->value.args())
         at.push_back(expr::substitute(pool_, expr::substitute(pool_, e, lets), {{var, later}}));
@@ -127,7 +154,7 @@ class Prefetcher {
       out.push_back(ir::make(
           Prefetch{pool_.read(load->value.name(), load->value.dtype(), at), count, condition}));
     }
-    out.insert(out.end(), each.body.begin() + static_cast<long>(first), each.body.end());
+    out.insert(out.end(), each.body.begin() + static_cast<long>(rows.first), each.body.end());
     has_any_ = true;
     return out;
   }
@@ -135,10 +162,27 @@ class Prefetcher {
   Expr sms_;
   const target::Rows& choice_;
   expr::ExprPool& pool_;
+  ir::OptionalInt asked_;
   bool has_any_ = false;
 };
 
 }  // namespace
+
+std::optional<int64_t> usual_rows_ahead(const Kernel& kernel, const target::Rows& rows,
+                                        expr::ExprPool& pool) {
+  if (!tiles_of_rows(kernel)) return std::nullopt;
+  for (const Op& op : kernel.body) {
+    const auto* role = op.get<Role>();
+    if (!role || role->unit != RoleUnit::Groups) continue;
+    for (const Op& inner : role->body) {
+      const auto* each = inner.get<Each>();
+      if (!each || each->alternate) continue;
+      const RowLoads loads = row_loads(*each, *role, pool);
+      if (!loads.loads.empty()) return by_rule(loads, role->count.value_or(1), rows);
+    }
+  }
+  return std::nullopt;
+}
 
 std::optional<ir::Program> prefetch_rows(const ir::Program& program, ir::PassContext& context) {
   const ir::Name machine = ir::machine_name(program, context.pool);

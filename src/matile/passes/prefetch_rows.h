@@ -2,6 +2,8 @@
 #pragma once
 
 #include "ir/pass.h"
+#include "matile/ops.h"
+#include "target/target.h"
 
 namespace nautilus::matile {
 
@@ -20,8 +22,15 @@ namespace nautilus::matile {
 // kernel still leave it, so they are left alone (docs/row_kernels.md); where several groups share a
 // row (`X[i, 4096 * w + j]`) the first asks for all of it, up to 32 KiB.
 //
+// A line `ahead` says otherwise (decision/decisions.h).
+//
 // Kernels without loading roles whose tiles are rows, loaded at once. Test:
 // test/matile/passes/prefetch_rows.matile.
 std::optional<ir::Program> prefetch_rows(const ir::Program& program, ir::PassContext& context);
+
+// How many rows ahead, times multiprocessors, the kernel asks by rule; nothing if it loads no rows
+// at once.
+std::optional<int64_t> usual_rows_ahead(const Kernel& kernel, const target::Rows& rows,
+                                        expr::ExprPool& pool);
 
 }  // namespace nautilus::matile
