@@ -96,7 +96,7 @@ TEST(Sweep, LinesOfRowsAreTried) {
   size_t legal = 0;
   std::set<std::string> texts;
   for (const SweptSchedule& s : *swept) {
-    EXPECT_NE(s.name.find("kernel s way"), std::string::npos);
+    EXPECT_NE(s.name.find("kernel s alternative"), std::string::npos);
     if (!s.why.empty()) continue;
     ++legal;
     texts.insert(s.text);

@@ -155,8 +155,9 @@ std::vector<MapNest> NestKernels::nests_from(size_t begin, size_t end) const {
 bool NestKernels::points(size_t& i, size_t end, size_t limit, const AskedKernel* asked) {
   if (asked && (end != limit || asked->ways.size() != 1)) {
     refuse(*asked,
-           end != limit ? "its statements do not share their points"
-                        : "kernels of points have one way, and another where they have parts",
+           end != limit
+               ? "its statements do not share their points"
+               : "kernels of points have one alternative, and a second where they have parts",
            context_);
     return false;
   }

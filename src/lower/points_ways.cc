@@ -149,8 +149,9 @@ std::optional<std::vector<KernelParts>> parts_ways(const PointsContext& points,
     if (lines.each() > 1) choice.each = lines.each();
     if (is_shared == is_wide) {
       lines.refuse_lanes(
-          "another way has several lanes for a point, or several points in a thread");
-      lines.refuse_each("another way has several lanes for a point, or several points in a thread");
+          "another alternative has several lanes for a point, or several points in a thread");
+      lines.refuse_each(
+          "another alternative has several lanes for a point, or several points in a thread");
       return std::nullopt;
     }
     auto other = is_shared ? share_parts(out[0], choice, points.names, context.pool)

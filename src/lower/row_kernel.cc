@@ -160,7 +160,7 @@ std::optional<ir::Block> lower_rows(const RowContext& rows, const std::vector<ir
   size_t unreached = 0;
   const auto variants = row_variants(shapes, rows, out, &unreached);
   if (!variants) {
-    lines[unreached].refuse("no rows are left for it: ways before it take them");
+    lines[unreached].refuse("no rows are left for it: alternatives before it take them");
     return std::nullopt;
   }
   const std::string stem = row_stem(rows.group);

@@ -54,7 +54,7 @@ std::string RowLines::read_vector(RowShape& shape) {
   if (by < 1 || by > most || !std::has_single_bit(static_cast<uint64_t>(by)))
     return fmt::format("a vector of these tensors has a power of two of elements up to {}", most);
   if (is_first_ && by != 1)
-    return "the first way takes tensors of any alignment, which is `vector 1`";
+    return "the first alternative takes tensors of any alignment, which is `vector 1`";
   const expr::Expr n = rows_.columns();
   if (n.op() == expr::Op::IntConst && n.integer() % by != 0)
     return fmt::format("rows of {} columns have no whole vectors", n.integer());
@@ -69,7 +69,7 @@ std::string RowLines::read_hold(RowShape& shape) {
   if (shape.hold == HoldWay::Filled && is_known)
     return "the number of columns is known: `hold row`";
   if (is_first_ && shape.is_held() && !is_known)
-    return "the first way takes rows of any length, which is `hold steps`";
+    return "the first alternative takes rows of any length, which is `hold steps`";
   return "";
 }
 

@@ -77,7 +77,7 @@ std::vector<Swept> sweep_lines(const Schedule& first) {
         for (const ir::Op& other : others_of(ways[w][n])) {
           Swept s{first, {}, 0};
           s.schedule.kernels[k].ways[w][n] = other;
-          s.name = fmt::format("kernel {} way {} {}", first.kernels[k].name, w + 1,
+          s.name = fmt::format("kernel {} alternative {} {}", first.kernels[k].name, w + 1,
                                ir::print(dc::with_by(other, By::Auto)));
           out.push_back(std::move(s));
         }
