@@ -39,6 +39,7 @@ DTYPE_NAMES = {
     "torch.uint8": "u8",
     "torch.int32": "i32",
     "torch.int64": "i64",
+    "torch.bool": "bool",
 }
 
 

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that are no examples of ours, with what a user of PyTorch would write: reductions over odd
+axes, short rows, columns, chains with broadcasts, pooling, losses, gathers, products with something
+behind them, and variants of attention. They show how far what was tuned for examples carries.
+
+Small sizes, for the comparison with the oracle, are the program's hints and the second text of a line.
+"""
+import os
+
+from programs_problem import (ATTENTION, OTHER, PRODUCT, Problem, below, normal, wide)
+
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "foreign")
+
+torch = F = None  # the process that starts others does without
+
+
+def use_torch():
+    """Before an expression is evaluated."""
+    global torch, F
+    import torch
+    import torch.nn.functional as F
+
+
+def problems():
+    found = []
+
+    def add(name, kind, sizes, small, expression, **more):
+        found.append(Problem(name, os.path.join(FOLDER, f"{name}.naut"), kind, sizes, small,
+                             expression, **more))
+
+    _reductions(add)
+    _rows_and_points(add)
+    _losses(add)
+    _products(add)
+    _attention(add)
+    return found
+
+
+def _reductions(add):
+    def variance_and_mean(x):
+        var, mu = torch.var_mean(x, (0, 2, 3), correction=0)
+        return mu, var
+
+    add("batchnorm_statistics", OTHER, "B=64,C=256,H=56,W=56", "B=2,C=5,H=13,W=31",
+        variance_and_mean, along="C")
+    add("groupnorm_silu", OTHER, "B=32,Cg=10,H=64,W=64,G=32", "B=2,Cg=3,H=5,W=9,G=32",
+        lambda x, gamma, beta: F.silu(F.group_norm(x, 32, gamma, beta, 1e-5)), along="B")
+    add("instancenorm_relu", OTHER, "B=32,C=64,H=256,W=256", "B=2,C=3,H=13,W=31",
+        lambda x: F.relu(F.instance_norm(x, eps=1e-5)), along="B")
+    add("softmax_channels", OTHER, "B=16,C=21,H=512,W=512", "B=1,C=7,H=13,W=31",
+        lambda x: torch.softmax(x, 1), along="B")
+    add("frobenius_norm", OTHER, "M=16384,N=8192", "M=3,N=1003",
+        lambda x: torch.linalg.vector_norm(x))
+    add("mean_and_peak", OTHER, "M=16384,N=8192", "M=3,N=1003",
+        lambda x: (wide(x).abs().mean(), wide(x.abs().max())))
+    # Of equal elements any may be named: the elements are compared, not their places.
+    add("argmax_middle", OTHER, "B=64,M=1000,N=1024", "B=2,M=300,N=67",
+        lambda x: torch.argmax(x, 1), along="B", judged=lambda tensors, y: tensors["x"].gather(
+            1, y.clamp(0, tensors["x"].shape[1] - 1).unsqueeze(1)))
+
+    def penalty(x):
+        lse = torch.logsumexp(wide(x), -1)
+        return lse, lse.square().mean()
+
+    def moments(x):
+        sigma, mu = torch.std_mean(wide(x), 0, correction=0)
+        return mu, sigma
+
+    add("logsumexp_z", OTHER, "M=8192,N=32000", "M=5,N=1003", penalty)
+    add("column_moments", OTHER, "M=65536,N=1024", "M=300,N=17", moments)
+
+
+def _rows_and_points(add):
+    def residual_norm(x, r, gamma, beta):
+        h = x + r
+        return h, F.layer_norm(h, gamma.shape, gamma, beta, 1e-5)
+
+    def modulated(x, r, scale, shift, gate):
+        inner = x * (1 + scale.unsqueeze(1)) + shift.unsqueeze(1)
+        return r + torch.sigmoid(gate) * F.gelu(inner, approximate="tanh")
+
+    def upsampled(u, s):
+        return F.interpolate(u, scale_factor=2, mode="nearest") + s
+
+    add("layernorm_short", OTHER, "M=32768,K=768", "M=7,K=33", residual_norm, along="M")
+    add("softmax_columns", OTHER, "M=8192,N=4096", "M=300,N=5", lambda x: torch.softmax(x, 0),
+        along="N", out_axis=1)
+    add("modulate_gelu", OTHER, "B=16,N=4096,C=1152", "B=2,N=5,C=33", modulated, along="B")
+    add("maxpool_stem", OTHER, "B=128,C=64,H=112,W=112", "B=1,C=2,H=16,W=25",
+        lambda x: F.max_pool2d(x, 3, stride=2, padding=1), along="B")
+    add("upsample_add", OTHER, "B=16,C=128,H=128,W=128", "B=1,C=2,H=5,W=9", upsampled, along="B")
+    add("masked_softmax", OTHER, "B=8,H=16,M=1024,N=1024", "B=2,H=1,M=5,N=67",
+        lambda x, seen: torch.softmax(
+            (0.125 * x).masked_fill(~seen[:, None, None, :], float("-inf")), -1), along="B")
+    add("embedding_bag", OTHER, "B=8192,L=32,V=100000,D=512", "B=3,L=7,V=20,D=33",
+        lambda table, bag: F.embedding_bag(bag, table, mode="mean"), along="B",
+        inputs=dict(bag=below("V")))
+    add("cosine_rows", OTHER, "M=65536,N=1024", "M=3,N=133",
+        lambda a, b: F.cosine_similarity(a, b, dim=1), along="M")
+
+
+def _losses(add):
+    add("smoothed_cross_entropy", OTHER, "M=8192,N=32000", "M=5,N=1003",
+        lambda x, t: F.cross_entropy(wide(x), t, label_smoothing=0.1), inputs=dict(t=below("N")))
+    add("distillation_kl", OTHER, "M=4096,N=32000", "M=5,N=1003",
+        lambda student, teacher: F.kl_div(
+            F.log_softmax(wide(student), -1), F.log_softmax(wide(teacher), -1),
+            reduction="batchmean", log_target=True))
+    add("weighted_huber", OTHER, "M=16384,N=8192", "M=3,N=133",
+        lambda p, t, weight: (weight * F.huber_loss(
+            p, t, reduction="none", delta=0.5).mean(1)).mean())
+
+
+def _products(add):
+    def experts(X, W, choice, weight):
+        Y = X @ W[0]
+        for e in range(1, W.shape[0]):
+            Y = torch.where((choice == e)[:, None], X @ W[e], Y)
+        return Y * weight[:, None].to(Y.dtype)
+
+    small, weights = "M=33,N=24,K=50", normal(0.03)
+    add("gemm_bias_swish_scale", PRODUCT, "M=4096,N=4096,K=4096", small,
+        lambda X, W, bias, scale: scale * F.silu(F.linear(X, W, bias)), along="M",
+        inputs=dict(W=weights))
+    add("gemm_row_max", PRODUCT, "M=8192,N=8192,K=1024", small,
+        lambda A, B: wide(torch.amax(A @ B.T, 1)), along="M", inputs=dict(B=weights))
+    add("gemm_layernorm", PRODUCT, "M=16384,K=1024,N=1024", "M=33,K=50,N=40",
+        lambda X, W, R, gamma, beta: F.layer_norm(F.linear(X, W) + R, gamma.shape, gamma, beta,
+                                                  1e-5), along="M", inputs=dict(W=weights))
+    add("gemm_small_batched", PRODUCT, "Z=8192,M=64,N=64,K=64", "Z=3,M=16,N=24,K=40",
+        lambda A, B: torch.bmm(A, B), along="Z")
+    add("gemm_f32", PRODUCT, "M=2048,N=2048,K=2048", "M=5,N=67,K=131",
+        lambda X, W, bias: F.linear(X, W, bias), along="M")
+    add("gemm_f16_transposed", PRODUCT, "M=4096,N=4096,K=4096", small,
+        lambda A, B: A.T @ B.T, along="M", inputs=dict(B=weights))
+    add("experts_masked", PRODUCT, "M=4096,N=2048,K=1024,E=8", "M=33,N=24,K=50,E=3", experts,
+        along="M", inputs=dict(W=weights, choice=below("E")))
+
+
+def _attention(add):
+    def attention(name, sizes, small, expression, **inputs):
+        add(name, ATTENTION, sizes, small, expression, along="B", inputs=inputs)
+
+    def with_entropy(Q, K, V):
+        S = wide(Q @ K.mT) * Q.shape[-1] ** -0.5
+        P = torch.softmax(S, -1)
+        return P.to(V.dtype) @ V, torch.logsumexp(S, -1) - (P * S).sum(-1)
+
+    def differential(Qa, Qb, Ka, Kb, V):
+        return (F.scaled_dot_product_attention(Qa, Ka, V) -
+                0.4 * F.scaled_dot_product_attention(Qb, Kb, V))
+
+    def two_biases(Q, K, V, pair, key):
+        return F.scaled_dot_product_attention(Q, K, V, attn_mask=pair + key[:, None, None, :])
+
+    def blocks(Q, K, V, width):
+        parts = [x.unflatten(2, (-1, width)).flatten(1, 2) for x in (Q, K, V)]
+        return F.scaled_dot_product_attention(*parts).unflatten(
+            1, (Q.shape[1], -1)).flatten(2, 3)
+
+    def with_prefix(Q, K, V, length):
+        place = torch.arange(Q.shape[2], device=Q.device)
+        seen = (place < length[:, None, None, None]) | (place <= place[:, None])
+        return F.scaled_dot_product_attention(Q, K, V, attn_mask=seen)
+
+    def turned(x):
+        half = x.shape[-1] // 2
+        kind = wide(x).dtype
+        pair = torch.arange(half, device=x.device, dtype=kind)
+        place = torch.arange(x.shape[2], device=x.device, dtype=kind)
+        angle = place[:, None] * 10000.0 ** (-pair / half)
+        cos, sin = torch.cos(angle), torch.sin(angle)
+        first, second = wide(x[..., :half]), wide(x[..., half:])
+        return torch.cat((first * cos - second * sin, first * sin + second * cos), -1).to(x.dtype)
+
+    def with_rope(Q, K, V):
+        return F.scaled_dot_product_attention(turned(Q), turned(K), V, is_causal=True)
+
+    small = "B=1,H=3,M=33,N=67,D=32"
+    attention("attention_entropy", "B=4,H=16,M=2048,N=2048,D=64", small, with_entropy)
+    attention("attention_differential", "B=4,H=16,M=2048,N=2048,D=64", small, differential)
+    attention("attention_two_biases", "B=8,H=8,M=1024,N=1024,D=32", small, two_biases)
+    attention("attention_blocks", "B=4,H=16,M=8192,D=64,T=256", "B=1,H=3,M=768,D=16,T=256",
+              lambda Q, K, V: blocks(Q, K, V, 256))
+    attention("attention_prefix", "B=4,H=16,M=2048,D=128", "B=2,H=3,M=67,D=32", with_prefix,
+              length=below("M"))
+    attention("attention_rope", "B=2,H=16,M=4096,D=128", "B=1,H=3,M=67,D=32", with_rope)
