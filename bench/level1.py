@@ -179,7 +179,7 @@ def _transposed_convolutions(add):
     transposed(69, "B=64,C=64,F=128,H=128,W=256", small2, two)
     transposed(70, "B=8,C=48,F=24,D=96,H=96,W=96", small3, three)
     transposed(71, "B=8,C=32,F=32,H=512,W=1024", small2, two)
-    transposed(72, "B=8,Cg=8,Fg=8,D=12,H=24,W=48", "B=1,Cg=3,Fg=3,D=4,H=7,W=19",
+    transposed(72, "B=8,Cg=8,Fg=8,D=12,H=24,W=48", "B=1,Cg=3,Fg=2,D=3,H=4,W=9",
                lambda x, w: F.conv_transpose3d(x, w, stride=2, padding=(1, 2, 3),
                                                output_padding=1, groups=4))
     transposed(73, "B=4,C=32,F=32,D=32,H=64,W=128", small3,
