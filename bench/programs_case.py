@@ -103,13 +103,17 @@ def _time(problem, shapes, kernel, compiled, options):
     if compiled:
         functions["compiled"] = lambda: compiled(**tensors)
     rough, once = {}, None
-    for name, function in functions.items():
+    for name, function in list(functions.items()):
         supervise.begin(f"{name}: check", PEER_LIMIT)
         outputs = problem.results(function, {})
-        error, _ = reference.error(outputs)
+        error, why = reference.error(outputs)
         if name == "eager":
             reference.keep(outputs)
         del outputs
+        if why:
+            supervise.say(note=f"{name} is not timed: {why}")
+            del functions[name]
+            continue
         rough[name] = _once_ms(function)
         supervise.say(part={f"{name}_ms": rough[name], f"{name}_error": finite(error)})
     if kernel:
@@ -132,6 +136,8 @@ def _time(problem, shapes, kernel, compiled, options):
                 functions["ours"] = launch
                 rough["ours"] = once
     reference.release()
+    if not functions:
+        return
     supervise.begin("timing", PEER_LIMIT)
     turn = sum(rough.values()) + FLUSH_MS * len(rough)
     turns = int(min(MOST, max(FEWEST, 1000 * options.case_seconds / turn)))
