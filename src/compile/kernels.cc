@@ -139,10 +139,15 @@ std::optional<ir::Program> program_to_matile(const ir::Program& program, ir::Pas
   return lower::program_to_matile(program, lower_grid_nest, context);
 }
 
+std::optional<ir::Program> nests_to_kernels(const ir::Program& program, ir::PassContext& context) {
+  const auto chosen = apply(the_pass("choose_kernels"), without_after(program), context);
+  return chosen ? apply(the_pass("program_to_matile"), *chosen, context) : std::nullopt;
+}
+
 std::optional<ir::Program> to_kernels(const ir::Program& program, ir::PassContext& context) {
   if (program.level == &vrtile::level()) return tiles_to_kernels(program, context);
   if (program.level == &matile::level()) return rest_of_kernels(program, context);
-  auto kernels = apply(the_pass("program_to_matile"), without_after(program), context);
+  auto kernels = nests_to_kernels(program, context);
   return kernels ? with_plan(std::move(*kernels), "", context) : std::nullopt;
 }
 

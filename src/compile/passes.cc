@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/nearest.h"
+#include "choose/choose_kernels.h"
 #include "compile/kernels.h"
 #include "lower/scalar_to_vrtile.h"
 #include "lower/spec_to_scalar.h"
@@ -204,6 +205,8 @@ const std::vector<PassInfo>& passes() {
              "tiles are taken from shared memory while products run", "takes"),
       kernel("multicast", matile::multicast,
              "the CTAs of a cluster load once what all of them need"),
+      arrow("choose_kernels", "scalar", "scalar", choose::choose_kernels,
+            "nests beside the tiles get kernels of rows, points and parts", "kernel, inner"),
       arrow("program_to_matile", "scalar", "matile", program_to_matile,
             "every nest becomes a kernel, grid nests by way of the passes from scalar_to_vrtile "
             "on"),

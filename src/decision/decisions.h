@@ -175,6 +175,22 @@ struct Split {
   static const ir::OpInfo& info();
 };
 
+struct Inner {
+  static constexpr std::string_view kFormat = "inner $axes of $statement{ $by}";
+  static constexpr std::string_view kDoc =
+      "Forms rows and points: of a reduction over several axes, a kernel of its own reduces these "
+      "first, for each point of the others; this kernel reduces what it left.";
+  ir::Names axes;
+  ir::Name statement;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("axes", s.axes);
+    f("statement", s.statement);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
 struct Cluster {
   static constexpr std::string_view kFormat = "cluster $tiles{ $by}";
   static constexpr std::string_view kDoc =
@@ -586,7 +602,8 @@ struct Lanes {
 struct Each {
   static constexpr std::string_view kFormat = "each $points{ $by}";
   static constexpr std::string_view kDoc =
-      "Forms points and parts: neighbouring points of a thread.";
+      "Forms points and parts: neighbouring points of a thread. Form rows, for reductions over "
+      "several axes: rows that a step loads at once.";
   ir::OptionalInt points;
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {

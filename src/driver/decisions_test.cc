@@ -93,7 +93,7 @@ TEST_P(DecisionsTest, APrintedScheduleIsComplete) {
 // Tile kernels, rows, points and parts: each compiled kernel is a way of the schedule.
 TEST_P(DecisionsTest, EveryKernelHasItsLines) {
   ir::PassContext context{unit_.pool, unit_.sink, {}};
-  const auto kernels = compile::program_to_matile(first_->program, context);
+  const auto kernels = compile::nests_to_kernels(first_->program, context);
   ASSERT_TRUE(kernels);
   size_t made = 0;
   for (const ir::Op& op : kernels->body) made += op.is<matile::Kernel>() ? 1 : 0;

@@ -200,7 +200,7 @@ void complete(FirstSchedule& schedule, Unit& unit) {
   diag::Sink ignored(unit.sources);
   ir::PassContext context{unit.pool, ignored, {}};
   context.decided = &decided;
-  if (!compile::program_to_matile(schedule.program, context)) return;
+  if (!compile::nests_to_kernels(schedule.program, context)) return;
   std::vector<schedule::KernelSchedule> kernels;
   std::map<std::string, size_t> way_of;
   size_t n = 0;
@@ -391,7 +391,7 @@ std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::st
 std::string refused_lines(const FirstSchedule& schedule, Unit& unit) {
   diag::Sink sink(unit.sources);
   ir::PassContext context{unit.pool, sink, {}};
-  if (compile::program_to_matile(schedule.program, context)) return "";
+  if (compile::nests_to_kernels(schedule.program, context)) return "";
   return sink.all().empty() ? "it has no kernel" : sink.all()[0].message;
 }
 

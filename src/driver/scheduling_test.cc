@@ -33,7 +33,7 @@ class SchedulingTest : public ::testing::Test {
   // The kernels of a scheduled program as text; why there are none.
   std::string kernels_of(const ir::Program& scheduled) {
     ir::PassContext context{unit_.pool, unit_.sink, {}};
-    const auto kernels = compile::program_to_matile(scheduled, context);
+    const auto kernels = compile::nests_to_kernels(scheduled, context);
     return kernels ? ir::print(*kernels) : unit_.sink.all().back().message;
   }
 
@@ -106,7 +106,7 @@ TEST_F(SchedulingTest, WhatIsNoScheduleIsRefusedWithItsLine) {
 
 TEST_F(SchedulingTest, ALineThatNothingReadsIsAnError) {
   ir::PassContext context{unit_.pool, unit_.sink, {}};
-  auto kernels = compile::program_to_matile(first_->program, context);
+  auto kernels = compile::nests_to_kernels(first_->program, context);
   ASSERT_TRUE(kernels);
   EXPECT_TRUE(matile::verify_final(*kernels, unit_.sink));
   for (ir::Op& op : kernels->body) {

@@ -24,11 +24,12 @@ AskedKernels::AskedKernels(const ir::Program& program) {
     AskedKernel& kernel = kernels_.back();
     kernel.ways.emplace_back();
     for (const ir::Op& line : lines->body) {
-      if (is_other_way || (!line.is<decision::Fuse>() && !line.is<decision::Split>())) {
-        kernel.ways.back().push_back(line);
-        continue;
-      }
-      (line.is<decision::Fuse>() ? kernel.fuse : kernel.split).push_back(line);
+      ir::Block* list = line.is<decision::Fuse>()    ? &kernel.fuse
+                        : line.is<decision::Split>() ? &kernel.split
+                        : line.is<decision::Inner>() ? &kernel.inner
+                                                     : nullptr;
+      (is_other_way || !list ? kernel.ways.back() : *list).push_back(line);
+      if (is_other_way) continue;
       if (const auto* fuse = line.get<decision::Fuse>()) {
         for (ir::Name s : fuse->statements) kernel.statements.emplace(s.str());
       }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of the forms rows, points and parts that a schedule names: the `kernel` ops of a
-// scheduled program. Each computes the statements that it names, and no others; statements that
-// none of them names are distributed by rule.
+// scheduled program. Each computes the statements that it names, and no others; every statement
+// has one (choose/choose_kernels.h).
 #pragma once
 
 #include <map>
@@ -21,6 +21,7 @@ struct AskedKernel {
   std::set<std::string> statements;  // that it computes, the one it is named after too
   ir::Block fuse;                    // the line that says so, if there is one
   ir::Block split;                   // the line about parts, if there is one
+  ir::Block inner;                   // lines about steps, which its nests have
   bool is_read = false;
 
   // That the line about parts asks for.
@@ -31,7 +32,7 @@ class AskedKernels {
  public:
   explicit AskedKernels(const ir::Program& program);
 
-  // The kernel that computes one of the statements, from parts or not; null if the rules decide.
+  // The kernel that computes one of the statements, from parts or not; null if none does.
   AskedKernel* find(const std::set<std::string>& written, bool is_from_parts);
   // Refuses kernels that nothing was made for; whether there were none.
   bool end(ir::PassContext& context) const;

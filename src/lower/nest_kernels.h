@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of nests without a grid loop: which nests share one, and of which form it is: rows
-// (row_kernel.h), points or parts (points_ways.h). As the lines of a schedule say
-// (asked_kernels.h), or by rule: work along rows first, then long reductions in parts, elements,
-// and a thread for each point. Tests: test/schedule/lines_of_rows.sched, test/lower/rows.naut,
-// test/lower/split.naut
+// Kernels of nests without a grid loop, as the lines of the schedule say (asked_kernels.h): which
+// nests share one, and of which form it is: rows (row_kernel.h), points or parts (points_ways.h).
+// Tests: test/schedule/lines_of_rows.sched, test/lower/rows.naut, test/lower/split.naut
 #pragma once
 
 #include <map>
@@ -14,30 +12,11 @@
 
 #include "ir/pass.h"
 #include "lower/asked_kernels.h"
-#include "lower/points_kernel.h"
+#include "lower/program_nests.h"
 #include "lower/row_group.h"
 #include "lower/split_reduction.h"
 
 namespace nautilus::lower {
-
-// A program on its way to kernels.
-struct ProgramNests {
-  explicit ProgramNests(expr::ExprPool& pool) : names(pool) {}
-
-  FreshNames names;
-  std::map<std::string, ir::TensorType> buffers;
-  std::set<std::string> outputs;
-  std::set<std::string> locals;
-  std::unordered_set<expr::Expr> computed;  // extents that a schedule chose: they are short
-  std::vector<MapNest> nests;
-  ir::Block kernels;  // of the nests so far, with their launches
-
-  // Outputs, and what nests from `begin` on read.
-  std::set<std::string> kept_after(size_t begin) const;
-  void add(KernelParts parts);
-};
-
-bool is_grid(const MapNest& nest);
 
 class NestKernels {
  public:
@@ -50,27 +29,28 @@ class NestKernels {
   bool end() { return asked_.end(context_); }
 
  private:
-  size_t sharing_end(size_t i, const AskedKernel* asked);
+  AskedKernel& kernel_for(const MapNest& nest, bool is_from_parts);
+  size_t sharing_end(size_t i, const AskedKernel& asked);
   bool are_all_there(size_t begin, size_t end, AskedKernel& asked);
-  bool rows(size_t& i, const RowGroup& group, const AskedKernel* asked);
-  bool points(size_t& i, size_t end, size_t limit, const AskedKernel* asked);
-  bool parts(size_t& i, size_t limit, const AskedKernel* asked);
-  size_t points_end(size_t i, size_t limit, bool is_asked);
+  bool rows(size_t& i, size_t end, const AskedKernel& asked);
+  bool points(size_t& i, size_t end, const AskedKernel& asked);
+  bool parts(size_t& i, size_t limit, const AskedKernel& asked);
   std::vector<MapNest> nests_from(size_t begin, size_t end) const;
-  ir::Block members_of(size_t begin, size_t end, std::string_view name, const AskedKernel* asked);
+  ir::Block members_of(size_t begin, size_t end, std::string_view name, const AskedKernel& asked);
 
   // nest_splits.cc: reductions in parts.
   std::string refuse_parts(const MapNest& nest, const AskedKernel& asked);
   const ir::Op* split_in(size_t begin, size_t end) const;
-  bool split(size_t i, AskedKernel* asked);
+  bool split(size_t i, const AskedKernel& asked);
   bool whole_or_parts(size_t i, const MapNest& nest, const SplitReduction& s,
-                      const AskedKernel* asked);
+                      const AskedKernel& asked);
 
   ProgramNests& state_;
   ir::PassContext& context_;
   const target::Target& target_;
   expr::Facts facts_;
   AskedKernels asked_;
+  AskedKernel usual_;                     // of a nest that no kernel is named for
   std::set<std::string> is_split_;        // results of reductions that were looked at
   std::set<std::string> parts_;           // buffers of parts
   std::map<std::string, ir::Op> splits_;  // lines about results that have parts

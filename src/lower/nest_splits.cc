@@ -35,23 +35,21 @@ const Op* NestKernels::split_in(size_t begin, size_t end) const {
 
 // Replaces nest `i` by two if that is always right; where it depends on sizes, the plan chooses
 // between the nest, whose kernel is added here, and the two.
-bool NestKernels::split(size_t i, AskedKernel* asked) {
+bool NestKernels::split(size_t i, const AskedKernel& asked) {
   const MapNest nest = state_.nests[i];
   const std::string target = *written_by(nest).begin();
   if (!is_split_.insert(target).second) return false;
-  std::optional<int64_t> count;
-  if (asked && !asked->split.empty()) count = asked->parts();
-  auto s =
-      split_reduction(nest, state_.buffers, target_.points, count, state_.names, context_.pool);
+  auto s = split_reduction(nest, state_.buffers, target_.points, asked.parts(), state_.names,
+                           context_.pool);
   if (!s) return false;
   const std::string buffer(s->buffer.str());
   state_.buffers.emplace(buffer, s->type);
   is_split_.insert(buffer);
   parts_.insert(buffer);
   splits_.emplace(target, ir::make(decision::Split{s->axis, s->parts, {}, {}}));
-  // One way that is asked for is meant for all sizes.
-  if (asked && (asked->ways.size() != 2 || asked->statements.size() > 1 ||
-                asked->form != decision::Form::Points)) {
+  // One alternative is meant for all sizes.
+  if (asked.ways.size() != 2 || asked.statements.size() > 1 ||
+      asked.form != decision::Form::Points) {
     s->type.dims[0] = context_.pool.integer(s->parts);
     s->condition = {};
   }
@@ -69,7 +67,7 @@ bool NestKernels::split(size_t i, AskedKernel* asked) {
 // Three kernels: the parts, what puts them together, and all at once. The plan launches the last
 // where parts do not pay. It is another way of the second.
 bool NestKernels::whole_or_parts(size_t i, const MapNest& nest, const SplitReduction& s,
-                                 const AskedKernel* asked) {
+                                 const AskedKernel& asked) {
   std::set<std::string> kept = state_.kept_after(i);
   kept.emplace(s.buffer.str());
   AskedKernel* partial = asked_.find({std::string(s.buffer.str())}, false);
@@ -78,15 +76,14 @@ bool NestKernels::whole_or_parts(size_t i, const MapNest& nest, const SplitReduc
                          ir::Block& decided) {
     const std::vector<MapNest> nests = {n};
     ir::PassContext own = context_.with(context_.sink, decided);
-    return points_way({nests, kept, state_.buffers, target_, state_.names}, way, LanesRule::One,
-                      members, own);
+    return points_way({nests, kept, state_.buffers, target_, state_.names}, way, members, own);
   };
   // Names are given in the order of the launches; ways of one kernel are noted together.
   ir::Block notes[3];
   const ir::Block members = {splits_.at(*written_by(nest).begin())};
-  auto whole = lower(nest, asked ? asked->ways[1] : ir::Block(), {}, notes[2]);
+  auto whole = lower(nest, asked.ways[1], {}, notes[2]);
   auto parts = lower(s.partial, partial ? partial->ways[0] : ir::Block(), {}, notes[0]);
-  auto all = lower(s.final, asked ? asked->ways[0] : ir::Block(), members, notes[1]);
+  auto all = lower(s.final, asked.ways[0], members, notes[1]);
   if (!whole || !parts || !all) return false;
   for (const ir::Block& n : notes) {
     for (const Op& op : n) {

@@ -115,4 +115,24 @@ size_t part_nests_end(const std::vector<MapNest>& nests, size_t begin,
   return end;
 }
 
+LastTileNests last_tile_nests(const std::vector<MapNest>& nests, size_t grid,
+                              const std::set<std::string>& locals,
+                              const std::unordered_set<Expr>& computed, expr::ExprPool& pool) {
+  std::set<std::string> parts = written_by(nests[grid]);
+  std::erase_if(parts, [&](const std::string& n) { return locals.contains(n); });
+  LastTileNests out{grid, grid + 1};
+  for (size_t k = grid + 1; k < nests.size(); ++k) {
+    for (const Op& op : nests[k].body) {
+      ir::for_each_expr(op, [&](Expr e) {
+        for (ir::Name t : expr::tensors_read(e)) {
+          if (parts.contains(std::string(t.str()))) out.least = k + 1;
+        }
+      });
+    }
+  }
+  if (out.end < nests.size() && is_over_parts(nests[out.end], computed))
+    out.end = part_nests_end(nests, out.end, computed, pool, out.least);
+  return out;
+}
+
 }  // namespace nautilus::lower

@@ -15,6 +15,8 @@
 // instead of waiting for another kernel. Tests: test/lower/part_nests.scalar
 #pragma once
 
+#include <set>
+#include <string>
 #include <unordered_set>
 
 #include "lower/points_kernel.h"
@@ -29,5 +31,16 @@ bool is_over_parts(const MapNest& nest, const std::unordered_set<expr::Expr>& co
 size_t part_nests_end(const std::vector<MapNest>& nests, size_t begin,
                       const std::unordered_set<expr::Expr>& computed, expr::ExprPool& pool,
                       size_t least = 0);
+
+// The nests behind grid nest `grid`, whose last tile puts its parts together, that it may take: up
+// to `end`, and at least up to `least`, so that all that read parts are among them. `least` is
+// `grid` if none does.
+struct LastTileNests {
+  size_t least = 0;
+  size_t end = 0;
+};
+LastTileNests last_tile_nests(const std::vector<MapNest>& nests, size_t grid,
+                              const std::set<std::string>& locals,
+                              const std::unordered_set<expr::Expr>& computed, expr::ExprPool& pool);
 
 }  // namespace nautilus::lower

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "expr/affine.h"
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
 #include "ir/walk.h"
@@ -115,23 +114,6 @@ std::optional<Reduction> reduction(const Op& op) {
   return std::nullopt;
 }
 
-// Every read that moves with the loop moves along memory, one element a turn; there is one.
-bool is_along_memory(Expr value, Expr var) {
-  bool found = false;
-  bool ok = true;
-  expr::for_each(value, [&](Expr e) {
-    if (e.op() != EK::Read || !expr::depends_on(e, var)) return;
-    found = true;
-    for (size_t k = 0; k < e.args().size(); ++k) {
-      if (!expr::depends_on(e[k], var)) continue;
-      const auto p = expr::Poly::of(e[k]);
-      const auto parts = p ? p->split(var) : std::nullopt;
-      ok &= k + 1 == e.args().size() && parts && parts->first.constant() == 1;
-    }
-  });
-  return ok && found;
-}
-
 bool is_shareable(const matile::Loop& l) {
   if (!is_counted(l)) return false;
   NameSet changed;
@@ -142,14 +124,6 @@ bool is_shareable(const matile::Loop& l) {
     NameSet names;
     for (Expr v : expr::free_vars(r->value)) names.insert(v.name());
     return !meet(names, changed);
-  });
-}
-
-// Long enough for a warp, and lanes beside each other read elements beside each other.
-bool is_along_memory(const matile::Loop& l, int64_t warp, expr::ExprPool& pool) {
-  if (l.to.op() == EK::IntConst && l.to.integer() < warp) return false;
-  return std::all_of(l.body.begin(), l.body.end(), [&](const Op& op) {
-    return is_along_memory(op.as<matile::Assign>().value[1], pool.index(l.var));
   });
 }
 
@@ -260,14 +234,6 @@ bool widen(KernelParts& parts, int64_t each, int64_t threads, expr::ExprPool& po
   parts.kernel = ir::make(std::move(kernel));
   parts.launch = ir::make(std::move(launch));
   return true;
-}
-
-void share_loops(KernelParts& parts, const target::Target& target, FreshNames& names,
-                 expr::ExprPool& pool) {
-  const int64_t warp = target.limits.warp_threads;
-  share_all(
-      parts, warp, target.points.threads,
-      [&](const matile::Loop& l) { return is_along_memory(l, warp, pool); }, names, pool);
 }
 
 std::optional<KernelParts> share_parts(KernelParts& one, const target::Points& choice,

@@ -25,7 +25,7 @@ namespace nautilus::lower {
 // test/lower/points_loops.scalar
 ir::Block join_loops(const ir::Block& body, expr::ExprPool& pool);
 
-// A warp for each point of a kernel all of whose loops are reductions along memory:
+// Lanes of a warp for each point of a kernel all of whose loops are reductions:
 //
 //   points i < M                        points i < M by 32
 //     value a : i64 = 5                   value a : i64 = 5
@@ -36,13 +36,9 @@ ir::Block join_loops(const ir::Block& body, expr::ExprPool& pool);
 //                                         assign a = a + a_lane
 //                                         write A[i] = a
 //
-// Lanes beside each other read elements beside each other, and 32 of them are under way at once.
-// Sums of floats are taken in another order: exact over the reals. Other kernels stay as they are.
-void share_loops(KernelParts& parts, const target::Target& target, FreshNames& names,
-                 expr::ExprPool& pool);
-
-// The same with so many lanes for each point, along memory or not. False, and the kernel as it was,
-// if its loops are not all reductions of values that are independent of each other.
+// Lanes beside each other take turns beside each other. Sums of floats are taken in another order:
+// exact over the reals. False, and the kernel as it was, if its loops are not all reductions of
+// values that are independent of each other.
 bool share_lanes(KernelParts& parts, int64_t lanes, int64_t threads, FreshNames& names,
                  expr::ExprPool& pool);
 

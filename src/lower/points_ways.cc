@@ -51,7 +51,6 @@ class PointLines {
     return ok;
   }
 
-  bool asks_lanes() const { return lanes_.asked() != nullptr; }
   int64_t lanes() const { return lanes_.asked() ? lanes_.asked()->count.value_or(0) : 1; }
   int64_t each() const { return each_.asked() ? each_.asked()->points.value_or(0) : 1; }
   void refuse_lanes(std::string_view why) { lanes_.refuse(why); }
@@ -85,11 +84,9 @@ constexpr std::string_view kNotWidened =
     "its points branch, lanes share them, or the last axis is not known to be a multiple of them";
 
 // The kernel as its lines say, for all sizes.
-bool follow(PointLines& lines, LanesRule rule, const PointsContext& points, KernelParts& parts,
+bool follow(PointLines& lines, const PointsContext& points, KernelParts& parts,
             ir::PassContext& context) {
   const int64_t threads = points.target.points.threads;
-  if (!lines.asks_lanes() && lines.each() == 1 && rule == LanesRule::AlongMemory)
-    share_loops(parts, points.target, points.names, context.pool);
   if (lines.lanes() > 1 &&
       !share_lanes(parts, lines.lanes(), threads, points.names, context.pool)) {
     lines.refuse_lanes(kNotShared);
@@ -110,13 +107,12 @@ std::optional<KernelParts> lower(const PointsContext& points, ir::PassContext& c
 }  // namespace
 
 std::optional<KernelParts> points_way(const PointsContext& points, const ir::Block& way,
-                                      LanesRule rule, const ir::Block& members,
-                                      ir::PassContext& context) {
+                                      const ir::Block& members, ir::PassContext& context) {
   PointLines lines(way, points.target, context);
   if (!lines.read()) return std::nullopt;
   auto parts = lower(points, context);
   const std::string name = named_after(points.nests, points.kept);
-  if (!parts || !follow(lines, rule, points, *parts, context) ||
+  if (!parts || !follow(lines, points, *parts, context) ||
       !lines.end(*parts, name, Form::Points, members, context))
     return std::nullopt;
   return parts;
@@ -130,7 +126,7 @@ std::optional<std::vector<KernelParts>> parts_ways(const PointsContext& points,
   PointLines first(ways.empty() ? ir::Block() : ways[0], points.target, context);
   if (!first.read()) return std::nullopt;
   auto one = lower(points, context);
-  if (!one || !follow(first, LanesRule::One, points, *one, context) ||
+  if (!one || !follow(first, points, *one, context) ||
       !first.end(*one, name, Form::Parts, members, context))
     return std::nullopt;
   std::vector<KernelParts> out = {*one};

@@ -19,14 +19,10 @@ struct PointsContext {
   FreshNames& names;
 };
 
-// What is done where no line says it.
-enum class LanesRule : uint8_t { One, AlongMemory };
-
 // One kernel. `way`: its lines; `members`: what is noted besides. Nothing if something was
 // reported.
 std::optional<KernelParts> points_way(const PointsContext& points, const ir::Block& way,
-                                      LanesRule rule, const ir::Block& members,
-                                      ir::PassContext& context);
+                                      const ir::Block& members, ir::PassContext& context);
 
 // The kernels that put parts together, of which the plan launches one by its sizes: the first, or
 // one whose lanes share a point, or one with several points in a thread. Without `ways` all that

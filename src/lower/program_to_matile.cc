@@ -22,14 +22,6 @@ namespace {
 
 using ir::Op;
 
-bool is_declaration(const Op& op) {
-  return op.is<ir::Dim>() || op.is<ir::Static>() || op.is<ir::Param>() || op.is<ir::Fact>() ||
-         op.is<ir::Numerics>() || op.is<ir::Target>();
-}
-
-// Sizes that the plan computes.
-bool is_plan_size(const Op& op) { return op.is<ir::Machine>() || op.is<ir::Size>(); }
-
 class Assembler {
  public:
   Assembler(const ir::Program& program, LowerGridNest lower_grid_nest, ir::PassContext& context)
@@ -38,26 +30,12 @@ class Assembler {
         context_(context),
         target_(ir::target_of(program)),
         machine_(ir::machine_name(program, context.pool)),
-        state_(context.pool) {}
+        state_(program_nests(program, context.pool)) {}
 
   std::optional<ir::Program> run() {
     ir::Program out;
     out.level = &matile::level();
     out.name = program_.name;
-    ir::Block work;
-    for (const Op& op : program_.body) {
-      if (op.is<scalar::Buffer>() || is_declaration(op) || is_plan_size(op))
-        declare(op);
-      else if (!op.is<scalar::Kernel>())
-        work.push_back(op);
-    }
-    ir::for_each_op(work, [&](const Op& op) {
-      const auto* f = op.get<scalar::For>();
-      if (!f) return;
-      for (const ir::Axis& a : f->axes) has_own_sms_ |= a.name == machine_;
-    });
-    state_.names.take(machine_.str());
-    split_nests(work);
     if (!kernels()) return std::nullopt;
     // A buffer that lives inside of one kernel needs no memory.
     std::set<std::string> used;
@@ -76,10 +54,10 @@ class Assembler {
       const auto role = b->role == scalar::Role::Input    ? matile::TensorRole::Input
                         : b->role == scalar::Role::Output ? matile::TensorRole::Output
                                                           : matile::TensorRole::Temp;
-      (is_temp && has_sizes_ ? temps : out.body)
+      (is_temp && state_.has_sizes ? temps : out.body)
           .push_back(ir::make(matile::Tensor{b->name, b->type, role}, op.span()));
     }
-    if (has_sizes_ || uses_machine()) out.body.push_back(ir::make(matile::Machine{machine_}));
+    if (state_.has_sizes || uses_machine()) out.body.push_back(ir::make(matile::Machine{machine_}));
     for (const Op& op : program_.body) {
       if (const auto* s = op.get<ir::Size>())
         out.body.push_back(ir::make(matile::Let{s->name, s->value}, op.span()));
@@ -91,46 +69,6 @@ class Assembler {
   }
 
  private:
-  void declare(const Op& op) {
-    const auto take = [&](ir::Name name) {
-      state_.names.take(name.str());
-      has_own_sms_ |= name == machine_;
-    };
-    if (const auto* d = op.get<ir::Dim>()) take(d->name);
-    if (const auto* p = op.get<ir::Param>()) take(p->name);
-    if (const auto* s = op.get<ir::Static>()) take(s->name);
-    if (const auto* s = op.get<ir::Size>()) {
-      take(s->name);
-      has_sizes_ = true;
-      state_.computed.insert(context_.pool.index(s->name));
-    }
-    has_sizes_ |= op.is<ir::Machine>();
-    if (const auto* b = op.get<scalar::Buffer>()) {
-      take(b->name);
-      state_.buffers.emplace(b->name.str(), b->type);
-      if (b->role == scalar::Role::Output) state_.outputs.emplace(b->name.str());
-      if (b->role == scalar::Role::Local) state_.locals.emplace(b->name.str());
-    }
-  }
-
-  // Statements without axes that belong together are one nest: an init and its loop.
-  void split_nests(const ir::Block& ops) {
-    for (const Op& op : ops) {
-      MapNest nest = map_nest(op);
-      const bool follows = nest.axes.empty() && op.is<scalar::For>() && !is_grid(nest) &&
-                           !state_.nests.empty() && state_.nests.back().axes.empty() &&
-                           !is_grid(state_.nests.back());
-      if (follows)
-        state_.nests.back().body.push_back(op);
-      else if (nest.axes.empty() && op.is<scalar::Init>() && !state_.nests.empty() &&
-               state_.nests.back().axes.empty() &&
-               state_.nests.back().body.back().is<scalar::Init>())
-        state_.nests.back().body.push_back(op);  // argmax has two
-      else
-        state_.nests.push_back(std::move(nest));
-    }
-  }
-
   bool kernels() {
     NestKernels others(program_, state_, context_);
     for (size_t i = 0; i < state_.nests.size();) {
@@ -206,20 +144,10 @@ class Assembler {
     const Op& nest = state_.nests[i].body[0];
     std::string why;
     const auto kernel = tile_kernel(nest, &why);
-    size_t end = i + 1;
-    size_t least = i;
-    const std::set<std::string> parts = results_of(state_.nests[i]);
-    for (size_t k = i + 1; k < state_.nests.size(); ++k) {
-      for (const Op& op : state_.nests[k].body) {
-        ir::for_each_expr(op, [&](expr::Expr e) {
-          for (ir::Name t : expr::tensors_read(e)) {
-            if (parts.contains(std::string(t.str()))) least = k + 1;
-          }
-        });
-      }
-    }
-    if (kernel && end < state_.nests.size() && is_over_parts(state_.nests[end], state_.computed))
-      end = part_nests_end(state_.nests, end, state_.computed, context_.pool, least);
+    const LastTileNests taken =
+        last_tile_nests(state_.nests, i, state_.locals, state_.computed, context_.pool);
+    const size_t least = taken.least;
+    size_t end = taken.end;
     if (kernel && (least <= i || least > end)) why = "what reads the parts is not one reduction";
     for (; kernel && least > i && end >= least; --end) {
       const std::vector<MapNest> group(state_.nests.begin() + static_cast<std::ptrdiff_t>(i) + 1,
@@ -248,7 +176,7 @@ class Assembler {
       ir::for_each_expr(
           op, [&](expr::Expr e) { found |= expr::depends_on(e, context_.pool.index(machine_)); });
     }
-    return found && !has_own_sms_;
+    return found && !state_.has_own_machine;
   }
 
   const ir::Program& program_;
@@ -256,8 +184,6 @@ class Assembler {
   ir::PassContext& context_;
   const target::Target& target_;
   ir::Name machine_;
-  bool has_sizes_ = false;    // of the plan
-  bool has_own_sms_ = false;  // the program means something else by the name
   ProgramNests state_;
 };
 

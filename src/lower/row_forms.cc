@@ -221,23 +221,72 @@ void RowLowering::walk(size_t begin, size_t end, ir::Name count, ir::Block& out)
   at_ = pool_.binary(EK::Add,
                      pool_.binary(EK::Mul, pool_.integer(shape_.columns), pool_.index(loop.var)),
                      column_);
-  std::vector<Expr> reads;
-  visited_.clear();
-  for (size_t k = begin; k < end; ++k) {
-    const RowStatement& s = group_.statements[k];
-    if (s.kind == Kind::Reduction || is_kept(s)) collect_row_reads(s.value, true, reads);
+  if (!group_.outer.empty()) {
+    walk_rows(begin, end, accs, loop);
+  } else {
+    std::vector<Expr> reads;
+    visited_.clear();
+    for (size_t k = begin; k < end; ++k) {
+      const RowStatement& s = group_.statements[k];
+      if (s.kind == Kind::Reduction || is_kept(s)) collect_row_reads(s.value, true, reads);
+    }
+    for (Expr r : reads) load(r, loop.body);
+    for (size_t k = begin; k < end; ++k) {
+      const RowStatement& s = group_.statements[k];
+      if (s.kind == Kind::Reduction) fold(s, accs[k - begin], false, loop.body);
+      if (s.kind == Kind::Element && is_kept(s)) put_element(s, loop.body);
+    }
   }
-  for (Expr r : reads) load(r, loop.body);
-  for (size_t k = begin; k < end; ++k) {
-    const RowStatement& s = group_.statements[k];
-    if (s.kind == Kind::Reduction) fold(s, accs[k - begin], false, loop.body);
-    if (s.kind == Kind::Element && is_kept(s)) put_element(s, loop.body);
+  ir::Op around = ir::make(std::move(loop));
+  for (size_t k = group_.outer.size(); k-- > 0;) {
+    const ir::Axis& a = group_.outer[k];
+    const bool is_last = k + 1 == group_.outer.size();
+    const Expr turns =
+        is_last && shape_.each > 1
+            ? pool_.binary(EK::FloorDiv,
+                           pool_.binary(EK::Add, a.extent, pool_.integer(shape_.each - 1)),
+                           pool_.integer(shape_.each))
+            : a.extent;
+    around =
+        ir::make(matile::Loop{a.name, pool_.integer(0), matile::Direction::Up, turns, {around}});
   }
-  out.push_back(ir::make(std::move(loop)));
+  out.push_back(std::move(around));
   at_ = in_row(column_);
   for (size_t k = begin; k < end; ++k) {
     if (accs[k - begin]) finish(group_.statements[k], accs[k - begin], out);
   }
+}
+
+// A step of a walk over several rows: what all of them need is loaded first. The loop over the last
+// outer axis counts steps of them.
+void RowLowering::walk_rows(size_t begin, size_t end, const std::vector<ir::Name>& accs,
+                            matile::Loop& loop) {
+  const ir::Axis& last = group_.outer.back();
+  const Expr step = pool_.index(last.name);
+  std::vector<std::vector<RowStatement>> of_row(static_cast<size_t>(shape_.each));
+  const auto row = [&](size_t n) {
+    if (shape_.each == 1) return step;
+    return pool_.binary(EK::Add, pool_.binary(EK::Mul, pool_.integer(shape_.each), step),
+                        pool_.integer(static_cast<int64_t>(n)));
+  };
+  for (size_t n = 0; n < of_row.size(); ++n) {
+    if (shape_.each > 1) is_walked_ = pool_.binary(EK::Lt, row(n), last.extent);
+    std::vector<Expr> reads;
+    visited_.clear();
+    for (size_t k = begin; k < end; ++k) {
+      RowStatement s = group_.statements[k];
+      s.value = expr::substitute(pool_, s.value, {{step, row(n)}});
+      collect_row_reads(s.value, true, reads);
+      of_row[n].push_back(std::move(s));
+    }
+    for (Expr r : reads) load(r, loop.body);
+  }
+  for (size_t n = 0; n < of_row.size(); ++n) {
+    if (shape_.each > 1) is_walked_ = pool_.binary(EK::Lt, row(n), last.extent);
+    for (size_t k = begin; k < end; ++k)
+      fold(of_row[n][k - begin], accs[k - begin], false, loop.body);
+  }
+  is_walked_ = {};
 }
 
 }  // namespace nautilus::lower

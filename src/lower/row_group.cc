@@ -98,9 +98,10 @@ class Grouping {
   bool find_axes() {
     for (const MapNest& nest : nests_) {
       const scalar::For* loop = nest.body.size() == 2 ? nest.body[1].get<scalar::For>() : nullptr;
-      if (loop && loop->axes.size() == 1 && nest.body[0].is<scalar::Init>()) {
+      if (loop && nest.body[0].is<scalar::Init>()) {
         group_.rows = nest.axes;
-        group_.column = loop->axes[0];
+        group_.column = loop->axes.back();
+        group_.outer.assign(loop->axes.begin(), loop->axes.end() - 1);
         // One number of many elements is computed in parts (split_reduction.h).
         const Expr n = group_.column.extent;
         return are_sizes() && (!group_.rows.empty() || n.op() == EK::IntConst);
@@ -111,8 +112,9 @@ class Grouping {
   }
 
   bool are_sizes() const {
-    return std::all_of(group_.rows.begin(), group_.rows.end(),
-                       [](const ir::Axis& a) { return is_size(a.extent); }) &&
+    const auto has_size = [](const ir::Axis& a) { return is_size(a.extent); };
+    return std::all_of(group_.rows.begin(), group_.rows.end(), has_size) &&
+           std::all_of(group_.outer.begin(), group_.outer.end(), has_size) &&
            is_size(group_.column.extent) && !is_short(group_.column.extent);
   }
   // A row that a thread walks over in less time than a CTA takes to start.
@@ -144,6 +146,7 @@ class Grouping {
     const Expr column = pool_.index(group_.column.name);
     RowStatement s;
     if (nest.axes.size() == rank + 1) {
+      if (!group_.outer.empty()) return std::nullopt;
       const auto* store = nest.body.size() == 1 ? nest.body[0].get<scalar::Store>() : nullptr;
       if (!store || nest.axes[rank].extent != group_.column.extent) return std::nullopt;
       names.emplace(pool_.index(nest.axes[rank].name), column);
@@ -161,10 +164,15 @@ class Grouping {
       const auto* loop = init ? nest.body[1].get<scalar::For>() : nullptr;
       const auto* update =
           loop && loop->body.size() == 1 ? loop->body[0].get<scalar::Update>() : nullptr;
-      if (!update || update->target != init->target || loop->axes.size() != 1 ||
-          loop->axes[0].extent != group_.column.extent)
+      if (!update || update->target != init->target ||
+          loop->axes.size() != group_.outer.size() + 1 ||
+          loop->axes.back().extent != group_.column.extent)
         return std::nullopt;
-      names.emplace(pool_.index(loop->axes[0].name), column);
+      for (size_t k = 0; k < group_.outer.size(); ++k) {
+        if (loop->axes[k].extent != group_.outer[k].extent) return std::nullopt;
+        names.emplace(pool_.index(loop->axes[k].name), pool_.index(group_.outer[k].name));
+      }
+      names.emplace(pool_.index(loop->axes.back().name), column);
       s = {RowStatement::Kind::Reduction,
            init->target,
            update->value.dtype(),
@@ -223,11 +231,13 @@ class Grouping {
         return;
       }
       if (e.args().empty() || e.args().back() != column) return;
-      found = std::all_of(group_.rows.begin(), group_.rows.end(), [&](const ir::Axis& a) {
+      const auto is_there = [&](const ir::Axis& a) {
         return std::any_of(e.args().begin(), e.args().end(), [&](Expr index) {
           return expr::depends_on(index, pool_.index(a.name));
         });
-      });
+      };
+      found = std::all_of(group_.rows.begin(), group_.rows.end(), is_there) &&
+              std::all_of(group_.outer.begin(), group_.outer.end(), is_there);
     });
     return found;
   }

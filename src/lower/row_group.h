@@ -11,6 +11,9 @@
 //   for i < M map                       a number of the row
 //     store s[i] = 2.0 * m[i]
 //
+// Reductions over several axes walk over the columns of each point of the others (`outer`); a group
+// of them has numbers and reductions only.
+//
 // Such a group reads its data once if a row is kept, so its time is that of the memory traffic.
 // A contraction is none of these: it reads every element many times, which shows in that no tensor
 // it reads has all of its axes.
@@ -39,6 +42,7 @@ struct RowGroup {
   const target::Target* target = nullptr;
   ir::Axes rows;
   ir::Axis column;
+  ir::Axes outer;  // that reductions reduce with the columns: a row is walked over for each point
   std::vector<RowStatement> statements;
   size_t nests = 0;  // how many of the list it takes
 };

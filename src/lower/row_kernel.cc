@@ -18,6 +18,7 @@ using EK = expr::Op;
 
 matile::Kernel RowLowering::run() {
   for (const ir::Axis& a : group_.rows) names_.take(a.name.str());
+  for (const ir::Axis& a : group_.outer) names_.take(a.name.str());
   for (const RowStatement& s : group_.statements) {  // a buffer that is a tile has no other use
     if (!is_kept(s)) names_.release(s.target.str());
   }

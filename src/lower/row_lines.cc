@@ -20,12 +20,14 @@ RowLines::RowLines(const ir::Block& way, bool is_first, const RowContext& rows,
       vector_(context_),
       hold_(context_),
       groups_(context_),
+      each_(context_),
       registers_(context_),
       ahead_(context_) {
   columns_.begin(body_);
   vector_.begin(body_);
   hold_.begin(body_);
   groups_.begin(body_);
+  each_.begin(body_);
   registers_.begin(body_);
   ahead_.begin(body_);
 }
@@ -42,7 +44,8 @@ std::optional<RowShape> RowLines::read(const RowShape& usual) {
   };
   if (!ok(vector_, read_vector(shape)) || !ok(hold_, read_hold(shape)) ||
       !ok(groups_, read_groups(shape)) || !ok(columns_, read_columns(shape)) ||
-      !ok(registers_, read_registers(shape)) || !ok(ahead_, read_ahead(shape)))
+      !ok(each_, read_each(shape)) || !ok(registers_, read_registers(shape)) ||
+      !ok(ahead_, read_ahead(shape)))
     return std::nullopt;
   return shape;
 }
@@ -68,6 +71,8 @@ std::string RowLines::read_hold(RowShape& shape) {
   const bool is_known = rows_.columns().op() == expr::Op::IntConst;
   if (shape.hold == HoldWay::Filled && is_known)
     return "the number of columns is known: `hold row`";
+  if (shape.is_held() && !rows_.group.outer.empty())
+    return "reductions over several axes walk over their rows, which is `hold steps`";
   if (is_first_ && shape.is_held() && !is_known)
     return "the first alternative takes rows of any length, which is `hold steps`";
   return "";
@@ -108,6 +113,15 @@ std::string RowLines::read_columns(RowShape& shape) {
   return "";
 }
 
+std::string RowLines::read_each(RowShape& shape) {
+  if (!each_.asked() || rows_.group.outer.empty()) return "";  // end() refuses a line
+  shape.each = each_.asked()->points.value_or(0);
+  const int64_t most = 2 * rows_.choice().walked_rows;
+  return shape.each < 1 || shape.each > most
+             ? fmt::format("a step loads 1 to {} rows at once", most)
+             : "";
+}
+
 std::string RowLines::read_registers(RowShape& shape) {
   if (!registers_.asked()) return "";
   const target::Limits& limits = rows_.group.target->limits;
@@ -143,11 +157,13 @@ bool RowLines::end(const RowShape& shape, int64_t registers, std::optional<int64
   vector_.took({shape.by, {}});
   if (!has_elements_only(rows_.group)) hold_.took({shape.hold, {}});
   if (shape.is_held()) groups_.took({shape.groups, GroupWay::Sharing, {}});
+  if (!rows_.group.outer.empty()) each_.took({shape.each, {}});
   registers_.took({registers, {}, {}});
   if (ahead) ahead_.took({shape.ahead.value_or(*ahead), {}});
   return columns_.end("") && vector_.end("") &&
          hold_.end("elements without reductions need no row") &&
-         groups_.end("groups share rows that are held") && registers_.end("") &&
+         groups_.end("groups share rows that are held") &&
+         each_.end("reductions over one axis have one row") && registers_.end("") &&
          ahead_.end("the kernel loads no whole rows by vectors");
 }
 

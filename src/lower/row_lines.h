@@ -34,6 +34,7 @@ class RowLines {
   std::string read_hold(RowShape& shape);
   std::string read_groups(RowShape& shape);
   std::string read_columns(RowShape& shape);
+  std::string read_each(RowShape& shape);
   std::string read_registers(RowShape& shape);
   std::string read_ahead(RowShape& shape);
 
@@ -46,6 +47,7 @@ class RowLines {
   decision::Choice<decision::Vector> vector_;
   decision::Choice<decision::Hold> hold_;
   decision::Choice<decision::Groups> groups_;
+  decision::Choice<decision::Each> each_;
   decision::Choice<decision::Registers> registers_;
   decision::Choice<decision::Ahead> ahead_;
 };

@@ -66,7 +66,10 @@ class RowLowering {
   }
   // The column of the row that a column of the tiles means: groups have neighbouring parts of it.
   expr::Expr in_row(expr::Expr column);
-  expr::Expr in_range() { return pool_.binary(expr::Op::Lt, at_, v_.limit); }
+  expr::Expr in_range() {
+    const expr::Expr in_row = pool_.binary(expr::Op::Lt, at_, v_.limit);
+    return is_walked_ ? pool_.binary(expr::Op::And, is_walked_, in_row) : in_row;
+  }
   ir::Axes columns() { return {{column_.name(), pool_.integer(extent_)}}; }
 
   // row_values.cc: which reads are kept in tiles, values in terms of them.
@@ -114,6 +117,7 @@ class RowLowering {
   void walking(ir::Block& out);
   bool depends(expr::Expr value, const std::set<std::string>& numbers) const;
   void walk(size_t begin, size_t end, ir::Name count, ir::Block& out);
+  void walk_rows(size_t begin, size_t end, const std::vector<ir::Name>& accs, matile::Loop& loop);
 
   struct ReadOrder {
     bool operator()(const std::pair<expr::Expr, bool>& a,
@@ -141,6 +145,7 @@ class RowLowering {
   ir::Block* main_ = nullptr;                         // the block of a row: outside of walks
   std::unordered_map<expr::Expr, ir::Name> hoisted_;  // numbers that values have in common
   std::unordered_map<expr::Expr, expr::Expr> without_numbers_;
+  expr::Expr is_walked_;  // whether a row of a step exists; or null
   double padding_ = 0;
   std::set<std::pair<expr::Expr, bool>, ReadOrder> visited_;  // by collect_row_reads
   std::vector<std::pair<ir::Name, ir::TensorType>> tiles_;

@@ -115,7 +115,7 @@ class Shapes {
   // The shape that keeps rows of so many columns, rounded up to whole units of each group; empty if
   // there is none.
   std::optional<RowShape> kept(int64_t columns, int64_t unit, int64_t by) {
-    if (has_elements_only(c_.group)) return std::nullopt;
+    if (has_elements_only(c_.group) || !c_.group.outer.empty()) return std::nullopt;
     for (const int64_t groups : {choice_.groups, int64_t{1}}) {
       if (groups > 1 && columns <= choice_.group_columns) continue;
       // What only reads rows has more of them under way in small CTAs.
@@ -185,7 +185,17 @@ class Shapes {
 
 }  // namespace
 
-std::vector<RowShape> usual_row_shapes(const RowContext& context) { return Shapes(context).run(); }
+std::vector<RowShape> usual_row_shapes(const RowContext& context) {
+  std::vector<RowShape> shapes = Shapes(context).run();
+  if (context.group.outer.empty()) return shapes;
+  // One vector of a thread for each of several rows: as many bytes under way as in a longer step,
+  // and rows that are no longer than this leave no thread idle.
+  for (RowShape& s : shapes) {
+    s.columns = context.choice().threads * std::max<int64_t>(s.by, 2);
+    s.each = context.choice().walked_rows;
+  }
+  return shapes;
+}
 
 int64_t most_row_vector(const RowContext& context) { return Shapes(context).vector_width(); }
 

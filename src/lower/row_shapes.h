@@ -37,6 +37,7 @@ struct RowShape {
   int64_t by = 1;       // neighbours of a thread
   decision::HoldWay hold = decision::HoldWay::Steps;
   int64_t groups = 1;           // that share a row: each has as many columns as its tiles
+  int64_t each = 1;             // rows of the last outer axis that a step loads
   ir::OptionalInt registers{};  // of a thread, if a line says so
   ir::OptionalInt ahead{};      // rows that are asked for ahead, if a line says so
 

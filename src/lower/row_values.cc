@@ -60,6 +60,7 @@ bool RowLowering::is_inside(Expr read) {
   if (it == buffers_.end()) return false;
   expr::Facts facts = facts_;
   for (const ir::Axis& a : group_.rows) facts.add_axis(pool_.index(a.name), a.extent);
+  for (const ir::Axis& a : group_.outer) facts.add_axis(pool_.index(a.name), a.extent);
   facts.add_axis(pool_.index(group_.column.name), group_.column.extent);
   for (size_t k = 0; k < read.args().size(); ++k) {
     const Expr low = pool_.binary(EK::Ge, read[k], pool_.integer(0));
@@ -193,9 +194,9 @@ Expr RowLowering::constant(Reducer reducer) {
 }
 
 bool RowLowering::is_broadcast(Expr read) {
-  return std::none_of(group_.rows.begin(), group_.rows.end(), [&](const ir::Axis& a) {
-    return expr::depends_on(read, pool_.index(a.name));
-  });
+  const auto moves = [&](const ir::Axis& a) { return expr::depends_on(read, pool_.index(a.name)); };
+  return std::none_of(group_.rows.begin(), group_.rows.end(), moves) &&
+         std::none_of(group_.outer.begin(), group_.outer.end(), moves);
 }
 
 void RowLowering::load(Expr read, ir::Block& out) {
@@ -257,6 +258,7 @@ bool RowLowering::is_number(Expr e) const {
   expr::for_each(e, [&](Expr x) {
     ok &= x.op() != EK::Read || (x.args().empty() && is_tile(x.name()));
     ok &= x.op() != EK::Var || !expr::depends_on(at_, x);
+    for (const ir::Axis& a : group_.outer) ok &= x != pool_.index(a.name);
   });
   return ok;
 }

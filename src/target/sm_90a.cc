@@ -157,6 +157,7 @@ const Target& sm_90a() {
               .columns_of_group = 16384,
               .positions_of_group = 4096,
               .least_columns = 64,
+              .walked_rows = 4,
               .ahead_bytes = int64_t{64} << 10,
               .ahead_row = int64_t{16} << 10,
               .ahead_row_of_groups = int64_t{64} << 10,
@@ -175,6 +176,24 @@ const Target& sm_90a() {
               .parts_of_many = 64,
               .long_reduction = 1024,
               .few_results = 65536,
+          },
+      // Estimated from the instructions and the latency of memory; only their order of magnitude
+      // counts.
+      .nests =
+          {
+              .small_extent = 64,
+              .usual_extent = 1024,
+              .large_extent = 65536,
+              .strided_lines = 16,
+              .cache_bytes = 40,
+              .operation_slots = 1,
+              .thread_cycles = 1500,
+              .turn_cycles = 150,
+              .row_cycles = 1500,
+              .row_turn_cycles = 800,
+              .reduction_cycles = 250,
+              .resident_rows = 12,
+              .single_share = 0.9,
           },
       .algebra =
           {

@@ -185,6 +185,7 @@ struct Rows {
   int64_t columns_of_group;      // of a row that one group keeps
   int64_t positions_of_group;    // of a group among several, if columns are used as numbers
   int64_t least_columns;         // of a row that is worth a CTA
+  int64_t walked_rows;           // that a step loads, of reductions over several axes
   int64_t ahead_bytes;           // of rows asked for early, for each multiprocessor
   int64_t ahead_row;             // bytes of a row, at most, that is asked for early
   int64_t ahead_row_of_groups;   // the same where groups share it
@@ -202,6 +203,24 @@ struct Points {
   int64_t parts_of_many;   // of one to many numbers
   int64_t long_reduction;  // elements that are worth parts
   int64_t few_results;     // numbers, with more of them no parts are needed
+};
+
+// What kernels along rows and of points cost, to choose among them (choose/nest_cost.h): cycles if
+// nothing else is said.
+struct NestCosts {
+  int64_t small_extent;  // what sizes that are not known are taken as
+  int64_t usual_extent;
+  int64_t large_extent;
+  double strided_lines;     // of the cache, that a warp touches whose lanes are far from each other
+  double cache_bytes;       // that a multiprocessor reads from the second-level cache in a cycle
+  double operation_slots;   // of a thread for an operation of a value
+  double thread_cycles;     // until the first load of a thread is there
+  double turn_cycles;       // of a loop of a thread that waits for nothing but its loads
+  double row_cycles;        // of a row, from its loads to its stores
+  double row_turn_cycles;   // of a step along a row that is walked over
+  double reduction_cycles;  // of one reduction of a row
+  int64_t resident_rows;    // rows under way on a multiprocessor
+  double single_share;      // of the memory's speed, where a thread loads one element at a time
 };
 
 // Rewrites of the equations.
@@ -225,6 +244,7 @@ struct Target {
   Parts parts;
   Rows rows;
   Points points;
+  NestCosts nests;
   Algebra algebra;
 };
 

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "choose/choose_kernels.h"
+
+#include <algorithm>
+
+#include "choose/cover.h"
+#include "choose/stages.h"
+#include "decision/lines.h"
+#include "ir/target_of.h"
+#include "lower/asked_kernels.h"
+#include "lower/part_nests.h"
+#include "scalar/ops.h"
+
+namespace nautilus::choose {
+namespace {
+
+using decision::Form;
+using ir::Op;
+using lower::MapNest;
+
+class Chooser {
+ public:
+  Chooser(const ir::Program& program, ir::PassContext& context)
+      : program_(program),
+        context_(context),
+        target_(ir::target_of(program)),
+        nests_(lower::program_nests(program, context.pool)),
+        costs_(program, target_, context.pool),
+        asked_(program) {}
+
+  std::optional<ir::Program> run() {
+    if (!asked_steps()) return std::nullopt;
+    std::vector<MapNest> out;
+    ir::Block kernels;
+    for (size_t i = 0; i < nests_.nests.size();) {
+      size_t end = i;
+      while (end < nests_.nests.size() && is_open(nests_.nests[end])) ++end;
+      if (end > i)
+        cover(i, end, out, kernels);
+      else
+        end = std::max(taken_end(i), i + 1);
+      const bool is_covered = is_open(nests_.nests[i]);
+      for (; i < end; ++i) {
+        if (!is_covered) out.push_back(nests_.nests[i]);
+      }
+    }
+    return with(out, kernels);
+  }
+
+ private:
+  // Whether no kernel is named for the nest.
+  bool is_open(const MapNest& nest) {
+    return !lower::is_grid(nest) &&
+           !asked_.find(lower::written_by(nest), lower::is_over_parts(nest, nests_.computed));
+  }
+
+  // The end of the nests that the last tile of grid nest `i` may take with its own; `i` for others.
+  size_t taken_end(size_t i) {
+    const MapNest& nest = nests_.nests[i];
+    if (!lower::is_grid(nest) || nest.body[0].as<scalar::For>().combine != scalar::Combine::Last)
+      return i;
+    return lower::last_tile_nests(nests_.nests, i, nests_.locals, nests_.computed, context_.pool)
+        .end;
+  }
+
+  void cover(size_t begin, size_t end, std::vector<MapNest>& out, ir::Block& kernels) {
+    const std::span<const MapNest> all(nests_.nests);
+    const std::vector<MapNest> list(all.begin() + static_cast<std::ptrdiff_t>(begin),
+                                    all.begin() + static_cast<std::ptrdiff_t>(end));
+    Cover made = Coverer(nests_, costs_, target_, context_).run(list, all.subspan(end));
+    for (const auto& [name, type] : made.buffers) declare(name, type);
+    for (ChosenKernel& k : made.kernels) {
+      ir::Block lines;
+      for (const MapNest& nest : k.nests) {
+        for (const std::string& w : lower::written_by(nest)) {
+          const auto it = made.inner.find(w);
+          if (it != made.inner.end())
+            lines.insert(lines.end(), it->second.begin(), it->second.end());
+        }
+        out.push_back(nest);
+      }
+      k.lines.insert(k.lines.begin(), lines.begin(), lines.end());
+      kernels.push_back(ir::make(decision::Kernel{k.name, k.form, k.lines}));
+      if (k.or_whole) kernels.push_back(ir::make(decision::Kernel{k.name, k.form, {}}));
+    }
+  }
+
+  void declare(ir::Name name, const ir::TensorType& type) {
+    nests_.names.take(name.str());
+    nests_.buffers.insert_or_assign(std::string(name.str()), type);
+    buffers_.push_back(ir::make(scalar::Buffer{name, type, scalar::Role::Temp}));
+  }
+
+  // The steps that lines of named kernels ask for. A reduction that has them already, in a program
+  // on its way, reads what the line would make.
+  bool asked_steps() {
+    for (const Op& op : program_.body) {
+      const auto* kernel = op.get<decision::Kernel>();
+      if (!kernel) continue;
+      for (const Op& line : kernel->body) {
+        const auto* inner = line.get<decision::Inner>();
+        if (inner && !step(*inner, line)) return false;
+      }
+    }
+    return true;
+  }
+
+  bool step(const decision::Inner& inner, const Op& line) {
+    const std::string statement(inner.statement.str());
+    const std::string parts = ir::flat_name(statement + "_parts");
+    for (size_t i = 0; i < nests_.nests.size(); ++i) {
+      const MapNest nest = nests_.nests[i];
+      if (lower::is_grid(nest) || !lower::written_by(nest).contains(statement)) continue;
+      const auto made = stages(nest, inner.axes, nests_.buffers, nests_.names, context_.pool);
+      if (made) {
+        declare(made->buffer, made->type);
+        costs_.declare(made->buffer, made->type);
+        nests_.nests[i] = made->rest;
+        nests_.nests.insert(nests_.nests.begin() + static_cast<std::ptrdiff_t>(i), made->first);
+        return true;
+      }
+      const std::set<std::string> read = lower::kept_for({}, std::span<const MapNest>(&nest, 1));
+      if (std::any_of(read.begin(), read.end(),
+                      [&](const std::string& r) { return r.starts_with(parts); }))
+        return true;
+      decision::refuse(line,
+                       "the statement is not a reduction over these axes and others, of a tensor "
+                       "whose elements it reads once",
+                       context_);
+      return false;
+    }
+    decision::refuse(line, "there is no such statement beside the tiles", context_);
+    return false;
+  }
+
+  ir::Program with(const std::vector<MapNest>& nests, const ir::Block& kernels) const {
+    ir::Program out = program_;
+    if (!buffers_.empty()) {
+      out.body.clear();
+      ir::Block named;
+      for (const Op& op : program_.body) {
+        const bool is_declared = op.is<scalar::Buffer>() || lower::is_declaration(op) ||
+                                 op.is<ir::Machine>() || op.is<ir::Size>();
+        if (is_declared) out.body.push_back(op);
+        if (op.is<decision::Kernel>()) named.push_back(op);
+      }
+      out.body.insert(out.body.end(), buffers_.begin(), buffers_.end());
+      for (const MapNest& nest : nests) {
+        if (nest.axes.empty())
+          out.body.insert(out.body.end(), nest.body.begin(), nest.body.end());
+        else
+          out.body.push_back(ir::make(scalar::For{nest.axes, scalar::LoopKind::Map, nest.body}));
+      }
+      out.body.insert(out.body.end(), named.begin(), named.end());
+    }
+    out.body.insert(out.body.end(), kernels.begin(), kernels.end());
+    return out;
+  }
+
+  const ir::Program& program_;
+  ir::PassContext& context_;
+  const target::Target& target_;
+  lower::ProgramNests nests_;
+  NestCosts costs_;
+  lower::AskedKernels asked_;
+  ir::Block buffers_;  // of steps
+};
+
+}  // namespace
+
+std::optional<ir::Program> choose_kernels(const ir::Program& program, ir::PassContext& context) {
+  return Chooser(program, context).run();
+}
+
+}  // namespace nautilus::choose

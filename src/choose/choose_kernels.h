@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which kernels compute the nests of a scheduled program that are no tiles: which nests share one,
+// of which form it is (rows, points, parts), and which reductions are done in several steps. Every
+// nest that no `kernel` op names gets one:
+//
+//   for i < M map                           for i < M map
+//     init s[i] = 0.0                         ...
+//     for j < N reduce            becomes   for i < M, j < N map
+//       update s[i] sum X[i, j]               ...
+//   for i < M, j < N map                    kernel Y rows
+//     store Y[i, j] = X[i, j] / s[i]          fuse s
+//
+// Nests stay in their order, and a kernel computes nests that stand behind each other. Of all ways
+// to cut their list into kernels the one with the least predicted time is taken (nest_cost.h).
+// Lines that a form can complete by itself (columns, vectors, registers of rows) are left to it.
+// Kernels that are named keep their lines; a reduction with an `inner` line gets its steps here.
+//
+// Tests: test/choose/*.naut
+#pragma once
+
+#include "ir/pass.h"
+
+namespace nautilus::choose {
+
+// Scalar to scalar. Nothing if a line was refused.
+std::optional<ir::Program> choose_kernels(const ir::Program& program, ir::PassContext& context);
+
+}  // namespace nautilus::choose

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "choose/cover.h"
+
+#include <algorithm>
+
+#include "choose/stages.h"
+#include "expr/walk.h"
+#include "ir/print.h"
+#include "lower/part_nests.h"
+#include "lower/points_loops.h"
+#include "lower/split_reduction.h"
+#include "scalar/ops.h"
+
+namespace nautilus::choose {
+
+using decision::Form;
+using expr::Expr;
+using lower::MapNest;
+
+namespace {
+
+size_t loops_of(const MapNest& nest) {
+  for (const ir::Op& op : nest.body) {
+    if (const auto* f = op.get<scalar::For>()) return f->axes.size();
+  }
+  return 0;
+}
+
+// What tells a list of nests from the others of one run: its length and its first nest, of which
+// steps and parts change what it reads and its loops.
+std::string key_of(const std::vector<MapNest>& nests) {
+  std::string key = std::to_string(nests.size());
+  for (const ir::Op& op : nests[0].body) key += ir::print(op);
+  return key;
+}
+
+bool is_known(const MapNest& nest) {
+  const auto is_constant = [](const ir::Axis& a) { return a.extent.op() == expr::Op::IntConst; };
+  return std::all_of(nest.axes.begin(), nest.axes.end(), is_constant) &&
+         std::all_of(nest.body.begin(), nest.body.end(), [&](const ir::Op& op) {
+           const auto* f = op.get<scalar::For>();
+           return !f || std::all_of(f->axes.begin(), f->axes.end(), is_constant);
+         });
+}
+
+// Loops that leave lanes of a warp idle.
+bool is_short(std::span<const MapNest> nests, int64_t warp) {
+  bool found = false;
+  for (const MapNest& nest : nests) {
+    for (const ir::Op& op : nest.body) {
+      const auto* f = op.get<scalar::For>();
+      if (!f) continue;
+      const Expr n = f->axes.back().extent;
+      found |= n.op() == expr::Op::IntConst && n.integer() < warp;
+    }
+  }
+  return found;
+}
+
+bool reads_any(const MapNest& nest, const std::set<std::string>& names) {
+  const std::set<std::string> read = lower::kept_for({}, std::span<const MapNest>(&nest, 1));
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& n) { return read.contains(n); });
+}
+
+}  // namespace
+
+Cover Coverer::run(const Nests& nests, std::span<const MapNest> after) {
+  after_ = after;
+  buffers_ = program_.buffers;
+  known_.clear();
+  return best(nests, program_.names);
+}
+
+std::set<std::string> Coverer::kept_behind(const Nests& nests, size_t begin) const {
+  return lower::kept_for(lower::kept_for(program_.outputs, after_),
+                         std::span<const MapNest>(nests).subspan(begin));
+}
+
+// The first `count` nests as one kernel.
+ChosenKernel Coverer::kernel(Form form, const Nests& nests, size_t count) const {
+  ChosenKernel out;
+  out.form = form;
+  out.nests.assign(nests.begin(), nests.begin() + static_cast<std::ptrdiff_t>(count));
+  const std::string name = form == Form::Rows
+                               ? *lower::written_by(out.nests.back()).begin()
+                               : lower::named_after(out.nests, kept_behind(nests, count));
+  out.name = context_.pool.name(name);
+  decision::Fuse fuse;
+  for (const MapNest& nest : out.nests) {
+    for (const std::string& w : lower::written_by(nest)) {
+      if (w != name) fuse.statements.push_back(context_.pool.name(w));
+    }
+  }
+  if (!fuse.statements.empty()) out.lines.push_back(ir::make(fuse));
+  return out;
+}
+
+// The least of what can be done with the first nests, and the best of the rest behind it. Of equal
+// ones the first that was considered.
+Cover Coverer::best(const Nests& nests, lower::FreshNames names) {
+  if (nests.empty()) return {};
+  const std::string key = key_of(nests);
+  if (const auto it = known_.find(key); it != known_.end()) return it->second;
+  Cover out;
+  bool has_one = false;
+  const auto rest = [&](size_t count) {
+    return Nests(nests.begin() + static_cast<std::ptrdiff_t>(count), nests.end());
+  };
+  if (lower::is_over_parts(nests[0], program_.computed)) {
+    Cover parts = as_parts(nests);
+    const size_t count = parts.kernels[0].nests.size();
+    consider(std::move(parts), rest(count), names, out, has_one);
+  } else {
+    if (auto rows = as_rows(nests, true)) {
+      const size_t count = rows->kernels[0].nests.size();
+      consider(std::move(*rows), rest(count), names, out, has_one);
+    }
+    for (size_t inner = loops_of(nests[0]); inner-- > 1;)
+      in_steps(nests, inner, names, out, has_one);
+    in_parts(nests, names, out, has_one);
+    if (auto elements = as_rows(nests, false)) {
+      const size_t count = elements->kernels[0].nests.size();
+      consider(std::move(*elements), rest(count), names, out, has_one);
+    }
+    for (size_t count = points_end(nests); count > 0; --count)
+      consider(as_points(nests, count, names), rest(count), names, out, has_one);
+  }
+  known_.emplace(key, out);
+  return out;
+}
+
+void Coverer::consider(Cover cover, const Nests& rest, const lower::FreshNames& names,
+                       Cover& best_cover, bool& has_one) {
+  if (has_one && cover.cycles >= best_cover.cycles) return;
+  Cover behind = best(rest, names);
+  cover.cycles += behind.cycles;
+  if (has_one && cover.cycles >= best_cover.cycles) return;
+  for (ChosenKernel& k : behind.kernels) cover.kernels.push_back(std::move(k));
+  for (auto& [statement, lines] : behind.inner) cover.inner[statement] = std::move(lines);
+  for (auto& b : behind.buffers) cover.buffers.push_back(std::move(b));
+  best_cover = std::move(cover);
+  has_one = true;
+}
+
+std::optional<Cover> Coverer::as_rows(const Nests& nests, bool has_reductions) {
+  const auto group = has_reductions ? lower::row_group(nests, target_, context_.pool)
+                                    : lower::element_group(nests, target_, context_.pool);
+  if (!group) return std::nullopt;
+  Cover out;
+  out.kernels.push_back(kernel(Form::Rows, nests, group->nests));
+  out.cycles = costs_.rows(*group, kept_behind(nests, group->nests));
+  return out;
+}
+
+// The first nest behind those that can share their points with the first.
+size_t Coverer::points_end(const Nests& nests) const {
+  std::set<std::string> written = lower::written_by(nests[0]);
+  size_t end = 1;
+  for (; end < nests.size(); ++end) {
+    if (!lower::can_join(nests[0], nests[end], written, context_.pool)) break;
+    written.merge(lower::written_by(nests[end]));
+  }
+  return end;
+}
+
+Cover Coverer::as_points(const Nests& nests, size_t count, const lower::FreshNames& names,
+                         bool may_share) {
+  Cover out;
+  ChosenKernel made = kernel(Form::Points, nests, count);
+  const std::set<std::string> kept = kept_behind(nests, count);
+  int64_t lanes = 1;
+  out.cycles = costs_.points(made.nests, 1, kept);
+  // A warp for each point, where all its loops are reductions.
+  const int64_t warp = target_.limits.warp_threads;
+  const double shared = costs_.points(made.nests, warp, kept);
+  if (may_share && shared < out.cycles && !is_short(made.nests, warp)) {
+    diag::Sink ignored(context_.sink.sources());
+    ir::PassContext own{context_.pool, ignored, {}};
+    lower::FreshNames scratch = names;
+    auto parts = lower::lower_points(made.nests, kept, buffers_, scratch, target_.points, own);
+    if (parts && lower::share_lanes(*parts, warp, target_.points.threads, scratch, context_.pool)) {
+      lanes = warp;
+      out.cycles = shared;
+    }
+  }
+  made.lines.push_back(ir::make(decision::Lanes{lanes, {}}));
+  made.lines.push_back(ir::make(decision::Each{1, {}}));
+  out.kernels.push_back(std::move(made));
+  return out;
+}
+
+Cover Coverer::as_parts(const Nests& nests) {
+  const size_t count = lower::part_nests_end(nests, 0, program_.computed, context_.pool);
+  Cover out;
+  out.kernels.push_back(kernel(Form::Parts, nests, count));
+  out.cycles = costs_.points(out.kernels[0].nests, 1, kept_behind(nests, count));
+  return out;
+}
+
+// A long reduction with few results in parts (split_reduction.h), whose nests lowering makes.
+void Coverer::in_parts(const Nests& nests, const lower::FreshNames& names, Cover& best_cover,
+                       bool& has_one) {
+  lower::FreshNames own = names;
+  const auto s =
+      lower::split_reduction(nests[0], buffers_, target_.points, std::nullopt, own, context_.pool);
+  if (!s) return;
+  buffers_.insert_or_assign(std::string(s->buffer.str()), s->type);
+  costs_.declare(s->buffer, {s->type.dtype, [&] {
+                               ir::Exprs dims = s->type.dims;
+                               dims[0] = context_.pool.integer(s->parts);
+                               return dims;
+                             }()});
+  const ir::Op line = ir::make(decision::Split{s->axis, s->parts, {}, {}});
+  Nests tail(nests.begin() + 1, nests.end());
+  Nests two = {s->partial, s->final};
+  two.insert(two.end(), tail.begin(), tail.end());
+  // Neighbouring parts take neighbouring elements: so do threads, not lanes of one.
+  Cover out = as_points(two, 1, own, false);
+  out.kernels[0].nests.clear();
+  two.erase(two.begin());
+  const bool is_for_all_sizes = nests[0].axes.empty() || is_known(nests[0]);
+  if (!is_for_all_sizes) {
+    Cover all = as_points(two, 1, own, false);
+    all.kernels[0].nests = {nests[0]};
+    all.kernels[0].lines.insert(all.kernels[0].lines.begin(), line);
+    all.kernels[0].or_whole = true;
+    out.cycles += all.cycles;
+    out.kernels.push_back(std::move(all.kernels[0]));
+    consider(std::move(out), tail, own, best_cover, has_one);
+    return;
+  }
+  // What puts the parts together may do more; its first nest is this one again.
+  if (has_one && out.cycles >= best_cover.cycles) return;
+  Cover behind = best(two, own);
+  if (behind.kernels.empty() || behind.kernels[0].nests.empty()) return;
+  behind.kernels[0].nests[0] = nests[0];
+  behind.kernels[0].lines.push_back(line);
+  behind.cycles += out.cycles;
+  if (has_one && behind.cycles >= best_cover.cycles) return;
+  behind.kernels.insert(behind.kernels.begin(), std::move(out.kernels[0]));
+  best_cover = std::move(behind);
+  has_one = true;
+}
+
+// So many axes that lie closest in memory first. Neighbours that reduce the same axes take the step
+// together, so that they read together what they share.
+void Coverer::in_steps(const Nests& nests, size_t inner, const lower::FreshNames& names,
+                       Cover& best_cover, bool& has_one) {
+  lower::FreshNames own = names;
+  Nests first;
+  Nests rest;
+  Cover out;
+  std::set<std::string> written;
+  for (const MapNest& nest : nests) {
+    const auto order = axes_in_memory(nest, buffers_, context_.pool);
+    if (order.empty() || reads_any(nest, written)) break;
+    if (!first.empty() &&
+        (nest.axes.size() != nests[0].axes.size() || loops_of(nest) != loops_of(nests[0])))
+      break;
+    const ir::Axes& reduced = nest.body[1].as<scalar::For>().axes;
+    ir::Names closest;
+    for (const ir::Name name : order) {
+      for (const ir::Axis& a : reduced) {
+        if (a.name == name) closest.push_back(name);
+      }
+    }
+    closest.erase(closest.begin(), closest.end() - static_cast<std::ptrdiff_t>(inner));
+    const auto made = stages(nest, closest, buffers_, own, context_.pool);
+    if (!made) break;
+    buffers_.insert_or_assign(std::string(made->buffer.str()), made->type);
+    costs_.declare(made->buffer, made->type);
+    const std::string target = *lower::written_by(nest).begin();
+    out.inner[target].push_back(ir::make(decision::Inner{closest, context_.pool.name(target), {}}));
+    out.buffers.emplace_back(made->buffer, made->type);
+    written.insert(target);
+    first.push_back(made->first);
+    rest.push_back(made->rest);
+  }
+  if (first.empty()) return;
+  Nests all = first;
+  all.insert(all.end(), rest.begin(), rest.end());
+  all.insert(all.end(), nests.begin() + static_cast<std::ptrdiff_t>(first.size()), nests.end());
+  Cover behind = best(all, own);
+  if (has_one && behind.cycles >= best_cover.cycles) return;
+  for (auto& [statement, lines] : behind.inner) {
+    ir::Block& known = out.inner[statement];
+    known.insert(known.end(), lines.begin(), lines.end());
+  }
+  behind.inner = std::move(out.inner);
+  behind.buffers.insert(behind.buffers.begin(), out.buffers.begin(), out.buffers.end());
+  best_cover = std::move(behind);
+  has_one = true;
+}
+
+}  // namespace nautilus::choose

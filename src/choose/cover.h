@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of a list of nests that stand behind each other, by least predicted time.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "choose/nest_cost.h"
+#include "decision/decisions.h"
+#include "lower/program_nests.h"
+
+namespace nautilus::choose {
+
+// One kernel of a cover.
+struct ChosenKernel {
+  ir::Name name;
+  decision::Form form = decision::Form::Points;
+  ir::Block lines;
+  bool or_whole = false;              // another alternative computes without the parts of its line
+  std::vector<lower::MapNest> nests;  // in their order; none if lowering makes them from a line
+};
+
+struct Cover {
+  double cycles = 0;
+  std::vector<ChosenKernel> kernels;
+  std::map<std::string, ir::Block> inner;                    // by statement, the steps that it has
+  std::vector<std::pair<ir::Name, ir::TensorType>> buffers;  // of steps
+};
+
+class Coverer {
+ public:
+  Coverer(const lower::ProgramNests& program, NestCosts& costs, const target::Target& target,
+          ir::PassContext& context)
+      : program_(program), costs_(costs), target_(target), context_(context) {}
+
+  // `after`: nests that follow the list.
+  Cover run(const std::vector<lower::MapNest>& nests, std::span<const lower::MapNest> after);
+
+ private:
+  using Nests = std::vector<lower::MapNest>;
+
+  Cover best(const Nests& nests, lower::FreshNames names);
+  void consider(Cover cover, const Nests& rest, const lower::FreshNames& names, Cover& best_cover,
+                bool& has_one);
+  std::set<std::string> kept_behind(const Nests& nests, size_t begin) const;
+  ChosenKernel kernel(decision::Form form, const Nests& nests, size_t count) const;
+
+  std::optional<Cover> as_rows(const Nests& nests, bool has_reductions);
+  Cover as_points(const Nests& nests, size_t count, const lower::FreshNames& names,
+                  bool may_share = true);
+  Cover as_parts(const Nests& nests);
+  size_t points_end(const Nests& nests) const;
+  void in_parts(const Nests& nests, const lower::FreshNames& names, Cover& best_cover,
+                bool& has_one);
+  void in_steps(const Nests& nests, size_t inner, const lower::FreshNames& names, Cover& best_cover,
+                bool& has_one);
+
+  const lower::ProgramNests& program_;
+  NestCosts& costs_;
+  const target::Target& target_;
+  ir::PassContext& context_;
+  std::span<const lower::MapNest> after_;
+  std::map<std::string, ir::TensorType> buffers_;
+  std::map<std::string, Cover> known_;
+};
+
+}  // namespace nautilus::choose

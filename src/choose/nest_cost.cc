@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "choose/nest_cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "expr/affine.h"
+#include "expr/walk.h"
+#include "ir/machine.h"
+#include "ir/walk.h"
+#include "scalar/ops.h"
+
+namespace nautilus::choose {
+
+using expr::Expr;
+using lower::MapNest;
+using lower::RowStatement;
+using EK = expr::Op;
+
+// What a kernel moves: of memory each tensor once a walk, of the cache every access.
+struct NestCosts::Traffic {
+  std::map<std::string, double, std::less<>> bytes;  // by tensor
+  double cache_bytes = 0;
+  double operations = 0;
+
+  void add(std::string_view tensor, double n) {
+    double& known = bytes[std::string(tensor)];
+    known = std::max(known, n);
+  }
+  // Once more, for another loop.
+  void walk(std::string_view tensor, double n) { bytes[std::string(tensor)] += n; }
+};
+
+namespace {
+
+double operations_of(Expr value) {
+  double n = 0;
+  expr::for_each(value, [&](Expr e) {
+    const bool is_leaf = e.op() == EK::IntConst || e.op() == EK::FloatConst ||
+                         e.op() == EK::BoolConst || e.op() == EK::Var;
+    n += is_leaf ? 0 : (e.op() >= EK::Exp && e.op() <= EK::Cos) || e.op() == EK::Div ? 8 : 1;
+  });
+  return n;
+}
+
+// How neighbours along `axis` read: at one place, beside each other, or far from each other.
+enum class Stride : uint8_t { None, One, Far };
+
+Stride stride(Expr read, Expr axis) {
+  Stride out = Stride::None;
+  for (size_t k = 0; k < read.args().size(); ++k) {
+    if (!expr::depends_on(read[k], axis)) continue;
+    if (k + 1 < read.args().size()) return Stride::Far;
+    const auto p = expr::Poly::of(read[k]);
+    const auto parts = p ? p->split(axis) : std::nullopt;
+    out = parts && parts->first.constant() == 1 ? Stride::One : Stride::Far;
+  }
+  return out;
+}
+
+// One reduction or store of a nest, with the axes of the loops around it.
+struct Work {
+  ir::Axes loops;
+  std::vector<Expr> values;
+};
+
+void collect(const ir::Block& body, const ir::Axes& loops, std::vector<Work>& out) {
+  Work own{loops, {}};
+  for (const ir::Op& op : body) {
+    if (const auto* f = op.get<scalar::For>()) {
+      ir::Axes inner = loops;
+      inner.insert(inner.end(), f->axes.begin(), f->axes.end());
+      collect(f->body, inner, out);
+      continue;
+    }
+    if (const auto* i = op.get<scalar::If>()) {
+      collect(i->body, loops, out);
+      continue;
+    }
+    ir::for_each_expr(op, [&](Expr e) { own.values.push_back(e); });
+  }
+  if (!own.values.empty()) out.push_back(std::move(own));
+}
+
+}  // namespace
+
+NestCosts::NestCosts(const ir::Program& program, const target::Target& target, expr::ExprPool& pool)
+    : target_(target), pool_(pool) {
+  std::vector<const ir::Dim*> dims;
+  for (const ir::Op& op : program.body) {
+    if (const auto* d = op.get<ir::Dim>()) dims.push_back(d);
+    if (const auto* b = op.get<scalar::Buffer>()) types_.emplace(b->name.str(), b->type);
+  }
+  const auto add = [&](int64_t usual, const ir::Dim* large) {
+    auto& sizes = problems_.emplace_back().sizes.sizes;
+    sizes.emplace(ir::machine_name(program, pool).str(), target.board.sms);
+    for (const ir::Dim* d : dims) {
+      const int64_t extent = d == large ? target.nests.large_extent : usual;
+      sizes[std::string(d->name.str())] = std::max(d->hint.value_or(0), extent);
+    }
+    for (const ir::Op& op : program.body) {
+      if (const auto* s = op.get<ir::Size>())
+        sizes[std::string(s->name.str())] = std::max<int64_t>(target.points.many_parts, 1);
+    }
+  };
+  add(target.nests.small_extent, nullptr);
+  if (!dims.empty()) add(target.nests.usual_extent, nullptr);
+  for (const ir::Dim* d : dims) add(target.nests.small_extent, d);
+  for (Problem& p : problems_) {
+    double bytes = 0;
+    for (const ir::Op& op : program.body) {
+      const auto* b = op.get<scalar::Buffer>();
+      const bool is_given =
+          b && (b->role == scalar::Role::Input || b->role == scalar::Role::Output);
+      if (is_given) bytes += bytes_of(b->name, p);
+    }
+    p.weight = 1 / (target.costs.launch_cycles + bytes / target.costs.memory_bytes_per_cycle);
+  }
+}
+
+double NestCosts::extent(Expr e, const Problem& at) const {
+  const auto& sizes = at.sizes.sizes;
+  bool is_known = true;
+  expr::for_each(e, [&](Expr x) {
+    is_known &= x.op() != EK::Read;
+    if (x.op() == EK::Var) is_known &= sizes.contains(x.name().str());
+  });
+  if (!is_known) return static_cast<double>(target_.nests.usual_extent);
+  return static_cast<double>(std::max<int64_t>(ir::evaluate_size(e, at.sizes), 1));
+}
+
+double NestCosts::count(const ir::Axes& axes, const Problem& at) const {
+  double n = 1;
+  for (const ir::Axis& a : axes) n *= extent(a.extent, at);
+  return n;
+}
+
+double NestCosts::bytes_of(ir::Name tensor, const Problem& at) const {
+  const auto type = types_.find(tensor.str());
+  if (type == types_.end()) return 0;
+  double n = static_cast<double>(expr::bytes(type->second.dtype));
+  for (Expr e : type->second.dims) n *= extent(e, at);
+  return n;
+}
+
+double NestCosts::points(std::span<const MapNest> nests, int64_t lanes,
+                         const std::set<std::string>& kept) const {
+  double sum = 0;
+  for (const Problem& p : problems_) sum += p.weight * points_at(nests, lanes, kept, p);
+  return sum;
+}
+
+double NestCosts::rows(const lower::RowGroup& group, const std::set<std::string>& kept) const {
+  double sum = 0;
+  for (const Problem& p : problems_) sum += p.weight * rows_at(group, kept, p);
+  return sum;
+}
+
+double NestCosts::memory_cycles(const Traffic& traffic) const {
+  double all = 0;
+  for (const auto& tensor : traffic.bytes) all += tensor.second;
+  return all / target_.costs.memory_bytes_per_cycle;
+}
+
+double NestCosts::points_at(std::span<const MapNest> nests, int64_t lanes,
+                            const std::set<std::string>& kept, const Problem& at) const {
+  const target::NestCosts& c = target_.nests;
+  const auto sms = static_cast<double>(target_.board.sms);
+  Traffic traffic;
+  double most_points = 1;
+  double turns = 0;
+  std::set<std::string, std::less<>> own;
+  for (const MapNest& nest : nests) {
+    for (const std::string& w : lower::written_by(nest)) {
+      own.insert(w);
+      if (kept.contains(w)) traffic.add(w, bytes_of(pool_.name(w), at));
+    }
+  }
+  for (const MapNest& nest : nests) {
+    const double points = count(nest.axes, at);
+    most_points = std::max(most_points, points);
+    std::vector<Work> works;
+    collect(nest.body, {}, works);
+    for (const Work& w : works) {
+      const double steps = count(w.loops, at);
+      if (!w.loops.empty()) turns += std::ceil(steps / static_cast<double>(lanes));
+      // What neighbouring threads differ in.
+      const bool is_shared = lanes > 1 && !w.loops.empty();
+      const Expr fast = is_shared           ? pool_.index(w.loops.back().name)
+                        : nest.axes.empty() ? Expr()
+                                            : pool_.index(nest.axes.back().name);
+      Traffic walked;
+      for (Expr value : w.values) {
+        traffic.operations += points * steps * operations_of(value);
+        expr::for_each(value, [&](Expr e) {
+          if (e.op() != EK::Read || own.contains(e.name().str())) return;
+          const auto bytes = static_cast<double>(expr::bytes(e.dtype()));
+          double touched = bytes;
+          for (const ir::Axes* axes : {&nest.axes, &w.loops}) {
+            for (const ir::Axis& a : *axes) {
+              if (expr::depends_on(e, pool_.index(a.name))) touched *= extent(a.extent, at);
+            }
+          }
+          const double all = std::min(touched, bytes_of(e.name(), at));
+          w.loops.empty() ? traffic.add(e.name().str(), all) : walked.add(e.name().str(), all);
+          const Stride s = fast ? stride(e, fast) : Stride::None;
+          const double line = s == Stride::Far ? c.strided_lines : s == Stride::None ? 0.25 : 1;
+          traffic.cache_bytes += points * steps * bytes * line;
+        });
+      }
+      for (const auto& [tensor, bytes] : walked.bytes) traffic.walk(tensor, bytes);
+    }
+  }
+  const double threads = most_points * static_cast<double>(lanes);
+  const double rounds =
+      std::max(1.0, threads / (sms * static_cast<double>(target_.limits.sm_threads)));
+  const double latency = rounds * (c.thread_cycles + turns * c.turn_cycles);
+  const double cache = traffic.cache_bytes / (sms * c.cache_bytes);
+  const double issue = traffic.operations * c.operation_slots /
+                       (sms * static_cast<double>(target_.limits.group_threads));
+  const double memory = memory_cycles(traffic) / c.single_share;
+  return target_.costs.next_kernel_cycles + std::max({memory, cache, issue, latency});
+}
+
+double NestCosts::rows_at(const lower::RowGroup& group, const std::set<std::string>& kept,
+                          const Problem& at) const {
+  const target::NestCosts& c = target_.nests;
+  const auto sms = static_cast<double>(target_.board.sms);
+  const double columns = extent(group.column.extent, at);
+  const double rows = count(group.rows, at);
+  const double walked = columns * count(group.outer, at);
+  double reductions = 0;
+  for (const RowStatement& s : group.statements)
+    reductions += s.kind == RowStatement::Kind::Reduction ? 1 : 0;
+  const bool is_held =
+      group.outer.empty() && columns <= static_cast<double>(target_.rows.most_columns);
+  Traffic traffic;
+  std::set<std::string, std::less<>> own;
+  for (const RowStatement& s : group.statements) {
+    own.emplace(s.target.str());
+    if (kept.contains(std::string(s.target.str())))
+      traffic.add(s.target.str(), bytes_of(s.target, at));
+    traffic.operations += rows * walked * operations_of(s.value);
+  }
+  std::map<std::string, double> walks;  // over each tensor
+  for (const RowStatement& s : group.statements) {
+    std::set<std::string> read;
+    for (ir::Name t : expr::tensors_read(s.value)) read.emplace(t.str());
+    for (const std::string& t : read) walks[t] += 1;
+  }
+  for (const auto& [tensor, times] : walks) {
+    if (!own.contains(tensor))
+      traffic.add(tensor, bytes_of(pool_.name(tensor), at) * (is_held ? 1 : times));
+  }
+  const double under_way = sms * static_cast<double>(c.resident_rows);
+  const double turns = walked / static_cast<double>(8 * target_.rows.threads);
+  const double latency =
+      std::max(1.0, rows / under_way) * (c.row_cycles + reductions * c.reduction_cycles +
+                                         (is_held ? 0 : reductions * turns * c.row_turn_cycles));
+  const double issue = traffic.operations * c.operation_slots /
+                       (sms * static_cast<double>(target_.limits.group_threads));
+  return target_.costs.next_kernel_cycles +
+         std::max({memory_cycles(traffic), issue, reductions > 0 ? latency : 0.0});
+}
+
+}  // namespace nautilus::choose

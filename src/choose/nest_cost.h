@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predicted time of kernels without tiles, to choose among forms of them. Each is bound by one of
+//
+//   memory      bytes that the kernel touches, each tensor once for each time that it walks over it
+//   cache       what is read again and again, and lines of which a warp uses one element each
+//   issue       operations of all threads
+//   latency     loads that one thread, or one CTA with a row, waits for one after the other
+//
+// Kernels are compared at several sizes where sizes are not known when compiling: all small, all
+// usual, and each of them large with the others small; a hint that is larger counts instead. The
+// time at each counts relative to what reading and writing the program's tensors once takes there,
+// so that a form which is hopeless at one of them is not taken for what it gains at another.
+#pragma once
+
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/environment.h"
+#include "lower/row_group.h"
+#include "target/target.h"
+
+namespace nautilus::choose {
+
+class NestCosts {
+ public:
+  NestCosts(const ir::Program& program, const target::Target& target, expr::ExprPool& pool);
+
+  // The cost of one kernel with a thread, or so many lanes, for each point. `kept`: what is read
+  // after it, or an output.
+  double points(std::span<const lower::MapNest> nests, int64_t lanes,
+                const std::set<std::string>& kept) const;
+  // Of one along rows, or of elements.
+  double rows(const lower::RowGroup& group, const std::set<std::string>& kept) const;
+
+  // A buffer that the program does not declare yet.
+  void declare(ir::Name buffer, const ir::TensorType& type) {
+    types_.insert_or_assign(std::string(buffer.str()), type);
+  }
+
+ private:
+  struct Traffic;
+  // The sizes at which kernels are compared, and how much their time there counts.
+  struct Problem {
+    ir::Environment sizes;
+    double weight = 1;
+  };
+
+  double extent(expr::Expr e, const Problem& at) const;
+  double count(const ir::Axes& axes, const Problem& at) const;
+  double bytes_of(ir::Name tensor, const Problem& at) const;
+  double memory_cycles(const Traffic& traffic) const;
+  double points_at(std::span<const lower::MapNest> nests, int64_t lanes,
+                   const std::set<std::string>& kept, const Problem& at) const;
+  double rows_at(const lower::RowGroup& group, const std::set<std::string>& kept,
+                 const Problem& at) const;
+
+  const target::Target& target_;
+  expr::ExprPool& pool_;
+  std::map<std::string, ir::TensorType, std::less<>> types_;
+  std::vector<Problem> problems_;
+};
+
+}  // namespace nautilus::choose
