@@ -148,7 +148,9 @@ bool References::starts_well(const Reference& r, const std::vector<Carry>& carri
   });
 }
 
-// The factor exp2((old - new) * scale).
+// The factor exp2((old - new) * scale). Only where it is at most 1 is the growth of a reference
+// that was not followed a growth of the weights, which a limit can be set to: above a maximum with
+// a positive scale, below a minimum with a negative one.
 bool References::find_scale(const For& loop, Reference& r, const Weights& weights) const {
   for (const Op& op : loop.body) {
     const auto* s = op.get<Set>();
@@ -158,7 +160,10 @@ bool References::find_scale(const For& loop, Reference& r, const Weights& weight
         !(w.weight.old + w.weight.now).is_zero())
       continue;
     r.scale = w.weight.old.expression(pool_, r.carry.type.dtype);
-    return static_cast<bool>(r.scale);
+    const bool rises = r.next.value.op() == EK::Max;
+    const Expr growth =
+        rises ? r.scale : w.weight.old.times(-1).expression(pool_, r.carry.type.dtype);
+    return r.scale && growth && is_positive(program_, growth);
   }
   return false;
 }
