@@ -3,6 +3,8 @@
 // Three rows of the edit table suffice, since an exchange looks back two rows at most.
 #include "base/nearest.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <utility>
@@ -59,6 +61,14 @@ std::string nearest_name(std::string_view wanted, const std::vector<std::string>
     }
   }
   return best;
+}
+
+std::string no_such_name(std::string_view kind, std::string_view wanted,
+                         const std::vector<std::string>& known) {
+  const std::string near = nearest_name(wanted, known);
+  return fmt::format("there is no {} `{}`; {} {}", kind, wanted,
+                     near.empty() ? "there are" : fmt::format("did you mean `{}`? There are", near),
+                     known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
 }
 
 }  // namespace nautilus::base

@@ -18,4 +18,8 @@ int edit_distance(std::string_view a, std::string_view b);
 // max(1, wanted.size() / 3) edits. The view points into `candidates`.
 std::string nearest_name(std::string_view wanted, const std::vector<std::string>& candidates);
 
+// `there is no kernel `gem`; did you mean `gemm`? There are gemm, gemm_2`.
+std::string no_such_name(std::string_view kind, std::string_view wanted,
+                         const std::vector<std::string>& known);
+
 }  // namespace nautilus::base

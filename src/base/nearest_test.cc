@@ -30,6 +30,14 @@ TEST(Nearest, SuggestsOnlyNearNames) {
   EXPECT_EQ(nearest_name("", {}), "");
 }
 
+TEST(Nearest, UnknownNamesComeWithTheKnownOnes) {
+  EXPECT_EQ(no_such_name("kernel", "gem", {"gemm", "rows"}),
+            "there is no kernel `gem`; did you mean `gemm`? There are gemm, rows");
+  EXPECT_EQ(no_such_name("kernel", "other", {"gemm", "rows"}),
+            "there is no kernel `other`; there are gemm, rows");
+  EXPECT_EQ(no_such_name("kernel", "other", {}), "there is no kernel `other`; there are none");
+}
+
 TEST(Nearest, TiesGoToTheFirst) {
   EXPECT_EQ(nearest_name("cat", {"bat", "hat"}), "bat");
   EXPECT_EQ(nearest_name("cat", {"hat", "bat"}), "hat");

@@ -119,24 +119,39 @@ std::optional<std::string> text_at(std::string_view level, const ir::Program& lo
   return note + ir::print(joined_tiles(found, loops.empty() ? loaded : loops.back()->program));
 }
 
+namespace {
+
+std::string file_name(size_t number, std::string_view unit, std::string_view pass,
+                      const ir::Program& program) {
+  return fmt::format("{:03}-{}-{}{}", number, unit, pass, program.level->file_suffix);
+}
+
+}  // namespace
+
+std::string dump_name(const ir::Program& loaded) {
+  return file_name(0, loaded.name, "input", loaded);
+}
+
+std::string dump_name(size_t number, const Step& step) {
+  return file_name(number, step.unit, step.pass, step.program);
+}
+
 bool write_dumps(const std::string& folder, const ir::Program& loaded, const ir::PassTrace& trace,
                  const std::string& schedule, std::string* error) {
   std::string index;
-  int number = 0;
+  size_t number = 0;
   const auto write = [&](const std::string& name, const std::string& text) {
     return base::write_file_atomic(fmt::format("{}/{}", folder, name), text, error);
   };
-  const auto dump = [&](std::string_view unit, std::string_view pass, const ir::Program& program,
+  const auto dump = [&](const std::string& name, const ir::Program& program,
                         std::string_view meaning) {
-    const std::string name =
-        fmt::format("{:03}-{}-{}{}", number++, unit, pass, program.level->file_suffix);
     index += fmt::format("{:<60} {}\n", name, meaning);
     return write(name, ir::print(program));
   };
-  if (!dump(loaded.name, "input", loaded, "as it was read")) return false;
+  if (!dump(dump_name(loaded), loaded, "as it was read")) return false;
   for (const Step& s : trace.steps) {
     const std::string meaning = fmt::format("{:8.2f} ms  {}", s.ms, the_pass(s.pass).summary);
-    if (!dump(s.unit, s.pass, s.program, meaning)) return false;
+    if (!dump(dump_name(++number, s), s.program, meaning)) return false;
   }
   if (!schedule.empty() && !write("schedule.sched", schedule)) return false;
   return write("index.txt", index);

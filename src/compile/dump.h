@@ -16,6 +16,11 @@ namespace nautilus::compile {
 std::optional<std::string> text_at(std::string_view level, const ir::Program& loaded,
                                    const ir::PassTrace& trace, const ir::Program& kernels);
 
+// What files of a folder of dumps are called: NNN-<unit>-<pass>.<level>. Number 0 is the program as
+// it was loaded, number k the k-th step of the trace.
+std::string dump_name(const ir::Program& loaded);
+std::string dump_name(size_t number, const ir::PassTrace::Step& step);
+
 // Writes the program as it was loaded, each step as NNN-<unit>-<pass>.<level>, the schedule (if
 // there is one) as schedule.sched, and index.txt. False, and why, if a file cannot be written.
 bool write_dumps(const std::string& folder, const ir::Program& loaded, const ir::PassTrace& trace,

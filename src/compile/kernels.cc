@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "compile/grid_nest.h"
 #include "compile/manager.h"
+#include "decision/lines.h"
 #include "ir/print.h"
 #include "ir/walk.h"
 #include "lower/launch_choice.h"
@@ -73,7 +74,13 @@ std::optional<ir::Program> tiles_to_kernels(const ir::Program& tiles, ir::PassCo
     for (const Op* nest : choice) {
       const std::string kernel(lower::FreshNames(names).make(tiles.name).str());
       std::string why;
-      auto parts = lower_tiles(tile_unit(tiles, *nest, kernel), after, names, context, &why);
+      ir::Block decided;
+      ir::PassContext own = context.with(context.sink, decided);
+      auto parts = lower_tiles(tile_unit(tiles, *nest, kernel), after, names, own, &why);
+      if (parts) {
+        const ir::Name name = parts->kernel.as<matile::Kernel>().name;
+        decision::note_kernel(name, decision::Form::Tile, decided, name, context);
+      }
       if (parts) made.emplace_back(std::move(*parts), nest->as<vrtile::Par>().cost);
       if (first_why.empty()) first_why = why;
     }

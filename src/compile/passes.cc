@@ -209,7 +209,8 @@ const std::vector<PassInfo>& passes() {
             "nests beside the tiles get kernels of rows, points and parts", "kernel, inner"),
       arrow("program_to_matile", "scalar", "matile", program_to_matile,
             "every nest becomes a kernel, grid nests by way of the passes from scalar_to_vrtile "
-            "on"),
+            "on",
+            "fuse, split, columns, vector, hold, groups, registers, lanes, each"),
       plan("prefetch_rows", matile::prefetch_rows, "rows that later CTAs load are asked for ahead",
            "ahead"),
       plan("share_scalars", matile::share_scalars,

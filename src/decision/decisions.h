@@ -646,6 +646,9 @@ struct Kernel {
   ir::Name name;
   Form form = Form::Tile;
   ir::Block body;
+  // In a list of what passes decided: what the kernel is called in the MA-tile program. No part of
+  // the text.
+  ir::Name made = {};
   static void fields(auto& s, auto&& f) {
     f("name", s.name);
     f("form", s.form);

@@ -39,8 +39,9 @@ void note(const ir::Op& decision, ir::PassContext& context) {
   context.decided->push_back(decision);
 }
 
-void note_kernel(ir::Name name, Form form, const ir::Block& decided, ir::PassContext& context) {
-  if (context.decided) context.decided->push_back(ir::make(Kernel{name, form, decided}));
+void note_kernel(ir::Name name, Form form, const ir::Block& decided, ir::Name made,
+                 ir::PassContext& context) {
+  if (context.decided) context.decided->push_back(ir::make(Kernel{name, form, decided, made}));
 }
 
 void refuse(const ir::Op& line, std::string_view why, ir::PassContext& context) {

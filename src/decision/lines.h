@@ -44,8 +44,9 @@ bool is_about_the_same(const ir::Op& a, const ir::Op& b);
 // Tells the context what was decided; instead of what was said before about the same.
 void note(const ir::Op& decision, ir::PassContext& context);
 
-// The same for all decisions about a kernel.
-void note_kernel(ir::Name name, Form form, const ir::Block& decided, ir::PassContext& context);
+// The same for all decisions about a kernel; `made` is what it is called in the MA-tile program.
+void note_kernel(ir::Name name, Form form, const ir::Block& decided, ir::Name made,
+                 ir::PassContext& context);
 
 // Reports that a line is refused, with the line and why.
 void refuse(const ir::Op& line, std::string_view why, ir::PassContext& context);

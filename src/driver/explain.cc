@@ -100,17 +100,16 @@ std::string kernels_text(const ir::Program& kernels) {
 
 }  // namespace
 
-std::string explain(const ir::Program& program, Unit& unit) {
+std::optional<std::string> derivation(const ir::Program& program, const FirstSchedule& scheduled,
+                                      const ir::Program& kernels, Unit& unit) {
   ir::PassContext context{unit.pool, unit.sink, {}};
-  const auto first = first_schedule(program, unit);
-  if (!first) return diag::render_all(unit.sink);
   std::string out = "equations:\n" + new_equations(program, "");
   ir::Program current = program;
   std::string text = ir::print(current);
-  for (std::string_view name : compile::algebra_sequence(first->algebra)) {
+  for (std::string_view name : compile::algebra_sequence(scheduled.algebra)) {
     const compile::PassInfo& pass = compile::the_pass(name);
     auto next = compile::run_pass(pass, current, context);
-    if (!next) return diag::render_all(unit.sink);
+    if (!next) return std::nullopt;
     current = std::move(*next);
     const std::string after = ir::print(current);
     if (after == text) continue;
@@ -120,17 +119,42 @@ std::string explain(const ir::Program& program, Unit& unit) {
                          pass.is_exact ? "exact" : "exact over the reals", changed);
     text = after;
   }
-  out += schedule::print(first->decisions);
-  for (const std::string& n : first->notes) out += n + "\n";
-  for (const std::string& n : schedule::explain_candidates(
-           first->kernels, first->rounded, ir::target_of(first->rounded), unit.pool))
-    out += n + "\n";
-  const auto kernels = lower_to_kernels(program, unit);
-  if (!kernels) return out + diag::render_all(unit.sink);
-  const std::string loops = kernels_text(*kernels);
+  out += schedule::print(scheduled.decisions);
+  for (const std::string& n : scheduled.notes) out += n + "\n";
+  if (!scheduled.kernels.empty()) {
+    for (const std::string& n : schedule::explain_candidates(
+             scheduled.kernels, scheduled.rounded, ir::target_of(scheduled.rounded), unit.pool))
+      out += n + "\n";
+  }
+  const std::string loops = kernels_text(kernels);
   if (!loops.empty())
     out += "kernels with products; the plan launches the cheapest for its sizes:\n";
   return out + loops;
+}
+
+std::optional<std::string> explain(const ir::Program& program, const ExplainRequest& request,
+                                   Unit& unit, std::string* error) {
+  ir::PassTrace trace;
+  const auto kernels =
+      make_kernels(program, {.schedule = request.schedule, .trace = &trace}, unit, error);
+  if (!kernels) return std::nullopt;
+  std::string out;
+  if (request.has_derivation && program.level->name == "spec") {
+    const auto scheduled = request.schedule
+                               ? replay_schedule(program, *request.schedule, unit, error)
+                               : first_schedule(program, unit);
+    auto text = scheduled ? derivation(program, *scheduled, kernels->program, unit) : std::nullopt;
+    if (!text) return std::nullopt;
+    out += *text;
+  }
+  if (!request.has_passes) return out;
+  const auto passes = passes_text(program, trace, *kernels, request.passes, error);
+  if (!passes) return std::nullopt;
+  if (!out.empty())
+    out +=
+        "passes; the program after each is a file of `nautilus print --level matile --dump-dir "
+        "DIR`, what each is for stands in `nautilus opt --list`:\n";
+  return out + *passes;
 }
 
 std::string fusion(const ir::Program& program, Unit& unit) {

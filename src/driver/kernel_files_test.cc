@@ -65,24 +65,37 @@ TEST(KernelFiles, EditedSourcesGoByName) {
   ASSERT_TRUE(program);
   const auto texts = emit::emit_kernels(*program, unit.pool);
   std::string error;
-  EXPECT_FALSE(
-      plan::compile_edited(*program, unit.pool, {{"nothing", "int x;"}}, "sm_90a", false, &error));
-  EXPECT_NE(error.find("the program has no kernel `nothing`; it has " + texts[0].name),
-            std::string::npos)
+  const auto error_of = [&](const plan::EditedSources& sources) {
+    error.clear();
+    EXPECT_FALSE(plan::compile_edited(*program, unit.pool, sources, "sm_90a", false, &error));
+    return error;
+  };
+  const std::string first = texts[0].name;
+  const std::string text = emit::device_source(texts[0]);
+  EXPECT_EQ(error_of({{first + "x", "a.cu", text}})
+                .find("there is no kernel `" + first + "x`; did you mean `" + first +
+                      "`? There are " + first + ", "),
+            0u)
       << error;
-  EXPECT_FALSE(plan::compile_edited(*program, unit.pool, {{"", emit::device_source(texts[0])}},
-                                    "sm_90a", false, &error));
-  EXPECT_NE(error.find("the edited source has no kernel `" + texts[1].name + "`"),
-            std::string::npos)
+  EXPECT_EQ(error_of({{texts[1].name, "a.cu", text}}),
+            "a.cu does not define the kernel `" + texts[1].name + "`");
+  EXPECT_EQ(error_of({{"", "a.cu", "int x;"}}).find("a.cu defines none of the kernels " + first),
+            0u)
       << error;
+  EXPECT_EQ(error_of({{"", "a.cu", emit::device_source(texts)}, {first, "b.cu", text}}),
+            "kernel `" + first + "` has two sources, a.cu and b.cu");
   if (!runtime::nvrtc_info(&error)) GTEST_SKIP() << error;
   // One kernel of the file is edited, the others are as they were emitted.
-  const auto kernels = plan::compile_edited(
-      *program, unit.pool, {{texts[1].name, "// edited\n" + emit::device_source(texts[1])}},
-      "sm_90a", false, &error);
+  const auto kernels =
+      plan::compile_edited(*program, unit.pool,
+                           {{texts[1].name, "a.cu", "// edited\n" + emit::device_source(texts[1])},
+                            {"", "b.cu", "// other\n" + emit::device_source(texts[2])}},
+                           "sm_90a", false, &error);
   ASSERT_TRUE(kernels) << error;
   EXPECT_EQ((*kernels)[0].source, emit::device_source(texts[0]));
   EXPECT_EQ((*kernels)[1].source.find("// edited\n"), 0u);
+  EXPECT_EQ((*kernels)[2].source.find("// other\n"), 0u);
+  EXPECT_EQ((*kernels)[3].source, emit::device_source(texts[3]));
 }
 
 // Of kernels with a cost exactly the cheapest is launched, and the report says what was compared.

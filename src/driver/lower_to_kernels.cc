@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/lower_to_kernels.h"
 
+#include <map>
+
 #include "compile/kernels.h"
+#include "driver/given_schedule.h"
 #include "driver/scheduling.h"
 #include "matile/ops.h"
 
@@ -30,14 +33,61 @@ void trace_schedule(const ir::Program& program, const FirstSchedule& scheduled,
   compile::trace(compile::the_pass("schedule"), scheduled.program, context);
 }
 
+// Lines that were read before the kernel was a program of its own, in front of the others.
+void add_nest_lines(const schedule::Schedule& schedule, KernelNote& note) {
+  ir::Block lines;
+  for (const schedule::KernelSchedule& k : schedule.kernels) {
+    if (k.name != note.statement || k.form != decision::Form::Tile) continue;
+    for (size_t way = 0; way < k.ways.size(); ++way) {
+      for (const ir::Op& line : k.ways[way]) {
+        const auto topic = decision::topic(line.info());
+        const bool is_here = topic == decision::Topic::Members
+                                 ? way == 0
+                                 : topic == decision::Topic::Sizes && way + 1 == note.alternative;
+        if (is_here) lines.push_back(line);
+      }
+    }
+  }
+  schedule::complete(lines, note.lines);
+  note.lines = std::move(lines);
+}
+
+// What passes noted about kernels. `scheduled` is null where nobody scheduled the program; else its
+// nests say what the kernels of tiles come from.
+std::vector<KernelNote> notes_of(const ir::Block& decided, const FirstSchedule* scheduled) {
+  std::vector<KernelNote> out;
+  std::map<std::pair<std::string, decision::Form>, size_t> alternatives;
+  size_t nest = 0;
+  for (const ir::Op& op : decided) {
+    const auto* made = op.get<decision::Kernel>();
+    if (!made) continue;
+    KernelNote note{
+        std::string(made->made.str()), made->form, std::string(made->name.str()), 1, 1, made->body};
+    if (made->form == decision::Form::Tile)
+      note.statement = scheduled ? scheduled->nests.at(nest++).seed : "";
+    if (!note.statement.empty()) note.alternative = ++alternatives[{note.statement, note.form}];
+    out.push_back(std::move(note));
+  }
+  for (KernelNote& note : out) {
+    if (note.statement.empty()) continue;
+    note.alternatives = alternatives[{note.statement, note.form}];
+    if (scheduled && note.form == decision::Form::Tile) add_nest_lines(scheduled->decisions, note);
+  }
+  return out;
+}
+
 std::optional<Kernels> kernels_of(const ir::Program& program, const FirstSchedule& scheduled,
                                   ir::PassContext& context) {
   compile::TraceAttempt attempt(context);
   trace_schedule(program, scheduled, context);
-  auto kernels = compile::to_kernels(scheduled.program, context);
+  ir::Block decided;
+  ir::PassContext own = context;
+  if (context.trace) own.decided = &decided;
+  auto kernels = compile::to_kernels(scheduled.program, own);
   if (!kernels) return std::nullopt;
   attempt.keep();
-  return Kernels{std::move(*kernels), schedule::print(scheduled.decisions)};
+  return Kernels{std::move(*kernels), schedule::print(scheduled.decisions),
+                 notes_of(decided, &scheduled)};
 }
 
 // Of a program that has nests, or will have them.
@@ -62,7 +112,9 @@ std::optional<Kernels> make_kernels(const ir::Program& program, const KernelRequ
       return std::nullopt;
     }
     const auto scheduled = replay_schedule(program, *request.schedule, unit, error);
-    return scheduled ? kernels_of(program, *scheduled, context) : std::nullopt;
+    auto kernels = scheduled ? kernels_of(program, *scheduled, context) : std::nullopt;
+    if (scheduled && !kernels) *error = unknown_kernel(program, scheduled->decisions, unit);
+    return kernels;
   }
   if (is_unscheduled(program)) {
     // Lowering a schedule tells whether its kernels have a form; only where one has none it pays to
@@ -77,9 +129,11 @@ std::optional<Kernels> make_kernels(const ir::Program& program, const KernelRequ
       if (auto kernels = kernels_of(program, *scheduled, own)) return kernels;
     }
   }
+  ir::Block decided;
+  if (context.trace) context.decided = &decided;
   auto kernels = compile::lower_to("matile", program, context);
   if (!kernels || !matile::verify_final(*kernels, unit.sink)) return std::nullopt;
-  return Kernels{std::move(*kernels), ""};
+  return Kernels{std::move(*kernels), "", notes_of(decided, nullptr)};
 }
 
 std::optional<ir::Program> lower_to_kernels(const ir::Program& program, Unit& unit) {

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "compile/passes.h"
+#include "decision/decisions.h"
 #include "driver/load.h"
 #include "ir/pass.h"
 
@@ -20,9 +21,20 @@ struct KernelRequest {
   ir::PassTrace* trace = nullptr;  // gets the steps of the program and of each kernel
 };
 
+// Where a kernel of the program comes from, and what was decided about it.
+struct KernelNote {
+  std::string kernel;  // its name in the program
+  decision::Form form = decision::Form::Tile;
+  std::string statement;  // that it is named after in schedules; empty if there is no schedule
+  size_t alternative = 1;
+  size_t alternatives = 1;
+  ir::Block lines;  // of its schedule
+};
+
 struct Kernels {
   ir::Program program;
-  std::string schedule;  // the text that they were made with; empty if there is none
+  std::string schedule;                // the text that they were made with; empty if there is none
+  std::vector<KernelNote> notes = {};  // if there is a trace; none for kernels that came as such
 };
 
 // Empty if something was reported, or is in `error`. A program that comes from a pass (`after`)

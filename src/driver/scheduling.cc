@@ -194,7 +194,8 @@ void add_kernel(const decision::Kernel& made, std::vector<schedule::KernelSchedu
   kernels.back().ways.push_back(made.body);
 }
 
-// Lines that passes took, in the schedule's lists; kernels in the order in which they run.
+}  // namespace
+
 void complete(FirstSchedule& schedule, Unit& unit) {
   ir::Block decided;
   diag::Sink ignored(unit.sources);
@@ -222,6 +223,8 @@ void complete(FirstSchedule& schedule, Unit& unit) {
   }
   schedule.decisions.kernels = std::move(kernels);
 }
+
+namespace {
 
 // What the schedule says about the program itself.
 void describe(FirstSchedule& schedule, const ir::Program& program) {
@@ -377,14 +380,6 @@ std::optional<FirstSchedule> replay(const ir::Program& program, const schedule::
     return FirstSchedule{*lowered, decisions, built->program, built->notes, built->nests,
                          {},       {},        algebra};
   }
-  return std::nullopt;
-}
-
-std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::string_view text,
-                                             Unit& unit, std::string* error) {
-  const auto decisions = schedule::parse_schedule(text, unit.pool);
-  if (decisions) return replay(program, *decisions, unit, error);
-  *error = decisions.rejection().message;
   return std::nullopt;
 }
 

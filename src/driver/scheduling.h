@@ -30,10 +30,16 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
 std::optional<FirstSchedule> untried_schedule(const ir::Program& program, Unit& unit);
 // Of a program of loops, which equations were lowered to; tried or not.
 FirstSchedule schedule_loops(const ir::Program& loops, bool is_tried, Unit& unit);
-// With the decisions of a schedule's text.
+// With the decisions of a schedule's text. Kernels of tiles that it does not name are those of the
+// first schedule, as far as they compute what no kernel of the text does; so are lines about the
+// program where it has none (replay_schedule.cc). A kernel that the program has not is refused with
+// the names of those that it has.
 std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::string_view text,
                                              Unit& unit, std::string* error);
-
+// Puts the lines that passes take by rule into the schedule, which then has all kernels in the
+// order in which they run. As it is where a kernel is refused.
+void complete(FirstSchedule& schedule, Unit& unit);
+// With these decisions and these kernels of tiles alone.
 std::optional<FirstSchedule> replay(const ir::Program& program, const schedule::Schedule& decisions,
                                     Unit& unit, std::string* error);
 // Why the passes refuse a line of the schedule, or have no kernel for it; empty if they have.

@@ -11,6 +11,7 @@
 #include "diag/render.h"
 #include "driver/emulated_check.h"
 #include "driver/explain.h"
+#include "driver/given_schedule.h"
 #include "driver/hide_costs.h"
 #include "driver/hints.h"
 #include "driver/kernel_check.h"
@@ -55,7 +56,7 @@ class CaseRunner {
     const bool takes_options = c == "eval" || c == "run" || c == "kernels" || c == "pass" ||
                                c == "same" || c == "check" || c == "like" || c == "schedule" ||
                                c == "run_scheduled" || c == "regenerate" || c == "sweep" ||
-                               c == "fusion";
+                               c == "fusion" || c == "explain" || c == "replay";
     if (!takes_options && !test_.options.empty()) {
       return failed(fmt::format("`{}` takes no option `{}`", c, test_.options.begin()->first));
     }
@@ -72,6 +73,7 @@ class CaseRunner {
     if (c == "verify") return verify_case();
     if (c == "regenerate") return regenerate();
     if (c == "fill") return fill();
+    if (c == "replay") return replay_case();
     std::map<std::string, int64_t> statics;
     const auto program = load_text(file_, test_.input, statics, unit_);
     if (!program) return failed(rendered());
@@ -85,7 +87,7 @@ class CaseRunner {
     if (c == "graph") return graph(*program);
     if (c == "schedule" || c == "run_scheduled") return schedule(*program);
     if (c == "sweep") return sweep_case(*program);
-    if (c == "explain") return shown(with_or_without_cycles(explain(*program, unit_)));
+    if (c == "explain") return explain_case(*program);
     if (c == "emit") return emit_case(*program);
     if (c == "resources") return resources(*program);
     if ((c == "eval" || c == "run" || c == "kernels" || c == "fusion") &&
@@ -216,6 +218,27 @@ class CaseRunner {
     return shown((as_it_is ? "" : error + "\n\n") + without_cycles(sweep_text(*swept, true)));
   }
 
+  // The input is a schedule, perhaps of some kernels; the argument names its program.
+  CaseResult replay_case() {
+    std::string error;
+    GivenSchedule given{file_, "", test_.input};
+    for (const auto& [name, value] : test_.options) {
+      if (name != "kernel") return failed(fmt::format("`replay` takes no option `{}`", name));
+      given.kernel = value;
+    }
+    const auto text = base::read_file(test_.folder + test_.argument, &error);
+    if (!text) return failed(error);
+    const auto program = load_text(test_.argument, *text, {}, unit_);
+    if (!program) return failed(rendered());
+    const auto schedule = join_schedules({given}, *program, unit_, &error);
+    auto scheduled = schedule ? replay_schedule(*program, *schedule, unit_, &error) : std::nullopt;
+    if (!scheduled) return shown(error + "\n" + rendered());
+    const std::string refused = refused_lines(*scheduled, unit_);
+    if (!refused.empty()) return shown(refused + "\n");
+    complete(*scheduled, unit_);
+    return shown(schedule::print(scheduled->decisions));
+  }
+
   CaseResult sweep_case(const ir::Program& program) {
     RunRequest r;
     std::string error;
@@ -226,6 +249,28 @@ class CaseRunner {
         sweep(with_hints(program, sizes),
               limit.empty() ? kMostShown : static_cast<size_t>(limit.mapped()), unit_);
     return swept ? shown(with_or_without_cycles(sweep_text(*swept, true))) : failed(rendered());
+  }
+
+  // The derivation; or what the passes did, which is no part of it: a test of one should not break
+  // by the other.
+  CaseResult explain_case(const ir::Program& program) {
+    ExplainRequest request{
+        .schedule = {}, .has_derivation = true, .has_passes = false, .passes = {}};
+    for (const auto& [name, value] : test_.options) {
+      if (name == "kernel") {
+        request.passes.kernel = value;
+      } else if (name != "passes" || (value != "shown" && value != "programs")) {
+        return failed(fmt::format("`explain` takes no option `{}={}`", name, value));
+      } else {
+        request.has_derivation = false;
+        request.has_passes = true;
+        request.passes.shows_programs = value == "programs";
+      }
+    }
+    std::string error;
+    const auto text = explain(program, request, unit_, &error);
+    if (!text) return shown(error.empty() ? rendered() : error + "\n");
+    return shown(with_or_without_cycles(*text));
   }
 
   // The program, after the passes of the option `pass`, against the oracle named by the argument.
@@ -475,7 +520,12 @@ const std::vector<std::pair<std::string, std::string>>& test_commands() {
       {"fill=PROGRAM",
        "the input is a schedule with holes; why it makes no kernels and its fillings are the "
        "expectation"},
-      {"explain [costs=shown]", "the derivation of the first schedule is the expectation"},
+      {"replay=PROGRAM [kernel=NAME]",
+       "the input is a schedule, of it only the kernel; the complete schedule that comes of it, or "
+       "why it is refused, is the expectation"},
+      {"explain [costs=shown] [passes=shown] [kernel=NAME]",
+       "the derivation of the first schedule is the expectation; passes: instead of it what each "
+       "pass did to the program and its kernels, `programs`: in their texts"},
       {"fusion [SIZE=n] [seed=n] [inputs=exact]",
        "what each kernel computes, how its reductions follow each other, and why others stayed "
        "outside is the expectation; the kernels agree with the oracle"},

@@ -59,13 +59,14 @@ class PointLines {
   // Notes what the kernel is.
   bool end(const KernelParts& parts, std::string_view name, Form form, const ir::Block& members,
            ir::PassContext& context) {
-    const auto& points = parts.kernel.as<matile::Kernel>().body[0].as<matile::Points>();
+    const auto& kernel = parts.kernel.as<matile::Kernel>();
+    const auto& points = kernel.body[0].as<matile::Points>();
     lanes_.took({points.by.value_or(1), {}});
     each_.took({points.beside.value_or(1), {}});
     if (!lanes_.end("") || !each_.end("")) return false;
     ir::Block all = members;
     all.insert(all.end(), decided_.begin(), decided_.end());
-    decision::note_kernel(context.pool.name(name), form, all, context);
+    decision::note_kernel(context.pool.name(name), form, all, kernel.name, context);
     return true;
   }
 

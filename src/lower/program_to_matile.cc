@@ -110,9 +110,10 @@ class Assembler {
     ir::Block decided;
     ir::PassContext own = context_.with(context_.sink, decided);
     auto parts = lower_grid_nest_(program_, nest, program_.name, state_.names, own, why);
-    if (parts)
-      decision::note_kernel(parts->kernel.as<matile::Kernel>().name, decision::Form::Tile, decided,
-                            context_);
+    if (parts) {
+      const ir::Name name = parts->kernel.as<matile::Kernel>().name;
+      decision::note_kernel(name, decision::Form::Tile, decided, name, context_);
+    }
     return parts;
   }
 

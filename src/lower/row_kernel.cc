@@ -180,7 +180,7 @@ std::optional<ir::Block> lower_rows(const RowContext& rows, const std::vector<ir
     out.push_back(ir::make(std::move(kernel)));
     ir::Block decided = k == 0 ? members : ir::Block();
     decided.insert(decided.end(), lines[k].decided().begin(), lines[k].decided().end());
-    decision::note_kernel(rows.group.statements.back().target, decision::Form::Rows, decided,
+    decision::note_kernel(rows.group.statements.back().target, decision::Form::Rows, decided, name,
                           context);
     const Expr all = lowering.count();
     const Expr grid =

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstring>
 
 #include "base/parallel.h"
@@ -136,19 +135,6 @@ bool compile_all(std::vector<DeviceKernel>& kernels, const std::string& architec
   return true;
 }
 
-bool defines(const std::string& source, const std::string& kernel) {
-  for (size_t at = source.find(kernel); at != std::string::npos; at = source.find(kernel, at + 1)) {
-    const auto is_part_of_name = [](char c) {
-      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-    };
-    const size_t end = at + kernel.size();
-    if (at > 0 && !is_part_of_name(source[at - 1]) && end < source.size() &&
-        !is_part_of_name(source[end]))
-      return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 std::optional<std::vector<DeviceKernel>> compile_device(const ir::Program& program,
@@ -168,21 +154,11 @@ std::optional<std::vector<DeviceKernel>> compile_edited(const ir::Program& progr
   std::vector<DeviceKernel> kernels = emitted(program, pool);
   std::vector<std::string> names;
   for (const DeviceKernel& k : kernels) names.push_back(k.text.name);
-  for (const auto& [name, source] : sources) {
-    if (name.empty() || std::find(names.begin(), names.end(), name) != names.end()) continue;
-    *error = fmt::format("the program has no kernel `{}`; it has {}", name, fmt::join(names, ", "));
-    return std::nullopt;
-  }
+  const auto edited = assign_sources(names, sources, error);
+  if (!edited) return std::nullopt;
   for (DeviceKernel& k : kernels) {
-    auto edited = sources.find(k.text.name);
-    if (edited == sources.end()) edited = sources.find("");
-    if (edited == sources.end()) continue;
-    if (!defines(edited->second, k.text.name)) {
-      *error = fmt::format("the edited source has no kernel `{}`; the program has {}", k.text.name,
-                           fmt::join(names, ", "));
-      return std::nullopt;
-    }
-    k.source = edited->second;
+    const auto own = edited->find(k.text.name);
+    if (own != edited->end()) k.source = own->second->text;
   }
   if (!compile_all(kernels, architecture, use_cache, error)) return std::nullopt;
   return kernels;

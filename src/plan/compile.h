@@ -3,12 +3,12 @@
 // kernels the assembler could not do justice to from running.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "emit/emit.h"
+#include "plan/edited_sources.h"
 #include "runtime/machine_loops.h"
 #include "runtime/nvrtc.h"
 
@@ -29,11 +29,8 @@ std::optional<std::vector<DeviceKernel>> compile_device(const ir::Program& progr
                                                         expr::ExprPool& pool,
                                                         const std::string& architecture,
                                                         bool use_cache, std::string* error);
-// Hand-edited CUDA files by the name of the kernel that they have; one without a name has all of
-// them (emit::device_source).
-using EditedSources = std::map<std::string, std::string>;
-// The same with hand-edited files in place of what would be emitted. Parameters, threads and shared
-// memory are the program's.
+// The same with hand-edited files in place of what would be emitted (edited_sources.h). Parameters,
+// threads and shared memory are the program's.
 std::optional<std::vector<DeviceKernel>> compile_edited(const ir::Program& program,
                                                         expr::ExprPool& pool,
                                                         const EditedSources& sources,

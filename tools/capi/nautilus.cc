@@ -109,10 +109,11 @@ std::unique_ptr<Object> open(const Request& request, const char* name, std::stri
     source = base::read_file(request.cuda_path, error);
     if (!source) return nullptr;
   }
-  auto kernels = source ? plan::compile_edited(*object->program, object->unit.pool, {{"", *source}},
-                                               *architecture, true, error)
-                        : plan::compile_device(*object->program, object->unit.pool, *architecture,
-                                               true, error);
+  auto kernels =
+      source
+          ? plan::compile_edited(*object->program, object->unit.pool,
+                                 {{"", request.cuda_path, *source}}, *architecture, true, error)
+          : plan::compile_device(*object->program, object->unit.pool, *architecture, true, error);
   if (!kernels) return nullptr;
   object->device = runtime::Device::open(0, *architecture, error);
   if (!object->device) return nullptr;

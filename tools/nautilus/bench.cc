@@ -22,7 +22,7 @@ struct BenchOptions {
   std::vector<std::string> source;
   std::string mode = "sustained";
   std::vector<std::string> shape;
-  std::string schedule;
+  std::vector<std::string> schedule;
   std::vector<std::string> scalars;
   uint64_t seed = 1;
   int repetitions = 0;
@@ -167,7 +167,7 @@ int run_bench(const BenchOptions& o) {
   print_messages(unit);
   if (!program) return std::max<int>(code, kProgramError);
   driver::BenchOptions options;
-  if (!read_sources(o.source, options.device.sources)) return kUsageError;
+  if (!read_sources(o.source, *program, options.device.sources)) return kUsageError;
   for (const ir::Op& op : program->body) {
     const auto* s = op.get<ir::Static>();  // is in the program already
     if (s) sizes.erase(std::string(s->name.str()));
@@ -184,6 +184,7 @@ int run_bench(const BenchOptions& o) {
   if (result) {
     const driver::Work work = work_of(o, *loaded, *program, *result, unit);
     o.json ? print_json(o, *result, work) : print(o, *result, work);
+    if (!o.json) fmt::print("{}", sources_report(*program, options.device.sources));
     return kOk;
   }
   // The plan's part of the host's cost needs no device.
@@ -207,7 +208,7 @@ void add_bench(CLI::App& app, int& exit_code) {
   c->add_option("--shape", o->shape, "sizes: M=4096,N=4096; others from the program's hints")
       ->delimiter(',')
       ->allow_extra_args(false);
-  c->add_option("--schedule", o->schedule, kScheduleHelp);
+  c->add_option("--schedule", o->schedule, kScheduleHelp)->allow_extra_args(false);
   c->add_option("--set", o->scalars, "scalars: scale=0.125; others as the program declares")
       ->delimiter(',')
       ->allow_extra_args(false);

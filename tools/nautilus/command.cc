@@ -6,10 +6,12 @@
 
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
 #include "diag/render.h"
+#include "driver/given_schedule.h"
 #include "driver/tensor_text.h"
 #include "matile/ops.h"
 #include "spec/ops.h"
@@ -80,28 +82,74 @@ std::optional<ir::Program> load_file(const std::string& path,
   return program;
 }
 
-std::optional<driver::Kernels> make_kernels(const ir::Program& loaded,
-                                            const std::string& schedule_path, ir::PassTrace* trace,
-                                            driver::Unit& unit, int& exit_code) {
+namespace {
+
+// `KERNEL=FILE`, or a path, which may have the sign in it.
+struct NamedFile {
+  std::string kernel;
+  std::string path;
+};
+
+NamedFile named_file(const std::string& text) {
+  const size_t equals = text.find('=');
+  std::error_code ignored;
+  if (equals == std::string::npos || std::filesystem::exists(text, ignored)) return {"", text};
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+std::vector<std::string> kernel_names(const ir::Program& program) {
+  std::vector<std::string> out;
+  for (const ir::Op& op : program.body) {
+    if (const auto* k = op.get<matile::Kernel>()) out.emplace_back(k->name.str());
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<std::string> read_schedule(const std::vector<std::string>& files,
+                                         const ir::Program& loaded, driver::Unit& unit,
+                                         int& exit_code) {
+  std::vector<driver::GivenSchedule> given;
   std::string error;
-  driver::KernelRequest request{.schedule = {}, .trace = trace};
-  if (!schedule_path.empty()) {
-    request.schedule = base::read_file(schedule_path, &error);
-    if (!request.schedule) {
+  for (const std::string& file : files) {
+    const NamedFile named = named_file(file);
+    auto text = base::read_file(named.path, &error);
+    if (!text) {
       usage_error(error);
       exit_code = kUsageError;
       return std::nullopt;
     }
+    given.push_back({named.path, named.kernel, std::move(*text)});
   }
+  if (given.empty()) return "";
+  auto text = driver::join_schedules(given, loaded, unit, &error);
+  if (text) return text;
+  fmt::print(stderr, "nautilus: {}\n", error);
+  exit_code = kProgramError;
+  return std::nullopt;
+}
+
+std::optional<driver::Kernels> make_kernels(const ir::Program& loaded,
+                                            const std::vector<std::string>& schedule_files,
+                                            ir::PassTrace* trace, driver::Unit& unit,
+                                            int& exit_code) {
+  const auto schedule = read_schedule(schedule_files, loaded, unit, exit_code);
+  if (!schedule) return std::nullopt;
+  std::string error;
+  driver::KernelRequest request{.schedule = {}, .trace = trace};
+  if (!schedule_files.empty()) request.schedule = schedule;
   auto kernels = driver::make_kernels(loaded, request, unit, &error);
-  if (!error.empty()) fmt::print(stderr, "nautilus: {}: {}\n", schedule_path, error);
+  if (!error.empty())
+    fmt::print(stderr, "nautilus: {}: {}\n", fmt::join(schedule_files, ", "), error);
   if (!kernels) exit_code = kProgramError;
   return kernels;
 }
 
-std::optional<ir::Program> kernels_of(const ir::Program& loaded, const std::string& schedule_path,
+std::optional<ir::Program> kernels_of(const ir::Program& loaded,
+                                      const std::vector<std::string>& schedule_files,
                                       driver::Unit& unit, int& exit_code) {
-  auto kernels = make_kernels(loaded, schedule_path, nullptr, unit, exit_code);
+  auto kernels = make_kernels(loaded, schedule_files, nullptr, unit, exit_code);
   return kernels ? std::optional(std::move(kernels->program)) : std::nullopt;
 }
 
@@ -141,22 +189,31 @@ bool parse_sizes(const std::vector<std::string>& texts, std::map<std::string, in
   return true;
 }
 
-bool read_sources(const std::vector<std::string>& texts, plan::EditedSources& out) {
+bool read_sources(const std::vector<std::string>& texts, const ir::Program& program,
+                  plan::EditedSources& out) {
+  std::string error;
   for (const std::string& text : texts) {
-    const size_t equals = text.find('=');
-    const std::string kernel = equals == std::string::npos ? "" : text.substr(0, equals);
-    const std::string path = equals == std::string::npos ? text : text.substr(equals + 1);
-    std::string error;
-    auto content = base::read_file(path, &error);
-    if (content && content->empty()) error = path + " is empty";
-    if (content && !out.emplace(kernel, *content).second)
-      error = kernel.empty() ? "there is more than one source of all kernels"
-                             : fmt::format("kernel `{}` has two sources", kernel);
-    if (error.empty()) continue;
-    usage_error(error);
-    return false;
+    const NamedFile named = named_file(text);
+    auto content = base::read_file(named.path, &error);
+    if (!content) {
+      usage_error(error);
+      return false;
+    }
+    out.push_back({named.kernel, named.path, std::move(*content)});
   }
-  return true;
+  if (plan::assign_sources(kernel_names(program), out, &error)) return true;
+  usage_error(error);
+  return false;
+}
+
+std::string sources_report(const ir::Program& program, const plan::EditedSources& sources) {
+  std::string ignored;  // was said when they were read
+  std::string out;
+  const auto assigned = plan::assign_sources(kernel_names(program), sources, &ignored);
+  if (!assigned) return out;
+  for (const auto& [kernel, source] : *assigned)
+    out += fmt::format("  {} is the one of {}\n", kernel, source->path);
+  return out;
 }
 
 bool read_scalars(const ir::Program& program, const std::vector<std::string>& texts,

@@ -39,22 +39,31 @@ std::optional<ir::Program> load_file(const std::string& path,
                                      const std::map<std::string, int64_t>& statics,
                                      driver::Unit& unit, int& exit_code);
 
-// The kernels of a loaded program: with its first schedule, or with the one of a file if there is a
-// path. Prints what went wrong; `exit_code` is set then.
-std::optional<ir::Program> kernels_of(const ir::Program& loaded, const std::string& schedule_path,
+// The text of the schedule that these files give for the program, `FILE` or `KERNEL=FILE` each;
+// nothing in it if there are none. Prints what went wrong; `exit_code` is set then.
+std::optional<std::string> read_schedule(const std::vector<std::string>& files,
+                                         const ir::Program& loaded, driver::Unit& unit,
+                                         int& exit_code);
+// The kernels of a loaded program: with its first schedule, or with that of files. Prints what went
+// wrong; `exit_code` is set then.
+std::optional<ir::Program> kernels_of(const ir::Program& loaded,
+                                      const std::vector<std::string>& schedule_files,
                                       driver::Unit& unit, int& exit_code);
 // The same with the steps on their way, and the text of the schedule.
 std::optional<driver::Kernels> make_kernels(const ir::Program& loaded,
-                                            const std::string& schedule_path, ir::PassTrace* trace,
-                                            driver::Unit& unit, int& exit_code);
+                                            const std::vector<std::string>& schedule_files,
+                                            ir::PassTrace* trace, driver::Unit& unit,
+                                            int& exit_code);
 // What --schedule is, in every command that takes it.
 inline constexpr const char* kScheduleHelp =
-    "a schedule for a program of the math language, in place of its first one";
+    "a schedule for a program of the math language, in place of its first one; of some of its "
+    "kernels, the others are chosen by rule; KERNEL=FILE: of the file that kernel alone";
 
 // What --source is.
 inline constexpr const char* kSourceHelp =
-    "a CUDA file in place of the one that is emitted (compile --emit cuda), or KERNEL=FILE for one "
-    "kernel of several";
+    "a CUDA file in place of what is emitted (compile --emit cuda) for the kernels that it "
+    "defines; "
+    "KERNEL=FILE: for that kernel alone";
 // --target, in every command that makes kernels: the unit's programs are for it. False (and a
 // message) if there is none of that name; an empty name leaves it to the program.
 inline constexpr const char* kTargetHelp =
@@ -71,9 +80,12 @@ bool parse_pairs(const std::vector<std::string>& texts, std::map<std::string, st
 // Integer values. False (and a message) if one is no integer.
 bool parse_sizes(const std::vector<std::string>& texts, std::map<std::string, int64_t>& out);
 
-// Hand-edited CUDA files, `FILE` or `KERNEL=FILE`. False (and a message) if one cannot be read or
-// is empty.
-bool read_sources(const std::vector<std::string>& texts, plan::EditedSources& out);
+// Hand-edited CUDA files, `FILE` or `KERNEL=FILE`, for kernels of the program. False (and a
+// message) if one cannot be read, or is not for kernels of it.
+bool read_sources(const std::vector<std::string>& texts, const ir::Program& program,
+                  plan::EditedSources& out);
+// A line for each kernel that has one of them.
+std::string sources_report(const ir::Program& program, const plan::EditedSources& sources);
 
 // Scalars of the program from `NAME=VALUE` pairs. False (and a message) if one is not there.
 bool read_scalars(const ir::Program& program, const std::vector<std::string>& texts,

@@ -19,7 +19,8 @@ struct CompileOptions {
   std::string emit = "report";
   std::string output;
   std::vector<std::string> shape;
-  std::string schedule;
+  std::vector<std::string> schedule;
+  std::vector<std::string> source;
   bool no_cache = false;
 };
 
@@ -65,6 +66,12 @@ int run_compile(const CompileOptions& o) {
   const auto program = loaded ? kernels_of(*loaded, o.schedule, unit, code) : std::nullopt;
   print_messages(unit);
   if (!program) return std::max<int>(code, kProgramError);
+  plan::EditedSources sources;
+  if (!read_sources(o.source, *program, sources)) return kUsageError;
+  if (!sources.empty() && (o.emit == "cuda" || o.emit == "body" || o.emit == "ptx")) {
+    usage_error("--source is compiled, not emitted: --emit report, sass or cubin");
+    return kUsageError;
+  }
   if (o.emit == "cuda" || o.emit == "body") {
     const auto texts = emit::emit_kernels(*program, unit.pool);
     if (o.emit == "cuda") return write(o, emit::device_source(texts));
@@ -86,7 +93,7 @@ int run_compile(const CompileOptions& o) {
     return kProgramError;
   }
   const auto kernels =
-      plan::compile_device(*program, unit.pool, *architecture, !o.no_cache, &error);
+      plan::compile_edited(*program, unit.pool, sources, *architecture, !o.no_cache, &error);
   if (!kernels) {
     fmt::print(stderr, "nautilus: {}\n", error);
     return kProgramError;
@@ -95,7 +102,8 @@ int run_compile(const CompileOptions& o) {
     const std::string warning = plan::spill_warning(k);
     if (!warning.empty()) fmt::print(stderr, "nautilus: warning: {}\n", warning);
   }
-  if (o.emit == "report") return write(o, report_text(*kernels));
+  if (o.emit == "report")
+    return write(o, report_text(*kernels) + sources_report(*program, sources));
   if (o.emit == "sass") {
     std::string text;
     for (const plan::DeviceKernel& k : *kernels) {
@@ -133,7 +141,8 @@ void add_compile(CLI::App& app, int& exit_code) {
   c->add_option("--shape", o->shape, "other values for static sizes and hints, NAME=N[,NAME=N]")
       ->delimiter(',')
       ->allow_extra_args(false);
-  c->add_option("--schedule", o->schedule, kScheduleHelp);
+  c->add_option("--schedule", o->schedule, kScheduleHelp)->allow_extra_args(false);
+  c->add_option("--source", o->source, kSourceHelp)->allow_extra_args(false);
   c->add_flag("--no-cache", o->no_cache, "compile even if the disk cache has the kernel");
   c->footer("Example: nautilus compile golden/gemm_coop_128x256.matile --emit cuda -o gemm.cu");
   c->callback([o, &exit_code] { exit_code = run_compile(*o); });

@@ -26,7 +26,7 @@ struct PrintOptions {
   std::string dump_dir;
   std::string ops;
   std::vector<std::string> shape;
-  std::string schedule;
+  std::vector<std::string> schedule;
   std::string target;
   bool graph = false;
   bool resources = false;
@@ -172,7 +172,7 @@ void add_print(CLI::App& app, int& exit_code) {
       "write the program, and each kernel, after every pass that changed it to this folder");
   c->add_option("--shape", o->shape, "other values for static sizes and hints, NAME=N[,NAME=N]")
       ->allow_extra_args(false);
-  c->add_option("--schedule", o->schedule, kScheduleHelp);
+  c->add_option("--schedule", o->schedule, kScheduleHelp)->allow_extra_args(false);
   c->add_option("--target", o->target, kTargetHelp);
   c->add_flag("--library", o->library, "the standard library");
   c->add_option("--ops", o->ops, "the ops of a level with their meaning, or `decisions`");

@@ -23,7 +23,7 @@ struct RunOptions {
   std::vector<std::string> input;
   std::vector<std::string> output;
   std::vector<std::string> shape;
-  std::string schedule;
+  std::vector<std::string> schedule;
   uint64_t seed = 1;
   int sms = 2;
   bool emulate = false;
@@ -89,11 +89,11 @@ int run_run(const RunOptions& o) {
   auto program = kernels_of(*loaded, o.schedule, unit, code);
   if (!program) return finish(code);
   driver::DeviceOptions device;
-  if (!read_sources(o.source, device.sources)) return kUsageError;
   if (!o.source.empty() && o.emulate) {
     usage_error("--source is for a GPU: the emulator runs the body alone");
     return kUsageError;
   }
+  if (!read_sources(o.source, *program, device.sources)) return finish(kUsageError);
   driver::RunRequest request;
   request.seed = o.seed;
   for (const ir::Op& op : program->body) {
@@ -149,6 +149,7 @@ int run_run(const RunOptions& o) {
   }
   fmt::print("{}: {} in {:.3f} s\n", o.file, o.emulate ? "emulated" : "run", seconds_since(start));
   fmt::print("{}", driver::launch_report(driver::planned_launches(*program, own, sms)));
+  fmt::print("{}", sources_report(*program, device.sources));
   if (!write_outputs(*got, o.output)) return finish(kUsageError);
   if (!o.check) return finish(kOk);
   const auto want = spec::evaluate_to_judge(*oracle, *env, {}, unit.pool, unit.sink);
@@ -177,7 +178,7 @@ void add_run(CLI::App& app, int& exit_code) {
   c->add_option("--shape", o->shape, "sizes: M=64,N=80; others from the program's hints")
       ->delimiter(',')
       ->allow_extra_args(false);
-  c->add_option("--schedule", o->schedule, kScheduleHelp);
+  c->add_option("--schedule", o->schedule, kScheduleHelp)->allow_extra_args(false);
   c->add_option("--seed", o->seed, "of the inputs, and of the emulator's schedule");
   c->add_option("--sms", o->sms, "multiprocessors of the emulated device")->capture_default_str();
   c->add_option("--idle-limit", o->idle_limit,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // nautilus schedule: the decisions that make kernels of a program, and what they give.
-// nautilus explain: how they were found.
+// nautilus explain: how they were found, and what passes made of them.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -18,7 +18,7 @@ namespace {
 
 struct ScheduleOptions {
   std::string file;
-  std::string schedule;
+  std::vector<std::string> schedule;
   std::vector<std::string> shape;
   std::string target;
   bool program = false;
@@ -27,6 +27,8 @@ struct ScheduleOptions {
   size_t limit = 0;
   std::string folder;
   bool refused = false;
+  bool passes = false;
+  std::string kernel;
 };
 
 constexpr size_t kUsualSweep = 12;
@@ -55,14 +57,13 @@ int run_sweep(const ScheduleOptions& o, const ir::Program& program, driver::Unit
   if (o.schedule.empty()) {
     swept = driver::sweep(program, o.limit > 0 ? o.limit : kUsualSweep, unit);
   } else {
-    const auto text = base::read_file(o.schedule, &error);
-    if (!text) {
-      usage_error(error);
-      return kUsageError;
-    }
+    int code = kOk;
+    const auto text = read_schedule(o.schedule, program, unit, code);
+    if (!text) return code;
     const size_t limit = o.limit > 0 ? o.limit : std::numeric_limits<size_t>::max();
     swept = driver::sweep_holes(program, *text, limit, unit, &error);
-    if (!error.empty()) fmt::print(stderr, "nautilus: {}: {}\n", o.schedule, error);
+    if (!error.empty())
+      fmt::print(stderr, "nautilus: {}: {}\n", fmt::join(o.schedule, ", "), error);
   }
   print_messages(unit);
   if (!swept) return kProgramError;
@@ -92,23 +93,48 @@ int run_sweep(const ScheduleOptions& o, const ir::Program& program, driver::Unit
   return kOk;
 }
 
-int run_schedule(const ScheduleOptions& o, bool is_explain) {
-  std::map<std::string, int64_t> statics;
-  if (!parse_sizes(o.shape, statics)) return kUsageError;
-  driver::Unit unit;
-  if (!choose_target(o.target, unit)) return kUsageError;
-  int code = kOk;
-  auto program = load_file(o.file, statics, unit, code);
+// The program at the sizes of --shape. Prints what went wrong; `code` is set then.
+std::optional<ir::Program> load(const ScheduleOptions& o, std::map<std::string, int64_t>& sizes,
+                                driver::Unit& unit, int& code) {
+  code = kUsageError;
+  if (!parse_sizes(o.shape, sizes) || !choose_target(o.target, unit)) return std::nullopt;
+  code = kOk;
+  auto program = load_file(o.file, sizes, unit, code);
   print_messages(unit);
-  if (!program) return std::max<int>(code, kProgramError);
-  program = driver::with_hints(std::move(*program), statics);
+  if (program) return driver::with_hints(std::move(*program), sizes);
+  code = std::max<int>(code, kProgramError);
+  return std::nullopt;
+}
+
+int run_explain(const ScheduleOptions& o) {
+  driver::Unit unit;
+  int code = kOk;
+  std::map<std::string, int64_t> sizes;
+  const auto program = load(o, sizes, unit, code);
+  const auto schedule = program ? read_schedule(o.schedule, *program, unit, code) : std::nullopt;
+  if (!schedule) return code;
+  driver::ExplainRequest request;
+  if (!o.schedule.empty()) request.schedule = schedule;
+  request.passes = {o.passes, o.kernel};
+  request.has_derivation = !o.passes && o.kernel.empty();
+  std::string error;
+  const auto text = driver::explain(*program, request, unit, &error);
+  print_messages(unit);
+  if (!error.empty()) fmt::print(stderr, "nautilus: {}: {}\n", o.file, error);
+  if (!text) return kProgramError;
+  fmt::print("{}", *text);
+  return kOk;
+}
+
+int run_schedule(const ScheduleOptions& o) {
+  driver::Unit unit;
+  int code = kOk;
+  std::map<std::string, int64_t> statics;
+  const auto program = load(o, statics, unit, code);
+  if (!program) return code;
   if (program->level->name != "spec") {
     usage_error("a schedule starts from a program of the math language");
     return kUsageError;
-  }
-  if (is_explain) {
-    fmt::print("{}", driver::explain(*program, unit));
-    return kOk;
   }
   if (o.sweep) return run_sweep(o, *program, unit);
   if (o.schedule.empty()) {
@@ -119,18 +145,17 @@ int run_schedule(const ScheduleOptions& o, bool is_explain) {
     }
     return finish(o, *program, *s, statics, unit);
   }
+  const auto text = read_schedule(o.schedule, *program, unit, code);
+  if (!text) return code;
   std::string error;
-  const auto text = base::read_file(o.schedule, &error);
-  if (!text) {
-    usage_error(error);
-    return kUsageError;
-  }
-  const auto s = driver::replay_schedule(*program, *text, unit, &error);
+  auto s = driver::replay_schedule(*program, *text, unit, &error);
   if (!s) {
     print_messages(unit);
-    if (!error.empty()) fmt::print(stderr, "nautilus: {}: {}\n", o.schedule, error);
+    if (!error.empty())
+      fmt::print(stderr, "nautilus: {}: {}\n", fmt::join(o.schedule, ", "), error);
     return kProgramError;
   }
+  driver::complete(*s, unit);
   return finish(o, *program, *s, statics, unit);
 }
 
@@ -140,7 +165,10 @@ void add_schedule(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<ScheduleOptions>();
   CLI::App* c = app.add_subcommand("schedule", "Show the first schedule of a program");
   c->add_option("FILE", o->file, "a program (.naut)")->required();
-  c->add_option("--schedule", o->schedule, "replay the decisions of this file instead");
+  c->add_option("--schedule", o->schedule,
+                "replay the decisions of this file instead; what it leaves out is chosen by rule; "
+                "KERNEL=FILE: of the file that kernel alone")
+      ->allow_extra_args(false);
   c->add_option("--shape", o->shape,
                 "values for static sizes, hints, and all sizes of --check, NAME=N[,NAME=N]")
       ->allow_extra_args(false);
@@ -157,19 +185,29 @@ void add_schedule(CLI::App& app, int& exit_code) {
   c->add_flag("--refused", o->refused, "also say what was left out of the sweep, and why")
       ->needs(sweep);
   c->footer("Example: nautilus schedule --program examples/attention_causal.naut");
-  c->callback([o, &exit_code] { exit_code = run_schedule(*o, false); });
+  c->callback([o, &exit_code] { exit_code = run_schedule(*o); });
 }
 
 void add_explain(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<ScheduleOptions>();
-  CLI::App* c = app.add_subcommand("explain", "Show how the first schedule was derived");
-  c->add_option("FILE", o->file, "a program (.naut)")->required();
-  c->add_option("--shape", o->shape,
-                "values for static sizes, hints, and all sizes of --check, NAME=N[,NAME=N]")
+  CLI::App* c = app.add_subcommand(
+      "explain", "Show how the kernels of a program were derived, and what each pass did to them");
+  c->add_option("FILE", o->file, "a program (.naut); IR text of any level has passes alone")
+      ->required();
+  c->add_option("--shape", o->shape, "values for static sizes and hints, NAME=N[,NAME=N]")
       ->allow_extra_args(false);
+  c->add_option("--schedule", o->schedule, kScheduleHelp)->allow_extra_args(false);
   c->add_option("--target", o->target, kTargetHelp);
-  c->footer("Example: nautilus explain examples/attention_causal.naut");
-  c->callback([o, &exit_code] { exit_code = run_schedule(*o, true); });
+  c->add_flag(
+      "--passes", o->passes,
+      "the passes alone, with what each changed in the text of the program and its kernels");
+  c->add_option("--kernel", o->kernel, "the passes of this kernel alone");
+  c->footer(
+      "Examples:\n"
+      "  nautilus explain examples/attention_causal.naut\n"
+      "  nautilus explain examples/attention_causal.naut --passes --kernel attention_causal_2\n"
+      "The program after each pass is a file of `nautilus print --level matile --dump-dir DIR`.");
+  c->callback([o, &exit_code] { exit_code = run_explain(*o); });
 }
 
 }  // namespace nautilus::tool
