@@ -152,13 +152,15 @@ std::map<std::string, std::string> refused_seeds(const FirstSchedule& schedule,
   return refused;
 }
 
-bool is_in_parts(const FirstSchedule& schedule, std::string_view seed) {
-  return std::any_of(
-      schedule.kernels.begin(), schedule.kernels.end(),
-      [&](const schedule::Kernel& k) { return seed_of(k) == seed && k.split.is_on(); });
+const schedule::Kernel& kernel_of(const FirstSchedule& schedule, std::string_view seed) {
+  const auto it = std::find_if(schedule.kernels.begin(), schedule.kernels.end(),
+                               [&](const schedule::Kernel& k) { return seed_of(k) == seed; });
+  NAUT_CHECK(it != schedule.kernels.end(), "no kernel of {}", seed);
+  return *it;
 }
 
-// A kernel that has no form is tried whole, then with smaller tiles, and at last left out.
+// A kernel that has no form gives up one thing after the other (schedule::Retreat), and at last
+// itself.
 FirstSchedule schedule_of(const ir::Program& lowered, Unit& unit) {
   ir::PassContext context{unit.pool, unit.sink, {}};
   schedule::Refusals refusals;
@@ -171,8 +173,7 @@ FirstSchedule schedule_of(const ir::Program& lowered, Unit& unit) {
       return ways.size() == known ? out : schedule_after(lowered, refusals, ways, unit);
     for (const auto& [seed, why] : refused) {
       schedule::Refusal& r = refusals[seed];
-      r.times += r.times == 0 && !is_in_parts(out, seed) ? 2 : 1;
-      r.why = why;
+      r = schedule::next_retreat(r, kernel_of(out, seed), why);
     }
   }
 }

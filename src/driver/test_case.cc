@@ -27,7 +27,7 @@
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "matile/resources_text.h"
-#include "scalar/graph.h"
+#include "schedule/statement_text.h"
 
 namespace nautilus::driver {
 namespace {
@@ -329,7 +329,7 @@ class CaseRunner {
   CaseResult graph(const ir::Program& program) {
     ir::PassContext context{unit_.pool, unit_.sink, {}};
     const auto out = compile::lower_to("scalar", program, context);
-    return out ? shown(scalar::print(scalar::block_graph(*out))) : failed(rendered());
+    return out ? shown(schedule::block_graph(*out, unit_.pool)) : failed(rendered());
   }
 
   CaseResult schedule(const ir::Program& program) {

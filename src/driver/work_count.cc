@@ -78,16 +78,16 @@ class WorkCounter {
       const auto* let = op.get<spec::Let>();
       if (!let) continue;
       expr::for_each(let->body, [&](Expr e) {
-        if (e.op() == EK::Reduce && is_contraction(e)) sum += 2 * points(*let, e);
+        if (e.op() == EK::Reduce && is_sum_of_products(e)) sum += 2 * points(*let, e);
       });
     }
     return sum;
   }
 
  private:
-  // A sum of products of elements that differ in the axes they have: a product of matrices, or of
-  // a matrix and a vector.
-  static bool is_contraction(Expr reduce) {
+  // A sum of products of elements that differ in the axes they have: a contraction, or a product of
+  // a matrix and a vector, which is not one but counts as work, too.
+  static bool is_sum_of_products(Expr reduce) {
     if (reduce.reducer() != expr::Reducer::Sum) return false;
     bool found = false;
     expr::for_each(reduce.body(), [&](Expr e) {

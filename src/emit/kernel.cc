@@ -7,6 +7,7 @@
 #include "emit/kernel_emitter.h"
 #include "emit/launch_order.h"
 #include "emit/points.h"
+#include "estimate/registers.h"
 #include "ir/decl.h"
 #include "target/target.h"
 
@@ -103,12 +104,10 @@ int KernelEmitter::ctas_beside() const {
   int64_t regs = 0;
   for (const RoleInfo& role : r_.roles) {
     if (!role.is_compute() || !role.op->regs) return 1;
-    const int64_t steps = (*role.op->regs + limits.register_step - 1) / limits.register_step;
-    regs = std::max(regs, steps * limits.register_step);
+    regs = std::max(regs, *role.op->regs);
   }
   if (regs == 0) return 1;
-  return static_cast<int>(std::min<int64_t>(
-      {limits.sm_registers / (regs * r_.threads), limits.sm_threads / r_.threads, limits.sm_ctas}));
+  return static_cast<int>(estimate::ctas_that_fit(r_.threads, regs, limits));
 }
 
 void KernelEmitter::describe() {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "estimate/registers.h"
 #include "ir/walk.h"
 #include "layout/convert.h"
 #include "layout/fragments.h"
@@ -100,7 +101,8 @@ void collect(const Kernel& kernel, Resources& r) {
         const auto& part = inner.as<Part>();
         const layout::PanelTile tile = panel_tile(part.type, part.swizzle);
         info.parts.push_back({&part, tile, info.slot_bytes});
-        info.slot_bytes = aligned(info.slot_bytes + tile.bytes(), r.target->copies.tile_alignment);
+        info.slot_bytes +=
+            static_cast<int>(estimate::bytes_to_next_tile(tile.bytes(), r.target->copies));
       }
       r.rings.push_back(info);
     } else if (const auto* stage = op.get<Stage>()) {
@@ -193,6 +195,33 @@ layout::Layout layout_of(const Tile& tile) {
   return {};
 }
 
+int64_t registers_of(const Tile& tile) {
+  return estimate::element_registers(layout_of(tile).registers(), expr::bytes(tile.type.dtype));
+}
+
+std::map<std::string, const Tile*, std::less<>> product_tiles(const Role& role,
+                                                              const ir::Block& block) {
+  std::map<std::string, const Tile*, std::less<>> declared;
+  ir::for_each_op(role.body, [&](const ir::Op& op) {
+    if (const auto* t = op.get<Tile>()) declared.emplace(t->name.str(), t);
+  });
+  std::map<std::string, const Tile*, std::less<>> out;
+  ir::for_each_op(block, [&](const ir::Op& op) {
+    const auto* d = op.get<Dot>();
+    if (!d) return;
+    for (const ir::Name name : {d->acc, d->a}) {
+      if (const auto it = declared.find(name.str()); it != declared.end()) out.insert(*it);
+    }
+  });
+  return out;
+}
+
+int64_t product_registers(const Role& role, const ir::Block& block) {
+  int64_t sum = 0;
+  for (const auto& [name, tile] : product_tiles(role, block)) sum += registers_of(*tile);
+  return sum;
+}
+
 int distinct_lanes(const layout::Layout& layout) {
   int lanes = 1;
   for (const layout::Digit& d : layout.digits()) {
@@ -215,7 +244,7 @@ Resources resources_of(const Kernel& kernel, const target::Target& target) {
     if (const RoleInfo* owner = ring.op->per ? r.role(ring.op->per) : nullptr)
       ring.copies = owner->groups();
     ring.offset = offset;
-    offset += ring.copies * ring.copy_bytes();
+    offset += static_cast<int>(ring.use().bytes());
   }
   for (StageInfo& stage : r.stages) {
     const RoleInfo* owner = r.role(stage.op->role);
@@ -224,8 +253,7 @@ Resources resources_of(const Kernel& kernel, const target::Target& target) {
       continue;
     }
     stage.offset = offset;
-    offset += aligned(stage.tile.bytes(), r.target->copies.tile_alignment) * stage.buffers() *
-              (owner ? owner->groups() : 1);
+    offset += static_cast<int>(stage.use(owner ? owner->groups() : 1, r.target->copies).bytes());
   }
   for (RingInfo& ring : r.rings) {
     ring.barriers = offset;

@@ -4,10 +4,12 @@
 // here can disagree with it.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "estimate/shared_memory.h"
 #include "layout/digits.h"
 #include "layout/swizzle.h"
 #include "matile/ops.h"
@@ -36,8 +38,9 @@ struct RingInfo {
   const Role* filler = nullptr;
 
   int slots() const { return static_cast<int>(*op->slots); }
+  estimate::RingUse use() const { return {slot_bytes, slots(), copies}; }
   int copy_bytes() const { return slots() * slot_bytes; }
-  int barrier_bytes() const { return 16 * slots(); }
+  int barrier_bytes() const { return static_cast<int>(use().barrier_bytes()); }
 };
 
 struct StageInfo {
@@ -46,6 +49,10 @@ struct StageInfo {
   int offset = 0;  // of buffer 0 of group 0
 
   int buffers() const { return static_cast<int>(*op->buffers); }
+  estimate::StageUse use(int groups, const target::Copies& tiles) const {
+    return {estimate::bytes_to_next_tile(tile.bytes(), tiles), buffers(), groups,
+            static_cast<bool>(op->ring)};
+  }
 };
 
 struct TurnInfo {
@@ -129,6 +136,13 @@ layout::PanelTile panel_tile(const ir::TensorType& type, MapSwizzle swizzle);
 layout::Layout layout_of(const Tile& tile);
 // How many lanes of a warp hold different elements of a tile.
 int distinct_lanes(const layout::Layout& layout);
+// Registers of a thread that hold its elements of a tile.
+int64_t registers_of(const Tile& tile);
+// Tiles that live through the products of a block: accumulators, and first operands that are not in
+// shared memory. Others come and go, and reuse registers.
+std::map<std::string, const Tile*, std::less<>> product_tiles(const Role& role,
+                                                              const ir::Block& block);
+int64_t product_registers(const Role& role, const ir::Block& block);
 // Static shape of a tile or part; 0 where a dimension is no constant.
 std::vector<int> static_shape(const ir::TensorType& type);
 

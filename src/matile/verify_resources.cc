@@ -3,37 +3,11 @@
 
 #include <algorithm>
 
-#include "ir/walk.h"
+#include "estimate/registers.h"
 #include "matile/verify_rules.h"
 #include "target/target.h"
 
 namespace nautilus::matile {
-namespace {
-
-// Registers of tiles that live through a matrix product: its operands and accumulators. Staging
-// tiles reuse them.
-int live_registers(const Role& role) {
-  const RoleTiles tiles = tiles_of_role(role);
-  std::map<std::string, int> live;
-  const auto add = [&](ir::Name name) {
-    const auto it = tiles.find(name.str());
-    if (it == tiles.end()) return;
-    const int width = expr::bytes(it->second.op->type.dtype) == 2 ? 2 : 1;
-    live[std::string(name.str())] = it->second.layout.registers() / width;
-  };
-  ir::for_each_op(role.body, [&](const ir::Op& op) {
-    if (const auto* d = op.get<Dot>()) {
-      add(d->acc);
-      add(d->a);
-    }
-  });
-  int sum = 0;
-  for (const auto& [name, count] : live) sum += count;
-  return sum;
-}
-
-}  // namespace
-
 void verify_resources(const Kernel& kernel, diag::Span span, const Resources& r, diag::Sink& sink) {
   const auto fail = [&](std::string message) {
     sink.report(diag::Code::NotVerified, span,
@@ -60,13 +34,12 @@ void verify_resources(const Kernel& kernel, diag::Span span, const Resources& r,
   if (r.threads == 0) return fail("has no role");
   int loader_registers = 0;
   int wanted = 0;
-  // What a role needs beside its tiles: addresses, cursors, loop variables, temporaries.
-  const auto beside = static_cast<int>(r.target->tiles.registers_beside);
+  const int64_t beside = r.target->tiles.beside.checked;
   for (const RoleInfo& role : r.roles) {
     const int regs = static_cast<int>(role.op->regs.value_or(0));
     if (role.is_compute()) {
       wanted += limits.group_threads * role.groups() * regs;
-      const int live = live_registers(*role.op);
+      const int64_t live = product_registers(*role.op, role.op->body);
       if (live + beside > std::min(regs, limits.thread_registers))
         fail(
             fmt::format("role `{}`: its products keep {} registers, with {} beside them that is "
@@ -80,7 +53,7 @@ void verify_resources(const Kernel& kernel, diag::Span span, const Resources& r,
   }
   wanted += limits.group_threads * loader_registers;
   // What the roles share is what the CTA was launched with.
-  const int pool = r.launch_registers() * r.threads;
+  const int64_t pool = estimate::pool_registers(r.threads, r.resident, limits);
   if (r.moves_registers() && wanted > pool)
     fail(fmt::format("its roles want {} registers, {} threads share {}; it would never start",
                      wanted, r.threads, pool));

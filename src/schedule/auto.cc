@@ -32,17 +32,6 @@ std::optional<Sizes> smaller(Sizes s) {
   return s;
 }
 
-// The sizes after so many refusals; nothing, and `refusals` without those that had sizes, if there
-// are no more.
-std::optional<Sizes> sizes_after(const Group& group, int& refusals) {
-  std::optional<Sizes> s = choose_sizes(group);
-  while (s && refusals > 0) {
-    s = smaller(*s);
-    --refusals;
-  }
-  return s;
-}
-
 // The seed and all that it needs.
 std::set<int> needed_by(int seed, const StatementList& list) {
   std::set<int> out;
@@ -75,14 +64,34 @@ Outcome<Group> without_closing(Outcome<Group> group, GroupRequest request,
 
 }  // namespace
 
+Refusal next_retreat(const Refusal& refusal, const Kernel& refused, std::string why) {
+  switch (refusal.given_up) {
+    case Retreat::Nothing:
+      return {refused.split.is_on() ? Retreat::Parts : Retreat::Alternatives, {}, std::move(why)};
+    case Retreat::Parts:
+      return {Retreat::Alternatives, {}, std::move(why)};
+    case Retreat::Alternatives:
+    case Retreat::Tiles:
+      if (const auto sizes = smaller(refusal.sizes.value_or(refused.sizes)))
+        return {Retreat::Tiles, sizes, std::move(why)};
+      return {Retreat::Company, {}, std::move(why)};
+    case Retreat::Company:
+      if (const auto sizes = smaller(refusal.sizes.value_or(refused.sizes)))
+        return {Retreat::Company, sizes, std::move(why)};
+      break;
+    case Retreat::Kernel:
+      break;
+  }
+  return {Retreat::Kernel, {}, std::move(why)};
+}
+
 AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
                            const Refusals& refusals) {
   AutoSchedule out;
   const StatementList list = statements_of(program, pool);
   const algebra::Signs signs(program);
   std::set<int> tried;
-  std::set<int> whole;   // seeds that were refused in parts
-  std::set<int> simple;  // seeds that were refused as a whole: one kernel, of sizes tried in turn
+  std::map<int, Retreat> given_up;  // by the kernels of these seeds
   // Seeds that force an earlier pass wait: another seed may have the cascade in one.
   std::set<int> waiting;
   std::map<int, std::string> idle;  // seeds that start no kernel, and why; the last one first
@@ -121,24 +130,20 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
       continue;
     }
     group = without_closing(std::move(group), request, list, program, signs, pool);
-    const auto refusal =
+    const auto it =
         refusals.find(std::string(list.statements[static_cast<size_t>(seed)].target.str()));
-    // The first refusal takes back parts, the second one the choice between several kernels.
-    const int refused = refusal == refusals.end() ? 0 : refusal->second.times;
-    int times = std::max(refused - 2, 0);
-    auto sizes = sizes_after(*group, times);
-    if (!sizes) {
-      // Without the reductions beside it, and without what follows.
+    const Refusal refusal = it == refusals.end() ? Refusal{} : it->second;
+    if (refusal.given_up == Retreat::Company) {
       request.only = needed_by(seed, list);
       group = grow_group(list, program, request, pool);
-      if (group) sizes = sizes_after(*group, times);
     }
-    if (!sizes) {
-      starts_none(seed, refusal->second.why);
+    if (!group || refusal.given_up == Retreat::Kernel) {
+      starts_none(seed, refusal.why);
       continue;
     }
-    if (refused > 0) (refused > 1 ? simple : whole).insert(seed);
-    out.kernels.push_back({*group, *sizes, {}, {}, {}});
+    given_up.emplace(seed, refusal.given_up);
+    out.kernels.push_back(
+        {*group, refusal.sizes ? *refusal.sizes : choose_sizes(*group), {}, {}, {}});
     bool is_built = static_cast<bool>(assemble(program, list, out.kernels, pool));
     if (!is_built && request.only.empty()) {
       // What joined may wait for other kernels; the seed alone may not.
@@ -165,9 +170,10 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
   for (auto& [seed, note] : idle) out.notes.push_back(std::move(note));
   const Target& target = ir::target_of(program);
   for (Kernel& k : out.kernels) {
-    if (simple.contains(k.group.seed)) continue;
+    const Retreat retreat = given_up.at(k.group.seed);
+    if (retreat >= Retreat::Alternatives) continue;
     choose_kernel(k, program, target, pool);
-    if (whole.contains(k.group.seed)) continue;
+    if (retreat >= Retreat::Parts) continue;
     std::string why;
     // Groups that take turns at whole tiles, and clusters, want many tiles; parts are for few.
     Sizes in_parts = sizes_for_parts(k, program, target, pool);

@@ -8,7 +8,7 @@
 #include <limits>
 #include <span>
 
-#include "schedule/dot.h"
+#include "schedule/tile_use.h"
 #include "target/target.h"
 
 namespace nautilus::schedule {
@@ -18,28 +18,15 @@ using expr::Op;
 
 constexpr size_t kMostShown = 6;  // candidates that were not kept, of a kernel
 
-int64_t rounded_up(int64_t n, int64_t grain) { return (n + grain - 1) / grain * grain; }
-
-// What of a group decides which sizes fit.
-struct Shape {
-  bool has_cut = false;
-  bool has_streamed_tile = false;  // register work between the products of a step
-  bool is_product_alone = true;    // every contraction reads both operands from memory
-  int64_t most_rows = 0;           // 0: not known
+// What else of a group decides which sizes are tried.
+struct Shape : GroupShape {
+  int64_t most_rows = 0;  // 0: not known
   bool is_block = false;
   bool is_deep = false;  // an operand takes so much shared memory that short steps are worth it
 };
 
-Shape shape_of(const Group& group) {
-  Shape s;
-  for (size_t k = 0; k < group.members.size(); ++k) {
-    const Member& m = group.members[k];
-    const Dot* d = group.dot_of(k);
-    s.has_streamed_tile |= m.has(group.stream) && d;
-    s.is_product_alone &= !m.is_rolled || (d && d->a.size() == 1 && is_half_read(d->a[0]));
-    for (Expr a : group.tile_axes(m))
-      s.has_cut |= a != group.row && a != group.stream && !group.is_whole(a);
-  }
+Shape candidate_shape(const Group& group) {
+  Shape s{shape_of(group)};
   for (const Dot& d : group.dots) {
     const Expr depth = group.extents.at(d.depth);
     s.is_deep |= d.depth != group.stream && depth.op() == Op::IntConst &&
@@ -48,110 +35,13 @@ Shape shape_of(const Group& group) {
   const Expr rows = group.extents.at(group.row);
   if (rows.op() == Op::IntConst) s.most_rows = rows.integer();
   s.is_block = group.row_block > 0;
-  s.is_product_alone &= !s.has_streamed_tile && !s.is_block;
   return s;
 }
 
-int64_t width(const Group& group, Expr axis, const Sizes& sizes) {
-  if (axis == group.stream) return sizes.step;
-  return group.is_whole(axis)
-             ? rounded_up(group.extents.at(axis).integer(), group.target->matrix.depth)
-             : sizes.column;
-}
-
-// Floats along the streamed axis alone, such as a bias of the keys, that work between products
-// reads: how many tensors of them.
-int64_t streamed_rows(const Group& group) {
-  std::unordered_set<Expr> seen;
-  for (size_t k = 0; k < group.members.size(); ++k) {
-    const Member& m = group.members[k];
-    if (group.dot_of(k)) continue;
-    expr::for_each(m.value, [&](Expr x) {
-      const bool is_one = x.op() == Op::Read && !group.find(x) && expr::is_float(x.dtype()) &&
-                          expr::depends_on(x, group.stream) && !expr::depends_on(x, group.row);
-      if (is_one) seen.insert(x);
-    });
-  }
-  return static_cast<int64_t>(seen.size());
-}
-
-// 32-bit values of a thread: a tile's rows by columns are spread over 128 threads.
-int64_t registers(const Group& group, const Sizes& s) {
-  int64_t sums = 0;
-  int64_t inner = 0;
-  bool has_computed = false;
-  for (size_t k = 0; k < group.members.size(); ++k) {
-    const Member& m = group.members[k];
-    const Dot* d = group.dot_of(k);
-    if (!m.is_reduction() || !d) continue;
-    const int64_t w = width(group, d->column, s) * s.rows / kRowsPerGroup;
-    has_computed |= d->a.size() > 1 || !is_half_read(d->a[0]);
-    // Inside of the loop: the sum, and its rounded copy as operand.
-    m.is_rolled ? sums += w / 2 : inner += w / 2 + w / 4;
-  }
-  // A thread has two columns of eight.
-  const int64_t rows = inner > 0 ? streamed_rows(group) * s.step / 4 : 0;
-  return sums + rows + (inner > 0 ? inner : has_computed ? s.step / 2 + s.step / 4 : 0);
-}
-
-// Bytes of what element-wise work reads in boxes: two slots of a step's, a panel of 64 columns for
-// each group of those in front of results.
-int64_t box_bytes(const Group& group, const Sizes& s) {
-  int64_t bytes = 0;
-  std::unordered_set<Expr> seen;
-  for (size_t k = 0; k < group.members.size(); ++k) {
-    const Member& m = group.members[k];
-    if (group.dot_of(k)) continue;
-    expr::for_each(m.value, [&](Expr x) {
-      if (x.op() != Op::Read || group.find(x) || x.args().empty() || !seen.insert(x).second) return;
-      const Expr column = x.args().back();
-      const bool is_float = expr::is_float(x.dtype()) && expr::bytes(x.dtype()) >= 2;
-      if (!is_float || column == group.row || !group.is_tile_axis(column)) return;
-      const bool has_row = std::find(x.args().begin(), x.args().end(), group.row) != x.args().end();
-      if (!has_row) return;
-      const bool is_streamed = column == group.stream;
-      const int64_t columns = is_streamed ? rounded_up(width(group, column, s), 64) : 64;
-      bytes += (is_streamed ? 2 : 1) * s.rows * s.groups * columns * expr::bytes(x.dtype());
-    });
-  }
-  return bytes;
-}
-
-// Bytes of two slots for every operand of a step, of what is loaded once, and of the results. Four
-// slots where tiles share a multiprocessor: each of them waits for memory, not for products.
-int64_t shared_bytes(const Group& group, const Sizes& s) {
-  const int64_t slots = s.resident > 1 ? 4 : 2;
-  int64_t bytes = group.target->tiles.barrier_bytes;
-  int64_t results = 0;
-  for (size_t k = 0; k < group.members.size(); ++k) {
-    const Dot* d = group.dot_of(k);
-    if (!d) continue;
-    const int64_t columns = width(group, d->column, s);
-    const int64_t depth = width(group, d->depth, s);
-    const bool is_streamed = d->depth == group.stream || d->column == group.stream;
-    bytes += (is_streamed ? slots : 1) * columns * depth * 2;
-    if (d->a.size() == 1 && is_half_read(d->a[0])) {
-      const bool has_stream = expr::depends_on(d->a[0], group.stream);
-      bytes += (has_stream ? slots : 1) * s.rows * s.groups * depth * 2;
-    }
-    if (group.members[k].is_rolled)
-      results = std::max(results, s.rows * s.groups * std::min<int64_t>(columns, 128) * 2);
-  }
-  // Results may lie where an operand was.
-  return bytes + box_bytes(group, s) + (s.step < 64 ? results : 0);
-}
-
 bool fits(const Group& group, const Shape& shape, const Sizes& s) {
-  const target::Tiles& t = group.target->tiles;
-  const int64_t budget = t.registers[static_cast<size_t>(s.groups)] - t.reserved_registers;
-  const int64_t limit = s.resident > 1 ? t.resident_registers - t.reserved_registers
-                        : s.groups > 2 ? budget
-                        // Products alone leave most registers to sums.
-                        : shape.has_streamed_tile ? t.mixed_registers
-                                                  : t.product_registers;
   const auto ctas = static_cast<int>(s.resident);
-  return registers(group, s) <= limit &&
-         shared_bytes(group, s) <= group.target->limits.shared_bytes(ctas);
+  return tile_registers(group, s).all() <= most_tile_registers(group, s, shape.has_streamed_tile) &&
+         shared_use(group, s).bytes() <= group.target->limits.shared_bytes(ctas);
 }
 
 // The environment of one set of problem sizes: axes of tiles, the streamed axis, the product of
@@ -277,7 +167,7 @@ std::vector<size_t> best_set(const std::vector<std::vector<double>>& at, size_t 
 namespace {
 
 std::vector<Sizes> fitting_sizes(const Group& group) {
-  const Shape shape = shape_of(group);
+  const Shape shape = candidate_shape(group);
   std::vector<Sizes> out;
   const auto consider = [&](const Sizes& s) {
     const bool is_larger = shape.most_rows > 0 && s.groups * s.rows >= shape.most_rows + 64;
@@ -309,7 +199,7 @@ std::vector<Sizes> fitting_sizes(const Group& group) {
   }
   // Groups that take turns at whole tiles: one group's results are written behind the other's
   // products.
-  if (shape.is_product_alone && shape.has_cut) {
+  if (shape.has_product_alone && !shape.is_block && shape.has_cut) {
     for (const int64_t rows : {128, 192}) {
       for (const int64_t column : {128, 192}) {
         Sizes s;
@@ -361,7 +251,7 @@ std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& pro
     const BuiltKernel built =
         build_kernel(group, sizes, {}, {}, kernel.stored, program, signs, pool, names);
     Ranked r{sizes, cost_of(built, built.wholes[0], program, target, pool), {}, 0, false};
-    if (registers(group, sizes) > target.tiles.crowded_registers) {
+    if (tile_registers(group, sizes).all() > target.tiles.crowded_registers) {
       r.cost.step *= target.costs.crowded_factor;
       r.cost.step_unaligned *= target.costs.crowded_factor;
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "estimate/registers.h"
 #include "expr/affine.h"
 #include "ir/walk.h"
 #include "target/target.h"
@@ -15,9 +16,8 @@ using expr::Op;
 using scalar::For;
 using scalar::LoopKind;
 
-constexpr double kThreads = 128;  // of a group
-constexpr double kWordBytes = 4;
-constexpr double kRoundedWords = 0.5;  // of a word: operands of products have 16 bits
+constexpr double kThreads = 128;       // of a group
+constexpr int64_t kHalfBytes = 2;      // of an operand of products
 constexpr int64_t kPanelColumns = 64;  // of a box that is copied: whole panels
 constexpr int64_t kFarStep = int64_t{1} << 30;
 constexpr int64_t kLiveOneOf = 2;  // steps that data leaves: one of so many, a guess
@@ -139,7 +139,7 @@ class Counter {
     if (is_product) {
       const double products = extent(all);
       (is_step ? matrix_ : matrix_once_) += products / target_.costs.products_per_cycle;
-      if (is_step) tile_registers_ += extent(axes) / kThreads;
+      if (is_step) hold(extent(axes), expr::bytes(expr::DType::F32));
       operand(u.value, all, is_step);
       return;
     }
@@ -166,7 +166,7 @@ class Counter {
       if (locals_.contains(e.name())) {
         // The rounded copy of a computed operand.
         add(elements, target_.costs.cast_slots, 2, is_step);
-        if (is_step) tile_registers_ += elements / kThreads * kRoundedWords;
+        if (is_step) hold(elements, kHalfBytes);
         return;
       }
       const double bytes = elements * expr::bytes(e.dtype());
@@ -283,9 +283,9 @@ class Counter {
       if (is_box) {
         const int64_t panels = (columns + kPanelColumns - 1) / kPanelColumns;
         const auto rows = static_cast<double>(axes[0].extent.integer());
-        const double taken = rows * static_cast<double>(columns * expr::bytes(e.dtype()));
-        read_ += taken;
-        tile_registers_ += taken / kThreads / kWordBytes;
+        const double taken = rows * static_cast<double>(columns);
+        read_ += taken * expr::bytes(e.dtype());
+        hold(taken, expr::bytes(e.dtype()));
         copied_ += rows * static_cast<double>(panels * line * cost_.groups);
         moved_ += rows * static_cast<double>(panels * line * cost_.groups);
       } else {
@@ -340,6 +340,12 @@ class Counter {
     (is_step ? vector_ : vector_once_) += per_thread * slots;
   }
 
+  // Threads hold their share of one more tile of a step.
+  void hold(double elements, int64_t element_bytes) {
+    tile_registers_ +=
+        estimate::tile_registers(static_cast<int64_t>(elements), element_bytes, target_.limits);
+  }
+
   static bool depends_on(Expr e, Expr var) { return expr::depends_on(e, var); }
 
   void finish() {
@@ -362,8 +368,11 @@ class Counter {
     const double p = target_.costs.hiding[g];
     const double work =
         is_alone ? f.matrix : std::pow(std::pow(f.matrix, p) + std::pow(f.vector, p), 1 / p);
-    const double missing = tile_registers_ + target_.costs.other_registers -
-                           static_cast<double>(target_.tiles.registers[g]);
+    // CTAs that share a multiprocessor are counted as one with all their groups.
+    const int64_t budget =
+        estimate::compute_registers({.groups = static_cast<int64_t>(g)}, target_);
+    const double missing =
+        static_cast<double>(tile_registers_ - budget) + target_.costs.other_registers;
     const double spills =
         is_alone ? 0 : groups * std::max(0.0, missing) * target_.costs.spill_cycles;
     const double least = std::max({work + spills, f.shared, target_.costs.step_floor});
@@ -402,8 +411,8 @@ class Counter {
   double copied_ = 0;  // bytes written to shared memory in a step
   double moved_ = 0;   // bytes asked of the second-level cache
   double results_ = 0;
-  double tile_registers_ = 0;  // of a thread, in the tiles of a step
-  bool is_coarse_ = false;     // functions of the program
+  int64_t tile_registers_ = 0;  // of a thread, in the tiles of a step
+  bool is_coarse_ = false;      // functions of the program
   std::unordered_set<Expr> copied_reads_;
   NestCost cost_;
 };

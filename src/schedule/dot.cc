@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "algebra/contraction.h"
 #include "expr/quotient.h"
 #include "expr/scalar_ops.h"
 #include "ir/environment.h"
@@ -14,18 +15,10 @@ namespace nautilus::schedule {
 using expr::DType;
 using expr::Op;
 
-std::vector<Expr> factors_of(Expr e) {
-  if (e.op() != Op::Mul || e.tree_size() > 4096) return {e};
-  std::vector<Expr> out = factors_of(e[0]);
-  for (Expr f : factors_of(e[1])) out.push_back(f);
-  return out;
-}
+bool Dot::has_stored_rows() const { return a.size() == 1 && algebra::is_half_element(a[0]); }
 
-Expr without_cast(Expr factor) { return factor.op() == Op::Cast ? factor[0] : factor; }
-
-bool is_half_read(Expr factor) {
-  const Expr x = without_cast(factor);
-  return x.op() == Op::Read && is_half(x.dtype());
+bool Dot::is_plain() const {
+  return has_stored_rows() && algebra::element_of(a[0]).dtype() == algebra::element_of(b).dtype();
 }
 
 namespace {
@@ -139,16 +132,20 @@ class DotFinder {
     return has(expr::substitute(pool_, e, {{number, pool_.integer(0)}}), row);
   }
 
+  // What may be a product of matrices along the rows, whatever its factors are.
+  static bool is_sum_of_rows(const Member& m, Expr row) {
+    return m.is_reduction() && !m.is_closing && m.reducer == expr::Reducer::Sum && m.has(row) &&
+           m.dtype == DType::F32;
+  }
+
   std::optional<Dot> dot(size_t k, Expr row) {
     const Member& m = group_.members[k];
-    if (!m.is_reduction() || m.is_closing || m.reducer != expr::Reducer::Sum || !m.has(row) ||
-        m.dtype != DType::F32)
-      return std::nullopt;
+    if (!is_sum_of_rows(m, row)) return std::nullopt;
     Dot d;
     d.member = k;
     d.depth = m.is_rolled ? group_.stream : m.inner[0];
     std::vector<Expr> b;
-    for (Expr f : factors_of(m.value)) {
+    for (Expr f : algebra::factors(m.value)) {
       bool is_other = false;
       for (Expr a : m.axes) is_other |= a != row && has(f, a) && !is_shared(m, a, row);
       if (varies(f, row) || !is_other) {
@@ -157,7 +154,7 @@ class DotFinder {
         b.push_back(f);
       }
     }
-    if (b.size() != 1 || !is_half_read(b[0])) return std::nullopt;
+    if (b.size() != 1 || !algebra::is_half_element(b[0])) return std::nullopt;
     d.b = b[0];
     bool is_row = false;
     bool is_depth = false;
@@ -180,10 +177,8 @@ class DotFinder {
       if (has(f, d.column)) return std::nullopt;
     }
     // An operand that is computed is rounded: a licence of the numerics contract.
-    const bool is_plain = d.a.size() == 1 && is_half_read(d.a[0]) &&
-                          without_cast(d.a[0]).dtype() == without_cast(d.b).dtype();
-    if (!is_plain && is_exact_) return std::nullopt;
-    if (const Member* made = group_.by_name(without_cast(d.b).name())) {
+    if (!d.is_plain() && is_exact_) return std::nullopt;
+    if (const Member* made = group_.by_name(algebra::element_of(d.b).name())) {
       computed_.push_back(made->statement);
       if (is_ordered(d, row)) ++ordered_;
       return std::nullopt;
@@ -200,11 +195,9 @@ class DotFinder {
   // is that of the tile's one row, written `row / 1`.
   std::optional<Dot> single_row_dot(size_t k, Expr row) {
     const Member& m = group_.members[k];
-    if (!m.is_reduction() || m.is_closing || m.reducer != expr::Reducer::Sum || !m.has(row) ||
-        m.dtype != DType::F32)
-      return std::nullopt;
+    if (!is_sum_of_rows(m, row)) return std::nullopt;
     const Expr depth = m.is_rolled ? group_.stream : m.inner[0];
-    const std::vector<Expr> factors = factors_of(m.value);
+    const std::vector<Expr> factors = algebra::factors(m.value);
     for (Expr column : m.axes) {
       if (column == row) continue;
       Dot d{k, {}, {}, column, depth};
@@ -221,8 +214,8 @@ class DotFinder {
         is_clear &= !d.b;
         d.b = f;
       }
-      if (!is_clear || !d.b || !is_row || !is_depth || !has(d.b, depth) || !is_half_read(d.b) ||
-          group_.by_name(without_cast(d.b).name()))
+      if (!is_clear || !d.b || !is_row || !is_depth || !has(d.b, depth) ||
+          !algebra::is_half_element(d.b) || group_.by_name(algebra::element_of(d.b).name()))
         continue;
       // Other axes of the column operand: one place of each per tile.
       for (Expr a : m.axes) {
@@ -230,9 +223,7 @@ class DotFinder {
         is_clear &= a != group_.stream &&
                     std::any_of(d.a.begin(), d.a.end(), [&](Expr f) { return has(f, a); });
       }
-      const bool is_plain = d.a.size() == 1 && is_half_read(d.a[0]) &&
-                            without_cast(d.a[0]).dtype() == without_cast(d.b).dtype();
-      if (!is_clear || (!is_plain && is_exact_)) continue;
+      if (!is_clear || (!d.is_plain() && is_exact_)) continue;
       d.b =
           expr::substitute(pool_, d.b, {{row, pool_.binary(Op::FloorDiv, row, pool_.integer(1))}});
       return d;
@@ -243,7 +234,7 @@ class DotFinder {
   // An axis that both sides have, or that only the row's side has: one value of it per tile.
   bool is_shared(const Member& m, Expr axis, Expr row) {
     if (axis == group_.stream) return false;
-    for (Expr f : factors_of(m.value)) {
+    for (Expr f : algebra::factors(m.value)) {
       if (varies(f, row) && has(f, axis)) return true;
     }
     return false;

@@ -12,10 +12,4 @@ namespace nautilus::schedule {
 std::vector<int> find_dots(Group& group, const ir::Program& program, Expr row,
                            expr::ExprPool& pool);
 
-// The factors of a product, in order.
-std::vector<Expr> factors_of(Expr e);
-Expr without_cast(Expr factor);
-// A tensor element of a 16-bit float, possibly widened: what a matrix instruction takes as it is.
-bool is_half_read(Expr factor);
-
 }  // namespace nautilus::schedule

@@ -50,6 +50,11 @@ struct Dot {
   Expr b;               // one factor: a tensor of 16 bits
   Expr column;
   Expr depth;
+
+  // The first operand is one element of a 16-bit tensor, which copies bring as it is.
+  bool has_stored_rows() const;
+  // It has the dtype of the second one, too: nothing is rounded.
+  bool is_plain() const;
 };
 
 struct Group {

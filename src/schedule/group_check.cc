@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "algebra/contraction.h"
 #include "expr/print.h"
 #include "expr/scalar_ops.h"
 #include "schedule/candidates.h"
@@ -109,14 +110,14 @@ class Checker {
 
   // The tensor that a factor is an element of; no name if it is computed.
   static expr::Name read_name(Expr f) {
-    const Expr x = without_cast(f);
-    return x.op() == Op::Read ? x.name() : expr::Name();
+    const Expr x = algebra::element_of(f);
+    return x ? x.name() : expr::Name();
   }
 
   // Whether memory holds the operand as matrix instructions take it, or will when what passes
   // through memory has been rounded.
   bool comes_in_16_bits(Expr factor) const {
-    if (is_half_read(factor)) return true;
+    if (algebra::is_half_element(factor)) return true;
     if (factor.op() != Op::Read || factor.dtype() != DType::F32) return false;
     const Statement* s = list_.producer(factor.name());
     return s && !s->is_opaque && !s->axes.empty();
@@ -141,16 +142,12 @@ class Checker {
   std::string why_no_dot() const {
     for (const Member& m : group_.members) {
       if (m.statement != group_.seed || m.reducer != expr::Reducer::Sum) continue;
-      const std::vector<Expr> list = factors_of(m.value);
+      const std::vector<Expr> list = algebra::factors(m.value);
       for (Expr x : list) {
         for (Expr y : list) {
-          const auto has_own = [&](Expr f, Expr other) {
-            return std::any_of(m.axes.begin(), m.axes.end(),
-                               [&](Expr a) { return has(f, a) && !has(other, a); });
-          };
           const bool is_product =
-              has_own(x, y) && has_own(y, x) && has(x, group_.stream) && has(y, group_.stream);
-          if (is_product && !is_half_read(x) && !is_half_read(y))
+              algebra::are_operands(x, y, m.axes) && has(x, group_.stream) && has(y, group_.stream);
+          if (is_product && !algebra::is_half_element(x) && !algebra::is_half_element(y))
             return "it is a matrix product, but no operand has 16 bits: a cast of one, "
                    "`bf16(...)`, would let both be rounded";
         }

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "expr/scalar_ops.h"
-#include "schedule/dot.h"
 
 namespace nautilus::schedule {
 
@@ -117,9 +116,7 @@ Expr NestBuilder::term(size_t k, Expr axis, ir::Block& out, Phase phase) {
   for (Expr f : d->a) a = a ? pool_.binary(Op::Mul, a, f) : f;
   const bool is_member = d->a.size() == 1 && index_of(a) && local_[*index_of(a)];
   Expr operand = translated(a, phase);
-  const auto storage = [](Expr f) { return f.op() == Op::Cast ? f[0].dtype() : f.dtype(); };
-  const bool is_plain =
-      is_member || (d->a.size() == 1 && is_half_read(a) && storage(a) == storage(d->b));
+  const bool is_plain = is_member || d->is_plain();
   // Boxes are filled with zeros outside of the axis; a value of the kernel has what its other
   // readers need there.
   const Expr held = d->a.size() == 1 && a.op() == Op::Cast ? a[0] : a;

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "algebra/contraction.h"
 #include "ir/walk.h"
-#include "schedule/dot.h"
 
 namespace nautilus::schedule {
 
@@ -39,9 +39,9 @@ Outcome<ir::Program> round_operand(const ir::Program& program, std::string_view 
   for (const Statement& q : list.statements) {
     if (q.is_opaque || q.id == s.id || !q.is_reduction() || q.reducer != expr::Reducer::Sum)
       continue;
-    const auto factors = factors_of(q.value);
+    const auto factors = algebra::factors(q.value);
     const bool is_partner = std::any_of(factors.begin(), factors.end(), [&](Expr f) {
-      return is_half_read(f) && (f.op() == Op::Cast ? f[0] : f).dtype() == dtype;
+      return algebra::is_half_element(f) && algebra::element_of(f).dtype() == dtype;
     });
     if (!is_partner) continue;
     for (Expr f : factors) {

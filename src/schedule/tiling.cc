@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "expr/affine.h"
-#include "schedule/dot.h"
+#include "schedule/tile_use.h"
 #include "target/target.h"
 
 namespace nautilus::schedule {
@@ -19,12 +19,6 @@ namespace {
 int64_t grain(const Group& group) { return group.target->matrix.depth; }
 
 int64_t rounded_up(int64_t n, int64_t grain) { return (n + grain - 1) / grain * grain; }
-
-int64_t width(const Group& group, Expr axis, const Sizes& sizes) {
-  if (axis == group.stream) return sizes.step;
-  return group.is_whole(axis) ? rounded_up(group.extents.at(axis).integer(), grain(group))
-                              : sizes.column;
-}
 
 Expr steps_along(Expr extent, int64_t step, expr::ExprPool& pool) {
   if (extent.op() == Op::IntConst) return pool.integer((extent.integer() + step - 1) / step);
@@ -167,61 +161,36 @@ void Tiling::guard(Expr axis, expr::ExprPool& pool) {
 
 Sizes choose_sizes(const Group& group) {
   Sizes best;
-  bool has_cut = false;
-  bool has_streamed_tile = false;  // a contraction's result inside the loop
-  int accumulators = 0;
-  for (size_t k = 0; k < group.members.size(); ++k) {
-    const Member& m = group.members[k];
-    has_streamed_tile |= m.has(group.stream) && group.dot_of(k);
-    accumulators += m.is_rolled && group.dot_of(k) ? 1 : 0;
-    for (Expr a : group.tile_axes(m)) {
-      has_cut |= a != group.row && a != group.stream && !group.is_whole(a);
-    }
-  }
+  const GroupShape shape = shape_of(group);
   const Expr rows = group.extents.at(group.row);
   const bool is_small = rows.op() == Op::IntConst;
   const int64_t most_groups = group.row_block > 0 ? 1
                               : is_small ? std::clamp<int64_t>((rows.integer() + 63) / 64, 1, 3)
                                          : 3;
-  const target::ByGroups<int64_t>& usual = group.target->tiles.usual_registers;
-  if (has_cut) best.column = accumulators > 1 ? 128 : 256;
-  // Registers of a thread: 32-bit values of a 64-row tile are spread over 128 threads.
-  auto registers = [&](const Sizes& s) {
-    int64_t n = 0;
-    int64_t inner = 0;
-    bool has_computed = false;
-    for (size_t k = 0; k < group.members.size(); ++k) {
-      const Member& m = group.members[k];
-      if (!m.is_reduction() || !group.dot_of(k)) continue;
-      const int64_t w = width(group, group.dot_of(k)->column, s);
-      const Dot& d = *group.dot_of(k);
-      has_computed |= d.a.size() > 1 || !is_half_read(d.a[0]);
-      if (m.is_rolled) {
-        n += w / 2;
-      } else {
-        inner += w / 2 + w / 4;  // the scores, and their rounded copy as operand
-      }
-    }
-    return n + (inner > 0 ? inner : has_computed ? s.step / 2 + s.step / 4 : 0);
+  if (shape.has_cut) best.column = shape.sums > 1 ? 128 : 256;
+  // Lines of tensors are not counted, and products alone have no more registers than others: these
+  // sizes are only the ones tried first.
+  const auto fits = [&](const Sizes& s) {
+    const TileRegisters tiles = tile_registers(group, s);
+    return tiles.sums + tiles.step <= most_tile_registers(group, s, true);
   };
-  if (!has_streamed_tile) {
-    best.step = 64;
-    best.groups = std::min<int64_t>(most_groups, 2);
-    while (best.column > 64 && registers(best) > usual[1]) best.column /= 2;
-    return best;
-  }
+  const auto with_fewer_columns = [&](int64_t groups) {
+    Sizes alone = best;
+    alone.groups = 1;
+    while (alone.column > 64 && !fits(alone)) alone.column /= 2;
+    alone.groups = groups;
+    return alone;
+  };
+  if (!shape.has_streamed_tile) return with_fewer_columns(std::min<int64_t>(most_groups, 2));
   for (int64_t groups = most_groups; groups > 0; --groups) {
     for (const int64_t step : {128, 80, 64}) {
       Sizes s = best;
       s.groups = groups;
       s.step = step;
-      if (registers(s) <= usual[static_cast<size_t>(groups)]) return s;
+      if (fits(s)) return s;
     }
   }
-  best.step = 64;
-  best.groups = 1;
-  while (best.column > 64 && registers(best) > usual[1]) best.column /= 2;
-  return best;
+  return with_fewer_columns(1);
 }
 
 }  // namespace nautilus::schedule

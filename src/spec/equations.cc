@@ -6,18 +6,15 @@
 #include "ir/flat_name.h"
 
 namespace nautilus::spec {
-namespace {
 
 using expr::Expr;
 using expr::Op;
 
-void collect_factors(Expr e, std::vector<Expr>& out) {
-  if (e.op() != Op::Mul) return out.push_back(e);
-  collect_factors(e[0], out);
-  collect_factors(e[1], out);
+std::vector<Expr> result_axes(const Let& let, expr::ExprPool& pool) {
+  std::vector<Expr> axes;
+  for (const ir::Axis& a : let.axes) axes.push_back(pool.index(a.name));
+  return axes;
 }
-
-}  // namespace
 
 std::unordered_set<Expr> all_axes(const Let& let, expr::ExprPool& pool) {
   std::unordered_set<Expr> axes;
@@ -30,21 +27,13 @@ std::unordered_set<Expr> all_axes(const Let& let, expr::ExprPool& pool) {
 }
 
 Expr element(const Let& let, expr::ExprPool& pool) {
-  std::vector<Expr> indices;
-  for (const ir::Axis& a : let.axes) indices.push_back(pool.index(a.name));
-  return pool.read(let.name, let.dtype, indices);
+  return pool.read(let.name, let.dtype, result_axes(let, pool));
 }
 
 Expr body_at(const Let& let, Expr read, expr::ExprPool& pool) {
   expr::Substitution at;
   for (size_t k = 0; k < let.axes.size(); ++k) at.emplace(pool.index(let.axes[k].name), read[k]);
   return expr::substitute(pool, let.body, at);
-}
-
-std::vector<Expr> factors(Expr e) {
-  std::vector<Expr> out;
-  collect_factors(e, out);
-  return out;
 }
 
 bool is_instance(Expr pattern, Expr e, std::unordered_map<Expr, Expr>& axes) {

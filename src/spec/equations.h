@@ -48,6 +48,8 @@ Let map_reads(const Let& let, expr::ExprPool& pool, F&& f) {
   return map_body(let, pool, [&](ir::Expr e) { return e.op() == expr::Op::Read ? f(e) : e; });
 }
 
+// The axes of the tensor.
+std::vector<ir::Expr> result_axes(const Let& let, expr::ExprPool& pool);
 // The axes of the tensor and of the reductions in the body.
 std::unordered_set<ir::Expr> all_axes(const Let& let, expr::ExprPool& pool);
 
@@ -56,9 +58,6 @@ ir::Expr element(const Let& let, expr::ExprPool& pool);
 
 // What a read of the tensor stands for: the body at the indices of the read.
 ir::Expr body_at(const Let& let, ir::Expr read, expr::ExprPool& pool);
-
-// The factors of a product of products, from left to right.
-std::vector<ir::Expr> factors(ir::Expr e);
 
 // Whether e is `pattern` for some values of the axes, which are noted; axes begin without one.
 bool is_instance(ir::Expr pattern, ir::Expr e, std::unordered_map<ir::Expr, ir::Expr>& axes);

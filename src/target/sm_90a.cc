@@ -91,12 +91,10 @@ const Target& sm_90a() {
           },
       .tiles =
           {
-              .registers = {0, 240, 240, 160, 112},
-              .usual_registers = {0, 192, 192, 128, 0},
-              .product_registers = 208,
-              .mixed_registers = 192,
-              .resident_registers = 216,
-              .reserved_registers = 32,
+              .most_registers = 240,
+              // Checked: fitted to kernels that the assembler takes without serialising (decision
+              // 0006).
+              .beside = {.checked = 24, .tried = 32, .mixed = 48, .taken = 40},
               .crowded_registers = 180,
               .barrier_bytes = 1024,
               .whole_extent = 256,
@@ -111,11 +109,8 @@ const Target& sm_90a() {
               .small_slot_bytes = 2048,
               .least_loader_registers = 24,
               .busy_loader_registers = 40,
-              // Fitted to kernels that the assembler takes without serialising (decision 0006).
-              .registers_beside = 24,
               .raster_rows = 8,
               .taken_bytes = 512,  // 64 registers
-              .take_registers = 40,
               .hoisted_columns = 64,
               // Beside more registers in tiles the repeated product spills (D = 64, 192 rows,
               // steps of 128: 0.80, 8 % slower; steps of 112 or 80 at D = 128: 0.73, 0.775).

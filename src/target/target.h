@@ -124,36 +124,40 @@ struct Costs {
   double last_tile_bytes;  // of parts that the last tile puts together in a cycle
 };
 
+// Registers of a thread beside its tiles: addresses, cursors, loop variables, temporaries. How many
+// the assembler needs is not known before it runs, so each question has its own number; what a
+// step that spills costs has one more (costs.other_registers), which is fitted to measurements.
+struct Beside {
+  int64_t checked;  // a kernel with fewer is refused
+  int64_t tried;    // sizes that leave fewer are no candidates
+  int64_t mixed;    // the same with register work between the products of one or two groups
+  int64_t taken;    // boxes are taken early where at least so many are left
+};
+
 // Tile kernels: what is worth trying and keeping.
 struct Tiles {
-  ByGroups<int64_t> registers;        // of a thread of so many groups
-  ByGroups<int64_t> usual_registers;  // of them in tiles, for the sizes tried first
-  int64_t product_registers;          // in tiles, of up to two groups with products alone
-  int64_t mixed_registers;            // the same with register work between products
-  int64_t resident_registers;         // of a thread, where two CTAs share a multiprocessor
-  int64_t reserved_registers;         // of a thread beside tiles
-  int64_t crowded_registers;          // in tiles: beyond it a step takes costs.crowded_factor
-  int64_t barrier_bytes;              // of shared memory: more than all barriers of a kernel need
-  int64_t whole_extent;               // longest axis that is held whole in a tile
-  int64_t whole_depth;                // the same if products in the loop reduce it
-  size_t kernels;                     // for one group of statements, at most
-  size_t long_kernels;                // the same where even short steps are long code
-  double worth_on_average;            // one more kernel pays if it gains so much, as a share
-  double worth_somewhere;             // or so much at one problem
-  double long_code;                   // instructions of a step: beyond it the assembler is slow
-  int64_t most_slots;                 // of a ring of small tiles
-  int64_t slots_alone;                // of loops with other work, for one group
-  int64_t small_slot_bytes;           // a ring of such slots may always have a few
-  int64_t least_loader_registers;     // of a thread of a loading role
-  int64_t busy_loader_registers;      // the same if it numbers tiles or serves a cluster
-  int64_t registers_beside;           // of a thread whose tiles live through a product
-  int64_t raster_rows;                // rows of tiles that are walked together
-  int64_t taken_bytes;                // of a row of a box that is taken to registers
-  int64_t take_registers;             // beside tiles, for boxes that are taken early
-  int64_t hoisted_columns;            // of a value of the columns that gets a tile of its own
-  int64_t speculating_groups;         // at least, for references that are guessed
-  double speculating_share;           // of a thread's registers in the tiles of a step's products
-  int64_t speculating_depth;          // depth of the product and columns of the others
+  int64_t most_registers;          // of a thread that computes, whatever the loaders leave
+  Beside beside;                   // registers of a thread that its tiles leave
+  int64_t crowded_registers;       // in tiles: beyond it a step takes costs.crowded_factor
+  int64_t barrier_bytes;           // of shared memory: more than all barriers of a kernel need
+  int64_t whole_extent;            // longest axis that is held whole in a tile
+  int64_t whole_depth;             // the same if products in the loop reduce it
+  size_t kernels;                  // for one group of statements, at most
+  size_t long_kernels;             // the same where even short steps are long code
+  double worth_on_average;         // one more kernel pays if it gains so much, as a share
+  double worth_somewhere;          // or so much at one problem
+  double long_code;                // instructions of a step: beyond it the assembler is slow
+  int64_t most_slots;              // of a ring of small tiles
+  int64_t slots_alone;             // of loops with other work, for one group
+  int64_t small_slot_bytes;        // a ring of such slots may always have a few
+  int64_t least_loader_registers;  // of a thread of a loading role
+  int64_t busy_loader_registers;   // the same if it numbers tiles or serves a cluster
+  int64_t raster_rows;             // rows of tiles that are walked together
+  int64_t taken_bytes;             // of a row of a box that is taken to registers
+  int64_t hoisted_columns;         // of a value of the columns that gets a tile of its own
+  int64_t speculating_groups;      // at least, for references that are guessed
+  double speculating_share;        // of a thread's registers in the tiles of a step's products
+  int64_t speculating_depth;       // depth of the product and columns of the others
 };
 
 // Parts of a streamed axis, each with tiles of its own.

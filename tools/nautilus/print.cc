@@ -14,7 +14,7 @@
 #include "driver/hints.h"
 #include "ir/print.h"
 #include "matile/resources_text.h"
-#include "scalar/graph.h"
+#include "schedule/statement_text.h"
 #include "spec/library.h"
 
 namespace nautilus::tool {
@@ -86,7 +86,7 @@ std::optional<std::string> text_of(const ir::Program& program, const PrintOption
   if (o.graph) {
     ir::PassContext context{unit.pool, unit.sink, {}};
     const auto loops = compile::lower_to("scalar", program, context);
-    return loops ? std::optional(scalar::print(scalar::block_graph(*loops))) : std::nullopt;
+    return loops ? std::optional(schedule::block_graph(*loops, unit.pool)) : std::nullopt;
   }
   const bool is_own = o.level == program.level->name && o.level != "matile";
   if (is_own && o.dump_dir.empty()) return ir::print(program);

@@ -8,6 +8,7 @@
 #include "ir/target_of.h"
 #include "ir/walk.h"
 #include "matile/passes/rewrite.h"
+#include "matile/resources.h"
 
 namespace nautilus::matile {
 namespace {
@@ -17,18 +18,15 @@ using ir::Op;
 class Advancer {
  public:
   Advancer(const Kernel& kernel, const Role& role, int64_t beside)
-      : role_(role), beside_(beside), tiles_(declared_tiles(role)) {
+      : role_(role),
+        beside_(beside),
+        tiles_(declared_tiles(role)),
+        of_products_(product_tiles(role, role.body)) {
     for (const Op& op : kernel.body) {
       const auto* ring = op.get<Ring>();
       if (!ring) continue;
       for (const Op& p : ring->body) ring_of_.emplace(p.as<Part>().name.str(), ring->name);
     }
-    ir::for_each_op(role.body, [&](const Op& op) {
-      const auto* d = op.get<Dot>();
-      if (!d) return;
-      of_products_.emplace(d->acc.str());
-      of_products_.emplace(d->a.str());
-    });
   }
 
   // Whether the registers suffice for tiles that are held longer.
@@ -67,9 +65,9 @@ class Advancer {
 
   const Role& role_;
   int64_t beside_;  // registers of a thread that its tiles leave
-  std::map<std::string, Tile, std::less<>> tiles_;
   std::map<std::string, ir::Name, std::less<>> ring_of_;
-  Names of_products_;
+  std::map<std::string, Tile, std::less<>> tiles_;
+  std::map<std::string, const Tile*, std::less<>> of_products_;
 };
 
 }  // namespace
@@ -77,7 +75,7 @@ class Advancer {
 std::optional<ir::Program> advance_takes(const ir::Program& program, ir::PassContext& context) {
   using decision::Moment;
   decision::Choice<decision::Takes> choice(context);
-  const int64_t beside = ir::target_of(program).tiles.take_registers;
+  const int64_t beside = ir::target_of(program).tiles.beside.taken;
   return map_kernels(
       program, KernelForm::Final, [&](const Kernel& kernel) -> std::optional<Kernel> {
         Kernel out = kernel;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "estimate/registers.h"
 #include "ir/walk.h"
 #include "matile/resources.h"
 
@@ -15,13 +16,10 @@ using ir::Op;
 
 constexpr int64_t kMostStages = 4;  // buffers of a store
 
-int aligned(int bytes, const target::Copies& copies) {
-  return (bytes + copies.tile_alignment - 1) / copies.tile_alignment * copies.tile_alignment;
-}
-
-int slot_bytes(const NestRing& ring, const target::Copies& copies) {
-  int bytes = 0;
-  for (const Part& p : ring.ops) bytes += aligned(panel_tile(p.type, p.swizzle).bytes(), copies);
+int64_t slot_bytes(const NestRing& ring, const target::Copies& copies) {
+  int64_t bytes = 0;
+  for (const Part& p : ring.ops)
+    bytes += estimate::bytes_to_next_tile(panel_tile(p.type, p.swizzle).bytes(), copies);
   return bytes;
 }
 
@@ -130,7 +128,6 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
   expr::ExprPool& pool = context.pool;
   const target::Limits& limits = target.limits;
   const target::Tiles& choice = target.tiles;
-  const auto bytes_of = [&](const NestRing& ring) { return slot_bytes(ring, target.copies); };
   NestResources out;
   const int groups = static_cast<int>(role.count.value_or(1));
 
@@ -139,7 +136,8 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
   find_stores(role.body, false, declared_tiles(role), stores);
   std::vector<Stage> stages;
   std::vector<decision::Stages> stage_lines;  // of the stages
-  int stage_bytes = 0;
+  estimate::SharedUse shared;
+  shared.other_bytes = choice.barrier_bytes;
   for (const auto& [name, use] : stores) {
     const ir::TensorType& type = use.tile.type;
     const auto it =
@@ -156,8 +154,9 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
     Stage stage{
         fresh_name(name + "_stage", taken, pool), line.buffers, role.name, use.tile.type, {}};
     stage_lines.push_back(line);
-    stage_bytes += groups * static_cast<int>(*stage.buffers) *
-                   aligned(panel_tile(stage.type, MapSwizzle::B128).bytes(), target.copies);
+    const int tile_bytes = panel_tile(stage.type, MapSwizzle::B128).bytes();
+    shared.stages.push_back(
+        {estimate::bytes_to_next_tile(tile_bytes, target.copies), *stage.buffers, groups, false});
     out.stage_of.emplace(name, stage.name);
     stages.push_back(std::move(stage));
   }
@@ -174,10 +173,9 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
   });
   const int resident = static_cast<int>(kernel.resident.value_or(1));
   const int most_bytes = limits.shared_bytes(resident);
-  std::vector<int64_t> slots;
+  std::vector<estimate::RingUse>& uses = shared.rings;
   std::vector<bool> is_decided;
-  int fixed = static_cast<int>(choice.barrier_bytes);
-  int growing = 0;
+  int64_t growing = 0;  // bytes of one more slot of all rings that have 0 so far
   for (const NestRing& ring : rings) {
     const bool is_once = ring.sequence.kind == RingSequence::Kind::Once;
     const std::optional<int64_t> chosen = ring.asked.slots;
@@ -188,39 +186,38 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
                        context);
       return std::nullopt;
     }
-    const int bytes = bytes_of(ring) * (ring.is_per_group ? groups : 1);
-    const bool is_small = bytes_of(ring) <= choice.small_slot_bytes;
+    const int64_t bytes = slot_bytes(ring, target.copies);
+    const bool is_small = bytes <= choice.small_slot_bytes;
     const bool grows = !chosen && !is_once && !is_small && is_in_product_loop(role, ring);
-    slots.push_back(chosen                ? *chosen
-                    : is_small            ? is_once ? 2 : 4
-                    : is_once && has_loop ? least_slots
-                    : grows               ? 0
-                                          : 2);
+    const int64_t slots = chosen                ? *chosen
+                          : is_small            ? is_once ? 2 : 4
+                          : is_once && has_loop ? least_slots
+                          : grows               ? 0
+                                                : 2;
+    uses.push_back({bytes, slots, ring.is_per_group ? groups : 1});
     is_decided.push_back(chosen.has_value());
-    fixed += static_cast<int>(slots.back()) * bytes;
-    growing += grows ? bytes : 0;
+    growing += grows ? uses.back().bytes_of_one_more() : 0;
   }
   // A stage that lies on a ring of one slot per group costs nothing. It is for one store of a tile:
   // a second one would have to wait until the first has been read.
   const bool is_stored_once = stores.size() == 1 && stores.begin()->second.count == 1;
   const auto* stage_asked =
       stage_lines.empty() ? nullptr : choices.stages.asked(stage_lines[0].operand);
-  const bool is_ring_wanted =
-      stage_asked ? static_cast<bool>(stage_asked->ring)
-                  : fixed + stage_bytes + 2 * growing > most_bytes && is_stored_once;
+  const bool is_ring_wanted = stage_asked
+                                  ? static_cast<bool>(stage_asked->ring)
+                                  : shared.bytes() + 2 * growing > most_bytes && is_stored_once;
   if (is_ring_wanted && is_stored_once) {
     for (size_t k = 0; k < rings.size(); ++k) {
       const NestRing& ring = rings[k];
-      if (!ring.is_per_group || ring.parts.size() != 1 || slots[k] != 1) continue;
+      if (!ring.is_per_group || ring.parts.size() != 1 || uses[k].slots != 1) continue;
       if (!(ring.ops[0].type == stages[0].type) || *stages[0].buffers != 1) continue;
       if (stage_asked && stage_asked->ring != ring.operands[0]) continue;
       stages[0].ring = ring.name;
       stage_lines[0].ring = ring.operands[0];
-      stage_bytes = 0;
+      shared.stages[0].is_on_ring = true;
       break;
     }
   }
-  fixed += stage_bytes;
   if (stage_asked && stage_asked->ring && !stage_lines[0].ring)
     choices.stages.refuse(stage_lines[0].operand,
                           "a stage lies on a ring of one slot for each group, of the same type, if "
@@ -228,60 +225,51 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
   for (const decision::Stages& line : stage_lines) choices.stages.took(line);
   // What is only taken to registers is free again soon: one slot will do, where products would have
   // less than three.
-  for (size_t k = 0; k < rings.size() && fixed + 3 * growing > most_bytes; ++k) {
-    if (least_slots > 1 || slots[k] != 2 || is_decided[k] ||
-        bytes_of(rings[k]) <= choice.small_slot_bytes || is_operand(role, rings[k]))
+  for (size_t k = 0; k < rings.size() && shared.bytes() + 3 * growing > most_bytes; ++k) {
+    if (least_slots > 1 || uses[k].slots != 2 || is_decided[k] ||
+        uses[k].slot_bytes <= choice.small_slot_bytes || is_operand(role, rings[k]))
       continue;
-    slots[k] = 1;
-    fixed -= bytes_of(rings[k]) * (rings[k].is_per_group ? groups : 1);
+    uses[k].slots = 1;
   }
   // One group alone hides no latency behind the work of others: more slots do.
   while (groups == 1 && growing == 0) {
-    int more = 0;
-    bool is_open = false;
-    for (size_t k = 0; k < rings.size(); ++k) {
-      if (slots[k] < 2 || slots[k] >= choice.slots_alone) continue;
-      if (rings[k].sequence.kind == RingSequence::Kind::Once || is_decided[k]) continue;
-      is_open = true;
-      more += bytes_of(rings[k]) * (rings[k].is_per_group ? groups : 1);
-    }
-    if (!is_open || fixed + more > most_bytes) break;
+    estimate::SharedUse more = shared;
     for (size_t k = 0; k < rings.size(); ++k) {
       const bool is_once = rings[k].sequence.kind == RingSequence::Kind::Once;
-      if (slots[k] >= 2 && slots[k] < choice.slots_alone && !is_once && !is_decided[k]) ++slots[k];
+      int64_t& slots = more.rings[k].slots;
+      if (slots >= 2 && slots < choice.slots_alone && !is_once && !is_decided[k]) ++slots;
     }
-    fixed += more;
+    if (more.bytes() == shared.bytes() || more.bytes() > most_bytes) break;
+    shared = more;
   }
   if (growing > 0) {
-    const int count =
-        std::clamp((most_bytes - fixed) / growing, 2, static_cast<int>(choice.most_slots));
-    for (int64_t& s : slots) s = s == 0 ? count : s;
-    fixed += count * growing;
+    const int64_t count =
+        std::clamp<int64_t>((most_bytes - shared.bytes()) / growing, 2, choice.most_slots);
+    for (estimate::RingUse& ring : uses) ring.slots = ring.slots == 0 ? count : ring.slots;
   }
   const auto depths = operand_depths(role, rings);
   for (bool has_grown = true; has_grown;) {
     has_grown = false;
     for (size_t k = 0; k < rings.size(); ++k) {
-      const int bytes = bytes_of(rings[k]) * (rings[k].is_per_group ? groups : 1);
-      if (is_decided[k] || is_in_product_loop(role, rings[k]) || fixed + bytes > most_bytes ||
-          slots[k] >= slots_ahead(role, rings[k], depths, target))
+      if (is_decided[k] || is_in_product_loop(role, rings[k]) ||
+          shared.bytes() + uses[k].bytes_of_one_more() > most_bytes ||
+          uses[k].slots >= slots_ahead(role, rings[k], depths, target))
         continue;
-      ++slots[k];
-      fixed += bytes;
+      ++uses[k].slots;
       has_grown = true;
     }
   }
-  if (fixed > most_bytes) {
+  if (shared.bytes() > most_bytes) {
     context.sink
         .report(diag::Code::NotVerified, {},
                 fmt::format("kernel `{}`: its tiles need {} bytes of shared memory; there are {}",
-                            kernel.name.str(), fixed, most_bytes))
+                            kernel.name.str(), shared.bytes(), most_bytes))
         .with_help("smaller tiles, or fewer slots (`ring OPERANDS slots N`)");
     return std::nullopt;
   }
-  out.slots = slots;
   for (size_t k = 0; k < rings.size(); ++k) {
-    Ring ring{rings[k].name, slots[k], {}, {}};
+    out.slots.push_back(uses[k].slots);
+    Ring ring{rings[k].name, uses[k].slots, {}, {}};
     if (rings[k].is_per_group) ring.per = role.name;
     for (const Part& p : rings[k].ops) ring.body.push_back(ir::make(p));
     out.declarations.push_back(ir::make(std::move(ring)));
@@ -289,38 +277,26 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
   for (Stage& s : stages) out.declarations.push_back(ir::make(std::move(s)));
 
   // Registers (R6): groups first, in steps; then the loaders get what is left over.
-  const int threads = limits.group_threads * (groups + (rings.empty() ? 0 : 1));
-  const int pool_registers = limits.registers(threads, resident) * threads;
-  const auto in_steps = [&](int64_t registers, int64_t of_groups) {
-    return registers / (limits.group_threads * of_groups) / limits.register_step *
-           limits.register_step;
-  };
-  // Loaders that number their tiles themselves, or for a cluster, need more.
-  const bool is_plain =
-      kernel.ctas() == 1 && std::none_of(kernel.body.begin(), kernel.body.end(), [](const Op& op) {
-        const auto* t = op.get<Tiles>();
-        return t && t->source == TileSource::Dynamic;
-      });
-  const int64_t least =
-      is_plain || groups > 2 ? choice.least_loader_registers : choice.busy_loader_registers;
-  const int64_t most = choice.registers[1];
-  const int64_t compute =
-      std::min(most, in_steps(pool_registers - limits.group_threads * least, groups));
+  const bool is_dynamic = std::any_of(kernel.body.begin(), kernel.body.end(), [](const Op& op) {
+    const auto* t = op.get<Tiles>();
+    return t && t->source == TileSource::Dynamic;
+  });
+  const estimate::Roles roles{groups, !rings.empty(), is_dynamic || kernel.ctas() > 1, resident};
   const auto* asked = choices.registers.asked();
+  const int64_t compute = estimate::compute_registers(roles, target);
   out.compute_registers = asked ? asked->compute.value_or(compute) : compute;
-  const int64_t left =
-      in_steps(pool_registers - limits.group_threads * groups * out.compute_registers, 1);
-  const int64_t load = std::max(least, std::min(left, choice.busy_loader_registers));
+  const int64_t load = estimate::loader_registers(roles, out.compute_registers, target);
   out.loader_registers = asked ? asked->load.value_or(load) : load;
   for (const int64_t registers : {out.compute_registers, out.loader_registers}) {
     if (registers % limits.register_step != 0 || registers < limits.least_role_registers ||
-        registers > most)
+        registers > choice.most_registers)
       choices.registers.refuse(
           fmt::format("registers of a thread are multiples of {} from {} to {}",
-                      limits.register_step, limits.least_role_registers, most));
+                      limits.register_step, limits.least_role_registers, choice.most_registers));
   }
-  const int64_t needed = limits.group_threads * (groups * out.compute_registers +
-                                                 (rings.empty() ? 0 : out.loader_registers));
+  const int64_t needed =
+      estimate::needed_registers(roles, out.compute_registers, out.loader_registers, limits);
+  const int64_t pool_registers = estimate::pool_registers(roles, limits);
   if (needed > pool_registers)
     choices.registers.refuse(
         fmt::format("it needs {} registers; a CTA has {}", needed, pool_registers));

@@ -168,14 +168,6 @@ std::map<std::string, Tile, std::less<>> declared_tiles(const Role& role) {
   return tiles;
 }
 
-int64_t registers_of(const Tile& tile) {
-  constexpr int64_t kWordBytes = 4;
-  constexpr int64_t kThreads = 128;  // of a group
-  const auto& dims = tile.type.dims;
-  return dims[0].integer() * dims[1].integer() * expr::bytes(tile.type.dtype) /
-         (kWordBytes * kThreads);
-}
-
 Names names_of(const ir::Program& program) {
   Names names;
   ir::for_each_op(program.body, [&](const Op& op) {

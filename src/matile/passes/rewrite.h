@@ -45,9 +45,6 @@ Touched touched_by(const ir::Block& block);
 // The tiles that a role declares.
 std::map<std::string, Tile, std::less<>> declared_tiles(const Role& role);
 
-// Registers of a thread that hold its elements of a tile of two axes.
-int64_t registers_of(const Tile& tile);
-
 // Every name of a program, so that new ones can be found.
 Names names_of(const ir::Program& program);
 // `base`, or `base_2`, `base_3`, ...; remembered as taken.

@@ -10,6 +10,7 @@
 #include "ir/target_of.h"
 #include "ir/walk.h"
 #include "matile/passes/rewrite.h"
+#include "matile/resources.h"
 
 namespace nautilus::matile {
 namespace {
@@ -233,24 +234,11 @@ class Speculator {
     return s;
   }
 
-  // In the tiles of the step's products; others come and go.
+  // Beside the tiles of the step's products.
   bool has_registers_left(const ir::Block& block) const {
-    Names products;
-    for (const Op& op : block) {
-      const auto* d = op.get<Dot>();
-      if (!d) continue;
-      products.emplace(d->acc.str());
-      products.emplace(d->a.str());
-    }
-    int64_t registers = 0;
-    for (const std::string& name : products) {
-      const auto it = tiles_.find(name);
-      if (it == tiles_.end()) continue;  // in shared memory
-      registers += registers_of(it->second);
-    }
     // Beside more of them the repeated product spills.
-    const int64_t all = role_.regs.value_or(target_.tiles.registers[1]);
-    return static_cast<double>(registers) <=
+    const int64_t all = role_.regs.value_or(target_.tiles.most_registers);
+    return static_cast<double>(product_registers(role_, block)) <=
            target_.tiles.speculating_share * static_cast<double>(all);
   }
 

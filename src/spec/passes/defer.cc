@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "algebra/contraction.h"
 #include "spec/equations.h"
 #include "spec/eval_reduction.h"
 #include "spec/factors.h"
@@ -86,24 +87,11 @@ class Deferral {
                          [&](const Factor& f) { return values_.is_nonnegative(f.value); });
     };
     if (std::all_of(terms.begin(), terms.end(), is_added)) return true;
+    const std::vector<Expr> results = result_axes(let, pool_);
     return !is_exact_ && licensed_roundoff(let.body, let.body.body()) > 0 &&
-           std::all_of(terms.begin(), terms.end(),
-                       [&](const Split& t) { return is_matrix_product(let, t.staying); });
-  }
-
-  // Two factors have an axis of the result each that the other has not.
-  bool is_matrix_product(const Let& let, Expr e) {
-    const std::vector<Expr> list = factors(e);
-    const auto has_own_axis = [&](Expr f, Expr other) {
-      return std::any_of(let.axes.begin(), let.axes.end(), [&](const ir::Axis& a) {
-        const Expr axis = pool_.index(a.name);
-        return expr::depends_on(f, axis) && !expr::depends_on(other, axis);
-      });
-    };
-    return std::any_of(list.begin(), list.end(), [&](Expr f) {
-      return std::any_of(list.begin(), list.end(),
-                         [&](Expr g) { return has_own_axis(f, g) && has_own_axis(g, f); });
-    });
+           std::all_of(terms.begin(), terms.end(), [&](const Split& t) {
+             return algebra::is_contraction(algebra::factors(t.staying), results);
+           });
   }
 
   // The sum of what stays of all terms, which lose the same.

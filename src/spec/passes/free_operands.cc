@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "algebra/contraction.h"
 #include "spec/equations.h"
 #include "spec/ranges.h"
 
@@ -38,16 +39,17 @@ class Freeing {
     for (const ir::Axis& a : let.axes) around_.add_axis(pool_.index(a.name), a.extent);
     for (size_t k = 0; k < r.axis_count(); ++k) around_.add_axis(r.axis(k), r.extent(k));
     Parts parts;
-    for (Expr f : factors(r.body())) {
+    for (Expr f : algebra::factors(r.body())) {
       Parts own = f.op() == Op::Select ? opened(f) : Parts{{f}, {}};
       parts.staying.insert(parts.staying.end(), own.staying.begin(), own.staying.end());
       parts.leaving.insert(parts.leaving.end(), own.leaving.begin(), own.leaving.end());
     }
-    const bool is_product =
-        !parts.leaving.empty() &&
-        std::all_of(parts.leaving.begin(), parts.leaving.end(), [&](Expr f) {
-          return has_own_axis(let, {f}, parts.staying) && has_own_axis(let, parts.staying, {f});
-        });
+    const std::vector<Expr> results = result_axes(let, pool_);
+    const bool is_product = !parts.leaving.empty() &&
+                            std::all_of(parts.leaving.begin(), parts.leaving.end(), [&](Expr f) {
+                              return algebra::has_own_axis({&f, 1}, parts.staying, results) &&
+                                     algebra::has_own_axis(parts.staying, {&f, 1}, results);
+                            });
     if (!is_product) return let;
     std::vector<Expr> args(r.args().begin(), r.args().end());
     parts.staying.insert(parts.staying.end(), parts.leaving.begin(), parts.leaving.end());
@@ -63,7 +65,7 @@ class Freeing {
     const bool is_first = is_zero(select[2]);
     if (!is_first && !is_zero(select[1])) return {{select}, {}};
     Parts inside;
-    for (Expr f : factors(is_first ? select[1] : select[2])) {
+    for (Expr f : algebra::factors(is_first ? select[1] : select[2])) {
       if (is_free(f)) {
         inside.leaving.push_back(f);
         continue;
@@ -93,20 +95,10 @@ class Freeing {
 
   // An element of an input of 16 bits that is there, whatever the condition says.
   bool is_free(Expr f) {
-    const Expr e = f.op() == Op::Cast ? f[0] : f;
-    if (e.op() != Op::Read || !expr::is_half(e.dtype())) return false;
+    if (!algebra::is_half_element(f)) return false;
+    const Expr e = algebra::element_of(f);
     const auto it = inputs_.find(std::string(e.name().str()));
     return it != inputs_.end() && is_inside(e, it->second, around_, pool_);
-  }
-
-  // Whether some factor of `list` has an axis of the result that none of `others` has.
-  bool has_own_axis(const Let& let, const std::vector<Expr>& list,
-                    const std::vector<Expr>& others) {
-    return std::any_of(let.axes.begin(), let.axes.end(), [&](const ir::Axis& a) {
-      const auto has = [&](Expr f) { return expr::depends_on(f, pool_.index(a.name)); };
-      return std::any_of(list.begin(), list.end(), has) &&
-             std::none_of(others.begin(), others.end(), has);
-    });
   }
 
   expr::ExprPool& pool_;

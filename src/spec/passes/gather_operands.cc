@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "algebra/contraction.h"
 #include "expr/affine.h"
 #include "expr/divisors.h"
 #include "ir/target_of.h"
@@ -36,7 +37,7 @@ class Gathering {
     const Expr r = let.body;
     if (r.op() != Op::Reduce || r.reducer() != expr::Reducer::Sum || let.axes.size() < 2)
       return let;
-    const std::vector<Expr> list = factors(r.body());
+    const std::vector<Expr> list = algebra::factors(r.body());
     ir::Axes reduced;
     for (size_t k = 0; k < r.axis_count(); ++k) reduced.push_back({r.axis(k).name(), r.extent(k)});
     // The last axis of a copy lies along memory: a short one is no good there.
@@ -89,9 +90,7 @@ class Gathering {
       const bool is_zero = f[2].op() == Op::FloatConst && f[2].number() == 0;
       return is_zero && f[1].op() != Op::Select ? half_read(f[1]) : Expr();
     }
-    if (f.op() == Op::Cast) f = f[0];
-    const bool is_half = f.dtype() == expr::DType::BF16 || f.dtype() == expr::DType::F16;
-    return f.op() == Op::Read && is_half ? f : Expr();
+    return algebra::is_half_element(f) ? algebra::element_of(f) : Expr();
   }
 
   Expr guarded(Expr select, Expr read) {

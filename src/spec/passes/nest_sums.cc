@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <map>
 
+#include "algebra/contraction.h"
 #include "expr/walk.h"
-#include "spec/ops.h"
+#include "spec/equations.h"
 
 namespace nautilus::spec {
 namespace {
@@ -16,26 +17,6 @@ using expr::Expr;
 using expr::Op;
 
 constexpr size_t kMostFactors = 16;
-
-void factors(Expr e, std::vector<Expr>& out) {
-  if (e.op() != Op::Mul || out.size() > kMostFactors) return out.push_back(e);
-  factors(e[0], out);
-  factors(e[1], out);
-}
-
-// Two factors, each with an axis that the other has not.
-bool is_matrix_product(const std::vector<Expr>& list, const std::vector<Expr>& axes) {
-  const auto has_own = [&](Expr x, Expr y) {
-    return std::any_of(axes.begin(), axes.end(),
-                       [&](Expr a) { return expr::depends_on(x, a) && !expr::depends_on(y, a); });
-  };
-  for (size_t x = 0; x < list.size(); ++x) {
-    for (size_t y = 0; y < x; ++y) {
-      if (has_own(list[x], list[y]) && has_own(list[y], list[x])) return true;
-    }
-  }
-  return false;
-}
 
 class Nesting {
  public:
@@ -65,14 +46,11 @@ class Nesting {
     if (r.op() != Op::Reduce || r.reducer() != expr::Reducer::Sum || r.axis_count() < 2 ||
         r.init() || expr::has_reduce(r.body()) || r.body().dtype() != expr::DType::F32)
       return false;
-    std::vector<Expr> list;
-    factors(r.body(), list);
+    const std::vector<Expr> list = algebra::factors(r.body());
     if (list.size() < 3 || list.size() > kMostFactors) return false;
     ir::Axes all = let.axes;
     for (size_t k = 0; k < r.axis_count(); ++k) all.push_back({r.axis(k).name(), r.extent(k)});
-    std::vector<Expr> result;
-    for (const ir::Axis& a : let.axes) result.push_back(pool_.index(a.name));
-    const bool is_product = is_matrix_product(list, result);
+    const bool is_product = algebra::is_contraction(list, result_axes(let, pool_));
     // The axis whose factors have the fewest axes.
     std::optional<size_t> best;
     size_t best_axes = 0;
@@ -85,7 +63,7 @@ class Nesting {
         if (axis != r.axis(k) && is_used(inner, axis)) left.push_back(axis);
       }
       const bool is_less = left.size() + 1 < all.size() && inner.size() > 1;
-      const bool is_gain = is_less || (!is_product && is_matrix_product(inner, left));
+      const bool is_gain = is_less || (!is_product && algebra::is_contraction(inner, left));
       if (!is_gain || (best && left.size() >= best_axes)) continue;
       best = k;
       best_axes = left.size();

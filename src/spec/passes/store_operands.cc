@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "algebra/contraction.h"
 #include "spec/equations.h"
 #include "spec/ranges.h"
 
@@ -32,7 +33,8 @@ class Storing {
     const Expr r = let.body;
     if (r.op() != Op::Reduce || r.reducer() != expr::Reducer::Sum || r.dtype() != expr::DType::F32)
       return let;
-    const std::vector<Expr> list = factors(r.body());
+    const std::vector<Expr> list = algebra::factors(r.body());
+    const std::vector<Expr> results = result_axes(let, pool_);
     ir::Axes axes = let.axes;
     for (size_t k = 0; k < r.axis_count(); ++k) axes.push_back({r.axis(k).name(), r.extent(k)});
     expr::Facts all = facts_;
@@ -41,7 +43,7 @@ class Storing {
     for (Expr f : list) {
       const bool is_operand =
           is_rounded(f) && std::any_of(list.begin(), list.end(), [&](Expr other) {
-            return has_own_axis(let, f, other) && has_own_axis(let, other, f);
+            return algebra::are_operands(f, other, results);
           });
       if (!is_operand || stored.contains(f)) continue;
       Let operand{names_.fresh(fmt::format("{}.operand", let.name.str())), {}, f[0].dtype(), f[0]};
@@ -64,14 +66,6 @@ class Storing {
   }
 
  private:
-  // Whether `f` has an axis of the result that `other` has not.
-  bool has_own_axis(const Let& let, Expr f, Expr other) {
-    return std::any_of(let.axes.begin(), let.axes.end(), [&](const ir::Axis& a) {
-      const Expr axis = pool_.index(a.name);
-      return expr::depends_on(f, axis) && !expr::depends_on(other, axis);
-    });
-  }
-
   expr::ExprPool& pool_;
   expr::Facts facts_;
   std::map<std::string, ir::TensorType> types_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "algebra/contraction.h"
 #include "spec/equations.h"
 #include "spec/ranges.h"
 #include "spec/waits.h"
@@ -33,10 +34,7 @@ struct Term {
 
 Expr stripped(Expr e) { return e.op() == Op::Cast ? e[0] : e; }
 
-bool is_half_element(Expr e) {
-  return e.dtype() == DType::F32 && stripped(e).op() == Op::Read &&
-         expr::is_half(stripped(e).dtype());
-}
+bool is_widened(Expr e) { return e.dtype() == DType::F32 && algebra::is_half_element(e); }
 
 // `all` without `part`; nothing if it has not all of them.
 std::optional<Factors> without(Factors all, const Factors& part) {
@@ -63,7 +61,7 @@ class Taking {
     const Expr r = let.body;
     if (r.op() == Op::Reduce && r.reducer() == expr::Reducer::Sum && !r.init() &&
         r.dtype() == DType::F32 && let.dtype == DType::F32) {
-      const std::vector<Expr> list = factors(r.body());
+      const std::vector<Expr> list = algebra::factors(r.body());
       for (size_t k = 0; k < list.size(); ++k) {
         auto apart = without_differences(let, list, k, before);
         if (!apart) continue;
@@ -85,7 +83,7 @@ class Taking {
   std::optional<Let> without_differences(const Let& let, const std::vector<Expr>& list, size_t k,
                                          std::vector<Let>& before) {
     const Expr operand = list[k];
-    if (!is_half_element(operand)) return std::nullopt;
+    if (!is_widened(operand)) return std::nullopt;
     reduction_ = let.body;
     extents_.clear();
     reduced_.clear();
@@ -133,7 +131,7 @@ class Taking {
   std::optional<Let> apart(const Let& let, Expr operand, Term main, const std::vector<Term>& others,
                            std::vector<Let>& before) {
     if (main.is_negative) main.varying = pool_.unary(Op::Neg, main.varying);
-    const bool is_plain = main.along.empty() && is_half_element(main.varying) &&
+    const bool is_plain = main.along.empty() && is_widened(main.varying) &&
                           stripped(main.varying).dtype() == stripped(operand).dtype();
     // A value of the row along something else may cancel the operand all the same (x_k g_k - m):
     // what the operand is taken relative to would not.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "spec/passes/unroll_sums.h"
 
+#include "algebra/contraction.h"
 #include "expr/simplify.h"
 #include "ir/target_of.h"
 #include "spec/equations.h"
@@ -14,9 +15,7 @@ using expr::Op;
 class Unroller {
  public:
   Unroller(const Let& let, int64_t most_points, expr::ExprPool& pool)
-      : most_points_(most_points), pool_(pool), simplifier_(pool) {
-    for (const ir::Axis& a : let.axes) axes_.push_back(pool.index(a.name));
-  }
+      : most_points_(most_points), pool_(pool), simplifier_(pool), axes_(result_axes(let, pool)) {}
 
   Expr run(Expr r) {
     if (r.op() != Op::Reduce || r.reducer() != expr::Reducer::Sum || r.axis_count() < 2 ||
@@ -58,24 +57,8 @@ class Unroller {
     return e.op() == Op::IntConst ? e.integer() : INT64_MAX;
   }
 
-  // Two factors, each with an axis of the result that the other has not.
   bool is_product(Expr body) {
-    if (!expr::is_float(body.dtype())) return false;
-    const std::vector<Expr> list = factors(body);
-    for (Expr x : list) {
-      for (Expr y : list) {
-        bool has_own_x = false;
-        bool has_own_y = false;
-        for (Expr a : axes_) {
-          const bool in_x = expr::depends_on(x, a);
-          const bool in_y = expr::depends_on(y, a);
-          has_own_x |= in_x && !in_y;
-          has_own_y |= in_y && !in_x;
-        }
-        if (has_own_x && has_own_y) return true;
-      }
-    }
-    return false;
+    return expr::is_float(body.dtype()) && algebra::is_contraction(algebra::factors(body), axes_);
   }
 
   int64_t most_points_;  // each has an accumulator of its own

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "algebra/contraction.h"
 #include "spec/equations.h"
 
 namespace nautilus::spec {
@@ -14,12 +15,6 @@ namespace {
 using expr::DType;
 using expr::Expr;
 using expr::Op;
-
-// The read that is a factor as it stands or converted, if it is one.
-Expr read_in(Expr factor) {
-  const Expr e = factor.op() == Op::Cast ? factor[0] : factor;
-  return e.op() == Op::Read ? e : Expr();
-}
 
 bool is_byte_float(DType dtype) { return expr::is_float(dtype) && expr::bytes(dtype) == 1; }
 
@@ -54,23 +49,19 @@ class Widening {
   }
 
  private:
-  // Operands of a sum of products, each with an axis of the result that the other has not.
+  // Operands of a contraction.
   void look(const Let& let) {
     const Expr r = let.body.op() == Op::Cast ? let.body[0] : let.body;
     if (r.op() != Op::Reduce || r.reducer() != expr::Reducer::Sum || let.axes.size() < 2) return;
-    const std::vector<Expr> list = factors(r.body());
+    const std::vector<Expr> list = algebra::factors(r.body());
+    if (!algebra::is_contraction(list, result_axes(let, pool_))) return;
     DType other = DType::BF16;
-    int matrices = 0;
     for (Expr f : list) {
-      int own = 0;
-      for (const ir::Axis& a : let.axes) own += expr::depends_on(f, pool_.index(a.name)) ? 1 : 0;
-      matrices += own > 0 && own < static_cast<int>(let.axes.size()) ? 1 : 0;
-      const Expr e = read_in(f);
+      const Expr e = algebra::element_of(f);
       if (e && e.dtype() == DType::F16) other = DType::F16;
     }
-    if (matrices < 2) return;
     for (Expr f : list) {
-      const Expr e = read_in(f);
+      const Expr e = algebra::element_of(f);
       if (!e || !is_byte_float(e.dtype()) || e.args().size() < 2) continue;
       const std::string name(e.name().str());
       if (inputs_.contains(name)) wide_.emplace(name, other);

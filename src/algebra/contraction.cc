@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "algebra/contraction.h"
+
+#include <algorithm>
+
+#include "expr/walk.h"
+
+namespace nautilus::algebra {
+
+using expr::Expr;
+using expr::Op;
+
+namespace {
+
+constexpr int64_t kLargestTree = 4096;
+
+void collect(Expr e, std::vector<Expr>& out) {
+  if (e.op() != Op::Mul) return out.push_back(e);
+  collect(e[0], out);
+  collect(e[1], out);
+}
+
+}  // namespace
+
+std::vector<Expr> factors(Expr e) {
+  if (e.tree_size() > kLargestTree) return {e};
+  std::vector<Expr> out;
+  collect(e, out);
+  return out;
+}
+
+Expr element_of(Expr factor) {
+  const Expr e = factor.op() == Op::Cast ? factor[0] : factor;
+  return e.op() == Op::Read ? e : Expr();
+}
+
+bool is_half_element(Expr factor) {
+  const Expr e = element_of(factor);
+  return e && expr::is_half(e.dtype());
+}
+
+bool has_own_axis(std::span<const Expr> list, std::span<const Expr> others,
+                  std::span<const Expr> axes) {
+  return std::any_of(axes.begin(), axes.end(), [&](Expr axis) {
+    const auto has = [&](Expr f) { return expr::depends_on(f, axis); };
+    return std::any_of(list.begin(), list.end(), has) &&
+           std::none_of(others.begin(), others.end(), has);
+  });
+}
+
+bool are_operands(Expr a, Expr b, std::span<const Expr> axes) {
+  return has_own_axis({&a, 1}, {&b, 1}, axes) && has_own_axis({&b, 1}, {&a, 1}, axes);
+}
+
+bool is_contraction(std::span<const Expr> factors, std::span<const Expr> axes) {
+  for (size_t k = 0; k < factors.size(); ++k) {
+    for (size_t n = 0; n < k; ++n) {
+      if (are_operands(factors[k], factors[n], axes)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace nautilus::algebra

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "estimate/registers.h"
+
+#include <gtest/gtest.h>
+
+namespace nautilus::estimate {
+namespace {
+
+// 128 threads; a tile of 64 rows has two 32-bit values of a column for every four of them.
+TEST(Registers, OfTilesByHand) {
+  const target::Limits& limits = target::sm_90a().limits;
+  EXPECT_EQ(tile_registers(64 * 128, 4, limits), 64);
+  EXPECT_EQ(tile_registers(64 * 128, 2, limits), 32);
+  EXPECT_EQ(tile_registers(64 * 80, 4, limits), 40);
+  EXPECT_EQ(tile_registers(4 * 80, 4, limits), 3);  // 2.5 values of a thread
+  EXPECT_EQ(tile_registers(4 * 80, 2, limits), 2);
+  EXPECT_EQ(column_registers(128), 32);
+}
+
+// What the roles of kernels have by hand, with 24 registers for each thread that loads.
+TEST(Registers, OfRolesByHand) {
+  const target::Target& t = target::sm_90a();
+  EXPECT_EQ(compute_registers({.groups = 1}, t), 240);
+  EXPECT_EQ(compute_registers({.groups = 2}, t), 240);
+  EXPECT_EQ(compute_registers({.groups = 3}, t), 160);
+  EXPECT_EQ(compute_registers({.groups = 4}, t), 112);
+  // 40 for each thread of busy loaders, unless groups need them.
+  EXPECT_EQ(compute_registers({.groups = 2, .are_loaders_busy = true}, t), 232);
+  EXPECT_EQ(compute_registers({.groups = 3, .are_loaders_busy = true}, t), 160);
+  EXPECT_EQ(compute_registers({.groups = 1, .are_loaders_busy = true, .resident = 2}, t), 216);
+  EXPECT_EQ(loader_registers({.groups = 2}, 240, t), 24);
+  EXPECT_EQ(loader_registers({.groups = 3}, 160, t), 32);
+  EXPECT_EQ(loader_registers({.groups = 3}, 128, t), 40);
+}
+
+// Whatever the loaders and groups are, roles never want more than the CTA was launched with.
+TEST(Registers, RolesFitTheirPool) {
+  for (const target::Target* t : target::targets()) {
+    for (int64_t groups = 1; groups <= t->limits.role_groups; ++groups) {
+      for (const bool is_busy : {false, true}) {
+        for (const int64_t resident : {1, 2}) {
+          const Roles roles{groups, true, is_busy, resident};
+          if (roles.threads(t->limits) > t->limits.cta_threads) continue;
+          const int64_t compute = compute_registers(roles, *t);
+          const int64_t load = loader_registers(roles, compute, *t);
+          EXPECT_LE(needed_registers(roles, compute, load, t->limits),
+                    pool_registers(roles, t->limits))
+              << t->name << " " << groups << " groups, " << resident << " CTAs";
+        }
+      }
+    }
+  }
+}
+
+TEST(Registers, CtasThatFitByHand) {
+  const target::Limits& limits = target::sm_90a().limits;
+  EXPECT_EQ(ctas_that_fit(128, 40, limits), 12);  // 65536 / (40 * 128) = 12.8
+  EXPECT_EQ(ctas_that_fit(128, 33, limits), 12);  // 33 are 40
+  EXPECT_EQ(ctas_that_fit(512, 64, limits), 2);
+  EXPECT_EQ(ctas_that_fit(512, 24, limits), 4);  // 2048 threads
+  EXPECT_EQ(ctas_that_fit(32, 24, limits), 32);
+}
+
+}  // namespace
+}  // namespace nautilus::estimate
