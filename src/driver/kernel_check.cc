@@ -43,7 +43,7 @@ ir::Program with_cheapest(const ir::Program& kernels, const std::set<std::string
   return out;
 }
 
-std::optional<ir::Program> lower_edited(const ir::Program& program, const SplitEdit& edit,
+std::optional<ir::Program> lower_edited(const ir::Program& program, const ScheduleEdit& edit,
                                         Unit& unit, std::string* error) {
   const auto text = edited_schedule(program, edit, unit);
   return text ? lower_with_schedule(program, *text, unit, error) : std::nullopt;

@@ -12,7 +12,7 @@ enum class RunsOn { Emulator, Device };
 struct KernelCheck {
   RunsOn on = RunsOn::Emulator;
   bool every = false;  // each of the kernels that a plan chooses between, whatever it costs
-  SplitEdit edit;
+  ScheduleEdit edit;
 };
 
 // What differs, or what the emulator or the driver objects to; an empty string if all is well.

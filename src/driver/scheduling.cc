@@ -391,7 +391,23 @@ std::string refused_lines(const FirstSchedule& schedule, Unit& unit) {
   return sink.all().empty() ? "it has no kernel" : sink.all()[0].message;
 }
 
-std::optional<std::string> edited_schedule(const ir::Program& program, const SplitEdit& edit,
+namespace {
+
+// The line in every way of every kernel of tiles.
+void ask_for(const decision::Reference& line, schedule::Schedule& changed) {
+  for (auto& kernel : changed.kernels) {
+    for (ir::Block& way : kernel.ways) {
+      const bool is_tile = std::any_of(way.begin(), way.end(), [](const ir::Op& op) {
+        return op.is<decision::Stream>() || op.is<decision::Tile>();
+      });
+      if (is_tile) schedule::complete(way, {ir::make(line)});
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> edited_schedule(const ir::Program& program, const ScheduleEdit& edit,
                                            Unit& unit) {
   std::optional<int64_t> parts;
   if (!edit.parts.empty() && edit.parts != "fill") {
@@ -404,6 +420,13 @@ std::optional<std::string> edited_schedule(const ir::Program& program, const Spl
   if ((!parts && !edit.parts.empty() && edit.parts != "fill") || !is_combine) {
     unit.sink.report(diag::Code::BadPass, {},
                      "parts are a number or `fill`, put together by `kernel` or `last`");
+    return std::nullopt;
+  }
+  using decision::ReferenceWay;
+  const auto& ways = decision::words(ReferenceWay{});
+  const auto reference = std::find(ways.begin(), ways.end(), edit.reference);
+  if (reference == ways.end() && !edit.reference.empty()) {
+    unit.sink.report(diag::Code::BadPass, {}, "a reference is `follow`, `lazy` or `speculative`");
     return std::nullopt;
   }
   const auto first = first_schedule(program, unit);
@@ -438,6 +461,8 @@ std::optional<std::string> edited_schedule(const ir::Program& program, const Spl
     }
     schedule::complete(lines, {ir::make(split)});
   }
+  if (reference != ways.end())
+    ask_for({static_cast<ReferenceWay>(reference - ways.begin()), {}, schedule::By::User}, changed);
   return schedule::print(changed);
 }
 

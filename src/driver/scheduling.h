@@ -46,15 +46,16 @@ std::optional<FirstSchedule> replay(const ir::Program& program, const schedule::
 std::string refused_lines(const FirstSchedule& schedule, Unit& unit);
 
 // Changes of the first schedule.
-struct SplitEdit {
+struct ScheduleEdit {
   std::string parts;    // of every streamed axis: a number or `fill`; empty: as the schedule says
   std::string combine;  // where parts come together: `kernel` or `last`; empty: as it says
+  std::string reference = {};  // of every kernel of tiles: `follow`, `lazy` or `speculative`
 
-  bool is_on() const { return !parts.empty() || !combine.empty(); }
+  bool is_on() const { return !parts.empty() || !combine.empty() || !reference.empty(); }
 };
 
 // The text of the first schedule with these changes; nothing if something was reported.
-std::optional<std::string> edited_schedule(const ir::Program& program, const SplitEdit& edit,
+std::optional<std::string> edited_schedule(const ir::Program& program, const ScheduleEdit& edit,
                                            Unit& unit);
 
 // Runs the scheduled program in the declared dtypes and holds it against the definition. The first

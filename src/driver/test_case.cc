@@ -11,6 +11,7 @@
 #include "diag/render.h"
 #include "driver/emulated_check.h"
 #include "driver/explain.h"
+#include "driver/fires.h"
 #include "driver/given_schedule.h"
 #include "driver/hide_costs.h"
 #include "driver/hints.h"
@@ -56,7 +57,8 @@ class CaseRunner {
     const bool takes_options = c == "eval" || c == "run" || c == "kernels" || c == "pass" ||
                                c == "same" || c == "check" || c == "like" || c == "schedule" ||
                                c == "run_scheduled" || c == "regenerate" || c == "sweep" ||
-                               c == "fusion" || c == "explain" || c == "replay";
+                               c == "fusion" || c == "explain" || c == "replay" ||
+                               c == "fires";
     if (!takes_options && !test_.options.empty()) {
       return failed(fmt::format("`{}` takes no option `{}`", c, test_.options.begin()->first));
     }
@@ -66,7 +68,7 @@ class CaseRunner {
     }
     if (test_.has_expect &&
         (c == "run" || c == "kernels" || c == "run_scheduled" || c == "roundtrip" ||
-         c == "verify" || c == "same" || c == "check" || c == "like")) {
+         c == "verify" || c == "same" || c == "check" || c == "like" || c == "fires")) {
       return failed(fmt::format("`{}` has no expectation", c));
     }
     if (c == "diag") return diag();
@@ -90,10 +92,11 @@ class CaseRunner {
     if (c == "explain") return explain_case(*program);
     if (c == "emit") return emit_case(*program);
     if (c == "resources") return resources(*program);
-    if ((c == "eval" || c == "run" || c == "kernels" || c == "fusion") &&
+    if ((c == "eval" || c == "run" || c == "kernels" || c == "fusion" || c == "fires") &&
         program->level->name != "spec") {
       return failed(
-          "eval, run, kernels and fusion take a program of the math language or of level spec");
+          "eval, run, kernels, fusion and fires take a program of the math language or of level "
+          "spec");
     }
     if (c == "eval") return eval(*program);
     if (c == "run") return ladder(*program);
@@ -102,6 +105,7 @@ class CaseRunner {
       const CaseResult checked = kernels(*program);
       return checked.is_ok ? shown(fusion(*program, unit_)) : checked;
     }
+    if (c == "fires") return fires(*program);
     std::string known;
     for (const auto& [name, meaning] : test_commands()) known += fmt::format(" {}", name);
     return failed(fmt::format("unknown test command `{}`; known are{}", c, known));
@@ -336,7 +340,7 @@ class CaseRunner {
     RunRequest r;
     std::string error;
     std::map<std::string, std::string> options = test_.options;
-    const SplitEdit edit = split_edit(options);
+    const ScheduleEdit edit = schedule_edit(options);
     if (!request(program, options, r, error)) return failed(error);
     std::optional<FirstSchedule> scheduled;
     if (edit.is_on()) {
@@ -360,12 +364,12 @@ class CaseRunner {
   }
 
   // Takes its words out of the options.
-  static SplitEdit split_edit(std::map<std::string, std::string>& options) {
+  static ScheduleEdit schedule_edit(std::map<std::string, std::string>& options) {
     const auto taken = [&](const char* name) {
       const auto node = options.extract(name);
       return node.empty() ? std::string() : node.mapped();
     };
-    return {taken("split"), taken("combine")};
+    return {taken("split"), taken("combine"), taken("reference")};
   }
 
   bool request(const ir::Program& program, RunRequest& out, std::string& error) {
@@ -439,11 +443,23 @@ class CaseRunner {
     std::string error;
     std::map<std::string, std::string> options = test_.options;
     const bool every = options.erase("every") > 0;
-    const SplitEdit edit = split_edit(options);
+    const ScheduleEdit edit = schedule_edit(options);
     if (!request(program, options, r, error)) return failed(error);
     const auto difference = check_kernels(program, r, unit_, {on_, every, edit});
     if (!difference) return failed(rendered());
     return difference->empty() ? CaseResult{} : failed(*difference);
+  }
+
+  // The rules fire, and the kernels that come of them are right.
+  CaseResult fires(const ir::Program& program) {
+    const auto quiet = test_.options.extract("quiet");
+    std::map<std::string, std::string> options = test_.options;
+    options.erase("every");
+    const ScheduleEdit edit = schedule_edit(options);
+    const auto difference = firing_difference(
+        program, {test_.argument, quiet.empty() ? std::string() : quiet.mapped()}, edit, unit_);
+    if (!difference) return failed(rendered());
+    return difference->empty() ? kernels(program) : failed(*difference);
   }
 
   CaseResult diag() {
@@ -531,10 +547,14 @@ const std::vector<std::pair<std::string, std::string>>& test_commands() {
        "outside is the expectation; the kernels agree with the oracle"},
       {"eval [SIZE=n] [seed=n] [inputs=exact]", "the printed outputs are the expectation"},
       {"run [SIZE=n] [seed=n] [inputs=exact]", "all evaluators agree; no expectation"},
-      {"kernels [SIZE=n] [seed=n] [inputs=exact] [every=1] [split=n] [combine=last]",
+      {"kernels [SIZE=n] [seed=n] [inputs=exact] [every=1] [split=n] [combine=last] "
+       "[reference=WAY]",
        "the kernels, in the emulator, agree with the oracle; every: each kernel that the plan "
        "chooses between; split, combine: the first schedule with so many parts of every streamed "
-       "axis, and who puts them together; no expectation"},
+       "axis, and who puts them together; reference: with that line; no expectation"},
+      {"fires=RULE[,RULE] [quiet=RULE[,RULE]] [SIZE=n] [seed=n] [inputs=exact] [every=1]",
+       "these rules (passes, lines of the schedule) fire on the program and those do not, and its "
+       "kernels, in the emulator, agree with the oracle; options as for kernels; no expectation"},
       {"check=ORACLE [pass=NAME[,NAME]] [SIZE=n[,n]]",
        "the program after these passes, interpreted, is within the bounds of the oracle"},
       {"like=FILE [pass=NAME[,NAME]]",
@@ -552,7 +572,7 @@ CaseResult run_case(const TestCase& test, const std::string& file_name, RunsOn o
 }
 
 bool runs_kernels(const TestCase& test) {
-  return test.command == "kernels" || test.command == "fusion";
+  return test.command == "kernels" || test.command == "fusion" || test.command == "fires";
 }
 
 }  // namespace nautilus::driver

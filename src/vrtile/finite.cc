@@ -15,6 +15,8 @@ bool is_minus_infinity(Expr e) {
   return e.op() == EK::FloatConst && std::isinf(e.number()) && e.number() < 0;
 }
 
+bool is_infinity(Expr e) { return e.op() == EK::FloatConst && std::isinf(e.number()); }
+
 void FiniteTiles::add(const ir::Op& op) {
   const ir::Name name = defined(op);
   if (!name) return;

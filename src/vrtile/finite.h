@@ -15,6 +15,8 @@
 namespace nautilus::vrtile {
 
 bool is_minus_infinity(ir::Expr e);
+// Of either sign.
+bool is_infinity(ir::Expr e);
 
 class FiniteTiles {
  public:

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vrtile/references.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
+#include "expr/walk.h"
 #include "ir/walk.h"
 #include "vrtile/conditions.h"
 #include "vrtile/empty_step.h"
@@ -28,6 +31,25 @@ Weight reference_weight(bool is_now) {
 bool is_same(const TileWeight& a, const TileWeight& b) {
   return a.weight.kind == b.weight.kind && a.weight.old == b.weight.old &&
          a.weight.now == b.weight.now && (!a.weight.is_weighted() || a.dim == b.dim);
+}
+
+// 0 for all numbers, by its form.
+bool is_zero(Expr e) {
+  switch (e.op()) {
+    case EK::FloatConst:
+      return e.number() == 0;
+    case EK::Sub:
+      return e[0] == e[1] || (is_zero(e[0]) && is_zero(e[1]));
+    case EK::Add:
+      return is_zero(e[0]) && is_zero(e[1]);
+    case EK::Mul:
+      return is_zero(e[0]) || is_zero(e[1]);
+    case EK::Neg:
+    case EK::Cast:
+      return is_zero(e[0]);
+    default:
+      return false;
+  }
 }
 
 // Weights through a block; false if something outside of it depends on the reference.
@@ -89,10 +111,16 @@ std::optional<Reference> References::reference(const For& loop, const Carry& c) 
   return std::nullopt;
 }
 
-bool References::has_any_gauge(const For& loop, Reference& r, const Block& after) const {
+bool References::has_any_gauge(const For& loop, Reference& r, const Block& after,
+                               std::string* why) const {
+  const auto not_so = [&](std::string reason) {
+    *why = std::move(reason);
+    return false;
+  };
+  const std::string mine(r.carry.name.str());
   std::vector<Carry> carries;
   for (const Op& op : loop.body) {
-    if (op.is<For>()) return false;
+    if (op.is<For>()) return not_so(fmt::format("the steps of `{}` have loops of their own", mine));
     if (op.is<Carry>() && op.as<Carry>().name != r.carry.name) carries.push_back(op.as<Carry>());
   }
   std::unordered_map<Name, TileWeight> assumed;
@@ -103,18 +131,24 @@ bool References::has_any_gauge(const For& loop, Reference& r, const Block& after
     weights.clear();
     weights.set(r.carry.name, {reference_weight(false), 0});
     for (const auto& [name, w] : assumed) weights.set(name, w);
-    if (!follow(loop.body, weights, &r)) return false;
+    if (!follow(loop.body, weights, &r))
+      return not_so(fmt::format("a step stores something that changes with `{}`", mine));
     is_stable = true;
     for (const Carry& c : carries) {
       TileWeight next = weights.of(c.next);
-      if (next.weight.kind == Weight::Kind::Bad || !next.weight.old.is_zero()) return false;
+      if (next.weight.kind == Weight::Kind::Bad || !next.weight.old.is_zero())
+        return not_so(
+            fmt::format("`{}` is not known to change by a factor with `{}`", c.name.str(), mine));
       std::swap(next.weight.old, next.weight.now);
       is_stable &= is_same(next, assumed.at(c.name));
       assumed.at(c.name) = next;
     }
   }
-  if (!is_stable || !starts_well(r, carries, assumed)) return false;
-  if (!find_scale(loop, r, weights)) return false;
+  if (!is_stable)
+    return not_so(fmt::format("how values change with `{}` differs from step to step", mine));
+  if (!starts_well(r, carries, assumed))
+    return not_so(fmt::format("something relative to `{}` does not start at 0", mine));
+  if (!find_scale(loop, r, weights, why)) return false;
   // Behind the loop there is one reference.
   Weights end(pool_);
   end.set(r.carry.name, {reference_weight(false), 0});
@@ -123,22 +157,26 @@ bool References::has_any_gauge(const For& loop, Reference& r, const Block& after
     for (const Carry& c : carries)
       r.has_wide_accumulator |= c.name == name && w.weight.is_weighted() && c.type.dims.size() > 1;
   }
-  return follow(after, end, nullptr);
+  return follow(after, end, nullptr) ||
+         not_so(fmt::format("a result behind the loop changes with `{}`", mine));
 }
 
-// From -inf the factor is 0 and not 1, which makes no difference to accumulators that are 0.
+// From -inf (of a minimum: from inf) the factor is 0 and not 1, which makes no difference to
+// accumulators that are 0.
 bool References::starts_well(const Reference& r, const std::vector<Carry>& carries,
                              const std::unordered_map<Name, TileWeight>& weights) const {
   const Expr at[] = {pool_.index(r.next.axes[0].name)};
-  if (finite_.is_above(pool_.read(r.carry.init, r.carry.type.dtype, at))) return true;
-  // Where the first reference is -inf, and with it the tile that it was made from.
-  const Expr minus_infinity =
-      pool_.floating(-std::numeric_limits<double>::infinity(), r.carry.type.dtype);
-  Fills fills = {{r.carry.init, minus_infinity}};
+  const Expr first = pool_.read(r.carry.init, r.carry.type.dtype, at);
+  const bool rises = r.next.value.op() == EK::Max;
+  if (rises ? finite_.is_above(first) : finite_.is_finite(first)) return true;
+  // Where the first reference is infinite, and with it the tile that it was made from.
+  const double end = std::numeric_limits<double>::infinity();
+  const Expr infinity = pool_.floating(rises ? -end : end, r.carry.type.dtype);
+  Fills fills = {{r.carry.init, infinity}};
   const auto made = definitions_.find(r.carry.init);
   if (made != definitions_.end() && made->second.is<Set>() &&
       made->second.as<Set>().value.op() == EK::Read)
-    fills.emplace(made->second.as<Set>().value.name(), minus_infinity);
+    fills.emplace(made->second.as<Set>().value.name(), infinity);
   return std::all_of(carries.begin(), carries.end(), [&](const Carry& c) {
     if (!weights.at(c.name).weight.is_weighted()) return true;
     const auto it = definitions_.find(c.init);
@@ -151,7 +189,8 @@ bool References::starts_well(const Reference& r, const std::vector<Carry>& carri
 // The factor exp2((old - new) * scale). Only where it is at most 1 is the growth of a reference
 // that was not followed a growth of the weights, which a limit can be set to: above a maximum with
 // a positive scale, below a minimum with a negative one.
-bool References::find_scale(const For& loop, Reference& r, const Weights& weights) const {
+bool References::find_scale(const For& loop, Reference& r, const Weights& weights,
+                            std::string* why) const {
   for (const Op& op : loop.body) {
     const auto* s = op.get<Set>();
     if (!s || s->axes.size() != 1) continue;
@@ -160,32 +199,32 @@ bool References::find_scale(const For& loop, Reference& r, const Weights& weight
         !(w.weight.old + w.weight.now).is_zero())
       continue;
     r.scale = w.weight.old.expression(pool_, r.carry.type.dtype);
+    if (!r.scale) break;
     const bool rises = r.next.value.op() == EK::Max;
     const Expr growth =
         rises ? r.scale : w.weight.old.times(-1).expression(pool_, r.carry.type.dtype);
-    return r.scale && growth && is_positive(program_, growth);
+    if (is_positive(program_, growth)) return true;
+    *why = fmt::format("what is relative to `{}` is not known to shrink when it moves",
+                       r.carry.name.str());
+    return false;
   }
+  *why = fmt::format("nothing is rescaled when `{}` moves", r.carry.name.str());
   return false;
 }
 
 bool References::is_factor(const Set& s, const Reference& r) const {
   if (s.axes.size() != 1 || (s.value.op() != EK::Exp2 && s.value.op() != EK::Exp)) return false;
-  const Expr d = s.value[0];
   const Expr at[] = {pool_.index(s.axes[0].name)};
   const Expr old = pool_.read(r.carry.name, r.carry.type.dtype, at);
   const Expr now = pool_.read(r.next.name, r.carry.type.dtype, at);
-  const auto is_now = [&](Expr e) {
-    if (e.op() == EK::Select && e[0].op() == EK::Eq && e[0][0] == now && is_minus_infinity(e[0][1]))
-      return e[2] == now;
-    return e == now;
-  };
-  const auto is_difference = [&](Expr e) {
-    return e.op() == EK::Sub && e[0] == old && is_now(e[1]);
-  };
-  if (is_difference(d)) return true;
-  if (d.op() == EK::Mul) return is_difference(d[0]) || is_difference(d[1]);
-  if (d.op() != EK::Sub || d[0].op() != EK::Mul || d[1].op() != EK::Mul) return false;
-  return d[0][0] == old && is_now(d[1][0]) && d[0][1] == d[1][1];
+  // The exponent of a reference that stays, guards of one that is not there yet left aside.
+  const Expr still = expr::rebuild(pool_, s.value[0], [&](Expr x) {
+    if (x.op() == EK::Select && x[0].op() == EK::Eq && x[0][0] == old && is_infinity(x[0][1]) &&
+        x[2] == old)
+      return old;
+    return x == now ? old : x;
+  });
+  return still != s.value[0] && is_zero(still);
 }
 
 }  // namespace nautilus::vrtile

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <unordered_map>
 
 #include "vrtile/finite.h"
@@ -33,8 +34,8 @@ class References {
   std::optional<Reference> reference(const For& loop, const Carry& c) const;
 
   // Whether the loop and the ops after it compute the same with every sequence of references, and
-  // something is relative to this one. Finds the scale.
-  bool has_any_gauge(const For& loop, Reference& r, const ir::Block& after) const;
+  // something is relative to this one. Finds the scale; if not, says why.
+  bool has_any_gauge(const For& loop, Reference& r, const ir::Block& after, std::string* why) const;
 
   // exp2 of something that is 0 when the reference stays: only then 1 may stand for it.
   bool is_factor(const Set& s, const Reference& r) const;
@@ -42,7 +43,7 @@ class References {
  private:
   bool starts_well(const Reference& r, const std::vector<Carry>& carries,
                    const std::unordered_map<ir::Name, TileWeight>& weights) const;
-  bool find_scale(const For& loop, Reference& r, const Weights& weights) const;
+  bool find_scale(const For& loop, Reference& r, const Weights& weights, std::string* why) const;
 
   const ir::Program& program_;
   expr::ExprPool& pool_;

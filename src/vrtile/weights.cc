@@ -155,8 +155,8 @@ Weight Weights::operation(Expr e) const {
     case EK::Min: {
       const Weight a = of(e[0]);
       const Weight b = of(e[1]);
-      if (is_minus_infinity(e[0]) && b.kind == Kind_::Shifted) return b;
-      if (is_minus_infinity(e[1]) && a.kind == Kind_::Shifted) return a;
+      if (is_infinity(e[0]) && b.kind == Kind_::Shifted) return b;
+      if (is_infinity(e[1]) && a.kind == Kind_::Shifted) return a;
       // The least of 0 and a shifted value is not shifted.
       if ((a.kind == Kind_::Zero && b.kind == Kind_::Shifted) ||
           (b.kind == Kind_::Zero && a.kind == Kind_::Shifted))
@@ -274,16 +274,17 @@ Weight Weights::choice(Expr e) const {
   const Weight x = of(e[1]);
   const Weight y = of(e[2]);
   if (x.kind == Kind_::Bad || y.kind == Kind_::Bad) return bad();
-  // where(r == -inf, 0, r): a reference that never moved, the same whatever gauge is used.
-  if (c.op() == EK::Eq && is_minus_infinity(c[1]) && of(c[0]).kind == Kind_::Shifted &&
-      e[1].is_const() && y.kind == Kind_::Shifted)
+  // where(r == -inf, 0, r), or inf for a minimum: a reference that never moved, the same whatever
+  // gauge is used.
+  if (c.op() == EK::Eq && is_infinity(c[1]) && of(c[0]).kind == Kind_::Shifted && e[1].is_const() &&
+      y.kind == Kind_::Shifted)
     return y;
   // where(l == 0, 1, l): a sum of nothing.
   if (c.op() == EK::Eq && is_zero_constant(c[1]) && c[0] == e[2] && e[1].is_const() &&
       y.kind == Kind_::Scaled)
     return y;
-  if (is_minus_infinity(e[1]) && y.kind == Kind_::Shifted) return y;
-  if (is_minus_infinity(e[2]) && x.kind == Kind_::Shifted) return x;
+  if (is_infinity(e[1]) && y.kind == Kind_::Shifted) return y;
+  if (is_infinity(e[2]) && x.kind == Kind_::Shifted) return x;
   // 0 stands for itself unless it is scaled by nothing.
   if ((x.kind == Kind_::Zero && y.kind == Kind_::Shifted) ||
       (y.kind == Kind_::Zero && x.kind == Kind_::Shifted))
@@ -300,8 +301,8 @@ Weight Weights::comparison(Expr e) const {
   if (is_fixed(a) && is_fixed(b)) return plain();
   if (a.kind == Kind_::Scaled && is_zero_constant(e[1])) return plain();
   if (b.kind == Kind_::Scaled && is_zero_constant(e[0])) return plain();
-  if (a.kind == Kind_::Shifted && is_minus_infinity(e[1])) return plain();
-  if (b.kind == Kind_::Shifted && is_minus_infinity(e[0])) return plain();
+  if (a.kind == Kind_::Shifted && is_infinity(e[1])) return plain();
+  if (b.kind == Kind_::Shifted && is_infinity(e[0])) return plain();
   return a.kind != Kind_::Bad && is_equal(a, b) ? plain() : bad();
 }
 

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "matile/passes/speculate.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "decision/lines.h"
 #include "expr/walk.h"
 #include "ir/target_of.h"
 #include "ir/walk.h"
 #include "matile/passes/rewrite.h"
+#include "matile/passes/speculative_step.h"
+#include "matile/passes/weight_terms.h"
 #include "matile/resources.h"
 
 namespace nautilus::matile {
@@ -19,73 +21,42 @@ using expr::Expr;
 using ir::Op;
 using EK = expr::Op;
 
-constexpr double kRange = 1152921504606846976.0;  // 2^60
-
-bool reads(Expr e, std::string_view name) {
-  for (ir::Name n : expr::tensors_read(e)) {
-    if (n.str() == name) return true;
-  }
-  return false;
-}
-
-bool has_select(Expr e) {
-  bool found = false;
-  expr::for_each(e, [&](Expr x) { found |= x.op() == EK::Select; });
-  return found;
-}
-
-// Guards of a reference that nothing has moved yet: `where(m[i] == -inf, 0.0, m[i])`. Adds their
-// conditions; false if a select is something else.
-bool take_guards(Expr e, std::vector<Expr>& conditions) {
-  bool ok = true;
-  expr::for_each(e, [&](Expr x) {
-    if (x.op() != EK::Select) return;
-    const Expr c = x[0];
-    ok &= c.op() == EK::Eq && c[0].op() == EK::Read && c[0].args().size() == 1 &&
-          c[0][0].op() == EK::Var && c[1].op() == EK::FloatConst && std::isinf(c[1].number()) &&
-          x[2] == c[0] && x[1].op() == EK::FloatConst;
-    if (std::find(conditions.begin(), conditions.end(), c) == conditions.end())
-      conditions.push_back(c);
-  });
-  return ok;
-}
-
-// The places of a step's ops in its block.
-struct Step {
-  size_t dot = 0;
-  size_t release = 0;  // of the streamed operand
-  size_t fold = 0;     // the extreme value of the scores
-  size_t vote = 0;
-  size_t branch = 0;
-  size_t first_row = 0;  // values per row from the reference
-  size_t weights = 0;
-  size_t sum = 0;
-  std::vector<Expr> unset;     // by row: the reference is not there yet
-  std::vector<size_t> before;  // in place on the scores, between product and fold
+// Which of the legal steps begin with the old reference.
+enum class Will : uint8_t {
+  ByRule,  // those that gain by it
+  Cheap,   // those that repeat a product and have a sum to test, whatever registers are left
+  Any,
 };
 
 class Speculator {
  public:
-  // `is_asked`: a line of the schedule wants it, whatever registers are left.
-  Speculator(const Kernel& kernel, const Role& role, const target::Target& target, bool is_asked,
+  Speculator(const Kernel& kernel, const Role& role, const target::Target& target, Will will,
              Names& taken, expr::ExprPool& pool)
-      : kernel_(kernel),
-        role_(role),
+      : role_(role),
         target_(target),
-        is_asked_(is_asked),
+        will_(will),
         taken_(taken),
         pool_(pool),
-        tiles_(declared_tiles(role)) {}
+        tiles_(declared_tiles(role)),
+        steps_(kernel, role, pool) {}
 
-  bool has_fired() const { return !made_.empty(); }
+  bool has_fired() const { return has_fired_; }
+  // Why a step of the role cannot begin so; empty if it has none.
+  const std::string& why() const { return why_; }
 
   Role run() {
     Role out = role_;
     out.body = map_blocks(role_.body, [&](ir::Block block) {
-      const auto step = find(block);
-      return step ? rewritten(block, *step) : block;
+      for (size_t v = 0; v < block.size(); ++v) {
+        if (!block[v].is<Vote>()) continue;
+        std::string why;
+        const auto step = steps_.at(block, v, &why);
+        if (!step && why_.empty()) why_ = why;
+        if (step && is_wanted(block, *step)) block = rewritten(block, *step);
+      }
+      return block;
     });
-    if (made_.empty()) return role_;
+    if (!has_fired_) return role_;
     ir::Block body;
     for (const Tile& t : made_) body.push_back(ir::make(t));
     body.insert(body.end(), out.body.begin(), out.body.end());
@@ -94,144 +65,22 @@ class Speculator {
   }
 
  private:
-  const Part* part(ir::Name name, ir::Name* ring_name) const {
-    for (const Op& op : kernel_.body) {
-      const auto* ring = op.get<Ring>();
-      if (!ring) continue;
-      for (const Op& p : ring->body) {
-        if (p.as<Part>().name != name) continue;
-        *ring_name = ring->name;
-        return &p.as<Part>();
-      }
-    }
-    return nullptr;
+  bool is_wanted(const ir::Block& block, const SpeculativeStep& step) const {
+    if (will_ == Will::Any) return true;
+    if (!step.is_cheap) return false;
+    return will_ == Will::Cheap || (is_shallow(block, step) && has_registers_left(block));
   }
 
-  std::optional<Step> find(const ir::Block& block) const {
-    for (size_t v = 1; v + 1 < block.size(); ++v) {
-      if (!block[v].is<Vote>()) continue;
-      if (const auto step = find_at(block, v)) return step;
-    }
-    return std::nullopt;
-  }
-
-  std::optional<Step> find_at(const ir::Block& block, size_t v) const {
-    Step s;
-    s.vote = v;
-    s.fold = v - 1;
-    s.branch = v + 1;
-    // The extreme value of the scores, for the vote and the branch alone.
-    const auto* fold = block[s.fold].get<Fold>();
-    if (!fold || fold->value.op() != EK::Reduce) return std::nullopt;
-    const bool is_extreme =
-        fold->value.reducer() == expr::Reducer::Max || fold->value.reducer() == expr::Reducer::Min;
-    // Of the scores, or of what scalars make of them: the branch computes it again.
-    const auto folded = expr::tensors_read(fold->value.body());
-    if (folded.size() != 1) return std::nullopt;
-    const std::string scores(folded[0].str());
-    if (const auto it = tiles_.find(scores); it == tiles_.end() || it->second.type.dims.size() != 2)
-      return std::nullopt;
-    const std::string local(fold->target.str());
-    if (!is_extreme || !reads(block[v].as<Vote>().value, local)) return std::nullopt;
-    const auto* branch = block[s.branch].get<If>();
-    const Expr up = pool_.var(block[v].as<Vote>().name, ir::DType::Bool);
-    if (!branch || branch->condition != up) return std::nullopt;
-    const Touched moved = touched_by(branch->body);
-    if (moved.mentions(scores)) return std::nullopt;
-    // Values per row of the reference, the weights in place, their sum.
-    size_t k = s.first_row = s.branch + 1;
-    bool follows = false;
-    for (; k < block.size(); ++k) {
-      const auto* set = block[k].get<Set>();
-      if (!set || set->axes.size() != 1 || reads(set->value, scores)) break;
-      std::vector<Expr> unset;
-      if (!take_guards(set->value, unset)) return std::nullopt;
-      for (Expr c : unset) {
-        if (!moved.writes.contains(c[0].name().str())) return std::nullopt;
-        s.unset.push_back(expr::substitute(pool_, c, {{c[0][0], pool_.index(fold->axes[0].name)}}));
-      }
-      for (ir::Name n : expr::tensors_read(set->value)) {
-        follows |= moved.writes.contains(n.str());
-        if (n.str() == local) return std::nullopt;
-      }
-    }
-    if (!follows || k + 1 >= block.size()) return std::nullopt;
-    s.weights = k;
-    s.sum = k + 1;
-    const auto* weights = block[s.weights].get<Set>();
-    if (!weights || weights->target.str() != scores || weights->value.op() != EK::Exp2 ||
-        has_select(weights->value))
-      return std::nullopt;
-    const auto* sum = block[s.sum].get<Fold>();
-    if (!sum || !is_running_sum(*sum, scores)) return std::nullopt;
-    return find_product(block, s, scores, local);
-  }
-
-  // l[i] + sum[j] S[i, j], kept in l.
-  static bool is_running_sum(const Fold& fold, std::string_view scores) {
-    const Expr e = fold.value;
-    if (e.op() != EK::Add || e[0].op() != EK::Read || e[0].name() != fold.target) return false;
-    return e[1].op() == EK::Reduce && e[1].reducer() == expr::Reducer::Sum &&
-           e[1].body().op() == EK::Read && e[1].body().name().str() == scores &&
-           e.dtype() == expr::DType::F32;
-  }
-
-  std::optional<Step> find_product(const ir::Block& block, Step s, const std::string& scores,
-                                   const std::string& local) const {
-    bool found = false;
+  // Little of a step is products: then the work in registers counts.
+  bool is_shallow(const ir::Block& block, const SpeculativeStep& step) const {
     int64_t depth = 0;
     for (size_t k = 0; k < block.size(); ++k) {
       const auto* d = block[k].get<Dot>();
       if (!d) continue;
-      if (d->acc.str() != scores) {
-        depth += tiles_.at(std::string(d->acc.str())).type.dims[1].integer();
-        continue;
-      }
-      if (found || k > s.fold) return std::nullopt;
-      found = true;
-      s.dot = k;
+      depth += k == step.again[0] ? steps_.depth(d->a)
+                                  : tiles_.at(std::string(d->acc.str())).type.dims[1].integer();
     }
-    if (!found) return std::nullopt;
-    const Dot& dot = block[s.dot].as<Dot>();
-    ir::Name ring_a;
-    ir::Name ring_b;
-    const Part* a = part(dot.a, &ring_a);
-    const Part* b = part(dot.b, &ring_b);
-    const auto& columns = tiles_.at(scores).type.dims;
-    if (!a || !b || dot.mode != DotMode::Init || dot.trans != Trans::Yes || ring_a == ring_b ||
-        a->swizzle != MapSwizzle::B128 || b->swizzle != MapSwizzle::B128 ||
-        columns[0].integer() != 64 || columns[1].integer() % 16 != 0)
-      return std::nullopt;
-    depth += a->type.dims[1].integer();
-    const bool is_deep = depth > target_.tiles.speculating_depth;
-    if (!is_asked_ && (is_deep || !has_registers_left(block))) return std::nullopt;
-    // One release of the streamed operand, behind the wait for the product; nothing else between
-    // the product and the fold but work on the scores in place.
-    int releases = 0;
-    for (size_t k = s.dot + 1; k < block.size(); ++k) {
-      const Op& op = block[k];
-      if (const auto* r = op.get<Release>()) {
-        if (r->ring == ring_a) return std::nullopt;
-        if (r->ring != ring_b) continue;
-        if (k > s.fold) return std::nullopt;
-        s.release = k;
-        ++releases;
-      } else if (const auto* set = op.get<Set>(); set && k < s.fold && touches(op, scores)) {
-        if (set->target.str() != scores || reads_vote(set->value)) return std::nullopt;
-        // Masked steps are few.
-        if (!s.unset.empty() && has_select(set->value)) return std::nullopt;
-        s.before.push_back(k);
-      } else if (k < s.fold && touches(op, scores) && !op.is<Wait>()) {
-        return std::nullopt;
-      } else if (k > s.sum && (touches(op, scores) || touches(op, local))) {
-        // Afterwards the weights are an operand of another product.
-        const bool is_cast = set && set->value.op() == EK::Cast && set->value[0].op() == EK::Read &&
-                             set->value.dtype() == expr::DType::BF16 && !touches(op, local);
-        if (!is_cast) return std::nullopt;
-      }
-    }
-    if (releases != 1) return std::nullopt;
-    return s;
+    return depth <= target_.tiles.speculating_depth;
   }
 
   // Beside the tiles of the step's products.
@@ -242,81 +91,170 @@ class Speculator {
            target_.tiles.speculating_share * static_cast<double>(all);
   }
 
-  static bool touches(const Op& op, std::string_view tile) { return touched_by(op).mentions(tile); }
-  static bool reads_vote(Expr e) {
-    bool found = false;
-    expr::for_each(e, [&](Expr x) { found |= x.op() == EK::Var && x.dtype() == ir::DType::Bool; });
-    return found;
-  }
-
-  // Against the farthest number no finite score has a weight of 0, and -inf still has.
-  Op with_far_guards(const Op& op) {
-    Set set = op.as<Set>();
-    set.value = expr::rebuild(pool_, set.value, [&](Expr x) {
-      if (x.op() != EK::Select) return x;
-      const double far = std::copysign(std::numeric_limits<float>::max(), x[0][1].number());
-      return pool_.select(x[0], pool_.floating(far, x.dtype()), x[2]);
-    });
-    return ir::make(std::move(set), op.span());
-  }
-
-  ir::Block rewritten(const ir::Block& block, const Step& s) {
-    const Fold& sum = block[s.sum].as<Fold>();
-    Tile tile = tiles_.at(std::string(sum.target.str()));
-    tile.name = fresh_name(std::string(sum.target.str()) + "_step", taken_, pool_);
+  ir::Name new_tile(const Tile& like, std::string_view suffix) {
+    Tile tile = like;
+    tile.name = fresh_name(std::string(like.name.str()) + std::string(suffix), taken_, pool_);
     made_.push_back(tile);
+    return tile.name;
+  }
+
+  // A fold of one step's weights, and the tile that has it then.
+  struct StepSum {
+    Op fold;
+    ir::Name tile;
+    ir::Axes axes;
+    Expr total = {};  // what it is added to behind the branch; null if nothing is
+    double range = 0;
+  };
+
+  StepSum step_sum(const ir::Block& block, const SpeculativeStep& step, const WeightCheck& check) {
+    if (check.sum) {
+      const Fold& sum = block[*check.sum].as<Fold>();
+      const auto span = block[*check.sum].span();
+      if (sum.value.op() == EK::Reduce)
+        return {block[*check.sum], sum.target, sum.axes, {}, check.range};
+      const ir::Name name = new_tile(tiles_.at(std::string(sum.target.str())), "_step");
+      return {ir::make(Fold{name, sum.axes, sum.value[1]}, span), name, sum.axes, sum.value[0],
+              check.range};
+    }
+    const Fold& extreme = block[step.extreme[0]].as<Fold>();
+    Tile tile = tiles_.at(std::string(extreme.target.str()));
+    tile.name = check.tile;
+    const ir::Name name = new_tile(tile, "_step");
+    const Expr row = pool_.index(extreme.axes[0].name);
+    const Expr column = extreme.value.axis(0);
+    const Expr at[] = {row, column};
+    const auto& type = tiles_.at(std::string(check.tile.str())).type;
+    Expr weight = pool_.read(check.tile, type.dtype, at);
+    if (type.dtype != tile.type.dtype) weight = pool_.cast(tile.type.dtype, weight);
+    if (check.is_signed) weight = pool_.unary(EK::Abs, weight);
+    const Expr axes[] = {column};
+    const Expr extents[] = {type.dims[1]};
+    const Expr sum = pool_.reduce(expr::Reducer::Sum, weight, axes, extents);
+    return {ir::make(Fold{name, extreme.axes, sum}), name, extreme.axes, {}, check.range};
+  }
+
+  // Weights that are not below the range, or of a row whose reference is not there yet.
+  Expr out_of_range(const StepSum& sum, const std::vector<Expr>& unset) {
     const Expr row = pool_.index(sum.axes[0].name);
     const Expr at[] = {row};
-    const Expr step_sum = pool_.read(tile.name, sum.value.dtype(), at);
-    const Op fold = ir::make(Fold{tile.name, sum.axes, sum.value[1]}, block[s.sum].span());
-
-    ir::Block out;
-    for (size_t k = 0; k < s.fold; ++k) {
-      if (k != s.release) out.push_back(block[k]);
+    const ir::DType dtype = tiles_of(sum.tile).type.dtype;
+    const Expr value = pool_.read(sum.tile, dtype, at);
+    Expr out = pool_.unary(EK::Not, pool_.binary(EK::Lt, value, pool_.floating(sum.range, dtype)));
+    const Expr some = pool_.binary(EK::Gt, value, pool_.floating(0.0, dtype));
+    for (Expr c : unset) {
+      const Expr starts = expr::substitute(pool_, c, {{c[0][0], row}});
+      out = pool_.binary(EK::Or, out, pool_.binary(EK::And, starts, some));
     }
-    const auto weigh = [&](ir::Block& to, bool is_first) {
-      for (size_t k = s.first_row; k <= s.weights; ++k)
-        to.push_back(is_first && k < s.weights ? with_far_guards(block[k]) : block[k]);
-      to.push_back(fold);
-    };
-    weigh(out, true);
-    const Vote& vote = block[s.vote].as<Vote>();
-    const Expr fits = pool_.binary(EK::Lt, step_sum, pool_.floating(kRange, sum.value.dtype()));
-    Expr moves = pool_.unary(EK::Not, fits);
-    const expr::Substitution rows = {{pool_.index(block[s.fold].as<Fold>().axes[0].name), row}};
-    const Expr some = pool_.binary(EK::Gt, step_sum, pool_.floating(0.0, sum.value.dtype()));
-    for (Expr c : s.unset) {
-      const Expr starts = pool_.binary(EK::And, expr::substitute(pool_, c, rows), some);
-      moves = pool_.binary(EK::Or, moves, starts);
-    }
-    const Expr axes[] = {row};
-    const Expr extents[] = {sum.axes[0].extent};
-    out.push_back(ir::make(Vote{vote.name, pool_.reduce(expr::Reducer::Any, moves, axes, extents)},
-                           block[s.vote].span()));
-    const Dot& dot = block[s.dot].as<Dot>();
-    If branch{block[s.branch].as<If>().condition, {}};
-    branch.body.push_back(
-        ir::make(WarpDot{dot.acc, dot.a, dot.rows, dot.b, dot.trans}, block[s.dot].span()));
-    for (size_t k : s.before) branch.body.push_back(block[k]);
-    branch.body.push_back(block[s.fold]);
-    for (const Op& op : block[s.branch].as<If>().body) branch.body.push_back(op);
-    weigh(branch.body, false);
-    out.push_back(ir::make(std::move(branch), block[s.branch].span()));
-    out.push_back(
-        ir::make(Set{sum.target, sum.axes, pool_.binary(EK::Add, sum.value[0], step_sum)}));
-    out.push_back(block[s.release]);
-    out.insert(out.end(), block.begin() + static_cast<long>(s.sum) + 1, block.end());
     return out;
   }
 
-  const Kernel& kernel_;
+  const Tile& tiles_of(ir::Name name) const {
+    for (const Tile& t : made_) {
+      if (t.name == name) return t;
+    }
+    return tiles_.at(std::string(name.str()));
+  }
+
+  Op vote(const ir::Block& block, const SpeculativeStep& step, const std::vector<StepSum>& sums) {
+    Expr moves;
+    const ir::Axis& rows = sums[0].axes[0];
+    for (const StepSum& sum : sums) {
+      Expr one = out_of_range(sum, step.unset);
+      one = expr::substitute(pool_, one, {{pool_.index(sum.axes[0].name), pool_.index(rows.name)}});
+      moves = moves ? pool_.binary(EK::Or, moves, one) : one;
+    }
+    const Expr axes[] = {pool_.index(rows.name)};
+    const Expr extents[] = {rows.extent};
+    return ir::make(Vote{block[step.vote].as<Vote>().name,
+                         pool_.reduce(expr::Reducer::Any, moves, axes, extents)},
+                    block[step.vote].span());
+  }
+
+  Op copied(ir::Name to, ir::Name from) {
+    const Tile& tile = tiles_of(from);
+    const ir::Axes axes = {{pool_.name("x0"), tile.type.dims[0]},
+                           {pool_.name("x1"), tile.type.dims[1]}};
+    const Expr at[] = {pool_.index(axes[0].name), pool_.index(axes[1].name)};
+    return ir::make(Set{to, axes, pool_.read(from, tile.type.dtype, at)});
+  }
+
+  // The set or fold, for a reference that may not be there yet.
+  Op guess(const Op& op, const SpeculativeStep& s) {
+    if (const auto* set = op.get<Set>())
+      return ir::make(Set{set->target, set->axes, with_far_guards(set->value, s.unset, pool_)},
+                      op.span());
+    const auto& fold = op.as<Fold>();
+    return ir::make(Fold{fold.target, fold.axes, with_far_guards(fold.value, s.unset, pool_)},
+                    op.span());
+  }
+
+  ir::Block rewritten(const ir::Block& block, const SpeculativeStep& s) {
+    const auto has = [](const std::vector<size_t>& places, size_t k) {
+      return std::find(places.begin(), places.end(), k) != places.end();
+    };
+    has_fired_ = true;
+    std::vector<StepSum> sums;
+    for (const WeightCheck& check : s.checks) sums.push_back(step_sum(block, s, check));
+    std::vector<std::pair<ir::Name, ir::Name>> kept;
+    for (ir::Name n : s.kept) kept.emplace_back(n, new_tile(tiles_of(n), "_kept"));
+
+    ir::Block out;
+    for (size_t k = 0; k <= s.end; ++k) {
+      if (k == s.extreme[0]) {
+        for (const auto& [tile, copy] : kept) out.push_back(copied(copy, tile));
+      }
+      const bool is_sum = std::any_of(s.checks.begin(), s.checks.end(),
+                                      [&](const WeightCheck& c) { return c.sum == k; });
+      if (has(s.extreme, k) || k == s.vote || k == s.branch || has(s.releases, k) ||
+          has(s.later, k) || is_sum)
+        continue;
+      if (!has(s.weigh, k)) {
+        out.push_back(block[k]);
+        continue;
+      }
+      out.push_back(guess(block[k], s));
+    }
+    for (const StepSum& sum : sums) out.push_back(guess(sum.fold, s));
+    out.push_back(vote(block, s, sums));
+
+    If branch{block[s.branch].as<If>().condition, {}};
+    for (size_t k : s.again) {
+      const auto* dot = block[k].get<Dot>();
+      branch.body.push_back(
+          dot ? ir::make(WarpDot{dot->acc, dot->a, dot->rows, dot->b, dot->trans}, block[k].span())
+              : block[k]);
+    }
+    for (const auto& [tile, copy] : kept) branch.body.push_back(copied(tile, copy));
+    for (size_t k : s.extreme) branch.body.push_back(block[k]);
+    for (const Op& op : block[s.branch].as<If>().body) branch.body.push_back(op);
+    for (size_t k : s.weigh) branch.body.push_back(block[k]);
+    for (const StepSum& sum : sums) branch.body.push_back(sum.fold);
+    out.push_back(ir::make(std::move(branch), block[s.branch].span()));
+
+    for (const StepSum& sum : sums) {
+      if (!sum.total) continue;
+      const Expr at[] = {pool_.index(sum.axes[0].name)};
+      const Expr value = pool_.read(sum.tile, sum.total.dtype(), at);
+      out.push_back(
+          ir::make(Set{sum.total.name(), sum.axes, pool_.binary(EK::Add, sum.total, value)}));
+    }
+    for (size_t k : s.releases) out.push_back(block[k]);
+    for (size_t k : s.later) out.push_back(block[k]);
+    out.insert(out.end(), block.begin() + static_cast<long>(s.end) + 1, block.end());
+    return out;
+  }
+
   const Role& role_;
   const target::Target& target_;
-  bool is_asked_;
+  const Will will_;
   Names& taken_;
   expr::ExprPool& pool_;
   std::map<std::string, Tile, std::less<>> tiles_;
+  SpeculativeSteps steps_;
   std::vector<Tile> made_;
+  bool has_fired_ = false;
+  std::string why_;
 };
 
 // The lag is the one that the lazy reference has.
@@ -346,19 +284,31 @@ std::optional<ir::Program> speculate(const ir::Program& program, ir::PassContext
         const bool is_asked =
             !lines.empty() && lines[0].as<decision::Reference>().way == ReferenceWay::Speculative;
         if (!lines.empty() && !is_asked) return out;
-        bool has_fired = false;
-        for (Op& op : out.body) {
-          const auto* role = op.get<Role>();
-          if (!role || role->unit != RoleUnit::Groups) continue;
-          if (!is_asked && role->count < target.tiles.speculating_groups) continue;
-          Speculator speculator(kernel, *role, target, is_asked, taken, context.pool);
-          op = ir::make(speculator.run(), op.span());
-          has_fired |= speculator.has_fired();
-        }
+        std::string why = "no step of it votes about a reference";
+        const auto attempt = [&](Will will) {
+          Kernel attempted = out;
+          bool has_fired = false;
+          for (Op& op : attempted.body) {
+            const auto* role = op.get<Role>();
+            if (!role || role->unit != RoleUnit::Groups) continue;
+            if (!is_asked && role->count < target.tiles.speculating_groups) continue;
+            Speculator speculator(kernel, *role, target, will, taken, context.pool);
+            op = ir::make(speculator.run(), op.span());
+            has_fired |= speculator.has_fired();
+            if (!speculator.why().empty()) why = speculator.why();
+          }
+          if (has_fired) out = std::move(attempted);
+          return has_fired;
+        };
+        // Where cheap steps were asked for and are there, others stay lazy: they are few.
+        const bool has_fired =
+            is_asked ? attempt(Will::Cheap) || attempt(Will::Any) : attempt(Will::ByRule);
         if (has_fired) note_speculation(lines, context);
         if (has_fired || !is_asked) return out;
-        decision::refuse(lines[0], "no step of this kernel can begin with the old reference",
-                         context);
+        decision::refuse(
+            lines[0],
+            fmt::format("no step of this kernel can begin with the old reference: {}", why),
+            context);
         return std::nullopt;
       });
 }

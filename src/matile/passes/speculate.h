@@ -23,18 +23,27 @@ namespace nautilus::matile {
 //                                                release Kr
 //
 // Legal because every sequence of references gives the same results: that is what made the vote
-// possible (vrtile/passes/gauge.h). Weights are powers of two, so none is above their sum; below
-// 2^60 they keep the relative accuracy they have at 1 in f32 and bf16, not in f16. A reference that
-// is still -inf makes them infinite, which the vote finds. Where it is guarded, because all scores
-// so far may have been -inf, `where(m[i] == -inf, 0.0, m[i])`, the guess takes the largest number
-// below 0 instead: scores of -inf still have no weight, any other makes the sum positive, and the
-// vote asks for that: `m[i] == -inf and lt[i] > 0.0`. Such steps with a mask stay as they are. The
-// product must be one of two parts in slots, of which the
-// streamed one is then held for longer.
+// possible (vrtile/passes/gauge.h). What is needed besides (speculative_step.h):
 //
-// Done where groups share the matrix unit, register work takes more than half as long as the
-// products, and registers are left for the repeated product. Needs final form, keeps it.
-// Test: test/matile/passes/speculate.matile.
+// * The weights may be made by any element-wise sets, and be in tiles or in a sum alone. A sum of
+//   weights that are not below 0 shows their range; of others the absolute values are summed for
+//   it.
+// * Below 2^60 weights keep in f32 and bf16 the relative accuracy that they have at 1; what is made
+//   of their squares, or rounded to f16, lowers the limit (reference_powers.h). A reference that is
+//   still -inf makes weights infinite, which the vote finds. Where it is guarded, because all
+//   scores so far may have been -inf, `where(m[i] == -inf, 0.0, m[i])`, the guess takes the largest
+//   number below 0 instead: scores of -inf still have no weight, any other makes the sum positive,
+//   and the vote asks for that: `m[i] == -inf and lt[i] > 0.0`. The same holds of a minimum and
+//   inf.
+// * The step can begin again: scores that were overwritten come from their product once more, if
+//   it is one of two parts in slots, of which the streamed one is then held for longer; else from a
+//   copy.
+//
+// By rule done where groups share the matrix unit, register work takes more than half as long as
+// the products, and registers are left for the repeated product; a sum that is there must show the
+// range, and masked steps with a guarded reference stay as they are. A line `reference speculative`
+// asks for it in any kernel with such a step. Needs final form, keeps it.
+// Tests: test/matile/passes/speculate.matile, test/fires/speculation.naut.
 std::optional<ir::Program> speculate(const ir::Program& program, ir::PassContext& context);
 
 }  // namespace nautilus::matile

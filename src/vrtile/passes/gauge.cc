@@ -67,9 +67,12 @@ class Gauge {
     const auto asked = line ? line->as<decision::Reference>() : decision::Reference{};
     lag_ = asked.lag.value_or(kLag);
     is_lazy_ = !line || asked.way != ReferenceWay::Follow;
+    is_asked_ = line != nullptr;
     has_choice_ = false;
+    why_ = "it has no running maximum or minimum";
     Op out = with_body(op, block(grid.body, false));
-    if (line && !has_choice_) return refused(op, *line, "no reference of this kernel may lag");
+    if (line && !has_choice_)
+      return refused(op, *line, "no reference of this kernel may lag: " + why_);
     if (line && (lag_ < 1 || lag_ > kMostLag || (asked.lag && !is_lazy_)))
       return refused(
           op, *line,
@@ -89,7 +92,9 @@ class Gauge {
 
   Op followed_lazily(const Op& op, Reference r, const Block& after) {
     const auto& loop = op.as<For>();
-    if (!references_.has_any_gauge(loop, r, after) || !r.has_wide_accumulator) return op;
+    if (!references_.has_any_gauge(loop, r, after, &why_)) return op;
+    // What is saved is the work on tiles; one value of a row is rescaled as fast as it is tested.
+    if (!r.has_wide_accumulator && !is_asked_) return op;
     has_choice_ = true;
     if (!is_lazy_) return op;
     Block body;
@@ -165,6 +170,8 @@ class Gauge {
   References references_;
   int64_t lag_ = kLag;
   bool is_lazy_ = true;
+  bool is_asked_ = false;    // a line says when references move
+  std::string why_;          // the reference looked at last may not lag
   bool has_choice_ = false;  // of the kernel at hand
   bool is_refused_ = false;
 };

@@ -94,7 +94,8 @@ class OrderCheck {
       // Relative to a reference: the same for every sequence of them, so for every order.
       if (combiner_ && *combiner_ != EK::Add) return false;
       Reference r = *factor_of_;
-      if (!references_.has_any_gauge(loop_, r, {})) return false;
+      std::string why;
+      if (!references_.has_any_gauge(loop_, r, {}, &why)) return false;
       allowed.insert(std::string(r.next.name.str()));
     }
     return std::includes(allowed.begin(), allowed.end(), added_.begin(), added_.end());
