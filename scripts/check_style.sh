@@ -98,6 +98,14 @@ found=$(grep -nrE '(^|[^0-9A-Za-z_.])(232448|233472|65536|132)([^0-9A-Za-z_.]|$)
   src/spec src/scalar src/schedule src/vrtile src/lower src/matile src/emit |
   grep -vE ':[0-9]+: *//|_test\.cc:' || true)
 if [ -n "$found" ]; then fail "$found"$'\n'"style: a number of a machine belongs to src/target"; fi
+# Sizes of tiles, threads and bytes: where kernels are chosen and lowered they are fields of the
+# target. Not meant: comments, strings, tables of problem sizes, and schedules of version 1.
+found=$(grep -nrE '(^|[^0-9A-Za-z_.])(64|80|96|128|160|192|224|240|256|512)([^0-9A-Za-z_.]|$)' \
+  src/schedule src/vrtile src/lower |
+  grep -vE '_test\.cc:|schedule_version1\.cc:|\{[0-9]+, [0-9]+, [0-9]+\}' |
+  sed -E 's|"([^"\\]\|\\.)*"||g; s|//.*||' |
+  grep -E '^[^:]*:[0-9]+:(.*[^0-9A-Za-z_.])?(64|80|96|128|160|192|224|240|256|512)([^0-9A-Za-z_.]|$)' || true)
+if [ -n "$found" ]; then fail "$found"$'\n'"style: sizes of a machine belong to src/target"; fi
 
 # License line: the first of a source, one of the first two of a script.
 found=$(awk '

@@ -38,6 +38,11 @@ const Words& words(Switch) {
   return spellings;
 }
 
+const Words& words(LiveWay) {
+  static const Words spellings = {"all", "range", "data_range", "list"};
+  return spellings;
+}
+
 const Words& words(LoopDirection) {
   static const Words spellings = {"up", "down"};
   return spellings;

@@ -219,6 +219,28 @@ struct Resident {
 
 // --- the loop over the steps
 
+enum class LiveWay : uint8_t { All, Range, DataRange, List };
+const std::vector<std::string_view>& words(LiveWay);
+
+struct Live {
+  static constexpr std::string_view kFormat = "live $axis $way{ $by}";
+  static constexpr std::string_view kDoc =
+      "Form tile: which steps of the streamed axis the loop runs, where masks hide some. all: "
+      "every "
+      "step. range: from the first to the last that masks of positions leave. data_range: these, "
+      "and masks of data as well, which small kernels summarise beforehand. list: the steps that "
+      "are left, in a list that small kernels make beforehand.";
+  ir::Name axis;
+  LiveWay way = LiveWay::All;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("axis", s.axis);
+    f("way", s.way);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
 enum class LoopDirection : uint8_t { Up, Down };
 const std::vector<std::string_view>& words(LoopDirection);
 
@@ -608,6 +630,19 @@ struct Each {
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {
     f("points", s.points);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Threads {
+  static constexpr std::string_view kFormat = "threads $count{ $by}";
+  static constexpr std::string_view kDoc =
+      "Forms points and parts: threads of a CTA; a multiple of a warp.";
+  ir::OptionalInt count;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("count", s.count);
     f("by", s.by);
   }
   static const ir::OpInfo& info();

@@ -44,9 +44,12 @@ void note_kernel(ir::Name name, Form form, const ir::Block& decided, ir::Name ma
   if (context.decided) context.decided->push_back(ir::make(Kernel{name, form, decided, made}));
 }
 
+std::string refusal(const ir::Op& line, std::string_view why) {
+  return fmt::format("`{}`: {}", ir::print(with_by(line, By::Auto)), why);
+}
+
 void refuse(const ir::Op& line, std::string_view why, ir::PassContext& context) {
-  context.sink.report(diag::Code::DecisionRefused, line.span(),
-                      fmt::format("`{}`: {}", ir::print(with_by(line, By::Auto)), why));
+  context.sink.report(diag::Code::DecisionRefused, line.span(), refusal(line, why));
 }
 
 bool refuse_all(const ir::Block& lines, std::string_view why, ir::PassContext& context) {

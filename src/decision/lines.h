@@ -48,7 +48,10 @@ void note(const ir::Op& decision, ir::PassContext& context);
 void note_kernel(ir::Name name, Form form, const ir::Block& decided, ir::Name made,
                  ir::PassContext& context);
 
-// Reports that a line is refused, with the line and why.
+// The message that a line is refused: the line and why.
+std::string refusal(const ir::Op& line, std::string_view why);
+
+// Reports that.
 void refuse(const ir::Op& line, std::string_view why, ir::PassContext& context);
 
 // Refuses all these lines for the same reason; whether there were none.

@@ -173,7 +173,7 @@ FirstSchedule schedule_of(const ir::Program& lowered, Unit& unit) {
       return ways.size() == known ? out : schedule_after(lowered, refusals, ways, unit);
     for (const auto& [seed, why] : refused) {
       schedule::Refusal& r = refusals[seed];
-      r = schedule::next_retreat(r, kernel_of(out, seed), why);
+      r = schedule::next_retreat(r, kernel_of(out, seed), ir::target_of(lowered), why);
     }
   }
 }
@@ -214,12 +214,15 @@ void complete(FirstSchedule& schedule, Unit& unit) {
       continue;
     }
     NAUT_CHECK(n < schedule.nests.size(), "more tile kernels than nests");
-    const std::string& seed = schedule.nests[n++].seed;
+    const auto& [seed, is_whole, of_nest] = schedule.nests[n++];
     const size_t way = way_of[seed]++;
     for (schedule::KernelSchedule& k : schedule.decisions.kernels) {
       if (k.name != seed) continue;
       if (way == 0) kernels.push_back(k);
-      if (way < k.ways.size()) schedule::complete(tile_kernel(kernels, seed).ways[way], made->body);
+      if (way >= k.ways.size()) continue;
+      ir::Block& lines = tile_kernel(kernels, seed).ways[way];
+      schedule::complete(lines, of_nest);
+      schedule::complete(lines, made->body);
     }
   }
   schedule.decisions.kernels = std::move(kernels);

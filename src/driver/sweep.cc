@@ -61,7 +61,7 @@ std::optional<std::vector<SweptSchedule>> sweep(const ir::Program& program, size
     if (trial.is_over()) break;
     trial.add(s.schedule, s.name, s.cycles);
   }
-  for (const schedule::Swept& s : schedule::sweep_lines(first->decisions)) {
+  for (const schedule::Swept& s : schedule::sweep_lines(first->decisions, ir::target_of(program))) {
     if (trial.is_over()) break;
     trial.add(s.schedule, s.name, s.cycles);
   }

@@ -57,8 +57,7 @@ class CaseRunner {
     const bool takes_options = c == "eval" || c == "run" || c == "kernels" || c == "pass" ||
                                c == "same" || c == "check" || c == "like" || c == "schedule" ||
                                c == "run_scheduled" || c == "regenerate" || c == "sweep" ||
-                               c == "fusion" || c == "explain" || c == "replay" ||
-                               c == "fires";
+                               c == "fusion" || c == "explain" || c == "replay" || c == "fires";
     if (!takes_options && !test_.options.empty()) {
       return failed(fmt::format("`{}` takes no option `{}`", c, test_.options.begin()->first));
     }

@@ -20,7 +20,8 @@ class PointsEmitter {
   PointsEmitter(const ir::Program& program, const matile::Kernel& kernel, expr::ExprPool& pool)
       : program_(program),
         kernel_(kernel),
-        threads_(ir::target_of(program).points.threads),
+        threads_(kernel.body[0].as<matile::Points>().threads.value_or(
+            ir::target_of(program).points.threads)),
         pool_(pool) {}
 
   KernelText run();

@@ -38,7 +38,7 @@ ir::Block join_loops(const ir::Block& body, expr::ExprPool& pool);
 //
 // Lanes beside each other take turns beside each other. Sums of floats are taken in another order:
 // exact over the reals. False, and the kernel as it was, if its loops are not all reductions of
-// values that are independent of each other.
+// values that are independent of each other. `threads`: of a CTA, here and below.
 bool share_lanes(KernelParts& parts, int64_t lanes, int64_t threads, FreshNames& names,
                  expr::ExprPool& pool);
 

@@ -15,6 +15,7 @@ namespace {
 using decision::Each;
 using decision::Form;
 using decision::Lanes;
+using decision::Threads;
 
 // The lines of one kernel.
 class PointLines {
@@ -24,9 +25,11 @@ class PointLines {
         context_(context.with(context.sink, decided_)),
         body_(decision::with_lines({}, way)),
         lanes_(context_),
-        each_(context_) {
+        each_(context_),
+        threads_(context_) {
     lanes_.begin(body_);
     each_.begin(body_);
+    threads_.begin(body_);
   }
   PointLines(const PointLines&) = delete;
   PointLines& operator=(const PointLines&) = delete;
@@ -48,13 +51,28 @@ class PointLines {
           fmt::format("a thread has a power of two of points up to {}", target_.points.each));
       ok = false;
     }
+    const int64_t most = target_.limits.cta_threads;
+    if (threads() < 1 || threads() % warp != 0 || threads() > most) {
+      threads_.refuse(fmt::format("a CTA has a multiple of {} threads up to {}", warp, most));
+      ok = false;
+    }
     return ok;
   }
 
   int64_t lanes() const { return lanes_.asked() ? lanes_.asked()->count.value_or(0) : 1; }
   int64_t each() const { return each_.asked() ? each_.asked()->points.value_or(0) : 1; }
+  int64_t threads() const {
+    return threads_.asked() ? threads_.asked()->count.value_or(0) : target_.points.threads;
+  }
+  // Numbers of the target for such kernels, with the threads of this one.
+  target::Points choice() const {
+    target::Points out = target_.points;
+    out.threads = threads();
+    return out;
+  }
   void refuse_lanes(std::string_view why) { lanes_.refuse(why); }
   void refuse_each(std::string_view why) { each_.refuse(why); }
+  void refuse_threads(std::string_view why) { threads_.refuse(why); }
 
   // Notes what the kernel is.
   bool end(const KernelParts& parts, std::string_view name, Form form, const ir::Block& members,
@@ -63,7 +81,8 @@ class PointLines {
     const auto& points = kernel.body[0].as<matile::Points>();
     lanes_.took({points.by.value_or(1), {}});
     each_.took({points.beside.value_or(1), {}});
-    if (!lanes_.end("") || !each_.end("")) return false;
+    threads_.took({threads(), {}});
+    if (!lanes_.end("") || !each_.end("") || !threads_.end("")) return false;
     ir::Block all = members;
     all.insert(all.end(), decided_.begin(), decided_.end());
     decision::note_kernel(context.pool.name(name), form, all, kernel.name, context);
@@ -77,6 +96,7 @@ class PointLines {
   ir::Block body_;
   decision::Choice<Lanes> lanes_;
   decision::Choice<Each> each_;
+  decision::Choice<Threads> threads_;
 };
 
 constexpr std::string_view kNotShared =
@@ -87,7 +107,7 @@ constexpr std::string_view kNotWidened =
 // The kernel as its lines say, for all sizes.
 bool follow(PointLines& lines, const PointsContext& points, KernelParts& parts,
             ir::PassContext& context) {
-  const int64_t threads = points.target.points.threads;
+  const int64_t threads = lines.threads();
   if (lines.lanes() > 1 &&
       !share_lanes(parts, lines.lanes(), threads, points.names, context.pool)) {
     lines.refuse_lanes(kNotShared);
@@ -100,9 +120,22 @@ bool follow(PointLines& lines, const PointsContext& points, KernelParts& parts,
   return true;
 }
 
-std::optional<KernelParts> lower(const PointsContext& points, ir::PassContext& context) {
-  return lower_points(points.nests, points.kept, points.buffers, points.names, points.target.points,
-                      context);
+// The kernel says how many threads it has where they are not the target's.
+void set_threads(KernelParts& parts, int64_t threads, const target::Target& target) {
+  auto kernel = parts.kernel.as<matile::Kernel>();
+  auto points = kernel.body[0].as<matile::Points>();
+  points.threads.reset();
+  if (threads != target.points.threads) points.threads = threads;
+  kernel.body[0] = ir::make(std::move(points));
+  parts.kernel = ir::make(std::move(kernel));
+}
+
+std::optional<KernelParts> lower(const PointsContext& points, const PointLines& lines,
+                                 ir::PassContext& context) {
+  auto parts = lower_points(points.nests, points.kept, points.buffers, points.names, lines.choice(),
+                            context);
+  if (parts) set_threads(*parts, lines.threads(), points.target);
+  return parts;
 }
 
 }  // namespace
@@ -111,7 +144,7 @@ std::optional<KernelParts> points_way(const PointsContext& points, const ir::Blo
                                       const ir::Block& members, ir::PassContext& context) {
   PointLines lines(way, points.target, context);
   if (!lines.read()) return std::nullopt;
-  auto parts = lower(points, context);
+  auto parts = lower(points, lines, context);
   const std::string name = named_after(points.nests, points.kept);
   if (!parts || !follow(lines, points, *parts, context) ||
       !lines.end(*parts, name, Form::Points, members, context))
@@ -126,29 +159,31 @@ std::optional<std::vector<KernelParts>> parts_ways(const PointsContext& points,
   const std::string name = named_after(points.nests, points.kept);
   PointLines first(ways.empty() ? ir::Block() : ways[0], points.target, context);
   if (!first.read()) return std::nullopt;
-  auto one = lower(points, context);
+  auto one = lower(points, first, context);
   if (!one || !follow(first, points, *one, context) ||
       !first.end(*one, name, Form::Parts, members, context))
     return std::nullopt;
   std::vector<KernelParts> out = {*one};
   const auto add = [&](PointLines& lines, std::optional<KernelParts> other) {
     if (!other) return true;
+    set_threads(*other, lines.threads(), points.target);
     out.push_back(*other);
     return lines.end(*other, name, Form::Parts, {}, context);
   };
-  target::Points choice = points.target.points;
   for (size_t k = 1; k < (ways.empty() ? 3 : ways.size()); ++k) {
     PointLines lines(ways.empty() ? ir::Block() : ways[k], points.target, context);
     if (!lines.read()) return std::nullopt;
     const bool is_shared = ways.empty() ? k == 1 : lines.lanes() > 1;
     const bool is_wide = ways.empty() ? k == 2 : lines.each() > 1;
+    target::Points choice = lines.choice();
     if (lines.lanes() > 1) choice.part_lanes = lines.lanes();
     if (lines.each() > 1) choice.each = lines.each();
     if (is_shared == is_wide) {
-      lines.refuse_lanes(
-          "another alternative has several lanes for a point, or several points in a thread");
-      lines.refuse_each(
-          "another alternative has several lanes for a point, or several points in a thread");
+      constexpr std::string_view kOne =
+          "another alternative has several lanes for a point, or several points in a thread";
+      lines.refuse_lanes(kOne);
+      lines.refuse_each(kOne);
+      lines.refuse_threads(kOne);
       return std::nullopt;
     }
     auto other = is_shared ? share_parts(out[0], choice, points.names, context.pool)

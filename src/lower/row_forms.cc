@@ -38,7 +38,9 @@ void RowLowering::choose_late(const std::vector<Expr>& reads) {
   int64_t sum = 0;
   for (Expr r : reads) sum += tile_registers(r.dtype(), shape_.columns);
   const int64_t most = shape_.groups > 1 ? early_of_pair : choice_.early_registers;
-  if (sum <= most || shape_.columns % piece() != 0 || shape_.columns / piece() > 64) return;
+  if (sum <= most || shape_.columns % piece() != 0 ||
+      shape_.columns / piece() > choice_.late_pieces)
+    return;
   for (Expr r : shared_by_rows(group_, pool_)) {
     if (std::find(reads.begin(), reads.end(), r) != reads.end()) late_.push_back(r);
   }

@@ -75,7 +75,7 @@ int64_t RowLowering::registers() const {
   // tile. A walk has more addresses.
   const auto lines = std::count_if(tiles_.begin(), tiles_.end(),
                                    [](const auto& t) { return !t.second.dims.empty(); });
-  const int64_t beside = 16 + 16 * std::max<int64_t>(lines - 2, 0);
+  const int64_t beside = choice_.beside + choice_.beside_tile * std::max<int64_t>(lines - 2, 0);
   if (shape_.groups > 1) return fits_pair() ? choice_.pair_registers : choice_.alone_registers;
   const int64_t least = shape_.is_held() ? choice_.resident_least : choice_.walking_least;
   const target::Limits& limits = group_.target->limits;

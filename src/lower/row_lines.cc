@@ -138,9 +138,10 @@ std::string RowLines::read_registers(RowShape& shape) {
 
 std::string RowLines::read_ahead(RowShape& shape) {
   if (!ahead_.asked()) return "";
-  constexpr int64_t kMost = 1024;
+  // The shortest rows, of a byte each, take the bytes that are worth asking for.
+  const int64_t most = rows_.choice().ahead_bytes / rows_.choice().least_columns;
   const int64_t rows = ahead_.asked()->rows.value_or(-1);
-  if (rows < 0 || rows > kMost) return fmt::format("0 to {} rows are asked for ahead", kMost);
+  if (rows < 0 || rows > most) return fmt::format("0 to {} rows are asked for ahead", most);
   shape.ahead = rows;
   return "";
 }

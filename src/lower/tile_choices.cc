@@ -57,7 +57,7 @@ bool NestLowering::choose_grid(const ir::Axes& axes, GridFacts facts) {
   facts.beside = beside_;
   const auto* order = choices_.order.asked();
   facts.order = order ? *order : usual_order(facts, target_);
-  if (const std::string why = refuse_order(facts.order, facts); order && !why.empty()) {
+  if (const std::string why = refuse_order(facts.order, facts, target_); order && !why.empty()) {
     choices_.order.refuse(why);
     return refuse(why);
   }
@@ -111,8 +111,10 @@ void NestLowering::choose_promotions() {
     const ir::Name operand = pool_.name(place == 1 ? tensor : fmt::format("{}.{}", tensor, place));
     const auto* asked = choices_.promote.asked(operand);
     const int64_t bytes = asked ? asked->bytes.value_or(-1) : usual->second;
-    if (bytes != 0 && bytes != 64 && bytes != 128 && bytes != target_.memory.promote_bytes)
-      choices_.promote.refuse(operand, "a miss brings 0, 64, 128 or 256 bytes");
+    const std::vector<int>& all = target_.memory.promotions;
+    if (std::find(all.begin(), all.end(), bytes) == all.end())
+      choices_.promote.refuse(operand,
+                              fmt::format("a miss brings one of {} bytes", fmt::join(all, ", ")));
     if (bytes != target_.memory.promote_bytes) map.promote = bytes;
     choices_.promote.took({operand, bytes, {}});
     op = ir::make(std::move(map));

@@ -11,8 +11,6 @@ namespace {
 using expr::Expr;
 using EK = expr::Op;
 
-constexpr int64_t kMostRasterRows = 64;
-
 class Numbering {
  public:
   Numbering(const ir::Axes& axes, const target::Target& target, FreshNames& names,
@@ -183,14 +181,16 @@ decision::TileSource usual_source(const decision::TileOrder& order) {
   return {order.way == decision::OrderWay::Longest ? SourceWay::Dynamic : SourceWay::Static, {}};
 }
 
-std::string refuse_order(const decision::TileOrder& order, const GridFacts& facts) {
+std::string refuse_order(const decision::TileOrder& order, const GridFacts& facts,
+                         const target::Target& target) {
+  const int64_t most_rows = target.tiles.most_raster_rows;
   using decision::OrderWay;
   const bool is_raster = order.way == OrderWay::Raster;
   const bool is_longest = order.way == OrderWay::Longest;
   if (order.rows.has_value() != is_raster || (order.section_mib && !is_longest))
     return "a raster counts rows of tiles, sections are for `longest`";
-  if (is_raster && (*order.rows < 1 || *order.rows > kMostRasterRows))
-    return fmt::format("a raster has 1 to {} rows of tiles", kMostRasterRows);
+  if (is_raster && (*order.rows < 1 || *order.rows > most_rows))
+    return fmt::format("a raster has 1 to {} rows of tiles", most_rows);
   if (is_raster && facts.rows < 0) return "no two axes of tiles share operands";
   if (is_longest && facts.growing < 0) return "all tiles have as many steps";
   if (order.section_mib && (*order.section_mib < 1 || !facts.shared_bytes))

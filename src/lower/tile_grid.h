@@ -47,7 +47,8 @@ struct TileGrid {
 decision::TileOrder usual_order(const GridFacts& facts, const target::Target& target);
 decision::TileSource usual_source(const decision::TileOrder& order);
 // Why the grid cannot have this order or source; empty if it can.
-std::string refuse_order(const decision::TileOrder& order, const GridFacts& facts);
+std::string refuse_order(const decision::TileOrder& order, const GridFacts& facts,
+                         const target::Target& target);
 std::string refuse_source(const decision::TileSource& source, const GridFacts& facts);
 
 TileGrid number_tiles(const ir::Axes& axes, const GridFacts& facts, const target::Target& target,

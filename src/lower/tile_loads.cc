@@ -222,7 +222,7 @@ bool NestLowering::is_piece_of_rows(const TileElements& e, const TileView& view)
 }
 
 void NestLowering::join_groups(Expr& row, int& rows, TileValue& value) {
-  if (!own_group_ || !expr::depends_on(row, own_group_) || rows != kGroupRows ||
+  if (!own_group_ || !expr::depends_on(row, own_group_) || rows != group_rows() ||
       groups_ * rows > target_.copies.box_extent)
     return;
   const Expr first = simplifier_.simplify(
@@ -237,8 +237,9 @@ void NestLowering::join_groups(Expr& row, int& rows, TileValue& value) {
 
 bool NestLowering::gather(const vrtile::Load& op, TileValue& value, ir::Block& out) {
   const ir::TensorType type{op.value.dtype(), {op.axes[0].extent, op.axes[1].extent}};
-  if (!is_half(type.dtype) || !type.dims[0].is_int(kGroupRows))
-    return refuse(fmt::format("`{}` is no tile of 64 rows of 16-bit floats", op.name.str()));
+  if (!is_half(type.dtype) || !type.dims[0].is_int(group_rows()))
+    return refuse(
+        fmt::format("`{}` is no tile of {} rows of 16-bit floats", op.name.str(), group_rows()));
   expr::Substitution own;
   for (size_t k = 0; k < 2; ++k) own.emplace(pool_.index(value.axes[k].name), axis_[k]);
   Expr element = expr::substitute(pool_, value.value, own);

@@ -265,7 +265,7 @@ bool NestLowering::set(const vrtile::Set& op, const ir::Block& ops, size_t k, ir
 
 bool NestLowering::is_deferred(const vrtile::Set& op, const ir::Block& ops, size_t k) const {
   if (frames_.size() != 1 || op.axes.size() != 2) return false;
-  if (op.axes[1].extent.integer() <= kPanel && op.axes[0].extent.integer() <= kGroupRows)
+  if (op.axes[1].extent.integer() <= panel() && op.axes[0].extent.integer() <= group_rows())
     return false;
   for (size_t j = k + 1; j < ops.size(); ++j) {
     bool uses = false;
@@ -342,10 +342,10 @@ bool NestLowering::reduce(const vrtile::Reduce& op, const std::vector<ir::Name>&
 bool NestLowering::vote(const vrtile::Reduce& op, ir::Block& out) {
   const Expr r = op.value;
   const int64_t rows = target_.matrix.warp_rows;
-  if (op.axes.size() != 1 || !op.axes[0].extent.is_int(kGroupRows / rows) || r.axis_count() != 1 ||
-      !r.extent(0).is_int(rows))
+  if (op.axes.size() != 1 || !op.axes[0].extent.is_int(group_rows() / rows) ||
+      r.axis_count() != 1 || !r.extent(0).is_int(rows))
     return refuse(
-        fmt::format("`{}`: a vote is taken per {} rows of {}", op.name.str(), rows, kGroupRows));
+        fmt::format("`{}`: a vote is taken per {} rows of {}", op.name.str(), rows, group_rows()));
   const Expr g = pool_.index(op.axes[0].name);
   const Expr row = pool_.binary(EK::Add, pool_.binary(EK::Mul, pool_.integer(rows), g), r.axis(0));
   const ir::Name axis = names_.make("row");
@@ -357,9 +357,10 @@ bool NestLowering::vote(const vrtile::Reduce& op, ir::Block& out) {
   const Expr body = tiles_.written(joined, expr::Substitution{{pool_.index(axis), axis_[0]}}, why_);
   if (!body) return false;
   const Expr axes[] = {axis_[0]};
-  const Expr extents[] = {pool_.integer(kGroupRows)};
+  const Expr extents[] = {pool_.integer(group_rows())};
   TileValue value;
   value.kind = Kind::Vote;
+  value.rows = rows;
   value.name = names_.make(op.name.str());
   out.push_back(
       ir::make(matile::Vote{value.name, pool_.reduce(expr::Reducer::Any, body, axes, extents)}));

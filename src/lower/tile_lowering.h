@@ -21,10 +21,6 @@
 
 namespace nautilus::lower {
 
-// The shape of MA-tile's own tiles: columns of a panel, rows of a group's accumulator.
-inline constexpr int kPanel = 64;
-inline constexpr int kGroupRows = 64;
-
 // How an op of a block and those after it use a tile.
 struct Uses {
   bool is_operand = false;
@@ -174,6 +170,10 @@ class NestLowering {
   bool is_declared(ir::Name name, const ir::TensorType& type) const;
   std::optional<KernelParts> assemble(ir::Block body);
   const ir::Program& program_;
+  // The shape of MA-tile's own tiles: 16-bit columns of a panel, rows of a group's accumulator.
+  int panel() const { return target_.copies.panel_columns(); }
+  int group_rows() const { return target_.matrix.rows; }
+
   const target::Target& target_;
   const ir::Op& nest_;
   std::string_view kernel_name_;

@@ -55,9 +55,10 @@ Expr TileNames::written(Expr e, const expr::Substitution& axes, std::string* why
       if (is_wide) y = pool_.cast(x.dtype(), y);
     } else if (tile->kind == TileValue::Kind::Vote) {
       const bool is_row_group = args.size() == 1 && args[0].op() == EK::FloorDiv &&
-                                args[0][0].op() == EK::Var && args[0][1].is_int(16);
+                                args[0][0].op() == EK::Var && args[0][1].is_int(tile->rows);
       if (!is_row_group) {
-        *why = fmt::format("`{}` is a condition of 16 rows, it is used otherwise", x.name().str());
+        *why = fmt::format("`{}` is a condition of {} rows, it is used otherwise", x.name().str(),
+                           tile->rows);
         return {};
       }
       y = pool_.var(tile->name, expr::DType::Bool);

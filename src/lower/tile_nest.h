@@ -20,11 +20,12 @@ struct TileValue {
     Register,  // a register tile
     Load,      // elements of a tensor, read where they are used
     Inline,    // an expression, written where it is used
-    Vote,      // a condition of 16 rows
+    Vote,      // a condition of the rows of a warp
   };
   Kind kind = Kind::Register;
   ir::Name name;         // Register, Vote
   ir::TensorType type;   // Register
+  int64_t rows = 0;      // Vote
   ir::Axes axes;         // Load, Inline
   expr::Expr value;      // Load, Inline: with the names of MA-tile
   expr::Expr condition;  // Load

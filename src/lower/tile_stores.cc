@@ -16,14 +16,14 @@ using Kind = TileValue::Kind;
 
 bool NestLowering::stores_panels(const vrtile::Store& op) const {
   return op.axes.size() == 2 && is_half(op.value.dtype()) &&
-         op.axes[0].extent.integer() % kGroupRows == 0 &&
-         op.axes[1].extent.integer() % kPanel == 0 && !stores_whole(op);
+         op.axes[0].extent.integer() % group_rows() == 0 &&
+         op.axes[1].extent.integer() % panel() == 0 && !stores_whole(op);
 }
 
 bool NestLowering::stores_whole(const vrtile::Store& op) const {
   const auto type = tensors_.find(op.target.str());
   return type != tensors_.end() && op.axes.size() == 2 && is_half(op.value.dtype()) &&
-         op.axes[0].extent.is_int(kGroupRows) && op.axes[1].extent.integer() % kPanel == 0 &&
+         op.axes[0].extent.is_int(group_rows()) && op.axes[1].extent.integer() % panel() == 0 &&
          op.axes[1].extent.integer() <= target_.copies.box_extent &&
          type->second.dims.back() == op.axes[1].extent;
 }
@@ -72,12 +72,12 @@ bool NestLowering::store_whole(const vrtile::Store& op, const TileElements& elem
 
 bool NestLowering::store_panels(const vrtile::Store& op, const TileElements& elements,
                                 const TileView& view, ir::Block& out) {
-  const auto map = map_for(elements, view, kGroupRows, kPanel);
+  const auto map = map_for(elements, view, group_rows(), panel());
   if (!map) return false;
   stored_panels_ = true;
   matile::Unroll unroll;
-  const int64_t row_blocks = view.rows / kGroupRows;
-  const int64_t panels = view.cols / kPanel;
+  const int64_t row_blocks = view.rows / group_rows();
+  const int64_t panels = view.cols / panel();
   Expr row = axis_[0];
   Expr row_base = view.row_base;
   const auto shifted = [&](const char* stem, int64_t count, int64_t step, Expr& axis, Expr& base) {
@@ -87,11 +87,12 @@ bool NestLowering::store_panels(const vrtile::Store& op, const TileElements& ele
     axis = pool_.binary(EK::Add, offset, axis);
     base = base.is_int(0) ? offset : pool_.binary(EK::Add, base, offset);
   };
-  if (row_blocks > 1) shifted("v", row_blocks, kGroupRows, row, row_base);
+  if (row_blocks > 1) shifted("v", row_blocks, group_rows(), row, row_base);
   Expr col = axis_[1];
   Expr col_base = view.col_base;
-  shifted("q", panels, kPanel, col, col_base);
-  const ir::TensorType block_type{DType::F32, {pool_.integer(kGroupRows), pool_.integer(kPanel)}};
+  shifted("q", panels, panel(), col, col_base);
+  const ir::TensorType block_type{DType::F32,
+                                  {pool_.integer(group_rows()), pool_.integer(panel())}};
   // Element-wise work of the panel first; its tiles are those of one panel.
   const std::vector<Expr> own = {axis_[0], axis_[1]};
   std::vector<std::pair<Expr, Expr>> panel_tiles;
@@ -116,7 +117,7 @@ bool NestLowering::store_panels(const vrtile::Store& op, const TileElements& ele
   for (ir::Name line : loads.lines) {
     const TileValue value = *tiles_.find(line);
     const ir::Name part = fetch_line(line, value, frames_.back().at, out);
-    const ir::Name taken = take_line(line, part, kPanel, col[0], takes);
+    const ir::Name taken = take_line(line, part, panel(), col[0], takes);
     TileValue whole = value;
     whole.kind = Kind::Register;
     whole.type = {DType::F32, {value.axes[0].extent}};

@@ -33,7 +33,7 @@ using Kind = TileValue::Kind;
 
 namespace {
 
-int64_t whole_panels(int64_t cols) { return (cols + kPanel - 1) / kPanel * kPanel; }
+int64_t whole_panels(int64_t cols, int64_t panel) { return (cols + panel - 1) / panel * panel; }
 
 bool is_held(expr::DType d) { return is_half(d) || d == expr::DType::F32; }
 
@@ -64,7 +64,8 @@ bool NestLowering::is_box(const TileValue& value) {
   const int64_t rows = value.axes[0].extent.integer();
   const int64_t cols = value.axes[1].extent.integer();
   // A copy moves whole panels; one that is mostly padding costs more than it saves.
-  if (rows % kGroupRows != 0 || cols % target_.matrix.depth != 0 || 2 * cols <= whole_panels(cols))
+  if (rows % group_rows() != 0 || cols % target_.matrix.depth != 0 ||
+      2 * cols <= whole_panels(cols, panel()))
     return false;
   if (!tensors_.contains(value.value.name().str()) || stores_to(nest_, value.value.name()))
     return false;
@@ -86,7 +87,8 @@ bool NestLowering::take_operands(const std::vector<ir::Name>& used, Expr value, 
     if (!tile->part || tile->is_transposed || tile->line_of) continue;
     const ir::TensorType type{tile->value.dtype(), {tile->axes[0].extent, tile->axes[1].extent}};
     // Rows of one register tile only; elements of other operands are read from the tensor.
-    if (!type.dims[0].is_int(kGroupRows) || (!tile->box_of && type.dims[1].integer() % kPanel != 0))
+    if (!type.dims[0].is_int(group_rows()) ||
+        (!tile->box_of && type.dims[1].integer() % panel() != 0))
       continue;
     tile->kind = Kind::Register;
     tile->type = type;
@@ -100,7 +102,7 @@ bool NestLowering::take_operands(const std::vector<ir::Name>& used, Expr value, 
 
 bool NestLowering::take_box(ir::Name name, TileValue& value, size_t last, ir::Block& out) {
   const int64_t row_bytes = value.axes[1].extent.integer() * expr::bytes(value.value.dtype());
-  if (!value.axes[0].extent.is_int(kGroupRows) || row_bytes > target_.tiles.taken_bytes)
+  if (!value.axes[0].extent.is_int(group_rows()) || row_bytes > target_.tiles.taken_bytes)
     return true;
   const TileElements elements = elements_of(value);
   const auto view = view_of(elements, pool_, why_);
@@ -108,7 +110,7 @@ bool NestLowering::take_box(ir::Name name, TileValue& value, size_t last, ir::Bl
   Expr row = view->row_base;
   int rows = view->rows;
   join_groups(row, rows, value);
-  const int cols = static_cast<int>(whole_panels(view->cols));
+  const int cols = static_cast<int>(whole_panels(view->cols, panel()));
   const auto map = map_for(elements, *view, rows, cols);
   if (!map) return false;
   promotes(map->op.name, false);
@@ -123,19 +125,19 @@ ir::Name NestLowering::take_panel(ir::Name name, const TileValue& value, Expr ro
                                   Expr col_offset, ir::Block& out, ir::Block& takes) {
   const TileElements elements = elements_of(value);
   const auto view = view_of(elements, pool_, why_);
-  const auto map = view ? map_for(elements, *view, kGroupRows, kPanel) : std::nullopt;
+  const auto map = view ? map_for(elements, *view, group_rows(), panel()) : std::nullopt;
   if (!map) return {};
   promotes(map->op.name, false);
   choices_.bring.took({elements.tensor, OperandPath::Copied, {}});
   const auto shifted = [&](Expr base, Expr offset) {
     return !offset ? base : base.is_int(0) ? offset : pool_.binary(expr::Op::Add, base, offset);
   };
-  const ir::Name part = part_for(name, map->op, kGroupRows, kPanel, frames_.back().at);
+  const ir::Name part = part_for(name, map->op, group_rows(), panel(), frames_.back().at);
   out.push_back(ir::make(matile::Fetch{
       part, map->op.name,
       map->at(shifted(view->row_base, row_offset), shifted(view->col_base, col_offset), pool_)}));
   const ir::TensorType type{value.value.dtype(),
-                            {pool_.integer(kGroupRows), pool_.integer(kPanel)}};
+                            {pool_.integer(group_rows()), pool_.integer(panel())}};
   const ir::Name taken = new_register(std::string(name.str()) + "_taken", type);
   takes.push_back(ir::make(matile::Take{taken, part, {}, {}}));
   return taken;

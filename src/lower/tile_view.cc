@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "expr/affine.h"
 #include "expr/quotient.h"
@@ -162,16 +163,16 @@ std::optional<TileMap> map_of(const TileElements& e, const TileView& view, int r
   const auto most_axes = static_cast<size_t>(e.copies->box_axes);
   TileMap out;
   const size_t last = e.indices.size() - 1;
-  // The widest swizzle whose panels divide the columns.
-  const int span = cols * bytes % 128 == 0  ? 128
-                   : cols * bytes % 64 == 0 ? 64
-                   : cols * bytes % 32 == 0 ? 32
-                                            : 0;
-  if (span == 0) return fail("its columns are no multiple of 16");
+  // The widest swizzle whose panels divide the columns; each is half as wide as the one before.
+  constexpr std::array kSwizzles = {matile::MapSwizzle::B128, matile::MapSwizzle::B64,
+                                    matile::MapSwizzle::B32};
+  int span = e.copies->panel_bytes;
+  size_t kind = 0;
+  for (; kind < kSwizzles.size() && cols * bytes % span != 0; ++kind) span /= 2;
+  if (kind == kSwizzles.size())
+    return fail(fmt::format("its columns are no multiple of {}", 2 * span / bytes));
   const int width = span / bytes;
-  out.op.swizzle = span == 128  ? matile::MapSwizzle::B128
-                   : span == 64 ? matile::MapSwizzle::B64
-                                : matile::MapSwizzle::B32;
+  out.op.swizzle = kSwizzles[kind];
   out.panel_cols = width;
   const Expr dim = e.type.dims[last];
   const auto base = expr::Poly::of(view.col_base);
@@ -234,8 +235,10 @@ std::optional<LineView> line_view_of(const TileElements& e, expr::ExprPool& pool
   const Expr axis = pool.index(e.axes[0].name);
   view.extent = static_cast<int>(e.axes[0].extent.integer());
   view.base = base_of(e.indices.back(), axis, pool);
-  // The copy engine moves whole units.
-  if (!view.base || view.extent > e.copies->box_extent || view.extent % 8 != 0) return std::nullopt;
+  // The copy engine moves whole units, of 16-bit elements at most so many.
+  const int unit = e.copies->begin_bytes / expr::bytes(expr::DType::BF16);
+  if (!view.base || view.extent > e.copies->box_extent || view.extent % unit != 0)
+    return std::nullopt;
   if (!begins_aligned(view.base, e)) return std::nullopt;
   for (size_t k = 0; k + 1 < e.indices.size(); ++k) {
     if (expr::depends_on(e.indices[k], axis)) return std::nullopt;

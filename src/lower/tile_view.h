@@ -53,7 +53,7 @@ struct TileMap {
   ir::Exprs at(expr::Expr row, expr::Expr col, expr::ExprPool& pool) const;
 
   std::vector<expr::Expr> rest;  // coordinates of the axes behind rows and panels
-  int panel_cols = 64;
+  int panel_cols = 0;
   bool has_panels = false;
 };
 // The coordinates of a view's box behind rows and panels.

@@ -31,11 +31,14 @@
 namespace nautilus::matile {
 
 struct Points {
-  static constexpr std::string_view kFormat = "points $axes{ by $by}{ beside $beside}$body";
+  static constexpr std::string_view kFormat =
+      "points $axes{ by $by}{ beside $beside}{ threads $threads}$body";
   static constexpr std::string_view kDoc =
       "The block is run by one thread for each point of the axes, which are numbered with the last "
-      "axis fastest; a CTA has as many points as the target has threads for them (128). by n: by n "
-      "lanes of a warp (2 to 32, a power of 2), which has 32 / n points beside each other; all "
+      "axis fastest. threads n: a CTA has n threads, a multiple of a warp; without it as many as "
+      "the "
+      "target has for points (128). by n: by n lanes of a warp (2 to 32, a power of 2), which has "
+      "32 / n points beside each other; all "
       "lanes compute the same but in `share`, and "
       "one of them writes. beside n: a thread has n points beside each other along the last axis "
       "(2, 4 or 8; the plan launches it for whole multiples of n), each with values of its own; "
@@ -43,11 +46,13 @@ struct Points {
   ir::Axes axes;
   ir::OptionalInt by;
   ir::OptionalInt beside;
+  ir::OptionalInt threads;
   ir::Block body;
   static void fields(auto& s, auto&& f) {
     f("axes", s.axes);
     f("by", s.by);
     f("beside", s.beside);
+    f("threads", s.threads);
     f("body", s.body);
   }
   static const ir::OpInfo& info();

@@ -21,8 +21,9 @@ bool are_lanes(int64_t n) { return n == 2 || n == 4 || n == 8 || n == 16 || n ==
 
 class PointsVerifier {
  public:
-  PointsVerifier(const std::map<std::string, TensorRole, std::less<>>& roles, ir::Verifier& v)
-      : roles_(roles), v_(v) {}
+  PointsVerifier(const target::Limits& limits,
+                 const std::map<std::string, TensorRole, std::less<>>& roles, ir::Verifier& v)
+      : limits_(limits), roles_(roles), v_(v) {}
 
   void run(const Points& points) {
     const size_t mark = v_.enter_axes(points.axes);
@@ -31,6 +32,10 @@ class PointsVerifier {
       v_.fail(fmt::format("a point has one thread, or 2, 4, 8, 16 or 32, not {}", *points.by));
     has_lanes_ = points.by.has_value();
     if (points.beside) beside(points);
+    const int64_t threads = points.threads.value_or(limits_.warp_threads);
+    if (threads < 1 || threads % limits_.warp_threads != 0 || threads > limits_.cta_threads)
+      v_.fail(fmt::format("a CTA has a multiple of {} threads up to {}, not {}",
+                          limits_.warp_threads, limits_.cta_threads, threads));
     block(points.body);
     v_.leave_axes(mark);
   }
@@ -162,6 +167,7 @@ class PointsVerifier {
     number(w.value, type->dtype, "the value");
   }
 
+  const target::Limits& limits_;
   const std::map<std::string, TensorRole, std::less<>>& roles_;
   ir::Verifier& v_;
   std::map<std::string, DType> values_;
@@ -175,9 +181,9 @@ class PointsVerifier {
 
 }  // namespace
 
-void verify_points(const Points& points,
+void verify_points(const Points& points, const target::Limits& limits,
                    const std::map<std::string, TensorRole, std::less<>>& roles, ir::Verifier& v) {
-  PointsVerifier(roles, v).run(points);
+  PointsVerifier(limits, roles, v).run(points);
 }
 
 }  // namespace nautilus::matile

@@ -11,6 +11,7 @@
 #include "layout/digits.h"
 #include "matile/ops.h"
 #include "matile/resources.h"
+#include "target/target.h"
 
 namespace nautilus::target {
 struct Copies;
@@ -60,7 +61,7 @@ void verify_skeletons(const ir::Program& program, const Kernel& kernel, diag::Sp
 std::string number_problem(ir::Expr e, const ir::Program& program);
 
 // A kernel of scalar code.
-void verify_points(const Points& points,
+void verify_points(const Points& points, const target::Limits& limits,
                    const std::map<std::string, TensorRole, std::less<>>& roles, ir::Verifier& v);
 
 }  // namespace nautilus::matile

@@ -67,17 +67,19 @@ std::set<int> remaining(const StatementList& list, std::vector<Kernel>& kernels)
 
 namespace {
 
-// The lines that passes read, in the nests of the kernel's ways.
+// The lines that passes read, in the nests of the kernel's ways. Which steps a loop runs was read
+// when the nests were built.
 void add_lines(const Kernel& kernel, BuiltKernel& built) {
   for (size_t n = 0; n < built.nests.size(); ++n) {
     const auto* nest = built.nests[n].get<scalar::For>();
     if (!nest || nest->kind != scalar::LoopKind::Grid) continue;
-    const ir::Block* lines = &kernel.sizes.lines;
+    ir::Block lines = kernel.sizes.lines;
     for (const WholeNest& w : built.wholes) {
-      if (w.nest == n) lines = &w.sizes.lines;
+      if (w.nest == n) lines = w.sizes.lines;
     }
+    std::erase_if(lines, [](const ir::Op& line) { return line.is<decision::Live>(); });
     scalar::For with = *nest;
-    with.body = decision::with_lines(std::move(with.body), *lines);
+    with.body = decision::with_lines(std::move(with.body), lines);
     built.nests[n] = ir::make(std::move(with), built.nests[n].span());
   }
 }
@@ -160,6 +162,7 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
     const Kernel& kernel = kernels[static_cast<size_t>(next->kernel)];
     BuiltKernel built = build_kernel(kernel.group, kernel.sizes, kernel.others, kernel.split,
                                      kernel.stored, program, signs, pool, names);
+    if (built.refused) return *built.refused;
     // Of several nests for the same results the plan runs the one with the least cost.
     for (const WholeNest& whole : built.wholes) {
       if (built.wholes.size() == 1) break;
@@ -173,12 +176,13 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
     for (ir::Op& op : built.before) code.push_back(std::move(op));
     for (scalar::Buffer& b : built.locals) locals.push_back(ir::make(std::move(b)));
     const std::string seed(list.statements[static_cast<size_t>(kernel.group.seed)].target.str());
+    auto decided = built.decided.begin();
     for (size_t n = 0; n < built.nests.size(); ++n) {
       const auto* nest = built.nests[n].get<scalar::For>();
       if (!nest || nest->kind != scalar::LoopKind::Grid) continue;
       const bool is_whole = std::any_of(built.wholes.begin(), built.wholes.end(),
                                         [&](const WholeNest& w) { return w.nest == n; });
-      out.nests.push_back({seed, is_whole});
+      out.nests.push_back({seed, is_whole, *decided++});
     }
     for (ir::Op& op : built.nests) code.push_back(std::move(op));
     std::string stored;

@@ -17,12 +17,12 @@ namespace nautilus::schedule {
 namespace {
 
 // The next smaller tiles; nothing behind the smallest.
-std::optional<Sizes> smaller(Sizes s) {
-  if (s.groups > 2) {
-    s.groups = 2;
-  } else if (s.step > 64) {
-    s.step = 64;
-  } else if (s.column > 64) {
+std::optional<Sizes> smaller(Sizes s, const target::Tiles& tiles) {
+  if (s.groups > tiles.product_groups) {
+    s.groups = tiles.product_groups;
+  } else if (s.step > tiles.step) {
+    s.step = tiles.step;
+  } else if (s.column > tiles.columns.back()) {
     s.column /= 2;
   } else if (s.groups > 1) {
     s.groups = 1;
@@ -64,7 +64,8 @@ Outcome<Group> without_closing(Outcome<Group> group, GroupRequest request,
 
 }  // namespace
 
-Refusal next_retreat(const Refusal& refusal, const Kernel& refused, std::string why) {
+Refusal next_retreat(const Refusal& refusal, const Kernel& refused, const Target& target,
+                     std::string why) {
   switch (refusal.given_up) {
     case Retreat::Nothing:
       return {refused.split.is_on() ? Retreat::Parts : Retreat::Alternatives, {}, std::move(why)};
@@ -72,11 +73,11 @@ Refusal next_retreat(const Refusal& refusal, const Kernel& refused, std::string 
       return {Retreat::Alternatives, {}, std::move(why)};
     case Retreat::Alternatives:
     case Retreat::Tiles:
-      if (const auto sizes = smaller(refusal.sizes.value_or(refused.sizes)))
+      if (const auto sizes = smaller(refusal.sizes.value_or(refused.sizes), target.tiles))
         return {Retreat::Tiles, sizes, std::move(why)};
       return {Retreat::Company, {}, std::move(why)};
     case Retreat::Company:
-      if (const auto sizes = smaller(refusal.sizes.value_or(refused.sizes)))
+      if (const auto sizes = smaller(refusal.sizes.value_or(refused.sizes), target.tiles))
         return {Retreat::Company, sizes, std::move(why)};
       break;
     case Retreat::Kernel:

@@ -34,7 +34,8 @@ struct Refusal {
 };
 
 // After one more refusal of the kernel that was chosen.
-Refusal next_retreat(const Refusal& refusal, const Kernel& refused, std::string why);
+Refusal next_retreat(const Refusal& refusal, const Kernel& refused, const Target& target,
+                     std::string why);
 
 // Seeds are tried from the last reduction to the first: a kernel takes in what its results need, so
 // the last reduction of a cascade has the most to gain. `refusals`: of seeds whose kernels had no

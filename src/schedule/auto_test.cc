@@ -3,12 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include "target/target.h"
+
 namespace nautilus::schedule {
 namespace {
 
 Kernel kernel_with(int64_t groups, int64_t step, int64_t column) {
   Kernel k;
   k.sizes.groups = groups;
+  k.sizes.rows = 64;
   k.sizes.step = step;
   k.sizes.column = column;
   return k;
@@ -18,15 +21,15 @@ TEST(Retreat, PartsAreGivenUpFirst) {
   Kernel k = kernel_with(2, 64, 0);
   k.split.parts = 4;
   ASSERT_TRUE(k.split.is_on());
-  Refusal r = next_retreat({}, k, "no form");
+  Refusal r = next_retreat({}, k, target::default_target(), "no form");
   EXPECT_EQ(r.given_up, Retreat::Parts);
   EXPECT_EQ(r.why, "no form");
   k.split = {};
-  r = next_retreat(r, k, "no form");
+  r = next_retreat(r, k, target::default_target(), "no form");
   EXPECT_EQ(r.given_up, Retreat::Alternatives);
   EXPECT_FALSE(r.sizes);  // those tried first
   // A kernel that never had parts begins there.
-  EXPECT_EQ(next_retreat({}, k, "").given_up, Retreat::Alternatives);
+  EXPECT_EQ(next_retreat({}, k, target::default_target(), "").given_up, Retreat::Alternatives);
 }
 
 // Every tile is smaller than the one before; then the group becomes smaller, and its tiles begin
@@ -37,7 +40,7 @@ TEST(Retreat, TilesBecomeSmallerUntilNothingIsLeft) {
   std::vector<Retreat> steps;
   const auto elements = [](const Sizes& s) { return s.groups * s.rows * s.step * s.column; };
   while (r.given_up != Retreat::Kernel) {
-    r = next_retreat(r, k, "");
+    r = next_retreat(r, k, target::default_target(), "");
     steps.push_back(r.given_up);
     ASSERT_LT(steps.size(), 20u);
     if (!r.sizes) {
@@ -60,7 +63,8 @@ TEST(Retreat, EndsWhateverTheKernelHas) {
   const Kernel k = kernel_with(3, 128, 256);
   Refusal r;
   int steps = 0;
-  for (; r.given_up != Retreat::Kernel && steps < 50; ++steps) r = next_retreat(r, k, "");
+  for (; r.given_up != Retreat::Kernel && steps < 50; ++steps)
+    r = next_retreat(r, k, target::default_target(), "");
   EXPECT_LT(steps, 50);
 }
 

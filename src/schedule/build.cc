@@ -19,6 +19,8 @@ BuiltKernel build_kernel(const Group& group, const Sizes& sizes, const std::vect
         NestBuilder(group, own, stored, program, signs, pool, names, nullptr).run(once);
     whole.wholes[0].nest = out.nests.size();
     if (out.notes.empty()) out.notes = whole.notes;
+    if (!out.refused) out.refused = whole.refused;
+    out.decided.push_back(whole.decided[0]);
     out.wholes.push_back(whole.wholes[0]);
     out.locals.insert(out.locals.end(), whole.locals.begin(), whole.locals.end());
     out.summaries.insert(out.summaries.end(), whole.summaries.begin(), whole.summaries.end());

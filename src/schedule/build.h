@@ -36,7 +36,9 @@ struct BuiltKernel {
   ir::Block before;                       // statements that run before the nests
   ir::Block nests;
   std::vector<WholeNest> wholes;
-  std::vector<std::string> notes;  // what was done, for people
+  std::vector<ir::Block> decided;    // about each grid nest, in their order
+  std::optional<Rejection> refused;  // a line of the schedule that cannot be followed
+  std::vector<std::string> notes;    // what was done, for people
 };
 
 // `others`: sizes of further nests for the same results; where the first has parts, of those

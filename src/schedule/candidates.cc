@@ -168,25 +168,27 @@ namespace {
 
 std::vector<Sizes> fitting_sizes(const Group& group) {
   const Shape shape = candidate_shape(group);
+  const target::Tiles& tiles = group.target->tiles;
+  const int64_t least_rows = group.target->matrix.rows;
   std::vector<Sizes> out;
   const auto consider = [&](const Sizes& s) {
-    const bool is_larger = shape.most_rows > 0 && s.groups * s.rows >= shape.most_rows + 64;
-    if (fits(group, shape, s) && !(is_larger && s.groups * s.rows > 64)) out.push_back(s);
+    const bool is_larger = shape.most_rows > 0 && s.groups * s.rows >= shape.most_rows + least_rows;
+    if (fits(group, shape, s) && !(is_larger && s.groups * s.rows > least_rows)) out.push_back(s);
   };
   std::vector<int64_t> columns = {0};
-  if (shape.has_cut) columns = {256, 192, 128, 64};
-  for (const int64_t groups : {1, 2, 3, 4}) {
+  if (shape.has_cut) columns = tiles.columns;
+  for (int64_t groups = 1; groups <= tiles.groups; ++groups) {
     if (shape.is_block && groups > 1) break;
     for (const int64_t column : columns) {
-      Sizes s;
+      Sizes s = least_sizes(*group.target);
       s.groups = groups;
       s.column = column;
       if (!shape.has_streamed_tile) {
-        s.step = 64;
-        if (groups <= 2) consider(s);
+        if (groups <= tiles.product_groups) consider(s);
         continue;
       }
-      for (int64_t step = shape.is_deep ? 32 : 64; step <= 192; step += 16) {
+      for (int64_t step = shape.is_deep ? tiles.deep_step : tiles.step; step <= tiles.most_step;
+           step += group.target->matrix.depth) {
         s.step = step;
         consider(s);
         // Of a block of rows most rows of the tile may not exist: one group's latencies show.
@@ -200,9 +202,9 @@ std::vector<Sizes> fitting_sizes(const Group& group) {
   // Groups that take turns at whole tiles: one group's results are written behind the other's
   // products.
   if (shape.has_product_alone && !shape.is_block && shape.has_cut) {
-    for (const int64_t rows : {128, 192}) {
-      for (const int64_t column : {128, 192}) {
-        Sizes s;
+    for (const int64_t rows : tiles.whole_rows) {
+      for (const int64_t column : tiles.whole_columns) {
+        Sizes s = least_sizes(*group.target);
         s.rows = rows;
         s.column = column;
         consider(s);
@@ -214,7 +216,8 @@ std::vector<Sizes> fitting_sizes(const Group& group) {
     for (size_t k = 0; k < alone; ++k) {
       Sizes s = out[k];
       s.cluster = 2;
-      if (s.rows * s.groups >= 128 && s.column >= 128) out.push_back(s);
+      if (s.rows * s.groups >= tiles.cluster_extent && s.column >= tiles.cluster_extent)
+        out.push_back(s);
     }
   }
   return out;

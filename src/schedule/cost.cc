@@ -16,9 +16,7 @@ using expr::Op;
 using scalar::For;
 using scalar::LoopKind;
 
-constexpr double kThreads = 128;       // of a group
-constexpr int64_t kHalfBytes = 2;      // of an operand of products
-constexpr int64_t kPanelColumns = 64;  // of a box that is copied: whole panels
+constexpr int64_t kHalfBytes = 2;  // of an operand of products
 constexpr int64_t kFarStep = int64_t{1} << 30;
 constexpr int64_t kLiveOneOf = 2;  // steps that data leaves: one of so many, a guess
 
@@ -27,7 +25,10 @@ class Counter {
  public:
   Counter(const BuiltKernel& built, const WholeNest& whole, const ir::Program& program,
           const Target& target, expr::ExprPool& pool)
-      : target_(target), pool_(pool), row_tile_(whole.row_tile) {
+      : target_(target),
+        threads_(target.limits.group_threads),
+        pool_(pool),
+        row_tile_(whole.row_tile) {
     for (const scalar::Buffer& b : built.locals) locals_.insert(b.name);
     std::vector<expr::DType> outputs;
     for (const ir::Op& op : program.body) {
@@ -190,7 +191,7 @@ class Counter {
     const auto it = tensors_.find(read.name());
     if (it == tensors_.end() || it->second.dims.empty()) return;
     const Expr pitch = it->second.dims.back();
-    const int64_t line = 128 / expr::bytes(read.dtype());
+    const int64_t line = target_.memory.line_bytes / expr::bytes(read.dtype());
     if (pitch.op() == Op::IntConst && pitch.integer() % line == 0) return;
     const Expr ragged =
         pool_.binary(Op::Ne, pool_.binary(Op::Mod, pitch, pool_.integer(line)), pool_.integer(0));
@@ -227,27 +228,26 @@ class Counter {
     };
     go(go, value);
     add(elements, slots, axes.size(), is_step);
-    if (is_step && axes.size() > 1) cost_.code += elements / kThreads * instructions;
+    if (is_step && axes.size() > 1) cost_.code += elements / threads_ * instructions;
   }
 
-  // Functions of a few ulp have ranges that numbers hardly ever lie in, but whose code is there:
-  // counted in kernels.
   double instructions_of(Expr e) const {
+    const target::FunctionCode& code = target_.costs.code;
     switch (e.op()) {
       case Op::Sin:
       case Op::Cos:
-        return 90;
+        return code.sine;
       case Op::Pow:
-        return 75;
+        return code.power;
       case Op::Log:
       case Op::Log2:
-        return is_coarse_ ? 2 : 22;
+        return is_coarse_ ? code.coarse_logarithm : code.logarithm;
       case Op::Erf:
-        return is_coarse_ ? 10 : 24;
+        return is_coarse_ ? code.coarse_error_function : code.error_function;
       case Op::Tanh:
-        return is_coarse_ ? 1 : 12;
+        return is_coarse_ ? code.coarse_hyperbolic_tangent : code.hyperbolic_tangent;
       case Op::Sigmoid:
-        return 4;
+        return code.sigmoid;
       case Op::Var:
       case Op::IntConst:
       case Op::FloatConst:
@@ -273,15 +273,16 @@ class Counter {
   // Slots of one element of a tensor. Boxes and pieces of rows are copied to shared memory as
   // operands are (lower/tile_takes.cc), others are read one by one.
   double read_slots(Expr e, const ir::Axes& axes, bool is_step) {
-    const CopiedRead copied = copied_read(e, axes, pool_);
+    const CopiedRead copied = copied_read(e, axes, target_, pool_);
     if (copied == CopiedRead::No) return target_.costs.load_slots;
     const bool is_box = copied == CopiedRead::Box;
     // What several statements of a step read is copied once.
     if (is_step && copied_reads_.insert(e).second) {
       const int64_t columns = axes[1].extent.integer();
-      const int64_t line = kPanelColumns * expr::bytes(e.dtype());
+      const int64_t panel = target_.copies.panel_columns();
+      const int64_t line = panel * expr::bytes(e.dtype());
       if (is_box) {
-        const int64_t panels = (columns + kPanelColumns - 1) / kPanelColumns;
+        const int64_t panels = (columns + panel - 1) / panel;
         const auto rows = static_cast<double>(axes[0].extent.integer());
         const double taken = rows * static_cast<double>(columns);
         read_ += taken * expr::bytes(e.dtype());
@@ -336,7 +337,7 @@ class Counter {
   void add(double elements, double slots, size_t rank, bool is_step) {
     // A value per row lies in four lanes: every thread has two. Those of a step are in row_slots.
     if (rank < 2 && is_step) return;
-    const double per_thread = rank > 1 ? elements / kThreads : 2;
+    const double per_thread = rank > 1 ? elements / threads_ : 2;
     (is_step ? vector_ : vector_once_) += per_thread * slots;
   }
 
@@ -397,6 +398,7 @@ class Counter {
   }
 
   const Target& target_;
+  double threads_;  // of a group
   expr::ExprPool& pool_;
   std::unordered_set<ir::Name> locals_;
   std::unordered_map<ir::Name, ir::TensorType> tensors_;
@@ -429,7 +431,8 @@ int64_t rounded(double x) { return std::max<int64_t>(1, std::llround(x)); }
 
 }  // namespace
 
-CopiedRead copied_read(Expr read, const ir::Axes& axes, expr::ExprPool& pool) {
+CopiedRead copied_read(Expr read, const ir::Axes& axes, const Target& target,
+                       expr::ExprPool& pool) {
   const bool is_held = expr::is_float(read.dtype()) &&
                        (expr::bytes(read.dtype()) == 2 || expr::bytes(read.dtype()) == 4);
   if (axes.size() != 2 || !is_held || read.args().empty()) return CopiedRead::No;
@@ -448,9 +451,11 @@ CopiedRead copied_read(Expr read, const ir::Axes& axes, expr::ExprPool& pool) {
   }
   if (rows > 1) return CopiedRead::No;
   const int64_t columns = axes[1].extent.integer();
-  const int64_t panels = (columns + kPanelColumns - 1) / kPanelColumns * kPanelColumns;
+  const int64_t panel = target.copies.panel_columns();
+  const int64_t panels = (columns + panel - 1) / panel * panel;
   if (rows == 0) return CopiedRead::Line;
-  return columns % 16 == 0 && 2 * columns > panels ? CopiedRead::Box : CopiedRead::No;
+  return columns % target.matrix.depth == 0 && 2 * columns > panels ? CopiedRead::Box
+                                                                    : CopiedRead::No;
 }
 
 NestCost cost_of(const BuiltKernel& built, const WholeNest& whole, const ir::Program& program,

@@ -53,7 +53,7 @@ enum class CopiedRead : uint8_t {
   Box,   // copied: rows of the tensor along rows, its last dimension along columns
   Line,  // copied: a piece of its last dimension, the same for all rows
 };
-CopiedRead copied_read(Expr read, const ir::Axes& axes, expr::ExprPool& pool);
+CopiedRead copied_read(Expr read, const ir::Axes& axes, const Target& target, expr::ExprPool& pool);
 
 // `program`: declares the buffers that are no locals of the nest.
 NestCost cost_of(const BuiltKernel& built, const WholeNest& whole, const ir::Program& program,

@@ -43,9 +43,10 @@ class Prepass {
     return found;
   }
 
-  // The same as a list; nothing if no condition needs one.
+  // The same as a list. Nothing if no condition can tell steps apart, or if none needs a list and
+  // it was not asked for.
   LiveSteps list(const std::vector<Expr>& conditions, const std::vector<Expr>& bounds,
-                 const ir::Program& program) {
+                 bool is_asked, const ir::Program& program) {
     const TileAxis& stream = tiling_.at(group_.stream);
     if (!stream.tile) return {};
     MaskIntervals intervals(
@@ -65,7 +66,7 @@ class Prepass {
         is_all &= static_cast<bool>(t.must);
       }
     }
-    if (!has_both_ || !may) return {};
+    if ((!has_both_ && !is_asked) || !may) return {};
     if (!is_all) out_.settled.clear();
     const Expr end = pool_.binary(Op::Mul, pool_.binary(Op::Add, stream.tile, pool_.integer(1)),
                                   pool_.integer(stream.size));
@@ -332,16 +333,17 @@ class Prepass {
 }  // namespace
 
 LiveSteps live_steps(const Group& group, const Tiling& tiling, const std::vector<Expr>& conditions,
-                     const std::vector<Expr>& bounds, const ir::Program& program,
-                     expr::ExprPool& pool, Names& names) {
+                     const std::vector<Expr>& bounds, std::optional<StepsForm> form,
+                     const ir::Program& program, expr::ExprPool& pool, Names& names) {
   const TileAxis& rows = tiling.at(group.row);
   const Expr tiles = tile_count(group, rows, pool);
-  const Names before = names;
-  if (LiveSteps listed =
-          Prepass(group, tiling, tiles, pool, names).list(conditions, bounds, program);
-      listed.listed)
-    return listed;
-  names = before;
+  if (form != StepsForm::Range) {
+    const Names before = names;
+    LiveSteps listed = Prepass(group, tiling, tiles, pool, names)
+                           .list(conditions, bounds, form == StepsForm::List, program);
+    if (listed.listed || form) return listed;
+    names = before;
+  }
   if (!tiling.group_var())
     return Prepass(group, tiling, tiles, pool, names).run(conditions, program);
   // Every warp group has steps of its own: few rows meet fewer of them.

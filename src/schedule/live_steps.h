@@ -38,6 +38,7 @@
 // beyond the axis, where nothing counts.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,11 +60,13 @@ struct LiveSteps {
   Expr listed;
 };
 
+enum class StepsForm : uint8_t { Range, List };
+
 // `conditions` and `bounds`: all must hold for a point to count; `bounds` are those that arithmetic
-// can follow.
+// can follow. `form`: without it a list if a condition is given point by point, else a range.
 LiveSteps live_steps(const Group& group, const Tiling& tiling, const std::vector<Expr>& conditions,
-                     const std::vector<Expr>& bounds, const ir::Program& program,
-                     expr::ExprPool& pool, Names& names);
+                     const std::vector<Expr>& bounds, std::optional<StepsForm> form,
+                     const ir::Program& program, expr::ExprPool& pool, Names& names);
 
 // Number of tiles of a grid axis, or of steps.
 Expr tile_count(const Group& group, const TileAxis& t, expr::ExprPool& pool);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <limits>
 
 #include "expr/walk.h"
 #include "ir/decl.h"
@@ -18,12 +19,13 @@ namespace {
 // Indices, sizes and integers of up to 32 bits.
 constexpr int kIndexBits = 32;
 constexpr int kMaxBits = 60;
+constexpr int kAllBits = std::numeric_limits<uint64_t>::digits;
 
 // Values of so many bits; what is computed from sizes alone has not many more than they do.
 int bits_of(Expr e) {
   if (e.op() == Op::Cast && expr::is_int(e[0].dtype())) return bits_of(e[0]);
   if (e.dtype() != DType::I64) return kIndexBits;
-  return expr::tensors_read(e).empty() ? kIndexBits + 8 : 64;
+  return expr::tensors_read(e).empty() ? kIndexBits + 8 : kAllBits;
 }
 
 }  // namespace

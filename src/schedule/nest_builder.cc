@@ -22,8 +22,7 @@ BuiltKernel NestBuilder::run(const ir::Axes& once) {
     if (tiling_.at(a).kind == AxisKind::Batch && must_run_without(a)) tiling_.guard(a, pool_);
   }
   for (size_t k = 0; k < members().size(); ++k) place(k);
-  if (tiling_.has_loop())
-    range_ = step_range(group_, rolled_, tiling_, program_, signs_, pool_, names_);
+  find_steps();
   if (range_.live.listed) tiling_.take_steps_from(group_.stream, range_.live.listed, pool_);
   choose_guards();
   if (split_ && tiling_.has_loop()) range_ = part_of(range_);
@@ -74,6 +73,8 @@ BuiltKernel NestBuilder::run(const ir::Axes& once) {
                   std::move(range_.live.statements),
                   {ir::make(std::move(grid))},
                   {},
+                  {std::move(decided_)},
+                  std::move(refused_),
                   std::move(notes_)};
   if (split_) {
     for (ir::Op& op : combined(out.locals)) out.nests.push_back(std::move(op));

@@ -69,6 +69,9 @@ class NestBuilder {
 
   void place(size_t k);
 
+  // The steps of the loop, as the line `live` says or by rule.
+  void find_steps();
+
   // Rows come first: the tile of an accumulator is [rows, columns].
   std::vector<Expr> tile_axes(const Member& m) const;
 
@@ -233,6 +236,8 @@ class NestBuilder {
   std::set<size_t> own_guard_;
   std::vector<std::pair<Expr, Local>> repairs_;
   StepRange range_;
+  ir::Block decided_;
+  std::optional<Rejection> refused_;
   std::vector<scalar::Buffer> locals_;
   std::vector<std::string> notes_;
 };

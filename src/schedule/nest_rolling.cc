@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "decision/lines.h"
 #include "expr/print.h"
 #include "expr/scalar_ops.h"
 
@@ -26,6 +27,32 @@ bool NestBuilder::is_read_in_loop(size_t k) {
     });
   }
   return is_read;
+}
+
+void NestBuilder::find_steps() {
+  const ir::Op* line = nullptr;
+  const auto refuse = [&](const ir::Op& op, std::string_view why) {
+    if (!refused_) refused_ = Rejection{"decision", decision::refusal(op, why)};
+  };
+  for (const ir::Op& op : sizes_.lines) {
+    if (!op.is<decision::Live>()) continue;
+    if (line) refuse(op, "the kernel has another line of this kind");
+    line = &op;
+  }
+  const decision::Live* asked = line ? &line->as<decision::Live>() : nullptr;
+  if (asked && asked->axis != group_.stream.name())
+    refuse(*line,
+           fmt::format("the loop of this kernel steps along `{}`", group_.stream.name().str()));
+  if (!tiling_.has_loop()) {
+    if (line) refuse(*line, "one step has the whole axis");
+    return;
+  }
+  range_ = step_range(group_, rolled_, tiling_, program_, signs_,
+                      asked ? std::optional(asked->way) : std::nullopt, pool_, names_);
+  if (line && !range_.refused.empty()) refuse(*line, range_.refused);
+  if (!range_.way) return;
+  const decision::By by = asked ? asked->by : decision::By::Auto;
+  decided_.push_back(ir::make(decision::Live{group_.stream.name(), *range_.way, by}));
 }
 
 void NestBuilder::loop(ir::Block& out) {

@@ -152,7 +152,7 @@ Sizes sizes_in_parts(const Kernel& kernel, const Split& split, const Sizes& usua
   auto time = *first;
   for (Sizes s : candidate_sizes(kernel.group)) {
     // A tile of its own for each group: groups do not take turns at parts.
-    if (s.cluster > 1 || s.rows > kRowsPerGroup || s == usual) continue;
+    if (s.cluster > 1 || s.rows > target.matrix.rows || s == usual) continue;
     const auto t = cost.at(s);
     if (t && (t->is_product_alone || is_blocked) && t->parts > 1 && t->cycles < time.cycles) {
       best = s;

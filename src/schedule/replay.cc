@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "decision/lines.h"
-#include "ir/print.h"
 #include "schedule/locate.h"
 #include "schedule/round.h"
 #include "schedule/schedule.h"
@@ -17,7 +16,7 @@ namespace {
 namespace dc = decision;
 
 Rejection refused(const ir::Op& line, std::string_view why) {
-  return {"decision", fmt::format("`{}`: {}", ir::print(dc::with_by(line, By::Auto)), why)};
+  return {"decision", dc::refusal(line, why)};
 }
 
 class KernelReplay {
@@ -129,7 +128,7 @@ class KernelReplay {
         return refused(line, why);
       }
     }
-    if (const auto why = read_groups(way, rows, sizes)) return *why;
+    if (const auto why = read_groups(way, rows, *group.target, sizes)) return *why;
     if (sizes.cluster > 1 && sizes.resident > 1)
       return no_kernel("tiles of a cluster do not share a multiprocessor");
     if (sizes.cluster > 1 && group.row_block > 0)
@@ -175,24 +174,29 @@ class KernelReplay {
     return "";
   }
 
-  // Rows and groups together: sharing groups have 64 rows each; an alternating one has the tile.
+  // Rows and groups together: sharing groups have the rows of one matrix instruction each; an
+  // alternating one has the tile.
   std::optional<Rejection> read_groups(const ir::Block& way, std::optional<int64_t> rows,
-                                       Sizes& sizes) const {
+                                       const Target& target, Sizes& sizes) const {
     const ir::Op* line = nullptr;
     for (const ir::Op& op : way) {
       if (op.is<dc::Groups>()) line = &op;
     }
+    const int64_t least = target.matrix.rows;
+    const int64_t most = target.tiles.whole_rows.back();
+    const int64_t most_groups = target.tiles.groups;
     const int64_t all = rows.value_or(sizes.rows * sizes.groups);
-    const auto asked = line ? line->as<dc::Groups>()
-                            : dc::Groups{std::max<int64_t>(all / kRowsPerGroup, 1), {}, {}};
+    const auto asked =
+        line ? line->as<dc::Groups>() : dc::Groups{std::max<int64_t>(all / least, 1), {}, {}};
     const bool alternates = asked.way == dc::GroupWay::Alternating;
     const int64_t groups = alternates ? 1 : asked.count.value_or(0);
-    if (groups < 1 || groups > 4 || all % groups != 0 || all / groups % kRowsPerGroup != 0 ||
-        all / groups > 3 * kRowsPerGroup || (groups > 1 && all / groups != kRowsPerGroup))
-      return line ? refused(*line, fmt::format("a tile of {} rows: groups that share it have 64 "
-                                               "rows each, 1 to 4; one that alternates 64 to 192",
-                                               all))
-                  : no_kernel(fmt::format("a tile has 64, 128, 192 or 256 rows, not {}", all));
+    if (groups < 1 || groups > most_groups || all % groups != 0 || all / groups % least != 0 ||
+        all / groups > most || (groups > 1 && all / groups != least))
+      return line ? refused(*line, fmt::format("a tile of {} rows: groups that share it have {} "
+                                               "rows each, 1 to {}; one that alternates {} to {}",
+                                               all, least, most_groups, least, most))
+                  : no_kernel(fmt::format("a tile has a multiple of {} rows up to {}, not {}",
+                                          least, least * most_groups, all));
     sizes.groups = groups;
     sizes.rows = all / groups;
     if (line) sizes.lines.push_back(*line);

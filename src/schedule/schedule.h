@@ -69,10 +69,12 @@ std::vector<KernelSchedule> to_schedule(const std::vector<Kernel>& kernels, By b
 // Puts lines that passes decided into a kernel's list, instead of what it says about the same.
 void complete(ir::Block& way, const ir::Block& decided);
 
-// Where a grid nest comes from: the seed of its kernel, and whether it computes all of it or parts.
+// Where a grid nest comes from: the seed of its kernel, whether it computes all of it or parts, and
+// what was decided when it was built.
 struct NestOrigin {
   std::string seed;
   bool is_whole = true;
+  ir::Block decided = {};
 };
 
 struct Scheduled {

@@ -44,7 +44,7 @@ class SizeMaker {
 
 // Rows of a tile that can be there.
 int64_t rows_of(const Group& group, const Sizes& sizes) {
-  const int64_t tile = kRowsPerGroup * sizes.groups;
+  const int64_t tile = group.target->matrix.rows * sizes.groups;
   if (group.row_block > 0) return std::min(group.row_block, tile);
   const Expr rows = group.extents.at(group.row);
   return rows.op() == Op::IntConst ? std::min(rows.integer(), tile) : tile;
@@ -211,7 +211,8 @@ int64_t least_steps(const Group& group, const Sizes& sizes) {
       if (is_streamed) step += 2 * width_of(group, sizes, a) * width_of(group, sizes, d->depth);
     }
   }
-  return std::clamp<int64_t>((2 * state + step - 1) / std::max<int64_t>(step, 1), 1, 8);
+  return std::clamp<int64_t>((2 * state + step - 1) / std::max<int64_t>(step, 1), 1,
+                             group.target->parts.least_steps);
 }
 
 std::optional<Rejection> refuse_split(const Group& group, const Tiling& tiling,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/stream_range.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -11,6 +13,7 @@
 
 namespace nautilus::schedule {
 
+using decision::LiveWay;
 using expr::Op;
 using expr::Poly;
 
@@ -213,20 +216,19 @@ static bool has_first_element(const Group& group, const std::vector<size_t>& rol
   });
 }
 
-StepRange step_range(const Group& group, const std::vector<size_t>& rolled, const Tiling& tiling,
-                     const ir::Program& program, const algebra::Signs& signs, expr::ExprPool& pool,
-                     Names& names) {
-  const TileAxis& stream = tiling.at(group.stream);
-  // Masks bound the steps at one place of the outer axes; here are all of them.
-  if (!group.outer.empty()) {
-    StepRange all;
-    all.first = pool.integer(0);
-    // The loop always has a first step; that of an empty sum reads zeros.
-    all.count = count_steps(group, stream.size, pool);
-    if (all.count.op() != Op::IntConst)
-      all.count = pool.binary(Op::Max, all.count, pool.integer(1));
-    return all;
-  }
+// What masks say about steps, where they make every term of every rolled reduction its identity.
+struct HidingMasks {
+  std::vector<Expr> masks;      // that bound the steps by arithmetic
+  std::vector<Expr> positions;  // the parts of them that do
+  std::vector<Expr> others;     // parts that say nothing by arithmetic alone
+  std::vector<Expr> begins;     // bounds
+  std::vector<Expr> ends;
+  expr::Substitution instead;
+};
+
+static HidingMasks hiding_masks(const Group& group, const std::vector<size_t>& rolled,
+                                const Tiling& tiling, const ir::Program& program,
+                                const algebra::Signs& signs, expr::ExprPool& pool) {
   std::vector<Expr> terms;
   bool is_maskable = true;
   for (size_t k : rolled) {
@@ -242,9 +244,7 @@ StepRange step_range(const Group& group, const std::vector<size_t>& rolled, cons
     });
   }
   MaskBounds bounds(group, tiling, program, pool);
-  StepRange range;
-  std::vector<Expr> other;  // parts that say nothing by arithmetic alone
-  std::vector<Expr> bounded;
+  HidingMasks out;
   for (Expr mask : masks) {
     bool hides_all = is_maskable;
     for (size_t k = 0; hides_all && k < rolled.size(); ++k) {
@@ -259,14 +259,92 @@ StepRange step_range(const Group& group, const std::vector<size_t>& rolled, cons
     for (Expr c : parts) {
       const bool is_bound = bounds.add(c);
       const Expr limited = is_bound ? expr::substitute(pool, c, bounds.limited) : c;
-      if (limited != c) range.instead.emplace(c, limited);
-      if (is_bound) bounded.push_back(c);
-      if (!is_bound && std::find(other.begin(), other.end(), c) == other.end()) other.push_back(c);
+      if (limited != c) out.instead.emplace(c, limited);
+      if (is_bound) out.positions.push_back(c);
+      if (!is_bound && std::find(out.others.begin(), out.others.end(), c) == out.others.end())
+        out.others.push_back(c);
       is_used |= is_bound;
     }
-    if (is_used) range.masks.push_back(mask);
+    if (is_used) out.masks.push_back(mask);
   }
-  if (!other.empty()) range.live = live_steps(group, tiling, other, bounded, program, pool, names);
+  out.begins = std::move(bounds.begins);
+  out.ends = std::move(bounds.ends);
+  return out;
+}
+
+// The way that is taken, with the steps that data leave in `range.live`; or why the one that was
+// asked for is not.
+static void take_way(const Group& group, const Tiling& tiling, const HidingMasks& hiding,
+                     const ir::Program& program, std::optional<LiveWay> asked, StepRange& range,
+                     expr::ExprPool& pool, Names& names) {
+  const auto by_data = [&](std::optional<StepsForm> form, Names& taken) {
+    const bool is_empty =
+        hiding.others.empty() && (form != StepsForm::List || hiding.positions.empty());
+    return is_empty ? LiveSteps{}
+                    : live_steps(group, tiling, hiding.others, hiding.positions, form, program,
+                                 pool, taken);
+  };
+  const std::string axis(group.stream.name().str());
+  if (!asked) {
+    range.live = by_data({}, names);
+    if (range.live.first) {
+      range.way = range.live.listed ? LiveWay::List : LiveWay::DataRange;
+    } else if (!hiding.masks.empty()) {
+      range.way = LiveWay::Range;
+    }
+    return;
+  }
+  switch (*asked) {
+    case LiveWay::All: {
+      Names scratch = names;
+      if (hiding.masks.empty() && !by_data({}, scratch).first)
+        range.refused = fmt::format("no mask hides whole steps of `{}`", axis);
+      break;
+    }
+    case LiveWay::Range:
+      if (hiding.masks.empty())
+        range.refused = fmt::format("no mask bounds `{}` by positions", axis);
+      break;
+    case LiveWay::DataRange:
+      range.live = by_data(StepsForm::Range, names);
+      if (!range.live.first)
+        range.refused =
+            fmt::format("no mask compares data of a row with data or positions of `{}`", axis);
+      break;
+    case LiveWay::List:
+      range.live = by_data(StepsForm::List, names);
+      if (!range.live.listed)
+        range.refused = fmt::format(
+            "no mask has extremes in a tile of rows and a step of `{}` that say where it is false",
+            axis);
+      break;
+  }
+  if (range.refused.empty()) range.way = asked;
+}
+
+StepRange step_range(const Group& group, const std::vector<size_t>& rolled, const Tiling& tiling,
+                     const ir::Program& program, const algebra::Signs& signs,
+                     std::optional<LiveWay> asked, expr::ExprPool& pool, Names& names) {
+  const TileAxis& stream = tiling.at(group.stream);
+  // Masks bound the steps at one place of the outer axes; here are all of them.
+  if (!group.outer.empty()) {
+    StepRange all;
+    all.first = pool.integer(0);
+    // The loop always has a first step; that of an empty sum reads zeros.
+    all.count = count_steps(group, stream.size, pool);
+    if (all.count.op() != Op::IntConst)
+      all.count = pool.binary(Op::Max, all.count, pool.integer(1));
+    if (asked) all.refused = "the loop runs over the places of several axes, all of them";
+    return all;
+  }
+  const HidingMasks hiding = hiding_masks(group, rolled, tiling, program, signs, pool);
+  StepRange range;
+  take_way(group, tiling, hiding, program, asked, range, pool, names);
+  const bool runs_all = range.way == LiveWay::All;
+  if (!runs_all) {
+    range.masks = hiding.masks;
+    range.instead = hiding.instead;
+  }
   for (Expr c : range.live.settled) {
     Expr& written = range.instead.try_emplace(c, c).first->second;
     written = pool.binary(Op::Or, range.live.full, written);
@@ -284,10 +362,12 @@ StepRange step_range(const Group& group, const std::vector<size_t>& rolled, cons
         step);
   };
   Expr begin = pool.integer(0);
-  for (Expr b : bounds.begins) begin = pool.binary(Op::Max, begin, b);
-  range.first = bounds.begins.empty() ? begin : pool.binary(Op::FloorDiv, begin, step);
   Expr end = stream.extent;
-  for (Expr e : bounds.ends) end = pool.binary(Op::Min, end, e);
+  if (!runs_all) {
+    for (Expr b : hiding.begins) begin = pool.binary(Op::Max, begin, b);
+    for (Expr e : hiding.ends) end = pool.binary(Op::Min, end, e);
+  }
+  range.first = begin.is_int(0) ? begin : pool.binary(Op::FloorDiv, begin, step);
   range.count = end == stream.extent
                     ? steps(end)
                     : pool.binary(Op::FloorDiv,
@@ -299,7 +379,7 @@ StepRange step_range(const Group& group, const std::vector<size_t>& rolled, cons
   }
   // One step that is masked altogether changes nothing, and the loop always has a first one: also
   // where a reduction begins with an element of its own, and no first step stands in front of it.
-  if (!range.masks.empty() || range.live.first || has_first_element(group, rolled)) {
+  if (range.way || has_first_element(group, rolled)) {
     const Expr least = range.first.is_int(0) ? pool.integer(1)
                                              : pool.binary(Op::Add, range.first, pool.integer(1));
     range.count = pool.binary(Op::Max, least, range.count);

@@ -8,6 +8,7 @@
 // limit value outside of the streamed axis' extent, does the same for the ragged last step?
 #pragma once
 
+#include "decision/decisions.h"
 #include "schedule/limits.h"
 #include "schedule/live_steps.h"
 #include "schedule/tiling.h"
@@ -21,11 +22,16 @@ struct StepRange {
   LiveSteps live;           // what bounds it by data
   // Parts of masks and what is written for them in the kernel, which is equal there.
   expr::Substitution instead;
+  // How steps are left out; nothing: no mask hides whole steps, and there is no choice.
+  std::optional<decision::LiveWay> way;
+  std::string refused;  // why that is not what was asked for; empty: it is
 };
 
+// `asked`: how steps shall be left out. Without it: by a list where a mask is given point by point,
+// else by a range from the masks of data and positions that there are.
 StepRange step_range(const Group& group, const std::vector<size_t>& rolled, const Tiling& tiling,
-                     const ir::Program& program, const algebra::Signs& signs, expr::ExprPool& pool,
-                     Names& names);
+                     const ir::Program& program, const algebra::Signs& signs,
+                     std::optional<decision::LiveWay> asked, expr::ExprPool& pool, Names& names);
 
 // A tile that becomes `value` beyond the streamed extent, so that `rolled` gets only identities.
 struct RangeGuard {

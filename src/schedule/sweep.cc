@@ -65,7 +65,7 @@ std::vector<Alternative> in_parts(const Kernel& kernel, const Ranked& r, const i
                                   const Target& target, expr::ExprPool& pool) {
   std::vector<Alternative> out;
   // A tile of its own for each group: groups do not take turns at parts.
-  if (r.sizes.cluster > 1 || r.sizes.rows > kRowsPerGroup) return out;
+  if (r.sizes.cluster > 1 || r.sizes.rows > target.matrix.rows) return out;
   Names scratch;
   const Tiling tiling(kernel.group, r.sizes, pool, scratch);
   if (refuse_split(kernel.group, tiling, algebra::Signs(program), pool)) return out;

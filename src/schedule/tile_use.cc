@@ -11,10 +11,7 @@ namespace {
 
 using expr::Op;
 
-constexpr int64_t kHalfBytes = 2;      // of an operand of products
-constexpr int64_t kPanelColumns = 64;  // of a box that is copied: whole panels
-constexpr int64_t kStagedColumns = 128;
-constexpr int64_t kStagedStep = 64;  // shorter steps leave no operand that results could lie in
+constexpr int64_t kHalfBytes = 2;  // of an operand of products
 
 int64_t rounded_up(int64_t n, int64_t grain) { return (n + grain - 1) / grain * grain; }
 
@@ -46,8 +43,8 @@ void add_boxes(const Group& group, const Sizes& s, std::vector<estimate::RingUse
       const bool has_row = std::find(x.args().begin(), x.args().end(), group.row) != x.args().end();
       if (!has_row) return;
       const bool is_streamed = column == group.stream;
-      const int64_t columns =
-          is_streamed ? rounded_up(tile_width(group, column, s), kPanelColumns) : kPanelColumns;
+      const int64_t panel = group.target->copies.panel_columns();
+      const int64_t columns = is_streamed ? rounded_up(tile_width(group, column, s), panel) : panel;
       out.push_back({s.rows * columns * expr::bytes(x.dtype()), is_streamed ? 2 : 1, s.groups});
     });
   }
@@ -109,7 +106,7 @@ int64_t most_tile_registers(const Group& group, const Sizes& s, bool is_mixed) {
   const bool is_shared = s.resident > 1;
   const int64_t budget =
       estimate::compute_registers({s.groups, true, is_shared, s.resident}, target);
-  const bool reserves_more = is_mixed && s.groups <= 2 && !is_shared;
+  const bool reserves_more = is_mixed && s.groups <= target.tiles.product_groups && !is_shared;
   return budget - (reserves_more ? target.tiles.beside.mixed : target.tiles.beside.tried);
 }
 
@@ -122,7 +119,8 @@ estimate::SharedUse shared_use(const Group& group, const Sizes& s) {
   const auto tile = [&](int64_t rows, int64_t columns) {
     return estimate::bytes_to_next_tile(rows * columns * kHalfBytes, target.copies);
   };
-  estimate::StageUse results{0, 1, s.groups, s.step >= kStagedStep};
+  // Shorter steps leave no operand that results could lie in.
+  estimate::StageUse results{0, 1, s.groups, s.step >= target.tiles.step};
   for (const Dot& d : group.dots) {
     const int64_t columns = tile_width(group, d.column, s);
     const int64_t depth = tile_width(group, d.depth, s);
@@ -134,7 +132,7 @@ estimate::SharedUse shared_use(const Group& group, const Sizes& s) {
     }
     if (group.members[d.member].is_rolled)
       results.tile_bytes =
-          std::max(results.tile_bytes, tile(s.rows, std::min(columns, kStagedColumns)));
+          std::max(results.tile_bytes, tile(s.rows, std::min(columns, target.tiles.stage_columns)));
   }
   out.stages.push_back(results);
   add_boxes(group, s, out.rings);

@@ -119,7 +119,7 @@ Tiling::Tiling(const Group& group, const Sizes& sizes, expr::ExprPool& pool, Nam
       t.position = pool.binary(Op::Add, scaled(t.size, t.tile), a);
     }
     const bool is_block = t.kind == AxisKind::Row && group.row_block > 0;
-    if (is_block && !group.block_rows.is_int(kRowsPerGroup))
+    if (is_block && !group.block_rows.is_int(group.target->matrix.rows))
       t.in_range = pool.binary(Op::Lt, a, group.block_rows);
     if (t.kind != AxisKind::Batch && t.kind != AxisKind::Outer && !is_block &&
         !(is_const && t.extent.integer() % t.size == 0))
@@ -159,31 +159,43 @@ void Tiling::guard(Expr axis, expr::ExprPool& pool) {
   t.in_range = pool.binary(Op::Lt, t.position, t.extent);
 }
 
+Sizes least_sizes(const Target& target) {
+  Sizes s;
+  s.rows = target.matrix.rows;
+  s.step = target.tiles.step;
+  return s;
+}
+
 Sizes choose_sizes(const Group& group) {
-  Sizes best;
+  const target::Tiles& tiles = group.target->tiles;
+  const target::Matrix& matrix = group.target->matrix;
+  Sizes best = least_sizes(*group.target);
   const GroupShape shape = shape_of(group);
   const Expr rows = group.extents.at(group.row);
   const bool is_small = rows.op() == Op::IntConst;
-  const int64_t most_groups = group.row_block > 0 ? 1
-                              : is_small ? std::clamp<int64_t>((rows.integer() + 63) / 64, 1, 3)
-                                         : 3;
-  if (shape.has_cut) best.column = shape.sums > 1 ? 128 : 256;
+  const int64_t most_groups =
+      group.row_block > 0 ? 1
+      : is_small          ? std::clamp<int64_t>((rows.integer() + matrix.rows - 1) / matrix.rows, 1,
+                                       tiles.usual_groups)
+                          : tiles.usual_groups;
+  if (shape.has_cut) best.column = shape.sums > 1 ? matrix.most_columns / 2 : matrix.most_columns;
   // Lines of tensors are not counted, and products alone have no more registers than others: these
   // sizes are only the ones tried first.
   const auto fits = [&](const Sizes& s) {
-    const TileRegisters tiles = tile_registers(group, s);
-    return tiles.sums + tiles.step <= most_tile_registers(group, s, true);
+    const TileRegisters held = tile_registers(group, s);
+    return held.sums + held.step <= most_tile_registers(group, s, true);
   };
   const auto with_fewer_columns = [&](int64_t groups) {
     Sizes alone = best;
     alone.groups = 1;
-    while (alone.column > 64 && !fits(alone)) alone.column /= 2;
+    while (alone.column > tiles.columns.back() && !fits(alone)) alone.column /= 2;
     alone.groups = groups;
     return alone;
   };
-  if (!shape.has_streamed_tile) return with_fewer_columns(std::min<int64_t>(most_groups, 2));
+  if (!shape.has_streamed_tile)
+    return with_fewer_columns(std::min(most_groups, tiles.product_groups));
   for (int64_t groups = most_groups; groups > 0; --groups) {
-    for (const int64_t step : {128, 80, 64}) {
+    for (const int64_t step : tiles.usual_steps) {
       Sizes s = best;
       s.groups = groups;
       s.step = step;

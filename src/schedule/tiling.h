@@ -7,17 +7,14 @@
 
 namespace nautilus::schedule {
 
-// Rows that one matrix instruction covers.
-constexpr int64_t kRowsPerGroup = 64;
-
 struct Sizes {
-  int64_t groups = 1;            // warp groups that share a tile, each with its own rows
-  int64_t rows = kRowsPerGroup;  // of a group; more than 64 only for products alone
-  int64_t step = 64;             // of the streamed axis
-  int64_t column = 0;            // of column axes that do not fit a tile; 0: none is cut
-  int64_t cluster = 1;           // tiles beside each other that share what they load
-  int64_t resident = 1;          // tiles that a multiprocessor works on at the same time
-  ir::Block lines = {};          // of the schedule, which the passes of the kernel read
+  int64_t groups = 1;    // warp groups that share a tile, each with its own rows
+  int64_t rows = 0;      // of a group; more than the matrix unit's only for products alone
+  int64_t step = 0;      // of the streamed axis
+  int64_t column = 0;    // of column axes that do not fit a tile; 0: none is cut
+  int64_t cluster = 1;   // tiles beside each other that share what they load
+  int64_t resident = 1;  // tiles that a multiprocessor works on at the same time
+  ir::Block lines = {};  // of the schedule, which the passes of the kernel read
 
   bool operator==(const Sizes&) const = default;
 };
@@ -85,6 +82,9 @@ class Tiling {
 
 // Steps of the kernel's loop, without what masks leave out.
 Expr count_steps(const Group& group, int64_t step, expr::ExprPool& pool);
+
+// Sizes of one group with the rows of one matrix instruction, and the usual step of products.
+Sizes least_sizes(const Target& target);
 
 // Sizes that fit registers and shared memory, by the number of values a thread holds.
 Sizes choose_sizes(const Group& group);

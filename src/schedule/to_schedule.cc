@@ -2,6 +2,7 @@
 // Kernels that were chosen, as lines of a schedule.
 #include "decision/lines.h"
 #include "schedule/schedule.h"
+#include "target/target.h"
 
 namespace nautilus::schedule {
 namespace {
@@ -38,7 +39,7 @@ ir::Block sizes_of(const Group& group, const Sizes& s, bool is_split) {
                    ir::make(dc::Tile{group.stream.name(), s.step, {}})};
   for (Expr a : cut_axes(group)) out.push_back(ir::make(dc::Tile{a.name(), s.column, {}}));
   if (s.groups > 1) out.push_back(ir::make(dc::Groups{s.groups, dc::GroupWay::Sharing, {}}));
-  if (s.groups == 1 && s.rows > kRowsPerGroup)
+  if (s.groups == 1 && s.rows > group.target->matrix.rows)
     out.push_back(ir::make(is_split ? dc::Groups{1, dc::GroupWay::Sharing, {}}
                                     : dc::Groups{2, dc::GroupWay::Alternating, {}}));
   if (s.cluster > 1) out.push_back(ir::make(dc::Cluster{s.cluster, {}}));

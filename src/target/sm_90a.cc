@@ -43,6 +43,7 @@ const Target& sm_90a() {
               .box_extent = 256,
               .begin_bytes = 16,
               .tile_alignment = 1024,
+              .panel_bytes = 128,
               .latency = 2048,
           },
       .board = {.sms = 132, .clock_ghz = 1.755},
@@ -51,6 +52,7 @@ const Target& sm_90a() {
               .vector_bytes = 16,
               .line_bytes = 128,
               .promote_bytes = 256,
+              .promotions = {0, 64, 128, 256},
               .section_bytes = int64_t{32} << 20,
           },
       .costs =
@@ -74,6 +76,18 @@ const Target& sm_90a() {
               .take_slots = 1,  // estimated from the instructions, as the next one
               .line_slots = 0.5,
               .row_slots = 115,
+              .code =  // counted in kernels
+              {
+                  .sine = 90,
+                  .power = 75,
+                  .logarithm = 22,
+                  .error_function = 24,
+                  .hyperbolic_tangent = 12,
+                  .sigmoid = 4,
+                  .coarse_logarithm = 2,
+                  .coarse_error_function = 10,
+                  .coarse_hyperbolic_tangent = 1,
+              },
               .other_registers = 30,
               .spill_cycles = 20,  // 192 x 80 scores with a bias: 14 are missing, 850 cycles
               .crowded_factor = 1.02,
@@ -91,6 +105,18 @@ const Target& sm_90a() {
           },
       .tiles =
           {
+              .groups = 4,
+              .usual_groups = 3,
+              .product_groups = 2,
+              .step = 64,
+              .deep_step = 32,
+              .most_step = 192,
+              .usual_steps = {128, 80, 64},
+              .columns = {256, 192, 128, 64},
+              .whole_rows = {128, 192},
+              .whole_columns = {128, 192},
+              .cluster_extent = 128,
+              .stage_columns = 128,
               .most_registers = 240,
               // Checked: fitted to kernels that the assembler takes without serialising (decision
               // 0006).
@@ -110,6 +136,7 @@ const Target& sm_90a() {
               .least_loader_registers = 24,
               .busy_loader_registers = 40,
               .raster_rows = 8,
+              .most_raster_rows = 64,
               .taken_bytes = 512,  // 64 registers
               .hoisted_columns = 64,
               // Beside more registers in tiles the repeated product spills (D = 64, 192 rows,
@@ -125,6 +152,7 @@ const Target& sm_90a() {
               .worth_a_round = 64,
               .worth_other = 0.95,
               .worth_smaller = 0.99,
+              .least_steps = 8,
               .points_of_last = 512,
               .loads_of_last = 64,
               .parts_of_last = 32,
@@ -156,6 +184,9 @@ const Target& sm_90a() {
               .ahead_bytes = int64_t{64} << 10,
               .ahead_row = int64_t{16} << 10,
               .ahead_row_of_groups = int64_t{64} << 10,
+              .beside = 16,
+              .beside_tile = 16,
+              .late_pieces = 64,
           },
       .points =
           {

@@ -15,9 +15,11 @@
 
 namespace nautilus::target {
 
+// Groups that share a tile: no target has numbers for more.
+inline constexpr int kMostGroups = 4;
 // A number for 1, 2, 3 and 4 groups; index 0 is not used.
 template <class T>
-using ByGroups = std::array<T, 5>;
+using ByGroups = std::array<T, kMostGroups + 1>;
 
 // What a kernel may use at most: more than this cannot be launched. Of one thread, CTA or
 // multiprocessor, as the name says.
@@ -61,7 +63,11 @@ struct Copies {
   int box_extent;      // of each axis, in elements
   int begin_bytes;     // a box begins at a multiple of this
   int tile_alignment;  // bytes; the period of the widest swizzle
+  int panel_bytes;     // of a row of a tile that lies together; the width of the widest swizzle
   int64_t latency;     // cycles from the release of a slot to its data, with some reserve
+
+  // Columns of a panel of 16-bit elements.
+  int panel_columns() const { return panel_bytes / 2; }
 };
 
 // What differs between boards of one architecture, at its usual values: `machine sms` in a plan is
@@ -72,10 +78,25 @@ struct Board {
 };
 
 struct Memory {
-  int vector_bytes;       // of the widest load of a thread
-  int line_bytes;         // of a cache line
-  int promote_bytes;      // that a miss of a box fetches, if nothing else is said
-  int64_t section_bytes;  // of operands that tiles in flight together may share in the cache
+  int vector_bytes;             // of the widest load of a thread
+  int line_bytes;               // of a cache line
+  int promote_bytes;            // that a miss of a box fetches, if nothing else is said
+  std::vector<int> promotions;  // all that it may fetch
+  int64_t section_bytes;        // of operands that tiles in flight together may share in the cache
+};
+
+// Instructions that functions are in code. Exact to a few ulp they have ranges that numbers hardly
+// ever lie in, but whose code is there; coarse ones have not.
+struct FunctionCode {
+  double sine;  // and cosine
+  double power;
+  double logarithm;
+  double error_function;
+  double hyperbolic_tangent;
+  double sigmoid;
+  double coarse_logarithm;
+  double coarse_error_function;
+  double coarse_hyperbolic_tangent;
 };
 
 // Constants of the cost model: least-squares values from measured kernels, in cycles if nothing
@@ -104,6 +125,7 @@ struct Costs {
   double take_slots;              // an element of a box that the copy engine brings
   double line_slots;              // of a piece of a row, which every row of a thread shares
   double row_slots;               // of a step: votes, barriers, values per row
+  FunctionCode code;              // of functions that are no instruction
   double other_registers;         // of a thread, beside tiles
   double spill_cycles;            // of a step, for each register that is missing
   double crowded_factor;          // of a step beyond tiles.crowded_registers
@@ -136,6 +158,18 @@ struct Beside {
 
 // Tile kernels: what is worth trying and keeping.
 struct Tiles {
+  int64_t groups;                      // that share a tile, at most
+  int64_t usual_groups;                // the same of the sizes tried first
+  int64_t product_groups;              // the same of products alone
+  int64_t step;                        // of the streamed axis: of products alone, and a short one
+  int64_t deep_step;                   // the shortest, where products in the loop are deep
+  int64_t most_step;                   // the longest that is tried
+  std::vector<int64_t> usual_steps;    // tried first, the longest first
+  std::vector<int64_t> columns;        // of tiles that hold a part of an axis, the widest first
+  std::vector<int64_t> whole_rows;     // of a tile that one group has alone, beside others in turn
+  std::vector<int64_t> whole_columns;  // the same
+  int64_t cluster_extent;          // rows and columns of a tile, at least, that is worth sharing
+  int64_t stage_columns;           // of results that wait in shared memory, at most
   int64_t most_registers;          // of a thread that computes, whatever the loaders leave
   Beside beside;                   // registers of a thread that its tiles leave
   int64_t crowded_registers;       // in tiles: beyond it a step takes costs.crowded_factor
@@ -153,6 +187,7 @@ struct Tiles {
   int64_t least_loader_registers;  // of a thread of a loading role
   int64_t busy_loader_registers;   // the same if it numbers tiles or serves a cluster
   int64_t raster_rows;             // rows of tiles that are walked together
+  int64_t most_raster_rows;        // that a schedule may ask for
   int64_t taken_bytes;             // of a row of a box that is taken to registers
   int64_t hoisted_columns;         // of a value of the columns that gets a tile of its own
   int64_t speculating_groups;      // at least, for references that are guessed
@@ -167,6 +202,7 @@ struct Parts {
   int64_t worth_a_round;   // steps of a part that are worth a round of CTAs
   double worth_other;      // other sizes than the usual ones take no more than this, as a share
   double worth_smaller;    // the same for blocks of rows, whose usual sizes are not measured
+  int64_t least_steps;     // of a part: with so many, handing over its states is always worth it
   int64_t points_of_last;  // that the last tile combines at a time
   int64_t loads_of_last;   // of a thread under way, of all that a loop over parts reads
   int64_t parts_of_last;   // of a step of that loop
@@ -193,6 +229,9 @@ struct Rows {
   int64_t ahead_bytes;           // of rows asked for early, for each multiprocessor
   int64_t ahead_row;             // bytes of a row, at most, that is asked for early
   int64_t ahead_row_of_groups;   // the same where groups share it
+  int64_t beside;                // registers of a thread beside tiles: addresses, limits
+  int64_t beside_tile;           // more for each tile but the first two
+  int64_t late_pieces;           // of a row, at most, that is loaded where it is used
 };
 
 // Kernels with a thread for each point.

@@ -27,6 +27,15 @@ TEST(Target, CtasShareAMultiprocessor) {
   EXPECT_EQ(l.registers(128, 1), 248);  // not 512: an instruction names no more
 }
 
+// Tables have numbers for so many groups, and a role holds them.
+TEST(Target, GroupsOfATileHaveNumbers) {
+  for (const Target* t : targets()) {
+    EXPECT_LE(t->tiles.groups, kMostGroups) << t->name;
+    EXPECT_LE(t->tiles.groups, t->limits.role_groups) << t->name;
+    EXPECT_LE(t->tiles.usual_groups, t->tiles.groups) << t->name;
+  }
+}
+
 // The made-up target is good for tests only as far as it differs.
 TEST(Target, ToyHasOtherLimitsAndCosts) {
   EXPECT_EQ(toy().limits.cta_shared_bytes, sm_90a().limits.cta_shared_bytes / 2);

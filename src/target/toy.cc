@@ -28,6 +28,8 @@ Target made_up() {
   t.costs.step_floor = 100;
   // Tiles that fit half the memory, rows that are shared earlier, points that are widened earlier.
   t.tiles.kernels = 3;
+  t.tiles.groups = 3;
+  t.tiles.most_step = 128;
   t.tiles.raster_rows = 4;
   t.tiles.most_slots = 6;
   t.parts.long_axis = 8;
@@ -37,6 +39,7 @@ Target made_up() {
   t.rows.most_columns = 16384;
   t.rows.columns_of_group = 8192;
   t.rows.ahead_bytes /= 2;
+  t.points.threads = 64;
   t.points.many = 4096;
   t.points.long_reduction = 512;
   return t;

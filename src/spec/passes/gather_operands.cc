@@ -41,7 +41,8 @@ class Gathering {
     ir::Axes reduced;
     for (size_t k = 0; k < r.axis_count(); ++k) reduced.push_back({r.axis(k).name(), r.extent(k)});
     // The last axis of a copy lies along memory: a short one is no good there.
-    std::stable_partition(reduced.begin(), reduced.end(), is_short);
+    std::stable_partition(reduced.begin(), reduced.end(),
+                          [&](const ir::Axis& a) { return is_short(a); });
     // Axes that may lie inside a tile: not those that all factors have.
     ir::Axes inside;
     for (const ir::Axis& a : let.axes) {
@@ -79,8 +80,8 @@ class Gathering {
   }
 
  private:
-  static bool is_short(const ir::Axis& a) {
-    return a.extent.op() == Op::IntConst && a.extent.integer() < 16;
+  bool is_short(const ir::Axis& a) const {
+    return a.extent.op() == Op::IntConst && a.extent.integer() < target_.matrix.depth;
   }
 
   // The 16-bit element that a factor is: as it stands, widened, or where a condition holds (0
