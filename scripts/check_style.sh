@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What a compiler does not check: that includes point from higher folders to lower ones, that
+# What a compiler does not check: that includes point from higher folders to lower ones and rooms of
+# a folder do not include each other in circles, that
 # every file names its license, that names, namespaces and headers follow CONTRIBUTING.md, that
 # files are formatted and of a readable size, that tests say what they show and decisions whether
 # they hold. Prints all findings, then fails if there were any.
@@ -87,6 +88,48 @@ found=$(awk -v list="$folders" '
              to[1]
     }
   }' "${sources[@]}")
+if [ -n "$found" ]; then fail "$found"; fi
+
+# Rooms: folders of one folder of src/ do not include each other in circles.
+found=$(awk '
+  FNR == 1 {
+    here = FILENAME
+    sub(/\/[^\/]*$/, "", here)
+    sub(/^src\//, "", here)
+    split(here, top, "/")
+  }
+  /^#include "/ && FILENAME ~ /^src\// {
+    split($0, quoted, "\"")
+    there = quoted[2]
+    sub(/\/[^\/]*$/, "", there)
+    split(there, other, "/")
+    if (other[1] == top[1] && there != here) {
+      left[here] = left[there] = 1
+      if (!((here, there) in edge)) edge[here, there] = FILENAME ":" FNR ": includes \"" quoted[2] "\""
+    }
+  }
+  # A folder without an edge to others that are left, or from them, is in no circle.
+  function is_free(folder, from,   pair, ends, other) {
+    for (pair in edge) {
+      split(pair, ends, SUBSEP)
+      other = from ? ends[1] : ends[2]
+      if (ends[from ? 2 : 1] == folder && other in left) return 0
+    }
+    return 1
+  }
+  END {
+    do {
+      count = 0
+      for (folder in left) if (is_free(folder, 0) || is_free(folder, 1)) gone[++count] = folder
+      for (i = 1; i <= count; ++i) delete left[gone[i]]
+    } while (count > 0)
+    for (pair in edge) {
+      split(pair, ends, SUBSEP)
+      if (ends[1] in left && ends[2] in left) {
+        printf "%s, and %s leads back to %s\n", edge[pair], ends[2], ends[1]
+      }
+    }
+  }' "${sources[@]}" | LC_ALL=C sort)
 if [ -n "$found" ]; then fail "$found"; fi
 
 # Machines: levels above the target know none by name, and none of their numbers. They ask

@@ -7,7 +7,7 @@ foreach(text IN LISTS TEXTS)
   string(APPEND rows "    {\"lib/${name}\", R\"naut(${content})naut\"},\n")
 endforeach()
 file(WRITE ${OUTPUT}.new "// Generated from lib/*.naut.
-#include \"spec/library.h\"
+#include \"spec/language/library.h\"
 
 namespace nautilus::spec {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "expr/print.h"
-#include "expr/simplify.h"
+#include "expr/rules/simplify.h"
 
 namespace nautilus::algebra {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "expr/affine.h"
+#include "expr/bounds/affine.h"
 #include "expr/print.h"
 
 namespace nautilus::algebra {

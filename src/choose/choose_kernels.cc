@@ -8,7 +8,7 @@
 #include "decision/lines.h"
 #include "ir/target_of.h"
 #include "lower/asked_kernels.h"
-#include "lower/part_nests.h"
+#include "lower/points/part_nests.h"
 #include "scalar/ops.h"
 
 namespace nautilus::choose {

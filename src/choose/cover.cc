@@ -6,9 +6,9 @@
 #include "choose/stages.h"
 #include "expr/walk.h"
 #include "ir/print.h"
-#include "lower/part_nests.h"
-#include "lower/points_loops.h"
-#include "lower/split_reduction.h"
+#include "lower/points/part_nests.h"
+#include "lower/points/points_loops.h"
+#include "lower/points/split_reduction.h"
 #include "scalar/ops.h"
 
 namespace nautilus::choose {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "expr/affine.h"
+#include "expr/bounds/affine.h"
 #include "expr/walk.h"
 #include "ir/machine.h"
 #include "ir/walk.h"

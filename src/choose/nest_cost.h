@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "ir/environment.h"
-#include "lower/row_group.h"
+#include "lower/rows/row_group.h"
 #include "target/target.h"
 
 namespace nautilus::choose {

@@ -7,7 +7,7 @@
 
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
-#include "lower/split_reduction.h"
+#include "lower/points/split_reduction.h"
 #include "scalar/ops.h"
 
 namespace nautilus::choose {

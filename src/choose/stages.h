@@ -19,7 +19,7 @@
 #include <optional>
 #include <vector>
 
-#include "lower/points_kernel.h"
+#include "lower/points/points_kernel.h"
 
 namespace nautilus::choose {
 

@@ -6,8 +6,8 @@
 #include "compile/kernels.h"
 #include "compile/manager.h"
 #include "ir/walk.h"
-#include "lower/scalar_to_vrtile.h"
-#include "lower/vrtile_to_matile.h"
+#include "lower/tiles/vrtile_to_matile.h"
+#include "lower/to_vrtile/scalar_to_vrtile.h"
 #include "matile/ops.h"
 #include "vrtile/ops.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "ir/pass.h"
-#include "lower/kernel_parts.h"
+#include "lower/kernel/kernel_parts.h"
 
 namespace nautilus::compile {
 

@@ -12,11 +12,11 @@
 #include "decision/lines.h"
 #include "ir/print.h"
 #include "ir/walk.h"
-#include "lower/launch_choice.h"
+#include "lower/kernel/launch_choice.h"
 #include "lower/program_to_matile.h"
-#include "lower/vrtile_to_matile.h"
+#include "lower/tiles/vrtile_to_matile.h"
 #include "matile/ops.h"
-#include "matile/passes/place_waits.h"
+#include "matile/passes/waits/place_waits.h"
 #include "vrtile/ops.h"
 
 namespace nautilus::compile {

@@ -36,7 +36,8 @@ struct PassInfo {
   std::string_view name;
   std::string_view from;  // level
   std::string_view to;
-  ir::Pass run;  // null for `schedule`, which needs more than the program (driver/scheduling.h)
+  ir::Pass
+      run;  // null for `schedule`, which needs more than the program (driver/kernels/scheduling.h)
   Stage stage;
   std::string_view summary;
   std::string_view reads = {};  // decisions that it looks at besides the program's ops

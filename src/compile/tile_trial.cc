@@ -2,7 +2,7 @@
 #include "compile/tile_trial.h"
 
 #include "compile/kernels.h"
-#include "lower/points_kernel.h"
+#include "lower/points/points_kernel.h"
 #include "matile/ops.h"
 #include "scalar/ops.h"
 

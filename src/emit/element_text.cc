@@ -8,7 +8,7 @@
 #include "emit/elementwise.h"
 #include "emit/expression.h"
 #include "emit/limits.h"
-#include "expr/affine.h"
+#include "expr/bounds/affine.h"
 #include "expr/error_bound.h"
 #include "expr/walk.h"
 

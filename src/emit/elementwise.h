@@ -11,8 +11,8 @@
 
 #include "emit/params.h"
 #include "emit/writer.h"
-#include "expr/bounds.h"
-#include "expr/divisors.h"
+#include "expr/bounds/bounds.h"
+#include "expr/bounds/divisors.h"
 #include "layout/digits.h"
 #include "matile/access.h"
 #include "matile/ops.h"

@@ -13,7 +13,7 @@
 #include "base/check.h"
 #include "emit/emit.h"
 #include "emit/typed_expression.h"
-#include "expr/affine.h"
+#include "expr/bounds/affine.h"
 #include "expr/walk.h"
 
 namespace nautilus::emit {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "expr/bounds.h"
+#include "expr/bounds/bounds.h"
 #include "expr/expr.h"
 
 namespace nautilus::emit {

@@ -12,8 +12,8 @@
 #include <string>
 
 #include "emit/writer.h"
-#include "expr/affine.h"
-#include "expr/divisors.h"
+#include "expr/bounds/affine.h"
+#include "expr/bounds/divisors.h"
 #include "expr/expr.h"
 #include "matile/access.h"
 

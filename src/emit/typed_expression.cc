@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "base/check.h"
-#include "expr/affine.h"
+#include "expr/bounds/affine.h"
 #include "expr/dtype.h"
 #include "expr/walk.h"
 

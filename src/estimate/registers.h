@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registers: what the tiles of a thread take, and what the roles of a kernel have. One place for
 // the arithmetic; the callers say what they count. Before a kernel is built that are the statements
-// of its group (schedule/tile_use.h), afterwards its tiles and roles (matile).
+// of its group (schedule/fusion/tile_use.h), afterwards its tiles and roles (matile).
 #pragma once
 
 #include "target/target.h"

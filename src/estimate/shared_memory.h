@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared memory of a kernel: rings of slots that copies fill, stages that results wait in, and what
 // barriers and meetings of warps take. Candidates count it from the statements of a group
-// (schedule/tile_use.h), role splitting from the tiles of a nest while it chooses slots, and the
-// verifier from the declarations of the finished kernel: with the same arithmetic.
+// (schedule/fusion/tile_use.h), role splitting from the tiles of a nest while it chooses slots, and
+// the verifier from the declarations of the finished kernel: with the same arithmetic.
 #pragma once
 
 #include <cstdint>

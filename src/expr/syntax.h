@@ -2,8 +2,9 @@
 // Expressions as written: an untyped tree with source spans.
 //
 // One grammar (docs/language.md, section 1) serves the math language, the IR texts and the rewrite
-// rules. What a name means and which dtypes result is decided afterwards: by spec/elaborate.cc with
-// promotion and functions for the math language, by expr/build.cc without either for IR text.
+// rules. What a name means and which dtypes result is decided afterwards: by
+// spec/language/elaborate.cc with promotion and functions for the math language, by expr/build.cc
+// without either for IR text.
 #pragma once
 
 #include <deque>

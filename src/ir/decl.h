@@ -4,7 +4,7 @@
 // from others (size).
 #pragma once
 
-#include "expr/bounds.h"
+#include "expr/bounds/bounds.h"
 #include "ir/op.h"
 
 namespace nautilus::ir {

@@ -7,7 +7,7 @@
 #include <charconv>
 
 #include "base/nearest.h"
-#include "expr/affine.h"
+#include "expr/bounds/affine.h"
 #include "expr/print.h"
 #include "expr/walk.h"
 

@@ -8,9 +8,9 @@
 #include "expr/walk.h"
 #include "ir/target_of.h"
 #include "ir/walk.h"
-#include "lower/part_nests.h"
-#include "lower/points_ways.h"
-#include "lower/row_kernel.h"
+#include "lower/points/part_nests.h"
+#include "lower/points/points_ways.h"
+#include "lower/rows/row_kernel.h"
 #include "matile/ops.h"
 #include "scalar/ops.h"
 

@@ -12,9 +12,9 @@
 
 #include "ir/pass.h"
 #include "lower/asked_kernels.h"
+#include "lower/points/split_reduction.h"
 #include "lower/program_nests.h"
-#include "lower/row_group.h"
-#include "lower/split_reduction.h"
+#include "lower/rows/row_group.h"
 
 namespace nautilus::lower {
 

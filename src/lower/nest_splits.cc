@@ -2,7 +2,7 @@
 // Reductions in parts, each of which has kernels of its own (split_reduction.h).
 #include "decision/lines.h"
 #include "lower/nest_kernels.h"
-#include "lower/points_ways.h"
+#include "lower/points/points_ways.h"
 #include "matile/ops.h"
 
 namespace nautilus::lower {

@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "lower/points_kernel.h"
+#include "lower/points/points_kernel.h"
 
 namespace nautilus::lower {
 

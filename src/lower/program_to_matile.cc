@@ -10,10 +10,10 @@
 #include "ir/machine.h"
 #include "ir/target_of.h"
 #include "ir/walk.h"
-#include "lower/last_tile.h"
-#include "lower/launch_choice.h"
+#include "lower/kernel/launch_choice.h"
 #include "lower/nest_kernels.h"
-#include "lower/part_nests.h"
+#include "lower/points/part_nests.h"
+#include "lower/tiles/last_tile.h"
 #include "matile/ops.h"
 #include "scalar/ops.h"
 

@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "ir/pass.h"
-#include "lower/kernel_parts.h"
+#include "lower/kernel/kernel_parts.h"
 
 namespace nautilus::lower {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "expr/affine.h"
+#include "expr/bounds/affine.h"
 
 namespace nautilus::matile {
 

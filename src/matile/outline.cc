@@ -5,13 +5,13 @@
 
 #include <algorithm>
 
-#include "expr/affine.h"
-#include "expr/simplify.h"
+#include "expr/bounds/affine.h"
+#include "expr/rules/simplify.h"
 #include "expr/walk.h"
 #include "ir/decl.h"
 #include "ir/print.h"
 #include "ir/walk.h"
-#include "matile/passes/rewrite.h"
+#include "matile/rewrite.h"
 
 namespace nautilus::matile {
 namespace {

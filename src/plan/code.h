@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "expr/affine.h"
+#include "expr/bounds/affine.h"
 #include "expr/scalar_ops.h"
 
 namespace nautilus::plan {

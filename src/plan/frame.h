@@ -61,7 +61,7 @@ class Frame {
   bool needs_nothing() const { return needs_nothing_; }
 
   // After a pack that failed: tensors that no kernel can use with the strides or the address they
-  // have. Aligned copies of them would do (matile/passes/repack.h).
+  // have. Aligned copies of them would do (matile/passes/memory/repack.h).
   const std::set<int>& misaligned() const { return misaligned_; }
   // What was bound; the spans last until the next bind.
   TensorView view(int tensor) const;

@@ -2,7 +2,7 @@
 #include "plan/variants.h"
 
 #include "matile/ops.h"
-#include "matile/passes/repack.h"
+#include "matile/passes/memory/repack.h"
 
 namespace nautilus::plan {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches with tensors that the kernels of a program cannot use as they are: the same program with
-// aligned copies (matile/passes/repack.h), compiled when such a tensor is first met.
+// aligned copies (matile/passes/memory/repack.h), compiled when such a tensor is first met.
 #pragma once
 
 #include "plan/executable.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "expr/affine.h"
+#include "expr/bounds/affine.h"
 #include "ir/op.h"
 
 namespace nautilus::vrtile {

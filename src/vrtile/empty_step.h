@@ -9,7 +9,7 @@
 
 #include <unordered_map>
 
-#include "expr/bounds.h"
+#include "expr/bounds/bounds.h"
 #include "vrtile/ops.h"
 
 namespace nautilus::vrtile {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "expr/affine.h"
+#include "expr/bounds/affine.h"
 #include "expr/walk.h"
 #include "vrtile/conditions.h"
 

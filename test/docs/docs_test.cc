@@ -9,7 +9,7 @@
 #include "base/diff.h"
 #include "base/files.h"
 #include "diag/render.h"
-#include "driver/load.h"
+#include "driver/load/load.h"
 
 namespace nautilus {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "base/files.h"
 #include "diag/render.h"
-#include "driver/kernel_check.h"
-#include "driver/ladder.h"
-#include "driver/lower_to_kernels.h"
+#include "driver/check/kernel_check.h"
+#include "driver/kernels/lower_to_kernels.h"
+#include "driver/oracle/ladder.h"
 #include "ir/target_of.h"
 #include "ir/walk.h"
 #include "matile/ops.h"

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cascade_check.h"
+#include "schedule/text/schedule.h"
 
 #include <fmt/format.h>
 
 #include "base/random.h"
 #include "compile/manager.h"
 #include "diag/render.h"
-#include "driver/kernel_check.h"
-#include "driver/oracle_check.h"
-#include "driver/scheduling.h"
+#include "driver/check/kernel_check.h"
+#include "driver/kernels/scheduling.h"
+#include "driver/oracle/oracle_check.h"
 #include "ir/print.h"
 #include "scalar/ops.h"
 

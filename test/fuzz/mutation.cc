@@ -8,7 +8,7 @@
 #include "base/files.h"
 #include "base/random.h"
 #include "compile/manager.h"
-#include "driver/load.h"
+#include "driver/load/load.h"
 #include "ir/print.h"
 #include "tokens.h"
 

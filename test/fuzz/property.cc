@@ -6,14 +6,14 @@
 #include "base/random.h"
 #include "compile/manager.h"
 #include "diag/render.h"
-#include "driver/kernel_check.h"
-#include "driver/ladder.h"
-#include "driver/load.h"
+#include "driver/check/kernel_check.h"
+#include "driver/load/load.h"
+#include "driver/oracle/ladder.h"
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "scalar/interp.h"
 #include "small_run.h"
-#include "spec/judge.h"
+#include "spec/eval/judge.h"
 #include "text/utf8.h"
 
 namespace nautilus::fuzz {

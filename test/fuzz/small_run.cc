@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "driver/ladder.h"
+#include "driver/oracle/ladder.h"
 #include "ir/environment.h"
 #include "ir/walk.h"
 #include "scalar/interp.h"

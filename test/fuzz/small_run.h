@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "driver/load.h"
+#include "driver/load/load.h"
 
 namespace nautilus::fuzz {
 

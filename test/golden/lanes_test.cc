@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
-#include "driver/run.h"
+#include "driver/run/run.h"
 
 namespace nautilus {
 namespace {

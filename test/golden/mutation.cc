@@ -14,7 +14,7 @@
 
 #include "base/files.h"
 #include "base/parallel.h"
-#include "driver/run.h"
+#include "driver/run/run.h"
 #include "emit/emit.h"
 #include "emulator/mutate.h"
 

@@ -13,10 +13,10 @@
 
 #include "base/files.h"
 #include "diag/render.h"
-#include "driver/hints.h"
-#include "driver/load.h"
-#include "driver/lower_to_kernels.h"
-#include "driver/run.h"
+#include "driver/kernels/lower_to_kernels.h"
+#include "driver/load/hints.h"
+#include "driver/load/load.h"
+#include "driver/run/run.h"
 #include "plan/variants.h"
 #include "target/target.h"
 

@@ -6,11 +6,11 @@
 
 #include "base/files.h"
 #include "command.h"
-#include "driver/bench.h"
-#include "driver/calibrate.h"
-#include "driver/fit.h"
-#include "driver/hints.h"
-#include "driver/work_count.h"
+#include "driver/load/hints.h"
+#include "driver/run/bench.h"
+#include "driver/run/calibrate.h"
+#include "driver/run/fit.h"
+#include "driver/run/work_count.h"
 #include "target/target.h"
 
 namespace nautilus::tool {

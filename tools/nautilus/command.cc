@@ -11,8 +11,8 @@
 
 #include "base/files.h"
 #include "diag/render.h"
-#include "driver/given_schedule.h"
-#include "driver/tensor_text.h"
+#include "driver/kernels/given_schedule.h"
+#include "driver/load/tensor_text.h"
 #include "matile/ops.h"
 #include "spec/ops.h"
 #include "target/target.h"

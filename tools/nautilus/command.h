@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "driver/load.h"
-#include "driver/lower_to_kernels.h"
+#include "driver/kernels/lower_to_kernels.h"
+#include "driver/load/load.h"
 #include "ir/environment.h"
 #include "plan/compile.h"
 

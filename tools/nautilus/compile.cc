@@ -4,8 +4,8 @@
 
 #include "base/files.h"
 #include "command.h"
-#include "driver/hints.h"
-#include "driver/run.h"
+#include "driver/load/hints.h"
+#include "driver/run/run.h"
 #include "plan/compile.h"
 #include "runtime/disassemble.h"
 #include "runtime/nvrtc.h"

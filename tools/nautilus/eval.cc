@@ -9,8 +9,8 @@
 
 #include "command.h"
 #include "compile/manager.h"
-#include "driver/ladder.h"
-#include "driver/tensor_text.h"
+#include "driver/load/tensor_text.h"
+#include "driver/oracle/ladder.h"
 #include "expr/error_bound.h"
 #include "scalar/interp.h"
 

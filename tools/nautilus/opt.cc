@@ -5,8 +5,8 @@
 #include "base/files.h"
 #include "base/nearest.h"
 #include "command.h"
-#include "driver/lower_to_kernels.h"
-#include "expr/rules.h"
+#include "driver/kernels/lower_to_kernels.h"
+#include "expr/rules/rules.h"
 #include "ir/print.h"
 
 namespace nautilus::tool {

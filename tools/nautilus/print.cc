@@ -11,11 +11,11 @@
 #include "compile/manager.h"
 #include "decision/decisions.h"
 #include "diag/diagnostic.h"
-#include "driver/hints.h"
+#include "driver/load/hints.h"
 #include "ir/print.h"
 #include "matile/resources_text.h"
-#include "schedule/statement_text.h"
-#include "spec/library.h"
+#include "schedule/fusion/statement_text.h"
+#include "spec/language/library.h"
 
 namespace nautilus::tool {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // nautilus reduce: from a program that fails to a small one that fails in the same way.
-#include "driver/reduce.h"
+#include "driver/check/reduce.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

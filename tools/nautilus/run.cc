@@ -6,9 +6,9 @@
 #include <chrono>
 
 #include "command.h"
-#include "driver/draw_inputs.h"
-#include "driver/launch_report.h"
-#include "driver/run.h"
+#include "driver/load/draw_inputs.h"
+#include "driver/run/launch_report.h"
+#include "driver/run/run.h"
 #include "matile/ops.h"
 #include "runtime/cuda_device.h"
 

@@ -8,10 +8,11 @@
 
 #include "base/files.h"
 #include "command.h"
-#include "driver/explain.h"
-#include "driver/hints.h"
-#include "driver/sweep.h"
+#include "driver/kernels/explain.h"
+#include "driver/kernels/sweep.h"
+#include "driver/load/hints.h"
 #include "ir/print.h"
+#include "schedule/text/schedule.h"
 
 namespace nautilus::tool {
 namespace {

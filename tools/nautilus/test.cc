@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "command.h"
-#include "driver/test_case.h"
-#include "driver/test_runner.h"
+#include "driver/check/test_case.h"
+#include "driver/check/test_runner.h"
 
 namespace nautilus::tool {
 namespace {

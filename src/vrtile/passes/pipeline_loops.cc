@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "decision/choice.h"
-#include "expr/bounds.h"
+#include "expr/bounds/bounds.h"
 #include "ir/walk.h"
 #include "vrtile/conditions.h"
 #include "vrtile/empty_step.h"

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/check/hide_costs.h"
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+
+#include "scalar/ops.h"
+
+namespace nautilus::driver {
+namespace {
+
+constexpr std::string_view kHidden = "...";
+constexpr std::string_view kUnits = ": matrix ";
+constexpr std::string_view kKept = "kept ";
+constexpr std::string_view kCycles = " cycles";
+
+bool ends_in_digit(std::string_view text) {
+  return !text.empty() && std::isdigit(static_cast<unsigned char>(text.back()));
+}
+
+// Nothing for a candidate that is not kept: such lines are sorted by their cycles.
+std::optional<std::string> hide_in_line(std::string_view line) {
+  if (const size_t units = line.find(kUnits); units != std::string_view::npos) {
+    if (line.find(kKept) == std::string_view::npos) return std::nullopt;
+    return std::string(line.substr(0, units)) + ": " + std::string(kHidden);
+  }
+  std::string out;
+  while (true) {
+    const size_t at = line.find(kCycles);
+    if (at == std::string_view::npos) return out.append(line);
+    std::string_view before = line.substr(0, at);
+    const bool is_number = ends_in_digit(before);
+    while (ends_in_digit(before)) before.remove_suffix(1);
+    out.append(before).append(is_number ? kHidden : "").append(kCycles);
+    line.remove_prefix(at + kCycles.size());
+  }
+}
+
+}  // namespace
+
+ir::Program without_costs(ir::Program program, expr::ExprPool& pool) {
+  for (ir::Op& op : program.body) {
+    const auto* loop = op.get<scalar::For>();
+    if (!loop || !loop->cost) continue;
+    scalar::For hidden = *loop;
+    hidden.cost = pool.var(pool.name(kHidden), expr::DType::I64);
+    op = ir::make(std::move(hidden), op.span());
+  }
+  return program;
+}
+
+std::string without_cycles(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    if (const auto line = hide_in_line(text.substr(0, end))) {
+      out += *line;
+      if (end < text.size()) out += '\n';
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+}  // namespace nautilus::driver

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a program became its kernels, as text for people.
+#pragma once
+
+#include "driver/kernels/explain_passes.h"
+#include "driver/kernels/scheduling.h"
+
+namespace nautilus::driver {
+
+struct ExplainRequest {
+  std::optional<std::string> schedule = {};  // its text; without one the first
+  bool has_derivation = true;
+  bool has_passes = true;
+  PassesRequest passes = {};
+};
+
+// The derivation and the passes (explain_passes.h). Programs of lower levels have no derivation.
+// Nothing if something was reported, or is in `error`.
+std::optional<std::string> explain(const ir::Program& program, const ExplainRequest& request,
+                                   Unit& unit, std::string* error);
+
+// The derivation: the equations, each algebra pass that changed them with its exactness class, the
+// schedule, what was rolled with which repair and what was refused and why, the candidates for
+// tiles with their floors, of each kernel with products its roles, and of the first its main loop.
+// `kernels` are those of the schedule.
+std::optional<std::string> derivation(const ir::Program& program, const FirstSchedule& scheduled,
+                                      const ir::Program& kernels, Unit& unit);
+// Of it what each kernel computes: repairs and refusals, no sizes and costs.
+std::string fusion(const ir::Program& program, Unit& unit);
+
+}  // namespace nautilus::driver

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program that is compiled after each pass that changed it, and each of its kernels: a table of
+// what each pass read and did, or the programs themselves.
+#pragma once
+
+#include "driver/kernels/lower_to_kernels.h"
+
+namespace nautilus::driver {
+
+struct PassesRequest {
+  bool shows_programs = false;  // what each pass changed in the text, in place of a line
+  std::string kernel = {};      // that one alone
+};
+
+// `kernels` were made of `loaded` with the trace. Nothing, and why, if there is no such kernel.
+std::optional<std::string> passes_text(const ir::Program& loaded, const ir::PassTrace& trace,
+                                       const Kernels& kernels, const PassesRequest& request,
+                                       std::string* error);
+
+}  // namespace nautilus::driver

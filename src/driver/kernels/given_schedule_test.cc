@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedules of some kernels, by name and in several files.
+#include "driver/kernels/given_schedule.h"
+#include "schedule/text/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include "driver/kernels/lower_to_kernels.h"
+#include "ir/print.h"
+
+namespace nautilus::driver {
+namespace {
+
+// Two kernels of tiles that hand a tensor over, and one of rows.
+constexpr std::string_view kTwo = R"(
+dims M, N, K, L
+hint M = 512, N = 512, K = 512, L = 512
+A: bf16[M, K]  B: bf16[K, N]  C: bf16[N, L]
+X[i, j] = sum[k] A[i, k] * B[k, j] -> bf16
+Y[i, l] = sum[j] X[i, j] * C[j, l] -> bf16
+m[i] = max[l] Y[i, l]
+)";
+
+class GivenSchedules : public testing::Test {
+ protected:
+  void SetUp() override {
+    program_ = load_text("two.naut", std::string(kTwo), {}, unit_);
+    ASSERT_TRUE(program_);
+    const auto first = first_schedule(*program_, unit_);
+    ASSERT_TRUE(first);
+    first_ = first->decisions;
+    for (const schedule::KernelSchedule& k : first_.kernels) {
+      if (k.form == decision::Form::Tile) tiles_.push_back(k.name);
+    }
+    ASSERT_EQ(tiles_.size(), 2u) << schedule::print(first_);
+  }
+
+  // The first schedule with this kernel alone.
+  schedule::Schedule only(const std::string& kernel) const {
+    schedule::Schedule out = first_;
+    std::erase_if(out.kernels, [&](const auto& k) { return k.name != kernel; });
+    return out;
+  }
+
+  std::string error_of(const std::vector<GivenSchedule>& files) {
+    std::string error;
+    EXPECT_FALSE(join_schedules(files, *program_, unit_, &error));
+    return error;
+  }
+
+  // The kernels that a schedule gives, as text; or why there are none.
+  std::string kernels_with(const std::string& text) {
+    std::string error;
+    const auto kernels = lower_with_schedule(*program_, text, unit_, &error);
+    return kernels ? ir::print(*kernels) : error;
+  }
+
+  Unit unit_;
+  std::optional<ir::Program> program_;
+  schedule::Schedule first_;
+  std::vector<std::string> tiles_;
+};
+
+// What a file leaves out is what it is without a file, whatever it leaves out: kernels, lines
+// about the program, or everything.
+TEST_F(GivenSchedules, TheRestIsChosenByRule) {
+  const auto all = lower_to_kernels(*program_, unit_);
+  ASSERT_TRUE(all);
+  const std::string want = ir::print(*all);
+  for (const schedule::KernelSchedule& k : first_.kernels) {
+    SCOPED_TRACE(k.name);
+    schedule::Schedule part = only(k.name);
+    EXPECT_EQ(kernels_with(schedule::print(part)), want);
+    part.lines.clear();
+    EXPECT_EQ(kernels_with(schedule::print(part)), want);
+  }
+  schedule::Schedule nothing = first_;
+  nothing.kernels.clear();
+  EXPECT_EQ(kernels_with(schedule::print(nothing)), want);
+}
+
+// A changed kernel of one file beside an unchanged one of another.
+TEST_F(GivenSchedules, FilesOfSomeKernelsAreJoined) {
+  schedule::Schedule changed = first_;
+  for (schedule::KernelSchedule& k : changed.kernels) {
+    for (ir::Block& way : k.ways)
+      std::erase_if(way, [](const ir::Op& line) {
+        return !line.is<decision::Rows>() && !line.is<decision::Stream>() &&
+               !line.is<decision::Fuse>() && !line.is<decision::Roll>();
+      });
+    k.ways.resize(1);
+  }
+  std::string error;
+  // Of the changed file one kernel alone; the other kernels are by rule, and by the first file.
+  const auto one =
+      join_schedules({{"a.sched", tiles_[0], schedule::print(changed)}}, *program_, unit_, &error);
+  ASSERT_TRUE(one) << error;
+  const auto both = join_schedules({{"a.sched", tiles_[0], schedule::print(changed)},
+                                    {"b.sched", "", schedule::print(only(tiles_[1]))}},
+                                   *program_, unit_, &error);
+  ASSERT_TRUE(both) << error;
+  EXPECT_EQ(kernels_with(*one), kernels_with(*both));
+  EXPECT_NE(kernels_with(*one), kernels_with(schedule::print(first_)));
+}
+
+// A kernel that is given takes its statement from one of the rest, which stays a kernel of tiles.
+TEST_F(GivenSchedules, AKernelOfTheRestLosesStatements) {
+  constexpr std::string_view kEpilogue = R"(
+dims M, N, K
+hint M = 64, N = 64, K = 64
+A: bf16[M, K]  B: bf16[K, N]
+Y[i, j] = sum[k] A[i, k] * B[k, j]
+Z[i, j] = Y[i, j] + 1.0 -> bf16
+)";
+  program_ = load_text("epilogue.naut", std::string(kEpilogue), {}, unit_);
+  ASSERT_TRUE(program_);
+  const auto first = first_schedule(*program_, unit_);
+  ASSERT_TRUE(first);
+  ASSERT_EQ(first->decisions.kernels.size(), 1u) << schedule::print(first->decisions);
+  schedule::Schedule apart = first->decisions;
+  apart.kernels = {{"Z", {{}}, decision::Form::Points}};
+  std::string error;
+  auto scheduled = replay_schedule(*program_, schedule::print(apart), unit_, &error);
+  ASSERT_TRUE(scheduled) << error;
+  EXPECT_EQ(scheduled->nests.size(), 1u);
+  EXPECT_EQ(check_scheduled(*program_, scheduled->program, {}, unit_), "");
+  complete(*scheduled, unit_);
+  const std::string text = schedule::print(scheduled->decisions);
+  EXPECT_NE(text.find("kernel Y tile"), std::string::npos) << text;
+  EXPECT_NE(text.find("kernel Z points"), std::string::npos) << text;
+  EXPECT_EQ(text.find("fuse"), std::string::npos) << text;
+}
+
+TEST_F(GivenSchedules, WhatDoesNotFitIsRefused) {
+  const std::string text = schedule::print(first_);
+  EXPECT_EQ(
+      error_of({{"a.sched", tiles_[0] + "_", text}})
+          .find("a.sched: there is no kernel `" + tiles_[0] + "_`; did you mean `" + tiles_[0]),
+      0u);
+  EXPECT_EQ(error_of({{"a.sched", "", text}, {"b.sched", tiles_[0], text}}),
+            "kernel `" + tiles_[0] + "` has two schedules, a.sched and b.sched");
+  EXPECT_EQ(error_of({{"a.sched", tiles_[0], text}, {"b.sched", "", "schedule"}})
+                .find("b.sched: line 1: a schedule starts with"),
+            0u);
+  schedule::Schedule other = only(tiles_[1]);
+  other.program = "other";
+  EXPECT_EQ(error_of({{"a.sched", tiles_[0], text}, {"b.sched", "", schedule::print(other)}}),
+            "a.sched is for @" + first_.program + ", b.sched for @other");
+  other = only(tiles_[1]);
+  other.equations = "0123";
+  EXPECT_EQ(error_of({{"a.sched", tiles_[0], text}, {"b.sched", "", schedule::print(other)}}),
+            "b.sched is for other equations than a.sched");
+  other = only(tiles_[1]);
+  other.lines = {ir::make(
+      decision::Algebra{decision::Rewrite::Gather, decision::Switch::On, decision::By::Auto})};
+  EXPECT_EQ(error_of({{"a.sched", tiles_[0], text}, {"b.sched", "", schedule::print(other)}}),
+            "`algebra gather on` of b.sched contradicts `algebra gather off` of a.sched");
+}
+
+// Kernels that the program has not come with those that it has, whatever their form.
+TEST_F(GivenSchedules, UnknownKernelsAreNamed) {
+  for (const decision::Form form : {decision::Form::Tile, decision::Form::Rows,
+                                    decision::Form::Points, decision::Form::Parts}) {
+    schedule::Schedule wrong = first_;
+    wrong.kernels = {{tiles_[0] + "_", {{}}, form}};
+    EXPECT_EQ(kernels_with(schedule::print(wrong))
+                  .find("there is no kernel `" + tiles_[0] + "_`; did you mean `" + tiles_[0] +
+                        "`? There are "),
+              0u)
+        << kernels_with(schedule::print(wrong));
+  }
+}
+
+}  // namespace
+}  // namespace nautilus::driver

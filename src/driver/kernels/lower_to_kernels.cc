@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/kernels/lower_to_kernels.h"
+
+#include <map>
+
+#include "compile/kernels.h"
+#include "driver/kernels/given_schedule.h"
+#include "driver/kernels/scheduling.h"
+#include "matile/ops.h"
+#include "schedule/text/schedule.h"
+
+namespace nautilus::driver {
+namespace {
+
+// The steps to the program that was scheduled, and the schedule.
+void trace_schedule(const ir::Program& program, const FirstSchedule& scheduled,
+                    ir::PassContext& context) {
+  if (!context.trace) return;
+  diag::Sink ignored(context.sink.sources());
+  for (const bool gathers : {false, true}) {
+    for (const bool takes_apart : {false, true}) {
+      // Which form was taken shows in what came of it.
+      const Algebra form{takes_apart, gathers};
+      ir::PassContext silent{context.pool, ignored, {}};
+      if (program.level->name != "spec" ||
+          compile::lower_with_algebra(program, silent, form) != scheduled.unscheduled)
+        continue;
+      ir::PassContext traced{context.pool, ignored, {}, context.trace};
+      compile::lower_with_algebra(program, traced, form);
+      compile::trace(compile::the_pass("schedule"), scheduled.program, context);
+      return;
+    }
+  }
+  compile::trace(compile::the_pass("schedule"), scheduled.program, context);
+}
+
+// Lines that were read before the kernel was a program of its own, in front of the others.
+void add_nest_lines(const schedule::Schedule& schedule, KernelNote& note) {
+  ir::Block lines;
+  for (const schedule::KernelSchedule& k : schedule.kernels) {
+    if (k.name != note.statement || k.form != decision::Form::Tile) continue;
+    for (size_t way = 0; way < k.ways.size(); ++way) {
+      for (const ir::Op& line : k.ways[way]) {
+        const auto topic = decision::topic(line.info());
+        const bool is_here = topic == decision::Topic::Members
+                                 ? way == 0
+                                 : topic == decision::Topic::Sizes && way + 1 == note.alternative;
+        if (is_here) lines.push_back(line);
+      }
+    }
+  }
+  schedule::complete(lines, note.lines);
+  note.lines = std::move(lines);
+}
+
+// What passes noted about kernels. `scheduled` is null where nobody scheduled the program; else its
+// nests say what the kernels of tiles come from.
+std::vector<KernelNote> notes_of(const ir::Block& decided, const FirstSchedule* scheduled) {
+  std::vector<KernelNote> out;
+  std::map<std::pair<std::string, decision::Form>, size_t> alternatives;
+  size_t nest = 0;
+  for (const ir::Op& op : decided) {
+    const auto* made = op.get<decision::Kernel>();
+    if (!made) continue;
+    KernelNote note{
+        std::string(made->made.str()), made->form, std::string(made->name.str()), 1, 1, made->body};
+    if (made->form == decision::Form::Tile)
+      note.statement = scheduled ? scheduled->nests.at(nest++).seed : "";
+    if (!note.statement.empty()) note.alternative = ++alternatives[{note.statement, note.form}];
+    out.push_back(std::move(note));
+  }
+  for (KernelNote& note : out) {
+    if (note.statement.empty()) continue;
+    note.alternatives = alternatives[{note.statement, note.form}];
+    if (scheduled && note.form == decision::Form::Tile) add_nest_lines(scheduled->decisions, note);
+  }
+  return out;
+}
+
+std::optional<Kernels> kernels_of(const ir::Program& program, const FirstSchedule& scheduled,
+                                  ir::PassContext& context) {
+  compile::TraceAttempt attempt(context);
+  trace_schedule(program, scheduled, context);
+  ir::Block decided;
+  ir::PassContext own = context;
+  if (context.trace) own.decided = &decided;
+  auto kernels = compile::to_kernels(scheduled.program, own);
+  if (!kernels) return std::nullopt;
+  attempt.keep();
+  return Kernels{std::move(*kernels), schedule::print(scheduled.decisions),
+                 notes_of(decided, &scheduled)};
+}
+
+// Of a program that has nests, or will have them.
+bool is_unscheduled(const ir::Program& program) {
+  return program.level->name == "spec" || program.after == "spec_to_scalar";
+}
+
+std::optional<FirstSchedule> schedule_of(const ir::Program& program, bool is_tried, Unit& unit) {
+  if (program.level->name == "scalar")
+    return schedule_loops(compile::without_after(program), is_tried, unit);
+  return is_tried ? first_schedule(program, unit) : untried_schedule(program, unit);
+}
+
+}  // namespace
+
+std::optional<Kernels> make_kernels(const ir::Program& program, const KernelRequest& request,
+                                    Unit& unit, std::string* error) {
+  ir::PassContext context{unit.pool, unit.sink, {}, request.trace};
+  if (request.schedule) {
+    if (program.level->name != "spec") {
+      *error = "a schedule is for a program of the math language";
+      return std::nullopt;
+    }
+    const auto scheduled = replay_schedule(program, *request.schedule, unit, error);
+    auto kernels = scheduled ? kernels_of(program, *scheduled, context) : std::nullopt;
+    if (scheduled && !kernels) *error = unknown_kernel(program, scheduled->decisions, unit);
+    return kernels;
+  }
+  if (is_unscheduled(program)) {
+    // Lowering a schedule tells whether its kernels have a form; only where one has none it pays to
+    // look at each alone. Together they may still not fit, which is no error: every program has
+    // kernels without tiles.
+    for (const bool is_tried : {false, true}) {
+      const auto scheduled = schedule_of(program, is_tried, unit);
+      if (!scheduled && is_tried) return std::nullopt;
+      if (!scheduled) continue;
+      diag::Sink refusals(unit.sources);
+      ir::PassContext own{unit.pool, refusals, {}, request.trace};
+      if (auto kernels = kernels_of(program, *scheduled, own)) return kernels;
+    }
+  }
+  ir::Block decided;
+  if (context.trace) context.decided = &decided;
+  auto kernels = compile::lower_to("matile", program, context);
+  if (!kernels || !matile::verify_final(*kernels, unit.sink)) return std::nullopt;
+  return Kernels{std::move(*kernels), "", notes_of(decided, nullptr)};
+}
+
+std::optional<ir::Program> lower_to_kernels(const ir::Program& program, Unit& unit) {
+  std::string error;
+  auto kernels = make_kernels(program, {}, unit, &error);
+  return kernels ? std::optional(std::move(kernels->program)) : std::nullopt;
+}
+
+std::optional<ir::Program> lower_with_schedule(const ir::Program& program, std::string_view text,
+                                               Unit& unit, std::string* error) {
+  auto kernels = make_kernels(program, {.schedule = std::string(text)}, unit, error);
+  return kernels ? std::optional(std::move(kernels->program)) : std::nullopt;
+}
+
+std::optional<ir::Program> run_single_pass(const compile::PassInfo& pass,
+                                           const ir::Program& program, ir::PassContext& context,
+                                           Unit& unit) {
+  std::optional<ir::Program> result;
+  if (pass.run || pass.from != program.level->name) {
+    result = compile::run_pass(pass, program, context);
+  } else {
+    result = schedule_loops(compile::without_after(program), true, unit).program;
+  }
+  if (result) result->after = compile::label_after(program, pass);
+  return result;
+}
+
+}  // namespace nautilus::driver

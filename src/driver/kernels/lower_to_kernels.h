@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a program of any level to one that runs: the MA-tile program with its kernels and its plan.
+// Every command that shows, runs or times kernels gets them here.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "compile/passes.h"
+#include "decision/decisions.h"
+#include "driver/load/load.h"
+#include "ir/pass.h"
+
+namespace nautilus::driver {
+
+struct KernelRequest {
+  // The text of a schedule, for a program of the math language; without one its first schedule.
+  // One that is not legal, or whose tiles have no kernel, is an error.
+  std::optional<std::string> schedule = {};
+  ir::PassTrace* trace = nullptr;  // gets the steps of the program and of each kernel
+};
+
+// Where a kernel of the program comes from, and what was decided about it.
+struct KernelNote {
+  std::string kernel;  // its name in the program
+  decision::Form form = decision::Form::Tile;
+  std::string statement;  // that it is named after in schedules; empty if there is no schedule
+  size_t alternative = 1;
+  size_t alternatives = 1;
+  ir::Block lines;  // of its schedule
+};
+
+struct Kernels {
+  ir::Program program;
+  std::string schedule;                // the text that they were made with; empty if there is none
+  std::vector<KernelNote> notes = {};  // if there is a trace; none for kernels that came as such
+};
+
+// Empty if something was reported, or is in `error`. A program that comes from a pass (`after`)
+// goes on behind it; an MA-tile program with finished kernels is returned as it is.
+std::optional<Kernels> make_kernels(const ir::Program& program, const KernelRequest& request,
+                                    Unit& unit, std::string* error);
+
+// With the first schedule. Empty if something was reported.
+std::optional<ir::Program> lower_to_kernels(const ir::Program& program, Unit& unit);
+// With the decisions of a schedule's text.
+std::optional<ir::Program> lower_with_schedule(const ir::Program& program, std::string_view text,
+                                               Unit& unit, std::string* error);
+
+// One pass of any level, `schedule` among them. What comes of a dump is one, too.
+std::optional<ir::Program> run_single_pass(const compile::PassInfo& pass,
+                                           const ir::Program& program, ir::PassContext& context,
+                                           Unit& unit);
+
+}  // namespace nautilus::driver

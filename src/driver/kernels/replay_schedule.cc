@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replay of a schedule's text, which may be about some kernels only: the others are those that the
+// first schedule has. Statements that neither names have kernels by the rules of lowering, as
+// everywhere.
+#include <algorithm>
+#include <set>
+
+#include "driver/kernels/given_schedule.h"
+#include "driver/kernels/scheduling.h"
+#include "schedule/apply/apply.h"
+#include "schedule/text/schedule.h"
+
+namespace nautilus::driver {
+namespace {
+
+using schedule::KernelSchedule;
+using schedule::Schedule;
+using Names = std::set<std::string>;
+
+// Statements that a kernel computes.
+Names statements_of(const KernelSchedule& kernel) {
+  Names out = {kernel.name};
+  for (const ir::Op& line : kernel.ways[0]) {
+    const auto* fuse = line.get<decision::Fuse>();
+    const auto* roll = line.get<decision::Roll>();
+    if (!fuse && !roll) continue;
+    for (ir::Name s : fuse ? fuse->statements : roll->statements) out.emplace(s.str());
+  }
+  return out;
+}
+
+Names statements_of(const Schedule& schedule) {
+  Names out;
+  for (const KernelSchedule& k : schedule.kernels) out.merge(statements_of(k));
+  return out;
+}
+
+// Whether kernels of the schedule compute all statements of the program.
+bool names_all(const Schedule& given, const ir::Program& loops, Unit& unit) {
+  const Names named = statements_of(given);
+  const auto list = schedule::statements_of(loops, unit.pool);
+  return std::all_of(
+      list.statements.begin(), list.statements.end(),
+      [&](const schedule::Statement& s) { return named.contains(std::string(s.target.str())); });
+}
+
+// The kernel without statements that others compute; its sizes were chosen with them, so they are
+// chosen again.
+KernelSchedule without(const KernelSchedule& kernel, const Names& others) {
+  KernelSchedule out{kernel.name, {{}}, kernel.form};
+  const auto reduced = [&](auto line) {
+    std::erase_if(line.statements,
+                  [&](ir::Name s) { return others.contains(std::string(s.str())); });
+    if (!line.statements.empty()) out.ways[0].push_back(ir::make(line));
+  };
+  for (const ir::Op& line : kernel.ways[0]) {
+    if (const auto* fuse = line.get<decision::Fuse>()) {
+      reduced(*fuse);
+    } else if (const auto* roll = line.get<decision::Roll>()) {
+      reduced(*roll);
+    } else if (decision::topic(line.info()) == decision::Topic::Members) {
+      out.ways[0].push_back(line);
+    }
+  }
+  return out;
+}
+
+// How kernels take part that lose statements to those that are given.
+enum class Losing : uint8_t { Reduced, LeftOut };
+
+// The given kernels, and of the rest those that they do not replace.
+Schedule with_rest(const Schedule& given, const std::vector<schedule::Kernel>& rest,
+                   Losing losing) {
+  const Names named = statements_of(given);
+  Schedule out = given;
+  for (const KernelSchedule& k : schedule::to_schedule(rest, schedule::By::Auto)) {
+    if (named.contains(k.name)) continue;
+    const Names own = statements_of(k);
+    const bool loses = std::any_of(given.kernels.begin(), given.kernels.end(),
+                                   [&](const KernelSchedule& g) { return own.contains(g.name); });
+    if (!loses) {
+      out.kernels.push_back(k);
+    } else if (losing == Losing::Reduced) {
+      out.kernels.push_back(without(k, named));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::string_view text,
+                                             Unit& unit, std::string* error) {
+  const auto parsed = schedule::parse_schedule(text, unit.pool);
+  if (!parsed) {
+    *error = parsed.rejection().message;
+    return std::nullopt;
+  }
+  const Schedule& given = *parsed;
+  auto alone = replay(program, given, unit, error);
+  const bool has_lines = !given.lines.empty();  // about the program: then it says all of them
+  if (!alone && error->ends_with("there is no such statement")) {
+    const std::string unknown = unknown_kernel(program, given, unit);
+    if (!unknown.empty()) *error = unknown;
+  }
+  if (alone ? names_all(given, alone->unscheduled, unit) : has_lines) return alone;
+  Schedule said = given;
+  std::vector<schedule::Kernel> rest;
+  if (has_lines) {
+    rest = schedule_loops(alone->unscheduled, false, unit).kernels;
+    if (with_rest(said, rest, Losing::Reduced).kernels.size() == given.kernels.size()) return alone;
+    rest = schedule_loops(alone->unscheduled, true, unit).kernels;
+  } else {
+    auto first = first_schedule(program, unit);
+    if (!first) return std::nullopt;
+    said.lines = first->decisions.lines;
+    rest = std::move(first->kernels);
+  }
+  for (const Losing losing : {Losing::Reduced, Losing::LeftOut}) {
+    std::string why;
+    auto both = replay(program, with_rest(said, rest, losing), unit, &why);
+    if (!both) continue;
+    error->clear();
+    return both;
+  }
+  return alone;
+}
+
+}  // namespace nautilus::driver

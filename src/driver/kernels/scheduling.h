@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a program of the math language to its first schedule, or to one that is given, and the check
+// of what it computes.
+#pragma once
+
+#include "compile/manager.h"
+#include "driver/oracle/ladder.h"
+#include "schedule/apply/apply.h"
+#include "schedule/choose/auto.h"
+#include "schedule/text/schedule.h"
+
+namespace nautilus::driver {
+
+using compile::Algebra;
+
+struct FirstSchedule {
+  ir::Program unscheduled;  // after the algebra passes
+  schedule::Schedule decisions;
+  ir::Program program;
+  std::vector<std::string> notes;
+  std::vector<schedule::NestOrigin> nests;  // grid nests, in order
+  std::vector<schedule::Kernel> kernels;
+  ir::Program rounded;  // what the kernels were chosen for: unscheduled, with its `round` decisions
+  Algebra algebra = {};
+};
+
+// Every kernel of it has a form on the device: one that has none is tried with smaller tiles, and
+// at last left out. Empty if something was reported.
+std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& unit);
+// The first that comes to mind, which is nearly always the same, without looking for the form of
+// its kernels: for a caller that lowers them anyway.
+std::optional<FirstSchedule> untried_schedule(const ir::Program& program, Unit& unit);
+// Of a program of loops, which equations were lowered to; tried or not.
+FirstSchedule schedule_loops(const ir::Program& loops, bool is_tried, Unit& unit);
+// With the decisions of a schedule's text. Kernels of tiles that it does not name are those of the
+// first schedule, as far as they compute what no kernel of the text does; so are lines about the
+// program where it has none (replay_schedule.cc). A kernel that the program has not is refused with
+// the names of those that it has.
+std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::string_view text,
+                                             Unit& unit, std::string* error);
+// Puts the lines that passes take by rule into the schedule, which then has all kernels in the
+// order in which they run. As it is where a kernel is refused.
+void complete(FirstSchedule& schedule, Unit& unit);
+// With these decisions and these kernels of tiles alone.
+std::optional<FirstSchedule> replay(const ir::Program& program, const schedule::Schedule& decisions,
+                                    Unit& unit, std::string* error);
+// Why the passes refuse a line of the schedule, or have no kernel for it; empty if they have.
+std::string refused_lines(const FirstSchedule& schedule, Unit& unit);
+
+// Changes of the first schedule.
+struct ScheduleEdit {
+  std::string parts;    // of every streamed axis: a number or `fill`; empty: as the schedule says
+  std::string combine;  // where parts come together: `kernel` or `last`; empty: as it says
+  std::string reference = {};  // of every kernel of tiles: `follow`, `lazy` or `speculative`
+
+  bool is_on() const { return !parts.empty() || !combine.empty() || !reference.empty(); }
+};
+
+// The text of the first schedule with these changes; nothing if something was reported.
+std::optional<std::string> edited_schedule(const ir::Program& program, const ScheduleEdit& edit,
+                                           Unit& unit);
+
+// Runs the scheduled program in the declared dtypes and holds it against the definition. The first
+// disagreement as text, or an empty string; nothing if a diagnostic was reported.
+std::optional<std::string> check_scheduled(const ir::Program& program, const ir::Program& scheduled,
+                                           const RunRequest& request, Unit& unit);
+
+}  // namespace nautilus::driver

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/kernels/scheduling.h"
+#include "schedule/apply/apply.h"
+#include "schedule/text/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include "compile/kernels.h"
+#include "decision/lines.h"
+#include "ir/print.h"
+#include "matile/ops.h"
+
+namespace nautilus::driver {
+namespace {
+
+constexpr std::string_view kAttention = R"(
+dims M, N            static D = 16
+hint M = 20, N = 30
+Q: bf16[M, D]
+K, V: bf16[N, D]
+S[i,j] = sum[d] Q[i,d] * K[j,d]
+O[i,e] = sum[j] softmax[j](S[i,j]) * V[j,e]  -> bf16
+)";
+
+class SchedulingTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    program_ = load_text("a.naut", std::string(kAttention), {}, unit_);
+    ASSERT_TRUE(program_);
+    first_ = first_schedule(*program_, unit_);
+    ASSERT_TRUE(first_);
+    text_ = schedule::print(first_->decisions);
+  }
+
+  // The kernels of a scheduled program as text; why there are none.
+  std::string kernels_of(const ir::Program& scheduled) {
+    ir::PassContext context{unit_.pool, unit_.sink, {}};
+    const auto kernels = compile::nests_to_kernels(scheduled, context);
+    return kernels ? ir::print(*kernels) : unit_.sink.all().back().message;
+  }
+
+  static void replace(std::string& text, std::string_view from, std::string_view to) {
+    const size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from << " in\n" << text;
+    text.replace(at, from.size(), to);
+  }
+
+  // The text with one part replaced, or two; the replay's error, or nothing.
+  std::string error_of(std::string_view from, std::string_view to, std::string_view second = {},
+                       std::string_view to_second = {}) {
+    std::string edited = text_;
+    replace(edited, from, to);
+    if (!second.empty()) replace(edited, second, to_second);
+    std::string error;
+    const auto again = replay_schedule(*program_, edited, unit_, &error);
+    edited_ = again ? ir::print(again->program) : "";
+    return error;
+  }
+
+  Unit unit_;
+  std::optional<ir::Program> program_;
+  std::optional<FirstSchedule> first_;
+  std::string text_;
+  std::string edited_;
+};
+
+TEST_F(SchedulingTest, ReplayGivesTheSameProgram) {
+  const auto parsed = schedule::parse_schedule(text_, unit_.pool);
+  ASSERT_TRUE(parsed) << parsed.rejection().message;
+  EXPECT_EQ(schedule::print(*parsed), text_);
+  std::string error;
+  const auto again = replay_schedule(*program_, text_, unit_, &error);
+  ASSERT_TRUE(again) << error;
+  EXPECT_EQ(kernels_of(again->program), kernels_of(first_->program));
+}
+
+TEST_F(SchedulingTest, EditedDecisionsAreTaken) {
+  EXPECT_EQ(error_of("tile j 176", "tile j 64 user"), "");
+  EXPECT_NE(edited_.find("(N + 63) / 64"), std::string::npos) << edited_;
+  EXPECT_EQ(error_of("tile i 64", "tile i 192 user", "groups 1", "groups 3"), "");
+  EXPECT_NE(edited_.find("for w < 3 group"), std::string::npos) << edited_;
+}
+
+TEST_F(SchedulingTest, WhatIsNotLegalIsRefusedWithItsLine) {
+  EXPECT_EQ(error_of("tile j 176", "tile j 100"),
+            "`tile j 100`: a step is a multiple of 16 up to 256");
+  EXPECT_EQ(error_of("tile i 64", "tile i 100"),
+            "`groups 1 sharing`: a tile of 100 rows: groups that share it have 64 rows each, 1 to "
+            "4; one that alternates 64 to 192");
+  EXPECT_EQ(error_of("roll O.max", "fuse O.max; roll O.max"),
+            "`fuse O.max`: `O.max` is a reduction over the streamed axis: `roll`");
+  EXPECT_EQ(error_of("fuse S", "fuse Z"), "`fuse Z, O.e, O.sum_2, O`: there is no statement `Z`");
+  EXPECT_EQ(error_of("tile j 176", "tile q 128"), "`tile q 128`: it is not an axis of a tile");
+  EXPECT_EQ(error_of("kernel O.sum_2.acc", "kernel O"), "`kernel O`: `O` is no reduction");
+  EXPECT_EQ(error_of("stream j", "stream d"), "`stream d`: this kernel streams `j`");
+}
+
+TEST_F(SchedulingTest, WhatIsNoScheduleIsRefusedWithItsLine) {
+  EXPECT_EQ(error_of("version 2", "version 3"), "line 1: version 3 is not known");
+  EXPECT_EQ(error_of("fuse S", "melt S"),
+            "line 4: `melt S, O.e, O.sum_2, O`: `melt` is not a decision");
+  EXPECT_EQ(error_of("schedule @a version", "schedule @b version"),
+            "the schedule is for @b, the program is @a");
+  std::string error;
+  EXPECT_FALSE(replay_schedule(*program_, "", unit_, &error));
+  EXPECT_EQ(error, "line 0: the schedule is empty");
+}
+
+TEST_F(SchedulingTest, ALineThatNothingReadsIsAnError) {
+  ir::PassContext context{unit_.pool, unit_.sink, {}};
+  auto kernels = compile::nests_to_kernels(first_->program, context);
+  ASSERT_TRUE(kernels);
+  EXPECT_TRUE(matile::verify_final(*kernels, unit_.sink));
+  for (ir::Op& op : kernels->body) {
+    const auto* kernel = op.get<matile::Kernel>();
+    if (!kernel) continue;
+    matile::Kernel with = *kernel;
+    with.body = decision::with_lines(std::move(with.body), {ir::make(decision::LoopOrder{})});
+    op = ir::make(std::move(with));
+  }
+  EXPECT_FALSE(matile::verify_final(*kernels, unit_.sink));
+  EXPECT_EQ(unit_.sink.all().back().code, diag::Code::DecisionRefused);
+}
+
+TEST_F(SchedulingTest, PartsOfTheStreamedAxis) {
+  const auto with = [&](const std::string& split) {
+    return error_of("tile j 176", "tile j 176; " + split);
+  };
+  EXPECT_EQ(with("split j into 3 combine kernel user"), "");
+  EXPECT_NE(edited_.find("size j_parts ="), std::string::npos) << edited_;
+  EXPECT_EQ(with("split j combine last"), "");
+  EXPECT_EQ(with("split i into 3 combine kernel"),
+            "`split i into 3 combine kernel`: only the streamed axis has parts");
+  EXPECT_EQ(
+      with("split j into many combine kernel"),
+      "line 5: `split j into many combine kernel`: expected an integer (parts), found `many`");
+  EXPECT_EQ(with("split j into 3 combine first"),
+            "line 5: `split j into 3 combine first`: expected one of kernel, last, found `first`");
+}
+
+// Every kernel of a program in three parts of steps of 16, against the definition.
+std::string difference_in_parts(std::string_view text,
+                                const std::map<std::string, int64_t>& sizes) {
+  Unit unit;
+  const auto program = load_text("p.naut", std::string(text), {}, unit);
+  if (!program) return "it does not load";
+  const auto first = first_schedule(*program, unit);
+  if (!first) return "it has no schedule";
+  schedule::Schedule edited = first->decisions;
+  edited.kernels = schedule::to_schedule(first->kernels, schedule::By::Auto);
+  for (size_t k = 0; k < edited.kernels.size(); ++k) {
+    const ir::Name stream = first->kernels[k].group.stream.name();
+    edited.kernels[k].ways.resize(1);
+    schedule::complete(
+        edited.kernels[k].ways[0],
+        {ir::make(decision::Tile{stream, 16, {}}),
+         ir::make(decision::Split{stream, 3, decision::CombineWay::Kernel, decision::By::User})});
+  }
+  std::string error;
+  const auto again = replay_schedule(*program, schedule::print(edited), unit, &error);
+  if (!again) return error;
+  if (ir::print(again->program).find(".parts") == std::string::npos) return "nothing is split";
+  RunRequest request;
+  request.given.sizes.insert(sizes.begin(), sizes.end());
+  return check_scheduled(*program, again->program, request, unit).value_or("it does not run");
+}
+
+TEST(Parts, AgreeWithTheDefinition) {
+  EXPECT_EQ(difference_in_parts(kAttention, {{"M", 3}, {"N", 75}}), "");
+  EXPECT_EQ(difference_in_parts(kAttention, {{"M", 3}, {"N", 1}}), "");
+  // A window, an initial element, a second output of the reference.
+  EXPECT_EQ(difference_in_parts(R"(
+dims M, N            static D = 16
+hint M = 5, N = 90
+Q: bf16[M, D]
+K, V: bf16[N, D]
+z: f32[M]
+S[i,j] = sum[d] Q[i,d] * K[j,d] * 9.0
+T[i,j] = where(j >= 40 + i and j < 60 + i, S[i,j], -inf)
+O[i,e] = sum[j] softmax_sink[j](T[i,j], z[i]) * V[j,e]  -> bf16
+L[i] = logsumexp[j](T[i,j])                            -> f32
+)",
+                                {}),
+            "");
+  // A row's own reduction in front of the steps, which is an output, too.
+  EXPECT_EQ(difference_in_parts(R"(
+dims M, N            static D = 16
+hint M = 5, N = 90
+Q: bf16[M, D]
+K, V: bf16[N, D]
+n[i] = sum[d] f32(Q[i,d]) * f32(Q[i,d])  -> f32
+S[i,j] = sum[d] Q[i,d] * K[j,d] / (1.0 + n[i])
+O[i,e] = sum[j] softmax[j](S[i,j]) * V[j,e]  -> bf16
+)",
+                                {}),
+            "");
+}
+
+TEST_F(SchedulingTest, AStatementLeftOutIsReadFromMemory) {
+  EXPECT_EQ(error_of("fuse S, O", "fuse O"), "");
+  EXPECT_NE(edited_.find("buffer S : f32[M, N] temp"), std::string::npos) << edited_;
+}
+
+}  // namespace
+}  // namespace nautilus::driver

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// What candidates are said to take of registers and shared memory (schedule/fusion/tile_use.h),
+// held against what the verifier counts of the kernels that lowering makes of them, over all
+// candidates of all examples. Registers are an upper bound. So are the bytes of operands, with as
+// many slots as the candidate was counted with: lowering gives rings more where there is room, and
+// a place of their own to results that may also lie where an operand was.
+#include "schedule/fusion/tile_use.h"
+#include "schedule/apply/apply.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/files.h"
+#include "compile/grid_nest.h"
+#include "driver/kernels/scheduling.h"
+#include "driver/load/load.h"
+#include "ir/target_of.h"
+#include "matile/resources.h"
+#include "schedule/choose/candidates.h"
+#include "target/target.h"
+
+namespace nautilus::driver {
+namespace {
+
+std::vector<std::string> example_files() {
+  std::vector<std::string> out;
+  for (const auto& entry : std::filesystem::directory_iterator(NAUTILUS_SOURCE_DIR "/examples")) {
+    if (entry.path().extension() == ".naut") out.push_back(entry.path().string());
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+class TileUseTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  // The finished kernel of the k-th group alone, with these sizes.
+  std::optional<ir::Op> lowered(const FirstSchedule& first, size_t k, const schedule::Sizes& sizes,
+                                std::string* why) {
+    std::vector<schedule::Kernel> kernels = first.kernels;
+    kernels[k].sizes = sizes;
+    kernels[k].others.clear();
+    kernels[k].split = {};
+    const auto list = schedule::statements_of(first.rounded, unit_.pool);
+    const auto built = schedule::assemble(first.rounded, list, kernels, unit_.pool);
+    if (!built) {
+      *why = built.rejection().message;
+      return std::nullopt;
+    }
+    const int seed = first.kernels[k].group.seed;
+    const std::string name(list.statements[static_cast<size_t>(seed)].target.str());
+    size_t n = 0;
+    for (const ir::Op& op : built->program.body) {
+      const auto* nest = op.get<scalar::For>();
+      if (!nest || nest->kind != scalar::LoopKind::Grid) continue;
+      if (built->nests[n++].seed != name) continue;
+      lower::FreshNames names(unit_.pool);
+      for (const ir::Op& declared : built->program.body) {
+        if (const auto* d = declared.get<ir::Dim>()) names.take(d->name.str());
+        if (const auto* p = declared.get<ir::Param>()) names.take(p->name.str());
+        if (const auto* b = declared.get<scalar::Buffer>()) names.take(b->name.str());
+      }
+      ir::PassContext context{unit_.pool, unit_.sink, {}};
+      const auto parts =
+          compile::lower_grid_nest(built->program, op, "kernel", names, context, why);
+      return parts ? std::optional(parts->kernel) : std::nullopt;
+    }
+    *why = "it has no nest";
+    return std::nullopt;
+  }
+
+  Unit unit_;
+};
+
+// Bytes of the tiles that come through rings, with at most so many slots. Pieces of rows are small
+// and not counted.
+int64_t operand_bytes(const matile::Resources& r, int64_t slots) {
+  int64_t bytes = 0;
+  for (const matile::RingInfo& ring : r.rings) {
+    for (const matile::PartInfo& part : ring.parts) {
+      if (part.tile.bytes() <= r.target->tiles.small_slot_bytes) continue;
+      const int64_t tile = estimate::bytes_to_next_tile(part.tile.bytes(), r.target->copies);
+      bytes += estimate::RingUse{tile, std::min<int64_t>(ring.slots(), slots), ring.copies}.bytes();
+    }
+  }
+  return bytes;
+}
+
+TEST_P(TileUseTest, IsNotLessThanWhatTheKernelHas) {
+  std::string error;
+  const auto text = base::read_file(GetParam(), &error);
+  ASSERT_TRUE(text) << error;
+  const auto program = load_text(GetParam(), *text, {}, unit_);
+  ASSERT_TRUE(program);
+  const auto first = first_schedule(*program, unit_);
+  ASSERT_TRUE(first);
+  for (size_t k = 0; k < first->kernels.size(); ++k) {
+    const schedule::Group& group = first->kernels[k].group;
+    size_t compared = 0;
+    for (const schedule::Sizes& s : schedule::candidate_sizes(group)) {
+      SCOPED_TRACE(fmt::format("kernel {}: {} groups, rows {}, step {}, column {}, resident {}", k,
+                               s.groups, s.rows, s.step, s.column, s.resident));
+      std::string why;
+      const auto op = lowered(*first, k, s, &why);
+      if (!op) {
+        // What fits by the estimate is never refused for what it takes.
+        EXPECT_EQ(why.find("shared memory"), std::string::npos) << why;
+        EXPECT_EQ(why.find("registers"), std::string::npos) << why;
+        continue;
+      }
+      ++compared;
+      const auto& kernel = op->as<matile::Kernel>();
+      const matile::Resources r = matile::resources_of(kernel, *group.target);
+      int64_t early = 0;
+      int64_t slots = 0;
+      for (const estimate::RingUse& ring : schedule::shared_use(group, s).rings) {
+        early += ring.bytes();
+        slots = std::max(slots, ring.slots);
+      }
+      EXPECT_LE(operand_bytes(r, slots), early);
+      for (const matile::RoleInfo& role : r.roles) {
+        if (role.is_compute()) {
+          EXPECT_LE(matile::product_registers(*role.op, role.op->body),
+                    schedule::tile_registers(group, s).all());
+        }
+      }
+    }
+    EXPECT_GT(compared, 0u) << "kernel " << k;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Examples, TileUseTest, ::testing::ValuesIn(example_files()),
+                         [](const auto& example) {
+                           return std::filesystem::path(example.param).stem().string();
+                         });
+
+}  // namespace
+}  // namespace nautilus::driver

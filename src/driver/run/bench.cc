@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/run/bench.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <thread>
+
+#include "base/parallel.h"
+#include "base/random.h"
+#include "driver/run/clock_sampler.h"
+#include "expr/tensor.h"
+#include "ir/target_of.h"
+#include "plan/executable.h"
+
+namespace nautilus::driver {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using matile::TensorRole;
+
+constexpr size_t kFlushBytes = size_t{256} << 20;  // several times the L2 of any card so far
+constexpr double kWarmSeconds = 0.7;
+constexpr double kIdleSeconds = 0.4;
+constexpr int kBurstWarm = 5;
+constexpr int kHostCalls = 10000;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+struct Shape {
+  std::vector<int64_t> extents;
+  std::vector<int64_t> strides;
+  size_t bytes = 0;
+};
+
+// Packed shapes of all tensors for sizes and scalars of the caller's, hints and defaults.
+std::optional<std::vector<Shape>> shapes_for(const plan::Prepared& plan,
+                                             const ir::Environment& given, plan::Frame& frame,
+                                             std::string* error) {
+  for (const auto& [name, size] : given.sizes) {
+    const int v = plan.value(name);
+    if (v < 0 || !plan.values[static_cast<size_t>(v)].is_size) {
+      *error = fmt::format("the program has no size `{}`", name);
+      return std::nullopt;
+    }
+    frame.set(v, expr::int_value(size));
+  }
+  for (const auto& [name, value] : given.scalars) {
+    if (const int v = plan.value(name); v >= 0) frame.set(v, value);
+  }
+  if (!frame.evaluate(1, error)) return std::nullopt;
+  std::vector<Shape> shapes;
+  for (size_t t = 0; t < plan.tensors.size(); ++t) {
+    Shape s;
+    for (int k = 0; k < plan.tensors[t].rank(); ++k)
+      s.extents.push_back(frame.extent(static_cast<int>(t), k));
+    const auto count = expr::element_count(s.extents);
+    if (!count) {
+      *error = fmt::format("tensor `{}` is too large", plan.tensors[t].name);
+      return std::nullopt;
+    }
+    s.strides = expr::strides_of(s.extents);
+    s.bytes = static_cast<size_t>(*count) * static_cast<size_t>(expr::bytes(plan.tensors[t].dtype));
+    shapes.push_back(std::move(s));
+  }
+  return shapes;
+}
+
+// The program's hints where there are any: a problem that is over at once.
+ir::Environment tiny(const plan::Prepared& plan, ir::Environment given) {
+  for (const plan::Prepared::Value& v : plan.values) {
+    if (v.is_size && v.hint) given.sizes.erase(v.name);
+  }
+  return given;
+}
+
+// Device memory of a program's inputs and outputs, freed with this object.
+class DeviceTensors {
+ public:
+  explicit DeviceTensors(runtime::Device& device) : device_(device) {}
+  ~DeviceTensors() {
+    for (runtime::DevicePointer p : pointers_) device_.free(p);
+  }
+  DeviceTensors(const DeviceTensors&) = delete;
+  DeviceTensors& operator=(const DeviceTensors&) = delete;
+
+  bool create(const plan::Prepared& plan, const std::vector<Shape>& shapes, uint64_t seed,
+              std::string* error) {
+    RandomBytes random(seed);
+    std::vector<unsigned char> host;
+    for (size_t t = 0; t < shapes.size(); ++t) {
+      const plan::Prepared::Tensor& tensor = plan.tensors[t];
+      if (tensor.role >= TensorRole::Scratch) {
+        pointers_.push_back(0);
+        continue;
+      }
+      const auto pointer = device_.allocate(std::max<size_t>(shapes[t].bytes, 16), error);
+      if (!pointer) return false;
+      pointers_.push_back(*pointer);
+      if (tensor.role != TensorRole::Input) continue;
+      host.resize(shapes[t].bytes);
+      random.fill(tensor.dtype, static_cast<int>(t), host.data(), host.size());
+      if (!device_.upload(*pointer, host.data(), host.size(), error)) return false;
+    }
+    return true;
+  }
+
+  bool bind(const plan::Prepared& plan, const std::vector<Shape>& shapes,
+            plan::Executable& executable) const {
+    bool ok = true;
+    for (size_t t = 0; t < shapes.size(); ++t) {
+      if (plan.tensors[t].role >= TensorRole::Scratch) continue;
+      ok &= executable.bind(plan.tensors[t].name,
+                            {pointers_[t], shapes[t].extents, shapes[t].strides});
+    }
+    return ok;
+  }
+
+ private:
+  runtime::Device& device_;
+  std::vector<runtime::DevicePointer> pointers_;
+};
+
+void set_values(const ir::Environment& given, const plan::Prepared& plan,
+                plan::Executable& executable) {
+  for (const auto& [name, size] : given.sizes) executable.set(name, static_cast<double>(size));
+  for (const auto& [name, value] : given.scalars) {
+    const int v = plan.value(name);
+    if (v < 0) continue;
+    const bool is_float = expr::is_float(plan.values[static_cast<size_t>(v)].dtype);
+    executable.set(name, is_float ? value.f : static_cast<double>(value.i));
+  }
+}
+
+// Bind and launch, as a framework does for every call; the device is never behind.
+std::optional<Quartiles> launch_cost(const ir::Program& program,
+                                     std::vector<plan::DeviceKernel> kernels,
+                                     const BenchOptions& options, runtime::Device& device,
+                                     std::string* error) {
+  const auto executable = plan::Executable::load(program, std::move(kernels), device, error);
+  if (!executable) return std::nullopt;
+  const plan::Prepared& plan = executable->plan();
+  plan::Frame sizing(plan);
+  ir::Environment given = tiny(plan, options.given);
+  const auto shapes = shapes_for(plan, given, sizing, error);
+  if (!shapes) return std::nullopt;
+  given.sizes.clear();  // they follow from the shapes, as for any caller
+  set_values(given, plan, *executable);
+  DeviceTensors tensors(device);
+  if (!tensors.create(plan, *shapes, options.seed, error)) return std::nullopt;
+  const auto stream = device.create_stream(error);
+  if (!stream) return std::nullopt;
+  std::vector<double> us;
+  us.reserve(kHostCalls);
+  bool ok = true;
+  for (int i = 0; ok && i < kHostCalls + 100; ++i) {
+    const auto start = Clock::now();
+    ok = tensors.bind(plan, *shapes, *executable) && executable->launch(*stream, error);
+    const double taken = 1e6 * seconds_since(start);
+    if (i >= 100) us.push_back(taken);
+    // The queue must not fill up: then a launch would wait for the device.
+    if (i % 100 == 99) ok = ok && device.synchronize(*stream, error);
+  }
+  if (!ok || !device.synchronize(*stream, error)) return std::nullopt;
+  return quartiles(std::move(us));
+}
+
+struct Timing {
+  std::vector<double> ms;
+  std::string clocks;
+};
+
+std::optional<Timing> time_launches(plan::Executable& executable, const BenchOptions& options,
+                                    int repetitions, runtime::Device& device, std::string* error) {
+  const auto stream = device.create_stream(error);
+  if (!stream) return std::nullopt;
+  // Scratch is allocated and errors of the plan show before anything is captured.
+  if (!executable.launch(*stream, error) || !device.synchronize(*stream, error))
+    return std::nullopt;
+  std::optional<runtime::Graph> graph;
+  if (options.use_graph) {
+    if (!device.begin_capture(*stream, error)) return std::nullopt;
+    const bool ok = executable.launch(*stream, error);
+    std::string later;
+    graph = device.end_capture(*stream, ok ? error : &later);
+    if (!ok || !graph) return std::nullopt;
+  }
+  const auto launch = [&] {
+    return graph ? device.launch(*graph, *stream, error) : executable.launch(*stream, error);
+  };
+  std::vector<std::pair<runtime::Event, runtime::Event>> events;
+  for (int i = 0; i < repetitions; ++i) {
+    auto begin = device.create_event(error);
+    auto end = begin ? device.create_event(error) : std::nullopt;
+    if (!end) return std::nullopt;
+    events.emplace_back(std::move(*begin), std::move(*end));
+  }
+  const auto flush = device.allocate(kFlushBytes, error);
+  if (!flush) return std::nullopt;
+  ClockSampler clocks;
+  bool ok = true;
+  auto counted_from = Clock::now();
+  if (options.is_burst) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(kIdleSeconds));
+    counted_from = Clock::now();
+    for (int i = 0; ok && i < kBurstWarm; ++i) ok = launch();
+  } else {
+    const auto start = Clock::now();
+    while (ok && seconds_since(start) < kWarmSeconds) {
+      for (int i = 0; ok && i < 10; ++i) ok = launch();
+      ok = ok && device.synchronize(*stream, error);
+      if (seconds_since(start) < kWarmSeconds / 2) counted_from = Clock::now();
+    }
+  }
+  for (const auto& [begin, end] : events) {
+    ok = ok && device.fill_async(*flush, 0, kFlushBytes, *stream, error) &&
+         device.record(begin, *stream, error) && launch() && device.record(end, *stream, error);
+  }
+  ok = ok && device.synchronize(*stream, error);
+  Timing out;
+  for (const auto& [begin, end] : events) {
+    const auto ms = ok ? device.elapsed_ms(begin, end, error) : std::nullopt;
+    ok = ms.has_value();
+    if (ok) out.ms.push_back(static_cast<double>(*ms));
+  }
+  if (const auto seen = clocks.since(counted_from))
+    out.clocks = fmt::format("{:.0f} MHz, {:.0f} W", seen->mhz, seen->watts);
+  device.free(*flush);
+  if (!ok) return std::nullopt;
+  return out;
+}
+
+}  // namespace
+
+Quartiles quartiles(std::vector<double> values) {
+  if (values.empty()) return {};
+  std::sort(values.begin(), values.end());
+  const auto at = [&](double part) {
+    const double place = part * static_cast<double>(values.size() - 1);
+    const auto i = static_cast<size_t>(place);
+    const double next = values[std::min(i + 1, values.size() - 1)];
+    return values[i] + (place - static_cast<double>(i)) * (next - values[i]);
+  };
+  return {at(0.5), at(0.25), at(0.75)};
+}
+
+const RandomBytes::Block& RandomBytes::block(expr::DType dtype) {
+  for (const Block& b : blocks_) {
+    if (b.dtype == dtype) return b;
+  }
+  // A prime, so that no row of a matrix meets the same numbers as its neighbour.
+  constexpr int64_t kElements = 4194301;
+  constexpr int64_t kChunk = 65536;
+  const auto width = static_cast<size_t>(expr::bytes(dtype));
+  Block b{dtype, std::vector<unsigned char>(static_cast<size_t>(kElements) * width)};
+  base::parallel_for((kElements + kChunk - 1) / kChunk, base::default_threads(), [&](int64_t c) {
+    base::Random random(seed_ + 0x9E37 * static_cast<uint64_t>(c + 1));
+    for (int64_t i = c * kChunk; i < std::min(kElements, (c + 1) * kChunk); ++i) {
+      double value = expr::round_to(dtype, random.normal());
+      if (value == 0) value = 1;
+      const uint64_t bits = expr::encode(dtype, value);
+      std::memcpy(b.bytes.data() + static_cast<size_t>(i) * width, &bits, width);
+    }
+  });
+  blocks_.push_back(std::move(b));
+  return blocks_.back();
+}
+
+void RandomBytes::fill(expr::DType dtype, int tensor, unsigned char* to, size_t bytes) {
+  if (!expr::is_float(dtype)) {
+    std::memset(to, 0, bytes);
+    return;
+  }
+  const Block& b = block(dtype);
+  const auto width = static_cast<size_t>(expr::bytes(dtype));
+  base::Random random(seed_ + static_cast<uint64_t>(tensor) * 7919);
+  size_t from = random.next() % (b.bytes.size() / width) * width;
+  for (size_t at = 0; at < bytes;) {
+    const size_t n = std::min(bytes - at, b.bytes.size() - from);
+    std::memcpy(to + at, b.bytes.data() + from, n);
+    at += n;
+    from = 0;
+  }
+}
+
+std::optional<HostCost> plan_cost(const ir::Program& program, const ir::Environment& given,
+                                  expr::ExprPool& pool, std::string* error) {
+  const std::vector<emit::KernelText> kernels = emit::emit_kernels(program, pool);
+  const plan::Prepared plan(program, kernels);
+  plan::Frame sizing(plan);
+  ir::Environment small = tiny(plan, given);
+  const auto shapes = shapes_for(plan, small, sizing, error);
+  if (!shapes) return std::nullopt;
+  plan::Frame frame(plan);
+  for (const auto& [name, value] : small.scalars) {
+    if (const int v = plan.value(name); v >= 0) frame.set(v, value);
+  }
+  const plan::MapEncoder stub = [](const runtime::TensorMapView& view, runtime::EncodedMap* map,
+                                   std::string* why) {
+    *why = runtime::map_flaw(view);
+    std::memcpy(map->bytes, &view, sizeof view);
+    return why->empty();
+  };
+  const auto sms = static_cast<int>(ir::target_of(program).board.sms);
+  constexpr int kBlock = 10;  // the clock costs some of what is measured
+  std::vector<double> us;
+  for (int i = 0; i < kHostCalls / kBlock; ++i) {
+    const auto start = Clock::now();
+    for (int j = 0; j < kBlock; ++j) {
+      for (size_t t = 0; t < shapes->size(); ++t) {
+        const int number = plan.tensor(plan.tensors[t].name);
+        frame.bind(number, {0x10000 * (t + 1), (*shapes)[t].extents, (*shapes)[t].strides});
+      }
+      if (!frame.evaluate(sms, error) || !frame.pack(stub, error)) return std::nullopt;
+    }
+    us.push_back(1e6 * seconds_since(start) / kBlock);
+  }
+  return HostCost{quartiles(std::move(us)), std::nullopt, kHostCalls};
+}
+
+std::optional<BenchResult> bench(const ir::Program& program, const BenchOptions& options,
+                                 expr::ExprPool& pool, std::string* error) {
+  const auto architecture = architecture_of(program, error);
+  if (!architecture) return std::nullopt;
+  const auto device = runtime::Device::open(0, *architecture, error);
+  if (!device) return std::nullopt;
+  auto kernels = compile_for(program, options.device, pool, error);
+  if (!kernels) return std::nullopt;
+  BenchResult result;
+  result.device = device->info().name;
+  if (options.host_cost) {
+    result.host = plan_cost(program, options.given, pool, error);
+    if (!result.host) return std::nullopt;
+    result.host->launch_us = launch_cost(program, *kernels, options, *device, error);
+    if (!result.host->launch_us) return std::nullopt;
+  }
+  const auto executable = plan::Executable::load(program, std::move(*kernels), *device, error);
+  if (!executable) return std::nullopt;
+  const plan::Prepared& plan = executable->plan();
+  plan::Frame sizing(plan);
+  const auto shapes = shapes_for(plan, options.given, sizing, error);
+  if (!shapes) return std::nullopt;
+  set_values(options.given, plan, *executable);
+  DeviceTensors tensors(*device);
+  if (!tensors.create(plan, *shapes, options.seed, error)) return std::nullopt;
+  tensors.bind(plan, *shapes, *executable);
+  for (const plan::Prepared::Value& v : plan.values) {
+    if (v.is_size) result.sizes.emplace_back(v.name, sizing.slot(v.slot).i);
+    if (!v.is_size) result.scalars.emplace(v.name, sizing.slot(v.slot));
+  }
+  ir::Environment env{{result.sizes.begin(), result.sizes.end()}, result.scalars, {}};
+  result.launches = planned_launches(program, std::move(env), device->info().multiprocessors);
+  result.repetitions = options.repetitions > 0 ? options.repetitions : options.is_burst ? 30 : 100;
+  const auto timing = time_launches(*executable, options, result.repetitions, *device, error);
+  if (!timing) return std::nullopt;
+  result.ms = quartiles(timing->ms);
+  result.clocks = timing->clocks;
+  return result;
+}
+
+}  // namespace nautilus::driver

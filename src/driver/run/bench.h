@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times of an MA-tile program: on a device, with random inputs and a flushed cache, and what a
+// launch costs the host.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "driver/run/launch_report.h"
+#include "driver/run/run.h"
+#include "ir/environment.h"
+
+namespace nautilus::driver {
+
+// Of a list of times.
+struct Quartiles {
+  double median = 0;
+  double low = 0;
+  double high = 0;
+};
+Quartiles quartiles(std::vector<double> values);
+
+// The bytes of a tensor of random numbers: floats are normal, none of them 0; integers are 0, which
+// is what scratch and counters expect. A block of some MiB is drawn once and repeated from places
+// that differ by tensor: the multiplier must not see zeros, but it does not see repetition.
+class RandomBytes {
+ public:
+  explicit RandomBytes(uint64_t seed) : seed_(seed) {}
+  void fill(expr::DType dtype, int tensor, unsigned char* to, size_t bytes);
+
+ private:
+  struct Block {
+    expr::DType dtype;
+    std::vector<unsigned char> bytes;
+  };
+  const Block& block(expr::DType dtype);
+  uint64_t seed_;
+  std::vector<Block> blocks_;
+};
+
+struct BenchOptions {
+  DeviceOptions device;
+  ir::Environment given;  // sizes and scalars
+  uint64_t seed = 1;
+  bool is_burst = false;  // after a pause, instead of when clocks and power have settled
+  bool use_graph = false;
+  int repetitions = 0;  // 0: 100, or 30 in a burst
+  bool host_cost = false;
+};
+
+struct HostCost {
+  Quartiles evaluate_us;               // the plan alone, maps not encoded
+  std::optional<Quartiles> launch_us;  // with the driver: bind all tensors, encode, launch
+  int calls = 0;
+};
+
+struct BenchResult {
+  std::vector<std::pair<std::string, int64_t>> sizes;
+  std::map<std::string, expr::Value, std::less<>> scalars;
+  std::vector<PlannedLaunch> launches;
+  Quartiles ms;
+  int repetitions = 0;
+  std::optional<HostCost> host;
+  std::string device;
+  std::string clocks;  // "1755 MHz, 540 W" while the kernels ran, if nvidia-smi could tell
+};
+
+// Empty (and why) without a device, or if something does not fit.
+std::optional<BenchResult> bench(const ir::Program& program, const BenchOptions& options,
+                                 expr::ExprPool& pool, std::string* error);
+
+// What evaluating the plan costs, by a stub in place of the driver: needs no device.
+std::optional<HostCost> plan_cost(const ir::Program& program, const ir::Environment& given,
+                                  expr::ExprPool& pool, std::string* error);
+
+}  // namespace nautilus::driver

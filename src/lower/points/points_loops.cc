@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/points/points_loops.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "expr/scalar_ops.h"
+#include "expr/walk.h"
+#include "ir/walk.h"
+#include "matile/ops.h"
+
+namespace nautilus::lower {
+namespace {
+
+using expr::DType;
+using expr::Expr;
+using ir::Op;
+using EK = expr::Op;
+using NameSet = std::unordered_set<ir::Name>;
+
+void add_names_in(const Op& op, NameSet& out) {
+  const auto of = [&](const Op& o) {
+    ir::for_each_expr(o, [&](Expr e) {
+      for (Expr v : expr::free_vars(e)) out.insert(v.name());
+    });
+  };
+  of(op);
+  if (const auto* l = op.get<matile::Loop>()) {
+    ir::for_each_op(l->body, of);
+    // What it assigns it reads.
+    ir::for_each_op(l->body, [&](const Op& o) {
+      if (const auto* a = o.get<matile::Assign>()) out.insert(a->name);
+    });
+  }
+}
+
+void add_changed(const Op& op, NameSet& out) {
+  if (const auto* v = op.get<matile::Value>()) out.insert(v->name);
+  if (const auto* l = op.get<matile::Let>()) out.insert(l->name);
+  if (const auto* a = op.get<matile::Assign>()) out.insert(a->name);
+  if (const auto* l = op.get<matile::Loop>()) {
+    for (const Op& o : l->body) add_changed(o, out);
+  }
+  if (const auto* i = op.get<matile::If>()) {
+    for (const Op& o : i->body) add_changed(o, out);
+  }
+}
+
+bool meet(const NameSet& a, const NameSet& b) {
+  return std::any_of(a.begin(), a.end(), [&](ir::Name n) { return b.contains(n); });
+}
+
+bool is_counted(const matile::Loop& l) {
+  return l.from.is_int(0) && l.direction == matile::Direction::Up;
+}
+
+// Tries to move what the loop at `late` needs in front of the one at `early`, and its body into it.
+bool join(ir::Block& body, size_t early, size_t late, expr::ExprPool& pool) {
+  const auto& first = body[early].as<matile::Loop>();
+  const auto& second = body[late].as<matile::Loop>();
+  if (!is_counted(first) || !is_counted(second) || first.to != second.to) return false;
+  NameSet needed;
+  add_names_in(body[late], needed);
+  std::vector<size_t> moved;
+  for (size_t k = late; k-- > early + 1;) {
+    NameSet defined;
+    add_changed(body[k], defined);
+    if (!meet(defined, needed)) continue;
+    if (!body[k].is<matile::Value>() && !body[k].is<matile::Let>()) return false;
+    add_names_in(body[k], needed);
+    moved.push_back(k);
+  }
+  NameSet computed;
+  add_changed(body[early], computed);
+  if (meet(computed, needed)) return false;
+  matile::Loop both = first;
+  const expr::Substitution rename = {{pool.index(second.var), pool.index(first.var)}};
+  for (const Op& op : second.body) {
+    const auto* a = op.get<matile::Assign>();
+    if (!a) return false;
+    both.body.push_back(
+        ir::make(matile::Assign{a->name, expr::substitute(pool, a->value, rename)}, op.span()));
+  }
+  ir::Block out(body.begin(), body.begin() + static_cast<std::ptrdiff_t>(early));
+  for (size_t n = moved.size(); n-- > 0;) out.push_back(body[moved[n]]);
+  out.push_back(ir::make(std::move(both), body[early].span()));
+  for (size_t k = early + 1; k < body.size(); ++k) {
+    if (k != late && std::find(moved.begin(), moved.end(), k) == moved.end())
+      out.push_back(body[k]);
+  }
+  body = std::move(out);
+  return true;
+}
+
+// acc = acc <reducer> value, where the value needs no other number of the loop.
+struct Reduction {
+  ir::Name acc;
+  DType dtype = DType::F32;
+  expr::Reducer reducer = expr::Reducer::Sum;
+  Expr value;
+};
+
+std::optional<Reduction> reduction(const Op& op) {
+  const auto* a = op.get<matile::Assign>();
+  if (!a || a->value.args().size() != 2) return std::nullopt;
+  const Expr own = a->value[0];
+  const EK op_of = a->value.op();
+  if (own.op() != EK::Var || own.name() != a->name) return std::nullopt;
+  for (const auto r : {expr::Reducer::Sum, expr::Reducer::Max, expr::Reducer::Min}) {
+    if (expr::combiner(r) == op_of) return Reduction{a->name, own.dtype(), r, a->value[1]};
+  }
+  return std::nullopt;
+}
+
+bool is_shareable(const matile::Loop& l) {
+  if (!is_counted(l)) return false;
+  NameSet changed;
+  for (const Op& op : l.body) add_changed(op, changed);
+  return std::all_of(l.body.begin(), l.body.end(), [&](const Op& op) {
+    const auto r = reduction(op);
+    if (!r || r->dtype == DType::Bool) return false;
+    NameSet names;
+    for (Expr v : expr::free_vars(r->value)) names.insert(v.name());
+    return !meet(names, changed);
+  });
+}
+
+Expr identity(expr::Reducer reducer, DType dtype, expr::ExprPool& pool) {
+  const expr::Value v = expr::identity(reducer, dtype);
+  return is_float(dtype) ? pool.floating(v.f, dtype) : pool.integer(v.i, dtype);
+}
+
+void share(const matile::Loop& l, FreshNames& names, expr::ExprPool& pool, ir::Block& out) {
+  matile::SharedLoop shared{l.var, l.to, {}};
+  ir::Block after;
+  for (const Op& op : l.body) {
+    const Reduction r = *reduction(op);
+    const ir::Name own = names.make(fmt::format("{}_lane", r.acc.str()));
+    const EK combine = expr::combiner(r.reducer);
+    const Expr var = pool.var(own, r.dtype);
+    out.push_back(ir::make(matile::Value{own, r.dtype, identity(r.reducer, r.dtype, pool)}));
+    shared.body.push_back(ir::make(matile::Assign{own, pool.binary(combine, var, r.value)}));
+    after.push_back(ir::make(matile::Join{own, r.reducer}));
+    const Expr acc = pool.var(r.acc, r.dtype);
+    after.push_back(ir::make(matile::Assign{r.acc, pool.binary(combine, acc, var)}));
+  }
+  out.push_back(ir::make(std::move(shared)));
+  for (Op& op : after) out.push_back(std::move(op));
+}
+
+Expr quotient_up(Expr n, int64_t by, expr::ExprPool& pool) {
+  if (n.op() == EK::IntConst) return pool.integer((n.integer() + by - 1) / by);
+  return pool.binary(EK::FloorDiv, pool.binary(EK::Add, n, pool.integer(by - 1)), pool.integer(by));
+}
+
+Expr count_of(const ir::Axes& axes, expr::ExprPool& pool) {
+  Expr count;
+  for (const ir::Axis& a : axes) {
+    const Expr n = a.extent.op() == EK::IntConst || a.extent.op() == EK::Var
+                       ? a.extent
+                       : pool.binary(EK::Max, a.extent, pool.integer(0));
+    count = count ? pool.binary(EK::Mul, count, n) : n;
+  }
+  return count;
+}
+
+// Gives every point `lanes` lanes, if all its loops are reductions that `is_worth` wants to share.
+template <typename IsWorth>
+bool share_all(KernelParts& parts, int64_t lanes, int64_t threads, const IsWorth& is_worth,
+               FreshNames& names, expr::ExprPool& pool) {
+  auto kernel = parts.kernel.as<matile::Kernel>();
+  auto points = kernel.body[0].as<matile::Points>();
+  bool found = false;
+  for (const Op& op : points.body) {
+    if (op.is<matile::If>()) return false;
+    const auto* l = op.get<matile::Loop>();
+    if (l && !(is_shareable(*l) && is_worth(*l))) return false;
+    found |= l != nullptr;
+  }
+  if (!found) return false;
+  ir::Block body;
+  for (const Op& op : points.body) {
+    if (const auto* l = op.get<matile::Loop>()) {
+      share(*l, names, pool, body);
+    } else {
+      body.push_back(op);
+    }
+  }
+  points.body = std::move(body);
+  points.by = lanes;
+  const Expr count = count_of(points.axes, pool);
+  kernel.body[0] = ir::make(std::move(points));
+  auto launch = parts.launch.as<matile::Launch>();
+  launch.grid = quotient_up(count, threads / lanes, pool);
+  parts.kernel = ir::make(std::move(kernel));
+  parts.launch = ir::make(std::move(launch));
+  return true;
+}
+
+}  // namespace
+
+ir::Block join_loops(const ir::Block& ops, expr::ExprPool& pool) {
+  ir::Block body = ops;
+  for (size_t late = 1; late < body.size(); ++late) {
+    for (size_t early = 0; early < late && body[late].is<matile::Loop>(); ++early) {
+      if (!body[early].is<matile::Loop>() || !join(body, early, late, pool)) continue;
+      late = early;  // places have changed
+      break;
+    }
+  }
+  return body;
+}
+
+bool share_lanes(KernelParts& parts, int64_t lanes, int64_t threads, FreshNames& names,
+                 expr::ExprPool& pool) {
+  return share_all(
+      parts, lanes, threads, [](const matile::Loop&) { return true; }, names, pool);
+}
+
+bool widen(KernelParts& parts, int64_t each, int64_t threads, expr::ExprPool& pool) {
+  auto kernel = parts.kernel.as<matile::Kernel>();
+  auto points = kernel.body[0].as<matile::Points>();
+  const bool is_plain = std::none_of(points.body.begin(), points.body.end(),
+                                     [](const Op& op) { return op.is<matile::If>(); });
+  const Expr last = points.axes.back().extent;
+  if (points.by || !is_plain || last.op() != EK::IntConst || last.integer() % each != 0)
+    return false;
+  points.beside = each;
+  auto launch = parts.launch.as<matile::Launch>();
+  launch.grid = quotient_up(count_of(points.axes, pool), each * threads, pool);
+  kernel.body[0] = ir::make(std::move(points));
+  parts.kernel = ir::make(std::move(kernel));
+  parts.launch = ir::make(std::move(launch));
+  return true;
+}
+
+std::optional<KernelParts> share_parts(KernelParts& one, const target::Points& choice,
+                                       FreshNames& names, expr::ExprPool& pool) {
+  Expr count;  // of parts
+  const auto is_over_parts = [&](const matile::Loop& l) {
+    if (l.to.op() != EK::Var || (count && count != l.to)) return false;
+    count = l.to;
+    return true;
+  };
+  KernelParts shared = one;
+  shared.plan.clear();
+  if (!share_all(shared, choice.part_lanes, choice.threads, is_over_parts, names, pool))
+    return std::nullopt;
+  auto kernel = shared.kernel.as<matile::Kernel>();
+  kernel.name = names.make(kernel.name.str());
+  auto alone = one.launch.as<matile::Launch>();
+  auto together = shared.launch.as<matile::Launch>();
+  together.kernel = kernel.name;
+  const Expr is_better =
+      pool.binary(EK::And, pool.binary(EK::Le, pool.integer(choice.many_parts), count),
+                  pool.binary(EK::Le, together.grid,
+                              pool.integer(choice.few * choice.part_lanes / choice.threads)));
+  const Expr none = pool.integer(0);
+  alone.grid = pool.select(is_better, none, alone.grid);
+  together.grid = pool.select(is_better, together.grid, none);
+  one.launch = ir::make(std::move(alone));
+  shared.kernel = ir::make(std::move(kernel));
+  shared.launch = ir::make(std::move(together));
+  return shared;
+}
+
+std::optional<KernelParts> widen_points(KernelParts& one, const target::Points& choice,
+                                        FreshNames& names, expr::ExprPool& pool) {
+  KernelParts wide = one;
+  wide.plan.clear();
+  auto kernel = wide.kernel.as<matile::Kernel>();
+  auto points = kernel.body[0].as<matile::Points>();
+  const bool is_plain = std::none_of(points.body.begin(), points.body.end(),
+                                     [](const Op& op) { return op.is<matile::If>(); });
+  if (points.by || !is_plain) return std::nullopt;
+  const Expr count = count_of(points.axes, pool);
+  if (count.op() == EK::IntConst && count.integer() < choice.many) return std::nullopt;
+  const Expr last = points.axes.back().extent;
+  const bool is_whole = last.op() == EK::IntConst && last.integer() % choice.each == 0;
+  if (last.op() == EK::IntConst && !is_whole) return std::nullopt;
+  points.beside = choice.each;
+  kernel.body[0] = ir::make(std::move(points));
+  kernel.name = names.make(kernel.name.str());
+  auto alone = one.launch.as<matile::Launch>();
+  auto together = alone;
+  together.kernel = kernel.name;
+  Expr are_many = pool.binary(EK::Le, pool.integer(choice.many), count);
+  if (!is_whole) {
+    const Expr rest = pool.binary(EK::Mod, last, pool.integer(choice.each));
+    are_many = pool.binary(EK::And, are_many, pool.binary(EK::Eq, rest, pool.integer(0)));
+  }
+  const Expr none = pool.integer(0);
+  const Expr grid = quotient_up(count, choice.each * choice.threads, pool);
+  alone.grid = pool.select(are_many, none, alone.grid);
+  together.grid = pool.select(are_many, grid, none);
+  one.launch = ir::make(std::move(alone));
+  wide.kernel = ir::make(std::move(kernel));
+  wide.launch = ir::make(std::move(together));
+  return wide;
+}
+
+}  // namespace nautilus::lower

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of scalar code whose reductions are fast: what nests side by side leave to do.
+#pragma once
+
+#include <optional>
+
+#include "ir/pass.h"
+#include "lower/kernel/kernel_parts.h"
+#include "target/target.h"
+
+namespace nautilus::lower {
+
+// Loops over the same numbers become one, if neither needs what the other computes:
+//
+//   value a : i64 = 0                   value a : i64 = 0
+//   loop k from 0 up K                  value b : i64 = 0
+//     assign a = a + X[i, k]            loop k from 0 up K
+//   write A[i] = a              ->        assign a = a + X[i, k]
+//   value b : i64 = 0                     assign b = max(b, X[i, k])
+//   loop k_2 from 0 up K                write A[i] = a
+//     assign b = max(b, X[i, k_2])      write B[i] = b
+//   write B[i] = b
+//
+// What the later loop needs goes in front of the earlier one. Exact. Tests:
+// test/lower/points_loops.scalar
+ir::Block join_loops(const ir::Block& body, expr::ExprPool& pool);
+
+// Lanes of a warp for each point of a kernel all of whose loops are reductions:
+//
+//   points i < M                        points i < M by 32
+//     value a : i64 = 5                   value a : i64 = 5
+//     loop k from 0 up K                  value a_lane : i64 = 0
+//       assign a = a + X[i, k]    ->      share k up K
+//     write A[i] = a                        assign a_lane = a_lane + X[i, k]
+//                                         join a_lane sum
+//                                         assign a = a + a_lane
+//                                         write A[i] = a
+//
+// Lanes beside each other take turns beside each other. Sums of floats are taken in another order:
+// exact over the reals. False, and the kernel as it was, if its loops are not all reductions of
+// values that are independent of each other. `threads`: of a CTA, here and below.
+bool share_lanes(KernelParts& parts, int64_t lanes, int64_t threads, FreshNames& names,
+                 expr::ExprPool& pool);
+
+// Gives every thread so many points beside each other. False, and the kernel as it was, if lanes
+// share its points, if these branch, or if the last axis is not known to have whole groups of them.
+bool widen(KernelParts& parts, int64_t each, int64_t threads, expr::ExprPool& pool);
+
+// For a kernel that puts the parts of an axis together, another one with 8 lanes for each point.
+// The plan launches it instead of the first where parts are many and points are few:
+//
+//   launch O grid where(16 <= parts and (points + 15) / 16 <= 2048, 0, (points + 127) / 128)
+//   launch O_2 grid where(16 <= parts and (points + 15) / 16 <= 2048, (points + 15) / 16, 0)
+//
+// Points are beside each other in memory, parts are not: 4 points in a warp still read half a
+// sector at once, and the time is that of the loads one after the other, of which there are 8 times
+// fewer. Nothing, and `one` as it was, if its loops are not all reductions over the parts.
+std::optional<KernelParts> share_parts(KernelParts& one, const target::Points& choice,
+                                       FreshNames& names, expr::ExprPool& pool);
+
+// For a kernel that puts the parts of an axis together, another one whose threads have four points
+// beside each other. The plan launches it where points are so many that instructions, most of them
+// for places, are what takes the time:
+//
+//   launch C grid where(131072 <= points and N % 4 == 0, 0, (points + 127) / 128)
+//   launch C_2 grid where(131072 <= points and N % 4 == 0, (points + 511) / 512, 0)
+//
+// Nothing, and `one` as it was, if its points branch.
+std::optional<KernelParts> widen_points(KernelParts& one, const target::Points& choice,
+                                        FreshNames& names, expr::ExprPool& pool);
+
+}  // namespace nautilus::lower

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/points/points_ways.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "decision/choice.h"
+#include "lower/points/points_loops.h"
+#include "matile/ops.h"
+
+namespace nautilus::lower {
+namespace {
+
+using decision::Each;
+using decision::Form;
+using decision::Lanes;
+using decision::Threads;
+
+// The lines of one kernel.
+class PointLines {
+ public:
+  PointLines(const ir::Block& way, const target::Target& target, ir::PassContext& context)
+      : target_(target),
+        context_(context.with(context.sink, decided_)),
+        body_(decision::with_lines({}, way)),
+        lanes_(context_),
+        each_(context_),
+        threads_(context_) {
+    lanes_.begin(body_);
+    each_.begin(body_);
+    threads_.begin(body_);
+  }
+  PointLines(const PointLines&) = delete;
+  PointLines& operator=(const PointLines&) = delete;
+
+  // False if a line is refused.
+  bool read() {
+    const int64_t warp = target_.limits.warp_threads;
+    const auto is_power = [](int64_t n, int64_t most) {
+      return n >= 1 && n <= most && std::has_single_bit(static_cast<uint64_t>(n));
+    };
+    bool ok = decision::refuse_all(decision::lines(body_), "kernels of points have no such line",
+                                   context_);
+    if (lanes_.asked() && !is_power(lanes(), warp)) {
+      lanes_.refuse(fmt::format("lanes are a power of two up to {}", warp));
+      ok = false;
+    }
+    if (each_.asked() && !is_power(each(), target_.points.each)) {
+      each_.refuse(
+          fmt::format("a thread has a power of two of points up to {}", target_.points.each));
+      ok = false;
+    }
+    const int64_t most = target_.limits.cta_threads;
+    if (threads() < 1 || threads() % warp != 0 || threads() > most) {
+      threads_.refuse(fmt::format("a CTA has a multiple of {} threads up to {}", warp, most));
+      ok = false;
+    }
+    return ok;
+  }
+
+  int64_t lanes() const { return lanes_.asked() ? lanes_.asked()->count.value_or(0) : 1; }
+  int64_t each() const { return each_.asked() ? each_.asked()->points.value_or(0) : 1; }
+  int64_t threads() const {
+    return threads_.asked() ? threads_.asked()->count.value_or(0) : target_.points.threads;
+  }
+  // Numbers of the target for such kernels, with the threads of this one.
+  target::Points choice() const {
+    target::Points out = target_.points;
+    out.threads = threads();
+    return out;
+  }
+  void refuse_lanes(std::string_view why) { lanes_.refuse(why); }
+  void refuse_each(std::string_view why) { each_.refuse(why); }
+  void refuse_threads(std::string_view why) { threads_.refuse(why); }
+
+  // Notes what the kernel is.
+  bool end(const KernelParts& parts, std::string_view name, Form form, const ir::Block& members,
+           ir::PassContext& context) {
+    const auto& kernel = parts.kernel.as<matile::Kernel>();
+    const auto& points = kernel.body[0].as<matile::Points>();
+    lanes_.took({points.by.value_or(1), {}});
+    each_.took({points.beside.value_or(1), {}});
+    threads_.took({threads(), {}});
+    if (!lanes_.end("") || !each_.end("") || !threads_.end("")) return false;
+    ir::Block all = members;
+    all.insert(all.end(), decided_.begin(), decided_.end());
+    decision::note_kernel(context.pool.name(name), form, all, kernel.name, context);
+    return true;
+  }
+
+ private:
+  const target::Target& target_;
+  ir::Block decided_;
+  ir::PassContext context_;
+  ir::Block body_;
+  decision::Choice<Lanes> lanes_;
+  decision::Choice<Each> each_;
+  decision::Choice<Threads> threads_;
+};
+
+constexpr std::string_view kNotShared =
+    "its loops are not all sums, maxima or minima of independent values";
+constexpr std::string_view kNotWidened =
+    "its points branch, lanes share them, or the last axis is not known to be a multiple of them";
+
+// The kernel as its lines say, for all sizes.
+bool follow(PointLines& lines, const PointsContext& points, KernelParts& parts,
+            ir::PassContext& context) {
+  const int64_t threads = lines.threads();
+  if (lines.lanes() > 1 &&
+      !share_lanes(parts, lines.lanes(), threads, points.names, context.pool)) {
+    lines.refuse_lanes(kNotShared);
+    return false;
+  }
+  if (lines.each() > 1 && !widen(parts, lines.each(), threads, context.pool)) {
+    lines.refuse_each(kNotWidened);
+    return false;
+  }
+  return true;
+}
+
+// The kernel says how many threads it has where they are not the target's.
+void set_threads(KernelParts& parts, int64_t threads, const target::Target& target) {
+  auto kernel = parts.kernel.as<matile::Kernel>();
+  auto points = kernel.body[0].as<matile::Points>();
+  points.threads.reset();
+  if (threads != target.points.threads) points.threads = threads;
+  kernel.body[0] = ir::make(std::move(points));
+  parts.kernel = ir::make(std::move(kernel));
+}
+
+std::optional<KernelParts> lower(const PointsContext& points, const PointLines& lines,
+                                 ir::PassContext& context) {
+  auto parts = lower_points(points.nests, points.kept, points.buffers, points.names, lines.choice(),
+                            context);
+  if (parts) set_threads(*parts, lines.threads(), points.target);
+  return parts;
+}
+
+}  // namespace
+
+std::optional<KernelParts> points_way(const PointsContext& points, const ir::Block& way,
+                                      const ir::Block& members, ir::PassContext& context) {
+  PointLines lines(way, points.target, context);
+  if (!lines.read()) return std::nullopt;
+  auto parts = lower(points, lines, context);
+  const std::string name = named_after(points.nests, points.kept);
+  if (!parts || !follow(lines, points, *parts, context) ||
+      !lines.end(*parts, name, Form::Points, members, context))
+    return std::nullopt;
+  return parts;
+}
+
+std::optional<std::vector<KernelParts>> parts_ways(const PointsContext& points,
+                                                   std::span<const ir::Block> ways,
+                                                   const ir::Block& members,
+                                                   ir::PassContext& context) {
+  const std::string name = named_after(points.nests, points.kept);
+  PointLines first(ways.empty() ? ir::Block() : ways[0], points.target, context);
+  if (!first.read()) return std::nullopt;
+  auto one = lower(points, first, context);
+  if (!one || !follow(first, points, *one, context) ||
+      !first.end(*one, name, Form::Parts, members, context))
+    return std::nullopt;
+  std::vector<KernelParts> out = {*one};
+  const auto add = [&](PointLines& lines, std::optional<KernelParts> other) {
+    if (!other) return true;
+    set_threads(*other, lines.threads(), points.target);
+    out.push_back(*other);
+    return lines.end(*other, name, Form::Parts, {}, context);
+  };
+  for (size_t k = 1; k < (ways.empty() ? 3 : ways.size()); ++k) {
+    PointLines lines(ways.empty() ? ir::Block() : ways[k], points.target, context);
+    if (!lines.read()) return std::nullopt;
+    const bool is_shared = ways.empty() ? k == 1 : lines.lanes() > 1;
+    const bool is_wide = ways.empty() ? k == 2 : lines.each() > 1;
+    target::Points choice = lines.choice();
+    if (lines.lanes() > 1) choice.part_lanes = lines.lanes();
+    if (lines.each() > 1) choice.each = lines.each();
+    if (is_shared == is_wide) {
+      constexpr std::string_view kOne =
+          "another alternative has several lanes for a point, or several points in a thread";
+      lines.refuse_lanes(kOne);
+      lines.refuse_each(kOne);
+      lines.refuse_threads(kOne);
+      return std::nullopt;
+    }
+    auto other = is_shared ? share_parts(out[0], choice, points.names, context.pool)
+                           : widen_points(out[0], choice, points.names, context.pool);
+    if (!other && !ways.empty()) {
+      lines.refuse_lanes(kNotShared);
+      lines.refuse_each(kNotWidened);
+      return std::nullopt;
+    }
+    if (!add(lines, std::move(other))) return std::nullopt;
+  }
+  return out;
+}
+
+}  // namespace nautilus::lower

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of nests with a thread for each point (points_kernel.h), each with lines of its own:
+// how many lanes share a point, and how many points a thread has.
+#pragma once
+
+#include <span>
+
+#include "decision/decisions.h"
+#include "lower/points/points_kernel.h"
+
+namespace nautilus::lower {
+
+// What kernels of points are made from.
+struct PointsContext {
+  const std::vector<MapNest>& nests;
+  const std::set<std::string>& kept;  // buffers that somebody reads after the kernel
+  const std::map<std::string, ir::TensorType>& buffers;
+  const target::Target& target;
+  FreshNames& names;
+};
+
+// One kernel. `way`: its lines; `members`: what is noted besides. Nothing if something was
+// reported.
+std::optional<KernelParts> points_way(const PointsContext& points, const ir::Block& way,
+                                      const ir::Block& members, ir::PassContext& context);
+
+// The kernels that put parts together, of which the plan launches one by its sizes: the first, or
+// one whose lanes share a point, or one with several points in a thread. Without `ways` all that
+// can be made.
+std::optional<std::vector<KernelParts>> parts_ways(const PointsContext& points,
+                                                   std::span<const ir::Block> ways,
+                                                   const ir::Block& members,
+                                                   ir::PassContext& context);
+
+}  // namespace nautilus::lower

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/rows/row_group.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "expr/scalar_ops.h"
+#include "expr/walk.h"
+#include "ir/walk.h"
+#include "scalar/ops.h"
+
+namespace nautilus::lower {
+namespace {
+
+using expr::DType;
+using expr::Expr;
+using EK = expr::Op;
+
+bool is_byte_float(DType d) { return expr::is_float(d) && expr::bytes(d) == 1; }
+
+// One node; operands are looked at on their own.
+bool is_tile_node(Expr e) {
+  const DType d = e.dtype();
+  switch (e.op()) {
+    case EK::Reduce:
+    case EK::Sin:
+    case EK::Cos:
+    case EK::Pow:
+      return false;
+    case EK::Read:
+      return d == DType::F32 || is_half(d) || d == DType::I32 || expr::bytes(d) == 1;
+    case EK::Var:
+      return d != DType::F64;
+    case EK::IntConst:
+      return e.integer() >= INT32_MIN && e.integer() <= INT32_MAX;
+    case EK::BoolConst:
+    case EK::FloatConst:
+    case EK::Select:
+      return d != DType::F64;
+    case EK::Cast: {
+      const DType from = e[0].dtype();
+      if (d == DType::F32 || is_half(d)) return from != DType::F64;
+      // Integers are read to be indices, or to be compared.
+      return d == DType::I64 && e[0].op() == EK::Read && expr::is_int(from);
+    }
+    default:
+      break;
+  }
+  if (d == DType::F32) return true;
+  if (d == DType::Bool) return e.args().empty() || e[0].dtype() != DType::F64;
+  if (d != DType::I64) return false;
+  if (e.op() == EK::FloorDiv || e.op() == EK::Mod)
+    return e[1].op() == EK::IntConst && e[1].integer() > 0;
+  return e.op() == EK::Add || e.op() == EK::Sub || e.op() == EK::Mul || e.op() == EK::Min ||
+         e.op() == EK::Max || e.op() == EK::Neg;
+}
+
+class Grouping {
+ public:
+  Grouping(std::span<const MapNest> nests, const target::Target& target, expr::ExprPool& pool)
+      : nests_(nests), pool_(pool) {
+    group_.target = &target;
+  }
+
+  std::optional<RowGroup> run() {
+    if (!find_axes()) return std::nullopt;
+    bool has_reduction = false;
+    for (const MapNest& nest : nests_) {
+      auto statement = classify(nest);
+      if (!statement || !fits(*statement)) break;
+      has_reduction |= statement->kind == RowStatement::Kind::Reduction;
+      own_.emplace(statement->target.str(), statement->kind);
+      group_.statements.push_back(std::move(*statement));
+      ++group_.nests;
+    }
+    if (!has_reduction) return std::nullopt;
+    return std::move(group_);
+  }
+
+  std::optional<RowGroup> run_elements() {
+    if (nests_.empty() || nests_[0].axes.empty() || nests_[0].body.size() != 1) return std::nullopt;
+    group_.rows.assign(nests_[0].axes.begin(), nests_[0].axes.end() - 1);
+    group_.column = nests_[0].axes.back();
+    if (!are_sizes()) return std::nullopt;
+    for (const MapNest& nest : nests_) {
+      auto statement = classify(nest);
+      if (!statement || statement->kind != RowStatement::Kind::Element || !fits(*statement)) break;
+      own_.emplace(statement->target.str(), statement->kind);
+      group_.statements.push_back(std::move(*statement));
+      ++group_.nests;
+    }
+    if (group_.nests == 0) return std::nullopt;
+    return std::move(group_);
+  }
+
+ private:
+  // Rows and columns are those of the first reduction; what stands before it must fit them.
+  bool find_axes() {
+    for (const MapNest& nest : nests_) {
+      const scalar::For* loop = nest.body.size() == 2 ? nest.body[1].get<scalar::For>() : nullptr;
+      if (loop && nest.body[0].is<scalar::Init>()) {
+        group_.rows = nest.axes;
+        group_.column = loop->axes.back();
+        group_.outer.assign(loop->axes.begin(), loop->axes.end() - 1);
+        // One number of many elements is computed in parts (split_reduction.h).
+        const Expr n = group_.column.extent;
+        return are_sizes() && (!group_.rows.empty() || n.op() == EK::IntConst);
+      }
+      if (nest.body.size() != 1) return false;
+    }
+    return false;
+  }
+
+  bool are_sizes() const {
+    const auto has_size = [](const ir::Axis& a) { return is_size(a.extent); };
+    return std::all_of(group_.rows.begin(), group_.rows.end(), has_size) &&
+           std::all_of(group_.outer.begin(), group_.outer.end(), has_size) &&
+           is_size(group_.column.extent) && !is_short(group_.column.extent);
+  }
+  // A row that a thread walks over in less time than a CTA takes to start.
+  bool is_short(Expr e) const {
+    return e.op() == EK::IntConst && e.integer() < group_.target->rows.least_columns;
+  }
+  static bool is_size(Expr e) { return e.op() == EK::Var || e.op() == EK::IntConst; }
+
+  std::optional<RowStatement> classify(const MapNest& nest) {
+    const size_t rank = group_.rows.size();
+    if (nest.axes.size() < rank || nest.axes.size() > rank + 1) return std::nullopt;
+    expr::Substitution names;
+    for (size_t k = 0; k < rank; ++k) {
+      if (nest.axes[k].extent != group_.rows[k].extent) return std::nullopt;
+      names.emplace(pool_.index(nest.axes[k].name), pool_.index(group_.rows[k].name));
+    }
+    // What it writes lies at the point of its axes, as a row's values do.
+    bool is_own = true;
+    for (const ir::Op& op : nest.body) {
+      const auto* store = op.get<scalar::Store>();
+      const auto* init = op.get<scalar::Init>();
+      if (!store && !init) continue;
+      const ir::Exprs& at = store ? store->indices : init->indices;
+      is_own &= at.size() == nest.axes.size();
+      for (size_t k = 0; is_own && k < at.size(); ++k)
+        is_own = at[k] == pool_.index(nest.axes[k].name);
+    }
+    if (!is_own) return std::nullopt;
+    const Expr column = pool_.index(group_.column.name);
+    RowStatement s;
+    if (nest.axes.size() == rank + 1) {
+      if (!group_.outer.empty()) return std::nullopt;
+      const auto* store = nest.body.size() == 1 ? nest.body[0].get<scalar::Store>() : nullptr;
+      if (!store || nest.axes[rank].extent != group_.column.extent) return std::nullopt;
+      names.emplace(pool_.index(nest.axes[rank].name), column);
+      s = {RowStatement::Kind::Element, store->target,
+           store->value.dtype(),        store->value,
+           expr::Reducer::Sum,          {}};
+    } else if (nest.body.size() == 1) {
+      const auto* store = nest.body[0].get<scalar::Store>();
+      if (!store) return std::nullopt;
+      s = {RowStatement::Kind::Number, store->target,
+           store->value.dtype(),       store->value,
+           expr::Reducer::Sum,         {}};
+    } else {
+      const auto* init = nest.body.size() == 2 ? nest.body[0].get<scalar::Init>() : nullptr;
+      const auto* loop = init ? nest.body[1].get<scalar::For>() : nullptr;
+      const auto* update =
+          loop && loop->body.size() == 1 ? loop->body[0].get<scalar::Update>() : nullptr;
+      if (!update || update->target != init->target ||
+          loop->axes.size() != group_.outer.size() + 1 ||
+          loop->axes.back().extent != group_.column.extent)
+        return std::nullopt;
+      for (size_t k = 0; k < group_.outer.size(); ++k) {
+        if (loop->axes[k].extent != group_.outer[k].extent) return std::nullopt;
+        names.emplace(pool_.index(loop->axes[k].name), pool_.index(group_.outer[k].name));
+      }
+      names.emplace(pool_.index(loop->axes.back().name), column);
+      s = {RowStatement::Kind::Reduction,
+           init->target,
+           update->value.dtype(),
+           update->value,
+           update->reducer,
+           expr::substitute(pool_, init->value, names)};
+    }
+    s.value = expr::substitute(pool_, s.value, names);
+    return s;
+  }
+
+  bool fits(const RowStatement& s) {
+    using Kind = RowStatement::Kind;
+    const bool is_stored_narrow = s.kind == Kind::Element && is_byte_float(s.dtype);
+    if (s.dtype != DType::F32 && !is_half(s.dtype) && !is_stored_narrow) return false;
+    // A cast to 8 bits is what a store does, and cannot be said elsewhere.
+    const Expr value = is_stored_narrow && s.value.op() == EK::Cast ? s.value[0] : s.value;
+    if (!is_tile_value(value) || !reads_fit(value, s.kind)) return false;
+    if (s.kind != Kind::Reduction) return true;
+    const bool is_foldable = s.reducer == expr::Reducer::Sum || s.reducer == expr::Reducer::Max ||
+                             s.reducer == expr::Reducer::Min;
+    return is_foldable && is_tile_value(s.init) && expr::tensors_read(s.init).empty() &&
+           covers(value);
+  }
+
+  // The group's own buffers at the own row, and elements at the own column.
+  bool reads_fit(Expr value, RowStatement::Kind kind) {
+    ir::Exprs row;
+    for (const ir::Axis& a : group_.rows) row.push_back(pool_.index(a.name));
+    ir::Exprs element = row;
+    element.push_back(pool_.index(group_.column.name));
+    bool ok = true;
+    expr::for_each(value, [&](Expr e) {
+      if (e.op() != EK::Read) return;
+      const auto it = own_.find(std::string(e.name().str()));
+      if (it == own_.end()) return;
+      const bool is_element = it->second == RowStatement::Kind::Element;
+      const ir::Exprs& wanted = is_element ? element : row;
+      ok &= std::equal(wanted.begin(), wanted.end(), e.args().begin(), e.args().end());
+      ok &= !is_element || kind != RowStatement::Kind::Number;
+      ok &= !is_element || !is_byte_float(e.dtype());
+    });
+    return ok;
+  }
+
+  // A tensor of which each element belongs to one point: read along its last dimension, with all
+  // rows among its other indices; or an element of the group.
+  bool covers(Expr value) {
+    const Expr column = pool_.index(group_.column.name);
+    bool found = false;
+    expr::for_each(value, [&](Expr e) {
+      if (e.op() != EK::Read || found) return;
+      const auto it = own_.find(std::string(e.name().str()));
+      if (it != own_.end()) {
+        found = it->second == RowStatement::Kind::Element;
+        return;
+      }
+      if (e.args().empty() || e.args().back() != column) return;
+      const auto is_there = [&](const ir::Axis& a) {
+        return std::any_of(e.args().begin(), e.args().end(), [&](Expr index) {
+          return expr::depends_on(index, pool_.index(a.name));
+        });
+      };
+      found = std::all_of(group_.rows.begin(), group_.rows.end(), is_there) &&
+              std::all_of(group_.outer.begin(), group_.outer.end(), is_there);
+    });
+    return found;
+  }
+
+  std::span<const MapNest> nests_;
+  expr::ExprPool& pool_;
+  RowGroup group_;
+  std::map<std::string, RowStatement::Kind> own_;
+};
+
+}  // namespace
+
+bool is_tile_value(Expr e) {
+  bool ok = true;
+  expr::for_each(e, [&](Expr x) { ok &= is_tile_node(x); });
+  return ok;
+}
+
+std::optional<RowGroup> row_group(std::span<const MapNest> nests, const target::Target& target,
+                                  expr::ExprPool& pool) {
+  return Grouping(nests, target, pool).run();
+}
+
+std::optional<RowGroup> element_group(std::span<const MapNest> nests, const target::Target& target,
+                                      expr::ExprPool& pool) {
+  return Grouping(nests, target, pool).run_elements();
+}
+
+}  // namespace nautilus::lower

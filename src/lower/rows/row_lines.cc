@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/rows/row_lines.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+namespace nautilus::lower {
+
+using decision::GroupWay;
+using decision::HoldWay;
+
+RowLines::RowLines(const ir::Block& way, bool is_first, const RowContext& rows,
+                   ir::PassContext& context)
+    : rows_(rows),
+      is_first_(is_first),
+      context_(context.with(context.sink, decided_)),
+      body_(decision::with_lines({}, way)),
+      columns_(context_),
+      vector_(context_),
+      hold_(context_),
+      groups_(context_),
+      each_(context_),
+      registers_(context_),
+      ahead_(context_) {
+  columns_.begin(body_);
+  vector_.begin(body_);
+  hold_.begin(body_);
+  groups_.begin(body_);
+  each_.begin(body_);
+  registers_.begin(body_);
+  ahead_.begin(body_);
+}
+
+// The order matters: what is read first limits what follows.
+std::optional<RowShape> RowLines::read(const RowShape& usual) {
+  if (!decision::refuse_all(decision::lines(body_), "kernels along rows have no such line",
+                            context_))
+    return std::nullopt;
+  RowShape shape = usual;
+  const auto ok = [&](auto& choice, const std::string& why) {
+    if (!why.empty()) choice.refuse(why);
+    return why.empty();
+  };
+  if (!ok(vector_, read_vector(shape)) || !ok(hold_, read_hold(shape)) ||
+      !ok(groups_, read_groups(shape)) || !ok(columns_, read_columns(shape)) ||
+      !ok(each_, read_each(shape)) || !ok(registers_, read_registers(shape)) ||
+      !ok(ahead_, read_ahead(shape)))
+    return std::nullopt;
+  return shape;
+}
+
+std::string RowLines::read_vector(RowShape& shape) {
+  if (!vector_.asked()) return "";
+  const int64_t by = vector_.asked()->elements.value_or(0);
+  const int64_t most = most_row_vector(rows_);
+  if (by < 1 || by > most || !std::has_single_bit(static_cast<uint64_t>(by)))
+    return fmt::format("a vector of these tensors has a power of two of elements up to {}", most);
+  if (is_first_ && by != 1)
+    return "the first alternative takes tensors of any alignment, which is `vector 1`";
+  const expr::Expr n = rows_.columns();
+  if (n.op() == expr::Op::IntConst && n.integer() % by != 0)
+    return fmt::format("rows of {} columns have no whole vectors", n.integer());
+  shape.by = by;
+  return "";
+}
+
+std::string RowLines::read_hold(RowShape& shape) {
+  if (has_elements_only(rows_.group)) return "";  // end() refuses a line
+  if (hold_.asked()) shape.hold = hold_.asked()->way;
+  const bool is_known = rows_.columns().op() == expr::Op::IntConst;
+  if (shape.hold == HoldWay::Filled && is_known)
+    return "the number of columns is known: `hold row`";
+  if (shape.is_held() && !rows_.group.outer.empty())
+    return "reductions over several axes walk over their rows, which is `hold steps`";
+  if (is_first_ && shape.is_held() && !is_known)
+    return "the first alternative takes rows of any length, which is `hold steps`";
+  return "";
+}
+
+std::string RowLines::read_groups(RowShape& shape) {
+  if (!shape.is_held()) {
+    shape.groups = 1;
+    return groups_.asked() ? "groups share rows that are held" : "";
+  }
+  if (!groups_.asked()) return "";
+  const target::Limits& limits = rows_.group.target->limits;
+  const int64_t most =
+      std::min<int64_t>(limits.role_groups, limits.cta_threads / rows_.choice().threads);
+  const int64_t capacity = shape.capacity();
+  const int64_t groups = groups_.asked()->count.value_or(0);
+  if (groups < 1 || groups > most || groups_.asked()->way != GroupWay::Sharing)
+    return fmt::format("1 to {} groups share a row", most);
+  shape.groups = groups;
+  shape.columns = capacity / groups;
+  return "";
+}
+
+std::string RowLines::read_columns(RowShape& shape) {
+  const int64_t unit = shape.groups * rows_.choice().threads * std::max<int64_t>(shape.by, 2);
+  const int64_t all = columns_.asked() ? columns_.asked()->count.value_or(0) : shape.capacity();
+  if (all < unit || all % unit != 0)
+    return fmt::format("the columns of {} groups of {} threads are a multiple of {}", shape.groups,
+                       rows_.choice().threads, unit);
+  shape.columns = all / shape.groups;
+  const expr::Expr n = rows_.columns();
+  if (shape.is_held() && n.op() == expr::Op::IntConst && n.integer() > all)
+    return fmt::format("rows have {} columns", n.integer());
+  const RowRoom room = row_room(rows_, shape);
+  if (room.needed > room.given)
+    return fmt::format("they take {} registers of a thread, {} are there for them", room.needed,
+                       room.given);
+  return "";
+}
+
+std::string RowLines::read_each(RowShape& shape) {
+  if (!each_.asked() || rows_.group.outer.empty()) return "";  // end() refuses a line
+  shape.each = each_.asked()->points.value_or(0);
+  const int64_t most = 2 * rows_.choice().walked_rows;
+  return shape.each < 1 || shape.each > most
+             ? fmt::format("a step loads 1 to {} rows at once", most)
+             : "";
+}
+
+std::string RowLines::read_registers(RowShape& shape) {
+  if (!registers_.asked()) return "";
+  const target::Limits& limits = rows_.group.target->limits;
+  const int64_t asked = registers_.asked()->compute.value_or(0);
+  if (registers_.asked()->load) return "kernels along rows have no loader warps";
+  const int64_t threads = shape.groups * rows_.choice().threads;
+  const int64_t most = std::min<int64_t>(limits.launch_registers, limits.sm_registers / threads);
+  if (asked % limits.register_step != 0 || asked < limits.least_role_registers || asked > most)
+    return fmt::format("a thread of them has {} to {} registers, a multiple of {}",
+                       limits.least_role_registers, most, limits.register_step);
+  shape.registers = asked;
+  return "";
+}
+
+std::string RowLines::read_ahead(RowShape& shape) {
+  if (!ahead_.asked()) return "";
+  // The shortest rows, of a byte each, take the bytes that are worth asking for.
+  const int64_t most = rows_.choice().ahead_bytes / rows_.choice().least_columns;
+  const int64_t rows = ahead_.asked()->rows.value_or(-1);
+  if (rows < 0 || rows > most) return fmt::format("0 to {} rows are asked for ahead", most);
+  shape.ahead = rows;
+  return "";
+}
+
+void RowLines::refuse(std::string_view why) {
+  columns_.refuse(why);
+  if (!columns_.asked())
+    context_.sink.report(diag::Code::DecisionRefused, {},
+                         fmt::format("`kernel ... rows`: {}", why));
+}
+
+bool RowLines::end(const RowShape& shape, int64_t registers, std::optional<int64_t> ahead) {
+  columns_.took({shape.capacity(), {}});
+  vector_.took({shape.by, {}});
+  if (!has_elements_only(rows_.group)) hold_.took({shape.hold, {}});
+  if (shape.is_held()) groups_.took({shape.groups, GroupWay::Sharing, {}});
+  if (!rows_.group.outer.empty()) each_.took({shape.each, {}});
+  registers_.took({registers, {}, {}});
+  if (ahead) ahead_.took({shape.ahead.value_or(*ahead), {}});
+  return columns_.end("") && vector_.end("") &&
+         hold_.end("elements without reductions need no row") &&
+         groups_.end("groups share rows that are held") &&
+         each_.end("reductions over one axis have one row") && registers_.end("") &&
+         ahead_.end("the kernel loads no whole rows by vectors");
+}
+
+}  // namespace nautilus::lower

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lines of one way of a kernel along rows: what they ask for, and what was done.
+//
+//   RowLines lines(way, rows, context);
+//   const auto shape = lines.read(usual);     nothing if a line is refused
+//   ...                                       the kernel is made
+//   if (!lines.end(*shape, registers, ahead)) ...   the decisions are noted in lines.decided()
+#pragma once
+
+#include <optional>
+
+#include "decision/choice.h"
+#include "lower/rows/row_shapes.h"
+
+namespace nautilus::lower {
+
+class RowLines {
+ public:
+  // `is_first`: of the ways, the one that takes rows of any length.
+  RowLines(const ir::Block& way, bool is_first, const RowContext& rows, ir::PassContext& context);
+  RowLines(const RowLines&) = delete;
+  RowLines& operator=(const RowLines&) = delete;
+
+  // The shape that the lines ask for, as `usual` where they say nothing.
+  std::optional<RowShape> read(const RowShape& usual);
+  void refuse(std::string_view why);
+  // `registers`: of a thread of the kernel. `ahead`: rows that it asks for ahead by rule, if it has
+  // the choice.
+  bool end(const RowShape& shape, int64_t registers, std::optional<int64_t> ahead);
+  const ir::Block& decided() const { return decided_; }
+
+ private:
+  std::string read_vector(RowShape& shape);
+  std::string read_hold(RowShape& shape);
+  std::string read_groups(RowShape& shape);
+  std::string read_columns(RowShape& shape);
+  std::string read_each(RowShape& shape);
+  std::string read_registers(RowShape& shape);
+  std::string read_ahead(RowShape& shape);
+
+  const RowContext& rows_;
+  bool is_first_;
+  ir::Block decided_;
+  ir::PassContext context_;
+  ir::Block body_;
+  decision::Choice<decision::Columns> columns_;
+  decision::Choice<decision::Vector> vector_;
+  decision::Choice<decision::Hold> hold_;
+  decision::Choice<decision::Groups> groups_;
+  decision::Choice<decision::Each> each_;
+  decision::Choice<decision::Registers> registers_;
+  decision::Choice<decision::Ahead> ahead_;
+};
+
+}  // namespace nautilus::lower

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels that work along rows has, by the number of columns: what each of them keeps in
+// registers. One of them is for any number of columns and tensors of any alignment, and comes
+// first; the others are for whole vectors, the shortest rows first:
+//
+//   steps of 1024, one element at a time
+//   rows of up to 1024, vectors of 8
+//   rows of up to 4096, vectors of 8
+//   steps of 2048, vectors of 8
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "decision/decisions.h"
+#include "lower/kernel/kernel_parts.h"
+#include "lower/rows/row_group.h"
+
+namespace nautilus::lower {
+
+// What all kernels of a group are made from.
+struct RowContext {
+  const RowGroup& group;
+  const std::set<std::string>& kept;  // buffers that are outputs or that later nests read
+  const std::map<std::string, ir::TensorType>& buffers;
+  const expr::Facts& facts;
+  FreshNames& names;
+  expr::ExprPool& pool;
+
+  const target::Rows& choice() const { return group.target->rows; }
+  expr::Expr columns() const { return group.column.extent; }
+};
+
+struct RowShape {
+  int64_t columns = 0;  // of the tiles of each group
+  int64_t by = 1;       // neighbours of a thread
+  decision::HoldWay hold = decision::HoldWay::Steps;
+  int64_t groups = 1;           // that share a row: each has as many columns as its tiles
+  int64_t each = 1;             // rows of the last outer axis that a step loads
+  ir::OptionalInt registers{};  // of a thread, if a line says so
+  ir::OptionalInt ahead{};      // rows that are asked for ahead, if a line says so
+
+  bool is_held() const { return hold != decision::HoldWay::Steps; }
+  int64_t capacity() const { return groups * columns; }
+};
+
+// By rule.
+std::vector<RowShape> usual_row_shapes(const RowContext& context);
+
+// Elements of the narrowest tensor in the widest vector.
+int64_t most_row_vector(const RowContext& context);
+// What a row of the shape takes of a thread's registers, and what there is for it.
+struct RowRoom {
+  int64_t needed = 0;
+  int64_t given = 0;
+};
+RowRoom row_room(const RowContext& context, const RowShape& shape);
+
+// Element-wise work: a row need not stay together.
+bool has_elements_only(const RowGroup& group);
+// Reads along the row that all rows share and that no reduction needs: they may be loaded piece by
+// piece while elements are written.
+std::vector<expr::Expr> shared_by_rows(const RowGroup& group, expr::ExprPool& pool);
+// Registers of one of so many threads for a tile of so many columns.
+int64_t row_tile_registers(expr::DType dtype, int64_t columns, int64_t threads);
+
+}  // namespace nautilus::lower

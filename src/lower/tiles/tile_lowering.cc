@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/tiles/tile_lowering.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/target_of.h"
+#include "ir/walk.h"
+#include "vrtile/walk.h"
+
+namespace nautilus::lower {
+
+using expr::DType;
+using expr::Expr;
+using ir::Op;
+using EK = expr::Op;
+using Kind = TileValue::Kind;
+
+namespace {
+
+std::vector<ir::Name> used_by(const Op& op) {
+  std::vector<ir::Name> used;
+  vrtile::for_each_use(op, [&](ir::Name n) { used.push_back(n); });
+  return used;
+}
+
+}  // namespace
+
+NestLowering::NestLowering(const ir::Program& program, const Op& nest, std::string_view name,
+                           FreshNames& names, ir::PassContext& context, OperandPath usual_path,
+                           std::string* why, const Beside& beside)
+    : program_(program),
+      target_(ir::target_of(program)),
+      nest_(nest),
+      kernel_name_(name),
+      names_(names),
+      pool_(context.pool),
+      why_(why),
+      tiles_(names, context.pool),
+      simplifier_(context.pool),
+      beside_(beside),
+      usual_path_(usual_path),
+      choices_(context) {
+  for (const Op& op : program.body) {
+    if (const auto* t = op.get<vrtile::Tensor>()) tensors_.emplace(t->name.str(), t->type);
+    if (const auto* f = op.get<ir::Fact>()) expr::assume_divisor(f->condition, divisors_);
+  }
+}
+
+std::optional<KernelParts> NestLowering::run() {
+  const auto* grid = nest_.get<vrtile::Par>();
+  if (!grid || grid->kind != vrtile::ParKind::Grid) return fail("the nest has no grid");
+  ir::Block own_body = grid->body;
+  choices_.begin(own_body);
+  lines_ = decision::lines(own_body);
+  own_body = decision::with_lines(std::move(own_body), {});
+  const ir::Block* body = &own_body;
+  // Scalars between the grid and the groups belong to every group.
+  std::vector<Op> lets;
+  const vrtile::Par* groups = nullptr;
+  for (const Op& op : *body) {
+    if (op.is<vrtile::Let>()) {
+      lets.push_back(op);
+    } else if (const auto* p = op.get<vrtile::Par>();
+               p && p->kind == vrtile::ParKind::Group && !groups && &op == &body->back()) {
+      groups = p;
+    } else if (op.is<vrtile::Par>()) {
+      return fail("groups stand directly in the grid, alone");
+    }
+  }
+  if (groups && groups->axes.size() != 1) return fail("one axis numbers the groups");
+  const ir::Block& work = groups ? groups->body : *body;
+  if (!choose_groups(*grid, groups, work)) return std::nullopt;
+
+  ir::Axes axes;
+  for (const ir::Axis& a : grid->axes) {
+    if (expr::depends_on(a.extent, pool_.index(a.name))) return fail("a grid axis bounds itself");
+    axes.push_back({tiles_.define_scalar(a.name, DType::I64), tiles_.scalar(a.extent)});
+  }
+  tile_axes_ = axes;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const Expr axis = pool_.index(grid->axes[k].name);
+    bool is_used = false;
+    for (const Op& op : *body)
+      ir::for_each_expr(op, [&](Expr e) { is_used |= expr::depends_on(e, axis); });
+    if (is_used) used_axes_.push_back(axes[k]);
+  }
+  if (!choose_grid(axes, grid_facts(grid->axes, *body))) return std::nullopt;
+  group_index_ = groups ? tiles_.define_scalar(groups->axes[0].name, DType::I64) : names_.make("w");
+  own_group_ = groups ? pool_.index(group_index_) : Expr();
+  axis_[0] = pool_.index(names_.make("i"));
+  axis_[1] = pool_.index(names_.make("j"));
+  role_name_ = names_.make("compute");
+
+  ir::Block out = grid_.decode;
+  for (const Op& let : lets) scalar_let(let, out);
+  if (!groups) {
+    ir::Block rest;
+    for (const Op& op : work) {
+      if (!op.is<vrtile::Let>()) rest.push_back(op);
+    }
+    if (!block(rest, out, false)) return std::nullopt;
+  } else if (!block(work, out, false)) {
+    return std::nullopt;
+  }
+  if (!has_dot_) return fail("it has no matrix product");
+  return assemble(std::move(out));
+}
+
+std::nullopt_t NestLowering::fail(std::string reason) {
+  if (why_->empty()) *why_ = std::move(reason);
+  return std::nullopt;
+}
+
+bool NestLowering::refuse(std::string reason) {
+  fail(std::move(reason));
+  return false;
+}
+
+bool NestLowering::has_only_product_loops(const ir::Block& block) {
+  bool found = false;
+  bool ok = true;
+  for (const Op& op : block) {
+    const auto* loop = op.get<vrtile::For>();
+    if (!loop) continue;
+    found = true;
+    for (const Op& inner : loop->body)
+      ok &= inner.is<vrtile::Carry>() || inner.is<vrtile::Load>() || inner.is<vrtile::Dot>() ||
+            inner.is<vrtile::Let>();
+  }
+  return found && ok;
+}
+
+bool NestLowering::has_equal_tiles(const vrtile::Par& grid, const ir::Block& work) const {
+  std::vector<Expr> of_tile;
+  for (const ir::Axis& a : grid.axes) of_tile.push_back(pool_.index(a.name));
+  const auto is_of_tile = [&](Expr e) {
+    return std::any_of(of_tile.begin(), of_tile.end(),
+                       [&](Expr v) { return expr::depends_on(e, v); });
+  };
+  bool ok = true;
+  const auto look_at = [&](const ir::Block& block) {
+    for (const Op& op : block) {
+      if (const auto* let = op.get<vrtile::Let>(); let && is_of_tile(let->value))
+        of_tile.push_back(pool_.var(let->name, let->value.dtype()));
+      const auto* loop = op.get<vrtile::For>();
+      ok &= !loop || (!is_of_tile(loop->from) && !is_of_tile(loop->to));
+    }
+  };
+  look_at(grid.body);
+  if (&work != &grid.body) look_at(work);
+  return ok;
+}
+
+const TileValue& NestLowering::new_tile(ir::Name stem, const ir::TensorType& type) {
+  TileValue value;
+  value.name = new_register(stem.str(), type);
+  value.type = type;
+  tiles_.define(stem, value);
+  return *tiles_.find(stem);
+}
+
+ir::Name NestLowering::new_register(std::string_view stem, const ir::TensorType& type) {
+  const ir::Name name = names_.make(stem);
+  declared_.push_back(ir::make(matile::Tile{name, type, matile::Spread::Unset, {}}));
+  return name;
+}
+
+ir::Axes NestLowering::own_axes(const ir::TensorType& type) const {
+  ir::Axes axes;
+  for (size_t k = 0; k < type.dims.size(); ++k) axes.push_back({axis_[k].name(), type.dims[k]});
+  return axes;
+}
+
+bool NestLowering::is_register_type(const ir::TensorType& type) {
+  if (type.dims.size() == 2) return type.dtype == DType::F32 || is_half(type.dtype);
+  return type.dims.size() == 1 && type.dtype == DType::F32;
+}
+
+expr::Substitution NestLowering::axes_to_own(const ir::Axes& axes) const {
+  expr::Substitution out;
+  for (size_t k = 0; k < axes.size(); ++k) out.emplace(pool_.index(axes[k].name), axis_[k]);
+  return out;
+}
+
+void NestLowering::copy(ir::Name to, const ir::TensorType& type, ir::Name from,
+                        ir::Block& out) const {
+  const std::vector<Expr> own(axis_, axis_ + type.dims.size());
+  out.push_back(ir::make(matile::Set{to, own_axes(type), pool_.read(from, type.dtype, own)}));
+}
+
+bool NestLowering::block(const ir::Block& ops, ir::Block& out, bool is_loop) {
+  frames_.push_back({&ops, 0});
+  bool ok = true;
+  for (size_t k = 0; ok && k < ops.size(); ++k) {
+    frames_.back().at = k;
+    ok = visit(ops, k, out, is_loop);
+  }
+  frames_.pop_back();
+  return ok;
+}
+
+bool NestLowering::visit(const ir::Block& ops, size_t k, ir::Block& out, bool is_loop) {
+  const Op& op = ops[k];
+  switch (vrtile::kind(op)) {
+    case vrtile::Kind::Let:
+      scalar_let(op, out);
+      return true;
+    case vrtile::Kind::Load:
+      return load(op.as<vrtile::Load>(), ops, k, out, is_loop);
+    case vrtile::Kind::Set:
+      return set(op.as<vrtile::Set>(), ops, k, out);
+    case vrtile::Kind::Reduce:
+      return reduce(op.as<vrtile::Reduce>(), used_by(op), out);
+    case vrtile::Kind::Dot:
+      return dot(op.as<vrtile::Dot>(), out);
+    case vrtile::Kind::For:
+      return loop(op.as<vrtile::For>(), out);
+    case vrtile::Kind::Carry:
+      return true;
+    case vrtile::Kind::Store:
+      return store(op.as<vrtile::Store>(), used_by(op), out);
+    default:
+      return refuse(fmt::format("`{}` has no counterpart in a kernel", op.info().mnemonic()));
+  }
+}
+
+void NestLowering::scalar_let(const Op& op, ir::Block& out) {
+  const auto& let = op.as<vrtile::Let>();
+  const Expr value = tiles_.scalar(let.value);
+  const ir::Name name = tiles_.define_scalar(let.name, let.value.dtype());
+  out.push_back(ir::make(matile::Let{name, value}));
+}
+
+bool NestLowering::set(const vrtile::Set& op, const ir::Block& ops, size_t k, ir::Block& out) {
+  const ir::TensorType type = vrtile::type_of(ops[k]);
+  if (is_register_type(type) && is_deferred(op, ops, k)) {
+    deferred_.push_back(op);
+    return true;
+  }
+  const Expr column = op.axes.size() == 2 ? pool_.index(op.axes[1].name) : Expr();
+  if (!take_operands(used_by(ops[k]), op.value, column, out)) return false;
+  if (!is_register_type(type)) {
+    // Conditions, positions, 16-bit rows: written where they are used.
+    TileValue value;
+    value.kind = Kind::Inline;
+    expr::Substitution axes;
+    for (const ir::Axis& a : op.axes) {
+      const ir::Name name = names_.make("x");
+      axes.emplace(pool_.index(a.name), pool_.index(name));
+      value.axes.push_back({name, a.extent});
+    }
+    value.value = tiles_.written(op.value, axes, why_);
+    if (!value.value) return false;
+    tiles_.define(op.name, std::move(value));
+    return true;
+  }
+  const Expr value = tiles_.written(op.value, axes_to_own(op.axes), why_);
+  if (!value) return false;
+  const TileValue& tile = new_tile(op.name, type);
+  out.push_back(ir::make(matile::Set{tile.name, own_axes(type), value}));
+  return true;
+}
+
+bool NestLowering::is_deferred(const vrtile::Set& op, const ir::Block& ops, size_t k) const {
+  if (frames_.size() != 1 || op.axes.size() != 2) return false;
+  if (op.axes[1].extent.integer() <= panel() && op.axes[0].extent.integer() <= group_rows())
+    return false;
+  for (size_t j = k + 1; j < ops.size(); ++j) {
+    bool uses = false;
+    ir::for_each_op({ops[j]}, [&](const Op& inner) {
+      vrtile::for_each_use(inner, [&](ir::Name n) { uses |= n == op.name; });
+    });
+    if (!uses) continue;
+    if (const auto* s = ops[j].get<vrtile::Store>()) {
+      if (!is_same_shape(s->axes, op.axes) || !is_identity(s->value, op.name, s->axes) ||
+          !stores_panels(*s))
+        return false;
+    } else if (const auto* s2 = ops[j].get<vrtile::Set>()) {
+      if (!is_same_shape(s2->axes, op.axes) || !is_identity(s2->value, op.name, s2->axes) ||
+          !is_deferred(*s2, ops, j))
+        return false;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool NestLowering::is_same_shape(const ir::Axes& a, const ir::Axes& b) {
+  return a.size() == b.size() &&
+         std::equal(a.begin(), a.end(), b.begin(),
+                    [](const ir::Axis& x, const ir::Axis& y) { return x.extent == y.extent; });
+}
+
+bool NestLowering::is_identity(Expr value, ir::Name tile, const ir::Axes& axes) {
+  bool ok = true;
+  expr::for_each(value, [&](Expr x) {
+    if (x.op() != EK::Read || x.name() != tile) return;
+    for (size_t k = 0; k < axes.size(); ++k)
+      ok &= x[k].op() == EK::Var && x[k].name() == axes[k].name;
+  });
+  return ok;
+}
+
+bool NestLowering::reduce(const vrtile::Reduce& op, const std::vector<ir::Name>& used,
+                          ir::Block& out) {
+  const Expr r = op.value;
+  if (r.op() != EK::Reduce || r.init())
+    return refuse(fmt::format("`{}` is no plain reduction", op.name.str()));
+  const bool has_column = r.axis_count() == 1 && op.axes.size() == 1;
+  if (!take_operands(used, r.body(), has_column ? r.axis(0) : Expr(), out)) return false;
+  if (r.reducer() == expr::Reducer::Any) return vote(op, out);
+  if (r.reducer() != expr::Reducer::Sum && r.reducer() != expr::Reducer::Max &&
+      r.reducer() != expr::Reducer::Min)
+    return refuse(fmt::format("`{}`: tiles are reduced by sum, max and min", op.name.str()));
+  if (op.axes.size() != 1 || r.axis_count() != 1)
+    return refuse(fmt::format("`{}`: one axis of a tile of two is reduced", op.name.str()));
+  expr::Substitution axes = axes_to_own(op.axes);
+  axes.emplace(r.axis(0), axis_[1]);
+  Expr value = tiles_.written(r, axes, why_);
+  if (!value) return false;
+  const ir::TensorType type{value.dtype(), {op.axes[0].extent}};
+  if (!is_register_type(type))
+    return refuse(fmt::format("`{}`: reductions of tiles are in f32", op.name.str()));
+  // A tile with exactly the axes says who holds what.
+  const ir::TensorType whole{value.dtype(), {op.axes[0].extent, r.extent(0)}};
+  if (!reads_tile(value.body(), whole)) {
+    const ir::Name made = new_register(std::string(op.name.str()) + "_terms", whole);
+    out.push_back(ir::make(matile::Set{made, own_axes(whole), value.body()}));
+    const std::vector<Expr> own(axis_, axis_ + 2);
+    const Expr axes_of[] = {axis_[1]};
+    const Expr extents[] = {r.extent(0)};
+    value = pool_.reduce(r.reducer(), pool_.read(made, value.dtype(), own), axes_of, extents);
+  }
+  const TileValue& tile = new_tile(op.name, type);
+  out.push_back(ir::make(matile::Reduce{tile.name, own_axes(type), value}));
+  return true;
+}
+
+bool NestLowering::vote(const vrtile::Reduce& op, ir::Block& out) {
+  const Expr r = op.value;
+  const int64_t rows = target_.matrix.warp_rows;
+  if (op.axes.size() != 1 || !op.axes[0].extent.is_int(group_rows() / rows) ||
+      r.axis_count() != 1 || !r.extent(0).is_int(rows))
+    return refuse(
+        fmt::format("`{}`: a vote is taken per {} rows of {}", op.name.str(), rows, group_rows()));
+  const Expr g = pool_.index(op.axes[0].name);
+  const Expr row = pool_.binary(EK::Add, pool_.binary(EK::Mul, pool_.integer(rows), g), r.axis(0));
+  const ir::Name axis = names_.make("row");
+  const Expr joined = expr::rebuild(pool_, r.body(), [&](Expr x) {
+    return x.dtype() == DType::I64 && expr::same_index(x, row) ? pool_.index(axis) : x;
+  });
+  if (expr::depends_on(joined, g) || expr::depends_on(joined, r.axis(0)))
+    return refuse(fmt::format("`{}`: a vote looks at rows of its group alone", op.name.str()));
+  const Expr body = tiles_.written(joined, expr::Substitution{{pool_.index(axis), axis_[0]}}, why_);
+  if (!body) return false;
+  const Expr axes[] = {axis_[0]};
+  const Expr extents[] = {pool_.integer(group_rows())};
+  TileValue value;
+  value.kind = Kind::Vote;
+  value.rows = rows;
+  value.name = names_.make(op.name.str());
+  out.push_back(
+      ir::make(matile::Vote{value.name, pool_.reduce(expr::Reducer::Any, body, axes, extents)}));
+  tiles_.define(op.name, std::move(value));
+  return true;
+}
+
+bool NestLowering::dot(const vrtile::Dot& op, ir::Block& out) {
+  const TileValue* a = tiles_.find(op.a);
+  const TileValue* b = tiles_.find(op.b);
+  if (!b || !b->part)
+    return refuse(fmt::format("`{}`: the second operand of a product is loaded", op.b.str()));
+  if (!a || (!a->part && (a->kind != Kind::Register || !is_half(a->type.dtype))))
+    return refuse(
+        fmt::format("`{}`: the first operand of a product is loaded or 16-bit", op.a.str()));
+  if (op.type.dtype != DType::F32) return refuse("products accumulate in f32");
+  matile::Dot dot;
+  dot.a = a->part ? a->part : a->name;
+  dot.rows = a->part ? a->first_row : Expr();
+  dot.b = b->part;
+  const bool is_trans = (op.trans == vrtile::Trans::Yes) != b->is_transposed;
+  dot.trans = is_trans ? matile::Trans::Yes : matile::Trans::No;
+  dot.mode = op.acc ? matile::DotMode::Add : matile::DotMode::Init;
+  const TileValue acc = op.acc && tiles_.find(op.acc) ? *tiles_.find(op.acc) : TileValue{};
+  dot.acc = new_tile(op.name, op.type).name;
+  if (op.acc) {
+    if (acc.kind != Kind::Register || !acc.name)
+      return refuse(fmt::format("`{}` is no register tile", op.acc.str()));
+    copy(dot.acc, op.type, acc.name, out);
+  }
+  out.push_back(ir::make(std::move(dot)));
+  has_dot_ = true;
+  return true;
+}
+
+bool NestLowering::loop(const vrtile::For& op, ir::Block& out) {
+  if (!flush_deferred()) return false;
+  struct Carried {
+    ir::Name tile;
+    ir::TensorType type;
+    ir::Name next;
+  };
+  std::vector<Carried> carried;
+  std::set<std::string> own_names;
+  for (const Op& inner : op.body) {
+    const auto* c = inner.get<vrtile::Carry>();
+    if (!c) continue;
+    if (!is_register_type(c->type))
+      return refuse(fmt::format("`{}` is carried, but is no f32 or 16-bit tile", c->name.str()));
+    const TileValue* init = tiles_.find(c->init);
+    const bool is_element = init && (init->kind == Kind::Load || init->kind == Kind::Inline);
+    if (is_element && init->axes.size() == c->type.dims.size()) {
+      // Elements that are read where they are used are read here.
+      const std::span<const Expr> own(axis_, c->type.dims.size());
+      const Expr value = tiles_.written(pool_.read(c->init, c->type.dtype, own), {}, why_);
+      if (!value) return false;
+      const TileValue& tile = new_tile(c->name, c->type);
+      out.push_back(ir::make(matile::Set{tile.name, own_axes(c->type), value}));
+      carried.push_back({tile.name, c->type, c->next});
+      own_names.emplace(c->name.str());
+      continue;
+    }
+    if (!init || init->kind != Kind::Register)
+      return refuse(fmt::format("`{}` is no register tile", c->init.str()));
+    const ir::Name from = init->name;
+    const TileValue& tile = new_tile(c->name, c->type);
+    copy(tile.name, c->type, from, out);
+    carried.push_back({tile.name, c->type, c->next});
+    own_names.emplace(c->name.str());
+  }
+  matile::Loop result;
+  result.from = tiles_.scalar(op.from);
+  result.to = tiles_.scalar(op.to);
+  result.direction =
+      op.direction == vrtile::Direction::Up ? matile::Direction::Up : matile::Direction::Down;
+  result.var = tiles_.define_scalar(op.var, DType::I64);
+  loop_bounds_.emplace(pool_.index(result.var), std::pair<Expr, Expr>{result.from, result.to});
+  const ir::Block* body = &op.body;
+  if (fetches_early(op)) body = &reordered_.emplace_back(loads_first(op.body));
+  if (!block(*body, result.body, true)) return false;
+  // All carried values change at once: one that is the next of another is kept first.
+  std::vector<ir::Name> next;
+  for (const Carried& c : carried) {
+    const TileValue* value = tiles_.find(c.next);
+    if (!value || value->kind != Kind::Register)
+      return refuse(fmt::format("`{}` is no register tile", c.next.str()));
+    ir::Name name = value->name;
+    if (own_names.contains(std::string(c.next.str())) && name != c.tile) {
+      const ir::Name kept = new_register(std::string(c.next.str()) + "_kept", c.type);
+      copy(kept, c.type, name, result.body);
+      name = kept;
+    }
+    next.push_back(name);
+  }
+  for (size_t k = 0; k < carried.size(); ++k) {
+    if (carried[k].tile != next[k]) copy(carried[k].tile, carried[k].type, next[k], result.body);
+  }
+  out.push_back(ir::make(std::move(result)));
+  return true;
+}
+
+bool NestLowering::flush_deferred() {
+  return deferred_.empty() || refuse("a tile for a store stands in front of a loop");
+}
+
+std::optional<KernelParts> NestLowering::assemble(ir::Block body) {
+  if (!deferred_.empty() && !stored_panels_)
+    return fail("a tile is computed for a store that does not come");
+  choose_promotions();
+  if (!choices_.end()) return fail("a line of its schedule is refused");
+  const ir::Name name = names_.make(kernel_name_);
+  matile::Kernel kernel{.name = name, .form = matile::KernelForm::Nest};
+  if (grid_.rank) {
+    kernel.cluster = beside_.cluster;
+    kernel.rank = grid_.rank;
+  }
+  if (beside_.resident > 1) kernel.resident = beside_.resident;
+  kernel.body.push_back(ir::make(grid_.op));
+  for (Op& p : parts_) kernel.body.push_back(std::move(p));
+  matile::Role role{role_name_, matile::RoleUnit::Groups, groups_, group_index_, {}, {}};
+  role.body = declared_;
+  matile::Each each{grid_.tile, grid_.op.name, {}, std::move(body)};
+  if (alternates_) each.alternate = groups_;
+  role.body.push_back(ir::make(std::move(each)));
+  kernel.body.push_back(ir::make(std::move(role)));
+  kernel.body = decision::with_lines(std::move(kernel.body), lines_);
+  KernelParts out{grid_.plan,
+                  ir::make(std::move(kernel)),
+                  ir::make(matile::Launch{name, grid_.launch}),
+                  tile_axes_,
+                  own_group_ ? group_index_ : ir::Name(),
+                  own_group_ ? groups_ : 1};
+  for (Op& m : map_ops_) out.plan.push_back(std::move(m));
+  return out;
+}
+
+}  // namespace nautilus::lower

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/tiles/tile_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "expr/bounds/affine.h"
+#include "expr/bounds/quotient.h"
+#include "expr/rules/simplify.h"
+#include "expr/walk.h"
+
+namespace nautilus::lower {
+namespace {
+
+using expr::Expr;
+using EK = expr::Op;
+
+// The index without the axis if it is `base + axis`; null otherwise.
+Expr base_of(Expr index, Expr axis, expr::ExprPool& pool) {
+  const auto p = expr::Poly::of(index);
+  const auto parts = p ? p->split(axis) : std::nullopt;
+  if (!parts || parts->first.constant() != 1) return {};
+  const Expr base = expr::substitute(pool, index, expr::Substitution{{axis, pool.integer(0)}});
+  // An atom such as (x + i) / 2 hides the axis from the polynomial.
+  return expr::depends_on(expr::to_expr(pool, parts->second), axis)
+             ? Expr()
+             : expr::Simplifier(pool).simplify(base);
+}
+
+// The copy engine begins at whole units of a row; it stops with an illegal instruction elsewhere
+// (docs/performance.md, hardware facts).
+bool begins_aligned(Expr base, const TileElements& e) {
+  const auto p = expr::Poly::of(base);
+  const expr::Divisors none;
+  return p && expr::is_multiple(*p, e.copies->begin_bytes / expr::bytes(e.type.dtype),
+                                e.divisors ? *e.divisors : none);
+}
+
+// `index < extent` of some dimension, or `0 <= index`.
+bool is_inside(Expr c, const TileElements& e) {
+  const bool is_upper = c.op() == EK::Lt || c.op() == EK::Gt;
+  const Expr low = c.op() == EK::Gt || c.op() == EK::Ge ? c[1] : c[0];
+  const Expr high = c.op() == EK::Gt || c.op() == EK::Ge ? c[0] : c[1];
+  if (!expr::is_comparison(c.op()) || low.dtype() != expr::DType::I64) return false;
+  for (size_t k = 0; k < e.indices.size(); ++k) {
+    if (is_upper && expr::same_index(low, e.indices[k]) && expr::same_index(high, e.type.dims[k]))
+      return true;
+    if (!is_upper && c.op() != EK::Eq && c.op() != EK::Ne && low.is_int(0) &&
+        expr::same_index(high, e.indices[k]))
+      return true;
+  }
+  return false;
+}
+
+// A sum of places and sizes, none of which are negative; not of data, which may be.
+bool is_never_negative(Expr e) {
+  const auto p = expr::Poly::of(e);
+  if (!p || !expr::tensors_read(e).empty()) return false;
+  return std::all_of(p->terms().begin(), p->terms().end(),
+                     [](const auto& term) { return term.second >= 0; });
+}
+
+// Takes `first + row < n` as the end of a block of n rows, if the dimension is made of such blocks
+// and the rows are counted from the beginning of one.
+bool take_block(Expr c, Expr row, const TileElements& e, TileView& view, expr::ExprPool& pool) {
+  const bool is_swapped = c.op() == EK::Gt;
+  if (c.op() != EK::Lt && !is_swapped) return false;
+  const Expr n = c[is_swapped ? 0 : 1];
+  const Expr in_block = c[is_swapped ? 1 : 0];
+  const Expr first = in_block.dtype() == expr::DType::I64 ? base_of(in_block, row, pool) : Expr();
+  // Before its first row there is another block.
+  if (!first || expr::depends_on(n, row) || !is_never_negative(first)) return false;
+  if (view.block_rows) return view.block_rows == n && view.row_base == first;
+  const auto before = expr::difference(e.indices[view.row_dim], in_block);
+  const Expr blocks = expr::exact_quotient(pool, e.type.dims[view.row_dim], n);
+  const Expr block = before ? expr::exact_quotient(pool, expr::to_expr(pool, *before), n) : Expr();
+  if (!blocks || !block) return false;
+  view.block_rows = n;
+  view.block = block;
+  view.row_base = first;
+  return true;
+}
+
+bool is_all_inside(Expr c, const TileElements& e) {
+  if (c.op() == EK::And) return is_all_inside(c[0], e) && is_all_inside(c[1], e);
+  return c.is_true() || is_inside(c, e);
+}
+
+// The same for a box of rows, whose end of a block is noted in the view.
+bool is_all_inside(Expr c, Expr row, const TileElements& e, TileView& view, expr::ExprPool& pool) {
+  if (c.op() == EK::And)
+    return is_all_inside(c[0], row, e, view, pool) && is_all_inside(c[1], row, e, view, pool);
+  return c.is_true() || is_inside(c, e) || take_block(c, row, e, view, pool);
+}
+
+}  // namespace
+
+std::optional<TileView> view_of(const TileElements& e, expr::ExprPool& pool, std::string* why) {
+  const auto fail = [&](std::string reason) {
+    *why = fmt::format("the tile of `{}`: {}", e.tensor.str(), reason);
+    return std::nullopt;
+  };
+  if (e.axes.size() != 2 || e.indices.size() < 2) return fail("only boxes of two axes are copied");
+  TileView view;
+  const Expr axis[2] = {pool.index(e.axes[0].name), pool.index(e.axes[1].name)};
+  const size_t last = e.indices.size() - 1;
+  view.is_transposed =
+      !expr::depends_on(e.indices[last], axis[1]) && expr::depends_on(e.indices[last], axis[0]);
+  const Expr col = axis[view.is_transposed ? 0 : 1];
+  const Expr row = axis[view.is_transposed ? 1 : 0];
+  view.cols = static_cast<int>(e.axes[view.is_transposed ? 0 : 1].extent.integer());
+  view.rows = static_cast<int>(e.axes[view.is_transposed ? 1 : 0].extent.integer());
+  view.col_base = base_of(e.indices[last], col, pool);
+  if (!view.col_base || expr::depends_on(e.indices[last], row))
+    return fail("no axis runs along the last dimension in steps of one");
+  if (!begins_aligned(view.col_base, e))
+    return fail(fmt::format("it may begin inside of {} bytes, where the copy engine cannot",
+                            e.copies->begin_bytes));
+  int rows_found = 0;
+  for (size_t k = 0; k < last; ++k) {
+    if (expr::depends_on(e.indices[k], col)) return fail("an axis runs along two dimensions");
+    if (!expr::depends_on(e.indices[k], row)) {
+      view.rest.push_back(e.indices[k]);
+      continue;
+    }
+    ++rows_found;
+    view.row_dim = k;
+    view.row_base = base_of(e.indices[k], row, pool);
+    view.rest.push_back({});
+  }
+  view.rest.push_back({});
+  if (rows_found != 1 || !view.row_base)
+    return fail("no axis runs along another dimension in steps of one");
+  if (e.condition && !is_all_inside(e.condition, row, e, view, pool))
+    return fail("its condition is more than a test whether the element exists");
+  return view;
+}
+
+std::vector<Expr> rest_of(const TileView& view) {
+  std::vector<Expr> out;
+  for (size_t k = view.rest.size() - 1; k-- > 0;) {
+    if (k != view.row_dim) {
+      out.push_back(view.rest[k]);
+    } else if (view.block_rows) {
+      out.push_back(view.block);
+    }
+  }
+  return out;
+}
+
+std::optional<TileMap> map_of(const TileElements& e, const TileView& view, int rows, int cols,
+                              FreshNames& names, expr::ExprPool& pool, std::string* why) {
+  const auto fail = [&](std::string reason) {
+    *why = fmt::format("the tile of `{}`: {}", e.tensor.str(), reason);
+    return std::nullopt;
+  };
+  const int bytes = expr::bytes(e.type.dtype);
+  if (bytes != 2 && bytes != 4) return fail("only elements of 16 and 32 bits are copied in panels");
+  if (rows > e.copies->box_extent)
+    return fail(fmt::format("a box has at most {} rows", e.copies->box_extent));
+  const auto most_axes = static_cast<size_t>(e.copies->box_axes);
+  TileMap out;
+  const size_t last = e.indices.size() - 1;
+  // The widest swizzle whose panels divide the columns; each is half as wide as the one before.
+  constexpr std::array kSwizzles = {matile::MapSwizzle::B128, matile::MapSwizzle::B64,
+                                    matile::MapSwizzle::B32};
+  int span = e.copies->panel_bytes;
+  size_t kind = 0;
+  for (; kind < kSwizzles.size() && cols * bytes % span != 0; ++kind) span /= 2;
+  if (kind == kSwizzles.size())
+    return fail(fmt::format("its columns are no multiple of {}", 2 * span / bytes));
+  const int width = span / bytes;
+  out.op.swizzle = kSwizzles[kind];
+  out.panel_cols = width;
+  const Expr dim = e.type.dims[last];
+  const auto base = expr::Poly::of(view.col_base);
+  const auto first_panel = base ? expr::divide(*base, width) : std::nullopt;
+  // All panels in one box if the tensor's rows are whole panels; otherwise one box a panel, so that
+  // what lies beyond the end of a row reads as 0.
+  const size_t rank = e.indices.size() + (view.block_rows ? 1 : 0);
+  out.has_panels = cols > width && rank < most_axes && dim.op() == EK::IntConst &&
+                   dim.integer() % width == 0 && first_panel && base->constant_term() % width == 0;
+  out.op.name = names.make(std::string(e.tensor.str()) + "_map");
+  const auto add = [&](const char* stem, Expr extent, int box) {
+    const ir::Name name = names.make(stem);
+    out.op.axes.push_back({name, extent});
+    out.op.box.push_back(pool.integer(box));
+    return pool.index(name);
+  };
+  std::vector<Expr> indices(e.indices.size());
+  const Expr col = add("col", out.has_panels ? pool.integer(width) : dim, width);
+  const Expr row = add("row", view.block_rows ? view.block_rows : e.type.dims[view.row_dim], rows);
+  indices[last] = col;
+  if (out.has_panels) {
+    const Expr panel = add("panel", pool.integer(dim.integer() / width), cols / width);
+    indices[last] = pool.binary(EK::Add, pool.binary(EK::Mul, pool.integer(width), panel), col);
+  }
+  for (size_t k = last; k-- > 0;) {
+    if (k != view.row_dim) {
+      indices[k] = add("at", e.type.dims[k], 1);
+    } else if (view.block_rows) {
+      const Expr block =
+          add("block", expr::exact_quotient(pool, e.type.dims[k], view.block_rows), 1);
+      indices[k] = pool.binary(EK::Add, pool.binary(EK::Mul, view.block_rows, block), row);
+    } else {
+      indices[k] = row;
+    }
+  }
+  out.rest = rest_of(view);
+  if (out.op.axes.size() > most_axes) return fail("it has more dimensions than the copy engine");
+  out.op.value = pool.read(e.tensor, e.type.dtype, indices);
+  return out;
+}
+
+ir::Exprs TileMap::at(Expr row, Expr col, expr::ExprPool& pool) const {
+  ir::Exprs out;
+  if (has_panels) {
+    const auto p = expr::Poly::of(col);
+    const auto panel = p ? expr::divide(*p, panel_cols) : std::nullopt;
+    NAUT_CHECK(panel, "the first column of a box is no multiple of its panels");
+    out = {pool.integer(0), row, expr::to_expr(pool, *panel)};
+  } else {
+    out = {col, row};
+  }
+  out.insert(out.end(), rest.begin(), rest.end());
+  return out;
+}
+
+std::optional<LineView> line_view_of(const TileElements& e, expr::ExprPool& pool) {
+  if (e.axes.size() != 1 || e.indices.empty() || e.indices.size() > 4) return std::nullopt;
+  if (e.condition && !is_all_inside(e.condition, e)) return std::nullopt;
+  LineView view;
+  const Expr axis = pool.index(e.axes[0].name);
+  view.extent = static_cast<int>(e.axes[0].extent.integer());
+  view.base = base_of(e.indices.back(), axis, pool);
+  // The copy engine moves whole units, of 16-bit elements at most so many.
+  const int unit = e.copies->begin_bytes / expr::bytes(expr::DType::BF16);
+  if (!view.base || view.extent > e.copies->box_extent || view.extent % unit != 0)
+    return std::nullopt;
+  if (!begins_aligned(view.base, e)) return std::nullopt;
+  for (size_t k = 0; k + 1 < e.indices.size(); ++k) {
+    if (expr::depends_on(e.indices[k], axis)) return std::nullopt;
+    view.rest.push_back(e.indices[k]);
+  }
+  return view;
+}
+
+LineMap line_map_of(const TileElements& e, const LineView& view, FreshNames& names,
+                    expr::ExprPool& pool) {
+  LineMap out;
+  out.op.name = names.make(std::string(e.tensor.str()) + "_map");
+  out.op.swizzle = matile::MapSwizzle::None;
+  const auto add = [&](const char* stem, Expr extent, int box, Expr at) {
+    const ir::Name name = names.make(stem);
+    out.op.axes.push_back({name, extent});
+    out.op.box.push_back(pool.integer(box));
+    out.at.push_back(at);
+    return pool.index(name);
+  };
+  std::vector<Expr> indices(e.indices.size());
+  indices.back() = add("col", e.type.dims.back(), view.extent, view.base);
+  // A box has rows; this one has one.
+  add("row", pool.integer(1), 1, pool.integer(0));
+  for (size_t k = e.indices.size() - 1; k-- > 0;)
+    indices[k] = add("at", e.type.dims[k], 1, view.rest[k]);
+  out.op.value = pool.read(e.tensor, e.type.dtype, indices);
+  return out;
+}
+
+}  // namespace nautilus::lower

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a tile of two axes lies in a tensor, and the view of the tensor that the copy engine needs
+// to move it.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "expr/bounds/divisors.h"
+#include "lower/kernel/kernel_parts.h"
+#include "matile/ops.h"
+#include "target/target.h"
+
+namespace nautilus::lower {
+
+// Elements of a tensor at points of two axes, guarded by a condition.
+struct TileElements {
+  const target::Copies* copies = nullptr;  // of the target
+  ir::Name tensor;
+  ir::TensorType type;
+  std::vector<expr::Expr> indices;
+  ir::Axes axes;
+  expr::Expr condition;                      // null: all points are inside
+  const expr::Divisors* divisors = nullptr;  // of sizes
+};
+
+struct TileView {
+  size_t row_dim = 0;            // the tensor's dimension that the rows of the view run along
+  expr::Expr row_base;           // index of the first row
+  expr::Expr col_base;           // and of the first column, in the last dimension
+  std::vector<expr::Expr> rest;  // indices of all dimensions; those of rows and columns are null
+  // Rows within a block of the dimension, `row_base + row < n` and index n * block + row_base +
+  // row: the dimension is seen as blocks of n rows. Null: the dimension as it is.
+  expr::Expr block_rows;
+  expr::Expr block;
+  int rows = 0;
+  int cols = 0;
+  bool is_transposed = false;  // the tile's first axis runs along the tensor's last dimension
+};
+
+// Nothing (and why) if the tile is no box of the tensor, or if its condition is more than "inside
+// of the tensor" or "inside of the block of rows": points outside read as 0 and are not written,
+// which is what the copy engine does.
+std::optional<TileView> view_of(const TileElements& elements, expr::ExprPool& pool,
+                                std::string* why);
+
+// A map of the plan and the coordinates of boxes in it. `rows` and `cols` are those of the box. A
+// box is one panel wide where the tensor's rows are not whole panels.
+struct TileMap {
+  matile::Map op;
+  ir::Exprs at(expr::Expr row, expr::Expr col, expr::ExprPool& pool) const;
+
+  std::vector<expr::Expr> rest;  // coordinates of the axes behind rows and panels
+  int panel_cols = 0;
+  bool has_panels = false;
+};
+// The coordinates of a view's box behind rows and panels.
+std::vector<expr::Expr> rest_of(const TileView& view);
+
+std::optional<TileMap> map_of(const TileElements& elements, const TileView& view, int rows,
+                              int cols, FreshNames& names, expr::ExprPool& pool, std::string* why);
+
+// The same for a piece of one row: elements at points of one axis, which runs along the last
+// dimension. Nothing if it is no such piece, or more than a box holds.
+struct LineView {
+  expr::Expr base;               // index of the first element, in the last dimension
+  std::vector<expr::Expr> rest;  // indices of the other dimensions
+  int extent = 0;
+};
+std::optional<LineView> line_view_of(const TileElements& elements, expr::ExprPool& pool);
+// A map of boxes of one row, and the coordinates of the line's box.
+struct LineMap {
+  matile::Map op;
+  ir::Exprs at;
+};
+LineMap line_map_of(const TileElements& elements, const LineView& view, FreshNames& names,
+                    expr::ExprPool& pool);
+
+}  // namespace nautilus::lower

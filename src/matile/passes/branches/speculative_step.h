@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of a role that can begin with the old reference (speculate.h): what is computed from
+// it, how to see that it was too far, and how to begin again.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "matile/rewrite.h"
+
+namespace nautilus::matile {
+
+// Weights whose range is tested.
+struct WeightCheck {
+  ir::Name tile;              // that has them; none: they are in the sum alone
+  std::optional<size_t> sum;  // the fold of the block that sums them; none: one has to be made
+  bool is_signed = false;     // the sum is one of absolute values
+  double range = 0;           // what its sum must stay below
+};
+
+// Places are those of ops in a block.
+struct SpeculativeStep {
+  std::vector<size_t>
+      extreme;  // give the step's extreme value, for the vote and its branches alone
+  size_t vote = 0;
+  size_t branch = 0;          // moves the reference
+  std::vector<size_t> weigh;  // made from the reference, in order, up to the weights
+  std::vector<WeightCheck> checks;
+  size_t end = 0;                // the last of weigh and sums
+  std::vector<size_t> later;     // in front of the end, but to be done with the final weights
+  std::vector<ir::Expr> unset;   // conditions by row of a reference that nothing has moved yet
+  std::vector<size_t> again;     // make the scores that weighing overwrites: one product, then sets
+  std::vector<size_t> releases;  // of the product's operands, too early if it is repeated
+  std::vector<ir::Name> kept;    // scores that are copied instead
+
+  // By rule: weights by repeating one product, seen to be in range by a sum that is there.
+  bool is_cheap = false;
+};
+
+class SpeculativeSteps {
+ public:
+  SpeculativeSteps(const Kernel& kernel, const Role& role, expr::ExprPool& pool);
+
+  // The step of a block with its vote at that place; nothing, and why, if there is none.
+  std::optional<SpeculativeStep> at(const ir::Block& block, size_t vote, std::string* why) const;
+
+  // Columns of an operand of a product that is a part of a slot; 0 of another.
+  int64_t depth(ir::Name operand) const;
+
+ private:
+  struct Search;
+  const Part* part(ir::Name name, ir::Name* ring) const;
+  bool find_extreme(Search& s) const;
+  bool find_weights(Search& s) const;
+  bool find_checks(Search& s) const;
+  bool find_others(Search& s) const;
+  bool find_guards(Search& s) const;
+  bool find_ranges(Search& s) const;
+  bool find_way_back(Search& s) const;
+  bool find_repetition(Search& s) const;
+
+  const Kernel& kernel_;
+  const Role& role_;
+  expr::ExprPool& pool_;
+  std::map<std::string, Tile, std::less<>> tiles_;
+};
+
+}  // namespace nautilus::matile

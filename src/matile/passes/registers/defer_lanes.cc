@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "matile/passes/registers/defer_lanes.h"
+
+#include <algorithm>
+
+#include "expr/walk.h"
+#include "ir/walk.h"
+#include "matile/monotone.h"
+#include "matile/rewrite.h"
+
+namespace nautilus::matile {
+namespace {
+
+using expr::Expr;
+using ir::Op;
+using EK = expr::Op;
+
+// --- how an expression depends on partial values ------------------------------------------------
+
+struct Linear {
+  bool ok = true;
+  Names open;  // tiles that would have to be partial too: terms without a partial factor
+};
+
+// Whether the sum of e over the lanes is e of the sums of its partial tiles. Terms that are a tile
+// not known to be partial are reported as open.
+void linear(Expr e, const Names& partial, Linear& out) {
+  const auto is_free = [&](Expr x) {
+    for (ir::Name n : expr::tensors_read(x)) {
+      if (partial.contains(n.str())) return false;
+    }
+    return true;
+  };
+  switch (e.op()) {
+    case EK::FloatConst:
+      out.ok &= e.number() == 0;
+      return;
+    case EK::Read:
+      if (!partial.contains(e.name().str())) out.open.emplace(e.name().str());
+      return;
+    case EK::Neg:
+      return linear(e[0], partial, out);
+    case EK::Add:
+    case EK::Sub:
+      linear(e[0], partial, out);
+      return linear(e[1], partial, out);
+    case EK::Mul: {
+      const bool is_left_free = is_free(e[0]);
+      const bool is_right_free = is_free(e[1]);
+      if (is_left_free == is_right_free) {
+        // Neither is known: the first factor that is a tile may become so.
+        out.ok &= is_left_free && (e[0].op() == EK::Read || e[1].op() == EK::Read);
+        if (out.ok) out.open.emplace((e[0].op() == EK::Read ? e[0] : e[1]).name().str());
+        return;
+      }
+      return linear(is_left_free ? e[1] : e[0], partial, out);
+    }
+    case EK::Div:
+      out.ok &= is_free(e[1]);
+      return linear(e[0], partial, out);
+    case EK::Select:
+      out.ok &= is_free(e[0]);
+      linear(e[1], partial, out);
+      return linear(e[2], partial, out);
+    default:
+      out.ok = false;
+  }
+}
+
+// --- sums through loops -------------------------------------------------------------------------
+
+struct Flat {
+  Op op;
+  std::vector<int> loops;  // numbers of the loops around it
+};
+
+// Copies of an unrolled block are iterations too, but one exchange in front of them all will do.
+void flatten(const ir::Block& block, std::vector<int>& loops, int& next, std::vector<Flat>& out,
+             int unrolled = 0) {
+  for (const Op& op : block) {
+    const ir::Block* inner = block_of(op);
+    if (!inner) {
+      out.push_back({op, loops});
+      continue;
+    }
+    const bool is_loop = op.is<Loop>() || (op.is<Unroll>() && unrolled > 0);
+    if (is_loop) loops.push_back(next++);
+    flatten(*inner, loops, next, out, unrolled + (op.is<Unroll>() ? 1 : 0));
+    if (is_loop) loops.pop_back();
+  }
+}
+
+class SumDeferral {
+ public:
+  // `alike` are the tiles that lie as the one to defer. `can_share`: a value that all lanes hold
+  // may be given to them in equal parts.
+  SumDeferral(const ir::Block& tile_body, Names alike, bool can_share)
+      : alike_(std::move(alike)), can_share_(can_share) {
+    std::vector<int> loops;
+    int next = 0;
+    flatten(tile_body, loops, next, ops_);
+  }
+
+  // The tiles to carry as partial sums together with `start`, and where exchanges go: the op in
+  // front of which each tile is combined. Empty if that does not work or gains nothing.
+  std::optional<std::pair<Names, std::vector<std::pair<Op, std::string>>>> plan(
+      const std::string& start) {
+    Names partial{start};
+    if (!close(partial)) return std::nullopt;
+    bool crosses_loop = false;
+    size_t last = 0;
+    for (size_t k = 0; k < ops_.size(); ++k) {
+      if (is_partial_op(ops_[k].op, partial)) {
+        last = k;
+        crosses_loop |= !ops_[k].loops.empty();
+      }
+    }
+    if (!crosses_loop) return std::nullopt;
+    std::vector<std::pair<Op, std::string>> uses;
+    Names combined;
+    for (size_t k = 0; k < ops_.size(); ++k) {
+      const Op& op = ops_[k].op;
+      // A product of two sums is no sum of products.
+      if (const auto* fold = op.get<Fold>(); fold && reads_any(fold->value, partial))
+        return std::nullopt;
+      if (is_partial_op(op, partial) || op.is<Lanes>()) continue;
+      for (const std::string& name : touched_by(op).reads) {
+        if (!partial.contains(name)) continue;
+        // Afterwards the tile is whole: nothing may take it for partial, nor come here again.
+        if (k < last || !ops_[k].loops.empty()) return std::nullopt;
+        if (combined.insert(name).second) uses.emplace_back(op, name);
+      }
+    }
+    return std::make_pair(partial, uses);
+  }
+
+  // A value that every lane holds whole, and not 0: an initial element.
+  static bool is_whole(const Set& set, const Names& partial) {
+    if (reads_any(set.value, partial)) return false;
+    Linear l;
+    linear(set.value, partial, l);
+    return !l.ok || !l.open.empty();
+  }
+
+ private:
+  static bool is_sum_fold(const Op& op) {
+    const auto* f = op.get<Fold>();
+    return f && f->value.op() == EK::Reduce && f->value.reducer() == expr::Reducer::Sum;
+  }
+
+  // Writes a partial tile from partial tiles.
+  static bool is_partial_op(const Op& op, const Names& partial) {
+    const auto* set = op.get<Set>();
+    const auto* fold = op.get<Fold>();
+    return (set && partial.contains(set->target.str())) ||
+           (fold && partial.contains(fold->target.str()));
+  }
+
+  // Grows the set until every definition of its tiles is a partial sum.
+  bool close(Names& partial) const {
+    while (true) {
+      const size_t before = partial.size();
+      Names open;
+      for (const Flat& flat : ops_) {
+        const Op& op = flat.op;
+        const auto* set = op.get<Set>();
+        if (set && set->value.op() != EK::FloatConst) {
+          Linear l;
+          linear(set->value, partial, l);
+          const bool reads = reads_any(set->value, partial);
+          const bool is_copy = is_identity_read(set->value, set->axes);
+          if (partial.contains(set->target.str())) {
+            if (can_share_ && !reads && (!l.ok || !all_alike(l.open))) continue;
+            if (!l.ok) return false;
+            open.insert(l.open.begin(), l.open.end());
+          } else if (reads && l.ok && alike_.contains(set->target.str()) &&
+                     (is_copy || all_alike(l.open))) {
+            partial.emplace(set->target.str());
+          }
+          continue;
+        }
+        const Touched t = touched_by(op);
+        for (const std::string& w : t.writes) {
+          if (!partial.contains(w)) continue;
+          const bool is_zero = set && (can_share_ || set->value.number() == 0);
+          const auto* lanes = op.get<Lanes>();
+          const bool is_sum_lanes = lanes && lanes->reducer == expr::Reducer::Sum;
+          if (!is_zero && !is_sum_fold(op) && !is_sum_lanes) return false;
+        }
+      }
+      if (partial.size() > before) continue;  // open tiles may have become known
+      if (open.empty()) return true;
+      if (!all_alike(open)) return false;
+      partial.insert(open.begin(), open.end());
+    }
+  }
+
+  static bool reads_any(Expr e, const Names& partial) {
+    for (ir::Name n : expr::tensors_read(e)) {
+      if (partial.contains(n.str())) return true;
+    }
+    return false;
+  }
+
+  // `l1 = l * a + t`: the other terms are tiles that can be partial as well.
+  bool all_alike(const Names& names) const {
+    return std::all_of(names.begin(), names.end(),
+                       [&](const std::string& name) { return alike_.contains(name); });
+  }
+
+  Names alike_;
+  bool can_share_;
+  std::vector<Flat> ops_;
+};
+
+// --- the pass -----------------------------------------------------------------------------------
+
+class Deferrer {
+ public:
+  Deferrer(const ir::Program& program, const Role& role, expr::ExprPool& pool)
+      : role_(role), pool_(pool), positive_(program) {}
+
+  Role run() {
+    Role out = role_;
+    for (Op& op : out.body) {
+      const auto* each = op.get<Each>();
+      if (!each) continue;
+      op = with_block(op, map_blocks(defer_sums(each->body),
+                                     [&](ir::Block b) { return move_down(std::move(b)); }));
+    }
+    role_tiles_unused(out);
+    return out;
+  }
+
+ private:
+  ir::Block defer_sums(ir::Block body) {
+    std::vector<std::string> starts;
+    ir::for_each_op(body, [&](const Op& op) {
+      const auto* l = op.get<Lanes>();
+      if (l && l->reducer == expr::Reducer::Sum) starts.emplace_back(l->tile.str());
+    });
+    Names done;
+    for (const std::string& start : starts) {
+      if (done.contains(start)) continue;
+      Names alike;
+      const auto tiles = declared_tiles(role_);
+      const Tile& like = tiles.find(start)->second;
+      for (const auto& [name, tile] : tiles) {
+        if (tile.spread == like.spread && tile.type == like.type) alike.emplace(name);
+      }
+      const auto plan = SumDeferral(body, alike, like.spread == Spread::Row).plan(start);
+      if (!plan) continue;
+      const Names& partial = plan->first;
+      const auto& uses = plan->second;
+      done.insert(partial.begin(), partial.end());
+      std::set<const void*> unrolled;
+      ir::for_each_op(body, [&](const Op& op) {
+        const auto* u = op.get<Unroll>();
+        if (u) ir::for_each_op(u->body, [&](const Op& inner) { unrolled.insert(inner.data()); });
+      });
+      const auto stands_here = [&](const Op& use, const Op& op) {
+        if (!unrolled.contains(use.data())) return use.data() == op.data();
+        bool found = false;
+        if (const auto* u = op.get<Unroll>())
+          ir::for_each_op(u->body, [&](const Op& inner) { found |= inner.data() == use.data(); });
+        return found;
+      };
+      body = map_blocks(body, [&](ir::Block block) {
+        ir::Block out;
+        for (Op& op : block) {
+          const auto* l = op.get<Lanes>();
+          if (l && partial.contains(l->tile.str())) continue;
+          for (const auto& [use, name] : uses) {
+            if (stands_here(use, op))
+              out.push_back(ir::make(Lanes{pool_.name(name), expr::Reducer::Sum}));
+          }
+          const auto* set = op.get<Set>();
+          const bool is_shared =
+              set && partial.contains(set->target.str()) && SumDeferral::is_whole(*set, partial);
+          const ir::Name target = set ? set->target : ir::Name{};
+          out.push_back(std::move(op));
+          if (is_shared) out.push_back(ir::make(Shares{target, expr::Reducer::Sum}));
+        }
+        return join_folds(std::move(out), partial);
+      });
+    }
+    return body;
+  }
+
+  size_t mentions(const ir::Block& body, std::string_view name) const {
+    size_t count = 0;
+    ir::for_each_op(body, [&](const Op& op) {
+      if (!block_of(op) && touched_by(op).mentions(name)) ++count;
+    });
+    return count;
+  }
+
+  // `fold t = sum ...` whose only use is a term of a later set of the block: one fold.
+  ir::Block join_folds(ir::Block block, const Names& partial) {
+    for (size_t k = 0; k < block.size(); ++k) {
+      const auto* fold = block[k].get<Fold>();
+      if (!fold || !partial.contains(fold->target.str()) || fold->value.op() != EK::Reduce)
+        continue;
+      for (size_t j = k + 1; j < block.size(); ++j) {
+        const Touched t = touched_by(block[j]);
+        const auto* set = block[j].get<Set>();
+        if (!t.mentions(fold->target.str())) {
+          bool blocks = false;
+          for (const std::string& r : touched_by(block[k]).reads) blocks |= t.writes.contains(r);
+          if (blocks) break;
+          continue;
+        }
+        if (!set || set->axes.size() != fold->axes.size() ||
+            mentions(role_.body, fold->target.str()) > 3 ||  // fold, its lanes, this set
+            is_identity_read(set->value, set->axes))
+          break;
+        expr::Substitution axes;
+        for (size_t a = 0; a < set->axes.size(); ++a)
+          axes.emplace(pool_.index(fold->axes[a].name), pool_.index(set->axes[a].name));
+        const Expr sum = expr::substitute(pool_, fold->value, axes);
+        const Expr value = expr::rebuild(pool_, set->value, [&](Expr x) {
+          return x.op() == EK::Read && x.name() == fold->target ? sum : x;
+        });
+        block[j] = ir::make(Fold{set->target, set->axes, value}, block[j].span());
+        block.erase(block.begin() + static_cast<long>(k));
+        --k;
+        break;
+      }
+    }
+    return block;
+  }
+
+  bool tolerates(const Op& op, const Lanes& lanes) const {
+    const auto* vote = op.get<Vote>();
+    if (!vote || vote->value.op() != EK::Reduce) return false;
+    const bool is_max = lanes.reducer == expr::Reducer::Max;
+    if (!is_max && lanes.reducer != expr::Reducer::Min) return false;
+    return holds_beyond(vote->value.body(), lanes.tile, is_max ? 1 : -1, positive_);
+  }
+
+  // Lanes of a tile that the same question reads are combined later: both would be shares.
+  static bool is_asked_beside_shares(const ir::Block& block, size_t at, ir::Name tile) {
+    const Expr condition = block[at].as<Vote>().value.body();
+    bool found = false;
+    for (size_t k = at + 1; k < block.size(); ++k) {
+      ir::for_each_op({block[k]}, [&](const Op& op) {
+        const auto* l = op.get<Lanes>();
+        found |= l && l->tile != tile && asks_together(condition, tile, l->tile);
+      });
+    }
+    return found;
+  }
+
+  ir::Block move_down(ir::Block block) {
+    for (size_t k = 0; k < block.size(); ++k) {
+      if (!block[k].is<Lanes>()) continue;
+      const Lanes lanes = block[k].as<Lanes>();
+      size_t to = k;
+      while (to + 1 < block.size() && (!touched_by(block[to + 1]).mentions(lanes.tile.str()) ||
+                                       (tolerates(block[to + 1], lanes) &&
+                                        !is_asked_beside_shares(block, to + 1, lanes.tile))))
+        ++to;
+      if (to + 1 >= block.size() || to == k) continue;
+      // Only a move behind a vote or into a branch is worth anything.
+      const Op& next = block[to + 1];
+      const bool into = next.is<If>() && is_only_use(block, k, to + 1, lanes.tile);
+      bool passes_vote = false;
+      for (size_t j = k + 1; j <= to; ++j) passes_vote |= tolerates(block[j], lanes);
+      if (!into && !passes_vote) continue;
+      const Op moved = block[k];
+      if (into) {
+        ir::Block inner = next.as<If>().body;
+        inner.insert(inner.begin(), moved);
+        block[to + 1] = with_block(next, std::move(inner));
+      } else {
+        block.insert(block.begin() + static_cast<long>(to) + 1, moved);
+      }
+      block.erase(block.begin() + static_cast<long>(k));
+      --k;
+    }
+    return block;
+  }
+
+  // The tile is written in this block in front of the exchange, and beside votes only the branch
+  // reads it.
+  bool is_only_use(const ir::Block& block, size_t from, size_t branch, ir::Name tile) const {
+    size_t here = 0;
+    for (size_t k = 0; k < block.size(); ++k) {
+      size_t inside = 0;
+      ir::for_each_op({block[k]}, [&](const Op& op) {
+        inside += !block_of(op) && touched_by(op).mentions(tile.str()) ? 1 : 0;
+      });
+      here += inside;
+      if (k > branch && inside > 0) return false;
+    }
+    // As many mentions in the whole role: nobody else knows the tile.
+    return from > 0 && here == mentions(role_.body, tile.str());
+  }
+
+  // Tiles that no op mentions any more lose their declaration.
+  static void role_tiles_unused(Role& role) {
+    Names used;
+    for (const Op& op : role.body) {
+      if (op.is<Tile>()) continue;
+      const Touched t = touched_by(op);
+      used.insert(t.reads.begin(), t.reads.end());
+      used.insert(t.writes.begin(), t.writes.end());
+    }
+    std::erase_if(role.body, [&](const Op& op) {
+      const auto* t = op.get<Tile>();
+      return t && !used.contains(t->name.str());
+    });
+  }
+
+  const Role& role_;
+  expr::ExprPool& pool_;
+  PositiveScalars positive_;
+};
+
+}  // namespace
+
+std::optional<ir::Program> defer_lanes(const ir::Program& program, ir::PassContext& context) {
+  return map_nests(program, [&](const Kernel&, const Role& role) {
+    return std::optional(Deferrer(program, role, context.pool).run());
+  });
+}
+
+}  // namespace nautilus::matile

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ring slots, staging buffers and register budgets of a nest, by structure and capacity.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "decision/choice.h"
+#include "matile/passes/roles/ring_sequence.h"
+#include "matile/rewrite.h"
+#include "target/target.h"
+
+namespace nautilus::matile {
+
+struct NestRing {
+  std::vector<std::string> parts;
+  std::vector<Part> ops;
+  ir::Names operands;         // the parts by their tensors, as schedules call them
+  decision::Ring asked = {};  // what the line of the ring says
+  bool is_per_group = false;
+  ir::Name name;
+  int loader = 0;
+  RingSequence sequence;
+};
+
+struct NestResources {
+  ir::Block declarations;                    // rings and stages
+  std::vector<int64_t> slots;                // of the rings
+  std::map<std::string, ir::Name> stage_of;  // by stored tile
+  int64_t loader_registers = 0;
+  int64_t compute_registers = 0;
+};
+
+// Rings of loops that do nothing but products get as many slots as fit; other loops have register
+// work between their products, two slots are enough for them, a few more where one product is all
+// the time there is for a copy; what is fetched once a tile has one. What is only taken to
+// registers has one slot where products would have less than three, and small slots are no matter.
+// Registers: the compute groups take what the pool leaves them beside loaders, which have more with
+// two groups and tiles that come from a counter or for a cluster. Lines of the schedule are
+// followed, or refused with what they need and what there is.
+// Nothing (and reported) if it does not fit.
+struct ResourceChoices {
+  explicit ResourceChoices(ir::PassContext& context) : stages(context), registers(context) {}
+  decision::OperandChoice<decision::Stages> stages;
+  decision::Choice<decision::Registers> registers;
+};
+using Maps = std::map<std::string, Map, std::less<>>;
+std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& role,
+                                              const std::vector<NestRing>& rings, const Maps& maps,
+                                              Names& taken, const target::Target& target,
+                                              ResourceChoices& choices, ir::PassContext& context);
+
+}  // namespace nautilus::matile

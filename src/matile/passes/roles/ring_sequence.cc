@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "matile/passes/roles/ring_sequence.h"
+
+#include <algorithm>
+
+#include "expr/rules/simplify.h"
+#include "ir/decl.h"
+#include "ir/walk.h"
+#include "matile/rewrite.h"
+
+namespace nautilus::matile {
+namespace {
+
+using expr::Expr;
+using ir::Op;
+using EK = expr::Op;
+
+bool contains_part(const Op& op, const std::string& part) {
+  bool found = false;
+  ir::for_each_op({op}, [&](const Op& o) {
+    const auto* f = o.get<Fetch>();
+    found |= f && f->part.str() == part;
+  });
+  return found;
+}
+
+// One fetch of all parts of the slot, over a range (a point is a range of one).
+struct Step {
+  Expr from;
+  Expr to;  // included
+  bool is_point = false;
+  ir::Name var;  // of the coordinates; none for a point before it was unified
+  std::vector<Fetch> fetches;
+};
+
+}  // namespace
+
+Scalars::Scalars(const ir::Program& program, const Kernel&, const Role& role, expr::ExprPool& pool)
+    : pool_(pool), facts_(ir::facts_of(program, pool)), groups_(role.count.value_or(1)) {
+  if (role.index) {
+    group_index_ = pool.index(role.index);
+    facts_.add_size(group_index_);
+    least_.emplace(group_index_, 0);
+  }
+  for (const Op& op : program.body) {
+    if (const auto* dim = op.get<ir::Dim>()) least_.emplace(pool.index(dim->name), 0);
+    const auto* fact = op.get<ir::Fact>();
+    if (!fact || fact->condition.op() != EK::Ge) continue;
+    const auto it = least_.find(fact->condition[0]);
+    if (it != least_.end() && fact->condition[1].op() == EK::IntConst)
+      it->second = std::max(it->second, fact->condition[1].integer());
+  }
+  const auto add = [&](const Let& let) {
+    const Expr var = pool_.var(let.name, let.value.dtype());
+    const Expr value = inlined(let.value);
+    all_.insert_or_assign(var, value);
+    if (group_index_ && expr::depends_on(value, group_index_))
+      group_.insert_or_assign(var, without_group_lets(let.value));
+  };
+  for (const Op& op : program.body) {
+    if (const auto* let = op.get<Let>()) add(*let);
+  }
+  ir::for_each_op(role.body, [&](const Op& op) {
+    if (const auto* let = op.get<Let>()) add(*let);
+    if (const auto* each = op.get<Each>()) {
+      facts_.add_size(pool_.index(each->var));
+      least_.emplace(pool_.index(each->var), 0);
+    }
+  });
+}
+
+bool Scalars::depends_on_group(Expr e) const {
+  return group_index_ && expr::depends_on(without_group_lets(e), group_index_);
+}
+
+bool Scalars::depends_on(Expr e, ir::Name var) const {
+  return expr::depends_on(inlined(e), pool_.index(var));
+}
+
+bool Scalars::is_nonnegative(Expr e) const {
+  const auto [it, is_new] = proven_.try_emplace(e, false);
+  if (is_new) it->second = prove_nonnegative(inlined(e));
+  return it->second;
+}
+
+bool Scalars::prove_nonnegative(Expr e) const {
+  const auto p = expr::Poly::of(e);
+  if (!p) return false;
+  if (facts_.is_nonnegative(*p)) return true;
+  const auto least = limit(*p, false);
+  return least && *least >= 0;
+}
+
+std::optional<int64_t> Scalars::limit(const expr::Poly& p, bool is_upper) const {
+  int64_t sum = 0;
+  for (const auto& [monomial, coefficient] : p.terms()) {
+    const bool takes_upper = (coefficient > 0) == is_upper;
+    int64_t product = 1;
+    for (Expr atom : monomial) {
+      const auto least = limit(atom, false);
+      const auto x = takes_upper ? limit(atom, true) : least;
+      // Products of anything but non-negative factors have no simple limits.
+      if (!x || (monomial.size() > 1 && (!least || *least < 0))) return std::nullopt;
+      if (__builtin_mul_overflow(product, *x, &product)) return std::nullopt;
+    }
+    int64_t term = 0;
+    if (__builtin_mul_overflow(product, coefficient, &term) ||
+        __builtin_add_overflow(sum, term, &sum))
+      return std::nullopt;
+  }
+  return sum;
+}
+
+std::optional<int64_t> Scalars::limit(Expr e, bool is_upper) const {
+  if (e.op() == EK::IntConst) return e.integer();
+  if (const auto it = least_.find(e); it != least_.end())
+    return is_upper ? std::nullopt : std::optional(it->second);
+  const auto of = [&](Expr x, bool upper) -> std::optional<int64_t> {
+    const auto p = expr::Poly::of(x);
+    return p ? limit(*p, upper) : std::nullopt;
+  };
+  switch (e.op()) {
+    case EK::Min:
+    case EK::Max: {
+      const auto x = of(e[0], is_upper);
+      const auto y = of(e[1], is_upper);
+      if (x && y) return e.op() == EK::Min ? std::min(*x, *y) : std::max(*x, *y);
+      // Of a maximum one operand is enough below, of a minimum one above.
+      return (e.op() == EK::Max) != is_upper ? (x ? x : y) : std::nullopt;
+    }
+    case EK::FloorDiv: {
+      const auto d = of(e[1], false);
+      if (!d || *d < 1) return std::nullopt;
+      const auto x = of(e[0], is_upper);
+      if (!x) return std::nullopt;
+      if (e[1].op() == EK::IntConst) return (*x - (*x % *d + *d) % *d) / *d;
+      // An unknown divisor brings a non-negative number closer to 0.
+      return *x < 0 ? std::nullopt : std::optional<int64_t>(is_upper ? *x / *d : 0);
+    }
+    case EK::Mod:
+      return is_upper || !of(e[1], false) || *of(e[1], false) < 1 ? std::nullopt
+                                                                  : std::optional<int64_t>(0);
+    case EK::Add:
+    case EK::Sub:
+    case EK::Mul:
+      return of(e, is_upper);
+    default:
+      return std::nullopt;
+  }
+}
+
+bool Scalars::is_at_least(Expr a, Expr b) const {
+  return is_nonnegative(pool_.binary(EK::Sub, a, b));
+}
+
+bool Scalars::is_equal(Expr a, Expr b) const {
+  return a == b || expr::same_index(inlined(a), inlined(b));
+}
+
+std::optional<int> Scalars::direction_in_group(Expr e) const {
+  if (!expr::depends_on(e, group_index_)) return 0;
+  if (e == group_index_) return 1;
+  const auto both = [&](Expr a, Expr b, int sign) -> std::optional<int> {
+    const auto x = direction_in_group(a);
+    const auto y = direction_in_group(b);
+    if (!x || !y) return std::nullopt;
+    if (*x == 0) return sign * *y;
+    if (*y == 0 || *x == sign * *y) return *x;
+    return std::nullopt;
+  };
+  switch (e.op()) {
+    case EK::Add:
+    case EK::Min:
+    case EK::Max:
+      return both(e[0], e[1], 1);
+    case EK::Sub:
+      return both(e[0], e[1], -1);
+    case EK::Mul:
+      for (size_t k = 0; k < 2; ++k) {
+        if (expr::depends_on(e[1 - k], group_index_) || !is_nonnegative(e[1 - k])) continue;
+        return direction_in_group(e[k]);
+      }
+      return std::nullopt;
+    case EK::FloorDiv:
+      if (expr::depends_on(e[1], group_index_) || !is_nonnegative(e[1])) return std::nullopt;
+      return direction_in_group(e[0]);
+    default:
+      return std::nullopt;
+  }
+}
+
+Expr Scalars::extreme_over_groups(Expr e, bool is_greatest) const {
+  const Expr written = without_group_lets(e);
+  if (!group_index_) return written;
+  const auto direction = direction_in_group(written);
+  if (!direction && expr::tensors_read(written).empty()) return {};
+  if (!direction) {
+    // Numbers that are read for each group: the extreme of all of them.
+    if (written.op() == EK::Add && written[1].op() == EK::IntConst)
+      return pool_.binary(EK::Add, extreme_over_groups(written[0], is_greatest), written[1]);
+    Expr all;
+    for (int64_t g = 0; g < groups_; ++g) {
+      const Expr one = expr::substitute(pool_, written, {{group_index_, pool_.integer(g)}});
+      all = all ? pool_.binary(is_greatest ? EK::Max : EK::Min, all, one) : one;
+    }
+    return expr::Simplifier(pool_).simplify(all);
+  }
+  const bool takes_last = (*direction >= 0) == is_greatest;
+  expr::Substitution group{{group_index_, pool_.integer(takes_last ? groups_ - 1 : 0)}};
+  return expr::Simplifier(pool_).simplify(expr::substitute(pool_, written, group));
+}
+
+namespace {
+
+class SequenceBuilder {
+ public:
+  SequenceBuilder(const Scalars& scalars, expr::ExprPool& pool)
+      : scalars_(scalars), pool_(pool), simplifier_(pool) {}
+
+  RingSequence build(const ir::Block& body, const std::vector<std::string>& parts) {
+    RingSequence literal;
+    std::vector<Step> steps;
+    std::optional<Direction> direction;
+    for (size_t i = 0; i < body.size(); ++i) {
+      const Op& op = body[i];
+      if (!contains_part(op, parts[0])) continue;
+      if (op.is<Fetch>()) {
+        Step step;
+        step.is_point = true;
+        for (size_t k = 0; k < parts.size(); ++k) step.fetches.push_back(find(body, i, parts[k]));
+        steps.push_back(std::move(step));
+        continue;
+      }
+      const auto* loop = op.get<Loop>();
+      if (!loop) return literal;
+      std::vector<size_t> at;
+      for (size_t k = 0; k < loop->body.size(); ++k) {
+        if (!contains_part(loop->body[k], parts[0])) continue;
+        if (!loop->body[k].is<Fetch>()) return literal;
+        at.push_back(k);
+      }
+      if (at.size() != 1) return literal;
+      if (direction && *direction != loop->direction) return literal;
+      direction = loop->direction;
+      Step step;
+      step.from = loop->from;
+      step.to = loop->direction == Direction::Up ? minus(loop->to, 1) : loop->to;
+      step.var = loop->var;
+      for (const std::string& part : parts) step.fetches.push_back(find(loop->body, at[0], part));
+      steps.push_back(std::move(step));
+    }
+    if (steps.size() == 1 && steps[0].is_point)
+      return {RingSequence::Kind::Once, {}, {}, Direction::Up, {}, steps[0].fetches};
+    if (!direction || !unify(steps) || !merge(steps, *direction)) return literal;
+    start_at_zero(steps[0], *direction);
+    RingSequence out{RingSequence::Kind::Range,
+                     steps[0].var,
+                     steps[0].from,
+                     *direction,
+                     *direction == Direction::Up ? plus(steps[0].to, 1) : steps[0].to,
+                     steps[0].fetches};
+    return out;
+  }
+
+ private:
+  static Fetch find(const ir::Block& block, size_t from, const std::string& part) {
+    for (size_t k = from; k < block.size(); ++k) {
+      const auto* f = block[k].get<Fetch>();
+      if (f && f->part.str() == part) return *f;
+    }
+    NAUT_CHECK(false, "part {} is not fetched with the others of its ring", part);
+  }
+
+  // The variable counts from (or down to) 0, so that sequences of the same length have the same
+  // bounds.
+  void start_at_zero(Step& step, Direction direction) {
+    const Expr end = direction == Direction::Up ? step.from : step.to;
+    if (end.op() != EK::IntConst || end.integer() == 0) return;
+    const int64_t shift = end.integer();
+    const Expr var = pool_.index(step.var);
+    const expr::Substitution moved{{var, pool_.binary(EK::Add, var, pool_.integer(shift))}};
+    step.from = plus(step.from, -shift);
+    step.to = plus(step.to, -shift);
+    for (Fetch& f : step.fetches) {
+      for (Expr& e : f.at) {
+        if (expr::depends_on(e, var))
+          e = expr::canonical_index(pool_, expr::substitute(pool_, e, moved));
+      }
+    }
+  }
+
+  Expr plus(Expr e, int64_t c) {
+    return simplifier_.simplify(pool_.binary(EK::Add, e, pool_.integer(c)));
+  }
+  Expr minus(Expr e, int64_t c) { return plus(e, -c); }
+
+  // Coordinates of all steps as those of the first loop, at other values of its variable.
+  bool unify(std::vector<Step>& steps) {
+    const auto model =
+        std::find_if(steps.begin(), steps.end(), [](const Step& s) { return !s.is_point; });
+    const Step reference = *model;
+    const Expr var = pool_.index(reference.var);
+    for (Step& step : steps) {
+      const Expr shift = shift_of(reference, var, step);
+      if (!shift) return false;
+      if (step.is_point) {
+        step.from = step.to = shift;
+      } else {
+        step.from = simplifier_.simplify(pool_.binary(EK::Add, step.from, shift));
+        step.to = simplifier_.simplify(pool_.binary(EK::Add, step.to, shift));
+      }
+      step.fetches = reference.fetches;
+      step.var = reference.var;
+    }
+    return true;
+  }
+
+  // x such that the step's coordinates are the reference's at var := (own variable +) x; null if
+  // there is none.
+  Expr shift_of(const Step& reference, Expr var, const Step& step) {
+    Expr shift;
+    for (size_t f = 0; f < reference.fetches.size() && !shift; ++f) {
+      for (size_t k = 0; k < reference.fetches[f].at.size() && !shift; ++k)
+        shift = solve(reference.fetches[f].at[k], var, step.fetches[f].at[k], step);
+    }
+    if (!shift) return {};
+    const Expr value = step.is_point ? shift : pool_.binary(EK::Add, pool_.index(step.var), shift);
+    for (size_t f = 0; f < reference.fetches.size(); ++f) {
+      if (reference.fetches[f].map != step.fetches[f].map) return {};
+      for (size_t k = 0; k < reference.fetches[f].at.size(); ++k) {
+        const Expr there =
+            expr::substitute(pool_, reference.fetches[f].at[k], expr::Substitution{{var, value}});
+        if (!scalars_.is_equal(there, step.fetches[f].at[k])) return {};
+      }
+    }
+    return simplifier_.simplify(shift);
+  }
+
+  Expr solve(Expr at, Expr var, Expr wanted, const Step& step) {
+    const auto p = expr::Poly::of(at);
+    if (!p) return {};
+    const auto parts = p->split(var);
+    if (!parts || parts->first.is_zero()) return {};
+    const auto coefficient = parts->first.constant();
+    if (!coefficient || *coefficient <= 0) return {};
+    const auto q = expr::Poly::of(wanted);
+    if (!q) return {};
+    auto rest = expr::add(*q, parts->second, -1);
+    if (rest && !step.is_point)
+      rest = expr::add(*rest, *expr::Poly::of(pool_.index(step.var)), -*coefficient);
+    if (!rest) return {};
+    for (const auto& [monomial, c] : rest->terms()) {
+      if (c % *coefficient != 0) return {};
+    }
+    const auto x = expr::divide(*rest, *coefficient);
+    return x ? expr::to_expr(pool_, *x) : Expr();
+  }
+
+  bool merge(std::vector<Step>& steps, Direction direction) {
+    bool changed = true;
+    while (steps.size() > 1 && changed) {
+      changed = false;
+      // From the end: a loop's bounds are written for its own neighbours, not for a peeled
+      // iteration that was joined to them.
+      for (size_t k = steps.size() - 1; k-- > 0;) {
+        if (!follows(steps[k], steps[k + 1], direction)) continue;
+        steps[k].to = steps[k + 1].to;
+        steps[k].is_point = false;
+        steps.erase(steps.begin() + static_cast<long>(k) + 1);
+        changed = true;
+        break;
+      }
+    }
+    return steps.size() == 1;
+  }
+
+  // Whether [a .. b] then [c .. d] is [a .. d], empty ranges included.
+  bool follows(const Step& first, const Step& second, Direction direction) {
+    const bool is_up = direction == Direction::Up;
+    const int64_t one = is_up ? 1 : -1;
+    const Expr next = plus(first.to, one);  // after b
+    const auto ordered = [&](Expr a, Expr b) {
+      return is_up ? scalars_.is_at_least(b, a) : scalars_.is_at_least(a, b);
+    };
+    // The first is not emptier than "ends right before it starts".
+    // Nor is the second: it would take steps of the first away.
+    if (scalars_.is_equal(second.from, next))
+      return (first.is_point || ordered(first.from, next)) &&
+             (second.is_point || ordered(plus(second.from, -one), second.to));
+    // min(a, b - 1), or max(a, b + 1) upwards: where the first is empty, the second starts at a.
+    const EK op = is_up ? EK::Max : EK::Min;
+    Expr e = second.from;
+    int64_t offset = 0;
+    if (e.op() == EK::Add && e[1].op() == EK::IntConst) {
+      offset = e[1].integer();
+      e = e[0];
+    }
+    if (e.op() != op) return false;
+    const Expr x = plus(e[0], offset);
+    const Expr y = plus(e[1], offset);
+    const auto starts_behind = [&](Expr behind) {
+      return (scalars_.is_equal(x, first.from) && scalars_.is_equal(y, behind)) ||
+             (scalars_.is_equal(y, first.from) && scalars_.is_equal(x, behind));
+    };
+    // The first must not reach beyond the end of the second.
+    if (starts_behind(next) && ordered(first.to, second.to)) return true;
+    // Which is sure if the first ends at the end of the second at the latest: max(p, d) .. where
+    // the second is min(a, p - 1) .. d. With p below d the second has no step, and the first all of
+    // them.
+    const Expr edge = is_up ? next : first.to;
+    const Expr end = is_up ? plus(second.to, 1) : second.to;
+    if (edge.op() != (is_up ? EK::Min : EK::Max)) return false;
+    for (size_t k = 0; k < 2; ++k) {
+      if (scalars_.is_equal(edge[1 - k], end) && starts_behind(is_up ? edge[k] : plus(edge[k], -1)))
+        return true;
+    }
+    return false;
+  }
+
+  const Scalars& scalars_;
+  expr::ExprPool& pool_;
+  expr::Simplifier simplifier_;
+};
+
+}  // namespace
+
+RingSequence ring_sequence(const ir::Block& tile_body, const std::vector<std::string>& parts,
+                           const Scalars& scalars, expr::ExprPool& pool) {
+  return SequenceBuilder(scalars, pool).build(tile_body, parts);
+}
+
+}  // namespace nautilus::matile

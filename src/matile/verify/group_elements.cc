@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "matile/verify/group_elements.h"
+
+#include <algorithm>
+
+#include "expr/walk.h"
+#include "ir/walk.h"
+
+namespace nautilus::matile {
+
+GroupElements::GroupElements(const Role& role) {
+  ir::for_each_op(role.body, [&](const ir::Op& op) { meet_ |= op.is<Groups>(); });
+  if (!meet_ || !role.index) return;
+  add(role.index);
+  while (collect(role.body)) {
+  }
+}
+
+bool GroupElements::differ_in(ir::Expr e) const {
+  const auto reads = expr::tensors_read(e);
+  const auto vars = expr::free_vars(e);
+  return std::any_of(reads.begin(), reads.end(), [&](ir::Name n) { return differ(n); }) ||
+         std::any_of(vars.begin(), vars.end(), [&](ir::Expr v) { return differ(v.name()); });
+}
+
+// True if something was added.
+bool GroupElements::collect(const ir::Block& ops) {
+  bool is_changed = false;
+  ir::for_each_op(ops, [&](const ir::Op& op) {
+    if (const auto* let = op.get<Let>()) {
+      if (differ_in(let->value)) is_changed |= add(let->name);
+    } else if (const auto* set = op.get<Set>()) {
+      if (differ_in(set->value)) is_changed |= add(set->target);
+    } else if (const auto* load = op.get<Load>()) {
+      if (differ_in(load->value) || (load->condition && differ_in(load->condition)))
+        is_changed |= add(load->target);
+    }
+  });
+  return is_changed;
+}
+
+}  // namespace nautilus::matile

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that passes have not finished (nest form, roles form): names, shapes and dtypes. Places,
+// waits and resources are not decided yet, so nothing is asked of them.
+#include <fmt/format.h>
+
+#include <set>
+
+#include "decision/lines.h"
+#include "expr/walk.h"
+#include "ir/print.h"
+#include "matile/verify/verify_elements.h"
+#include "matile/verify/verify_rules.h"
+
+namespace nautilus::matile {
+namespace {
+
+using expr::DType;
+using expr::Expr;
+using ir::Op;
+
+class NestVerifier {
+ public:
+  NestVerifier(const Kernel& kernel, const KernelMaps& maps, ir::Verifier& v)
+      : kernel_(kernel), maps_(maps), v_(v) {}
+
+  void run() {
+    const size_t mark = v_.mark();
+    if (kernel_.rank) v_.declare_local(kernel_.rank, DType::I64);
+    for (const Op& op : kernel_.body) {
+      v_.set_op(op);
+      declaration(op);
+    }
+    int roles = 0;
+    for (const Op& op : kernel_.body) {
+      const auto* role = op.get<Role>();
+      if (!role) continue;
+      ++roles;
+      v_.set_op(op);
+      if (kernel_.form == KernelForm::Nest && role->unit != RoleUnit::Groups)
+        v_.fail("the role of a nest is one of warp groups");
+      this->role(*role);
+    }
+    if (kernel_.form == KernelForm::Nest && roles != 1)
+      v_.fail(fmt::format("a nest has one role, not {}", roles));
+    v_.leave_axes(mark);
+  }
+
+ private:
+  void unique(ir::Name name) {
+    if (!names_.emplace(name.str()).second || v_.is_defined(name))
+      v_.fail(fmt::format("`{}` is defined twice", name.str()));
+  }
+
+  void part(const Part& p) {
+    unique(p.name);
+    const auto shape = static_shape(p.type);
+    if (shape.size() != 2 || shape[0] <= 0 || shape[1] <= 0)
+      return v_.fail("a part has two constant extents");
+    parts_.emplace(p.name.str(), &p);
+  }
+
+  void declaration(const Op& op) {
+    switch (kind(op)) {
+      case Kind::Tiles:
+        unique(op.as<Tiles>().name);
+        v_.check_closed(op.as<Tiles>().count, DType::I64, "the number of tiles");
+        return;
+      case Kind::Part:
+        return part(op.as<Part>());
+      case Kind::Ring:
+        unique(op.as<Ring>().name);
+        for (const Op& inner : op.as<Ring>().body) {
+          if (const auto* p = inner.get<Part>()) part(*p);
+        }
+        return;
+      case Kind::Decisions:
+        return;
+      case Kind::Turn:
+        return unique(op.as<Turn>().name);
+      case Kind::Stage:
+        return unique(op.as<Stage>().name);
+      case Kind::Role:
+        return unique(op.as<Role>().name);
+      case Kind::Cta:
+        v_.declare_local(op.as<Cta>().index, DType::I64);
+        v_.declare_local(op.as<Cta>().count, DType::I64);
+        return;
+      default:
+        v_.fail(fmt::format("`{}` does not stand directly in a kernel", op.info().mnemonic()));
+    }
+  }
+
+  void role(const Role& role) {
+    tiles_.clear();
+    const size_t mark = v_.mark();
+    if (role.index) v_.declare_local(role.index, DType::I64);
+    block(role.body);
+    v_.leave_axes(mark);
+    for (const auto& [name, tile] : tiles_) v_.forget_tensor(tile->name);
+  }
+
+  void block(const ir::Block& ops) {
+    const size_t mark = v_.mark();
+    for (const Op& op : ops) {
+      v_.set_op(op);
+      statement(op);
+    }
+    v_.leave_axes(mark);
+  }
+
+  void with_var(ir::Name var, const ir::Block& ops) {
+    const size_t mark = v_.mark();
+    v_.declare_local(var, DType::I64);
+    block(ops);
+    v_.leave_axes(mark);
+  }
+
+  void scalar(Expr e, DType dtype) {
+    v_.check(e, "a scalar");
+    v_.check_dtype(e, dtype, "a scalar");
+  }
+
+  const Tile* tile(ir::Name name) {
+    const auto it = tiles_.find(name.str());
+    if (it != tiles_.end()) return it->second;
+    v_.fail(fmt::format("the role has no tile `{}`", name.str()));
+    return nullptr;
+  }
+
+  void elements(ir::Name target, const ir::Axes& axes, Expr value) {
+    const size_t mark = v_.enter_axes(axes);
+    v_.check(value, "the value");
+    v_.leave_axes(mark);
+    const Tile* t = tile(target);
+    if (!t) return;
+    const auto shape = static_shape(t->type);
+    bool ok = axes.size() == shape.size();
+    for (size_t k = 0; ok && k < shape.size(); ++k) ok = axes[k].extent.is_int(shape[k]);
+    if (!ok) v_.fail(fmt::format("the axes are not those of `{}`", target.str()));
+    v_.check_dtype(value, t->type.dtype, "the value");
+  }
+
+  void reduction(ir::Name target, const ir::Axes& axes, Expr value) {
+    elements(target, axes, value);
+    int count = 0;
+    expr::for_each(value, [&](Expr e) {
+      if (e.op() != expr::Op::Reduce) return;
+      ++count;
+      if (!ElementRules::is_foldable(e.reducer()) || e.init())
+        v_.fail("reductions of tiles are sum, max or min, without an initial element");
+    });
+    if (count != 1) v_.fail("the value has one reduction");
+  }
+
+  void fetch(const Fetch& f) {
+    const auto part = parts_.find(f.part.str());
+    if (part == parts_.end())
+      return v_.fail(fmt::format("the kernel has no part `{}`", f.part.str()));
+    const auto map = maps_.find(f.map.str());
+    if (map == maps_.end()) return v_.fail(fmt::format("there is no map `{}`", f.map.str()));
+    if (f.at.size() != map->second->axes.size())
+      v_.fail(fmt::format("map `{}` has {} axes", f.map.str(), map->second->axes.size()));
+    for (Expr e : f.at) scalar(e, DType::I64);
+    int64_t elements = 1;
+    for (Expr b : map->second->box) elements *= b.integer();
+    const auto shape = static_shape(part->second->type);
+    const int64_t whole = static_cast<int64_t>(shape[0]) * shape[1];
+    const int64_t width = map->second->box.empty() ? 1 : map->second->box[0].integer();
+    if (map->second->value.dtype() != part->second->type.dtype ||
+        (elements != whole && elements != width * shape[0]) || shape[1] % width != 0)
+      v_.fail(fmt::format("the box of `{}` is not what `{}` holds", f.map.str(), f.part.str()));
+  }
+
+  void dot(const Dot& d) {
+    const Tile* acc = tile(d.acc);
+    const auto b = parts_.find(d.b.str());
+    if (b == parts_.end()) return v_.fail(fmt::format("the kernel has no part `{}`", d.b.str()));
+    if (!acc) return;
+    const auto shape = static_shape(acc->type);
+    const auto b_shape = static_shape(b->second->type);
+    const bool is_trans = d.trans == Trans::Yes;
+    const auto a = parts_.find(d.a.str());
+    std::vector<int> a_shape;
+    if (a != parts_.end()) {
+      a_shape = static_shape(a->second->type);
+    } else if (const Tile* t = tile(d.a)) {
+      a_shape = static_shape(t->type);
+    } else {
+      return;
+    }
+    if (shape.size() != 2 || a_shape.size() != 2 || a_shape[0] < shape[0] ||
+        b_shape[is_trans ? 0 : 1] != shape[1] || a_shape[1] != b_shape[is_trans ? 1 : 0])
+      v_.fail(fmt::format("`{}` and `{}` do not give `{}`", d.a.str(), d.b.str(), d.acc.str()));
+    if (d.rows) scalar(d.rows, DType::I64);
+  }
+
+  void statement(const Op& op) {
+    switch (kind(op)) {
+      case Kind::Tile: {
+        const auto& t = op.as<Tile>();
+        if (names_.contains(std::string(t.name.str())) || v_.is_defined(t.name))
+          return v_.fail(fmt::format("`{}` is defined twice", t.name.str()));
+        v_.declare_tensor(t.name, t.type);
+        tiles_.emplace(t.name.str(), &t);
+        return;
+      }
+      case Kind::Let:
+        scalar(op.as<Let>().value, op.as<Let>().value.dtype());
+        v_.declare_local(op.as<Let>().name, op.as<Let>().value.dtype());
+        return;
+      case Kind::Each:
+        return with_var(op.as<Each>().var, op.as<Each>().body);
+      case Kind::Loop:
+        scalar(op.as<Loop>().from, DType::I64);
+        scalar(op.as<Loop>().to, DType::I64);
+        return with_var(op.as<Loop>().var, op.as<Loop>().body);
+      case Kind::Unroll: {
+        const size_t mark = v_.enter_axes(op.as<Unroll>().axes);
+        block(op.as<Unroll>().body);
+        return v_.leave_axes(mark);
+      }
+      case Kind::If:
+        v_.check(op.as<If>().condition, "the condition");
+        return block(op.as<If>().body);
+      case Kind::Fetch:
+        return fetch(op.as<Fetch>());
+      case Kind::Dot:
+        return dot(op.as<Dot>());
+      case Kind::Set:
+        return elements(op.as<Set>().target, op.as<Set>().axes, op.as<Set>().value);
+      case Kind::Reduce:
+        return reduction(op.as<Reduce>().target, op.as<Reduce>().axes, op.as<Reduce>().value);
+      case Kind::Fold:
+        return reduction(op.as<Fold>().target, op.as<Fold>().axes, op.as<Fold>().value);
+      case Kind::Convert:
+        tile(op.as<Convert>().target);
+        tile(op.as<Convert>().source);
+        return;
+      case Kind::Vote:
+        v_.check(op.as<Vote>().value, "the vote");
+        v_.declare_local(op.as<Vote>().name, DType::Bool);
+        return;
+      case Kind::Store:
+        tile(op.as<Store>().tile);
+        if (!maps_.contains(op.as<Store>().map.str()))
+          v_.fail(fmt::format("there is no map `{}`", op.as<Store>().map.str()));
+        for (Expr e : op.as<Store>().at) scalar(e, DType::I64);
+        return;
+      case Kind::Lanes:
+        tile(op.as<Lanes>().tile);
+        return;
+      case Kind::Shares:
+        tile(op.as<Shares>().tile);
+        return;
+      case Kind::Warps:
+        tile(op.as<Warps>().tile);
+        return;
+      case Kind::Groups:
+        tile(op.as<Groups>().tile);
+        return;
+      case Kind::Take:
+        tile(op.as<Take>().tile);
+        return;
+      case Kind::Fill: {
+        const size_t mark = v_.mark();
+        if (op.as<Fill>().group) v_.declare_local(op.as<Fill>().group, DType::I64);
+        for (const Op& inner : op.as<Fill>().body) {
+          for (Expr e : inner.as<Copy>().at) scalar(e, DType::I64);
+        }
+        return v_.leave_axes(mark);
+      }
+      case Kind::Put: {
+        const auto& put = op.as<Put>();
+        const size_t mark = v_.enter_axes(put.axes);
+        v_.check(put.value, "the value");
+        for (Expr e : put.indices) v_.check(e, "an index");
+        if (put.condition) v_.check(put.condition, "the condition");
+        return v_.leave_axes(mark);
+      }
+      case Kind::Load:
+      case Kind::Get:
+      case Kind::Release:
+      case Kind::Skip:
+      case Kind::Jump:
+      case Kind::Wait:
+      case Kind::Enter:
+      case Kind::Leave:
+        if (kernel_.form == KernelForm::Roles || op.is<Load>()) return;
+        [[fallthrough]];
+      default:
+        v_.fail(fmt::format("`{}` does not stand in a nest", op.info().mnemonic()));
+    }
+  }
+
+  const Kernel& kernel_;
+  const KernelMaps& maps_;
+  ir::Verifier& v_;
+  std::set<std::string> names_;
+  std::map<std::string, const Part*, std::less<>> parts_;
+  std::map<std::string, const Tile*, std::less<>> tiles_;
+};
+
+}  // namespace
+
+void verify_nest(const Kernel& kernel, const KernelMaps& maps, ir::Verifier& verifier) {
+  NestVerifier(kernel, maps, verifier).run();
+}
+
+bool verify_final(const ir::Program& program, diag::Sink& sink) {
+  bool ok = true;
+  for (const Op& op : program.body) {
+    const auto* k = op.get<Kernel>();
+    if (!k) continue;
+    for (const Op& line : decision::lines(k->body)) {
+      ok = false;
+      sink.report(diag::Code::DecisionRefused, line.span(),
+                  fmt::format("`{}`: nothing in kernel `{}` reads this line", ir::print(line),
+                              k->name.str()));
+    }
+    if (k->form == KernelForm::Final) continue;
+    ok = false;
+    sink.report(diag::Code::NotVerified, op.span(),
+                fmt::format("kernel `{}` is in the form `{}`: run the pass `{}` first",
+                            k->name.str(), words(k->form)[static_cast<size_t>(k->form)],
+                            k->form == KernelForm::Nest ? "split_roles" : "place_waits"))
+        .with_help("`finish_kernels` runs all passes of a nest");
+  }
+  return ok;
+}
+
+}  // namespace nautilus::matile

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules of scalar code: names, dtypes, and that a kernel writes what it may.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "expr/walk.h"
+#include "ir/verify.h"
+#include "matile/verify/verify_rules.h"
+
+namespace nautilus::matile {
+namespace {
+
+using expr::DType;
+using expr::Expr;
+using ir::Op;
+
+// As many points as a lane's number is taken modulo fit into a warp.
+bool are_lanes(int64_t n) { return n == 2 || n == 4 || n == 8 || n == 16 || n == 32; }
+
+class PointsVerifier {
+ public:
+  PointsVerifier(const target::Limits& limits,
+                 const std::map<std::string, TensorRole, std::less<>>& roles, ir::Verifier& v)
+      : limits_(limits), roles_(roles), v_(v) {}
+
+  void run(const Points& points) {
+    const size_t mark = v_.enter_axes(points.axes);
+    if (points.axes.empty()) v_.fail("`points` needs an axis");
+    if (points.by && !are_lanes(*points.by))
+      v_.fail(fmt::format("a point has one thread, or 2, 4, 8, 16 or 32, not {}", *points.by));
+    has_lanes_ = points.by.has_value();
+    if (points.beside) beside(points);
+    const int64_t threads = points.threads.value_or(limits_.warp_threads);
+    if (threads < 1 || threads % limits_.warp_threads != 0 || threads > limits_.cta_threads)
+      v_.fail(fmt::format("a CTA has a multiple of {} threads up to {}, not {}",
+                          limits_.warp_threads, limits_.cta_threads, threads));
+    block(points.body);
+    v_.leave_axes(mark);
+  }
+
+ private:
+  // Points of a thread walk the same loops, so nothing that differs between them may decide.
+  void beside(const Points& points) {
+    const int64_t n = *points.beside;
+    if (n != 2 && n != 4 && n != 8)
+      v_.fail(fmt::format("a thread has 2, 4 or 8 points beside each other, not {}", n));
+    if (points.by) v_.fail("points of several lanes do not lie beside each other in a thread");
+    if (!points.axes.empty()) apart_of_points_.emplace(points.axes.back().name.str());
+    has_several_ = true;
+  }
+  bool differs(Expr e) const {
+    if (!expr::tensors_read(e).empty()) return true;
+    const auto vars = expr::free_vars(e);
+    return std::any_of(vars.begin(), vars.end(), [&](Expr x) {
+      return apart_of_points_.contains(std::string(x.name().str()));
+    });
+  }
+
+  void block(const ir::Block& ops) {
+    const size_t mark = v_.mark();
+    const auto values = values_;
+    for (const Op& op : ops) {
+      v_.set_op(op);
+      statement(op);
+    }
+    values_ = values;
+    v_.leave_axes(mark);
+  }
+
+  void number(Expr e, DType dtype, std::string_view what) {
+    if (!is_shared_) {
+      for (Expr x : expr::free_vars(e)) {
+        if (apart_.contains(x.name().str()))
+          v_.fail(fmt::format("the lanes have not joined `{}`", x.name().str()));
+      }
+    }
+    v_.check(e, what);
+    v_.check_dtype(e, dtype, what);
+    if (expr::has_reduce(e)) v_.fail(fmt::format("{} has a reduction; scalar code loops", what));
+  }
+
+  void statement(const Op& op) {
+    switch (kind(op)) {
+      case Kind::Value: {
+        const auto& v = op.as<Value>();
+        number(v.init, v.dtype, "the value");
+        apart_of_points_.emplace(v.name.str());
+        if (v_.declare_local(v.name, v.dtype)) values_.emplace(v.name.str(), v.dtype);
+        return;
+      }
+      case Kind::Let:
+        number(op.as<Let>().value, op.as<Let>().value.dtype(), "the value");
+        apart_of_points_.emplace(op.as<Let>().name.str());
+        v_.declare_local(op.as<Let>().name, op.as<Let>().value.dtype());
+        return;
+      case Kind::Assign: {
+        const auto& a = op.as<Assign>();
+        const auto it = values_.find(std::string(a.name.str()));
+        if (it == values_.end()) return v_.fail(fmt::format("`{}` is no value", a.name.str()));
+        if (is_shared_) apart_.emplace(a.name.str());
+        return number(a.value, it->second, "the value");
+      }
+      case Kind::Write:
+        return write(op.as<Write>());
+      case Kind::If:
+        if (has_several_) v_.fail("points beside each other in a thread do not branch");
+        number(op.as<If>().condition, DType::Bool, "the condition");
+        return block(op.as<If>().body);
+      case Kind::Loop: {
+        const auto& l = op.as<Loop>();
+        number(l.from, DType::I64, "the first value");
+        number(l.to, DType::I64, "the last value");
+        if (has_several_ && (differs(l.from) || differs(l.to)))
+          v_.fail("points beside each other in a thread would walk the loop differently");
+        const size_t mark = v_.mark();
+        v_.declare_local(l.var, DType::I64);
+        block(l.body);
+        v_.leave_axes(mark);
+        return;
+      }
+      case Kind::SharedLoop:
+        return share(op.as<SharedLoop>());
+      case Kind::Join: {
+        const auto& j = op.as<Join>();
+        if (!has_lanes_ || is_shared_) return v_.fail("only whole points of several lanes join");
+        if (!values_.contains(std::string(j.name.str())))
+          return v_.fail(fmt::format("`{}` is no value", j.name.str()));
+        if (!is_joined(j.reducer)) v_.fail("lanes join by sum, max or min");
+        apart_.erase(std::string(j.name.str()));
+        return;
+      }
+      default:
+        v_.fail(fmt::format("`{}` does not stand in scalar code", op.info().mnemonic()));
+    }
+  }
+
+  // The lanes' turns: what they assign is theirs until it is joined, and nothing is written.
+  void share(const SharedLoop& s) {
+    if (!has_lanes_) return v_.fail("a point of one thread has no lanes that share a loop");
+    number(s.to, DType::I64, "the last value");
+    const size_t mark = v_.mark();
+    v_.declare_local(s.var, DType::I64);
+    is_shared_ = true;
+    block(s.body);
+    is_shared_ = false;
+    v_.leave_axes(mark);
+  }
+
+  static bool is_joined(expr::Reducer r) {
+    return r == expr::Reducer::Sum || r == expr::Reducer::Max || r == expr::Reducer::Min;
+  }
+
+  void write(const Write& w) {
+    if (is_shared_) return v_.fail("the lanes of a point write nothing of their own");
+    const ir::TensorType* type = v_.tensor(w.target);
+    const auto role = roles_.find(w.target.str());
+    if (!type || role == roles_.end())
+      return v_.fail(fmt::format("there is no tensor `{}`", w.target.str()));
+    if (role->second == TensorRole::Input)
+      v_.fail(fmt::format("the input `{}` is written", w.target.str()));
+    if (type->dims.size() != w.indices.size())
+      v_.fail(fmt::format("`{}` has {} dimensions, {} given", w.target.str(), type->dims.size(),
+                          diag::counted(w.indices.size(), "index is", "indices are")));
+    for (Expr i : w.indices) number(i, DType::I64, "an index");
+    number(w.value, type->dtype, "the value");
+  }
+
+  const target::Limits& limits_;
+  const std::map<std::string, TensorRole, std::less<>>& roles_;
+  ir::Verifier& v_;
+  std::map<std::string, DType> values_;
+  std::set<std::string, std::less<>>
+      apart_of_points_;  // what each point of a thread has for itself
+  bool has_several_ = false;
+  bool has_lanes_ = false;
+  bool is_shared_ = false;                    // inside of a loop that lanes share
+  std::set<std::string, std::less<>> apart_;  // values that differ between lanes
+};
+
+}  // namespace
+
+void verify_points(const Points& points, const target::Limits& limits,
+                   const std::map<std::string, TensorRole, std::less<>>& roles, ir::Verifier& v) {
+  PointsVerifier(limits, roles, v).run(points);
+}
+
+}  // namespace nautilus::matile

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products: shapes, dtypes and places of the operands.
+#include <fmt/format.h>
+
+#include "matile/verify/verify_role.h"
+#include "target/target.h"
+
+namespace nautilus::matile {
+
+using expr::DType;
+using expr::Expr;
+
+void RoleVerifier::dot(const Dot& op) {
+  const TileUse* acc = find_tile(op.acc);
+  const auto [b_ring, b] = r_.part(op.b);
+  if (!b) return v_.fail(fmt::format("the kernel has no part `{}`", op.b.str()));
+  if (!acc) return;
+  if (acc->op->spread != Spread::Acc || acc->op->type.dtype != DType::F32)
+    return v_.fail(fmt::format("`{}` is no accumulator (f32, acc)", op.acc.str()));
+  const auto shape = static_shape(acc->op->type);
+  const bool is_trans = op.trans == Trans::Yes;
+  const int n = is_trans ? b->tile.rows : b->tile.cols;
+  const int depth = is_trans ? b->tile.cols : b->tile.rows;
+  const DType dtype = b->op->type.dtype;
+  if (!is_half(dtype)) v_.fail("products have operands of 16-bit floats");
+  if (n != shape[1])
+    v_.fail(fmt::format("`{}` gives {} columns, the accumulator has {}", op.b.str(), n, shape[1]));
+  const target::Matrix& matrix = r_.target->matrix;
+  if (depth % matrix.depth != 0)
+    v_.fail(fmt::format("the depth {} is no multiple of {}", depth, matrix.depth));
+  if (n % matrix.column_step != 0 || n > matrix.most_columns)
+    v_.fail(fmt::format("{} columns are no multiple of {} up to {}", n, matrix.column_step,
+                        matrix.most_columns));
+  const auto a_tile = tiles_.find(op.a.str());
+  if (a_tile != tiles_.end()) {
+    const auto a_shape = static_shape(a_tile->second.op->type);
+    if (a_tile->second.op->spread != Spread::Acc || a_shape[0] != shape[0] || a_shape[1] != depth ||
+        a_tile->second.op->type.dtype != dtype)
+      v_.fail(
+          fmt::format("`{}` is not {} x {} of {}", op.a.str(), shape[0], depth, expr::name(dtype)));
+    if (op.rows) v_.fail("a register operand has no first row");
+    if (shape[0] != matrix.rows)
+      v_.fail(fmt::format("a register operand has {} rows", matrix.rows));
+    return;
+  }
+  const auto [a_ring, a] = r_.part(op.a);
+  if (!a) return v_.fail(fmt::format("`{}` is neither a tile nor a part", op.a.str()));
+  if (a->tile.cols != depth || a->tile.rows < shape[0] || a->op->type.dtype != dtype)
+    v_.fail(
+        fmt::format("`{}` is not {} x {} of {}", op.a.str(), shape[0], depth, expr::name(dtype)));
+  if (op.rows) first_row(op.rows);
+}
+
+void RoleVerifier::warp_dot(const WarpDot& op) {
+  const TileUse* acc = find_tile(op.acc);
+  const PartInfo* a = r_.part(op.a).second;
+  const PartInfo* b = r_.part(op.b).second;
+  if (!a || !b) return v_.fail("the operands of `warpdot` are parts");
+  if (!acc) return;
+  const auto shape = static_shape(acc->op->type);
+  if (acc->op->spread != Spread::Acc || acc->op->type.dtype != DType::F32 || shape[0] != 64 ||
+      shape[1] % 16 != 0)
+    return v_.fail("the accumulator of `warpdot` is f32, acc, 64 rows by a multiple of 16");
+  if (op.trans != Trans::Yes || b->tile.rows != shape[1] || a->tile.cols != b->tile.cols ||
+      a->tile.rows < 64 || b->tile.cols % 16 != 0 || !is_half(b->op->type.dtype) ||
+      a->op->type.dtype != b->op->type.dtype || a->tile.swizzle != layout::Swizzle::B128 ||
+      b->tile.swizzle != layout::Swizzle::B128)
+    v_.fail(fmt::format("`{}` and `{}` do not give `{}`", op.a.str(), op.b.str(), op.acc.str()));
+  if (op.rows) first_row(op.rows);
+}
+
+// The first row of an operand becomes a part of its address: a multiple of the swizzle's 8 rows,
+// known at the beginning of the role.
+void RoleVerifier::first_row(Expr rows) {
+  scalar(rows, DType::I64, "the first row");
+  const auto affine = affine_index(rows);
+  bool ok = affine && affine->constant % 8 == 0 && affine->constant >= 0;
+  if (affine) {
+    for (const auto& [name, coefficient] : affine->coefficients)
+      ok &= role_->index && name == role_->index.str() && coefficient % 8 == 0 && coefficient > 0;
+  }
+  if (!ok) v_.fail("the first row is a multiple of 8 that depends on the role's index only");
+}
+
+}  // namespace nautilus::matile

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands in a role: its blocks, its scalars, its register tiles.
+#include "matile/verify/verify_role.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "expr/walk.h"
+#include "ir/walk.h"
+#include "layout/convert.h"
+
+namespace nautilus::matile {
+
+using expr::DType;
+using expr::Expr;
+using ir::Op;
+using EK = expr::Op;
+
+namespace {
+
+std::set<std::string> written_tensors(const Kernel& kernel, const KernelMaps& maps) {
+  std::set<std::string> written;
+  ir::for_each_op(kernel.body, [&](const Op& op) {
+    if (const auto* p = op.get<Put>()) written.emplace(p->target.str());
+    const auto* s = op.get<Store>();
+    const auto m = s ? maps.find(s->map.str()) : maps.end();
+    if (m != maps.end()) written.emplace(m->second->value.name().str());
+  });
+  return written;
+}
+
+}  // namespace
+
+RoleVerifier::RoleVerifier(const Kernel& kernel, KernelScope& scope)
+    : scope_(scope),
+      r_(scope.resources),
+      v_(scope.verifier),
+      e_(scope.verifier, tiles_, scope.tensors, unrolled_) {
+  e_.set_written(written_tensors(kernel, scope.maps));
+}
+
+void RoleVerifier::run(const Role& role) {
+  role_ = &role;
+  tiles_.clear();
+  unrolled_.clear();
+  votes_.clear();
+  tickets_.clear();
+  const size_t mark = v_.mark();
+  has_each_ = false;
+  if (role.index) local(role.index, DType::I64);
+  depth_ = 0;
+  block(role.body, true);
+  v_.leave_axes(mark);
+  for (const auto& [name, tile] : tiles_) v_.forget_tensor(tile.op->name);
+}
+
+void RoleVerifier::block(const ir::Block& ops, bool is_uniform) {
+  const size_t mark = v_.mark();
+  const std::set<std::string> votes = votes_;
+  ++depth_;
+  for (const Op& op : ops) {
+    v_.set_op(op);
+    statement(op, is_uniform);
+  }
+  --depth_;
+  votes_ = votes;
+  v_.leave_axes(mark);
+}
+
+// A name of the open block. It may not hide one of the kernel's: both are names of one text.
+void RoleVerifier::local(ir::Name name, DType dtype) {
+  if (scope_.names.contains(std::string(name.str())))
+    return v_.fail(fmt::format("`{}` is defined twice", name.str()));
+  v_.declare_local(name, dtype);
+}
+
+void RoleVerifier::statement(const Op& op, bool is_uniform) {
+  const Kind k = kind(op);
+  const bool is_register_work = k == Kind::Set || k == Kind::Fold || k == Kind::Lanes ||
+                                k == Kind::Shares || k == Kind::Vote || k == Kind::Put ||
+                                k == Kind::Let || k == Kind::WarpDot ||
+                                (k == Kind::Convert && op.as<Convert>().way != Way::Shared);
+  if (!is_uniform && !is_register_work)
+    return v_.fail(
+        fmt::format("`{}` under a vote: only register work may stand there", op.info().mnemonic()));
+  switch (k) {
+    case Kind::Tile:
+      return tile(op.as<Tile>());
+    case Kind::Let:
+      number(op.as<Let>().value);
+      return local(op.as<Let>().name, op.as<Let>().value.dtype());
+    case Kind::Each:
+      return each(op.as<Each>());
+    case Kind::Loop:
+      scalar(op.as<Loop>().from, DType::I64, "the first value");
+      scalar(op.as<Loop>().to, DType::I64, "the last value");
+      return body(op.as<Loop>().var, op.as<Loop>().body);
+    case Kind::Unroll:
+      return unroll(op.as<Unroll>());
+    case Kind::If: {
+      const auto& branch = op.as<If>();
+      if (is_vote(branch.condition))
+        v_.check(branch.condition, "the condition");
+      else
+        scalar(branch.condition, DType::Bool, "the condition");
+      const bool was_behind = e_.is_behind_ticket();
+      e_.set_behind_ticket(was_behind || is_ticket(branch.condition));
+      block(branch.body, is_uniform && !is_vote(branch.condition));
+      return e_.set_behind_ticket(was_behind);
+    }
+    case Kind::Fill:
+      return fill(op.as<Fill>());
+    case Kind::Get:
+      return ring(op.as<Get>().ring);
+    case Kind::Release:
+      return ring(op.as<Release>().ring);
+    case Kind::Skip:
+      return ring(op.as<Skip>().ring);
+    case Kind::Jump:
+      scalar(op.as<Jump>().slots, DType::I64, "the number of slots");
+      return ring(op.as<Jump>().ring);
+    case Kind::Enter:
+      return turn(op.as<Enter>().turn);
+    case Kind::Leave:
+      return turn(op.as<Leave>().turn);
+    case Kind::Dot:
+      return dot(op.as<Dot>());
+    case Kind::WarpDot:
+      return warp_dot(op.as<WarpDot>());
+    case Kind::Take:
+      return take(op.as<Take>());
+    case Kind::Wait:
+      if (op.as<Wait>().leaves.value_or(-1) < 0) v_.fail("a wait leaves 0 or more groups");
+      if (op.as<Wait>().acc) find_tile(op.as<Wait>().acc);
+      return;
+    case Kind::Set:
+      return e_.set(op.as<Set>());
+    case Kind::Fold:
+      return e_.fold(op.as<Fold>());
+    case Kind::Lanes:
+      find_tile(op.as<Lanes>().tile);
+      if (!ElementRules::is_foldable(op.as<Lanes>().reducer))
+        v_.fail("lanes combine by sum, max or min");
+      return;
+    case Kind::Shares:
+      find_tile(op.as<Shares>().tile);
+      if (op.as<Shares>().reducer != expr::Reducer::Sum)
+        v_.fail("only a sum has equal shares: of a maximum every lane may keep the whole");
+      return;
+    case Kind::Warps:
+      return warps(op.as<Warps>());
+    case Kind::Groups:
+      return groups(op.as<Groups>());
+    case Kind::Convert:
+      return convert(op.as<Convert>());
+    case Kind::Load:
+      return e_.load(op.as<Load>());
+    case Kind::Prefetch:
+      return e_.prefetch(op.as<Prefetch>());
+    case Kind::Forget: {
+      const TileUse* tile = find_tile(op.as<Forget>().tile);
+      if (tile && !is_half(tile->op->type.dtype)) v_.fail("`forget` is for tiles of 16-bit floats");
+      return;
+    }
+    case Kind::Vote:
+      e_.vote(op.as<Vote>());
+      local(op.as<Vote>().name, DType::Bool);
+      votes_.emplace(op.as<Vote>().name.str());
+      return;
+    case Kind::Ticket:
+      return ticket(op.as<Ticket>());
+    case Kind::Put:
+      return e_.put(op.as<Put>());
+    case Kind::Store:
+      return store(op.as<Store>());
+    default:
+      v_.fail(fmt::format("`{}` does not stand in a role", op.info().mnemonic()));
+  }
+}
+
+bool RoleVerifier::is_ticket(Expr e) const {
+  return e.op() == EK::Var && tickets_.contains(std::string(e.name().str()));
+}
+
+bool RoleVerifier::is_vote(Expr e) const {
+  return e.op() == EK::Var && votes_.contains(std::string(e.name().str()));
+}
+
+void RoleVerifier::body(ir::Name var, const ir::Block& ops) {
+  const size_t mark = v_.mark();
+  local(var, DType::I64);
+  block(ops, true);
+  v_.leave_axes(mark);
+}
+
+void RoleVerifier::each(const Each& op) {
+  if (!r_.tiles_of(op.tiles))
+    return v_.fail(fmt::format("the kernel has no tiles `{}`", op.tiles.str()));
+  const int64_t by = op.alternate.value_or(1);
+  if (by != 1 && (!is_compute() || by != *role_->count || !role_->index))
+    v_.fail("the groups of a role alternate all together, by its index");
+  if (by != 1 && r_.tiles_of(op.tiles)->op->source == TileSource::Dynamic)
+    v_.fail("groups alternate on static tiles only");
+  if (has_each_) v_.fail("a role walks the tiles once");
+  if (depth_ != 1) v_.fail("the walk over the tiles stands directly in the role");
+  has_each_ = true;
+  body(op.var, op.body);
+}
+
+void RoleVerifier::unroll(const Unroll& op) {
+  const size_t mark = v_.enter_axes(op.axes);
+  bool ok = true;
+  for (const ir::Axis& a : op.axes) {
+    ok &= a.extent.op() == EK::IntConst && a.extent.integer() >= 1 && a.extent.integer() <= 64;
+    if (ok) unrolled_[std::string(a.name.str())] = static_cast<int>(a.extent.integer());
+  }
+  if (ok)
+    block(op.body, true);
+  else
+    v_.fail("an unrolled loop has a constant extent from 1 to 64");
+  for (const ir::Axis& a : op.axes) unrolled_.erase(std::string(a.name.str()));
+  v_.leave_axes(mark);
+}
+
+// A scalar of a role: no tensors, no reductions.
+void RoleVerifier::scalar(Expr e, DType dtype, std::string_view what) {
+  v_.check(e, what);
+  v_.check_dtype(e, dtype, what);
+  if (expr::has_reduce(e) || !expr::tensors_read(e).empty())
+    v_.fail(fmt::format("{} is a scalar; it reads no tensor", what));
+  for (Expr v : expr::free_vars(e)) {
+    if (is_vote(v))
+      v_.fail(fmt::format("the vote `{}` differs from warp to warp; it stands alone as a condition",
+                          v.name().str()));
+  }
+  e_.functions(e);
+}
+
+// A scalar that may be read from memory.
+void RoleVerifier::number(Expr e) {
+  if (expr::tensors_read(e).empty() || expr::has_reduce(e))
+    return scalar(e, e.dtype(), "the value");
+  v_.check(e, "the value");
+  for (Expr v : expr::free_vars(e)) {
+    if (is_vote(v)) v_.fail("a number that is read does not depend on a vote");
+  }
+  if (const std::string why = number_problem(e, scope_.program); !why.empty()) v_.fail(why);
+  e_.functions(e);
+}
+
+void RoleVerifier::tile(const Tile& t) {
+  if (!is_compute()) return v_.fail("a loading role has no register tiles");
+  if (depth_ != 1) return v_.fail("register tiles stand directly in the role");
+  if (t.spread == Spread::Unset) return v_.fail("a register tile is acc, row, col or line");
+  if (!scope_.declare(t.name)) return;
+  scope_.names.erase(std::string(t.name.str()));  // another role may use the name again
+  const auto shape = static_shape(t.type);
+  const bool is_acc = t.spread == Spread::Acc;
+  if (t.spread == Spread::Line) return line(t, shape);
+  if (t.by) return v_.fail("`by` is for line tiles");
+  const bool ok = shape.size() == (is_acc ? 2u : 1u) &&
+                  (t.spread == Spread::Col ? shape[0] % 8 == 0 : shape[0] % 64 == 0) &&
+                  shape[0] > 0 && shape[0] <= 512 &&
+                  (!is_acc || (shape[1] % 8 == 0 && shape[1] > 0 && shape[1] <= 256));
+  if (!ok)
+    return v_.fail(
+        "an acc tile has a multiple of 64 rows and of 8 columns (up to 256), a row tile a "
+        "multiple of 64, a col tile a multiple of 8");
+  if (t.type.dtype != DType::F32 && !(is_acc && is_half(t.type.dtype)))
+    return v_.fail("register tiles are f32, acc tiles also 16-bit floats");
+  v_.declare_tensor(t.name, t.type);
+  tiles_.emplace(t.name.str(), TileUse{&t, layout_of(t)});
+}
+
+void RoleVerifier::line(const Tile& t, const std::vector<int>& shape) {
+  if (t.type.dtype != DType::F32 && !is_half(t.type.dtype))
+    return v_.fail("a line tile holds f32 or 16-bit floats");
+  const int64_t by = t.by.value_or(16 / expr::bytes(t.type.dtype));
+  const bool is_value = shape.empty() && t.type.dtype == DType::F32 && !t.by;
+  const bool is_line = shape.size() == 1 && (by == 1 || by == 2 || by == 4 || by == 8) &&
+                       shape[0] > 0 && shape[0] % (128 * by) == 0;
+  if (!is_value && !is_line)
+    return v_.fail(
+        "a line tile is one f32, or a multiple of 128 threads times 1, 2, 4 or 8 neighbours");
+  // Registers hold two of them.
+  if (is_line && is_half(t.type.dtype) && shape[0] % 256 != 0)
+    return v_.fail("a thread has an even number of 16-bit elements");
+  v_.declare_tensor(t.name, t.type);
+  tiles_.emplace(t.name.str(), TileUse{&t, layout_of(t)});
+}
+
+void RoleVerifier::warps(const Warps& op) {
+  const TileUse* tile = find_tile(op.tile);
+  if (!ElementRules::is_foldable(op.reducer)) v_.fail("warps combine by sum, max or min");
+  if (!tile) return;
+  const auto& digits = tile->layout.digits();
+  const bool has_copies = std::any_of(digits.begin(), digits.end(), [](const auto& d) {
+    return d.axis == layout::kCopies && d.owner == layout::Owner::Warp;
+  });
+  if (!has_copies || tile->op->type.dtype != DType::F32)
+    v_.fail(fmt::format("`{}` is no f32 tile of which every warp holds a part of each element",
+                        op.tile.str()));
+}
+
+// Whether all groups come here is another question (verify_groups.cc).
+void RoleVerifier::groups(const Groups& op) {
+  const TileUse* tile = find_tile(op.tile);
+  if (!ElementRules::is_foldable(op.reducer)) v_.fail("groups combine by sum, max or min");
+  if (role_->count.value_or(1) < 2) v_.fail("one group alone has nobody to meet");
+  if (tile && !(tile->op->spread == Spread::Line && tile->op->type.dims.empty()))
+    v_.fail(fmt::format("groups combine one value, a line tile without axes; `{}` is none",
+                        op.tile.str()));
+}
+
+void RoleVerifier::convert(const Convert& op) {
+  const TileUse* from = find_tile(op.source);
+  const TileUse* to = find_tile(op.target);
+  if (!from || !to) return;
+  if (op.source == op.target) return v_.fail("a tile is converted to another one");
+  if (from->op->type.dtype != to->op->type.dtype || from->layout.shape() != to->layout.shape())
+    return v_.fail(fmt::format("`{}` and `{}` differ in more than their layout", op.source.str(),
+                               op.target.str()));
+  if (op.way == Way::Shared) return;  // everything can go there
+  const layout::Way least = layout::convert_way(from->layout, to->layout).way;
+  if (static_cast<Way>(least) == op.way) return;
+  const std::string_view why = least == layout::Way::Free    ? "no element leaves its thread"
+                               : least == layout::Way::Lanes ? "elements go to other lanes"
+                                                             : "elements go to other warps";
+  v_.fail(fmt::format("{} from `{}` to `{}`: the way is {}", why, op.source.str(), op.target.str(),
+                      layout::way_name(least)));
+}
+
+void RoleVerifier::ring(ir::Name name) {
+  const RingInfo* info = r_.ring(name);
+  if (!info) return v_.fail(fmt::format("the kernel has no ring `{}`", name.str()));
+  if (!is_compute()) return v_.fail("a loading role fills rings, it does not read them");
+  if (info->op->per && info->op->per != role_->name)
+    v_.fail(fmt::format("ring `{}` belongs to role `{}`", name.str(), info->op->per.str()));
+}
+
+void RoleVerifier::turn(ir::Name name) {
+  const TurnInfo* info = r_.turn(name);
+  if (!info) return v_.fail(fmt::format("the kernel has no turn `{}`", name.str()));
+  if (info->op->role != role_->name)
+    v_.fail(fmt::format("turn `{}` is among the groups of `{}`", name.str(), info->op->role.str()));
+}
+
+void RoleVerifier::ticket(const Ticket& op) {
+  if (!is_compute()) v_.fail("a loading role takes no ticket");
+  scalar(op.index, DType::I64, "the index");
+  scalar(op.count, DType::I64, "the count");
+  const ir::TensorType* type = v_.tensor(op.counter);
+  if (!type || type->dtype != DType::I32 || type->dims.size() != 1 ||
+      !scope_.is_scratch(op.counter))
+    v_.fail("the counter is a scratch tensor of i32 with one dimension");
+  tickets_.emplace(op.name.str());
+  local(op.name, DType::Bool);
+}
+
+}  // namespace nautilus::matile

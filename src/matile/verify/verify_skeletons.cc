@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts the steps of rings and turns by running the roles' loops, lets and branches for concrete
+// sizes. A proof would need case analysis over minima and maxima of sizes; running the loops over
+// sampled sizes, small ones and ragged ones among them, finds every disagreement that shows up at
+// any of them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "base/random.h"
+#include "expr/bounds/affine.h"
+#include "expr/walk.h"
+#include "ir/environment.h"
+#include "ir/walk.h"
+#include "matile/verify/verify_rules.h"
+
+namespace nautilus::matile {
+namespace {
+
+using ir::Op;
+
+constexpr int kSamples = 16;
+constexpr int kTries = 400;
+constexpr int64_t kTiles = 24;        // looked at per sample
+constexpr int64_t kMaxSteps = 20000;  // of one role in one tile
+
+struct Counts {
+  std::map<std::string, int64_t> rings;  // fills or gets (skips included)
+  std::map<std::string, int64_t> jumps;
+  std::map<std::string, int64_t> turns;
+};
+
+// Whether expressions read tensors; a kernel's are asked for again with every sample and tile.
+class TensorReads {
+ public:
+  bool in(ir::Expr e) {
+    const auto [it, is_new] = known_.try_emplace(e, false);
+    if (is_new) it->second = !expr::tensors_read(e).empty();
+    return it->second;
+  }
+
+ private:
+  std::unordered_map<ir::Expr, bool> known_;
+};
+
+class Skeleton {
+ public:
+  Skeleton(ir::Environment env, TensorReads& reads) : env_(std::move(env)), reads_(reads) {}
+
+  // False if the role steps further than makes sense to follow.
+  bool run(const ir::Block& ops, Counts& counts) {
+    for (const Op& op : ops) {
+      if (++steps_ > kMaxSteps) return false;
+      switch (kind(op)) {
+        case Kind::Let:
+          env_.sizes.insert_or_assign(std::string(op.as<Let>().name.str()),
+                                      value(op.as<Let>().value));
+          break;
+        case Kind::Loop:
+          if (!loop(op.as<Loop>(), counts)) return false;
+          break;
+        case Kind::Unroll:
+          if (!unrolled(op.as<Unroll>(), 0, counts)) return false;
+          break;
+        case Kind::If:
+          // Votes guard register work only.
+          if (is_known(op.as<If>().condition) && value(op.as<If>().condition) != 0 &&
+              !run(op.as<If>().body, counts))
+            return false;
+          break;
+        case Kind::Fill:
+          ++counts.rings[std::string(op.as<Fill>().ring.str())];
+          break;
+        case Kind::Get:
+          ++counts.rings[std::string(op.as<Get>().ring.str())];
+          break;
+        case Kind::Skip:
+          ++counts.rings[std::string(op.as<Skip>().ring.str())];
+          break;
+        case Kind::Jump:
+          counts.jumps[std::string(op.as<Jump>().ring.str())] += value(op.as<Jump>().slots);
+          break;
+        case Kind::Enter:
+          ++counts.turns[std::string(op.as<Enter>().turn.str())];
+          break;
+        default:
+          break;
+      }
+    }
+    return true;
+  }
+
+  void set(ir::Name name, int64_t x) { env_.sizes.insert_or_assign(std::string(name.str()), x); }
+
+ private:
+  bool is_known(ir::Expr e) const {
+    return e.op() != expr::Op::Var || env_.sizes.contains(e.name().str()) ||
+           env_.scalars.contains(e.name().str());
+  }
+  int64_t value(ir::Expr e) const {
+    const expr::Value v = reads_.in(e) ? with_reads(e) : ir::evaluate(e, env_);
+    return expr::is_float(e.dtype()) ? 0 : v.i;
+  }
+  // What a tensor holds is not known: any number, but the same one for all who read the element.
+  expr::Value with_reads(ir::Expr e) const {
+    if (!reads_.in(e)) return ir::evaluate(e, env_);
+    expr::Value args[3];
+    uint64_t at = 0;  // which element, as a number
+    if (e.op() == expr::Op::Read) {
+      for (char c : e.name().str()) at = at * 31 + static_cast<unsigned char>(c);
+    }
+    for (size_t k = 0; k < e.args().size(); ++k) {
+      const expr::Value v = with_reads(e[k]);
+      if (k < 3) args[k] = v;
+      at = at * 1000003 + static_cast<uint64_t>(v.i);
+    }
+    if (e.op() != expr::Op::Read)
+      return expr::apply(e.op(), e.dtype(), e.args().back().dtype(), args);
+    base::Random random(at);
+    constexpr int64_t kMost[] = {2, 12, 700};
+    return expr::int_value(random.integer(-2, kMost[random.integer(0, 2)]));
+  }
+
+  bool unrolled(const Unroll& op, size_t axis, Counts& counts) {
+    if (axis == op.axes.size()) return run(op.body, counts);
+    for (int64_t i = 0; i < op.axes[axis].extent.integer(); ++i) {
+      set(op.axes[axis].name, i);
+      if (!unrolled(op, axis + 1, counts)) return false;
+    }
+    return true;
+  }
+
+  bool loop(const Loop& op, Counts& counts) {
+    const int64_t from = value(op.from);
+    const int64_t to = value(op.to);
+    const bool is_up = op.direction == Direction::Up;
+    for (int64_t i = from; is_up ? i < to : i >= to; i += is_up ? 1 : -1) {
+      set(op.var, i);
+      if (++steps_ > kMaxSteps || !run(op.body, counts)) return false;
+    }
+    return true;
+  }
+
+  ir::Environment env_;
+  TensorReads& reads_;
+  int64_t steps_ = 0;
+};
+
+// The tile loop of a role, if it has one.
+const Each* tile_loop(const Role& role) {
+  for (const Op& op : role.body) {
+    if (const auto* each = op.get<Each>()) return each;
+  }
+  return nullptr;
+}
+
+// A size that a program may find interesting: small, ragged, near its hint or near one of its
+// constants.
+int64_t sample_size(const ir::Dim& dim, const std::vector<int64_t>& constants,
+                    base::Random& random) {
+  switch (random.integer(0, 5)) {
+    case 0:
+      return random.integer(1, 4);
+    case 1:
+      return dim.hint.value_or(64);
+    case 2:
+      return random.integer(1, 700);
+    case 3:
+      return 64 * random.integer(1, 12);
+    default: {
+      if (constants.empty()) return random.integer(1, 2000);
+      const auto at =
+          static_cast<size_t>(random.integer(0, static_cast<int64_t>(constants.size()) - 1));
+      return std::max<int64_t>(1, constants[at] * random.integer(1, 3) + random.integer(-1, 1));
+    }
+  }
+}
+
+std::vector<int64_t> constants_of(const ir::Program& program) {
+  std::set<int64_t> found;
+  for (const Op& op : program.body) {
+    ir::for_each_expr(op, [&](ir::Expr e) {
+      expr::for_each(e, [&](ir::Expr x) {
+        if (x.op() == expr::Op::IntConst && x.integer() > 1 && x.integer() <= 200000)
+          found.insert(x.integer());
+      });
+    });
+  }
+  return {found.begin(), found.end()};
+}
+
+// Makes an equation between sizes hold, such as `M == 4 * N + 8`, which hardly any sample would:
+// one size follows from the others.
+void solve(ir::Expr fact, ir::Environment& env) {
+  if (fact.op() != expr::Op::Eq || fact[0].dtype() != expr::DType::I64) return;
+  for (ir::Expr v : expr::free_vars(fact)) {
+    if (!env.sizes.contains(v.name().str())) return;
+  }
+  const auto difference = expr::difference(fact[0], fact[1]);
+  const int64_t error = ir::evaluate(fact[0], env).i - ir::evaluate(fact[1], env).i;
+  if (!difference || error == 0) return;
+  for (ir::Expr atom : difference->atoms()) {
+    const auto size = env.sizes.find(atom.op() == expr::Op::Var ? atom.name().str() : "");
+    const auto parts = difference->split(atom);
+    const auto factor = parts ? parts->first.constant() : std::nullopt;
+    if (size == env.sizes.end() || (factor != 1 && factor != -1)) continue;
+    const int64_t solved = size->second - *factor * error;
+    if (solved < 1) continue;
+    size->second = solved;
+    return;
+  }
+}
+
+// Sizes and scalars of a call that the facts allow; nothing if these do not. The first sample is
+// that of the hints.
+std::optional<ir::Environment> sample(const ir::Program& program,
+                                      const std::vector<int64_t>& constants, bool is_hinted,
+                                      base::Random& random) {
+  ir::Environment env;
+  for (const Op& op : program.body) {
+    if (const auto* d = op.get<ir::Dim>())
+      env.sizes.insert_or_assign(
+          std::string(d->name.str()),
+          is_hinted ? d->hint.value_or(64) : sample_size(*d, constants, random));
+    if (const auto* k = op.get<Kernel>()) {
+      for (const Op& inner : k->body) {
+        const auto* cta = inner.get<Cta>();
+        if (!cta) continue;
+        env.sizes.insert_or_assign(std::string(cta->index.str()), 0);
+        env.sizes.insert_or_assign(std::string(cta->count.str()), 1);
+      }
+    }
+    if (const auto* m = op.get<Machine>())
+      env.sizes.insert_or_assign(std::string(m->name.str()), random.integer(1, 4));
+    if (const auto* f = op.get<ir::Fact>()) solve(f->condition, env);
+  }
+  for (const Op& op : program.body) {
+    const auto* p = op.get<ir::Param>();
+    if (!p) continue;
+    // A default may depend on sizes alone; a scalar without one rarely decides a loop.
+    const expr::Value value = p->init                    ? ir::evaluate(p->init, env)
+                              : expr::is_float(p->dtype) ? expr::float_value(1)
+                                                         : expr::int_value(random.integer(1, 8));
+    env.scalars.insert_or_assign(std::string(p->name.str()), value);
+  }
+  for (const Op& op : program.body) {
+    if (const auto* f = op.get<ir::Fact>(); f && ir::evaluate(f->condition, env).i == 0)
+      return std::nullopt;
+    if (const auto* let = op.get<Let>()) {
+      const expr::Value v = ir::evaluate(let->value, env);
+      if (expr::is_float(let->value.dtype()))
+        env.scalars.insert_or_assign(std::string(let->name.str()), v);
+      else
+        env.sizes.insert_or_assign(std::string(let->name.str()), v.i);
+    }
+  }
+  return env;
+}
+
+std::string sizes_text(const ir::Program& program, const ir::Environment& env) {
+  std::string out;
+  for (const Op& op : program.body) {
+    const auto* d = op.get<ir::Dim>();
+    if (d)
+      out += fmt::format("{}{}={}", out.empty() ? "" : " ", d->name.str(),
+                         env.sizes.find(d->name.str())->second);
+  }
+  return out;
+}
+
+class Comparison {
+ public:
+  Comparison(const ir::Program& program, const Kernel& kernel, const Resources& r, diag::Span span,
+             diag::Sink& sink)
+      : program_(program), kernel_(kernel), r_(r), span_(span), sink_(sink) {}
+
+  // Ring and turn steps belong to tiles; false (and reported) if some stand elsewhere.
+  bool stand_in_tiles() {
+    for (const RoleInfo& role : r_.roles) {
+      const auto steps = [&](const ir::Block& ops) {
+        bool found = false;
+        ir::for_each_op(ops, [&](const Op& op) {
+          found |= op.is<Fill>() || op.is<Get>() || op.is<Skip>() || op.is<Enter>();
+        });
+        return found;
+      };
+      for (const Op& op : role.op->body) {
+        if (op.is<Each>() || !steps({op})) continue;
+        sink_.report(diag::Code::NotVerified, op.span(),
+                     "rings and turns are stepped inside of the walk over the tiles");
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // False once something was reported.
+  bool compare(ir::Environment env) {
+    for (int rank = 0; rank < r_.cluster; ++rank) {
+      if (kernel_.rank) env.sizes.insert_or_assign(std::string(kernel_.rank.str()), rank);
+      if (!compare_tiles(env)) return false;
+      if (!kernel_.rank) break;
+    }
+    return true;
+  }
+
+ private:
+  using Known = std::map<std::string, std::pair<int64_t, std::string>>;
+
+  bool compare_tiles(const ir::Environment& env) {
+    for (const TilesInfo& tiles : r_.tiles) {
+      const int64_t count = std::min(kTiles, ir::evaluate(tiles.op->count, env).i);
+      for (int64_t t = 0; t < count; ++t) {
+        if (!compare_tile(tiles, t, count, env)) return false;
+      }
+    }
+    return true;
+  }
+
+  bool compare_tile(const TilesInfo& tiles, int64_t t, int64_t count, const ir::Environment& env) {
+    Known ring_steps;
+    Known turn_steps;
+    for (const RoleInfo& role : r_.roles) {
+      const Each* each = tile_loop(*role.op);
+      if (!each || each->tiles != tiles.op->name) continue;
+      const int64_t by = each->alternate.value_or(1);
+      for (int g = 0; g < role.groups(); ++g) {
+        if (by > 1 && t % by != g) continue;
+        Counts counts;
+        if (!run(role, *each, g, t, env, counts)) return true;  // too long to follow
+        const std::string who = role.groups() > 1
+                                    ? fmt::format("{} group {}", role.op->name.str(), g)
+                                    : std::string(role.op->name.str());
+        for (const auto& [ring, n] : counts.rings) {
+          if (!agree(ring_steps, ring, n, who, t, env, "steps ring")) return false;
+        }
+        if (by > 1 && !compare_jumps(role, *each, g, t, count, env, who)) return false;
+        if (by > 1) continue;  // groups that alternate take turns tile by tile
+        for (const auto& [turn, n] : counts.turns) {
+          if (!agree(turn_steps, turn, n, who, t, env, "takes turn")) return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  // Every ring and turn that the role uses at all has an entry.
+  bool run(const RoleInfo& role, const Each& each, int group, int64_t tile,
+           const ir::Environment& env, Counts& counts) const {
+    ir::for_each_op(each.body, [&](const Op& op) {
+      if (const auto* x = op.get<Fill>()) counts.rings[std::string(x->ring.str())];
+      if (const auto* x = op.get<Get>()) counts.rings[std::string(x->ring.str())];
+      if (const auto* x = op.get<Skip>()) counts.rings[std::string(x->ring.str())];
+      if (const auto* x = op.get<Enter>()) counts.turns[std::string(x->turn.str())];
+    });
+    Skeleton skeleton(env, reads_);
+    if (role.op->index) skeleton.set(role.op->index, group);
+    skeleton.set(each.var, tile);
+    return skeleton.run(each.body, counts);
+  }
+
+  // A group that alternates jumps over the tiles of the others: before its first tile over those in
+  // front of it, after each tile over those up to its next one.
+  bool compare_jumps(const RoleInfo& role, const Each& each, int group, int64_t tile, int64_t count,
+                     const ir::Environment& env, const std::string& who) {
+    const int64_t by = *each.alternate;
+    Counts mine;
+    if (!run(role, each, group, tile, env, mine)) return true;
+    Counts before;
+    Skeleton start(env, reads_);
+    start.set(role.op->index, group);
+    for (const Op& op : role.op->body) {
+      if (op.is<Each>()) break;
+      if (!start.run({op}, before)) return true;
+    }
+    for (const auto& [name, steps] : mine.rings) {
+      const std::string& ring = name;  // lambdas cannot capture the binding itself
+      const auto steps_of = [&](int64_t t) -> std::optional<int64_t> {
+        Counts other;
+        const int other_group = static_cast<int>(t % by);
+        if (!run(role, each, other_group, t, env, other)) return std::nullopt;
+        return other.rings[ring];
+      };
+      int64_t after = 0;
+      int64_t front = 0;
+      for (int64_t k = 1; k < by; ++k) {
+        if (tile + k >= count) return true;  // the sequence ends here
+        const auto n = steps_of(tile + k);
+        if (!n) return true;
+        after += *n;
+      }
+      for (int64_t t = 0; t < group; ++t) {
+        const auto n = steps_of(t);
+        if (!n) return true;
+        front += *n;
+      }
+      Known jumps{{ring, {after, "the others' tiles after it"}}};
+      if (!agree(jumps, ring, mine.jumps[ring], who, tile, env, "jumps over ring")) return false;
+      Known starts{{ring, {front, "the others' tiles before it"}}};
+      if (!agree(starts, ring, before.jumps[ring], who, tile, env, "first jumps over ring"))
+        return false;
+    }
+    return true;
+  }
+
+  bool agree(Known& known, const std::string& what, int64_t n, const std::string& who, int64_t tile,
+             const ir::Environment& env, std::string_view verb) {
+    const auto [it, is_new] = known.emplace(what, std::make_pair(n, who));
+    if (is_new || it->second.first == n) return true;
+    sink_
+        .report(diag::Code::NotVerified, span_,
+                fmt::format("tile {}: {} {} `{}` {}x, {} {}x", tile, who, verb, what, n,
+                            it->second.second, it->second.first))
+        .with_help(fmt::format("with {}{}", sizes_text(program_, env), rank_text(env)));
+    return false;
+  }
+
+  std::string rank_text(const ir::Environment& env) const {
+    if (!kernel_.rank) return "";
+    return fmt::format(" {}={}", kernel_.rank.str(), env.sizes.find(kernel_.rank.str())->second);
+  }
+
+  const ir::Program& program_;
+  const Kernel& kernel_;
+  const Resources& r_;
+  diag::Span span_;
+  diag::Sink& sink_;
+  mutable TensorReads reads_;
+};
+
+}  // namespace
+
+void verify_skeletons(const ir::Program& program, const Kernel& kernel, diag::Span span,
+                      const Resources& resources, diag::Sink& sink) {
+  Comparison comparison(program, kernel, resources, span, sink);
+  if (!comparison.stand_in_tiles()) return;
+  base::Random random(1);
+  const std::vector<int64_t> constants = constants_of(program);
+  int samples = 0;
+  for (int i = 0; i < kTries && samples < kSamples; ++i) {
+    const auto env = sample(program, constants, i == 0, random);
+    if (!env) continue;
+    ++samples;
+    if (!comparison.compare(*env)) return;
+  }
+  if (samples == 0)
+    sink.report(diag::Code::NotVerified, span, "no sizes were found that the program's facts allow")
+        .with_help("give the dimensions hints that satisfy them");
+}
+
+}  // namespace nautilus::matile

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels and remaining statements as one program, in an order in which every value is there when
+// it is read.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "decision/lines.h"
+#include "ir/machine.h"
+#include "ir/target_of.h"
+#include "ir/walk.h"
+#include "schedule/apply/apply.h"
+#include "schedule/apply/kernel.h"
+#include "schedule/nest/cost.h"
+
+namespace nautilus::schedule {
+namespace {
+
+// A kernel can hand out what it has one value of per row, after its loop.
+bool can_store(const Group& group, const Member& m) {
+  return !m.has(group.stream) && m.has(group.row);
+}
+
+// For each statement, the kernel that stores it, or -1.
+std::vector<int> providers(const StatementList& list, const std::vector<Kernel>& kernels) {
+  std::vector<int> out(list.statements.size(), -1);
+  std::vector<size_t> order(kernels.size());
+  for (size_t k = 0; k < order.size(); ++k) order[k] = k;
+  // Of several kernels that have it, the one that is needed first.
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return kernels[a].group.seed < kernels[b].group.seed; });
+  for (size_t k : order) {
+    for (const Member& m : kernels[k].group.members) {
+      int& p = out[static_cast<size_t>(m.statement)];
+      if (p < 0 && can_store(kernels[k].group, m)) p = static_cast<int>(k);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::set<int> remaining(const StatementList& list, std::vector<Kernel>& kernels) {
+  const std::vector<int> provider = providers(list, kernels);
+  for (Kernel& k : kernels) k.stored.clear();
+  std::set<int> plain;
+  std::vector<int> work;
+  for (const Statement& s : list.statements) {
+    if (s.role == scalar::Role::Output) work.push_back(s.id);
+  }
+  std::set<int> seen;
+  while (!work.empty()) {
+    const int id = work.back();
+    work.pop_back();
+    if (!seen.insert(id).second) continue;
+    const int p = provider[static_cast<size_t>(id)];
+    if (p < 0) {
+      plain.insert(id);
+      for (int r : list.statements[static_cast<size_t>(id)].reads_from) work.push_back(r);
+      continue;
+    }
+    Kernel& k = kernels[static_cast<size_t>(p)];
+    k.stored.insert(id);
+    for (int r : needs_of(k.group, list, k.stored)) work.push_back(r);
+  }
+  return plain;
+}
+
+namespace {
+
+// The lines that passes read, in the nests of the kernel's ways. Which steps a loop runs was read
+// when the nests were built.
+void add_lines(const Kernel& kernel, BuiltKernel& built) {
+  for (size_t n = 0; n < built.nests.size(); ++n) {
+    const auto* nest = built.nests[n].get<scalar::For>();
+    if (!nest || nest->kind != scalar::LoopKind::Grid) continue;
+    ir::Block lines = kernel.sizes.lines;
+    for (const WholeNest& w : built.wholes) {
+      if (w.nest == n) lines = w.sizes.lines;
+    }
+    std::erase_if(lines, [](const ir::Op& line) { return line.is<decision::Live>(); });
+    scalar::For with = *nest;
+    with.body = decision::with_lines(std::move(with.body), lines);
+    built.nests[n] = ir::make(std::move(with), built.nests[n].span());
+  }
+}
+
+struct Unit {
+  int kernel = -1;     // or
+  int statement = -1;  // one of both
+  int key = 0;
+  std::set<int> needs;  // statements
+  std::set<int> gives;
+  bool is_done = false;
+};
+
+}  // namespace
+
+Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& list,
+                            std::vector<Kernel> kernels, expr::ExprPool& pool) {
+  const std::set<int> plain = remaining(list, kernels);
+  std::vector<Unit> units;
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    if (kernels[k].stored.empty()) continue;
+    const Kernel& kernel = kernels[k];
+    units.push_back({static_cast<int>(k), -1, kernel.group.seed,
+                     needs_of(kernel.group, list, kernel.stored), kernel.stored, false});
+  }
+  for (int id : plain) {
+    const auto& reads = list.statements[static_cast<size_t>(id)].reads_from;
+    units.push_back({-1, id, id, {reads.begin(), reads.end()}, {id}, false});
+  }
+  std::sort(units.begin(), units.end(), [](const Unit& a, const Unit& b) { return a.key < b.key; });
+
+  Scheduled out;
+  out.program = {program.level, program.name, {}};
+  Names names;
+  std::set<int> kept;
+  for (const Unit& u : units) kept.insert(u.gives.begin(), u.gives.end());
+  for (const ir::Op& op : program.body) {
+    if (const auto* d = op.get<ir::Dim>()) names.take(d->name);
+    if (const auto* d = op.get<ir::Static>()) names.take(d->name);
+    if (const auto* p = op.get<ir::Param>()) names.take(p->name);
+    if (const auto* m = op.get<ir::Machine>()) names.take(m->name);
+    if (const auto* b = op.get<scalar::Buffer>()) {
+      const auto writer = list.writer.find(b->name.str());
+      const bool is_kept = b->role == scalar::Role::Input || writer == list.writer.end() ||
+                           kept.contains(writer->second);
+      if (!is_kept) continue;
+      names.take(b->name);
+      out.program.body.push_back(op);
+    } else if (!op.is<scalar::For>() && !op.is<scalar::Store>() && !op.is<scalar::Init>()) {
+      out.program.body.push_back(op);
+    }
+  }
+  for (const Statement& s : list.statements) {
+    for (const ir::Axes* axes : {&s.axes, &s.reduce}) {
+      for (const ir::Axis& a : *axes) names.variables.insert(std::string(a.name.str()));
+    }
+  }
+
+  const algebra::Signs signs(program);
+  const Target& target = ir::target_of(program);
+  std::set<int> there;
+  std::set<int> given_by_units;
+  for (const Unit& u : units) given_by_units.insert(u.gives.begin(), u.gives.end());
+  ir::Block code;
+  ir::Block locals;
+  ir::Block sizes;
+  for (size_t done = 0; done < units.size(); ++done) {
+    const auto next = std::find_if(units.begin(), units.end(), [&](const Unit& u) {
+      return !u.is_done && std::all_of(u.needs.begin(), u.needs.end(),
+                                       [&](int id) { return there.contains(id); });
+    });
+    if (next == units.end()) return Rejection{"cycle", "two kernels need each other's results"};
+    next->is_done = true;
+    there.insert(next->gives.begin(), next->gives.end());
+    if (next->statement >= 0) {
+      for (size_t k : list.statements[static_cast<size_t>(next->statement)].ops)
+        code.push_back(program.body[k]);
+      continue;
+    }
+    const Kernel& kernel = kernels[static_cast<size_t>(next->kernel)];
+    BuiltKernel built = build_kernel(kernel.group, kernel.sizes, kernel.others, kernel.split,
+                                     kernel.stored, program, signs, pool, names);
+    if (built.refused) return *built.refused;
+    // Of several nests for the same results the plan runs the one with the least cost.
+    for (const WholeNest& whole : built.wholes) {
+      if (built.wholes.size() == 1) break;
+      scalar::For nest = built.nests[whole.nest].as<scalar::For>();
+      nest.cost = cycles_of(cost_of(built, whole, program, target, pool), target, pool);
+      built.nests[whole.nest] = ir::make(std::move(nest), built.nests[whole.nest].span());
+    }
+    add_lines(kernel, built);
+    for (ir::Op& op : built.sizes) sizes.push_back(std::move(op));
+    for (scalar::Buffer& b : built.summaries) out.program.body.push_back(ir::make(std::move(b)));
+    for (ir::Op& op : built.before) code.push_back(std::move(op));
+    for (scalar::Buffer& b : built.locals) locals.push_back(ir::make(std::move(b)));
+    const std::string seed(list.statements[static_cast<size_t>(kernel.group.seed)].target.str());
+    auto decided = built.decided.begin();
+    for (size_t n = 0; n < built.nests.size(); ++n) {
+      const auto* nest = built.nests[n].get<scalar::For>();
+      if (!nest || nest->kind != scalar::LoopKind::Grid) continue;
+      const bool is_whole = std::any_of(built.wholes.begin(), built.wholes.end(),
+                                        [&](const WholeNest& w) { return w.nest == n; });
+      out.nests.push_back({seed, is_whole, *decided++});
+    }
+    for (ir::Op& op : built.nests) code.push_back(std::move(op));
+    std::string stored;
+    for (int id : kernel.stored)
+      stored += fmt::format("{}{}", stored.empty() ? "" : ", ",
+                            list.statements[static_cast<size_t>(id)].target.str());
+    out.notes.push_back(fmt::format("kernel gives {}: rows {}, streams {}", stored,
+                                    kernel.group.row.name().str(),
+                                    kernel.group.stream.name().str()));
+    for (const std::string& n : kernel.group.notes) out.notes.push_back("  " + n);
+    for (const std::string& n : built.notes) out.notes.push_back("  " + n);
+  }
+  const bool has_machine = std::any_of(out.program.body.begin(), out.program.body.end(),
+                                       [](const ir::Op& op) { return op.is<ir::Machine>(); });
+  if (!sizes.empty() && !has_machine)
+    out.program.body.push_back(ir::make(ir::Machine{ir::machine_name(program, pool)}));
+  for (ir::Op& op : sizes) out.program.body.push_back(std::move(op));
+  for (ir::Op& op : locals) out.program.body.push_back(std::move(op));
+  for (ir::Op& op : code) out.program.body.push_back(std::move(op));
+  return out;
+}
+
+}  // namespace nautilus::schedule

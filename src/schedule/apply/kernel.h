@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// One kernel that was chosen or asked for: its statements, its sizes and its parts.
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "schedule/nest/split.h"
+
+namespace nautilus::schedule {
+
+struct Kernel {
+  Group group;
+  Sizes sizes;
+  std::set<int> stored;  // filled when the program is put together
+  // Further kernels of the same group, of which the plan runs the cheapest. Where the first has
+  // parts, these have none.
+  std::vector<Sizes> others;
+  Split split = {};
+};
+
+}  // namespace nautilus::schedule

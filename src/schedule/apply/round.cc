@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/apply/round.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "algebra/contraction.h"
+#include "ir/walk.h"
+
+namespace nautilus::schedule {
+
+using expr::Op;
+
+Outcome<ir::Program> round_operand(const ir::Program& program, std::string_view temp,
+                                   expr::DType dtype, expr::ExprPool& pool) {
+  const StatementList list = statements_of(program, pool);
+  const auto writer = list.writer.find(temp);
+  if (writer == list.writer.end())
+    return Rejection{"round", fmt::format("there is no statement `{}`", temp)};
+  const Statement& s = list.statements[static_cast<size_t>(writer->second)];
+  if (ir::numerics_of(program).rounding == ir::Rounding::Exact)
+    return Rejection{"round", "`numerics exact` forbids rounding an operand"};
+  if (s.is_opaque || s.axes.empty() || s.dtype != expr::DType::F32 ||
+      (dtype != expr::DType::BF16 && dtype != expr::DType::F16))
+    return Rejection{"round", fmt::format("`{}` is no f32 tensor with axes, or {} no 16-bit float",
+                                          temp, expr::name(dtype))};
+  std::set<std::string_view> names;
+  for (const ir::Op& op : program.body) {
+    if (const auto* b = op.get<scalar::Buffer>()) names.insert(b->name.str());
+  }
+  std::string name = fmt::format("{}.{}", temp, expr::name(dtype));
+  while (names.contains(name)) name += "_";
+  const ir::Name copy = pool.name(name);
+
+  // Reads in products with a factor of that dtype become reads of the copy.
+  bool is_used = false;
+  std::map<size_t, expr::Substitution> changes;
+  for (const Statement& q : list.statements) {
+    if (q.is_opaque || q.id == s.id || !q.is_reduction() || q.reducer != expr::Reducer::Sum)
+      continue;
+    const auto factors = algebra::factors(q.value);
+    const bool is_partner = std::any_of(factors.begin(), factors.end(), [&](Expr f) {
+      return algebra::is_half_element(f) && algebra::element_of(f).dtype() == dtype;
+    });
+    if (!is_partner) continue;
+    for (Expr f : factors) {
+      if (f.op() != Op::Read || f.name() != s.target) continue;
+      const Expr read = pool.read(copy, dtype, f.args());
+      for (size_t k : q.ops) changes[k].emplace(f, pool.cast(f.dtype(), read));
+      is_used = true;
+    }
+  }
+  if (!is_used)
+    return Rejection{"round",
+                     fmt::format("no contraction with {} reads `{}`", expr::name(dtype), temp)};
+  ir::Program out{program.level, program.name, {}};
+  for (size_t k = 0; k < program.body.size(); ++k) {
+    const ir::Op& op = program.body[k];
+    const auto change = changes.find(k);
+    out.body.push_back(change == changes.end() ? op : ir::map_exprs(op, [&](Expr e) {
+      return expr::substitute(pool, e, change->second);
+    }));
+    const auto* b = op.get<scalar::Buffer>();
+    if (b && b->name == s.target)
+      out.body.push_back(
+          ir::make(scalar::Buffer{copy, {dtype, b->type.dims}, scalar::Role::Temp}, op.span()));
+    if (k != s.ops.back()) continue;
+    ir::Exprs indices;
+    for (const ir::Axis& a : s.axes) indices.push_back(pool.index(a.name));
+    const Expr value = pool.cast(dtype, pool.read(s.target, s.dtype, indices));
+    scalar::For nest{s.axes, scalar::LoopKind::Map, {}};
+    nest.body.push_back(ir::make(scalar::Store{copy, indices, value}, op.span()));
+    out.body.push_back(ir::make(std::move(nest), op.span()));
+  }
+  return out;
+}
+
+std::map<std::string, expr::DType> operands_to_round(const StatementList& list,
+                                                     const std::vector<Kernel>& kernels) {
+  std::map<std::string, expr::DType> out;
+  for (const Kernel& k : kernels) {
+    for (const Dot& d : k.group.dots) {
+      const Expr a = d.a[0];
+      if (d.a.size() != 1 || a.op() != Op::Read || a.dtype() != expr::DType::F32 || k.group.find(a))
+        continue;
+      const Statement* s = list.producer(a.name());
+      if (!s || s->is_opaque || s->axes.empty()) continue;
+      out.emplace(a.name().str(), (d.b.op() == Op::Cast ? d.b[0] : d.b).dtype());
+    }
+  }
+  return out;
+}
+
+}  // namespace nautilus::schedule

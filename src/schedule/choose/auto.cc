@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/choose/auto.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "ir/target_of.h"
+#include "schedule/apply/apply.h"
+#include "schedule/choose/candidates.h"
+#include "schedule/choose/part_sizes.h"
+
+namespace nautilus::schedule {
+
+namespace {
+
+// The next smaller tiles; nothing behind the smallest.
+std::optional<Sizes> smaller(Sizes s, const target::Tiles& tiles) {
+  if (s.groups > tiles.product_groups) {
+    s.groups = tiles.product_groups;
+  } else if (s.step > tiles.step) {
+    s.step = tiles.step;
+  } else if (s.column > tiles.columns.back()) {
+    s.column /= 2;
+  } else if (s.groups > 1) {
+    s.groups = 1;
+  } else {
+    return std::nullopt;
+  }
+  return s;
+}
+
+// The seed and all that it needs.
+std::set<int> needed_by(int seed, const StatementList& list) {
+  std::set<int> out;
+  std::vector<int> work = {seed};
+  while (!work.empty()) {
+    const int id = work.back();
+    work.pop_back();
+    if (!out.insert(id).second) continue;
+    for (int r : list.statements[static_cast<size_t>(id)].reads_from) work.push_back(r);
+  }
+  return out;
+}
+
+// The group without the reductions that close it, where those keep it from being split, or its loop
+// would need them.
+Outcome<Group> without_closing(Outcome<Group> group, GroupRequest request,
+                               const StatementList& list, const ir::Program& program,
+                               const algebra::Signs& signs, expr::ExprPool& pool) {
+  for (const Member& m : group->members) {
+    if (m.is_closing) request.outside.insert(m.statement);
+  }
+  if (request.outside.empty()) return group;
+  Outcome<Group> open = grow_group(list, program, request, pool);
+  if (group->needs_closing_early()) return open;
+  std::string why;
+  const bool is_better =
+      open && choose_split(*open, choose_sizes(*open), program, signs, pool, &why).is_on();
+  return is_better ? std::move(open) : std::move(group);
+}
+
+}  // namespace
+
+Refusal next_retreat(const Refusal& refusal, const Kernel& refused, const Target& target,
+                     std::string why) {
+  switch (refusal.given_up) {
+    case Retreat::Nothing:
+      return {refused.split.is_on() ? Retreat::Parts : Retreat::Alternatives, {}, std::move(why)};
+    case Retreat::Parts:
+      return {Retreat::Alternatives, {}, std::move(why)};
+    case Retreat::Alternatives:
+    case Retreat::Tiles:
+      if (const auto sizes = smaller(refusal.sizes.value_or(refused.sizes), target.tiles))
+        return {Retreat::Tiles, sizes, std::move(why)};
+      return {Retreat::Company, {}, std::move(why)};
+    case Retreat::Company:
+      if (const auto sizes = smaller(refusal.sizes.value_or(refused.sizes), target.tiles))
+        return {Retreat::Company, sizes, std::move(why)};
+      break;
+    case Retreat::Kernel:
+      break;
+  }
+  return {Retreat::Kernel, {}, std::move(why)};
+}
+
+AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
+                           const Refusals& refusals) {
+  AutoSchedule out;
+  const StatementList list = statements_of(program, pool);
+  const algebra::Signs signs(program);
+  std::set<int> tried;
+  std::map<int, Retreat> given_up;  // by the kernels of these seeds
+  // Seeds that force an earlier pass wait: another seed may have the cascade in one.
+  std::set<int> waiting;
+  std::map<int, std::string> idle;  // seeds that start no kernel, and why; the last one first
+  const auto starts_none = [&](int seed, std::string_view why) {
+    const std::string_view name = list.statements[static_cast<size_t>(seed)].target.str();
+    idle.emplace(-seed, fmt::format("{} starts no kernel: {}", name, why));
+  };
+  while (true) {
+    const std::set<int> plain = remaining(list, out.kernels);
+    int seed = -1;
+    for (int id : plain) {
+      const Statement& s = list.statements[static_cast<size_t>(id)];
+      if (!s.is_opaque && s.is_reduction() && !tried.contains(id) && !waiting.contains(id))
+        seed = id;
+    }
+    const bool is_last_chance = seed < 0;
+    for (int id : plain) {
+      if (is_last_chance && waiting.contains(id) && !tried.contains(id)) seed = id;
+    }
+    if (seed < 0) break;
+    GroupRequest request;
+    request.seed = seed;
+    for (const Kernel& k : out.kernels) {
+      for (const Member& m : k.group.members) {
+        if (!m.has(k.group.stream)) request.provided.insert(m.statement);
+      }
+    }
+    Outcome<Group> group = grow_group(list, program, request, pool);
+    if (group && group->is_cut && !is_last_chance) {
+      waiting.insert(seed);
+      continue;
+    }
+    tried.insert(seed);
+    if (!group) {
+      starts_none(seed, group.rejection().message);
+      continue;
+    }
+    group = without_closing(std::move(group), request, list, program, signs, pool);
+    const auto it =
+        refusals.find(std::string(list.statements[static_cast<size_t>(seed)].target.str()));
+    const Refusal refusal = it == refusals.end() ? Refusal{} : it->second;
+    if (refusal.given_up == Retreat::Company) {
+      request.only = needed_by(seed, list);
+      group = grow_group(list, program, request, pool);
+    }
+    if (!group || refusal.given_up == Retreat::Kernel) {
+      starts_none(seed, refusal.why);
+      continue;
+    }
+    given_up.emplace(seed, refusal.given_up);
+    out.kernels.push_back(
+        {*group, refusal.sizes ? *refusal.sizes : choose_sizes(*group), {}, {}, {}});
+    bool is_built = static_cast<bool>(assemble(program, list, out.kernels, pool));
+    if (!is_built && request.only.empty()) {
+      // What joined may wait for other kernels; the seed alone may not.
+      request.only = needed_by(seed, list);
+      group = grow_group(list, program, request, pool);
+      if (group) {
+        out.kernels.back() = {*group, choose_sizes(*group), {}, {}, {}};
+        is_built = static_cast<bool>(assemble(program, list, out.kernels, pool));
+      }
+    }
+    // Kernels that would wait for each other are not built.
+    if (!is_built) {
+      starts_none(seed, "it would wait for another one that waits for it");
+      out.kernels.pop_back();
+    }
+  }
+  // Kernels that later ones made superfluous.
+  remaining(list, out.kernels);
+  std::erase_if(out.kernels, [](const Kernel& k) { return k.stored.empty(); });
+  // Some joined the kernel of another seed.
+  for (const Kernel& k : out.kernels) {
+    for (const Member& m : k.group.members) idle.erase(-m.statement);
+  }
+  for (auto& [seed, note] : idle) out.notes.push_back(std::move(note));
+  const Target& target = ir::target_of(program);
+  for (Kernel& k : out.kernels) {
+    const Retreat retreat = given_up.at(k.group.seed);
+    if (retreat >= Retreat::Alternatives) continue;
+    choose_kernel(k, program, target, pool);
+    if (retreat >= Retreat::Parts) continue;
+    std::string why;
+    // Groups that take turns at whole tiles, and clusters, want many tiles; parts are for few.
+    Sizes in_parts = sizes_for_parts(k, program, target, pool);
+    k.split = choose_split(k.group, in_parts, program, signs, pool, &why);
+    // Smaller tiles that fill the machine need no second kernel.
+    std::string ignored;
+    for (const Sizes& s : k.others) {
+      if (k.split.or_whole && !choose_split(k.group, s, program, signs, pool, &ignored).is_on()) {
+        k.split = {};
+        why.clear();
+      }
+    }
+    if (k.split.or_whole)
+      in_parts = sizes_in_parts(k, k.split, in_parts, program, target, pool, &why);
+    if (k.split.or_whole && k.group.row_block > 0)
+      k.split.combines_last = is_last_tile_faster(k, k.split, in_parts, program, target, pool);
+    if (!why.empty()) k.group.notes.push_back(std::move(why));
+    if (k.split.is_on() && !(k.sizes == in_parts)) {
+      std::erase(k.others, in_parts);
+      k.others.push_back(std::exchange(k.sizes, in_parts));
+    }
+    if (k.split.is_on() && (!k.split.or_whole || k.group.row_block > 0)) k.others.clear();
+    if (k.split.or_whole) k.others.insert(k.others.begin(), k.sizes);
+  }
+  return out;
+}
+
+}  // namespace nautilus::schedule

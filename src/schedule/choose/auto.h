@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first schedule of a program: which statements become kernels, from index sets, dependences
+// and the algebra alone.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "schedule/apply/kernel.h"
+
+namespace nautilus::schedule {
+
+struct AutoSchedule {
+  std::vector<Kernel> kernels;
+  std::vector<std::string> notes;  // why reductions started no kernel
+};
+
+// What a kernel without a form on the device has given up, from the least loss to the greatest;
+// each step keeps to those before it.
+enum class Retreat : uint8_t {
+  Nothing,
+  Parts,         // of its streamed axis
+  Alternatives,  // of its sizes: one kernel, with those tried first
+  Tiles,         // that large: the next smaller ones, as long as there are any
+  Company,       // reductions beside the seed, and what follows; the tiles begin again
+  Kernel,
+};
+
+struct Refusal {
+  Retreat given_up = Retreat::Nothing;
+  std::optional<Sizes> sizes = {};  // that it is to have; nothing: those tried first
+  std::string why;
+};
+
+// After one more refusal of the kernel that was chosen.
+Refusal next_retreat(const Refusal& refusal, const Kernel& refused, const Target& target,
+                     std::string why);
+
+// Seeds are tried from the last reduction to the first: a kernel takes in what its results need, so
+// the last reduction of a cascade has the most to gain. `refusals`: of seeds whose kernels had no
+// form on the device.
+using Refusals = std::map<std::string, Refusal>;
+AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
+                           const Refusals& refusals = {});
+
+}  // namespace nautilus::schedule

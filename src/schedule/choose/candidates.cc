@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/choose/candidates.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "schedule/fusion/tile_use.h"
+#include "target/target.h"
+
+namespace nautilus::schedule {
+namespace {
+
+using expr::Op;
+
+constexpr size_t kMostShown = 6;  // candidates that were not kept, of a kernel
+
+// What else of a group decides which sizes are tried.
+struct Shape : GroupShape {
+  int64_t most_rows = 0;  // 0: not known
+  bool is_block = false;
+  bool is_deep = false;  // an operand takes so much shared memory that short steps are worth it
+};
+
+// The environment of one set of problem sizes: axes of tiles, the streamed axis, the product of
+// all others.
+struct Problem {
+  int64_t tiles;
+  int64_t stream;
+  int64_t batch;
+};
+constexpr Problem kPlain[] = {{512, 512, 1},   {1024, 1024, 1},  {2048, 2048, 1},  {4096, 4096, 1},
+                              {8192, 8192, 1}, {16384, 4096, 1}, {8192, 512, 1},   {4096, 16384, 1},
+                              {4000, 1000, 1}, {4200, 1000, 1},  {16384, 8192, 1}, {8192, 4096, 1},
+                              {1024, 8192, 1}};
+constexpr Problem kBatched[] = {
+    {512, 512, 16},    {1024, 1024, 16},   {2048, 2048, 16},    {4096, 4096, 16},
+    {512, 512, 32},    {1024, 1024, 32},   {2048, 2048, 32},    {4096, 4096, 32},
+    {1024, 1024, 64},  {2048, 2048, 64},   {4096, 4096, 64},    {16384, 16384, 16},
+    {512, 512, 256},   {1024, 1024, 256},  {2048, 2048, 256},   {4096, 4096, 256},
+    {1024, 1024, 128}, {16384, 16384, 32}, {16384, 16384, 256}, {1000, 1000, 64},
+    {2048, 2048, 24},  {1024, 1024, 28},   {2048, 2048, 40}};
+
+ir::Environment environment(const Group& group, const ir::Program& program, const Problem& p) {
+  ir::Environment env;
+  std::unordered_set<Expr> batch;
+  std::unordered_set<Expr> stream;
+  std::unordered_set<Expr> tiles;
+  for (Expr a : group.axis_order) {
+    auto& set = a == group.stream ? stream : group.is_tile_axis(a) ? tiles : batch;
+    for (Expr v : expr::free_vars(group.extents.at(a))) set.insert(v);
+  }
+  bool is_first = true;
+  for (const ir::Op& op : program.body) {
+    const auto* d = op.get<ir::Dim>();
+    if (!d) continue;
+    int64_t n = 1;
+    for (Expr v : tiles) n = v.name() == d->name ? p.tiles : n;
+    for (Expr v : stream) n = v.name() == d->name ? p.stream : n;
+    for (Expr v : batch) {
+      if (v.name() != d->name || n != 1) continue;
+      n = is_first ? p.batch : 1;
+      is_first = false;
+    }
+    env.sizes.emplace(d->name.str(), n);
+  }
+  return env;
+}
+
+ir::Environment hints(const ir::Program& program) {
+  ir::Environment env;
+  for (const ir::Op& op : program.body) {
+    if (const auto* d = op.get<ir::Dim>()) env.sizes.emplace(d->name.str(), d->hint.value_or(1024));
+  }
+  return env;
+}
+
+// Scalars of a call may stand in a loop's bounds. Their values are not known here: a long window.
+constexpr int64_t kTypicalScalar = 4096;
+
+void add_scalars(const ir::Program& program, ir::Environment& env) {
+  for (const ir::Op& op : program.body) {
+    const auto* p = op.get<ir::Param>();
+    if (!p) continue;
+    expr::Value v;
+    is_float(p->dtype) ? void(v = expr::float_value(1)) : void(v = expr::int_value(kTypicalScalar));
+    env.scalars.emplace(p->name.str(), v);
+  }
+}
+
+// The candidates that together are nearest to the best at all problems: the sum of the logarithms
+// of what each problem takes with the best of them. One more is taken if it pays on average or is
+// much faster somewhere.
+std::vector<size_t> best_set(const std::vector<std::vector<double>>& at, size_t most_kernels,
+                             const target::Tiles& worth) {
+  const size_t problems = at[0].size();
+  std::vector<std::vector<double>> logs(at.size());
+  for (size_t k = 0; k < at.size(); ++k) {
+    for (double x : at[k]) logs[k].push_back(std::log(x));
+  }
+  std::vector<size_t> set;
+  std::vector<double> reached(problems, std::numeric_limits<double>::infinity());
+  const auto with = [&](size_t k, const std::vector<double>& now) {
+    double sum = 0;
+    for (size_t p = 0; p < problems; ++p) sum += std::min(now[p], logs[k][p]);
+    return sum;
+  };
+  const auto add = [&](size_t k, std::vector<double>& now) {
+    for (size_t p = 0; p < problems; ++p) now[p] = std::min(now[p], logs[k][p]);
+  };
+  const auto best_addition = [&](const std::vector<double>& now) {
+    size_t best = 0;
+    for (size_t k = 1; k < at.size(); ++k) best = with(k, now) < with(best, now) ? k : best;
+    return best;
+  };
+  while (set.size() < most_kernels) {
+    const size_t k = best_addition(reached);
+    double gain = 0;
+    double most = 0;
+    for (size_t p = 0; p < problems && !set.empty(); ++p) {
+      const double g = std::max(0.0, reached[p] - logs[k][p]);
+      gain += g / static_cast<double>(problems);
+      most = std::max(most, g);
+    }
+    if (!set.empty() && gain < worth.worth_on_average && most < worth.worth_somewhere) break;
+    set.push_back(k);
+    add(k, reached);
+    // Each of the others again: the first was chosen to be good everywhere alone.
+    for (size_t n = 0; n < 2 * set.size() && set.size() > 1; ++n) {
+      std::vector<double> rest(problems, std::numeric_limits<double>::infinity());
+      const size_t at_place = n % set.size();
+      for (size_t o = 0; o < set.size(); ++o) {
+        if (o != at_place) add(set[o], rest);
+      }
+      set[at_place] = best_addition(rest);
+      add(set[at_place], rest);
+      reached = rest;
+    }
+  }
+  return set;
+}
+
+// Leaves the candidates whose step is not too long as code, or the shortest. Whether even those are
+// too long.
+bool drop_long_code(std::vector<Ranked>& all, double long_code) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const Ranked& r : all) least = std::min(least, r.cost.code);
+  const double most = std::max(least, long_code);
+  std::erase_if(all, [&](const Ranked& r) { return r.cost.code > most; });
+  return least > long_code;
+}
+
+}  // namespace
+
+std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& program,
+                                    const Target& target, expr::ExprPool& pool) {
+  const Group& group = kernel.group;
+  const algebra::Signs signs(program);
+  std::vector<Ranked> all;
+  size_t most_kernels = target.tiles.kernels;
+  for (const Sizes& sizes : candidate_sizes(group)) {
+    Names names;
+    const BuiltKernel built =
+        build_kernel(group, sizes, {}, {}, kernel.stored, program, signs, pool, names);
+    Ranked r{sizes, cost_of(built, built.wholes[0], program, target, pool), {}, 0, false};
+    if (tile_registers(group, sizes).all() > target.tiles.crowded_registers) {
+      r.cost.step *= target.costs.crowded_factor;
+      r.cost.step_unaligned *= target.costs.crowded_factor;
+    }
+    r.cycles = cycles_of(r.cost, target, pool);
+    // Every kernel would have statements of its own in front that find its steps.
+    if (!built.before.empty()) most_kernels = 1;
+    all.push_back(std::move(r));
+  }
+  if (drop_long_code(all, target.tiles.long_code))
+    most_kernels = std::min(most_kernels, target.tiles.long_kernels);
+  ir::Environment hint = hints(program);
+  add_scalars(program, hint);
+  std::vector<ir::Environment> problems;
+  bool has_batch = false;
+  for (Expr a : group.axis_order)
+    has_batch |=
+        a != group.stream && !group.is_outer(a) && !group.is_tile_axis(a) && !group.is_whole(a);
+  const std::span<const Problem> typical =
+      has_batch ? std::span<const Problem>(kBatched) : std::span<const Problem>(kPlain);
+  for (const Problem& p : typical) {
+    problems.push_back(environment(group, program, p));
+    add_scalars(program, problems.back());
+  }
+  const auto cycles = [&](const Ranked& r, const ir::Environment& env) {
+    return std::max(1.0, static_cast<double>(ir::evaluate(r.cycles, env).i)) +
+           target.costs.launch_cycles;
+  };
+  std::vector<std::vector<double>> at(all.size());
+  for (size_t k = 0; k < all.size(); ++k) {
+    all[k].at_hints = cycles(all[k], hint);
+    for (const auto& env : problems) at[k].push_back(cycles(all[k], env));
+  }
+  for (size_t k : best_set(at, most_kernels, target.tiles)) all[k].is_kept = true;
+  // Those that win most often first.
+  std::vector<size_t> order(all.size());
+  for (size_t k = 0; k < all.size(); ++k) order[k] = k;
+  std::vector<int> wins(all.size());
+  for (size_t p = 0; p < problems.size(); ++p) {
+    size_t best = all.size();
+    for (size_t k = 0; k < all.size(); ++k) {
+      if (all[k].is_kept && (best == all.size() || at[k][p] < at[best][p])) best = k;
+    }
+    ++wins[best];
+  }
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    if (all[a].is_kept != all[b].is_kept) return all[a].is_kept;
+    return all[a].is_kept ? wins[a] > wins[b] : all[a].at_hints < all[b].at_hints;
+  });
+  std::vector<Ranked> out;
+  for (size_t k : order) out.push_back(all[k]);
+  return out;
+}
+
+void choose_kernel(Kernel& kernel, const ir::Program& program, const Target& target,
+                   expr::ExprPool& pool) {
+  const std::vector<Ranked> ranked = rank_candidates(kernel, program, target, pool);
+  kernel.others.clear();
+  for (size_t n = 0; n < ranked.size() && ranked[n].is_kept; ++n) {
+    Sizes s = ranked[n].sizes;
+    n == 0 ? void(kernel.sizes = s) : kernel.others.push_back(s);
+  }
+}
+
+Sizes sizes_for_parts(const Kernel& kernel, const ir::Program& program, const Target& target,
+                      expr::ExprPool& pool) {
+  const Sizes usual = choose_sizes(kernel.group);
+  const algebra::Signs signs(program);
+  Names names;
+  const BuiltKernel built =
+      build_kernel(kernel.group, usual, {}, {}, kernel.stored, program, signs, pool, names);
+  const NestCost cost = cost_of(built, built.wholes[0], program, target, pool);
+  return cost.code > target.tiles.long_code ? kernel.sizes : usual;
+}
+
+std::vector<std::string> explain_candidates(const std::vector<Kernel>& kernels,
+                                            const ir::Program& program, const Target& target,
+                                            expr::ExprPool& pool) {
+  std::vector<std::string> out;
+  for (const Kernel& k : kernels) {
+    const std::vector<Ranked> ranked = rank_candidates(k, program, target, pool);
+    out.push_back(
+        fmt::format("{} candidates for rows {}, streamed {}; cycles of a step by unit, "
+                    "and of the launch at the hints:",
+                    ranked.size(), k.group.row.name().str(), k.group.stream.name().str()));
+    size_t left_out = 0;
+    size_t others = 0;
+    for (const Ranked& r : ranked) {
+      if (!r.is_kept && ++others > kMostShown) {
+        ++left_out;
+        continue;
+      }
+      const Sizes& s = r.sizes;
+      const StepFloors& f = r.cost.floors;
+      out.push_back(fmt::format(
+          "  {} {}x{}{}{}{}{}: matrix {:.0f}, registers {:.0f}, shared {:.0f}, copies {:.0f}, step "
+          "{:.0f}; {:.0f}",
+          r.is_kept ? "kept" : "    ", s.rows * s.groups, s.step,
+          s.column > 0 ? fmt::format(", columns {}", s.column) : "",
+          r.cost.is_alternating ? ", taking turns" : fmt::format(", {} groups", s.groups),
+          s.cluster > 1 ? fmt::format(", cluster {}", s.cluster) : "",
+          s.resident > 1 ? fmt::format(", {} tiles at a time", s.resident) : "", f.matrix, f.vector,
+          f.shared, f.copy, r.cost.step, r.at_hints));
+    }
+    if (left_out > 0) out.push_back(fmt::format("       and {} others", left_out));
+  }
+  return out;
+}
+
+}  // namespace nautilus::schedule

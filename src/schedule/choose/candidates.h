@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which sizes a kernel may have, and which of them a program keeps.
+//
+// Candidates come from legality alone: registers of a thread, shared memory, shapes of the matrix
+// instruction. The cost model (cost.h) orders them at a set of problem sizes; the plan gets those
+// kernels that together are near the best everywhere, and runs the one that is cheapest at the
+// sizes of a launch.
+#pragma once
+
+#include "schedule/apply/kernel.h"
+#include "schedule/fusion/fitting_sizes.h"
+#include "schedule/nest/cost.h"
+
+namespace nautilus::schedule {
+
+struct Ranked {
+  Sizes sizes;
+  NestCost cost;
+  Expr cycles;
+  double at_hints = 0;  // cycles at the program's hints
+  bool is_kept = false;
+};
+
+// The candidates of a kernel, those that are kept first, then by their cycles at the hints.
+std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& program,
+                                    const Target& target, expr::ExprPool& pool);
+
+// Gives a kernel the sizes that rank_candidates keeps.
+void choose_kernel(Kernel& kernel, const ir::Program& program, const Target& target,
+                   expr::ExprPool& pool);
+
+// Sizes for parts of the streamed axis: the usual ones (choose_sizes), or those of the kernel where
+// they would be too much code.
+Sizes sizes_for_parts(const Kernel& kernel, const ir::Program& program, const Target& target,
+                      expr::ExprPool& pool);
+
+// The candidates of each kernel with their floors, for people.
+std::vector<std::string> explain_candidates(const std::vector<Kernel>& kernels,
+                                            const ir::Program& program, const Target& target,
+                                            expr::ExprPool& pool);
+
+}  // namespace nautilus::schedule

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/choose/part_sizes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/environment.h"
+#include "ir/machine.h"
+#include "target/target.h"
+
+namespace nautilus::schedule {
+namespace {
+
+class PartCost {
+ public:
+  PartCost(const Kernel& kernel, const Split& split, const ir::Program& program,
+           const Target& target, expr::ExprPool& pool)
+      : kernel_(kernel), split_(split), program_(program), target_(target), pool_(pool) {
+    for (const ir::Op& op : program.body) {
+      if (const auto* d = op.get<ir::Dim>(); d && d->hint)
+        hints_.sizes.emplace(d->name.str(), *d->hint);
+      if (const auto* b = op.get<scalar::Buffer>()) types_.emplace(b->name.str(), b->type);
+    }
+    hints_.sizes.emplace(ir::machine_name(program, pool).str(), target.board.sms);
+  }
+
+  std::optional<PartTime> at(const Sizes& sizes) {
+    const algebra::Signs signs(program_);
+    Names names;
+    const BuiltKernel built =
+        build_kernel(kernel_.group, sizes, {}, {}, kernel_.stored, program_, signs, pool_, names);
+    const NestCost cost = cost_of(built, built.wholes[0], program_, target_, pool_);
+    const Group& group = kernel_.group;
+    if (!cost.steps) return std::nullopt;
+    Names own;
+    const Tiling tiling(group, sizes, pool_, own);
+    const Expr count = count_tiles(group, tiling, pool_);
+    ir::Environment env = hints_;
+    const SplitSizes s = name_split_sizes(group, split_, pool_, own);
+    for (const ir::Op& op : declare_split_sizes(s, group, sizes, split_, count, program_, pool_)) {
+      const auto& size = op.as<ir::Size>();
+      const auto value = known(size.value, env);
+      if (!value) return std::nullopt;
+      env.sizes.insert_or_assign(std::string(size.name.str()), *value);
+    }
+    const auto tiles = known(count, env);
+    const auto each = known(s.each, env);
+    const auto parts = known(s.parts, env);
+    const auto passed = states(env);
+    const auto read = operands(env);
+    if (!tiles || !each || !parts || !passed || !read) return std::nullopt;
+    bool is_ragged = false;
+    for (Expr r : cost.ragged) is_ragged |= known(r, env).value_or(0) != 0;
+    const double step = is_ragged ? cost.step_unaligned : cost.step;
+    const auto number = [](int64_t n) { return static_cast<double>(n); };
+    const double rounds =
+        std::ceil(number(*tiles * *parts) / number(target_.board.sms * cost.resident));
+    const double work = rounds * (number(*each) * step + cost.once);
+    const double memory = *read / target_.costs.memory_bytes_per_cycle;
+    const double together =
+        split_.combines_last
+            ? number(*parts) * *passed / number(std::max<int64_t>(*tiles, 1)) * 4 /
+                  target_.costs.last_tile_bytes
+            : target_.costs.next_kernel_cycles + number(*parts) * target_.costs.part_cycles;
+    const double handed =
+        number(*parts) * *passed * 8 / target_.costs.memory_bytes_per_cycle + together;
+    // One group alone hides little of what it waits for.
+    const bool is_alone = cost.floors.vector > 0;
+    const double both = is_alone ? std::hypot(work, memory) +
+                                       target_.costs.exposed_steps * step / number(cost.resident)
+                                 : std::max(work, memory);
+    return PartTime{both + cost.kernel_once + handed, *parts, cost.floors.vector <= 0};
+  }
+
+ private:
+  static std::optional<int64_t> known(Expr e, const ir::Environment& env) {
+    for (Expr v : expr::free_vars(e)) {
+      if (!env.sizes.contains(v.name().str())) return std::nullopt;
+    }
+    if (!expr::tensors_read(e).empty()) return std::nullopt;
+    return ir::evaluate(e, env).i;
+  }
+
+  // Values that a part hands over.
+  std::optional<double> states(const ir::Environment& env) const {
+    double all = 0;
+    for (const Member& m : kernel_.group.members) {
+      if (!m.is_rolled) continue;
+      double elements = 1;
+      for (Expr a : m.axes) {
+        const auto n = known(kernel_.group.extents.at(a), env);
+        if (!n) return std::nullopt;
+        elements *= static_cast<double>(*n);
+      }
+      all += elements;
+    }
+    return all;
+  }
+
+  // Bytes of the operands of products.
+  std::optional<double> operands(const ir::Environment& env) const {
+    std::set<std::string> names;
+    for (size_t k = 0; k < kernel_.group.members.size(); ++k) {
+      const Dot* d = kernel_.group.dot_of(k);
+      if (!d) continue;
+      for (Expr f : d->a)
+        for (ir::Name n : expr::tensors_read(f)) names.emplace(n.str());
+      for (ir::Name n : expr::tensors_read(d->b)) names.emplace(n.str());
+    }
+    double all = 0;
+    for (const std::string& name : names) {
+      const auto type = types_.find(name);
+      if (type == types_.end()) continue;
+      double bytes = expr::bytes(type->second.dtype);
+      for (Expr e : type->second.dims) {
+        const auto n = known(e, env);
+        if (!n) return std::nullopt;
+        bytes *= static_cast<double>(*n);
+      }
+      all += bytes;
+    }
+    return all;
+  }
+
+  const Kernel& kernel_;
+  const Split& split_;
+  const ir::Program& program_;
+  const Target& target_;
+  expr::ExprPool& pool_;
+  ir::Environment hints_;
+  std::map<std::string, ir::TensorType> types_;
+};
+
+}  // namespace
+
+std::optional<PartTime> time_in_parts(const Kernel& kernel, const Split& split, const Sizes& sizes,
+                                      const ir::Program& program, const Target& target,
+                                      expr::ExprPool& pool) {
+  return PartCost(kernel, split, program, target, pool).at(sizes);
+}
+
+Sizes sizes_in_parts(const Kernel& kernel, const Split& split, const Sizes& usual,
+                     const ir::Program& program, const Target& target, expr::ExprPool& pool,
+                     std::string* why) {
+  PartCost cost(kernel, split, program, target, pool);
+  const auto first = cost.at(usual);
+  const bool is_blocked = kernel.group.row_block > 0;
+  if (!first || !(first->is_product_alone || is_blocked)) return usual;
+  Sizes best = usual;
+  auto time = *first;
+  for (Sizes s : candidate_sizes(kernel.group)) {
+    // A tile of its own for each group: groups do not take turns at parts.
+    if (s.cluster > 1 || s.rows > target.matrix.rows || s == usual) continue;
+    const auto t = cost.at(s);
+    if (t && (t->is_product_alone || is_blocked) && t->parts > 1 && t->cycles < time.cycles) {
+      best = s;
+      time = *t;
+    }
+  }
+  const double worth = is_blocked ? target.parts.worth_smaller : target.parts.worth_other;
+  if (time.cycles > worth * first->cycles) return usual;
+  const auto text = [](const Sizes& s) {
+    return s.column > 0 ? fmt::format("{}x{}", s.rows * s.groups, s.column)
+                        : fmt::format("{} rows and steps of {}", s.rows * s.groups, s.step);
+  };
+  *why +=
+      fmt::format("; tiles of {} in {} parts take {:.0f} cycles there, of {} in {} parts {:.0f}",
+                  text(best), time.parts, time.cycles, text(usual), first->parts, first->cycles);
+  return best;
+}
+
+bool is_last_tile_faster(const Kernel& kernel, const Split& split, const Sizes& sizes,
+                         const ir::Program& program, const Target& target, expr::ExprPool& pool) {
+  Names scratch;
+  if (refuse_last_tile(kernel.group, Tiling(kernel.group, sizes, pool, scratch), sizes))
+    return false;
+  Split last = split;
+  last.combines_last = true;
+  Split other = split;
+  other.combines_last = false;
+  const auto by_last = time_in_parts(kernel, last, sizes, program, target, pool);
+  const auto by_other = time_in_parts(kernel, other, sizes, program, target, pool);
+  if (!by_last || !by_other || by_last->parts <= 1) return split.combines_last;
+  return by_last->cycles < by_other->cycles;
+}
+
+}  // namespace nautilus::schedule

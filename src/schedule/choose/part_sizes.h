@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes of tiles whose streamed axis has parts.
+//
+//   time = max(rounds * (steps of a part * step + once), operands / memory)
+//        + parts * states * 8 bytes / memory          written once and read once
+//        + another kernel, or parts * states of a tile read by the last one
+//
+// Smaller tiles need fewer parts to fill the machine, so that fewer states pass through memory; but
+// they load more for every product.
+#pragma once
+
+#include "schedule/choose/candidates.h"
+
+namespace nautilus::schedule {
+
+struct PartTime {
+  double cycles = 0;
+  int64_t parts = 1;
+  bool is_product_alone = true;  // no register work in its steps
+};
+
+// The time of a kernel with these sizes and parts at the program's hints; nothing where sizes are
+// not known.
+std::optional<PartTime> time_in_parts(const Kernel& kernel, const Split& split, const Sizes& sizes,
+                                      const ir::Program& program, const Target& target,
+                                      expr::ExprPool& pool);
+
+// The sizes with the least time at the program's hints, for a kernel of products alone; `usual` for
+// others, and where nothing is much better. `why`: for people, added to.
+Sizes sizes_in_parts(const Kernel& kernel, const Split& split, const Sizes& usual,
+                     const ir::Program& program, const Target& target, expr::ExprPool& pool,
+                     std::string* why);
+
+// Whether the last tile puts the parts together in less time than another kernel, at the program's
+// hints; what the split says where they are not known, or one part is enough.
+bool is_last_tile_faster(const Kernel& kernel, const Split& split, const Sizes& sizes,
+                         const ir::Program& program, const Target& target, expr::ExprPool& pool);
+
+}  // namespace nautilus::schedule

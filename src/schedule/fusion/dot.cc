@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/fusion/dot.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "algebra/contraction.h"
+#include "expr/bounds/quotient.h"
+#include "expr/scalar_ops.h"
+#include "ir/environment.h"
+#include "target/target.h"
+
+namespace nautilus::schedule {
+
+using expr::DType;
+using expr::Op;
+
+bool Dot::has_stored_rows() const { return a.size() == 1 && algebra::is_half_element(a[0]); }
+
+bool Dot::is_plain() const {
+  return has_stored_rows() && algebra::element_of(a[0]).dtype() == algebra::element_of(b).dtype();
+}
+
+namespace {
+
+bool has(Expr e, Expr axis) { return expr::depends_on(e, axis); }
+
+class DotFinder {
+ public:
+  DotFinder(Group& group, const ir::Program& program, expr::ExprPool& pool)
+      : group_(group),
+        is_exact_(ir::numerics_of(program).rounding == ir::Rounding::Exact),
+        pool_(pool),
+        facts_(ir::facts_of(program, pool)) {
+    for (const ir::Op& op : program.body) {
+      const auto* d = op.get<ir::Dim>();
+      if (d && d->hint) hints_.sizes.emplace(d->name.str(), *d->hint);
+    }
+  }
+
+  std::vector<int> run(Expr wanted) {
+    std::vector<Expr> candidates;
+    for (Expr a : group_.axis_order) {
+      if (a == group_.stream || group_.is_inner(a)) continue;
+      if (!wanted || a == wanted) candidates.push_back(a);
+    }
+    std::vector<Dot> best;
+    size_t best_ordered = 0;
+    int64_t best_filled = 0;
+    size_t best_count = 0;  // with those that an operand in memory would allow
+    auto consider = [&](Expr row, Expr block) {
+      block_ = block;
+      const bool is_single = block && block.is_int(1);
+      std::vector<Dot> dots;
+      computed_.clear();
+      ordered_ = 0;
+      for (size_t k = 0; k < group_.members.size(); ++k) {
+        if (auto d = is_single ? single_row_dot(k, row) : dot(k, row))
+          dots.push_back(std::move(*d));
+      }
+      // Of several that do, the one that stands in front of the columns, then one that fills more
+      // of a tile, and then the innermost.
+      for (const Dot& d : dots) ordered_ += is_ordered(d, row) ? 1 : 0;
+      const size_t count = dots.size() + computed_.size();
+      const int64_t filled = filled_rows(row);
+      const auto rank = std::tuple(count, ordered_, filled);
+      if (count > 0 && rank >= std::tuple(best_count, best_ordered, best_filled)) {
+        best_filled = filled;
+        best_count = count;
+        to_memory_ = computed_;
+        best_ordered = ordered_;
+        best = std::move(dots);
+        group_.row = row;
+        group_.block_rows = block;
+        group_.row_block = !block                       ? 0
+                           : block.op() == Op::IntConst ? block.integer()
+                                                        : group_.target->matrix.rows;
+      }
+    };
+    for (Expr row : candidates) consider(row, {});
+    // Rows that share operands in blocks, `row / 4`: only where no axis is a row as it stands.
+    for (Expr row : candidates) {
+      const Expr block = block_of(row);
+      if (best_count == 0 && block) consider(row, block);
+    }
+    // A product with one row only, one for every place of a batch axis: a tile is a block of one.
+    const bool has_block = best_count > 0;
+    for (Expr row : candidates) {
+      if (!has_block) consider(row, pool_.integer(1));
+    }
+    group_.dots = std::move(best);
+    return to_memory_;
+  }
+
+ private:
+  // Rows of a tile that there are at the program's hints; all of them where those say nothing.
+  int64_t filled_rows(Expr row) const {
+    const Expr extent = group_.extents.at(row);
+    for (Expr v : expr::free_vars(extent)) {
+      if (!hints_.sizes.contains(v.name().str())) return group_.target->matrix.rows;
+    }
+    return std::min<int64_t>(ir::evaluate_size(extent, hints_), group_.target->matrix.rows);
+  }
+
+  // The divisor in the group's one use of `row / n`; null if there is none, or several, or the
+  // extent is no multiple, or a block may have more rows than a tile.
+  Expr block_of(Expr row) {
+    Expr block;
+    bool is_clear = true;
+    for (const Member& m : group_.members) {
+      expr::for_each(m.value, [&](Expr e) {
+        if ((e.op() != Op::FloorDiv && e.op() != Op::Mod) || !has(e, row)) return;
+        const bool is_plain = e[0] == row && (e[1].op() == Op::IntConst || e[1].op() == Op::Var) &&
+                              !group_.extents.contains(e[1]);
+        if (!is_plain || (block && block != e[1])) is_clear = false;
+        if (is_plain) block = e[1];
+      });
+    }
+    if (!is_clear || !block || block.is_int(1)) return {};
+    const auto holds = [&](Op op, int64_t n) {
+      return facts_.prove(pool_.binary(op, block, pool_.integer(n))) == expr::Truth::True;
+    };
+    const bool fits = holds(Op::Ge, 1) && holds(Op::Le, group_.target->matrix.rows) &&
+                      expr::exact_quotient(pool_, group_.extents.at(row), block);
+    return fits ? block : Expr();
+  }
+
+  // Whether the value changes from row to row of a tile.
+  bool varies(Expr e, Expr row) {
+    if (!block_) return has(e, row);
+    const Expr number = pool_.binary(Op::FloorDiv, row, block_);
+    return has(expr::substitute(pool_, e, {{number, pool_.integer(0)}}), row);
+  }
+
+  // What may be a product of matrices along the rows, whatever its factors are.
+  static bool is_sum_of_rows(const Member& m, Expr row) {
+    return m.is_reduction() && !m.is_closing && m.reducer == expr::Reducer::Sum && m.has(row) &&
+           m.dtype == DType::F32;
+  }
+
+  std::optional<Dot> dot(size_t k, Expr row) {
+    const Member& m = group_.members[k];
+    if (!is_sum_of_rows(m, row)) return std::nullopt;
+    Dot d;
+    d.member = k;
+    d.depth = m.is_rolled ? group_.stream : m.inner[0];
+    std::vector<Expr> b;
+    for (Expr f : algebra::factors(m.value)) {
+      bool is_other = false;
+      for (Expr a : m.axes) is_other |= a != row && has(f, a) && !is_shared(m, a, row);
+      if (varies(f, row) || !is_other) {
+        d.a.push_back(f);
+      } else {
+        b.push_back(f);
+      }
+    }
+    if (b.size() != 1 || !algebra::is_half_element(b[0])) return std::nullopt;
+    d.b = b[0];
+    bool is_row = false;
+    bool is_depth = false;
+    for (Expr f : d.a) {
+      is_row |= varies(f, row);
+      is_depth |= has(f, d.depth);
+    }
+    if (!is_row || !is_depth || !has(d.b, d.depth)) return std::nullopt;
+    // Of several axes that only the second operand has one is inside of the tile, the streamed one
+    // or the last that is not short; the tiles have one place of each other.
+    for (Expr a : m.axes) {
+      if (a == row || !has(d.b, a) || is_shared(m, a, row)) continue;
+      const Expr extent = group_.extents.at(a);
+      const bool is_short =
+          extent.op() == Op::IntConst && extent.integer() < group_.target->matrix.depth;
+      if (!d.column || a == group_.stream || (d.column != group_.stream && !is_short)) d.column = a;
+    }
+    if (!d.column) return std::nullopt;
+    for (Expr f : d.a) {
+      if (has(f, d.column)) return std::nullopt;
+    }
+    // An operand that is computed is rounded: a licence of the numerics contract.
+    if (!d.is_plain() && is_exact_) return std::nullopt;
+    if (const Member* made = group_.by_name(algebra::element_of(d.b).name())) {
+      computed_.push_back(made->statement);
+      if (is_ordered(d, row)) ++ordered_;
+      return std::nullopt;
+    }
+    return d;
+  }
+
+  bool is_ordered(const Dot& d, Expr row) const {
+    const auto& axes = group_.members[d.member].axes;
+    return std::find(axes.begin(), axes.end(), row) < std::find(axes.begin(), axes.end(), d.column);
+  }
+
+  // As `dot`, where operands that differ from row to row are not shared by rows: the column operand
+  // is that of the tile's one row, written `row / 1`.
+  std::optional<Dot> single_row_dot(size_t k, Expr row) {
+    const Member& m = group_.members[k];
+    if (!is_sum_of_rows(m, row)) return std::nullopt;
+    const Expr depth = m.is_rolled ? group_.stream : m.inner[0];
+    const std::vector<Expr> factors = algebra::factors(m.value);
+    for (Expr column : m.axes) {
+      if (column == row) continue;
+      Dot d{k, {}, {}, column, depth};
+      bool is_row = false;
+      bool is_depth = false;
+      bool is_clear = true;
+      for (Expr f : factors) {
+        if (!has(f, column)) {
+          d.a.push_back(f);
+          is_row |= has(f, row);
+          is_depth |= has(f, depth);
+          continue;
+        }
+        is_clear &= !d.b;
+        d.b = f;
+      }
+      if (!is_clear || !d.b || !is_row || !is_depth || !has(d.b, depth) ||
+          !algebra::is_half_element(d.b) || group_.by_name(algebra::element_of(d.b).name()))
+        continue;
+      // Other axes of the column operand: one place of each per tile.
+      for (Expr a : m.axes) {
+        if (a == row || a == column || !has(d.b, a)) continue;
+        is_clear &= a != group_.stream &&
+                    std::any_of(d.a.begin(), d.a.end(), [&](Expr f) { return has(f, a); });
+      }
+      if (!is_clear || (!d.is_plain() && is_exact_)) continue;
+      d.b =
+          expr::substitute(pool_, d.b, {{row, pool_.binary(Op::FloorDiv, row, pool_.integer(1))}});
+      return d;
+    }
+    return std::nullopt;
+  }
+
+  // An axis that both sides have, or that only the row's side has: one value of it per tile.
+  bool is_shared(const Member& m, Expr axis, Expr row) {
+    if (axis == group_.stream) return false;
+    for (Expr f : algebra::factors(m.value)) {
+      if (varies(f, row) && has(f, axis)) return true;
+    }
+    return false;
+  }
+
+  Group& group_;
+  bool is_exact_;
+  expr::ExprPool& pool_;
+  expr::Facts facts_;
+  ir::Environment hints_;
+  Expr block_;
+  std::vector<int> computed_;   // second operands that members compute, for the row looked at
+  std::vector<int> to_memory_;  // for the row chosen
+  size_t ordered_ = 0;          // contractions whose rows stand in front of the columns
+};
+
+}  // namespace
+
+std::vector<int> find_dots(Group& group, const ir::Program& program, Expr row,
+                           expr::ExprPool& pool) {
+  return DotFinder(group, program, pool).run(row);
+}
+
+}  // namespace nautilus::schedule

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// A group: the statements that become one kernel, over one set of axes.
+//
+// It grows from a reduction, the seed. The seed's reduced axis is streamed: the kernel walks along
+// it in steps. Producers join when every read of them is at plain axes: element-wise ones, small
+// inner reductions, and reductions over the streamed axis (rolled: they run in the same loop).
+// Consumers join as epilogue, as further rolled reductions, or as closing ones: those along columns
+// that a tile holds whole. What does not join is read from
+// memory like an input. Nothing here looks at names: index sets and dependences decide.
+#pragma once
+
+#include <set>
+#include <unordered_map>
+
+#include "algebra/repair.h"
+#include "schedule/fusion/statement.h"
+
+namespace nautilus::target {
+struct Target;
+}
+
+namespace nautilus::schedule {
+
+using algebra::Outcome;
+using algebra::Rejection;
+
+using target::Target;
+
+struct Member {
+  int statement = 0;
+  ir::Name target;
+  expr::DType dtype = expr::DType::F32;
+  std::vector<Expr> axes;   // axes of the group, in the order of the target's dimensions
+  std::vector<Expr> inner;  // reduced axes of an inner reduction
+  bool is_rolled = false;   // a reduction over the streamed axis
+  bool is_closing = false;  // an inner reduction behind the loop, along the columns of its result
+  expr::Reducer reducer = expr::Reducer::Sum;
+  Expr init;
+  Expr value;
+  Expr read;  // how other members read it
+
+  bool is_reduction() const { return is_rolled || !inner.empty(); }
+  bool has(Expr axis) const;
+};
+
+// A contraction: a[row, depth] * b[column, depth] summed over the depth.
+struct Dot {
+  size_t member = 0;
+  std::vector<Expr> a;  // factors with the row axis, and those of the depth alone
+  Expr b;               // one factor: a tensor of 16 bits
+  Expr column;
+  Expr depth;
+
+  // The first operand is one element of a 16-bit tensor, which copies bring as it is.
+  bool has_stored_rows() const;
+  // It has the dtype of the second one, too: nothing is rounded.
+  bool is_plain() const;
+};
+
+struct Group {
+  const Target* target = nullptr;  // of the program
+  int seed = 0;
+  std::vector<Member> members;             // in order of dependence
+  std::unordered_map<Expr, Expr> extents;  // of every axis
+  std::vector<Expr> axis_order;            // as found
+  Expr stream;
+  // Further axes that the seed sums over: the steps along the streamed axis are taken again at
+  // every place of them. Slowest first.
+  std::vector<Expr> outer;
+  Expr row;
+  int64_t row_block = 0;  // if not 0: a tile is one block of rows, at most so many
+  Expr block_rows;        // how many: n in the operands' `row / n`, a constant or a size
+  std::vector<Dot> dots;
+  bool is_cut = false;             // what the seed needs is computed in an earlier pass
+  std::vector<std::string> notes;  // why statements stayed outside
+
+  const Member* find(Expr read) const;
+  const Member* by_name(expr::Name name) const;
+  const Dot* dot_of(size_t member) const;
+  // Whether tiles hold the axis from its first to its last element.
+  bool is_whole(Expr axis) const;
+  bool is_tile_axis(Expr axis) const;
+  bool is_outer(Expr axis) const;
+  bool is_column(Expr axis) const;
+  bool is_inner(Expr axis) const;
+  // The member's axes that lie inside a tile.
+  std::vector<Expr> tile_axes(const Member& m) const;
+  bool depends_on_rolled(const Member& m) const;
+  // Whether its loop would need what only the reductions that close it give.
+  bool needs_closing_early() const;
+  // The value with element-wise members written out.
+  Expr inlined(expr::ExprPool& pool, Expr e) const;
+};
+
+struct GroupRequest {
+  int seed = 0;
+  std::set<int> outside;   // statements that must not join
+  std::set<int> only;      // if not empty: no others may
+  std::set<int> provided;  // other kernels have these: they do not join as consumers
+  Expr row;                // if not null: the row axis, by its name in the seed
+};
+
+Outcome<Group> grow_group(const StatementList& list, const ir::Program& program,
+                          const GroupRequest& request, expr::ExprPool& pool);
+
+// The group with every running extreme value under an exponent guarded against its identity: a row
+// that has seen nothing must not give -inf - -inf.
+Group with_guarded_references(Group group, expr::ExprPool& pool);
+
+}  // namespace nautilus::schedule

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a rolled reduction follows the values that move under its terms, from step to step.
+//
+//   acc = forget(move(acc) * factor) (+) terms of the step, against the new values
+//
+// forget: nothing is left where an extreme moved that the terms must attain (algebra/attained.h).
+// move:   a sum of polynomials of references is taken to the new references (algebra/moments.h).
+// factor: exponentials of references (algebra/repair.h).
+#pragma once
+
+#include "algebra/moments.h"
+#include "schedule/fusion/group.h"
+
+namespace nautilus::schedule {
+
+// The references of a sum of polynomials. They may be any values that end as the definition says:
+// plain sums that they read stand for the mean of what has been seen, so that no term is taken
+// against a value far from the final one.
+struct Shift {
+  std::vector<Expr> references;  // of the group, with element-wise members written out
+  std::vector<Expr> symbols;     // stand for them in the terms
+  std::vector<algebra::Moment> moments;
+  std::vector<Expr> plain_sums;  // reads of the references that are taken for all of the axis
+};
+
+struct Recurrence {
+  algebra::RunningPart part;
+  std::vector<Expr> attained;  // reads of rolled extremes
+  std::optional<Shift> shift;
+
+  bool is_plain() const { return part.is_one() && attained.empty() && !shift; }
+};
+
+// The recurrence of a rolled member, or why there is none. Checks what a rolling update needs
+// beyond the algebra (safe references, initial elements).
+Outcome<Recurrence> recurrence_of(const Group& group, const Member& member,
+                                  const algebra::Signs& signs, expr::ExprPool& pool);
+
+// A reference with its plain sums taken for all of the axis: `part` of it has been seen.
+Expr extrapolated(const Shift& shift, Expr reference, Expr seen, Expr all, expr::ExprPool& pool);
+
+Expr is_finite(Expr x, expr::ExprPool& pool);
+// How far a reference moved; 0 from or to one that is no number yet.
+Expr step_of(Expr before, Expr after, expr::ExprPool& pool);
+
+}  // namespace nautilus::schedule

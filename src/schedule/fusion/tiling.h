@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sizes of a kernel's tiles, and how an axis of a group is written inside of it.
+#pragma once
+
+#include "ir/flat_name.h"
+#include "schedule/fusion/group.h"
+
+namespace nautilus::schedule {
+
+struct Sizes {
+  int64_t groups = 1;    // warp groups that share a tile, each with its own rows
+  int64_t rows = 0;      // of a group; more than the matrix unit's only for products alone
+  int64_t step = 0;      // of the streamed axis
+  int64_t column = 0;    // of column axes that do not fit a tile; 0: none is cut
+  int64_t cluster = 1;   // tiles beside each other that share what they load
+  int64_t resident = 1;  // tiles that a multiprocessor works on at the same time
+  ir::Block lines = {};  // of the schedule, which the passes of the kernel read
+
+  bool operator==(const Sizes&) const = default;
+};
+
+// Outer: one place in a step, another one when the steps along the streamed axis are through.
+enum class AxisKind : uint8_t { Batch, Row, Stream, Outer, Whole, Cut };
+
+// One axis of a group inside the kernel.
+struct TileAxis {
+  Expr var;  // the axis of the group; also the name of its place in a tile
+  AxisKind kind = AxisKind::Batch;
+  int64_t size = 1;
+  Expr extent;
+  Expr tile;      // number of the tile or step; null for Batch, Outer and Whole
+  Expr position;  // where an element of a tile lies along the axis
+  Expr in_range;  // the condition that it lies inside; null if it always does
+};
+
+// Names in use. Variables of different kernels may be equal; a buffer is named like nothing else.
+struct Names {
+  std::set<std::string, std::less<>> buffers;  // and sizes and scalars, as flat names
+  std::set<std::string, std::less<>> variables;
+
+  void take(ir::Name buffer) { buffers.insert(ir::flat_name(buffer.str())); }
+  // The one wished for, else with a number behind it.
+  std::string fresh(std::string_view wish);
+};
+
+class Tiling {
+ public:
+  Tiling(const Group& group, const Sizes& sizes, expr::ExprPool& pool, Names& names);
+
+  const TileAxis& at(Expr axis) const { return axes_.at(axis); }
+  const std::vector<Expr>& order() const { return order_; }
+  Expr group_var() const { return group_var_; }  // null: one group
+  int64_t group_rows() const { return group_rows_; }
+  // First row of the warp group's tile.
+  Expr first_row() const { return first_row_; }
+  bool has_loop() const { return has_loop_; }
+
+  // The loop along an axis counts something else than its steps: the step is `listed`, which
+  // may lie beyond the axis.
+  void take_steps_from(Expr axis, Expr listed, expr::ExprPool& pool);
+
+  // There are tiles also where the axis is empty: what reads and stores along it asks first.
+  void guard(Expr axis, expr::ExprPool& pool);
+
+  // The same with the rows of one warp group as tile, numbered by `tile`.
+  Tiling of_groups(Expr row, Expr tile) const {
+    Tiling out = *this;
+    TileAxis& t = out.axes_.at(row);
+    t.tile = tile;
+    t.size = group_rows_;
+    return out;
+  }
+
+ private:
+  std::unordered_map<Expr, TileAxis> axes_;
+  std::vector<Expr> order_;
+  int64_t group_rows_;
+  Expr group_var_;
+  Expr first_row_;
+  bool has_loop_ = true;
+};
+
+// Steps of the kernel's loop, without what masks leave out.
+Expr count_steps(const Group& group, int64_t step, expr::ExprPool& pool);
+
+// Sizes of one group with the rows of one matrix instruction, and the usual step of products.
+Sizes least_sizes(const Target& target);
+
+// Sizes that fit registers and shared memory, by the number of values a thread holds.
+Sizes choose_sizes(const Group& group);
+
+}  // namespace nautilus::schedule

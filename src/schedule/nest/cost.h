@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predicted time of a scheduled nest: a pure function of the nest, the target's constants and the
+// sizes.
+//
+//   step    = matrix unit, register work, shared memory and copies of one step of a CTA; products
+//             alone: the largest of them; otherwise a power mean of matrix and register work, at
+//             least the others
+//   tile    = steps * step + what happens once
+//   kernel  = tiles taken by the multiprocessors: whole waves where all tiles are alike, the
+//             longest tile or the mean where their steps differ (the longest run first)
+//
+// Sizes are known when the kernel is launched: the same formula is an expression of the plan, which
+// takes the cheapest of several kernels.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "ir/environment.h"
+#include "schedule/nest/build.h"
+
+namespace nautilus::schedule {
+
+// Cycles of one step of a CTA, by unit.
+struct StepFloors {
+  double matrix = 0;
+  double vector = 0;  // all groups
+  double shared = 0;
+  double copy = 0;            // rows of whole 128-byte lines
+  double copy_unaligned = 0;  // others
+};
+
+struct NestCost {
+  ir::Axes grid;
+  Expr steps;                // of a tile, by grid axes and sizes; null: no loop
+  std::vector<Expr> ragged;  // one of these true: rows of operands are no whole lines
+  int64_t groups = 1;
+  int64_t cluster = 1;
+  int64_t resident = 1;
+  Expr row_tile;
+  bool is_alternating = false;  // groups take turns: what happens once hides behind products
+  StepFloors floors;
+  double once = 0;         // cycles of a tile beside its steps
+  double kernel_once = 0;  // cycles of the kernel beside its tiles
+  double step = 0;
+  double step_unaligned = 0;
+  double code = 0;  // instructions of a thread in the element-wise work of a step
+};
+
+// How elements of a tensor come to a tile of [rows, columns] that element-wise work reads them in.
+enum class CopiedRead : uint8_t {
+  No,    // one by one
+  Box,   // copied: rows of the tensor along rows, its last dimension along columns
+  Line,  // copied: a piece of its last dimension, the same for all rows
+};
+CopiedRead copied_read(Expr read, const ir::Axes& axes, const Target& target, expr::ExprPool& pool);
+
+// `program`: declares the buffers that are no locals of the nest.
+NestCost cost_of(const BuiltKernel& built, const WholeNest& whole, const ir::Program& program,
+                 const Target& target, expr::ExprPool& pool);
+
+// Cycles, as an integer expression of the program's sizes; without the launch, which is the same
+// for all.
+Expr cycles_of(const NestCost& cost, const Target& target, expr::ExprPool& pool);
+
+}  // namespace nautilus::schedule

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// A streamed axis in parts, each with its own tiles of the grid, and what puts the parts together.
+//
+//   for i < M map                                  for i0 < .., s < j_parts grid
+//     init m[i] = -inf                               m, l, u of the steps of part s
+//     for j < N reduce                               store m.parts[s, i], l.parts[s, i], ...
+//       update m[i] max T[i, j]                    for i < M map
+//   for i < M map                       becomes      init m.all[i] = -inf
+//     init l[i] = 0.0                                for s < j_parts reduce
+//     for j < N reduce                                 update m.all[i] max m.parts[s, i]
+//       update l[i] sum exp2(T[i, j] - m[i])       for i < M map
+//                                                    init l.all[i] = 0.0
+//                                                    for s < j_parts reduce
+//                                                      update l.all[i] sum l.parts[s, i] *
+//                                                        exp2(m.parts[s, i] - finite(m.all[i]))
+//
+// The factor is that of the rolling loop, from the part's own reference to the common one
+// (algebra/repair.h), so whatever can be rolled can be split. A part that is empty or masked
+// altogether holds identities. The number of parts is a size that the plan computes. Exactness
+// class: exact over the reals.
+#pragma once
+
+#include "schedule/fusion/tiling.h"
+
+namespace nautilus::schedule {
+
+struct Split {
+  static constexpr int64_t kFill = -1;
+  int64_t parts = 0;      // at most so many; kFill: as many as fill the machine; 0: no parts
+  bool or_whole = false;  // where one part is enough, a kernel without parts runs instead
+  // The tile of the part that comes last puts them together; otherwise another kernel does.
+  bool combines_last = false;
+
+  bool is_on() const { return parts != 0; }
+};
+
+// Names of a split kernel's sizes.
+struct SplitSizes {
+  Expr part;    // axis of the grid
+  Expr once;    // axis of what runs for one of both, a kernel with parts or one without; or null
+  Expr steps;   // of the whole axis
+  Expr tiles;   // of the kernel without parts, at least 1; null if nobody asks
+  Expr wanted;  // parts that would be good; null if nobody asks
+  Expr each;    // steps of a part
+  Expr parts;
+  Expr split;  // parts, or 0 where the kernel without parts runs
+  Expr whole;  // 1 where it runs, else 0; null: it never does
+  Expr again;  // 1 - whole
+  bool combines_last = false;
+};
+
+SplitSizes name_split_sizes(const Group& group, const Split& split, expr::ExprPool& pool,
+                            Names& names);
+
+// The declarations, given the tiles of the kernel without parts.
+ir::Block declare_split_sizes(const SplitSizes& s, const Group& group, const Sizes& sizes,
+                              const Split& split, Expr tiles, const ir::Program& program,
+                              expr::ExprPool& pool);
+
+// The number of tiles of a kernel without parts.
+Expr count_tiles(const Group& group, const Tiling& tiling, expr::ExprPool& pool);
+
+// Why the group cannot be split; nothing if it can.
+std::optional<Rejection> refuse_split(const Group& group, const Tiling& tiling,
+                                      const algebra::Signs& signs, expr::ExprPool& pool);
+
+// Why the last tile cannot put the parts together; nothing if it can.
+std::optional<Rejection> refuse_last_tile(const Group& group, const Tiling& tiling,
+                                          const Sizes& sizes);
+
+// Fewest steps that are worth a part: what a tile hands over is written once and read once.
+int64_t least_steps(const Group& group, const Sizes& sizes);
+
+// Where the number of a part stands among the indices of a stored part: first; behind the row if
+// the last tile reads all parts of its rows.
+size_t place_of_part(const Group& group, const Member& m, const SplitSizes& s);
+
+// A rolled value: what the parts store, and where the whole is.
+struct PartValue {
+  size_t member = 0;
+  ir::Name parts;
+  ir::Name whole;
+};
+
+// A stored member, and its value from rolled ones.
+struct LateValue {
+  size_t member = 0;
+  Expr value;
+};
+
+// The reductions over parts for `values` (in order of dependence), and the stored members that
+// follow from them.
+ir::Block combine_parts(const Group& group, const std::vector<PartValue>& values,
+                        const std::vector<LateValue>& stored, const SplitSizes& s,
+                        const algebra::Signs& signs, expr::ExprPool& pool);
+
+// The split that an unscheduled program's kernel gets by itself. `why`: for people; empty where
+// nobody would ask.
+Split choose_split(const Group& group, const Sizes& sizes, const ir::Program& program,
+                   const algebra::Signs& signs, expr::ExprPool& pool, std::string* why);
+
+}  // namespace nautilus::schedule

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which steps along the streamed axis a warp group needs.
+//
+// Two questions, both answered with the final values of the definition. Where does a mask make
+// every term of every rolled reduction its identity? Steps that lie there altogether are outside of
+// the loop: by arithmetic where the mask compares positions, also with numbers that are read for
+// the whole tile, and by summaries of the data (live_steps.h) otherwise. And which tile, given a
+// limit value outside of the streamed axis' extent, does the same for the ragged last step?
+#pragma once
+
+#include "decision/decisions.h"
+#include "schedule/fusion/tiling.h"
+#include "schedule/nest/limits.h"
+#include "schedule/nest/live_steps.h"
+
+namespace nautilus::schedule {
+
+struct StepRange {
+  Expr first;               // number of the first step
+  Expr count;               // number after the last step
+  std::vector<Expr> masks;  // the conditions that bound it
+  LiveSteps live;           // what bounds it by data
+  // Parts of masks and what is written for them in the kernel, which is equal there.
+  expr::Substitution instead;
+  // How steps are left out; nothing: no mask hides whole steps, and there is no choice.
+  std::optional<decision::LiveWay> way;
+  std::string refused;  // why that is not what was asked for; empty: it is
+};
+
+// `asked`: how steps shall be left out. Without it: by a list where a mask is given point by point,
+// else by a range from the masks of data and positions that there are.
+StepRange step_range(const Group& group, const std::vector<size_t>& rolled, const Tiling& tiling,
+                     const ir::Program& program, const algebra::Signs& signs,
+                     std::optional<decision::LiveWay> asked, expr::ExprPool& pool, Names& names);
+
+// A tile that becomes `value` beyond the streamed extent, so that `rolled` gets only identities.
+struct RangeGuard {
+  size_t member;
+  double value;
+};
+// The value of a member's expression beyond the extent, with these guards.
+Limit limit_beyond(const Group& group, Expr e, const std::vector<RangeGuard>& guards,
+                   const algebra::Signs& signs, expr::ExprPool& pool);
+// Whether a rolled reduction then gets its identity.
+bool is_identity_beyond(const Group& group, const Member& rolled,
+                        const std::vector<RangeGuard>& guards, const algebra::Signs& signs,
+                        expr::ExprPool& pool);
+// A guard that does it together with those present; empty if none does.
+std::optional<RangeGuard> range_guard(const Group& group, const Member& rolled,
+                                      const std::vector<RangeGuard>& present,
+                                      const std::vector<size_t>& candidates,
+                                      const algebra::Signs& signs, expr::ExprPool& pool);
+
+}  // namespace nautilus::schedule

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedules as text, and back.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "decision/lines.h"
+#include "diag/diagnostic.h"
+#include "ir/parse.h"
+#include "ir/print.h"
+#include "schedule/text/holes.h"
+#include "schedule/text/schedule.h"
+#include "schedule/text/text_lines.h"
+
+namespace nautilus::schedule {
+namespace {
+
+constexpr std::string_view kHeader = "schedule @NAME version 2 equations HEX";
+
+size_t place_of(const ir::OpInfo& info) {
+  const auto& all = decision::vocabulary();
+  return static_cast<size_t>(std::find(all.begin(), all.end(), &info) - all.begin());
+}
+
+// Lines of a list in their order, those of one topic on one line of text.
+std::string text_of(ir::Block lines, std::string_view indent) {
+  std::stable_sort(lines.begin(), lines.end(), [](const ir::Op& a, const ir::Op& b) {
+    return place_of(a.info()) < place_of(b.info());
+  });
+  std::string out;
+  for (size_t k = 0; k < lines.size(); ++k) {
+    const bool is_first =
+        k == 0 || decision::topic(lines[k].info()) != decision::topic(lines[k - 1].info());
+    if (is_first) {
+      out += k == 0 ? "" : "\n";
+      out += indent;
+    } else {
+      out += "; ";
+    }
+    out += ir::print(lines[k]);
+  }
+  return out.empty() ? out : out + "\n";
+}
+
+bool is_about_program(const ir::Op& line) {
+  return decision::topic(line.info()) == decision::Topic::Program;
+}
+
+bool is_hash(std::string_view text) {
+  return !text.empty() && text.size() <= 32 &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+class Reader {
+ public:
+  explicit Reader(expr::ExprPool& pool) : pool_(pool) {}
+
+  Outcome<Schedule> run(std::string_view text) {
+    for (const TextLine& line : text_lines(text)) {
+      number_ = line.number;
+      if (!has_header_) {
+        if (auto why = header(line)) return *why;
+      } else if (line.words[0] == "kernel" && !line.is_indented) {
+        if (auto why = kernel(line)) return *why;
+      } else if (line.words[0] == "or" && !line.is_indented) {
+        if (line.words.size() != 1 || out_.kernels.empty())
+          return bad("`or` stands alone, behind the lines of a kernel");
+        out_.kernels.back().ways.emplace_back();
+      } else if (auto why = decisions(line)) {
+        return *why;
+      }
+    }
+    if (!has_header_) return bad("the schedule is empty");
+    return std::move(out_);
+  }
+
+ private:
+  Rejection bad(std::string_view why) const {
+    return {"syntax", fmt::format("line {}: {}", number_, why)};
+  }
+
+  std::optional<Rejection> header(const TextLine& line) {
+    const auto& w = line.words;
+    const bool is_header = w.size() >= 4 && w[0] == "schedule" && w[1].starts_with('@');
+    if (is_header && w[2] == "version" && w[3] != "2")
+      return bad(fmt::format("version {} is not known", w[3]));
+    if (!is_header || w.size() != 6 || w[2] != "version" || w[4] != "equations" || !is_hash(w[5]))
+      return bad(fmt::format("a schedule starts with `{}`", kHeader));
+    out_.program = w[1].substr(1);
+    out_.equations = w[5];
+    has_header_ = true;
+    return std::nullopt;
+  }
+
+  std::optional<Rejection> kernel(const TextLine& line) {
+    const auto& forms = decision::words(decision::Form{});
+    const auto form =
+        line.words.size() == 3 ? std::find(forms.begin(), forms.end(), line.words[2]) : forms.end();
+    if (form == forms.end())
+      return bad("a kernel has a name and a form: `kernel NAME tile`, or rows, points, parts");
+    out_.kernels.push_back(
+        {line.words[1], {{}}, static_cast<decision::Form>(form - forms.begin())});
+    return std::nullopt;
+  }
+
+  std::optional<Rejection> decisions(const TextLine& line) {
+    for (const std::string& piece : pieces_of(line.text)) {
+      if (piece.find('?') != std::string::npos)
+        return Rejection{"hole", fmt::format("`{}` has a hole: `nautilus schedule FILE --schedule "
+                                             "SCHEDULE --sweep` gives schedules without",
+                                             piece)};
+      diag::SourceMap sources;
+      diag::Sink sink(sources);
+      const auto op =
+          ir::parse_op(sources.add("schedule", piece), decision::vocabulary(), pool_, sink);
+      if (!op) return bad(fmt::format("`{}`: {}", piece, sink.all()[0].message));
+      if (is_about_program(*op) != out_.kernels.empty())
+        return bad(fmt::format("`{}` stands {} the first kernel", piece,
+                               is_about_program(*op) ? "before" : "behind"));
+      (out_.kernels.empty() ? out_.lines : out_.kernels.back().ways.back())
+          .push_back(ir::Op(op->info(), {}, std::shared_ptr<const void>(ir::copy_data(*op))));
+    }
+    return std::nullopt;
+  }
+
+  expr::ExprPool& pool_;
+  Schedule out_;
+  bool has_header_ = false;
+  int number_ = 0;
+};
+
+}  // namespace
+
+std::string print(const Schedule& schedule) {
+  std::string out = fmt::format("schedule @{} version {} equations {}\n", schedule.program,
+                                Schedule::kVersion, schedule.equations);
+  out += text_of(schedule.lines, "");
+  for (const KernelSchedule& k : schedule.kernels) {
+    for (size_t n = 0; n < k.ways.size(); ++n) {
+      const auto form = decision::words(k.form)[static_cast<size_t>(k.form)];
+      out += n == 0 ? fmt::format("kernel {} {}\n", k.name, form) : "or\n";
+      out += text_of(k.ways[n], "  ");
+    }
+  }
+  return out;
+}
+
+Outcome<Schedule> parse_schedule(std::string_view text, expr::ExprPool& pool) {
+  const auto lines = text_lines(text);
+  if (!lines.empty() && lines[0].words.size() == 6 && lines[0].words[2] == "hash")
+    return parse_version1(text, pool);
+  return Reader(pool).run(text);
+}
+
+void complete(ir::Block& way, const ir::Block& decided) {
+  for (const ir::Op& line : decided) {
+    std::erase_if(way, [&](const ir::Op& old) { return decision::is_about_the_same(old, line); });
+    way.push_back(line);
+  }
+}
+
+}  // namespace nautilus::schedule

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "spec/eval/eval.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <mutex>
+
+#include "base/parallel.h"
+#include "expr/walk.h"
+#include "spec/eval/eval_block.h"
+#include "spec/eval/eval_reduction.h"
+#include "spec/facts/factors.h"
+#include "spec/passes/equations/split_reductions.h"
+#include "spec/passes/operands/store_narrow.h"
+
+namespace nautilus::spec {
+namespace {
+
+using expr::Bounded;
+using expr::DType;
+using expr::Op;
+using expr::Reducer;
+using expr::Tensor;
+using expr::Value;
+using ir::Expr;
+
+class Evaluator {
+ public:
+  Evaluator(const ir::Program& program, const ir::Environment& env, const EvalOptions& options,
+            expr::ExprPool& pool, diag::Sink& sink)
+      : env_(env),
+        pool_(pool),
+        factors_(program, pool, equations_),
+        noise_seed_(options.noise_seed),
+        threads_(options.threads > 0 ? options.threads : base::default_threads()),
+        is_exact_contract_(ir::numerics_of(program).rounding == ir::Rounding::Exact),
+        functions_(ir::allows_coarse_functions(program, output_dtypes(program))
+                       ? expr::Functions::Coarse
+                       : expr::Functions::FewUlp),
+        sink_(sink) {
+    for (const auto& [name, tensor] : env.tensors)
+      tensors_.emplace(name, BoundedTensor{tensor, {}});
+  }
+
+  bool define(const Let& let, diag::Span span) {
+    const bool is_reduce = let.body.op() == Op::Reduce;
+    ir::Axes axes = let.axes;
+    std::vector<int64_t> extents;
+    for (const ir::Axis& a : let.axes) extents.push_back(ir::evaluate_size(a.extent, env_));
+    const size_t outer = extents.size();
+    int64_t length = 1;
+    if (is_reduce) {
+      for (size_t k = 0; k < let.body.axis_count(); ++k) {
+        axes.push_back({let.body.axis(k).name(), let.body.extent(k)});
+        extents.push_back(ir::evaluate_size(let.body.extent(k), env_));
+        length *= extents.back();
+      }
+    }
+    const std::vector<int64_t> shape(extents.begin(), extents.begin() + static_cast<long>(outer));
+    const auto count = expr::element_count(shape);
+    if (!count) {
+      sink_.report(diag::Code::BadInput, span,
+                   fmt::format("`{}` of shape {} is too large to evaluate", let.name.str(),
+                               expr::shape_text(shape)));
+      return false;
+    }
+    BoundedTensor out{Tensor::zeros(let.dtype, shape),
+                      std::vector<double>(static_cast<size_t>(*count), 0.0)};
+
+    // Lanes run along the last axis of the result, or along the last reduced axis where that is
+    // much longer.
+    int run = outer ? static_cast<int>(outer) - 1 : -1;
+    if (is_reduce &&
+        (run < 0 || (extents[outer - 1] < 16 && extents.back() > extents[outer - 1]))) {
+      run = static_cast<int>(extents.size()) - 1;
+    }
+    const bool runs_inside = is_reduce && run >= static_cast<int>(outer);
+    const BlockProgram code(is_reduce ? let.body.body() : let.body, axes, run, tensors_, env_,
+                            functions_);
+    std::optional<BlockProgram> init;
+    if (is_reduce && let.body.init())
+      init.emplace(let.body.init(), axes, runs_inside ? -1 : run, tensors_, env_, functions_);
+    std::optional<Reduction> reduction;
+    if (is_reduce) reduction.emplace(let.body, length, is_exact_contract_);
+    std::optional<BlockProgram> parts;
+    if (reduction && reduction->is_licensed()) {
+      if (const Expr magnitudes = magnitude_of_parts(let))
+        parts.emplace(magnitudes, axes, run, tensors_, env_, functions_);
+    }
+
+    const int64_t run_extent = run >= 0 && !runs_inside ? extents[static_cast<size_t>(run)] : 1;
+    const int64_t rows = run_extent == 0 ? 0 : *count / run_extent;
+    const int64_t runs_per_row = (run_extent + kRun - 1) / kRun;
+    Task task{let,
+              extents,
+              outer,
+              run,
+              runs_inside,
+              code,
+              init ? &*init : nullptr,
+              parts ? &*parts : nullptr,
+              reduction ? &*reduction : nullptr,
+              noise_seed_ ? Noise(noise_seed_, let.name.str()) : Noise(),
+              out};
+    auto work = [&](int64_t begin, int64_t end) {
+      run_range(task, run_extent, runs_per_row, begin, end);
+    };
+    using Work = decltype(work);
+    base::parallel_ranges(
+        rows * runs_per_row, threads_,
+        [](void* context, int64_t begin, int64_t end) {
+          (*static_cast<Work*>(context))(begin, end);
+        },
+        &work);
+    if (failed_item_ != INT64_MAX) {
+      sink_
+          .report(diag::Code::ReadOutside, span,
+                  fmt::format("index {} of `{}` is {}, the extent is {}{}", outside_.dimension + 1,
+                              outside_.tensor, outside_.index, outside_.extent,
+                              outside_.is_by_rounding
+                                  ? ", and rounding decides whether the guard leaves it out"
+                                  : ""))
+          .with_help(
+              "a gathered index must lie inside the tensor, and a guard must keep every read "
+              "inside");
+      return false;
+    }
+    if (std::all_of(out.bound.begin(), out.bound.end(), [](double e) { return e == 0; }))
+      out.bound.clear();
+    tensors_.insert_or_assign(std::string(let.name.str()), std::move(out));
+    equations_.emplace(let.name, let);
+    return true;
+  }
+
+  Result take(std::string_view name) {
+    BoundedTensor& t = tensors_.find(name)->second;
+    if (t.bound.empty()) t.bound.assign(t.value.data.size(), 0.0);
+    return {t.value, t.bound};
+  }
+
+ private:
+  // Of a sum of products that kernels may take apart: the sum of their magnitudes. Else null.
+  Expr magnitude_of_parts(const Let& let) {
+    factors_.open(let);
+    const auto parts = factors_.addends(let.body.body(), false);
+    if (parts.size() < 2 || parts.size() > Factors::kMaxTerms) return {};
+    Expr sum;
+    for (const auto& [part, is_negative] : parts) {
+      const Expr magnitude = pool_.unary(Op::Abs, part);
+      sum = sum ? pool_.binary(Op::Add, sum, magnitude) : magnitude;
+    }
+    return sum;
+  }
+
+  struct Task {
+    const Let& let;
+    const std::vector<int64_t>& extents;
+    size_t outer;
+    int run;
+    bool runs_inside;
+    const BlockProgram& code;
+    const BlockProgram* init;
+    const BlockProgram* parts;
+    const Reduction* reduction;
+    Noise noise;
+    BoundedTensor& out;
+  };
+
+  void run_range(const Task& t, int64_t run_extent, int64_t runs_per_row, int64_t begin,
+                 int64_t end) {
+    // The rounding of products is counted with those of their sum.
+    const bool is_sum = t.reduction && t.let.body.reducer() == Reducer::Sum;
+    BlockMachine machine(t.code, t.noise, is_sum);
+    std::optional<BlockMachine> init;
+    if (t.init) init.emplace(*t.init, t.noise);
+    std::optional<BlockMachine> parts;
+    if (t.parts) parts.emplace(*t.parts);
+    std::vector<int64_t> point(t.extents.size(), 0);
+    // Everything before the first failing item is still run, so that the message does not depend on
+    // threads.
+    for (int64_t item = begin; item < end && item < failed_item_; ++item) {
+      const int64_t first = item % runs_per_row * kRun;
+      const int64_t lanes = std::min(kRun, run_extent - first);
+      int64_t rest = item / runs_per_row;
+      for (size_t k = t.outer; k-- > 0;) {
+        if (static_cast<int>(k) == t.run) {
+          point[k] = first;
+          continue;
+        }
+        point[k] = rest % t.extents[k];
+        rest /= t.extents[k];
+      }
+      const int64_t base = item / runs_per_row * run_extent + first;
+      if (const BlockMachine* failed = element_run(t, machine, init ? &*init : nullptr,
+                                                   parts ? &*parts : nullptr, point, base, lanes)) {
+        fail(item, failed->outside());
+        return;
+      }
+    }
+  }
+
+  // Fills `lanes` elements of the result from flat index `base` on. Returns the machine whose read
+  // failed, or null.
+  const BlockMachine* element_run(const Task& t, BlockMachine& machine, BlockMachine* init,
+                                  BlockMachine* parts, std::vector<int64_t>& point, int64_t base,
+                                  int64_t lanes) {
+    auto store = [&](int64_t lane, Bounded x) {
+      t.out.value.data[static_cast<size_t>(base + lane)] = x.v;
+      t.out.bound[static_cast<size_t>(base + lane)] = x.e;
+    };
+    if (!t.reduction) {
+      if (!machine.run(point, lanes)) return &machine;
+      for (int64_t i = 0; i < lanes; ++i) store(i, machine.result()[i]);
+      return nullptr;
+    }
+    const Expr body = t.let.body;
+    Accumulator accumulators[kRun];
+    if (init && !init->run(point, lanes)) return init;
+    for (int64_t i = 0; i < lanes; ++i) {
+      accumulators[i] = t.reduction->start(
+          init ? init->result()[i]
+               : Bounded{expr::identity(body.reducer(), body.body().dtype()), 0});
+    }
+    auto loop = [&](auto& self, size_t k) -> bool {
+      if (k == t.extents.size()) {
+        if (!machine.run(point, lanes) || (parts && !parts->run(point, lanes))) return false;
+        const auto terms = machine.result();
+        for (int64_t i = 0; i < lanes; ++i) {
+          if (parts)
+            t.reduction->add_term(accumulators[i], terms[i], parts->result()[i].v.f);
+          else
+            t.reduction->add(accumulators[i], terms[i], point.back());
+        }
+        return true;
+      }
+      if (static_cast<int>(k) ==
+          t.run) {  // lanes along the last reduced axis: added one after the other, in order
+        for (int64_t i = 0; i < t.extents[k]; i += kRun) {
+          const int64_t n = std::min(kRun, t.extents[k] - i);
+          point[k] = i;
+          if (!machine.run(point, n) || (parts && !parts->run(point, n))) return false;
+          const auto terms = machine.result();
+          for (int64_t lane = 0; lane < n; ++lane) {
+            if (parts)
+              t.reduction->add_term(accumulators[0], terms[lane], parts->result()[lane].v.f);
+            else
+              t.reduction->add(accumulators[0], terms[lane], i + lane);
+          }
+        }
+        return true;
+      }
+      for (int64_t i = 0; i < t.extents[k]; ++i) {
+        point[k] = i;
+        if (!self(self, k + 1)) return false;
+      }
+      return true;
+    };
+    if (!loop(loop, t.outer)) return &machine;
+    const Noise noise = t.noise ? t.noise.at(point) : t.noise;
+    for (int64_t i = 0; i < lanes; ++i) {
+      Bounded x = t.reduction->finish(accumulators[i]);
+      if (noise) {
+        x.e = 0;
+        if (is_float(body.dtype()))
+          x.v.f += t.reduction->typical_error(accumulators[i]) * noise.error(0, i);
+      }
+      store(i, x);
+    }
+    return nullptr;
+  }
+
+  void fail(int64_t item, const OutsideRead& outside) {
+    const std::lock_guard lock(mutex_);
+    if (item >= failed_item_) return;
+    failed_item_ = item;
+    outside_ = outside;
+  }
+
+  const ir::Environment& env_;
+  expr::ExprPool& pool_;
+  Equations equations_;
+  Factors factors_;
+  uint64_t noise_seed_;
+  int threads_;
+  bool is_exact_contract_;
+  expr::Functions functions_;
+  diag::Sink& sink_;
+  BoundedTensors tensors_;
+  std::mutex mutex_;
+  std::atomic<int64_t> failed_item_ = INT64_MAX;
+  OutsideRead outside_;
+};
+
+}  // namespace
+
+std::optional<Results> evaluate(const ir::Program& program, const ir::Environment& env,
+                                const EvalOptions& options, expr::ExprPool& pool,
+                                diag::Sink& sink) {
+  ir::PassContext context{pool, sink, {}};
+  const auto split = split_reductions(program, context);
+  if (!split) return std::nullopt;
+  // A tensor of numbers that were cast to 16 bits is stored in 16 bits: what it licenses shows.
+  const auto flat = store_narrow(*split, context);
+  if (!flat) return std::nullopt;
+  Evaluator evaluator(*flat, env, options, pool, sink);
+  Results results;
+  for (const ir::Op& op : flat->body) {
+    const auto* let = op.get<Let>();
+    if (let && !evaluator.define(*let, op.span())) return std::nullopt;
+  }
+  for (const ir::Op& op : program.body) {
+    const auto* let = op.get<Let>();
+    if (options.all && let) results.emplace(let->name.str(), evaluator.take(let->name.str()));
+  }
+  for (ir::Name n : outputs(program)) results.emplace(n.str(), evaluator.take(n.str()));
+  return results;
+}
+
+}  // namespace nautilus::spec

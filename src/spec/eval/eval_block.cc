@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "spec/eval/eval_block.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "expr/walk.h"
+
+namespace nautilus::spec {
+
+using expr::DType;
+using expr::Op;
+using expr::Value;
+using ir::Expr;
+
+namespace {
+
+// The oracle takes `0.1` as it is written, a kernel as the nearest number of its dtype.
+double constant_bound(Op op, DType dtype, Value value) {
+  if (op != Op::FloatConst || !std::isfinite(value.f)) return 0;
+  return std::fabs(expr::round_to(dtype, value.f) - value.f);
+}
+
+}  // namespace
+
+BlockProgram::BlockProgram(Expr body, const ir::Axes& axes, int run_axis,
+                           const BoundedTensors& tensors, const ir::Environment& env,
+                           expr::Functions functions)
+    : axes_(axes), run_axis_(run_axis), tensors_(tensors), env_(env), functions_(functions) {
+  compile(body, -1);
+}
+
+int BlockProgram::emit(Instruction instruction) {
+  code_.push_back(std::move(instruction));
+  return static_cast<int>(code_.size()) - 1;
+}
+
+bool BlockProgram::has_read(Expr e) {
+  if (const auto it = has_read_.find(e); it != has_read_.end()) return it->second;
+  bool found = e.op() == Op::Read;
+  for (Expr a : e.args()) found |= has_read(a);
+  has_read_.emplace(e, found);
+  return found;
+}
+
+// Kernels may convert an index in two parts.
+bool BlockProgram::is_coarse_position(Expr e) {
+  if (functions_ != expr::Functions::Coarse || e.op() != Op::Cast || e.dtype() != DType::F32 ||
+      e[0].dtype() != DType::I64 || has_read(e))
+    return false;
+  bool has_axis = false;
+  expr::for_each(e, [&](Expr x) {
+    if (x.op() != Op::Var) return;
+    for (const auto& a : axes_) has_axis |= a.name == x.name();
+  });
+  return has_axis;
+}
+
+int BlockProgram::compile(Expr e, int mask) {
+  if (!has_read(e)) mask = -1;
+  const auto slot = static_cast<size_t>(mask + 1);
+  if (memo_.size() <= slot) memo_.resize(slot + 1);
+  if (const auto it = memo_[slot].find(e); it != memo_[slot].end()) return it->second;
+
+  // Widening changes neither value nor bound.
+  if (e.op() == Op::Cast && is_float(e.dtype()) && is_float(e[0].dtype()) &&
+      expr::holds_every_value(e.dtype(), e[0].dtype())) {
+    const int reg = compile(e[0], mask);
+    // The body's result is the last register; a widening at the root must not hide it behind an
+    // operand's.
+    if (reg == static_cast<int>(code_.size()) - 1) {
+      memo_[slot].emplace(e, reg);
+      return reg;
+    }
+  }
+  Instruction in{e.op(), e.dtype(), e.dtype(), false, true, {-1, -1, -1}, {.i = 0},
+                 -1,     nullptr,   {},        {},    {},   -1,           false};
+  auto use = [&](int reg) {
+    in.is_varying |= code_[static_cast<size_t>(reg)].is_varying;
+    in.is_exact &= code_[static_cast<size_t>(reg)].is_exact;
+    return reg;
+  };
+  switch (e.op()) {
+    case Op::IntConst:
+    case Op::BoolConst:
+    case Op::FloatConst:
+      in.constant = ir::evaluate(e, env_);
+      in.is_exact = constant_bound(e.op(), e.dtype(), in.constant) == 0;
+      break;
+    case Op::Var: {
+      for (size_t k = 0; k < axes_.size(); ++k) {
+        if (axes_[k].name == e.name()) in.axis = static_cast<int>(k);
+      }
+      if (in.axis < 0) in.constant = ir::evaluate(e, env_);
+      in.is_varying = in.axis >= 0 && in.axis == run_axis_;
+      break;
+    }
+    case Op::Read: {
+      in.tensor = &tensors_.find(e.name().str())->second;
+      in.name = e.name().str();
+      in.strides = expr::strides_of(in.tensor->value.shape);
+      in.is_strided = true;
+      for (Expr i : e.args()) {
+        in.indices.push_back(use(compile(i, mask)));
+        const Instruction& index = code_[static_cast<size_t>(in.indices.back())];
+        in.is_strided &= index.is_exact &&
+                         (!index.is_varying || (index.op == Op::Var && index.axis == run_axis_));
+      }
+      in.is_exact &= in.tensor->bound.empty();
+      if (mask >= 0) in.mask = use(mask);
+      break;
+    }
+    case Op::Select: {
+      const int condition = use(compile(e[0], mask));
+      in.args[0] = condition;
+      for (int branch = 1; branch <= 2; ++branch) {
+        const Expr x = e[static_cast<size_t>(branch)];
+        int inner = -1;
+        if (has_read(x)) {
+          const Instruction& c = code_[static_cast<size_t>(condition)];
+          const bool is_varying =
+              c.is_varying || (mask >= 0 && code_[static_cast<size_t>(mask)].is_varying);
+          bool is_exact = c.is_exact;
+          inner = condition;
+          if (branch == 2) {
+            inner = emit({Op::Not,
+                          DType::Bool,
+                          DType::Bool,
+                          c.is_varying,
+                          is_exact,
+                          {condition, -1, -1},
+                          {.i = 0},
+                          -1,
+                          nullptr,
+                          {},
+                          {},
+                          {},
+                          -1,
+                          false});
+          }
+          if (mask >= 0) {
+            is_exact &= code_[static_cast<size_t>(mask)].is_exact;
+            inner = emit({Op::And,
+                          DType::Bool,
+                          DType::Bool,
+                          is_varying,
+                          is_exact,
+                          {mask, inner, -1},
+                          {.i = 0},
+                          -1,
+                          nullptr,
+                          {},
+                          {},
+                          {},
+                          -1,
+                          false});
+          }
+        }
+        in.args[branch] = use(compile(x, inner));
+      }
+      break;
+    }
+    default:
+      NAUT_CHECK(e.op() != Op::Reduce, "a nested reduction reached the evaluator");
+      for (size_t i = 0; i < e.args().size(); ++i) in.args[i] = use(compile(e[i], mask));
+      in.operand = e.args().back().dtype();
+      // Float arithmetic rounds in a kernel; moving, comparing and integer arithmetic do not.
+      if (is_float(e.dtype()) && e.op() != Op::Cast && e.op() != Op::Neg && e.op() != Op::Abs &&
+          e.op() != Op::Min && e.op() != Op::Max && e.op() != Op::Floor && e.op() != Op::Round) {
+        in.is_exact = false;
+      }
+      in.is_position = is_coarse_position(e);
+      in.is_exact &= !in.is_position;
+  }
+  const int reg = emit(std::move(in));
+  if (memo_.size() <= slot) memo_.resize(slot + 1);
+  memo_[slot].emplace(e, reg);
+  return reg;
+}
+
+BlockMachine::BlockMachine(const BlockProgram& program, Noise noise, bool is_product_exact)
+    : program_(program), noise_(noise), is_product_exact_(is_product_exact) {
+  for (const Instruction& in : program.code()) {
+    const size_t lanes = in.is_varying ? kRun : 1;
+    values_.emplace_back(lanes, in.constant);
+    bounds_.emplace_back(in.is_exact ? 0 : lanes,
+                         noise ? 0 : constant_bound(in.op, in.dtype, in.constant));
+  }
+}
+
+bool BlockMachine::run(const std::vector<int64_t>& axes, int64_t count) {
+  axes_ = axes;
+  if (noise_) noise_here_ = noise_.at(axes);
+  const auto& code = program_.code();
+  for (size_t k = 0; k < code.size(); ++k) {
+    const Instruction& in = code[k];
+    switch (in.op) {
+      case Op::IntConst:
+      case Op::BoolConst:
+      case Op::FloatConst:
+        break;
+      case Op::Var:
+        if (in.axis < 0) break;
+        for (int64_t i = 0; i < (in.is_varying ? count : 1); ++i) {
+          values_[k][static_cast<size_t>(i)].i = axes[static_cast<size_t>(in.axis)] + i;
+        }
+        break;
+      case Op::Read:
+        if (!read(k, in.is_varying ? count : 1)) return false;
+        break;
+      default:
+        elementwise(k, in.is_varying ? count : 1);
+        if (noise_ && !in.is_exact && is_float(in.dtype) &&
+            !(is_product_exact_ && in.op == Op::Mul && k + 1 == code.size()))
+          add_noise(k, in.is_varying ? count : 1);
+    }
+  }
+  return true;
+}
+
+BlockMachine::Lanes BlockMachine::lanes(size_t reg) const {
+  const Instruction& in = program_.code()[reg];
+  return {values_[reg].data(), in.is_exact ? nullptr : bounds_[reg].data(), in.is_varying ? 1 : 0};
+}
+
+bool BlockMachine::fail(const Instruction& in, size_t dimension, int64_t value,
+                        bool is_by_rounding) {
+  outside_ = {in.name, dimension, value, in.tensor->value.shape[dimension], is_by_rounding};
+  return false;
+}
+
+// One base address and one stride for the whole run; false means the general way has to do it.
+bool BlockMachine::read_strided(const Instruction& in, size_t k, int64_t count) {
+  int64_t base = 0;
+  int64_t stride = 0;
+  for (size_t d = 0; d < in.indices.size(); ++d) {
+    const auto reg = static_cast<size_t>(in.indices[d]);
+    const int64_t first = values_[reg][0].i;
+    const bool is_run = program_.code()[reg].is_varying;
+    if (first < 0 || first + (is_run ? count - 1 : 0) >= in.tensor->value.shape[d]) return false;
+    base += first * in.strides[d];
+    if (is_run) stride += in.strides[d];
+  }
+  const Value* from = in.tensor->value.data.data() + base;
+  Value* to = values_[k].data();
+  for (int64_t i = 0; i < count; ++i) to[i] = from[i * stride];
+  if (!in.is_exact) {
+    const double* bound = in.tensor->bound.empty() ? nullptr : in.tensor->bound.data() + base;
+    for (int64_t i = 0; i < count; ++i)
+      bounds_[k][static_cast<size_t>(i)] = bound ? bound[i * stride] : 0;
+  }
+  return true;
+}
+
+bool BlockMachine::read(size_t k, int64_t count) {
+  const Instruction& in = program_.code()[k];
+  if (in.is_strided && in.mask < 0 && read_strided(in, k, count)) return true;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto lane = static_cast<size_t>(i);
+    values_[k][lane] = is_float(in.dtype) ? expr::float_value(0) : expr::int_value(0);
+    if (!in.is_exact) bounds_[k][lane] = 0;
+    // An element that the guard leaves out is still read where it exists: if a kernel may decide
+    // the guard the other way, the bound is taken from it.
+    bool is_left_out = false;
+    bool is_by_rounding = false;
+    if (in.mask >= 0) {
+      const Lanes guard = lanes(static_cast<size_t>(in.mask));
+      is_left_out = !guard[i].v.i;
+      is_by_rounding = is_left_out && guard[i].e != 0;
+    }
+    int64_t flat = 0;
+    bool is_certain = true;
+    bool is_inside = true;
+    for (size_t d = 0; d < in.indices.size(); ++d) {
+      const auto reg = static_cast<size_t>(in.indices[d]);
+      const Instruction& source = program_.code()[reg];
+      const size_t l = source.is_varying ? lane : 0;
+      const int64_t index = values_[reg][l].i;
+      if (index < 0 || index >= in.tensor->value.shape[d]) {
+        if (!is_left_out || is_by_rounding) return fail(in, d, index, is_by_rounding);
+        is_inside = false;
+        break;
+      }
+      flat += index * in.strides[d];
+      is_certain &= source.is_exact || bounds_[reg][l] == 0;
+    }
+    if (!is_inside) continue;
+    const auto at = static_cast<size_t>(flat);
+    values_[k][lane] = in.tensor->value.data[at];
+    if (in.is_exact) continue;
+    bounds_[k][lane] = !is_certain                ? expr::kInf
+                       : in.tensor->bound.empty() ? 0
+                                                  : in.tensor->bound[at];
+  }
+  return true;
+}
+
+// Adds to each value at most what its own operation may be off: its bound if its operands were
+// exact.
+void BlockMachine::add_noise(size_t k, int64_t count) {
+  const Instruction& in = program_.code()[k];
+  if (in.op == Op::Select || (in.op == Op::Cast && !in.is_position)) return;
+  const Lanes a = lanes(static_cast<size_t>(in.args[0]));
+  const Lanes b = in.args[1] >= 0 ? lanes(static_cast<size_t>(in.args[1])) : a;
+  const bool is_unary = in.args[1] < 0;
+  // An approximation may be off in one direction wherever it is used.
+  const double common = noise_.error(k + 1, 0);
+  for (int64_t i = 0; i < count; ++i) {
+    double& value = values_[k][static_cast<size_t>(i)].f;
+    const double own =
+        in.is_position ? expr::coarse_position_error(value)
+        : is_unary ? expr::unary_bound(in.op, in.dtype, a[i].v.f, 0, value, program_.functions())
+                   : expr::binary_bound(in.op, in.dtype, {a[i].v, 0}, {b[i].v, 0}, value);
+    // Nothing can be promised for what leaves the range.
+    double error = noise_here_.error(k + 1, i);
+    if (is_unary) error = (error + common) / 2;
+    value = std::isfinite(own) ? value + own * error : std::nan("");
+  }
+}
+
+void BlockMachine::elementwise(size_t k, int64_t count) {
+  const Instruction& in = program_.code()[k];
+  Value* out = values_[k].data();
+  double* bound = in.is_exact ? nullptr : bounds_[k].data();
+  const Lanes a = lanes(static_cast<size_t>(in.args[0]));
+  const Lanes b = in.args[1] >= 0 ? lanes(static_cast<size_t>(in.args[1])) : a;
+  // Calls body(lane, x[, y]) with the operands' values; the lambdas inline into tight loops.
+  auto loop1 = [&](auto&& body) {
+    for (int64_t i = 0; i < count; ++i) body(i, a.values[i * a.stride]);
+  };
+  auto loop2 = [&](auto&& body) {
+    for (int64_t i = 0; i < count; ++i) body(i, a.values[i * a.stride], b.values[i * b.stride]);
+  };
+  auto set_bound = [&](auto&& compute) {
+    if (!bound || noise_) return;
+    for (int64_t i = 0; i < count; ++i) bound[i] = compute(i);
+  };
+  if (in.op == Op::Select) {
+    const Lanes c = lanes(static_cast<size_t>(in.args[2]));
+    loop2([&](int64_t i, Value condition, Value x) {
+      out[i] = condition.i ? x : c.values[i * c.stride];
+    });
+    set_bound([&](int64_t i) { return expr::select_bound(in.dtype, a[i], b[i], c[i]); });
+  } else if (in.op == Op::Cast) {
+    loop1([&](int64_t i, Value x) { out[i] = expr::cast_value(in.dtype, in.operand, x); });
+    set_bound([&](int64_t i) {
+      const double own = in.is_position ? expr::coarse_position_error(out[i].f) : 0;
+      return expr::cast_bound(in.dtype, in.operand, a[i], out[i]) + own;
+    });
+  } else if (in.op == Op::Not) {
+    loop1([&](int64_t i, Value x) { out[i].i = x.i == 0; });
+    set_bound([&](int64_t i) { return a[i].e; });
+  } else if (is_comparison(in.op)) {
+    expr::with_comparison(in.op, [&](auto f) {
+      if (is_float(in.operand)) {
+        loop2([&](int64_t i, Value x, Value y) { out[i].i = f(x.f, y.f); });
+      } else {
+        loop2([&](int64_t i, Value x, Value y) { out[i].i = f(x.i, y.i); });
+      }
+    });
+    set_bound([&](int64_t i) { return expr::comparison_bound(is_float(in.operand), a[i], b[i]); });
+  } else if (is_float(in.operand) && expr::info(in.op).arity == 1) {
+    expr::with_float_unary(in.op,
+                           [&](auto f) { loop1([&](int64_t i, Value x) { out[i].f = f(x.f); }); });
+    set_bound([&](int64_t i) {
+      return expr::unary_bound(in.op, in.dtype, a[i].v.f, a[i].e, out[i].f, program_.functions());
+    });
+  } else if (is_float(in.operand)) {
+    expr::with_float_binary(in.op, [&](auto f) {
+      loop2([&](int64_t i, Value x, Value y) { out[i].f = f(x.f, y.f); });
+    });
+    if (in.op == Op::Mul) {  // the inner loop of every contraction
+      set_bound([&](int64_t i) { return expr::product_bound(in.dtype, a[i], b[i], out[i].f); });
+    } else {
+      set_bound(
+          [&](int64_t i) { return expr::binary_bound(in.op, in.dtype, a[i], b[i], out[i].f); });
+    }
+  } else if (expr::info(in.op).arity == 1) {
+    loop1([&](int64_t i, Value x) { out[i] = expr::apply(in.op, in.dtype, in.operand, &x); });
+    set_bound([&](int64_t i) { return a[i].e; });
+  } else {
+    expr::with_int_binary(in.op, [&](auto f) {
+      loop2([&](int64_t i, Value x, Value y) { out[i].i = expr::wrap_to(in.dtype, f(x.i, y.i)); });
+    });
+    set_bound([&](int64_t i) { return expr::int_binary_bound(in.op, a[i], b[i]); });
+  }
+}
+
+}  // namespace nautilus::spec

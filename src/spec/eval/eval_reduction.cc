@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "spec/eval/eval_reduction.h"
+
+#include <algorithm>
+
+#include "expr/walk.h"
+
+namespace nautilus::spec {
+
+using expr::Bounded;
+using expr::Op;
+using expr::Reducer;
+using expr::Value;
+using ir::Expr;
+
+// Some factor is stored in 16 or 8 bits, or cast to them, and a kernel may round the other operand
+// to that storage dtype: another factor that is not, the product of two others, or one that is
+// stored in another 16-bit dtype. A sum of several products is as many sums.
+double licensed_roundoff(Expr reduce, Expr body) {
+  const bool is_select = body.op() == Op::Select;
+  if (body.tree_size() > 4096) return 0;
+  if (is_select || body.op() == Op::Add || body.op() == Op::Sub || body.op() == Op::Neg) {
+    double coarsest = 0;
+    for (size_t k = is_select ? 1 : 0; k < body.args().size(); ++k)
+      coarsest = std::max(coarsest, licensed_roundoff(reduce, body[k]));
+    return coarsest;
+  }
+  std::vector<Expr> factors;
+  auto split = [&](auto& self, Expr e) -> void {
+    if (e.op() == Op::Mul || e.op() == Op::Div) {
+      for (Expr a : e.args()) self(self, a);
+    } else {
+      factors.push_back(e);
+    }
+  };
+  split(split, body);
+  double stored = 0;
+  double stored_half = 0;  // in 16 bits
+  int narrow = 0;
+  bool has_other = false;
+  bool is_mixed = false;
+  for (Expr f : factors) {
+    const bool is_narrow = f.op() == Op::Cast && (f[0].op() == Op::Read || f[0].op() == Op::Cast) &&
+                           is_float(f[0].dtype()) && expr::bytes(f[0].dtype()) <= 2;
+    if (is_narrow) {
+      const double roundoff = expr::unit_roundoff(f[0].dtype());
+      stored = std::max(stored, roundoff);
+      ++narrow;
+      if (expr::bytes(f[0].dtype()) < 2) continue;  // 16 bits hold it as it is
+      is_mixed |= stored_half != 0 && stored_half != roundoff;
+      stored_half = std::max(stored_half, roundoff);
+    } else {
+      // Factors of the position alone are part of an operand; others leave the sum.
+      bool is_operand = !expr::tensors_read(f).empty();
+      for (size_t k = 0; k < reduce.axis_count(); ++k)
+        is_operand |= expr::depends_on(f, reduce.axis(k));
+      has_other |= is_float(f.dtype()) && is_operand;
+    }
+  }
+  if (has_other) return stored;
+  return is_mixed || narrow > 2 ? stored_half : 0;
+}
+
+Reduction::Reduction(Expr reduce, int64_t length, bool is_exact_contract)
+    : reducer_(reduce.reducer()),
+      dtype_(reduce.body().dtype()),
+      length_(length),
+      licensed_(reducer_ == Reducer::Sum && !is_exact_contract
+                    ? licensed_roundoff(reduce, reduce.body())
+                    : 0) {}
+
+Accumulator Reduction::start(Bounded init) const {
+  const bool is_extreme = reducer_ == Reducer::Max || reducer_ == Reducer::Min;
+  if (is_extreme && is_float(dtype_) && std::isnan(init.v.f))
+    init = {expr::identity(reducer_, dtype_), 0};  // ignored, as any operand that is NaN
+  const double magnitude = reducer_ == Reducer::Prod ? 0 : std::fabs(as_number(init.v));
+  return {init.v, init.e, magnitude, magnitude * magnitude, 0, -1, -expr::kInf};
+}
+
+void Reduction::add_other(Accumulator& acc, Bounded x, int64_t position) const {
+  switch (reducer_) {
+    case Reducer::Sum:
+      acc.e += x.e;
+      break;
+    case Reducer::Prod: {
+      acc.e = (acc.e != 0 ? acc.e * (std::fabs(as_number(x.v)) + x.e) : 0) +
+              (x.e != 0 ? std::fabs(as_number(acc.v)) * x.e : 0);
+      if (std::isnan(acc.e)) acc.e = expr::kInf;  // 0 times what has no bound
+      // Another order may multiply all large or all small factors first.
+      const double magnitude = std::fabs(as_number(x.v));
+      if (magnitude > 1) acc.sum_abs += std::log2(magnitude);
+      if (magnitude < 1 && magnitude > 0) acc.log_small += std::log2(magnitude);
+      break;
+    }
+    case Reducer::Max:
+    case Reducer::Min:
+      acc.e = std::max(acc.e, x.e);
+      break;
+    case Reducer::Any:  // one certain true decides
+    case Reducer::All: {
+      const auto decisive = static_cast<int64_t>(reducer_ == Reducer::Any);
+      if (acc.v.i == decisive && acc.e == 0) return;
+      if (x.v.i == decisive && x.e == 0) {
+        acc = {x.v, 0, 0, 0, 0, -1, 0};
+        return;
+      }
+      acc.e = std::max(acc.e, x.e);
+      break;
+    }
+    case Reducer::ArgMax:
+    case Reducer::ArgMin:
+      return add_arg(acc, x, position);
+  }
+  const Value pair[2] = {acc.v, x.v};
+  acc.v = expr::apply(expr::combiner(reducer_), dtype_, dtype_, pair);
+}
+
+void Reduction::add_arg(Accumulator& acc, Bounded x, int64_t position) const {
+  if (std::isnan(as_number(x.v))) return;
+  if (expr::is_better(reducer_, dtype_, x.v, acc.v, acc.position < 0)) {
+    // What stands before the new best wins a tie, so reaching it is enough: the next number up.
+    if (acc.position >= 0)
+      acc.rival = std::nextafter(std::max(acc.rival, oriented(acc.v) + acc.e), expr::kInf);
+    acc.v = x.v;
+    acc.e = x.e;
+    acc.position = position;
+  } else {
+    acc.rival = std::max(acc.rival, oriented(x.v) + x.e);
+  }
+}
+
+Bounded Reduction::finish(const Accumulator& acc) const {
+  if (is_arg(reducer_)) {
+    const double best = oriented(acc.v) - acc.e;
+    // The first of equal exact values wins in every kernel, so an exact tie behind it is no rival.
+    const bool is_certain =
+        acc.position < 0 || acc.rival < best || (acc.e == 0 && acc.rival == best);
+    return {expr::int_value(acc.position), is_certain ? 0 : expr::kInf};
+  }
+  if (!is_float(dtype_)) return {acc.v, acc.e};
+  double e = acc.e;
+  if (reducer_ == Reducer::Sum && acc.sum_abs > 0) {
+    // A kernel may sum in any order, one term after the other included.
+    const double steps = static_cast<double>(std::max<int64_t>(length_, 1)) + 1;
+    e += steps * expr::rounding(dtype_, acc.v.f, acc.sum_abs) + licensed_ * acc.sum_abs;
+  } else if (reducer_ == Reducer::Prod) {
+    e += static_cast<double>(length_) * expr::rounding(dtype_, acc.v.f, std::fabs(acc.v.f));
+    const double range = dtype_ == expr::DType::F64 ? 1022 : 126;
+    if (acc.sum_abs > range || acc.log_small < -range) e = expr::kInf;
+  }
+  // Finite terms cannot change an infinite sum; what makes it infinite is exact or has no bound.
+  if (!std::isfinite(acc.v.f)) return {acc.v, acc.e == expr::kInf ? expr::kInf : 0};
+  return {acc.v, std::isnan(e) ? expr::kInf : e};
+}
+
+double Reduction::typical_error(const Accumulator& acc) const {
+  if (!std::isfinite(acc.v.f)) return 0;
+  const double steps = std::sqrt(static_cast<double>(std::max<int64_t>(length_, 1)) + 1);
+  if (reducer_ == Reducer::Sum && acc.sum_abs > 0)
+    return steps * expr::rounding(dtype_, acc.v.f, acc.sum_abs) +
+           licensed_ * std::sqrt(acc.squares);
+  if (reducer_ == Reducer::Prod) return steps * expr::rounding(dtype_, acc.v.f, std::fabs(acc.v.f));
+  return 0;
+}
+
+}  // namespace nautilus::spec

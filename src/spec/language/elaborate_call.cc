@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions, lets and what they share; the other half of elaborate_expr.h.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "expr/walk.h"
+#include "ir/flat_name.h"
+#include "spec/language/elaborate_expr.h"
+
+namespace nautilus::spec {
+
+using diag::Code;
+using expr::Op;
+using expr::Syntax;
+using ir::Expr;
+using Form = Syntax::Kind;
+
+namespace {
+
+constexpr size_t kMaxCalls = 64;  // calls inside calls
+
+bool is_leaf(Expr e) {
+  return e.args().empty() || e.op() == Op::Read || (e.op() == Op::Cast && is_leaf(e[0]));
+}
+
+}  // namespace
+
+Expr ExprElaborator::rename(Expr e, Expr from, Expr to) {
+  const expr::Substitution map = {{from, to}};
+  expr::for_each(e, [&](Expr r) {
+    if (r.op() != Op::Read) return;
+    if (const auto it = read_spans_.find(r); it != read_spans_.end()) {
+      const diag::Span span = it->second;
+      read_spans_.emplace(expr::substitute(pool_, r, map), span);
+    }
+  });
+  return expr::substitute(pool_, e, map);
+}
+
+Typed ExprElaborator::let(const Syntax& s) {
+  const Typed value = elaborate(*s.args[0]);
+  if (!value) return fail();
+  const Occurrences uses = occurrences(*s.args[1], s.text);
+  auto& values = frames_.back().values;
+  const auto old = values.find(s.text);
+  if (old != values.end() || find_axis(s.text)) {
+    sink_.report(Code::Duplicate, s.name_span,
+                 fmt::format("`{}` is the name of a parameter, let or axis already", s.text));
+    return fail();
+  }
+  values.emplace(s.text, share(value, s.text, uses.count, uses.is_always_guarded));
+  const Typed body = elaborate(*s.args[1]);
+  frames_.back().values.erase(s.text);
+  return body;
+}
+
+Typed ExprElaborator::call_function(const Syntax& s, const FunctionSyntax& f) {
+  if (s.args.size() != f.params.size() || s.axes.size() != f.axes.size()) {
+    sink_
+        .report(Code::WrongArguments, s.span,
+                fmt::format("`{}` takes {} and {}; {} and {} given", s.text,
+                            diag::counted(f.axes.size(), "axis", "axes"),
+                            diag::counted(f.params.size(), "argument", "arguments"), s.axes.size(),
+                            s.args.size()))
+        .also(f.name.span, "defined here");
+    return fail();
+  }
+  for (size_t k = 0; k < frames_.size(); ++k) {
+    if (frames_[k].function != &f) continue;
+    std::string chain;
+    for (size_t i = k; i < frames_.size(); ++i)
+      chain += fmt::format("`{}` calls ", frames_[i].function->name.text);
+    sink_
+        .report(Code::Cycle, s.span,
+                fmt::format("a function cannot be recursive: {}`{}`", chain, s.text))
+        .also(f.name.span, "defined here");
+    return fail();
+  }
+  if (frames_.size() > kMaxCalls) {
+    sink_.report(Code::TooDeep, s.span, fmt::format("calls nest deeper than {} levels", kMaxCalls));
+    return fail();
+  }
+  Frame frame;
+  frame.function = &f;
+  frame.call = s.span;
+  const size_t visible = frames_.back().axes.size();
+  for (size_t k = 0; k < f.axes.size(); ++k) {
+    Expr var = find_axis(s.axes[k].name);
+    Expr extent;
+    if (s.axes[k].extent && !(extent = elaborate_size(*s.axes[k].extent))) return fail();
+    if (var && extent) {
+      sink_
+          .report(Code::AxisConflict, s.axes[k].span,
+                  fmt::format("`{}` is taken already", s.axes[k].name))
+          .label("an axis of this name is in scope")
+          .with_help("leave its extent away, or give the call an axis name of its own");
+      return fail();
+    }
+    if (!var) {
+      if (const Symbol* symbol = symbols_.find(s.axes[k].name)) {
+        sink_.report(
+            Code::AxisConflict, s.axes[k].span,
+            fmt::format("`{}` is {}, not an axis", s.axes[k].name, describe(symbol->kind)));
+        return fail();
+      }
+      var = scope_.add_root(s.axes[k].name, s.axes[k].span, extent);
+      bind_axis(s.axes[k].name, var);  // visible in the arguments only
+    }
+    frame.axes.emplace_back(f.axes[k].text, var);
+  }
+  bool ok = true;
+  for (size_t k = 0; k < f.params.size(); ++k) {
+    const Typed value = elaborate(*s.args[k]);
+    if (!value) {
+      ok = false;
+      continue;
+    }
+    const Occurrences uses = occurrences(*f.body, f.params[k].text);
+    frame.values.emplace(f.params[k].text,
+                         share(value, f.params[k].text, uses.count, uses.is_always_guarded));
+  }
+  const std::vector<std::pair<std::string_view, Expr>> local(
+      frames_.back().axes.begin() + static_cast<long>(visible), frames_.back().axes.end());
+  frames_.back().axes.resize(visible);
+  if (!ok) return fail();
+  frames_.push_back(std::move(frame));
+  const size_t reported = sink_.all().size();
+  const Typed result = elaborate(*f.body);
+  frames_.pop_back();
+  if (!result) {
+    // Say which call led into the function: the labels inside it point at library text.
+    if (sink_.all().size() > reported && frames_.size() == 1) {
+      sink_.last().also(s.span, fmt::format("in this call of `{}`", s.text));
+    }
+    return fail();
+  }
+  for (const auto& [axis, var] : local) {
+    if (!expr::depends_on(result.e, var)) continue;
+    sink_
+        .report(Code::UnboundIndex, s.span,
+                fmt::format("the result of `{}` still depends on `{}`, which no axis binds", s.text,
+                            axis))
+        .with_help(
+            fmt::format("put `{}` among the axes of the left side, or reduce over it", axis));
+    return fail();
+  }
+  return result;
+}
+
+std::vector<Expr> ExprElaborator::axes_as_they_lie(Expr value) const {
+  std::vector<Expr> rest;
+  for (Expr var : expr::free_vars(value)) {
+    if (scope_.is_axis(var)) rest.push_back(var);
+  }
+  std::vector<Expr> order;
+  expr::for_each(value, [&](Expr e) {
+    if (e.op() != Op::Read) return;
+    std::vector<Expr> own;
+    for (Expr index : e.args()) {
+      if (std::find(rest.begin(), rest.end(), index) != rest.end() &&
+          std::find(own.begin(), own.end(), index) == own.end())
+        own.push_back(index);
+    }
+    if (own.size() > order.size()) order = std::move(own);
+  });
+  for (Expr var : rest) {
+    if (std::find(order.begin(), order.end(), var) != order.end()) continue;
+    const auto behind =
+        std::find_if(order.begin(), order.end(), [&](Expr o) { return scope_.is_before(var, o); });
+    order.insert(behind, var);
+  }
+  return order;
+}
+
+Typed ExprElaborator::share(Typed value, std::string_view name, int uses, bool is_always_guarded) {
+  if (uses < 2 || guards_ > 0 || is_always_guarded || is_leaf(value.e) || value.hold != Hold::Firm)
+    return value;
+  if (const auto it = shared_.find(value.e); it != shared_.end()) return {it->second};
+  Let let;
+  const std::string_view part = value.e.op() == Op::Reduce ? expr::name(value.e.reducer()) : name;
+  std::string full = fmt::format("{}.{}", scope_.equation().str(), part);
+  for (int n = 2; symbols_.find(full) || symbols_.find(ir::flat_name(full)); ++n)
+    full = fmt::format("{}.{}_{}", scope_.equation().str(), part, n);
+  const std::vector<Expr> indices = axes_as_they_lie(value.e);
+  if (indices.empty()) return value;  // a scalar computation
+  for (Expr var : indices) let.axes.push_back({var.name(), scope_.extent(var)});
+  let.name = pool_.name(full);
+  let.dtype = value.e.dtype();
+  let.body = value.e;
+  symbols_.add({let.name.str(), {}}, {Symbol::Kind::Tensor, {}, {}, let.type(), {}, true, nullptr},
+               sink_);
+  taken_out_.push_back(let);
+  const Expr read = pool_.read(let.name, let.dtype, indices);
+  shared_.emplace(value.e, read);
+  return {read};
+}
+
+Occurrences occurrences(const Syntax& s, std::string_view name) {
+  Occurrences out;
+  if (s.kind == Form::Name && s.text == name) return {1, false};
+  auto add = [&](const Syntax& part, bool is_guarded) {
+    const Occurrences inner = occurrences(part, name);
+    out.count += inner.count;
+    if (inner.count && !is_guarded && !inner.is_always_guarded) out.is_always_guarded = false;
+  };
+  for (size_t k = 0; k < s.args.size(); ++k)
+    add(*s.args[k], s.kind == Form::Call && s.text == "where" && k > 0);
+  for (const expr::SyntaxAxis& a : s.axes) {
+    if (a.extent) add(*a.extent, false);
+  }
+  if (s.init) add(*s.init, false);
+  return out;
+}
+
+}  // namespace nautilus::spec

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of elaborating one program; an implementation detail of elaborate.h.
+//
+// Declarations first (elaborate_decls.cc): they give every name its meaning. Then the equations,
+// each after those it reads (elaborate.cc).
+#pragma once
+
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+
+#include "expr/rules/simplify.h"
+#include "spec/language/elaborate.h"
+#include "spec/language/elaborate_expr.h"
+
+namespace nautilus::spec {
+
+class Elaborator {
+ public:
+  Elaborator(const ElaborateOptions& options, expr::ExprPool& pool, diag::SourceMap& sources,
+             diag::Sink& sink)
+      : options_(options), pool_(pool), sources_(sources), sink_(sink), simplifier_(pool) {}
+
+  std::optional<ir::Program> run(uint32_t file);
+
+ private:
+  using Expr = ir::Expr;
+  using Syntax = expr::Syntax;
+
+  static std::string program_name(std::string_view path);
+  void load_library();
+  void add_function(const FunctionSyntax& f, Symbols& table);
+  // An expression outside any equation: no axes.
+  Expr closed_size(const Syntax& s);
+  void sizes();
+  void scalars();
+  void tensors();
+  void facts_and_numerics();
+  // Depth first over the tensors an equation reads, so that types are known; the text may have any
+  // order.
+  void equations();
+  void report_cycle(const std::vector<const EquationSyntax*>& path, const EquationSyntax& again);
+  // Tensor names an expression mentions, function bodies included (a function may read tensors of
+  // the program).
+  std::vector<std::string_view> names_in(const Syntax& s);
+  void equation(const EquationSyntax& eq);
+  bool left_side(const EquationSyntax& eq, const Symbol& symbol, bool is_declared,
+                 EquationScope& scope, ExprElaborator& elaborator, Let& let);
+  bool stored_dtype(const EquationSyntax& eq, const Symbol& symbol, bool is_declared,
+                    const Typed& body, Let& let);
+  void outputs();
+
+  const ElaborateOptions& options_;
+  expr::ExprPool& pool_;
+  diag::SourceMap& sources_;
+  diag::Sink& sink_;
+  expr::Simplifier simplifier_;
+  MathSyntax math_;
+  std::deque<MathSyntax> libraries_;
+  Symbols symbols_;
+  Symbols library_;
+  std::set<std::string_view> declared_outputs_;
+  std::map<std::string, ir::TensorType> types_;
+  std::vector<ir::Name> outputs_;
+  expr::Facts facts_;
+  ir::Program program_;
+};
+
+}  // namespace nautilus::spec

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "spec/language/equation_scope.h"
+
+#include <fmt/format.h>
+
+#include "expr/bounds/affine.h"
+#include "expr/print.h"
+
+namespace nautilus::spec {
+
+using diag::Code;
+using ir::Expr;
+
+std::string EquationScope::unique(std::string_view name) {
+  std::string candidate(name);
+  for (int n = 2; !names_.insert(candidate).second; ++n) candidate = fmt::format("{}_{}", name, n);
+  return candidate;
+}
+
+Expr EquationScope::add_root(std::string_view name, diag::Span span, Expr extent) {
+  const bool is_written = static_cast<bool>(extent);
+  // The blank keeps placeholders apart from every name a text can contain.
+  const Expr placeholder =
+      is_written ? extent : pool_.index(fmt::format("extent {}", roots_.size()));
+  const Expr var = pool_.index(unique(name));
+  roots_.push_back({std::string(name), span, var, placeholder, is_written, {}});
+  root_of_.emplace(var, roots_.size() - 1);
+  return var;
+}
+
+Expr EquationScope::fresh(Expr var) {
+  const size_t root = root_of_.at(var);
+  const Expr copy = pool_.index(unique(roots_[root].name));
+  root_of_.emplace(copy, root);
+  return copy;
+}
+
+void EquationScope::use(Expr var, Expr extent, diag::Span span, std::string where) {
+  roots_[root_of_.at(var)].uses.push_back({extent, span, std::move(where)});
+}
+
+Expr EquationScope::with_written_names(Expr body, const ir::Axes& axes) const {
+  std::vector<Expr> bound;
+  expr::for_each(body, [&](Expr e) {
+    if (e.op() != expr::Op::Reduce) return;
+    for (size_t k = 0; k < e.axis_count(); ++k) bound.push_back(e.axis(k));
+  });
+  std::set<Expr, expr::ByContent> taken;
+  for (Expr v : expr::free_vars(body)) taken.insert(v);
+  for (Expr v : bound) taken.insert(v);
+  for (const ir::Axis& a : axes) taken.insert(pool_.index(a.name));
+  expr::Substitution map;
+  for (Expr v : bound) {
+    const auto it = root_of_.find(v);
+    if (it == root_of_.end() || map.contains(v)) continue;
+    const Expr written = roots_[it->second].var;
+    if (v != written && taken.insert(written).second) map.emplace(v, written);
+  }
+  return expr::substitute(pool_, body, map);
+}
+
+bool EquationScope::solve() {
+  bool ok = true;
+  for (const Root& root : roots_) {
+    if (root.is_written) continue;
+    if (root.uses.empty()) {
+      sink_
+          .report(Code::NotInferable, root.span,
+                  fmt::format("the extent of axis `{}` cannot be inferred", root.name))
+          .label("no tensor is indexed by this axis alone")
+          .with_help(fmt::format("write it: `{} < ...`", root.name));
+      ok = false;
+      continue;
+    }
+    const Use& first = root.uses[0];
+    for (const Use& use : root.uses) {
+      // Extents that wait for other axes are equal only if they are the same.
+      if (expr::same_index(first.extent, use.extent)) continue;
+      sink_
+          .report(Code::ShapeMismatch, use.span,
+                  fmt::format("axis `{}` has extent {} here and {} elsewhere", root.name,
+                              expr::to_string(use.extent), expr::to_string(first.extent)))
+          .label(use.where)
+          .also(first.span, first.where)
+          .with_help(
+              fmt::format("if one range is meant for both, write it: `{} < ...`", root.name));
+      ok = false;
+      break;
+    }
+    solution_.emplace(root.placeholder, first.extent);
+  }
+  return ok;
+}
+
+}  // namespace nautilus::spec

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "spec/passes/operands/gather_operands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "algebra/contraction.h"
+#include "expr/bounds/affine.h"
+#include "expr/bounds/divisors.h"
+#include "ir/target_of.h"
+#include "spec/equations.h"
+#include "spec/facts/ranges.h"
+
+namespace nautilus::spec {
+namespace {
+
+using expr::Expr;
+using expr::Op;
+
+constexpr int64_t kOperandBytes = 2;  // of an element of a product
+
+class Gathering {
+ public:
+  Gathering(const ir::Program& program, expr::ExprPool& pool)
+      : target_(ir::target_of(program)),
+        pool_(pool),
+        facts_(ir::facts_of(program, pool)),
+        types_(tensor_types(program)),
+        names_(program, pool) {
+    for (const ir::Op& op : program.body) {
+      if (const auto* fact = op.get<ir::Fact>()) expr::assume_divisor(fact->condition, divisors_);
+    }
+  }
+
+  Let equation(Let let, std::vector<Let>& copies) {
+    const Expr r = let.body;
+    if (r.op() != Op::Reduce || r.reducer() != expr::Reducer::Sum || let.axes.size() < 2)
+      return let;
+    const std::vector<Expr> list = algebra::factors(r.body());
+    ir::Axes reduced;
+    for (size_t k = 0; k < r.axis_count(); ++k) reduced.push_back({r.axis(k).name(), r.extent(k)});
+    // The last axis of a copy lies along memory: a short one is no good there.
+    std::stable_partition(reduced.begin(), reduced.end(),
+                          [&](const ir::Axis& a) { return is_short(a); });
+    // Axes that may lie inside a tile: not those that all factors have.
+    ir::Axes inside;
+    for (const ir::Axis& a : let.axes) {
+      const Expr axis = pool_.index(a.name);
+      const bool is_batch =
+          std::all_of(list.begin(), list.end(), [&](Expr f) { return expr::depends_on(f, axis); });
+      if (!is_batch) inside.push_back(a);
+    }
+    for (const ir::Axis& a : reduced) inside.push_back(a);
+    const expr::Facts all = with(let.axes, with(reduced, facts_));
+    expr::Substitution copied;
+    for (Expr f : list) {
+      const Expr read = half_read(f);
+      if (!read || (f.op() != Op::Select && is_box(read, inside))) continue;
+      const bool is_reused = !std::all_of(let.axes.begin(), let.axes.end(), [&](const ir::Axis& a) {
+        return expr::depends_on(f, pool_.index(a.name));
+      });
+      if (!is_reused) continue;
+      if (const Expr turned = turned_read(read, inside, reduced, copies)) {
+        copied.emplace(f, expr::substitute(pool_, f, {{read, turned}}));
+        continue;
+      }
+      const Expr value = f.op() == Op::Select ? guarded(f, read) : read;
+      ir::Axes axes;
+      for (const ir::Axis& a : let.axes) add(a, value, axes);
+      for (const ir::Axis& a : reduced) add(a, value, axes);
+      if (axes.size() < 2 || axes.size() > static_cast<size_t>(target_.copies.box_axes)) continue;
+      // The copy is made also where an axis that it has not is empty.
+      if (!are_inside_without_axes(value, types_, with(axes, facts_), all, pool_)) continue;
+      const Expr other = copy(value, read.name(), std::move(axes), copies);
+      copied.emplace(f, f.op() == Op::Read ? other : pool_.cast(f.dtype(), other));
+    }
+    let.body = expr::substitute(pool_, r, copied);
+    return let;
+  }
+
+ private:
+  bool is_short(const ir::Axis& a) const {
+    return a.extent.op() == Op::IntConst && a.extent.integer() < target_.matrix.depth;
+  }
+
+  // The 16-bit element that a factor is: as it stands, widened, or where a condition holds (0
+  // elsewhere). Null if it is something else.
+  static Expr half_read(Expr f) {
+    if (f.op() == Op::Select) {
+      const bool is_zero = f[2].op() == Op::FloatConst && f[2].number() == 0;
+      return is_zero && f[1].op() != Op::Select ? half_read(f[1]) : Expr();
+    }
+    return algebra::is_half_element(f) ? algebra::element_of(f) : Expr();
+  }
+
+  Expr guarded(Expr select, Expr read) {
+    return pool_.select(select[0], read, pool_.constant(0, read.dtype()));
+  }
+
+  const ir::TensorType& type_of(Expr read) const {
+    return types_.find(std::string(read.name().str()))->second;
+  }
+
+  // Whether the copy engine can bring tiles of the tensor as it lies: no index is data, each has
+  // axes in steps of one, an axis is in one of them, and one that may lie in a tile runs along
+  // memory.
+  bool is_box(Expr read, const ir::Axes& inside) {
+    return !is_found(read) &&
+           is_box({read.args().begin(), read.args().end()}, type_of(read).dims, inside);
+  }
+  bool is_box(const std::vector<Expr>& indices, const ir::Exprs& dims, const ir::Axes& inside) {
+    for (const ir::Axis& axis : inside) {
+      const Expr a = pool_.index(axis.name);
+      int uses = 0;
+      for (Expr index : indices) {
+        if (!expr::depends_on(index, a)) continue;
+        ++uses;
+        const auto p = expr::Poly::of(index);
+        const auto parts = p ? p->split(a) : std::nullopt;
+        if (!parts || parts->first.constant() != 1) return false;
+      }
+      if (uses > 1) return false;
+    }
+    return !indices.empty() && runs_along_memory(indices.back(), dims.back(), inside);
+  }
+
+  // Whether one axis, no short one, is in the last index, from a multiple of 16 bytes on, and to
+  // the end of the tensor or in whole tiles: a box knows no other end there.
+  bool runs_along_memory(Expr last, Expr dim, const ir::Axes& inside) {
+    const ir::Axis* along = nullptr;
+    Expr first = last;
+    for (const ir::Axis& a : inside) {
+      const Expr axis = pool_.index(a.name);
+      if (!expr::depends_on(last, axis)) continue;
+      if (along || is_short(a)) return false;
+      along = &a;
+      first = expr::substitute(pool_, first, {{axis, pool_.integer(0)}});
+    }
+    const auto begin = expr::Poly::of(first);
+    return along && begin &&
+           expr::is_multiple(*begin, target_.copies.begin_bytes / kOperandBytes, divisors_) &&
+           is_whole(*along, first, dim);
+  }
+
+  bool is_whole(const ir::Axis& axis, Expr first, Expr dim) {
+    if (axis.extent.op() == Op::IntConst &&
+        axis.extent.integer() % target_.algebra.tile_elements == 0)
+      return true;
+    return expr::same_index(pool_.binary(Op::Add, first, axis.extent), dim);
+  }
+
+  // The read from a copy of the tensor that lies along another dimension, which an axis of the tile
+  // runs along alone: what is shifted or packed along memory is no trouble along rows. Null if that
+  // makes no box of it.
+  Expr turned_read(Expr read, const ir::Axes& inside, const ir::Axes& reduced,
+                   std::vector<Let>& copies) {
+    const size_t rank = read.args().size();
+    if (is_found(read) || rank < 2) return {};
+    const ir::TensorType& type = type_of(read);
+    if (runs_along_memory(read.args().back(), type.dims.back(), inside)) return {};
+    ir::Axes axes = reduced;  // preferred
+    axes.insert(axes.end(), inside.begin(), inside.end());
+    for (const ir::Axis& a : axes) {
+      if (is_short(a)) continue;
+      for (size_t k = 0; k + 1 < rank; ++k) {
+        if (read.args()[k] != pool_.index(a.name)) continue;
+        std::vector<size_t> order;  // of dimensions, k the last
+        for (size_t d = 0; d < rank; ++d) {
+          if (d != k) order.push_back(d);
+        }
+        order.push_back(k);
+        std::vector<Expr> at;
+        ir::Exprs dims;
+        for (size_t d : order) {
+          at.push_back(read.args()[d]);
+          dims.push_back(type.dims[d]);
+        }
+        if (is_box(at, dims, inside))
+          return pool_.read(turned_copy(read, order, copies), read.dtype(), at);
+      }
+    }
+    return {};
+  }
+
+  // A copy of the tensor with its dimensions in another order.
+  ir::Name turned_copy(Expr read, const std::vector<size_t>& order, std::vector<Let>& copies) {
+    const auto key = std::make_pair(std::string(read.name().str()), order);
+    if (const auto known = turned_.find(key); known != turned_.end()) return known->second;
+    ir::Axes axes;
+    std::vector<Expr> from(order.size());
+    for (size_t d : order) {
+      const ir::Name name = names_.fresh(fmt::format("{}.d{}", read.name().str(), d));
+      axes.push_back({name, type_of(read).dims[d]});
+      from[d] = pool_.index(name);
+    }
+    copy(pool_.read(read.name(), read.dtype(), from), read.name(), std::move(axes), copies);
+    return turned_.emplace(key, copies.back().name).first->second;
+  }
+
+  // An index that is data.
+  static bool is_found(Expr read) {
+    return std::any_of(read.args().begin(), read.args().end(),
+                       [](Expr index) { return !expr::tensors_read(index).empty(); });
+  }
+
+  expr::Facts with(const ir::Axes& axes, expr::Facts facts) {
+    for (const ir::Axis& a : axes) facts.add_axis(pool_.index(a.name), a.extent);
+    return facts;
+  }
+
+  void add(const ir::Axis& axis, Expr e, ir::Axes& axes) {
+    if (expr::depends_on(e, pool_.index(axis.name))) axes.push_back(axis);
+  }
+
+  Expr copy(Expr value, ir::Name tensor, ir::Axes axes, std::vector<Let>& copies) {
+    const ir::Name name = names_.fresh(fmt::format("{}.gathered", tensor.str()));
+    copies.push_back({name, std::move(axes), value.dtype(), value});
+    return element(copies.back(), pool_);
+  }
+
+  const target::Target& target_;
+  expr::ExprPool& pool_;
+  expr::Facts facts_;
+  expr::Divisors divisors_;
+  std::map<std::pair<std::string, std::vector<size_t>>, ir::Name> turned_;  // copies, by order
+  std::map<std::string, ir::TensorType> types_;
+  TensorNames names_;
+};
+
+}  // namespace
+
+std::optional<ir::Program> gather_operands(const ir::Program& program, ir::PassContext& context) {
+  Gathering gathering(program, context.pool);
+  return map_equations(program, [&](const Let& let, std::vector<Let>& copies) {
+    return gathering.equation(let, copies);
+  });
+}
+
+}  // namespace nautilus::spec
