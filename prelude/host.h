@@ -1,5 +1,5 @@
 // Nautilus prelude for the host: the names of sm_90a.cuh with the same meaning, carried out by the
-// emulator (src/emulator). The text of src/emulator/host_table.h stands in front of this one. Only
+// emulator (src/emulator). The text of src/emulator/host_table.h stands before this one. Only
 // declarations and one-line calls: the compiler sees it anew with every kernel.
 typedef unsigned int u32;
 typedef unsigned long long u64;
@@ -15,8 +15,8 @@ namespace host { enum class Line : int {}; }
 #define HERE host::Line line = (host::Line)__builtin_LINE()
 
 #define DEVICE static inline __attribute__((unused))
-#define KERNEL(name, threads) KERNEL_BESIDE(name, threads, 1)
-#define KERNEL_BESIDE(name, threads, ctas)                                                             \
+#define KERNEL(name, threads) KERNEL_MIN_CTAS(name, threads, 1)
+#define KERNEL_MIN_CTAS(name, threads, ctas)                                                             \
   extern "C" __attribute__((visibility("default"))) const int name##_threads;                          \
   const int name##_threads = threads;                                                                  \
   extern "C" __attribute__((visibility("default"))) const int name##_ctas;                             \
@@ -157,7 +157,7 @@ template <class T> DEVICE void store_vector(T* p, u64 i, u32 a, u32 b, u32 c, u3
 }
 template <class T> DEVICE void prefetch_cache(const T* p, u64 i, u64 bytes, HERE) {
   if (bytes < 16) return;
-  host::readable(p + i, 16, line);  // the first and the last piece lie inside of the tensor
+  host::readable(p + i, 16, line);  // the first and the last piece lie inside the tensor
   host::readable(p + i + (bytes / 16 * 16 - 16) / sizeof(T), 16, line);
 }
 DEVICE int global_add(int* p, int x, HERE) { return nautilus_host->global_add(p, x, (int)line); }

@@ -10,7 +10,7 @@ typedef unsigned short u16;
   extern "C" __global__ void __launch_bounds__(threads, 1)      \
   name(const __grid_constant__ Params p)
 // A kernel of which so many CTAs share a multiprocessor: its registers are limited accordingly.
-#define KERNEL_BESIDE(name, threads, ctas)                      \
+#define KERNEL_MIN_CTAS(name, threads, ctas)                      \
   extern "C" __global__ void __launch_bounds__(threads, ctas)   \
   name(const __grid_constant__ Params p)
 // A kernel whose CTAs run in clusters of so many neighbours.

@@ -16,7 +16,7 @@ namespace {
 
 using ir::Op;
 using lower::FreshNames;
-using lower::KernelParts;
+using lower::LoweredKernel;
 
 const Op* nest_of(const ir::Program& tiles) {
   for (const Op& op : tiles.body) {
@@ -27,8 +27,8 @@ const Op* nest_of(const ir::Program& tiles) {
 
 // The kernel alone, as a program of its own, through its passes: what one of them or the verifier
 // finds is the reason.
-std::optional<KernelParts> finished(const ir::Program& tiles, const KernelParts& parts,
-                                    ir::PassContext& context) {
+std::optional<LoweredKernel> finished(const ir::Program& tiles, const LoweredKernel& parts,
+                                      ir::PassContext& context) {
   FreshNames ignored(context.pool);
   ir::Program alone = lower::tile_declarations(tiles, ignored, context.pool);
   const size_t first = alone.body.size();
@@ -39,7 +39,7 @@ std::optional<KernelParts> finished(const ir::Program& tiles, const KernelParts&
   std::optional<ir::Program> done;
   if (matile::verify(alone, context.sink)) done = finish_kernels(alone, context);
   if (!done) return std::nullopt;
-  KernelParts out = parts;
+  LoweredKernel out = parts;
   out.plan.clear();
   for (size_t k = first; k < done->body.size(); ++k) {
     const Op& op = done->body[k];
@@ -55,9 +55,9 @@ std::optional<KernelParts> finished(const ir::Program& tiles, const KernelParts&
 }
 
 // One attempt: its messages are the reason, and its decisions count, if it succeeds.
-std::optional<KernelParts> lower_with(const ir::Program& tiles, decision::OperandPath path,
-                                      FreshNames& names, ir::PassContext& context,
-                                      std::string* why) {
+std::optional<LoweredKernel> lower_with(const ir::Program& tiles, decision::OperandPath path,
+                                        FreshNames& names, ir::PassContext& context,
+                                        std::string* why) {
   TraceAttempt attempt(context);
   FreshNames tried = names;
   diag::Sink sink(context.sink.sources());
@@ -99,9 +99,9 @@ ir::Program tile_unit(const ir::Program& tiles, const Op& nest, std::string name
   return unit;
 }
 
-std::optional<KernelParts> lower_tiles(const ir::Program& program, const std::string& after,
-                                       FreshNames& names, ir::PassContext& context,
-                                       std::string* why) {
+std::optional<LoweredKernel> lower_tiles(const ir::Program& program, const std::string& after,
+                                         FreshNames& names, ir::PassContext& context,
+                                         std::string* why) {
   TraceAttempt attempt(context);
   // What a stage refuses is a reason here, no error: the caller has another way.
   diag::Sink sink(context.sink.sources());
@@ -129,9 +129,9 @@ std::optional<KernelParts> lower_tiles(const ir::Program& program, const std::st
   return parts;
 }
 
-std::optional<KernelParts> lower_grid_nest(const ir::Program& program, const Op& nest,
-                                           std::string_view name, FreshNames& names,
-                                           ir::PassContext& context, std::string* why) {
+std::optional<LoweredKernel> lower_grid_nest(const ir::Program& program, const Op& nest,
+                                             std::string_view name, FreshNames& names,
+                                             ir::PassContext& context, std::string* why) {
   TraceAttempt attempt(context);
   diag::Sink sink(context.sink.sources());
   ir::Block decided = context.decided ? *context.decided : ir::Block{};

@@ -23,7 +23,7 @@ namespace nautilus::compile {
 namespace {
 
 using ir::Op;
-using lower::KernelParts;
+using lower::LoweredKernel;
 
 // What the passes of all kernels do, behind `after`.
 std::optional<ir::Program> with_plan(ir::Program program, const std::string& after,
@@ -69,7 +69,7 @@ std::optional<ir::Program> tiles_to_kernels(const ir::Program& tiles, ir::PassCo
   lower::FreshNames names(context.pool);
   ir::Program out = lower::tile_declarations(tiles, names, context.pool);
   for (const auto& choice : choices_of(tiles)) {
-    std::vector<std::pair<KernelParts, expr::Expr>> made;
+    std::vector<std::pair<LoweredKernel, expr::Expr>> made;
     std::string first_why;
     for (const Op* nest : choice) {
       const std::string kernel(lower::FreshNames(names).make(tiles.name).str());

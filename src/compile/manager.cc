@@ -109,7 +109,7 @@ size_t position_after(const std::vector<std::string_view>& names, const std::str
 }  // namespace
 
 std::vector<std::string_view> algebra_sequence(Algebra algebra) {
-  // A scale that leaves the reduction of an output stands in front of it: split again.
+  // A scale that leaves the reduction of an output stands before it: split again.
   std::vector<std::string_view> names = {"simplify",
                                          "inline_conditions",
                                          "unroll_sums",
@@ -121,7 +121,7 @@ std::vector<std::string_view> algebra_sequence(Algebra algebra) {
                                          "merge_equal",
                                          "pull_scale",
                                          "split_reductions",
-                                         "free_operands",
+                                         "hoist_operand_masks",
                                          "defer",
                                          "base2",
                                          "join_scalars",
@@ -132,8 +132,8 @@ std::vector<std::string_view> algebra_sequence(Algebra algebra) {
                                          "merge_equal",
                                          "inline_terms",
                                          "drop_unused"};
-  if (algebra.takes_apart)
-    names.insert(std::find(names.begin(), names.end(), "defer"), "take_apart");
+  if (algebra.distributes_row_shift)
+    names.insert(std::find(names.begin(), names.end(), "defer"), "distribute_row_shift");
   if (algebra.gathers) names.insert(names.end(), {"gather_operands", "merge_equal", "drop_unused"});
   return names;
 }

@@ -48,8 +48,8 @@ class TraceAttempt {
 
 // Rewrites of equations that pay for some programs only: scheduling looks at what comes of them.
 struct Algebra {
-  bool takes_apart = false;  // differences from a value of the row leave products
-  bool gathers = false;      // operands that no box can bring as they lie are copied first
+  bool distributes_row_shift = false;  // differences from a value of the row leave products
+  bool gathers = false;  // operands that no box can bring as they lie are copied first
 
   bool operator==(const Algebra&) const = default;
 };

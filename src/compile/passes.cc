@@ -27,11 +27,11 @@
 #include "spec/passes/algebra/argmax_by_extremes.h"
 #include "spec/passes/algebra/base2.h"
 #include "spec/passes/algebra/defer.h"
+#include "spec/passes/algebra/distribute_row_shift.h"
 #include "spec/passes/algebra/drop_row_constant.h"
 #include "spec/passes/algebra/nest_sums.h"
 #include "spec/passes/algebra/pull_scale.h"
 #include "spec/passes/algebra/push_extremes.h"
-#include "spec/passes/algebra/take_apart.h"
 #include "spec/passes/algebra/unroll_sums.h"
 #include "spec/passes/equations/drop_unused.h"
 #include "spec/passes/equations/inline_conditions.h"
@@ -40,15 +40,15 @@
 #include "spec/passes/equations/merge_equal.h"
 #include "spec/passes/equations/simplify.h"
 #include "spec/passes/equations/split_reductions.h"
-#include "spec/passes/operands/free_operands.h"
 #include "spec/passes/operands/gather_operands.h"
+#include "spec/passes/operands/hoist_operand_masks.h"
 #include "spec/passes/operands/store_narrow.h"
 #include "spec/passes/operands/store_operands.h"
 #include "spec/passes/operands/widen_operands.h"
 #include "vrtile/passes/drop_unused_tiles.h"
 #include "vrtile/passes/fold_fills.h"
-#include "vrtile/passes/gauge.h"
 #include "vrtile/passes/hoist_invariant.h"
+#include "vrtile/passes/lazy_reference.h"
 #include "vrtile/passes/merge_equal_tiles.h"
 #include "vrtile/passes/operand_cast.h"
 #include "vrtile/passes/pipeline_loops.h"
@@ -115,7 +115,7 @@ const std::vector<PassInfo>& passes() {
       algebra("drop_row_constant", spec::drop_row_constant,
               "what a whole row adds leaves its maximum, and cancels", kReductionsSplit),
       algebra("push_extremes", spec::push_extremes,
-              "maxima and minima move inside of functions that keep the order", kReductionsSplit),
+              "maxima and minima move inside functions that keep the order", kReductionsSplit),
       equations("argmax_by_extremes", spec::argmax_by_extremes,
                 "positions of extremes along rows become reductions of floats", kReductionsSplit),
       algebra("nest_sums", spec::nest_sums, "sums over several axes become sums of sums",
@@ -124,10 +124,10 @@ const std::vector<PassInfo>& passes() {
       equations("merge_equal", spec::merge_equal, "equal equations become one"),
       algebra("pull_scale", spec::pull_scale,
               "positive scalar factors leave sums, maxima and selects"),
-      algebra("free_operands", spec::free_operands,
+      algebra("hoist_operand_masks", spec::hoist_operand_masks,
               "operands of products leave the conditions around them"),
-      algebra("take_apart", spec::take_apart, "differences from a value of the row leave a product",
-              kReductionsSplit, "algebra"),
+      algebra("distribute_row_shift", spec::distribute_row_shift,
+              "differences from a value of the row leave a product", kReductionsSplit, "algebra"),
       algebra("defer", spec::defer, "factors without the reduced axis leave a sum",
               kReductionsSplit),
       algebra("base2", spec::base2, "exponentials become powers of two"),
@@ -164,8 +164,8 @@ const std::vector<PassInfo>& passes() {
       tiles("reverse_loops", vrtile::reverse_loops,
             "loops that end at different steps in different groups, or masked, run backwards",
             "loop"),
-      tiles("gauge", vrtile::gauge, "running references are followed only when they moved far",
-            "reference"),
+      tiles("lazy_reference", vrtile::lazy_reference,
+            "running references are followed only when they moved far", "reference"),
       tiles("pipeline_loops", vrtile::pipeline_loops,
             "products that need other products run one iteration late", "pipeline"),
       // What the peeled first iteration computes from the initial values.

@@ -84,9 +84,9 @@ PassStep step_between(const Step& step, size_t number, const ir::Block* before,
   return out;
 }
 
-class KernelWay {
+class KernelKind {
  public:
-  KernelWay(std::string name, const ir::Program& loaded) : out_{std::move(name), {}} {
+  KernelKind(std::string name, const ir::Program& loaded) : out_{std::move(name), {}} {
     const bool is_alone = has_one<matile::Kernel>(loaded) || has_one<vrtile::Par>(loaded);
     const ir::Block here = is_alone ? loaded.body : kernel_in(loaded, out_.kernel);
     if (!here.empty()) set_last(loaded.level, here, kernel_in(loaded, out_.kernel));
@@ -148,9 +148,9 @@ std::vector<KernelSteps> kernel_steps(const ir::Program& loaded, const ir::PassT
   for (const Op& op : kernels.body) {
     const auto* kernel = op.get<matile::Kernel>();
     if (!kernel) continue;
-    KernelWay way(std::string(kernel->name.str()), loaded);
-    for (size_t k = 0; k < trace.steps.size(); ++k) way.add(trace.steps[k], k + 1);
-    out.push_back(way.take());
+    KernelKind alternative(std::string(kernel->name.str()), loaded);
+    for (size_t k = 0; k < trace.steps.size(); ++k) alternative.add(trace.steps[k], k + 1);
+    out.push_back(alternative.take());
   }
   return out;
 }

@@ -19,11 +19,11 @@ const Words& words(By) {
 }
 
 const Words& words(Rewrite) {
-  static const Words spellings = {"take_apart", "gather"};
+  static const Words spellings = {"distribute_row_shift", "gather"};
   return spellings;
 }
 
-const Words& words(CombineWay) {
+const Words& words(CombineKind) {
   static const Words spellings = {"kernel", "last"};
   return spellings;
 }
@@ -38,7 +38,7 @@ const Words& words(Switch) {
   return spellings;
 }
 
-const Words& words(LiveWay) {
+const Words& words(LiveKind) {
   static const Words spellings = {"all", "range", "data_range", "list"};
   return spellings;
 }
@@ -48,27 +48,27 @@ const Words& words(LoopDirection) {
   return spellings;
 }
 
-const Words& words(ReferenceWay) {
+const Words& words(ReferenceKind) {
   static const Words spellings = {"follow", "lazy", "speculative"};
   return spellings;
 }
 
-const Words& words(HoldWay) {
+const Words& words(HoldKind) {
   static const Words spellings = {"steps", "row", "filled"};
   return spellings;
 }
 
-const Words& words(GroupWay) {
+const Words& words(GroupKind) {
   static const Words spellings = {"sharing", "alternating"};
   return spellings;
 }
 
-const Words& words(OrderWay) {
+const Words& words(OrderKind) {
   static const Words spellings = {"plain", "raster", "longest"};
   return spellings;
 }
 
-const Words& words(SourceWay) {
+const Words& words(SourceKind) {
   static const Words spellings = {"static", "dynamic"};
   return spellings;
 }

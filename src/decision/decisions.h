@@ -27,17 +27,18 @@ const std::vector<std::string_view>& words(Switch);
 
 // --- the program
 
-enum class Rewrite : uint8_t { TakeApart, Gather };
+enum class Rewrite : uint8_t { DistributeRowShift, Gather };
 const std::vector<std::string_view>& words(Rewrite);
 
 struct Algebra {
   static constexpr std::string_view kFormat = "algebra $rewrite $use{ $by}";
   static constexpr std::string_view kDoc =
-      "Program: an optional rewrite of the equations. take_apart: differences from a value of a "
+      "Program: an optional rewrite of the equations. distribute_row_shift: differences from a "
+      "value of a "
       "row "
       "leave the products that they stand in. gather: operands that no box can bring as they lie "
       "are copied first.";
-  Rewrite rewrite = Rewrite::TakeApart;
+  Rewrite rewrite = Rewrite::DistributeRowShift;
   Switch use = Switch::Off;
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {
@@ -151,8 +152,8 @@ struct Tile {
   static const ir::OpInfo& info();
 };
 
-enum class CombineWay : uint8_t { Kernel, Last };
-const std::vector<std::string_view>& words(CombineWay);
+enum class CombineKind : uint8_t { Kernel, Last };
+const std::vector<std::string_view>& words(CombineKind);
 
 struct Split {
   static constexpr std::string_view kFormat = "split $axis{ into $parts} combine $combine{ $by}";
@@ -164,7 +165,7 @@ struct Split {
       "parts, which kernels of their own compute; 1: in one.";
   ir::Name axis;
   ir::OptionalInt parts;
-  CombineWay combine = CombineWay::Kernel;
+  CombineKind combine = CombineKind::Kernel;
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {
     f("axis", s.axis);
@@ -219,11 +220,11 @@ struct Resident {
 
 // --- the loop over the steps
 
-enum class LiveWay : uint8_t { All, Range, DataRange, List };
-const std::vector<std::string_view>& words(LiveWay);
+enum class LiveKind : uint8_t { All, Range, DataRange, List };
+const std::vector<std::string_view>& words(LiveKind);
 
 struct Live {
-  static constexpr std::string_view kFormat = "live $axis $way{ $by}";
+  static constexpr std::string_view kFormat = "live $axis $kind{ $by}";
   static constexpr std::string_view kDoc =
       "Form tile: which steps of the streamed axis the loop runs, where masks hide some. all: "
       "every "
@@ -231,11 +232,11 @@ struct Live {
       "and masks of data as well, which small kernels summarise beforehand. list: the steps that "
       "are left, in a list that small kernels make beforehand.";
   ir::Name axis;
-  LiveWay way = LiveWay::All;
+  LiveKind kind = LiveKind::All;
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {
     f("axis", s.axis);
-    f("way", s.way);
+    f("kind", s.kind);
     f("by", s.by);
   }
   static const ir::OpInfo& info();
@@ -258,21 +259,21 @@ struct LoopOrder {
   static const ir::OpInfo& info();
 };
 
-enum class ReferenceWay : uint8_t { Follow, Lazy, Speculative };
-const std::vector<std::string_view>& words(ReferenceWay);
+enum class ReferenceKind : uint8_t { Follow, Lazy, Speculative };
+const std::vector<std::string_view>& words(ReferenceKind);
 
 struct Reference {
-  static constexpr std::string_view kFormat = "reference $way{ lag $lag}{ $by}";
+  static constexpr std::string_view kFormat = "reference $kind{ lag $lag}{ $by}";
   static constexpr std::string_view kDoc =
       "Form tile: when a running reference (such as the maximum that a rolled sum is relative to) "
       "moves. follow: with every step. lazy: only where it would lag by more than lag powers of "
       "two. speculative: like lazy, but weights are computed with the old reference before the new "
       "one is known, and computed again where that was too far.";
-  ReferenceWay way = ReferenceWay::Follow;
+  ReferenceKind kind = ReferenceKind::Follow;
   ir::OptionalInt lag;
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {
-    f("way", s.way);
+    f("kind", s.kind);
     f("lag", s.lag);
     f("by", s.by);
   }
@@ -308,41 +309,42 @@ struct Segments {
 
 // --- tiles and who works on them
 
-enum class GroupWay : uint8_t { Sharing, Alternating };
-const std::vector<std::string_view>& words(GroupWay);
+enum class GroupKind : uint8_t { Sharing, Alternating };
+const std::vector<std::string_view>& words(GroupKind);
 
 struct Groups {
-  static constexpr std::string_view kFormat = "groups $count $way{ $by}";
+  static constexpr std::string_view kFormat = "groups $count $kind{ $by}";
   static constexpr std::string_view kDoc =
       "Form tile: warp groups of a CTA that compute. sharing: each has some rows of the same tile. "
       "alternating: each has tiles of its own, and they take turns at the matrix unit. Form rows: "
       "groups that share a row.";
   ir::OptionalInt count;
-  GroupWay way = GroupWay::Sharing;
+  GroupKind kind = GroupKind::Sharing;
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {
     f("count", s.count);
-    f("way", s.way);
+    f("kind", s.kind);
     f("by", s.by);
   }
   static const ir::OpInfo& info();
 };
 
-enum class OrderWay : uint8_t { Plain, Raster, Longest };
-const std::vector<std::string_view>& words(OrderWay);
+enum class OrderKind : uint8_t { Plain, Raster, Longest };
+const std::vector<std::string_view>& words(OrderKind);
 
 struct TileOrder {
-  static constexpr std::string_view kFormat = "order $way{ by $rows}{ sections $section_mib}{ $by}";
+  static constexpr std::string_view kFormat =
+      "order $kind{ by $rows}{ sections $section_mib}{ $by}";
   static constexpr std::string_view kDoc =
       "Form tile: the order in which CTAs take tiles. plain: the last axis fastest. raster by N: N "
       "rows of tiles are walked column by column. longest: tiles with the most steps first; the "
       "other axes in sections whose shared operands take so many MiB.";
-  OrderWay way = OrderWay::Plain;
+  OrderKind kind = OrderKind::Plain;
   ir::OptionalInt rows;
   ir::OptionalInt section_mib;
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {
-    f("way", s.way);
+    f("kind", s.kind);
     f("rows", s.rows);
     f("section_mib", s.section_mib);
     f("by", s.by);
@@ -350,18 +352,18 @@ struct TileOrder {
   static const ir::OpInfo& info();
 };
 
-enum class SourceWay : uint8_t { Static, Dynamic };
-const std::vector<std::string_view>& words(SourceWay);
+enum class SourceKind : uint8_t { Static, Dynamic };
+const std::vector<std::string_view>& words(SourceKind);
 
 struct TileSource {
-  static constexpr std::string_view kFormat = "source $way{ $by}";
+  static constexpr std::string_view kFormat = "source $kind{ $by}";
   static constexpr std::string_view kDoc =
       "Form tile: a CTA computes which tiles are its own (static), or takes the next one from a "
       "counter in memory (dynamic).";
-  SourceWay way = SourceWay::Static;
+  SourceKind kind = SourceKind::Static;
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {
-    f("way", s.way);
+    f("kind", s.kind);
     f("by", s.by);
   }
   static const ir::OpInfo& info();
@@ -576,19 +578,19 @@ struct Vector {
   static const ir::OpInfo& info();
 };
 
-enum class HoldWay : uint8_t { Steps, Row, Filled };
-const std::vector<std::string_view>& words(HoldWay);
+enum class HoldKind : uint8_t { Steps, Row, Filled };
+const std::vector<std::string_view>& words(HoldKind);
 
 struct Hold {
-  static constexpr std::string_view kFormat = "hold $way{ $by}";
+  static constexpr std::string_view kFormat = "hold $kind{ $by}";
   static constexpr std::string_view kDoc =
       "Form rows: what stays in registers from one reduction to the next. row: rows of up to so "
       "many columns. filled: rows of exactly so many. steps: nothing, a row is walked over once "
       "for each reduction.";
-  HoldWay way = HoldWay::Steps;
+  HoldKind kind = HoldKind::Steps;
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {
-    f("way", s.way);
+    f("kind", s.kind);
     f("by", s.by);
   }
   static const ir::OpInfo& info();
@@ -673,7 +675,7 @@ const std::vector<std::string_view>& words(Form);
 
 // A kernel and what was decided about it: in a list of what passes decided, and in scheduled
 // programs for kernels of other forms than tile, whose statements are no nests of their own. Of
-// several with one name each is another way to compute the same.
+// several with one name each is an alternative.
 struct Kernel {
   static constexpr std::string_view kFormat = "kernel $name $form$body";
   static constexpr std::string_view kDoc =

@@ -77,8 +77,8 @@ class Conversion {
 
   // No element leaves its thread.
   void by_names() {
-    const layout::Conversion conversion = layout::convert_way(from_.layout, to_.layout);
-    NAUT_CHECK(conversion.way == layout::Way::Free, "`{}` is not free", to_name_);
+    const layout::Conversion conversion = layout::convert_kind(from_.layout, to_.layout);
+    NAUT_CHECK(conversion.kind == layout::ConvertKind::Free, "`{}` is not free", to_name_);
     begin("");
     if (layout::common_digits(from_.layout, to_.layout)) {
       const matile::DigitSum source = matile::fit(
@@ -229,12 +229,12 @@ class Conversion {
 void emit_convert(const matile::Convert& op, const RegisterScope& scope, const Meeting& meeting,
                   Writer& out) {
   Conversion conversion(op, scope, out);
-  switch (op.way) {
-    case matile::Way::Free:
+  switch (op.kind) {
+    case matile::ConvertKind::Free:
       return conversion.by_names();
-    case matile::Way::Lanes:
+    case matile::ConvertKind::Lanes:
       return conversion.by_lanes();
-    case matile::Way::Shared:
+    case matile::ConvertKind::Shared:
       return conversion.through_memory(meeting);
   }
 }

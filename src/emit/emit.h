@@ -35,7 +35,7 @@ struct KernelText {
   int param_bytes = 0;
   int threads = 0;
   int shared_bytes = 0;
-  // Waits for what kernels in front of it wrote: it may begin before they have ended.
+  // Waits for what kernels before it wrote: it may begin before they have ended.
   bool may_begin_early = false;
   int cluster = 1;  // CTAs that run together; the grid is a multiple
 };

@@ -63,7 +63,7 @@ void KernelEmitter::header(const KernelText& text, bool is_followed) {
   if (r_.cluster > 1)
     out_.open("KERNEL_CLUSTER({}, {}, {}) {{", text.name, text.threads, r_.cluster);
   else if (ctas > 1)
-    out_.open("KERNEL_BESIDE({}, {}, {}) {{", text.name, text.threads, ctas);
+    out_.open("KERNEL_MIN_CTAS({}, {}, {}) {{", text.name, text.threads, ctas);
   else
     out_.open("KERNEL({}, {}) {{", text.name, text.threads);
   out_.line("SHARED_BASE(smem);");
@@ -307,7 +307,7 @@ void KernelEmitter::block(const ir::Block& ops) {
   scope_.early = early;
 }
 
-// Loads in front of a turn, which nobody waits for: between them a group would hold it for as long
+// Loads before a turn, which nobody waits for: between them a group would hold it for as long
 // as memory takes.
 void KernelEmitter::early_reads(const ir::Block& ops, size_t from) {
   for (size_t k = from; k < ops.size() && !ops[k].is<matile::Let>(); ++k) {

@@ -25,7 +25,7 @@ namespace nautilus::emit {
 class KernelEmitter {
   using Expr = expr::Expr;
   using Op = ir::Op;
-  using PartInfo = matile::PartInfo;
+  using SlotTileInfo = matile::SlotTileInfo;
   using Resources = matile::Resources;
   using RingInfo = matile::RingInfo;
   using RoleInfo = matile::RoleInfo;
@@ -59,7 +59,7 @@ class KernelEmitter {
   void stages();
   void tiles_cursor();
   void maps_and_descriptors();
-  static layout::Operand operand(const PartInfo& part, layout::Major major);
+  static layout::Operand operand(const SlotTileInfo& part, layout::Major major);
   std::string descriptor(ir::Name part_name, layout::Major major, Expr rows);
 
   // --- statements ---------------------------------------------------------------------------
@@ -85,14 +85,14 @@ class KernelEmitter {
   void loop(const matile::Loop& op);
   void unroll(const matile::Unroll& op);
   void fill(const matile::Fill& op);
-  static std::string slot_address(const RingInfo& ring, const PartInfo& part,
+  static std::string slot_address(const RingInfo& ring, const SlotTileInfo& part,
                                   const std::string& name);
   void get(ir::Name ring);
   void release(ir::Name ring);
   static std::string stepped(std::string_view base, uint32_t units);
   void dot(const matile::Dot& op);
   void take(const matile::Take& op);
-  void take_line(const PartInfo& part, const std::string& name, int length);
+  void take_row_piece(const SlotTileInfo& part, const std::string& name, int length);
   void warp_dot(const matile::WarpDot& op);
   void wait(const matile::Wait& op);
   void ticket(const matile::Ticket& op);

@@ -8,8 +8,8 @@ namespace nautilus::emit {
 
 using expr::Expr;
 using ir::Op;
-using matile::PartInfo;
 using matile::RingInfo;
+using matile::SlotTileInfo;
 
 // Maps that the role copies with are fetched early; operands of products get their descriptors.
 void KernelEmitter::maps_and_descriptors() {
@@ -24,7 +24,7 @@ void KernelEmitter::maps_and_descriptors() {
   for (const std::string& m : maps) out_.line("tma_prefetch(&p.{});", identifier(m));
 }
 
-layout::Operand KernelEmitter::operand(const PartInfo& part, layout::Major major) {
+layout::Operand KernelEmitter::operand(const SlotTileInfo& part, layout::Major major) {
   return {.tile = part.tile, .major = major};
 }
 
@@ -57,7 +57,7 @@ void KernelEmitter::fill(const matile::Fill& op) {
   const RingInfo& ring = *r_.ring(op.ring);
   const std::string name = identifier(op.ring.str());
   int bytes = 0;
-  for (const PartInfo& part : ring.parts) bytes += part.tile.bytes();
+  for (const SlotTileInfo& part : ring.parts) bytes += part.tile.bytes();
   std::string copy;
   if (op.group) {
     const std::string g = identifier(op.group.str());
@@ -105,7 +105,7 @@ void KernelEmitter::fill(const matile::Fill& op) {
   out_.close();
 }
 
-std::string KernelEmitter::slot_address(const RingInfo& ring, const PartInfo& part,
+std::string KernelEmitter::slot_address(const RingInfo& ring, const SlotTileInfo& part,
                                         const std::string& name) {
   std::string out = fmt::format("smem + {}", ring.offset + part.offset);
   if (ring.slots() > 1) out += fmt::format(" + {}.slot * {}", name, ring.slot_bytes);
@@ -192,8 +192,8 @@ void KernelEmitter::warp_dot(const matile::WarpDot& op) {
     if (ring->copies > 1) out += fmt::format(" + {} * {}", group_text(), ring->copy_bytes());
     return out;
   };
-  const PartInfo& a = *r_.part(op.a).second;
-  const PartInfo& b = *r_.part(op.b).second;
+  const SlotTileInfo& a = *r_.part(op.a).second;
+  const SlotTileInfo& b = *r_.part(op.b).second;
   out_.open("{{  // {} = {} . {}, by this warp", op.acc.str(), op.a.str(), op.b.str());
   out_.line("const u32 from_a = {}{};", address(op.a),
             op.rows ? fmt::format(" + ({}) * 128", text(op.rows)) : "");

@@ -9,7 +9,7 @@ LaunchOrder launch_order(const ir::Program& program, const matile::Kernel& kerne
   for (const ir::Op& op : program.body) {
     const auto* launch = op.get<matile::Launch>();
     if (!launch) continue;
-    if (launch->kernel == kernel.name || launch->other == kernel.name)
+    if (launch->kernel == kernel.name || launch->unaligned_fallback == kernel.name)
       is_found = true;
     else
       (is_found ? order.is_followed : order.is_behind) = true;

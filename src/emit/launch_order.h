@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that a plan runs one after the other overlap: a kernel lets the next one begin at once,
 // and the next one waits before it touches global memory. What a kernel does before that, and the
-// time until its CTAs are placed, is hidden behind the one in front of it.
+// time until its CTAs are placed, is hidden behind the one before it.
 #pragma once
 
 #include "matile/ops.h"

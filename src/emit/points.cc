@@ -39,10 +39,11 @@ KernelText PointsEmitter::run() {
     if (const auto* let = op.get<matile::Let>()) plan_sizes_.emplace(let->name.str());
   }
   const auto& points = kernel_.body[0].as<matile::Points>();
-  lanes_ = points.by.value_or(1);
-  beside_ = points.beside.value_or(1);
+  lanes_ = points.lanes_per_point.value_or(1);
+  points_per_thread_ = points.points_per_thread.value_or(1);
   last_ = pool_.index(points.axes.back().name);
-  const std::string each = beside_ > 1       ? fmt::format("one for {} points", beside_)
+  const std::string each = points_per_thread_ > 1
+                               ? fmt::format("one for {} points", points_per_thread_)
                            : lanes_ == 1     ? "one for each point"
                            : lanes_ == kWarp ? "a warp for each point"
                                              : fmt::format("{} of a warp for each point", lanes_);
@@ -69,12 +70,12 @@ void PointsEmitter::decode(const ir::Axes& axes, bool is_behind) {
               threads_ / kWarp, kWarp);
     out_.line("const int lane = thread_index() % {};", kWarp);
   } else {
-    const int64_t beside = kWarp / lanes_;
+    const int64_t points_per_warp = kWarp / lanes_;
     out_.line(
         "u64 points = (u64)block_index() * {0} + (u64)(thread_index() / {1} * {2} + "
         "thread_index() % {2});",
-        threads_ / lanes_, kWarp, beside);
-    out_.line("const int lane = thread_index() % {} / {};", kWarp, beside);
+        threads_ / lanes_, kWarp, points_per_warp);
+    out_.line("const int lane = thread_index() % {} / {};", kWarp, points_per_warp);
   }
   std::string count;
   for (size_t k = 0; k < axes.size(); ++k)
@@ -90,8 +91,9 @@ void PointsEmitter::decode(const ir::Axes& axes, bool is_behind) {
   }
   for (size_t k = axes.size(); k-- > 0;) {
     const std::string name = define(axes[k].name);
-    const std::string times =
-        beside_ > 1 && k + 1 == axes.size() ? fmt::format("{} * ", beside_) : "";
+    const std::string times = points_per_thread_ > 1 && k + 1 == axes.size()
+                                  ? fmt::format("{} * ", points_per_thread_)
+                                  : "";
     if (k == 0)
       out_.line("const long long {} = {}(long long)points;", name, times);
     else
@@ -110,20 +112,22 @@ void PointsEmitter::decode(const ir::Axes& axes, bool is_behind) {
 // Of an axis, in points of a thread.
 std::string PointsEmitter::extent(const ir::Axes& axes, size_t k) {
   const std::string all = text(axes[k].extent);
-  return beside_ > 1 && k + 1 == axes.size() ? fmt::format("({} / {})", all, beside_) : all;
+  return points_per_thread_ > 1 && k + 1 == axes.size()
+             ? fmt::format("({} / {})", all, points_per_thread_)
+             : all;
 }
 
 // What follows is done for each of the points that a thread has.
 void PointsEmitter::open_points() {
-  if (beside_ == 1) return;
-  out_.open("UNROLL for (int beside = 0; beside < {}; ++beside) {{", beside_);
+  if (points_per_thread_ == 1) return;
+  out_.open("UNROLL for (int beside = 0; beside < {}; ++beside) {{", points_per_thread_);
   if (!turn_.empty()) out_.open("if ({}) {{", turn_);
   saved_last_ = locals_.at(std::string(last_.name().str()));
   locals_[std::string(last_.name().str())] = fmt::format("({} + beside)", saved_last_);
 }
 
 void PointsEmitter::close_points() {
-  if (beside_ == 1) return;
+  if (points_per_thread_ == 1) return;
   locals_[std::string(last_.name().str())] = saved_last_;
   if (!turn_.empty()) out_.close();
   out_.close();
@@ -132,7 +136,7 @@ void PointsEmitter::close_points() {
 // Declares a number of each point, and gives its text there.
 std::string PointsEmitter::declare(ir::Name name, DType dtype) {
   const std::string text = define(name);
-  out_.line("{} {}[{}];", carrier(dtype), text, beside_);
+  out_.line("{} {}[{}];", carrier(dtype), text, points_per_thread_);
   return locals_[std::string(name.str())] = text + "[beside]";
 }
 
@@ -191,7 +195,7 @@ std::string PointsEmitter::text(Expr e) {
 }
 
 // Subexpressions that occur more than once get a name. What may be evaluated only under a
-// condition (a read in a branch of `where`) stays where it is: it may be outside of its tensor.
+// condition (a read in a branch of `where`) stays where it is: it may be outside its tensor.
 void PointsEmitter::name_shared(std::initializer_list<Expr> roots) {
   std::map<Expr, int, expr::ByContent> uses;
   std::vector<Expr> order;
@@ -270,7 +274,7 @@ void PointsEmitter::statement(const Op& op) {
 
 void PointsEmitter::define_number(ir::Name name, DType dtype, Expr value,
                                   std::string_view constant) {
-  if (beside_ > 1) {
+  if (points_per_thread_ > 1) {
     const std::string own = declare(name, dtype);
     open_points();
     name_shared({value});

@@ -69,10 +69,10 @@ class PointsEmitter {
   std::map<std::string, std::string, std::less<>> locals_;
   std::map<std::string, expr::DType, std::less<>> dtypes_;  // of values
   int64_t lanes_ = 1;                                       // of each point
-  int64_t beside_ = 1;      // points of a thread, along the last axis
-  expr::Expr last_;         // that axis
-  std::string turn_;        // the condition of a turn, asked for each point
-  std::string saved_last_;  // its text while points are told apart
+  int64_t points_per_thread_ = 1;  // points of a thread, along the last axis
+  expr::Expr last_;                // that axis
+  std::string turn_;               // the condition of a turn, asked for each point
+  std::string saved_last_;         // its text while points are told apart
   std::set<std::string> taken_;
   std::map<expr::Expr, std::string, expr::ByContent> named_;  // of the statement being printed
   // Places of elements in a loop over parts.

@@ -32,9 +32,9 @@ void PointsEmitter::over_parts(ir::Name name, std::string_view from, const std::
   out_.line("const int left = (int)({0} - first < {1} ? {0} - first : {1});", to, ahead);
   out_.open("UNROLL for (int more = 0; more < {}; more += {}) {{", ahead, lanes_);
   // One condition for each load: under a branch around several, turns would wait for each other.
-  const bool is_flat = beside_ > 1 && std::none_of(body.begin(), body.end(), [](const Op& op) {
-                         return op.is<matile::Loop>();
-                       });
+  const bool is_flat =
+      points_per_thread_ > 1 &&
+      std::none_of(body.begin(), body.end(), [](const Op& op) { return op.is<matile::Loop>(); });
   if (is_flat)
     turn_ = "more < left";
   else
@@ -69,7 +69,7 @@ void PointsEmitter::walk_reads(ir::Name var, const ir::Block& body) {
   for (Expr r : reads) {
     const std::string step = step_of(r, pool_.index(var), defined);
     if (step.empty()) continue;
-    const std::string next = beside_ > 1 ? next_of(r) : "";
+    const std::string next = points_per_thread_ > 1 ? next_of(r) : "";
     const std::string at = fresh("at");
     const auto old = std::exchange(locals_[std::string(var.str())], "first");
     out_.line("const u64 {} = {};", at, offset(r.name().str(), r.args()));
@@ -81,14 +81,14 @@ void PointsEmitter::walk_reads(ir::Name var, const ir::Block& body) {
 }
 
 // Text of what a turn of the loop adds to the place of an element, if the variable is an index
-// of its own and the others are known in front of the loop; empty otherwise.
+// of its own and the others are known before the loop; empty otherwise.
 std::string PointsEmitter::step_of(Expr read, Expr var,
                                    const std::set<std::string, std::less<>>& defined) const {
   std::string step;
   for (size_t k = 0; k < read.args().size(); ++k) {
     const Expr index = read.args()[k];
     if (!expr::depends_on(index, var)) {
-      const bool is_last = beside_ > 1 && expr::depends_on(index, last_);
+      const bool is_last = points_per_thread_ > 1 && expr::depends_on(index, last_);
       if (is_last ? index != last_ : !is_settled(index, defined)) return "";
       continue;
     }

@@ -16,7 +16,7 @@ void KernelEmitter::take(const matile::Take& op) {
   const int length = array_length(tile);
   const std::string name = identifier(op.tile.str());
   if (part->tile.rows == 1) {
-    take_line(*part, name, length);
+    take_row_piece(*part, name, length);
   } else if (part->tile.element_bytes == 4) {
     // Two neighbouring columns of rows lane / 4 and 8 further, in panels of 32 columns.
     out_.line("const int row = 16 * warp + lane / 4, chunk = lane % 4 / 2;");
@@ -46,7 +46,7 @@ void KernelEmitter::take(const matile::Take& op) {
 
 // One row for all lanes: column 8 * j + 2 * (lane % 4) is register 2 * j. A matrix whose eight rows
 // are the same 16 bytes gives every lane the pair of its columns, four matrices at a time.
-void KernelEmitter::take_line(const PartInfo& part, const std::string& name, int length) {
+void KernelEmitter::take_row_piece(const SlotTileInfo& part, const std::string& name, int length) {
   if (part.tile.element_bytes == 4) {
     out_.open("UNROLL for (int reg = 0; reg < {}; reg += 2) {{", length);
     out_.line("shared_load_f32x2(from + reg * 16 + lane % 4 * 8, {}[reg], {}[reg + 1]);", name,

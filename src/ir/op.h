@@ -153,8 +153,8 @@ struct Program {
   const Level* level = nullptr;
   std::string name;
   Block body;
-  // A program on its way down: the pass that it comes from, `gauge`, or `merge_equal 2` where the
-  // way has several of a name. Empty for a program that somebody wrote.
+  // A program on its way down: the pass that it comes from, `lazy_reference`, or `merge_equal 2`
+  // where the way has several of a name. Empty for a program that somebody wrote.
   std::string after = {};
 
   friend bool operator==(const Program& a, const Program& b) {

@@ -75,7 +75,7 @@ class Parser {
   }
 
  private:
-  // `after gauge`, `after merge_equal 2`: which passes there are is not known here.
+  // `after lazy_reference`, `after merge_equal 2`: which passes there are is not known here.
   bool after(std::string& out) {
     if (c_.peek().is_line_start || !c_.accept("after")) return true;
     if (c_.peek().kind != Token::Name || c_.peek().is_line_start) {

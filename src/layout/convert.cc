@@ -97,28 +97,28 @@ std::vector<Renumbered> close_gaps(std::vector<Digit>& digits) {
 
 }  // namespace
 
-std::string_view way_name(Way way) {
-  switch (way) {
-    case Way::Free:
+std::string_view convert_kind_name(ConvertKind kind) {
+  switch (kind) {
+    case ConvertKind::Free:
       return "free";
-    case Way::Lanes:
+    case ConvertKind::Lanes:
       return "lanes";
-    case Way::Shared:
+    case ConvertKind::Shared:
       return "shared";
   }
   NAUT_CHECK(false, "no such way");
 }
 
-Conversion convert_way(const Layout& from, const Layout& to) {
+Conversion convert_kind(const Layout& from, const Layout& to) {
   NAUT_CHECK(from.shape() == to.shape(), "conversion between shapes: {} to {}", to_text(from),
              to_text(to));
   const auto same = [](std::vector<int> coordinates) { return coordinates; };
   if (std::optional<std::vector<int>> map = register_map(from, to, same)) {
-    return {Way::Free, std::move(*map)};
+    return {ConvertKind::Free, std::move(*map)};
   }
   const bool stays = for_each_place(
       to, [&](const Place& place) { return warp_holds(from, to.coordinates_of(place), place); });
-  return {stays && common_digits(from, to) ? Way::Lanes : Way::Shared, {}};
+  return {stays && common_digits(from, to) ? ConvertKind::Lanes : ConvertKind::Shared, {}};
 }
 
 std::optional<std::vector<CommonDigit>> common_digits(const Layout& from, const Layout& to) {

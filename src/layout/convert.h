@@ -19,13 +19,13 @@ namespace nautilus::layout {
 //   Shared  through shared memory
 // A renumbering that depends on the thread is not Free, since registers cannot be indexed by a
 // run-time value. Where the old layout has copies, layouts of digits do ask for one.
-enum class Way : uint8_t { Free, Lanes, Shared };
+enum class ConvertKind : uint8_t { Free, Lanes, Shared };
 
 // "free", "lanes", "shared".
-std::string_view way_name(Way way);
+std::string_view convert_kind_name(ConvertKind kind);
 
 struct Conversion {
-  Way way = Way::Shared;
+  ConvertKind kind = ConvertKind::Shared;
   // For Free: new register r is old register `source[r]`. A permutation if neither layout has
   // copies; a selection if the old one has copies that the new one lacks.
   std::vector<int> source;
@@ -34,7 +34,7 @@ struct Conversion {
 };
 
 // Both layouts must have the same shape.
-Conversion convert_way(const Layout& from, const Layout& to);
+Conversion convert_kind(const Layout& from, const Layout& to);
 
 // A digit of a coordinate that is a digit of both layouts, and where each has it.
 struct CommonDigit {

@@ -39,8 +39,8 @@ std::vector<Place> places_of(const Layout& layout) {
 TEST(Convert, RenumberedRegistersAreFree) {
   const Layout a = parsed("0: lane 32*1; 1: reg 3*2@2, reg 2*1");
   const Layout b = parsed("0: lane 32*1; 1: reg 3*2, reg 2*1@3");
-  const Conversion conversion = convert_way(a, b);
-  EXPECT_EQ(conversion.way, Way::Free);
+  const Conversion conversion = convert_kind(a, b);
+  EXPECT_EQ(conversion.kind, ConvertKind::Free);
   // Register r of b is column 2 * (r % 3) + r / 3, which a has in the register of that number.
   EXPECT_EQ(conversion.source, (std::vector<int>{0, 2, 4, 1, 3, 5}));
 }
@@ -48,33 +48,33 @@ TEST(Convert, RenumberedRegistersAreFree) {
 TEST(Convert, LanesAndShared) {
   const Layout rows = parsed("0: warp 4*8, lane 8*1; 1: lane 4*1@8");
   const Layout columns = parsed("0: warp 4*8, lane 8*1@4; 1: lane 4*1");
-  EXPECT_EQ(convert_way(rows, columns).way, Way::Lanes);
+  EXPECT_EQ(convert_kind(rows, columns).kind, ConvertKind::Lanes);
   const Layout turned = parsed("0: warp 4*1, lane 8*4; 1: lane 4*1@8");
-  EXPECT_EQ(convert_way(rows, turned).way, Way::Shared);
-  EXPECT_EQ(way_name(Way::Free), "free");
-  EXPECT_EQ(way_name(Way::Lanes), "lanes");
-  EXPECT_EQ(way_name(Way::Shared), "shared");
+  EXPECT_EQ(convert_kind(rows, turned).kind, ConvertKind::Shared);
+  EXPECT_EQ(convert_kind_name(ConvertKind::Free), "free");
+  EXPECT_EQ(convert_kind_name(ConvertKind::Lanes), "lanes");
+  EXPECT_EQ(convert_kind_name(ConvertKind::Shared), "shared");
 }
 
 TEST(Convert, CopiesMayBeDroppedFreelyButNotMade) {
   const Layout copied = parsed("0: lane 8*1@4; copies: lane 4");
   const Layout single = parsed("0: lane 8*1");
-  EXPECT_EQ(convert_way(single, copied).way, Way::Lanes);
-  EXPECT_EQ(convert_way(copied, single).way, Way::Lanes);
+  EXPECT_EQ(convert_kind(single, copied).kind, ConvertKind::Lanes);
+  EXPECT_EQ(convert_kind(copied, single).kind, ConvertKind::Lanes);
   const Layout doubled = parsed("0: lane 8*1; copies: reg 2");
-  EXPECT_EQ(convert_way(doubled, single), (Conversion{Way::Free, {0}}));
-  EXPECT_EQ(convert_way(single, doubled), (Conversion{Way::Free, {0, 0}}));
+  EXPECT_EQ(convert_kind(doubled, single), (Conversion{ConvertKind::Free, {0}}));
+  EXPECT_EQ(convert_kind(single, doubled), (Conversion{ConvertKind::Free, {0, 0}}));
   const Layout everywhere = parsed("0: lane 8*1; copies: warp 4");
-  EXPECT_EQ(convert_way(everywhere, single), (Conversion{Way::Free, {0}}));
-  EXPECT_EQ(convert_way(single, everywhere).way, Way::Shared);
+  EXPECT_EQ(convert_kind(everywhere, single), (Conversion{ConvertKind::Free, {0}}));
+  EXPECT_EQ(convert_kind(single, everywhere).kind, ConvertKind::Shared);
 }
 
 TEST(Convert, EveryLayoutConvertsFreelyToItself) {
   base::Random random(1);
   for (int round = 0; round < 100; ++round) {
     const Layout layout = random_layout(random, 2, false);
-    const Conversion conversion = convert_way(layout, layout);
-    EXPECT_EQ(conversion.way, Way::Free) << to_text(layout);
+    const Conversion conversion = convert_kind(layout, layout);
+    EXPECT_EQ(conversion.kind, ConvertKind::Free) << to_text(layout);
     for (size_t r = 0; r < conversion.source.size(); ++r) {
       EXPECT_EQ(conversion.source[r], static_cast<int>(r));
     }
@@ -104,8 +104,8 @@ TEST(Convert, AgreesWithTheDefinition) {
       stride *= digit.extent;
     }
     const Layout to(2, digits);
-    const Conversion conversion = convert_way(from, to);
-    ++count[static_cast<int>(conversion.way)];
+    const Conversion conversion = convert_kind(from, to);
+    ++count[static_cast<int>(conversion.kind)];
     bool same_threads = true, same_warps = true;
     std::vector<std::vector<int>> candidates(static_cast<size_t>(to.registers()));
     std::vector<bool> seen(candidates.size());
@@ -130,13 +130,14 @@ TEST(Convert, AgreesWithTheDefinition) {
     const bool same_registers =
         std::none_of(candidates.begin(), candidates.end(),
                      [](const std::vector<int>& common) { return common.empty(); });
-    const Way expected = same_threads && same_registers                      ? Way::Free
-                         : same_warps && common_digits(from, to).has_value() ? Way::Lanes
-                                                                             : Way::Shared;
-    ASSERT_EQ(conversion.way, expected) << to_text(from) << " / " << to_text(to);
+    const ConvertKind expected = same_threads && same_registers ? ConvertKind::Free
+                                 : same_warps && common_digits(from, to).has_value()
+                                     ? ConvertKind::Lanes
+                                     : ConvertKind::Shared;
+    ASSERT_EQ(conversion.kind, expected) << to_text(from) << " / " << to_text(to);
     // With digits, threads that keep their elements renumber them alike.
-    EXPECT_EQ(same_threads, conversion.way == Way::Free);
-    if (conversion.way != Way::Free) continue;
+    EXPECT_EQ(same_threads, conversion.kind == ConvertKind::Free);
+    if (conversion.kind != ConvertKind::Free) continue;
     for (size_t r = 0; r < candidates.size(); ++r) {
       const std::vector<int>& common = candidates[r];
       EXPECT_NE(std::find(common.begin(), common.end(), conversion.source[r]), common.end());

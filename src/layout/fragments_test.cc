@@ -59,8 +59,8 @@ TEST(Fragments, OperandIsThatOfWgmma) {
 
 TEST(Fragments, AccumulatorBecomesOperandForFree) {
   for (int n = 16; n <= 256; n += 16) {
-    const Conversion conversion = convert_way(acc(n), afrag(n));
-    ASSERT_EQ(conversion.way, Way::Free) << n;
+    const Conversion conversion = convert_kind(acc(n), afrag(n));
+    ASSERT_EQ(conversion.kind, ConvertKind::Free) << n;
     // Operand register 4i + r takes accumulator elements 8i + 2r and 8i + 2r + 1.
     for (int slice = 0; slice < n / 16; ++slice) {
       for (int reg = 0; reg < 4; ++reg) {
@@ -78,7 +78,7 @@ TEST(Fragments, EightyColumns) {
   EXPECT_EQ(to_text(acc(80)),
             "0: warp 4*16, reg 2*8@2, lane 8*1@4; 1: reg 10*8@4, lane 4*2, reg 2*1");
   EXPECT_EQ(acc(80).registers(), 40);
-  EXPECT_EQ(convert_way(acc(80), afrag(80)).way, Way::Free);
+  EXPECT_EQ(convert_kind(acc(80), afrag(80)).kind, ConvertKind::Free);
 }
 
 TEST(Fragments, RowStatistics) {

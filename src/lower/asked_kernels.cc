@@ -13,23 +13,23 @@ AskedKernels::AskedKernels(const ir::Program& program) {
   for (const ir::Op& op : program.body) {
     const auto* lines = op.get<decision::Kernel>();
     if (!lines) continue;
-    const bool is_other_way = !kernels_.empty() && kernels_.back().name == lines->name &&
-                              kernels_.back().form == lines->form;
-    if (!is_other_way) {
+    const bool is_alternative = !kernels_.empty() && kernels_.back().name == lines->name &&
+                                kernels_.back().form == lines->form;
+    if (!is_alternative) {
       kernels_.emplace_back();
       kernels_.back().name = lines->name;
       kernels_.back().form = lines->form;
       kernels_.back().statements.emplace(lines->name.str());
     }
     AskedKernel& kernel = kernels_.back();
-    kernel.ways.emplace_back();
+    kernel.alternatives.emplace_back();
     for (const ir::Op& line : lines->body) {
       ir::Block* list = line.is<decision::Fuse>()    ? &kernel.fuse
                         : line.is<decision::Split>() ? &kernel.split
                         : line.is<decision::Inner>() ? &kernel.inner
                                                      : nullptr;
-      (is_other_way || !list ? kernel.ways.back() : *list).push_back(line);
-      if (is_other_way) continue;
+      (is_alternative || !list ? kernel.alternatives.back() : *list).push_back(line);
+      if (is_alternative) continue;
       if (const auto* fuse = line.get<decision::Fuse>()) {
         for (ir::Name s : fuse->statements) kernel.statements.emplace(s.str());
       }

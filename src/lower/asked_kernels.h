@@ -17,11 +17,11 @@ namespace nautilus::lower {
 struct AskedKernel {
   ir::Name name;
   decision::Form form = decision::Form::Rows;
-  std::vector<ir::Block> ways;       // without the lines that say which statements there are
-  std::set<std::string> statements;  // that it computes, the one it is named after too
-  ir::Block fuse;                    // the line that says so, if there is one
-  ir::Block split;                   // the line about parts, if there is one
-  ir::Block inner;                   // lines about steps, which its nests have
+  std::vector<ir::Block> alternatives;  // without the lines that say which statements there are
+  std::set<std::string> statements;     // that it computes, the one it is named after too
+  ir::Block fuse;                       // the line that says so, if there is one
+  ir::Block split;                      // the line about parts, if there is one
+  ir::Block inner;                      // lines about steps, which its nests have
   bool is_read = false;
 
   // That the line about parts asks for.

@@ -9,7 +9,7 @@
 #include "ir/target_of.h"
 #include "ir/walk.h"
 #include "lower/points/part_nests.h"
-#include "lower/points/points_ways.h"
+#include "lower/points/points_alternatives.h"
 #include "lower/rows/row_kernel.h"
 #include "matile/ops.h"
 #include "scalar/ops.h"
@@ -54,7 +54,7 @@ AskedKernel& NestKernels::kernel_for(const MapNest& nest, bool is_from_parts) {
   usual_ = AskedKernel();
   usual_.name = context_.pool.name(*written.begin());
   usual_.form = is_from_parts ? decision::Form::Parts : decision::Form::Points;
-  usual_.ways.emplace_back();
+  usual_.alternatives.emplace_back();
   usual_.statements = written;
   return usual_;
 }
@@ -116,9 +116,9 @@ bool NestKernels::rows(size_t& i, size_t end, const AskedKernel& asked) {
   const std::set<std::string> kept = state_.kept_after(end);
   const RowContext context{*group, kept, state_.buffers, facts_, state_.names, context_.pool};
   const ir::Block members = members_of(i, end, group->statements.back().target.str(), asked);
-  const bool is_open = asked.ways.size() == 1 && asked.ways[0].empty();
-  auto ops =
-      lower_rows(context, is_open ? std::vector<ir::Block>() : asked.ways, members, context_);
+  const bool is_open = asked.alternatives.size() == 1 && asked.alternatives[0].empty();
+  auto ops = lower_rows(context, is_open ? std::vector<ir::Block>() : asked.alternatives, members,
+                        context_);
   if (!ops) return false;
   for (Op& op : *ops) state_.kernels.push_back(std::move(op));
   i = end;
@@ -137,7 +137,7 @@ bool NestKernels::points(size_t& i, size_t end, const AskedKernel& asked) {
     is_joined = can_join(state_.nests[i], state_.nests[k], written, context_.pool);
     written.merge(written_by(state_.nests[k]));
   }
-  if (!is_joined || asked.ways.size() != 1) {
+  if (!is_joined || asked.alternatives.size() != 1) {
     refuse(asked,
            !is_joined
                ? "its statements do not share their points"
@@ -148,8 +148,8 @@ bool NestKernels::points(size_t& i, size_t end, const AskedKernel& asked) {
   const std::vector<MapNest> group = nests_from(i, end);
   const std::set<std::string> kept = state_.kept_after(end);
   const ir::Block members = members_of(i, end, named_after(group, kept), asked);
-  auto parts = points_way({group, kept, state_.buffers, target_, state_.names}, asked.ways[0],
-                          members, context_);
+  auto parts = points_alternative({group, kept, state_.buffers, target_, state_.names},
+                                  asked.alternatives[0], members, context_);
   if (!parts) return false;
   state_.add(std::move(*parts));
   i = end;
@@ -166,12 +166,13 @@ bool NestKernels::parts(size_t& i, size_t limit, const AskedKernel& asked) {
   const std::vector<MapNest> group = nests_from(i, end);
   const std::set<std::string> kept = state_.kept_after(end);
   const ir::Block members = members_of(i, end, named_after(group, kept), asked);
-  const bool is_open = asked.ways.size() == 1 && asked.ways[0].empty();
-  const auto ways = is_open ? std::span<const ir::Block>() : std::span<const ir::Block>(asked.ways);
-  auto made =
-      parts_ways({group, kept, state_.buffers, target_, state_.names}, ways, members, context_);
+  const bool is_open = asked.alternatives.size() == 1 && asked.alternatives[0].empty();
+  const auto alternatives =
+      is_open ? std::span<const ir::Block>() : std::span<const ir::Block>(asked.alternatives);
+  auto made = parts_alternatives({group, kept, state_.buffers, target_, state_.names}, alternatives,
+                                 members, context_);
   if (!made) return false;
-  for (KernelParts& parts : *made) state_.add(std::move(parts));
+  for (LoweredKernel& parts : *made) state_.add(std::move(parts));
   i = end;
   return true;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of nests without a grid loop, as the lines of the schedule say (asked_kernels.h): which
-// nests share one, and of which form it is: rows (row_kernel.h), points or parts (points_ways.h).
-// Tests: test/schedule/lines_of_rows.sched, test/lower/rows.naut, test/lower/split.naut
+// nests share one, and of which form it is: rows (row_kernel.h), points or parts
+// (points_alternatives.h). Tests: test/schedule/lines_of_rows.sched, test/lower/rows.naut,
+// test/lower/split.naut
 #pragma once
 
 #include <map>

@@ -2,7 +2,7 @@
 // Reductions in parts, each of which has kernels of its own (split_reduction.h).
 #include "decision/lines.h"
 #include "lower/nest_kernels.h"
-#include "lower/points/points_ways.h"
+#include "lower/points/points_alternatives.h"
 #include "matile/ops.h"
 
 namespace nautilus::lower {
@@ -17,7 +17,7 @@ std::string NestKernels::refuse_parts(const MapNest& nest, const AskedKernel& as
   if (!axis) return "no reduction that begins this kernel can be in parts";
   if (line.axis != axis) return "the reduction is over `" + std::string(axis.str()) + "`";
   if (!line.parts || *line.parts < 1) return "parts are counted from 1";
-  if (line.combine == decision::CombineWay::Last)
+  if (line.combine == decision::CombineKind::Last)
     return "a kernel of its own puts these parts together";
   return "";
 }
@@ -48,7 +48,7 @@ bool NestKernels::split(size_t i, const AskedKernel& asked) {
   parts_.insert(buffer);
   splits_.emplace(target, ir::make(decision::Split{s->axis, s->parts, {}, {}}));
   // One alternative is meant for all sizes.
-  if (asked.ways.size() != 2 || asked.statements.size() > 1 ||
+  if (asked.alternatives.size() != 2 || asked.statements.size() > 1 ||
       asked.form != decision::Form::Points) {
     s->type.dims[0] = context_.pool.integer(s->parts);
     s->condition = {};
@@ -65,25 +65,26 @@ bool NestKernels::split(size_t i, const AskedKernel& asked) {
 }
 
 // Three kernels: the parts, what puts them together, and all at once. The plan launches the last
-// where parts do not pay. It is another way of the second.
+// where parts do not pay. It is another alternative of the second.
 bool NestKernels::whole_or_parts(size_t i, const MapNest& nest, const SplitReduction& s,
                                  const AskedKernel& asked) {
   std::set<std::string> kept = state_.kept_after(i);
   kept.emplace(s.buffer.str());
   AskedKernel* partial = asked_.find({std::string(s.buffer.str())}, false);
   if (partial) partial->is_read = true;
-  const auto lower = [&](const MapNest& n, const ir::Block& way, const ir::Block& members,
+  const auto lower = [&](const MapNest& n, const ir::Block& alternative, const ir::Block& members,
                          ir::Block& decided) {
     const std::vector<MapNest> nests = {n};
     ir::PassContext own = context_.with(context_.sink, decided);
-    return points_way({nests, kept, state_.buffers, target_, state_.names}, way, members, own);
+    return points_alternative({nests, kept, state_.buffers, target_, state_.names}, alternative,
+                              members, own);
   };
-  // Names are given in the order of the launches; ways of one kernel are noted together.
+  // Names are given in the order of the launches; alternatives of one kernel are noted together.
   ir::Block notes[3];
   const ir::Block members = {splits_.at(*written_by(nest).begin())};
-  auto whole = lower(nest, asked.ways[1], {}, notes[2]);
-  auto parts = lower(s.partial, partial ? partial->ways[0] : ir::Block(), {}, notes[0]);
-  auto all = lower(s.final, asked.ways[0], members, notes[1]);
+  auto whole = lower(nest, asked.alternatives[1], {}, notes[2]);
+  auto parts = lower(s.partial, partial ? partial->alternatives[0] : ir::Block(), {}, notes[0]);
+  auto all = lower(s.final, asked.alternatives[0], members, notes[1]);
   if (!whole || !parts || !all) return false;
   for (const ir::Block& n : notes) {
     for (const Op& op : n) {
@@ -91,7 +92,7 @@ bool NestKernels::whole_or_parts(size_t i, const MapNest& nest, const SplitReduc
     }
   }
   expr::ExprPool& pool = context_.pool;
-  for (KernelParts* made : {&*whole, &*parts, &*all}) {
+  for (LoweredKernel* made : {&*whole, &*parts, &*all}) {
     const auto& launch = made->launch.as<matile::Launch>();
     const expr::Expr none = pool.integer(0);
     const expr::Expr grid = made == &*whole ? pool.select(s.condition, none, launch.grid)

@@ -102,7 +102,7 @@ std::set<std::string> ProgramNests::kept_after(size_t begin) const {
   return kept_for(outputs, std::span<const MapNest>(nests).subspan(begin));
 }
 
-void ProgramNests::add(KernelParts parts) {
+void ProgramNests::add(LoweredKernel parts) {
   for (Op& op : parts.plan) kernels.push_back(std::move(op));
   kernels.push_back(std::move(parts.kernel));
   kernels.push_back(std::move(parts.launch));

@@ -29,7 +29,7 @@ struct ProgramNests {
 
   // Outputs, and what nests from `begin` on read.
   std::set<std::string> kept_after(size_t begin) const;
-  void add(KernelParts parts);
+  void add(LoweredKernel parts);
 };
 
 // Statements without axes that belong together are one nest: an init and its loop.

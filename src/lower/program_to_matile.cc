@@ -37,7 +37,7 @@ class Assembler {
     out.level = &matile::level();
     out.name = program_.name;
     if (!kernels()) return std::nullopt;
-    // A buffer that lives inside of one kernel needs no memory.
+    // A buffer that lives inside one kernel needs no memory.
     std::set<std::string> used;
     ir::for_each_op(state_.kernels, [&](const Op& op) {
       if (const auto* w = op.get<matile::Write>()) used.emplace(w->target.str());
@@ -106,7 +106,7 @@ class Assembler {
   }
 
   // The kernel of a grid nest, with what was decided about it.
-  std::optional<KernelParts> tile_kernel(const Op& nest, std::string* why) {
+  std::optional<LoweredKernel> tile_kernel(const Op& nest, std::string* why) {
     ir::Block decided;
     ir::PassContext own = context_.with(context_.sink, decided);
     auto parts = lower_grid_nest_(program_, nest, program_.name, state_.names, own, why);
@@ -119,7 +119,7 @@ class Assembler {
 
   // Kernels for nests that compute the same: the plan launches the cheapest.
   bool tiles(size_t begin, size_t end) {
-    std::vector<std::pair<KernelParts, expr::Expr>> made;
+    std::vector<std::pair<LoweredKernel, expr::Expr>> made;
     for (size_t k = begin; k < end; ++k) {
       const Op& nest = state_.nests[k].body[0];
       std::string why;

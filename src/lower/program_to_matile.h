@@ -16,16 +16,17 @@
 #include <string_view>
 
 #include "ir/pass.h"
-#include "lower/kernel/kernel_parts.h"
+#include "lower/kernel/lowered_kernel.h"
 
 namespace nautilus::lower {
 
 // The kernel of one grid nest of a scalar program. Nothing, and why, if some part of it has no
 // counterpart in tiles. A plan that needs the number of multiprocessors calls it `sms`, which is
 // declared here.
-using LowerGridNest = std::optional<KernelParts> (*)(const ir::Program& program, const ir::Op& nest,
-                                                     std::string_view name, FreshNames& names,
-                                                     ir::PassContext& context, std::string* why);
+using LowerGridNest = std::optional<LoweredKernel> (*)(const ir::Program& program,
+                                                       const ir::Op& nest, std::string_view name,
+                                                       FreshNames& names, ir::PassContext& context,
+                                                       std::string* why);
 
 std::optional<ir::Program> program_to_matile(const ir::Program& program,
                                              LowerGridNest lower_grid_nest,

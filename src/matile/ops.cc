@@ -12,7 +12,7 @@ NAUT_DEFINE_OP(Launch)
 NAUT_DEFINE_OP(Cta)
 NAUT_DEFINE_OP(Tiles)
 NAUT_DEFINE_OP(Ring)
-NAUT_DEFINE_OP(Part)
+NAUT_DEFINE_OP(SlotTile)
 NAUT_DEFINE_OP(Turn)
 NAUT_DEFINE_OP(Stage)
 NAUT_DEFINE_OP(Role)
@@ -111,7 +111,7 @@ const std::vector<std::string_view>& words(KernelForm) {
   return spellings;
 }
 
-const std::vector<std::string_view>& words(Way) {
+const std::vector<std::string_view>& words(ConvertKind) {
   static const std::vector<std::string_view> spellings = {"free", "lanes", "shared"};
   return spellings;
 }

@@ -50,7 +50,7 @@ const std::vector<std::string_view>& words(TileSource);
 enum class RoleUnit : uint8_t { Warp, Groups };
 const std::vector<std::string_view>& words(RoleUnit);
 // Unset: before layouts are spread (nest form).
-enum class Spread : uint8_t { Unset, Acc, Row, Col, Line };
+enum class Spread : uint8_t { Unset, Acc, Row, Col, RowVector };
 const std::vector<std::string_view>& words(Spread);
 enum class Direction : uint8_t { Up, Down };
 const std::vector<std::string_view>& words(Direction);
@@ -107,7 +107,7 @@ struct Ring {
   static const ir::OpInfo& info();
 };
 
-struct Part {
+struct SlotTile {
   static constexpr std::string_view kFormat = "part $name : $type{ swizzle $swizzle}";
   static constexpr std::string_view kDoc = "A tile of a slot, in panels.";
   ir::Name name;

@@ -6,8 +6,8 @@
 
 namespace nautilus::matile {
 
-enum class Way : uint8_t { Free, Lanes, Shared };
-const std::vector<std::string_view>& words(Way);
+enum class ConvertKind : uint8_t { Free, Lanes, Shared };
+const std::vector<std::string_view>& words(ConvertKind);
 
 struct Fetch {
   static constexpr std::string_view kFormat = "fetch $part from $map[$at]";
@@ -43,17 +43,17 @@ struct Reduce {
 };
 
 struct Convert {
-  static constexpr std::string_view kFormat = "convert $target from $source way $way";
+  static constexpr std::string_view kFormat = "convert $target from $source way $kind";
   static constexpr std::string_view kDoc =
       "A tile brought to another layout. free: no element leaves its thread; lanes: none leaves "
       "its warp; shared: through shared memory.";
   ir::Name target;
   ir::Name source;
-  Way way = Way::Free;
+  ConvertKind kind = ConvertKind::Free;
   static void fields(auto& s, auto&& f) {
     f("target", s.target);
     f("source", s.source);
-    f("way", s.way);
+    f("kind", s.kind);
   }
   static const ir::OpInfo& info();
 };

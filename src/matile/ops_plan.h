@@ -48,7 +48,7 @@ struct Tensor {
 struct Let {
   static constexpr std::string_view kFormat = "let $name = $value";
   static constexpr std::string_view kDoc =
-      "A scalar. Outside of kernels it is evaluated by the host for each launch; inside it is "
+      "A scalar. Outside kernels it is evaluated by the host for each launch; inside it is "
       "uniform over the role's warps.";
   ir::Name name;
   ir::Expr value;
@@ -111,18 +111,19 @@ struct Kernel {
 };
 
 struct Launch {
-  static constexpr std::string_view kFormat = "launch $kernel grid $grid{ else $other}";
+  static constexpr std::string_view kFormat =
+      "launch $kernel grid $grid{ else $unaligned_fallback}";
   static constexpr std::string_view kDoc =
       "Runs a kernel on so many CTAs, rounded up to whole clusters. Launches run in the order of "
       "the text. else: the kernel that runs instead if a tensor is not aligned as the first one "
       "needs it.";
   ir::Name kernel;
   ir::Expr grid;
-  ir::Name other = {};
+  ir::Name unaligned_fallback = {};
   static void fields(auto& s, auto&& f) {
     f("kernel", s.kernel);
     f("grid", s.grid);
-    f("other", s.other);
+    f("unaligned_fallback", s.unaligned_fallback);
   }
   static const ir::OpInfo& info();
 };

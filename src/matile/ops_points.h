@@ -32,7 +32,7 @@ namespace nautilus::matile {
 
 struct Points {
   static constexpr std::string_view kFormat =
-      "points $axes{ by $by}{ beside $beside}{ threads $threads}$body";
+      "points $axes{ by $lanes_per_point}{ beside $points_per_thread}{ threads $threads}$body";
   static constexpr std::string_view kDoc =
       "The block is run by one thread for each point of the axes, which are numbered with the last "
       "axis fastest. threads n: a CTA has n threads, a multiple of a warp; without it as many as "
@@ -44,14 +44,14 @@ struct Points {
       "(2, 4 or 8; the plan launches it for whole multiples of n), each with values of its own; "
       "they walk the same loops, and nothing branches. Stands alone in its kernel.";
   ir::Axes axes;
-  ir::OptionalInt by;
-  ir::OptionalInt beside;
+  ir::OptionalInt lanes_per_point;
+  ir::OptionalInt points_per_thread;
   ir::OptionalInt threads;
   ir::Block body;
   static void fields(auto& s, auto&& f) {
     f("axes", s.axes);
-    f("by", s.by);
-    f("beside", s.beside);
+    f("lanes_per_point", s.lanes_per_point);
+    f("points_per_thread", s.points_per_thread);
     f("threads", s.threads);
     f("body", s.body);
   }

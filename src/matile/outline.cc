@@ -154,7 +154,8 @@ class Outliner {
     int roles = 0;
     ir::for_each_op(kernel.body, [&](const Op& op) {
       if (const auto* x = op.get<Ring>()) rename(x->name, fmt::format("ring{}", ++rings), scope);
-      if (const auto* x = op.get<Part>()) rename(x->name, fmt::format("part{}", ++parts), scope);
+      if (const auto* x = op.get<SlotTile>())
+        rename(x->name, fmt::format("part{}", ++parts), scope);
       if (const auto* x = op.get<Turn>()) rename(x->name, fmt::format("turn{}", ++turns), scope);
       if (const auto* x = op.get<Stage>()) rename(x->name, fmt::format("stage{}", ++stages), scope);
       if (const auto* x = op.get<Role>()) rename(x->name, fmt::format("role{}", ++roles), scope);

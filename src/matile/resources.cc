@@ -48,7 +48,7 @@ void count_ring_users(Resources& r) {
             const auto* c = op.get<Copy>();
             return c && c->reach == Reach::Multicast &&
                    std::any_of(ring.parts.begin(), ring.parts.end(),
-                               [&](const PartInfo& part) { return part.op->name == c->part; });
+                               [&](const SlotTileInfo& part) { return part.op->name == c->part; });
           }))
         ring.ctas = r.cluster;
       if (reads) ring.readers += 4 * (ring.op->per ? 1 : groups_per_slot(role));
@@ -80,7 +80,7 @@ int scratch_bytes(const Role& role) {
   ir::for_each_op(role.body, [&](const ir::Op& op) {
     const auto* warps = op.get<Warps>();
     const auto* convert = op.get<Convert>();
-    if (!warps && !(convert && convert->way == Way::Shared)) return;
+    if (!warps && !(convert && convert->kind == ConvertKind::Shared)) return;
     ir::for_each_op(role.body, [&](const ir::Op& declared) {
       const auto* tile = declared.get<Tile>();
       if (!tile || tile->name != (warps ? warps->tile : convert->target)) return;
@@ -98,7 +98,7 @@ void collect(const Kernel& kernel, Resources& r) {
     if (const auto* ring = op.get<Ring>()) {
       RingInfo info{.op = ring, .parts = {}};
       for (const ir::Op& inner : ring->body) {
-        const auto& part = inner.as<Part>();
+        const auto& part = inner.as<SlotTile>();
         const layout::PanelTile tile = panel_tile(part.type, part.swizzle);
         info.parts.push_back({&part, tile, info.slot_bytes});
         info.slot_bytes +=
@@ -145,7 +145,7 @@ layout::Swizzle swizzle_of(MapSwizzle swizzle) {
   return layout::Swizzle::None;
 }
 
-std::optional<Share> share_of(const PartInfo& part, int ctas) {
+std::optional<Share> share_of(const SlotTileInfo& part, int ctas) {
   constexpr int kAtomRows = 8;  // after which the swizzle repeats
   const layout::PanelTile& tile = part.tile;
   const int panels = tile.cols / tile.panel_cols();
@@ -187,7 +187,7 @@ layout::Layout layout_of(const Tile& tile) {
       return layout::drop_axis(accumulator(shape.at(0), 8), 1).result;
     case Spread::Col:
       return layout::drop_axis(accumulator(64, shape.at(0)), 0).result;
-    case Spread::Line:
+    case Spread::RowVector:
       if (shape.empty()) return layout::line_value();
       return layout::line(shape.at(0),
                           static_cast<int>(tile.by.value_or(16 / expr::bytes(tile.type.dtype))));
@@ -309,9 +309,9 @@ const RingInfo* Resources::ring(ir::Name name) const {
   }
   return nullptr;
 }
-std::pair<const RingInfo*, const PartInfo*> Resources::part(ir::Name name) const {
+std::pair<const RingInfo*, const SlotTileInfo*> Resources::part(ir::Name name) const {
   for (const RingInfo& r : rings) {
-    for (const PartInfo& p : r.parts) {
+    for (const SlotTileInfo& p : r.parts) {
       if (p.op->name == name) return {&r, &p};
     }
   }

@@ -20,15 +20,15 @@ struct Target;
 
 namespace nautilus::matile {
 
-struct PartInfo {
-  const Part* op = nullptr;
+struct SlotTileInfo {
+  const SlotTile* op = nullptr;
   layout::PanelTile tile;
   int offset = 0;  // within the slot
 };
 
 struct RingInfo {
   const Ring* op = nullptr;
-  std::vector<PartInfo> parts;
+  std::vector<SlotTileInfo> parts;
   int slot_bytes = 0;
   int copies = 1;    // one per group of the role it belongs to
   int offset = 0;    // of slot 0 of copy 0 in shared memory
@@ -115,7 +115,7 @@ struct Resources {
 
   const RingInfo* ring(ir::Name name) const;
   // The ring and the part of that name.
-  std::pair<const RingInfo*, const PartInfo*> part(ir::Name name) const;
+  std::pair<const RingInfo*, const SlotTileInfo*> part(ir::Name name) const;
   const StageInfo* stage(ir::Name name) const;
   const TurnInfo* turn(ir::Name name) const;
   const TilesInfo* tiles_of(ir::Name name) const;
@@ -126,7 +126,7 @@ struct Resources {
 Resources resources_of(const Kernel& kernel, const target::Target& target);
 
 // Nothing if the part does not divide into so many shares of whole swizzle atoms.
-std::optional<Share> share_of(const PartInfo& part, int ctas);
+std::optional<Share> share_of(const SlotTileInfo& part, int ctas);
 
 layout::Swizzle swizzle_of(MapSwizzle swizzle);
 // rows x cols elements in panels.

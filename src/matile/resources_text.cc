@@ -20,7 +20,7 @@ std::string kernel_text(const Kernel& kernel, const target::Target& target) {
                        ring.slot_bytes);
     if (ring.copies > 1) out += fmt::format(", {} copies", ring.copies);
     out += fmt::format(", filled by {}\n", ring.filler ? ring.filler->name.str() : "nobody");
-    for (const PartInfo& part : ring.parts)
+    for (const SlotTileInfo& part : ring.parts)
       out += fmt::format("    part {} at {}: {} bytes\n", part.op->name.str(), part.offset,
                          part.tile.bytes());
     out += fmt::format("    barriers at {}: {} full (1 arrival and the bytes), {} empty ({})\n",

@@ -45,7 +45,7 @@ std::string rejection(const DeviceKernel& kernel);
 // What a schedule's author, or a search, should know: a loop that feeds the tensor cores spends
 // more than kMaxSpillShare of its instructions on spilled registers. It is right but slow, so a
 // program that has no other kernel runs all the same; golden kernels must not have it. Empty if all
-// is well: outside of such loops a few bytes cost nothing.
+// is well: outside such loops a few bytes cost nothing.
 std::string spill_warning(const DeviceKernel& kernel);
 
 // Measured: attention of head size 64 in tiles of 256 x 64 is the fastest form at 16k keys with

@@ -11,7 +11,7 @@
 namespace nautilus::plan {
 namespace {
 
-// Whether the text has a function of this name: as a word in front of its parameters, or in
+// Whether the text has a function of this name: as a word before its parameters, or in
 // the macro that kernels begin with, `KERNEL(name, ...)`.
 bool defines(const std::string& text, const std::string& kernel) {
   const auto is_part_of_name = [](char c) {

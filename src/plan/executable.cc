@@ -44,7 +44,7 @@ Executable::~Executable() {
   for (const Scratch& s : scratch_) {
     if (s.pointer) device_.free(s.pointer);
   }
-  if (nothing_) device_.free(nothing_);
+  if (empty_backing_) device_.free(empty_backing_);
   for (void* kernel : loaded_) device_.unload_kernel(kernel);
 }
 
@@ -104,18 +104,18 @@ bool Executable::provide_scratch(const runtime::Stream& stream, std::string* err
   return true;
 }
 
-bool Executable::provide_nothing(const runtime::Stream& stream, std::string* error) {
-  const auto pointer = device_.allocate(Frame::kNothingBytes, error);
+bool Executable::provide_empty_backing(const runtime::Stream& stream, std::string* error) {
+  const auto pointer = device_.allocate(Frame::kEmptyBackingBytes, error);
   if (!pointer) return false;
-  nothing_ = *pointer;
-  frame_->set_nothing(nothing_);
-  return device_.fill_async(nothing_, 0, Frame::kNothingBytes, stream, error);
+  empty_backing_ = *pointer;
+  frame_->set_empty_backing(empty_backing_);
+  return device_.fill_async(empty_backing_, 0, Frame::kEmptyBackingBytes, stream, error);
 }
 
 bool Executable::prepare(const runtime::Stream& stream, std::string* error) {
   is_ready_ = frame_->evaluate(device_.info().multiprocessors, error) &&
               provide_scratch(stream, error) && frame_->pack(encode_, error);
-  if (!is_ready_ && frame_->needs_nothing() && provide_nothing(stream, error))
+  if (!is_ready_ && frame_->needs_empty_backing() && provide_empty_backing(stream, error))
     is_ready_ = frame_->pack(encode_, error);
   return is_ready_;
 }

@@ -55,7 +55,7 @@ class Executable {
   explicit Executable(runtime::Device& device);
   bool prepare(const runtime::Stream& stream, std::string* error);
   // Memory for the maps of empty tensors.
-  bool provide_nothing(const runtime::Stream& stream, std::string* error);
+  bool provide_empty_backing(const runtime::Stream& stream, std::string* error);
   bool provide_scratch(const runtime::Stream& stream, std::string* error);
   Executable* variant(std::string* error);
 
@@ -74,7 +74,7 @@ class Executable {
   std::unique_ptr<Prepared> plan_;
   std::unique_ptr<Frame> frame_;
   std::vector<Scratch> scratch_;
-  uint64_t nothing_ = 0;
+  uint64_t empty_backing_ = 0;
   bool is_ready_ = false;
   VariantMaker make_variant_;
   std::map<std::set<std::string>, std::unique_ptr<Executable>> variants_;

@@ -103,11 +103,11 @@ bool Frame::solve(const Prepared::Solve& s) {
     unknown = slot;
   }
   if (unknown < 0) return false;
-  for (const Prepared::Way& way : s.ways) {
-    if (way.slot != unknown) continue;
-    const int64_t coefficient = run(way.coefficient).i;
+  for (const Prepared::SizeEquation& equation : s.equations) {
+    if (equation.slot != unknown) continue;
+    const int64_t coefficient = run(equation.coefficient).i;
     const int64_t extent = shapes_[at(plan_.tensors[at(s.tensor)].first + s.dimension)];
-    const int64_t rest = expr::wrapping_sub(extent, run(way.rest).i);
+    const int64_t rest = expr::wrapping_sub(extent, run(equation.rest).i);
     // The shape check afterwards says what does not fit.
     if (coefficient == 0 || expr::floor_mod(rest, coefficient) != 0) return false;
     const int64_t value = expr::floor_div(rest, coefficient);
@@ -175,7 +175,7 @@ bool Frame::check_facts(std::string* error) {
 bool Frame::pack(const MapEncoder& encode, std::string* error) {
   launches_.clear();
   misaligned_.clear();
-  needs_nothing_ = false;
+  needs_empty_backing_ = false;
   for (size_t i = 0; i < plan_.launches.size(); ++i) {
     if (plan_.launches[i].is_other) continue;
     int64_t grid = run(plan_.launches[i].grid).i;
@@ -209,7 +209,8 @@ bool Frame::pack(const MapEncoder& encode, std::string* error) {
       if (pack(p, params + p.offset, encode, &why)) continue;
       keep_first();
       const bool is_map = p.kind == emit::KernelParam::Kind::Map;
-      if (needs_nothing_ || !is_map || !bindings_[at(plan_.maps[at(p.source)].tensor)].is_bound)
+      if (needs_empty_backing_ || !is_map ||
+          !bindings_[at(plan_.maps[at(p.source)].tensor)].is_bound)
         return false;
       misaligned_.insert(plan_.maps[at(p.source)].tensor);
     }
@@ -306,15 +307,15 @@ bool Frame::pack_map(const Prepared::Map& map, unsigned char* to, const MapEncod
     view.address += static_cast<uint64_t>(run(t.coefficient).i * strides[t.dimension] * map.bytes);
   // A map has no empty dimensions. One element that is zero reads as the empty tensor does: zeros.
   const bool is_empty = std::find(view.dims, view.dims + view.rank, 0) != view.dims + view.rank;
-  needs_nothing_ |= is_empty && nothing_ == 0;
-  if (is_empty && nothing_ != 0) {
-    view.address = nothing_ + (map.is_stored ? kNothingBytes / 2 : 0);
+  needs_empty_backing_ |= is_empty && empty_backing_ == 0;
+  if (is_empty && empty_backing_ != 0) {
+    view.address = empty_backing_ + (map.is_stored ? kEmptyBackingBytes / 2 : 0);
     for (int a = 0; a < view.rank; ++a) {
       view.dims[a] = map.is_stored && a == 0 ? 16 / map.bytes : 1;
       view.strides[a] = a == 0 ? map.bytes : 16;
     }
   }
-  // The copy engine stores whole 16 bytes: it drops rows and boxes outside of the extents, but not
+  // The copy engine stores whole 16 bytes: it drops rows and boxes outside the extents, but not
   // the rest of a piece that the last element shares (seen on an H200, runtime/cuda_queue_test.cc).
   if (map.is_stored && view.dims[0] * map.bytes % 16 != 0) {
     *error = fmt::format(

@@ -53,12 +53,12 @@ class Frame {
   // made or a number does not fit the kernel's 32-bit integers.
   bool pack(const MapEncoder& encode, std::string* error);
 
-  // Maps of tensors without elements show this memory instead: kNothingBytes on the device, the
-  // first half zero, the second for stores.
-  static constexpr size_t kNothingBytes = 256;
-  void set_nothing(uint64_t address) { nothing_ = address; }
+  // Maps of tensors without elements show this memory instead: kEmptyBackingBytes on the device,
+  // the first half zero, the second for stores.
+  static constexpr size_t kEmptyBackingBytes = 256;
+  void set_empty_backing(uint64_t address) { empty_backing_ = address; }
   // After a pack that failed: whether it did for want of that memory.
-  bool needs_nothing() const { return needs_nothing_; }
+  bool needs_empty_backing() const { return needs_empty_backing_; }
 
   // After a pack that failed: tensors that no kernel can use with the strides or the address they
   // have. Aligned copies of them would do (matile/passes/memory/repack.h).
@@ -110,8 +110,8 @@ class Frame {
   std::vector<std::vector<runtime::EncodedMap>> params_;  // of the plan's launches; for alignment
   std::vector<Launch> launches_;
   std::set<int> misaligned_;
-  uint64_t nothing_ = 0;
-  bool needs_nothing_ = false;
+  uint64_t empty_backing_ = 0;
+  bool needs_empty_backing_ = false;
 };
 
 }  // namespace nautilus::plan

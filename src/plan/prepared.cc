@@ -69,9 +69,9 @@ class Preparer {
         const auto it = numbers.find(l->kernel.str());
         NAUT_CHECK(it != numbers.end(), "no kernel `{}`", l->kernel.str());
         launch(it->second, l->grid);
-        if (!l->other) continue;
-        const auto other = numbers.find(l->other.str());
-        NAUT_CHECK(other != numbers.end(), "no kernel `{}`", l->other.str());
+        if (!l->unaligned_fallback) continue;
+        const auto other = numbers.find(l->unaligned_fallback.str());
+        NAUT_CHECK(other != numbers.end(), "no kernel `{}`", l->unaligned_fallback.str());
         out_.launches.back().other = static_cast<int>(out_.launches.size());
         launch(other->second, l->grid);
         out_.launches.back().is_other = true;
@@ -137,9 +137,9 @@ class Preparer {
         solve.sizes.push_back(slot(v.name()));
         const auto parts = poly->split(v);
         if (!parts || contains(parts->first, v) || contains(parts->second, v)) continue;
-        solve.ways.push_back({slot(v.name()), code(parts->first), code(parts->second)});
+        solve.equations.push_back({slot(v.name()), code(parts->first), code(parts->second)});
       }
-      if (!solve.ways.empty()) out_.solves.push_back(std::move(solve));
+      if (!solve.equations.empty()) out_.solves.push_back(std::move(solve));
     }
   }
 

@@ -38,18 +38,18 @@ struct Prepared {
     Code default_value;  // of a scalar
   };
   // coefficient * size + rest is the extent of a dimension.
-  struct Way {
+  struct SizeEquation {
     int slot = 0;
     Code coefficient;
     Code rest;
   };
   // A dimension from which a size may follow: the one of `sizes` that is not known yet, if there is
-  // a way for it.
+  // an equation for it.
   struct Solve {
     int tensor = 0;
     int dimension = 0;
     std::vector<int> sizes;  // slots
-    std::vector<Way> ways;
+    std::vector<SizeEquation> equations;
   };
   struct Check {
     Code condition;

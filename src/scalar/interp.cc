@@ -283,7 +283,7 @@ class Interpreter {
     return is_declared_ && is_float(dtype) ? expr::float_value(expr::round_to(dtype, v.f)) : v;
   }
 
-  // -1 after reporting an access outside of the buffer.
+  // -1 after reporting an access outside the buffer.
   int64_t address(const Tensor& t, std::string_view name, const std::vector<const Code*>& indices) {
     int64_t flat = 0;
     for (size_t k = 0; k < indices.size(); ++k) {

@@ -37,7 +37,7 @@ class ScalarVerifier {
         if (depth_ > 0) v_.fail("a declaration inside a loop");
         break;
       case Kind::Decisions:
-        if (!is_in_grid_) v_.fail("decisions outside of a kernel");
+        if (!is_in_grid_) v_.fail("decisions outside a kernel");
         break;
       case Kind::Kernel:
         if (depth_ > 0) v_.fail("the lines of a kernel inside a loop");
@@ -73,7 +73,7 @@ class ScalarVerifier {
       case Kind::For: {
         const auto& loop = op.as<For>();
         if (loop.kind == LoopKind::Grid && depth_ > 0) v_.fail("a grid loop inside a loop");
-        if (loop.kind == LoopKind::Group && !is_in_grid_) v_.fail("a group loop outside of a grid");
+        if (loop.kind == LoopKind::Group && !is_in_grid_) v_.fail("a group loop outside a grid");
         if (loop.kind != LoopKind::Grid && (loop.cluster || loop.resident || loop.cost))
           v_.fail("only grid loops have clusters, costs and tiles that share a multiprocessor");
         if (loop.cost) v_.check_dtype(loop.cost, ir::DType::I64, "the cost");
@@ -158,7 +158,7 @@ class ScalarVerifier {
   }
 
   void accumulate(ir::Name name, const ir::Exprs& indices, ir::DType dtype) {
-    if (reduce_depth_ == 0) v_.fail("an update outside of a reduce loop");
+    if (reduce_depth_ == 0) v_.fail("an update outside a reduce loop");
     if (!started_.contains(std::string(name.str())))
       v_.fail(fmt::format("no init starts `{}`", name.str()));
     target(name, indices, dtype);
@@ -167,7 +167,7 @@ class ScalarVerifier {
   ir::Verifier v_;
   int depth_ = 0;
   int reduce_depth_ = 0;
-  bool is_in_grid_ = false;  // A grid loop is open, and no group loop inside of it.
+  bool is_in_grid_ = false;  // A grid loop is open, and no group loop inside it.
   std::map<std::string, Role> roles_;
   std::set<std::string> written_;
   std::set<std::string> started_;

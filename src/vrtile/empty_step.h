@@ -14,7 +14,7 @@
 
 namespace nautilus::vrtile {
 
-// Numbers that tiles outside of the loop are filled with.
+// Numbers that tiles outside the loop are filled with.
 using Fills = std::unordered_map<ir::Name, ir::Expr>;
 
 // True if every value that the loop carries is the same after a first step as before, given that

@@ -4,7 +4,8 @@
 // Operands of products are finite by the numerics contract, and so are the products. Other inputs
 // may hold -inf where the program guards against it (a bias that masks). A maximum is above -inf if
 // one of its operands is. A reference that is followed only when it grew by more than some amount
-// (passes/gauge.h) is above -inf where the value it follows is: from -inf it grew by infinity.
+// (passes/lazy_reference.h) is above -inf where the value it follows is: from -inf it grew by
+// infinity.
 #pragma once
 
 #include <unordered_map>

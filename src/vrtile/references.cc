@@ -52,7 +52,7 @@ bool is_zero(Expr e) {
   }
 }
 
-// Weights through a block; false if something outside of it depends on the reference.
+// Weights through a block; false if something outside it depends on the reference.
 bool follow(const Block& ops, Weights& weights, const Reference* r) {
   for (const Op& op : ops) {
     if (op.is<Carry>()) continue;

@@ -55,10 +55,10 @@ class VrtileVerifier {
         v_.declare_var(op.as<Let>().name, op.as<Let>().value.dtype());
         return;
       case Kind::Par:
-        if (op.as<Par>().kind != ParKind::Grid) v_.fail("a group outside of a grid");
+        if (op.as<Par>().kind != ParKind::Grid) v_.fail("a group outside a grid");
         return par(op, Place::Grid);
       case Kind::Decisions:
-        v_.fail("decisions outside of a kernel");
+        v_.fail("decisions outside a kernel");
         return;
       case Kind::For:
       case Kind::Carry:
@@ -67,7 +67,7 @@ class VrtileVerifier {
       case Kind::Reduce:
       case Kind::Dot:
       case Kind::Store:
-        v_.fail("a tile op outside of a grid");
+        v_.fail("a tile op outside a grid");
     }
   }
 

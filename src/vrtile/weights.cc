@@ -275,7 +275,7 @@ Weight Weights::choice(Expr e) const {
   const Weight y = of(e[2]);
   if (x.kind == Kind_::Bad || y.kind == Kind_::Bad) return bad();
   // where(r == -inf, 0, r), or inf for a minimum: a reference that never moved, the same whatever
-  // gauge is used.
+  // lazy_reference is used.
   if (c.op() == EK::Eq && is_infinity(c[1]) && of(c[0]).kind == Kind_::Shifted && e[1].is_const() &&
       y.kind == Kind_::Shifted)
     return y;

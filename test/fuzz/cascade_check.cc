@@ -120,12 +120,12 @@ class ScheduleChecker {
     // Small tiles: interpreting large ones takes seconds.
     for (schedule::KernelSchedule& k : out.kernels) {
       ir::Name rows;
-      for (ir::Block& way : k.ways) {
+      for (ir::Block& alternative : k.alternatives) {
         // What passes decided was for other sizes.
-        std::erase_if(way, [](const ir::Op& op) {
+        std::erase_if(alternative, [](const ir::Op& op) {
           return decision::topic(op.info()) > decision::Topic::Sizes || op.is<decision::Groups>();
         });
-        for (ir::Op& op : way) {
+        for (ir::Op& op : alternative) {
           if (const auto* r = op.get<decision::Rows>()) rows = r->axis;
           if (const auto* f = op.get<decision::Fuse>()) {
             decision::Fuse fuse = *f;

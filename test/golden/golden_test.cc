@@ -94,7 +94,7 @@ TEST_P(Golden, CompilesForHopper) {
   ASSERT_TRUE(kernels) << error;
   for (const plan::DeviceKernel& k : *kernels) {
     ASSERT_EQ(k.report.kernels.size(), 1u);
-    // What is spilled outside of the loops costs nothing; a spilled tile would be thousands.
+    // What is spilled outside the loops costs nothing; a spilled tile would be thousands.
     EXPECT_LT(k.report.kernels[0].spill_store_bytes, 128) << k.text.name;
     EXPECT_EQ(plan::spill_warning(k), "");
   }

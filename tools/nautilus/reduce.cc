@@ -46,7 +46,7 @@ std::string without_particulars(std::string_view line) {
   return out;
 }
 
-// The line that says what failed: the first with `error`, `WRONG` or the tool's name in front of
+// The line that says what failed: the first with `error`, `WRONG` or the tool's name before
 // it, else the first.
 std::string telling_line(const std::string& log) {
   std::string first;

@@ -143,7 +143,7 @@ int run_run(const RunOptions& o) {
                        : driver::run_on_device(*program, own, device, unit.pool, &error);
   if (!got) {
     fmt::print(stderr, "nautilus: {}\n", error);
-    // What the evaluator finds wrong with the inputs, an index outside of a tensor, explains it.
+    // What the evaluator finds wrong with the inputs, an index outside a tensor, explains it.
     if (o.check) spec::evaluate(*oracle, *env, {}, unit.pool, unit.sink);
     return finish(kProgramError);
   }

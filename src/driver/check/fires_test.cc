@@ -70,7 +70,7 @@ TEST(Fires, EveryPassHasAProgramOnWhichItDoes) {
 TEST(Fires, EveryRuleOfSchedulingHasAProgramOnWhichItDoes) {
   const std::set<std::string> shown = shown_rules();
   for (const char* line :
-       {"algebra.take_apart.on", "algebra.gather.on", "round", "locate", "roll", "split",
+       {"algebra.distribute_row_shift.on", "algebra.gather.on", "round", "locate", "roll", "split",
         "loop.down", "pipeline.1", "segments.on", "reference.lazy", "reference.speculative",
         "groups.2.alternating", "order.longest", "cluster", "columns", "vector", "lanes"}) {
     // As it is, or with the words that follow.

@@ -12,7 +12,7 @@
 namespace nautilus::driver {
 namespace {
 
-using decision::LiveWay;
+using decision::LiveKind;
 
 // An attention whose scores are masked; `also`: what else the mask reads.
 std::string attention(std::string_view mask, std::string_view also = "") {
@@ -30,7 +30,7 @@ O[i,e] = sum[j] softmax[j](T[i,j]) * V[j,e]  -> bf16
 }
 
 // What the emulator says of the program with this line, empty: all is well; or why it is refused.
-std::string outcome(const std::string& text, LiveWay way) {
+std::string outcome(const std::string& text, LiveKind alternative) {
   Unit unit;
   const auto program = load_text("a.naut", text, {}, unit);
   const auto first = program ? first_schedule(*program, unit) : std::nullopt;
@@ -38,9 +38,9 @@ std::string outcome(const std::string& text, LiveWay way) {
   schedule::Schedule changed = first->decisions;
   // The passes decide anew: what they chose for the steps of the rule need not fit.
   changed.kernels = schedule::to_schedule(first->kernels, schedule::By::Auto);
-  changed.kernels[0].ways.resize(1);
-  changed.kernels[0].ways[0].push_back(
-      ir::make(decision::Live{unit.pool.name("j"), way, decision::By::User}));
+  changed.kernels[0].alternatives.resize(1);
+  changed.kernels[0].alternatives[0].push_back(
+      ir::make(decision::Live{unit.pool.name("j"), alternative, decision::By::User}));
   std::string error;
   const auto kernels = lower_with_schedule(*program, schedule::print(changed), unit, &error);
   if (!kernels) return unit.sink.all().empty() ? error : unit.sink.all().back().message;
@@ -49,9 +49,10 @@ std::string outcome(const std::string& text, LiveWay way) {
 
 TEST(Live, MasksOfPositionsBoundARange) {
   for (const char* mask : {"j <= i + 100", "j >= i + 130 and j < i + 170"}) {
-    for (const LiveWay way : {LiveWay::All, LiveWay::Range, LiveWay::List})
-      EXPECT_EQ(outcome(attention(mask), way), "") << mask << ", " << static_cast<int>(way);
-    EXPECT_EQ(outcome(attention(mask), LiveWay::DataRange),
+    for (const LiveKind alternative : {LiveKind::All, LiveKind::Range, LiveKind::List})
+      EXPECT_EQ(outcome(attention(mask), alternative), "")
+          << mask << ", " << static_cast<int>(alternative);
+    EXPECT_EQ(outcome(attention(mask), LiveKind::DataRange),
               "`live j data_range`: no mask compares data of a row with data or positions of `j`");
   }
 }
@@ -59,9 +60,9 @@ TEST(Live, MasksOfPositionsBoundARange) {
 TEST(Live, MasksOfDataBoundARangeOrMakeAList) {
   const std::string documents =
       attention("of_query[i] == of_key[j]", "of_query: i32[M]\nof_key: i32[N]");
-  for (const LiveWay way : {LiveWay::All, LiveWay::DataRange, LiveWay::List})
-    EXPECT_EQ(outcome(documents, way), "") << static_cast<int>(way);
-  EXPECT_EQ(outcome(documents, LiveWay::Range), "`live j range`: no mask bounds `j` by positions");
+  for (const LiveKind alternative : {LiveKind::All, LiveKind::DataRange, LiveKind::List})
+    EXPECT_EQ(outcome(documents, alternative), "") << static_cast<int>(alternative);
+  EXPECT_EQ(outcome(documents, LiveKind::Range), "`live j range`: no mask bounds `j` by positions");
 }
 
 // The mask is worth a list where several heads share it.
@@ -76,9 +77,9 @@ S[h,i,j] = sum[d] Q[h,i,d] * K[h,j,d]
 T[h,i,j] = where(keep[i,j] > 5, S[h,i,j], -inf)
 O[h,i,e] = sum[j] softmax[j](T[h,i,j]) * V[h,j,e]  -> bf16
 )";
-  for (const LiveWay way : {LiveWay::All, LiveWay::List})
-    EXPECT_EQ(outcome(table, way), "") << static_cast<int>(way);
-  EXPECT_EQ(outcome(table, LiveWay::DataRange),
+  for (const LiveKind alternative : {LiveKind::All, LiveKind::List})
+    EXPECT_EQ(outcome(table, alternative), "") << static_cast<int>(alternative);
+  EXPECT_EQ(outcome(table, LiveKind::DataRange),
             "`live j data_range`: no mask compares data of a row with data or positions of `j`");
 }
 
@@ -86,14 +87,15 @@ O[h,i,e] = sum[j] softmax[j](T[h,i,j]) * V[h,j,e]  -> bf16
 TEST(Live, BothKindsOfMasksLeaveEveryChoice) {
   const std::string both =
       attention("j <= i + 100 and of_query[i] == of_key[j]", "of_query: i32[M]\nof_key: i32[N]");
-  for (const LiveWay way : {LiveWay::All, LiveWay::Range, LiveWay::DataRange, LiveWay::List})
-    EXPECT_EQ(outcome(both, way), "") << static_cast<int>(way);
+  for (const LiveKind alternative :
+       {LiveKind::All, LiveKind::Range, LiveKind::DataRange, LiveKind::List})
+    EXPECT_EQ(outcome(both, alternative), "") << static_cast<int>(alternative);
 }
 
 TEST(Live, WithoutAMaskThereIsNoChoice) {
   const std::string plain = attention("true");
-  EXPECT_EQ(outcome(plain, LiveWay::All), "`live j all`: no mask hides whole steps of `j`");
-  EXPECT_EQ(outcome(plain, LiveWay::Range), "`live j range`: no mask bounds `j` by positions");
+  EXPECT_EQ(outcome(plain, LiveKind::All), "`live j all`: no mask hides whole steps of `j`");
+  EXPECT_EQ(outcome(plain, LiveKind::Range), "`live j range`: no mask bounds `j` by positions");
 }
 
 }  // namespace

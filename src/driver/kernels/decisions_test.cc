@@ -91,19 +91,19 @@ TEST_P(DecisionsTest, APrintedScheduleIsComplete) {
   EXPECT_EQ(kernels_of(*parsed, &why), ir::print(*kernels)) << why << "\n" << text;
 }
 
-// Tile kernels, rows, points and parts: each compiled kernel is a way of the schedule.
+// Tile kernels, rows, points and parts: each compiled kernel is an alternative of the schedule.
 TEST_P(DecisionsTest, EveryKernelHasItsLines) {
   ir::PassContext context{unit_.pool, unit_.sink, {}};
   const auto kernels = compile::nests_to_kernels(first_->program, context);
   ASSERT_TRUE(kernels);
   size_t made = 0;
   for (const ir::Op& op : kernels->body) made += op.is<matile::Kernel>() ? 1 : 0;
-  size_t ways = 0;
+  size_t alternatives = 0;
   for (const schedule::KernelSchedule& k : first_->decisions.kernels) {
-    ways += k.ways.size();
-    for (const ir::Block& way : k.ways) EXPECT_FALSE(way.empty()) << k.name;
+    alternatives += k.alternatives.size();
+    for (const ir::Block& alternative : k.alternatives) EXPECT_FALSE(alternative.empty()) << k.name;
   }
-  EXPECT_EQ(ways, made) << schedule::print(first_->decisions);
+  EXPECT_EQ(alternatives, made) << schedule::print(first_->decisions);
 }
 
 TEST_P(DecisionsTest, AChangedLineChangesTheKernelsOrIsRefused) {
@@ -112,16 +112,16 @@ TEST_P(DecisionsTest, AChangedLineChangesTheKernelsOrIsRefused) {
   ASSERT_FALSE(usual.empty()) << why;
   base::Random random(std::hash<std::string>()(GetParam()));
   for (size_t k = 0; k < first_->decisions.kernels.size(); ++k) {
-    const auto& ways = first_->decisions.kernels[k].ways;
-    for (size_t w = 0; w < ways.size(); ++w) {
-      for (size_t n = 0; n < ways[w].size(); ++n) {
-        const std::vector<ir::Op> others = with_other_values(ways[w][n]);
+    const auto& alternatives = first_->decisions.kernels[k].alternatives;
+    for (size_t w = 0; w < alternatives.size(); ++w) {
+      for (size_t n = 0; n < alternatives[w].size(); ++n) {
+        const std::vector<ir::Op> others = with_other_values(alternatives[w][n]);
         // A third of the lines, one value each: all of them take many minutes.
         if (others.empty() || !random.chance(w == 0 ? 0.33 : 0.1)) continue;
         schedule::Schedule changed = first_->decisions;
         const auto pick = random.integer(0, static_cast<int64_t>(others.size()) - 1);
         const ir::Op& other = others[static_cast<size_t>(pick)];
-        changed.kernels[k].ways[w][n] = other;
+        changed.kernels[k].alternatives[w][n] = other;
         why.clear();
         const std::string kernels = kernels_of(changed, &why);
         if (kernels.empty()) {

@@ -84,7 +84,7 @@ TEST_P(ExplainPasses, ListsWhatTheFolderHolds) {
 
 // Each kernel has its part, which begins with its form, says which alternative it is, and ends as
 // the program has it.
-TEST_P(ExplainPasses, EveryKernelHasItsWay) {
+TEST_P(ExplainPasses, EveryKernelHasItsKind) {
   std::map<std::pair<std::string, decision::Form>, std::set<size_t>> alternatives;
   for (const ir::Op& op : kernels_->program.body) {
     const auto* kernel = op.get<matile::Kernel>();
@@ -101,20 +101,20 @@ TEST_P(ExplainPasses, EveryKernelHasItsWay) {
     auto& seen = alternatives[{note->statement, note->form}];
     EXPECT_TRUE(seen.insert(note->alternative).second);
     EXPECT_LE(note->alternative, note->alternatives);
-    const std::string way = text({.shows_programs = false, .kernel = name});
+    const std::string alternative = text({.shows_programs = false, .kernel = name});
     const auto form = decision::words(note->form)[static_cast<size_t>(note->form)];
-    EXPECT_EQ(way.find("kernel " + name + ": " + std::string(form)), 0u) << way;
-    EXPECT_EQ(way.find("\nkernel "), std::string::npos) << way;
-    EXPECT_FALSE(files_in(way).empty()) << way;
+    EXPECT_EQ(alternative.find("kernel " + name + ": " + std::string(form)), 0u) << alternative;
+    EXPECT_EQ(alternative.find("\nkernel "), std::string::npos) << alternative;
+    EXPECT_FALSE(files_in(alternative).empty()) << alternative;
     if (!is_points) continue;
     // What was noted of a kernel of points is what it is.
     const auto& points = kernel->body[0].as<matile::Points>();
     for (const ir::Op& line : note->lines) {
       if (const auto* lanes = line.get<decision::Lanes>()) {
-        EXPECT_EQ(lanes->count, points.by.value_or(1));
+        EXPECT_EQ(lanes->count, points.lanes_per_point.value_or(1));
       }
       if (const auto* each = line.get<decision::Each>()) {
-        EXPECT_EQ(each->points, points.beside.value_or(1));
+        EXPECT_EQ(each->points, points.points_per_thread.value_or(1));
       }
     }
   }
@@ -123,20 +123,20 @@ TEST_P(ExplainPasses, EveryKernelHasItsWay) {
 // Every line of every kernel stands beside the pass that reads it.
 TEST_P(ExplainPasses, EveryLineHasAReader) {
   for (const KernelNote& note : kernels_->notes) {
-    const std::string way = text({.shows_programs = false, .kernel = note.kernel});
+    const std::string alternative = text({.shows_programs = false, .kernel = note.kernel});
     for (const ir::Op& line : note.lines) {
       if (line.is<decision::Ahead>() && line.as<decision::Ahead>().rows == 0)
         continue;  // no change
-      if (way.find(ir::print(line)) != std::string::npos) continue;
+      if (alternative.find(ir::print(line)) != std::string::npos) continue;
       // A pass that reads a line and leaves the kernel as it is has no step.
       const auto& passes = compile::passes();
       EXPECT_TRUE(std::any_of(passes.begin(), passes.end(),
                               [&](const compile::PassInfo& p) {
                                 return has_word(p.reads, line.info().mnemonic()) &&
-                                       way.find(p.name) == std::string::npos;
+                                       alternative.find(p.name) == std::string::npos;
                               }))
           << ir::print(line) << "\n"
-          << way;
+          << alternative;
     }
   }
 }

@@ -83,12 +83,12 @@ TEST_F(GivenSchedules, TheRestIsChosenByRule) {
 TEST_F(GivenSchedules, FilesOfSomeKernelsAreJoined) {
   schedule::Schedule changed = first_;
   for (schedule::KernelSchedule& k : changed.kernels) {
-    for (ir::Block& way : k.ways)
-      std::erase_if(way, [](const ir::Op& line) {
+    for (ir::Block& alternative : k.alternatives)
+      std::erase_if(alternative, [](const ir::Op& line) {
         return !line.is<decision::Rows>() && !line.is<decision::Stream>() &&
                !line.is<decision::Fuse>() && !line.is<decision::Roll>();
       });
-    k.ways.resize(1);
+    k.alternatives.resize(1);
   }
   std::string error;
   // Of the changed file one kernel alone; the other kernels are by rule, and by the first file.

@@ -18,9 +18,9 @@ void trace_schedule(const ir::Program& program, const FirstSchedule& scheduled,
   if (!context.trace) return;
   diag::Sink ignored(context.sink.sources());
   for (const bool gathers : {false, true}) {
-    for (const bool takes_apart : {false, true}) {
+    for (const bool distributes_row_shift : {false, true}) {
       // Which form was taken shows in what came of it.
-      const Algebra form{takes_apart, gathers};
+      const Algebra form{distributes_row_shift, gathers};
       ir::PassContext silent{context.pool, ignored, {}};
       if (program.level->name != "spec" ||
           compile::lower_with_algebra(program, silent, form) != scheduled.unscheduled)
@@ -34,17 +34,18 @@ void trace_schedule(const ir::Program& program, const FirstSchedule& scheduled,
   compile::trace(compile::the_pass("schedule"), scheduled.program, context);
 }
 
-// Lines that were read before the kernel was a program of its own, in front of the others.
+// Lines that were read before the kernel was a program of its own, before the others.
 void add_nest_lines(const schedule::Schedule& schedule, KernelNote& note) {
   ir::Block lines;
   for (const schedule::KernelSchedule& k : schedule.kernels) {
     if (k.name != note.statement || k.form != decision::Form::Tile) continue;
-    for (size_t way = 0; way < k.ways.size(); ++way) {
-      for (const ir::Op& line : k.ways[way]) {
+    for (size_t alternative = 0; alternative < k.alternatives.size(); ++alternative) {
+      for (const ir::Op& line : k.alternatives[alternative]) {
         const auto topic = decision::topic(line.info());
-        const bool is_here = topic == decision::Topic::Members
-                                 ? way == 0
-                                 : topic == decision::Topic::Sizes && way + 1 == note.alternative;
+        const bool is_here =
+            topic == decision::Topic::Members
+                ? alternative == 0
+                : topic == decision::Topic::Sizes && alternative + 1 == note.alternative;
         if (is_here) lines.push_back(line);
       }
     }
@@ -99,7 +100,7 @@ bool is_unscheduled(const ir::Program& program) {
 std::optional<FirstSchedule> schedule_of(const ir::Program& program, bool is_tried, Unit& unit) {
   if (program.level->name == "scalar")
     return schedule_loops(compile::without_after(program), is_tried, unit);
-  return is_tried ? first_schedule(program, unit) : untried_schedule(program, unit);
+  return is_tried ? first_schedule(program, unit) : schedule_without_trial(program, unit);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ using Names = std::set<std::string>;
 // Statements that a kernel computes.
 Names statements_of(const KernelSchedule& kernel) {
   Names out = {kernel.name};
-  for (const ir::Op& line : kernel.ways[0]) {
+  for (const ir::Op& line : kernel.alternatives[0]) {
     const auto* fuse = line.get<decision::Fuse>();
     const auto* roll = line.get<decision::Roll>();
     if (!fuse && !roll) continue;
@@ -51,15 +51,15 @@ KernelSchedule without(const KernelSchedule& kernel, const Names& others) {
   const auto reduced = [&](auto line) {
     std::erase_if(line.statements,
                   [&](ir::Name s) { return others.contains(std::string(s.str())); });
-    if (!line.statements.empty()) out.ways[0].push_back(ir::make(line));
+    if (!line.statements.empty()) out.alternatives[0].push_back(ir::make(line));
   };
-  for (const ir::Op& line : kernel.ways[0]) {
+  for (const ir::Op& line : kernel.alternatives[0]) {
     if (const auto* fuse = line.get<decision::Fuse>()) {
       reduced(*fuse);
     } else if (const auto* roll = line.get<decision::Roll>()) {
       reduced(*roll);
     } else if (decision::topic(line.info()) == decision::Topic::Members) {
-      out.ways[0].push_back(line);
+      out.alternatives[0].push_back(line);
     }
   }
   return out;

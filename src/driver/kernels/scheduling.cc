@@ -52,20 +52,21 @@ schedule::AutoSchedule located_schedule(ir::Program& base, ir::Block& lines,
   }
 }
 
-// Ways of kernels, by their seeds, that have no form on the device, while another way has one.
-using RefusedWays = std::map<std::string, std::vector<schedule::Sizes>>;
+// Alternatives of kernels, by their seeds, that have no form on the device, while another
+// alternative has one.
+using RefusedAlternatives = std::map<std::string, std::vector<schedule::TileConfig>>;
 
 std::string seed_of(const schedule::Kernel& k) {
-  for (const schedule::Member& m : k.group.members) {
-    if (m.statement == k.group.seed) return std::string(m.target.str());
+  for (const schedule::Member& m : k.fusion.members) {
+    if (m.statement == k.fusion.seed) return std::string(m.target.str());
   }
   return "";
 }
 
-void leave_out(const RefusedWays& ways, schedule::Kernel& k) {
-  const auto refused = ways.find(seed_of(k));
-  if (refused == ways.end()) return;
-  for (const schedule::Sizes& s : refused->second) {
+void leave_out(const RefusedAlternatives& alternatives, schedule::Kernel& k) {
+  const auto refused = alternatives.find(seed_of(k));
+  if (refused == alternatives.end()) return;
+  for (const schedule::TileConfig& s : refused->second) {
     std::erase(k.others, s);
     if (!(k.sizes == s) || k.split.is_on() || k.others.empty()) continue;
     k.sizes = k.others[0];
@@ -75,7 +76,8 @@ void leave_out(const RefusedWays& ways, schedule::Kernel& k) {
 
 // The schedule of a lowered program, with smaller tiles for these seeds, or no kernels.
 FirstSchedule schedule_after(const ir::Program& lowered, const schedule::Refusals& refusals,
-                             const RefusedWays& ways, Unit& unit, bool locates = true) {
+                             const RefusedAlternatives& alternatives, Unit& unit,
+                             bool locates = true) {
   ir::Program base = lowered;
   ir::Block lines;
   schedule::AutoSchedule found = locates ? located_schedule(base, lines, refusals, unit)
@@ -94,10 +96,10 @@ FirstSchedule schedule_after(const ir::Program& lowered, const schedule::Refusal
       const auto* l = line.get<decision::Locate>();
       if (l &&
           !schedule::is_located_in_one_kernel(base, std::string(l->tensor.str()), found.kernels))
-        return schedule_after(lowered, refusals, ways, unit, false);
+        return schedule_after(lowered, refusals, alternatives, unit, false);
     }
   }
-  for (schedule::Kernel& k : found.kernels) leave_out(ways, k);
+  for (schedule::Kernel& k : found.kernels) leave_out(alternatives, k);
   FirstSchedule out{
       lowered, {lowered.name, {}, lines, schedule::to_schedule(found.kernels, schedule::By::Auto)},
       {},      std::move(found.notes),
@@ -113,33 +115,34 @@ FirstSchedule schedule_after(const ir::Program& lowered, const schedule::Refusal
   return out;
 }
 
-// The sizes of a kernel's way: those of its nests, in their order.
-const schedule::Sizes& sizes_of(const schedule::Kernel& k, size_t way) {
-  return way == 0 ? k.sizes : k.others[way - 1];
+// The sizes of a kernel's alternative: those of its nests, in their order.
+const schedule::TileConfig& sizes_of(const schedule::Kernel& k, size_t alternative) {
+  return alternative == 0 ? k.sizes : k.others[alternative - 1];
 }
 
 // Seeds whose nests have no kernel, and why: parts without one, or no nest for the whole with one.
 // A nest for the whole beside one that has a kernel is only left out.
 std::map<std::string, std::string> refused_seeds(const FirstSchedule& schedule,
-                                                 ir::PassContext& context, RefusedWays& ways) {
+                                                 ir::PassContext& context,
+                                                 RefusedAlternatives& alternatives) {
   std::map<std::string, std::string> refused;  // parts
   std::map<std::string, std::string> refused_wholes;
-  std::map<std::string, std::vector<size_t>> refused_ways;
+  std::map<std::string, std::vector<size_t>> refused_alternatives;
   std::set<std::string> has_whole;
-  std::map<std::string, size_t> way_of;  // the next nest of the seed
+  std::map<std::string, size_t> alternative_of;  // the next nest of the seed
   size_t n = 0;
   for (const ir::Op& op : schedule.program.body) {
     const auto* nest = op.get<scalar::For>();
     if (!nest || nest->kind != scalar::LoopKind::Grid) continue;
     const schedule::NestOrigin& origin = schedule.nests[n++];
-    const size_t way = way_of[origin.seed]++;
+    const size_t alternative = alternative_of[origin.seed]++;
     const std::string why = compile::tile_refusal(schedule.program, op, context);
     if (why.empty()) {
       if (origin.is_whole) has_whole.insert(origin.seed);
       continue;
     }
     (origin.is_whole ? refused_wholes : refused).emplace(origin.seed, why);
-    if (origin.is_whole) refused_ways[origin.seed].push_back(way);
+    if (origin.is_whole) refused_alternatives[origin.seed].push_back(alternative);
   }
   for (const auto& [seed, why] : refused_wholes) {
     if (!has_whole.contains(seed)) {
@@ -148,7 +151,8 @@ std::map<std::string, std::string> refused_seeds(const FirstSchedule& schedule,
     }
     for (const schedule::Kernel& k : schedule.kernels) {
       if (seed_of(k) != seed) continue;
-      for (const size_t way : refused_ways[seed]) ways[seed].push_back(sizes_of(k, way));
+      for (const size_t alternative : refused_alternatives[seed])
+        alternatives[seed].push_back(sizes_of(k, alternative));
     }
   }
   return refused;
@@ -166,13 +170,14 @@ const schedule::Kernel& kernel_of(const FirstSchedule& schedule, std::string_vie
 FirstSchedule schedule_of(const ir::Program& lowered, Unit& unit) {
   ir::PassContext context{unit.pool, unit.sink, {}};
   schedule::Refusals refusals;
-  RefusedWays ways;
+  RefusedAlternatives alternatives;
   while (true) {
-    FirstSchedule out = schedule_after(lowered, refusals, ways, unit);
-    const size_t known = ways.size();
-    const auto refused = refused_seeds(out, context, ways);
+    FirstSchedule out = schedule_after(lowered, refusals, alternatives, unit);
+    const size_t known = alternatives.size();
+    const auto refused = refused_seeds(out, context, alternatives);
     if (refused.empty())
-      return ways.size() == known ? out : schedule_after(lowered, refusals, ways, unit);
+      return alternatives.size() == known ? out
+                                          : schedule_after(lowered, refusals, alternatives, unit);
     for (const auto& [seed, why] : refused) {
       schedule::Refusal& r = refusals[seed];
       r = schedule::next_retreat(r, kernel_of(out, seed), ir::target_of(lowered), why);
@@ -189,12 +194,12 @@ schedule::KernelSchedule& tile_kernel(std::vector<schedule::KernelSchedule>& ker
   return *it;
 }
 
-// A kernel that nests became by rule, behind the others; or another way of the last.
+// A kernel that nests became by rule, behind the others; or another alternative of the last.
 void add_kernel(const decision::Kernel& made, std::vector<schedule::KernelSchedule>& kernels) {
-  const bool is_other_way = !kernels.empty() && kernels.back().name == made.name.str() &&
-                            kernels.back().form == made.form;
-  if (!is_other_way) kernels.push_back({std::string(made.name.str()), {}, made.form});
-  kernels.back().ways.push_back(made.body);
+  const bool is_alternative = !kernels.empty() && kernels.back().name == made.name.str() &&
+                              kernels.back().form == made.form;
+  if (!is_alternative) kernels.push_back({std::string(made.name.str()), {}, made.form});
+  kernels.back().alternatives.push_back(made.body);
 }
 
 }  // namespace
@@ -206,7 +211,7 @@ void complete(FirstSchedule& schedule, Unit& unit) {
   context.decided = &decided;
   if (!compile::nests_to_kernels(schedule.program, context)) return;
   std::vector<schedule::KernelSchedule> kernels;
-  std::map<std::string, size_t> way_of;
+  std::map<std::string, size_t> alternative_of;
   size_t n = 0;
   for (const ir::Op& op : decided) {
     const auto* made = op.get<decision::Kernel>();
@@ -217,12 +222,12 @@ void complete(FirstSchedule& schedule, Unit& unit) {
     }
     NAUT_CHECK(n < schedule.nests.size(), "more tile kernels than nests");
     const auto& [seed, is_whole, of_nest] = schedule.nests[n++];
-    const size_t way = way_of[seed]++;
+    const size_t alternative = alternative_of[seed]++;
     for (schedule::KernelSchedule& k : schedule.decisions.kernels) {
       if (k.name != seed) continue;
-      if (way == 0) kernels.push_back(k);
-      if (way >= k.ways.size()) continue;
-      ir::Block& lines = tile_kernel(kernels, seed).ways[way];
+      if (alternative == 0) kernels.push_back(k);
+      if (alternative >= k.alternatives.size()) continue;
+      ir::Block& lines = tile_kernel(kernels, seed).alternatives[alternative];
       schedule::complete(lines, of_nest);
       schedule::complete(lines, made->body);
     }
@@ -241,8 +246,9 @@ void describe(FirstSchedule& schedule, const ir::Program& program) {
     return ir::make(decision::Algebra{rewrite, is_on ? Switch::On : Switch::Off, {}});
   };
   ir::Block& lines = schedule.decisions.lines;
-  lines.insert(lines.begin(), {line(Rewrite::TakeApart, schedule.algebra.takes_apart),
-                               line(Rewrite::Gather, schedule.algebra.gathers)});
+  lines.insert(lines.begin(),
+               {line(Rewrite::DistributeRowShift, schedule.algebra.distributes_row_shift),
+                line(Rewrite::Gather, schedule.algebra.gathers)});
 }
 
 struct KernelCounts {
@@ -253,8 +259,8 @@ struct KernelCounts {
 KernelCounts counts(const FirstSchedule& schedule) {
   KernelCounts n;
   for (const schedule::Kernel& k : schedule.kernels) {
-    n.products += k.group.dots.size();
-    for (const schedule::Member& m : k.group.members) n.rolled += m.is_rolled ? 1 : 0;
+    n.products += k.fusion.dots.size();
+    for (const schedule::Member& m : k.fusion.members) n.rolled += m.is_rolled ? 1 : 0;
   }
   return n;
 }
@@ -277,12 +283,12 @@ bool is_better_apart(const FirstSchedule& apart, const FirstSchedule& whole, Uni
 
 }  // namespace
 
-std::optional<FirstSchedule> untried_schedule(const ir::Program& program, Unit& unit) {
+std::optional<FirstSchedule> schedule_without_trial(const ir::Program& program, Unit& unit) {
   diag::Sink ignored(unit.sources);
   ir::PassContext context{unit.pool, ignored, {}};
   const auto lowered = lower_with_algebra(program, context);
   if (!lowered) return std::nullopt;
-  for (const Algebra& a : {Algebra{.takes_apart = true}, Algebra{.gathers = true}}) {
+  for (const Algebra& a : {Algebra{.distributes_row_shift = true}, Algebra{.gathers = true}}) {
     if (lower_with_algebra(program, context, a) != lowered) return std::nullopt;
   }
   const base::StageScope stage(fmt::format("scheduling @{}", program.name),
@@ -303,12 +309,12 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
   const base::StageScope stage(fmt::format("scheduling @{}", program.name),
                                "nautilus schedule <the program>");
   FirstSchedule out = schedule_of(*lowered, unit);
-  Algebra algebra{.takes_apart = true};
+  Algebra algebra{.distributes_row_shift = true};
   if (const auto apart = lower_with_algebra(program, context, algebra);
       apart && *apart != *lowered) {
     FirstSchedule other = schedule_of(*apart, unit);
-    algebra.takes_apart = is_better_apart(other, out, unit);
-    if (algebra.takes_apart) {
+    algebra.distributes_row_shift = is_better_apart(other, out, unit);
+    if (algebra.distributes_row_shift) {
       out = std::move(other);
     } else {
       out.notes.push_back(
@@ -316,7 +322,7 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
           "longer");
     }
   } else {
-    algebra.takes_apart = false;
+    algebra.distributes_row_shift = false;
   }
   out.algebra = algebra;
   // Copies of operands that no box can bring are made where that gives more kernels.
@@ -343,14 +349,16 @@ namespace {
 std::vector<Algebra> forms_for(const schedule::Schedule& decisions) {
   std::vector<Algebra> out;
   for (const bool gathers : {false, true}) {
-    for (const bool takes_apart : {false, true}) {
+    for (const bool distributes_row_shift : {false, true}) {
       bool fits = true;
       for (const ir::Op& line : decisions.lines) {
         const auto* a = line.get<decision::Algebra>();
         const bool is_on = a && a->use == decision::Switch::On;
-        if (a) fits &= is_on == (a->rewrite == decision::Rewrite::Gather ? gathers : takes_apart);
+        if (a)
+          fits &=
+              is_on == (a->rewrite == decision::Rewrite::Gather ? gathers : distributes_row_shift);
       }
-      if (fits) out.push_back({takes_apart, gathers});
+      if (fits) out.push_back({distributes_row_shift, gathers});
     }
   }
   return out;
@@ -401,11 +409,11 @@ namespace {
 // The line in every way of every kernel of tiles.
 void ask_for(const decision::Reference& line, schedule::Schedule& changed) {
   for (auto& kernel : changed.kernels) {
-    for (ir::Block& way : kernel.ways) {
-      const bool is_tile = std::any_of(way.begin(), way.end(), [](const ir::Op& op) {
-        return op.is<decision::Stream>() || op.is<decision::Tile>();
-      });
-      if (is_tile) schedule::complete(way, {ir::make(line)});
+    for (ir::Block& alternative : kernel.alternatives) {
+      const bool is_tile = std::any_of(
+          alternative.begin(), alternative.end(),
+          [](const ir::Op& op) { return op.is<decision::Stream>() || op.is<decision::Tile>(); });
+      if (is_tile) schedule::complete(alternative, {ir::make(line)});
     }
   }
 }
@@ -427,10 +435,10 @@ std::optional<std::string> edited_schedule(const ir::Program& program, const Sch
                      "parts are a number or `fill`, put together by `kernel` or `last`");
     return std::nullopt;
   }
-  using decision::ReferenceWay;
-  const auto& ways = decision::words(ReferenceWay{});
-  const auto reference = std::find(ways.begin(), ways.end(), edit.reference);
-  if (reference == ways.end() && !edit.reference.empty()) {
+  using decision::ReferenceKind;
+  const auto& alternatives = decision::words(ReferenceKind{});
+  const auto reference = std::find(alternatives.begin(), alternatives.end(), edit.reference);
+  if (reference == alternatives.end() && !edit.reference.empty()) {
     unit.sink.report(diag::Code::BadPass, {}, "a reference is `follow`, `lazy` or `speculative`");
     return std::nullopt;
   }
@@ -440,8 +448,8 @@ std::optional<std::string> edited_schedule(const ir::Program& program, const Sch
   // Only what kernels are made of stays: the passes decide anew.
   changed.kernels = schedule::to_schedule(first->kernels, schedule::By::Auto);
   for (size_t k = 0; k < changed.kernels.size(); ++k) {
-    ir::Block& lines = changed.kernels[k].ways[0];
-    decision::Split split{first->kernels[k].group.stream.name(), {}, {}, {}};
+    ir::Block& lines = changed.kernels[k].alternatives[0];
+    decision::Split split{first->kernels[k].fusion.stream.name(), {}, {}, {}};
     bool is_split = !edit.parts.empty();
     for (const ir::Op& line : lines) {
       if (const auto* s = line.get<decision::Split>()) {
@@ -452,22 +460,23 @@ std::optional<std::string> edited_schedule(const ir::Program& program, const Sch
     if (!is_split) continue;
     if (!edit.parts.empty()) {
       split.parts = parts;
-      changed.kernels[k].ways.resize(1);
+      changed.kernels[k].alternatives.resize(1);
     }
     if (!edit.combine.empty())
       split.combine =
-          edit.combine == "last" ? decision::CombineWay::Last : decision::CombineWay::Kernel;
+          edit.combine == "last" ? decision::CombineKind::Last : decision::CombineKind::Kernel;
     split.by = schedule::By::User;
     // Parts of a tile are not alike: its groups do not alternate.
     for (ir::Op& line : lines) {
       const auto* groups = line.get<decision::Groups>();
-      if (groups && groups->way == decision::GroupWay::Alternating)
-        line = ir::make(decision::Groups{1, decision::GroupWay::Sharing, {}});
+      if (groups && groups->kind == decision::GroupKind::Alternating)
+        line = ir::make(decision::Groups{1, decision::GroupKind::Sharing, {}});
     }
     schedule::complete(lines, {ir::make(split)});
   }
-  if (reference != ways.end())
-    ask_for({static_cast<ReferenceWay>(reference - ways.begin()), {}, schedule::By::User}, changed);
+  if (reference != alternatives.end())
+    ask_for({static_cast<ReferenceKind>(reference - alternatives.begin()), {}, schedule::By::User},
+            changed);
   return schedule::print(changed);
 }
 

@@ -29,7 +29,7 @@ struct FirstSchedule {
 std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& unit);
 // The first that comes to mind, which is nearly always the same, without looking for the form of
 // its kernels: for a caller that lowers them anyway.
-std::optional<FirstSchedule> untried_schedule(const ir::Program& program, Unit& unit);
+std::optional<FirstSchedule> schedule_without_trial(const ir::Program& program, Unit& unit);
 // Of a program of loops, which equations were lowered to; tried or not.
 FirstSchedule schedule_loops(const ir::Program& loops, bool is_tried, Unit& unit);
 // With the decisions of a schedule's text. Kernels of tiles that it does not name are those of the

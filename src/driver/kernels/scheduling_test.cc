@@ -149,12 +149,12 @@ std::string difference_in_parts(std::string_view text,
   schedule::Schedule edited = first->decisions;
   edited.kernels = schedule::to_schedule(first->kernels, schedule::By::Auto);
   for (size_t k = 0; k < edited.kernels.size(); ++k) {
-    const ir::Name stream = first->kernels[k].group.stream.name();
-    edited.kernels[k].ways.resize(1);
+    const ir::Name stream = first->kernels[k].fusion.stream.name();
+    edited.kernels[k].alternatives.resize(1);
     schedule::complete(
-        edited.kernels[k].ways[0],
+        edited.kernels[k].alternatives[0],
         {ir::make(decision::Tile{stream, 16, {}}),
-         ir::make(decision::Split{stream, 3, decision::CombineWay::Kernel, decision::By::User})});
+         ir::make(decision::Split{stream, 3, decision::CombineKind::Kernel, decision::By::User})});
   }
   std::string error;
   const auto again = replay_schedule(*program, schedule::print(edited), unit, &error);
@@ -182,7 +182,7 @@ L[i] = logsumexp[j](T[i,j])                            -> f32
 )",
                                 {}),
             "");
-  // A row's own reduction in front of the steps, which is an output, too.
+  // A row's own reduction before the steps, which is an output, too.
   EXPECT_EQ(difference_in_parts(R"(
 dims M, N            static D = 16
 hint M = 5, N = 90

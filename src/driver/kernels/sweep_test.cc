@@ -61,11 +61,11 @@ TEST_F(SweepTest, AFilledScheduleIsTheOneWrittenByHand) {
   const auto first = first_schedule(*program_, unit_);
   ASSERT_TRUE(first);
   schedule::Schedule open = first->decisions;
-  const std::string stream(first->kernels[0].group.stream.name().str());
+  const std::string stream(first->kernels[0].fusion.stream.name().str());
   std::erase_if(open.kernels, [](const auto& k) { return k.form != decision::Form::Tile; });
   for (schedule::KernelSchedule& k : open.kernels) {
-    k.ways.resize(1);
-    std::erase_if(k.ways[0], [](const ir::Op& op) {
+    k.alternatives.resize(1);
+    std::erase_if(k.alternatives[0], [](const ir::Op& op) {
       return op.is<decision::Split>() || op.is<decision::Groups>() ||
              decision::topic(op.info()) > decision::Topic::Sizes;
     });

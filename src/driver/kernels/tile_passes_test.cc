@@ -194,7 +194,7 @@ double difference(const Outputs& want, const Outputs& got) {
 }
 
 struct Counts {
-  int gauged = 0;
+  int made_lazy = 0;
   int pipelined = 0;
   int split = 0;
 };
@@ -242,7 +242,7 @@ void check(uint64_t seed, Counts& counts) {
     ASSERT_TRUE(current) << pass.name;
     if (pass.name == "operand_cast") allowed = 0.25;
     const bool is_changed = ir::print(*current) != before;
-    if (is_changed && pass.name == "gauge") ++counts.gauged;
+    if (is_changed && pass.name == "lazy_reference") ++counts.made_lazy;
     if (is_changed && pass.name == "pipeline_loops") ++counts.pipelined;
     if (is_changed && pass.name == "specialise_segments") ++counts.split;
     if (is_changed) compare(pass.name);
@@ -286,8 +286,8 @@ TEST(TilePasses, RandomCascadesKeepTheirResults) {
     if (HasFatalFailure()) return;
   }
   // The test would show nothing if the passes never acted, or always.
-  EXPECT_GT(counts.gauged, 5);
-  EXPECT_LT(counts.gauged, kPrograms * 2 / 3);
+  EXPECT_GT(counts.made_lazy, 5);
+  EXPECT_LT(counts.made_lazy, kPrograms * 2 / 3);
   EXPECT_GT(counts.pipelined, kPrograms / 2);
   EXPECT_GT(counts.split, kPrograms / 4);
 }

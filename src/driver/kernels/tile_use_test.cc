@@ -37,8 +37,8 @@ std::vector<std::string> example_files() {
 class TileUseTest : public ::testing::TestWithParam<std::string> {
  protected:
   // The finished kernel of the k-th group alone, with these sizes.
-  std::optional<ir::Op> lowered(const FirstSchedule& first, size_t k, const schedule::Sizes& sizes,
-                                std::string* why) {
+  std::optional<ir::Op> lowered(const FirstSchedule& first, size_t k,
+                                const schedule::TileConfig& sizes, std::string* why) {
     std::vector<schedule::Kernel> kernels = first.kernels;
     kernels[k].sizes = sizes;
     kernels[k].others.clear();
@@ -49,7 +49,7 @@ class TileUseTest : public ::testing::TestWithParam<std::string> {
       *why = built.rejection().message;
       return std::nullopt;
     }
-    const int seed = first.kernels[k].group.seed;
+    const int seed = first.kernels[k].fusion.seed;
     const std::string name(list.statements[static_cast<size_t>(seed)].target.str());
     size_t n = 0;
     for (const ir::Op& op : built->program.body) {
@@ -79,7 +79,7 @@ class TileUseTest : public ::testing::TestWithParam<std::string> {
 int64_t operand_bytes(const matile::Resources& r, int64_t slots) {
   int64_t bytes = 0;
   for (const matile::RingInfo& ring : r.rings) {
-    for (const matile::PartInfo& part : ring.parts) {
+    for (const matile::SlotTileInfo& part : ring.parts) {
       if (part.tile.bytes() <= r.target->tiles.small_slot_bytes) continue;
       const int64_t tile = estimate::bytes_to_next_tile(part.tile.bytes(), r.target->copies);
       bytes += estimate::RingUse{tile, std::min<int64_t>(ring.slots(), slots), ring.copies}.bytes();
@@ -97,11 +97,11 @@ TEST_P(TileUseTest, IsNotLessThanWhatTheKernelHas) {
   const auto first = first_schedule(*program, unit_);
   ASSERT_TRUE(first);
   for (size_t k = 0; k < first->kernels.size(); ++k) {
-    const schedule::Group& group = first->kernels[k].group;
+    const schedule::Fusion& group = first->kernels[k].fusion;
     size_t compared = 0;
-    for (const schedule::Sizes& s : schedule::candidate_sizes(group)) {
+    for (const schedule::TileConfig& s : schedule::candidate_sizes(group)) {
       SCOPED_TRACE(fmt::format("kernel {}: {} groups, rows {}, step {}, column {}, resident {}", k,
-                               s.groups, s.rows, s.step, s.column, s.resident));
+                               s.warp_groups, s.rows, s.step, s.column, s.resident));
       std::string why;
       const auto op = lowered(*first, k, s, &why);
       if (!op) {

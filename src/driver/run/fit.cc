@@ -118,7 +118,7 @@ class Fitter {
          std::map<std::string, std::unique_ptr<Modelled>>& models)
       : table_(table), problems_(std::move(problems)), models_(models) {}
 
-  std::vector<Prediction> ways(const MeasuredProblem& p, const Target& target) {
+  std::vector<Prediction> predictions(const MeasuredProblem& p, const Target& target) {
     const std::string key = p.text();
     auto& known = memo_[key];
     if (known.empty()) known = models_.at(key)->cycles(target);
@@ -139,7 +139,7 @@ class Fitter {
     double count = 0;
     for (const MeasuredProblem* p : problems_) {
       std::vector<double> logs;
-      for (const Prediction& w : ways(*p, target))
+      for (const Prediction& w : predictions(*p, target))
         logs.push_back(std::log(w.measured / w.predicted));
       if (logs.size() < 2) continue;
       double mean = 0;
@@ -182,7 +182,7 @@ class Fitter {
   std::vector<size_t> probed() {
     forget();
     std::map<std::string, std::vector<Prediction>> before;
-    for (const MeasuredProblem* p : problems_) before[p->text()] = ways(*p, table_);
+    for (const MeasuredProblem* p : problems_) before[p->text()] = predictions(*p, table_);
     std::vector<size_t> out;
     for (size_t k = 0; k < places_.size(); ++k) {
       Target moved = table_;
@@ -191,7 +191,7 @@ class Fitter {
       constant *= 1.5;
       forget();
       const bool matters = std::any_of(problems_.begin(), problems_.end(), [&](const auto* p) {
-        const std::vector<Prediction> now = ways(*p, moved);
+        const std::vector<Prediction> now = predictions(*p, moved);
         const std::vector<Prediction>& old = before.at(p->text());
         return !std::equal(
             now.begin(), now.end(), old.begin(), old.end(),
@@ -296,10 +296,10 @@ std::optional<FitReport> fit_costs(const std::vector<MeasuredProblem>& problems,
   Fitter all(target, known, models);
   RankingOf table;
   for (const MeasuredProblem* p : known) {
-    const std::vector<Prediction> ways = all.ways(*p, target);
-    table.add(p->text(), ways);
-    report.problems += ways.size() > 1 ? 1 : 0;
-    report.candidates += ways.size() > 1 ? ways.size() : 0;
+    const std::vector<Prediction> predictions = all.predictions(*p, target);
+    table.add(p->text(), predictions);
+    report.problems += predictions.size() > 1 ? 1 : 0;
+    report.candidates += predictions.size() > 1 ? predictions.size() : 0;
   }
   report.table = table.result();
   if (report.problems == 0) {
@@ -315,7 +315,7 @@ std::optional<FitReport> fit_costs(const std::vector<MeasuredProblem>& problems,
     Fitter fitter(target, fitted_to, models);
     const Target found = fitted_to.empty() ? target : fitter.fitted();
     Fitter judge(found, others, models);
-    for (const MeasuredProblem* p : others) held_out.add(p->text(), judge.ways(*p, found));
+    for (const MeasuredProblem* p : others) held_out.add(p->text(), judge.predictions(*p, found));
   }
   report.held_out = held_out.result();
   Target found = all.fitted();

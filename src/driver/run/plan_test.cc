@@ -374,7 +374,7 @@ constexpr const char* kViews = R"(matile.program @views
   map Am[e < 64, n < N, m < M] = A[N * m + n + 1, e] box 64, 8, 1 promote 64
 )";
 
-// A map may start inside of its tensor, and its axes may step by sizes of the program.
+// A map may start inside its tensor, and its axes may step by sizes of the program.
 TEST(Plan, MapsStepBySizes) {
   const auto loaded = load("views.matile", kViews);
   ASSERT_TRUE(loaded->program);

@@ -7,7 +7,7 @@
 
 namespace nautilus::driver {
 
-// One way to run a problem.
+// One kernel of a problem.
 struct Prediction {
   std::string name;
   double predicted = 0;  // in any unit
@@ -15,10 +15,10 @@ struct Prediction {
 };
 
 // Spearman's rank correlation of both; 1 if they order all alike. Equal values share their ranks.
-double rank_correlation(const std::vector<Prediction>& ways);
+double rank_correlation(const std::vector<Prediction>& predictions);
 
-// What the way that is predicted to be best takes longer than the best: 0.02 is 2 %.
-double loss_of_first(const std::vector<Prediction>& ways);
+// What the kernel that is predicted to be best takes longer than the best: 0.02 is 2 %.
+double loss_of_first(const std::vector<Prediction>& predictions);
 
 // Over several problems.
 struct Ranking {
@@ -31,8 +31,8 @@ struct Ranking {
 
 class RankingOf {
  public:
-  // Problems with less than two ways say nothing.
-  void add(const std::string& problem, const std::vector<Prediction>& ways);
+  // Problems with fewer than two kernels say nothing.
+  void add(const std::string& problem, const std::vector<Prediction>& predictions);
   Ranking result() const;
 
  private:

@@ -192,8 +192,8 @@ std::optional<Outputs> run_in_emulator(const ir::Program& program, const ir::Env
     frame.bind(plan.tensor(name), {address, t.shape, expr::strides_of(t.shape)});
     buffers.push_back({t.bytes.data(), t.bytes.size(), true});
   }
-  alignas(128) std::array<unsigned char, plan::Frame::kNothingBytes> nothing = {};
-  frame.set_nothing(reinterpret_cast<uint64_t>(nothing.data()));
+  alignas(128) std::array<unsigned char, plan::Frame::kEmptyBackingBytes> nothing = {};
+  frame.set_empty_backing(reinterpret_cast<uint64_t>(nothing.data()));
   buffers.push_back({nothing.data(), nothing.size(), true});
   const plan::MapEncoder encode = [](const runtime::TensorMapView& view, runtime::EncodedMap* map,
                                      std::string* why) {

@@ -5,7 +5,7 @@
 
 namespace nautilus::lower {
 
-ir::Block launch_cheapest(std::vector<std::pair<KernelParts, expr::Expr>>& kernels,
+ir::Block launch_cheapest(std::vector<std::pair<LoweredKernel, expr::Expr>>& kernels,
                           FreshNames& names, expr::ExprPool& pool) {
   ir::Block lets;
   std::vector<expr::Expr> costs;

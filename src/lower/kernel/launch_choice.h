@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "lower/kernel/kernel_parts.h"
+#include "lower/kernel/lowered_kernel.h"
 
 namespace nautilus::lower {
 
 // Kernels with their costs. Their launches run the cheapest alone, the first of equal ones; the
 // costs are computed by the `let`s that are returned.
-ir::Block launch_cheapest(std::vector<std::pair<KernelParts, expr::Expr>>& kernels,
+ir::Block launch_cheapest(std::vector<std::pair<LoweredKernel, expr::Expr>>& kernels,
                           FreshNames& names, expr::ExprPool& pool);
 
 }  // namespace nautilus::lower

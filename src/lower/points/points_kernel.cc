@@ -33,7 +33,7 @@ class PointsLowering {
         pool_(context.pool),
         sink_(context.sink) {}
 
-  std::optional<KernelParts> run(const std::vector<MapNest>& nests) {
+  std::optional<LoweredKernel> run(const std::vector<MapNest>& nests) {
     axes_ = nests[0].axes;
     for (const MapNest& nest : nests) {
       if (nest.axes.size() > axes_.size()) axes_ = nest.axes;
@@ -72,9 +72,9 @@ class PointsLowering {
             ? pool_.integer((count.integer() + threads_ - 1) / threads_)
             : pool_.binary(EK::FloorDiv, pool_.binary(EK::Add, count, pool_.integer(threads_ - 1)),
                            pool_.integer(threads_));
-    return KernelParts{{},
-                       ir::make(matile::Kernel{.name = name, .body = std::move(kernel)}),
-                       ir::make(matile::Launch{name, grid})};
+    return LoweredKernel{{},
+                         ir::make(matile::Kernel{.name = name, .body = std::move(kernel)}),
+                         ir::make(matile::Launch{name, grid})};
   }
 
  private:
@@ -251,11 +251,11 @@ bool can_join(const MapNest& first, const MapNest& next, const std::set<std::str
   return ok;
 }
 
-std::optional<KernelParts> lower_points(const std::vector<MapNest>& nests,
-                                        const std::set<std::string>& kept,
-                                        const std::map<std::string, ir::TensorType>& buffers,
-                                        FreshNames& names, const target::Points& choice,
-                                        ir::PassContext& context) {
+std::optional<LoweredKernel> lower_points(const std::vector<MapNest>& nests,
+                                          const std::set<std::string>& kept,
+                                          const std::map<std::string, ir::TensorType>& buffers,
+                                          FreshNames& names, const target::Points& choice,
+                                          ir::PassContext& context) {
   return PointsLowering(kept, buffers, names, choice, context).run(nests);
 }
 

@@ -15,7 +15,7 @@
 #pragma once
 
 #include "ir/pass.h"
-#include "lower/kernel/kernel_parts.h"
+#include "lower/kernel/lowered_kernel.h"
 #include "target/target.h"
 
 namespace nautilus::lower {
@@ -41,10 +41,10 @@ bool can_join(const MapNest& first, const MapNest& next, const std::set<std::str
 // A nest whose axes are the first axes of another one's is computed again by each of its points.
 // `kept`: buffers that somebody reads after the kernel. Null if the nests contain something that
 // scalar code cannot say; then a message was reported.
-std::optional<KernelParts> lower_points(const std::vector<MapNest>& nests,
-                                        const std::set<std::string>& kept,
-                                        const std::map<std::string, ir::TensorType>& buffers,
-                                        FreshNames& names, const target::Points& choice,
-                                        ir::PassContext& context);
+std::optional<LoweredKernel> lower_points(const std::vector<MapNest>& nests,
+                                          const std::set<std::string>& kept,
+                                          const std::map<std::string, ir::TensorType>& buffers,
+                                          FreshNames& names, const target::Points& choice,
+                                          ir::PassContext& context);
 
 }  // namespace nautilus::lower

@@ -56,7 +56,7 @@ bool is_counted(const matile::Loop& l) {
   return l.from.is_int(0) && l.direction == matile::Direction::Up;
 }
 
-// Tries to move what the loop at `late` needs in front of the one at `early`, and its body into it.
+// Tries to move what the loop at `late` needs before the one at `early`, and its body into it.
 bool join(ir::Block& body, size_t early, size_t late, expr::ExprPool& pool) {
   const auto& first = body[early].as<matile::Loop>();
   const auto& second = body[late].as<matile::Loop>();
@@ -168,7 +168,7 @@ Expr count_of(const ir::Axes& axes, expr::ExprPool& pool) {
 
 // Gives every point `lanes` lanes, if all its loops are reductions that `is_worth` wants to share.
 template <typename IsWorth>
-bool share_all(KernelParts& parts, int64_t lanes, int64_t threads, const IsWorth& is_worth,
+bool share_all(LoweredKernel& parts, int64_t lanes, int64_t threads, const IsWorth& is_worth,
                FreshNames& names, expr::ExprPool& pool) {
   auto kernel = parts.kernel.as<matile::Kernel>();
   auto points = kernel.body[0].as<matile::Points>();
@@ -189,7 +189,7 @@ bool share_all(KernelParts& parts, int64_t lanes, int64_t threads, const IsWorth
     }
   }
   points.body = std::move(body);
-  points.by = lanes;
+  points.lanes_per_point = lanes;
   const Expr count = count_of(points.axes, pool);
   kernel.body[0] = ir::make(std::move(points));
   auto launch = parts.launch.as<matile::Launch>();
@@ -213,21 +213,22 @@ ir::Block join_loops(const ir::Block& ops, expr::ExprPool& pool) {
   return body;
 }
 
-bool share_lanes(KernelParts& parts, int64_t lanes, int64_t threads, FreshNames& names,
+bool share_lanes(LoweredKernel& parts, int64_t lanes, int64_t threads, FreshNames& names,
                  expr::ExprPool& pool) {
   return share_all(
       parts, lanes, threads, [](const matile::Loop&) { return true; }, names, pool);
 }
 
-bool widen(KernelParts& parts, int64_t each, int64_t threads, expr::ExprPool& pool) {
+bool widen(LoweredKernel& parts, int64_t each, int64_t threads, expr::ExprPool& pool) {
   auto kernel = parts.kernel.as<matile::Kernel>();
   auto points = kernel.body[0].as<matile::Points>();
   const bool is_plain = std::none_of(points.body.begin(), points.body.end(),
                                      [](const Op& op) { return op.is<matile::If>(); });
   const Expr last = points.axes.back().extent;
-  if (points.by || !is_plain || last.op() != EK::IntConst || last.integer() % each != 0)
+  if (points.lanes_per_point || !is_plain || last.op() != EK::IntConst ||
+      last.integer() % each != 0)
     return false;
-  points.beside = each;
+  points.points_per_thread = each;
   auto launch = parts.launch.as<matile::Launch>();
   launch.grid = quotient_up(count_of(points.axes, pool), each * threads, pool);
   kernel.body[0] = ir::make(std::move(points));
@@ -236,15 +237,15 @@ bool widen(KernelParts& parts, int64_t each, int64_t threads, expr::ExprPool& po
   return true;
 }
 
-std::optional<KernelParts> share_parts(KernelParts& one, const target::Points& choice,
-                                       FreshNames& names, expr::ExprPool& pool) {
+std::optional<LoweredKernel> share_parts(LoweredKernel& one, const target::Points& choice,
+                                         FreshNames& names, expr::ExprPool& pool) {
   Expr count;  // of parts
   const auto is_over_parts = [&](const matile::Loop& l) {
     if (l.to.op() != EK::Var || (count && count != l.to)) return false;
     count = l.to;
     return true;
   };
-  KernelParts shared = one;
+  LoweredKernel shared = one;
   shared.plan.clear();
   if (!share_all(shared, choice.part_lanes, choice.threads, is_over_parts, names, pool))
     return std::nullopt;
@@ -266,21 +267,21 @@ std::optional<KernelParts> share_parts(KernelParts& one, const target::Points& c
   return shared;
 }
 
-std::optional<KernelParts> widen_points(KernelParts& one, const target::Points& choice,
-                                        FreshNames& names, expr::ExprPool& pool) {
-  KernelParts wide = one;
+std::optional<LoweredKernel> widen_points(LoweredKernel& one, const target::Points& choice,
+                                          FreshNames& names, expr::ExprPool& pool) {
+  LoweredKernel wide = one;
   wide.plan.clear();
   auto kernel = wide.kernel.as<matile::Kernel>();
   auto points = kernel.body[0].as<matile::Points>();
   const bool is_plain = std::none_of(points.body.begin(), points.body.end(),
                                      [](const Op& op) { return op.is<matile::If>(); });
-  if (points.by || !is_plain) return std::nullopt;
+  if (points.lanes_per_point || !is_plain) return std::nullopt;
   const Expr count = count_of(points.axes, pool);
   if (count.op() == EK::IntConst && count.integer() < choice.many) return std::nullopt;
   const Expr last = points.axes.back().extent;
   const bool is_whole = last.op() == EK::IntConst && last.integer() % choice.each == 0;
   if (last.op() == EK::IntConst && !is_whole) return std::nullopt;
-  points.beside = choice.each;
+  points.points_per_thread = choice.each;
   kernel.body[0] = ir::make(std::move(points));
   kernel.name = names.make(kernel.name.str());
   auto alone = one.launch.as<matile::Launch>();

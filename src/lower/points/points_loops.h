@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "ir/pass.h"
-#include "lower/kernel/kernel_parts.h"
+#include "lower/kernel/lowered_kernel.h"
 #include "target/target.h"
 
 namespace nautilus::lower {
@@ -21,7 +21,7 @@ namespace nautilus::lower {
 //     assign b = max(b, X[i, k_2])      write B[i] = b
 //   write B[i] = b
 //
-// What the later loop needs goes in front of the earlier one. Exact. Tests:
+// What the later loop needs goes before the earlier one. Exact. Tests:
 // test/lower/points_loops.scalar
 ir::Block join_loops(const ir::Block& body, expr::ExprPool& pool);
 
@@ -39,12 +39,12 @@ ir::Block join_loops(const ir::Block& body, expr::ExprPool& pool);
 // Lanes beside each other take turns beside each other. Sums of floats are taken in another order:
 // exact over the reals. False, and the kernel as it was, if its loops are not all reductions of
 // values that are independent of each other. `threads`: of a CTA, here and below.
-bool share_lanes(KernelParts& parts, int64_t lanes, int64_t threads, FreshNames& names,
+bool share_lanes(LoweredKernel& parts, int64_t lanes, int64_t threads, FreshNames& names,
                  expr::ExprPool& pool);
 
 // Gives every thread so many points beside each other. False, and the kernel as it was, if lanes
 // share its points, if these branch, or if the last axis is not known to have whole groups of them.
-bool widen(KernelParts& parts, int64_t each, int64_t threads, expr::ExprPool& pool);
+bool widen(LoweredKernel& parts, int64_t each, int64_t threads, expr::ExprPool& pool);
 
 // For a kernel that puts the parts of an axis together, another one with 8 lanes for each point.
 // The plan launches it instead of the first where parts are many and points are few:
@@ -55,8 +55,8 @@ bool widen(KernelParts& parts, int64_t each, int64_t threads, expr::ExprPool& po
 // Points are beside each other in memory, parts are not: 4 points in a warp still read half a
 // sector at once, and the time is that of the loads one after the other, of which there are 8 times
 // fewer. Nothing, and `one` as it was, if its loops are not all reductions over the parts.
-std::optional<KernelParts> share_parts(KernelParts& one, const target::Points& choice,
-                                       FreshNames& names, expr::ExprPool& pool);
+std::optional<LoweredKernel> share_parts(LoweredKernel& one, const target::Points& choice,
+                                         FreshNames& names, expr::ExprPool& pool);
 
 // For a kernel that puts the parts of an axis together, another one whose threads have four points
 // beside each other. The plan launches it where points are so many that instructions, most of them
@@ -66,7 +66,7 @@ std::optional<KernelParts> share_parts(KernelParts& one, const target::Points& c
 //   launch C_2 grid where(131072 <= points and N % 4 == 0, (points + 511) / 512, 0)
 //
 // Nothing, and `one` as it was, if its points branch.
-std::optional<KernelParts> widen_points(KernelParts& one, const target::Points& choice,
-                                        FreshNames& names, expr::ExprPool& pool);
+std::optional<LoweredKernel> widen_points(LoweredKernel& one, const target::Points& choice,
+                                          FreshNames& names, expr::ExprPool& pool);
 
 }  // namespace nautilus::lower

@@ -119,15 +119,16 @@ void RowLowering::resident(ir::Block& out) {
       const ir::Name acc = add_tile(target, DType::F32, false);
       fold(s, acc, true, out);
       const std::span<const Expr> unpacked(reads.data(), known[k]);
-      if (k + 1 < group_.statements.size() && !fits_unpacked(unpacked)) forget(unpacked, out);
+      if (k + 1 < group_.statements.size() && !fits_unpacked(unpacked))
+        rematerialize(unpacked, out);
       finish(s, acc, out);
     }
     if (s.kind != Kind::Element) continue;
     const Expr replaced = replaced_by(k, reads);
     const int64_t more = replaced ? 0 : shape_.columns / choice_.threads;
-    const bool is_line_worth =
-        late_.empty() && is_worth_keeping(k) && (!more || row_registers() + more <= room());
-    if (is_line_worth) {
+    const bool is_row_vector_worth = late_.empty() && is_worth_keeping(k) &&
+                                     (!more || row_registers() + more <= register_budget());
+    if (is_row_vector_worth) {
       Expr value = hoisted(rewrite(s.value));
       if (!is_whole() && has_direct_reads(value))
         value = pool_.select(in_range(), value, pool_.constant(0, value.dtype()));
@@ -137,7 +138,7 @@ void RowLowering::resident(ir::Block& out) {
       kept_elements_[target] = tile;
     }
     if (kept_.contains(target)) put_pieces(s, out);
-    if (!is_line_worth) elements_[target] = s.value;
+    if (!is_row_vector_worth) elements_[target] = s.value;
   }
 }
 
@@ -149,10 +150,10 @@ bool RowLowering::fits_unpacked(std::span<const Expr> reads) const {
   for (Expr r : reads) {
     if (is_half(r.dtype()) && loaded_.contains(r)) sum += tile_registers(r.dtype(), shape_.columns);
   }
-  return sum <= room();
+  return sum <= register_budget();
 }
 
-void RowLowering::forget(std::span<const Expr> reads, ir::Block& out) {
+void RowLowering::rematerialize(std::span<const Expr> reads, ir::Block& out) {
   for (Expr r : reads) {
     if (is_half(r.dtype()) && loaded_.contains(r))
       out.push_back(ir::make(matile::Forget{loaded_.at(r)}));

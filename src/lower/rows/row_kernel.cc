@@ -45,7 +45,7 @@ matile::Kernel RowLowering::run() {
   const ir::Name tiles = names_.make("rows");
   ir::Block role;
   for (const auto& [name, type] : tiles_) {
-    matile::Tile t{name, type, matile::Spread::Line, {}};
+    matile::Tile t{name, type, matile::Spread::RowVector, {}};
     if (!type.dims.empty()) t.by = shape_.by;
     role.push_back(ir::make(std::move(t)));
   }
@@ -76,7 +76,7 @@ int64_t RowLowering::registers() const {
   const auto lines = std::count_if(tiles_.begin(), tiles_.end(),
                                    [](const auto& t) { return !t.second.dims.empty(); });
   const int64_t beside = choice_.beside + choice_.beside_tile * std::max<int64_t>(lines - 2, 0);
-  if (shape_.groups > 1) return fits_pair() ? choice_.pair_registers : choice_.alone_registers;
+  if (shape_.groups > 1) return fits_two_ctas() ? choice_.pair_registers : choice_.alone_registers;
   const int64_t least = shape_.is_held() ? choice_.resident_least : choice_.walking_least;
   const target::Limits& limits = group_.target->limits;
   const int64_t steps =
@@ -86,9 +86,9 @@ int64_t RowLowering::registers() const {
 
 // Of two CTAs of several groups one loads while the other reduces or stores: what could be kept is
 // worth less than the second of them.
-int64_t RowLowering::room() const {
+int64_t RowLowering::register_budget() const {
   if (shape_.groups == 1) return choice_.registers;
-  return (fits_pair() ? choice_.pair_registers : choice_.alone_registers) -
+  return (fits_two_ctas() ? choice_.pair_registers : choice_.alone_registers) -
          choice_.registers_beside;
 }
 
@@ -143,14 +143,15 @@ void RowLowering::decode(Expr rest, ir::Block& body) {
   }
 }
 
-std::optional<ir::Block> lower_rows(const RowContext& rows, const std::vector<ir::Block>& ways,
+std::optional<ir::Block> lower_rows(const RowContext& rows,
+                                    const std::vector<ir::Block>& alternatives,
                                     const ir::Block& members, ir::PassContext& context) {
   std::vector<RowShape> shapes = usual_row_shapes(rows);
-  const size_t count = ways.empty() ? shapes.size() : ways.size();
+  const size_t count = alternatives.empty() ? shapes.size() : alternatives.size();
   std::deque<RowLines> lines;
   for (size_t k = 0; k < count; ++k) {
-    lines.emplace_back(ways.empty() ? ir::Block() : ways[k], k == 0, rows, context);
-    if (ways.empty()) continue;
+    lines.emplace_back(alternatives.empty() ? ir::Block() : alternatives[k], k == 0, rows, context);
+    if (alternatives.empty()) continue;
     const auto shape = lines[k].read(shapes[std::min(k, shapes.size() - 1)]);
     if (!shape) return std::nullopt;
     if (k >= shapes.size()) shapes.emplace_back();

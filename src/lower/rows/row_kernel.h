@@ -23,7 +23,7 @@
 // plan launches the one that fits the sizes. Tests: test/lower/rows.naut, test/kernels/rows.naut,
 // test/lower/rows_of_groups.naut, test/kernels/rows_of_groups.naut
 //
-// Each kernel is a way of the schedule, with lines of its own (row_lines.h).
+// Each kernel is an alternative of the schedule, with lines of its own (row_lines.h).
 #pragma once
 
 #include "ir/pass.h"
@@ -31,9 +31,10 @@
 
 namespace nautilus::lower {
 
-// `ways`: the lines of each kernel; without them the kernels are chosen by rule. `members`: what is
-// noted with the first of them. Nothing if a line is refused.
-std::optional<ir::Block> lower_rows(const RowContext& rows, const std::vector<ir::Block>& ways,
+// `alternatives`: the lines of each kernel; without them the kernels are chosen by rule. `members`:
+// what is noted with the first of them. Nothing if a line is refused.
+std::optional<ir::Block> lower_rows(const RowContext& rows,
+                                    const std::vector<ir::Block>& alternatives,
                                     const ir::Block& members, ir::PassContext& context);
 
 }  // namespace nautilus::lower

@@ -7,15 +7,15 @@
 
 namespace nautilus::lower {
 
-using decision::GroupWay;
-using decision::HoldWay;
+using decision::GroupKind;
+using decision::HoldKind;
 
-RowLines::RowLines(const ir::Block& way, bool is_first, const RowContext& rows,
+RowLines::RowLines(const ir::Block& alternative, bool is_first, const RowContext& rows,
                    ir::PassContext& context)
     : rows_(rows),
       is_first_(is_first),
       context_(context.with(context.sink, decided_)),
-      body_(decision::with_lines({}, way)),
+      body_(decision::with_lines({}, alternative)),
       columns_(context_),
       vector_(context_),
       hold_(context_),
@@ -67,9 +67,9 @@ std::string RowLines::read_vector(RowShape& shape) {
 
 std::string RowLines::read_hold(RowShape& shape) {
   if (has_elements_only(rows_.group)) return "";  // end() refuses a line
-  if (hold_.asked()) shape.hold = hold_.asked()->way;
+  if (hold_.asked()) shape.hold = hold_.asked()->kind;
   const bool is_known = rows_.columns().op() == expr::Op::IntConst;
-  if (shape.hold == HoldWay::Filled && is_known)
+  if (shape.hold == HoldKind::Filled && is_known)
     return "the number of columns is known: `hold row`";
   if (shape.is_held() && !rows_.group.outer.empty())
     return "reductions over several axes walk over their rows, which is `hold steps`";
@@ -89,7 +89,7 @@ std::string RowLines::read_groups(RowShape& shape) {
       std::min<int64_t>(limits.role_groups, limits.cta_threads / rows_.choice().threads);
   const int64_t capacity = shape.capacity();
   const int64_t groups = groups_.asked()->count.value_or(0);
-  if (groups < 1 || groups > most || groups_.asked()->way != GroupWay::Sharing)
+  if (groups < 1 || groups > most || groups_.asked()->kind != GroupKind::Sharing)
     return fmt::format("1 to {} groups share a row", most);
   shape.groups = groups;
   shape.columns = capacity / groups;
@@ -157,7 +157,7 @@ bool RowLines::end(const RowShape& shape, int64_t registers, std::optional<int64
   columns_.took({shape.capacity(), {}});
   vector_.took({shape.by, {}});
   if (!has_elements_only(rows_.group)) hold_.took({shape.hold, {}});
-  if (shape.is_held()) groups_.took({shape.groups, GroupWay::Sharing, {}});
+  if (shape.is_held()) groups_.took({shape.groups, GroupKind::Sharing, {}});
   if (!rows_.group.outer.empty()) each_.took({shape.each, {}});
   registers_.took({registers, {}, {}});
   if (ahead) ahead_.took({shape.ahead.value_or(*ahead), {}});

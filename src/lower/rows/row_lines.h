@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of one way of a kernel along rows: what they ask for, and what was done.
+// The lines of one alternative of a kernel along rows: what they ask for, and what was done.
 //
-//   RowLines lines(way, rows, context);
+//   RowLines lines(alternative, rows, context);
 //   const auto shape = lines.read(usual);     nothing if a line is refused
 //   ...                                       the kernel is made
 //   if (!lines.end(*shape, registers, ahead)) ...   the decisions are noted in lines.decided()
@@ -16,8 +16,9 @@ namespace nautilus::lower {
 
 class RowLines {
  public:
-  // `is_first`: of the ways, the one that takes rows of any length.
-  RowLines(const ir::Block& way, bool is_first, const RowContext& rows, ir::PassContext& context);
+  // `is_first`: of the alternatives, the one that takes rows of any length.
+  RowLines(const ir::Block& alternative, bool is_first, const RowContext& rows,
+           ir::PassContext& context);
   RowLines(const RowLines&) = delete;
   RowLines& operator=(const RowLines&) = delete;
 

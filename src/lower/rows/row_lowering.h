@@ -9,7 +9,7 @@
 #include <span>
 #include <unordered_map>
 
-#include "lower/kernel/kernel_parts.h"
+#include "lower/kernel/lowered_kernel.h"
 #include "lower/rows/row_group.h"
 #include "lower/rows/row_variants.h"
 #include "matile/ops.h"
@@ -45,10 +45,10 @@ class RowLowering {
  private:
   bool is_kept(const RowStatement& s) const { return kept_.contains(std::string(s.target.str())); }
 
-  bool fits_pair() const {
+  bool fits_two_ctas() const {
     return row_registers() + choice_.registers_beside <= choice_.pair_registers;
   }
-  int64_t room() const;  // registers of a thread for what is kept of a row
+  int64_t register_budget() const;  // registers of a thread for what is kept of a row
   int64_t row_registers() const;
   int64_t tile_registers(expr::DType dtype, int64_t columns) const {
     return row_tile_registers(dtype, columns, choice_.threads);
@@ -73,7 +73,7 @@ class RowLowering {
   ir::Axes columns() { return {{column_.name(), pool_.integer(extent_)}}; }
 
   // row_values.cc: which reads are kept in tiles, values in terms of them.
-  ir::Name add_tile(std::string_view stem, expr::DType dtype, bool is_line);
+  ir::Name add_tile(std::string_view stem, expr::DType dtype, bool is_row_vector);
   bool is_row_read(expr::Expr e, bool is_always);
   bool is_inside(expr::Expr read);
   void collect_row_reads(expr::Expr e, bool is_always, std::vector<expr::Expr>& out);
@@ -84,11 +84,11 @@ class RowLowering {
   expr::Expr rewrite(expr::Expr e);
   bool is_tile(ir::Name name) const;
   bool has_direct_reads(expr::Expr rewritten);
-  bool reads_line(expr::Expr rewritten);
+  bool reads_row_vector(expr::Expr rewritten);
   expr::Expr constant(expr::Reducer reducer);
   bool is_broadcast(expr::Expr read);
   void load(expr::Expr read, ir::Block& out);
-  expr::Expr as_line(expr::Expr rewritten, std::string_view stem, ir::Block& out);
+  expr::Expr as_row_vector(expr::Expr rewritten, std::string_view stem, ir::Block& out);
   expr::Expr hoisted(expr::Expr e);
   expr::Expr hoist(expr::Expr e);
   bool is_number(expr::Expr e) const;
@@ -111,7 +111,7 @@ class RowLowering {
   bool is_read_after(size_t index, expr::Expr read) const;
   expr::Expr replaced_by(size_t index, const std::vector<expr::Expr>& reads) const;
   bool fits_unpacked(std::span<const expr::Expr> reads) const;
-  void forget(std::span<const expr::Expr> reads, ir::Block& out);
+  void rematerialize(std::span<const expr::Expr> reads, ir::Block& out);
   void resident(ir::Block& out);
   void block(ir::Block& out);
   void walking(ir::Block& out);
@@ -142,7 +142,7 @@ class RowLowering {
   ir::Name part_;                                     // of the row: the group's number
   int64_t extent_ = 0;                                // of the ops that are written
   std::vector<expr::Expr> late_;                      // reads that are loaded piece by piece
-  ir::Block* main_ = nullptr;                         // the block of a row: outside of walks
+  ir::Block* main_ = nullptr;                         // the block of a row: outside walks
   std::unordered_map<expr::Expr, ir::Name> hoisted_;  // numbers that values have in common
   std::unordered_map<expr::Expr, expr::Expr> without_numbers_;
   expr::Expr is_walked_;  // whether a row of a step exists; or null

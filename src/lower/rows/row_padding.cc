@@ -13,7 +13,7 @@ using expr::Expr;
 using EK = expr::Op;
 
 // A number that is known, or of which it is known that it is not -inf. (A NaN among the numbers of
-// a row makes the terms inside of the row NaN as well, so it need not be excluded.)
+// a row makes the terms inside the row NaN as well, so it need not be excluded.)
 struct Known {
   bool is_number = false;
   double number = 0;

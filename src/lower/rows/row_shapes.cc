@@ -10,7 +10,7 @@
 namespace nautilus::lower {
 namespace {
 
-using decision::HoldWay;
+using decision::HoldKind;
 using expr::DType;
 using expr::Expr;
 using Kind = RowStatement::Kind;
@@ -44,7 +44,7 @@ class Shapes {
       if (below == expr::Truth::False) continue;
       if (is_worth_filled(*shape, cap)) {
         out.push_back(*shape);
-        out.back().hold = HoldWay::Filled;
+        out.back().hold = HoldKind::Filled;
       }
       out.push_back(*shape);
       if (below == expr::Truth::True) return out;
@@ -122,7 +122,7 @@ class Shapes {
       if (groups > 1 && columns <= choice_.columns_of_group && !writes_rows()) continue;
       const int64_t all = groups * unit;
       const int64_t capacity = std::max<int64_t>((columns + all - 1) / all, 1) * all;
-      const RowShape shape{capacity / groups, by, HoldWay::Row, groups};
+      const RowShape shape{capacity / groups, by, HoldKind::Row, groups};
       if (capacity <= (groups > 1 ? choice_.most_columns : choice_.columns_of_group) && fits(shape))
         return shape;
     }

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "decision/decisions.h"
-#include "lower/kernel/kernel_parts.h"
+#include "lower/kernel/lowered_kernel.h"
 #include "lower/rows/row_group.h"
 
 namespace nautilus::lower {
@@ -35,13 +35,13 @@ struct RowContext {
 struct RowShape {
   int64_t columns = 0;  // of the tiles of each group
   int64_t by = 1;       // neighbours of a thread
-  decision::HoldWay hold = decision::HoldWay::Steps;
+  decision::HoldKind hold = decision::HoldKind::Steps;
   int64_t groups = 1;           // that share a row: each has as many columns as its tiles
   int64_t each = 1;             // rows of the last outer axis that a step loads
   ir::OptionalInt registers{};  // of a thread, if a line says so
   ir::OptionalInt ahead{};      // rows that are asked for ahead, if a line says so
 
-  bool is_held() const { return hold != decision::HoldWay::Steps; }
+  bool is_held() const { return hold != decision::HoldKind::Steps; }
   int64_t capacity() const { return groups * columns; }
 };
 

@@ -14,11 +14,11 @@ using EK = expr::Op;
 // acc = acc with the thread's own columns.
 void RowLowering::fold(const RowStatement& s, ir::Name acc, bool is_first, ir::Block& out) {
   Expr value = hoisted(pool_.cast(DType::F32, rewrite(s.value)));
-  const bool is_masked =
-      !is_whole() && (has_direct_reads(value) || !vanishes(s, padding_) || !reads_line(value));
+  const bool is_masked = !is_whole() && (has_direct_reads(value) || !vanishes(s, padding_) ||
+                                         !reads_row_vector(value));
   has_conditions_ |= is_masked;
   if (is_masked) value = pool_.select(in_range(), value, constant(s.reducer));
-  value = as_line(value, fmt::format("{}_terms", s.target.str()), out);
+  value = as_row_vector(value, fmt::format("{}_terms", s.target.str()), out);
   const Expr extent = pool_.integer(shape_.columns);
   Expr sum = pool_.reduce(s.reducer, value, {{column_}}, {{extent}});
   if (!is_first)
@@ -69,7 +69,7 @@ void RowLowering::put_element(const RowStatement& s, ir::Block& out) {
   value = hoisted(value);
   if (!is_whole() && has_direct_reads(value))
     value = pool_.select(in_range(), value, pool_.constant(0, value.dtype()));
-  value = as_line(value, fmt::format("{}_line", s.target.str()), out);
+  value = as_row_vector(value, fmt::format("{}_line", s.target.str()), out);
   out.push_back(ir::make(matile::Put{columns(), s.target, indices, pool_.cast(s.dtype, value),
                                      is_whole() ? Expr() : in_range()}));
 }

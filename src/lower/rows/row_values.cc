@@ -33,15 +33,15 @@ bool has_slow_op(Expr e) {
 
 }  // namespace
 
-ir::Name RowLowering::add_tile(std::string_view stem, DType dtype, bool is_line) {
+ir::Name RowLowering::add_tile(std::string_view stem, DType dtype, bool is_row_vector) {
   const ir::Name name = names_.make(stem);
   ir::TensorType type{dtype, {}};
-  if (is_line) type.dims.push_back(pool_.integer(extent_));
+  if (is_row_vector) type.dims.push_back(pool_.integer(extent_));
   tiles_.emplace_back(name, type);
   return name;
 }
 
-// A read that a tile of the row may stand for: consecutive columns, and inside of the tensor
+// A read that a tile of the row may stand for: consecutive columns, and inside the tensor
 // wherever it is evaluated.
 bool RowLowering::is_row_read(Expr e, bool is_always) {
   if (e.op() != EK::Read || e.args().empty()) return false;
@@ -172,7 +172,7 @@ bool RowLowering::is_tile(ir::Name name) const {
                      [&](const auto& tile) { return tile.first == name; });
 }
 
-// Reads of global memory inside of a value go beyond the row if nothing keeps them.
+// Reads of global memory inside a value go beyond the row if nothing keeps them.
 bool RowLowering::has_direct_reads(Expr rewritten) {
   bool found = false;
   expr::for_each(rewritten, [&](Expr e) {
@@ -181,7 +181,7 @@ bool RowLowering::has_direct_reads(Expr rewritten) {
   return found;
 }
 
-bool RowLowering::reads_line(Expr rewritten) {
+bool RowLowering::reads_row_vector(Expr rewritten) {
   bool found = false;
   expr::for_each(rewritten, [&](Expr e) {
     found |= e.op() == EK::Read && e.args().size() == 1 && e[0] == column_ && is_tile(e.name());
@@ -214,8 +214,8 @@ void RowLowering::load(Expr read, ir::Block& out) {
 }
 
 // A tile that holds the value, for ops that need one.
-Expr RowLowering::as_line(Expr rewritten, std::string_view stem, ir::Block& out) {
-  if (reads_line(rewritten)) return rewritten;
+Expr RowLowering::as_row_vector(Expr rewritten, std::string_view stem, ir::Block& out) {
+  if (reads_row_vector(rewritten)) return rewritten;
   const ir::Name name = add_tile(stem, DType::F32, true);
   const Expr value = pool_.cast(DType::F32, rewritten);
   out.push_back(ir::make(matile::Set{name, columns(), value}));

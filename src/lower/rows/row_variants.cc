@@ -11,7 +11,7 @@
 namespace nautilus::lower {
 namespace {
 
-using decision::HoldWay;
+using decision::HoldKind;
 using expr::Expr;
 using EK = expr::Op;
 
@@ -82,25 +82,25 @@ class Variants {
   Expr rejects(size_t k) const {
     const RowShape& s = shapes_[k];
     switch (s.hold) {
-      case HoldWay::Steps:
+      case HoldKind::Steps:
         return is_no_vectors(s.by);
-      case HoldWay::Row:
+      case HoldKind::Row:
         return either(is_no_vectors(s.by), is_more(s.capacity()));
-      case HoldWay::Filled:
+      case HoldKind::Filled:
         return negated(is_exactly(s.capacity()), EK::Ne);
     }
-    NAUT_CHECK(false, "no such way to hold a row");
+    NAUT_CHECK(false, "no such kind of hold");
   }
 
   // Where shape `k` runs: what it can, without what those before it do.
   Expr condition(size_t k) const {
     const RowShape& s = shapes_[k];
-    if (s.hold == HoldWay::Filled) return is_exactly(s.capacity());
+    if (s.hold == HoldKind::Filled) return is_exactly(s.capacity());
     Expr where = is_vectors(s.by);
     int64_t shorter = 0;  // rows of up to so many columns run elsewhere
     for (size_t before = 1; before < k; ++before) {
       const RowShape& b = shapes_[before];
-      if (b.hold == HoldWay::Filled) continue;
+      if (b.hold == HoldKind::Filled) continue;
       if (!has_vectors_of(k, before))
         where = both(where, rejects(before));
       else if (!b.is_held())
@@ -113,7 +113,7 @@ class Variants {
     bool is_filled_elsewhere = false;
     for (size_t before = 1; before < k; ++before) {
       const RowShape& b = shapes_[before];
-      if (b.hold != HoldWay::Filled || b.capacity() <= shorter) continue;
+      if (b.hold != HoldKind::Filled || b.capacity() <= shorter) continue;
       if (s.is_held() && b.capacity() == s.capacity())
         is_filled_elsewhere = true;
       else
@@ -130,8 +130,8 @@ class Variants {
     std::optional<size_t> all;
     for (size_t k = 1; k < shapes_.size(); ++k) {
       const RowShape& s = shapes_[k];
-      const bool takes_all = s.hold == HoldWay::Steps ||
-                             (s.hold == HoldWay::Row && is_at_most(s.capacity()).is_true());
+      const bool takes_all = s.hold == HoldKind::Steps ||
+                             (s.hold == HoldKind::Row && is_at_most(s.capacity()).is_true());
       if (takes_all) all = k;
     }
     Expr where = all ? is_no_vectors(shapes_[*all].by) : c_.pool.boolean(true);
@@ -144,15 +144,15 @@ class Variants {
 
   std::string suffix(size_t k) const {
     const RowShape& s = shapes_[k];
-    if (s.hold == HoldWay::Row) return fmt::format("_{}", s.capacity());
-    if (s.hold == HoldWay::Filled) return fmt::format("_{}_whole", s.capacity());
+    if (s.hold == HoldKind::Row) return fmt::format("_{}", s.capacity());
+    if (s.hold == HoldKind::Filled) return fmt::format("_{}_whole", s.capacity());
     if (k == 0 && (shapes_.size() > 1 || n_.op() != EK::IntConst)) return "_single";
     return has_elements_only(c_.group) ? "_blocks" : "_long";
   }
 
   // The number of columns: of whole vectors as a multiple of them, which the kernel can see.
   Expr limit(const RowShape& shape) {
-    if (shape.hold == HoldWay::Filled) return integer(shape.capacity());
+    if (shape.hold == HoldKind::Filled) return integer(shape.capacity());
     if (n_.op() == EK::IntConst || is_vectors(shape.by).is_true()) return n_;
     const auto known_as = vectors_.find(shape.by);
     if (known_as != vectors_.end()) return known_as->second;

@@ -23,7 +23,7 @@ using EK = expr::Op;
 
 class LastTile {
  public:
-  LastTile(const KernelParts& kernel, const std::map<std::string, ir::TensorType>& buffers,
+  LastTile(const LoweredKernel& kernel, const std::map<std::string, ir::TensorType>& buffers,
            const target::Target& target, FreshNames& names, expr::ExprPool& pool, std::string* why)
       : out_(kernel),
         buffers_(buffers),
@@ -34,7 +34,7 @@ class LastTile {
         simplifier_(pool),
         why_(why) {}
 
-  std::optional<KernelParts> run(const matile::Points& points) {
+  std::optional<LoweredKernel> run(const matile::Points& points) {
     auto kernel = out_.kernel.as<matile::Kernel>();
     matile::Role* role = nullptr;
     std::vector<matile::Role> roles;
@@ -317,7 +317,7 @@ class LastTile {
     const ir::Name name = names_.make(stem);
     made_.emplace(name.str());
     const ir::TensorType type{DType::F32, {num(points_)}};
-    tiles_.push_back(ir::make(matile::Tile{name, type, matile::Spread::Line, 1}));
+    tiles_.push_back(ir::make(matile::Tile{name, type, matile::Spread::RowVector, 1}));
     return pool_.read(name, DType::F32, {&axis_, 1});
   }
 
@@ -464,7 +464,7 @@ class LastTile {
     body.push_back(ir::make(matile::If{pool_.var(is_last, DType::Bool), std::move(last)}));
   }
 
-  KernelParts out_;
+  LoweredKernel out_;
   const std::map<std::string, ir::TensorType>& buffers_;
   const target::Parts& choice_;
   int64_t threads_;  // of the group
@@ -494,8 +494,8 @@ class LastTile {
 
 }  // namespace
 
-std::optional<KernelParts> combine_in_last_tile(
-    const KernelParts& kernel, const KernelParts& points,
+std::optional<LoweredKernel> combine_in_last_tile(
+    const LoweredKernel& kernel, const LoweredKernel& points,
     const std::map<std::string, ir::TensorType>& buffers, const target::Target& target,
     FreshNames& names, expr::ExprPool& pool, std::string* why) {
   const auto& body = points.kernel.as<matile::Kernel>().body;

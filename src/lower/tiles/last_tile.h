@@ -27,15 +27,15 @@
 #include <map>
 #include <optional>
 
-#include "lower/kernel/kernel_parts.h"
+#include "lower/kernel/lowered_kernel.h"
 #include "target/target.h"
 
 namespace nautilus::lower {
 
 // `kernel` puts the parts, `points` is the kernel of scalar code that reads them. Nothing, and why,
 // if the last tile cannot do its work.
-std::optional<KernelParts> combine_in_last_tile(
-    const KernelParts& kernel, const KernelParts& points,
+std::optional<LoweredKernel> combine_in_last_tile(
+    const LoweredKernel& kernel, const LoweredKernel& points,
     const std::map<std::string, ir::TensorType>& buffers, const target::Target& target,
     FreshNames& names, expr::ExprPool& pool, std::string* why);
 

@@ -32,13 +32,13 @@ bool NestChoices::end() {
 
 bool NestLowering::choose_groups(const vrtile::Par& grid, const vrtile::Par* groups,
                                  const ir::Block& work) {
-  using decision::GroupWay;
+  using decision::GroupKind;
   constexpr int64_t kAlternating = 2;
   const auto* asked = choices_.groups.asked();
   groups_ = groups ? groups->axes[0].extent.integer() : 1;
   const bool can_alternate =
       groups_ == 1 && has_only_product_loops(work) && has_equal_tiles(grid, work);
-  alternates_ = asked ? asked->way == GroupWay::Alternating : can_alternate;
+  alternates_ = asked ? asked->kind == GroupKind::Alternating : can_alternate;
   if (alternates_ && !can_alternate) {
     choices_.groups.refuse(
         "groups alternate where loops have nothing but products and tiles have equal steps");
@@ -49,12 +49,12 @@ bool NestLowering::choose_groups(const vrtile::Par& grid, const vrtile::Par* gro
     choices_.groups.refuse(fmt::format("the tile is for {} groups", groups_));
     return refuse("the tile is for another number of groups");
   }
-  choices_.groups.took({groups_, alternates_ ? GroupWay::Alternating : GroupWay::Sharing, {}});
+  choices_.groups.took({groups_, alternates_ ? GroupKind::Alternating : GroupKind::Sharing, {}});
   return true;
 }
 
 bool NestLowering::choose_grid(const ir::Axes& axes, GridFacts facts) {
-  facts.beside = beside_;
+  facts.packing = packing_;
   const auto* order = choices_.order.asked();
   facts.order = order ? *order : usual_order(facts, target_);
   if (const std::string why = refuse_order(facts.order, facts, target_); order && !why.empty()) {
@@ -68,7 +68,7 @@ bool NestLowering::choose_grid(const ir::Axes& axes, GridFacts facts) {
     return refuse(why);
   }
   grid_ = number_tiles(axes, facts, target_, names_, pool_);
-  if (beside_.cluster > 1 && !grid_.rank)
+  if (packing_.cluster > 1 && !grid_.rank)
     return refuse("no two tiles beside each other share an operand");
   choices_.order.took(facts.order);
   choices_.source.took(facts.source);

@@ -18,7 +18,7 @@ class Numbering {
       : axes_(axes), target_(target), names_(names), pool_(pool) {}
 
   TileGrid run(const GridFacts& facts) {
-    cluster_ = facts.rows >= 0 && facts.growing < 0 ? facts.beside.cluster : 1;
+    cluster_ = facts.rows >= 0 && facts.growing < 0 ? facts.packing.cluster : 1;
     if (cluster_ > 1) out_.rank = names_.make("rank");
     for (size_t k = 0; k < axes_.size(); ++k) {
       const bool is_paired = cluster_ > 1 && static_cast<int>(k) == facts.rows;
@@ -36,18 +36,18 @@ class Numbering {
     out_.tile = names_.make("t");
     out_.op = {names_.make("T"), tiles, matile::TileSource::Static, {}};
     Expr t = pool_.index(out_.tile);
-    if (facts.order.way == decision::OrderWay::Longest) {
+    if (facts.order.kind == decision::OrderKind::Longest) {
       longest_first(t, facts);
-    } else if (facts.order.way == decision::OrderWay::Raster) {
+    } else if (facts.order.kind == decision::OrderKind::Raster) {
       raster(t, facts);
     } else {
       std::vector<size_t> all;
       for (size_t k = 0; k < axes_.size(); ++k) all.push_back(k);
       split(t, all);
     }
-    if (facts.source.way == decision::SourceWay::Dynamic) dynamic();
+    if (facts.source.kind == decision::SourceKind::Dynamic) dynamic();
     const Expr ctas = cluster_ > 1 ? mul(pool_.integer(cluster_), tiles) : tiles;
-    const int64_t resident = facts.beside.resident;
+    const int64_t resident = facts.packing.resident;
     const Expr sms = pool_.index(facts.machine);
     out_.launch =
         pool_.binary(EK::Min, ctas, resident > 1 ? mul(pool_.integer(resident), sms) : sms);
@@ -166,27 +166,28 @@ class Numbering {
 }  // namespace
 
 decision::TileOrder usual_order(const GridFacts& facts, const target::Target& target) {
-  using decision::OrderWay;
+  using decision::OrderKind;
   if (facts.growing >= 0) {
-    decision::TileOrder longest{OrderWay::Longest, {}, {}, {}};
+    decision::TileOrder longest{OrderKind::Longest, {}, {}, {}};
     if (facts.shared_bytes) longest.section_mib = target.memory.section_bytes >> 20;
     return longest;
   }
-  if (facts.rows >= 0) return {OrderWay::Raster, target.tiles.raster_rows, {}, {}};
-  return {OrderWay::Plain, {}, {}, {}};
+  if (facts.rows >= 0) return {OrderKind::Raster, target.tiles.raster_rows, {}, {}};
+  return {OrderKind::Plain, {}, {}, {}};
 }
 
 decision::TileSource usual_source(const decision::TileOrder& order) {
-  using decision::SourceWay;
-  return {order.way == decision::OrderWay::Longest ? SourceWay::Dynamic : SourceWay::Static, {}};
+  using decision::SourceKind;
+  return {order.kind == decision::OrderKind::Longest ? SourceKind::Dynamic : SourceKind::Static,
+          {}};
 }
 
 std::string refuse_order(const decision::TileOrder& order, const GridFacts& facts,
                          const target::Target& target) {
   const int64_t most_rows = target.tiles.most_raster_rows;
-  using decision::OrderWay;
-  const bool is_raster = order.way == OrderWay::Raster;
-  const bool is_longest = order.way == OrderWay::Longest;
+  using decision::OrderKind;
+  const bool is_raster = order.kind == OrderKind::Raster;
+  const bool is_longest = order.kind == OrderKind::Longest;
   if (order.rows.has_value() != is_raster || (order.section_mib && !is_longest))
     return "a raster counts rows of tiles, sections are for `longest`";
   if (is_raster && (*order.rows < 1 || *order.rows > most_rows))
@@ -195,14 +196,14 @@ std::string refuse_order(const decision::TileOrder& order, const GridFacts& fact
   if (is_longest && facts.growing < 0) return "all tiles have as many steps";
   if (order.section_mib && (*order.section_mib < 1 || !facts.shared_bytes))
     return "sections are for operands that tiles share";
-  if (!is_raster && facts.beside.cluster > 1) return "tiles of a cluster need a raster";
+  if (!is_raster && facts.packing.cluster > 1) return "tiles of a cluster need a raster";
   return "";
 }
 
 std::string refuse_source(const decision::TileSource& source, const GridFacts& facts) {
-  const bool is_dynamic = source.way == decision::SourceWay::Dynamic;
-  return is_dynamic && facts.beside.cluster > 1 ? "CTAs of a cluster have their tiles by number"
-                                                : "";
+  const bool is_dynamic = source.kind == decision::SourceKind::Dynamic;
+  return is_dynamic && facts.packing.cluster > 1 ? "CTAs of a cluster have their tiles by number"
+                                                 : "";
 }
 
 TileGrid number_tiles(const ir::Axes& axes, const GridFacts& facts, const target::Target& target,

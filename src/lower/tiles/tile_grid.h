@@ -4,7 +4,7 @@
 #pragma once
 
 #include "decision/decisions.h"
-#include "lower/kernel/kernel_parts.h"
+#include "lower/kernel/lowered_kernel.h"
 #include "matile/ops.h"
 #include "target/target.h"
 
@@ -20,7 +20,7 @@ struct GridFacts {
   // An axis along which neighbours read the same tiles, with growing; -1 if there is none.
   int repeated = -1;
   // CTAs of a cluster have tiles beside each other along `rows`.
-  Beside beside;
+  CtaPacking packing;
   // How tiles are ordered and handed out; the axes above are those that it needs.
   decision::TileOrder order;
   decision::TileSource source;

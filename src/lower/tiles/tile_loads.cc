@@ -153,10 +153,10 @@ bool NestLowering::load(const vrtile::Load& op, const ir::Block& ops, size_t k, 
   const Uses uses = uses_of(ops, k + 1, op.name);
   if (uses.is_operand && !fetch(op, uses, value, out, is_loop)) return false;
   if (!uses.is_operand && is_box(value)) value.box_of = &ops;
-  if (!uses.is_operand && is_line(value)) value.line_of = &ops;
+  if (!uses.is_operand && is_row_piece(value)) value.row_piece_of = &ops;
   if (value.box_of && is_eager() && !take_box(op.name, value, uses.last, out)) return false;
-  if (value.line_of && is_eager() && runs_along_columns(op.name, ops))
-    value.part = fetch_line(op.name, value, uses.last, out);
+  if (value.row_piece_of && is_eager() && runs_along_columns(op.name, ops))
+    value.part = fetch_row_piece(op.name, value, uses.last, out);
   tiles_.define(op.name, std::move(value));
   return true;
 }
@@ -166,7 +166,7 @@ bool NestLowering::fetch(const vrtile::Load& op, const Uses& uses, TileValue& va
   const auto type = tensors_.find(op.value.name().str());
   if (type == tensors_.end()) return refuse("a load takes elements of a tensor");
   if (op.other && !(op.other.is_const() && is_zero(op.other)))
-    return refuse(fmt::format("`{}` is not 0 outside of its tensor", op.name.str()));
+    return refuse(fmt::format("`{}` is not 0 outside its tensor", op.name.str()));
   TileElements elements{&target_.copies, op.value.name(),
                         type->second,    {value.value.args().begin(), value.value.args().end()},
                         value.axes,      value.condition,
@@ -294,7 +294,7 @@ ir::Name NestLowering::part_for(ir::Name load, const matile::Map& map, int rows,
   const ir::Name name = names_.make(std::string(load.str()) + "_part");
   part_uses_.push_back({name, std::string(map.name.str()), {use}});
   const ir::TensorType type{map.value.dtype(), {pool_.integer(rows), pool_.integer(cols)}};
-  parts_.push_back(ir::make(matile::Part{name, type, map.swizzle}));
+  parts_.push_back(ir::make(matile::SlotTile{name, type, map.swizzle}));
   return name;
 }
 

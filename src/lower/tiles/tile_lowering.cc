@@ -29,7 +29,7 @@ std::vector<ir::Name> used_by(const Op& op) {
 
 NestLowering::NestLowering(const ir::Program& program, const Op& nest, std::string_view name,
                            FreshNames& names, ir::PassContext& context, OperandPath usual_path,
-                           std::string* why, const Beside& beside)
+                           std::string* why, const CtaPacking& packing)
     : program_(program),
       target_(ir::target_of(program)),
       nest_(nest),
@@ -39,7 +39,7 @@ NestLowering::NestLowering(const ir::Program& program, const Op& nest, std::stri
       why_(why),
       tiles_(names, context.pool),
       simplifier_(context.pool),
-      beside_(beside),
+      packing_(packing),
       usual_path_(usual_path),
       choices_(context) {
   for (const Op& op : program.body) {
@@ -48,7 +48,7 @@ NestLowering::NestLowering(const ir::Program& program, const Op& nest, std::stri
   }
 }
 
-std::optional<KernelParts> NestLowering::run() {
+std::optional<LoweredKernel> NestLowering::run() {
   const auto* grid = nest_.get<vrtile::Par>();
   if (!grid || grid->kind != vrtile::ParKind::Grid) return fail("the nest has no grid");
   ir::Block own_body = grid->body;
@@ -463,10 +463,10 @@ bool NestLowering::loop(const vrtile::For& op, ir::Block& out) {
 }
 
 bool NestLowering::flush_deferred() {
-  return deferred_.empty() || refuse("a tile for a store stands in front of a loop");
+  return deferred_.empty() || refuse("a tile for a store stands before a loop");
 }
 
-std::optional<KernelParts> NestLowering::assemble(ir::Block body) {
+std::optional<LoweredKernel> NestLowering::assemble(ir::Block body) {
   if (!deferred_.empty() && !stored_panels_)
     return fail("a tile is computed for a store that does not come");
   choose_promotions();
@@ -474,10 +474,10 @@ std::optional<KernelParts> NestLowering::assemble(ir::Block body) {
   const ir::Name name = names_.make(kernel_name_);
   matile::Kernel kernel{.name = name, .form = matile::KernelForm::Nest};
   if (grid_.rank) {
-    kernel.cluster = beside_.cluster;
+    kernel.cluster = packing_.cluster;
     kernel.rank = grid_.rank;
   }
-  if (beside_.resident > 1) kernel.resident = beside_.resident;
+  if (packing_.resident > 1) kernel.resident = packing_.resident;
   kernel.body.push_back(ir::make(grid_.op));
   for (Op& p : parts_) kernel.body.push_back(std::move(p));
   matile::Role role{role_name_, matile::RoleUnit::Groups, groups_, group_index_, {}, {}};
@@ -487,12 +487,12 @@ std::optional<KernelParts> NestLowering::assemble(ir::Block body) {
   role.body.push_back(ir::make(std::move(each)));
   kernel.body.push_back(ir::make(std::move(role)));
   kernel.body = decision::with_lines(std::move(kernel.body), lines_);
-  KernelParts out{grid_.plan,
-                  ir::make(std::move(kernel)),
-                  ir::make(matile::Launch{name, grid_.launch}),
-                  tile_axes_,
-                  own_group_ ? group_index_ : ir::Name(),
-                  own_group_ ? groups_ : 1};
+  LoweredKernel out{grid_.plan,
+                    ir::make(std::move(kernel)),
+                    ir::make(matile::Launch{name, grid_.launch}),
+                    tile_axes_,
+                    own_group_ ? group_index_ : ir::Name(),
+                    own_group_ ? groups_ : 1};
   for (Op& m : map_ops_) out.plan.push_back(std::move(m));
   return out;
 }

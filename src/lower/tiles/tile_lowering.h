@@ -13,7 +13,7 @@
 
 #include "decision/choice.h"
 #include "expr/rules/simplify.h"
-#include "lower/kernel/kernel_parts.h"
+#include "lower/kernel/lowered_kernel.h"
 #include "lower/tiles/tile_grid.h"
 #include "lower/tiles/tile_nest.h"
 #include "lower/tiles/tile_view.h"
@@ -58,8 +58,8 @@ class NestLowering {
  public:
   NestLowering(const ir::Program& program, const ir::Op& nest, std::string_view name,
                FreshNames& names, ir::PassContext& context, OperandPath usual_path,
-               std::string* why, const Beside& beside = {});
-  std::optional<KernelParts> run();
+               std::string* why, const CtaPacking& packing = {});
+  std::optional<LoweredKernel> run();
 
  private:
   std::nullopt_t fail(std::string reason);
@@ -115,13 +115,14 @@ class NestLowering {
   bool is_eager() const;
   // Every op of the block that reads the line does so along its columns.
   bool runs_along_columns(ir::Name line, const ir::Block& body) const;
-  bool is_line(const TileValue& value);
+  bool is_row_piece(const TileValue& value);
   // The part of a line, fetched here.
-  ir::Name fetch_line(ir::Name name, const TileValue& value, size_t last, ir::Block& out);
+  ir::Name fetch_row_piece(ir::Name name, const TileValue& value, size_t last, ir::Block& out);
   // An f32 tile of `extent` columns of it.
-  ir::Name take_line(ir::Name name, ir::Name part, int64_t extent, expr::Expr cols, ir::Block& out);
+  ir::Name take_row_piece(ir::Name name, ir::Name part, int64_t extent, expr::Expr cols,
+                          ir::Block& out);
   // Lines that the op reads along its columns alone go to registers.
-  void take_lines(expr::Expr value, expr::Expr column, ir::Block& out, ir::Block& takes);
+  void take_row_pieces(expr::Expr value, expr::Expr column, ir::Block& out, ir::Block& takes);
   // A panel of a box for the panel of a store; gives the register tile.
   ir::Name take_panel(ir::Name name, const TileValue& value, expr::Expr row_offset,
                       expr::Expr col_offset, ir::Block& out, ir::Block& takes);
@@ -168,7 +169,7 @@ class NestLowering {
   bool put(const vrtile::Store& op, ir::Block& out);
   bool reads_tile(expr::Expr value, const ir::TensorType& type) const;
   bool is_declared(ir::Name name, const ir::TensorType& type) const;
-  std::optional<KernelParts> assemble(ir::Block body);
+  std::optional<LoweredKernel> assemble(ir::Block body);
   const ir::Program& program_;
   // The shape of MA-tile's own tiles: 16-bit columns of a panel, rows of a group's accumulator.
   int panel() const { return target_.copies.panel_columns(); }
@@ -182,7 +183,7 @@ class NestLowering {
   std::string* why_;
   TileNames tiles_;
   expr::Simplifier simplifier_;
-  Beside beside_;
+  CtaPacking packing_;
   std::map<std::string, ir::TensorType, std::less<>> tensors_;
   expr::Divisors divisors_;
   TileGrid grid_;
@@ -207,7 +208,7 @@ class NestLowering {
   ir::Block lines_;                            // that later passes read
   std::map<std::string, TileMap> maps_;
   std::vector<PartUse> part_uses_;
-  std::map<std::string, matile::Map> line_maps_;
+  std::map<std::string, matile::Map> row_piece_maps_;
   std::deque<ir::Block> reordered_;
   std::vector<vrtile::Set> deferred_;
   bool stored_panels_ = false;

@@ -18,7 +18,7 @@ ir::Name TileNames::define_scalar(ir::Name name, expr::DType dtype) {
 Expr TileNames::widened(Expr e) {
   if (e.op() != EK::Cast || e.dtype() != expr::DType::F32 || e[0].op() != EK::Read) return {};
   const TileValue* tile = find(e[0].name());
-  const bool is_wide = tile && tile->kind == TileValue::Kind::Register && tile->line_of &&
+  const bool is_wide = tile && tile->kind == TileValue::Kind::Register && tile->row_piece_of &&
                        tile->type.dtype == expr::DType::F32;
   return is_wide ? e[0] : Expr();
 }
@@ -50,7 +50,7 @@ Expr TileNames::written(Expr e, const expr::Substitution& axes, std::string* why
       y = args.empty() ? x : pool_.with_args(x, args);
     } else if (tile->kind == TileValue::Kind::Register) {
       // A piece of a row lies in registers as f32.
-      const bool is_wide = tile->line_of && tile->type.dtype != x.dtype();
+      const bool is_wide = tile->row_piece_of && tile->type.dtype != x.dtype();
       y = pool_.read(tile->name, is_wide ? tile->type.dtype : x.dtype(), args);
       if (is_wide) y = pool_.cast(x.dtype(), y);
     } else if (tile->kind == TileValue::Kind::Vote) {

@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "expr/walk.h"
-#include "lower/kernel/kernel_parts.h"
+#include "lower/kernel/lowered_kernel.h"
 #include "matile/ops.h"
 #include "vrtile/ops.h"
 
@@ -37,7 +37,7 @@ struct TileValue {
   // Load that element-wise work uses: a box of its tensor, which the copy engine may bring instead.
   const ir::Block* box_of = nullptr;  // the block of the load; null if it is no such box
   // The same for a piece of one row, which becomes an f32 tile along columns.
-  const ir::Block* line_of = nullptr;
+  const ir::Block* row_piece_of = nullptr;
 };
 
 class TileNames {

@@ -116,8 +116,8 @@ bool NestLowering::store_panels(const vrtile::Store& op, const TileElements& ele
   ir::Block takes;
   for (ir::Name line : loads.lines) {
     const TileValue value = *tiles_.find(line);
-    const ir::Name part = fetch_line(line, value, frames_.back().at, out);
-    const ir::Name taken = take_line(line, part, panel(), col[0], takes);
+    const ir::Name part = fetch_row_piece(line, value, frames_.back().at, out);
+    const ir::Name taken = take_row_piece(line, part, panel(), col[0], takes);
     TileValue whole = value;
     whole.kind = Kind::Register;
     whole.type = {DType::F32, {value.axes[0].extent}};
@@ -160,7 +160,7 @@ NestLowering::PanelLoads NestLowering::panel_loads(const vrtile::Store& op) {
   const auto look_at = [&](Expr value, const ir::Axes& axes) {
     expr::for_each(value, [&](Expr x) {
       const TileValue* tile = x.op() == EK::Read ? tiles_.find(x.name()) : nullptr;
-      if (!tile || tile->kind != Kind::Load || tile->part || (!tile->box_of && !tile->line_of))
+      if (!tile || tile->kind != Kind::Load || tile->part || (!tile->box_of && !tile->row_piece_of))
         return;
       auto& names = tile->box_of ? found.boxes : found.lines;
       if (std::find(names.begin(), names.end(), x.name()) == names.end()) names.push_back(x.name());

@@ -11,10 +11,10 @@
 //   take r_taken from r_part
 //   set y[i < 64, j < 128] = x[i, j] + f32(r_taken[i, j])
 //
-// A piece of one row that is used along columns arrives the same way. In front of a store by panels
+// A piece of one row that is used along columns arrives the same way. Before a store by panels
 // boxes are copied panel by panel, a piece of a row at once.
 //
-// Outside of the tensor a copy is 0, so conditions that only keep a load inside are gone. What is
+// Outside the tensor a copy is 0, so conditions that only keep a load inside are gone. What is
 // no such box, or is transposed, or has elements that registers do not hold in this layout, is read
 // element by element where it is used.
 #include <fmt/format.h>
@@ -84,7 +84,7 @@ bool NestLowering::take_operands(const std::vector<ir::Name>& used, Expr value, 
     if (tile->box_of == frames_.back().block && !tile->part &&
         !take_box(n, *tile, frames_.back().at, out))
       return false;
-    if (!tile->part || tile->is_transposed || tile->line_of) continue;
+    if (!tile->part || tile->is_transposed || tile->row_piece_of) continue;
     const ir::TensorType type{tile->value.dtype(), {tile->axes[0].extent, tile->axes[1].extent}};
     // Rows of one register tile only; elements of other operands are read from the tensor.
     if (!type.dims[0].is_int(group_rows()) ||
@@ -95,7 +95,7 @@ bool NestLowering::take_operands(const std::vector<ir::Name>& used, Expr value, 
     tile->name = new_register(std::string(n.str()) + "_taken", type);
     takes.push_back(ir::make(matile::Take{tile->name, tile->part, tile->first_row, {}}));
   }
-  if (column) take_lines(value, column, out, takes);
+  if (column) take_row_pieces(value, column, out, takes);
   for (Op& op : takes) out.push_back(std::move(op));
   return true;
 }
@@ -185,22 +185,22 @@ bool NestLowering::runs_along_columns(ir::Name line, const ir::Block& body) cons
   return ok;
 }
 
-bool NestLowering::is_line(const TileValue& value) {
+bool NestLowering::is_row_piece(const TileValue& value) {
   if (value.axes.size() != 1) return false;
   if (!is_held(value.value.dtype())) return false;
   if (value.other && !(value.other.is_const() && is_zero(value.other))) return false;
   if (!tensors_.contains(value.value.name().str()) || stores_to(nest_, value.value.name()))
     return false;
-  return line_view_of(elements_of(value), pool_).has_value() && is_copied(value.value.name());
+  return row_piece_view_of(elements_of(value), pool_).has_value() && is_copied(value.value.name());
 }
 
-ir::Name NestLowering::fetch_line(ir::Name name, const TileValue& value, size_t last,
-                                  ir::Block& out) {
+ir::Name NestLowering::fetch_row_piece(ir::Name name, const TileValue& value, size_t last,
+                                       ir::Block& out) {
   const TileElements elements = elements_of(value);
-  const auto view = line_view_of(elements, pool_);
-  LineMap map = line_map_of(elements, *view, names_, pool_);
+  const auto view = row_piece_view_of(elements, pool_);
+  RowPieceMap map = row_piece_map_of(elements, *view, names_, pool_);
   const std::string key = fmt::format("{} {}", elements.tensor.str(), view->extent);
-  const auto [known, is_new] = line_maps_.emplace(key, map.op);
+  const auto [known, is_new] = row_piece_maps_.emplace(key, map.op);
   if (is_new) map_ops_.push_back(ir::make(map.op));
   promotes(known->second.name, false);
   choices_.bring.took({elements.tensor, OperandPath::Copied, {}});
@@ -209,8 +209,8 @@ ir::Name NestLowering::fetch_line(ir::Name name, const TileValue& value, size_t 
   return part;
 }
 
-ir::Name NestLowering::take_line(ir::Name name, ir::Name part, int64_t extent, Expr cols,
-                                 ir::Block& out) {
+ir::Name NestLowering::take_row_piece(ir::Name name, ir::Name part, int64_t extent, Expr cols,
+                                      ir::Block& out) {
   const ir::Name taken = names_.make(std::string(name.str()) + "_taken");
   const ir::TensorType type{expr::DType::F32, {pool_.integer(extent)}};
   declared_.push_back(ir::make(matile::Tile{taken, type, matile::Spread::Col, {}}));
@@ -218,12 +218,12 @@ ir::Name NestLowering::take_line(ir::Name name, ir::Name part, int64_t extent, E
   return taken;
 }
 
-void NestLowering::take_lines(Expr value, Expr column, ir::Block& out, ir::Block& takes) {
+void NestLowering::take_row_pieces(Expr value, Expr column, ir::Block& out, ir::Block& takes) {
   std::vector<ir::Name> found;
   std::set<std::string> others;
   expr::for_each(value, [&](Expr x) {
     const TileValue* tile = x.op() == expr::Op::Read ? tiles_.find(x.name()) : nullptr;
-    if (!tile || tile->kind != Kind::Load || tile->line_of != frames_.back().block) return;
+    if (!tile || tile->kind != Kind::Load || tile->row_piece_of != frames_.back().block) return;
     if (std::find(found.begin(), found.end(), x.name()) == found.end()) found.push_back(x.name());
     if (x[0] != column) others.emplace(x.name().str());
   });
@@ -232,8 +232,8 @@ void NestLowering::take_lines(Expr value, Expr column, ir::Block& out, ir::Block
     TileValue& tile = *tiles_.find(n);
     const int64_t extent = tile.axes[0].extent.integer();
     tile.type = {expr::DType::F32, {tile.axes[0].extent}};
-    const ir::Name part = tile.part ? tile.part : fetch_line(n, tile, frames_.back().at, out);
-    tile.name = take_line(n, part, extent, {}, takes);
+    const ir::Name part = tile.part ? tile.part : fetch_row_piece(n, tile, frames_.back().at, out);
+    tile.name = take_row_piece(n, part, extent, {}, takes);
     tile.kind = Kind::Register;
   }
 }

@@ -116,7 +116,7 @@ std::optional<TileView> view_of(const TileElements& e, expr::ExprPool& pool, std
   if (!view.col_base || expr::depends_on(e.indices[last], row))
     return fail("no axis runs along the last dimension in steps of one");
   if (!begins_aligned(view.col_base, e))
-    return fail(fmt::format("it may begin inside of {} bytes, where the copy engine cannot",
+    return fail(fmt::format("it may begin inside {} bytes, where the copy engine cannot",
                             e.copies->begin_bytes));
   int rows_found = 0;
   for (size_t k = 0; k < last; ++k) {
@@ -228,10 +228,10 @@ ir::Exprs TileMap::at(Expr row, Expr col, expr::ExprPool& pool) const {
   return out;
 }
 
-std::optional<LineView> line_view_of(const TileElements& e, expr::ExprPool& pool) {
+std::optional<RowPieceView> row_piece_view_of(const TileElements& e, expr::ExprPool& pool) {
   if (e.axes.size() != 1 || e.indices.empty() || e.indices.size() > 4) return std::nullopt;
   if (e.condition && !is_all_inside(e.condition, e)) return std::nullopt;
-  LineView view;
+  RowPieceView view;
   const Expr axis = pool.index(e.axes[0].name);
   view.extent = static_cast<int>(e.axes[0].extent.integer());
   view.base = base_of(e.indices.back(), axis, pool);
@@ -247,9 +247,9 @@ std::optional<LineView> line_view_of(const TileElements& e, expr::ExprPool& pool
   return view;
 }
 
-LineMap line_map_of(const TileElements& e, const LineView& view, FreshNames& names,
-                    expr::ExprPool& pool) {
-  LineMap out;
+RowPieceMap row_piece_map_of(const TileElements& e, const RowPieceView& view, FreshNames& names,
+                             expr::ExprPool& pool) {
+  RowPieceMap out;
   out.op.name = names.make(std::string(e.tensor.str()) + "_map");
   out.op.swizzle = matile::MapSwizzle::None;
   const auto add = [&](const char* stem, Expr extent, int box, Expr at) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "expr/bounds/divisors.h"
-#include "lower/kernel/kernel_parts.h"
+#include "lower/kernel/lowered_kernel.h"
 #include "matile/ops.h"
 #include "target/target.h"
 
@@ -41,7 +41,7 @@ struct TileView {
 };
 
 // Nothing (and why) if the tile is no box of the tensor, or if its condition is more than "inside
-// of the tensor" or "inside of the block of rows": points outside read as 0 and are not written,
+// of the tensor" or "inside the block of rows": points outside read as 0 and are not written,
 // which is what the copy engine does.
 std::optional<TileView> view_of(const TileElements& elements, expr::ExprPool& pool,
                                 std::string* why);
@@ -64,18 +64,18 @@ std::optional<TileMap> map_of(const TileElements& elements, const TileView& view
 
 // The same for a piece of one row: elements at points of one axis, which runs along the last
 // dimension. Nothing if it is no such piece, or more than a box holds.
-struct LineView {
+struct RowPieceView {
   expr::Expr base;               // index of the first element, in the last dimension
   std::vector<expr::Expr> rest;  // indices of the other dimensions
   int extent = 0;
 };
-std::optional<LineView> line_view_of(const TileElements& elements, expr::ExprPool& pool);
+std::optional<RowPieceView> row_piece_view_of(const TileElements& elements, expr::ExprPool& pool);
 // A map of boxes of one row, and the coordinates of the line's box.
-struct LineMap {
+struct RowPieceMap {
   matile::Map op;
   ir::Exprs at;
 };
-LineMap line_map_of(const TileElements& elements, const LineView& view, FreshNames& names,
-                    expr::ExprPool& pool);
+RowPieceMap row_piece_map_of(const TileElements& elements, const RowPieceView& view,
+                             FreshNames& names, expr::ExprPool& pool);
 
 }  // namespace nautilus::lower

@@ -41,14 +41,14 @@ ir::Program tile_declarations(const ir::Program& program, FreshNames& names, exp
   return out;
 }
 
-std::optional<KernelParts> lower_tile_nest(const ir::Program& program, const Op& nest,
-                                           std::string_view name, OperandPath usual_path,
-                                           FreshNames& names, ir::PassContext& context,
-                                           std::string* why) {
-  Beside beside;
+std::optional<LoweredKernel> lower_tile_nest(const ir::Program& program, const Op& nest,
+                                             std::string_view name, OperandPath usual_path,
+                                             FreshNames& names, ir::PassContext& context,
+                                             std::string* why) {
+  CtaPacking packing;
   if (const auto* grid = nest.get<vrtile::Par>())
-    beside = {grid->cluster.value_or(1), grid->resident.value_or(1)};
-  return NestLowering(program, nest, name, names, context, usual_path, why, beside).run();
+    packing = {grid->cluster.value_or(1), grid->resident.value_or(1)};
+  return NestLowering(program, nest, name, names, context, usual_path, why, packing).run();
 }
 
 std::optional<ir::Program> vrtile_to_matile(const ir::Program& program, ir::PassContext& context) {

@@ -13,14 +13,14 @@
 //       store [i < 64, j < 256] C[...] = bf16(c[i, j])          ...
 //
 // * A load that products use becomes a part and a fetch; one that only differs by 64 rows from
-//   group to group inside of a loop is one part for all groups. Boxes and pieces of rows that other
+//   group to group inside a loop is one part for all groups. Boxes and pieces of rows that other
 //   ops use are fetched where they are used (tile_takes.cc), other elements are read there.
-// * Carried values are tiles that are copied in front of the loop and at its end; share_registers
+// * Carried values are tiles that are copied before the loop and at its end; share_registers
 //   removes the copies.
 // * A condition per 16 rows (`any` of a group of rows) becomes a vote, since a warp holds such
 // rows.
 // * 16-bit results are stored by the copy engine: whole rows at once, or panels of 64 columns in an
-//   unrolled loop together with the element-wise work in front of them. Others are put one by one.
+//   unrolled loop together with the element-wise work before them. Others are put one by one.
 // * Without a group axis, if loops have products only and all tiles as many steps, two groups
 //   alternate tiles.
 #pragma once
@@ -29,7 +29,7 @@
 
 #include "decision/decisions.h"
 #include "ir/pass.h"
-#include "lower/kernel/kernel_parts.h"
+#include "lower/kernel/lowered_kernel.h"
 
 namespace nautilus::lower {
 
@@ -37,10 +37,10 @@ namespace nautilus::lower {
 // no counterpart. `machine sms` and the program's declarations are the caller's. `usual_path`: how
 // boxes arrive that only element-wise work uses, where no line says it; the copy engine takes slots
 // and loading warps.
-std::optional<KernelParts> lower_tile_nest(const ir::Program& program, const ir::Op& nest,
-                                           std::string_view name, decision::OperandPath usual_path,
-                                           FreshNames& names, ir::PassContext& context,
-                                           std::string* why);
+std::optional<LoweredKernel> lower_tile_nest(const ir::Program& program, const ir::Op& nest,
+                                             std::string_view name,
+                                             decision::OperandPath usual_path, FreshNames& names,
+                                             ir::PassContext& context, std::string* why);
 
 // Sizes, scalars, facts and tensors of a VR-tile program, and the machine: the MA-tile program that
 // its kernels are added to. Takes their names.

@@ -55,7 +55,7 @@ class NumberReader {
   }
 
  private:
-  // An integer of the tile, made of small integers that lie inside of their tensors.
+  // An integer of the tile, made of small integers that lie inside their tensors.
   bool is_number(Expr e) const {
     if (!expr::is_int(e.dtype()) || expr::tensors_read(e).empty()) return false;
     bool ok = !expr::has_reduce(e);
@@ -116,7 +116,7 @@ class NumberReader {
   expr::Facts facts_;
   vrtile::Names& names_;
   expr::ExprPool& pool_;
-  std::unordered_set<Expr> inner_;  // variables of the tiles' loops inside of the grid
+  std::unordered_set<Expr> inner_;  // variables of the tiles' loops inside the grid
   std::vector<Expr> steps_;         // those of loops over steps
   std::vector<Expr> groups_;        // but not those that number warp groups
   std::unordered_set<ir::Name> written_;

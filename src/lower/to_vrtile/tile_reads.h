@@ -5,7 +5,7 @@
 //   where(80 * n + j < N and j <= i, K[80 * n + j, d], 0.0)
 // becomes
 //   load k[j < 80, d < 64] = K[80 * n + j, d] when 80 * n + j < N else 0.0
-// and where(j <= i, k[j, d], 0.0): a load is guarded by what keeps it inside of its tensor, and by
+// and where(j <= i, k[j, d], 0.0): a load is guarded by what keeps it inside its tensor, and by
 // nothing else as long as that suffices.
 #pragma once
 

@@ -63,13 +63,13 @@ class MatileVerifier {
         return kernel(op);
       case Kind::Launch:
         v_.check_closed(op.as<Launch>().grid, DType::I64, "the grid");
-        for (ir::Name name : {op.as<Launch>().kernel, op.as<Launch>().other}) {
+        for (ir::Name name : {op.as<Launch>().kernel, op.as<Launch>().unaligned_fallback}) {
           if (name && !kernels_.contains(std::string(name.str())))
             v_.fail(fmt::format("there is no kernel `{}` before", name.str()));
         }
         return;
       default:
-        v_.fail(fmt::format("`{}` stands inside of a kernel", op.info().mnemonic()));
+        v_.fail(fmt::format("`{}` stands inside a kernel", op.info().mnemonic()));
     }
   }
 

@@ -40,7 +40,7 @@ class DeclarationRules {
         if (ring.body.empty()) v_.fail("a ring's slot has at least one part");
         for (const Op& part : ring.body) {
           v_.set_op(part);
-          if (const auto* p = part.get<Part>())
+          if (const auto* p = part.get<SlotTile>())
             this->part(*p);
           else
             v_.fail("a ring consists of parts");
@@ -94,13 +94,13 @@ class DeclarationRules {
   }
 
  private:
-  void part(const Part& p) {
+  void part(const SlotTile& p) {
     scope_.declare(p.name);
     const auto shape = static_shape(p.type);
     // Elements of one row lie side by side, as in panels of 16 bytes.
-    const bool is_line = shape.size() == 2 && shape[0] == 1 && p.swizzle == MapSwizzle::None;
-    if (shape.size() != 2 || (!is_line && (shape[0] < 8 || shape[0] % 8 != 0)) || shape[0] > 256 ||
-        shape[1] < 1 || shape[1] > 4096)
+    const bool is_row_piece = shape.size() == 2 && shape[0] == 1 && p.swizzle == MapSwizzle::None;
+    if (shape.size() != 2 || (!is_row_piece && (shape[0] < 8 || shape[0] % 8 != 0)) ||
+        shape[0] > 256 || shape[1] < 1 || shape[1] > 4096)
       return v_.fail("a part has a multiple of 8 rows, up to 256, and constant extents");
     const layout::PanelTile tile = panel_tile(p.type, p.swizzle);
     if (tile.cols % tile.panel_cols() != 0)

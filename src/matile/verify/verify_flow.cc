@@ -341,7 +341,7 @@ class Flow {
         fail(fmt::format("{} ends while a slot of `{}` is held", what, ring));
     }
     if (!s_.entered.empty())
-      fail(fmt::format("{} ends inside of turn `{}`", what, *s_.entered.begin()));
+      fail(fmt::format("{} ends inside turn `{}`", what, *s_.entered.begin()));
   }
 
   const Role& role_;

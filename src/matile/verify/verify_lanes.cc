@@ -320,7 +320,7 @@ class LaneShares {
     }
   }
 
-  // What holds at the start of an iteration is what held in front of the loop or at the end of
+  // What holds at the start of an iteration is what held before the loop or at the end of
   // the iteration before. Every tile can only come to hold less, so that this ends.
   void loop(const ir::Block& body, bool may_be_skipped) {
     const HeldByTiles before = state_;

@@ -51,7 +51,7 @@ class NestVerifier {
       v_.fail(fmt::format("`{}` is defined twice", name.str()));
   }
 
-  void part(const Part& p) {
+  void part(const SlotTile& p) {
     unique(p.name);
     const auto shape = static_shape(p.type);
     if (shape.size() != 2 || shape[0] <= 0 || shape[1] <= 0)
@@ -65,12 +65,12 @@ class NestVerifier {
         unique(op.as<Tiles>().name);
         v_.check_closed(op.as<Tiles>().count, DType::I64, "the number of tiles");
         return;
-      case Kind::Part:
-        return part(op.as<Part>());
+      case Kind::SlotTile:
+        return part(op.as<SlotTile>());
       case Kind::Ring:
         unique(op.as<Ring>().name);
         for (const Op& inner : op.as<Ring>().body) {
-          if (const auto* p = inner.get<Part>()) part(*p);
+          if (const auto* p = inner.get<SlotTile>()) part(*p);
         }
         return;
       case Kind::Decisions:
@@ -296,7 +296,7 @@ class NestVerifier {
   const KernelMaps& maps_;
   ir::Verifier& v_;
   std::set<std::string> names_;
-  std::map<std::string, const Part*, std::less<>> parts_;
+  std::map<std::string, const SlotTile*, std::less<>> parts_;
   std::map<std::string, const Tile*, std::less<>> tiles_;
 };
 

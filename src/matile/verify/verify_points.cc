@@ -28,10 +28,11 @@ class PointsVerifier {
   void run(const Points& points) {
     const size_t mark = v_.enter_axes(points.axes);
     if (points.axes.empty()) v_.fail("`points` needs an axis");
-    if (points.by && !are_lanes(*points.by))
-      v_.fail(fmt::format("a point has one thread, or 2, 4, 8, 16 or 32, not {}", *points.by));
-    has_lanes_ = points.by.has_value();
-    if (points.beside) beside(points);
+    if (points.lanes_per_point && !are_lanes(*points.lanes_per_point))
+      v_.fail(fmt::format("a point has one thread, or 2, 4, 8, 16 or 32, not {}",
+                          *points.lanes_per_point));
+    has_lanes_ = points.lanes_per_point.has_value();
+    if (points.points_per_thread) check_points_per_thread(points);
     const int64_t threads = points.threads.value_or(limits_.warp_threads);
     if (threads < 1 || threads % limits_.warp_threads != 0 || threads > limits_.cta_threads)
       v_.fail(fmt::format("a CTA has a multiple of {} threads up to {}, not {}",
@@ -42,11 +43,12 @@ class PointsVerifier {
 
  private:
   // Points of a thread walk the same loops, so nothing that differs between them may decide.
-  void beside(const Points& points) {
-    const int64_t n = *points.beside;
+  void check_points_per_thread(const Points& points) {
+    const int64_t n = *points.points_per_thread;
     if (n != 2 && n != 4 && n != 8)
       v_.fail(fmt::format("a thread has 2, 4 or 8 points beside each other, not {}", n));
-    if (points.by) v_.fail("points of several lanes do not lie beside each other in a thread");
+    if (points.lanes_per_point)
+      v_.fail("points of several lanes do not lie beside each other in a thread");
     if (!points.axes.empty()) apart_of_points_.emplace(points.axes.back().name.str());
     has_several_ = true;
   }
@@ -175,7 +177,7 @@ class PointsVerifier {
       apart_of_points_;  // what each point of a thread has for itself
   bool has_several_ = false;
   bool has_lanes_ = false;
-  bool is_shared_ = false;                    // inside of a loop that lanes share
+  bool is_shared_ = false;                    // inside a loop that lanes share
   std::set<std::string, std::less<>> apart_;  // values that differ between lanes
 };
 

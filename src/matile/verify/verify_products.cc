@@ -53,8 +53,8 @@ void RoleVerifier::dot(const Dot& op) {
 
 void RoleVerifier::warp_dot(const WarpDot& op) {
   const TileUse* acc = find_tile(op.acc);
-  const PartInfo* a = r_.part(op.a).second;
-  const PartInfo* b = r_.part(op.b).second;
+  const SlotTileInfo* a = r_.part(op.a).second;
+  const SlotTileInfo* b = r_.part(op.b).second;
   if (!a || !b) return v_.fail("the operands of `warpdot` are parts");
   if (!acc) return;
   const auto shape = static_shape(acc->op->type);

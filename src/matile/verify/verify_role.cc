@@ -77,10 +77,10 @@ void RoleVerifier::local(ir::Name name, DType dtype) {
 
 void RoleVerifier::statement(const Op& op, bool is_uniform) {
   const Kind k = kind(op);
-  const bool is_register_work = k == Kind::Set || k == Kind::Fold || k == Kind::Lanes ||
-                                k == Kind::Shares || k == Kind::Vote || k == Kind::Put ||
-                                k == Kind::Let || k == Kind::WarpDot ||
-                                (k == Kind::Convert && op.as<Convert>().way != Way::Shared);
+  const bool is_register_work =
+      k == Kind::Set || k == Kind::Fold || k == Kind::Lanes || k == Kind::Shares ||
+      k == Kind::Vote || k == Kind::Put || k == Kind::Let || k == Kind::WarpDot ||
+      (k == Kind::Convert && op.as<Convert>().kind != ConvertKind::Shared);
   if (!is_uniform && !is_register_work)
     return v_.fail(
         fmt::format("`{}` under a vote: only register work may stand there", op.info().mnemonic()));
@@ -257,7 +257,7 @@ void RoleVerifier::tile(const Tile& t) {
   scope_.names.erase(std::string(t.name.str()));  // another role may use the name again
   const auto shape = static_shape(t.type);
   const bool is_acc = t.spread == Spread::Acc;
-  if (t.spread == Spread::Line) return line(t, shape);
+  if (t.spread == Spread::RowVector) return row_vector(t, shape);
   if (t.by) return v_.fail("`by` is for line tiles");
   const bool ok = shape.size() == (is_acc ? 2u : 1u) &&
                   (t.spread == Spread::Col ? shape[0] % 8 == 0 : shape[0] % 64 == 0) &&
@@ -273,18 +273,18 @@ void RoleVerifier::tile(const Tile& t) {
   tiles_.emplace(t.name.str(), TileUse{&t, layout_of(t)});
 }
 
-void RoleVerifier::line(const Tile& t, const std::vector<int>& shape) {
+void RoleVerifier::row_vector(const Tile& t, const std::vector<int>& shape) {
   if (t.type.dtype != DType::F32 && !is_half(t.type.dtype))
     return v_.fail("a line tile holds f32 or 16-bit floats");
   const int64_t by = t.by.value_or(16 / expr::bytes(t.type.dtype));
   const bool is_value = shape.empty() && t.type.dtype == DType::F32 && !t.by;
-  const bool is_line = shape.size() == 1 && (by == 1 || by == 2 || by == 4 || by == 8) &&
-                       shape[0] > 0 && shape[0] % (128 * by) == 0;
-  if (!is_value && !is_line)
+  const bool is_row_vector = shape.size() == 1 && (by == 1 || by == 2 || by == 4 || by == 8) &&
+                             shape[0] > 0 && shape[0] % (128 * by) == 0;
+  if (!is_value && !is_row_vector)
     return v_.fail(
         "a line tile is one f32, or a multiple of 128 threads times 1, 2, 4 or 8 neighbours");
   // Registers hold two of them.
-  if (is_line && is_half(t.type.dtype) && shape[0] % 256 != 0)
+  if (is_row_vector && is_half(t.type.dtype) && shape[0] % 256 != 0)
     return v_.fail("a thread has an even number of 16-bit elements");
   v_.declare_tensor(t.name, t.type);
   tiles_.emplace(t.name.str(), TileUse{&t, layout_of(t)});
@@ -308,7 +308,7 @@ void RoleVerifier::groups(const Groups& op) {
   const TileUse* tile = find_tile(op.tile);
   if (!ElementRules::is_foldable(op.reducer)) v_.fail("groups combine by sum, max or min");
   if (role_->count.value_or(1) < 2) v_.fail("one group alone has nobody to meet");
-  if (tile && !(tile->op->spread == Spread::Line && tile->op->type.dims.empty()))
+  if (tile && !(tile->op->spread == Spread::RowVector && tile->op->type.dims.empty()))
     v_.fail(fmt::format("groups combine one value, a line tile without axes; `{}` is none",
                         op.tile.str()));
 }
@@ -321,14 +321,14 @@ void RoleVerifier::convert(const Convert& op) {
   if (from->op->type.dtype != to->op->type.dtype || from->layout.shape() != to->layout.shape())
     return v_.fail(fmt::format("`{}` and `{}` differ in more than their layout", op.source.str(),
                                op.target.str()));
-  if (op.way == Way::Shared) return;  // everything can go there
-  const layout::Way least = layout::convert_way(from->layout, to->layout).way;
-  if (static_cast<Way>(least) == op.way) return;
-  const std::string_view why = least == layout::Way::Free    ? "no element leaves its thread"
-                               : least == layout::Way::Lanes ? "elements go to other lanes"
-                                                             : "elements go to other warps";
+  if (op.kind == ConvertKind::Shared) return;  // everything can go there
+  const layout::ConvertKind least = layout::convert_kind(from->layout, to->layout).kind;
+  if (static_cast<ConvertKind>(least) == op.kind) return;
+  const std::string_view why = least == layout::ConvertKind::Free ? "no element leaves its thread"
+                               : least == layout::ConvertKind::Lanes ? "elements go to other lanes"
+                                                                     : "elements go to other warps";
   v_.fail(fmt::format("{} from `{}` to `{}`: the way is {}", why, op.source.str(), op.target.str(),
-                      layout::way_name(least)));
+                      layout::convert_kind_name(least)));
 }
 
 void RoleVerifier::ring(ir::Name name) {

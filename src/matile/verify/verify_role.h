@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names, shapes and places inside of one kernel. The rules of a role stand in verify_role.cc
+// Names, shapes and places inside one kernel. The rules of a role stand in verify_role.cc
 // (blocks, scalars, register tiles), verify_transfers.cc (data on its way) and verify_products.cc.
 #pragma once
 
@@ -54,7 +54,7 @@ class RoleVerifier {
   bool is_compute() const { return role_->unit == RoleUnit::Groups; }
 
   void tile(const Tile& t);
-  void line(const Tile& t, const std::vector<int>& shape);
+  void row_vector(const Tile& t, const std::vector<int>& shape);
   const TileUse* find_tile(ir::Name name) { return e_.find_tile(name); }
   void warps(const Warps& op);
   void groups(const Groups& op);
@@ -65,7 +65,7 @@ class RoleVerifier {
 
   void fill(const Fill& op);
   void copy(const Copy& c, const RingInfo& ring_info, std::set<std::string>& filled);
-  void share(const Copy& c, const Map& m, const PartInfo& part);
+  void share(const Copy& c, const Map& m, const SlotTileInfo& part);
   const Map* coordinates(ir::Name name, const ir::Exprs& at);
   void take(const Take& op);
   int64_t first_column(expr::Expr cols);

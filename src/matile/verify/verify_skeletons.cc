@@ -289,7 +289,7 @@ class Comparison {
       for (const Op& op : role.op->body) {
         if (op.is<Each>() || !steps({op})) continue;
         sink_.report(diag::Code::NotVerified, op.span(),
-                     "rings and turns are stepped inside of the walk over the tiles");
+                     "rings and turns are stepped inside the walk over the tiles");
         return false;
       }
     }

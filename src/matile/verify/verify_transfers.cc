@@ -29,7 +29,7 @@ void RoleVerifier::fill(const Fill& op) {
       v_.fail("a fill consists of copies");
   }
   size_t boxes = 0;
-  for (const PartInfo& part : info->parts)
+  for (const SlotTileInfo& part : info->parts)
     boxes += filled.contains(std::string(part.op->name.str()))
                  ? 1
                  : static_cast<size_t>(part.tile.panels());
@@ -61,7 +61,7 @@ void RoleVerifier::copy(const Copy& c, const RingInfo& ring_info, std::set<std::
 }
 
 // The box of a multicast copy is what one CTA contributes.
-void RoleVerifier::share(const Copy& c, const Map& m, const PartInfo& part) {
+void RoleVerifier::share(const Copy& c, const Map& m, const SlotTileInfo& part) {
   if (r_.cluster == 1) return v_.fail("a copy is multicast in kernels with clusters only");
   const auto share = share_of(part, r_.cluster);
   if (!share)
@@ -96,21 +96,22 @@ const Map* RoleVerifier::coordinates(ir::Name name, const ir::Exprs& at) {
 
 void RoleVerifier::take(const Take& op) {
   const TileUse* tile = find_tile(op.tile);
-  const PartInfo* part = r_.part(op.part).second;
+  const SlotTileInfo* part = r_.part(op.part).second;
   if (!part) return v_.fail(fmt::format("the kernel has no part `{}`", op.part.str()));
   if (op.rows) first_row(op.rows);
   if (!tile) return;
   const auto shape = static_shape(tile->op->type);
   const DType dtype = tile->op->type.dtype;
   const DType source = part->op->type.dtype;
-  const bool is_line = part->tile.rows == 1 && tile->op->spread == Spread::Col && !op.rows &&
-                       shape[0] % 8 == 0 && shape[0] + first_column(op.cols) <= part->tile.cols &&
-                       dtype == DType::F32 && (is_half(source) || source == DType::F32);
+  const bool is_row_piece = part->tile.rows == 1 && tile->op->spread == Spread::Col && !op.rows &&
+                            shape[0] % 8 == 0 &&
+                            shape[0] + first_column(op.cols) <= part->tile.cols &&
+                            dtype == DType::F32 && (is_half(source) || source == DType::F32);
   const bool is_box = tile->op->spread == Spread::Acc && source == dtype && shape[0] == 64 &&
                       shape[1] % 16 == 0 && (is_half(dtype) || dtype == DType::F32) &&
                       part->tile.rows >= 64 && part->tile.cols >= shape[1] && !op.cols &&
                       part->tile.swizzle == layout::Swizzle::B128;
-  if (!is_line && !is_box)
+  if (!is_row_piece && !is_box)
     v_.fail(fmt::format("`{}` does not hold what `{}` takes", op.part.str(), op.tile.str()));
 }
 

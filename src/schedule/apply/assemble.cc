@@ -17,8 +17,8 @@ namespace nautilus::schedule {
 namespace {
 
 // A kernel can hand out what it has one value of per row, after its loop.
-bool can_store(const Group& group, const Member& m) {
-  return !m.has(group.stream) && m.has(group.row);
+bool can_store(const Fusion& fusion, const Member& m) {
+  return !m.has(fusion.stream) && m.has(fusion.row);
 }
 
 // For each statement, the kernel that stores it, or -1.
@@ -28,11 +28,11 @@ std::vector<int> providers(const StatementList& list, const std::vector<Kernel>&
   for (size_t k = 0; k < order.size(); ++k) order[k] = k;
   // Of several kernels that have it, the one that is needed first.
   std::sort(order.begin(), order.end(),
-            [&](size_t a, size_t b) { return kernels[a].group.seed < kernels[b].group.seed; });
+            [&](size_t a, size_t b) { return kernels[a].fusion.seed < kernels[b].fusion.seed; });
   for (size_t k : order) {
-    for (const Member& m : kernels[k].group.members) {
+    for (const Member& m : kernels[k].fusion.members) {
       int& p = out[static_cast<size_t>(m.statement)];
-      if (p < 0 && can_store(kernels[k].group, m)) p = static_cast<int>(k);
+      if (p < 0 && can_store(kernels[k].fusion, m)) p = static_cast<int>(k);
     }
   }
   return out;
@@ -61,15 +61,15 @@ std::set<int> remaining(const StatementList& list, std::vector<Kernel>& kernels)
     }
     Kernel& k = kernels[static_cast<size_t>(p)];
     k.stored.insert(id);
-    for (int r : needs_of(k.group, list, k.stored)) work.push_back(r);
+    for (int r : needs_of(k.fusion, list, k.stored)) work.push_back(r);
   }
   return plain;
 }
 
 namespace {
 
-// The lines that passes read, in the nests of the kernel's ways. Which steps a loop runs was read
-// when the nests were built.
+// The lines that passes read, in the nests of the kernel's alternatives. Which steps a loop runs
+// was read when the nests were built.
 void add_lines(const Kernel& kernel, BuiltKernel& built) {
   for (size_t n = 0; n < built.nests.size(); ++n) {
     const auto* nest = built.nests[n].get<scalar::For>();
@@ -103,8 +103,8 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
   for (size_t k = 0; k < kernels.size(); ++k) {
     if (kernels[k].stored.empty()) continue;
     const Kernel& kernel = kernels[k];
-    units.push_back({static_cast<int>(k), -1, kernel.group.seed,
-                     needs_of(kernel.group, list, kernel.stored), kernel.stored, false});
+    units.push_back({static_cast<int>(k), -1, kernel.fusion.seed,
+                     needs_of(kernel.fusion, list, kernel.stored), kernel.stored, false});
   }
   for (int id : plain) {
     const auto& reads = list.statements[static_cast<size_t>(id)].reads_from;
@@ -161,7 +161,7 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
       continue;
     }
     const Kernel& kernel = kernels[static_cast<size_t>(next->kernel)];
-    BuiltKernel built = build_kernel(kernel.group, kernel.sizes, kernel.others, kernel.split,
+    BuiltKernel built = build_kernel(kernel.fusion, kernel.sizes, kernel.others, kernel.split,
                                      kernel.stored, program, signs, pool, names);
     if (built.refused) return *built.refused;
     // Of several nests for the same results the plan runs the one with the least cost.
@@ -176,7 +176,7 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
     for (scalar::Buffer& b : built.summaries) out.program.body.push_back(ir::make(std::move(b)));
     for (ir::Op& op : built.before) code.push_back(std::move(op));
     for (scalar::Buffer& b : built.locals) locals.push_back(ir::make(std::move(b)));
-    const std::string seed(list.statements[static_cast<size_t>(kernel.group.seed)].target.str());
+    const std::string seed(list.statements[static_cast<size_t>(kernel.fusion.seed)].target.str());
     auto decided = built.decided.begin();
     for (size_t n = 0; n < built.nests.size(); ++n) {
       const auto* nest = built.nests[n].get<scalar::For>();
@@ -191,9 +191,9 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
       stored += fmt::format("{}{}", stored.empty() ? "" : ", ",
                             list.statements[static_cast<size_t>(id)].target.str());
     out.notes.push_back(fmt::format("kernel gives {}: rows {}, streams {}", stored,
-                                    kernel.group.row.name().str(),
-                                    kernel.group.stream.name().str()));
-    for (const std::string& n : kernel.group.notes) out.notes.push_back("  " + n);
+                                    kernel.fusion.row.name().str(),
+                                    kernel.fusion.stream.name().str()));
+    for (const std::string& n : kernel.fusion.notes) out.notes.push_back("  " + n);
     for (const std::string& n : built.notes) out.notes.push_back("  " + n);
   }
   const bool has_machine = std::any_of(out.program.body.begin(), out.program.body.end(),

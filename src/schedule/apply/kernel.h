@@ -10,12 +10,12 @@
 namespace nautilus::schedule {
 
 struct Kernel {
-  Group group;
-  Sizes sizes;
+  Fusion fusion;
+  TileConfig sizes;
   std::set<int> stored;  // filled when the program is put together
-  // Further kernels of the same group, of which the plan runs the cheapest. Where the first has
+  // Further kernels of the same fusion, of which the plan runs the cheapest. Where the first has
   // parts, these have none.
-  std::vector<Sizes> others;
+  std::vector<TileConfig> others;
   Split split = {};
 };
 

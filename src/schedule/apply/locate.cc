@@ -186,7 +186,7 @@ bool is_located_in_one_kernel(const ir::Program& program, std::string_view targe
                               const std::vector<Kernel>& kernels) {
   const bool is_long = has_buffer(program, rest_name(target));
   const auto of = [&](const Kernel& k, const std::string& name) -> const Member* {
-    for (const Member& m : k.group.members) {
+    for (const Member& m : k.fusion.members) {
       if (m.target.str() == name && m.is_rolled && k.stored.contains(m.statement)) return &m;
     }
     return nullptr;
@@ -200,7 +200,7 @@ bool is_located_in_one_kernel(const ir::Program& program, std::string_view targe
     expr::for_each(near->value, [&](Expr e) {
       if (e.op() != Op::Eq) return;
       is_compared = true;
-      const Member* best = e[1].op() == Op::Read ? k.group.find(e[1]) : nullptr;
+      const Member* best = e[1].op() == Op::Read ? k.fusion.find(e[1]) : nullptr;
       is_own &= best && best->is_rolled;
     });
     return is_own && is_compared;

@@ -28,21 +28,21 @@ class KernelReplay {
       : schedule_(schedule), program_(program), list_(list), pool_(pool) {}
 
   Outcome<Kernel> run() {
-    Outcome<Group> group = grow();
-    if (!group) return group.rejection();
-    Kernel kernel{*group, {}, {}, {}, {}};
-    for (size_t n = 0; n < schedule_.ways.size(); ++n) {
-      Outcome<Sizes> sizes = read_sizes(*group, schedule_.ways[n]);
+    Outcome<Fusion> fusion = grow();
+    if (!fusion) return fusion.rejection();
+    Kernel kernel{*fusion, {}, {}, {}, {}};
+    for (size_t n = 0; n < schedule_.alternatives.size(); ++n) {
+      Outcome<TileConfig> sizes = read_sizes(*fusion, schedule_.alternatives[n]);
       if (!sizes) return sizes.rejection();
       n == 0 ? void(kernel.sizes = *sizes) : kernel.others.push_back(*sizes);
     }
-    if (const auto why = refuse_members(*group)) return *why;
+    if (const auto why = refuse_members(*fusion)) return *why;
     if (const auto why = read_split(kernel)) return *why;
     return kernel;
   }
 
  private:
-  const ir::Block& first() const { return schedule_.ways[0]; }
+  const ir::Block& first() const { return schedule_.alternatives[0]; }
 
   const Statement* find(ir::Name target) const {
     const auto it = list_.writer.find(target.str());
@@ -53,10 +53,10 @@ class KernelReplay {
     return {"decision", fmt::format("`kernel {}`: {}", schedule_.name, why)};
   }
 
-  Outcome<Group> grow() {
+  Outcome<Fusion> grow() {
     const Statement* seed = find(pool_.name(schedule_.name));
     if (!seed) return no_kernel("there is no such statement");
-    GroupRequest request;
+    FusionRequest request;
     request.seed = seed->id;
     request.only.insert(seed->id);
     for (const ir::Op& line : first()) {
@@ -74,9 +74,9 @@ class KernelReplay {
         request.only.insert(s->id);
       }
     }
-    Outcome<Group> group = grow_group(list_, program_, request, pool_);
-    if (!group) return no_kernel(group.rejection().message);
-    return group;
+    Outcome<Fusion> fusion = grow_fusion(list_, program_, request, pool_);
+    if (!fusion) return no_kernel(fusion.rejection().message);
+    return fusion;
   }
 
   static const ir::Names* statements_of(const ir::Op& line) {
@@ -85,20 +85,20 @@ class KernelReplay {
     return nullptr;
   }
 
-  std::optional<Rejection> refuse_members(const Group& group) const {
+  std::optional<Rejection> refuse_members(const Fusion& fusion) const {
     for (const ir::Op& line : first()) {
       const auto* stream = line.get<dc::Stream>();
-      if (stream && pool_.index(stream->axis) != group.stream)
-        return refused(line, fmt::format("this kernel streams `{}`", group.stream.name().str()));
+      if (stream && pool_.index(stream->axis) != fusion.stream)
+        return refused(line, fmt::format("this kernel streams `{}`", fusion.stream.name().str()));
       const auto* rows = line.get<dc::Rows>();
-      if (rows && pool_.index(rows->axis) != group.row)
+      if (rows && pool_.index(rows->axis) != fusion.row)
         return refused(line,
-                       fmt::format("the rows of this kernel are `{}`", group.row.name().str()));
+                       fmt::format("the rows of this kernel are `{}`", fusion.row.name().str()));
       const ir::Names* statements = statements_of(line);
       if (!statements) continue;
       for (ir::Name name : *statements) {
-        const Member* m = group.by_name(name);
-        if (!m) return refused(line, why_outside(group, name));
+        const Member* m = fusion.by_name(name);
+        if (!m) return refused(line, why_outside(fusion, name));
         if (m->is_rolled == line.is<dc::Roll>()) continue;
         return refused(line,
                        fmt::format("`{}` is {} reduction over the streamed axis: `{}`", name.str(),
@@ -108,42 +108,42 @@ class KernelReplay {
     return std::nullopt;
   }
 
-  static std::string why_outside(const Group& group, ir::Name name) {
+  static std::string why_outside(const Fusion& fusion, ir::Name name) {
     const std::string begin = std::string(name.str()) + " ";
-    for (const std::string& note : group.notes) {
+    for (const std::string& note : fusion.notes) {
       if (note.starts_with(begin)) return note;
     }
     return fmt::format("`{}` does not fit this kernel", name.str());
   }
 
-  Outcome<Sizes> read_sizes(const Group& group, const ir::Block& way) const {
-    Sizes sizes = choose_sizes(group);
+  Outcome<TileConfig> read_sizes(const Fusion& fusion, const ir::Block& alternative) const {
+    TileConfig sizes = choose_sizes(fusion);
     std::optional<int64_t> rows;
-    for (const ir::Op& line : way) {
-      const bool is_first = &way == &first();
+    for (const ir::Op& line : alternative) {
+      const bool is_first = &alternative == &first();
       if (dc::topic(line.info()) == dc::Topic::Members || line.is<dc::Split>()) {
         if (!is_first)
           return refused(line, "an `or` has the statements of its kernel, and no parts");
       } else if (dc::topic(line.info()) != dc::Topic::Sizes) {
         sizes.lines.push_back(line);
-      } else if (const std::string why = read_size(group, line, sizes, rows); !why.empty()) {
+      } else if (const std::string why = read_size(fusion, line, sizes, rows); !why.empty()) {
         return refused(line, why);
       }
     }
-    if (const auto why = read_groups(way, rows, *group.target, sizes)) return *why;
+    if (const auto why = read_groups(alternative, rows, *fusion.target, sizes)) return *why;
     if (sizes.cluster > 1 && sizes.resident > 1)
       return no_kernel("tiles of a cluster do not share a multiprocessor");
-    if (sizes.cluster > 1 && group.row_block > 0)
+    if (sizes.cluster > 1 && fusion.row_block > 0)
       return no_kernel("blocks of rows have no clusters");
     return sizes;
   }
 
-  std::string read_size(const Group& group, const ir::Op& line, Sizes& sizes,
+  std::string read_size(const Fusion& fusion, const ir::Op& line, TileConfig& sizes,
                         std::optional<int64_t>& rows) const {
     if (const auto* cluster = line.get<dc::Cluster>()) {
       sizes.cluster = cluster->tiles.value_or(0);
-      if (sizes.cluster > 1 && group.target->limits.cluster_ctas < 2)
-        return fmt::format("{} has no clusters", group.target->name);
+      if (sizes.cluster > 1 && fusion.target->limits.cluster_ctas < 2)
+        return fmt::format("{} has no clusters", fusion.target->name);
       return sizes.cluster < 1 || sizes.cluster > 2 ? "a cluster has 1 or 2 tiles" : "";
     }
     if (const auto* resident = line.get<dc::Resident>()) {
@@ -157,18 +157,18 @@ class KernelReplay {
     const Expr axis = pool_.index(tile->axis);
     const int64_t size = tile->size.value_or(0);
     if (size < 1) return "the size is not a positive number";
-    if (axis == group.row) {
+    if (axis == fusion.row) {
       rows = size;
-    } else if (axis == group.stream) {
-      if (size % group.target->matrix.depth != 0 || size > group.target->tiles.whole_extent)
-        return fmt::format("a step is a multiple of {} up to {}", group.target->matrix.depth,
-                           group.target->tiles.whole_extent);
+    } else if (axis == fusion.stream) {
+      if (size % fusion.target->matrix.depth != 0 || size > fusion.target->tiles.whole_extent)
+        return fmt::format("a step is a multiple of {} up to {}", fusion.target->matrix.depth,
+                           fusion.target->tiles.whole_extent);
       sizes.step = size;
-    } else if (group.is_tile_axis(axis)) {
-      if (group.is_whole(axis)) return "tiles hold this axis as a whole";
-      if (size % group.target->matrix.column_step != 0 || size > group.target->tiles.whole_extent)
+    } else if (fusion.is_tile_axis(axis)) {
+      if (fusion.is_whole(axis)) return "tiles hold this axis as a whole";
+      if (size % fusion.target->matrix.column_step != 0 || size > fusion.target->tiles.whole_extent)
         return fmt::format("a column tile is a multiple of {} up to {}",
-                           group.target->matrix.column_step, group.target->tiles.whole_extent);
+                           fusion.target->matrix.column_step, fusion.target->tiles.whole_extent);
       sizes.column = size;
     } else {
       return "it is not an axis of a tile";
@@ -178,19 +178,19 @@ class KernelReplay {
 
   // Rows and groups together: sharing groups have the rows of one matrix instruction each; an
   // alternating one has the tile.
-  std::optional<Rejection> read_groups(const ir::Block& way, std::optional<int64_t> rows,
-                                       const Target& target, Sizes& sizes) const {
+  std::optional<Rejection> read_groups(const ir::Block& alternative, std::optional<int64_t> rows,
+                                       const Target& target, TileConfig& sizes) const {
     const ir::Op* line = nullptr;
-    for (const ir::Op& op : way) {
+    for (const ir::Op& op : alternative) {
       if (op.is<dc::Groups>()) line = &op;
     }
     const int64_t least = target.matrix.rows;
     const int64_t most = target.tiles.whole_rows.back();
     const int64_t most_groups = target.tiles.groups;
-    const int64_t all = rows.value_or(sizes.rows * sizes.groups);
+    const int64_t all = rows.value_or(sizes.rows * sizes.warp_groups);
     const auto asked =
         line ? line->as<dc::Groups>() : dc::Groups{std::max<int64_t>(all / least, 1), {}, {}};
-    const bool alternates = asked.way == dc::GroupWay::Alternating;
+    const bool alternates = asked.kind == dc::GroupKind::Alternating;
     const int64_t groups = alternates ? 1 : asked.count.value_or(0);
     if (groups < 1 || groups > most_groups || all % groups != 0 || all / groups % least != 0 ||
         all / groups > most || (groups > 1 && all / groups != least))
@@ -199,7 +199,7 @@ class KernelReplay {
                                                all, least, most_groups, least, most))
                   : no_kernel(fmt::format("a tile has a multiple of {} rows up to {}, not {}",
                                           least, least * most_groups, all));
-    sizes.groups = groups;
+    sizes.warp_groups = groups;
     sizes.rows = all / groups;
     if (line) sizes.lines.push_back(*line);
     return std::nullopt;
@@ -209,18 +209,18 @@ class KernelReplay {
     for (const ir::Op& line : first()) {
       const auto* asked = line.get<dc::Split>();
       if (!asked) continue;
-      if (pool_.index(asked->axis) != kernel.group.stream)
+      if (pool_.index(asked->axis) != kernel.fusion.stream)
         return refused(line, "only the streamed axis has parts");
       if (asked->parts && *asked->parts < 1) return refused(line, "parts are counted from 1");
       kernel.split = {asked->parts.value_or(Split::kFill), !kernel.others.empty(),
-                      asked->combine == dc::CombineWay::Last};
+                      asked->combine == dc::CombineKind::Last};
       Names scratch;
-      const Tiling tiling(kernel.group, kernel.sizes, pool_, scratch);
+      const Tiling tiling(kernel.fusion, kernel.sizes, pool_, scratch);
       const algebra::Signs signs(program_);
-      if (const auto why = refuse_split(kernel.group, tiling, signs, pool_))
+      if (const auto why = refuse_split(kernel.fusion, tiling, signs, pool_))
         return refused(line, why->message);
       if (!kernel.split.combines_last) continue;
-      if (const auto why = refuse_last_tile(kernel.group, tiling, kernel.sizes))
+      if (const auto why = refuse_last_tile(kernel.fusion, tiling, kernel.sizes))
         return refused(line, why->message);
     }
     return std::nullopt;
@@ -256,8 +256,8 @@ Outcome<Scheduled> apply_schedule(const ir::Program& program, const Schedule& sc
   ir::Block other_forms;  // read where nests become kernels
   for (const KernelSchedule& k : schedule.kernels) {
     if (k.form != dc::Form::Tile) {
-      for (const ir::Block& way : k.ways)
-        other_forms.push_back(ir::make(dc::Kernel{pool.name(k.name), k.form, way}));
+      for (const ir::Block& alternative : k.alternatives)
+        other_forms.push_back(ir::make(dc::Kernel{pool.name(k.name), k.form, alternative}));
       continue;
     }
     Outcome<Kernel> kernel = KernelReplay(k, rounded, list, pool).run();

@@ -80,9 +80,10 @@ std::map<std::string, expr::DType> operands_to_round(const StatementList& list,
                                                      const std::vector<Kernel>& kernels) {
   std::map<std::string, expr::DType> out;
   for (const Kernel& k : kernels) {
-    for (const Dot& d : k.group.dots) {
+    for (const Dot& d : k.fusion.dots) {
       const Expr a = d.a[0];
-      if (d.a.size() != 1 || a.op() != Op::Read || a.dtype() != expr::DType::F32 || k.group.find(a))
+      if (d.a.size() != 1 || a.op() != Op::Read || a.dtype() != expr::DType::F32 ||
+          k.fusion.find(a))
         continue;
       const Statement* s = list.producer(a.name());
       if (!s || s->is_opaque || s->axes.empty()) continue;

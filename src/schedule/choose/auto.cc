@@ -18,15 +18,15 @@ namespace nautilus::schedule {
 namespace {
 
 // The next smaller tiles; nothing behind the smallest.
-std::optional<Sizes> smaller(Sizes s, const target::Tiles& tiles) {
-  if (s.groups > tiles.product_groups) {
-    s.groups = tiles.product_groups;
+std::optional<TileConfig> smaller(TileConfig s, const target::Tiles& tiles) {
+  if (s.warp_groups > tiles.product_groups) {
+    s.warp_groups = tiles.product_groups;
   } else if (s.step > tiles.step) {
     s.step = tiles.step;
   } else if (s.column > tiles.columns.back()) {
     s.column /= 2;
-  } else if (s.groups > 1) {
-    s.groups = 1;
+  } else if (s.warp_groups > 1) {
+    s.warp_groups = 1;
   } else {
     return std::nullopt;
   }
@@ -46,21 +46,21 @@ std::set<int> needed_by(int seed, const StatementList& list) {
   return out;
 }
 
-// The group without the reductions that close it, where those keep it from being split, or its loop
-// would need them.
-Outcome<Group> without_closing(Outcome<Group> group, GroupRequest request,
-                               const StatementList& list, const ir::Program& program,
-                               const algebra::Signs& signs, expr::ExprPool& pool) {
-  for (const Member& m : group->members) {
+// The fusion without the reductions that close it, where those keep it from being split, or its
+// loop would need them.
+Outcome<Fusion> without_closing(Outcome<Fusion> fusion, FusionRequest request,
+                                const StatementList& list, const ir::Program& program,
+                                const algebra::Signs& signs, expr::ExprPool& pool) {
+  for (const Member& m : fusion->members) {
     if (m.is_closing) request.outside.insert(m.statement);
   }
-  if (request.outside.empty()) return group;
-  Outcome<Group> open = grow_group(list, program, request, pool);
-  if (group->needs_closing_early()) return open;
+  if (request.outside.empty()) return fusion;
+  Outcome<Fusion> open = grow_fusion(list, program, request, pool);
+  if (fusion->needs_closing_early()) return open;
   std::string why;
   const bool is_better =
       open && choose_split(*open, choose_sizes(*open), program, signs, pool, &why).is_on();
-  return is_better ? std::move(open) : std::move(group);
+  return is_better ? std::move(open) : std::move(fusion);
 }
 
 }  // namespace
@@ -114,45 +114,45 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
       if (is_last_chance && waiting.contains(id) && !tried.contains(id)) seed = id;
     }
     if (seed < 0) break;
-    GroupRequest request;
+    FusionRequest request;
     request.seed = seed;
     for (const Kernel& k : out.kernels) {
-      for (const Member& m : k.group.members) {
-        if (!m.has(k.group.stream)) request.provided.insert(m.statement);
+      for (const Member& m : k.fusion.members) {
+        if (!m.has(k.fusion.stream)) request.provided.insert(m.statement);
       }
     }
-    Outcome<Group> group = grow_group(list, program, request, pool);
-    if (group && group->is_cut && !is_last_chance) {
+    Outcome<Fusion> fusion = grow_fusion(list, program, request, pool);
+    if (fusion && fusion->is_cut && !is_last_chance) {
       waiting.insert(seed);
       continue;
     }
     tried.insert(seed);
-    if (!group) {
-      starts_none(seed, group.rejection().message);
+    if (!fusion) {
+      starts_none(seed, fusion.rejection().message);
       continue;
     }
-    group = without_closing(std::move(group), request, list, program, signs, pool);
+    fusion = without_closing(std::move(fusion), request, list, program, signs, pool);
     const auto it =
         refusals.find(std::string(list.statements[static_cast<size_t>(seed)].target.str()));
     const Refusal refusal = it == refusals.end() ? Refusal{} : it->second;
     if (refusal.given_up == Retreat::Company) {
       request.only = needed_by(seed, list);
-      group = grow_group(list, program, request, pool);
+      fusion = grow_fusion(list, program, request, pool);
     }
-    if (!group || refusal.given_up == Retreat::Kernel) {
+    if (!fusion || refusal.given_up == Retreat::Kernel) {
       starts_none(seed, refusal.why);
       continue;
     }
     given_up.emplace(seed, refusal.given_up);
     out.kernels.push_back(
-        {*group, refusal.sizes ? *refusal.sizes : choose_sizes(*group), {}, {}, {}});
+        {*fusion, refusal.sizes ? *refusal.sizes : choose_sizes(*fusion), {}, {}, {}});
     bool is_built = static_cast<bool>(assemble(program, list, out.kernels, pool));
     if (!is_built && request.only.empty()) {
       // What joined may wait for other kernels; the seed alone may not.
       request.only = needed_by(seed, list);
-      group = grow_group(list, program, request, pool);
-      if (group) {
-        out.kernels.back() = {*group, choose_sizes(*group), {}, {}, {}};
+      fusion = grow_fusion(list, program, request, pool);
+      if (fusion) {
+        out.kernels.back() = {*fusion, choose_sizes(*fusion), {}, {}, {}};
         is_built = static_cast<bool>(assemble(program, list, out.kernels, pool));
       }
     }
@@ -167,37 +167,37 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
   std::erase_if(out.kernels, [](const Kernel& k) { return k.stored.empty(); });
   // Some joined the kernel of another seed.
   for (const Kernel& k : out.kernels) {
-    for (const Member& m : k.group.members) idle.erase(-m.statement);
+    for (const Member& m : k.fusion.members) idle.erase(-m.statement);
   }
   for (auto& [seed, note] : idle) out.notes.push_back(std::move(note));
   const Target& target = ir::target_of(program);
   for (Kernel& k : out.kernels) {
-    const Retreat retreat = given_up.at(k.group.seed);
+    const Retreat retreat = given_up.at(k.fusion.seed);
     if (retreat >= Retreat::Alternatives) continue;
     choose_kernel(k, program, target, pool);
     if (retreat >= Retreat::Parts) continue;
     std::string why;
     // Groups that take turns at whole tiles, and clusters, want many tiles; parts are for few.
-    Sizes in_parts = sizes_for_parts(k, program, target, pool);
-    k.split = choose_split(k.group, in_parts, program, signs, pool, &why);
+    TileConfig in_parts = sizes_for_parts(k, program, target, pool);
+    k.split = choose_split(k.fusion, in_parts, program, signs, pool, &why);
     // Smaller tiles that fill the machine need no second kernel.
     std::string ignored;
-    for (const Sizes& s : k.others) {
-      if (k.split.or_whole && !choose_split(k.group, s, program, signs, pool, &ignored).is_on()) {
+    for (const TileConfig& s : k.others) {
+      if (k.split.or_whole && !choose_split(k.fusion, s, program, signs, pool, &ignored).is_on()) {
         k.split = {};
         why.clear();
       }
     }
     if (k.split.or_whole)
       in_parts = sizes_in_parts(k, k.split, in_parts, program, target, pool, &why);
-    if (k.split.or_whole && k.group.row_block > 0)
+    if (k.split.or_whole && k.fusion.row_block > 0)
       k.split.combines_last = is_last_tile_faster(k, k.split, in_parts, program, target, pool);
-    if (!why.empty()) k.group.notes.push_back(std::move(why));
+    if (!why.empty()) k.fusion.notes.push_back(std::move(why));
     if (k.split.is_on() && !(k.sizes == in_parts)) {
       std::erase(k.others, in_parts);
       k.others.push_back(std::exchange(k.sizes, in_parts));
     }
-    if (k.split.is_on() && (!k.split.or_whole || k.group.row_block > 0)) k.others.clear();
+    if (k.split.is_on() && (!k.split.or_whole || k.fusion.row_block > 0)) k.others.clear();
     if (k.split.or_whole) k.others.insert(k.others.begin(), k.sizes);
   }
   return out;

@@ -29,7 +29,7 @@ enum class Retreat : uint8_t {
 
 struct Refusal {
   Retreat given_up = Retreat::Nothing;
-  std::optional<Sizes> sizes = {};  // that it is to have; nothing: those tried first
+  std::optional<TileConfig> sizes = {};  // that it is to have; nothing: those tried first
   std::string why;
 };
 

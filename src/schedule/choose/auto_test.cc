@@ -10,7 +10,7 @@ namespace {
 
 Kernel kernel_with(int64_t groups, int64_t step, int64_t column) {
   Kernel k;
-  k.sizes.groups = groups;
+  k.sizes.warp_groups = groups;
   k.sizes.rows = 64;
   k.sizes.step = step;
   k.sizes.column = column;
@@ -32,13 +32,15 @@ TEST(Retreat, PartsAreGivenUpFirst) {
   EXPECT_EQ(next_retreat({}, k, target::default_target(), "").given_up, Retreat::Alternatives);
 }
 
-// Every tile is smaller than the one before; then the group becomes smaller, and its tiles begin
+// Every tile is smaller than the one before; then the fusion becomes smaller, and its tiles begin
 // again; then there is nothing left.
 TEST(Retreat, TilesBecomeSmallerUntilNothingIsLeft) {
   Refusal r{Retreat::Alternatives, {}, ""};
   Kernel k = kernel_with(3, 128, 256);
   std::vector<Retreat> steps;
-  const auto elements = [](const Sizes& s) { return s.groups * s.rows * s.step * s.column; };
+  const auto elements = [](const TileConfig& s) {
+    return s.warp_groups * s.rows * s.step * s.column;
+  };
   while (r.given_up != Retreat::Kernel) {
     r = next_retreat(r, k, target::default_target(), "");
     steps.push_back(r.given_up);

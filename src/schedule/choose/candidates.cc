@@ -17,13 +17,6 @@ using expr::Op;
 
 constexpr size_t kMostShown = 6;  // candidates that were not kept, of a kernel
 
-// What else of a group decides which sizes are tried.
-struct Shape : GroupShape {
-  int64_t most_rows = 0;  // 0: not known
-  bool is_block = false;
-  bool is_deep = false;  // an operand takes so much shared memory that short steps are worth it
-};
-
 // The environment of one set of problem sizes: axes of tiles, the streamed axis, the product of
 // all others.
 struct Problem {
@@ -43,14 +36,14 @@ constexpr Problem kBatched[] = {
     {1024, 1024, 128}, {16384, 16384, 32}, {16384, 16384, 256}, {1000, 1000, 64},
     {2048, 2048, 24},  {1024, 1024, 28},   {2048, 2048, 40}};
 
-ir::Environment environment(const Group& group, const ir::Program& program, const Problem& p) {
+ir::Environment environment(const Fusion& fusion, const ir::Program& program, const Problem& p) {
   ir::Environment env;
   std::unordered_set<Expr> batch;
   std::unordered_set<Expr> stream;
   std::unordered_set<Expr> tiles;
-  for (Expr a : group.axis_order) {
-    auto& set = a == group.stream ? stream : group.is_tile_axis(a) ? tiles : batch;
-    for (Expr v : expr::free_vars(group.extents.at(a))) set.insert(v);
+  for (Expr a : fusion.axis_order) {
+    auto& set = a == fusion.stream ? stream : fusion.is_tile_axis(a) ? tiles : batch;
+    for (Expr v : expr::free_vars(fusion.extents.at(a))) set.insert(v);
   }
   bool is_first = true;
   for (const ir::Op& op : program.body) {
@@ -156,16 +149,16 @@ bool drop_long_code(std::vector<Ranked>& all, double long_code) {
 
 std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& program,
                                     const Target& target, expr::ExprPool& pool) {
-  const Group& group = kernel.group;
+  const Fusion& fusion = kernel.fusion;
   const algebra::Signs signs(program);
   std::vector<Ranked> all;
   size_t most_kernels = target.tiles.kernels;
-  for (const Sizes& sizes : candidate_sizes(group)) {
+  for (const TileConfig& sizes : candidate_sizes(fusion)) {
     Names names;
     const BuiltKernel built =
-        build_kernel(group, sizes, {}, {}, kernel.stored, program, signs, pool, names);
+        build_kernel(fusion, sizes, {}, {}, kernel.stored, program, signs, pool, names);
     Ranked r{sizes, cost_of(built, built.wholes[0], program, target, pool), {}, 0, false};
-    if (tile_registers(group, sizes).all() > target.tiles.crowded_registers) {
+    if (tile_registers(fusion, sizes).all() > target.tiles.crowded_registers) {
       r.cost.step *= target.costs.crowded_factor;
       r.cost.step_unaligned *= target.costs.crowded_factor;
     }
@@ -180,13 +173,13 @@ std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& pro
   add_scalars(program, hint);
   std::vector<ir::Environment> problems;
   bool has_batch = false;
-  for (Expr a : group.axis_order)
+  for (Expr a : fusion.axis_order)
     has_batch |=
-        a != group.stream && !group.is_outer(a) && !group.is_tile_axis(a) && !group.is_whole(a);
+        a != fusion.stream && !fusion.is_outer(a) && !fusion.is_tile_axis(a) && !fusion.is_whole(a);
   const std::span<const Problem> typical =
       has_batch ? std::span<const Problem>(kBatched) : std::span<const Problem>(kPlain);
   for (const Problem& p : typical) {
-    problems.push_back(environment(group, program, p));
+    problems.push_back(environment(fusion, program, p));
     add_scalars(program, problems.back());
   }
   const auto cycles = [&](const Ranked& r, const ir::Environment& env) {
@@ -224,18 +217,18 @@ void choose_kernel(Kernel& kernel, const ir::Program& program, const Target& tar
   const std::vector<Ranked> ranked = rank_candidates(kernel, program, target, pool);
   kernel.others.clear();
   for (size_t n = 0; n < ranked.size() && ranked[n].is_kept; ++n) {
-    Sizes s = ranked[n].sizes;
+    TileConfig s = ranked[n].sizes;
     n == 0 ? void(kernel.sizes = s) : kernel.others.push_back(s);
   }
 }
 
-Sizes sizes_for_parts(const Kernel& kernel, const ir::Program& program, const Target& target,
-                      expr::ExprPool& pool) {
-  const Sizes usual = choose_sizes(kernel.group);
+TileConfig sizes_for_parts(const Kernel& kernel, const ir::Program& program, const Target& target,
+                           expr::ExprPool& pool) {
+  const TileConfig usual = choose_sizes(kernel.fusion);
   const algebra::Signs signs(program);
   Names names;
   const BuiltKernel built =
-      build_kernel(kernel.group, usual, {}, {}, kernel.stored, program, signs, pool, names);
+      build_kernel(kernel.fusion, usual, {}, {}, kernel.stored, program, signs, pool, names);
   const NestCost cost = cost_of(built, built.wholes[0], program, target, pool);
   return cost.code > target.tiles.long_code ? kernel.sizes : usual;
 }
@@ -249,7 +242,7 @@ std::vector<std::string> explain_candidates(const std::vector<Kernel>& kernels,
     out.push_back(
         fmt::format("{} candidates for rows {}, streamed {}; cycles of a step by unit, "
                     "and of the launch at the hints:",
-                    ranked.size(), k.group.row.name().str(), k.group.stream.name().str()));
+                    ranked.size(), k.fusion.row.name().str(), k.fusion.stream.name().str()));
     size_t left_out = 0;
     size_t others = 0;
     for (const Ranked& r : ranked) {
@@ -257,14 +250,14 @@ std::vector<std::string> explain_candidates(const std::vector<Kernel>& kernels,
         ++left_out;
         continue;
       }
-      const Sizes& s = r.sizes;
+      const TileConfig& s = r.sizes;
       const StepFloors& f = r.cost.floors;
       out.push_back(fmt::format(
           "  {} {}x{}{}{}{}{}: matrix {:.0f}, registers {:.0f}, shared {:.0f}, copies {:.0f}, step "
           "{:.0f}; {:.0f}",
-          r.is_kept ? "kept" : "    ", s.rows * s.groups, s.step,
+          r.is_kept ? "kept" : "    ", s.rows * s.warp_groups, s.step,
           s.column > 0 ? fmt::format(", columns {}", s.column) : "",
-          r.cost.is_alternating ? ", taking turns" : fmt::format(", {} groups", s.groups),
+          r.cost.is_alternating ? ", taking turns" : fmt::format(", {} groups", s.warp_groups),
           s.cluster > 1 ? fmt::format(", cluster {}", s.cluster) : "",
           s.resident > 1 ? fmt::format(", {} tiles at a time", s.resident) : "", f.matrix, f.vector,
           f.shared, f.copy, r.cost.step, r.at_hints));

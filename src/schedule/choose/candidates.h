@@ -14,7 +14,7 @@
 namespace nautilus::schedule {
 
 struct Ranked {
-  Sizes sizes;
+  TileConfig sizes;
   NestCost cost;
   Expr cycles;
   double at_hints = 0;  // cycles at the program's hints
@@ -31,8 +31,8 @@ void choose_kernel(Kernel& kernel, const ir::Program& program, const Target& tar
 
 // Sizes for parts of the streamed axis: the usual ones (choose_sizes), or those of the kernel where
 // they would be too much code.
-Sizes sizes_for_parts(const Kernel& kernel, const ir::Program& program, const Target& target,
-                      expr::ExprPool& pool);
+TileConfig sizes_for_parts(const Kernel& kernel, const ir::Program& program, const Target& target,
+                           expr::ExprPool& pool);
 
 // The candidates of each kernel with their floors, for people.
 std::vector<std::string> explain_candidates(const std::vector<Kernel>& kernels,

@@ -26,27 +26,27 @@ class PartCost {
     hints_.sizes.emplace(ir::machine_name(program, pool).str(), target.board.sms);
   }
 
-  std::optional<PartTime> at(const Sizes& sizes) {
+  std::optional<PartTime> at(const TileConfig& sizes) {
     const algebra::Signs signs(program_);
     Names names;
     const BuiltKernel built =
-        build_kernel(kernel_.group, sizes, {}, {}, kernel_.stored, program_, signs, pool_, names);
+        build_kernel(kernel_.fusion, sizes, {}, {}, kernel_.stored, program_, signs, pool_, names);
     const NestCost cost = cost_of(built, built.wholes[0], program_, target_, pool_);
-    const Group& group = kernel_.group;
+    const Fusion& fusion = kernel_.fusion;
     if (!cost.steps) return std::nullopt;
     Names own;
-    const Tiling tiling(group, sizes, pool_, own);
-    const Expr count = count_tiles(group, tiling, pool_);
+    const Tiling tiling(fusion, sizes, pool_, own);
+    const Expr count = count_tiles(fusion, tiling, pool_);
     ir::Environment env = hints_;
-    const SplitSizes s = name_split_sizes(group, split_, pool_, own);
-    for (const ir::Op& op : declare_split_sizes(s, group, sizes, split_, count, program_, pool_)) {
+    const SplitSizes s = name_split_sizes(fusion, split_, pool_, own);
+    for (const ir::Op& op : declare_split_sizes(s, fusion, sizes, split_, count, program_, pool_)) {
       const auto& size = op.as<ir::Size>();
       const auto value = known(size.value, env);
       if (!value) return std::nullopt;
       env.sizes.insert_or_assign(std::string(size.name.str()), *value);
     }
     const auto tiles = known(count, env);
-    const auto each = known(s.each, env);
+    const auto each = known(s.steps_per_part, env);
     const auto parts = known(s.parts, env);
     const auto passed = states(env);
     const auto read = operands(env);
@@ -86,11 +86,11 @@ class PartCost {
   // Values that a part hands over.
   std::optional<double> states(const ir::Environment& env) const {
     double all = 0;
-    for (const Member& m : kernel_.group.members) {
+    for (const Member& m : kernel_.fusion.members) {
       if (!m.is_rolled) continue;
       double elements = 1;
       for (Expr a : m.axes) {
-        const auto n = known(kernel_.group.extents.at(a), env);
+        const auto n = known(kernel_.fusion.extents.at(a), env);
         if (!n) return std::nullopt;
         elements *= static_cast<double>(*n);
       }
@@ -102,8 +102,8 @@ class PartCost {
   // Bytes of the operands of products.
   std::optional<double> operands(const ir::Environment& env) const {
     std::set<std::string> names;
-    for (size_t k = 0; k < kernel_.group.members.size(); ++k) {
-      const Dot* d = kernel_.group.dot_of(k);
+    for (size_t k = 0; k < kernel_.fusion.members.size(); ++k) {
+      const Dot* d = kernel_.fusion.dot_of(k);
       if (!d) continue;
       for (Expr f : d->a)
         for (ir::Name n : expr::tensors_read(f)) names.emplace(n.str());
@@ -135,22 +135,22 @@ class PartCost {
 
 }  // namespace
 
-std::optional<PartTime> time_in_parts(const Kernel& kernel, const Split& split, const Sizes& sizes,
-                                      const ir::Program& program, const Target& target,
-                                      expr::ExprPool& pool) {
+std::optional<PartTime> time_in_parts(const Kernel& kernel, const Split& split,
+                                      const TileConfig& sizes, const ir::Program& program,
+                                      const Target& target, expr::ExprPool& pool) {
   return PartCost(kernel, split, program, target, pool).at(sizes);
 }
 
-Sizes sizes_in_parts(const Kernel& kernel, const Split& split, const Sizes& usual,
-                     const ir::Program& program, const Target& target, expr::ExprPool& pool,
-                     std::string* why) {
+TileConfig sizes_in_parts(const Kernel& kernel, const Split& split, const TileConfig& usual,
+                          const ir::Program& program, const Target& target, expr::ExprPool& pool,
+                          std::string* why) {
   PartCost cost(kernel, split, program, target, pool);
   const auto first = cost.at(usual);
-  const bool is_blocked = kernel.group.row_block > 0;
+  const bool is_blocked = kernel.fusion.row_block > 0;
   if (!first || !(first->is_product_alone || is_blocked)) return usual;
-  Sizes best = usual;
+  TileConfig best = usual;
   auto time = *first;
-  for (Sizes s : candidate_sizes(kernel.group)) {
+  for (TileConfig s : candidate_sizes(kernel.fusion)) {
     // A tile of its own for each group: groups do not take turns at parts.
     if (s.cluster > 1 || s.rows > target.matrix.rows || s == usual) continue;
     const auto t = cost.at(s);
@@ -161,9 +161,9 @@ Sizes sizes_in_parts(const Kernel& kernel, const Split& split, const Sizes& usua
   }
   const double worth = is_blocked ? target.parts.worth_smaller : target.parts.worth_other;
   if (time.cycles > worth * first->cycles) return usual;
-  const auto text = [](const Sizes& s) {
-    return s.column > 0 ? fmt::format("{}x{}", s.rows * s.groups, s.column)
-                        : fmt::format("{} rows and steps of {}", s.rows * s.groups, s.step);
+  const auto text = [](const TileConfig& s) {
+    return s.column > 0 ? fmt::format("{}x{}", s.rows * s.warp_groups, s.column)
+                        : fmt::format("{} rows and steps of {}", s.rows * s.warp_groups, s.step);
   };
   *why +=
       fmt::format("; tiles of {} in {} parts take {:.0f} cycles there, of {} in {} parts {:.0f}",
@@ -171,10 +171,10 @@ Sizes sizes_in_parts(const Kernel& kernel, const Split& split, const Sizes& usua
   return best;
 }
 
-bool is_last_tile_faster(const Kernel& kernel, const Split& split, const Sizes& sizes,
+bool is_last_tile_faster(const Kernel& kernel, const Split& split, const TileConfig& sizes,
                          const ir::Program& program, const Target& target, expr::ExprPool& pool) {
   Names scratch;
-  if (refuse_last_tile(kernel.group, Tiling(kernel.group, sizes, pool, scratch), sizes))
+  if (refuse_last_tile(kernel.fusion, Tiling(kernel.fusion, sizes, pool, scratch), sizes))
     return false;
   Split last = split;
   last.combines_last = true;

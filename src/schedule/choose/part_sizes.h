@@ -21,19 +21,19 @@ struct PartTime {
 
 // The time of a kernel with these sizes and parts at the program's hints; nothing where sizes are
 // not known.
-std::optional<PartTime> time_in_parts(const Kernel& kernel, const Split& split, const Sizes& sizes,
-                                      const ir::Program& program, const Target& target,
-                                      expr::ExprPool& pool);
+std::optional<PartTime> time_in_parts(const Kernel& kernel, const Split& split,
+                                      const TileConfig& sizes, const ir::Program& program,
+                                      const Target& target, expr::ExprPool& pool);
 
 // The sizes with the least time at the program's hints, for a kernel of products alone; `usual` for
 // others, and where nothing is much better. `why`: for people, added to.
-Sizes sizes_in_parts(const Kernel& kernel, const Split& split, const Sizes& usual,
-                     const ir::Program& program, const Target& target, expr::ExprPool& pool,
-                     std::string* why);
+TileConfig sizes_in_parts(const Kernel& kernel, const Split& split, const TileConfig& usual,
+                          const ir::Program& program, const Target& target, expr::ExprPool& pool,
+                          std::string* why);
 
 // Whether the last tile puts the parts together in less time than another kernel, at the program's
 // hints; what the split says where they are not known, or one part is enough.
-bool is_last_tile_faster(const Kernel& kernel, const Split& split, const Sizes& sizes,
+bool is_last_tile_faster(const Kernel& kernel, const Split& split, const TileConfig& sizes,
                          const ir::Program& program, const Target& target, expr::ExprPool& pool);
 
 }  // namespace nautilus::schedule

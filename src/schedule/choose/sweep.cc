@@ -17,7 +17,7 @@ namespace {
 
 // One way to run a kernel.
 struct Alternative {
-  Sizes sizes;
+  TileConfig sizes;
   Split split;
   std::string name;
   double cycles = 0;
@@ -30,12 +30,12 @@ struct Alternative {
 constexpr double kSimilar = 0.03;
 
 std::string name_of(const Ranked& r) {
-  const Sizes& s = r.sizes;
-  std::string out = fmt::format("{}x{}", s.rows * s.groups, s.step);
+  const TileConfig& s = r.sizes;
+  std::string out = fmt::format("{}x{}", s.rows * s.warp_groups, s.step);
   if (s.column > 0) out += fmt::format(" columns {}", s.column);
   out += r.cost.is_alternating ? " taking turns"
-         : s.groups == 1       ? " 1 group"
-                               : fmt::format(" {} groups", s.groups);
+         : s.warp_groups == 1  ? " 1 group"
+                               : fmt::format(" {} groups", s.warp_groups);
   if (s.cluster > 1) out += fmt::format(" cluster {}", s.cluster);
   return out;
 }
@@ -45,17 +45,17 @@ std::string name_of(const Ranked& r) {
 std::vector<Ranked> all_ranked(const Kernel& kernel, const ir::Program& program,
                                const Target& target, expr::ExprPool& pool) {
   std::vector<Ranked> ranked = rank_candidates(kernel, program, target, pool);
-  const std::vector<Sizes> sizes = candidate_sizes(kernel.group);
+  const std::vector<TileConfig> sizes = candidate_sizes(kernel.fusion);
   if (ranked.size() > 1 || sizes.size() == 1) return ranked;
   const algebra::Signs signs(program);
   ranked.clear();
-  for (const Sizes& s : sizes) {
+  for (const TileConfig& s : sizes) {
     Names names;
     const BuiltKernel built =
-        build_kernel(kernel.group, s, {}, {}, kernel.stored, program, signs, pool, names);
+        build_kernel(kernel.fusion, s, {}, {}, kernel.stored, program, signs, pool, names);
     Ranked r{s, cost_of(built, built.wholes[0], program, target, pool), {}, 0, false};
-    r.at_hints = r.cost.step /
-                 static_cast<double>(s.rows * s.groups * s.step * std::max<int64_t>(1, s.column));
+    r.at_hints = r.cost.step / static_cast<double>(s.rows * s.warp_groups * s.step *
+                                                   std::max<int64_t>(1, s.column));
     ranked.push_back(std::move(r));
   }
   return ranked;
@@ -69,8 +69,8 @@ std::vector<Alternative> in_parts(const Kernel& kernel, const Ranked& r, const i
   // A tile of its own for each group: groups do not take turns at parts.
   if (r.sizes.cluster > 1 || r.sizes.rows > target.matrix.rows) return out;
   Names scratch;
-  const Tiling tiling(kernel.group, r.sizes, pool, scratch);
-  if (refuse_split(kernel.group, tiling, algebra::Signs(program), pool)) return out;
+  const Tiling tiling(kernel.fusion, r.sizes, pool, scratch);
+  if (refuse_split(kernel.fusion, tiling, algebra::Signs(program), pool)) return out;
   const Split fill{Split::kFill, false, false};
   const auto filled = time_in_parts(kernel, fill, r.sizes, program, target, pool);
   if (!filled || filled->parts <= 1) return out;
@@ -78,7 +78,7 @@ std::vector<Alternative> in_parts(const Kernel& kernel, const Ranked& r, const i
   for (const int64_t parts : {Split::kFill, filled->parts / 2, filled->parts * 2}) {
     for (const bool is_last : {false, true}) {
       ++kind;
-      if (parts == 1 || (is_last && refuse_last_tile(kernel.group, tiling, r.sizes))) continue;
+      if (parts == 1 || (is_last && refuse_last_tile(kernel.fusion, tiling, r.sizes))) continue;
       const Split split{parts, false, is_last};
       const auto time = time_in_parts(kernel, split, r.sizes, program, target, pool);
       if (!time || time->parts <= 1) continue;
@@ -101,8 +101,8 @@ std::vector<Alternative> alternatives(const Kernel& kernel, const ir::Program& p
                    [](const Alternative& a, const Alternative& b) { return a.cycles < b.cycles; });
   std::map<std::array<int64_t, 4>, int> similar;
   for (Alternative& a : out) {
-    const Sizes& s = a.sizes;
-    int& before = similar[{s.groups, s.rows, s.cluster, a.kind}];
+    const TileConfig& s = a.sizes;
+    int& before = similar[{s.warp_groups, s.rows, s.cluster, a.kind}];
     a.handicap = kSimilar * before++ * a.cycles;
   }
   return out;
@@ -113,25 +113,25 @@ std::vector<Alternative> alternatives(const Kernel& kernel, const ir::Program& p
 std::vector<Swept> sweep_candidates(const Schedule& first, const std::vector<Kernel>& kernels,
                                     const ir::Program& rounded, const Target& target,
                                     expr::ExprPool& pool) {
-  std::vector<std::vector<Alternative>> ways;
+  std::vector<std::vector<Alternative>> of_kernel;
   std::vector<Kernel> best = kernels;
   double least = 0;  // cycles of all kernels, each as it is predicted to be best
   for (size_t k = 0; k < kernels.size(); ++k) {
-    ways.push_back(alternatives(kernels[k], rounded, target, pool));
-    best[k].sizes = ways[k][0].sizes;
-    best[k].split = ways[k][0].split;
+    of_kernel.push_back(alternatives(kernels[k], rounded, target, pool));
+    best[k].sizes = of_kernel[k][0].sizes;
+    best[k].split = of_kernel[k][0].split;
     best[k].others.clear();
-    least += ways[k][0].cycles;
+    least += of_kernel[k][0].cycles;
   }
   std::vector<std::pair<double, Swept>> found;  // by cycles with the handicap
   for (size_t k = 0; k < kernels.size(); ++k) {
-    for (size_t n = 0; n < ways[k].size(); ++n) {
+    for (size_t n = 0; n < of_kernel[k].size(); ++n) {
       if (n == 0 && k > 0) continue;  // the best of all is there already
-      const Alternative& a = ways[k][n];
+      const Alternative& a = of_kernel[k][n];
       std::vector<Kernel> chosen = best;
       chosen[k].sizes = a.sizes;
       chosen[k].split = a.split;
-      Swept s{first, a.name, least - ways[k][0].cycles + a.cycles};
+      Swept s{first, a.name, least - of_kernel[k][0].cycles + a.cycles};
       s.schedule.kernels = to_schedule(chosen, By::Tuned);
       if (kernels.size() > 1) s.name = fmt::format("kernel {} {}", k + 1, a.name);
       const double order = s.cycles + a.handicap;

@@ -89,12 +89,12 @@ std::vector<Swept> sweep_lines(const Schedule& first, const Target& target) {
   std::vector<Swept> out;
   for (size_t k = 0; k < first.kernels.size(); ++k) {
     if (first.kernels[k].form == dc::Form::Tile) continue;
-    const auto& ways = first.kernels[k].ways;
-    for (size_t w = 0; w < ways.size(); ++w) {
-      for (size_t n = 0; n < ways[w].size(); ++n) {
-        for (const ir::Op& other : others_of(ways[w][n], target)) {
+    const auto& alternatives = first.kernels[k].alternatives;
+    for (size_t w = 0; w < alternatives.size(); ++w) {
+      for (size_t n = 0; n < alternatives[w].size(); ++n) {
+        for (const ir::Op& other : others_of(alternatives[w][n], target)) {
           Swept s{first, {}, 0};
-          s.schedule.kernels[k].ways[w][n] = other;
+          s.schedule.kernels[k].alternatives[w][n] = other;
           s.name = fmt::format("kernel {} alternative {} {}", first.kernels[k].name, w + 1,
                                ir::print(dc::with_by(other, By::Auto)));
           out.push_back(std::move(s));

@@ -27,8 +27,8 @@ bool has(Expr e, Expr axis) { return expr::depends_on(e, axis); }
 
 class DotFinder {
  public:
-  DotFinder(Group& group, const ir::Program& program, expr::ExprPool& pool)
-      : group_(group),
+  DotFinder(Fusion& fusion, const ir::Program& program, expr::ExprPool& pool)
+      : fusion_(fusion),
         is_exact_(ir::numerics_of(program).rounding == ir::Rounding::Exact),
         pool_(pool),
         facts_(ir::facts_of(program, pool)) {
@@ -40,8 +40,8 @@ class DotFinder {
 
   std::vector<int> run(Expr wanted) {
     std::vector<Expr> candidates;
-    for (Expr a : group_.axis_order) {
-      if (a == group_.stream || group_.is_inner(a)) continue;
+    for (Expr a : fusion_.axis_order) {
+      if (a == fusion_.stream || fusion_.is_inner(a)) continue;
       if (!wanted || a == wanted) candidates.push_back(a);
     }
     std::vector<Dot> best;
@@ -54,11 +54,11 @@ class DotFinder {
       std::vector<Dot> dots;
       computed_.clear();
       ordered_ = 0;
-      for (size_t k = 0; k < group_.members.size(); ++k) {
+      for (size_t k = 0; k < fusion_.members.size(); ++k) {
         if (auto d = is_single ? single_row_dot(k, row) : dot(k, row))
           dots.push_back(std::move(*d));
       }
-      // Of several that do, the one that stands in front of the columns, then one that fills more
+      // Of several that do, the one that stands before the columns, then one that fills more
       // of a tile, and then the innermost.
       for (const Dot& d : dots) ordered_ += is_ordered(d, row) ? 1 : 0;
       const size_t count = dots.size() + computed_.size();
@@ -70,11 +70,11 @@ class DotFinder {
         to_memory_ = computed_;
         best_ordered = ordered_;
         best = std::move(dots);
-        group_.row = row;
-        group_.block_rows = block;
-        group_.row_block = !block                       ? 0
-                           : block.op() == Op::IntConst ? block.integer()
-                                                        : group_.target->matrix.rows;
+        fusion_.row = row;
+        fusion_.block_rows = block;
+        fusion_.row_block = !block                       ? 0
+                            : block.op() == Op::IntConst ? block.integer()
+                                                         : fusion_.target->matrix.rows;
       }
     };
     for (Expr row : candidates) consider(row, {});
@@ -88,30 +88,30 @@ class DotFinder {
     for (Expr row : candidates) {
       if (!has_block) consider(row, pool_.integer(1));
     }
-    group_.dots = std::move(best);
+    fusion_.dots = std::move(best);
     return to_memory_;
   }
 
  private:
   // Rows of a tile that there are at the program's hints; all of them where those say nothing.
   int64_t filled_rows(Expr row) const {
-    const Expr extent = group_.extents.at(row);
+    const Expr extent = fusion_.extents.at(row);
     for (Expr v : expr::free_vars(extent)) {
-      if (!hints_.sizes.contains(v.name().str())) return group_.target->matrix.rows;
+      if (!hints_.sizes.contains(v.name().str())) return fusion_.target->matrix.rows;
     }
-    return std::min<int64_t>(ir::evaluate_size(extent, hints_), group_.target->matrix.rows);
+    return std::min<int64_t>(ir::evaluate_size(extent, hints_), fusion_.target->matrix.rows);
   }
 
-  // The divisor in the group's one use of `row / n`; null if there is none, or several, or the
+  // The divisor in the fusion's one use of `row / n`; null if there is none, or several, or the
   // extent is no multiple, or a block may have more rows than a tile.
   Expr block_of(Expr row) {
     Expr block;
     bool is_clear = true;
-    for (const Member& m : group_.members) {
+    for (const Member& m : fusion_.members) {
       expr::for_each(m.value, [&](Expr e) {
         if ((e.op() != Op::FloorDiv && e.op() != Op::Mod) || !has(e, row)) return;
         const bool is_plain = e[0] == row && (e[1].op() == Op::IntConst || e[1].op() == Op::Var) &&
-                              !group_.extents.contains(e[1]);
+                              !fusion_.extents.contains(e[1]);
         if (!is_plain || (block && block != e[1])) is_clear = false;
         if (is_plain) block = e[1];
       });
@@ -120,8 +120,8 @@ class DotFinder {
     const auto holds = [&](Op op, int64_t n) {
       return facts_.prove(pool_.binary(op, block, pool_.integer(n))) == expr::Truth::True;
     };
-    const bool fits = holds(Op::Ge, 1) && holds(Op::Le, group_.target->matrix.rows) &&
-                      expr::exact_quotient(pool_, group_.extents.at(row), block);
+    const bool fits = holds(Op::Ge, 1) && holds(Op::Le, fusion_.target->matrix.rows) &&
+                      expr::exact_quotient(pool_, fusion_.extents.at(row), block);
     return fits ? block : Expr();
   }
 
@@ -139,11 +139,11 @@ class DotFinder {
   }
 
   std::optional<Dot> dot(size_t k, Expr row) {
-    const Member& m = group_.members[k];
+    const Member& m = fusion_.members[k];
     if (!is_sum_of_rows(m, row)) return std::nullopt;
     Dot d;
     d.member = k;
-    d.depth = m.is_rolled ? group_.stream : m.inner[0];
+    d.depth = m.is_rolled ? fusion_.stream : m.inner[0];
     std::vector<Expr> b;
     for (Expr f : algebra::factors(m.value)) {
       bool is_other = false;
@@ -163,14 +163,15 @@ class DotFinder {
       is_depth |= has(f, d.depth);
     }
     if (!is_row || !is_depth || !has(d.b, d.depth)) return std::nullopt;
-    // Of several axes that only the second operand has one is inside of the tile, the streamed one
+    // Of several axes that only the second operand has one is inside the tile, the streamed one
     // or the last that is not short; the tiles have one place of each other.
     for (Expr a : m.axes) {
       if (a == row || !has(d.b, a) || is_shared(m, a, row)) continue;
-      const Expr extent = group_.extents.at(a);
+      const Expr extent = fusion_.extents.at(a);
       const bool is_short =
-          extent.op() == Op::IntConst && extent.integer() < group_.target->matrix.depth;
-      if (!d.column || a == group_.stream || (d.column != group_.stream && !is_short)) d.column = a;
+          extent.op() == Op::IntConst && extent.integer() < fusion_.target->matrix.depth;
+      if (!d.column || a == fusion_.stream || (d.column != fusion_.stream && !is_short))
+        d.column = a;
     }
     if (!d.column) return std::nullopt;
     for (Expr f : d.a) {
@@ -178,7 +179,7 @@ class DotFinder {
     }
     // An operand that is computed is rounded: a licence of the numerics contract.
     if (!d.is_plain() && is_exact_) return std::nullopt;
-    if (const Member* made = group_.by_name(algebra::element_of(d.b).name())) {
+    if (const Member* made = fusion_.by_name(algebra::element_of(d.b).name())) {
       computed_.push_back(made->statement);
       if (is_ordered(d, row)) ++ordered_;
       return std::nullopt;
@@ -187,16 +188,16 @@ class DotFinder {
   }
 
   bool is_ordered(const Dot& d, Expr row) const {
-    const auto& axes = group_.members[d.member].axes;
+    const auto& axes = fusion_.members[d.member].axes;
     return std::find(axes.begin(), axes.end(), row) < std::find(axes.begin(), axes.end(), d.column);
   }
 
   // As `dot`, where operands that differ from row to row are not shared by rows: the column operand
   // is that of the tile's one row, written `row / 1`.
   std::optional<Dot> single_row_dot(size_t k, Expr row) {
-    const Member& m = group_.members[k];
+    const Member& m = fusion_.members[k];
     if (!is_sum_of_rows(m, row)) return std::nullopt;
-    const Expr depth = m.is_rolled ? group_.stream : m.inner[0];
+    const Expr depth = m.is_rolled ? fusion_.stream : m.inner[0];
     const std::vector<Expr> factors = algebra::factors(m.value);
     for (Expr column : m.axes) {
       if (column == row) continue;
@@ -215,12 +216,12 @@ class DotFinder {
         d.b = f;
       }
       if (!is_clear || !d.b || !is_row || !is_depth || !has(d.b, depth) ||
-          !algebra::is_half_element(d.b) || group_.by_name(algebra::element_of(d.b).name()))
+          !algebra::is_half_element(d.b) || fusion_.by_name(algebra::element_of(d.b).name()))
         continue;
       // Other axes of the column operand: one place of each per tile.
       for (Expr a : m.axes) {
         if (a == row || a == column || !has(d.b, a)) continue;
-        is_clear &= a != group_.stream &&
+        is_clear &= a != fusion_.stream &&
                     std::any_of(d.a.begin(), d.a.end(), [&](Expr f) { return has(f, a); });
       }
       if (!is_clear || (!d.is_plain() && is_exact_)) continue;
@@ -233,14 +234,14 @@ class DotFinder {
 
   // An axis that both sides have, or that only the row's side has: one value of it per tile.
   bool is_shared(const Member& m, Expr axis, Expr row) {
-    if (axis == group_.stream) return false;
+    if (axis == fusion_.stream) return false;
     for (Expr f : algebra::factors(m.value)) {
       if (varies(f, row) && has(f, axis)) return true;
     }
     return false;
   }
 
-  Group& group_;
+  Fusion& fusion_;
   bool is_exact_;
   expr::ExprPool& pool_;
   expr::Facts facts_;
@@ -248,14 +249,14 @@ class DotFinder {
   Expr block_;
   std::vector<int> computed_;   // second operands that members compute, for the row looked at
   std::vector<int> to_memory_;  // for the row chosen
-  size_t ordered_ = 0;          // contractions whose rows stand in front of the columns
+  size_t ordered_ = 0;          // contractions whose rows stand before the columns
 };
 
 }  // namespace
 
-std::vector<int> find_dots(Group& group, const ir::Program& program, Expr row,
+std::vector<int> find_dots(Fusion& fusion, const ir::Program& program, Expr row,
                            expr::ExprPool& pool) {
-  return DotFinder(group, program, pool).run(row);
+  return DotFinder(fusion, program, pool).run(row);
 }
 
 }  // namespace nautilus::schedule

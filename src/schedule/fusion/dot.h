@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which axis of a group is the row of its contractions, and which of its reductions are products of
-// matrices along it.
+// Which axis of a fusion is the row of its contractions, and which of its reductions are products
+// of matrices along it.
 #pragma once
 
-#include "schedule/fusion/group.h"
+#include "schedule/fusion/fusion.h"
 
 namespace nautilus::schedule {
 
-// Sets the group's row axis and its dots. `row`: the axis asked for, or null. Gives the statements
+// Sets the fusion's row axis and its dots. `row`: the axis asked for, or null. Gives the statements
 // of members that compute second operands: products of them need those in memory.
-std::vector<int> find_dots(Group& group, const ir::Program& program, Expr row,
+std::vector<int> find_dots(Fusion& fusion, const ir::Program& program, Expr row,
                            expr::ExprPool& pool);
 
 }  // namespace nautilus::schedule

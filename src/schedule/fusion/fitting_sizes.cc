@@ -9,48 +9,58 @@ namespace {
 
 using expr::Op;
 
-Shape candidate_shape(const Group& group) {
-  Shape s{shape_of(group)};
-  for (const Dot& d : group.dots) {
-    const Expr depth = group.extents.at(d.depth);
-    s.is_deep |= d.depth != group.stream && depth.op() == Op::IntConst &&
-                 depth.integer() > group.target->tiles.whole_extent;
+// What else of a fusion decides which sizes are tried.
+struct Shape : FusionShape {
+  int64_t most_rows = 0;  // 0: not known
+  bool is_block = false;
+  bool is_deep = false;  // an operand takes so much shared memory that short steps are worth it
+};
+
+Shape candidate_shape(const Fusion& fusion) {
+  Shape s{shape_of(fusion)};
+  for (const Dot& d : fusion.dots) {
+    const Expr depth = fusion.extents.at(d.depth);
+    s.is_deep |= d.depth != fusion.stream && depth.op() == Op::IntConst &&
+                 depth.integer() > fusion.target->tiles.whole_extent;
   }
-  const Expr rows = group.extents.at(group.row);
+  const Expr rows = fusion.extents.at(fusion.row);
   if (rows.op() == Op::IntConst) s.most_rows = rows.integer();
-  s.is_block = group.row_block > 0;
+  s.is_block = fusion.row_block > 0;
   return s;
 }
 
-bool fits(const Group& group, const Shape& shape, const Sizes& s) {
+bool fits(const Fusion& fusion, const Shape& shape, const TileConfig& s) {
   const auto ctas = static_cast<int>(s.resident);
-  return tile_registers(group, s).all() <= most_tile_registers(group, s, shape.has_streamed_tile) &&
-         shared_use(group, s).bytes() <= group.target->limits.shared_bytes(ctas);
+  return tile_registers(fusion, s).all() <=
+             most_tile_registers(fusion, s, shape.has_streamed_tile) &&
+         shared_use(fusion, s).bytes() <= fusion.target->limits.shared_bytes(ctas);
 }
 
-std::vector<Sizes> fitting_sizes(const Group& group) {
-  const Shape shape = candidate_shape(group);
-  const target::Tiles& tiles = group.target->tiles;
-  const int64_t least_rows = group.target->matrix.rows;
-  std::vector<Sizes> out;
-  const auto consider = [&](const Sizes& s) {
-    const bool is_larger = shape.most_rows > 0 && s.groups * s.rows >= shape.most_rows + least_rows;
-    if (fits(group, shape, s) && !(is_larger && s.groups * s.rows > least_rows)) out.push_back(s);
+std::vector<TileConfig> fitting_sizes(const Fusion& fusion) {
+  const Shape shape = candidate_shape(fusion);
+  const target::Tiles& tiles = fusion.target->tiles;
+  const int64_t least_rows = fusion.target->matrix.rows;
+  std::vector<TileConfig> out;
+  const auto consider = [&](const TileConfig& s) {
+    const bool is_larger =
+        shape.most_rows > 0 && s.warp_groups * s.rows >= shape.most_rows + least_rows;
+    if (fits(fusion, shape, s) && !(is_larger && s.warp_groups * s.rows > least_rows))
+      out.push_back(s);
   };
   std::vector<int64_t> columns = {0};
   if (shape.has_cut) columns = tiles.columns;
   for (int64_t groups = 1; groups <= tiles.groups; ++groups) {
     if (shape.is_block && groups > 1) break;
     for (const int64_t column : columns) {
-      Sizes s = least_sizes(*group.target);
-      s.groups = groups;
+      TileConfig s = least_sizes(*fusion.target);
+      s.warp_groups = groups;
       s.column = column;
       if (!shape.has_streamed_tile) {
         if (groups <= tiles.product_groups) consider(s);
         continue;
       }
       for (int64_t step = shape.is_deep ? tiles.deep_step : tiles.step; step <= tiles.most_step;
-           step += group.target->matrix.depth) {
+           step += fusion.target->matrix.depth) {
         s.step = step;
         consider(s);
         // Of a block of rows most rows of the tile may not exist: one group's latencies show.
@@ -66,7 +76,7 @@ std::vector<Sizes> fitting_sizes(const Group& group) {
   if (shape.has_product_alone && !shape.is_block && shape.has_cut) {
     for (const int64_t rows : tiles.whole_rows) {
       for (const int64_t column : tiles.whole_columns) {
-        Sizes s = least_sizes(*group.target);
+        TileConfig s = least_sizes(*fusion.target);
         s.rows = rows;
         s.column = column;
         consider(s);
@@ -74,11 +84,11 @@ std::vector<Sizes> fitting_sizes(const Group& group) {
     }
     // Two tiles beside each other that load what both need once, where it pays: rows of operands
     // that are no whole lines.
-    const size_t alone = group.target->limits.cluster_ctas > 1 ? out.size() : 0;
+    const size_t alone = fusion.target->limits.cluster_ctas > 1 ? out.size() : 0;
     for (size_t k = 0; k < alone; ++k) {
-      Sizes s = out[k];
+      TileConfig s = out[k];
       s.cluster = 2;
-      if (s.rows * s.groups >= tiles.cluster_extent && s.column >= tiles.cluster_extent)
+      if (s.rows * s.warp_groups >= tiles.cluster_extent && s.column >= tiles.cluster_extent)
         out.push_back(s);
     }
   }
@@ -87,11 +97,11 @@ std::vector<Sizes> fitting_sizes(const Group& group) {
 
 }  // namespace
 
-bool has_fitting_sizes(const Group& group) { return !fitting_sizes(group).empty(); }
+bool has_fitting_sizes(const Fusion& fusion) { return !fitting_sizes(fusion).empty(); }
 
-std::vector<Sizes> candidate_sizes(const Group& group) {
-  std::vector<Sizes> out = fitting_sizes(group);
-  if (out.empty()) out.push_back(choose_sizes(group));
+std::vector<TileConfig> candidate_sizes(const Fusion& fusion) {
+  std::vector<TileConfig> out = fitting_sizes(fusion);
+  if (out.empty()) out.push_back(choose_sizes(fusion));
   return out;
 }
 

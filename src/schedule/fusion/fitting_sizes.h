@@ -9,8 +9,8 @@
 namespace nautilus::schedule {
 
 // All sizes that fit. Never empty: the smallest tile is always among them.
-std::vector<Sizes> candidate_sizes(const Group& group);
+std::vector<TileConfig> candidate_sizes(const Fusion& fusion);
 // Whether any fit by what is known: registers and shared memory.
-bool has_fitting_sizes(const Group& group);
+bool has_fitting_sizes(const Fusion& fusion);
 
 }  // namespace nautilus::schedule

@@ -28,21 +28,21 @@ constexpr RowKind kRows[] = {RowKind::Random, RowKind::Constant, RowKind::Far, R
 
 class SelfTest {
  public:
-  SelfTest(const Group& group, const algebra::Signs& signs, expr::ExprPool& pool)
-      : group_(with_guarded_references(group, pool)),
-        definition_(group),
+  SelfTest(const Fusion& fusion, const algebra::Signs& signs, expr::ExprPool& pool)
+      : fusion_(with_guarded_references(fusion, pool)),
+        definition_(fusion),
         signs_(signs),
         pool_(pool) {}
 
   std::optional<Rejection> run() {
     std::vector<algebra::Moved> moved;
-    for (const Member& m : group_.members) {
+    for (const Member& m : fusion_.members) {
       if (!m.is_rolled) continue;
       if (!is_float(m.dtype)) return std::nullopt;
-      const auto recurrence = recurrence_of(group_, m, signs_, pool_);
+      const auto recurrence = recurrence_of(fusion_, m, signs_, pool_);
       if (!recurrence) return recurrence.rejection();
       Rolled r{&m, definition_.by_name(m.target), {}, {}, {}, {}, *recurrence, {}, {}};
-      r.term = group_.inlined(pool_, m.value);
+      r.term = fusion_.inlined(pool_, m.value);
       r.defined = definition_.inlined(pool_, r.original->value);
       r.after = pool_.var(pool_.name(fmt::format("{}.new", m.target.str())), m.dtype);
       r.factor = algebra::repair_factor(pool_, recurrence->part, moved, signs_);
@@ -102,7 +102,7 @@ class SelfTest {
     state.clear();
     for (const Rolled& r : rolled_) {
       position_ = -1;
-      const Expr start = group_.inlined(pool_, r.member->init);
+      const Expr start = fusion_.inlined(pool_, r.member->init);
       state[r.member->read] = value(start, state);
     }
     for (Rolled& r : rolled_) {
@@ -243,8 +243,8 @@ class SelfTest {
 
   // Numbers for what the terms read: one for each place along the streamed axis, or one for all.
   Value leaf(Expr e) {
-    if (e == group_.stream) return expr::int_value(position_);
-    const bool is_streamed = expr::depends_on(e, group_.stream);
+    if (e == fusion_.stream) return expr::int_value(position_);
+    const bool is_streamed = expr::depends_on(e, fusion_.stream);
     auto& values = is_streamed ? leaves_[e] : fixed_[e];
     if (values.empty()) values = draw(e, is_streamed ? kLength : 1);
     return values[static_cast<size_t>(is_streamed ? position_ : 0)];
@@ -252,7 +252,7 @@ class SelfTest {
 
   std::vector<Value> draw(Expr e, int n) {
     std::vector<Value> out;
-    const bool is_score = n > 1 && group_.find(e);  // the result of an inner reduction
+    const bool is_score = n > 1 && fusion_.find(e);  // the result of an inner reduction
     const double one = random_.normal();
     for (int j = 0; j < n; ++j) {
       if (!is_float(e.dtype())) {
@@ -272,8 +272,8 @@ class SelfTest {
     return out;
   }
 
-  Group group_;
-  const Group& definition_;
+  Fusion fusion_;
+  const Fusion& definition_;
   const algebra::Signs& signs_;
   expr::ExprPool& pool_;
   std::vector<Rolled> rolled_;
@@ -287,9 +287,9 @@ class SelfTest {
 
 }  // namespace
 
-std::optional<Rejection> self_test(const Group& group, const algebra::Signs& signs,
+std::optional<Rejection> self_test(const Fusion& fusion, const algebra::Signs& signs,
                                    expr::ExprPool& pool) {
-  return SelfTest(group, signs, pool).run();
+  return SelfTest(fusion, signs, pool).run();
 }
 
 }  // namespace nautilus::schedule

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every recurrence that is rolled is run on numbers before it is used.
 //
-// The terms of a group's rolled reductions are evaluated on random rows, once with final values as
+// The terms of a fusion's rolled reductions are evaluated on random rows, once with final values as
 // the definition says, once step by step with repairs. Rows are: random, constant, far from zero,
 // with a masked beginning, masked altogether. What the solver derives is exact over the reals, so
 // both must agree to a few units of fp64.
 #pragma once
 
-#include "schedule/fusion/group.h"
+#include "schedule/fusion/fusion.h"
 
 namespace nautilus::schedule {
 
 // The first disagreement, or nothing.
-std::optional<Rejection> self_test(const Group& group, const algebra::Signs& signs,
+std::optional<Rejection> self_test(const Fusion& fusion, const algebra::Signs& signs,
                                    expr::ExprPool& pool);
 
 }  // namespace nautilus::schedule

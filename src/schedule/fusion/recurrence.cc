@@ -26,18 +26,18 @@ bool is_extreme(const Member& m) {
 
 class Solver {
  public:
-  Solver(const Group& group, const Member& member, const algebra::Signs& signs,
+  Solver(const Fusion& fusion, const Member& member, const algebra::Signs& signs,
          expr::ExprPool& pool)
-      : group_(group),
+      : fusion_(fusion),
         member_(member),
         signs_(signs),
         pool_(pool),
-        separator_(pool, rolled_reads(group), {group.stream}, signs) {}
+        separator_(pool, rolled_reads(fusion), {fusion.stream}, signs) {}
 
   Outcome<Recurrence> run() {
     Recurrence out;
-    const Expr start = group_.inlined(pool_, member_.init);
-    Expr g = group_.inlined(pool_, member_.value);
+    const Expr start = fusion_.inlined(pool_, member_.init);
+    Expr g = fusion_.inlined(pool_, member_.value);
     if (!separator_.is_running(g) && !separator_.is_running(start)) return out;
     const auto stripped = algebra::without_attained(
         pool_, g, member_.reducer,
@@ -65,9 +65,9 @@ class Solver {
   }
 
  private:
-  static std::unordered_set<Expr> rolled_reads(const Group& group) {
+  static std::unordered_set<Expr> rolled_reads(const Fusion& fusion) {
     std::unordered_set<Expr> running;
-    for (const Member& m : group.members) {
+    for (const Member& m : fusion.members) {
       if (m.is_rolled) running.insert(m.read);
     }
     return running;
@@ -79,16 +79,17 @@ class Solver {
 
   // Whether `m` reads a rolled extreme of exactly `x`.
   bool is_extreme_of(Expr m, Expr x, bool is_maximum) const {
-    const Member* p = m.op() == Op::Read ? group_.find(m) : nullptr;
+    const Member* p = m.op() == Op::Read ? fusion_.find(m) : nullptr;
     if (!p || p == &member_ || !is_extreme(*p)) return false;
-    return (p->reducer == expr::Reducer::Max) == is_maximum && group_.inlined(pool_, p->value) == x;
+    return (p->reducer == expr::Reducer::Max) == is_maximum &&
+           fusion_.inlined(pool_, p->value) == x;
   }
 
   // Exponents may follow extremes, nothing else.
   std::optional<Rejection> unsafe_exponent(const algebra::RunningPart& part) const {
     for (const algebra::ExpTerm& t : part.exponents) {
       bool is_safe = false;
-      for (const Member& m : group_.members) {
+      for (const Member& m : fusion_.members) {
         if (!is_extreme(m)) continue;
         const double identity = expr::identity(m.reducer, m.dtype).f;
         is_safe |= t.core == m.read || algebra::unguarded(t.core, identity) == m.read;
@@ -123,7 +124,7 @@ class Solver {
     return part;
   }
 
-  // The largest parts that only running values move, outside of exponents, become symbols.
+  // The largest parts that only running values move, outside exponents, become symbols.
   Expr with_symbols(Expr e, Shift& shift) {
     if (!separator_.is_running(e) || e.op() == Op::Exp || e.op() == Op::Exp2) return e;
     if (!separator_.is_streamed(e)) {
@@ -168,8 +169,8 @@ class Solver {
     if (const auto unsafe = unsafe_exponent(s->terms[0].running)) return *unsafe;
     if (!(start.op() == Op::FloatConst && start.number() == 0))
       return Rejection{"initial", "its initial element moves otherwise than its terms"};
-    for (size_t k = 0; k < group_.members.size(); ++k) {
-      if (&group_.members[k] == &member_ && group_.dot_of(k))
+    for (size_t k = 0; k < fusion_.members.size(); ++k) {
+      if (&fusion_.members[k] == &member_ && fusion_.dot_of(k))
         return Rejection{"rank", fmt::format("its terms have separation rank {}, and each further "
                                              "sum would be another matrix product",
                                              out.moments.size())};
@@ -182,7 +183,7 @@ class Solver {
   bool stays_finite(Expr e) {
     if (!separator_.is_running(e)) return true;
     if (e.op() == Op::Read) {
-      const Member* m = group_.find(e);
+      const Member* m = fusion_.find(e);
       return m && m->reducer == expr::Reducer::Sum;
     }
     const bool is_guard = e.op() == Op::Select && e[0].op() == Op::Eq && e[0][0] == e[2] &&
@@ -197,7 +198,7 @@ class Solver {
   // taken against a reference of their own choice.
   Outcome<std::pair<algebra::RunningPart, Shift>> plain_sums(const algebra::RunningPart& part,
                                                              Shift shift) {
-    for (const Member& m : group_.members) {
+    for (const Member& m : fusion_.members) {
       if (!m.is_rolled || &m == &member_) continue;
       const bool is_read =
           std::any_of(shift.references.begin(), shift.references.end(), [&](Expr r) {
@@ -206,7 +207,7 @@ class Solver {
             return found;
           });
       if (!is_read || m.reducer != expr::Reducer::Sum) continue;
-      const auto r = Solver(group_, m, signs_, pool_).run();
+      const auto r = Solver(fusion_, m, signs_, pool_).run();
       if (!r) return r.rejection();
       if (r->shift && !r->shift->plain_sums.empty())
         return Rejection{"rank",
@@ -216,7 +217,7 @@ class Solver {
     return std::pair(part, std::move(shift));
   }
 
-  const Group& group_;
+  const Fusion& fusion_;
   const Member& member_;
   const algebra::Signs& signs_;
   expr::ExprPool& pool_;
@@ -226,9 +227,9 @@ class Solver {
 
 }  // namespace
 
-Outcome<Recurrence> recurrence_of(const Group& group, const Member& member,
+Outcome<Recurrence> recurrence_of(const Fusion& fusion, const Member& member,
                                   const algebra::Signs& signs, expr::ExprPool& pool) {
-  return Solver(group, member, signs, pool).run();
+  return Solver(fusion, member, signs, pool).run();
 }
 
 Expr extrapolated(const Shift& shift, Expr reference, Expr seen, Expr all, expr::ExprPool& pool) {

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "algebra/moments.h"
-#include "schedule/fusion/group.h"
+#include "schedule/fusion/fusion.h"
 
 namespace nautilus::schedule {
 
@@ -17,7 +17,7 @@ namespace nautilus::schedule {
 // plain sums that they read stand for the mean of what has been seen, so that no term is taken
 // against a value far from the final one.
 struct Shift {
-  std::vector<Expr> references;  // of the group, with element-wise members written out
+  std::vector<Expr> references;  // of the fusion, with element-wise members written out
   std::vector<Expr> symbols;     // stand for them in the terms
   std::vector<algebra::Moment> moments;
   std::vector<Expr> plain_sums;  // reads of the references that are taken for all of the axis
@@ -33,7 +33,7 @@ struct Recurrence {
 
 // The recurrence of a rolled member, or why there is none. Checks what a rolling update needs
 // beyond the algebra (safe references, initial elements).
-Outcome<Recurrence> recurrence_of(const Group& group, const Member& member,
+Outcome<Recurrence> recurrence_of(const Fusion& fusion, const Member& member,
                                   const algebra::Signs& signs, expr::ExprPool& pool);
 
 // A reference with its plain sums taken for all of the axis: `part` of it has been seen.

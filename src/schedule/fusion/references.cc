@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "expr/scalar_ops.h"
-#include "schedule/fusion/group.h"
+#include "schedule/fusion/fusion.h"
 
 namespace nautilus::schedule {
 namespace {
@@ -9,7 +9,7 @@ using expr::Op;
 
 class Guarding {
  public:
-  Guarding(const Group& group, expr::ExprPool& pool) : group_(group), pool_(pool) {}
+  Guarding(const Fusion& fusion, expr::ExprPool& pool) : fusion_(fusion), pool_(pool) {}
 
   Expr guarded(Expr e, bool is_exponent) {
     auto& memo = memo_[is_exponent ? 1 : 0];
@@ -22,17 +22,17 @@ class Guarding {
  private:
   Expr guard(Expr e, bool is_exponent) {
     if (e.op() == Op::Read) {
-      const Member* m = group_.find(e);
+      const Member* m = fusion_.find(e);
       // What a row makes of its extreme value, an output for instance, stands for that value.
-      if (is_exponent && m && !m->is_reduction() && !m->has(group_.stream)) {
-        const Expr value = guarded(group_.inlined(pool_, m->value), true);
+      if (is_exponent && m && !m->is_reduction() && !m->has(fusion_.stream)) {
+        const Expr value = guarded(fusion_.inlined(pool_, m->value), true);
         return value.dtype() == e.dtype() ? value : e;
       }
       return is_exponent && m && is_extreme(*m) ? algebra::guarded_reference(pool_, e, identity(*m))
                                                 : e;
     }
     if (e.op() == Op::Select && is_exponent) {
-      for (const Member& m : group_.members) {
+      for (const Member& m : fusion_.members) {
         if (is_extreme(m) && algebra::unguarded(e, identity(m)) == m.read) return e;
       }
     }
@@ -53,28 +53,28 @@ class Guarding {
   }
   static double identity(const Member& m) { return expr::identity(m.reducer, m.dtype).f; }
 
-  const Group& group_;
+  const Fusion& fusion_;
   expr::ExprPool& pool_;
   std::unordered_map<Expr, Expr> memo_[2];
 };
 
 }  // namespace
 
-Group with_guarded_references(Group group, expr::ExprPool& pool) {
-  Guarding guarding(group, pool);
+Fusion with_guarded_references(Fusion fusion, expr::ExprPool& pool) {
+  Guarding guarding(fusion, pool);
   std::vector<std::pair<Expr, Expr>> values;
-  for (const Member& m : group.members)
+  for (const Member& m : fusion.members)
     values.emplace_back(guarding.guarded(m.value, false),
                         m.init ? guarding.guarded(m.init, false) : Expr());
-  for (size_t k = 0; k < group.members.size(); ++k) {
+  for (size_t k = 0; k < fusion.members.size(); ++k) {
     // An epilogue keeps the definition's value.
-    const Member& m = group.members[k];
-    const bool is_late = !m.is_reduction() && !m.has(group.stream);
+    const Member& m = fusion.members[k];
+    const bool is_late = !m.is_reduction() && !m.has(fusion.stream);
     if (is_late) continue;
-    group.members[k].value = values[k].first;
-    group.members[k].init = values[k].second;
+    fusion.members[k].value = values[k].first;
+    fusion.members[k].init = values[k].second;
   }
-  return group;
+  return fusion;
 }
 
 }  // namespace nautilus::schedule

@@ -16,67 +16,71 @@ constexpr int64_t kHalfBytes = 2;  // of an operand of products
 int64_t rounded_up(int64_t n, int64_t grain) { return (n + grain - 1) / grain * grain; }
 
 // Tensors of floats along the streamed axis alone that work between products reads.
-int64_t streamed_lines(const Group& group) {
+int64_t streamed_lines(const Fusion& fusion) {
   std::unordered_set<Expr> seen;
-  for (size_t k = 0; k < group.members.size(); ++k) {
-    if (group.dot_of(k)) continue;
-    expr::for_each(group.members[k].value, [&](Expr x) {
-      const bool is_one = x.op() == Op::Read && !group.find(x) && expr::is_float(x.dtype()) &&
-                          expr::depends_on(x, group.stream) && !expr::depends_on(x, group.row);
+  for (size_t k = 0; k < fusion.members.size(); ++k) {
+    if (fusion.dot_of(k)) continue;
+    expr::for_each(fusion.members[k].value, [&](Expr x) {
+      const bool is_one = x.op() == Op::Read && !fusion.find(x) && expr::is_float(x.dtype()) &&
+                          expr::depends_on(x, fusion.stream) && !expr::depends_on(x, fusion.row);
       if (is_one) seen.insert(x);
     });
   }
   return static_cast<int64_t>(seen.size());
 }
 
-// What element-wise work reads in boxes: two slots of a step's, a panel of those in front of
+// What element-wise work reads in boxes: two slots of a step's, a panel of those before
 // results.
-void add_boxes(const Group& group, const Sizes& s, std::vector<estimate::RingUse>& out) {
+void add_boxes(const Fusion& fusion, const TileConfig& s, std::vector<estimate::RingUse>& out) {
   std::unordered_set<Expr> seen;
-  for (size_t k = 0; k < group.members.size(); ++k) {
-    if (group.dot_of(k)) continue;
-    expr::for_each(group.members[k].value, [&](Expr x) {
-      if (x.op() != Op::Read || group.find(x) || x.args().empty() || !seen.insert(x).second) return;
+  for (size_t k = 0; k < fusion.members.size(); ++k) {
+    if (fusion.dot_of(k)) continue;
+    expr::for_each(fusion.members[k].value, [&](Expr x) {
+      if (x.op() != Op::Read || fusion.find(x) || x.args().empty() || !seen.insert(x).second)
+        return;
       const Expr column = x.args().back();
       const bool is_float = expr::is_float(x.dtype()) && expr::bytes(x.dtype()) >= 2;
-      if (!is_float || column == group.row || !group.is_tile_axis(column)) return;
-      const bool has_row = std::find(x.args().begin(), x.args().end(), group.row) != x.args().end();
+      if (!is_float || column == fusion.row || !fusion.is_tile_axis(column)) return;
+      const bool has_row =
+          std::find(x.args().begin(), x.args().end(), fusion.row) != x.args().end();
       if (!has_row) return;
-      const bool is_streamed = column == group.stream;
-      const int64_t panel = group.target->copies.panel_columns();
-      const int64_t columns = is_streamed ? rounded_up(tile_width(group, column, s), panel) : panel;
-      out.push_back({s.rows * columns * expr::bytes(x.dtype()), is_streamed ? 2 : 1, s.groups});
+      const bool is_streamed = column == fusion.stream;
+      const int64_t panel = fusion.target->copies.panel_columns();
+      const int64_t columns =
+          is_streamed ? rounded_up(tile_width(fusion, column, s), panel) : panel;
+      out.push_back(
+          {s.rows * columns * expr::bytes(x.dtype()), is_streamed ? 2 : 1, s.warp_groups});
     });
   }
 }
 
 }  // namespace
 
-GroupShape shape_of(const Group& group) {
-  GroupShape s;
-  for (size_t k = 0; k < group.members.size(); ++k) {
-    const Member& m = group.members[k];
-    const Dot* d = group.dot_of(k);
-    s.has_streamed_tile |= m.has(group.stream) && d;
+FusionShape shape_of(const Fusion& fusion) {
+  FusionShape s;
+  for (size_t k = 0; k < fusion.members.size(); ++k) {
+    const Member& m = fusion.members[k];
+    const Dot* d = fusion.dot_of(k);
+    s.has_streamed_tile |= m.has(fusion.stream) && d;
     s.has_product_alone &= !m.is_rolled || (d && d->has_stored_rows());
     s.sums += m.is_rolled && d ? 1 : 0;
-    for (Expr a : group.tile_axes(m))
-      s.has_cut |= a != group.row && a != group.stream && !group.is_whole(a);
+    for (Expr a : fusion.tile_axes(m))
+      s.has_cut |= a != fusion.row && a != fusion.stream && !fusion.is_whole(a);
   }
   s.has_product_alone &= !s.has_streamed_tile;
   return s;
 }
 
-int64_t tile_width(const Group& group, Expr axis, const Sizes& sizes) {
-  if (axis == group.stream) return sizes.step;
-  return group.is_whole(axis)
-             ? rounded_up(group.extents.at(axis).integer(), group.target->matrix.depth)
+int64_t tile_width(const Fusion& fusion, Expr axis, const TileConfig& sizes) {
+  if (axis == fusion.stream) return sizes.step;
+  return fusion.is_whole(axis)
+             ? rounded_up(fusion.extents.at(axis).integer(), fusion.target->matrix.depth)
              : sizes.column;
 }
 
-TileRegisters tile_registers(const Group& group, const Sizes& s) {
+TileRegisters tile_registers(const Fusion& fusion, const TileConfig& s) {
   const auto held = [&](int64_t columns, int64_t bytes) {
-    return estimate::tile_registers(s.rows * columns, bytes, group.target->limits);
+    return estimate::tile_registers(s.rows * columns, bytes, fusion.target->limits);
   };
   // A product or a value, and its rounded copy as operand.
   const auto with_copy = [&](int64_t columns) {
@@ -84,34 +88,34 @@ TileRegisters tile_registers(const Group& group, const Sizes& s) {
   };
   TileRegisters out;
   bool has_computed = false;
-  for (const Dot& d : group.dots) {
-    const int64_t columns = tile_width(group, d.column, s);
+  for (const Dot& d : fusion.dots) {
+    const int64_t columns = tile_width(fusion, d.column, s);
     has_computed |= !d.has_stored_rows();
-    if (group.members[d.member].is_rolled) {
+    if (fusion.members[d.member].is_rolled) {
       out.sums += held(columns, expr::bytes(expr::DType::F32));
     } else {
       out.step += with_copy(columns);
     }
   }
   if (out.step > 0) {
-    out.lines = streamed_lines(group) * estimate::column_registers(s.step);
+    out.lines = streamed_lines(fusion) * estimate::column_registers(s.step);
   } else if (has_computed) {
     out.step = with_copy(s.step);
   }
   return out;
 }
 
-int64_t most_tile_registers(const Group& group, const Sizes& s, bool is_mixed) {
-  const target::Target& target = *group.target;
+int64_t most_tile_registers(const Fusion& fusion, const TileConfig& s, bool is_mixed) {
+  const target::Target& target = *fusion.target;
   const bool is_shared = s.resident > 1;
   const int64_t budget =
-      estimate::compute_registers({s.groups, true, is_shared, s.resident}, target);
-  const bool reserves_more = is_mixed && s.groups <= target.tiles.product_groups && !is_shared;
+      estimate::compute_registers({s.warp_groups, true, is_shared, s.resident}, target);
+  const bool reserves_more = is_mixed && s.warp_groups <= target.tiles.product_groups && !is_shared;
   return budget - (reserves_more ? target.tiles.beside.mixed : target.tiles.beside.tried);
 }
 
-estimate::SharedUse shared_use(const Group& group, const Sizes& s) {
-  const target::Target& target = *group.target;
+estimate::SharedUse shared_use(const Fusion& fusion, const TileConfig& s) {
+  const target::Target& target = *fusion.target;
   // Where tiles share a multiprocessor each of them waits for memory, not for products.
   const int64_t slots = s.resident > 1 ? 4 : 2;
   estimate::SharedUse out;
@@ -120,22 +124,22 @@ estimate::SharedUse shared_use(const Group& group, const Sizes& s) {
     return estimate::bytes_to_next_tile(rows * columns * kHalfBytes, target.copies);
   };
   // Shorter steps leave no operand that results could lie in.
-  estimate::StageUse results{0, 1, s.groups, s.step >= target.tiles.step};
-  for (const Dot& d : group.dots) {
-    const int64_t columns = tile_width(group, d.column, s);
-    const int64_t depth = tile_width(group, d.depth, s);
-    const bool is_streamed = d.depth == group.stream || d.column == group.stream;
+  estimate::StageUse results{0, 1, s.warp_groups, s.step >= target.tiles.step};
+  for (const Dot& d : fusion.dots) {
+    const int64_t columns = tile_width(fusion, d.column, s);
+    const int64_t depth = tile_width(fusion, d.depth, s);
+    const bool is_streamed = d.depth == fusion.stream || d.column == fusion.stream;
     out.rings.push_back({tile(columns, depth), is_streamed ? slots : 1, 1});
     if (d.has_stored_rows()) {
-      const bool has_stream = expr::depends_on(d.a[0], group.stream);
-      out.rings.push_back({tile(s.rows, depth), has_stream ? slots : 1, s.groups});
+      const bool has_stream = expr::depends_on(d.a[0], fusion.stream);
+      out.rings.push_back({tile(s.rows, depth), has_stream ? slots : 1, s.warp_groups});
     }
-    if (group.members[d.member].is_rolled)
+    if (fusion.members[d.member].is_rolled)
       results.tile_bytes =
           std::max(results.tile_bytes, tile(s.rows, std::min(columns, target.tiles.stage_columns)));
   }
   out.stages.push_back(results);
-  add_boxes(group, s, out.rings);
+  add_boxes(fusion, s, out.rings);
   return out;
 }
 

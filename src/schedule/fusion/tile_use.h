@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel of tiles will take of registers and shared memory, from the statements of its group
-// and its sizes alone: which tiles there are. What a tile takes is counted in estimate/.
+// What a kernel of tiles will take of registers and shared memory, from the statements of its
+// fusion and its sizes alone: which tiles there are. What a tile takes is counted in estimate/.
 //
 // Shared memory is that of the fewest slots with which the kernel is worth having; lowering gives
 // rings more where there is room. driver/kernels/tile_use_test.cc holds both against finished
@@ -12,17 +12,17 @@
 
 namespace nautilus::schedule {
 
-// What of a group decides which sizes fit.
-struct GroupShape {
+// What of a fusion decides which sizes fit.
+struct FusionShape {
   bool has_cut = false;            // columns that no tile holds whole
-  bool has_streamed_tile = false;  // a product inside of the loop: register work between products
+  bool has_streamed_tile = false;  // a product inside the loop: register work between products
   bool has_product_alone = true;   // every rolled reduction is a product of operands from memory
   int64_t sums = 0;                // products that the loop adds up
 };
-GroupShape shape_of(const Group& group);
+FusionShape shape_of(const Fusion& fusion);
 
 // Elements of a tile along an axis.
-int64_t tile_width(const Group& group, Expr axis, const Sizes& sizes);
+int64_t tile_width(const Fusion& fusion, Expr axis, const TileConfig& sizes);
 
 // Registers of a thread in tiles.
 struct TileRegisters {
@@ -32,13 +32,13 @@ struct TileRegisters {
 
   int64_t all() const { return sums + step + lines; }
 };
-TileRegisters tile_registers(const Group& group, const Sizes& sizes);
+TileRegisters tile_registers(const Fusion& fusion, const TileConfig& sizes);
 
 // How many of them tiles may be. `is_mixed`: with register work between products, whose temporaries
 // need more beside tiles while one or two groups have the multiprocessor for themselves.
-int64_t most_tile_registers(const Group& group, const Sizes& sizes, bool is_mixed);
+int64_t most_tile_registers(const Fusion& fusion, const TileConfig& sizes, bool is_mixed);
 
 // Rings of operands and of what element-wise work reads in boxes, and the stage of the results.
-estimate::SharedUse shared_use(const Group& group, const Sizes& sizes);
+estimate::SharedUse shared_use(const Fusion& fusion, const TileConfig& sizes);
 
 }  // namespace nautilus::schedule

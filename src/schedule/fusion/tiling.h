@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sizes of a kernel's tiles, and how an axis of a group is written inside of it.
+// The sizes of a kernel's tiles, and how an axis of a fusion is written inside it.
 #pragma once
 
 #include "ir/flat_name.h"
-#include "schedule/fusion/group.h"
+#include "schedule/fusion/fusion.h"
 
 namespace nautilus::schedule {
 
-struct Sizes {
-  int64_t groups = 1;    // warp groups that share a tile, each with its own rows
-  int64_t rows = 0;      // of a group; more than the matrix unit's only for products alone
-  int64_t step = 0;      // of the streamed axis
-  int64_t column = 0;    // of column axes that do not fit a tile; 0: none is cut
-  int64_t cluster = 1;   // tiles beside each other that share what they load
-  int64_t resident = 1;  // tiles that a multiprocessor works on at the same time
-  ir::Block lines = {};  // of the schedule, which the passes of the kernel read
+struct TileConfig {
+  int64_t warp_groups = 1;  // that share a tile, each with its own rows
+  int64_t rows = 0;         // of a group; more than the matrix unit's only for products alone
+  int64_t step = 0;         // of the streamed axis
+  int64_t column = 0;       // of column axes that do not fit a tile; 0: none is cut
+  int64_t cluster = 1;      // tiles beside each other that share what they load
+  int64_t resident = 1;     // tiles that a multiprocessor works on at the same time
+  ir::Block lines = {};     // of the schedule, which the passes of the kernel read
 
-  bool operator==(const Sizes&) const = default;
+  bool operator==(const TileConfig&) const = default;
 };
 
 // Outer: one place in a step, another one when the steps along the streamed axis are through.
 enum class AxisKind : uint8_t { Batch, Row, Stream, Outer, Whole, Cut };
 
-// One axis of a group inside the kernel.
+// One axis of a fusion inside the kernel.
 struct TileAxis {
-  Expr var;  // the axis of the group; also the name of its place in a tile
+  Expr var;  // the axis of the fusion; also the name of its place in a tile
   AxisKind kind = AxisKind::Batch;
   int64_t size = 1;
   Expr extent;
@@ -45,7 +45,7 @@ struct Names {
 
 class Tiling {
  public:
-  Tiling(const Group& group, const Sizes& sizes, expr::ExprPool& pool, Names& names);
+  Tiling(const Fusion& fusion, const TileConfig& sizes, expr::ExprPool& pool, Names& names);
 
   const TileAxis& at(Expr axis) const { return axes_.at(axis); }
   const std::vector<Expr>& order() const { return order_; }
@@ -81,12 +81,12 @@ class Tiling {
 };
 
 // Steps of the kernel's loop, without what masks leave out.
-Expr count_steps(const Group& group, int64_t step, expr::ExprPool& pool);
+Expr count_steps(const Fusion& fusion, int64_t step, expr::ExprPool& pool);
 
 // Sizes of one group with the rows of one matrix instruction, and the usual step of products.
-Sizes least_sizes(const Target& target);
+TileConfig least_sizes(const Target& target);
 
 // Sizes that fit registers and shared memory, by the number of values a thread holds.
-Sizes choose_sizes(const Group& group);
+TileConfig choose_sizes(const Fusion& fusion);
 
 }  // namespace nautilus::schedule

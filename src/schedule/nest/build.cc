@@ -8,15 +8,15 @@
 
 namespace nautilus::schedule {
 
-BuiltKernel build_kernel(const Group& group, const Sizes& sizes, const std::vector<Sizes>& others,
-                         const Split& split, const std::set<int>& stored,
-                         const ir::Program& program, const algebra::Signs& signs,
-                         expr::ExprPool& pool, Names& names) {
+BuiltKernel build_kernel(const Fusion& fusion, const TileConfig& sizes,
+                         const std::vector<TileConfig>& others, const Split& split,
+                         const std::set<int>& stored, const ir::Program& program,
+                         const algebra::Signs& signs, expr::ExprPool& pool, Names& names) {
   BuiltKernel out;
   ir::Axes once;
-  const auto add_whole = [&](const Sizes& own) {
+  const auto add_whole = [&](const TileConfig& own) {
     BuiltKernel whole =
-        NestBuilder(group, own, stored, program, signs, pool, names, nullptr).run(once);
+        NestBuilder(fusion, own, stored, program, signs, pool, names, nullptr).run(once);
     whole.wholes[0].nest = out.nests.size();
     if (out.notes.empty()) out.notes = whole.notes;
     if (!out.refused) out.refused = whole.refused;
@@ -28,26 +28,27 @@ BuiltKernel build_kernel(const Group& group, const Sizes& sizes, const std::vect
     out.nests.push_back(std::move(whole.nests[0]));
   };
   if (split.is_on()) {
-    const SplitSizes s = name_split_sizes(group, split, pool, names);
-    NestBuilder parts(group, sizes, stored, program, signs, pool, names, &s);
+    const SplitSizes s = name_split_sizes(fusion, split, pool, names);
+    NestBuilder parts(fusion, sizes, stored, program, signs, pool, names, &s);
     out = parts.run({});
-    const Expr tiles = count_tiles(group, parts.tiling(), pool);
-    out.sizes = declare_split_sizes(s, group, sizes, split, tiles, program, pool);
+    const Expr tiles = count_tiles(fusion, parts.tiling(), pool);
+    out.sizes = declare_split_sizes(s, fusion, sizes, split, tiles, program, pool);
     out.notes.push_back(fmt::format("{} parts of {} steps, for {} tiles", s.parts.name().str(),
-                                    s.each.name().str(), expr::to_string(tiles)));
+                                    s.steps_per_part.name().str(), expr::to_string(tiles)));
     if (!split.or_whole) return out;
-    once.push_back({s.once.name(), s.whole});
-    for (const Sizes& other : others) add_whole(other);
+    once.push_back({s.run_axis.name(), s.is_whole});
+    for (const TileConfig& other : others) add_whole(other);
     return out;
   }
   add_whole(sizes);
-  for (const Sizes& other : others) add_whole(other);
+  for (const TileConfig& other : others) add_whole(other);
   return out;
 }
 
-std::set<int> needs_of(const Group& group, const StatementList& list, const std::set<int>& stored) {
+std::set<int> needs_of(const Fusion& fusion, const StatementList& list,
+                       const std::set<int>& stored) {
   std::set<int> members;
-  for (const Member& m : group.members) members.insert(m.statement);
+  for (const Member& m : fusion.members) members.insert(m.statement);
   std::set<int> needs;
   std::set<int> seen;
   auto visit = [&](auto& self, int id) -> void {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A group written as a scheduled nest: tiles of a grid, warp groups, steps along the streamed axis.
+// A fusion written as a scheduled nest: tiles of a grid, warp groups, steps along the streamed
+// axis.
 //
 //   for i < M map                                   for i0 < (M + 127) / 128 grid
 //     init m[i] = -inf                                for w < 2 group
@@ -24,7 +25,7 @@ namespace nautilus::schedule {
 // A nest without parts: one of several that compute the same.
 struct WholeNest {
   size_t nest = 0;  // its place among the kernel's nests
-  Sizes sizes;
+  TileConfig sizes;
   Expr row_tile;         // the grid axis that numbers tiles of rows
   bool is_once = false;  // its first axis says whether it runs at all
 };
@@ -43,13 +44,14 @@ struct BuiltKernel {
 
 // `others`: sizes of further nests for the same results; where the first has parts, of those
 // without. `stored`: members whose values go to memory. `names` are taken; the locals' names are
-// added. `program` is what the group is of.
-BuiltKernel build_kernel(const Group& group, const Sizes& sizes, const std::vector<Sizes>& others,
-                         const Split& split, const std::set<int>& stored,
-                         const ir::Program& program, const algebra::Signs& signs,
-                         expr::ExprPool& pool, Names& names);
+// added. `program` is what the fusion is of.
+BuiltKernel build_kernel(const Fusion& fusion, const TileConfig& sizes,
+                         const std::vector<TileConfig>& others, const Split& split,
+                         const std::set<int>& stored, const ir::Program& program,
+                         const algebra::Signs& signs, expr::ExprPool& pool, Names& names);
 
-// Statements outside of the group that a kernel storing these reads.
-std::set<int> needs_of(const Group& group, const StatementList& list, const std::set<int>& stored);
+// Statements outside the fusion that a kernel storing these reads.
+std::set<int> needs_of(const Fusion& fusion, const StatementList& list,
+                       const std::set<int>& stored);
 
 }  // namespace nautilus::schedule

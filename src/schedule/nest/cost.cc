@@ -47,7 +47,7 @@ class Counter {
     const ir::Block* body = &grid.body;
     if (const auto* g = (*body)[0].get<For>(); g && g->kind == LoopKind::Group) {
       group_var_ = pool_.index(g->axes[0].name);
-      cost_.groups = g->axes[0].extent.integer();
+      cost_.warp_groups = g->axes[0].extent.integer();
       body = &g->body;
     }
     block(*body, false);
@@ -73,7 +73,7 @@ class Counter {
         if (!is_up) n = pool_.binary(Op::Add, n, pool_.integer(1));
         if (!assumed.empty()) n = live_part(n);
         if (group_var_)
-          n = expr::substitute(pool_, n, {{group_var_, pool_.integer(cost_.groups - 1)}});
+          n = expr::substitute(pool_, n, {{group_var_, pool_.integer(cost_.warp_groups - 1)}});
         cost_.steps = n;
         block(l->body, true);
       } else if (const auto* f = op.get<For>()) {
@@ -152,8 +152,8 @@ class Counter {
   // Groups that share the matrix unit do not look for the extreme value in most steps
   // (matile/passes/branches/speculate.h).
   double extreme_slots() const {
-    return cost_.groups >= target_.tiles.speculating_groups ? target_.costs.speculated_slots
-                                                            : target_.costs.extreme_slots;
+    return cost_.warp_groups >= target_.tiles.speculating_groups ? target_.costs.speculated_slots
+                                                                 : target_.costs.extreme_slots;
   }
 
   // Operands of a product: what is copied, and what the matrix unit reads from shared memory.
@@ -179,8 +179,8 @@ class Counter {
       const bool is_shared = cost_.cluster > 1 && row_tile_ && !depends_on(e, row_tile_);
       read_ += bytes;
       // Groups with rows of their own have copies of their own; a cluster loads a part each.
-      copied_ += bytes * (is_own ? static_cast<double>(cost_.groups) : 1);
-      moved_ += bytes * (is_own      ? static_cast<double>(cost_.groups)
+      copied_ += bytes * (is_own ? static_cast<double>(cost_.warp_groups) : 1);
+      moved_ += bytes * (is_own      ? static_cast<double>(cost_.warp_groups)
                          : is_shared ? 1 / static_cast<double>(cost_.cluster)
                                      : 1);
       note_pitch(e);
@@ -287,8 +287,8 @@ class Counter {
         const double taken = rows * static_cast<double>(columns);
         read_ += taken * expr::bytes(e.dtype());
         hold(taken, expr::bytes(e.dtype()));
-        copied_ += rows * static_cast<double>(panels * line * cost_.groups);
-        moved_ += rows * static_cast<double>(panels * line * cost_.groups);
+        copied_ += rows * static_cast<double>(panels * line * cost_.warp_groups);
+        moved_ += rows * static_cast<double>(panels * line * cost_.warp_groups);
       } else {
         copied_ += static_cast<double>(columns * expr::bytes(e.dtype()));
         moved_ += static_cast<double>(columns * expr::bytes(e.dtype()));
@@ -351,11 +351,11 @@ class Counter {
 
   void finish() {
     // Tiles on one multiprocessor take a step each.
-    const int64_t all_groups = cost_.groups * cost_.resident;
+    const int64_t all_groups = cost_.warp_groups * cost_.resident;
     const auto groups = static_cast<double>(all_groups);
     const auto tiles = static_cast<double>(cost_.resident);
     const bool is_alone = vector_ == 0;
-    cost_.is_alternating = is_alone && cost_.groups == 1;
+    cost_.is_alternating = is_alone && cost_.warp_groups == 1;
     const size_t g = static_cast<size_t>(std::clamp<int64_t>(all_groups, 1, 4));
     StepFloors& f = cost_.floors;
     f.matrix = groups *
@@ -453,7 +453,7 @@ CopiedRead copied_read(Expr read, const ir::Axes& axes, const Target& target,
   const int64_t columns = axes[1].extent.integer();
   const int64_t panel = target.copies.panel_columns();
   const int64_t panels = (columns + panel - 1) / panel * panel;
-  if (rows == 0) return CopiedRead::Line;
+  if (rows == 0) return CopiedRead::RowPiece;
   return columns % target.matrix.depth == 0 && 2 * columns > panels ? CopiedRead::Box
                                                                     : CopiedRead::No;
 }

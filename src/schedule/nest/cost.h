@@ -34,7 +34,7 @@ struct NestCost {
   ir::Axes grid;
   Expr steps;                // of a tile, by grid axes and sizes; null: no loop
   std::vector<Expr> ragged;  // one of these true: rows of operands are no whole lines
-  int64_t groups = 1;
+  int64_t warp_groups = 1;
   int64_t cluster = 1;
   int64_t resident = 1;
   Expr row_tile;
@@ -49,9 +49,9 @@ struct NestCost {
 
 // How elements of a tensor come to a tile of [rows, columns] that element-wise work reads them in.
 enum class CopiedRead : uint8_t {
-  No,    // one by one
-  Box,   // copied: rows of the tensor along rows, its last dimension along columns
-  Line,  // copied: a piece of its last dimension, the same for all rows
+  No,        // one by one
+  Box,       // copied: rows of the tensor along rows, its last dimension along columns
+  RowPiece,  // copied: a piece of its last dimension, the same for all rows
 };
 CopiedRead copied_read(Expr read, const ir::Axes& axes, const Target& target, expr::ExprPool& pool);
 

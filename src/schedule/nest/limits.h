@@ -15,7 +15,7 @@ enum class Limit : uint8_t { Zero, MinusInf, PlusInf, Finite, Unknown };
 Limit limit_of(double value);
 
 // Tensor elements that are not in `values` count as finite, and so do the results of reductions:
-// infinite inputs are outside of the contract of a masked position. An extreme value that is
+// infinite inputs are outside the contract of a masked position. An extreme value that is
 // guarded against its identity is finite, too.
 Limit limit_of(expr::Expr e, const std::unordered_map<expr::Expr, Limit>& values,
                const algebra::Signs& signs);

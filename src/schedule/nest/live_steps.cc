@@ -18,9 +18,9 @@ using expr::DType;
 using expr::Op;
 using expr::Reducer;
 
-Expr tile_count(const Group& group, const TileAxis& t, expr::ExprPool& pool) {
-  if (t.kind == AxisKind::Row && group.row_block > 0) {
-    return expr::exact_quotient(pool, t.extent, group.block_rows);
+Expr tile_count(const Fusion& fusion, const TileAxis& t, expr::ExprPool& pool) {
+  if (t.kind == AxisKind::Row && fusion.row_block > 0) {
+    return expr::exact_quotient(pool, t.extent, fusion.block_rows);
   }
   if (t.extent.op() == Op::IntConst)
     return pool.integer((t.extent.integer() + t.size - 1) / t.size);
@@ -33,8 +33,9 @@ namespace {
 class Prepass {
  public:
   // `tiles`: of rows.
-  Prepass(const Group& group, const Tiling& tiling, Expr tiles, expr::ExprPool& pool, Names& names)
-      : group_(group), tiling_(tiling), tiles_(tiles), pool_(pool), names_(names) {}
+  Prepass(const Fusion& fusion, const Tiling& tiling, Expr tiles, expr::ExprPool& pool,
+          Names& names)
+      : fusion_(fusion), tiling_(tiling), tiles_(tiles), pool_(pool), names_(names) {}
 
   LiveSteps run(const std::vector<Expr>& conditions, const ir::Program& program) {
     LiveSteps found = find(conditions, program);
@@ -47,10 +48,10 @@ class Prepass {
   // it was not asked for.
   LiveSteps list(const std::vector<Expr>& conditions, const std::vector<Expr>& bounds,
                  bool is_asked, const ir::Program& program) {
-    const TileAxis& stream = tiling_.at(group_.stream);
+    const TileAxis& stream = tiling_.at(fusion_.stream);
     if (!stream.tile) return {};
     MaskIntervals intervals(
-        group_, tiling_, program, pool_, [&](Expr value, Expr axis, bool is_greatest) {
+        fusion_, tiling_, program, pool_, [&](Expr value, Expr axis, bool is_greatest) {
           return axis ? extreme(value, axis, is_greatest) : extreme_of_both(value, is_greatest);
         });
     Expr may;
@@ -80,15 +81,15 @@ class Prepass {
   Expr both(Expr a, Expr b) { return !a ? b : pool_.binary(Op::And, a, b); }
 
   void write_list(Expr may, Expr must) {
-    const TileAxis& stream = tiling_.at(group_.stream);
-    const Expr steps = tile_count(group_, stream, pool_);
+    const TileAxis& stream = tiling_.at(fusion_.stream);
+    const Expr steps = tile_count(fusion_, stream, pool_);
     const Expr one = pool_.integer(1);
     const Expr none = pool_.integer(0);
     const auto i32 = [&](Expr e) { return pool_.cast(DType::I32, e); };
     const auto i64 = [&](Expr e) { return pool_.cast(DType::I64, e); };
     const auto is = [&](Op op, Expr a, Expr b) { return pool_.binary(op, a, b); };
-    const std::string stem(group_.stream.name().str());
-    const ir::Axes rows = axes_of(pool_.binary(Op::And, may, must), group_.row);
+    const std::string stem(fusion_.stream.name().str());
+    const ir::Axes rows = axes_of(pool_.binary(Op::And, may, must), fusion_.row);
     const ir::Axis step{stream.tile.name(), steps};
     axes_ = rows;
     axes_.push_back(step);
@@ -134,9 +135,9 @@ class Prepass {
   }
 
   LiveSteps find(const std::vector<Expr>& conditions, const ir::Program& program) {
-    const TileAxis& stream = tiling_.at(group_.stream);
+    const TileAxis& stream = tiling_.at(fusion_.stream);
     if (!stream.tile) return {};
-    MaskIntervals intervals(group_, tiling_, program, pool_,
+    MaskIntervals intervals(fusion_, tiling_, program, pool_,
                             [&](Expr value, Expr axis, bool is_greatest) {
                               return axis ? extreme(value, axis, is_greatest) : Expr();
                             });
@@ -150,13 +151,13 @@ class Prepass {
       if (t.must) must = must ? pool_.binary(Op::And, must, t.must) : t.must;
     }
     if (!may) return {};
-    const Expr steps = tile_count(group_, stream, pool_);
+    const Expr steps = tile_count(fusion_, stream, pool_);
     const Expr one = pool_.integer(1);
     const Expr last = pool_.binary(Op::Sub, steps, one);
     const Expr after = pool_.binary(Op::Add, stream.tile, one);
     const Expr none = pool_.integer(0);
-    axes_ = axes_of(must ? pool_.binary(Op::And, may, must) : may, group_.row);
-    const std::string stem(group_.stream.name().str());
+    axes_ = axes_of(must ? pool_.binary(Op::And, may, must) : may, fusion_.row);
+    const std::string stem(fusion_.stream.name().str());
     const Expr zero = pool_.integer(0);
     out_.first =
         pool_.binary(Op::Max, zero, bound(stem + ".first", Reducer::Min, may, stream.tile, last));
@@ -175,7 +176,7 @@ class Prepass {
     return std::move(out_);
   }
 
-  // Axes of a statement's result: those outside of the tile that the value uses, and the tile's
+  // Axes of a statement's result: those outside the tile that the value uses, and the tile's
   // number.
   ir::Axes axes_of(Expr value, Expr tiled) const {
     ir::Axes axes;
@@ -186,7 +187,8 @@ class Prepass {
     }
     const TileAxis& t = tiling_.at(tiled);
     if (expr::depends_on(value, t.tile))
-      axes.push_back({t.tile.name(), tiled == group_.row ? tiles_ : tile_count(group_, t, pool_)});
+      axes.push_back(
+          {t.tile.name(), tiled == fusion_.row ? tiles_ : tile_count(fusion_, t, pool_)});
     return axes;
   }
 
@@ -243,7 +245,7 @@ class Prepass {
     std::string stem = "mask";
     for (ir::Name n : expr::tensors_read(value)) stem = std::string(n.str());
     stem += fmt::format(".{}.{}", axis.name().str(), is_greatest ? "most" : "least");
-    is_of_stream_ = axis == group_.stream;
+    is_of_stream_ = axis == fusion_.stream;
     const Expr read =
         stored(stem, value.dtype(), {{axis.name(), pool_.integer(t.size)}}, term, reducer, none);
     is_of_stream_ = false;
@@ -281,7 +283,7 @@ class Prepass {
     expr::Substitution positions;
     Expr is_inside;
     ir::Axes reduced;
-    for (Expr axis : {group_.row, group_.stream}) {
+    for (Expr axis : {fusion_.row, fusion_.stream}) {
       const TileAxis& t = tiling_.at(axis);
       const int64_t alike = alike_places(value, axis, t.size);
       const Expr place = alike == 1 ? axis : pool_.binary(Op::Mul, axis, pool_.integer(alike));
@@ -293,9 +295,9 @@ class Prepass {
     }
     const Expr term = pool_.select(
         is_inside, pool_.cast(DType::I32, expr::substitute(pool_, value, positions)), none);
-    axes_ = axes_of(term, group_.row);
-    const TileAxis& stream = tiling_.at(group_.stream);
-    axes_.push_back({stream.tile.name(), tile_count(group_, stream, pool_)});
+    axes_ = axes_of(term, fusion_.row);
+    const TileAxis& stream = tiling_.at(fusion_.stream);
+    axes_.push_back({stream.tile.name(), tile_count(fusion_, stream, pool_)});
     std::string stem = "mask";
     for (ir::Name n : expr::tensors_read(value)) stem = std::string(n.str());
     stem += is_greatest ? ".most" : ".least";
@@ -307,15 +309,15 @@ class Prepass {
 
   // One number per tile of rows, from the steps in which a condition holds.
   Expr bound(const std::string& stem, Reducer reducer, Expr condition, Expr value, Expr other) {
-    const TileAxis& stream = tiling_.at(group_.stream);
+    const TileAxis& stream = tiling_.at(fusion_.stream);
     const Expr init = pool_.cast(DType::I32, other);
     const Expr term = pool_.select(condition, pool_.cast(DType::I32, value), init);
     return pool_.cast(DType::I64, stored(stem, DType::I32,
-                                         {{stream.tile.name(), tile_count(group_, stream, pool_)}},
+                                         {{stream.tile.name(), tile_count(fusion_, stream, pool_)}},
                                          term, reducer, init));
   }
 
-  const Group& group_;
+  const Fusion& fusion_;
   const Tiling& tiling_;
   Expr tiles_;
   expr::ExprPool& pool_;
@@ -332,34 +334,35 @@ class Prepass {
 
 }  // namespace
 
-LiveSteps live_steps(const Group& group, const Tiling& tiling, const std::vector<Expr>& conditions,
-                     const std::vector<Expr>& bounds, std::optional<StepsForm> form,
-                     const ir::Program& program, expr::ExprPool& pool, Names& names) {
-  const TileAxis& rows = tiling.at(group.row);
-  const Expr tiles = tile_count(group, rows, pool);
+LiveSteps live_steps(const Fusion& fusion, const Tiling& tiling,
+                     const std::vector<Expr>& conditions, const std::vector<Expr>& bounds,
+                     std::optional<StepsForm> form, const ir::Program& program,
+                     expr::ExprPool& pool, Names& names) {
+  const TileAxis& rows = tiling.at(fusion.row);
+  const Expr tiles = tile_count(fusion, rows, pool);
   if (form != StepsForm::Range) {
     const Names before = names;
-    LiveSteps listed = Prepass(group, tiling, tiles, pool, names)
+    LiveSteps listed = Prepass(fusion, tiling, tiles, pool, names)
                            .list(conditions, bounds, form == StepsForm::List, program);
     if (listed.listed || form) return listed;
     names = before;
   }
   if (!tiling.group_var())
-    return Prepass(group, tiling, tiles, pool, names).run(conditions, program);
+    return Prepass(fusion, tiling, tiles, pool, names).run(conditions, program);
   // Every warp group has steps of its own: few rows meet fewer of them.
   const int64_t groups = rows.size / tiling.group_rows();
   const auto is_taken = [&](const std::string& name) {
     return names.variables.contains(name) || names.buffers.contains(name) ||
-           std::any_of(group.extents.begin(), group.extents.end(),
+           std::any_of(fusion.extents.begin(), fusion.extents.end(),
                        [&](const auto& e) { return e.first.name().str() == name; });
   };
   std::string name = fmt::format("{}_group", rows.tile.name().str());
   while (is_taken(name)) name += "_2";
   const Expr tile = pool.index(pool.name(name));
-  const Tiling fine = tiling.of_groups(group.row, tile);
+  const Tiling fine = tiling.of_groups(fusion.row, tile);
   const Expr n = pool.integer(groups);
   LiveSteps out =
-      Prepass(group, fine, pool.binary(Op::Mul, tiles, n), pool, names).run(conditions, program);
+      Prepass(fusion, fine, pool.binary(Op::Mul, tiles, n), pool, names).run(conditions, program);
   const expr::Substitution own = {
       {tile, pool.binary(Op::Add, pool.binary(Op::Mul, rows.tile, n), tiling.group_var())}};
   for (Expr* e : {&out.first, &out.end, &out.full}) {

@@ -56,7 +56,7 @@ struct LiveSteps {
   Expr full;
   std::vector<Expr> settled;
   // The number of the step at a place of the list, where the loop counts places; null: it counts
-  // steps. `full` then also says that the step lies inside of the axis.
+  // steps. `full` then also says that the step lies inside the axis.
   Expr listed;
 };
 
@@ -64,11 +64,12 @@ enum class StepsForm : uint8_t { Range, List };
 
 // `conditions` and `bounds`: all must hold for a point to count; `bounds` are those that arithmetic
 // can follow. `form`: without it a list if a condition is given point by point, else a range.
-LiveSteps live_steps(const Group& group, const Tiling& tiling, const std::vector<Expr>& conditions,
-                     const std::vector<Expr>& bounds, std::optional<StepsForm> form,
-                     const ir::Program& program, expr::ExprPool& pool, Names& names);
+LiveSteps live_steps(const Fusion& fusion, const Tiling& tiling,
+                     const std::vector<Expr>& conditions, const std::vector<Expr>& bounds,
+                     std::optional<StepsForm> form, const ir::Program& program,
+                     expr::ExprPool& pool, Names& names);
 
 // Number of tiles of a grid axis, or of steps.
-Expr tile_count(const Group& group, const TileAxis& t, expr::ExprPool& pool);
+Expr tile_count(const Fusion& fusion, const TileAxis& t, expr::ExprPool& pool);
 
 }  // namespace nautilus::schedule

@@ -30,9 +30,9 @@ int bits_of(Expr e) {
 
 }  // namespace
 
-MaskIntervals::MaskIntervals(const Group& group, const Tiling& tiling, const ir::Program& program,
+MaskIntervals::MaskIntervals(const Fusion& fusion, const Tiling& tiling, const ir::Program& program,
                              expr::ExprPool& pool, Extreme extreme)
-    : group_(group),
+    : fusion_(fusion),
       tiling_(tiling),
       pool_(pool),
       extreme_(std::move(extreme)),
@@ -47,20 +47,20 @@ Expr MaskIntervals::both(Expr a, Expr b) { return !a ? b : !b ? a : binary(Op::A
 Expr MaskIntervals::either(Expr a, Expr b) { return !a ? b : !b ? a : binary(Op::Or, a, b); }
 Expr MaskIntervals::negated(Expr a) { return a ? pool_.unary(Op::Not, a) : a; }
 
-// Every read stays inside of its tensor without a condition around it, and is of a tensor that is
+// Every read stays inside its tensor without a condition around it, and is of a tensor that is
 // there before the kernel runs. Columns of a tile are not summarised.
 bool MaskIntervals::is_readable(Expr e) const {
   if (expr::has_reduce(e)) return false;
   for (Expr v : expr::free_vars(e)) {
-    const bool is_axis = group_.extents.contains(v);
-    if (is_axis && v != group_.row && v != group_.stream && tiling_.at(v).kind != AxisKind::Batch)
+    const bool is_axis = fusion_.extents.contains(v);
+    if (is_axis && v != fusion_.row && v != fusion_.stream && tiling_.at(v).kind != AxisKind::Batch)
       return false;
   }
   bool ok = true;
   expr::for_each(e, [&](Expr x) {
     if (x.op() != Op::Read || !ok) return;
     const auto type = tensors_.find(x.name());
-    ok = type != tensors_.end() && !group_.by_name(x.name());
+    ok = type != tensors_.end() && !fusion_.by_name(x.name());
     for (size_t k = 0; ok && k < x.args().size(); ++k) {
       ok = facts_.prove(pool_.binary(Op::Ge, x[k], pool_.integer(0))) == expr::Truth::True &&
            facts_.prove(pool_.binary(Op::Lt, x[k], type->second.dims[k])) == expr::Truth::True;
@@ -70,7 +70,8 @@ bool MaskIntervals::is_readable(Expr e) const {
 }
 
 bool MaskIntervals::is_uniform(Expr e) const {
-  return !expr::depends_on(e, group_.row) && !expr::depends_on(e, group_.stream) && is_readable(e);
+  return !expr::depends_on(e, fusion_.row) && !expr::depends_on(e, fusion_.stream) &&
+         is_readable(e);
 }
 
 // Positions and sizes alone: the interval follows from the tile's number.
@@ -90,15 +91,15 @@ std::optional<MaskIntervals::Interval> MaskIntervals::interval(Expr e) {
     const Expr x = is_float(e.dtype()) ? e : pool_.cast(DType::I64, e);
     return Interval{x, x, bits_of(e)};
   }
-  const bool has_row = expr::depends_on(e, group_.row);
-  const bool has_stream = expr::depends_on(e, group_.stream);
+  const bool has_row = expr::depends_on(e, fusion_.row);
+  const bool has_stream = expr::depends_on(e, fusion_.stream);
   if (has_row != has_stream && !is_plain_index(e)) return summarised(e);
   return is_float(e.dtype()) ? std::nullopt : computed(e);
 }
 
 std::optional<MaskIntervals::Interval> MaskIntervals::summarised(Expr e) {
   if (!is_readable(e)) return std::nullopt;
-  const Expr axis = expr::depends_on(e, group_.row) ? group_.row : group_.stream;
+  const Expr axis = expr::depends_on(e, fusion_.row) ? fusion_.row : fusion_.stream;
   const Expr value = is_float(e.dtype()) ? e : pool_.cast(DType::I64, e);
   return Interval{extreme_(value, axis, false), extreme_(value, axis, true), bits_of(e)};
 }
@@ -113,7 +114,7 @@ MaskIntervals::Interval MaskIntervals::wrapped(Interval x, DType dtype) {
 }
 
 std::optional<MaskIntervals::Interval> MaskIntervals::computed(Expr e) {
-  if (e == group_.row || e == group_.stream) {
+  if (e == fusion_.row || e == fusion_.stream) {
     const TileAxis& t = tiling_.at(e);
     const Expr first = binary(Op::Mul, t.tile, pool_.integer(t.size));
     const Expr last = binary(Op::Add, first, pool_.integer(t.size - 1));
@@ -236,13 +237,13 @@ TileTruth MaskIntervals::truth(Expr c) {
 
 // What a condition is at every point of the tile.
 TileTruth MaskIntervals::flag(Expr c) {
-  const bool has_row = expr::depends_on(c, group_.row);
-  const bool has_stream = expr::depends_on(c, group_.stream);
+  const bool has_row = expr::depends_on(c, fusion_.row);
+  const bool has_stream = expr::depends_on(c, fusion_.stream);
   if (!is_readable(c) || (!has_row && !has_stream)) return {};
   const bool has_both = has_row && has_stream;
   if (has_both && (expr::tensors_read(c).empty() || !is_shared(c))) return {};
   const Expr value = pool_.select(c, pool_.integer(1), pool_.integer(0));
-  const Expr axis = has_both ? Expr() : has_row ? group_.row : group_.stream;
+  const Expr axis = has_both ? Expr() : has_row ? fusion_.row : fusion_.stream;
   const Expr most = extreme_(value, axis, true);
   if (!most) return {};
   const Expr zero = pool_.integer(0);

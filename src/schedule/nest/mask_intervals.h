@@ -33,12 +33,12 @@ class MaskIntervals {
   // the rows and the positions of a step together if the axis is null. Null: not to be had.
   using Extreme = std::function<Expr(Expr value, Expr axis, bool is_greatest)>;
 
-  MaskIntervals(const Group& group, const Tiling& tiling, const ir::Program& program,
+  MaskIntervals(const Fusion& fusion, const Tiling& tiling, const ir::Program& program,
                 expr::ExprPool& pool, Extreme extreme);
 
   TileTruth truth(Expr condition);
 
-  // Whether a value depends on axes outside of the tile alone, and can be read before it.
+  // Whether a value depends on axes outside the tile alone, and can be read before it.
   bool is_uniform(Expr e) const;
 
  private:
@@ -65,7 +65,7 @@ class MaskIntervals {
   Expr negated(Expr a);
   Expr binary(expr::Op op, Expr a, Expr b) { return pool_.binary(op, a, b); }
 
-  const Group& group_;
+  const Fusion& fusion_;
   const Tiling& tiling_;
   expr::ExprPool& pool_;
   Extreme extreme_;

@@ -19,11 +19,11 @@ using scalar::LoopKind;
 BuiltKernel NestBuilder::run(const ir::Axes& once) {
   find_needed();
   for (Expr a : tiling_.order()) {
-    if (tiling_.at(a).kind == AxisKind::Batch && must_run_without(a)) tiling_.guard(a, pool_);
+    if (tiling_.at(a).kind == AxisKind::Batch && runs_when_empty(a)) tiling_.guard(a, pool_);
   }
   for (size_t k = 0; k < members().size(); ++k) place(k);
   find_steps();
-  if (range_.live.listed) tiling_.take_steps_from(group_.stream, range_.live.listed, pool_);
+  if (range_.live.listed) tiling_.take_steps_from(fusion_.stream, range_.live.listed, pool_);
   choose_guards();
   if (split_ && tiling_.has_loop()) range_ = part_of(range_);
   ir::Block body;
@@ -44,7 +44,7 @@ BuiltKernel NestBuilder::run(const ir::Axes& once) {
     if (!split_ || is_before(k)) after(k, body);
   }
   if (tiling_.group_var()) {
-    For groups{{{tiling_.group_var().name(), pool_.integer(sizes_.groups)}},
+    For groups{{{tiling_.group_var().name(), pool_.integer(sizes_.warp_groups)}},
                LoopKind::Group,
                std::move(body)};
     body.clear();
@@ -59,7 +59,7 @@ BuiltKernel NestBuilder::run(const ir::Axes& once) {
     for (Expr a : tiling_.order()) {
       const TileAxis& t = tiling_.at(a);
       if (t.kind != kind) continue;
-      const Expr count = tile_count(group_, t, pool_);
+      const Expr count = tile_count(fusion_, t, pool_);
       grid.axes.push_back({t.tile.name(), kind == AxisKind::Cut ? at_least_one(a, count) : count});
     }
   }
@@ -79,7 +79,7 @@ BuiltKernel NestBuilder::run(const ir::Axes& once) {
   if (split_) {
     for (ir::Op& op : combined(out.locals)) out.nests.push_back(std::move(op));
   } else {
-    out.wholes.push_back({0, sizes_, tiling_.at(group_.row).tile, !once.empty()});
+    out.wholes.push_back({0, sizes_, tiling_.at(fusion_.row).tile, !once.empty()});
   }
   return out;
 }
@@ -87,7 +87,7 @@ BuiltKernel NestBuilder::run(const ir::Axes& once) {
 void NestBuilder::find_needed() {
   expr::Substitution same;
   for (size_t k = 0; k < members().size(); ++k) {
-    Member& m = group_.members[k];
+    Member& m = fusion_.members[k];
     m.value = expr::substitute(pool_, m.value, same);
     if (m.init) m.init = expr::substitute(pool_, m.init, same);
     alias_.push_back(k);
@@ -95,7 +95,7 @@ void NestBuilder::find_needed() {
       const Member& o = member(p);
       if (o.is_rolled == m.is_rolled && o.axes == m.axes && o.inner == m.inner &&
           o.dtype == m.dtype && (!m.is_reduction() || o.reducer == m.reducer) && o.init == m.init &&
-          m.is_reduction() && group_.inlined(pool_, o.value) == group_.inlined(pool_, m.value)) {
+          m.is_reduction() && fusion_.inlined(pool_, o.value) == fusion_.inlined(pool_, m.value)) {
         alias_.back() = alias_[p];
         same.emplace(m.read, member(alias_[p]).read);
         break;
@@ -135,24 +135,24 @@ void NestBuilder::place(size_t k) {
   recurrences_.emplace_back();
   kept_.emplace_back();
   if (!needed_[k]) return;
-  const bool is_late = !m.is_reduction() && !m.has(group_.stream) && group_.depends_on_rolled(m);
-  if (is_late || group_.tile_axes(m).empty()) return;
+  const bool is_late = !m.is_reduction() && !m.has(fusion_.stream) && fusion_.depends_on_rolled(m);
+  if (is_late || fusion_.tile_axes(m).empty()) return;
   if (m.is_rolled) {
     places_[k] = Place::Rolled;
     rolled_.push_back(k);
-    const auto r = recurrence_of(group_, m, signs_, pool_);
+    const auto r = recurrence_of(fusion_, m, signs_, pool_);
     NAUT_CHECK(r, "`{}` was accepted and cannot be rolled: {}", m.target.str(),
                r.rejection().message);
     recurrences_[k] = *r;
   } else {
-    places_[k] = m.is_closing ? Place::Behind : m.has(group_.stream) ? Place::Loop : Place::Before;
+    places_[k] = m.is_closing ? Place::Behind : m.has(fusion_.stream) ? Place::Loop : Place::Before;
   }
   local_[k] = make_local(m.target.str(), m.dtype, tile_axes(m));
 }
 
 std::vector<Expr> NestBuilder::tile_axes(const Member& m) const {
-  std::vector<Expr> axes = group_.tile_axes(m);
-  std::stable_partition(axes.begin(), axes.end(), [&](Expr a) { return a == group_.row; });
+  std::vector<Expr> axes = fusion_.tile_axes(m);
+  std::stable_partition(axes.begin(), axes.end(), [&](Expr a) { return a == fusion_.row; });
   return axes;
 }
 
@@ -183,8 +183,8 @@ ir::Axes NestBuilder::lanes(const std::vector<Expr>& axes) {
 
 Expr NestBuilder::range_of(Expr e) {
   Expr condition;
-  if (group_.row_block > 0) {
-    const Expr block = pool_.binary(Op::FloorDiv, group_.row, group_.block_rows);
+  if (fusion_.row_block > 0) {
+    const Expr block = pool_.binary(Op::FloorDiv, fusion_.row, fusion_.block_rows);
     e = expr::substitute(pool_, e, {{block, pool_.integer(0)}});
   }
   for (Expr a : tiling_.order()) {
@@ -195,8 +195,8 @@ Expr NestBuilder::range_of(Expr e) {
 }
 
 Expr NestBuilder::in_tensor(Expr e, const TileAxis& t) {
-  const bool is_free = (t.kind == AxisKind::Row && group_.row_block == 0) ||
-                       (t.kind == AxisKind::Cut && t.var != group_.stream);
+  const bool is_free = (t.kind == AxisKind::Row && fusion_.row_block == 0) ||
+                       (t.kind == AxisKind::Cut && t.var != fusion_.stream);
   const auto type = e.op() == Op::Read ? types_.find(e.name().str()) : types_.end();
   if (!is_free || type == types_.end()) return t.in_range;
   Expr condition;
@@ -227,7 +227,7 @@ Expr NestBuilder::new_translation(Expr e, Phase phase, std::unordered_map<Expr, 
     return instead_of(it->second, phase);
   switch (e.op()) {
     case Op::Var: {
-      if (!group_.extents.contains(e)) return e;
+      if (!fusion_.extents.contains(e)) return e;
       return tiling_.at(e).position;
     }
     case Op::Read: {
@@ -241,10 +241,10 @@ Expr NestBuilder::new_translation(Expr e, Phase phase, std::unordered_map<Expr, 
     default: {
       if (e.args().empty()) return e;
       // The number of a block of rows, and the place in it.
-      const bool is_block = group_.row_block > 0 && e.args().size() == 2 && e[0] == group_.row &&
-                            e[1] == group_.block_rows;
-      if (is_block && e.op() == Op::FloorDiv) return tiling_.at(group_.row).tile;
-      if (is_block && e.op() == Op::Mod) return group_.row;
+      const bool is_block = fusion_.row_block > 0 && e.args().size() == 2 && e[0] == fusion_.row &&
+                            e[1] == fusion_.block_rows;
+      if (is_block && e.op() == Op::FloorDiv) return tiling_.at(fusion_.row).tile;
+      if (is_block && e.op() == Op::Mod) return fusion_.row;
       std::vector<Expr> args;
       for (Expr a : e.args()) args.push_back(translated(a, phase, memo));
       return pool_.with_args(e, args);

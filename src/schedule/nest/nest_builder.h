@@ -19,17 +19,17 @@ namespace nautilus::schedule {
 
 class NestBuilder {
  public:
-  NestBuilder(const Group& group, const Sizes& sizes, const std::set<int>& stored,
+  NestBuilder(const Fusion& fusion, const TileConfig& sizes, const std::set<int>& stored,
               const ir::Program& program, const algebra::Signs& signs, expr::ExprPool& pool,
               Names& names, const SplitSizes* split)
-      : group_(with_guarded_references(group, pool)),
+      : fusion_(with_guarded_references(fusion, pool)),
         sizes_(sizes),
         stored_(stored),
         program_(program),
         signs_(signs),
         pool_(pool),
         names_(names),
-        tiling_(group_, sizes, pool, names),
+        tiling_(fusion_, sizes, pool, names),
         split_(split),
         facts_(ir::facts_of(program, pool)),
         inputs_(scalar::buffers(program, scalar::Role::Input)) {
@@ -52,8 +52,8 @@ class NestBuilder {
     std::vector<Expr> axes;
   };
 
-  const std::vector<Member>& members() const { return group_.members; }
-  const Member& member(size_t k) const { return group_.members[k]; }
+  const std::vector<Member>& members() const { return fusion_.members; }
+  const Member& member(size_t k) const { return fusion_.members[k]; }
 
   static bool is_extreme(const Member& m) {
     return is_float(m.dtype) &&
@@ -87,14 +87,14 @@ class NestBuilder {
 
   Expr both(Expr a, Expr b) { return !a ? b : !b ? a : pool_.binary(expr::Op::And, a, b); }
 
-  // The condition that a place of a tile lies inside of the axes an expression uses.
+  // The condition that a place of a tile lies inside the axes an expression uses.
   Expr range_of(Expr e);
 
   // The condition for one axis: its own range, or that the tensor goes on. Rows and columns beyond
   // the range are never stored, so `X[i + r]` may read what lies there.
   Expr in_tensor(Expr e, const TileAxis& t);
 
-  // An expression of the group inside of the kernel.
+  // An expression of the fusion inside the kernel.
   Expr translated(Expr e, Phase phase);
   Expr translated(Expr e, Phase phase, std::unordered_map<Expr, Expr>& memo);
   Expr new_translation(Expr e, Phase phase, std::unordered_map<Expr, Expr>& memo);
@@ -113,7 +113,7 @@ class NestBuilder {
   void choose_guards();
 
   // Whether a rolled reduction gets nothing from beyond the streamed extent as things stand.
-  bool is_settled(size_t k);
+  bool is_identity_past_end(size_t k);
 
   // Whether the value depends on what other kernels computed, elements along an axis left out.
   bool reads_results(Expr e, Expr but_along = {}) const;
@@ -128,7 +128,7 @@ class NestBuilder {
   Expr number(double value, DType dtype);
   Expr identity_of(const Member& m);
 
-  // The condition that a place of a step lies inside of the streamed axis; null: it always does.
+  // The condition that a place of a step lies inside the streamed axis; null: it always does.
   // Steps of a list that are full are known to.
   Expr in_stream();
 
@@ -199,17 +199,16 @@ class NestBuilder {
 
   // One of the tiles that have the same value writes it: the condition, or null.
   Expr is_writer(const Member& m);
-  // Whether the axis may be empty and a result that is stored has it not: that is there all the
-  // same.
-  bool must_run_without(Expr axis) const;
+  // Whether a stored result lacks this axis and must be written even if the axis is empty.
+  bool runs_when_empty(Expr axis) const;
   // The number of tiles along such an axis.
   Expr at_least_one(Expr axis, Expr count);
 
   void store(ir::Name target, const ir::Exprs& indices, Expr value, Expr condition,
              const std::vector<Expr>& axes, ir::Block& out);
 
-  Group group_;
-  const Sizes& sizes_;
+  Fusion fusion_;
+  const TileConfig& sizes_;
   const std::set<int>& stored_;
   const ir::Program& program_;
   const algebra::Signs& signs_;

@@ -72,8 +72,8 @@ void NestBuilder::roll_moments(size_t k, const std::function<Expr(Expr)>& repair
     const Expr value = algebra::moved_sum(pool_, shift.moments, n, sums_of(k), moving.steps);
     const Expr old = local_read(moving.sums[n], member(k).dtype);
     const Expr term = shift.moments[n].term;
-    const bool is_streamed = expr::depends_on(term, group_.stream) ||
-                             std::any_of(group_.outer.begin(), group_.outer.end(),
+    const bool is_streamed = expr::depends_on(term, fusion_.stream) ||
+                             std::any_of(fusion_.outer.begin(), fusion_.outer.end(),
                                          [&](Expr a) { return expr::depends_on(term, a); });
     if (!is_streamed) {
       // The same at every place.
@@ -83,13 +83,13 @@ void NestBuilder::roll_moments(size_t k, const std::function<Expr(Expr)>& repair
       continue;
     }
     if (repaired(value) != old) emit_store(out, moving.sums[n], repaired(value));
-    emit_reduction(out, moving.sums[n], {}, group_.stream, expr::Reducer::Sum,
+    emit_reduction(out, moving.sums[n], {}, fusion_.stream, expr::Reducer::Sum,
                    moving_term(k, n, out));
   }
 }
 
 Expr NestBuilder::moving_term(size_t k, size_t moment, ir::Block& out) {
-  if (!recurrences_[k].shift) return term(k, group_.stream, out, Phase::Loop);
+  if (!recurrences_[k].shift) return term(k, fusion_.stream, out, Phase::Loop);
   const Expr value = moving_value(k, moment);
   const Expr in_range = in_stream();
   return in_range ? pool_.select(in_range, value, number(0, value.dtype())) : value;
@@ -101,7 +101,7 @@ Expr NestBuilder::moving_value(size_t k, size_t moment) {
   expr::Substitution tiles;
   for (size_t p = 0; p < k; ++p) {
     if (places_[p] == Place::Loop && !member(p).is_reduction())
-      tiles.emplace(group_.inlined(pool_, member(p).value), member(p).read);
+      tiles.emplace(fusion_.inlined(pool_, member(p).value), member(p).read);
   }
   const Expr value =
       translated(expr::substitute(pool_, shift.moments[moment].term, tiles), Phase::Loop);
@@ -140,7 +140,7 @@ void NestBuilder::settle_references(size_t k, ir::Block& out) {
 }
 
 Expr NestBuilder::places_in_step(DType dtype) {
-  const TileAxis& t = tiling_.at(group_.stream);
+  const TileAxis& t = tiling_.at(fusion_.stream);
   if (!t.in_range) return number(static_cast<double>(t.size), dtype);
   const Expr first = expr::substitute(pool_, t.position, {{t.var, pool_.integer(0)}});
   const Expr rest = pool_.binary(Op::Sub, t.extent, first);
@@ -149,8 +149,8 @@ Expr NestBuilder::places_in_step(DType dtype) {
 }
 
 Expr NestBuilder::all_places(DType dtype) {
-  Expr all = group_.extents.at(group_.stream);
-  for (Expr a : group_.outer) all = pool_.binary(Op::Mul, all, group_.extents.at(a));
+  Expr all = fusion_.extents.at(fusion_.stream);
+  for (Expr a : fusion_.outer) all = pool_.binary(Op::Mul, all, fusion_.extents.at(a));
   return pool_.cast(dtype, all);
 }
 

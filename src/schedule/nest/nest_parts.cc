@@ -16,14 +16,15 @@ StepRange NestBuilder::part_of(StepRange range) {
   const Expr one = pool_.integer(1);
   if (range.live.listed) {
     // A part may begin behind the end of a list.
-    const Expr is_listed = pool_.binary(Op::Lt, tiling_.at(group_.stream).tile, range.live.end);
+    const Expr is_listed = pool_.binary(Op::Lt, tiling_.at(fusion_.stream).tile, range.live.end);
     const Expr full = pool_.binary(Op::And, range.live.full, is_listed);
     for (auto& [part, written] : range.instead)
       written = expr::substitute(pool_, written, {{range.live.full, full}});
     range.live.full = full;
   }
-  const Expr begin = pool_.binary(Op::Mul, split_->part, split_->each);
-  const Expr end = pool_.binary(Op::Min, split_->steps, pool_.binary(Op::Add, begin, split_->each));
+  const Expr begin = pool_.binary(Op::Mul, split_->part, split_->steps_per_part);
+  const Expr end =
+      pool_.binary(Op::Min, split_->steps, pool_.binary(Op::Add, begin, split_->steps_per_part));
   Expr first = begin;
   if (!range.first.is_int(0)) {
     first = pool_.binary(Op::Min, pool_.binary(Op::Max, range.first, begin),
@@ -47,7 +48,7 @@ void NestBuilder::store_part(size_t k, ir::Block& out) {
     indices.push_back(t.position);
     if (t.in_range) condition = both(condition, t.in_range);
   }
-  const auto place = static_cast<std::ptrdiff_t>(place_of_part(group_, m, *split_));
+  const auto place = static_cast<std::ptrdiff_t>(place_of_part(fusion_, m, *split_));
   parts.type.dims.insert(parts.type.dims.begin() + place, split_->split);
   indices.insert(indices.begin() + place, split_->part);
   parts.name = fresh_buffer(fmt::format("{}.parts", m.target.str()));
@@ -84,7 +85,7 @@ ir::Block NestBuilder::combined(std::vector<scalar::Buffer>& buffers) {
       late.push_back({k, member(k).value});
     }
   }
-  return combine_parts(group_, part_values_, late, *split_, signs_, pool_);
+  return combine_parts(fusion_, part_values_, late, *split_, signs_, pool_);
 }
 
 void NestBuilder::after(size_t k, ir::Block& out) {
@@ -114,7 +115,7 @@ Expr NestBuilder::is_writer(const Member& m) {
   return condition;
 }
 
-bool NestBuilder::must_run_without(Expr axis) const {
+bool NestBuilder::runs_when_empty(Expr axis) const {
   if (tiling_.at(axis).extent.op() == Op::IntConst) return false;
   return std::any_of(members().begin(), members().end(), [&](const Member& m) {
     return stored_.contains(m.statement) && !m.has(axis);
@@ -122,7 +123,7 @@ bool NestBuilder::must_run_without(Expr axis) const {
 }
 
 Expr NestBuilder::at_least_one(Expr axis, Expr count) {
-  return must_run_without(axis) ? pool_.binary(Op::Max, count, pool_.integer(1)) : count;
+  return runs_when_empty(axis) ? pool_.binary(Op::Max, count, pool_.integer(1)) : count;
 }
 
 void NestBuilder::store(ir::Name target, const ir::Exprs& indices, Expr value, Expr condition,

@@ -21,7 +21,7 @@ bool NestBuilder::is_read_in_loop(size_t k) {
   for (size_t r = 0; r < members().size(); ++r) {
     if (places_[r] != Place::Loop && places_[r] != Place::Rolled) continue;
     if (r == k) continue;
-    expr::for_each(group_.inlined(pool_, member(r).value), [&](Expr e) {
+    expr::for_each(fusion_.inlined(pool_, member(r).value), [&](Expr e) {
       const auto p = index_of(e);
       is_read |= p && *p == k;
     });
@@ -40,19 +40,19 @@ void NestBuilder::find_steps() {
     line = &op;
   }
   const decision::Live* asked = line ? &line->as<decision::Live>() : nullptr;
-  if (asked && asked->axis != group_.stream.name())
+  if (asked && asked->axis != fusion_.stream.name())
     refuse(*line,
-           fmt::format("the loop of this kernel steps along `{}`", group_.stream.name().str()));
+           fmt::format("the loop of this kernel steps along `{}`", fusion_.stream.name().str()));
   if (!tiling_.has_loop()) {
     if (line) refuse(*line, "one step has the whole axis");
     return;
   }
-  range_ = step_range(group_, rolled_, tiling_, program_, signs_,
-                      asked ? std::optional(asked->way) : std::nullopt, pool_, names_);
+  range_ = step_range(fusion_, rolled_, tiling_, program_, signs_,
+                      asked ? std::optional(asked->kind) : std::nullopt, pool_, names_);
   if (line && !range_.refused.empty()) refuse(*line, range_.refused);
-  if (!range_.way) return;
+  if (!range_.kind) return;
   const decision::By by = asked ? asked->by : decision::By::Auto;
-  decided_.push_back(ir::make(decision::Live{group_.stream.name(), *range_.way, by}));
+  decided_.push_back(ir::make(decision::Live{fusion_.stream.name(), *range_.kind, by}));
 }
 
 void NestBuilder::loop(ir::Block& out) {
@@ -81,7 +81,7 @@ void NestBuilder::loop(ir::Block& out) {
   for (Expr c : range.live.settled)
     notes_.push_back(fmt::format("steps in which `{}` is true everywhere: {}", expr::to_string(c),
                                  expr::to_string(range.live.full)));
-  const ir::Name var = tiling_.at(group_.stream).tile.name();
+  const ir::Name var = tiling_.at(fusion_.stream).tile.name();
   scalar::Loop steps{var, range.first, scalar::Direction::Up, range.count, std::move(body)};
   out.push_back(ir::make(std::move(steps)));
 }
@@ -108,12 +108,12 @@ void NestBuilder::roll(size_t k, ir::Block& out, ir::Block& commits,
     if (is_repaired) emit_store(out, state, repaired(moved_value));
     if (recurrence.shift) roll_moments(k, repaired, out);
     const Expr value = moving_term(k, 0, out);
-    emit_reduction(out, state, {}, group_.stream, m.reducer, value);
+    emit_reduction(out, state, {}, fusion_.stream, m.reducer, value);
   } else {
     const Local part_of_tile =
         make_local(fmt::format("{}.step", m.target.str()), m.dtype, state.axes);
     const Expr value = moving_term(k, 0, out);
-    emit_reduction(out, part_of_tile, identity_of(m), group_.stream, m.reducer, value);
+    emit_reduction(out, part_of_tile, identity_of(m), fusion_.stream, m.reducer, value);
     kept_[k] = repaired(moved_value);
     if (stays) {
       const Local kept = make_local(fmt::format("{}.kept", m.target.str()), m.dtype, state.axes);
@@ -163,9 +163,9 @@ NestBuilder::Local NestBuilder::repair_tile(Expr factor, ir::Block& out) {
   });
   std::vector<Expr> axes;
   for (Expr a : tiling_.order()) {
-    if (group_.is_tile_axis(a) && expr::depends_on(value, a)) axes.push_back(a);
+    if (fusion_.is_tile_axis(a) && expr::depends_on(value, a)) axes.push_back(a);
   }
-  std::stable_partition(axes.begin(), axes.end(), [&](Expr a) { return a == group_.row; });
+  std::stable_partition(axes.begin(), axes.end(), [&](Expr a) { return a == fusion_.row; });
   const Local local = make_local("repair", factor.dtype(), axes);
   emit_store(out, local, value);
   repairs_.emplace_back(factor, local);

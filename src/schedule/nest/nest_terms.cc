@@ -19,31 +19,31 @@ const std::vector<RangeGuard> kNoGuards;
 }
 
 void NestBuilder::choose_guards() {
-  if (!tiling_.at(group_.stream).in_range) return;
+  if (!tiling_.at(fusion_.stream).in_range) return;
   std::vector<size_t> candidates;
   for (size_t k = 0; k < members().size(); ++k) {
     if (places_[k] == Place::Loop) candidates.push_back(k);
   }
   for (size_t k : rolled_) {
-    if (is_settled(k)) continue;
-    const auto g = range_guard(group_, member(k), guards_, candidates, signs_, pool_);
+    if (is_identity_past_end(k)) continue;
+    const auto g = range_guard(fusion_, member(k), guards_, candidates, signs_, pool_);
     if (g) guards_.push_back(*g);
   }
   // Guards act on all that reads them; who is left guards its own terms.
   for (size_t k : rolled_) {
-    if (!is_settled(k)) own_guard_.insert(k);
+    if (!is_identity_past_end(k)) own_guard_.insert(k);
   }
 }
 
-bool NestBuilder::is_settled(size_t k) {
-  if (is_zero_filled(k, group_.stream)) return true;
-  // What another kernel made of no elements at all may be infinite.
-  if (may_be_empty(group_.stream) && reads_results(member(k).value, group_.stream)) return false;
-  return is_identity_beyond(group_, member(k), guards_, signs_, pool_);
+bool NestBuilder::is_identity_past_end(size_t k) {
+  if (is_zero_filled(k, fusion_.stream)) return true;
+  // A value that another kernel reduced over an empty axis may be infinite.
+  if (may_be_empty(fusion_.stream) && reads_results(member(k).value, fusion_.stream)) return false;
+  return is_identity_beyond(fusion_, member(k), guards_, signs_, pool_);
 }
 
 bool NestBuilder::may_be_empty(Expr axis) {
-  const Expr any = pool_.binary(Op::Ge, group_.extents.at(axis), pool_.integer(1));
+  const Expr any = pool_.binary(Op::Ge, fusion_.extents.at(axis), pool_.integer(1));
   return facts_.prove(any) != expr::Truth::True;
 }
 
@@ -56,7 +56,7 @@ bool NestBuilder::reads_results(Expr e, Expr but_along) const {
     bool found = false;
     expr::for_each(next, [&](Expr x) {
       if (x.op() != Op::Read) return;
-      const Member* m = group_.find(x);
+      const Member* m = fusion_.find(x);
       const bool is_left_out = but_along && expr::depends_on(x, but_along);
       if (!m) found |= !is_left_out && !inputs_.contains(std::string(x.name().str()));
       if (m && seen.insert(m).second) todo.push_back(m->value);
@@ -67,13 +67,13 @@ bool NestBuilder::reads_results(Expr e, Expr but_along) const {
 }
 
 bool NestBuilder::is_zero_filled(size_t k, Expr axis) {
-  const Dot* d = group_.dot_of(k);
+  const Dot* d = fusion_.dot_of(k);
   if (!d || d->depth != axis) return false;
   const bool is_open = may_be_empty(axis);
   for (Expr f : d->a) {
     if (is_open && reads_results(f)) return false;
     const Limit x =
-        limit_beyond(group_, f, axis == group_.stream ? guards_ : kNoGuards, signs_, pool_);
+        limit_beyond(fusion_, f, axis == fusion_.stream ? guards_ : kNoGuards, signs_, pool_);
     if (x != Limit::Finite && x != Limit::Zero) return false;
   }
   return true;
@@ -91,10 +91,10 @@ Expr NestBuilder::identity_of(const Member& m) {
 }
 
 Expr NestBuilder::in_stream() {
-  Expr in_range = tiling_.at(group_.stream).in_range;
+  Expr in_range = tiling_.at(fusion_.stream).in_range;
   // The loop has a first step where an outer axis is empty, too.
-  for (Expr a : group_.outer) {
-    const Expr extent = group_.extents.at(a);
+  for (Expr a : fusion_.outer) {
+    const Expr extent = fusion_.extents.at(a);
     if (!in_range || extent.op() == Op::IntConst) continue;
     in_range = pool_.binary(Op::And, in_range, pool_.binary(Op::Gt, extent, pool_.integer(0)));
   }
@@ -104,10 +104,10 @@ Expr NestBuilder::in_stream() {
 
 Expr NestBuilder::term(size_t k, Expr axis, ir::Block& out, Phase phase) {
   const Member& m = member(k);
-  const Expr in_range = axis == group_.stream ? in_stream() : tiling_.at(axis).in_range;
+  const Expr in_range = axis == fusion_.stream ? in_stream() : tiling_.at(axis).in_range;
   const bool is_own =
-      in_range && (axis == group_.stream ? own_guard_.contains(k) : !is_zero_filled(k, axis));
-  const Dot* d = group_.dot_of(k);
+      in_range && (axis == fusion_.stream ? own_guard_.contains(k) : !is_zero_filled(k, axis));
+  const Dot* d = fusion_.dot_of(k);
   if (!d) {
     const Expr value = translated(m.value, phase);
     return is_own ? pool_.select(in_range, value, identity_of(m)) : value;
@@ -117,7 +117,7 @@ Expr NestBuilder::term(size_t k, Expr axis, ir::Block& out, Phase phase) {
   const bool is_member = d->a.size() == 1 && index_of(a) && local_[*index_of(a)];
   Expr operand = translated(a, phase);
   const bool is_plain = is_member || d->is_plain();
-  // Boxes are filled with zeros outside of the axis; a value of the kernel has what its other
+  // Boxes are filled with zeros outside the axis; a value of the kernel has what its other
   // readers need there.
   const Expr held = d->a.size() == 1 && a.op() == Op::Cast ? a[0] : a;
   const bool is_local =
@@ -125,7 +125,7 @@ Expr NestBuilder::term(size_t k, Expr axis, ir::Block& out, Phase phase) {
   if (!is_plain || (is_own && is_local)) {
     if (is_own) operand = pool_.select(in_range, operand, pool_.constant(0, operand.dtype()));
     const Local tile =
-        make_local(fmt::format("{}.a", m.target.str()), operand.dtype(), {group_.row, axis});
+        make_local(fmt::format("{}.a", m.target.str()), operand.dtype(), {fusion_.row, axis});
     emit_store(out, tile, operand);
     operand = local_read(tile, operand.dtype());
   }

@@ -36,44 +36,44 @@ struct Split {
 
 // Names of a split kernel's sizes.
 struct SplitSizes {
-  Expr part;    // axis of the grid
-  Expr once;    // axis of what runs for one of both, a kernel with parts or one without; or null
-  Expr steps;   // of the whole axis
-  Expr tiles;   // of the kernel without parts, at least 1; null if nobody asks
-  Expr wanted;  // parts that would be good; null if nobody asks
-  Expr each;    // steps of a part
+  Expr part;      // axis of the grid
+  Expr run_axis;  // axis of what runs for one of both, a kernel with parts or one without; or null
+  Expr steps;     // of the whole axis
+  Expr tiles;     // of the kernel without parts, at least 1; null if nobody asks
+  Expr target_parts;    // parts that would be good; null if nobody asks
+  Expr steps_per_part;  // steps of a part
   Expr parts;
-  Expr split;  // parts, or 0 where the kernel without parts runs
-  Expr whole;  // 1 where it runs, else 0; null: it never does
-  Expr again;  // 1 - whole
+  Expr split;     // parts, or 0 where the kernel without parts runs
+  Expr is_whole;  // 1 where it runs, else 0; null: it never does
+  Expr is_split;  // 1 - is_whole
   bool combines_last = false;
 };
 
-SplitSizes name_split_sizes(const Group& group, const Split& split, expr::ExprPool& pool,
+SplitSizes name_split_sizes(const Fusion& fusion, const Split& split, expr::ExprPool& pool,
                             Names& names);
 
 // The declarations, given the tiles of the kernel without parts.
-ir::Block declare_split_sizes(const SplitSizes& s, const Group& group, const Sizes& sizes,
+ir::Block declare_split_sizes(const SplitSizes& s, const Fusion& fusion, const TileConfig& sizes,
                               const Split& split, Expr tiles, const ir::Program& program,
                               expr::ExprPool& pool);
 
 // The number of tiles of a kernel without parts.
-Expr count_tiles(const Group& group, const Tiling& tiling, expr::ExprPool& pool);
+Expr count_tiles(const Fusion& fusion, const Tiling& tiling, expr::ExprPool& pool);
 
-// Why the group cannot be split; nothing if it can.
-std::optional<Rejection> refuse_split(const Group& group, const Tiling& tiling,
+// Why the fusion cannot be split; nothing if it can.
+std::optional<Rejection> refuse_split(const Fusion& fusion, const Tiling& tiling,
                                       const algebra::Signs& signs, expr::ExprPool& pool);
 
 // Why the last tile cannot put the parts together; nothing if it can.
-std::optional<Rejection> refuse_last_tile(const Group& group, const Tiling& tiling,
-                                          const Sizes& sizes);
+std::optional<Rejection> refuse_last_tile(const Fusion& fusion, const Tiling& tiling,
+                                          const TileConfig& sizes);
 
 // Fewest steps that are worth a part: what a tile hands over is written once and read once.
-int64_t least_steps(const Group& group, const Sizes& sizes);
+int64_t least_steps(const Fusion& fusion, const TileConfig& sizes);
 
 // Where the number of a part stands among the indices of a stored part: first; behind the row if
 // the last tile reads all parts of its rows.
-size_t place_of_part(const Group& group, const Member& m, const SplitSizes& s);
+size_t place_of_part(const Fusion& fusion, const Member& m, const SplitSizes& s);
 
 // A rolled value: what the parts store, and where the whole is.
 struct PartValue {
@@ -90,13 +90,13 @@ struct LateValue {
 
 // The reductions over parts for `values` (in order of dependence), and the stored members that
 // follow from them.
-ir::Block combine_parts(const Group& group, const std::vector<PartValue>& values,
+ir::Block combine_parts(const Fusion& fusion, const std::vector<PartValue>& values,
                         const std::vector<LateValue>& stored, const SplitSizes& s,
                         const algebra::Signs& signs, expr::ExprPool& pool);
 
 // The split that an unscheduled program's kernel gets by itself. `why`: for people; empty where
 // nobody would ask.
-Split choose_split(const Group& group, const Sizes& sizes, const ir::Program& program,
+Split choose_split(const Fusion& fusion, const TileConfig& sizes, const ir::Program& program,
                    const algebra::Signs& signs, expr::ExprPool& pool, std::string* why);
 
 }  // namespace nautilus::schedule

@@ -13,7 +13,7 @@
 
 namespace nautilus::schedule {
 
-using decision::LiveWay;
+using decision::LiveKind;
 using expr::Op;
 using expr::Poly;
 
@@ -27,13 +27,13 @@ bool has_identity_limit(const Member& m) {
 Limit identity_limit(const Member& m) { return limit_of(expr::identity(m.reducer, m.dtype).f); }
 
 // As Group::inlined, but the reads of guarded members stay.
-Expr inlined_up_to(const Group& group, const std::unordered_map<Expr, Limit>& stops, Expr e,
+Expr inlined_up_to(const Fusion& fusion, const std::unordered_map<Expr, Limit>& stops, Expr e,
                    expr::ExprPool& pool) {
   std::unordered_map<Expr, Expr> memo;
   auto go = [&](auto& self, Expr value) -> Expr {
     return expr::rebuild(pool, value, [&](Expr x) {
       if (x.op() != Op::Read || stops.contains(x)) return x;
-      const Member* m = group.find(x);
+      const Member* m = fusion.find(x);
       if (!m || m->is_reduction()) return x;
       if (const auto it = memo.find(x); it != memo.end()) return it->second;
       const Expr inner = self(self, m->value);
@@ -59,12 +59,12 @@ constexpr int64_t kFar = int64_t{1} << 30;
 
 class MaskBounds {
  public:
-  MaskBounds(const Group& group, const Tiling& tiling, const ir::Program& program,
+  MaskBounds(const Fusion& fusion, const Tiling& tiling, const ir::Program& program,
              expr::ExprPool& pool)
-      : group_(group),
+      : fusion_(fusion),
         tiling_(tiling),
         pool_(pool),
-        reads_(group, tiling, program, pool, [](Expr, Expr, bool) { return Expr(); }) {}
+        reads_(fusion, tiling, program, pool, [](Expr, Expr, bool) { return Expr(); }) {}
 
   // Takes what a conjunct says about the streamed axis; false if it says nothing usable.
   bool add(Expr c) {
@@ -108,7 +108,7 @@ class MaskBounds {
   // p <= 0
   bool at_most_zero(const std::optional<Poly>& p) {
     if (!p) return false;
-    const auto parts = p->split(group_.stream);
+    const auto parts = p->split(fusion_.stream);
     if (!parts) return false;
     const auto slope = parts->first.constant();
     if (!slope || (*slope != 1 && *slope != -1)) return false;
@@ -125,7 +125,7 @@ class MaskBounds {
   Expr over_rows(const Poly& p, bool is_largest) {
     expr::Substitution positions;
     for (Expr atom : p.atoms()) {
-      if (atom == group_.row) continue;
+      if (atom == fusion_.row) continue;
       if (is_tile_number(atom)) {
         const Expr low = pool_.binary(Op::Max, atom, pool_.integer(-kFar));
         positions.emplace(atom, pool_.binary(Op::Min, low, pool_.integer(kFar)));
@@ -134,10 +134,10 @@ class MaskBounds {
       // Scalars of the call, such as `i64(width)`, are the same in every tile.
       if (!expr::tensors_read(atom).empty()) return {};
       for (Expr v : expr::free_vars(atom)) {
-        if (v == group_.row || group_.is_tile_axis(v)) return {};
+        if (v == fusion_.row || fusion_.is_tile_axis(v)) return {};
       }
     }
-    const auto parts = p.split(group_.row);
+    const auto parts = p.split(fusion_.row);
     if (!parts) return {};
     const auto slope = parts->first.constant();
     if (!slope) return {};
@@ -151,7 +151,7 @@ class MaskBounds {
     return expr::canonical_index(pool_, pool_.binary(Op::Add, e, row));
   }
 
-  const Group& group_;
+  const Fusion& fusion_;
   const Tiling& tiling_;
   expr::ExprPool& pool_;
   MaskIntervals reads_;
@@ -159,22 +159,22 @@ class MaskBounds {
 
 }  // namespace
 
-Limit limit_beyond(const Group& group, Expr e, const std::vector<RangeGuard>& guards,
+Limit limit_beyond(const Fusion& fusion, Expr e, const std::vector<RangeGuard>& guards,
                    const algebra::Signs& signs, expr::ExprPool& pool) {
   std::unordered_map<Expr, Limit> values;
   for (const RangeGuard& g : guards)
-    values.emplace(group.members[g.member].read, limit_of(g.value));
-  return limit_of(inlined_up_to(group, values, e, pool), values, signs);
+    values.emplace(fusion.members[g.member].read, limit_of(g.value));
+  return limit_of(inlined_up_to(fusion, values, e, pool), values, signs);
 }
 
-bool is_identity_beyond(const Group& group, const Member& rolled,
+bool is_identity_beyond(const Fusion& fusion, const Member& rolled,
                         const std::vector<RangeGuard>& guards, const algebra::Signs& signs,
                         expr::ExprPool& pool) {
   return has_identity_limit(rolled) &&
-         limit_beyond(group, rolled.value, guards, signs, pool) == identity_limit(rolled);
+         limit_beyond(fusion, rolled.value, guards, signs, pool) == identity_limit(rolled);
 }
 
-std::optional<RangeGuard> range_guard(const Group& group, const Member& rolled,
+std::optional<RangeGuard> range_guard(const Fusion& fusion, const Member& rolled,
                                       const std::vector<RangeGuard>& present,
                                       const std::vector<size_t>& candidates,
                                       const algebra::Signs& signs, expr::ExprPool& pool) {
@@ -182,7 +182,7 @@ std::optional<RangeGuard> range_guard(const Group& group, const Member& rolled,
   auto works = [&](const RangeGuard& g) {
     std::vector<RangeGuard> all = present;
     all.push_back(g);
-    return is_identity_beyond(group, rolled, all, signs, pool);
+    return is_identity_beyond(fusion, rolled, all, signs, pool);
   };
   auto is_taken = [&](size_t k) {
     return std::any_of(present.begin(), present.end(),
@@ -193,7 +193,7 @@ std::optional<RangeGuard> range_guard(const Group& group, const Member& rolled,
   // select, results of inner reductions one more tile.
   for (const int kind : {0, 1, 2}) {
     for (size_t k : candidates) {
-      const Member& m = group.members[k];
+      const Member& m = fusion.members[k];
       if (!is_float(m.dtype) || (kind == 2) != m.is_reduction() || is_taken(k)) continue;
       for (const double value : {-inf, 0.0, inf}) {
         const bool is_select = m.value.op() == Op::Select && m.value[2].op() == Op::FloatConst &&
@@ -208,9 +208,9 @@ std::optional<RangeGuard> range_guard(const Group& group, const Member& rolled,
 }
 
 // Whether a reduction does not begin with the identity of its reducer.
-static bool has_first_element(const Group& group, const std::vector<size_t>& rolled) {
+static bool has_first_element(const Fusion& fusion, const std::vector<size_t>& rolled) {
   return std::any_of(rolled.begin(), rolled.end(), [&](size_t k) {
-    const Member& m = group.members[k];
+    const Member& m = fusion.members[k];
     if (!m.init || !expr::is_float(m.dtype)) return false;
     return m.init.op() != Op::FloatConst || m.init.number() != expr::identity(m.reducer, m.dtype).f;
   });
@@ -226,31 +226,31 @@ struct HidingMasks {
   expr::Substitution instead;
 };
 
-static HidingMasks hiding_masks(const Group& group, const std::vector<size_t>& rolled,
+static HidingMasks hiding_masks(const Fusion& fusion, const std::vector<size_t>& rolled,
                                 const Tiling& tiling, const ir::Program& program,
                                 const algebra::Signs& signs, expr::ExprPool& pool) {
   std::vector<Expr> terms;
   bool is_maskable = true;
   for (size_t k : rolled) {
-    is_maskable &= has_identity_limit(group.members[k]);
-    terms.push_back(group.inlined(pool, group.members[k].value));
+    is_maskable &= has_identity_limit(fusion.members[k]);
+    terms.push_back(fusion.inlined(pool, fusion.members[k].value));
   }
   std::vector<Expr> masks;
   for (Expr t : terms) {
     expr::for_each(t, [&](Expr e) {
-      if (e.op() == Op::Select && expr::depends_on(e[0], group.stream) &&
+      if (e.op() == Op::Select && expr::depends_on(e[0], fusion.stream) &&
           std::find(masks.begin(), masks.end(), e[0]) == masks.end())
         masks.push_back(e[0]);
     });
   }
-  MaskBounds bounds(group, tiling, program, pool);
+  MaskBounds bounds(fusion, tiling, program, pool);
   HidingMasks out;
   for (Expr mask : masks) {
     bool hides_all = is_maskable;
     for (size_t k = 0; hides_all && k < rolled.size(); ++k) {
       const Expr hidden = expr::rebuild(
           pool, terms[k], [&](Expr e) { return e.op() == Op::Select && e[0] == mask ? e[2] : e; });
-      hides_all = limit_of(hidden, {}, signs) == identity_limit(group.members[rolled[k]]);
+      hides_all = limit_of(hidden, {}, signs) == identity_limit(fusion.members[rolled[k]]);
     }
     if (!hides_all) continue;
     std::vector<Expr> parts;
@@ -274,44 +274,44 @@ static HidingMasks hiding_masks(const Group& group, const std::vector<size_t>& r
 
 // The way that is taken, with the steps that data leave in `range.live`; or why the one that was
 // asked for is not.
-static void take_way(const Group& group, const Tiling& tiling, const HidingMasks& hiding,
-                     const ir::Program& program, std::optional<LiveWay> asked, StepRange& range,
+static void take_way(const Fusion& fusion, const Tiling& tiling, const HidingMasks& hiding,
+                     const ir::Program& program, std::optional<LiveKind> asked, StepRange& range,
                      expr::ExprPool& pool, Names& names) {
   const auto by_data = [&](std::optional<StepsForm> form, Names& taken) {
     const bool is_empty =
         hiding.others.empty() && (form != StepsForm::List || hiding.positions.empty());
     return is_empty ? LiveSteps{}
-                    : live_steps(group, tiling, hiding.others, hiding.positions, form, program,
+                    : live_steps(fusion, tiling, hiding.others, hiding.positions, form, program,
                                  pool, taken);
   };
-  const std::string axis(group.stream.name().str());
+  const std::string axis(fusion.stream.name().str());
   if (!asked) {
     range.live = by_data({}, names);
     if (range.live.first) {
-      range.way = range.live.listed ? LiveWay::List : LiveWay::DataRange;
+      range.kind = range.live.listed ? LiveKind::List : LiveKind::DataRange;
     } else if (!hiding.masks.empty()) {
-      range.way = LiveWay::Range;
+      range.kind = LiveKind::Range;
     }
     return;
   }
   switch (*asked) {
-    case LiveWay::All: {
+    case LiveKind::All: {
       Names scratch = names;
       if (hiding.masks.empty() && !by_data({}, scratch).first)
         range.refused = fmt::format("no mask hides whole steps of `{}`", axis);
       break;
     }
-    case LiveWay::Range:
+    case LiveKind::Range:
       if (hiding.masks.empty())
         range.refused = fmt::format("no mask bounds `{}` by positions", axis);
       break;
-    case LiveWay::DataRange:
+    case LiveKind::DataRange:
       range.live = by_data(StepsForm::Range, names);
       if (!range.live.first)
         range.refused =
             fmt::format("no mask compares data of a row with data or positions of `{}`", axis);
       break;
-    case LiveWay::List:
+    case LiveKind::List:
       range.live = by_data(StepsForm::List, names);
       if (!range.live.listed)
         range.refused = fmt::format(
@@ -319,28 +319,28 @@ static void take_way(const Group& group, const Tiling& tiling, const HidingMasks
             axis);
       break;
   }
-  if (range.refused.empty()) range.way = asked;
+  if (range.refused.empty()) range.kind = asked;
 }
 
-StepRange step_range(const Group& group, const std::vector<size_t>& rolled, const Tiling& tiling,
+StepRange step_range(const Fusion& fusion, const std::vector<size_t>& rolled, const Tiling& tiling,
                      const ir::Program& program, const algebra::Signs& signs,
-                     std::optional<LiveWay> asked, expr::ExprPool& pool, Names& names) {
-  const TileAxis& stream = tiling.at(group.stream);
+                     std::optional<LiveKind> asked, expr::ExprPool& pool, Names& names) {
+  const TileAxis& stream = tiling.at(fusion.stream);
   // Masks bound the steps at one place of the outer axes; here are all of them.
-  if (!group.outer.empty()) {
+  if (!fusion.outer.empty()) {
     StepRange all;
     all.first = pool.integer(0);
     // The loop always has a first step; that of an empty sum reads zeros.
-    all.count = count_steps(group, stream.size, pool);
+    all.count = count_steps(fusion, stream.size, pool);
     if (all.count.op() != Op::IntConst)
       all.count = pool.binary(Op::Max, all.count, pool.integer(1));
     if (asked) all.refused = "the loop runs over the places of several axes, all of them";
     return all;
   }
-  const HidingMasks hiding = hiding_masks(group, rolled, tiling, program, signs, pool);
+  const HidingMasks hiding = hiding_masks(fusion, rolled, tiling, program, signs, pool);
   StepRange range;
-  take_way(group, tiling, hiding, program, asked, range, pool, names);
-  const bool runs_all = range.way == LiveWay::All;
+  take_way(fusion, tiling, hiding, program, asked, range, pool, names);
+  const bool runs_all = range.kind == LiveKind::All;
   if (!runs_all) {
     range.masks = hiding.masks;
     range.instead = hiding.instead;
@@ -378,8 +378,8 @@ StepRange step_range(const Group& group, const std::vector<size_t>& rolled, cons
     range.count = pool.binary(Op::Min, range.count, range.live.end);
   }
   // One step that is masked altogether changes nothing, and the loop always has a first one: also
-  // where a reduction begins with an element of its own, and no first step stands in front of it.
-  if (range.way || has_first_element(group, rolled)) {
+  // where a reduction begins with an element of its own, and no first step stands before it.
+  if (range.kind || has_first_element(fusion, rolled)) {
     const Expr least = range.first.is_int(0) ? pool.integer(1)
                                              : pool.binary(Op::Add, range.first, pool.integer(1));
     range.count = pool.binary(Op::Max, least, range.count);

@@ -2,10 +2,10 @@
 // Which steps along the streamed axis a warp group needs.
 //
 // Two questions, both answered with the final values of the definition. Where does a mask make
-// every term of every rolled reduction its identity? Steps that lie there altogether are outside of
+// every term of every rolled reduction its identity? Steps that lie there altogether are outside
 // the loop: by arithmetic where the mask compares positions, also with numbers that are read for
 // the whole tile, and by summaries of the data (live_steps.h) otherwise. And which tile, given a
-// limit value outside of the streamed axis' extent, does the same for the ragged last step?
+// limit value outside the streamed axis' extent, does the same for the ragged last step?
 #pragma once
 
 #include "decision/decisions.h"
@@ -23,15 +23,15 @@ struct StepRange {
   // Parts of masks and what is written for them in the kernel, which is equal there.
   expr::Substitution instead;
   // How steps are left out; nothing: no mask hides whole steps, and there is no choice.
-  std::optional<decision::LiveWay> way;
+  std::optional<decision::LiveKind> kind;
   std::string refused;  // why that is not what was asked for; empty: it is
 };
 
 // `asked`: how steps shall be left out. Without it: by a list where a mask is given point by point,
 // else by a range from the masks of data and positions that there are.
-StepRange step_range(const Group& group, const std::vector<size_t>& rolled, const Tiling& tiling,
+StepRange step_range(const Fusion& fusion, const std::vector<size_t>& rolled, const Tiling& tiling,
                      const ir::Program& program, const algebra::Signs& signs,
-                     std::optional<decision::LiveWay> asked, expr::ExprPool& pool, Names& names);
+                     std::optional<decision::LiveKind> asked, expr::ExprPool& pool, Names& names);
 
 // A tile that becomes `value` beyond the streamed extent, so that `rolled` gets only identities.
 struct RangeGuard {
@@ -39,14 +39,14 @@ struct RangeGuard {
   double value;
 };
 // The value of a member's expression beyond the extent, with these guards.
-Limit limit_beyond(const Group& group, Expr e, const std::vector<RangeGuard>& guards,
+Limit limit_beyond(const Fusion& fusion, Expr e, const std::vector<RangeGuard>& guards,
                    const algebra::Signs& signs, expr::ExprPool& pool);
 // Whether a rolled reduction then gets its identity.
-bool is_identity_beyond(const Group& group, const Member& rolled,
+bool is_identity_beyond(const Fusion& fusion, const Member& rolled,
                         const std::vector<RangeGuard>& guards, const algebra::Signs& signs,
                         expr::ExprPool& pool);
 // A guard that does it together with those present; empty if none does.
-std::optional<RangeGuard> range_guard(const Group& group, const Member& rolled,
+std::optional<RangeGuard> range_guard(const Fusion& fusion, const Member& rolled,
                                       const std::vector<RangeGuard>& present,
                                       const std::vector<size_t>& candidates,
                                       const algebra::Signs& signs, expr::ExprPool& pool);

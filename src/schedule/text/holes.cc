@@ -60,21 +60,21 @@ Outcome<std::vector<Filling>> fill_holes(std::string_view text) {
     const std::string indent = line.is_indented ? "  " : "";
     std::string separator = indent;
     for (const std::string& piece : pieces_of(line.text)) {
-      const std::vector<std::string> ways = fillings(piece);
-      if (ways.empty())
+      const std::vector<std::string> choices = fillings(piece);
+      if (choices.empty())
         return Rejection{"holes",
                          fmt::format("line {}: `{}` has a hole that is not like `?{{64,128}}`",
                                      line.number, piece)};
-      if (out.size() * ways.size() > kMostFillings)
+      if (out.size() * choices.size() > kMostFillings)
         return Rejection{"holes", fmt::format("`{}`: the holes have more than {} fillings", piece,
                                               kMostFillings)};
       std::vector<Filling> longer;
-      const bool is_open = ways.size() > 1 || ways[0] != piece;
+      const bool is_open = choices.size() > 1 || choices[0] != piece;
       for (const Filling& begin : out) {
-        for (const std::string& way : ways) {
+        for (const std::string& choice : choices) {
           Filling f = begin;
-          f.text += separator + (is_open ? tuned(way) : way);
-          if (is_open) f.name += (f.name.empty() ? "" : "; ") + way;
+          f.text += separator + (is_open ? tuned(choice) : choice);
+          if (is_open) f.name += (f.name.empty() ? "" : "; ") + choice;
           longer.push_back(std::move(f));
         }
       }

@@ -2,7 +2,7 @@
 // A schedule: the decisions that turn a program into kernels, as text.
 //
 //   schedule @attention_causal version 2 equations 5d0f6ab2c3e41f77
-//   algebra take_apart off; algebra gather off
+//   algebra distribute_row_shift off; algebra gather off
 //   kernel O tile
 //     rows i; stream j; fuse S, T, e; roll m, l
 //     tile i 192; tile j 80; groups 3 sharing
@@ -38,7 +38,8 @@ using decision::By;
 
 struct KernelSchedule {
   std::string name;
-  std::vector<ir::Block> ways;  // whole lists of lines; the first says which statements there are
+  std::vector<ir::Block>
+      alternatives;  // whole lists of lines; the first says which statements there are
   decision::Form form = decision::Form::Tile;
 };
 
@@ -57,6 +58,6 @@ Outcome<Schedule> parse_schedule(std::string_view text, expr::ExprPool& pool);
 Outcome<Schedule> parse_version1(std::string_view text, expr::ExprPool& pool);
 
 // Puts lines that passes decided into a kernel's list, instead of what it says about the same.
-void complete(ir::Block& way, const ir::Block& decided);
+void complete(ir::Block& alternative, const ir::Block& decided);
 
 }  // namespace nautilus::schedule

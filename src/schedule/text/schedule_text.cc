@@ -65,7 +65,7 @@ class Reader {
       } else if (line.words[0] == "or" && !line.is_indented) {
         if (line.words.size() != 1 || out_.kernels.empty())
           return bad("`or` stands alone, behind the lines of a kernel");
-        out_.kernels.back().ways.emplace_back();
+        out_.kernels.back().alternatives.emplace_back();
       } else if (auto why = decisions(line)) {
         return *why;
       }
@@ -117,7 +117,7 @@ class Reader {
       if (is_about_program(*op) != out_.kernels.empty())
         return bad(fmt::format("`{}` stands {} the first kernel", piece,
                                is_about_program(*op) ? "before" : "behind"));
-      (out_.kernels.empty() ? out_.lines : out_.kernels.back().ways.back())
+      (out_.kernels.empty() ? out_.lines : out_.kernels.back().alternatives.back())
           .push_back(ir::Op(op->info(), {}, std::shared_ptr<const void>(ir::copy_data(*op))));
     }
     return std::nullopt;
@@ -136,10 +136,10 @@ std::string print(const Schedule& schedule) {
                                 Schedule::kVersion, schedule.equations);
   out += text_of(schedule.lines, "");
   for (const KernelSchedule& k : schedule.kernels) {
-    for (size_t n = 0; n < k.ways.size(); ++n) {
+    for (size_t n = 0; n < k.alternatives.size(); ++n) {
       const auto form = decision::words(k.form)[static_cast<size_t>(k.form)];
       out += n == 0 ? fmt::format("kernel {} {}\n", k.name, form) : "or\n";
-      out += text_of(k.ways[n], "  ");
+      out += text_of(k.alternatives[n], "  ");
     }
   }
   return out;
@@ -152,10 +152,11 @@ Outcome<Schedule> parse_schedule(std::string_view text, expr::ExprPool& pool) {
   return Reader(pool).run(text);
 }
 
-void complete(ir::Block& way, const ir::Block& decided) {
+void complete(ir::Block& alternative, const ir::Block& decided) {
   for (const ir::Op& line : decided) {
-    std::erase_if(way, [&](const ir::Op& old) { return decision::is_about_the_same(old, line); });
-    way.push_back(line);
+    std::erase_if(alternative,
+                  [&](const ir::Op& old) { return decision::is_about_the_same(old, line); });
+    alternative.push_back(line);
   }
 }
 

@@ -61,7 +61,7 @@ class Migration {
     decision.by = by_;
     to.push_back(ir::make(std::move(decision)));
   }
-  ir::Block& way() { return out_.kernels.back().ways.back(); }
+  ir::Block& alternative() { return out_.kernels.back().alternatives.back(); }
   ir::Name name(const std::string& text) { return pool_.name(text); }
 
   bool line(const std::vector<std::string>& w) {
@@ -79,17 +79,18 @@ class Migration {
       return true;
     }
     if (out_.kernels.empty()) return false;
-    if (verb == "fuse" && n == 2) return add(way(), dc::Fuse{{name(w[1])}, {}}), true;
-    if (verb == "roll" && n == 2) return add(way(), dc::Roll{{name(w[1])}, {}}), true;
+    if (verb == "fuse" && n == 2) return add(alternative(), dc::Fuse{{name(w[1])}, {}}), true;
+    if (verb == "roll" && n == 2) return add(alternative(), dc::Roll{{name(w[1])}, {}}), true;
     if (verb == "order" && n == 3 && (w[2] == "descending" || w[2] == "ascending")) {
       const bool is_down = w[2] == "descending";
-      add(way(), dc::LoopOrder{is_down ? dc::LoopDirection::Down : dc::LoopDirection::Up, {}});
+      add(alternative(),
+          dc::LoopOrder{is_down ? dc::LoopDirection::Down : dc::LoopDirection::Up, {}});
       return true;
     }
     if (verb == "split" && n >= 3) return split(w);
-    if (verb == "cluster" && n == 3) return sizes({"cluster", w[2]}, way());
-    if (verb == "resident" && n == 2) return sizes({"resident", w[1]}, way());
-    if (verb == "tile") return sizes({w.begin() + 1, w.end()}, way());
+    if (verb == "cluster" && n == 3) return sizes({"cluster", w[2]}, alternative());
+    if (verb == "resident" && n == 2) return sizes({"resident", w[1]}, alternative());
+    if (verb == "tile") return sizes({w.begin() + 1, w.end()}, alternative());
     if (verb != "or") return false;
     others_.emplace_back();
     return sizes({w.begin() + 1, w.end()}, others_.back());
@@ -102,10 +103,10 @@ class Migration {
     or_whole_ = k < w.size() && w[k] == "or_whole";
     k += or_whole_ ? 1 : 0;
     if (k + 2 == w.size() && w[k] == "combine") {
-      split.combine = w[k + 1] == "last" ? dc::CombineWay::Last : dc::CombineWay::Kernel;
+      split.combine = w[k + 1] == "last" ? dc::CombineKind::Last : dc::CombineKind::Kernel;
       k += 2;
     }
-    add(way(), split);
+    add(alternative(), split);
     return k == w.size();
   }
 
@@ -118,11 +119,11 @@ class Migration {
       if (is_row) {
         const auto rows = number_of(w[k + 4]);
         if (!rows || *size % *rows != 0) return false;
-        if (&to == &way()) add(to, dc::Rows{name(w[k]), {}});
+        if (&to == &alternative()) add(to, dc::Rows{name(w[k]), {}});
         add(to, dc::Tile{name(w[k]), *size, {}});
         // One group of 64 rows alternates with another where that can be.
-        if (*rows != *size) add(to, dc::Groups{*size / *rows, dc::GroupWay::Sharing, {}});
-        if (*rows == *size && *rows > 64) add(to, dc::Groups{2, dc::GroupWay::Alternating, {}});
+        if (*rows != *size) add(to, dc::Groups{*size / *rows, dc::GroupKind::Sharing, {}});
+        if (*rows == *size && *rows > 64) add(to, dc::Groups{2, dc::GroupKind::Alternating, {}});
         k += 5;
         continue;
       }
@@ -141,16 +142,16 @@ class Migration {
   // The kernel without parts has the sizes of the one with parts, and others may follow.
   void finish_kernel() {
     if (out_.kernels.empty()) return;
-    auto& ways = out_.kernels.back().ways;
+    auto& alternatives = out_.kernels.back().alternatives;
     if (or_whole_) {
       ir::Block whole;
-      for (const ir::Op& op : ways[0]) {
+      for (const ir::Op& op : alternatives[0]) {
         const auto topic = dc::topic(op.info());
         if (topic != dc::Topic::Members && !op.is<dc::Split>()) whole.push_back(op);
       }
-      ways.push_back(std::move(whole));
+      alternatives.push_back(std::move(whole));
     }
-    for (ir::Block& other : others_) ways.push_back(std::move(other));
+    for (ir::Block& other : others_) alternatives.push_back(std::move(other));
     others_.clear();
     or_whole_ = false;
   }

@@ -69,7 +69,7 @@ class Factors {
   bool is_harmless(expr::Expr e, bool is_divisor);
   bool is_representable(expr::Expr e, bool is_divisor);
 
-  // A reduction that is not longer than this may run inside of the loop of the sum that needs it.
+  // A reduction that is not longer than this may run inside the loop of the sum that needs it.
   int64_t whole_depth_;
   expr::ExprPool& pool_;
   const Equations& equations_;

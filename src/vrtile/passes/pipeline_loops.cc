@@ -23,7 +23,7 @@ using ir::Op;
 using EK = expr::Op;
 
 // The stages of a loop's ops and their order.
-struct Schedule {
+struct StagePlan {
   std::vector<Op> ops;  // without carries, as they stand
   std::vector<Carry> carries;
   std::vector<int> stage;     // by position in ops
@@ -46,7 +46,7 @@ class Stager {
   }
 
   // Empty if no product needs another one, or if no legal order was found.
-  std::optional<Schedule> run() {
+  std::optional<StagePlan> run() {
     for (const Op& op : out_.ops) {
       if (op.is<For>() || op.is<Store>()) return std::nullopt;
     }
@@ -127,7 +127,7 @@ class Stager {
     return false;
   }
 
-  // Copies that were added at the end stand in front of their readers.
+  // Copies that were added at the end stand before their readers.
   void sort_by_need() {
     std::vector<size_t> order;
     std::vector<bool> is_placed(out_.ops.size());
@@ -206,7 +206,7 @@ class Stager {
 
   Names& names_;
   expr::ExprPool& pool_;
-  Schedule out_;
+  StagePlan out_;
   std::unordered_map<Name, size_t> definition_;
 };
 
@@ -278,24 +278,24 @@ class Pipeliner {
   }
 
   void loop(const Op& op, Block& out, Renaming& after) {
-    std::optional<Schedule> schedule = Stager(op.as<For>(), names_, pool_).run();
+    std::optional<StagePlan> plan = Stager(op.as<For>(), names_, pool_).run();
     const bool is_copied = has_products(op.as<For>());
-    const std::optional<For> range = schedule || is_copied ? running(op.as<For>()) : std::nullopt;
-    const bool is_possible = range && schedule;
+    const std::optional<For> range = plan || is_copied ? running(op.as<For>()) : std::nullopt;
+    const bool is_possible = range && plan;
     if (is_possible) {
       const auto* asked = choice_.asked();
       const int64_t depth = asked ? asked->depth.value_or(-1) : 1;
       if (depth < 0 || depth > 1) choice_.refuse("a depth is 0 or 1");
       choice_.took({depth, {}});
-      if (depth == 0) schedule.reset();
+      if (depth == 0) plan.reset();
     }
-    if (!range || !schedule) {
+    if (!range || !plan) {
       const Op known = range ? ir::make(*range, op.span()) : op;
       out.push_back(with_body(known, block(op.as<For>().body)));
       return;
     }
     const For& loop = *range;
-    const Schedule& s = *schedule;
+    const StagePlan& s = *plan;
     std::unordered_map<Name, int> stage;  // of tiles; a carry has the stage of its next
     for (size_t k = 0; k < s.ops.size(); ++k) {
       const Name n = s.ops[k].is<Let>() ? s.ops[k].as<Let>().name : defined(s.ops[k]);
@@ -390,7 +390,7 @@ class Pipeliner {
     return nullptr;
   }
 
-  static const Op& definition(const Schedule& s, Name name) {
+  static const Op& definition(const StagePlan& s, Name name) {
     const auto it =
         std::find_if(s.ops.begin(), s.ops.end(), [&](const Op& op) { return defined(op) == name; });
     NAUT_CHECK(it != s.ops.end(), "`{}` has no definition", name.str());
@@ -442,7 +442,7 @@ class Pipeliner {
   bool is_refused_ = false;
 };
 
-// Scalars defined inside of loops are written out, so that copies of an iteration need no names for
+// Scalars defined inside loops are written out, so that copies of an iteration need no names for
 // them.
 Block without_inner_lets(const Block& ops, bool is_in_loop, expr::Substitution map,
                          expr::ExprPool& pool) {

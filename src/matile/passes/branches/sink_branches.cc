@@ -59,7 +59,7 @@ class BranchSinker {
     return with_branches(block);
   }
 
-  // --- factors that are constant outside of the branch --------------------------------------
+  // --- factors that are constant outside the branch --------------------------------------
 
   void drop_constants(ir::Block& block) {
     for (size_t k = 0; k < block.size(); ++k) {
@@ -243,7 +243,7 @@ class BranchSinker {
     }
   }
 
-  // Sets in front of a branch whose targets nobody else reads.
+  // Sets before a branch whose targets nobody else reads.
   void sink_helpers(ir::Block& out, size_t which, std::vector<Branch>& branches,
                     const ir::Block& block) {
     size_t& at = branches[which].at;

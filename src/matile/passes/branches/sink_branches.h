@@ -18,7 +18,7 @@ namespace nautilus::matile {
 //
 // * `where(c, f(x), x)`: x is kept, then replaced in the branch. The copies in front are free once
 //   the tiles share registers (share_registers); a new value that old ones are still needed with
-//   has a name of its own inside of the branch.
+//   has a name of its own inside the branch.
 // * `where(c, f, k)` with a constant k needs no else if every use is one that k leaves as it was:
 //   l * a is l for a = 1.
 // * What only a branch uses moves into it. Branches of one vote are joined where the ops between

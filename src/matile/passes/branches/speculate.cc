@@ -259,7 +259,7 @@ class Speculator {
 
 // The lag is the one that the lazy reference has.
 void note_speculation(const ir::Block& lines, ir::PassContext& context) {
-  decision::Reference taken{decision::ReferenceWay::Speculative, {}, {}};
+  decision::Reference taken{decision::ReferenceKind::Speculative, {}, {}};
   for (const ir::Block* known : {&lines, static_cast<const ir::Block*>(context.decided)}) {
     if (!known) continue;
     for (const Op& op : *known) {
@@ -278,11 +278,11 @@ std::optional<ir::Program> speculate(const ir::Program& program, ir::PassContext
   const target::Target& target = ir::target_of(program);
   return map_kernels(
       program, KernelForm::Final, [&](const Kernel& kernel) -> std::optional<Kernel> {
-        using decision::ReferenceWay;
+        using decision::ReferenceKind;
         Kernel out = kernel;
         const ir::Block lines = decision::take<decision::Reference>(out.body);
         const bool is_asked =
-            !lines.empty() && lines[0].as<decision::Reference>().way == ReferenceWay::Speculative;
+            !lines.empty() && lines[0].as<decision::Reference>().kind == ReferenceKind::Speculative;
         if (!lines.empty() && !is_asked) return out;
         std::string why = "no step of it votes about a reference";
         const auto attempt = [&](Will will) {

@@ -23,7 +23,7 @@ namespace nautilus::matile {
 //                                                release Kr
 //
 // Legal because every sequence of references gives the same results: that is what made the vote
-// possible (vrtile/passes/gauge.h). What is needed besides (speculative_step.h):
+// possible (vrtile/passes/lazy_reference.h). What is needed besides (speculative_step.h):
 //
 // * The weights may be made by any element-wise sets, and be in tiles or in a sum alone. A sum of
 //   weights that are not below 0 shows their range; of others the absolute values are summed for

@@ -220,7 +220,7 @@ bool SpeculativeSteps::find_checks(Search& s) const {
   }
   if (step.checks.empty())
     return s.no(fmt::format("no weights are computed from `{}`", s.reference.str()));
-  // What stands in front of the end and needs the weights is done behind the branch; the sums that
+  // What stands before the end and needs the weights is done behind the branch; the sums that
   // are tested must not depend on it.
   Touched late;
   for (size_t k = step.branch + 1; k <= step.end; ++k) {
@@ -348,14 +348,14 @@ bool SpeculativeSteps::find_way_back(Search& s) const {
   return true;
 }
 
-const Part* SpeculativeSteps::part(ir::Name name, ir::Name* ring_name) const {
+const SlotTile* SpeculativeSteps::part(ir::Name name, ir::Name* ring_name) const {
   for (const Op& op : kernel_.body) {
     const auto* ring = op.get<Ring>();
     if (!ring) continue;
     for (const Op& p : ring->body) {
-      if (p.as<Part>().name != name) continue;
+      if (p.as<SlotTile>().name != name) continue;
       *ring_name = ring->name;
-      return &p.as<Part>();
+      return &p.as<SlotTile>();
     }
   }
   return nullptr;
@@ -363,7 +363,7 @@ const Part* SpeculativeSteps::part(ir::Name name, ir::Name* ring_name) const {
 
 int64_t SpeculativeSteps::depth(ir::Name operand) const {
   ir::Name ring;
-  const Part* p = part(operand, &ring);
+  const SlotTile* p = part(operand, &ring);
   return p ? p->type.dims[1].integer() : 0;
 }
 
@@ -388,8 +388,8 @@ bool SpeculativeSteps::find_repetition(Search& s) const {
   if (again.empty()) return false;
   const Dot& dot = s.block[again[0]].as<Dot>();
   ir::Name rings[2];
-  const Part* a = part(dot.a, &rings[0]);
-  const Part* b = part(dot.b, &rings[1]);
+  const SlotTile* a = part(dot.a, &rings[0]);
+  const SlotTile* b = part(dot.b, &rings[1]);
   const auto& type = tiles_.at(scores).type;
   constexpr int64_t kRows = 64;
   constexpr int64_t kColumns = 16;

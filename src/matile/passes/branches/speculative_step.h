@@ -29,7 +29,7 @@ struct SpeculativeStep {
   std::vector<size_t> weigh;  // made from the reference, in order, up to the weights
   std::vector<WeightCheck> checks;
   size_t end = 0;                // the last of weigh and sums
-  std::vector<size_t> later;     // in front of the end, but to be done with the final weights
+  std::vector<size_t> later;     // before the end, but to be done with the final weights
   std::vector<ir::Expr> unset;   // conditions by row of a reference that nothing has moved yet
   std::vector<size_t> again;     // make the scores that weighing overwrites: one product, then sets
   std::vector<size_t> releases;  // of the product's operands, too early if it is repeated
@@ -51,7 +51,7 @@ class SpeculativeSteps {
 
  private:
   struct Search;
-  const Part* part(ir::Name name, ir::Name* ring) const;
+  const SlotTile* part(ir::Name name, ir::Name* ring) const;
   bool find_extreme(Search& s) const;
   bool find_weights(Search& s) const;
   bool find_checks(Search& s) const;

@@ -25,7 +25,7 @@ class Advancer {
     for (const Op& op : kernel.body) {
       const auto* ring = op.get<Ring>();
       if (!ring) continue;
-      for (const Op& p : ring->body) ring_of_.emplace(p.as<Part>().name.str(), ring->name);
+      for (const Op& p : ring->body) ring_of_.emplace(p.as<SlotTile>().name.str(), ring->name);
     }
   }
 

@@ -74,7 +74,7 @@ struct Flat {
   std::vector<int> loops;  // numbers of the loops around it
 };
 
-// Copies of an unrolled block are iterations too, but one exchange in front of them all will do.
+// Copies of an unrolled block are iterations too, but one exchange before them all will do.
 void flatten(const ir::Block& block, std::vector<int>& loops, int& next, std::vector<Flat>& out,
              int unrolled = 0) {
   for (const Op& op : block) {
@@ -381,7 +381,7 @@ class Deferrer {
     return block;
   }
 
-  // The tile is written in this block in front of the exchange, and beside votes only the branch
+  // The tile is written in this block before the exchange, and beside votes only the branch
   // reads it.
   bool is_only_use(const ir::Block& block, size_t from, size_t branch, ir::Name tile) const {
     size_t here = 0;

@@ -14,8 +14,8 @@ namespace nautilus::matile {
 //   set y = 1.0 / l
 //
 // * Sums through loops: tiles that are linked by sets linear in them, with factors that the lanes
-//   share, are carried as partial values; the exchange stands in front of the first use of another
-//   kind, outside of the loops. Zero is its own partial value; of
+//   share, are carried as partial values; the exchange stands before the first use of another
+//   kind, outside the loops. Zero is its own partial value; of
 //   another initial element each lane keeps its share, `shares l sum`.
 // * Within a block an exchange moves down to the first op that needs it, and into a branch if only
 //   that one does. A vote needs none if its condition grows with the value:

@@ -58,7 +58,7 @@ class RowHoister {
   }
 
  private:
-  // Of the new tiles, those that are the same in all copies of an unrolled block go in front of it.
+  // Of the new tiles, those that are the same in all copies of an unrolled block go before it.
   ir::Block lifted(ir::Block block) const {
     ir::Block out;
     for (Op& op : block) {

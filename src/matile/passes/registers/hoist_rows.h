@@ -15,7 +15,7 @@ namespace nautilus::matile {
 //                                                           set y[i < 64, e < 128] = bf16(U[i, e] *
 //                                                           l_row[i])
 //
-// In front of an unrolled block go those of them that are the same in all its copies.
+// Before an unrolled block go those of them that are the same in all its copies.
 //
 // A division by such a value becomes a product with its reciprocal, unless `numerics exact` forbids
 // to round twice.

@@ -143,7 +143,7 @@ class Spreader {
     });
   }
 
-  // Conversions around the ops that have a tile along the other axis: in front of those that read
+  // Conversions around the ops that have a tile along the other axis: before those that read
   // it, behind those that write it.
   ir::Block converted(const ir::Block& block) {
     ir::Block out;
@@ -212,8 +212,8 @@ class Spreader {
   }
 
   static Op conversion(const Tile& to, const Tile& from) {
-    const layout::Way way = layout::convert_way(layout_of(from), layout_of(to)).way;
-    return ir::make(Convert{to.name, from.name, static_cast<Way>(way)});
+    const layout::ConvertKind kind = layout::convert_kind(layout_of(from), layout_of(to)).kind;
+    return ir::make(Convert{to.name, from.name, static_cast<ConvertKind>(kind)});
   }
 
   static bool has_layout(const Tile& tile) {

@@ -15,8 +15,8 @@ namespace nautilus::matile {
 // Tiles of two dimensions lie as the matrix unit's accumulator, which is also its register operand.
 // A tile of one dimension follows the axis of such a tile that it is used along: rows or columns;
 // tiles that only meet each other follow the first of them that is known. Where a tile is needed
-// along both, a `convert` stands in front of the use that differs from its first one, or behind it
-// if the tile is written there, with the way its layouts ask for (layout::convert_way).
+// along both, a `convert` stands before the use that differs from its first one, or behind it
+// if the tile is written there, with the way its layouts ask for (layout::convert_kind).
 //
 // Needs nest form, keeps it. Refused (and reported): shapes that no layout has. Test:
 // test/matile/passes/spread_layouts.matile.

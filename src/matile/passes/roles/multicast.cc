@@ -24,7 +24,7 @@ class Multicaster {
     for (const Op& op : kernel.body) {
       const auto* ring = op.get<Ring>();
       if (!ring || ring->per) continue;
-      for (const Op& p : ring->body) parts_.emplace(p.as<Part>().name.str(), p.as<Part>());
+      for (const Op& p : ring->body) parts_.emplace(p.as<SlotTile>().name.str(), p.as<SlotTile>());
     }
   }
 
@@ -90,7 +90,8 @@ class Multicaster {
     bool is_own = is_apart || copy.panel || part == parts_.end();
     for (Expr at : copy.at) is_own |= depends_on_rank(at);
     if (!is_own) {
-      const PartInfo info{&part->second, panel_tile(part->second.type, part->second.swizzle), 0};
+      const SlotTileInfo info{&part->second, panel_tile(part->second.type, part->second.swizzle),
+                              0};
       const auto share = share_of(info, kernel_.ctas());
       // A line of a vector has one axis, and no second one to take a share of.
       const auto axes = axes_.find(map);
@@ -102,7 +103,7 @@ class Multicaster {
 
   const Kernel& kernel_;
   const AxisCounts& axes_;
-  std::map<std::string, Part, std::less<>> parts_;
+  std::map<std::string, SlotTile, std::less<>> parts_;
   Names differs_;
   Names own_;
   std::map<std::string, Share> shared_;

@@ -18,7 +18,7 @@ constexpr int64_t kMostStages = 4;  // buffers of a store
 
 int64_t slot_bytes(const NestRing& ring, const target::Copies& copies) {
   int64_t bytes = 0;
-  for (const Part& p : ring.ops)
+  for (const SlotTile& p : ring.ops)
     bytes += estimate::bytes_to_next_tile(panel_tile(p.type, p.swizzle).bytes(), copies);
   return bytes;
 }
@@ -90,7 +90,7 @@ std::map<std::string, int64_t, std::less<>> operand_depths(const Role& role,
     if (tile.type.dims.size() == 2) out.emplace(name, static_shape(tile.type)[1]);
   }
   for (const NestRing& ring : rings) {
-    for (const Part& p : ring.ops)
+    for (const SlotTile& p : ring.ops)
       out.emplace(std::string(p.name.str()), static_shape(p.type).back());
   }
   return out;
@@ -271,7 +271,7 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
     out.slots.push_back(uses[k].slots);
     Ring ring{rings[k].name, uses[k].slots, {}, {}};
     if (rings[k].is_per_group) ring.per = role.name;
-    for (const Part& p : rings[k].ops) ring.body.push_back(ir::make(p));
+    for (const SlotTile& p : rings[k].ops) ring.body.push_back(ir::make(p));
     out.declarations.push_back(ir::make(std::move(ring)));
   }
   for (Stage& s : stages) out.declarations.push_back(ir::make(std::move(s)));

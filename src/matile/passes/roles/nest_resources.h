@@ -16,7 +16,7 @@ namespace nautilus::matile {
 
 struct NestRing {
   std::vector<std::string> parts;
-  std::vector<Part> ops;
+  std::vector<SlotTile> ops;
   ir::Names operands;         // the parts by their tensors, as schedules call them
   decision::Ring asked = {};  // what the line of the ring says
   bool is_per_group = false;
@@ -36,7 +36,8 @@ struct NestResources {
 // Rings of loops that do nothing but products get as many slots as fit; other loops have register
 // work between their products, two slots are enough for them, a few more where one product is all
 // the time there is for a copy; what is fetched once a tile has one. What is only taken to
-// registers has one slot where products would have less than three, and small slots are no matter.
+// registers has one slot where products would have less than three; rings of small slots get a
+// fixed few.
 // Registers: the compute groups take what the pool leaves them beside loaders, which have more with
 // two groups and tiles that come from a counter or for a cluster. Lines of the schedule are
 // followed, or refused with what they need and what there is.

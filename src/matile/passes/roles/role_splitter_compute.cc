@@ -62,7 +62,7 @@ std::optional<int64_t> fetch_count(const ir::Block& block, const NestRing& ring)
 
 std::optional<Role> RoleSplitter::compute_role(const NestResources& chosen) {
   ir::Block body = with_gets(each_->body);
-  // Common bounds stand behind the scalars they are made of: in front of the first of a group.
+  // Common bounds stand behind the scalars they are made of: before the first of a group.
   ir::Block tile;
   bool has_bounds = bounds_.empty();
   const auto add_bounds = [&] {

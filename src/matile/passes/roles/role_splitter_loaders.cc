@@ -64,7 +64,7 @@ void RoleSplitter::fill(const NestRing& ring, const std::vector<Fetch>& fetches,
   to.push_back(ir::make(std::move(out)));
 }
 
-// A coordinate that is read from memory is a scalar in front of the copies.
+// A coordinate that is read from memory is a scalar before the copies.
 Expr RoleSplitter::read_first(Expr at, std::vector<std::pair<Expr, Expr>>& read, ir::Block& to) {
   if (expr::tensors_read(at).empty()) return at;
   for (const auto& [value, name] : read) {
@@ -81,7 +81,7 @@ int64_t RoleSplitter::panels_of(const NestRing& ring, const Fetch& f) const {
   const Map& map = maps_.find(f.map.str())->second;
   int64_t elements = 1;
   for (Expr b : map.box) elements *= b.integer();
-  for (const Part& part : ring.ops) {
+  for (const SlotTile& part : ring.ops) {
     if (part.name != f.part) continue;
     return part.type.dims[0].integer() * part.type.dims[1].integer() / elements;
   }

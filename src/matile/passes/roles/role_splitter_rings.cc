@@ -41,7 +41,7 @@ bool RoleSplitter::find_rings() {
     return block;
   });
   for (const Op& op : kernel_.body) {
-    const auto* p = op.get<Part>();
+    const auto* p = op.get<SlotTile>();
     if (p && !runs_of.contains(p->name.str())) {
       refuse(fmt::format("part `{}` is never fetched", p->name.str()));
       return false;
@@ -49,7 +49,7 @@ bool RoleSplitter::find_rings() {
   }
   std::map<std::pair<std::vector<int>, bool>, size_t> known;
   for (const Op& op : kernel_.body) {
-    const auto* p = op.get<Part>();
+    const auto* p = op.get<SlotTile>();
     if (!p) continue;
     const std::string name(p->name.str());
     const bool is_per_group = depends_on_group(name);

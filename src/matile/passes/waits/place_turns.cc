@@ -57,7 +57,7 @@ bool is_skip_loop(const Op& op) {
                      [](const Op& o) { return o.is<Skip>(); });
 }
 
-// The ring that every ordered loop gets once an iteration, in front of its first product; skips of
+// The ring that every ordered loop gets once an iteration, before its first product; skips of
 // it count turns. None if there is no such ring.
 ir::Name counting_ring(const ir::Block& tile) {
   ir::Name ring;
@@ -198,7 +198,7 @@ std::optional<ir::Program> place_turns(const ir::Program& program, ir::PassConte
           }
           op = ir::make(std::move(changed), op.span());
         }
-        // Behind the rings, in front of stages and roles.
+        // Behind the rings, before stages and roles.
         const auto at = std::find_if(out.body.begin(), out.body.end(), [](const Op& op) {
           return !op.is<Decisions>() && !op.is<Tiles>() && !op.is<Cta>() && !op.is<Ring>();
         });

@@ -101,7 +101,7 @@ void WaitPlacer::visit_all(const ir::Block& ops, bool is_loop, ir::Block& out) {
 }
 
 // The op that uses what a take loads, if nothing but other takes stands between them. What it
-// waits for goes in front of the take and the release behind it, so that its elements need not
+// waits for goes before the take and the release behind it, so that its elements need not
 // all be in registers at once.
 const Op* WaitPlacer::reader_of(const Take& take) const {
   const Frame& frame = frames_.back();
@@ -136,7 +136,7 @@ void WaitPlacer::wait_all(ir::Block& out) {
   if (!pending_.empty()) wait_through(pending_.size(), out);
 }
 
-// In front of the op that is visited: what it reads is still needed.
+// Before the op that is visited: what it reads is still needed.
 void WaitPlacer::wait_before(ir::Block& out) {
   --frames_.back().next;
   wait_all(out);

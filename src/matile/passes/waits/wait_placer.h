@@ -32,7 +32,7 @@ class WaitPlacer {
       if (!ring) continue;
       slots_.emplace(ring->name.str(), static_cast<int>(ring->slots.value_or(1)));
       for (const ir::Op& part : ring->body)
-        ring_of_.emplace(part.as<Part>().name.str(), ring->name.str());
+        ring_of_.emplace(part.as<SlotTile>().name.str(), ring->name.str());
     }
   }
 

@@ -61,8 +61,8 @@ class Gathering {
         return expr::depends_on(f, pool_.index(a.name));
       });
       if (!is_reused) continue;
-      if (const Expr turned = turned_read(read, inside, reduced, copies)) {
-        copied.emplace(f, expr::substitute(pool_, f, {{read, turned}}));
+      if (const Expr transposed = transposed_read(read, inside, reduced, copies)) {
+        copied.emplace(f, expr::substitute(pool_, f, {{read, transposed}}));
         continue;
       }
       const Expr value = f.op() == Op::Select ? guarded(f, read) : read;
@@ -106,7 +106,7 @@ class Gathering {
   // axes in steps of one, an axis is in one of them, and one that may lie in a tile runs along
   // memory.
   bool is_box(Expr read, const ir::Axes& inside) {
-    return !is_found(read) &&
+    return !has_data_index(read) &&
            is_box({read.args().begin(), read.args().end()}, type_of(read).dims, inside);
   }
   bool is_box(const std::vector<Expr>& indices, const ir::Exprs& dims, const ir::Axes& inside) {
@@ -153,10 +153,10 @@ class Gathering {
   // The read from a copy of the tensor that lies along another dimension, which an axis of the tile
   // runs along alone: what is shifted or packed along memory is no trouble along rows. Null if that
   // makes no box of it.
-  Expr turned_read(Expr read, const ir::Axes& inside, const ir::Axes& reduced,
-                   std::vector<Let>& copies) {
+  Expr transposed_read(Expr read, const ir::Axes& inside, const ir::Axes& reduced,
+                       std::vector<Let>& copies) {
     const size_t rank = read.args().size();
-    if (is_found(read) || rank < 2) return {};
+    if (has_data_index(read) || rank < 2) return {};
     const ir::TensorType& type = type_of(read);
     if (runs_along_memory(read.args().back(), type.dims.back(), inside)) return {};
     ir::Axes axes = reduced;  // preferred
@@ -177,14 +177,14 @@ class Gathering {
           dims.push_back(type.dims[d]);
         }
         if (is_box(at, dims, inside))
-          return pool_.read(turned_copy(read, order, copies), read.dtype(), at);
+          return pool_.read(transposed_copy(read, order, copies), read.dtype(), at);
       }
     }
     return {};
   }
 
   // A copy of the tensor with its dimensions in another order.
-  ir::Name turned_copy(Expr read, const std::vector<size_t>& order, std::vector<Let>& copies) {
+  ir::Name transposed_copy(Expr read, const std::vector<size_t>& order, std::vector<Let>& copies) {
     const auto key = std::make_pair(std::string(read.name().str()), order);
     if (const auto known = turned_.find(key); known != turned_.end()) return known->second;
     ir::Axes axes;
@@ -199,7 +199,7 @@ class Gathering {
   }
 
   // An index that is data.
-  static bool is_found(Expr read) {
+  static bool has_data_index(Expr read) {
     return std::any_of(read.args().begin(), read.args().end(),
                        [](Expr index) { return !expr::tensors_read(index).empty(); });
   }

@@ -22,13 +22,14 @@
 // Only where a term waits for a reduction over the axis. Stay: operands with two terms that vary
 // (each would be a product), values of rows that may be infinite, computed operands that are not
 // made of inputs alone. Needs reductions in equations of their own. Exactness class: exact over the
-// reals. Test: test/spec/take_apart.spec
+// reals. Test: test/spec/distribute_row_shift.spec
 #pragma once
 
 #include "ir/pass.h"
 
 namespace nautilus::spec {
 
-std::optional<ir::Program> take_apart(const ir::Program& program, ir::PassContext& context);
+std::optional<ir::Program> distribute_row_shift(const ir::Program& program,
+                                                ir::PassContext& context);
 
 }  // namespace nautilus::spec

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "schedule/fusion/group_check.h"
+#include "schedule/fusion/fusion_check.h"
 
 #include <fmt/format.h>
 
@@ -25,38 +25,38 @@ bool has(Expr e, Expr axis) { return expr::depends_on(e, axis); }
 
 class Checker {
  public:
-  Checker(Group& group, const StatementList& list, const ir::Program& program,
+  Checker(Fusion& fusion, const StatementList& list, const ir::Program& program,
           const algebra::Signs& signs, expr::ExprPool& pool)
-      : group_(group), list_(list), program_(program), signs_(signs), pool_(pool) {}
+      : fusion_(fusion), list_(list), program_(program), signs_(signs), pool_(pool) {}
 
-  GroupCheck run(Expr row) {
+  FusionCheck run(Expr row) {
     if (const int id = in_cycle(); id >= 0)
       return outside({id}, "cycle", "a result outside lies between it and this kernel");
-    const std::vector<int> to_memory = find_dots(group_, program_, row, pool_);
+    const std::vector<int> to_memory = find_dots(fusion_, program_, row, pool_);
     if (!to_memory.empty())
       return outside(to_memory, "operand", "the second operand of a product comes from memory");
     if (const int id = not_closing(); id >= 0)
       return outside({id}, "close", "its tile does not hold the axis that it reduces");
-    if (group_.dots.empty()) return {false, "no_dot", why_no_dot(), {}, false};
+    if (fusion_.dots.empty()) return {false, "no_dot", why_no_dot(), {}, false};
     // What the seed needs first: a reference that leaves the kernel for it is no reason to leave
     // for the reductions beside it.
     for (const bool is_needed : {true, false}) {
-      for (size_t k = 0; k < group_.members.size(); ++k) {
-        if (is_needed_by_seed(group_.members[k]) != is_needed) continue;
-        GroupCheck c = member(k);
+      for (size_t k = 0; k < fusion_.members.size(); ++k) {
+        if (is_needed_by_seed(fusion_.members[k]) != is_needed) continue;
+        FusionCheck c = member(k);
         if (!c.is_ok) return c;
       }
     }
     if (auto deep = too_deep()) return *std::move(deep);
     if (auto repeated = repeated_product()) return *std::move(repeated);
-    if (const auto why = self_test(group_, signs_, pool_)) {
+    if (const auto why = self_test(fusion_, signs_, pool_)) {
       // What others are taken against becomes final first.
       std::vector<int> ids;
-      for (const Member& m : group_.members) {
+      for (const Member& m : fusion_.members) {
         const bool is_extreme = m.reducer == expr::Reducer::Max || m.reducer == expr::Reducer::Min;
-        if (m.is_rolled && is_extreme && m.statement != group_.seed) ids.push_back(m.statement);
+        if (m.is_rolled && is_extreme && m.statement != fusion_.seed) ids.push_back(m.statement);
       }
-      GroupCheck check = outside(std::move(ids), why->code, why->message);
+      FusionCheck check = outside(std::move(ids), why->code, why->message);
       check.is_cut = true;
       return check;
     }
@@ -64,43 +64,43 @@ class Checker {
   }
 
  private:
-  static GroupCheck outside(std::vector<int> ids, std::string code, std::string message) {
+  static FusionCheck outside(std::vector<int> ids, std::string code, std::string message) {
     return {false, std::move(code), std::move(message), std::move(ids), false};
   }
 
-  // A reduction inside of the loop along more than registers hold needs operands that come from
+  // A reduction inside the loop along more than registers hold needs operands that come from
   // memory, and room for them. One that the kernel would compute goes to memory first; if that is
   // not the reason, the reduction stays outside. Nothing if there is none.
-  std::optional<GroupCheck> too_deep() const {
-    for (size_t k = 0; k < group_.members.size(); ++k) {
-      const Member& m = group_.members[k];
+  std::optional<FusionCheck> too_deep() const {
+    for (size_t k = 0; k < fusion_.members.size(); ++k) {
+      const Member& m = fusion_.members[k];
       const bool is_deep = std::any_of(m.inner.begin(), m.inner.end(), [&](Expr a) {
-        const Expr extent = group_.extents.at(a);
-        return extent.op() == Op::IntConst && extent.integer() > group_.target->tiles.whole_extent;
+        const Expr extent = fusion_.extents.at(a);
+        return extent.op() == Op::IntConst && extent.integer() > fusion_.target->tiles.whole_extent;
       });
       if (!is_deep) continue;
-      const Dot* d = group_.dot_of(k);
+      const Dot* d = fusion_.dot_of(k);
       const bool is_single = d && d->a.size() == 1;
-      const Member* made = is_single ? group_.by_name(read_name(d->a[0])) : nullptr;
+      const Member* made = is_single ? fusion_.by_name(read_name(d->a[0])) : nullptr;
       if (made)
         return outside({made->statement}, "operand",
                        "the operand of a product as deep as this comes from memory");
-      if (!is_single || !comes_in_16_bits(d->a[0]) || !has_fitting_sizes(group_))
+      if (!is_single || !comes_in_16_bits(d->a[0]) || !has_fitting_sizes(fusion_))
         return outside({m.statement}, "extent", "the axis that it reduces does not fit a tile");
     }
     return std::nullopt;
   }
 
-  // A product in front of reductions that are none themselves, with axes of tiles that it has not:
+  // A product before reductions that are none themselves, with axes of tiles that it has not:
   // each place of them would compute it again, and nothing but that would be matrix work.
-  std::optional<GroupCheck> repeated_product() const {
-    const auto is_rolled = [&](const Dot& d) { return group_.members[d.member].is_rolled; };
-    if (std::any_of(group_.dots.begin(), group_.dots.end(), is_rolled)) return std::nullopt;
-    for (const Dot& d : group_.dots) {
-      const Member& m = group_.members[d.member];
-      if (!m.has(group_.stream)) continue;
-      for (Expr a : group_.axis_order) {
-        if (m.has(a) || group_.is_tile_axis(a) || group_.is_outer(a)) continue;
+  std::optional<FusionCheck> repeated_product() const {
+    const auto is_rolled = [&](const Dot& d) { return fusion_.members[d.member].is_rolled; };
+    if (std::any_of(fusion_.dots.begin(), fusion_.dots.end(), is_rolled)) return std::nullopt;
+    for (const Dot& d : fusion_.dots) {
+      const Member& m = fusion_.members[d.member];
+      if (!m.has(fusion_.stream)) continue;
+      for (Expr a : fusion_.axis_order) {
+        if (m.has(a) || fusion_.is_tile_axis(a) || fusion_.is_outer(a)) continue;
         return outside({m.statement}, "again",
                        fmt::format("it would be computed again at every `{}`", expr::to_string(a)));
       }
@@ -126,27 +126,28 @@ class Checker {
   // A reduction behind the loop whose tile has not all columns; -1 if there is none.
   int not_closing() const {
     bool is_cut = false;
-    for (const Dot& d : group_.dots) {
-      const Expr extent = group_.extents.at(d.column);
-      is_cut |= d.column != group_.stream && (extent.op() != Op::IntConst ||
-                                              extent.integer() > group_.target->tiles.whole_extent);
+    for (const Dot& d : fusion_.dots) {
+      const Expr extent = fusion_.extents.at(d.column);
+      is_cut |=
+          d.column != fusion_.stream &&
+          (extent.op() != Op::IntConst || extent.integer() > fusion_.target->tiles.whole_extent);
     }
-    for (const Member& m : group_.members) {
-      if (m.is_closing && (is_cut || m.inner[0] == group_.row || !group_.is_column(m.inner[0])))
+    for (const Member& m : fusion_.members) {
+      if (m.is_closing && (is_cut || m.inner[0] == fusion_.row || !fusion_.is_column(m.inner[0])))
         return m.statement;
     }
     return -1;
   }
 
-  // Why the group has no contraction that matrix instructions compute.
+  // Why the fusion has no contraction that matrix instructions compute.
   std::string why_no_dot() const {
-    for (const Member& m : group_.members) {
-      if (m.statement != group_.seed || m.reducer != expr::Reducer::Sum) continue;
+    for (const Member& m : fusion_.members) {
+      if (m.statement != fusion_.seed || m.reducer != expr::Reducer::Sum) continue;
       const std::vector<Expr> list = algebra::factors(m.value);
       for (Expr x : list) {
         for (Expr y : list) {
-          const bool is_product =
-              algebra::are_operands(x, y, m.axes) && has(x, group_.stream) && has(y, group_.stream);
+          const bool is_product = algebra::are_operands(x, y, m.axes) && has(x, fusion_.stream) &&
+                                  has(y, fusion_.stream);
           if (is_product && !algebra::is_half_element(x) && !algebra::is_half_element(y))
             return "it is a matrix product, but no operand has 16 bits: a cast of one, "
                    "`bf16(...)`, would let both be rounded";
@@ -163,8 +164,8 @@ class Checker {
     auto find = [&](auto& self, int id) -> int {
       if (!seen.insert(id).second) return -1;
       const Statement& s = list_.statements[static_cast<size_t>(id)];
-      const Member* m = group_.by_name(s.target);
-      if (m && !m->has(group_.stream) && !m->is_reduction() && !group_.depends_on_rolled(*m))
+      const Member* m = fusion_.by_name(s.target);
+      if (m && !m->has(fusion_.stream) && !m->is_reduction() && !fusion_.depends_on_rolled(*m))
         return id;
       int found = -1;
       for (size_t k = 0; k < s.reads_from.size() && found < 0; ++k)
@@ -179,9 +180,9 @@ class Checker {
     // A tile along the streamed axis is computed again by whoever else needs it.
     std::set<int> members;
     std::set<int> stored;
-    for (const Member& m : group_.members) {
+    for (const Member& m : fusion_.members) {
       members.insert(m.statement);
-      if (!m.has(group_.stream)) stored.insert(m.statement);
+      if (!m.has(fusion_.stream)) stored.insert(m.statement);
     }
     std::map<int, bool> memo;
     auto depends = [&](auto& self, int id) -> bool {
@@ -193,16 +194,16 @@ class Checker {
       memo[id] = is_dependent;
       return is_dependent;
     };
-    for (auto m = group_.members.rbegin(); m != group_.members.rend(); ++m) {
+    for (auto m = fusion_.members.rbegin(); m != fusion_.members.rend(); ++m) {
       for (int r : list_.statements[static_cast<size_t>(m->statement)].reads_from) {
         if (members.contains(r) || !depends(depends, r)) continue;
         if (const int id = known_before(r); id >= 0) return id;
-        if (m->statement != group_.seed) return m->statement;
+        if (m->statement != fusion_.seed) return m->statement;
         // The seed itself: what it needs from this kernel must come from elsewhere.
         // Tiles along the streamed axis are no such result.
         for (const bool is_any : {false, true}) {
-          for (const Member& p : group_.members) {
-            if (p.statement != group_.seed && p.statement < m->statement &&
+          for (const Member& p : fusion_.members) {
+            if (p.statement != fusion_.seed && p.statement < m->statement &&
                 (is_any || stored.contains(p.statement)))
               return p.statement;
           }
@@ -212,56 +213,56 @@ class Checker {
     return -1;
   }
 
-  GroupCheck member(size_t k) {
-    const Member& m = group_.members[k];
+  FusionCheck member(size_t k) {
+    const Member& m = fusion_.members[k];
     const std::string name(m.target.str());
-    const auto tile = group_.tile_axes(m);
-    const bool is_dot = group_.dot_of(k) != nullptr;
+    const auto tile = fusion_.tile_axes(m);
+    const bool is_dot = fusion_.dot_of(k) != nullptr;
     const size_t width = tile.size() + (m.is_reduction() && !is_dot ? 1 : 0);
     if (width > 2)
       return outside({m.statement}, "rank",
                      is_dot ? "its tile has more than two axes"
                             : "it is no contraction of the rows, and has more than two axes");
-    if (m.is_reduction() && !is_dot && !m.has(group_.row))
+    if (m.is_reduction() && !is_dot && !m.has(fusion_.row))
       return outside({m.statement}, "row", "it has no row, and is the same for all tiles of rows");
     const bool is_plain = m.reducer == expr::Reducer::Sum || m.reducer == expr::Reducer::Max ||
                           m.reducer == expr::Reducer::Min;
     if (m.is_reduction() && (!is_plain || m.dtype != DType::F32))
       return outside({m.statement}, "reducer", "tiles are reduced by sum, max and min, in f32");
     const bool is_late =
-        !m.is_reduction() && !m.has(group_.stream) &&
+        !m.is_reduction() && !m.has(fusion_.stream) &&
         (expr::is_int(m.dtype) || expr::bytes(m.dtype) == 1 || m.dtype == DType::F64);
     if (is_late)
       return outside({m.statement}, "store", fmt::format("tiles store no {}", expr::name(m.dtype)));
     if (m.is_reduction() && tile.empty())
       return outside({m.statement}, "rank", "it has no axis inside a tile");
     for (Expr a : tile) {
-      const bool is_whole = group_.is_inner(a) && !group_.is_column(a) && a != group_.row;
-      if (is_whole && !group_.is_whole(a))
+      const bool is_whole = fusion_.is_inner(a) && !fusion_.is_column(a) && a != fusion_.row;
+      if (is_whole && !fusion_.is_whole(a))
         return outside({m.statement}, "extent", "an axis does not fit a tile");
     }
     if (!m.is_reduction() && reads_outer_tile(m))
       return outside({m.statement}, "epilogue", "it belongs behind the reduction that it reads");
-    if (!m.inner.empty() && !m.is_closing && group_.depends_on_rolled(m)) {
+    if (!m.inner.empty() && !m.is_closing && fusion_.depends_on_rolled(m)) {
       // What the seed needs keeps its place, and is made of final values by an earlier pass.
       const bool is_cut = is_needed_by_seed(m);
       std::vector<int> ids = is_cut ? rolled_under(m) : std::vector<int>();
       if (ids.empty())
         return outside({m.statement}, "inner",
                        "an inner reduction of running values cannot be repaired");
-      GroupCheck check =
+      FusionCheck check =
           outside(std::move(ids), "inner",
                   fmt::format("`{}` cannot follow it, an inner reduction of running values", name));
       check.is_cut = is_cut;
       return check;
     }
     if (!m.is_rolled) return {};
-    const auto part = recurrence_of(group_, m, signs_, pool_);
+    const auto part = recurrence_of(fusion_, m, signs_, pool_);
     if (part) return {};
     // What moved under it becomes final first, in another pass.
     const bool is_cut = is_needed_by_seed(m);
     std::vector<int> ids = is_cut ? rolled_under(m) : std::vector<int>{m.statement};
-    GroupCheck check =
+    FusionCheck check =
         outside(std::move(ids), part.rejection().code,
                 fmt::format("`{}` cannot follow it, {}", name, part.rejection().message));
     check.is_cut = is_cut;
@@ -272,23 +273,23 @@ class Checker {
   std::vector<int> rolled_under(const Member& m) {
     std::vector<int> ids;
     auto visit = [&](Expr e) {
-      const Member* p = e.op() == Op::Read ? group_.find(e) : nullptr;
-      if (p && p->is_rolled && p != &m && p->statement != group_.seed) ids.push_back(p->statement);
+      const Member* p = e.op() == Op::Read ? fusion_.find(e) : nullptr;
+      if (p && p->is_rolled && p != &m && p->statement != fusion_.seed) ids.push_back(p->statement);
     };
-    expr::for_each(group_.inlined(pool_, m.value), visit);
-    if (m.init) expr::for_each(group_.inlined(pool_, m.init), visit);
+    expr::for_each(fusion_.inlined(pool_, m.value), visit);
+    if (m.init) expr::for_each(fusion_.inlined(pool_, m.init), visit);
     return ids;
   }
 
   // True if a tile could stand behind a reduction that is computed elsewhere: it reads, at its own
   // axes, that reduction or what is element-wise in it, and nothing of this kernel's loop.
   bool reads_outer_tile(const Member& m) {
-    return !group_.depends_on_rolled(m) && follows_reduction(m.value, m.axes);
+    return !fusion_.depends_on_rolled(m) && follows_reduction(m.value, m.axes);
   }
   bool follows_reduction(Expr value, const std::vector<Expr>& axes) {
     bool is_found = false;
     expr::for_each(value, [&](Expr e) {
-      if (is_found || e.op() != Op::Read || group_.find(e)) return;
+      if (is_found || e.op() != Op::Read || fusion_.find(e)) return;
       const Statement* p = list_.producer(e.name());
       if (!p || p->is_opaque || e.args().size() != axes.size()) return;
       for (Expr a : axes) {
@@ -302,7 +303,7 @@ class Checker {
   }
 
   bool is_needed_by_seed(const Member& m) {
-    if (m.statement == group_.seed) return true;
+    if (m.statement == fusion_.seed) return true;
     std::set<int> seen;
     auto reaches = [&](auto& self, int id) -> bool {
       if (id == m.statement) return true;
@@ -312,10 +313,10 @@ class Checker {
       }
       return false;
     };
-    return reaches(reaches, group_.seed);
+    return reaches(reaches, fusion_.seed);
   }
 
-  Group& group_;
+  Fusion& fusion_;
   const StatementList& list_;
   const ir::Program& program_;
   const algebra::Signs& signs_;
@@ -324,9 +325,9 @@ class Checker {
 
 }  // namespace
 
-GroupCheck check_group(Group& group, const StatementList& list, const ir::Program& program,
-                       Expr row, const algebra::Signs& signs, expr::ExprPool& pool) {
-  return Checker(group, list, program, signs, pool).run(row);
+FusionCheck check_fusion(Fusion& fusion, const StatementList& list, const ir::Program& program,
+                         Expr row, const algebra::Signs& signs, expr::ExprPool& pool) {
+  return Checker(fusion, list, program, signs, pool).run(row);
 }
 
 }  // namespace nautilus::schedule

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spec/passes/algebra/take_apart.h"
+#include "spec/passes/algebra/distribute_row_shift.h"
 
 #include <fmt/format.h>
 
@@ -420,7 +420,8 @@ class Taking {
 
 }  // namespace
 
-std::optional<ir::Program> take_apart(const ir::Program& program, ir::PassContext& context) {
+std::optional<ir::Program> distribute_row_shift(const ir::Program& program,
+                                                ir::PassContext& context) {
   Taking taking(program, context);
   return map_equations(program, [&](const Let& let, std::vector<Let>& before) {
     return taking.equation(let, before);

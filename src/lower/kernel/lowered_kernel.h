@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one nest of a scalar program becomes: a kernel, its launch, and the plan ops in front of
+// What one nest of a scalar program becomes: a kernel, its launch, and the plan ops before
 // them. Names are the program's own or start with the kernel's name.
 #pragma once
 
@@ -12,13 +12,13 @@
 
 namespace nautilus::lower {
 
-// How CTAs of a kernel run beside each other.
-struct Beside {
+// How CTAs of a kernel share the machine.
+struct CtaPacking {
   int64_t cluster = 1;   // CTAs that run together and share what they load
   int64_t resident = 1;  // CTAs on a multiprocessor
 };
 
-struct KernelParts {
+struct LoweredKernel {
   ir::Block plan;  // `let`, `map`, scratch tensors
   ir::Op kernel;
   ir::Op launch;

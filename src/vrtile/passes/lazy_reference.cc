@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vrtile/passes/gauge.h"
+#include "vrtile/passes/lazy_reference.h"
 
 #include <fmt/format.h>
 
@@ -26,9 +26,9 @@ constexpr int64_t kLag = 8;
 // Weights grow by the lag: f32 has room for their sums up to this.
 constexpr int64_t kMostLag = 60;
 
-class Gauge {
+class LazyReference {
  public:
-  Gauge(const ir::Program& program, ir::PassContext& context)
+  LazyReference(const ir::Program& program, ir::PassContext& context)
       : context_(context),
         rows_(ir::target_of(program).matrix.warp_rows),
         pool_(context.pool),
@@ -61,12 +61,12 @@ class Gauge {
  private:
   // A speculative reference is a lazy one here. The line stays: a pass of MA-tile reads it, too.
   Op kernel(const Op& op) {
-    using decision::ReferenceWay;
+    using decision::ReferenceKind;
     const auto& grid = op.as<Par>();
     const Op* line = decision::find<decision::Reference>(grid.body);
     const auto asked = line ? line->as<decision::Reference>() : decision::Reference{};
     lag_ = asked.lag.value_or(kLag);
-    is_lazy_ = !line || asked.way != ReferenceWay::Follow;
+    is_lazy_ = !line || asked.kind != ReferenceKind::Follow;
     is_asked_ = line != nullptr;
     has_choice_ = false;
     why_ = "it has no running maximum or minimum";
@@ -78,7 +78,7 @@ class Gauge {
           op, *line,
           fmt::format("a reference lags by 1 to {} powers of two, or follows", kMostLag));
     if (!has_choice_) return out;
-    decision::Reference taken{is_lazy_ ? ReferenceWay::Lazy : ReferenceWay::Follow, {}, asked.by};
+    decision::Reference taken{is_lazy_ ? ReferenceKind::Lazy : ReferenceKind::Follow, {}, asked.by};
     if (is_lazy_) taken.lag = lag_;
     decision::note(ir::make(taken), context_);
     return out;
@@ -178,10 +178,10 @@ class Gauge {
 
 }  // namespace
 
-std::optional<ir::Program> gauge(const ir::Program& program, ir::PassContext& context) {
-  Gauge gauge(program, context);
-  Block body = gauge.block(program.body, false);
-  if (gauge.is_refused()) return std::nullopt;
+std::optional<ir::Program> lazy_reference(const ir::Program& program, ir::PassContext& context) {
+  LazyReference lazy(program, context);
+  Block body = lazy.block(program.body, false);
+  if (lazy.is_refused()) return std::nullopt;
   return ir::Program{program.level, program.name, std::move(body)};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spec/passes/operands/free_operands.h"
+#include "spec/passes/operands/hoist_operand_masks.h"
 
 #include <algorithm>
 
@@ -109,7 +109,8 @@ class Freeing {
 
 }  // namespace
 
-std::optional<ir::Program> free_operands(const ir::Program& program, ir::PassContext& context) {
+std::optional<ir::Program> hoist_operand_masks(const ir::Program& program,
+                                               ir::PassContext& context) {
   Freeing freeing(program, context.pool);
   return map_equations(program, [&](const Let& let) { return freeing.equation(let); });
 }

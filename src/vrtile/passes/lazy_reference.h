@@ -16,13 +16,13 @@
 // (vrtile/weights.h): any sequence of references must give the same results. A loop for which that
 // is not shown stays as it is.
 //
-// Test: test/vrtile/gauge.vrtile
+// Test: test/vrtile/lazy_reference.vrtile
 #pragma once
 
 #include "ir/pass.h"
 
 namespace nautilus::vrtile {
 
-std::optional<ir::Program> gauge(const ir::Program& program, ir::PassContext& context);
+std::optional<ir::Program> lazy_reference(const ir::Program& program, ir::PassContext& context);
 
 }  // namespace nautilus::vrtile

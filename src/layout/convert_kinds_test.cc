@@ -88,8 +88,8 @@ TEST(ConvertWays, EveryPairOfThisFolder) {
     for (const Named& to : all) {
       if (from.layout.shape() != to.layout.shape()) continue;
       SCOPED_TRACE(from.name + " to " + to.name);
-      const Conversion conversion = convert_way(from.layout, to.layout);
-      ++count[static_cast<int>(conversion.way)];
+      const Conversion conversion = convert_kind(from.layout, to.layout);
+      ++count[static_cast<int>(conversion.kind)];
       const auto digits = common_digits(from.layout, to.layout);
       ASSERT_TRUE(digits);
       // Registers are names: one for each register, whatever the thread.
@@ -102,8 +102,8 @@ TEST(ConvertWays, EveryPairOfThisFolder) {
         in_warps = in_warps && warp_holds(from.layout, at, place);
         Place source = asked(from.layout, *digits, place);
         wrong += from.layout.coordinates_of(source) != at;
-        if (conversion.way == Way::Lanes) wrong += !source.same_warp(place);
-        if (conversion.way != Way::Free) return;
+        if (conversion.kind == ConvertKind::Lanes) wrong += !source.same_warp(place);
+        if (conversion.kind != ConvertKind::Free) return;
         source = place;
         source.reg = conversion.source[static_cast<size_t>(place.reg)];
         wrong += from.layout.coordinates_of(source) != at;
@@ -112,7 +112,9 @@ TEST(ConvertWays, EveryPairOfThisFolder) {
       const bool in_threads = std::all_of(held.begin(), held.end(), [](const auto& registers) {
         return registers.size() == 1 && registers.begin()->has_value();
       });
-      EXPECT_EQ(conversion.way, in_threads ? Way::Free : in_warps ? Way::Lanes : Way::Shared);
+      EXPECT_EQ(conversion.kind, in_threads ? ConvertKind::Free
+                                 : in_warps ? ConvertKind::Lanes
+                                            : ConvertKind::Shared);
     }
   }
   EXPECT_GT(count[0], 20);
@@ -128,8 +130,8 @@ TEST(ConvertWays, ColumnsToRowsDigitByDigit) {
                                       {4, Owner::Lane, 8, Owner::Lane, 1},
                                       {2, Owner::Register, 1, Owner::Register, 2},
                                       {4, Owner::Warp, 1, Owner::Register, 4}}));
-  EXPECT_EQ(convert_way(columns, row_stats()).way, Way::Lanes);
-  EXPECT_EQ(convert_way(row_stats(), columns).way, Way::Shared);
+  EXPECT_EQ(convert_kind(columns, row_stats()).kind, ConvertKind::Lanes);
+  EXPECT_EQ(convert_kind(row_stats(), columns).kind, ConvertKind::Shared);
 }
 
 // Digits that straddle each other go through shared memory, even within a warp; renumbered
@@ -144,10 +146,10 @@ TEST(ConvertWays, StraddlingDigits) {
   const Layout by_ten = parsed("0: reg 4*10, reg 10*1@4");
   const Layout by_four = parsed("0: reg 10*4, reg 4*1@10");
   EXPECT_FALSE(common_digits(by_ten, by_four));
-  EXPECT_EQ(convert_way(by_ten, by_four).way, Way::Free);
+  EXPECT_EQ(convert_kind(by_ten, by_four).kind, ConvertKind::Free);
   const Layout lanes_last = parsed("0: reg 10*4, lane 4*1");
-  EXPECT_EQ(convert_way(parsed("0: lane 4*10, reg 10*1"), lanes_last).way, Way::Shared);
-  EXPECT_EQ(convert_way(parsed("0: lane 4*1, reg 10*4"), lanes_last).way, Way::Free);
+  EXPECT_EQ(convert_kind(parsed("0: lane 4*10, reg 10*1"), lanes_last).kind, ConvertKind::Shared);
+  EXPECT_EQ(convert_kind(parsed("0: lane 4*1, reg 10*4"), lanes_last).kind, ConvertKind::Free);
 }
 
 // On random pairs with common digits, the digits name the element's old place.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lower/points/points_ways.h"
+#include "lower/points/points_alternatives.h"
 
 #include <fmt/format.h>
 
@@ -20,10 +20,10 @@ using decision::Threads;
 // The lines of one kernel.
 class PointLines {
  public:
-  PointLines(const ir::Block& way, const target::Target& target, ir::PassContext& context)
+  PointLines(const ir::Block& alternative, const target::Target& target, ir::PassContext& context)
       : target_(target),
         context_(context.with(context.sink, decided_)),
-        body_(decision::with_lines({}, way)),
+        body_(decision::with_lines({}, alternative)),
         lanes_(context_),
         each_(context_),
         threads_(context_) {
@@ -75,12 +75,12 @@ class PointLines {
   void refuse_threads(std::string_view why) { threads_.refuse(why); }
 
   // Notes what the kernel is.
-  bool end(const KernelParts& parts, std::string_view name, Form form, const ir::Block& members,
+  bool end(const LoweredKernel& parts, std::string_view name, Form form, const ir::Block& members,
            ir::PassContext& context) {
     const auto& kernel = parts.kernel.as<matile::Kernel>();
     const auto& points = kernel.body[0].as<matile::Points>();
-    lanes_.took({points.by.value_or(1), {}});
-    each_.took({points.beside.value_or(1), {}});
+    lanes_.took({points.lanes_per_point.value_or(1), {}});
+    each_.took({points.points_per_thread.value_or(1), {}});
     threads_.took({threads(), {}});
     if (!lanes_.end("") || !each_.end("") || !threads_.end("")) return false;
     ir::Block all = members;
@@ -105,7 +105,7 @@ constexpr std::string_view kNotWidened =
     "its points branch, lanes share them, or the last axis is not known to be a multiple of them";
 
 // The kernel as its lines say, for all sizes.
-bool follow(PointLines& lines, const PointsContext& points, KernelParts& parts,
+bool follow(PointLines& lines, const PointsContext& points, LoweredKernel& parts,
             ir::PassContext& context) {
   const int64_t threads = lines.threads();
   if (lines.lanes() > 1 &&
@@ -121,7 +121,7 @@ bool follow(PointLines& lines, const PointsContext& points, KernelParts& parts,
 }
 
 // The kernel says how many threads it has where they are not the target's.
-void set_threads(KernelParts& parts, int64_t threads, const target::Target& target) {
+void set_threads(LoweredKernel& parts, int64_t threads, const target::Target& target) {
   auto kernel = parts.kernel.as<matile::Kernel>();
   auto points = kernel.body[0].as<matile::Points>();
   points.threads.reset();
@@ -130,8 +130,8 @@ void set_threads(KernelParts& parts, int64_t threads, const target::Target& targ
   parts.kernel = ir::make(std::move(kernel));
 }
 
-std::optional<KernelParts> lower(const PointsContext& points, const PointLines& lines,
-                                 ir::PassContext& context) {
+std::optional<LoweredKernel> lower(const PointsContext& points, const PointLines& lines,
+                                   ir::PassContext& context) {
   auto parts = lower_points(points.nests, points.kept, points.buffers, points.names, lines.choice(),
                             context);
   if (parts) set_threads(*parts, lines.threads(), points.target);
@@ -140,9 +140,11 @@ std::optional<KernelParts> lower(const PointsContext& points, const PointLines& 
 
 }  // namespace
 
-std::optional<KernelParts> points_way(const PointsContext& points, const ir::Block& way,
-                                      const ir::Block& members, ir::PassContext& context) {
-  PointLines lines(way, points.target, context);
+std::optional<LoweredKernel> points_alternative(const PointsContext& points,
+                                                const ir::Block& alternative,
+                                                const ir::Block& members,
+                                                ir::PassContext& context) {
+  PointLines lines(alternative, points.target, context);
   if (!lines.read()) return std::nullopt;
   auto parts = lower(points, lines, context);
   const std::string name = named_after(points.nests, points.kept);
@@ -152,29 +154,28 @@ std::optional<KernelParts> points_way(const PointsContext& points, const ir::Blo
   return parts;
 }
 
-std::optional<std::vector<KernelParts>> parts_ways(const PointsContext& points,
-                                                   std::span<const ir::Block> ways,
-                                                   const ir::Block& members,
-                                                   ir::PassContext& context) {
+std::optional<std::vector<LoweredKernel>> parts_alternatives(
+    const PointsContext& points, std::span<const ir::Block> alternatives, const ir::Block& members,
+    ir::PassContext& context) {
   const std::string name = named_after(points.nests, points.kept);
-  PointLines first(ways.empty() ? ir::Block() : ways[0], points.target, context);
+  PointLines first(alternatives.empty() ? ir::Block() : alternatives[0], points.target, context);
   if (!first.read()) return std::nullopt;
   auto one = lower(points, first, context);
   if (!one || !follow(first, points, *one, context) ||
       !first.end(*one, name, Form::Parts, members, context))
     return std::nullopt;
-  std::vector<KernelParts> out = {*one};
-  const auto add = [&](PointLines& lines, std::optional<KernelParts> other) {
+  std::vector<LoweredKernel> out = {*one};
+  const auto add = [&](PointLines& lines, std::optional<LoweredKernel> other) {
     if (!other) return true;
     set_threads(*other, lines.threads(), points.target);
     out.push_back(*other);
     return lines.end(*other, name, Form::Parts, {}, context);
   };
-  for (size_t k = 1; k < (ways.empty() ? 3 : ways.size()); ++k) {
-    PointLines lines(ways.empty() ? ir::Block() : ways[k], points.target, context);
+  for (size_t k = 1; k < (alternatives.empty() ? 3 : alternatives.size()); ++k) {
+    PointLines lines(alternatives.empty() ? ir::Block() : alternatives[k], points.target, context);
     if (!lines.read()) return std::nullopt;
-    const bool is_shared = ways.empty() ? k == 1 : lines.lanes() > 1;
-    const bool is_wide = ways.empty() ? k == 2 : lines.each() > 1;
+    const bool is_shared = alternatives.empty() ? k == 1 : lines.lanes() > 1;
+    const bool is_wide = alternatives.empty() ? k == 2 : lines.each() > 1;
     target::Points choice = lines.choice();
     if (lines.lanes() > 1) choice.part_lanes = lines.lanes();
     if (lines.each() > 1) choice.each = lines.each();
@@ -188,7 +189,7 @@ std::optional<std::vector<KernelParts>> parts_ways(const PointsContext& points,
     }
     auto other = is_shared ? share_parts(out[0], choice, points.names, context.pool)
                            : widen_points(out[0], choice, points.names, context.pool);
-    if (!other && !ways.empty()) {
+    if (!other && !alternatives.empty()) {
       lines.refuse_lanes(kNotShared);
       lines.refuse_each(kNotWidened);
       return std::nullopt;

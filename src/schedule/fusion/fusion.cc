@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "schedule/fusion/group.h"
+#include "schedule/fusion/fusion.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "expr/print.h"
 #include "expr/scalar_ops.h"
 #include "ir/target_of.h"
-#include "schedule/fusion/group_check.h"
+#include "schedule/fusion/fusion_check.h"
 
 namespace nautilus::schedule {
 
@@ -33,17 +33,17 @@ bool contains(const std::vector<Expr>& list, Expr e) {
 
 class Grower {
  public:
-  Grower(const StatementList& list, const GroupRequest& request, const Target& target,
+  Grower(const StatementList& list, const FusionRequest& request, const Target& target,
          expr::ExprPool& pool)
       : list_(list), request_(request), pool_(pool) {
-    group_.target = &target;
+    fusion_.target = &target;
   }
 
-  Outcome<Group> run() {
+  Outcome<Fusion> run() {
     const Statement& seed = at(request_.seed);
     if (seed.is_opaque || seed.reduce.empty())
       return Rejection{"seed", fmt::format("`{}` is no reduction", seed.target.str())};
-    group_.seed = request_.seed;
+    fusion_.seed = request_.seed;
     expr::Substitution map;
     for (const ir::Axis& a : seed.axes) map.emplace(axis(a), pool_.index(a.name));
     const size_t streamed = streamed_axis(seed);
@@ -51,9 +51,9 @@ class Grower {
       const Expr a = axis(seed.reduce[k]);
       map.emplace(a, a);
       reduced_.push_back(a);
-      if (k != streamed) group_.outer.push_back(a);
+      if (k != streamed) fusion_.outer.push_back(a);
     }
-    group_.stream = axis(seed.reduce[streamed]);
+    fusion_.stream = axis(seed.reduce[streamed]);
     for (const ir::Axis& a : seed.axes) add_axis(axis(a), a.extent);
     for (const ir::Axis& a : seed.reduce) add_axis(axis(a), a.extent);
     add(seed, map, true);
@@ -71,7 +71,7 @@ class Grower {
       return Rejection{"empty", fmt::format("`{}` has an axis without elements, or needs one",
                                             seed.target.str())};
     sort();
-    return std::move(group_);
+    return std::move(fusion_);
   }
   // A member that is read at different axes, and who reads it so; -1 if there is none.
   int conflict() const { return conflict_; }
@@ -96,7 +96,7 @@ class Grower {
       const Expr extent = seed.reduce[k].extent;
       // No step of its own worth streaming: a product's depth is longer.
       const bool is_short =
-          extent.op() == Op::IntConst && extent.integer() < group_.target->matrix.depth;
+          extent.op() == Op::IntConst && extent.integer() < fusion_.target->matrix.depth;
       int score = is_short ? 0 : 16;
       expr::for_each(seed.value, [&](Expr e) {
         if (e.op() != Op::Read || e.args().empty()) return;
@@ -114,7 +114,7 @@ class Grower {
 
   void add_axis(Expr var, Expr extent) {
     has_empty_ |= extent.op() == Op::IntConst && extent.integer() < 1;
-    if (group_.extents.emplace(var, extent).second) group_.axis_order.push_back(var);
+    if (fusion_.extents.emplace(var, extent).second) fusion_.axis_order.push_back(var);
   }
 
   // A name for an axis that only the new member has.
@@ -122,7 +122,7 @@ class Grower {
     std::string name(a.name.str());
     for (int n = 2;; ++n) {
       const Expr var = pool_.index(name);
-      if (!group_.extents.contains(var)) {
+      if (!fusion_.extents.contains(var)) {
         add_axis(var, a.extent);
         return var;
       }
@@ -146,26 +146,26 @@ class Grower {
     if (s.init) m.init = expr::substitute(pool_, first_of_loop(s), map);
     m.value = expr::substitute(pool_, s.value, map);
     m.read = pool_.read(s.target, s.dtype, m.axes);
-    group_.members.push_back(std::move(m));
+    fusion_.members.push_back(std::move(m));
     ids_.insert(s.id);
   }
 
   bool refuse(const Statement& s, std::string_view why) {
     refused_.insert(s.id);
-    group_.notes.push_back(fmt::format("{} stays outside: {}", s.target.str(), why));
+    fusion_.notes.push_back(fmt::format("{} stays outside: {}", s.target.str(), why));
     return false;
   }
 
   bool producers() {
-    for (size_t k = 0; k < group_.members.size(); ++k) {
-      const Member m = group_.members[k];
+    for (size_t k = 0; k < fusion_.members.size(); ++k) {
+      const Member m = fusion_.members[k];
       bool is_changed = false;
       auto visit = [&](Expr e) {
         if (e.op() != Op::Read) return;
         const Statement* p = list_.producer(e.name());
         if (!p || p->role == scalar::Role::Input) return;
         if (is_member(p->id)) {
-          if (!group_.find(e)) {
+          if (!fusion_.find(e)) {
             conflict_ = p->id;
             reader_ = m.statement;
           }
@@ -185,17 +185,17 @@ class Grower {
     std::vector<Expr> used;
     for (size_t k = 0; k < p.axes.size(); ++k) {
       const Expr index = read[k];
-      const auto extent = group_.extents.find(index);
-      if (extent == group_.extents.end() || contains(used, index))
+      const auto extent = fusion_.extents.find(index);
+      if (extent == fusion_.extents.end() || contains(used, index))
         return refuse(p, "it is not read at plain axes");
       if (extent->second != p.axes[k].extent) return refuse(p, "it is read along another extent");
       map.emplace(axis(p.axes[k]), index);
       used.push_back(index);
     }
-    const bool has_stream = contains(used, group_.stream);
+    const bool has_stream = contains(used, fusion_.stream);
     const bool is_rolled = !has_stream && !reaches_outer(used) && is_reduced_alike(p);
     if (p.reduce.size() > 1 && !is_rolled) return refuse(p, "it reduces several axes");
-    if (!group_.outer.empty() && !has_stream && !is_rolled &&
+    if (!fusion_.outer.empty() && !has_stream && !is_rolled &&
         (p.is_reduction() || reaches_outer(used)))
       return refuse(p, "it has not all the axes that this kernel reduces");
     if (is_rolled) {
@@ -205,7 +205,7 @@ class Grower {
     }
     if (p.is_reduction()) {
       const ir::Axis& r = p.reduce[0];
-      if (r.extent.op() != Op::IntConst || r.extent.integer() > group_.target->tiles.whole_depth)
+      if (r.extent.op() != Op::IntConst || r.extent.integer() > fusion_.target->tiles.whole_depth)
         return refuse(p, fmt::format("its reduced axis of extent {} does not fit a tile",
                                      expr::to_string(r.extent)));
       map.emplace(axis(r), fresh_axis(r));
@@ -218,13 +218,13 @@ class Grower {
   bool is_reduced_alike(const Statement& s) const {
     if (s.reduce.size() != reduced_.size()) return false;
     for (size_t k = 0; k < reduced_.size(); ++k) {
-      if (s.reduce[k].extent != group_.extents.at(reduced_[k])) return false;
+      if (s.reduce[k].extent != fusion_.extents.at(reduced_[k])) return false;
     }
     return true;
   }
 
   bool reaches_outer(const std::vector<Expr>& axes) const {
-    return std::any_of(axes.begin(), axes.end(), [&](Expr a) { return group_.is_outer(a); });
+    return std::any_of(axes.begin(), axes.end(), [&](Expr a) { return fusion_.is_outer(a); });
   }
 
   bool consumers(bool takes_axes) {
@@ -259,7 +259,7 @@ class Grower {
     bool is_consistent = true;
     expr::for_each(value, [&](Expr e) {
       if (e.op() != Op::Read) return;
-      const Member* m = group_.by_name(e.name());
+      const Member* m = fusion_.by_name(e.name());
       if (!m) return;
       reads_member = true;
       for (size_t k = 0; k < m->axes.size(); ++k) {
@@ -282,9 +282,9 @@ class Grower {
     };
     for (const ir::Axis& a : q.axes) {
       const Expr to = mapped(a);
-      if (to && group_.is_outer(to)) return false;
-      if (to == group_.stream) return false;  // only a tile: joins when a reduction needs it
-      if (to && group_.extents.at(to) != a.extent) return false;
+      if (to && fusion_.is_outer(to)) return false;
+      if (to == fusion_.stream) return false;  // only a tile: joins when a reduction needs it
+      if (to && fusion_.extents.at(to) != a.extent) return false;
       if (!to && (!q.is_reduction() || !takes_axes)) return false;
     }
     bool is_rolled = q.is_reduction() && is_reduced_alike(q);
@@ -308,14 +308,14 @@ class Grower {
   // Whether a tile of this kernel has all that a reduction along the axis needs, when its loop is
   // through.
   bool can_close(const Statement& q, Expr value, Expr axis) const {
-    const Expr extent = group_.extents.at(axis);
+    const Expr extent = fusion_.extents.at(axis);
     if (contains(reduced_, axis) || extent.op() != Op::IntConst || extent.integer() < 1 ||
-        extent.integer() > group_.target->tiles.whole_extent || q.reduce[0].extent != extent)
+        extent.integer() > fusion_.target->tiles.whole_extent || q.reduce[0].extent != extent)
       return false;
     bool is_behind = true;
     expr::for_each(value, [&](Expr e) {
-      const Member* m = e.op() == Op::Read ? group_.by_name(e.name()) : nullptr;
-      is_behind &= !m || !m->has(group_.stream);
+      const Member* m = e.op() == Op::Read ? fusion_.by_name(e.name()) : nullptr;
+      is_behind &= !m || !m->has(fusion_.stream);
     });
     return is_behind;
   }
@@ -324,8 +324,8 @@ class Grower {
   bool closes_cycle(const Statement& q) {
     std::map<int, bool> memo;
     auto depends = [&](auto& self, int id) -> bool {
-      const Member* m = is_member(id) ? group_.by_name(at(id).target) : nullptr;
-      if (m && !m->has(group_.stream)) return true;
+      const Member* m = is_member(id) ? fusion_.by_name(at(id).target) : nullptr;
+      if (m && !m->has(fusion_.stream)) return true;
       if (const auto it = memo.find(id); it != memo.end()) return it->second;
       bool is_dependent = false;
       for (int r : at(id).reads_from) is_dependent |= self(self, r);
@@ -340,14 +340,14 @@ class Grower {
   }
 
   void sort() {
-    std::sort(group_.members.begin(), group_.members.end(),
+    std::sort(fusion_.members.begin(), fusion_.members.end(),
               [](const Member& a, const Member& b) { return a.statement < b.statement; });
   }
 
   const StatementList& list_;
-  const GroupRequest& request_;
+  const FusionRequest& request_;
   expr::ExprPool& pool_;
-  Group group_;
+  Fusion fusion_;
   std::set<int> ids_;
   std::set<int> refused_;
   std::vector<Expr> reduced_;  // by the seed: the streamed axis and the outer ones, in its order
@@ -361,50 +361,50 @@ class Grower {
 
 bool Member::has(Expr axis) const { return contains(axes, axis); }
 
-const Member* Group::find(Expr read) const {
+const Member* Fusion::find(Expr read) const {
   for (const Member& m : members) {
     if (m.read == read) return &m;
   }
   return nullptr;
 }
 
-const Member* Group::by_name(expr::Name name) const {
+const Member* Fusion::by_name(expr::Name name) const {
   for (const Member& m : members) {
     if (m.target == name) return &m;
   }
   return nullptr;
 }
 
-const Dot* Group::dot_of(size_t member) const {
+const Dot* Fusion::dot_of(size_t member) const {
   for (const Dot& d : dots) {
     if (d.member == member) return &d;
   }
   return nullptr;
 }
 
-bool Group::is_outer(Expr axis) const { return contains(outer, axis); }
+bool Fusion::is_outer(Expr axis) const { return contains(outer, axis); }
 
-bool Group::is_column(Expr axis) const {
+bool Fusion::is_column(Expr axis) const {
   return std::any_of(dots.begin(), dots.end(), [&](const Dot& d) { return d.column == axis; });
 }
 
-bool Group::is_inner(Expr axis) const {
+bool Fusion::is_inner(Expr axis) const {
   return std::any_of(members.begin(), members.end(),
                      [&](const Member& m) { return !m.is_closing && contains(m.inner, axis); });
 }
 
-bool Group::is_whole(Expr axis) const {
+bool Fusion::is_whole(Expr axis) const {
   const Expr extent = extents.at(axis);
   const bool is_depth = is_inner(axis) && !is_column(axis) && axis != row;
   return extent.op() == Op::IntConst &&
          extent.integer() <= (is_depth ? target->tiles.whole_depth : target->tiles.whole_extent);
 }
 
-bool Group::is_tile_axis(Expr axis) const {
+bool Fusion::is_tile_axis(Expr axis) const {
   return axis == stream || axis == row || is_column(axis) || is_inner(axis);
 }
 
-std::vector<Expr> Group::tile_axes(const Member& m) const {
+std::vector<Expr> Fusion::tile_axes(const Member& m) const {
   std::vector<Expr> out;
   for (Expr a : m.axes) {
     if (is_tile_axis(a)) out.push_back(a);
@@ -412,7 +412,7 @@ std::vector<Expr> Group::tile_axes(const Member& m) const {
   return out;
 }
 
-bool Group::needs_closing_early() const {
+bool Fusion::needs_closing_early() const {
   // Members stand in order of dependence, the statements' own.
   std::set<int> dependent;
   for (const Member& x : members) {
@@ -430,7 +430,7 @@ bool Group::needs_closing_early() const {
   return false;
 }
 
-bool Group::depends_on_rolled(const Member& m) const {
+bool Fusion::depends_on_rolled(const Member& m) const {
   // Members stand in order of dependence, the statements' own.
   std::set<int> dependent;
   auto depends = [&](const Member& x) {
@@ -450,7 +450,7 @@ bool Group::depends_on_rolled(const Member& m) const {
   return depends(m);
 }
 
-Expr Group::inlined(expr::ExprPool& pool, Expr e) const {
+Expr Fusion::inlined(expr::ExprPool& pool, Expr e) const {
   std::unordered_map<Expr, Expr> memo;
   auto go = [&](auto& self, Expr x) -> Expr {
     return expr::rebuild(pool, x, [&](Expr y) {
@@ -465,16 +465,16 @@ Expr Group::inlined(expr::ExprPool& pool, Expr e) const {
   return go(go, e);
 }
 
-Outcome<Group> grow_group(const StatementList& list, const ir::Program& program,
-                          const GroupRequest& request, expr::ExprPool& pool) {
+Outcome<Fusion> grow_fusion(const StatementList& list, const ir::Program& program,
+                            const FusionRequest& request, expr::ExprPool& pool) {
   const algebra::Signs signs(program);
-  GroupRequest current = request;
+  FusionRequest current = request;
   std::vector<std::string> notes;
   bool is_cut = false;
   // Each round puts at least one statement outside, so the rounds end.
   for (size_t round = 0; round <= list.statements.size(); ++round) {
     Grower grower(list, current, ir::target_of(program), pool);
-    Outcome<Group> grown = grower.run();
+    Outcome<Fusion> grown = grower.run();
     if (!grown) {
       // The seed stays: whoever reads it otherwise is another kernel's.
       const bool is_seed = grower.conflict() == request.seed;
@@ -487,12 +487,12 @@ Outcome<Group> grow_group(const StatementList& list, const ir::Program& program,
       current.outside.insert(id);
       continue;
     }
-    Group& group = *grown;
-    const GroupCheck check = check_group(group, list, program, request.row, signs, pool);
+    Fusion& fusion = *grown;
+    const FusionCheck check = check_fusion(fusion, list, program, request.row, signs, pool);
     if (check.is_ok) {
-      notes.insert(notes.end(), group.notes.begin(), group.notes.end());
-      group.notes = std::move(notes);
-      group.is_cut = is_cut;
+      notes.insert(notes.end(), fusion.notes.begin(), fusion.notes.end());
+      fusion.notes = std::move(notes);
+      fusion.is_cut = is_cut;
       return grown;
     }
     if (check.outside.empty()) return Rejection{check.code, check.message};

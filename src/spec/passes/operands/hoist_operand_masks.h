@@ -10,13 +10,14 @@
 // Both are matrix products then. Only elements of 16-bit inputs leave, which are finite by
 // contract, where they can be read without the condition, and where they and what stays each have
 // an axis of the result that the other has not. Exactness class: exact over the reals. Test:
-// test/spec/free_operands.spec
+// test/spec/hoist_operand_masks.spec
 #pragma once
 
 #include "ir/pass.h"
 
 namespace nautilus::spec {
 
-std::optional<ir::Program> free_operands(const ir::Program& program, ir::PassContext& context);
+std::optional<ir::Program> hoist_operand_masks(const ir::Program& program,
+                                               ir::PassContext& context);
 
 }  // namespace nautilus::spec

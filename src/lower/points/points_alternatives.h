@@ -19,17 +19,17 @@ struct PointsContext {
   FreshNames& names;
 };
 
-// One kernel. `way`: its lines; `members`: what is noted besides. Nothing if something was
+// One kernel. `alternative`: its lines; `members`: what is noted besides. Nothing if something was
 // reported.
-std::optional<KernelParts> points_way(const PointsContext& points, const ir::Block& way,
-                                      const ir::Block& members, ir::PassContext& context);
+std::optional<LoweredKernel> points_alternative(const PointsContext& points,
+                                                const ir::Block& alternative,
+                                                const ir::Block& members, ir::PassContext& context);
 
 // The kernels that put parts together, of which the plan launches one by its sizes: the first, or
-// one whose lanes share a point, or one with several points in a thread. Without `ways` all that
-// can be made.
-std::optional<std::vector<KernelParts>> parts_ways(const PointsContext& points,
-                                                   std::span<const ir::Block> ways,
-                                                   const ir::Block& members,
-                                                   ir::PassContext& context);
+// one whose lanes share a point, or one with several points in a thread. Without `alternatives` all
+// that can be made.
+std::optional<std::vector<LoweredKernel>> parts_alternatives(
+    const PointsContext& points, std::span<const ir::Block> alternatives, const ir::Block& members,
+    ir::PassContext& context);
 
 }  // namespace nautilus::lower

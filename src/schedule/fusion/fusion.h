@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A group: the statements that become one kernel, over one set of axes.
+// A fusion: the statements that become one kernel, over one set of axes.
 //
 // It grows from a reduction, the seed. The seed's reduced axis is streamed: the kernel walks along
 // it in steps. Producers join when every read of them is at plain axes: element-wise ones, small
@@ -30,7 +30,7 @@ struct Member {
   int statement = 0;
   ir::Name target;
   expr::DType dtype = expr::DType::F32;
-  std::vector<Expr> axes;   // axes of the group, in the order of the target's dimensions
+  std::vector<Expr> axes;   // axes of the fusion, in the order of the target's dimensions
   std::vector<Expr> inner;  // reduced axes of an inner reduction
   bool is_rolled = false;   // a reduction over the streamed axis
   bool is_closing = false;  // an inner reduction behind the loop, along the columns of its result
@@ -57,7 +57,7 @@ struct Dot {
   bool is_plain() const;
 };
 
-struct Group {
+struct Fusion {
   const Target* target = nullptr;  // of the program
   int seed = 0;
   std::vector<Member> members;             // in order of dependence
@@ -92,7 +92,7 @@ struct Group {
   Expr inlined(expr::ExprPool& pool, Expr e) const;
 };
 
-struct GroupRequest {
+struct FusionRequest {
   int seed = 0;
   std::set<int> outside;   // statements that must not join
   std::set<int> only;      // if not empty: no others may
@@ -100,11 +100,11 @@ struct GroupRequest {
   Expr row;                // if not null: the row axis, by its name in the seed
 };
 
-Outcome<Group> grow_group(const StatementList& list, const ir::Program& program,
-                          const GroupRequest& request, expr::ExprPool& pool);
+Outcome<Fusion> grow_fusion(const StatementList& list, const ir::Program& program,
+                            const FusionRequest& request, expr::ExprPool& pool);
 
-// The group with every running extreme value under an exponent guarded against its identity: a row
+// The fusion with every running extreme value under an exponent guarded against its identity: a row
 // that has seen nothing must not give -inf - -inf.
-Group with_guarded_references(Group group, expr::ExprPool& pool);
+Fusion with_guarded_references(Fusion fusion, expr::ExprPool& pool);
 
 }  // namespace nautilus::schedule

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a fusion is legal as a kernel, and what has to leave it if it is not.
+#pragma once
+
+#include "schedule/fusion/fusion.h"
+
+namespace nautilus::schedule {
+
+struct FusionCheck {
+  bool is_ok = true;
+  std::string code;
+  std::string message;
+  std::vector<int> outside;  // statements to put outside before trying again; empty: give up
+  bool is_cut = false;       // the seed needs them: they become an earlier pass
+};
+
+// Sets the fusion's row axis and its dots. `row`: the axis asked for, or null.
+FusionCheck check_fusion(Fusion& fusion, const StatementList& list, const ir::Program& program,
+                         Expr row, const algebra::Signs& signs, expr::ExprPool& pool);
+
+}  // namespace nautilus::schedule
