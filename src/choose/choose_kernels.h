@@ -12,7 +12,7 @@
 //
 // Nests stay in their order, and a kernel computes nests that stand behind each other. Of all ways
 // to cut their list into kernels the one with the least predicted time is taken (nest_cost.h).
-// Lines that a form can complete by itself (columns, vectors, registers of rows) are left to it.
+// How a kernel along rows goes over them is the next pass's choice (choose_row_shapes.h).
 // Kernels that are named keep their lines; a reduction with an `inner` line gets its steps here.
 //
 // Tests: test/choose/*.naut

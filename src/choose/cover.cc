@@ -57,6 +57,19 @@ bool is_short(std::span<const MapNest> nests, int64_t warp) {
   return found;
 }
 
+constexpr int64_t kTermsOfPart = 4;  // at least, of one number
+
+// Whether the reduction over the axis may have so many terms.
+bool has_terms(const MapNest& nest, ir::Name axis, int64_t least) {
+  for (const ir::Op& op : nest.body) {
+    const auto* loop = op.get<scalar::For>();
+    if (!loop || loop->axes.empty() || loop->axes[0].name != axis) continue;
+    const expr::Expr extent = loop->axes[0].extent;
+    return extent.op() != expr::Op::IntConst || extent.integer() >= least;
+  }
+  return false;
+}
+
 bool reads_any(const MapNest& nest, const std::set<std::string>& names) {
   const std::set<std::string> read = lower::kept_for({}, std::span<const MapNest>(&nest, 1));
   return std::any_of(names.begin(), names.end(),
@@ -202,8 +215,15 @@ Cover Coverer::as_parts(const Nests& nests) {
 void Coverer::in_parts(const Nests& nests, const lower::FreshNames& names, Cover& best_cover,
                        bool& has_one) {
   lower::FreshNames own = names;
-  const auto s =
-      lower::split_reduction(nests[0], buffers_, target_.points, std::nullopt, own, context_.pool);
+  // Of one number as many as a CTA then reduces as one row; of one of many a thread walks over
+  // them. Shorter reductions are quicker at once.
+  const target::Points& points = target_.points;
+  const bool is_one = nests[0].axes.empty();
+  const int64_t parts = is_one ? points.parts_of_one : points.parts_of_many;
+  const int64_t least = is_one ? kTermsOfPart * parts : points.long_reduction;
+  const ir::Name axis = lower::splittable_axis(nests[0], buffers_, context_.pool);
+  if (!axis || !has_terms(nests[0], axis, least)) return;
+  const auto s = lower::split_reduction(nests[0], buffers_, points, parts, own, context_.pool);
   if (!s) return;
   buffers_.insert_or_assign(std::string(s->buffer.str()), s->type);
   costs_.declare(s->buffer, {s->type.dtype, [&] {

@@ -148,7 +148,9 @@ std::optional<ir::Program> program_to_matile(const ir::Program& program, ir::Pas
 
 std::optional<ir::Program> nests_to_kernels(const ir::Program& program, ir::PassContext& context) {
   const auto chosen = apply(the_pass("choose_kernels"), without_after(program), context);
-  return chosen ? apply(the_pass("program_to_matile"), *chosen, context) : std::nullopt;
+  if (!chosen) return std::nullopt;
+  const auto shaped = apply(the_pass("choose_row_shapes"), *chosen, context);
+  return shaped ? apply(the_pass("program_to_matile"), *shaped, context) : std::nullopt;
 }
 
 std::optional<ir::Program> to_kernels(const ir::Program& program, ir::PassContext& context) {

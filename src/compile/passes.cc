@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/nearest.h"
 #include "choose/choose_kernels.h"
+#include "choose/choose_row_shapes.h"
 #include "compile/kernels.h"
 #include "lower/spec_to_scalar.h"
 #include "lower/tiles/vrtile_to_matile.h"
@@ -207,6 +208,9 @@ const std::vector<PassInfo>& passes() {
              "the CTAs of a cluster load once what all of them need"),
       arrow("choose_kernels", "scalar", "scalar", choose::choose_kernels,
             "nests beside the tiles get kernels of rows, points and parts", "kernel, inner"),
+      arrow("choose_row_shapes", "scalar", "scalar", choose::choose_row_shapes,
+            "kernels along rows get their alternatives by the number of columns",
+            "columns, vector, hold, groups, each"),
       arrow("program_to_matile", "scalar", "matile", program_to_matile,
             "every nest becomes a kernel, grid nests by way of the passes from scalar_to_vrtile "
             "on",

@@ -116,9 +116,7 @@ bool NestKernels::rows(size_t& i, size_t end, const AskedKernel& asked) {
   const std::set<std::string> kept = state_.kept_after(end);
   const RowContext context{*group, kept, state_.buffers, facts_, state_.names, context_.pool};
   const ir::Block members = members_of(i, end, group->statements.back().target.str(), asked);
-  const bool is_open = asked.alternatives.size() == 1 && asked.alternatives[0].empty();
-  auto ops = lower_rows(context, is_open ? std::vector<ir::Block>() : asked.alternatives, members,
-                        context_);
+  auto ops = lower_rows(context, asked.alternatives, members, context_);
   if (!ops) return false;
   for (Op& op : *ops) state_.kernels.push_back(std::move(op));
   i = end;

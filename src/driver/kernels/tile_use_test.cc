@@ -88,6 +88,8 @@ int64_t operand_bytes(const matile::Resources& r, int64_t slots) {
   return bytes;
 }
 
+constexpr size_t kOneOf = 3;  // candidates: neighbours differ by a step of the streamed axis
+
 TEST_P(TileUseTest, IsNotLessThanWhatTheKernelHas) {
   std::string error;
   const auto text = base::read_file(GetParam(), &error);
@@ -99,7 +101,9 @@ TEST_P(TileUseTest, IsNotLessThanWhatTheKernelHas) {
   for (size_t k = 0; k < first->kernels.size(); ++k) {
     const schedule::Fusion& group = first->kernels[k].fusion;
     size_t compared = 0;
-    for (const schedule::TileConfig& s : schedule::candidate_sizes(group)) {
+    const auto candidates = schedule::candidate_sizes(group);
+    for (size_t c = 0; c < candidates.size(); c += kOneOf) {
+      const schedule::TileConfig& s = candidates[c];
       SCOPED_TRACE(fmt::format("kernel {}: {} groups, rows {}, step {}, column {}, resident {}", k,
                                s.warp_groups, s.rows, s.step, s.column, s.resident));
       std::string why;

@@ -57,9 +57,8 @@ ir::Name splittable_axis(const MapNest& nest, const std::map<std::string, ir::Te
 
 std::optional<SplitReduction> split_reduction(const MapNest& nest,
                                               const std::map<std::string, ir::TensorType>& buffers,
-                                              const target::Points& choice,
-                                              std::optional<int64_t> asked, FreshNames& names,
-                                              expr::ExprPool& pool) {
+                                              const target::Points& choice, int64_t parts,
+                                              FreshNames& names, expr::ExprPool& pool) {
   const ir::Name axis = splittable_axis(nest, buffers, pool);
   if (!axis) return std::nullopt;
   const scalar::For* loop = loop_of(nest);
@@ -68,12 +67,7 @@ std::optional<SplitReduction> split_reduction(const MapNest& nest,
   const DType dtype = buffers.at(std::string(init->target.str())).dtype;
   const Expr extent = loop->axes[0].extent;
   const bool is_one = nest.axes.empty();
-  // Of one number as many as a CTA then reduces as one row; of one of many a thread walks over
-  // them.
-  const int64_t parts = asked.value_or(is_one ? choice.parts_of_one : choice.parts_of_many);
-  // Shorter reductions are quicker at once, and so are reductions with enough results.
-  const int64_t least = asked ? parts : is_one ? 4 * parts : choice.long_reduction;
-  if (extent.op() == EK::IntConst && extent.integer() < least) return std::nullopt;
+  if (extent.op() == EK::IntConst && extent.integer() < parts) return std::nullopt;
 
   SplitReduction out;
   out.axis = axis;

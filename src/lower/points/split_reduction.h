@@ -36,11 +36,10 @@ struct SplitReduction {
 ir::Name splittable_axis(const MapNest& nest, const std::map<std::string, ir::TensorType>& buffers,
                          expr::ExprPool& pool);
 
-// `asked`: how many parts there shall be; without, nothing where parts do not pay.
+// Nothing if the reduction is known to have fewer terms than parts.
 std::optional<SplitReduction> split_reduction(const MapNest& nest,
                                               const std::map<std::string, ir::TensorType>& buffers,
-                                              const target::Points& choice,
-                                              std::optional<int64_t> asked, FreshNames& names,
-                                              expr::ExprPool& pool);
+                                              const target::Points& choice, int64_t parts,
+                                              FreshNames& names, expr::ExprPool& pool);
 
 }  // namespace nautilus::lower

@@ -146,18 +146,14 @@ void RowLowering::decode(Expr rest, ir::Block& body) {
 std::optional<ir::Block> lower_rows(const RowContext& rows,
                                     const std::vector<ir::Block>& alternatives,
                                     const ir::Block& members, ir::PassContext& context) {
-  std::vector<RowShape> shapes = usual_row_shapes(rows);
-  const size_t count = alternatives.empty() ? shapes.size() : alternatives.size();
+  std::vector<RowShape> shapes;
   std::deque<RowLines> lines;
-  for (size_t k = 0; k < count; ++k) {
-    lines.emplace_back(alternatives.empty() ? ir::Block() : alternatives[k], k == 0, rows, context);
-    if (alternatives.empty()) continue;
-    const auto shape = lines[k].read(shapes[std::min(k, shapes.size() - 1)]);
+  for (size_t k = 0; k < alternatives.size(); ++k) {
+    lines.emplace_back(alternatives[k], k == 0, rows, context);
+    const auto shape = lines[k].read();
     if (!shape) return std::nullopt;
-    if (k >= shapes.size()) shapes.emplace_back();
-    shapes[k] = *shape;
+    shapes.push_back(*shape);
   }
-  shapes.resize(count);
   ir::Block out;
   size_t unreached = 0;
   const auto variants = row_variants(shapes, rows, out, &unreached);
@@ -168,7 +164,7 @@ std::optional<ir::Block> lower_rows(const RowContext& rows,
   const std::string stem = row_stem(rows.group);
   ir::Block launches;
   ir::Name single;  // takes tensors of any alignment; the first of the list
-  for (size_t k = 0; k < count; ++k) {
+  for (size_t k = 0; k < shapes.size(); ++k) {
     const RowVariant& v = (*variants)[k];
     const ir::Name name = rows.names.make(fmt::format("{}_rows{}", stem, v.suffix));
     RowLowering lowering(rows, v, name);

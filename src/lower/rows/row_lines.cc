@@ -33,11 +33,15 @@ RowLines::RowLines(const ir::Block& alternative, bool is_first, const RowContext
 }
 
 // The order matters: what is read first limits what follows.
-std::optional<RowShape> RowLines::read(const RowShape& usual) {
+std::optional<RowShape> RowLines::read() {
   if (!decision::refuse_all(decision::lines(body_), "kernels along rows have no such line",
                             context_))
     return std::nullopt;
-  RowShape shape = usual;
+  if (!columns_.asked()) {
+    refuse("it has no line `columns`, which choose_row_shapes writes");
+    return std::nullopt;
+  }
+  RowShape shape;
   const auto ok = [&](auto& choice, const std::string& why) {
     if (!why.empty()) choice.refuse(why);
     return why.empty();
@@ -87,18 +91,16 @@ std::string RowLines::read_groups(RowShape& shape) {
   const target::Limits& limits = rows_.group.target->limits;
   const int64_t most =
       std::min<int64_t>(limits.role_groups, limits.cta_threads / rows_.choice().threads);
-  const int64_t capacity = shape.capacity();
   const int64_t groups = groups_.asked()->count.value_or(0);
   if (groups < 1 || groups > most || groups_.asked()->kind != GroupKind::Sharing)
     return fmt::format("1 to {} groups share a row", most);
   shape.groups = groups;
-  shape.columns = capacity / groups;
   return "";
 }
 
 std::string RowLines::read_columns(RowShape& shape) {
   const int64_t unit = shape.groups * rows_.choice().threads * std::max<int64_t>(shape.by, 2);
-  const int64_t all = columns_.asked() ? columns_.asked()->count.value_or(0) : shape.capacity();
+  const int64_t all = columns_.asked()->count.value_or(0);
   if (all < unit || all % unit != 0)
     return fmt::format("the columns of {} groups of {} threads are a multiple of {}", shape.groups,
                        rows_.choice().threads, unit);
@@ -107,7 +109,7 @@ std::string RowLines::read_columns(RowShape& shape) {
   if (shape.is_held() && n.op() == expr::Op::IntConst && n.integer() > all)
     return fmt::format("rows have {} columns", n.integer());
   const RowRoom room = row_room(rows_, shape);
-  if (room.needed > room.given)
+  if (all > unit && room.needed > room.given)
     return fmt::format("they take {} registers of a thread, {} are there for them", room.needed,
                        room.given);
   return "";

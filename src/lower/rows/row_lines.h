@@ -2,7 +2,7 @@
 // The lines of one alternative of a kernel along rows: what they ask for, and what was done.
 //
 //   RowLines lines(alternative, rows, context);
-//   const auto shape = lines.read(usual);     nothing if a line is refused
+//   const auto shape = lines.read();          nothing if a line is refused or missing
 //   ...                                       the kernel is made
 //   if (!lines.end(*shape, registers, ahead)) ...   the decisions are noted in lines.decided()
 #pragma once
@@ -22,8 +22,8 @@ class RowLines {
   RowLines(const RowLines&) = delete;
   RowLines& operator=(const RowLines&) = delete;
 
-  // The shape that the lines ask for, as `usual` where they say nothing.
-  std::optional<RowShape> read(const RowShape& usual);
+  // The shape that the lines ask for.
+  std::optional<RowShape> read();
   void refuse(std::string_view why);
   // `registers`: of a thread of the kernel. `ahead`: rows that it asks for ahead by rule, if it has
   // the choice.

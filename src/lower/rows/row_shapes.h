@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that work along rows has, by the number of columns: what each of them keeps in
-// registers. One of them is for any number of columns and tensors of any alignment, and comes
-// first; the others are for whole vectors, the shortest rows first:
-//
-//   steps of 1024, one element at a time
-//   rows of up to 1024, vectors of 8
-//   rows of up to 4096, vectors of 8
-//   steps of 2048, vectors of 8
+// What a kernel along rows keeps in registers (one of several by the number of columns, see
+// choose/row_shapes.h), and what that takes.
 #pragma once
 
 #include <set>
@@ -45,10 +39,7 @@ struct RowShape {
   int64_t capacity() const { return groups * columns; }
 };
 
-// By rule.
-std::vector<RowShape> usual_row_shapes(const RowContext& context);
-
-// Elements of the narrowest tensor in the widest vector.
+// Elements of the narrowest tensor in a vector, at most 8.
 int64_t most_row_vector(const RowContext& context);
 // What a row of the shape takes of a thread's registers, and what there is for it.
 struct RowRoom {

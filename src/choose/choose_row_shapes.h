@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// How kernels along rows go over their rows: every `kernel ... rows` op gets the lines that it does
+// not have yet, and one that says nothing gets an alternative for each range of lengths:
+//
+//   kernel Y rows                           kernel Y rows
+//     fuse s                      becomes     fuse s; columns 1024; vector 1; hold steps
+//                                           kernel Y rows
+//                                             columns 1024; vector 4; hold row; groups 1 sharing
+//                                           ...
+//
+// Lowering reads these lines and has no rule of its own. Kernels whose statements are no work along
+// rows stay as they are; lowering refuses them.
+//
+// Tests: test/choose/row_shapes.scalar
+#pragma once
+
+#include "ir/pass.h"
+
+namespace nautilus::choose {
+
+// Scalar to scalar.
+std::optional<ir::Program> choose_row_shapes(const ir::Program& program, ir::PassContext& context);
+
+}  // namespace nautilus::choose

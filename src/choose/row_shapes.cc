@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "choose/row_shapes.h"
+
+#include <algorithm>
+
+#include "expr/walk.h"
+#include "lower/rows/row_lowering.h"
+
+namespace nautilus::choose {
+namespace {
+
+using decision::HoldKind;
+using expr::Expr;
+using lower::RowContext;
+using lower::RowLowering;
+using lower::RowRoom;
+using lower::RowShape;
+using lower::RowStatement;
+using Kind = RowStatement::Kind;
+using EK = expr::Op;
+
+class Shapes {
+ public:
+  explicit Shapes(const RowContext& context) : c_(context), choice_(context.choice()) {}
+
+  std::vector<RowShape> run() {
+    const Expr n = c_.columns();
+    const int64_t width = lower::most_row_vector(c_);
+    std::vector<RowShape> out;
+    if (n.op() == EK::IntConst) {
+      const bool is_whole = n.integer() % width == 0;
+      // A register has two elements of 16 bits: a thread has an even number of them.
+      const int64_t unit = choice_.threads * (is_whole ? width : 2);
+      const int64_t step = choice_.threads * width * (is_whole ? 2 : 1);
+      if (is_whole) out.push_back(single());
+      const int64_t by = is_whole ? width : 1;
+      out.push_back(kept(n.integer(), unit, by).value_or(RowShape{step, by}));
+      return out;
+    }
+    out.push_back(single());
+    const Expr rest = c_.pool.binary(EK::Mod, n, c_.pool.integer(width));
+    if (truth(c_.pool.binary(EK::Eq, rest, c_.pool.integer(0))) == expr::Truth::False) return out;
+    for (const int64_t cap : choice_.columns) {
+      const auto shape = kept(cap, choice_.threads * width, width);
+      if (!shape) break;
+      const expr::Truth below = truth(c_.pool.binary(EK::Le, n, c_.pool.integer(cap)));
+      if (below == expr::Truth::False) continue;
+      if (is_worth_filled(*shape, cap)) {
+        out.push_back(*shape);
+        out.back().hold = HoldKind::Filled;
+      }
+      out.push_back(*shape);
+      if (below == expr::Truth::True) return out;
+    }
+    out.push_back({choice_.threads * width * 2, width});
+    return out;
+  }
+
+ private:
+  // Element by element: for any length and any alignment.
+  RowShape single() const { return {choice_.threads * 8, 1}; }
+  expr::Truth truth(Expr condition) const { return c_.facts.prove(condition); }
+
+  bool writes_rows() const {
+    return std::any_of(
+        c_.group.statements.begin(), c_.group.statements.end(), [&](const RowStatement& s) {
+          return s.kind == Kind::Element && c_.kept.contains(std::string(s.target.str()));
+        });
+  }
+
+  // The shape that keeps rows of so many columns, rounded up to whole units of each group; empty if
+  // there is none.
+  std::optional<RowShape> kept(int64_t columns, int64_t unit, int64_t by) {
+    if (lower::has_elements_only(c_.group) || !c_.group.outer.empty()) return std::nullopt;
+    for (const int64_t groups : {choice_.groups, int64_t{1}}) {
+      if (groups > 1 && columns <= choice_.group_columns) continue;
+      // What only reads rows has more of them under way in small CTAs.
+      if (groups > 1 && columns <= choice_.columns_of_group && !writes_rows()) continue;
+      const int64_t all = groups * unit;
+      const int64_t capacity = std::max<int64_t>((columns + all - 1) / all, 1) * all;
+      const RowShape shape{capacity / groups, by, HoldKind::Row, groups};
+      if (capacity <= (groups > 1 ? choice_.most_columns : choice_.columns_of_group) && fits(shape))
+        return shape;
+    }
+    return std::nullopt;
+  }
+
+  // What is read of a row must fit. A kernel of several groups is made to see: its threads have no
+  // registers to spare for values that no read stands for.
+  bool fits(const RowShape& shape) {
+    const RowRoom r = lower::row_room(c_, shape);
+    if (r.needed > r.given) return false;
+    if (shape.groups == 1) return true;
+    if (shape.columns > choice_.positions_of_group && has_positions()) return false;
+    return trial(shape).fits();
+  }
+
+  // Where a row that does not fill the tiles of several groups needs conditions in its reductions,
+  // one that does has a kernel of its own: layernorm of 16384 columns has 450 instructions instead
+  // of 617.
+  bool is_worth_filled(const RowShape& shape, int64_t columns) {
+    const Expr is_whole = c_.pool.binary(EK::Eq, c_.columns(), c_.pool.integer(columns));
+    return shape.groups > 1 && columns == shape.capacity() &&
+           truth(is_whole) != expr::Truth::False && trial(shape).has_conditions();
+  }
+
+  // The kernel for such rows, of any length of whole vectors.
+  RowLowering trial(const RowShape& shape) {
+    const Expr n = c_.columns();
+    const Expr by = c_.pool.integer(shape.by);
+    const Expr is_vectors =
+        c_.pool.binary(EK::Eq, c_.pool.binary(EK::Mod, n, by), c_.pool.integer(0));
+    lower::FreshNames names = c_.names;
+    const bool is_known = n.op() == EK::IntConst || truth(is_vectors) == expr::Truth::True;
+    const Expr whole =
+        is_known ? n : c_.pool.binary(EK::Mul, by, c_.pool.index(names.make("vectors")));
+    RowLowering lowering(c_, {shape, "", whole, {}}, c_.pool.name(lower::row_stem(c_.group)));
+    lowering.run();
+    return lowering;
+  }
+
+  // Columns as numbers, other than compared: a thread would keep one for each of its elements from
+  // reduction to reduction (an argmax of 65536 columns: 800 registers spilled).
+  bool has_positions() const {
+    const Expr column = c_.pool.index(c_.group.column.name);
+    bool found = false;
+    for (const RowStatement& s : c_.group.statements) {
+      expr::for_each(s.value, [&](Expr e) {
+        const bool is_number =
+            e.op() == EK::Cast && expr::is_float(e.dtype()) && expr::is_int(e[0].dtype());
+        const bool is_divided =
+            (e.op() == EK::FloorDiv || e.op() == EK::Mod) && expr::is_int(e.dtype());
+        found |= (is_number || is_divided) && expr::depends_on(e, column);
+      });
+    }
+    return found;
+  }
+
+  const RowContext& c_;
+  const target::Rows& choice_;
+};
+
+// Steps of many tensors are shorter, so that they fit the registers of a thread.
+void shorten(RowShape& shape, const RowContext& context) {
+  const int64_t least = context.choice().threads * std::max<int64_t>(shape.by, 2);
+  const auto is_too_long = [&] {
+    const RowRoom room = lower::row_room(context, shape);
+    return room.needed > room.given;
+  };
+  while (!shape.is_held() && shape.columns > least && is_too_long()) shape.columns /= 2;
+}
+
+}  // namespace
+
+std::vector<RowShape> row_shapes(const RowContext& context) {
+  std::vector<RowShape> shapes = Shapes(context).run();
+  for (RowShape& s : shapes) shorten(s, context);
+  if (context.group.outer.empty()) return shapes;
+  // One vector of a thread for each of several rows: as many bytes under way as in a longer step,
+  // and rows that are no longer than this leave no thread idle.
+  for (RowShape& s : shapes) {
+    s.columns = context.choice().threads * std::max<int64_t>(s.by, 2);
+    s.each = context.choice().walked_rows;
+  }
+  return shapes;
+}
+
+}  // namespace nautilus::choose

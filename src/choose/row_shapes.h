@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The alternatives of a kernel along rows, by the number of columns: what each of them keeps in
+// registers. One of them is for any number of columns and tensors of any alignment, and comes
+// first; the others are for whole vectors, the shortest rows first:
+//
+//   steps of 1024, one element at a time
+//   rows of up to 1024, vectors of 8
+//   rows of up to 4096, vectors of 8
+//   steps of 2048, vectors of 8
+#pragma once
+
+#include "lower/rows/row_shapes.h"
+
+namespace nautilus::choose {
+
+std::vector<lower::RowShape> row_shapes(const lower::RowContext& context);
+
+}  // namespace nautilus::choose
