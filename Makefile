@@ -6,12 +6,14 @@
 BUILD := build
 # How long `make fuzz` runs. (SECONDS itself is a variable of the shell.)
 SECONDS_ ?= 600
+COMMA := ,
 # Several files at a time: from nothing that takes half as long. With EACH=1 every file is compiled
 # alone: after a change of one file that is faster, and a missing include is seen.
 CMAKE_FLAGS ?=
 EACH ?=
 TOGETHER := $(if $(EACH),OFF,ON)
-LAUNCHER := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+# The cache takes files that use precompiled headers only if it is told that their macros do not matter.
+LAUNCHER := $(if $(shell command -v ccache 2>/dev/null),"-DCMAKE_CXX_COMPILER_LAUNCHER=env;CCACHE_SLOPPINESS=pch_defines$(COMMA)time_macros;ccache")
 
 # On a terminal Ninja keeps its progress on one line; in a log it would fill pages.
 NINJA_FLAGS := $(if $(MAKE_TERMOUT),,-- --quiet)
@@ -21,7 +23,7 @@ run_command = @echo "\$$ $(1)"; $(1)
 
 # Builds the targets that are given.
 build_targets = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo $(LAUNCHER) \
-  -DNAUTILUS_UNITY=$(TOGETHER) -DNAUTILUS_UNITY_CORE=$(TOGETHER) $(CMAKE_FLAGS) >/dev/null && \
+  -DNAUTILUS_UNITY=$(TOGETHER) $(CMAKE_FLAGS) >/dev/null && \
   cmake --build $(BUILD) --target $(1) $(NINJA_FLAGS) # Warnings and errors go to stderr.
 
 .PHONY: help run test fuzz clean format build tool

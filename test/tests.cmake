@@ -15,7 +15,7 @@ if(GTest_FOUND)
   target_compile_definitions(nautilus_unit_tests PRIVATE NAUTILUS_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                                                          NAUTILUS_TOOL_DIR="${CMAKE_BINARY_DIR}")
   add_dependencies(nautilus_unit_tests nautilus)
-  if(NAUTILUS_PRECOMPILE)
+  if(NAUTILUS_UNITY)
     target_precompile_headers(nautilus_unit_tests PRIVATE <fmt/format.h> <gtest/gtest.h> <map> <memory> <optional>
                               <string> <vector>)
   endif()
