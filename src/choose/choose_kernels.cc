@@ -28,6 +28,8 @@ class Chooser {
         costs_(program, target_, context.pool),
         asked_(program) {}
 
+  double cycles() const { return cycles_; }
+
   std::optional<ir::Program> run() {
     if (!asked_steps()) return std::nullopt;
     std::vector<MapNest> out;
@@ -68,6 +70,7 @@ class Chooser {
     const std::vector<MapNest> list(all.begin() + static_cast<std::ptrdiff_t>(begin),
                                     all.begin() + static_cast<std::ptrdiff_t>(end));
     Cover made = Coverer(nests_, costs_, target_, context_).run(list, all.subspan(end));
+    cycles_ += made.cycles;
     for (const auto& [name, type] : made.buffers) declare(name, type);
     for (ChosenKernel& k : made.kernels) {
       ir::Block lines;
@@ -154,7 +157,28 @@ class Chooser {
       out.body.insert(out.body.end(), named.begin(), named.end());
     }
     out.body.insert(out.body.end(), kernels.begin(), kernels.end());
+    for (size_t k = 0; k + 1 < out.body.size(); ++k)
+      add_sizes_of_parts(out.body[k], out.body[k + 1]);
     return out;
+  }
+
+  // Two alternatives, of which the first has parts: the sizes that it takes, where no line says so.
+  void add_sizes_of_parts(Op& kernel, const Op& next) const {
+    const auto* first = kernel.get<decision::Kernel>();
+    const auto* second = next.get<decision::Kernel>();
+    if (!first || !second || first->form != Form::Points || second->form != Form::Points ||
+        first->name != second->name)
+      return;
+    decision::Kernel changed = *first;
+    for (Op& line : changed.body) {
+      const auto* split = line.get<decision::Split>();
+      if (!split || split->terms || split->results) continue;
+      decision::Split with_sizes = *split;
+      with_sizes.terms = target_.points.long_reduction;
+      with_sizes.results = target_.points.few_results;
+      line = ir::make(with_sizes);
+    }
+    kernel = ir::make(std::move(changed));
   }
 
   const ir::Program& program_;
@@ -164,12 +188,19 @@ class Chooser {
   NestCosts costs_;
   lower::AskedKernels asked_;
   ir::Block buffers_;  // of steps
+  double cycles_ = 0;
 };
 
 }  // namespace
 
 std::optional<ir::Program> choose_kernels(const ir::Program& program, ir::PassContext& context) {
   return Chooser(program, context).run();
+}
+
+double cost_beside_tiles(const ir::Program& program, ir::PassContext& context) {
+  Chooser chooser(program, context);
+  chooser.run();
+  return chooser.cycles();
 }
 
 }  // namespace nautilus::choose

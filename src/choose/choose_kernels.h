@@ -25,4 +25,7 @@ namespace nautilus::choose {
 // Scalar to scalar. Nothing if a line was refused.
 std::optional<ir::Program> choose_kernels(const ir::Program& program, ir::PassContext& context);
 
+// The predicted time of the kernels that it chooses (nest_cost.h).
+double cost_beside_tiles(const ir::Program& program, ir::PassContext& context);
+
 }  // namespace nautilus::choose

@@ -3,14 +3,9 @@
 
 #include <algorithm>
 
+#include "choose/named_rows.h"
 #include "choose/row_shapes.h"
 #include "decision/decisions.h"
-#include "ir/decl.h"
-#include "ir/target_of.h"
-#include "lower/asked_kernels.h"
-#include "lower/points/split_reduction.h"
-#include "lower/program_nests.h"
-#include "lower/rows/row_group.h"
 
 namespace nautilus::choose {
 namespace {
@@ -18,7 +13,6 @@ namespace {
 using decision::Form;
 using decision::HoldKind;
 using ir::Op;
-using lower::MapNest;
 using lower::RowShape;
 
 template <typename Line>
@@ -31,12 +25,7 @@ const Line* find(const ir::Block& lines) {
 class RowShaper {
  public:
   RowShaper(const ir::Program& program, ir::PassContext& context)
-      : program_(program),
-        context_(context),
-        target_(ir::target_of(program)),
-        facts_(ir::facts_of(program, context.pool)),
-        nests_(lower::program_nests(program, context.pool)),
-        asked_(program) {}
+      : program_(program), named_(program, context.pool) {}
 
   ir::Program run() {
     ir::Program out = program_;
@@ -52,7 +41,7 @@ class RowShaper {
         last = nullptr;
         continue;
       }
-      const lower::AskedKernel* asked = asked_.find({std::string(kernel->name.str())}, false);
+      const lower::AskedKernel* asked = &named_.find(kernel->name);
       if (asked != last) {
         last = asked;
         alternative = 0;
@@ -76,37 +65,11 @@ class RowShaper {
  private:
   // By rule; none if the kernel is no work along rows.
   std::vector<RowShape> shapes_of(const lower::AskedKernel& asked) {
-    size_t begin = 0;
-    while (begin < nests_.nests.size() && !is_of(nests_.nests[begin], asked)) ++begin;
-    size_t end = begin;
-    while (end < nests_.nests.size() && is_of(nests_.nests[end], asked)) ++end;
-    if (begin == end) return {};
-    std::vector<MapNest> nests(nests_.nests.begin() + static_cast<std::ptrdiff_t>(begin),
-                               nests_.nests.begin() + static_cast<std::ptrdiff_t>(end));
-    auto buffers = nests_.buffers;
-    lower::FreshNames names = nests_.names;
-    if (!asked.split.empty() && asked.parts() > 1) {
-      // Its parts have a kernel of their own: this one puts them together.
-      const auto split = lower::split_reduction(nests[0], buffers, target_.points, asked.parts(),
-                                                names, context_.pool);
-      if (!split) return {};
-      nests[0] = split->final;
-      buffers.emplace(split->buffer.str(), split->type);
-    }
-    auto group = lower::row_group(nests, target_, context_.pool);
-    if (!group) group = lower::element_group(nests, target_, context_.pool);
-    if (!group || group->nests != nests.size()) return {};
-    const bool has_elements_only = lower::has_elements_only(*group);
-    has_hold_ = !has_elements_only;
-    has_each_ = !group->outer.empty();
-    return row_shapes({*group, nests_.kept_after(end), buffers, facts_, names, context_.pool});
-  }
-
-  static bool is_of(const MapNest& nest, const lower::AskedKernel& asked) {
-    if (lower::is_grid(nest)) return false;
-    const std::set<std::string> written = lower::written_by(nest);
-    return std::includes(asked.statements.begin(), asked.statements.end(), written.begin(),
-                         written.end());
+    auto rows = named_.rows(asked);
+    if (!rows) return {};
+    has_hold_ = !lower::has_elements_only(rows->group);
+    has_each_ = !rows->group.outer.empty();
+    return row_shapes(named_.context(*rows));
   }
 
   // The kernel with the lines of the shape that it does not have.
@@ -126,11 +89,7 @@ class RowShaper {
   }
 
   const ir::Program& program_;
-  ir::PassContext& context_;
-  const target::Target& target_;
-  expr::Facts facts_;
-  lower::ProgramNests nests_;
-  lower::AskedKernels asked_;
+  NamedRows named_;
   bool has_hold_ = false;  // of the kernel: reductions
   bool has_each_ = false;  // of the kernel: reductions over several axes
 };

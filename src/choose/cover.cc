@@ -57,8 +57,6 @@ bool is_short(std::span<const MapNest> nests, int64_t warp) {
   return found;
 }
 
-constexpr int64_t kTermsOfPart = 4;  // at least, of one number
-
 // Whether the reduction over the axis may have so many terms.
 bool has_terms(const MapNest& nest, ir::Name axis, int64_t least) {
   for (const ir::Op& op : nest.body) {
@@ -220,10 +218,16 @@ void Coverer::in_parts(const Nests& nests, const lower::FreshNames& names, Cover
   const target::Points& points = target_.points;
   const bool is_one = nests[0].axes.empty();
   const int64_t parts = is_one ? points.parts_of_one : points.parts_of_many;
-  const int64_t least = is_one ? kTermsOfPart * parts : points.long_reduction;
+  const int64_t least = is_one ? points.terms_of_part * parts : points.long_reduction;
   const ir::Name axis = lower::splittable_axis(nests[0], buffers_, context_.pool);
   if (!axis || !has_terms(nests[0], axis, least)) return;
-  const auto s = lower::split_reduction(nests[0], buffers_, points, parts, own, context_.pool);
+  const bool is_for_all_sizes = is_one || is_known(nests[0]);
+  decision::Split line{.axis = axis, .parts = parts};
+  if (!is_for_all_sizes) {
+    line.terms = points.long_reduction;
+    line.results = points.few_results;
+  }
+  const auto s = lower::split_reduction(nests[0], buffers_, line, own, context_.pool);
   if (!s) return;
   buffers_.insert_or_assign(std::string(s->buffer.str()), s->type);
   costs_.declare(s->buffer, {s->type.dtype, [&] {
@@ -231,7 +235,6 @@ void Coverer::in_parts(const Nests& nests, const lower::FreshNames& names, Cover
                                dims[0] = context_.pool.integer(s->parts);
                                return dims;
                              }()});
-  const ir::Op line = ir::make(decision::Split{s->axis, s->parts, {}, {}});
   Nests tail(nests.begin() + 1, nests.end());
   Nests two = {s->partial, s->final};
   two.insert(two.end(), tail.begin(), tail.end());
@@ -239,11 +242,10 @@ void Coverer::in_parts(const Nests& nests, const lower::FreshNames& names, Cover
   Cover out = as_points(two, 1, own, false);
   out.kernels[0].nests.clear();
   two.erase(two.begin());
-  const bool is_for_all_sizes = nests[0].axes.empty() || is_known(nests[0]);
   if (!is_for_all_sizes) {
     Cover all = as_points(two, 1, own, false);
     all.kernels[0].nests = {nests[0]};
-    all.kernels[0].lines.insert(all.kernels[0].lines.begin(), line);
+    all.kernels[0].lines.insert(all.kernels[0].lines.begin(), ir::make(line));
     all.kernels[0].or_whole = true;
     out.cycles += all.cycles;
     out.kernels.push_back(std::move(all.kernels[0]));
@@ -255,7 +257,7 @@ void Coverer::in_parts(const Nests& nests, const lower::FreshNames& names, Cover
   Cover behind = best(two, own);
   if (behind.kernels.empty() || behind.kernels[0].nests.empty()) return;
   behind.kernels[0].nests[0] = nests[0];
-  behind.kernels[0].lines.push_back(line);
+  behind.kernels[0].lines.push_back(ir::make(line));
   behind.cycles += out.cycles;
   if (has_one && behind.cycles >= best_cover.cycles) return;
   behind.kernels.insert(behind.kernels.begin(), std::move(out.kernels[0]));

@@ -150,6 +150,12 @@ double NestCosts::points(std::span<const MapNest> nests, int64_t lanes,
   return sum;
 }
 
+double NestCosts::over_sizes(const std::function<double(const ir::Environment&)>& cycles) const {
+  double sum = 0;
+  for (const Problem& p : problems_) sum += p.weight * cycles(p.sizes);
+  return sum;
+}
+
 double NestCosts::rows(const lower::RowGroup& group, const std::set<std::string>& kept) const {
   double sum = 0;
   for (const Problem& p : problems_) sum += p.weight * rows_at(group, kept, p);

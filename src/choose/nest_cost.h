@@ -12,6 +12,7 @@
 // so that a form which is hopeless at one of them is not taken for what it gains at another.
 #pragma once
 
+#include <functional>
 #include <set>
 #include <span>
 #include <string>
@@ -31,6 +32,8 @@ class NestCosts {
   // after it, or an output.
   double points(std::span<const lower::MapNest> nests, int64_t lanes,
                 const std::set<std::string>& kept) const;
+  // Of one whose cycles at given sizes are known.
+  double over_sizes(const std::function<double(const ir::Environment&)>& cycles) const;
   // Of one along rows, or of elements.
   double rows(const lower::RowGroup& group, const std::set<std::string>& kept) const;
 

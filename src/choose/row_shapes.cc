@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "choose/row_rules.h"
 #include "expr/walk.h"
 #include "lower/rows/row_lowering.h"
 
@@ -92,7 +93,7 @@ class Shapes {
     if (r.needed > r.given) return false;
     if (shape.groups == 1) return true;
     if (shape.columns > choice_.positions_of_group && has_positions()) return false;
-    return trial(shape).fits();
+    return trial(shape).fits;
   }
 
   // Where a row that does not fill the tiles of several groups needs conditions in its reductions,
@@ -101,11 +102,15 @@ class Shapes {
   bool is_worth_filled(const RowShape& shape, int64_t columns) {
     const Expr is_whole = c_.pool.binary(EK::Eq, c_.columns(), c_.pool.integer(columns));
     return shape.groups > 1 && columns == shape.capacity() &&
-           truth(is_whole) != expr::Truth::False && trial(shape).has_conditions();
+           truth(is_whole) != expr::Truth::False && trial(shape).has_conditions;
   }
 
-  // The kernel for such rows, of any length of whole vectors.
-  RowLowering trial(const RowShape& shape) {
+  struct Trial {
+    bool fits = false;
+    bool has_conditions = false;
+  };
+  // Of the kernel for such rows, of any length of whole vectors.
+  Trial trial(const RowShape& shape) {
     const Expr n = c_.columns();
     const Expr by = c_.pool.integer(shape.by);
     const Expr is_vectors =
@@ -114,9 +119,12 @@ class Shapes {
     const bool is_known = n.op() == EK::IntConst || truth(is_vectors) == expr::Truth::True;
     const Expr whole =
         is_known ? n : c_.pool.binary(EK::Mul, by, c_.pool.index(names.make("vectors")));
-    RowLowering lowering(c_, {shape, "", whole, {}}, c_.pool.name(lower::row_stem(c_.group)));
+    const ir::Block no_lines;
+    RowRules rules(*c_.group.target, no_lines);
+    RowLowering lowering(c_, {shape, "", whole, {}}, c_.pool.name(lower::row_stem(c_.group)),
+                         rules);
     lowering.run();
-    return lowering;
+    return {lowering.fits(), lowering.has_conditions()};
   }
 
   // Columns as numbers, other than compared: a thread would keep one for each of its elements from

@@ -150,7 +150,9 @@ std::optional<ir::Program> nests_to_kernels(const ir::Program& program, ir::Pass
   const auto chosen = apply(the_pass("choose_kernels"), without_after(program), context);
   if (!chosen) return std::nullopt;
   const auto shaped = apply(the_pass("choose_row_shapes"), *chosen, context);
-  return shaped ? apply(the_pass("program_to_matile"), *shaped, context) : std::nullopt;
+  if (!shaped) return std::nullopt;
+  const auto filled = apply(the_pass("choose_row_registers"), *shaped, context);
+  return filled ? apply(the_pass("program_to_matile"), *filled, context) : std::nullopt;
 }
 
 std::optional<ir::Program> to_kernels(const ir::Program& program, ir::PassContext& context) {

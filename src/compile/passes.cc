@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/nearest.h"
 #include "choose/choose_kernels.h"
+#include "choose/choose_row_registers.h"
 #include "choose/choose_row_shapes.h"
 #include "compile/kernels.h"
 #include "lower/spec_to_scalar.h"
@@ -211,10 +212,14 @@ const std::vector<PassInfo>& passes() {
       arrow("choose_row_shapes", "scalar", "scalar", choose::choose_row_shapes,
             "kernels along rows get their alternatives by the number of columns",
             "columns, vector, hold, groups, each"),
+      arrow("choose_row_registers", "scalar", "scalar", choose::choose_row_registers,
+            "threads of kernels along rows get what they keep in registers",
+            "shared, keep, unpacked, registers"),
       arrow("program_to_matile", "scalar", "matile", program_to_matile,
             "every nest becomes a kernel, grid nests by way of the passes from scalar_to_vrtile "
             "on",
-            "fuse, split, columns, vector, hold, groups, registers, lanes, each, threads"),
+            "fuse, split, columns, vector, hold, groups, shared, keep, unpacked, registers, lanes, "
+            "each, threads"),
       plan("prefetch_rows", matile::prefetch_rows, "rows that later CTAs load are asked for ahead",
            "ahead"),
       plan("share_scalars", matile::share_scalars,

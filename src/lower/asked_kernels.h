@@ -24,8 +24,8 @@ struct AskedKernel {
   ir::Block inner;                      // lines about steps, which its nests have
   bool is_read = false;
 
-  // That the line about parts asks for.
-  int64_t parts() const { return split[0].as<decision::Split>().parts.value_or(0); }
+  // The line about parts, of a kernel that has one.
+  const decision::Split& parts() const { return split[0].as<decision::Split>(); }
 };
 
 class AskedKernels {

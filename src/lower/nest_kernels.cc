@@ -38,7 +38,7 @@ bool NestKernels::next(size_t& i) {
       decision::refuse(asked->split.back(), why, context_);
       return false;
     }
-    if (asked->parts() > 1) {
+    if (asked->parts().parts.value_or(1) > 1) {
       if (split(i, *asked)) return true;
       decision::refuse(asked->split[0], "the reduction is shorter", context_);
       return false;
@@ -98,7 +98,7 @@ ir::Block NestKernels::members_of(size_t begin, size_t end, std::string_view nam
     out.push_back(*made);
   } else if (end == begin + 1 && !parts_.contains(std::string(name))) {
     const ir::Name axis = splittable_axis(state_.nests[begin], state_.buffers, context_.pool);
-    if (axis) out.push_back(ir::make(decision::Split{axis, 1, {}, {}}));
+    if (axis) out.push_back(ir::make(decision::Split{.axis = axis, .parts = 1}));
   }
   if (!asked.split.empty() && !out.empty() && out.back().is<decision::Split>())
     out.back() = decision::with_by(out.back(), decision::by(asked.split[0]));

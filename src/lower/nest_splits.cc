@@ -19,6 +19,11 @@ std::string NestKernels::refuse_parts(const MapNest& nest, const AskedKernel& as
   if (!line.parts || *line.parts < 1) return "parts are counted from 1";
   if (line.combine == decision::CombineKind::Last)
     return "a kernel of its own puts these parts together";
+  const bool has_two = asked.alternatives.size() == 2 && asked.statements.size() == 1 &&
+                       asked.form == decision::Form::Points;
+  if ((line.terms || line.results) && !has_two)
+    return "which sizes have parts is a choice between two alternatives of a kernel of points that "
+           "computes one statement";
   return "";
 }
 
@@ -39,20 +44,13 @@ bool NestKernels::split(size_t i, const AskedKernel& asked) {
   const MapNest nest = state_.nests[i];
   const std::string target = *written_by(nest).begin();
   if (!is_split_.insert(target).second) return false;
-  auto s = split_reduction(nest, state_.buffers, target_.points, asked.parts(), state_.names,
-                           context_.pool);
+  auto s = split_reduction(nest, state_.buffers, asked.parts(), state_.names, context_.pool);
   if (!s) return false;
   const std::string buffer(s->buffer.str());
   state_.buffers.emplace(buffer, s->type);
   is_split_.insert(buffer);
   parts_.insert(buffer);
-  splits_.emplace(target, ir::make(decision::Split{s->axis, s->parts, {}, {}}));
-  // One alternative is meant for all sizes.
-  if (asked.alternatives.size() != 2 || asked.statements.size() > 1 ||
-      asked.form != decision::Form::Points) {
-    s->type.dims[0] = context_.pool.integer(s->parts);
-    s->condition = {};
-  }
+  splits_.emplace(target, decision::with_by(asked.split[0], decision::By::Auto));
   state_.kernels.push_back(ir::make(matile::Tensor{s->buffer, s->type, matile::TensorRole::Temp}));
   const auto at = state_.nests.begin() + static_cast<std::ptrdiff_t>(i);
   if (!s->condition) {

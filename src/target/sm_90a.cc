@@ -200,6 +200,7 @@ const Target& sm_90a() {
               .few = 32 * 1024,  // with 8 lanes each, as many as the machine holds at once
               .parts_of_one = 8192,
               .parts_of_many = 64,
+              .terms_of_part = 4,
               .long_reduction = 1024,
               .few_results = 65536,
           },
@@ -220,6 +221,8 @@ const Target& sm_90a() {
               .reduction_cycles = 250,
               .resident_rows = 12,
               .single_share = 0.9,
+              .empty_tiles = 0.13,
+              .worth_without_tiles = 0.6,
           },
       .algebra =
           {

@@ -244,6 +244,7 @@ struct Points {
   int64_t few;             // points that it is worth it for
   int64_t parts_of_one;    // parts of a long reduction to one number
   int64_t parts_of_many;   // of one to many numbers
+  int64_t terms_of_part;   // at least, of a reduction to one number
   int64_t long_reduction;  // elements that are worth parts
   int64_t few_results;     // numbers, with more of them no parts are needed
 };
@@ -264,6 +265,8 @@ struct NestCosts {
   double reduction_cycles;  // of one reduction of a row
   int64_t resident_rows;    // rows under way on a multiprocessor
   double single_share;      // of the memory's speed, where a thread loads one element at a time
+  double empty_tiles;       // share of a tile that is filled: with less, other forms are considered
+  double worth_without_tiles;  // of the time with tiles, as a share: then they are taken
 };
 
 // Rewrites of the equations.

@@ -78,7 +78,8 @@ class Lexer {
     size_t end = at_;
     while (end < text_.size() &&
            (is_letter(text_[end]) || is_digit(text_[end]) ||
-            (text_[end] == '.' && end + 1 < text_.size() && is_letter(text_[end + 1])))) {
+            (text_[end] == '.' && end + 1 < text_.size() &&
+             (is_letter(text_[end + 1]) || is_digit(text_[end + 1]))))) {
       ++end;
     }
     return push(Token::Name, at_, end);

@@ -17,7 +17,7 @@ namespace nautilus::text {
 
 enum class Token : uint8_t {
   End,
-  Name,  // letters, digits, `_`; a `.` inside joins parts of a compiler-made name (`P.e`)
+  Name,  // letters, digits, `_`; a `.` inside joins parts of a compiler-made name (`P.e`, `K.2`)
   Integer,
   Float,
   Symbol,  // punctuation; see Lexeme::text

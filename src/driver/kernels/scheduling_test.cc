@@ -154,7 +154,7 @@ std::string difference_in_parts(std::string_view text,
     schedule::complete(
         edited.kernels[k].alternatives[0],
         {ir::make(decision::Tile{stream, 16, {}}),
-         ir::make(decision::Split{stream, 3, decision::CombineKind::Kernel, decision::By::User})});
+         ir::make(decision::Split{.axis = stream, .parts = 3, .by = decision::By::User})});
   }
   std::string error;
   const auto again = replay_schedule(*program, schedule::print(edited), unit, &error);

@@ -57,8 +57,9 @@ ir::Name splittable_axis(const MapNest& nest, const std::map<std::string, ir::Te
 
 std::optional<SplitReduction> split_reduction(const MapNest& nest,
                                               const std::map<std::string, ir::TensorType>& buffers,
-                                              const target::Points& choice, int64_t parts,
-                                              FreshNames& names, expr::ExprPool& pool) {
+                                              const decision::Split& line, FreshNames& names,
+                                              expr::ExprPool& pool) {
+  const int64_t parts = line.parts.value_or(1);
   const ir::Name axis = splittable_axis(nest, buffers, pool);
   if (!axis) return std::nullopt;
   const scalar::For* loop = loop_of(nest);
@@ -66,7 +67,6 @@ std::optional<SplitReduction> split_reduction(const MapNest& nest,
   const auto* update = &loop->body[0].as<scalar::Update>();
   const DType dtype = buffers.at(std::string(init->target.str())).dtype;
   const Expr extent = loop->axes[0].extent;
-  const bool is_one = nest.axes.empty();
   if (extent.op() == EK::IntConst && extent.integer() < parts) return std::nullopt;
 
   SplitReduction out;
@@ -105,13 +105,17 @@ std::optional<SplitReduction> split_reduction(const MapNest& nest,
   out.final.body.push_back(nest.body[0]);
   out.final.body.push_back(ir::make(std::move(gather)));
 
-  if (is_one) return out;
-  Expr results;
-  for (const ir::Axis& a : nest.axes)
-    results = results ? pool.binary(EK::Mul, results, a.extent) : a.extent;
-  out.condition =
-      pool.binary(EK::And, pool.binary(EK::Ge, extent, pool.integer(choice.long_reduction)),
-                  pool.binary(EK::Le, results, pool.integer(choice.few_results)));
+  if (line.terms) out.condition = pool.binary(EK::Ge, extent, pool.integer(*line.terms));
+  if (line.results) {
+    Expr results = pool.integer(1);
+    for (const ir::Axis& a : nest.axes)
+      results = results.op() == EK::IntConst && results.integer() == 1
+                    ? a.extent
+                    : pool.binary(EK::Mul, results, a.extent);
+    const Expr is_few = pool.binary(EK::Le, results, pool.integer(*line.results));
+    out.condition = out.condition ? pool.binary(EK::And, out.condition, is_few) : is_few;
+  }
+  if (!out.condition) return out;
   out.type.dims[0] = pool.select(out.condition, count, pool.integer(0));
   return out;
 }

@@ -18,6 +18,7 @@
 
 #include <optional>
 
+#include "decision/decisions.h"
 #include "lower/points/points_kernel.h"
 
 namespace nautilus::lower {
@@ -29,17 +30,17 @@ struct SplitReduction {
   ir::TensorType type;
   MapNest partial;
   MapNest final;
-  expr::Expr condition;  // on sizes: where it pays; null if always
+  expr::Expr condition;  // on sizes: where the line says so; null if everywhere
 };
 
 // The axis of a reduction that can be in parts; empty if there is none.
 ir::Name splittable_axis(const MapNest& nest, const std::map<std::string, ir::TensorType>& buffers,
                          expr::ExprPool& pool);
 
-// Nothing if the reduction is known to have fewer terms than parts.
+// As the line says. Nothing if the reduction is known to have fewer terms than parts.
 std::optional<SplitReduction> split_reduction(const MapNest& nest,
                                               const std::map<std::string, ir::TensorType>& buffers,
-                                              const target::Points& choice, int64_t parts,
-                                              FreshNames& names, expr::ExprPool& pool);
+                                              const decision::Split& line, FreshNames& names,
+                                              expr::ExprPool& pool);
 
 }  // namespace nautilus::lower

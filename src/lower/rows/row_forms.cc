@@ -31,18 +31,15 @@ bool RowLowering::is_late(Expr read) const {
   return std::find(late_.begin(), late_.end(), read) != late_.end();
 }
 
-// If all that is read would fill the registers.
-void RowLowering::choose_late(const std::vector<Expr>& reads) {
-  // Of groups two CTAs fit, with a few numbers of the row.
-  const int64_t early_of_pair = choice_.pair_registers - choice_.registers_beside - 4;
+// Of what all rows share.
+void RowLowering::find_late(const std::vector<Expr>& reads) {
   int64_t sum = 0;
   for (Expr r : reads) sum += tile_registers(r.dtype(), shape_.columns);
-  const int64_t most = shape_.groups > 1 ? early_of_pair : choice_.early_registers;
-  if (sum <= most || shape_.columns % piece() != 0 ||
-      shape_.columns / piece() > choice_.late_pieces)
-    return;
+  if (shape_.columns % piece() != 0) return;
   for (Expr r : shared_by_rows(group_, pool_)) {
-    if (std::find(reads.begin(), reads.end(), r) != reads.end()) late_.push_back(r);
+    if (std::find(reads.begin(), reads.end(), r) != reads.end() &&
+        answers_.is_late(r.name(), use(), sum, shape_.columns / piece()))
+      late_.push_back(r);
   }
 }
 
@@ -55,7 +52,7 @@ int RowLowering::uses_after(size_t index) const {
   return uses;
 }
 
-bool RowLowering::is_worth_keeping(size_t index) const {
+bool RowLowering::can_be_held(size_t index) const {
   return uses_after(index) > 1 &&
          is_expensive(group_.statements[index].value, pool_.index(group_.column.name));
 }
@@ -95,15 +92,15 @@ void RowLowering::resident(ir::Block& out) {
   visited_.clear();
   for (size_t k = 0; k < group_.statements.size(); ++k) {
     const RowStatement& s = group_.statements[k];
-    const bool is_needed = s.kind != Kind::Element || is_worth_keeping(k) || is_kept(s);
+    const bool is_needed = s.kind != Kind::Element || can_be_held(k) || is_kept(s);
     if (is_needed) collect_row_reads(s.value, true, reads);
     known.push_back(reads.size());
     if (s.kind == Kind::Element) elements_[std::string(s.target.str())] = s.value;
   }
   elements_.clear();
-  // Everything that comes from memory is asked for at once, except what all rows share if that
-  // would fill the registers: the cache has it when it is needed.
-  choose_late(reads);
+  // Everything that comes from memory is asked for at once, except what is late: the cache has it
+  // when it is needed.
+  find_late(reads);
   const bool is_delayed = reads.size() > 2;
   for (Expr r : reads) {
     if (!is_late(r) && (!is_delayed || !is_broadcast(r))) load(r, out);
@@ -119,16 +116,15 @@ void RowLowering::resident(ir::Block& out) {
       const ir::Name acc = add_tile(target, DType::F32, false);
       fold(s, acc, true, out);
       const std::span<const Expr> unpacked(reads.data(), known[k]);
-      if (k + 1 < group_.statements.size() && !fits_unpacked(unpacked))
+      if (k + 1 < group_.statements.size() && !stays_unpacked(s.target, unpacked))
         rematerialize(unpacked, out);
       finish(s, acc, out);
     }
     if (s.kind != Kind::Element) continue;
     const Expr replaced = replaced_by(k, reads);
     const int64_t more = replaced ? 0 : shape_.columns / choice_.threads;
-    const bool is_row_vector_worth = late_.empty() && is_worth_keeping(k) &&
-                                     (!more || row_registers() + more <= register_budget());
-    if (is_row_vector_worth) {
+    const bool is_held = late_.empty() && can_be_held(k) && answers_.is_held(s.target, use(), more);
+    if (is_held) {
       Expr value = hoisted(rewrite(s.value));
       if (!is_whole() && has_direct_reads(value))
         value = pool_.select(in_range(), value, pool_.constant(0, value.dtype()));
@@ -138,19 +134,16 @@ void RowLowering::resident(ir::Block& out) {
       kept_elements_[target] = tile;
     }
     if (kept_.contains(target)) put_pieces(s, out);
-    if (!is_row_vector_worth) elements_[target] = s.value;
+    if (!is_held) elements_[target] = s.value;
   }
 }
 
-// Whether registers suffice for what is unpacked of a row until the next statement needs it. With
-// one group fewer of them are more CTAs, so nothing is kept that can be computed again.
-bool RowLowering::fits_unpacked(std::span<const Expr> reads) const {
-  if (shape_.groups == 1) return false;
-  int64_t sum = row_registers();
+bool RowLowering::stays_unpacked(ir::Name reduction, std::span<const Expr> reads) {
+  int64_t sum = 0;
   for (Expr r : reads) {
     if (is_half(r.dtype()) && loaded_.contains(r)) sum += tile_registers(r.dtype(), shape_.columns);
   }
-  return sum <= register_budget();
+  return sum == 0 || answers_.stays_unpacked(reduction, use(), sum);
 }
 
 void RowLowering::rematerialize(std::span<const Expr> reads, ir::Block& out) {

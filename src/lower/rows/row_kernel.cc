@@ -52,8 +52,11 @@ matile::Kernel RowLowering::run() {
   role.push_back(ir::make(matile::Each{tile, tiles, {}, std::move(body)}));
   ir::Block kernel;
   kernel.push_back(ir::make(matile::Tiles{tiles, count(), matile::TileSource::Static, {}}));
-  kernel.push_back(ir::make(matile::Role{names_.make("compute"), matile::RoleUnit::Groups,
-                                         shape_.groups, part_, registers(), std::move(role)}));
+  const auto lines = std::count_if(tiles_.begin(), tiles_.end(),
+                                   [](const auto& t) { return !t.second.dims.empty(); });
+  kernel.push_back(
+      ir::make(matile::Role{names_.make("compute"), matile::RoleUnit::Groups, shape_.groups, part_,
+                            answers_.registers(use(), lines), std::move(role)}));
   return {.name = kernel_, .body = std::move(kernel)};
 }
 
@@ -67,29 +70,6 @@ Expr RowLowering::count() const {
   Expr n = is_blocked() ? steps() : Expr();
   for (const ir::Axis& a : group_.rows) n = n ? pool_.binary(EK::Mul, n, a.extent) : a.extent;
   return n ? n : pool_.integer(1);
-}
-
-int64_t RowLowering::registers() const {
-  if (shape_.registers) return *shape_.registers;
-  // Beside the tiles: addresses, limits, a few partial results, and numbers unpacked of each
-  // tile. A walk has more addresses.
-  const auto lines = std::count_if(tiles_.begin(), tiles_.end(),
-                                   [](const auto& t) { return !t.second.dims.empty(); });
-  const int64_t beside = choice_.beside + choice_.beside_tile * std::max<int64_t>(lines - 2, 0);
-  if (shape_.groups > 1) return fits_two_ctas() ? choice_.pair_registers : choice_.alone_registers;
-  const int64_t least = shape_.is_held() ? choice_.resident_least : choice_.walking_least;
-  const target::Limits& limits = group_.target->limits;
-  const int64_t steps =
-      (row_registers() + beside + limits.register_step - 1) / limits.register_step;
-  return std::clamp<int64_t>(steps * limits.register_step, least, limits.launch_registers);
-}
-
-// Of two CTAs of several groups one loads while the other reduces or stores: what could be kept is
-// worth less than the second of them.
-int64_t RowLowering::register_budget() const {
-  if (shape_.groups == 1) return choice_.registers;
-  return (fits_two_ctas() ? choice_.pair_registers : choice_.alone_registers) -
-         choice_.registers_beside;
 }
 
 int64_t RowLowering::row_registers() const {
@@ -167,10 +147,10 @@ std::optional<ir::Block> lower_rows(const RowContext& rows,
   for (size_t k = 0; k < shapes.size(); ++k) {
     const RowVariant& v = (*variants)[k];
     const ir::Name name = rows.names.make(fmt::format("{}_rows{}", stem, v.suffix));
-    RowLowering lowering(rows, v, name);
+    RowLowering lowering(rows, v, name, lines[k]);
     matile::Kernel kernel = lowering.run();
     const auto ahead = matile::usual_rows_ahead(kernel, rows.choice(), rows.pool);
-    if (!lines[k].end(v.shape, lowering.registers(), ahead)) return std::nullopt;
+    if (!lines[k].end(v.shape, ahead)) return std::nullopt;
     if (v.shape.ahead)
       kernel.body = decision::with_lines(std::move(kernel.body),
                                          {ir::make(decision::Ahead{*v.shape.ahead, {}})});

@@ -22,7 +22,10 @@ RowLines::RowLines(const ir::Block& alternative, bool is_first, const RowContext
       groups_(context_),
       each_(context_),
       registers_(context_),
-      ahead_(context_) {
+      ahead_(context_),
+      shared_(context_),
+      keep_(context_),
+      unpacked_(context_) {
   columns_.begin(body_);
   vector_.begin(body_);
   hold_.begin(body_);
@@ -30,6 +33,9 @@ RowLines::RowLines(const ir::Block& alternative, bool is_first, const RowContext
   each_.begin(body_);
   registers_.begin(body_);
   ahead_.begin(body_);
+  shared_.begin(body_);
+  keep_.begin(body_);
+  unpacked_.begin(body_);
 }
 
 // The order matters: what is read first limits what follows.
@@ -155,18 +161,56 @@ void RowLines::refuse(std::string_view why) {
                          fmt::format("`kernel ... rows`: {}", why));
 }
 
-bool RowLines::end(const RowShape& shape, int64_t registers, std::optional<int64_t> ahead) {
+// The line of the operand, which is then taken. Null if it is missing.
+template <class D>
+const D* RowLines::line(decision::OperandChoice<D>& choice, ir::Name operand) {
+  const D* asked = choice.asked(operand);
+  if (!asked)
+    missing_ = fmt::format("{} {}", D::info().name, operand.str());
+  else
+    choice.took(*asked);
+  return asked;
+}
+
+bool RowLines::is_late(ir::Name tensor, const RowUse&, int64_t, int64_t) {
+  const auto* asked = line(shared_, tensor);
+  return asked && asked->moment == decision::Moment::Late;
+}
+
+bool RowLines::is_held(ir::Name statement, const RowUse&, int64_t) {
+  const auto* asked = line(keep_, statement);
+  return asked && asked->use == decision::Switch::On;
+}
+
+bool RowLines::stays_unpacked(ir::Name reduction, const RowUse&, int64_t) {
+  const auto* asked = line(unpacked_, reduction);
+  return asked && asked->use == decision::Switch::On;
+}
+
+int64_t RowLines::registers(const RowUse& use, int64_t) {
+  if (!use.shape.registers) missing_ = "registers";
+  return use.shape.registers.value_or(0);
+}
+
+bool RowLines::end(const RowShape& shape, std::optional<int64_t> ahead) {
+  if (!missing_.empty()) {
+    refuse(fmt::format("it has no line `{}`, which choose_row_registers writes", missing_));
+    return false;
+  }
   columns_.took({shape.capacity(), {}});
   vector_.took({shape.by, {}});
   if (!has_elements_only(rows_.group)) hold_.took({shape.hold, {}});
   if (shape.is_held()) groups_.took({shape.groups, GroupKind::Sharing, {}});
   if (!rows_.group.outer.empty()) each_.took({shape.each, {}});
-  registers_.took({registers, {}, {}});
+  registers_.took({*shape.registers, {}, {}});
   if (ahead) ahead_.took({shape.ahead.value_or(*ahead), {}});
   return columns_.end("") && vector_.end("") &&
          hold_.end("elements without reductions need no row") &&
          groups_.end("groups share rows that are held") &&
          each_.end("reductions over one axis have one row") && registers_.end("") &&
+         shared_.end("the kernel loads no such tensor that all rows share, or not with its row") &&
+         keep_.end("these elements are needed once, or are no work to compute again") &&
+         unpacked_.end("no elements of 16 bits are unpacked for it and needed behind it") &&
          ahead_.end("the kernel loads no whole rows by vectors");
 }
 

@@ -3,18 +3,18 @@
 //
 //   RowLines lines(alternative, rows, context);
 //   const auto shape = lines.read();          nothing if a line is refused or missing
-//   ...                                       the kernel is made
-//   if (!lines.end(*shape, registers, ahead)) ...   the decisions are noted in lines.decided()
+//   ...                                       the kernel is made; it asks `lines` about registers
+//   if (!lines.end(*shape, ahead)) ...        the decisions are noted in lines.decided()
 #pragma once
 
 #include <optional>
 
 #include "decision/choice.h"
-#include "lower/rows/row_shapes.h"
+#include "lower/rows/row_answers.h"
 
 namespace nautilus::lower {
 
-class RowLines {
+class RowLines : public RowAnswers {
  public:
   // `is_first`: of the alternatives, the one that takes rows of any length.
   RowLines(const ir::Block& alternative, bool is_first, const RowContext& rows,
@@ -25,12 +25,18 @@ class RowLines {
   // The shape that the lines ask for.
   std::optional<RowShape> read();
   void refuse(std::string_view why);
-  // `registers`: of a thread of the kernel. `ahead`: rows that it asks for ahead by rule, if it has
-  // the choice.
-  bool end(const RowShape& shape, int64_t registers, std::optional<int64_t> ahead);
+  // `ahead`: rows that it asks for ahead by rule, if it has the choice.
+  bool end(const RowShape& shape, std::optional<int64_t> ahead);
   const ir::Block& decided() const { return decided_; }
 
+  bool is_late(ir::Name tensor, const RowUse& use, int64_t early, int64_t pieces) override;
+  bool is_held(ir::Name statement, const RowUse& use, int64_t more) override;
+  bool stays_unpacked(ir::Name reduction, const RowUse& use, int64_t more) override;
+  int64_t registers(const RowUse& use, int64_t tiles) override;
+
  private:
+  template <class D>
+  const D* line(decision::OperandChoice<D>& choice, ir::Name operand);
   std::string read_vector(RowShape& shape);
   std::string read_hold(RowShape& shape);
   std::string read_groups(RowShape& shape);
@@ -51,6 +57,10 @@ class RowLines {
   decision::Choice<decision::Each> each_;
   decision::Choice<decision::Registers> registers_;
   decision::Choice<decision::Ahead> ahead_;
+  decision::OperandChoice<decision::Shared> shared_;
+  decision::OperandChoice<decision::Keep> keep_;
+  decision::OperandChoice<decision::Unpacked> unpacked_;
+  std::string missing_;  // a line that was asked for
 };
 
 }  // namespace nautilus::lower

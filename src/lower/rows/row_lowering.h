@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "lower/kernel/lowered_kernel.h"
+#include "lower/rows/row_answers.h"
 #include "lower/rows/row_group.h"
 #include "lower/rows/row_variants.h"
 #include "matile/ops.h"
@@ -18,7 +19,7 @@ namespace nautilus::lower {
 
 class RowLowering {
  public:
-  RowLowering(const RowContext& context, RowVariant variant, ir::Name kernel)
+  RowLowering(const RowContext& context, RowVariant variant, ir::Name kernel, RowAnswers& answers)
       : group_(context.group),
         choice_(context.choice()),
         kept_(context.kept),
@@ -27,6 +28,7 @@ class RowLowering {
         v_(std::move(variant)),
         shape_(v_.shape),
         kernel_(kernel),
+        answers_(answers),
         names_(context.names),
         pool_(context.pool) {}
 
@@ -40,16 +42,12 @@ class RowLowering {
   bool has_conditions() const { return has_conditions_; }
   // Of tiles: rows, or blocks of their columns.
   expr::Expr count() const;
-  int64_t registers() const;  // of a thread; known after run()
 
  private:
   bool is_kept(const RowStatement& s) const { return kept_.contains(std::string(s.target.str())); }
 
-  bool fits_two_ctas() const {
-    return row_registers() + choice_.registers_beside <= choice_.pair_registers;
-  }
-  int64_t register_budget() const;  // registers of a thread for what is kept of a row
   int64_t row_registers() const;
+  RowUse use() const { return {shape_, row_registers()}; }
   int64_t tile_registers(expr::DType dtype, int64_t columns) const {
     return row_tile_registers(dtype, columns, choice_.threads);
   }
@@ -105,12 +103,12 @@ class RowLowering {
   // A register has two elements of 16 bits.
   int64_t piece() const { return choice_.threads * std::max<int64_t>(shape_.by, 2); }
   bool is_late(expr::Expr read) const;
-  void choose_late(const std::vector<expr::Expr>& reads);
+  void find_late(const std::vector<expr::Expr>& reads);
   int uses_after(size_t index) const;
-  bool is_worth_keeping(size_t index) const;
+  bool can_be_held(size_t index) const;
   bool is_read_after(size_t index, expr::Expr read) const;
   expr::Expr replaced_by(size_t index, const std::vector<expr::Expr>& reads) const;
-  bool fits_unpacked(std::span<const expr::Expr> reads) const;
+  bool stays_unpacked(ir::Name reduction, std::span<const expr::Expr> reads);
   void rematerialize(std::span<const expr::Expr> reads, ir::Block& out);
   void resident(ir::Block& out);
   void block(ir::Block& out);
@@ -134,6 +132,7 @@ class RowLowering {
   RowVariant v_;
   RowShape shape_;
   ir::Name kernel_;
+  RowAnswers& answers_;
   FreshNames names_;
   expr::ExprPool& pool_;
   expr::Expr column_;                                 // of the tiles

@@ -212,6 +212,9 @@ class KernelReplay {
       if (pool_.index(asked->axis) != kernel.fusion.stream)
         return refused(line, "only the streamed axis has parts");
       if (asked->parts && *asked->parts < 1) return refused(line, "parts are counted from 1");
+      if (asked->terms || asked->results)
+        return refused(line,
+                       "tiles have parts at the sizes at which they are predicted to be faster");
       kernel.split = {asked->parts.value_or(Split::kFill), !kernel.others.empty(),
                       asked->combine == dc::CombineKind::Last};
       Names scratch;

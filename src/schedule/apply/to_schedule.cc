@@ -63,7 +63,7 @@ std::vector<KernelSchedule> to_schedule(const std::vector<Kernel>& kernels, By b
     ir::Block first = members_of(k);
     for (ir::Op& op : sizes_of(k.fusion, k.sizes, k.split.is_on())) first.push_back(std::move(op));
     if (k.split.is_on()) {
-      dc::Split split{k.fusion.stream.name(), {}, {}, {}};
+      dc::Split split{.axis = k.fusion.stream.name()};
       if (k.split.parts != Split::kFill) split.parts = k.split.parts;
       if (k.split.combines_last) split.combine = dc::CombineKind::Last;
       first.push_back(ir::make(split));

@@ -97,7 +97,7 @@ class Migration {
   }
 
   bool split(const std::vector<std::string>& w) {
-    dc::Split split{name(w[1]), number_of(w[2]), {}, {}};
+    dc::Split split{.axis = name(w[1]), .parts = number_of(w[2])};
     if (!split.parts && w[2] != "fill") return false;
     size_t k = 3;
     or_whole_ = k < w.size() && w[k] == "or_whole";

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "choose/choose_row_registers.h"
+
+#include "choose/named_rows.h"
+#include "choose/row_rules.h"
+#include "ir/target_of.h"
+#include "lower/rows/row_lines.h"
+#include "lower/rows/row_lowering.h"
+
+namespace nautilus::choose {
+namespace {
+
+using ir::Op;
+
+// The lines that each alternative of a kernel lacks; nothing if one of those it has is refused.
+std::optional<std::vector<ir::Block>> missing_lines(const std::vector<ir::Block>& alternatives,
+                                                    const lower::RowContext& rows,
+                                                    ir::PassContext& context) {
+  diag::Sink ignored(context.sink.sources());
+  ir::PassContext silent{context.pool, ignored, {}};
+  std::vector<lower::RowShape> shapes;
+  for (size_t k = 0; k < alternatives.size(); ++k) {
+    const auto shape = lower::RowLines(alternatives[k], k == 0, rows, silent).read();
+    if (!shape) return std::nullopt;
+    shapes.push_back(*shape);
+  }
+  ir::Block plan;
+  size_t unreached = 0;
+  const auto variants = lower::row_variants(shapes, rows, plan, &unreached);
+  if (!variants) return std::nullopt;
+  std::vector<ir::Block> out;
+  for (size_t k = 0; k < alternatives.size(); ++k) {
+    RowRules rules(*rows.group.target, alternatives[k]);
+    lower::RowLowering(rows, (*variants)[k], context.pool.name(lower::row_stem(rows.group)), rules)
+        .run();
+    out.push_back(rules.chosen());
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<ir::Program> choose_row_registers(const ir::Program& program,
+                                                ir::PassContext& context) {
+  NamedRows named(program, context.pool);
+  ir::Program out = program;
+  for (size_t k = 0; k < out.body.size();) {
+    const auto* kernel = out.body[k].get<decision::Kernel>();
+    if (!kernel || kernel->form != decision::Form::Rows) {
+      ++k;
+      continue;
+    }
+    const lower::AskedKernel& asked = named.find(kernel->name);
+    auto rows = named.rows(asked);
+    const size_t count = asked.alternatives.size();
+    const auto missing =
+        rows ? missing_lines(asked.alternatives, named.context(*rows), context) : std::nullopt;
+    for (size_t n = 0; n < count && missing; ++n) {
+      decision::Kernel completed = out.body[k + n].as<decision::Kernel>();
+      completed.body.insert(completed.body.end(), (*missing)[n].begin(), (*missing)[n].end());
+      out.body[k + n] = ir::make(std::move(completed));
+    }
+    k += count;
+  }
+  return out;
+}
+
+}  // namespace nautilus::choose

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lines about the program as a whole: which equations it has and what its temporaries are.
+#pragma once
+
+#include "decision/shared_words.h"
+#include "ir/op.h"
+
+namespace nautilus::decision {
+
+enum class Rewrite : uint8_t { DistributeRowShift, Gather };
+const std::vector<std::string_view>& words(Rewrite);
+
+struct Algebra {
+  static constexpr std::string_view kFormat = "algebra $rewrite $use{ $by}";
+  static constexpr std::string_view kDoc =
+      "Program: an optional rewrite of the equations. distribute_row_shift: differences from a "
+      "value of a "
+      "row "
+      "leave the products that they stand in. gather: operands that no box can bring as they lie "
+      "are copied first.";
+  Rewrite rewrite = Rewrite::DistributeRowShift;
+  Switch use = Switch::Off;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("rewrite", s.rewrite);
+    f("use", s.use);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Round {
+  static constexpr std::string_view kFormat = "round $tensor $dtype{ $by}";
+  static constexpr std::string_view kDoc =
+      "Program: an f32 temporary that is an operand of a product is stored in the dtype of the "
+      "other operand.";
+  ir::Name tensor;
+  ir::DType dtype = ir::DType::F32;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("tensor", s.tensor);
+    f("dtype", s.dtype);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Locate {
+  static constexpr std::string_view kFormat = "locate $tensor{ $by}";
+  static constexpr std::string_view kDoc =
+      "Program: the position of an extreme is found by reductions in the kernel that rolls the "
+      "extreme.";
+  ir::Name tensor;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("tensor", s.tensor);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
+}  // namespace nautilus::decision

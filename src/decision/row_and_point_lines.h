@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lines about row and point kernels: what a thread holds and how many share a row or a point.
+#pragma once
+
+#include "decision/shared_words.h"
+#include "ir/op.h"
+
+namespace nautilus::decision {
+
+struct Columns {
+  static constexpr std::string_view kFormat = "columns $count{ $by}";
+  static constexpr std::string_view kDoc =
+      "Form rows: columns that a CTA has in registers at a time: of a row that it holds at most, "
+      "of "
+      "a step along a row, or of a block of elements.";
+  ir::OptionalInt count;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("count", s.count);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Vector {
+  static constexpr std::string_view kFormat = "vector $elements{ $by}";
+  static constexpr std::string_view kDoc =
+      "Form rows: neighbouring elements that a thread loads at once. The kernel runs for rows of "
+      "whole vectors; with 1 it takes tensors of any alignment.";
+  ir::OptionalInt elements;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("elements", s.elements);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
+enum class HoldKind : uint8_t { Steps, Row, Filled };
+const std::vector<std::string_view>& words(HoldKind);
+
+struct Hold {
+  static constexpr std::string_view kFormat = "hold $kind{ $by}";
+  static constexpr std::string_view kDoc =
+      "Form rows: what stays in registers from one reduction to the next. row: rows of up to so "
+      "many columns. filled: rows of exactly so many. steps: nothing, a row is walked over once "
+      "for each reduction.";
+  HoldKind kind = HoldKind::Steps;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("kind", s.kind);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Shared {
+  static constexpr std::string_view kFormat = "shared $operand $moment{ $by}";
+  static constexpr std::string_view kDoc =
+      "Form rows: when elements of a tensor that all rows share are loaded: early, with the row, "
+      "or "
+      "late, piece by piece where elements are written.";
+  ir::Name operand;
+  Moment moment = Moment::Early;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("operand", s.operand);
+    f("moment", s.moment);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Keep {
+  static constexpr std::string_view kFormat = "keep $operand $use{ $by}";
+  static constexpr std::string_view kDoc =
+      "Form rows: elements of a statement that several others need stay in registers; off: they "
+      "are "
+      "computed again.";
+  ir::Name operand;
+  Switch use = Switch::Off;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("operand", s.operand);
+    f("use", s.use);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Unpacked {
+  static constexpr std::string_view kFormat = "unpacked $operand $use{ $by}";
+  static constexpr std::string_view kDoc =
+      "Form rows: behind a reduction, elements of 16 bits stay in registers as the numbers that "
+      "they "
+      "were unpacked to; off: they are unpacked again.";
+  ir::Name operand;
+  Switch use = Switch::Off;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("operand", s.operand);
+    f("use", s.use);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Ahead {
+  static constexpr std::string_view kFormat = "ahead $rows{ $by}";
+  static constexpr std::string_view kDoc =
+      "Form rows: a CTA asks the cache for the row that lies so many rows, times multiprocessors, "
+      "behind its own; 0: for none.";
+  ir::OptionalInt rows;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("rows", s.rows);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Lanes {
+  static constexpr std::string_view kFormat = "lanes $count{ $by}";
+  static constexpr std::string_view kDoc =
+      "Forms points and parts: lanes of a warp that share the loops of a point; a power of two.";
+  ir::OptionalInt count;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("count", s.count);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Each {
+  static constexpr std::string_view kFormat = "each $points{ $by}";
+  static constexpr std::string_view kDoc =
+      "Forms points and parts: neighbouring points of a thread. Form rows, for reductions over "
+      "several axes: rows that a step loads at once.";
+  ir::OptionalInt points;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("points", s.points);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Threads {
+  static constexpr std::string_view kFormat = "threads $count{ $by}";
+  static constexpr std::string_view kDoc =
+      "Forms points and parts: threads of a CTA; a multiple of a warp.";
+  ir::OptionalInt count;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("count", s.count);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
+}  // namespace nautilus::decision
