@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints one kernel. kernel.cc has the structure around the work: parameters, barriers, roles,
-// loops; kernel_memory.cc what touches shared memory: rings, copies, products, staging.
+// Prints one kernel. kernel.cc has what stands around the roles: parameters, barriers;
+// kernel_roles.cc the roles and what they declare; kernel_statements.cc blocks and loops;
+// kernel_memory.cc what touches shared memory: rings, copies, products, staging.
 #pragma once
 
 #include <set>
