@@ -47,14 +47,6 @@ struct NestCost {
   double code = 0;  // instructions of a thread in the element-wise work of a step
 };
 
-// How elements of a tensor come to a tile of [rows, columns] that element-wise work reads them in.
-enum class CopiedRead : uint8_t {
-  No,        // one by one
-  Box,       // copied: rows of the tensor along rows, its last dimension along columns
-  RowPiece,  // copied: a piece of its last dimension, the same for all rows
-};
-CopiedRead copied_read(Expr read, const ir::Axes& axes, const Target& target, expr::ExprPool& pool);
-
 // `program`: declares the buffers that are no locals of the nest.
 NestCost cost_of(const BuiltKernel& built, const WholeNest& whole, const ir::Program& program,
                  const Target& target, expr::ExprPool& pool);

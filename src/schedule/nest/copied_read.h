@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which elements of tensors that element-wise work reads are copied to shared memory first.
+#pragma once
+
+#include <cstdint>
+
+#include "schedule/nest/build.h"
+
+namespace nautilus::schedule {
+
+// How elements of a tensor come to a tile of [rows, columns] that element-wise work reads them in.
+enum class CopiedRead : uint8_t {
+  No,        // one by one
+  Box,       // copied: rows of the tensor along rows, its last dimension along columns
+  RowPiece,  // copied: a piece of its last dimension, the same for all rows
+};
+CopiedRead copied_read(Expr read, const ir::Axes& axes, const Target& target, expr::ExprPool& pool);
+
+}  // namespace nautilus::schedule
