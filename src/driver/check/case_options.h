@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options of a case (`M=64 seed=2 split=4`) as what its command asks for.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "driver/kernels/scheduling.h"
+#include "driver/oracle/ladder.h"
+
+namespace nautilus::driver {
+
+// Sizes, scalars and how inputs are drawn. False, and why, if an option has no such value.
+bool read_request(const ir::Program& program, const std::map<std::string, std::string>& options,
+                  RunRequest& out, std::string& error);
+
+// Changes to the first schedule; their words are taken out of the options.
+ScheduleEdit taken_schedule_edit(std::map<std::string, std::string>& options);
+
+}  // namespace nautilus::driver
