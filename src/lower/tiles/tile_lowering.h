@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One grid nest of VR-tile as a kernel in nest form (vrtile_to_matile.h says what becomes what).
-// tile_lowering.cc has the ops, tile_loads.cc and tile_takes.cc what is read from tensors,
-// tile_stores.cc what is written.
+// tile_lowering.cc has the nest and its loops, tile_values.cc what is computed, tile_loads.cc and
+// tile_takes.cc what is read from tensors, tile_stores.cc what is written.
 #pragma once
 
 #include <deque>
