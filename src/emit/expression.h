@@ -4,8 +4,8 @@
 
 #include <functional>
 #include <string>
-#include <string_view>
 
+#include "emit/identifier.h"
 #include "expr/bounds/bounds.h"
 #include "expr/expr.h"
 
@@ -34,11 +34,6 @@ struct ExpressionNames {
 
 // Binding strength of what is printed, as in C++: the caller's context decides on parentheses.
 std::string expression(expr::Expr e, const ExpressionNames& names);
-
-// A name of the program as a name of the emitted text: one that the text uses itself gets a `_`.
-std::string identifier(std::string_view name);
-// The same for a kernel, which stands beside what the compiler of the text declares itself.
-std::string kernel_identifier(std::string_view name);
 
 // `where(c, X[i], n)` of integers of 32 or 64 bits, or of flags.
 bool is_guarded_read(expr::Expr e);
