@@ -11,6 +11,8 @@
 #include "expr/rules/simplify.h"
 #include "expr/walk.h"
 #include "ir/walk.h"
+#include "lower/tiles/point_reductions.h"
+#include "lower/tiles/tile_of_parts.h"
 #include "matile/ops.h"
 
 namespace nautilus::lower {
@@ -49,7 +51,9 @@ class LastTile {
     if (!role || !role->body.back().is<matile::Each>())
       return fail("the kernel has no role that walks its tiles");
     auto each = role->body.back().as<matile::Each>();
-    if (!find_parts(each.body) || !bind_axes(points) || !sort(points.body)) return std::nullopt;
+    if (!read_tile_of_parts(each.body, points, out_.tiles, pool_, parts_, why_) ||
+        !read_reductions(points.body, pool_, reductions_, why_))
+      return std::nullopt;
     choose_domain();
     ir::Block last;
     if (!combine(last)) return std::nullopt;
@@ -62,21 +66,6 @@ class LastTile {
   }
 
  private:
-  // A number of a point. `ready`: the loop over the parts behind which it is final; -1: none.
-  struct Number {
-    Expr var;
-    Expr init;         // or the value of a `let`
-    Expr update = {};  // null: it does not change
-    Expr part = {};    // loop variable of the update
-    int level = -1;
-    bool is_let = false;
-    Expr element = {};  // what stands for it: an element of a tile, or the value itself
-  };
-  struct Result {
-    Expr condition;  // null: always
-    matile::Write write;
-  };
-
   std::nullopt_t fail(std::string reason) {
     if (why_->empty()) *why_ = std::move(reason);
     return std::nullopt;
@@ -90,177 +79,26 @@ class LastTile {
   Expr num(int64_t n) { return pool_.integer(n); }
   Expr both(Expr a, Expr b) { return !a ? b : !b ? a : bin(EK::And, a, b); }
 
-  bool find_parts(const ir::Block& body) {
-    for (const Op& op : body) {
-      const auto* put = op.get<matile::Put>();
-      if (!put) continue;
-      if (!puts_.emplace(put->target.str(), put).second)
-        return refuse(fmt::format("`{}` is written twice", put->target.str()));
-    }
-    std::string elsewhere;
-    ir::for_each_op(body, [&](const Op& op) {
-      const auto* put = op.get<matile::Put>();
-      if (put && !puts_.contains(put->target.str())) elsewhere = put->target.str();
-    });
-    return elsewhere.empty() ||
-           refuse(fmt::format("`{}` is not written once for every tile", elsewhere));
-  }
-
-  const matile::Put* parts_of(Expr read) const {
-    const auto it = puts_.find(read.name().str());
-    return it == puts_.end() ? nullptr : it->second;
-  }
-
-  // The index of a read that is no axis of the points: the number of a part.
-  size_t part_index(Expr read) const {
-    size_t found = read.args().size();
-    for (size_t k = 0; k < read.args().size(); ++k) {
-      if (point_axes_.contains(read[k])) continue;
-      if (found < read.args().size() || read[k].op() != EK::Var) return read.args().size();
-      found = k;
-    }
-    return found;
-  }
-
-  // Where the tile's elements of the parts are tells what the axes of the points are in it.
-  bool bind_axes(const matile::Points& points) {
-    for (const ir::Axis& a : points.axes) point_axes_.insert(pool_.index(a.name));
-    bool ok = true;
-    for (const Op& op : points.body) {
-      ir::for_each_expr(op, [&](Expr root) {
-        expr::for_each(root, [&](Expr e) {
-          const matile::Put* put = e.op() == EK::Read ? parts_of(e) : nullptr;
-          if (ok && put) ok = bind(e, *put);
-        });
-      });
-    }
-    if (!ok) return false;
-    if (!part_) return refuse("what follows reads no parts");
-    for (const ir::Axis& a : points.axes) {
-      const Expr axis = pool_.index(a.name);
-      if (positions_.contains(axis)) continue;
-      bool is_used = false;
-      for (const Op& op : points.body)
-        ir::for_each_expr(op, [&](Expr e) { is_used |= expr::depends_on(e, axis); });
-      if (is_used) return refuse(fmt::format("`{}` is no axis of the parts", a.name.str()));
-    }
-    return true;
-  }
-
-  bool bind(Expr read, const matile::Put& put) {
-    const size_t at = part_index(read);
-    if (at == put.indices.size() || (part_ && put.indices[at] != part_))
-      return refuse(fmt::format("`{}` is read by more than its parts", put.target.str()));
-    part_ = put.indices[at];
-    const bool is_known = std::any_of(out_.tiles.begin(), out_.tiles.end(),
-                                      [&](const auto& a) { return pool_.index(a.name) == part_; });
-    if (!is_known) return refuse(fmt::format("`{}` has no parts", put.target.str()));
-    for (size_t k = 0; k < put.indices.size(); ++k) {
-      if (k == at) continue;
-      const auto [it, is_new] = positions_.emplace(read[k], put.indices[k]);
-      if (read[k].op() != EK::Var || (!is_new && it->second != put.indices[k]))
-        return refuse(fmt::format("`{}` is not read where its tile puts it", put.target.str()));
-    }
-    for (size_t k = 0; k < put.axes.size(); ++k) {
-      const Expr lane = pool_.index(put.axes[k].name);
-      if (lanes_.size() == k) lanes_.emplace_back(lane, put.axes[k].extent.integer());
-      if (lanes_[k].first != lane || lanes_[k].second != put.axes[k].extent.integer())
-        return refuse("the parts have tiles of different shapes");
-    }
-    for (Expr c = put.condition; c; c = c.op() == EK::And ? c[0] : Expr()) {
-      const Expr own = c.op() == EK::And ? c[1] : c;
-      // One of several tiles that have the same parts writes them; it need not be done.
-      if (std::none_of(lanes_.begin(), lanes_.end(),
-                       [&](const auto& l) { return expr::depends_on(own, l.first); }))
-        return refuse(fmt::format("tiles share the parts of `{}`", put.target.str()));
-      if (std::find(conditions_.begin(), conditions_.end(), own) == conditions_.end())
-        conditions_.push_back(own);
-    }
-    return true;
-  }
-
-  int ready(Expr e) const {
-    int level = -1;
-    if (!e) return level;
-    for (Expr v : expr::free_vars(e)) {
-      const auto it = numbers_by_name_.find(v);
-      if (it != numbers_by_name_.end()) level = std::max(level, numbers_[it->second].level);
-    }
-    return level;
-  }
-
-  void add(Number n) {
-    numbers_by_name_.emplace(n.var, numbers_.size());
-    numbers_.push_back(std::move(n));
-  }
-
-  // Which loop over the parts a reduction belongs to: the first behind what it needs.
-  bool sort(const ir::Block& body) {
-    for (const Op& op : body) {
-      if (const auto* v = op.get<matile::Value>()) {
-        if (v->dtype != DType::F32) return refuse(fmt::format("`{}` is no f32", v->name.str()));
-        add({.var = pool_.var(v->name, v->dtype), .init = v->init, .level = ready(v->init)});
-      } else if (const auto* let = op.get<matile::Let>()) {
-        add({.var = pool_.var(let->name, let->value.dtype()),
-             .init = let->value,
-             .level = ready(let->value),
-             .is_let = true});
-      } else if (const auto* loop = op.get<matile::Loop>()) {
-        if (!reduction(*loop)) return false;
-      } else if (const auto* w = op.get<matile::Write>()) {
-        results_.push_back({{}, *w});
-      } else if (const auto* branch = op.get<matile::If>();
-                 branch && branch->body.size() == 1 && branch->body[0].is<matile::Write>()) {
-        results_.push_back({branch->condition, branch->body[0].as<matile::Write>()});
-      } else {
-        return refuse(fmt::format("`{}` behind the parts", op.info().mnemonic()));
-      }
-    }
-    return true;
-  }
-
-  bool reduction(const matile::Loop& loop) {
-    if (count_ && loop.to != count_) return refuse("reductions over different parts");
-    count_ = loop.to;
-    const Expr part = pool_.index(loop.var);
-    for (const Op& op : loop.body) {
-      const auto* assign = op.get<matile::Assign>();
-      if (!assign) return refuse("parts come together by more than a reduction");
-      const auto it = numbers_by_name_.find(pool_.var(assign->name, DType::F32));
-      if (it == numbers_by_name_.end() || numbers_[it->second].update)
-        return refuse(fmt::format("`{}` is no reduction over the parts", assign->name.str()));
-      Number& n = numbers_[it->second];
-      int level = n.level;
-      for (Expr v : expr::free_vars(assign->value)) {
-        if (v != n.var) level = std::max(level, ready(v));
-      }
-      n.update = assign->value;
-      n.part = part;
-      n.level = level + 1;
-    }
-    return true;
-  }
-
   // The row that a condition ends the tile at; null if it says something else.
   Expr end_of_rows(Expr condition) {
     if (condition.op() != EK::Lt) return {};
     const auto rest = expr::difference(condition[1], condition[0]);
-    const auto parts = rest ? rest->split(lanes_[0].first) : std::nullopt;
+    const auto parts = rest ? rest->split(parts_.lanes[0].first) : std::nullopt;
     if (!parts || parts->first.constant() != -1) return {};
     const Expr end = expr::to_expr(pool_, parts->second);
-    return lanes_.size() > 1 && expr::depends_on(end, lanes_[1].first) ? Expr() : end;
+    return parts_.lanes.size() > 1 && expr::depends_on(end, parts_.lanes[1].first) ? Expr() : end;
   }
 
   // The elements of the tile as one row of points: 4 for each thread, or fewer.
   void choose_domain() {
-    const int64_t columns = lanes_.size() > 1 ? lanes_[1].second : 1;
-    Expr rows = num(lanes_[0].second);
-    for (Expr c : conditions_) {
+    const int64_t columns = parts_.lanes.size() > 1 ? parts_.lanes[1].second : 1;
+    Expr rows = num(parts_.lanes[0].second);
+    for (Expr c : parts_.conditions) {
       if (const Expr end = end_of_rows(c)) rows = bin(EK::Min, rows, end);
     }
     rows = simplifier_.simplify(bin(EK::Max, rows, num(0)));
     const bool is_constant = rows.op() == EK::IntConst;
-    const int64_t all = (is_constant ? rows.integer() : lanes_[0].second) * columns;
+    const int64_t all = (is_constant ? rows.integer() : parts_.lanes[0].second) * columns;
     points_ = std::clamp<int64_t>((all + threads_ - 1) / threads_ * threads_, threads_,
                                   choice_.points_of_last);
     axis_ = pool_.index(names_.make("x"));
@@ -275,10 +113,11 @@ class LastTile {
       point = bin(EK::Add, bin(EK::Mul, num(points_), pool_.index(chunk_)), axis_);
     }
     expr::Substitution at;
-    at.emplace(lanes_[0].first, columns == 1 ? point : bin(EK::FloorDiv, point, width));
-    if (lanes_.size() > 1) at.emplace(lanes_[1].first, bin(EK::Mod, point, width));
-    for (auto& [axis, position] : positions_) position = expr::substitute(pool_, position, at);
-    for (Expr c : conditions_) {
+    at.emplace(parts_.lanes[0].first, columns == 1 ? point : bin(EK::FloorDiv, point, width));
+    if (parts_.lanes.size() > 1) at.emplace(parts_.lanes[1].first, bin(EK::Mod, point, width));
+    for (auto& [axis, position] : parts_.positions)
+      position = expr::substitute(pool_, position, at);
+    for (Expr c : parts_.conditions) {
       // Points are those of a constant number of rows already.
       if (!is_constant || !end_of_rows(c))
         is_inside_ = both(is_inside_, expr::substitute(pool_, c, at));
@@ -292,12 +131,13 @@ class LastTile {
     return expr::rebuild(pool_, e, [&](Expr x) {
       if (x.op() == EK::Var) {
         if (part_var && x == part_var) return part;
-        if (const auto it = positions_.find(x); it != positions_.end()) return it->second;
-        const auto n = numbers_by_name_.find(x);
-        return n == numbers_by_name_.end() ? x : numbers_[n->second].element;
+        if (const auto it = parts_.positions.find(x); it != parts_.positions.end())
+          return it->second;
+        const auto n = reductions_.by_name.find(x);
+        return n == reductions_.by_name.end() ? x : reductions_.numbers[n->second].element;
       }
       if (x.op() != EK::Read || made_.contains(std::string(x.name().str()))) return x;
-      if (!parts_of(x))
+      if (!parts_.put_of(x))
         return is_inside_ ? pool_.select(is_inside_, x, pool_.constant(0, x.dtype())) : x;
       const auto& dims = buffers_.at(std::string(x.name().str())).dims;
       std::vector<Expr> at(x.args().begin(), x.args().end());
@@ -329,26 +169,26 @@ class LastTile {
   size_t uses_of(Expr var) const {
     size_t uses = 0;
     const auto look = [&](Expr e) { uses += e && expr::depends_on(e, var) ? 1 : 0; };
-    for (const Number& n : numbers_) {
+    for (const PointNumber& n : reductions_.numbers) {
       look(n.init);
       look(n.update);
     }
-    for (const Result& r : results_) look(r.write.value);
+    for (const PointResult& r : reductions_.results) look(r.write.value);
     return uses;
   }
 
   bool combine(ir::Block& out) {
     ir::Block body;
     int levels = 0;
-    for (const Number& n : numbers_) levels = std::max(levels, n.level + 1);
+    for (const PointNumber& n : reductions_.numbers) levels = std::max(levels, n.level + 1);
     for (int level = -1; level < levels; ++level) {
-      for (Number& n : numbers_) {
+      for (PointNumber& n : reductions_.numbers) {
         if (n.is_let || n.level != level) continue;
         n.element = new_tile(n.var.name().str());
         set(n.element, at_point(n.init, {}, {}), body);
       }
       if (level >= 0) over_parts(level, body);
-      for (Number& n : numbers_) {
+      for (PointNumber& n : reductions_.numbers) {
         if (!n.is_let || n.level != level) continue;
         const Expr value = at_point(n.init, {}, {});
         n.element = value;
@@ -357,7 +197,7 @@ class LastTile {
         set(n.element, value, body);
       }
     }
-    for (const Result& r : results_) {
+    for (const PointResult& r : reductions_.results) {
       if (!put(r, body)) return false;
     }
     if (!chunk_) {
@@ -372,10 +212,10 @@ class LastTile {
   // As many as the loads under way allow.
   int64_t parts_of_step(int level) const {
     std::unordered_set<Expr> reads;
-    for (const Number& n : numbers_) {
+    for (const PointNumber& n : reductions_.numbers) {
       if (!n.update || n.level != level) continue;
       expr::for_each(n.update, [&](Expr x) {
-        if (x.op() == EK::Read && parts_of(x)) reads.insert(x);
+        if (x.op() == EK::Read && parts_.put_of(x)) reads.insert(x);
       });
     }
     const auto tensors = static_cast<int64_t>(std::max<size_t>(reads.size(), 1));
@@ -390,18 +230,18 @@ class LastTile {
     const ir::Name place = names_.make("place");
     const Expr at_once = num(parts_at_once);
     const Expr number = bin(EK::Add, bin(EK::Mul, at_once, pool_.index(step)), pool_.index(place));
-    const Expr part = bin(EK::Min, number, bin(EK::Sub, count_, num(1)));
-    const Expr is_there = bin(EK::Lt, number, count_);
+    const Expr part = bin(EK::Min, number, bin(EK::Sub, reductions_.parts, num(1)));
+    const Expr is_there = bin(EK::Lt, number, reductions_.parts);
     matile::Unroll unroll{{{place, at_once}}, {}};
     // Every load has a tile of its own: none waits for a condition, and what several reductions
     // need is loaded once.
     expr::Substitution loaded;
     ir::Block updates;
-    for (const Number& n : numbers_) {
+    for (const PointNumber& n : reductions_.numbers) {
       if (!n.update || n.level != level) continue;
       const Expr value = at_point(n.update, n.part, part);
       expr::for_each(value, [&](Expr x) {
-        if (x.op() != EK::Read || !parts_of(x) || loaded.contains(x)) return;
+        if (x.op() != EK::Read || !parts_.put_of(x) || loaded.contains(x)) return;
         if (loads_.size() == loaded.size()) loads_.push_back(new_tile("part"));
         set(loads_[loaded.size()], x, unroll.body);
         loaded.emplace(x, loads_[loaded.size()]);
@@ -411,14 +251,15 @@ class LastTile {
     }
     if (updates.empty()) return;
     unroll.body.insert(unroll.body.end(), updates.begin(), updates.end());
-    const Expr steps = bin(EK::FloorDiv, bin(EK::Add, count_, num(parts_at_once - 1)), at_once);
+    const Expr steps =
+        bin(EK::FloorDiv, bin(EK::Add, reductions_.parts, num(parts_at_once - 1)), at_once);
     ir::Block body;
     body.push_back(ir::make(std::move(unroll)));
     out.push_back(
         ir::make(matile::Loop{step, num(0), matile::Direction::Up, steps, std::move(body)}));
   }
 
-  bool put(const Result& r, ir::Block& out) {
+  bool put(const PointResult& r, ir::Block& out) {
     Expr value = at_point(r.write.value, {}, {});
     const bool is_half = value.dtype() == DType::BF16 || value.dtype() == DType::F16;
     if (value.dtype() != DType::F32 && !is_half)
@@ -452,7 +293,7 @@ class LastTile {
       counters = counters ? bin(EK::Mul, counters, extent) : extent;
     };
     for (const ir::Axis& a : out_.tiles) {
-      if (pool_.index(a.name) != part_) digit(pool_.index(a.name), a.extent);
+      if (pool_.index(a.name) != parts_.part) digit(pool_.index(a.name), a.extent);
     }
     if (out_.group) digit(pool_.index(out_.group), num(out_.groups));
     if (!index) digit(num(0), num(1));
@@ -460,7 +301,7 @@ class LastTile {
     const ir::TensorType type{DType::I32, {simplifier_.simplify(bin(EK::Max, counters, num(1)))}};
     out_.plan.push_back(ir::make(matile::Tensor{done, type, matile::TensorRole::Scratch}));
     const ir::Name is_last = names_.make("is_last");
-    body.push_back(ir::make(matile::Ticket{is_last, done, index, count_}));
+    body.push_back(ir::make(matile::Ticket{is_last, done, index, reductions_.parts}));
     body.push_back(ir::make(matile::If{pool_.var(is_last, DType::Bool), std::move(last)}));
   }
 
@@ -472,17 +313,9 @@ class LastTile {
   expr::ExprPool& pool_;
   expr::Simplifier simplifier_;
   std::string* why_;
-  std::map<std::string, const matile::Put*, std::less<>> puts_;
-  std::unordered_set<Expr> point_axes_;
-  Expr part_;                                    // coordinate of a tile
-  Expr count_;                                   // of parts
-  expr::Substitution positions_;                 // axes of the points
-  std::vector<std::pair<Expr, int64_t>> lanes_;  // axes of the tile
-  std::vector<Expr> conditions_;                 // under which a place of the tile is there
-  Expr is_inside_;                               // the same of a point; null: always
-  std::vector<Number> numbers_;
-  std::unordered_map<Expr, size_t> numbers_by_name_;
-  std::vector<Result> results_;
+  Expr is_inside_;  // whether a point is a place of the tile; null: always
+  TileOfParts parts_;
+  PointReductions reductions_;
   std::vector<Expr> loads_;  // elements of parts
   int64_t points_ = 0;
   Expr axis_;
