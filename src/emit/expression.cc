@@ -211,8 +211,9 @@ class Printer {
     bool ok = true;
     expr::for_each(e, [&](Expr x) {
       if (!is_guarded_read(x)) return;
-      guarded.insert(x[1]);
-      for (Expr i : x[1].args()) ok &= expr::tensors_read(i).empty();
+      const Expr read = x[1];
+      guarded.insert(read);
+      for (Expr i : read.args()) ok &= expr::tensors_read(i).empty();
     });
     expr::for_each(e, [&](Expr x) {
       if (x.op() == Kind::Read && names_.is_memory && names_.is_memory(x))

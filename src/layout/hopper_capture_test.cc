@@ -23,8 +23,7 @@ const std::map<std::string, std::vector<std::vector<std::string>>>& capture() {
     std::map<std::string, std::vector<std::vector<std::string>>> out;
     std::string error;
     std::istringstream text(
-        base::read_file(std::string(NAUTILUS_SOURCE_DIR) + "/test/capture/hopper_layouts.txt",
-                        &error)
+        base::read_file(NAUTILUS_SOURCE_DIR "/test/capture/hopper_layouts.txt", &error)
             .value_or(""));
     for (std::string line; std::getline(text, line);) {
       std::istringstream words(line);

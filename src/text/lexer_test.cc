@@ -34,7 +34,7 @@ TEST(Lexer, Tokens) {
   const std::pair<const char*, const char*> cases[] = {
       {"a->b==c!=d<=e>=f+=g..h", "a -> b == c != d <= e >= f += g .. h  "},
       {"a-> b", "a -> b  "},
-      {"P.e P.e.f2 P. e", "P.e P.e.f2 P . e  "},
+      {"P.e P.e.f2 K.2 P. e", "P.e P.e.f2 K.2 P . e  "},
       {"a.1", "a .1  "},
       {"a..b 0..3", "a .. b 0 .. 3  "},
       {"x_1 _y", "x_1 _y  "},

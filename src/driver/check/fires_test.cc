@@ -69,10 +69,26 @@ TEST(Fires, EveryPassHasAProgramOnWhichItDoes) {
 // Rules of scheduling have a line instead of a pass.
 TEST(Fires, EveryRuleOfSchedulingHasAProgramOnWhichItDoes) {
   const std::set<std::string> shown = shown_rules();
-  for (const char* line :
-       {"algebra.distribute_row_shift.on", "algebra.gather.on", "round", "locate", "roll", "split",
-        "loop.down", "pipeline.1", "segments.on", "reference.lazy", "reference.speculative",
-        "groups.2.alternating", "order.longest", "cluster", "columns", "vector", "lanes"}) {
+  for (const char* line : {"algebra.distribute_row_shift.on",
+                           "algebra.gather.on",
+                           "round",
+                           "locate",
+                           "roll",
+                           "split",
+                           "loop.down",
+                           "pipeline.1",
+                           "segments.on",
+                           "reference.lazy",
+                           "reference.speculative",
+                           "groups.2.alternating",
+                           "order.longest",
+                           "cluster",
+                           "columns",
+                           "vector",
+                           "lanes",
+                           "shared",
+                           "keep",
+                           "unpacked"}) {
     // As it is, or with the words that follow.
     const auto it = shown.lower_bound(line);
     const bool has_one =

@@ -29,6 +29,13 @@ std::set<int64_t> powers(int64_t first, int64_t last) {
   return out;
 }
 
+template <class Line>
+ir::Op turned(Line line) {
+  line.use = line.use == dc::Switch::On ? dc::Switch::Off : dc::Switch::On;
+  line.by = By::Tuned;
+  return ir::make(line);
+}
+
 // Other values of a line that are worth a try.
 ir::Block others_of(const ir::Op& line, const Target& target) {
   ir::Block out;
@@ -76,6 +83,15 @@ ir::Block others_of(const ir::Op& line, const Target& target) {
   } else if (line.is<dc::Each>()) {
     auto d = line.as<dc::Each>();
     add(&d, d.points, powers(1, target.points.each));
+  } else if (line.is<dc::Keep>()) {
+    out.push_back(turned(line.as<dc::Keep>()));
+  } else if (line.is<dc::Unpacked>()) {
+    out.push_back(turned(line.as<dc::Unpacked>()));
+  } else if (line.is<dc::Shared>()) {
+    auto d = line.as<dc::Shared>();
+    d.moment = d.moment == dc::Moment::Late ? dc::Moment::Early : dc::Moment::Late;
+    d.by = By::Tuned;
+    out.push_back(ir::make(d));
   } else if (line.is<dc::Threads>()) {
     auto d = line.as<dc::Threads>();
     add(&d, d.count, around(d.count, 2));
