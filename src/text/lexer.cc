@@ -76,10 +76,9 @@ class Lexer {
 
   bool name() {
     size_t end = at_;
-    while (end < text_.size() &&
-           (is_letter(text_[end]) || is_digit(text_[end]) ||
-            (text_[end] == '.' && end + 1 < text_.size() &&
-             (is_letter(text_[end + 1]) || is_digit(text_[end + 1]))))) {
+    while (end < text_.size() && (is_letter(text_[end]) || is_digit(text_[end]) ||
+                                  (text_[end] == '.' && end + 1 < text_.size() &&
+                                   (is_letter(text_[end + 1]) || is_digit(text_[end + 1]))))) {
       ++end;
     }
     return push(Token::Name, at_, end);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kernels of tiles a program of loops has: those of schedule/choose/auto.h that have a form on
-// the device and are predicted to be faster than the same statements in kernels of other forms.
+// Which kernels of tiles a program of loops has: those of schedule/choose/auto.h that have a form
+// on the device and are predicted to be faster than the same statements in kernels of other forms.
 #pragma once
 
 #include "driver/kernels/scheduling.h"
