@@ -2,6 +2,9 @@
 #include "lower/rows/row_padding.h"
 
 #include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
 #include <unordered_map>
 
 #include "expr/scalar_ops.h"
@@ -11,6 +14,7 @@ namespace {
 
 using expr::Expr;
 using EK = expr::Op;
+using Kind = RowStatement::Kind;
 
 // A number that is known, or of which it is known that it is not -inf. (A NaN among the numbers of
 // a row makes the terms inside the row NaN as well, so it need not be excluded.)
@@ -105,14 +109,53 @@ class Outside {
   std::unordered_map<Expr, Known> memo_;
 };
 
-}  // namespace
-
+// `element`: the value of a read that is computed again, null for others. `is_padded`: the read
+// gives the padding. `number`: the value of a number of the row that a read means, or null.
 bool is_identity_outside(Expr value, expr::Reducer reducer, double padding,
                          const std::function<Expr(Expr)>& element,
                          const std::function<bool(Expr)>& is_padded,
                          const std::function<Expr(Expr)>& number) {
   const Known k = Outside(padding, element, is_padded, number).of(value);
   return k.is_number && k.number == expr::identity(reducer, expr::DType::F32).f;
+}
+
+}  // namespace
+
+bool vanishes_outside(const RowStatement& s, double padding, const RowScope& scope) {
+  // With the group's elements written out.
+  std::map<std::string, Expr> elements;
+  for (const RowStatement& t : scope.group.statements) {
+    if (t.target == s.target) break;
+    if (t.kind == Kind::Element) elements[std::string(t.target.str())] = t.value;
+  }
+  return is_identity_outside(
+      s.value, s.reducer, padding,
+      [&](Expr read) -> Expr {
+        const auto it = elements.find(std::string(read.name().str()));
+        return it == elements.end() ? Expr() : it->second;
+      },
+      [&](Expr read) { return scope.is_along_row(read); },
+      [&](Expr read) -> Expr {
+        for (const RowStatement& t : scope.group.statements) {
+          if (t.target == read.name() && t.kind == Kind::Number) return t.value;
+        }
+        return {};
+      });
+}
+
+double choose_padding(const RowScope& scope) {
+  int best = -1;
+  double padding = 0;
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const double candidate : {0.0, -infinity, infinity}) {
+    int count = 0;
+    for (const RowStatement& s : scope.group.statements)
+      count += s.kind == Kind::Reduction && vanishes_outside(s, candidate, scope) ? 1 : 0;
+    if (count <= best) continue;
+    best = count;
+    padding = candidate;
+  }
+  return padding;
 }
 
 }  // namespace nautilus::lower

@@ -7,17 +7,13 @@
 //   sum[j] X[i, j] * X[i, j]      with X read as 0:  0
 #pragma once
 
-#include <functional>
-
-#include "expr/expr.h"
+#include "lower/rows/row_scope.h"
 
 namespace nautilus::lower {
 
-// `element`: the value of a read that is computed again, null for others. `is_padded`: the read
-// gives the padding. `number`: the value of a number of the row that a read means, or null.
-bool is_identity_outside(expr::Expr value, expr::Reducer reducer, double padding,
-                         const std::function<expr::Expr(expr::Expr read)>& element,
-                         const std::function<bool(expr::Expr read)>& is_padded,
-                         const std::function<expr::Expr(expr::Expr read)>& number);
+// The padding with which most reductions of the group need no condition.
+double choose_padding(const RowScope& scope);
+// Whether the terms of a reduction beyond the row are then its identity.
+bool vanishes_outside(const RowStatement& s, double padding, const RowScope& scope);
 
 }  // namespace nautilus::lower

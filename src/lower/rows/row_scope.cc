@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/rows/row_scope.h"
+
+#include "expr/walk.h"
+
+namespace nautilus::lower {
+
+using expr::DType;
+using expr::Expr;
+using EK = expr::Op;
+
+RowScope::RowScope(const RowContext& context, const RowVariant& variant, RowAnswers& given)
+    : group(context.group),
+      choice(context.choice()),
+      kept(context.kept),
+      buffers(context.buffers),
+      facts(context.facts),
+      answers(given),
+      pool(context.pool),
+      names(context.names),
+      shape(variant.shape),
+      limit(variant.limit) {}
+
+void RowScope::begin() {
+  for (const ir::Axis& a : group.rows) names.take(a.name.str());
+  for (const ir::Axis& a : group.outer) names.take(a.name.str());
+  for (const RowStatement& s : group.statements) {  // a buffer that is a tile has no other use
+    if (!is_kept(s)) names.release(s.target.str());
+  }
+  for (const auto& buffer : buffers) {  // another of the same flat name keeps it
+    if (std::none_of(group.statements.begin(), group.statements.end(),
+                     [&](const RowStatement& s) { return s.target.str() == buffer.first; }))
+      names.take(buffer.first);
+  }
+  column = pool.index(names.make(group.column.name.str()));
+  if (shape.groups > 1) part = names.make("w");
+  at = in_row(column);
+  place = column;
+  extent = shape.columns;
+}
+
+ir::Name RowScope::add_tile(std::string_view stem, DType dtype, bool is_row_vector) {
+  const ir::Name name = names.make(stem);
+  ir::TensorType type{dtype, {}};
+  if (is_row_vector) type.dims.push_back(pool.integer(extent));
+  tiles.emplace_back(name, type);
+  return name;
+}
+
+bool RowScope::is_tile(ir::Name name) const {
+  return std::any_of(tiles.begin(), tiles.end(),
+                     [&](const auto& tile) { return tile.first == name; });
+}
+
+bool RowScope::is_along_row(Expr e) const {
+  if (e.op() != EK::Read || e.args().empty()) return false;
+  if (e.dtype() != DType::F32 && !is_half(e.dtype())) return false;
+  const Expr row_column = pool.index(group.column.name);
+  const size_t last = e.args().size() - 1;
+  if (e[last] != row_column) return false;
+  for (size_t k = 0; k < last; ++k) {
+    if (expr::depends_on(e[k], row_column)) return false;
+  }
+  return true;
+}
+
+Expr RowScope::in_row(Expr tile_column) const {
+  if (shape.groups == 1) return tile_column;
+  const Expr first = pool.binary(EK::Mul, pool.integer(shape.columns), pool.index(part));
+  return pool.binary(EK::Add, first, tile_column);
+}
+
+Expr RowScope::in_range() const {
+  const Expr is_in_row = pool.binary(EK::Lt, at, limit);
+  return is_walked ? pool.binary(EK::And, is_walked, is_in_row) : is_in_row;
+}
+
+Expr RowScope::steps() const {
+  const Expr more = pool.binary(EK::Add, limit, pool.integer(shape.columns - 1));
+  return pool.binary(EK::FloorDiv, more, pool.integer(shape.columns));
+}
+
+int64_t RowScope::registers() const {
+  int64_t sum = 0;
+  for (const auto& [name, type] : tiles)
+    sum += type.dims.empty() ? 1 : tile_registers(type.dtype, type.dims[0].integer());
+  return sum;
+}
+
+}  // namespace nautilus::lower

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all parts of the lowering of one row kernel share: the group that it computes, its tiles and
+// names, and the column that its ops are written for. A column of the tiles is not always one of
+// the row: warp groups have neighbouring pieces of a row, and walks and pieces shift it.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lower/rows/row_answers.h"
+#include "lower/rows/row_variants.h"
+
+namespace nautilus::lower {
+
+struct RowScope {
+  RowScope(const RowContext& context, const RowVariant& variant, RowAnswers& given);
+
+  // Takes the names of the group, and makes those of the columns.
+  void begin();
+  ir::Name add_tile(std::string_view stem, expr::DType dtype, bool is_row_vector);
+  bool is_tile(ir::Name name) const;
+
+  bool is_kept(const RowStatement& s) const { return kept.contains(std::string(s.target.str())); }
+  // A read of consecutive columns, which a tile of the row can hold.
+  bool is_along_row(expr::Expr e) const;
+
+  // The tiles have exactly the columns of the row.
+  bool is_whole() const { return shape.is_held() && limit.is_int(shape.groups * shape.columns); }
+  // The column of the row that a column of the tiles means: groups have neighbouring parts of it.
+  expr::Expr in_row(expr::Expr tile_column) const;
+  expr::Expr in_range() const;
+  ir::Axes columns() const { return {{column.name(), pool.integer(extent)}}; }
+  // Of tiles that the columns of a row take.
+  expr::Expr steps() const;
+  // Columns that are written at a time where reads are late. A register has two elements of 16
+  // bits.
+  int64_t piece() const { return choice.threads * std::max<int64_t>(shape.by, 2); }
+
+  // Of a thread, for the tiles that there are.
+  int64_t registers() const;
+  int64_t tile_registers(expr::DType dtype, int64_t tile_columns) const {
+    return row_tile_registers(dtype, tile_columns, choice.threads);
+  }
+  RowUse use() const { return {shape, registers()}; }
+
+  const RowGroup& group;
+  const target::Rows& choice;
+  const std::set<std::string>& kept;
+  const std::map<std::string, ir::TensorType>& buffers;
+  const expr::Facts& facts;
+  RowAnswers& answers;
+  expr::ExprPool& pool;
+  FreshNames names;
+  RowShape shape;
+  expr::Expr limit;  // the number of columns of the row
+  std::vector<std::pair<ir::Name, ir::TensorType>> tiles;
+  expr::Expr column;     // of the tiles
+  expr::Expr at;         // the column of the row that it means
+  expr::Expr place;      // the column of tiles that hold the whole row
+  ir::Name part;         // of the row: the group's number
+  int64_t extent = 0;    // of the ops that are written
+  expr::Expr is_walked;  // whether a row of a step exists; or null
+};
+
+}  // namespace nautilus::lower
