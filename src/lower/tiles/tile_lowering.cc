@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
-#include "ir/target_of.h"
 #include "ir/walk.h"
+#include "lower/tiles/grid_facts.h"
 #include "lower/tiles/used_names.h"
-#include "vrtile/walk.h"
 
 namespace nautilus::lower {
 
@@ -17,98 +17,9 @@ using expr::Expr;
 using ir::Op;
 using Kind = TileValue::Kind;
 
-NestLowering::NestLowering(const ir::Program& program, const Op& nest, std::string_view name,
-                           FreshNames& names, ir::PassContext& context, OperandPath usual_path,
-                           std::string* why, const CtaPacking& packing)
-    : program_(program),
-      target_(ir::target_of(program)),
-      nest_(nest),
-      kernel_name_(name),
-      names_(names),
-      pool_(context.pool),
-      why_(why),
-      tiles_(names, context.pool),
-      simplifier_(context.pool),
-      packing_(packing),
-      usual_path_(usual_path),
-      choices_(context) {
-  for (const Op& op : program.body) {
-    if (const auto* t = op.get<vrtile::Tensor>()) tensors_.emplace(t->name.str(), t->type);
-    if (const auto* f = op.get<ir::Fact>()) expr::assume_divisor(f->condition, divisors_);
-  }
-}
+namespace {
 
-std::optional<LoweredKernel> NestLowering::run() {
-  const auto* grid = nest_.get<vrtile::Par>();
-  if (!grid || grid->kind != vrtile::ParKind::Grid) return fail("the nest has no grid");
-  ir::Block own_body = grid->body;
-  choices_.begin(own_body);
-  lines_ = decision::lines(own_body);
-  own_body = decision::with_lines(std::move(own_body), {});
-  const ir::Block* body = &own_body;
-  // Scalars between the grid and the groups belong to every group.
-  std::vector<Op> lets;
-  const vrtile::Par* groups = nullptr;
-  for (const Op& op : *body) {
-    if (op.is<vrtile::Let>()) {
-      lets.push_back(op);
-    } else if (const auto* p = op.get<vrtile::Par>();
-               p && p->kind == vrtile::ParKind::Group && !groups && &op == &body->back()) {
-      groups = p;
-    } else if (op.is<vrtile::Par>()) {
-      return fail("groups stand directly in the grid, alone");
-    }
-  }
-  if (groups && groups->axes.size() != 1) return fail("one axis numbers the groups");
-  const ir::Block& work = groups ? groups->body : *body;
-  if (!choose_groups(*grid, groups, work)) return std::nullopt;
-
-  ir::Axes axes;
-  for (const ir::Axis& a : grid->axes) {
-    if (expr::depends_on(a.extent, pool_.index(a.name))) return fail("a grid axis bounds itself");
-    axes.push_back({tiles_.define_scalar(a.name, DType::I64), tiles_.scalar(a.extent)});
-  }
-  tile_axes_ = axes;
-  for (size_t k = 0; k < axes.size(); ++k) {
-    const Expr axis = pool_.index(grid->axes[k].name);
-    bool is_used = false;
-    for (const Op& op : *body)
-      ir::for_each_expr(op, [&](Expr e) { is_used |= expr::depends_on(e, axis); });
-    if (is_used) used_axes_.push_back(axes[k]);
-  }
-  if (!choose_grid(axes, grid_facts(grid->axes, *body))) return std::nullopt;
-  group_index_ = groups ? tiles_.define_scalar(groups->axes[0].name, DType::I64) : names_.make("w");
-  own_group_ = groups ? pool_.index(group_index_) : Expr();
-  axis_[0] = pool_.index(names_.make("i"));
-  axis_[1] = pool_.index(names_.make("j"));
-  role_name_ = names_.make("compute");
-
-  ir::Block out = grid_.decode;
-  for (const Op& let : lets) scalar_let(let, out);
-  if (!groups) {
-    ir::Block rest;
-    for (const Op& op : work) {
-      if (!op.is<vrtile::Let>()) rest.push_back(op);
-    }
-    if (!block(rest, out, false)) return std::nullopt;
-  } else if (!block(work, out, false)) {
-    return std::nullopt;
-  }
-  if (!has_dot_) return fail("it has no matrix product");
-  return assemble(std::move(out));
-}
-
-std::nullopt_t NestLowering::fail(std::string reason) {
-  if (why_->empty()) *why_ = std::move(reason);
-  return std::nullopt;
-}
-
-bool NestLowering::refuse(std::string reason) {
-  fail(std::move(reason));
-  return false;
-}
-
-bool NestLowering::has_only_product_loops(const ir::Block& block) {
+bool has_only_product_loops(const ir::Block& block) {
   bool found = false;
   bool ok = true;
   for (const Op& op : block) {
@@ -122,9 +33,10 @@ bool NestLowering::has_only_product_loops(const ir::Block& block) {
   return found && ok;
 }
 
-bool NestLowering::has_equal_tiles(const vrtile::Par& grid, const ir::Block& work) const {
+// Every tile has as many steps: groups that alternate jump over the others'.
+bool has_equal_tiles(const vrtile::Par& grid, const ir::Block& work, expr::ExprPool& pool) {
   std::vector<Expr> of_tile;
-  for (const ir::Axis& a : grid.axes) of_tile.push_back(pool_.index(a.name));
+  for (const ir::Axis& a : grid.axes) of_tile.push_back(pool.index(a.name));
   const auto is_of_tile = [&](Expr e) {
     return std::any_of(of_tile.begin(), of_tile.end(),
                        [&](Expr v) { return expr::depends_on(e, v); });
@@ -133,7 +45,7 @@ bool NestLowering::has_equal_tiles(const vrtile::Par& grid, const ir::Block& wor
   const auto look_at = [&](const ir::Block& block) {
     for (const Op& op : block) {
       if (const auto* let = op.get<vrtile::Let>(); let && is_of_tile(let->value))
-        of_tile.push_back(pool_.var(let->name, let->value.dtype()));
+        of_tile.push_back(pool.var(let->name, let->value.dtype()));
       const auto* loop = op.get<vrtile::For>();
       ok &= !loop || (!is_of_tile(loop->from) && !is_of_tile(loop->to));
     }
@@ -143,158 +55,290 @@ bool NestLowering::has_equal_tiles(const vrtile::Par& grid, const ir::Block& wor
   return ok;
 }
 
-const TileValue& NestLowering::new_tile(ir::Name stem, const ir::TensorType& type) {
-  TileValue value;
-  value.name = new_register(stem.str(), type);
-  value.type = type;
-  tiles_.define(stem, value);
-  return *tiles_.find(stem);
+// A loop with one product, of an operand that is computed: everything it loads is needed for the
+// product, and arrives at once.
+bool has_one_computed_product(const ir::Block& body) {
+  const vrtile::Dot* product = nullptr;
+  std::set<std::string> loaded;
+  for (const Op& op : body) {
+    if (const auto* l = op.get<vrtile::Load>()) loaded.emplace(l->name.str());
+    // Where loads begin may depend on scalars of the loop, which stay where they are.
+    if (op.is<vrtile::Let>() || op.is<vrtile::For>() || (op.is<vrtile::Dot>() && product))
+      return false;
+    if (const auto* d = op.get<vrtile::Dot>()) product = d;
+  }
+  return product && !loaded.contains(std::string(product->a.str()));
 }
 
-ir::Name NestLowering::new_register(std::string_view stem, const ir::TensorType& type) {
-  const ir::Name name = names_.make(stem);
-  declared_.push_back(ir::make(matile::Tile{name, type, matile::Spread::Unset, {}}));
-  return name;
-}
-
-ir::Axes NestLowering::own_axes(const ir::TensorType& type) const {
-  ir::Axes axes;
-  for (size_t k = 0; k < type.dims.size(); ++k) axes.push_back({axis_[k].name(), type.dims[k]});
-  return axes;
-}
-
-bool NestLowering::is_register_type(const ir::TensorType& type) {
-  if (type.dims.size() == 2) return type.dtype == DType::F32 || is_half(type.dtype);
-  return type.dims.size() == 1 && type.dtype == DType::F32;
-}
-
-expr::Substitution NestLowering::axes_to_own(const ir::Axes& axes) const {
-  expr::Substitution out;
-  for (size_t k = 0; k < axes.size(); ++k) out.emplace(pool_.index(axes[k].name), axis_[k]);
+ir::Block loads_first(const ir::Block& body) {
+  ir::Block out = body;
+  std::stable_partition(out.begin(), out.end(), [](const Op& op) {
+    return op.is<vrtile::Carry>() || op.is<vrtile::Load>();
+  });
   return out;
 }
 
-void NestLowering::copy(ir::Name to, const ir::TensorType& type, ir::Name from,
-                        ir::Block& out) const {
-  const std::vector<Expr> own(axis_, axis_ + type.dims.size());
-  out.push_back(ir::make(matile::Set{to, own_axes(type), pool_.read(from, type.dtype, own)}));
+}  // namespace
+
+NestLowering::NestLowering(const ir::Program& program, const Op& nest, std::string_view name,
+                           FreshNames& names, ir::PassContext& context,
+                           decision::OperandPath usual_path, std::string* why,
+                           const CtaPacking& packing)
+    : scope_(program, nest, names, context.pool, why),
+      pool_(context.pool),
+      choices_(context, usual_path),
+      copies_(scope_, choices_),
+      takes_(scope_, choices_, copies_),
+      loads_(scope_, copies_, takes_),
+      stores_(scope_, copies_, takes_),
+      computed_(scope_, takes_, stores_),
+      kernel_name_(name),
+      packing_(packing) {}
+
+std::optional<LoweredKernel> NestLowering::run() {
+  const auto* grid = scope_.nest.get<vrtile::Par>();
+  if (!grid || grid->kind != vrtile::ParKind::Grid) return scope_.fail("the nest has no grid");
+  ir::Block own_body = grid->body;
+  choices_.begin(own_body);
+  lines_ = decision::lines(own_body);
+  own_body = decision::with_lines(std::move(own_body), {});
+  // Scalars between the grid and the groups belong to every group.
+  std::vector<Op> lets;
+  const vrtile::Par* groups = nullptr;
+  for (const Op& op : own_body) {
+    if (op.is<vrtile::Let>()) {
+      lets.push_back(op);
+    } else if (const auto* p = op.get<vrtile::Par>();
+               p && p->kind == vrtile::ParKind::Group && !groups && &op == &own_body.back()) {
+      groups = p;
+    } else if (op.is<vrtile::Par>()) {
+      return scope_.fail("groups stand directly in the grid, alone");
+    }
+  }
+  if (groups && groups->axes.size() != 1) return scope_.fail("one axis numbers the groups");
+  const ir::Block& work = groups ? groups->body : own_body;
+  if (!choose_groups(*grid, groups, work)) return std::nullopt;
+  if (!number_axes(*grid, own_body)) return std::nullopt;
+  group_index_ = groups ? scope_.tiles.define_scalar(groups->axes[0].name, DType::I64)
+                        : scope_.names.make("w");
+  scope_.own_group = groups ? pool_.index(group_index_) : Expr();
+  scope_.axis[0] = pool_.index(scope_.names.make("i"));
+  scope_.axis[1] = pool_.index(scope_.names.make("j"));
+  role_name_ = scope_.names.make("compute");
+
+  ir::Block out = grid_.decode;
+  for (const Op& let : lets) scalar_let(let, out);
+  if (!groups) {
+    ir::Block rest;
+    for (const Op& op : work) {
+      if (!op.is<vrtile::Let>()) rest.push_back(op);
+    }
+    if (!block({&rest}, out)) return std::nullopt;
+  } else if (!block({&work}, out)) {
+    return std::nullopt;
+  }
+  if (!computed_.has_dot()) return scope_.fail("it has no matrix product");
+  return assemble(std::move(out));
 }
 
-bool NestLowering::block(const ir::Block& ops, ir::Block& out, bool is_loop) {
-  frames_.push_back({&ops, 0});
+bool NestLowering::choose_groups(const vrtile::Par& grid, const vrtile::Par* groups,
+                                 const ir::Block& work) {
+  using decision::GroupKind;
+  constexpr int64_t kAlternating = 2;
+  const auto* asked = choices_.groups.asked();
+  scope_.groups = groups ? groups->axes[0].extent.integer() : 1;
+  const bool can_alternate =
+      scope_.groups == 1 && has_only_product_loops(work) && has_equal_tiles(grid, work, pool_);
+  alternates_ = asked ? asked->kind == GroupKind::Alternating : can_alternate;
+  if (alternates_ && !can_alternate) {
+    choices_.groups.refuse(
+        "groups alternate where loops have nothing but products and tiles have equal steps");
+    return scope_.refuse("groups cannot alternate");
+  }
+  if (alternates_) scope_.groups = kAlternating;
+  if (asked && asked->count != scope_.groups) {
+    choices_.groups.refuse(fmt::format("the tile is for {} groups", scope_.groups));
+    return scope_.refuse("the tile is for another number of groups");
+  }
+  choices_.groups.took(
+      {scope_.groups, alternates_ ? GroupKind::Alternating : GroupKind::Sharing, {}});
+  return true;
+}
+
+bool NestLowering::choose_grid(const ir::Axes& axes, GridFacts facts) {
+  facts.packing = packing_;
+  const auto* order = choices_.order.asked();
+  facts.order = order ? *order : usual_order(facts, scope_.target);
+  if (const std::string why = refuse_order(facts.order, facts, scope_.target);
+      order && !why.empty()) {
+    choices_.order.refuse(why);
+    return scope_.refuse(why);
+  }
+  const auto* source = choices_.source.asked();
+  facts.source = source ? *source : usual_source(facts.order);
+  if (const std::string why = refuse_source(facts.source, facts); source && !why.empty()) {
+    choices_.source.refuse(why);
+    return scope_.refuse(why);
+  }
+  grid_ = number_tiles(axes, facts, scope_.target, scope_.names, pool_);
+  scope_.has_cluster = static_cast<bool>(grid_.rank);
+  if (packing_.cluster > 1 && !grid_.rank)
+    return scope_.refuse("no two tiles beside each other share an operand");
+  choices_.order.took(facts.order);
+  choices_.source.took(facts.source);
+  return true;
+}
+
+bool NestLowering::number_axes(const vrtile::Par& grid, const ir::Block& body) {
+  ir::Axes axes;
+  for (const ir::Axis& a : grid.axes) {
+    if (expr::depends_on(a.extent, pool_.index(a.name)))
+      return scope_.refuse("a grid axis bounds itself");
+    axes.push_back({scope_.tiles.define_scalar(a.name, DType::I64), scope_.tiles.scalar(a.extent)});
+  }
+  tile_axes_ = axes;
+  ir::Axes used;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const Expr axis = pool_.index(grid.axes[k].name);
+    bool is_used = false;
+    for (const Op& op : body)
+      ir::for_each_expr(op, [&](Expr e) { is_used |= expr::depends_on(e, axis); });
+    if (is_used) used.push_back(axes[k]);
+  }
+  loads_.set_used_axes(std::move(used));
+  return choose_grid(axes, grid_facts(grid.axes, body, scope_));
+}
+
+bool NestLowering::block(NestFrame frame, ir::Block& out) {
+  const ir::Block& ops = *frame.block;
+  scope_.frames.push_back(frame);
   bool ok = true;
   for (size_t k = 0; ok && k < ops.size(); ++k) {
-    frames_.back().at = k;
-    ok = visit(ops, k, out, is_loop);
+    scope_.frames.back().at = k;
+    ok = visit(ops, k, out);
   }
-  frames_.pop_back();
+  scope_.frames.pop_back();
   return ok;
 }
 
-bool NestLowering::visit(const ir::Block& ops, size_t k, ir::Block& out, bool is_loop) {
+bool NestLowering::visit(const ir::Block& ops, size_t k, ir::Block& out) {
   const Op& op = ops[k];
   switch (vrtile::kind(op)) {
     case vrtile::Kind::Let:
       scalar_let(op, out);
       return true;
     case vrtile::Kind::Load:
-      return load(op.as<vrtile::Load>(), ops, k, out, is_loop);
+      return loads_.load(ops, k, out);
     case vrtile::Kind::Set:
-      return set(op.as<vrtile::Set>(), ops, k, out);
+      return computed_.set(op.as<vrtile::Set>(), ops, k, out);
     case vrtile::Kind::Reduce:
-      return reduce(op.as<vrtile::Reduce>(), used_by(op), out);
+      return computed_.reduce(op.as<vrtile::Reduce>(), used_by(op), out);
     case vrtile::Kind::Dot:
-      return dot(op.as<vrtile::Dot>(), out);
+      return computed_.dot(op.as<vrtile::Dot>(), out);
     case vrtile::Kind::For:
       return loop(op.as<vrtile::For>(), out);
     case vrtile::Kind::Carry:
       return true;
     case vrtile::Kind::Store:
-      return store(op.as<vrtile::Store>(), used_by(op), out);
+      return stores_.store(op.as<vrtile::Store>(), used_by(op), out);
     default:
-      return refuse(fmt::format("`{}` has no counterpart in a kernel", op.info().mnemonic()));
+      return scope_.refuse(
+          fmt::format("`{}` has no counterpart in a kernel", op.info().mnemonic()));
   }
 }
 
 void NestLowering::scalar_let(const Op& op, ir::Block& out) {
   const auto& let = op.as<vrtile::Let>();
-  const Expr value = tiles_.scalar(let.value);
-  const ir::Name name = tiles_.define_scalar(let.name, let.value.dtype());
+  const Expr value = scope_.tiles.scalar(let.value);
+  const ir::Name name = scope_.tiles.define_scalar(let.name, let.value.dtype());
   out.push_back(ir::make(matile::Let{name, value}));
 }
 
 bool NestLowering::loop(const vrtile::For& op, ir::Block& out) {
-  if (!flush_deferred()) return false;
-  struct Carried {
-    ir::Name tile;
-    ir::TensorType type;
-    ir::Name next;
-  };
+  if (stores_.has_deferred()) return scope_.refuse("a tile for a store stands before a loop");
+  const auto carried = carry(op.body, out);
+  if (!carried) return false;
+  matile::Loop result;
+  result.from = scope_.tiles.scalar(op.from);
+  result.to = scope_.tiles.scalar(op.to);
+  result.direction =
+      op.direction == vrtile::Direction::Up ? matile::Direction::Up : matile::Direction::Down;
+  result.var = scope_.tiles.define_scalar(op.var, DType::I64);
+  loads_.add_loop(pool_.index(result.var), result.from, result.to);
+  NestFrame frame{.block = &op.body, .is_loop = true};
+  if (fetches_early(op)) {
+    frame.block = &reordered_.emplace_back(loads_first(op.body));
+    frame.is_eager = true;
+  }
+  if (!block(frame, result.body) || !carry_on(*carried, result.body)) return false;
+  out.push_back(ir::make(std::move(result)));
+  return true;
+}
+
+bool NestLowering::fetches_early(const vrtile::For& loop) {
+  return has_one_computed_product(loop.body) && choices_.is_fetched_early();
+}
+
+std::optional<std::vector<NestLowering::Carried>> NestLowering::carry(const ir::Block& body,
+                                                                      ir::Block& out) {
   std::vector<Carried> carried;
-  std::set<std::string> own_names;
-  for (const Op& inner : op.body) {
+  for (const Op& inner : body) {
     const auto* c = inner.get<vrtile::Carry>();
     if (!c) continue;
-    if (!is_register_type(c->type))
-      return refuse(fmt::format("`{}` is carried, but is no f32 or 16-bit tile", c->name.str()));
-    const TileValue* init = tiles_.find(c->init);
+    if (!scope_.is_register_type(c->type))
+      return scope_.fail(
+          fmt::format("`{}` is carried, but is no f32 or 16-bit tile", c->name.str()));
+    const TileValue* init = scope_.tiles.find(c->init);
     const bool is_element = init && (init->kind == Kind::Load || init->kind == Kind::Inline);
     if (is_element && init->axes.size() == c->type.dims.size()) {
       // Elements that are read where they are used are read here.
-      const std::span<const Expr> own(axis_, c->type.dims.size());
-      const Expr value = tiles_.written(pool_.read(c->init, c->type.dtype, own), {}, why_);
-      if (!value) return false;
-      const TileValue& tile = new_tile(c->name, c->type);
-      out.push_back(ir::make(matile::Set{tile.name, own_axes(c->type), value}));
-      carried.push_back({tile.name, c->type, c->next});
-      own_names.emplace(c->name.str());
+      const std::span<const Expr> own(scope_.axis, c->type.dims.size());
+      const Expr value = scope_.written(pool_.read(c->init, c->type.dtype, own), {});
+      if (!value) return std::nullopt;
+      const TileValue& tile = scope_.new_tile(c->name, c->type);
+      out.push_back(ir::make(matile::Set{tile.name, scope_.own_axes(c->type), value}));
+      carried.push_back({tile.name, c->type, c->next, c->name});
       continue;
     }
     if (!init || init->kind != Kind::Register)
-      return refuse(fmt::format("`{}` is no register tile", c->init.str()));
+      return scope_.fail(fmt::format("`{}` is no register tile", c->init.str()));
     const ir::Name from = init->name;
-    const TileValue& tile = new_tile(c->name, c->type);
-    copy(tile.name, c->type, from, out);
-    carried.push_back({tile.name, c->type, c->next});
-    own_names.emplace(c->name.str());
+    const TileValue& tile = scope_.new_tile(c->name, c->type);
+    scope_.copy(tile.name, c->type, from, out);
+    carried.push_back({tile.name, c->type, c->next, c->name});
   }
-  matile::Loop result;
-  result.from = tiles_.scalar(op.from);
-  result.to = tiles_.scalar(op.to);
-  result.direction =
-      op.direction == vrtile::Direction::Up ? matile::Direction::Up : matile::Direction::Down;
-  result.var = tiles_.define_scalar(op.var, DType::I64);
-  loop_bounds_.emplace(pool_.index(result.var), std::pair<Expr, Expr>{result.from, result.to});
-  const ir::Block* body = &op.body;
-  if (fetches_early(op)) body = &reordered_.emplace_back(loads_first(op.body));
-  if (!block(*body, result.body, true)) return false;
+  return carried;
+}
+
+bool NestLowering::carry_on(const std::vector<Carried>& carried, ir::Block& out) {
   // All carried values change at once: one that is the next of another is kept first.
   std::vector<ir::Name> next;
   for (const Carried& c : carried) {
-    const TileValue* value = tiles_.find(c.next);
+    const TileValue* value = scope_.tiles.find(c.next);
     if (!value || value->kind != Kind::Register)
-      return refuse(fmt::format("`{}` is no register tile", c.next.str()));
+      return scope_.refuse(fmt::format("`{}` is no register tile", c.next.str()));
     ir::Name name = value->name;
-    if (own_names.contains(std::string(c.next.str())) && name != c.tile) {
-      const ir::Name kept = new_register(std::string(c.next.str()) + "_kept", c.type);
-      copy(kept, c.type, name, result.body);
+    const bool is_carried = std::any_of(carried.begin(), carried.end(),
+                                        [&](const Carried& other) { return other.name == c.next; });
+    if (is_carried && name != c.tile) {
+      const ir::Name kept = scope_.new_register(std::string(c.next.str()) + "_kept", c.type);
+      scope_.copy(kept, c.type, name, out);
       name = kept;
     }
     next.push_back(name);
   }
   for (size_t k = 0; k < carried.size(); ++k) {
-    if (carried[k].tile != next[k]) copy(carried[k].tile, carried[k].type, next[k], result.body);
+    if (carried[k].tile != next[k]) scope_.copy(carried[k].tile, carried[k].type, next[k], out);
   }
-  out.push_back(ir::make(std::move(result)));
   return true;
 }
 
 std::optional<LoweredKernel> NestLowering::assemble(ir::Block body) {
-  if (!deferred_.empty() && !stored_panels_)
-    return fail("a tile is computed for a store that does not come");
-  choose_promotions();
-  if (!choices_.end()) return fail("a line of its schedule is refused");
-  const ir::Name name = names_.make(kernel_name_);
+  if (!stores_.is_complete())
+    return scope_.fail("a tile is computed for a store that does not come");
+  copies_.choose_promotions();
+  if (!choices_.end()) return scope_.fail("a line of its schedule is refused");
+  const ir::Name name = scope_.names.make(kernel_name_);
   matile::Kernel kernel{.name = name, .form = matile::KernelForm::Nest};
   if (grid_.rank) {
     kernel.cluster = packing_.cluster;
@@ -302,11 +346,11 @@ std::optional<LoweredKernel> NestLowering::assemble(ir::Block body) {
   }
   if (packing_.resident > 1) kernel.resident = packing_.resident;
   kernel.body.push_back(ir::make(grid_.op));
-  for (Op& p : parts_) kernel.body.push_back(std::move(p));
-  matile::Role role{role_name_, matile::RoleUnit::Groups, groups_, group_index_, {}, {}};
-  role.body = declared_;
+  for (Op& p : copies_.take_parts()) kernel.body.push_back(std::move(p));
+  matile::Role role{role_name_, matile::RoleUnit::Groups, scope_.groups, group_index_, {}, {}};
+  role.body = scope_.declared;
   matile::Each each{grid_.tile, grid_.op.name, {}, std::move(body)};
-  if (alternates_) each.alternate = groups_;
+  if (alternates_) each.alternate = scope_.groups;
   role.body.push_back(ir::make(std::move(each)));
   kernel.body.push_back(ir::make(std::move(role)));
   kernel.body = decision::with_lines(std::move(kernel.body), lines_);
@@ -314,9 +358,9 @@ std::optional<LoweredKernel> NestLowering::assemble(ir::Block body) {
                     ir::make(std::move(kernel)),
                     ir::make(matile::Launch{name, grid_.launch}),
                     tile_axes_,
-                    own_group_ ? group_index_ : ir::Name(),
-                    own_group_ ? groups_ : 1};
-  for (Op& m : map_ops_) out.plan.push_back(std::move(m));
+                    scope_.own_group ? group_index_ : ir::Name(),
+                    scope_.own_group ? scope_.groups : 1};
+  for (Op& m : copies_.take_maps()) out.plan.push_back(std::move(m));
   return out;
 }
 

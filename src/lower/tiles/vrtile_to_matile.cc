@@ -9,6 +9,7 @@
 
 namespace nautilus::lower {
 
+using decision::OperandPath;
 using ir::Op;
 
 ir::Program tile_declarations(const ir::Program& program, FreshNames& names, expr::ExprPool& pool) {

@@ -14,7 +14,7 @@
 //
 // * A load that products use becomes a part and a fetch; one that only differs by 64 rows from
 //   group to group inside a loop is one part for all groups. Boxes and pieces of rows that other
-//   ops use are fetched where they are used (tile_takes.cc), other elements are read there.
+//   ops use are fetched where they are used (tile_takes.h), other elements are read there.
 // * Carried values are tiles that are copied before the loop and at its end; share_registers
 //   removes the copies.
 // * A condition per 16 rows (`any` of a group of rows) becomes a vote, since a warp holds such

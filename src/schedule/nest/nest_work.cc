@@ -272,7 +272,7 @@ class Counter {
   }
 
   // Slots of one element of a tensor. Boxes and pieces of rows are copied to shared memory as
-  // operands are (lower/tiles/tile_takes.cc), others are read one by one.
+  // operands are (lower/tiles/tile_takes.h), others are read one by one.
   double read_slots(Expr e, const ir::Axes& axes, bool is_step) {
     const CopiedRead copied = copied_read(e, axes, target_, pool_);
     if (copied == CopiedRead::No) return target_.costs.load_slots;

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads of a nest: operands of products are fetched here, or gathered element by element; what
+// other ops use is fetched or read where it is used, unless its block asks for everything at once.
+#pragma once
+
+#include <unordered_map>
+#include <utility>
+
+#include "lower/tiles/tile_takes.h"
+
+namespace nautilus::lower {
+
+class TileLoads {
+ public:
+  TileLoads(NestScope& scope, TileCopies& copies, TileTakes& takes)
+      : scope_(scope), pool_(scope.pool), copies_(copies), takes_(takes) {}
+
+  // Of the tiles of the grid, those that the nest uses; another one has one place, or none.
+  void set_used_axes(ir::Axes axes) { used_axes_ = std::move(axes); }
+  // Of a loop, before the loads in it.
+  void add_loop(expr::Expr var, expr::Expr from, expr::Expr to) {
+    loop_bounds_.emplace(var, std::pair<expr::Expr, expr::Expr>{from, to});
+  }
+
+  // Op k of the block.
+  bool load(const ir::Block& ops, size_t k, ir::Block& out);
+
+ private:
+  // How the ops behind a load use its tile.
+  struct Uses {
+    bool is_operand = false;
+    bool is_a = false;
+    bool is_b = false;
+    size_t last = 0;  // op of the block
+  };
+
+  static Uses uses_of(const ir::Block& block, size_t from, ir::Name name);
+  bool fetch(const vrtile::Load& op, const Uses& uses, TileValue& value, ir::Block& out);
+  // Loads the elements one by one into a register tile.
+  bool gather(const vrtile::Load& op, TileValue& value, ir::Block& out);
+  // Steps along an axis that begin at a tile's own place are the tile's own.
+  bool depends_on_tile(expr::Expr e, expr::Expr tile) const;
+  // No two tiles need the same of it.
+  bool is_read_once(const TileElements& elements) const;
+  // Narrower than what a miss would fetch, and not all of a row: what lies beside it is for later.
+  bool is_piece_of_rows(const TileElements& elements, const TileView& view) const;
+  // Every op of the block that reads the line does so along its columns.
+  bool runs_along_columns(ir::Name line, const ir::Block& body) const;
+
+  NestScope& scope_;
+  expr::ExprPool& pool_;
+  TileCopies& copies_;
+  TileTakes& takes_;
+  ir::Axes used_axes_;
+  // Of the loops so far, by their variables.
+  std::unordered_map<expr::Expr, std::pair<expr::Expr, expr::Expr>> loop_bounds_;
+};
+
+}  // namespace nautilus::lower
