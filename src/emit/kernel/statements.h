@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Statements of a role: blocks, loops, scalars; what is more than a line has a file of its own.
+#pragma once
+
+#include "emit/kernel/products.h"
+#include "emit/kernel/rings.h"
+#include "emit/vector.h"
+
+namespace nautilus::emit {
+
+class StatementEmitter {
+ public:
+  StatementEmitter(KernelScope& scope, RingEmitter& rings, ProductEmitter& products)
+      : scope_(scope), out_(scope.out), rings_(rings), products_(products) {}
+
+  // The names of a block, and what is known of them, end with it.
+  void block(const ir::Block& ops);
+
+ private:
+  void statement(const ir::Op& op);
+  // Loads before a turn, which nobody waits for: between them a group would hold it for as long
+  // as memory takes.
+  void early_reads(const ir::Block& ops, size_t from);
+  // Warps that meet right before the groups do: all of them can at one barrier.
+  static bool meet_at_once(const ir::Block& ops, size_t k);
+  Meeting meeting() const;
+  GroupMeeting meeting_of_groups(bool are_warps_apart) const;
+  void tile(const matile::Tile& op);
+  void let(const matile::Let& op);
+  void each(const matile::Each& op);
+  void loop(const matile::Loop& op);
+  void unroll(const matile::Unroll& op);
+  void prefetch(const matile::Prefetch& op);
+  void ticket(const matile::Ticket& op);
+
+  KernelScope& scope_;
+  Writer& out_;
+  RingEmitter& rings_;
+  ProductEmitter& products_;
+};
+
+}  // namespace nautilus::emit
