@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Expressions of the fusion as the nest writes them: axes become places of tiles, members their
+// tiles, and reads stay inside their tensors.
+#pragma once
+
+#include "schedule/nest/nest_frame.h"
+
+namespace nautilus::schedule {
+
+class NestTranslation {
+ public:
+  explicit NestTranslation(NestFrame& frame);
+
+  Expr translated(Expr e, NestPhase phase);
+  Expr member_value(size_t k, NestPhase phase);
+
+ private:
+  using Memo = std::unordered_map<Expr, Expr>;
+
+  Expr translated(Expr e, NestPhase phase, Memo& memo);
+  Expr new_translation(Expr e, NestPhase phase, Memo& memo);
+  Expr member_value(size_t k, NestPhase phase, Memo& memo);
+
+  // What is written in the place of a part of a mask may contain that part.
+  Expr instead_of(Expr other, NestPhase phase);
+
+  // The condition that a place of a tile lies inside the axes an expression uses.
+  Expr range_of(Expr e);
+
+  // The condition for one axis: its own range, or that the tensor goes on. Rows and columns beyond
+  // the range are never stored, so `X[i + r]` may read what lies there.
+  Expr in_tensor(Expr e, const TileAxis& t);
+
+  NestFrame& f_;
+  std::map<std::string, ir::TensorType, std::less<>> types_;  // of the program's buffers
+};
+
+}  // namespace nautilus::schedule
