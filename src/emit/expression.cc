@@ -55,12 +55,7 @@ class Printer {
       case Kind::Read:
         return {names_.read(e), kAtom};
       case Kind::Select:
-        if (is_computed_always(e[1])) {
-          return {fmt::format("choose({}, {}, {})", at(e[0], kTernary), at(e[1], kTernary),
-                              at(e[2], kTernary)),
-                  kAtom};
-        }
-        return {at(e[0], kOr) + " ? " + at(e[1], kOr) + " : " + at(e[2], kTernary), kTernary};
+        return select(e);
       case Kind::Cast:
         return cast(e);
       case Kind::Neg:
@@ -95,6 +90,33 @@ class Printer {
         return divide(e, "/", "floor_div");
       case Kind::Mod:
         return divide(e, "%", "floor_mod");
+      case Kind::Div:
+      case Kind::Max:
+      case Kind::Min:
+      case Kind::Exp2:
+      case Kind::Exp:
+      case Kind::Log2:
+      case Kind::Log:
+      case Kind::Sqrt:
+      case Kind::Rsqrt:
+      case Kind::Tanh:
+      case Kind::Erf:
+      case Kind::Sigmoid:
+      case Kind::Abs:
+      case Kind::Floor:
+      case Kind::Round:
+      case Kind::Sin:
+      case Kind::Cos:
+      case Kind::Pow:
+      case Kind::Reduce:
+        break;
+    }
+    return function(e);
+  }
+
+  // What the prelude has a function for.
+  Text function(Expr e) {
+    switch (e.op()) {
       case Kind::Div:
         if (names_.is_accurate) return infix(e, "/", kMul, kMul + 1);
         return call("divide", e);
@@ -133,7 +155,7 @@ class Printer {
         return call("cos_of", e);
       case Kind::Pow:
         return call("pow_of", e);
-      case Kind::Reduce:
+      default:
         break;
     }
     NAUT_CHECK(false, "no device text for {}", expr::info(e.op()).name);
@@ -187,6 +209,15 @@ class Printer {
       return var.dtype() == DType::I64 ? "((long long)" + text + ")" : text;
     };
     return typed_expression(e, names);
+  }
+
+  Text select(Expr e) {
+    if (is_computed_always(e[1])) {
+      return {fmt::format("choose({}, {}, {})", at(e[0], kTernary), at(e[1], kTernary),
+                          at(e[2], kTernary)),
+              kAtom};
+    }
+    return {at(e[0], kOr) + " ? " + at(e[1], kOr) + " : " + at(e[2], kTernary), kTernary};
   }
 
   Text infix(Expr e, std::string_view op, int strength, int right) {
