@@ -106,20 +106,37 @@ class Pipeliner {
       out.push_back(with_body(known, block(op.as<For>().body)));
       return;
     }
-    const For& loop = *range;
-    const StagePlan& s = *plan;
+    pipelined({op, *range, *plan, stages_of_tiles(*plan)}, out, after);
+  }
+
+  // A loop that is pipelined.
+  struct Pipelined {
+    const Op& op;
+    const For& loop;
+    const StagePlan& plan;
     std::unordered_map<Name, int> stage;  // of tiles; a carry has the stage of its next
+
+    int stage_of(Name n) const {
+      const auto it = stage.find(n);
+      return it == stage.end() ? 0 : it->second;
+    }
+    bool is_up() const { return loop.direction == Direction::Up; }
+  };
+
+  static std::unordered_map<Name, int> stages_of_tiles(const StagePlan& s) {
+    std::unordered_map<Name, int> stage;
     for (size_t k = 0; k < s.ops.size(); ++k) {
       const Name n = s.ops[k].is<Let>() ? s.ops[k].as<Let>().name : defined(s.ops[k]);
       if (n) stage.emplace(n, s.stage[k]);
     }
-    const auto stage_of = [&](Name n) {
-      const auto it = stage.find(n);
-      return it == stage.end() ? 0 : it->second;
-    };
+    return stage;
+  }
 
-    // First iteration, stage 0.
-    const bool is_up = loop.direction == Direction::Up;
+  // Stage 0 of the first iteration, the loop in which both stages run, stage 1 of the last
+  // iteration.
+  void pipelined(const Pipelined& p, Block& out, Renaming& after) {
+    const For& loop = p.loop;
+    const StagePlan& s = p.plan;
     const Expr var = pool_.index(loop.var);
     Renaming first;
     for (const Carry& c : s.carries) first.emplace(c.name, c.init);
@@ -127,44 +144,79 @@ class Pipeliner {
       if (s.stage[k] == 0) out.push_back(copied(s.ops[k], {{var, loop.from}}, first));
     }
 
-    // Values of stage 0 that late ops need.
+    const auto deep = held_values(p);
     Renaming late;
-    Block carries;
-    std::vector<std::pair<Name, Name>> deep;  // value, its carry
+    for (const auto& [value, held] : deep) late.emplace(value, held);
+    Block body = carries(p, first, deep);
+    both_stages(p, late, body);
+    const Expr from =
+        simplified(pool_.binary(EK::Add, loop.from, pool_.integer(p.is_up() ? 1 : -1)));
+    out.push_back(
+        ir::make(For{loop.var, from, loop.direction, loop.to, std::move(body)}, p.op.span()));
+
+    const Expr last =
+        p.is_up() ? simplified(pool_.binary(EK::Add, loop.to, pool_.integer(-1))) : loop.to;
+    Renaming end = late;
+    for (size_t k : s.order) {
+      if (s.stage[k] == 1) out.push_back(copied(s.ops[k], {{var, last}}, end));
+    }
+    for (const Carry& c : s.carries) {
+      if (p.stage_of(c.next) == 1) after.insert_or_assign(c.name, end.at(c.next));
+    }
+  }
+
+  // Values of stage 0 that late ops need, each with the name under which it is held for them.
+  std::vector<std::pair<Name, Name>> held_values(const Pipelined& p) {
+    const StagePlan& s = p.plan;
+    std::vector<std::pair<Name, Name>> deep;
     for (size_t k = 0; k < s.ops.size(); ++k) {
       if (s.stage[k] == 0) continue;
       for_each_use(s.ops[k], [&](Name n) {
         const Carry* carry = find(s.carries, n);
         const bool is_early =
-            carry ? stage_of(carry->next) == 0 : stage.contains(n) && stage.at(n) == 0;
-        if (!is_early || late.contains(n)) return;
-        const Name held = names_.fresh(std::string(n.str()) + "_late");
-        late.emplace(n, held);
-        deep.emplace_back(n, held);
+            carry ? p.stage_of(carry->next) == 0 : p.stage.contains(n) && p.stage.at(n) == 0;
+        const bool is_held =
+            std::any_of(deep.begin(), deep.end(), [&](const auto& d) { return d.first == n; });
+        if (!is_early || is_held) return;
+        deep.emplace_back(n, names_.fresh(std::string(n.str()) + "_late"));
       });
     }
-    Renaming direct;  // stage 0 reads what a late op of this iteration of the new loop has made
-    for (const Carry& c : s.carries) {
-      if (stage_of(c.next) == 1) {
-        direct.emplace(c.name, c.next);
-        carries.push_back(ir::make(c, op.span()));
+    return deep;
+  }
+
+  // The carries of the new loop. `first`: the names of what the first iteration made.
+  static Block carries(const Pipelined& p, const Renaming& first,
+                       const std::vector<std::pair<Name, Name>>& deep) {
+    Block out;
+    for (const Carry& c : p.plan.carries) {
+      if (p.stage_of(c.next) == 1) {
+        out.push_back(ir::make(c, p.op.span()));
       } else {
         const auto next = first.find(c.next);
         const Name from = next == first.end() ? c.next : next->second;
-        carries.push_back(ir::make(Carry{c.name, c.type, from, c.next}, op.span()));
+        out.push_back(ir::make(Carry{c.name, c.type, from, c.next}, p.op.span()));
       }
     }
     for (const auto& [value, held] : deep) {
-      const Carry* carry = find(s.carries, value);
+      const Carry* carry = find(p.plan.carries, value);
       const Name from = first.at(value);
-      carries.push_back(
-          ir::make(Carry{held, carry ? carry->type : type_of(definition(s, value)), from, value}));
+      out.push_back(ir::make(
+          Carry{held, carry ? carry->type : type_of(definition(p.plan, value)), from, value}));
     }
+    return out;
+  }
 
-    // The loop.
-    const Expr step = pool_.integer(is_up ? -1 : 1);
+  // Stage 0 of an iteration, and stage 1 of the one before it, with the names of values that are
+  // held for it.
+  void both_stages(const Pipelined& p, const Renaming& late, Block& body) {
+    const StagePlan& s = p.plan;
+    Renaming direct;  // stage 0 reads what a late op of this iteration of the new loop has made
+    for (const Carry& c : s.carries) {
+      if (p.stage_of(c.next) == 1) direct.emplace(c.name, c.next);
+    }
+    const Expr var = pool_.index(p.loop.var);
+    const Expr step = pool_.integer(p.is_up() ? -1 : 1);
     const Expr previous = pool_.binary(EK::Add, var, step);
-    Block body = carries;
     for (size_t k : s.order) {
       if (s.stage[k] == 0) {
         body.push_back(rename(s.ops[k], direct, pool_));
@@ -172,20 +224,6 @@ class Pipeliner {
         body.push_back(
             simplified(substitute(rename(s.ops[k], late, pool_), {{var, previous}}, pool_)));
       }
-    }
-    const Expr from = simplified(pool_.binary(EK::Add, loop.from, pool_.integer(is_up ? 1 : -1)));
-    out.push_back(
-        ir::make(For{loop.var, from, loop.direction, loop.to, std::move(body)}, op.span()));
-
-    // Last iteration, stage 1.
-    const Expr last =
-        is_up ? simplified(pool_.binary(EK::Add, loop.to, pool_.integer(-1))) : loop.to;
-    Renaming end = late;
-    for (size_t k : s.order) {
-      if (s.stage[k] == 1) out.push_back(copied(s.ops[k], {{var, last}}, end));
-    }
-    for (const Carry& c : s.carries) {
-      if (stage_of(c.next) == 1) after.insert_or_assign(c.name, end.at(c.next));
     }
   }
 
