@@ -44,82 +44,87 @@ class ScalarVerifier {
         if (op.as<Kernel>().form == decision::Form::Tile)
           v_.fail("the lines of a tile kernel stand in its nest");
         break;
-      case Kind::Buffer: {
-        const auto& b = op.as<Buffer>();
-        v_.check_type(b.type);
-        v_.declare_tensor(b.name, b.type);
-        roles_.emplace(b.name.str(), b.role);
-        if (b.role == Role::Input) written_.emplace(b.name.str());
-        if (depth_ > 0) v_.fail("a buffer inside a loop");
-        break;
-      }
-      case Kind::Loop: {
-        const auto& loop = op.as<Loop>();
-        v_.check_dtype(loop.from, ir::DType::I64, "the first value");
-        v_.check_dtype(loop.to, ir::DType::I64, "the last value");
-        read(loop.from);
-        read(loop.to);
-        const size_t mark = v_.mark();
-        v_.declare_local(loop.var, ir::DType::I64);
-        inside(loop.body, op);
-        v_.leave_axes(mark);
-        break;
-      }
+      case Kind::Buffer:
+        return buffer(op.as<Buffer>());
+      case Kind::Loop:
+        return loop(op, op.as<Loop>());
       case Kind::If:
         v_.check_dtype(op.as<If>().condition, ir::DType::Bool, "the condition");
         read(op.as<If>().condition);
         inside(op.as<If>().body, op);
         break;
-      case Kind::For: {
-        const auto& loop = op.as<For>();
-        if (loop.kind == LoopKind::Grid && depth_ > 0) v_.fail("a grid loop inside a loop");
-        if (loop.kind == LoopKind::Group && !is_in_grid_) v_.fail("a group loop outside a grid");
-        if (loop.kind != LoopKind::Grid && (loop.cluster || loop.resident || loop.cost))
-          v_.fail("only grid loops have clusters, costs and tiles that share a multiprocessor");
-        if (loop.cost) v_.check_dtype(loop.cost, ir::DType::I64, "the cost");
-        if (loop.cluster && *loop.cluster != 2) v_.fail("a cluster has 2 tiles");
-        if (loop.resident && *loop.resident != 2) v_.fail("2 tiles share a multiprocessor");
-        const size_t mark = v_.enter_axes(loop.axes);
-        const bool was_in_grid = is_in_grid_;
-        is_in_grid_ = loop.kind == LoopKind::Grid || (is_in_grid_ && loop.kind != LoopKind::Group);
-        reduce_depth_ += loop.kind == LoopKind::Reduce ? 1 : 0;
-        inside(loop.body, op);
-        reduce_depth_ -= loop.kind == LoopKind::Reduce ? 1 : 0;
-        is_in_grid_ = was_in_grid;
-        v_.leave_axes(mark);
-        break;
-      }
-      case Kind::Store: {
-        const auto& s = op.as<Store>();
-        read(s.value);
-        target(s.target, s.indices, s.value.dtype());
-        break;
-      }
-      case Kind::Init: {
-        const auto& s = op.as<Init>();
-        read(s.value);
-        target(s.target, s.indices, s.value.dtype());
-        started_.emplace(s.target.str());
-        break;
-      }
-      case Kind::Update: {
-        const auto& u = op.as<Update>();
-        if (is_arg(u.reducer)) v_.fail(fmt::format("{} needs update_arg", name(u.reducer)));
-        read(u.value);
-        accumulate(u.target, u.indices, u.value.dtype());
-        break;
-      }
-      case Kind::UpdateArg: {
-        const auto& u = op.as<UpdateArg>();
-        if (!is_arg(u.reducer))
-          v_.fail(fmt::format("update_arg takes argmax or argmin, not {}", name(u.reducer)));
-        read(u.value);
-        read(u.position);
-        accumulate(u.target, u.indices, ir::DType::I64);
-        accumulate(u.best, u.indices, u.value.dtype());
-        break;
-      }
+      case Kind::For:
+        return loops(op, op.as<For>());
+      case Kind::Store:
+        return store(op.as<Store>());
+      case Kind::Init:
+        store(op.as<Init>());
+        started_.emplace(op.as<Init>().target.str());
+        return;
+      case Kind::Update:
+        return update(op.as<Update>());
+      case Kind::UpdateArg:
+        return update_arg(op.as<UpdateArg>());
     }
+  }
+
+  void buffer(const Buffer& b) {
+    v_.check_type(b.type);
+    v_.declare_tensor(b.name, b.type);
+    roles_.emplace(b.name.str(), b.role);
+    if (b.role == Role::Input) written_.emplace(b.name.str());
+    if (depth_ > 0) v_.fail("a buffer inside a loop");
+  }
+
+  void loop(const ir::Op& op, const Loop& loop) {
+    v_.check_dtype(loop.from, ir::DType::I64, "the first value");
+    v_.check_dtype(loop.to, ir::DType::I64, "the last value");
+    read(loop.from);
+    read(loop.to);
+    const size_t mark = v_.mark();
+    v_.declare_local(loop.var, ir::DType::I64);
+    inside(loop.body, op);
+    v_.leave_axes(mark);
+  }
+
+  void loops(const ir::Op& op, const For& loop) {
+    if (loop.kind == LoopKind::Grid && depth_ > 0) v_.fail("a grid loop inside a loop");
+    if (loop.kind == LoopKind::Group && !is_in_grid_) v_.fail("a group loop outside a grid");
+    if (loop.kind != LoopKind::Grid && (loop.cluster || loop.resident || loop.cost))
+      v_.fail("only grid loops have clusters, costs and tiles that share a multiprocessor");
+    if (loop.cost) v_.check_dtype(loop.cost, ir::DType::I64, "the cost");
+    if (loop.cluster && *loop.cluster != 2) v_.fail("a cluster has 2 tiles");
+    if (loop.resident && *loop.resident != 2) v_.fail("2 tiles share a multiprocessor");
+    const size_t mark = v_.enter_axes(loop.axes);
+    const bool was_in_grid = is_in_grid_;
+    is_in_grid_ = loop.kind == LoopKind::Grid || (is_in_grid_ && loop.kind != LoopKind::Group);
+    reduce_depth_ += loop.kind == LoopKind::Reduce ? 1 : 0;
+    inside(loop.body, op);
+    reduce_depth_ -= loop.kind == LoopKind::Reduce ? 1 : 0;
+    is_in_grid_ = was_in_grid;
+    v_.leave_axes(mark);
+  }
+
+  // A store or an init.
+  template <typename T>
+  void store(const T& s) {
+    read(s.value);
+    target(s.target, s.indices, s.value.dtype());
+  }
+
+  void update(const Update& u) {
+    if (is_arg(u.reducer)) v_.fail(fmt::format("{} needs update_arg", name(u.reducer)));
+    read(u.value);
+    accumulate(u.target, u.indices, u.value.dtype());
+  }
+
+  void update_arg(const UpdateArg& u) {
+    if (!is_arg(u.reducer))
+      v_.fail(fmt::format("update_arg takes argmax or argmin, not {}", name(u.reducer)));
+    read(u.value);
+    read(u.position);
+    accumulate(u.target, u.indices, ir::DType::I64);
+    accumulate(u.best, u.indices, u.value.dtype());
   }
 
   void inside(const ir::Block& body, const ir::Op& op) {
