@@ -196,14 +196,8 @@ class NestVerifier {
 
   void statement(const Op& op) {
     switch (kind(op)) {
-      case Kind::Tile: {
-        const auto& t = op.as<Tile>();
-        if (names_.contains(std::string(t.name.str())) || v_.is_defined(t.name))
-          return v_.fail(fmt::format("`{}` is defined twice", t.name.str()));
-        v_.declare_tensor(t.name, t.type);
-        tiles_.emplace(t.name.str(), &t);
-        return;
-      }
+      case Kind::Tile:
+        return declare(op.as<Tile>());
       case Kind::Let:
         scalar(op.as<Let>().value, op.as<Let>().value.dtype());
         v_.declare_local(op.as<Let>().name, op.as<Let>().value.dtype());
@@ -222,6 +216,14 @@ class NestVerifier {
       case Kind::If:
         v_.check(op.as<If>().condition, "the condition");
         return block(op.as<If>().body);
+      default:
+        return work(op);
+    }
+  }
+
+  // What stands in blocks and has none of its own.
+  void work(const Op& op) {
+    switch (kind(op)) {
       case Kind::Fetch:
         return fetch(op.as<Fetch>());
       case Kind::Dot:
@@ -241,42 +243,21 @@ class NestVerifier {
         v_.declare_local(op.as<Vote>().name, DType::Bool);
         return;
       case Kind::Store:
-        tile(op.as<Store>().tile);
-        if (!maps_.contains(op.as<Store>().map.str()))
-          v_.fail(fmt::format("there is no map `{}`", op.as<Store>().map.str()));
-        for (Expr e : op.as<Store>().at) scalar(e, DType::I64);
-        return;
+        return store(op.as<Store>());
       case Kind::Lanes:
-        tile(op.as<Lanes>().tile);
-        return;
+        return void(tile(op.as<Lanes>().tile));
       case Kind::Shares:
-        tile(op.as<Shares>().tile);
-        return;
+        return void(tile(op.as<Shares>().tile));
       case Kind::Warps:
-        tile(op.as<Warps>().tile);
-        return;
+        return void(tile(op.as<Warps>().tile));
       case Kind::Groups:
-        tile(op.as<Groups>().tile);
-        return;
+        return void(tile(op.as<Groups>().tile));
       case Kind::Take:
-        tile(op.as<Take>().tile);
-        return;
-      case Kind::Fill: {
-        const size_t mark = v_.mark();
-        if (op.as<Fill>().group) v_.declare_local(op.as<Fill>().group, DType::I64);
-        for (const Op& inner : op.as<Fill>().body) {
-          for (Expr e : inner.as<Copy>().at) scalar(e, DType::I64);
-        }
-        return v_.leave_axes(mark);
-      }
-      case Kind::Put: {
-        const auto& put = op.as<Put>();
-        const size_t mark = v_.enter_axes(put.axes);
-        v_.check(put.value, "the value");
-        for (Expr e : put.indices) v_.check(e, "an index");
-        if (put.condition) v_.check(put.condition, "the condition");
-        return v_.leave_axes(mark);
-      }
+        return void(tile(op.as<Take>().tile));
+      case Kind::Fill:
+        return fill(op.as<Fill>());
+      case Kind::Put:
+        return put(op.as<Put>());
       case Kind::Load:
       case Kind::Get:
       case Kind::Release:
@@ -290,6 +271,36 @@ class NestVerifier {
       default:
         v_.fail(fmt::format("`{}` does not stand in a nest", op.info().mnemonic()));
     }
+  }
+
+  void declare(const Tile& t) {
+    if (names_.contains(std::string(t.name.str())) || v_.is_defined(t.name))
+      return v_.fail(fmt::format("`{}` is defined twice", t.name.str()));
+    v_.declare_tensor(t.name, t.type);
+    tiles_.emplace(t.name.str(), &t);
+  }
+
+  void store(const Store& s) {
+    tile(s.tile);
+    if (!maps_.contains(s.map.str())) v_.fail(fmt::format("there is no map `{}`", s.map.str()));
+    for (Expr e : s.at) scalar(e, DType::I64);
+  }
+
+  void fill(const Fill& f) {
+    const size_t mark = v_.mark();
+    if (f.group) v_.declare_local(f.group, DType::I64);
+    for (const Op& inner : f.body) {
+      for (Expr e : inner.as<Copy>().at) scalar(e, DType::I64);
+    }
+    v_.leave_axes(mark);
+  }
+
+  void put(const Put& p) {
+    const size_t mark = v_.enter_axes(p.axes);
+    v_.check(p.value, "the value");
+    for (Expr e : p.indices) v_.check(e, "an index");
+    if (p.condition) v_.check(p.condition, "the condition");
+    v_.leave_axes(mark);
   }
 
   const Kernel& kernel_;
