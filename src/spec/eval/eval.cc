@@ -46,20 +46,9 @@ class Evaluator {
   }
 
   bool define(const Let& let, diag::Span span) {
-    const bool is_reduce = let.body.op() == Op::Reduce;
-    ir::Axes axes = let.axes;
-    std::vector<int64_t> extents;
-    for (const ir::Axis& a : let.axes) extents.push_back(ir::evaluate_size(a.extent, env_));
-    const size_t outer = extents.size();
-    int64_t length = 1;
-    if (is_reduce) {
-      for (size_t k = 0; k < let.body.axis_count(); ++k) {
-        axes.push_back({let.body.axis(k).name(), let.body.extent(k)});
-        extents.push_back(ir::evaluate_size(let.body.extent(k), env_));
-        length *= extents.back();
-      }
-    }
-    const std::vector<int64_t> shape(extents.begin(), extents.begin() + static_cast<long>(outer));
+    const Space space = space_of(let);
+    const std::vector<int64_t> shape(space.extents.begin(),
+                                     space.extents.begin() + static_cast<long>(space.outer));
     const auto count = expr::element_count(shape);
     if (!count) {
       sink_.report(diag::Code::BadInput, span,
@@ -69,63 +58,9 @@ class Evaluator {
     }
     BoundedTensor out{Tensor::zeros(let.dtype, shape),
                       std::vector<double>(static_cast<size_t>(*count), 0.0)};
-
-    // Lanes run along the last axis of the result, or along the last reduced axis where that is
-    // much longer.
-    int run = outer ? static_cast<int>(outer) - 1 : -1;
-    if (is_reduce &&
-        (run < 0 || (extents[outer - 1] < 16 && extents.back() > extents[outer - 1]))) {
-      run = static_cast<int>(extents.size()) - 1;
-    }
-    const bool runs_inside = is_reduce && run >= static_cast<int>(outer);
-    const BlockProgram code(is_reduce ? let.body.body() : let.body, axes, run, tensors_, env_,
-                            functions_);
-    std::optional<BlockProgram> init;
-    if (is_reduce && let.body.init())
-      init.emplace(let.body.init(), axes, runs_inside ? -1 : run, tensors_, env_, functions_);
-    std::optional<Reduction> reduction;
-    if (is_reduce) reduction.emplace(let.body, length, is_exact_contract_);
-    std::optional<BlockProgram> parts;
-    if (reduction && reduction->is_licensed()) {
-      if (const Expr magnitudes = magnitude_of_parts(let))
-        parts.emplace(magnitudes, axes, run, tensors_, env_, functions_);
-    }
-
-    const int64_t run_extent = run >= 0 && !runs_inside ? extents[static_cast<size_t>(run)] : 1;
-    const int64_t rows = run_extent == 0 ? 0 : *count / run_extent;
-    const int64_t runs_per_row = (run_extent + kRun - 1) / kRun;
-    Task task{let,
-              extents,
-              outer,
-              run,
-              runs_inside,
-              code,
-              init ? &*init : nullptr,
-              parts ? &*parts : nullptr,
-              reduction ? &*reduction : nullptr,
-              noise_seed_ ? Noise(noise_seed_, let.name.str()) : Noise(),
-              out};
-    auto work = [&](int64_t begin, int64_t end) {
-      run_range(task, run_extent, runs_per_row, begin, end);
-    };
-    using Work = decltype(work);
-    base::parallel_ranges(
-        rows * runs_per_row, threads_,
-        [](void* context, int64_t begin, int64_t end) {
-          (*static_cast<Work*>(context))(begin, end);
-        },
-        &work);
+    compute(let, space, *count, out);
     if (failed_item_ != INT64_MAX) {
-      sink_
-          .report(diag::Code::ReadOutside, span,
-                  fmt::format("index {} of `{}` is {}, the extent is {}{}", outside_.dimension + 1,
-                              outside_.tensor, outside_.index, outside_.extent,
-                              outside_.is_by_rounding
-                                  ? ", and rounding decides whether the guard leaves it out"
-                                  : ""))
-          .with_help(
-              "a gathered index must lie inside the tensor, and a guard must keep every read "
-              "inside");
+      report_outside(span);
       return false;
     }
     if (std::all_of(out.bound.begin(), out.bound.end(), [](double e) { return e == 0; }))
@@ -142,6 +77,98 @@ class Evaluator {
   }
 
  private:
+  // The points of an equation, and how lanes run through them.
+  struct Space {
+    ir::Axes axes;  // of the result, then those that are reduced
+    std::vector<int64_t> extents;
+    size_t outer = 0;          // axes of the result
+    int64_t length = 1;        // of the reduction
+    int run = -1;              // the axis along which lanes run; -1: none
+    bool runs_inside = false;  // it is a reduced one
+  };
+
+  Space space_of(const Let& let) const {
+    Space s;
+    const bool is_reduce = let.body.op() == Op::Reduce;
+    s.axes = let.axes;
+    for (const ir::Axis& a : let.axes) s.extents.push_back(ir::evaluate_size(a.extent, env_));
+    s.outer = s.extents.size();
+    if (is_reduce) {
+      for (size_t k = 0; k < let.body.axis_count(); ++k) {
+        s.axes.push_back({let.body.axis(k).name(), let.body.extent(k)});
+        s.extents.push_back(ir::evaluate_size(let.body.extent(k), env_));
+        s.length *= s.extents.back();
+      }
+    }
+    // Lanes run along the last axis of the result, or along the last reduced axis where that is
+    // much longer.
+    s.run = s.outer ? static_cast<int>(s.outer) - 1 : -1;
+    if (is_reduce &&
+        (s.run < 0 || (s.extents[s.outer - 1] < 16 && s.extents.back() > s.extents[s.outer - 1]))) {
+      s.run = static_cast<int>(s.extents.size()) - 1;
+    }
+    s.runs_inside = is_reduce && s.run >= static_cast<int>(s.outer);
+    return s;
+  }
+
+  // Fills the `count` elements of the result, or leaves the first read that fails in `outside_`.
+  void compute(const Let& let, const Space& space, int64_t count, BoundedTensor& out) {
+    const bool is_reduce = let.body.op() == Op::Reduce;
+    const int run = space.run;
+    const BlockProgram code(is_reduce ? let.body.body() : let.body, space.axes, run, tensors_, env_,
+                            functions_);
+    std::optional<BlockProgram> init;
+    if (is_reduce && let.body.init())
+      init.emplace(let.body.init(), space.axes, space.runs_inside ? -1 : run, tensors_, env_,
+                   functions_);
+    std::optional<Reduction> reduction;
+    if (is_reduce) reduction.emplace(let.body, space.length, is_exact_contract_);
+    std::optional<BlockProgram> parts;
+    if (reduction && reduction->is_licensed()) {
+      if (const Expr magnitudes = magnitude_of_parts(let))
+        parts.emplace(magnitudes, space.axes, run, tensors_, env_, functions_);
+    }
+
+    const int64_t run_extent =
+        run >= 0 && !space.runs_inside ? space.extents[static_cast<size_t>(run)] : 1;
+    const int64_t rows = run_extent == 0 ? 0 : count / run_extent;
+    const int64_t runs_per_row = (run_extent + kRun - 1) / kRun;
+    Task task{let,
+              space.extents,
+              space.outer,
+              run,
+              space.runs_inside,
+              code,
+              init ? &*init : nullptr,
+              parts ? &*parts : nullptr,
+              reduction ? &*reduction : nullptr,
+              noise_seed_ ? Noise(noise_seed_, let.name.str()) : Noise(),
+              out};
+    auto work = [&](int64_t begin, int64_t end) {
+      run_range(task, run_extent, runs_per_row, begin, end);
+    };
+    using Work = decltype(work);
+    base::parallel_ranges(
+        rows * runs_per_row, threads_,
+        [](void* context, int64_t begin, int64_t end) {
+          (*static_cast<Work*>(context))(begin, end);
+        },
+        &work);
+  }
+
+  void report_outside(diag::Span span) {
+    sink_
+        .report(diag::Code::ReadOutside, span,
+                fmt::format("index {} of `{}` is {}, the extent is {}{}", outside_.dimension + 1,
+                            outside_.tensor, outside_.index, outside_.extent,
+                            outside_.is_by_rounding
+                                ? ", and rounding decides whether the guard leaves it out"
+                                : ""))
+        .with_help(
+            "a gathered index must lie inside the tensor, and a guard must keep every read "
+            "inside");
+  }
+
   // Of a sum of products that kernels may take apart: the sum of their magnitudes. Else null.
   Expr magnitude_of_parts(const Let& let) {
     factors_.open(let);
