@@ -41,17 +41,17 @@ struct Code {
 struct Step {
   Kind kind;
   diag::Span span;
-  std::vector<int> slots;        // For, Loop
-  std::vector<int64_t> extents;  // For
-  const Code* from = nullptr;    // Loop
-  const Code* to = nullptr;      // Loop
-  bool is_down = false;          // Loop
-  bool is_grid = false;          // For
-  std::vector<Step> body;        // For, Loop, If
+  std::vector<int> slots = {};        // For, Loop
+  std::vector<int64_t> extents = {};  // For
+  const Code* from = nullptr;         // Loop
+  const Code* to = nullptr;           // Loop
+  bool is_down = false;               // Loop
+  bool is_grid = false;               // For
+  std::vector<Step> body = {};        // For, Loop, If
   Tensor* target = nullptr;
-  std::string_view target_name;
+  std::string_view target_name = {};
   Tensor* best = nullptr;
-  std::vector<const Code*> indices;
+  std::vector<const Code*> indices = {};
   const Code* value = nullptr;
   const Code* position = nullptr;
   expr::Reducer reducer = expr::Reducer::Sum;
@@ -109,88 +109,98 @@ class Interpreter {
   std::vector<Step> resolve(const ir::Block& block) {
     std::vector<Step> steps;
     for (const ir::Op& op : block) {
-      Step s{.kind = kind(op),
-             .span = op.span(),
-             .slots = {},
-             .extents = {},
-             .body = {},
-             .target_name = {},
-             .indices = {}};
-      auto target = [&](ir::Name name, const ir::Exprs& indices) {
-        s.target = &buffers_.at(std::string(name.str()));
-        s.target_name = name.str();
-        for (Expr i : indices) s.indices.push_back(compile(i));
-      };
-      switch (s.kind) {
-        case Kind::Dim:
-        case Kind::Static:
-        case Kind::Param:
-        case Kind::Fact:
-        case Kind::Numerics:
-        case Kind::Target:
-        case Kind::Machine:
-        case Kind::Size:
-        case Kind::Decisions:
-        case Kind::Kernel:
-        case Kind::Buffer:
-          continue;
-        case Kind::For: {
-          const auto& loop = op.as<For>();
-          s.is_grid = loop.kind == LoopKind::Grid;
-          for (const ir::Axis& a : loop.axes) {
-            s.extents.push_back(ir::evaluate_size(a.extent, env_));
-            s.slots.push_back(new_slot());
-            scope_.emplace_back(a.name, s.slots.back());
-          }
-          memo_.clear();
-          s.body = resolve(loop.body);
-          memo_.clear();
-          scope_.resize(scope_.size() - loop.axes.size());
-          break;
-        }
-        case Kind::Loop: {
-          const auto& loop = op.as<Loop>();
-          s.from = compile(loop.from);
-          s.to = compile(loop.to);
-          s.is_down = loop.direction == Direction::Down;
-          s.slots.push_back(new_slot());
-          scope_.emplace_back(loop.var, s.slots.back());
-          memo_.clear();
-          s.body = resolve(loop.body);
-          memo_.clear();
-          scope_.pop_back();
-          break;
-        }
-        case Kind::If:
-          s.value = compile(op.as<If>().condition);
-          s.body = resolve(op.as<If>().body);
-          break;
-        case Kind::Store:
-          target(op.as<Store>().target, op.as<Store>().indices);
-          s.value = compile(op.as<Store>().value);
-          break;
-        case Kind::Init:
-          target(op.as<Init>().target, op.as<Init>().indices);
-          s.value = compile(op.as<Init>().value);
-          break;
-        case Kind::Update:
-          target(op.as<Update>().target, op.as<Update>().indices);
-          s.value = compile(op.as<Update>().value);
-          s.reducer = op.as<Update>().reducer;
-          break;
-        case Kind::UpdateArg: {
-          const auto& u = op.as<UpdateArg>();
-          target(u.target, u.indices);
-          s.best = &buffers_.at(std::string(u.best.str()));
-          s.value = compile(u.value);
-          s.position = compile(u.position);
-          s.reducer = u.reducer;
-          break;
-        }
-      }
-      steps.push_back(std::move(s));
+      if (std::optional<Step> s = resolve(op)) steps.push_back(std::move(*s));
     }
     return steps;
+  }
+
+  // Nothing for declarations.
+  std::optional<Step> resolve(const ir::Op& op) {
+    Step s{.kind = kind(op), .span = op.span()};
+    switch (s.kind) {
+      case Kind::Dim:
+      case Kind::Static:
+      case Kind::Param:
+      case Kind::Fact:
+      case Kind::Numerics:
+      case Kind::Target:
+      case Kind::Machine:
+      case Kind::Size:
+      case Kind::Decisions:
+      case Kind::Kernel:
+      case Kind::Buffer:
+        return std::nullopt;
+      case Kind::For:
+        resolve(op.as<For>(), s);
+        break;
+      case Kind::Loop:
+        resolve(op.as<Loop>(), s);
+        break;
+      case Kind::If:
+        s.value = compile(op.as<If>().condition);
+        s.body = resolve(op.as<If>().body);
+        break;
+      case Kind::Store:
+        resolve_write(op.as<Store>(), s);
+        break;
+      case Kind::Init:
+        resolve_write(op.as<Init>(), s);
+        break;
+      case Kind::Update:
+        resolve_write(op.as<Update>(), s);
+        s.reducer = op.as<Update>().reducer;
+        break;
+      case Kind::UpdateArg:
+        resolve(op.as<UpdateArg>(), s);
+        break;
+    }
+    return s;
+  }
+
+  void resolve(const For& loop, Step& s) {
+    s.is_grid = loop.kind == LoopKind::Grid;
+    for (const ir::Axis& a : loop.axes) {
+      s.extents.push_back(ir::evaluate_size(a.extent, env_));
+      s.slots.push_back(new_slot());
+      scope_.emplace_back(a.name, s.slots.back());
+    }
+    memo_.clear();
+    s.body = resolve(loop.body);
+    memo_.clear();
+    scope_.resize(scope_.size() - loop.axes.size());
+  }
+
+  void resolve(const Loop& loop, Step& s) {
+    s.from = compile(loop.from);
+    s.to = compile(loop.to);
+    s.is_down = loop.direction == Direction::Down;
+    s.slots.push_back(new_slot());
+    scope_.emplace_back(loop.var, s.slots.back());
+    memo_.clear();
+    s.body = resolve(loop.body);
+    memo_.clear();
+    scope_.pop_back();
+  }
+
+  void resolve(const UpdateArg& u, Step& s) {
+    resolve_target(u.target, u.indices, s);
+    s.best = &buffers_.at(std::string(u.best.str()));
+    s.value = compile(u.value);
+    s.position = compile(u.position);
+    s.reducer = u.reducer;
+  }
+
+  // A store, an init or an update.
+  template <typename T>
+  void resolve_write(const T& op, Step& s) {
+    resolve_target(op.target, op.indices, s);
+    s.value = compile(op.value);
+  }
+
+  void resolve_target(ir::Name name, const ir::Exprs& indices, Step& s) {
+    s.target = &buffers_.at(std::string(name.str()));
+    s.target_name = name.str();
+    for (Expr i : indices) s.indices.push_back(compile(i));
   }
 
   int new_slot() {
