@@ -78,18 +78,36 @@ class Specialiser {
                            : bound(loop, range.from, EK::Max, "first", out);
     const Expr last =
         all_hold(range.to, EK::Le, highest) ? Expr() : bound(loop, range.to, EK::Min, "last", out);
+    const std::vector<Segment> segments = segments_of(loop, first, last);
+    Renaming value;  // of a carry, before the loop to come
+    for (size_t k = 0; k < segments.size(); ++k) {
+      // The last loop keeps the names, so that what follows finds them.
+      const bool is_last = k + 1 == segments.size();
+      Renaming names;
+      Block body = renamed_body(loop, value, is_last, names);
+      if (segments[k].is_live) body = live(body, range.holding);
+      body = block(body);
+      out.push_back(
+          ir::make(For{loop.var, segments[k].from, loop.direction, segments[k].to, std::move(body)},
+                   op.span()));
+      for (const auto& [from, to] : names) value.insert_or_assign(from, to);
+    }
+  }
+
+  struct Segment {
+    Expr from, to;
+    bool is_live;
+  };
+
+  // In the order in which they run. `first`, `last`: of the live steps; null: no step lies beyond.
+  std::vector<Segment> segments_of(const For& loop, Expr first, Expr last) {
     const Expr one = pool_.integer(1);
     const auto plus = [&](Expr e, Expr x) { return pool_.binary(EK::Add, e, x); };
     const auto minus_one = [&](Expr e) { return plus(e, pool_.integer(-1)); };
     const auto least = [&](Expr a, Expr b) { return pool_.binary(EK::Min, a, b); };
     const auto most = [&](Expr a, Expr b) { return pool_.binary(EK::Max, a, b); };
-
-    struct Segment {
-      Expr from, to;
-      bool is_live;
-    };
     std::vector<Segment> segments;
-    if (is_down) {
+    if (loop.direction == Direction::Down) {
       if (last) segments.push_back({loop.from, most(plus(last, one), loop.to), false});
       const Expr top = last ? least(loop.from, last) : loop.from;
       segments.push_back({top, first ? most(first, loop.to) : loop.to, true});
@@ -100,41 +118,35 @@ class Specialiser {
       segments.push_back({bottom, last ? least(loop.to, plus(last, one)) : loop.to, true});
       if (last) segments.push_back({most(bottom, plus(last, one)), loop.to, false});
     }
+    return segments;
+  }
 
-    // The last loop keeps the names, so that what follows finds them.
-    Renaming value;  // of a carry, before the loop to come
-    for (size_t k = 0; k < segments.size(); ++k) {
-      const bool is_last = k + 1 == segments.size();
-      Renaming names;
-      Block body;
-      for (const Op& inner : loop.body) {
-        const auto* c = inner.get<Carry>();
-        if (!c) {
-          body.push_back(inner);
-          continue;
-        }
-        Carry carry = *c;
-        if (const auto it = value.find(c->name); it != value.end()) carry.init = it->second;
-        if (!is_last) names.emplace(c->name, names_.copy(c->name));
-        body.push_back(ir::make(carry, inner.span()));
+  // The body of the loop for one segment: carries begin with `value`, where it has one, and get new
+  // names, which are added to `names`, except in the last segment.
+  Block renamed_body(const For& loop, const Renaming& value, bool is_last, Renaming& names) {
+    Block body;
+    for (const Op& inner : loop.body) {
+      const auto* c = inner.get<Carry>();
+      if (!c) {
+        body.push_back(inner);
+        continue;
       }
-      for (Op& inner : body) {
-        if (const auto* c = inner.get<Carry>()) {
-          Carry carry = *c;
-          if (const auto it = names.find(c->name); it != names.end()) carry.name = it->second;
-          if (const auto it = names.find(c->next); it != names.end()) carry.next = it->second;
-          inner = ir::make(carry, inner.span());
-        } else {
-          inner = rename(inner, names, pool_);
-        }
-      }
-      if (segments[k].is_live) body = live(body, range.holding);
-      body = block(body);
-      out.push_back(
-          ir::make(For{loop.var, segments[k].from, loop.direction, segments[k].to, std::move(body)},
-                   op.span()));
-      for (const auto& [from, to] : names) value.insert_or_assign(from, to);
+      Carry carry = *c;
+      if (const auto it = value.find(c->name); it != value.end()) carry.init = it->second;
+      if (!is_last) names.emplace(c->name, names_.copy(c->name));
+      body.push_back(ir::make(carry, inner.span()));
     }
+    for (Op& inner : body) {
+      if (const auto* c = inner.get<Carry>()) {
+        Carry carry = *c;
+        if (const auto it = names.find(c->name); it != names.end()) carry.name = it->second;
+        if (const auto it = names.find(c->next); it != names.end()) carry.next = it->second;
+        inner = ir::make(carry, inner.span());
+      } else {
+        inner = rename(inner, names, pool_);
+      }
+    }
+    return body;
   }
 
   // True if `step` is on the right side of all bounds, so that they leave out no step.
