@@ -22,7 +22,7 @@ NINJA_FLAGS := $(if $(MAKE_TERMOUT),,-- --quiet)
 run_command = @echo "\$$ $(1)"; $(1)
 
 # Builds the targets that are given.
-build_targets = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo $(LAUNCHER) \
+build_targets = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Quick $(LAUNCHER) \
   -DNAUTILUS_UNITY=$(TOGETHER) $(CMAKE_FLAGS) >/dev/null && \
   cmake --build $(BUILD) --target $(1) $(NINJA_FLAGS) # Warnings and errors go to stderr.
 

@@ -8,6 +8,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 began=$SECONDS
-cmake -S . -B build-device -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DNAUTILUS_UNITY=ON >/dev/null
+cmake -S . -B build-device -G Ninja -DCMAKE_BUILD_TYPE=Quick -DNAUTILUS_UNITY=ON >/dev/null
 cmake --build build-device --target "$@" -- --quiet
 echo "built $* in $((SECONDS - began)) s"
