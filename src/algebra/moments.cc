@@ -17,7 +17,7 @@ using expr::Op;
 namespace {
 
 constexpr size_t kMaxDegree = 2;
-constexpr uint32_t kMaxTree = 4096;
+constexpr uint32_t kLargestTerm = 4096;
 
 // d e / d symbol, without simplification; null: 0.
 class Derivative {
@@ -98,7 +98,8 @@ class Derivative {
 
 Outcome<std::vector<Moment>> moments_of(ExprPool& pool, Expr term,
                                         const std::vector<Expr>& symbols) {
-  if (term.tree_size() > kMaxTree) return Rejection{"size", "its terms are too large to look at"};
+  if (term.tree_size() > kLargestTerm)
+    return Rejection{"size", "its terms are too large to look at"};
   std::vector<Moment> out = {{{}, term}};
   expr::Simplifier simplifier(pool);
   for (size_t k = 0; k < out.size(); ++k) {

@@ -12,10 +12,10 @@ namespace nautilus::emit {
 namespace {
 
 using expr::Expr;
-using Kind = expr::Op;
+using EK = expr::Op;
 
-constexpr int kWarps = 4;
-constexpr int kLanes = 32;
+constexpr int kGroupWarps = 4;
+constexpr int kWarpLanes = 32;
 
 // registers(e) <= limit, the limit being a thread's.
 struct Bound {
@@ -39,8 +39,8 @@ bool are_multiples(const matile::Domain& domain, const std::vector<int64_t>& fac
     if (other != k && registers.coefficients[other] % n != 0) return false;
   }
   if (registers.base % n != 0) return false;
-  for (int warp = 0; warp < kWarps; ++warp) {
-    for (int lane = 0; lane < kLanes; ++lane) {
+  for (int warp = 0; warp < kGroupWarps; ++warp) {
+    for (int lane = 0; lane < kWarpLanes; ++lane) {
       if (sum_at(domain.layout, factors, {0, warp, lane, 0}) % n != 0) return false;
     }
   }
@@ -113,7 +113,7 @@ std::optional<Bound> bound_of(Expr condition, const matile::Domain& domain,
 }  // namespace
 
 void conjuncts(Expr e, std::vector<Expr>& out) {
-  if (e.op() != Kind::And) {
+  if (e.op() != EK::And) {
     out.push_back(e);
     return;
   }
@@ -125,14 +125,14 @@ std::optional<expr::Poly> difference_of(Expr e) {
   if (e.args().size() != 2 || e[0].dtype() != expr::DType::I64) return std::nullopt;
   std::optional<expr::Poly> d;
   switch (e.op()) {
-    case Kind::Le:
+    case EK::Le:
       return expr::difference(e[1], e[0]);
-    case Kind::Ge:
+    case EK::Ge:
       return expr::difference(e[0], e[1]);
-    case Kind::Lt:
+    case EK::Lt:
       d = expr::difference(e[1], e[0]);
       break;
-    case Kind::Gt:
+    case EK::Gt:
       d = expr::difference(e[0], e[1]);
       break;
     default:

@@ -17,11 +17,11 @@ namespace nautilus::expr {
 
 namespace {
 
-enum class Kind : uint8_t { Bool, Int, Float };
+enum class ValueClass : uint8_t { Bool, Int, Float };
 
 struct Format {
   std::string_view name;
-  Kind kind;
+  ValueClass kind;
   int bytes;
   // Floats: precision with the hidden bit, exponents of the least and of the largest normal
   // value, the largest finite value. Integers: `precision` is the number of value bits.
@@ -42,17 +42,18 @@ constexpr int64_t kI64Min = std::numeric_limits<int64_t>::min();
 constexpr int64_t kI64Max = std::numeric_limits<int64_t>::max();
 
 constexpr Format kFormats[kDTypeCount] = {
-    {"bool", Kind::Bool, 1, 1, 0, 0, 0, false, false, 0, 1},
-    {"i8", Kind::Int, 1, 7, 0, 0, 0, false, false, -128, 127},
-    {"u8", Kind::Int, 1, 8, 0, 0, 0, false, false, 0, 255},
-    {"i32", Kind::Int, 4, 31, 0, 0, 0, false, false, kI32Min, kI32Max},
-    {"i64", Kind::Int, 8, 63, 0, 0, 0, false, false, kI64Min, kI64Max},
-    {"f8e4m3", Kind::Float, 1, 4, -6, 8, 448.0, true, false, 0, 0},
-    {"f8e5m2", Kind::Float, 1, 3, -14, 15, 57344.0, true, true, 0, 0},
-    {"f16", Kind::Float, 2, 11, -14, 15, 65504.0, false, true, 0, 0},
-    {"bf16", Kind::Float, 2, 8, -126, 127, 0x1.FEp127, false, true, 0, 0},
-    {"f32", Kind::Float, 4, 24, -126, 127, 0x1.FFFFFEp127, false, true, 0, 0},
-    {"f64", Kind::Float, 8, 53, -1022, 1023, std::numeric_limits<double>::max(), false, true, 0, 0},
+    {"bool", ValueClass::Bool, 1, 1, 0, 0, 0, false, false, 0, 1},
+    {"i8", ValueClass::Int, 1, 7, 0, 0, 0, false, false, -128, 127},
+    {"u8", ValueClass::Int, 1, 8, 0, 0, 0, false, false, 0, 255},
+    {"i32", ValueClass::Int, 4, 31, 0, 0, 0, false, false, kI32Min, kI32Max},
+    {"i64", ValueClass::Int, 8, 63, 0, 0, 0, false, false, kI64Min, kI64Max},
+    {"f8e4m3", ValueClass::Float, 1, 4, -6, 8, 448.0, true, false, 0, 0},
+    {"f8e5m2", ValueClass::Float, 1, 3, -14, 15, 57344.0, true, true, 0, 0},
+    {"f16", ValueClass::Float, 2, 11, -14, 15, 65504.0, false, true, 0, 0},
+    {"bf16", ValueClass::Float, 2, 8, -126, 127, 0x1.FEp127, false, true, 0, 0},
+    {"f32", ValueClass::Float, 4, 24, -126, 127, 0x1.FFFFFEp127, false, true, 0, 0},
+    {"f64", ValueClass::Float, 8, 53, -1022, 1023, std::numeric_limits<double>::max(), false, true,
+     0, 0},
 };
 
 const Format& format_of(DType type) {
@@ -63,13 +64,13 @@ const Format& format_of(DType type) {
 
 const Format& float_format_of(DType type) {
   const Format& f = format_of(type);
-  NAUT_CHECK(f.kind == Kind::Float, "a float type is needed, not {}", f.name);
+  NAUT_CHECK(f.kind == ValueClass::Float, "a float type is needed, not {}", f.name);
   return f;
 }
 
 const Format& int_format_of(DType type) {
   const Format& f = format_of(type);
-  NAUT_CHECK(f.kind != Kind::Float, "an integer type or bool is needed, not {}", f.name);
+  NAUT_CHECK(f.kind != ValueClass::Float, "an integer type or bool is needed, not {}", f.name);
   return f;
 }
 
@@ -140,12 +141,12 @@ bool holds_every_value(DType target, DType source) {
   if (target == source) return true;
   const Format& t = format_of(target);
   const Format& s = format_of(source);
-  if (s.kind == Kind::Float) {
-    return t.kind == Kind::Float && t.precision >= s.precision &&
+  if (s.kind == ValueClass::Float) {
+    return t.kind == ValueClass::Float && t.precision >= s.precision &&
            least_exponent(t) <= least_exponent(s) && t.max_finite >= s.max_finite &&
            (t.has_infinity || !s.has_infinity);
   }
-  if (t.kind != Kind::Float) return t.min <= s.min && t.max >= s.max;
+  if (t.kind != ValueClass::Float) return t.min <= s.min && t.max >= s.max;
   // The least value of a signed type is a power of two, so that its magnitude needs no bit more
   // than the largest value.
   return t.precision >= s.precision && t.max_finite >= -static_cast<double>(s.min);
@@ -196,7 +197,7 @@ int64_t wrap_to(DType type, int64_t value) {
 
 int64_t float_to_int(DType type, double value) {
   const Format& f = int_format_of(type);
-  if (f.kind == Kind::Bool) return value != 0.0 ? 1 : 0;
+  if (f.kind == ValueClass::Bool) return value != 0.0 ? 1 : 0;
   if (std::isnan(value)) return 0;
   const double truncated = std::trunc(value);
   // Both ends plus one are exact as doubles; the largest i64 itself is not.

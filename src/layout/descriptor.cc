@@ -36,7 +36,7 @@ uint32_t bytes_of(uint64_t bits, int first) {
   return static_cast<uint32_t>(bits >> first & kOffsetMask) * 16;
 }
 
-void check(const Operand& operand) {
+void check_operand(const Operand& operand) {
   const PanelTile& tile = operand.tile;
   const auto atom = static_cast<uint32_t>(atom_bytes(tile.swizzle));
   NAUT_CHECK(operand.base % atom == 0, "operand at {}, not a multiple of {}", operand.base, atom);
@@ -54,7 +54,7 @@ void check(const Operand& operand) {
 
 // Bytes from the beginning of the tile to the start address of a k-step, before the swizzle.
 uint32_t start_offset(const Operand& operand, int step) {
-  check(operand);
+  check_operand(operand);
   NAUT_CHECK(step >= 0 && step < operand.k_steps(), "k-step {} of {}", step, operand.k_steps());
   const PanelTile& tile = operand.tile;
   const int span = span_bytes(tile.swizzle);

@@ -15,7 +15,7 @@ namespace nautilus::lower {
 namespace {
 
 using expr::Expr;
-using expr::Op;
+using EK = expr::Op;
 
 class Lowering {
  public:
@@ -49,7 +49,7 @@ class Lowering {
       if (!let) continue;
       for (const ir::Axis& a : let->axes) names.insert(a.name.str());
       expr::for_each(let->body, [&](Expr e) {
-        for (size_t k = 0; e.op() == Op::Reduce && k < e.axis_count(); ++k)
+        for (size_t k = 0; e.op() == EK::Reduce && k < e.axis_count(); ++k)
           names.insert(e.axis(k).name().str());
       });
     }
@@ -89,7 +89,7 @@ class Lowering {
     ir::Exprs indices;
     for (const ir::Axis& a : let.axes) indices.push_back(pool_.index(a.name));
     ir::Block body;
-    if (let.body.op() != Op::Reduce) {
+    if (let.body.op() != EK::Reduce) {
       if (expr::has_reduce(let.body)) return not_split(let, span);
       body.push_back(ir::make(scalar::Store{let.name, indices, let.body}, span));
     } else {

@@ -57,7 +57,7 @@ std::string row_text(const PassStep& step, const KernelNote* note, size_t width)
                      read.empty() ? "" : fmt::format("`{}`", read), between, step.change);
 }
 
-std::string indented(std::string_view text) {
+std::string indented_step(std::string_view text) {
   std::string out;
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
@@ -72,14 +72,14 @@ std::string program_text(const PassStep& step) {
   const compile::PassInfo* info = compile::find_pass(step.pass);
   std::string out;
   if (info) out += fmt::format("    # {}\n", info->summary);
-  if (step.before.empty()) return out + indented(step.after);
+  if (step.before.empty()) return out + indented_step(step.after);
   std::string_view diff;
   const std::string all = base::unified_diff(step.before, step.after, "before", "after");
   diff = all;
   // Without the two lines that name the files.
   for (int k = 0; k < 2 && !diff.empty(); ++k)
     diff.remove_prefix(std::min(diff.find('\n'), diff.size() - 1) + 1);
-  return out + indented(diff);
+  return out + indented_step(diff);
 }
 
 std::string steps_text(const std::vector<PassStep>& steps, const KernelNote* note,

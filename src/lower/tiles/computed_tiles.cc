@@ -10,7 +10,7 @@ namespace nautilus::lower {
 using expr::DType;
 using expr::Expr;
 using EK = expr::Op;
-using Kind = TileValue::Kind;
+using TileKind = TileValue::Kind;
 
 bool ComputedTiles::set(const vrtile::Set& op, const ir::Block& ops, size_t k, ir::Block& out) {
   const ir::TensorType type = vrtile::type_of(ops[k]);
@@ -23,7 +23,7 @@ bool ComputedTiles::set(const vrtile::Set& op, const ir::Block& ops, size_t k, i
   if (!scope_.is_register_type(type)) {
     // Conditions, positions, 16-bit rows: written where they are used.
     TileValue value;
-    value.kind = Kind::Inline;
+    value.kind = TileKind::Inline;
     expr::Substitution axes;
     for (const ir::Axis& a : op.axes) {
       const ir::Name name = scope_.names.make("x");
@@ -98,7 +98,7 @@ bool ComputedTiles::vote(const vrtile::Reduce& op, ir::Block& out) {
   const Expr axes[] = {scope_.axis[0]};
   const Expr extents[] = {pool_.integer(scope_.group_rows())};
   TileValue value;
-  value.kind = Kind::Vote;
+  value.kind = TileKind::Vote;
   value.rows = rows;
   value.name = scope_.names.make(op.name.str());
   out.push_back(
@@ -113,7 +113,7 @@ bool ComputedTiles::dot(const vrtile::Dot& op, ir::Block& out) {
   if (!b || !b->part)
     return scope_.refuse(
         fmt::format("`{}`: the second operand of a product is loaded", op.b.str()));
-  if (!a || (!a->part && (a->kind != Kind::Register || !is_half(a->type.dtype))))
+  if (!a || (!a->part && (a->kind != TileKind::Register || !is_half(a->type.dtype))))
     return scope_.refuse(
         fmt::format("`{}`: the first operand of a product is loaded or 16-bit", op.a.str()));
   if (op.type.dtype != DType::F32) return scope_.refuse("products accumulate in f32");
@@ -128,7 +128,7 @@ bool ComputedTiles::dot(const vrtile::Dot& op, ir::Block& out) {
       op.acc && scope_.tiles.find(op.acc) ? *scope_.tiles.find(op.acc) : TileValue{};
   dot.acc = scope_.new_tile(op.name, op.type).name;
   if (op.acc) {
-    if (acc.kind != Kind::Register || !acc.name)
+    if (acc.kind != TileKind::Register || !acc.name)
       return scope_.refuse(fmt::format("`{}` is no register tile", op.acc.str()));
     scope_.copy(dot.acc, op.type, acc.name, out);
   }

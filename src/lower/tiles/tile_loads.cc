@@ -13,7 +13,7 @@ namespace nautilus::lower {
 using expr::Expr;
 using ir::Op;
 using EK = expr::Op;
-using Kind = TileValue::Kind;
+using TileKind = TileValue::Kind;
 
 TileLoads::Uses TileLoads::uses_of(const ir::Block& block, size_t from, ir::Name name) {
   Uses uses;
@@ -37,7 +37,7 @@ bool TileLoads::load(const ir::Block& ops, size_t k, ir::Block& out) {
   const auto& op = ops[k].as<vrtile::Load>();
   if (op.value.op() != EK::Read) return scope_.refuse("a load takes elements of a tensor");
   TileValue value;
-  value.kind = Kind::Load;
+  value.kind = TileKind::Load;
   expr::Substitution axes;
   for (const ir::Axis& a : op.axes) {
     const ir::Name name = scope_.names.make("x");
@@ -102,7 +102,7 @@ bool TileLoads::gather(const vrtile::Load& op, TileValue& value, ir::Block& out)
   if (value.condition)
     element = pool_.select(expr::substitute(pool_, value.condition, own), element,
                            pool_.floating(0, type.dtype));
-  value.kind = Kind::Register;
+  value.kind = TileKind::Register;
   value.type = type;
   value.name = scope_.new_register(std::string(op.name.str()) + "_gathered", type);
   out.push_back(ir::make(matile::Set{value.name, scope_.own_axes(type), element}));

@@ -15,7 +15,7 @@ namespace nautilus::lower {
 using expr::DType;
 using expr::Expr;
 using ir::Op;
-using Kind = TileValue::Kind;
+using TileKind = TileValue::Kind;
 
 namespace {
 
@@ -289,7 +289,8 @@ std::optional<std::vector<NestLowering::Carried>> NestLowering::carry(const ir::
       return scope_.fail(
           fmt::format("`{}` is carried, but is no f32 or 16-bit tile", c->name.str()));
     const TileValue* init = scope_.tiles.find(c->init);
-    const bool is_element = init && (init->kind == Kind::Load || init->kind == Kind::Inline);
+    const bool is_element =
+        init && (init->kind == TileKind::Load || init->kind == TileKind::Inline);
     if (is_element && init->axes.size() == c->type.dims.size()) {
       // Elements that are read where they are used are read here.
       const std::span<const Expr> own(scope_.axis, c->type.dims.size());
@@ -300,7 +301,7 @@ std::optional<std::vector<NestLowering::Carried>> NestLowering::carry(const ir::
       carried.push_back({tile.name, c->type, c->next, c->name});
       continue;
     }
-    if (!init || init->kind != Kind::Register)
+    if (!init || init->kind != TileKind::Register)
       return scope_.fail(fmt::format("`{}` is no register tile", c->init.str()));
     const ir::Name from = init->name;
     const TileValue& tile = scope_.new_tile(c->name, c->type);
@@ -315,7 +316,7 @@ bool NestLowering::carry_on(const std::vector<Carried>& carried, ir::Block& out)
   std::vector<ir::Name> next;
   for (const Carried& c : carried) {
     const TileValue* value = scope_.tiles.find(c.next);
-    if (!value || value->kind != Kind::Register)
+    if (!value || value->kind != TileKind::Register)
       return scope_.refuse(fmt::format("`{}` is no register tile", c.next.str()));
     ir::Name name = value->name;
     const bool is_carried = std::any_of(carried.begin(), carried.end(),

@@ -15,7 +15,7 @@ using expr::DType;
 using expr::Expr;
 using ir::Op;
 using EK = expr::Op;
-using Kind = TileValue::Kind;
+using TileKind = TileValue::Kind;
 
 namespace {
 
@@ -163,7 +163,7 @@ bool TileStores::store_panels(const vrtile::Store& op, const TileElements& eleme
     const ir::Name part = takes_.fetch_row_piece(line, value, scope_.frames.back().at, out);
     const ir::Name taken = takes_.take_row_piece(line, part, scope_.panel(), col[0], takes);
     TileValue whole = value;
-    whole.kind = Kind::Register;
+    whole.kind = TileKind::Register;
     whole.type = {DType::F32, {value.axes[0].extent}};
     whole.name = scope_.names.make(std::string(line.str()) + "_whole");
     panel_tiles.emplace_back(pool_.read(whole.name, DType::F32, {&col, 1}),
@@ -204,7 +204,8 @@ TileStores::PanelLoads TileStores::panel_loads(const vrtile::Store& op) {
   const auto look_at = [&](Expr value, const ir::Axes& axes) {
     expr::for_each(value, [&](Expr x) {
       const TileValue* tile = x.op() == EK::Read ? scope_.tiles.find(x.name()) : nullptr;
-      if (!tile || tile->kind != Kind::Load || tile->part || (!tile->box_of && !tile->row_piece_of))
+      if (!tile || tile->kind != TileKind::Load || tile->part ||
+          (!tile->box_of && !tile->row_piece_of))
         return;
       auto& names = tile->box_of ? found.boxes : found.lines;
       if (std::find(names.begin(), names.end(), x.name()) == names.end()) names.push_back(x.name());

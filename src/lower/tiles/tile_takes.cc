@@ -10,7 +10,7 @@ namespace nautilus::lower {
 
 using expr::Expr;
 using ir::Op;
-using Kind = TileValue::Kind;
+using TileKind = TileValue::Kind;
 
 namespace {
 
@@ -63,7 +63,7 @@ bool TileTakes::take_operands(const std::vector<ir::Name>& used, Expr value, Exp
   ir::Block takes;
   for (ir::Name n : used) {
     TileValue* tile = scope_.tiles.find(n);
-    if (!tile || tile->kind != Kind::Load) continue;
+    if (!tile || tile->kind != TileKind::Load) continue;
     if (tile->box_of == scope_.frames.back().block && !tile->part &&
         !take_box(n, *tile, scope_.frames.back().at, out))
       return false;
@@ -73,7 +73,7 @@ bool TileTakes::take_operands(const std::vector<ir::Name>& used, Expr value, Exp
     if (!type.dims[0].is_int(scope_.group_rows()) ||
         (!tile->box_of && type.dims[1].integer() % scope_.panel() != 0))
       continue;
-    tile->kind = Kind::Register;
+    tile->kind = TileKind::Register;
     tile->type = type;
     tile->name = scope_.new_register(std::string(n.str()) + "_taken", type);
     takes.push_back(ir::make(matile::Take{tile->name, tile->part, tile->first_row, {}}));
@@ -155,7 +155,7 @@ void TileTakes::take_row_pieces(Expr value, Expr column, ir::Block& out, ir::Blo
   std::set<std::string> others;
   expr::for_each(value, [&](Expr x) {
     const TileValue* tile = x.op() == expr::Op::Read ? scope_.tiles.find(x.name()) : nullptr;
-    if (!tile || tile->kind != Kind::Load || tile->row_piece_of != scope_.frames.back().block)
+    if (!tile || tile->kind != TileKind::Load || tile->row_piece_of != scope_.frames.back().block)
       return;
     if (std::find(found.begin(), found.end(), x.name()) == found.end()) found.push_back(x.name());
     if (x[0] != column) others.emplace(x.name().str());
@@ -168,7 +168,7 @@ void TileTakes::take_row_pieces(Expr value, Expr column, ir::Block& out, ir::Blo
     const ir::Name part =
         tile.part ? tile.part : fetch_row_piece(n, tile, scope_.frames.back().at, out);
     tile.name = take_row_piece(n, part, extent, {}, takes);
-    tile.kind = Kind::Register;
+    tile.kind = TileKind::Register;
   }
 }
 

@@ -19,7 +19,7 @@ namespace {
 // Floats of 8 bits, and integers that a kernel can count with.
 bool is_small(DType dtype) { return expr::bytes(dtype) == 1 || dtype == DType::I32; }
 
-bool contains(Expr e, Expr part) {
+bool has_part(Expr e, Expr part) {
   bool found = false;
   expr::for_each(e, [&](Expr x) { found |= x == part; });
   return found;
@@ -96,7 +96,7 @@ void ElementRules::elements(Expr e, const Domain& domain) {
 // The value around a fold's reduction.
 void ElementRules::outside(Expr e, Expr reduce, const Domain& domain) {
   if (e == reduce) return;
-  if (e.op() == EK::Read || !contains(e, reduce)) return elements(e, domain);
+  if (e.op() == EK::Read || !has_part(e, reduce)) return elements(e, domain);
   for (Expr a : e.args()) outside(a, reduce, domain);
 }
 

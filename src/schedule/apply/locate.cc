@@ -19,7 +19,7 @@ using scalar::LoopKind;
 // Positions are counted in blocks: both numbers are exact as f32 for axes up to 2^36.
 constexpr int64_t kBlock = 4096;
 constexpr int64_t kExactCount = int64_t{1} << 24;
-constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The nest of an argmax or argmin along one axis, of f32 values.
 struct Position {
@@ -65,7 +65,7 @@ class Locator {
 
   ir::Block nests() {
     const Expr axis = p_.update->position;
-    const Expr inf = pool_.floating(kInf);
+    const Expr inf = pool_.floating(kInfinity);
     const bool is_maximum = p_.update->reducer == expr::Reducer::ArgMax;
     Expr value = p_.update->value;
     if (!is_stored()) {

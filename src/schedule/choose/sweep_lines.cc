@@ -14,7 +14,7 @@ namespace {
 
 namespace dc = decision;
 
-constexpr int64_t kHalfBytes = 2;  // of an element of most rows
+constexpr int64_t kUsualBytes = 2;  // of an element of most rows
 
 // Values beside the one that a line has.
 std::set<int64_t> without(ir::OptionalInt now, std::set<int64_t> values) {
@@ -54,7 +54,7 @@ ir::Block others_of(const ir::Op& line, const Target& target) {
     add(&d, d.count, around(d.count, 2));
   } else if (line.is<dc::Vector>()) {
     auto d = line.as<dc::Vector>();
-    add(&d, d.elements, powers(2, target.memory.vector_bytes / kHalfBytes));
+    add(&d, d.elements, powers(2, target.memory.vector_bytes / kUsualBytes));
   } else if (line.is<dc::Groups>()) {
     auto d = line.as<dc::Groups>();
     add(&d, d.count, powers(1, target.rows.groups));

@@ -21,7 +21,7 @@ using expr::Op;
 
 namespace {
 
-bool has(Expr e, Expr axis) { return expr::depends_on(e, axis); }
+bool varies_along(Expr e, Expr axis) { return expr::depends_on(e, axis); }
 
 class Checker {
  public:
@@ -146,8 +146,9 @@ class Checker {
       const std::vector<Expr> list = algebra::factors(m.value);
       for (Expr x : list) {
         for (Expr y : list) {
-          const bool is_product = algebra::are_operands(x, y, m.axes) && has(x, fusion_.stream) &&
-                                  has(y, fusion_.stream);
+          const bool is_product = algebra::are_operands(x, y, m.axes) &&
+                                  varies_along(x, fusion_.stream) &&
+                                  varies_along(y, fusion_.stream);
           if (is_product && !algebra::is_half_element(x) && !algebra::is_half_element(y))
             return "it is a matrix product, but no operand has 16 bits: a cast of one, "
                    "`bf16(...)`, would let both be rounded";

@@ -13,7 +13,7 @@ using expr::Op;
 
 constexpr int64_t kHalfBytes = 2;  // of an operand of products
 
-int64_t rounded_up(int64_t n, int64_t grain) { return (n + grain - 1) / grain * grain; }
+int64_t padded(int64_t n, int64_t grain) { return (n + grain - 1) / grain * grain; }
 
 // Tensors of floats along the streamed axis alone that work between products reads.
 int64_t streamed_lines(const Fusion& fusion) {
@@ -46,8 +46,7 @@ void add_boxes(const Fusion& fusion, const TileConfig& s, std::vector<estimate::
       if (!has_row) return;
       const bool is_streamed = column == fusion.stream;
       const int64_t panel = fusion.target->copies.panel_columns();
-      const int64_t columns =
-          is_streamed ? rounded_up(tile_width(fusion, column, s), panel) : panel;
+      const int64_t columns = is_streamed ? padded(tile_width(fusion, column, s), panel) : panel;
       out.push_back(
           {s.rows * columns * expr::bytes(x.dtype()), is_streamed ? 2 : 1, s.warp_groups});
     });
@@ -74,7 +73,7 @@ FusionShape shape_of(const Fusion& fusion) {
 int64_t tile_width(const Fusion& fusion, Expr axis, const TileConfig& sizes) {
   if (axis == fusion.stream) return sizes.step;
   return fusion.is_whole(axis)
-             ? rounded_up(fusion.extents.at(axis).integer(), fusion.target->matrix.depth)
+             ? padded(fusion.extents.at(axis).integer(), fusion.target->matrix.depth)
              : sizes.column;
 }
 

@@ -17,7 +17,7 @@ using expr::Op;
 using scalar::For;
 using scalar::LoopKind;
 
-constexpr int64_t kHalfBytes = 2;  // of an operand of products
+constexpr int64_t kOperandBytes = 2;  // of an operand of products
 constexpr int64_t kFarStep = int64_t{1} << 30;
 constexpr int64_t kLiveOneOf = 2;  // steps that data leaves: one of so many, a guess
 
@@ -168,7 +168,7 @@ class Counter {
       if (locals_.contains(e.name())) {
         // The rounded copy of a computed operand.
         add(elements, target_.costs.cast_slots, 2, is_step);
-        if (is_step) hold(elements, kHalfBytes);
+        if (is_step) hold(elements, kOperandBytes);
         return;
       }
       const double bytes = elements * expr::bytes(e.dtype());

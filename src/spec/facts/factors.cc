@@ -15,7 +15,7 @@ using expr::Op;
 
 namespace {
 // Equations share their parts; written out as trees they may be too large to look at.
-constexpr int kMaxSteps = 2000;
+constexpr int kMaxFactorSteps = 2000;
 
 bool is_zero(Expr e) { return e.op() == Op::FloatConst && e.number() == 0; }
 }  // namespace
@@ -69,7 +69,7 @@ Expr Factors::of_empty_sum(const Factor& f) {
 // together: taking x - mean(x) apart would cancel.
 std::vector<std::pair<Expr, bool>> Factors::addends(Expr e, bool is_negative) {
   const std::vector<std::pair<Expr, bool>> whole = {{e, is_negative}};
-  if (++steps_ > kMaxSteps || !is_reduced(e)) return whole;
+  if (++steps_ > kMaxFactorSteps || !is_reduced(e)) return whole;
   switch (e.op()) {
     case Op::Add:
     case Op::Sub: {
@@ -113,7 +113,7 @@ bool Factors::is_reduced(Expr e) const {
 
 // Whether an element along the reduced axes stands behind a reduction that has a loop of its own.
 bool Factors::follows_long_reduction(Expr read) {
-  if (++steps_ > kMaxSteps || !is_reduced(read)) return false;
+  if (++steps_ > kMaxFactorSteps || !is_reduced(read)) return false;
   const auto it = equations_.find(read.name());
   if (it == equations_.end()) return false;
   const Expr body = it->second.body;
@@ -166,7 +166,7 @@ bool Factors::waits_for_axis(const Split& split) const {
 // `is_below`: the value divides.
 Split Factors::part(Expr e, Guard guard, bool is_below) {
   const Split none{{}, e, false};
-  if (++steps_ > kMaxSteps) return none;
+  if (++steps_ > kMaxFactorSteps) return none;
   if (!is_reduced(e)) return whole_factor(e, guard, is_below);
   switch (e.op()) {
     case Op::Mul: {

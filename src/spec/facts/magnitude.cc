@@ -17,7 +17,7 @@ using expr::Reducer;
 namespace {
 
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
-constexpr int kMaxSteps = 500;
+constexpr int kMaxMagnitudeSteps = 500;
 // No axis is longer than this power of two.
 constexpr double kLongestAxis = 40;
 // Subnormal numbers of f32, and the least that no kernel flushes to 0.
@@ -51,7 +51,7 @@ double exponent_of(Expr number) {
   return std::isnan(x) ? kUnbounded : std::log2(x);
 }
 
-bool is_guard_of_zero(Expr select) {
+bool guards_zero(Expr select) {
   const Expr c = select[0];
   return c.op() == Op::Eq && c[0] == select[2] && c[1].op() == Op::FloatConst && c[1].number() == 0;
 }
@@ -75,7 +75,7 @@ Expr Magnitudes::written_out(Expr read) {
 }
 
 double Magnitudes::largest(Expr e) {
-  if (++steps_ > kMaxSteps) return kUnbounded;
+  if (++steps_ > kMaxMagnitudeSteps) return kUnbounded;
   if (!is_float(e.dtype())) return range_of(e.dtype());
   switch (e.op()) {
     case Op::FloatConst:
@@ -154,7 +154,7 @@ double Magnitudes::largest_element(Expr read) {
 }
 
 double Magnitudes::smallest(Expr e) {
-  if (++steps_ > kMaxSteps) return -kUnbounded;
+  if (++steps_ > kMaxMagnitudeSteps) return -kUnbounded;
   if (!is_float(e.dtype())) {
     return e.op() == Op::IntConst && e.integer() != 0 ? 0 : -kUnbounded;
   }
@@ -198,7 +198,7 @@ double Magnitudes::smallest(Expr e) {
       return std::min(smallest(e[0]), smallest(e[1]));
     case Op::Select:
       // The guard of the program itself: what it lets through is not 0.
-      if (is_guard_of_zero(e)) return std::min(smallest(e[1]), kTiniest);
+      if (guards_zero(e)) return std::min(smallest(e[1]), kTiniest);
       return std::min(smallest(e[1]), smallest(e[2]));
     case Op::Mul:
       return normal(smallest(e[0]) + smallest(e[1]));

@@ -15,7 +15,7 @@ using expr::Reducer;
 
 namespace {
 // Equations share their parts; written out as trees they may be too large to look at.
-constexpr int kMaxSteps = 2000;
+constexpr int kMaxTermSteps = 2000;
 }  // namespace
 
 bool is_infinity(Expr e) { return e.op() == Op::FloatConst && std::isinf(e.number()); }
@@ -75,7 +75,7 @@ bool RowTerms::may_be_mask(Expr term) {
 }
 
 bool RowTerms::is_mask(Expr e) {
-  if (++steps_ > kMaxSteps) return true;
+  if (++steps_ > kMaxTermSteps) return true;
   const auto any_of = [&](std::initializer_list<size_t> args) {
     return std::any_of(args.begin(), args.end(), [&](size_t k) { return is_mask(e[k]); });
   };

@@ -84,7 +84,7 @@ void flatten(const ir::Block& block, std::vector<int>& loops, int& next, std::ve
   }
 }
 
-bool reads_any(Expr e, const Names& partial) {
+bool reads_partial(Expr e, const Names& partial) {
   for (ir::Name n : expr::tensors_read(e)) {
     if (partial.contains(n.str())) return true;
   }
@@ -118,7 +118,7 @@ class SumDeferral {
     for (size_t k = 0; k < ops_.size(); ++k) {
       const Op& op = ops_[k].op;
       // A product of two sums is no sum of products.
-      if (const auto* fold = op.get<Fold>(); fold && reads_any(fold->value, partial))
+      if (const auto* fold = op.get<Fold>(); fold && reads_partial(fold->value, partial))
         return std::nullopt;
       if (is_partial_op(op, partial) || op.is<Lanes>()) continue;
       for (const std::string& name : touched_by(op).reads) {
@@ -156,7 +156,7 @@ class SumDeferral {
         if (set && set->value.op() != EK::FloatConst) {
           Linear l;
           linear(set->value, partial, l);
-          const bool reads = reads_any(set->value, partial);
+          const bool reads = reads_partial(set->value, partial);
           const bool is_copy = is_identity_read(set->value, set->axes);
           if (partial.contains(set->target.str())) {
             if (can_share_ && !reads && (!l.ok || !all_alike(l.open))) continue;
@@ -203,7 +203,7 @@ std::optional<std::pair<Names, std::vector<std::pair<Op, std::string>>>> plan_de
 }
 
 bool is_held_whole(const Set& set, const Names& partial) {
-  if (reads_any(set.value, partial)) return false;
+  if (reads_partial(set.value, partial)) return false;
   Linear l;
   linear(set.value, partial, l);
   return !l.ok || !l.open.empty();

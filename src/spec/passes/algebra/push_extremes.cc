@@ -29,7 +29,7 @@ struct Peeled {
   std::vector<Expr> others;  // what else the function takes
 };
 // factor * rest, the factor not negative and without the reduced axis.
-struct Scaled {
+struct ScaledExtreme {
   Expr factor;  // null: 1
   Expr rest;
 };
@@ -138,7 +138,7 @@ class ExtremePusher {
   Peeled peeled(Expr e, bool is_turned) {
     const Peeled none{e, [](Expr x) { return x; }, false, true, {}};
     if (!is_float(e.dtype()) || ++steps_ > kMaxSteps) return none;
-    const Scaled s = scaled(e);
+    const ScaledExtreme s = scaled(e);
     if (s.factor && is_reduced(s.rest)) {
       if (expr::is_arg(reducer_) && !values_.is_positive(s.factor)) return none;
       const Expr f = s.factor;
@@ -211,19 +211,19 @@ class ExtremePusher {
     return p;
   }
 
-  Scaled scaled(Expr e) {
-    const Scaled none{{}, e};
+  ScaledExtreme scaled(Expr e) {
+    const ScaledExtreme none{{}, e};
     if (++steps_ > kMaxSteps || !is_reduced(e)) return none;
     switch (e.op()) {
       case Op::Mul: {
         for (const size_t k : {size_t{1}, size_t{0}}) {
           // 0 times an infinite element would be NaN, at the extreme of all places.
           if (is_reduced(e[k]) || !(values_.is_positive(e[k]) || is_root(e[k]))) continue;
-          const Scaled s = scaled(e[1 - k]);
+          const ScaledExtreme s = scaled(e[1 - k]);
           return {s.factor ? pool_.binary(Op::Mul, s.factor, e[k]) : e[k], s.rest};
         }
-        const Scaled a = scaled(e[0]);
-        const Scaled b = scaled(e[1]);
+        const ScaledExtreme a = scaled(e[0]);
+        const ScaledExtreme b = scaled(e[1]);
         if (!a.factor && !b.factor) return none;
         const Expr f = !a.factor   ? b.factor
                        : !b.factor ? a.factor
@@ -231,21 +231,21 @@ class ExtremePusher {
         return {f, pool_.binary(Op::Mul, a.rest, b.rest)};
       }
       case Op::Div: {
-        const Scaled s = scaled(e[0]);
+        const ScaledExtreme s = scaled(e[0]);
         if (!is_reduced(e[1]) && values_.is_nonnegative(e[1])) {
           const Expr one = pool_.constant(1, e.dtype());
           return {pool_.binary(Op::Div, s.factor ? s.factor : one, e[1]), s.rest};
         }
-        return s.factor ? Scaled{s.factor, pool_.binary(Op::Div, s.rest, e[1])} : none;
+        return s.factor ? ScaledExtreme{s.factor, pool_.binary(Op::Div, s.rest, e[1])} : none;
       }
       case Op::Neg:
       case Op::Abs: {
-        const Scaled s = scaled(e[0]);
-        return s.factor ? Scaled{s.factor, pool_.unary(e.op(), s.rest)} : none;
+        const ScaledExtreme s = scaled(e[0]);
+        return s.factor ? ScaledExtreme{s.factor, pool_.unary(e.op(), s.rest)} : none;
       }
       case Op::Read: {
         const Expr body = written_out(e);
-        const Scaled s = body ? scaled(body) : none;
+        const ScaledExtreme s = body ? scaled(body) : none;
         return s.factor ? s : none;
       }
       default:

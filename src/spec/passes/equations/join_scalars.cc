@@ -11,13 +11,13 @@ using expr::Expr;
 using expr::Op;
 
 // x * by, or x / by; null if the expression is neither with a scalar.
-struct Scaled {
+struct ScaledScalar {
   Expr x;
   Expr by;
   Op op = Op::Mul;
 };
 
-Scaled scaled(Expr e, const std::unordered_set<Expr>& axes) {
+ScaledScalar scaled(Expr e, const std::unordered_set<Expr>& axes) {
   const bool is_product = e.op() == Op::Mul;
   if (!is_product && e.op() != Op::Div) return {};
   for (const size_t k : {size_t{1}, size_t{0}}) {
@@ -30,8 +30,8 @@ Scaled scaled(Expr e, const std::unordered_set<Expr>& axes) {
 
 Expr joined(Expr e, const std::unordered_set<Expr>& axes, expr::ExprPool& pool) {
   if (e.dtype() != expr::DType::F32 && e.dtype() != expr::DType::F64) return e;
-  const Scaled outer = scaled(e, axes);
-  const Scaled inner = outer.x ? scaled(outer.x, axes) : Scaled{};
+  const ScaledScalar outer = scaled(e, axes);
+  const ScaledScalar inner = outer.x ? scaled(outer.x, axes) : ScaledScalar{};
   if (!inner.x) return e;
   const bool is_divided = inner.op == Op::Div;
   // x / a * b = x * (b / a), x / a / b = x / (a * b)

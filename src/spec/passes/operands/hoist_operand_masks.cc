@@ -13,7 +13,7 @@ namespace {
 using expr::Expr;
 using expr::Op;
 
-bool is_zero(Expr e) { return e.op() == Op::FloatConst && e.number() == 0; }
+bool is_zero_number(Expr e) { return e.op() == Op::FloatConst && e.number() == 0; }
 
 struct Parts {
   std::vector<Expr> staying;
@@ -62,8 +62,8 @@ class Freeing {
  private:
   // What stays under the condition, as one factor, and what leaves it.
   Parts opened(Expr select) {
-    const bool is_first = is_zero(select[2]);
-    if (!is_first && !is_zero(select[1])) return {{select}, {}};
+    const bool is_first = is_zero_number(select[2]);
+    if (!is_first && !is_zero_number(select[1])) return {{select}, {}};
     Parts inside;
     for (Expr f : algebra::factors(is_first ? select[1] : select[2])) {
       if (is_free(f)) {
