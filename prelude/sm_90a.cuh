@@ -127,6 +127,75 @@ DEVICE float load_fresh_f32(const float* p, u64 i) { return __ldcg(p + i); }
 DEVICE void store_f32(float* p, u64 i, float x) { p[i] = x; }
 DEVICE void store_bf16(u16* p, u64 i, float x) { p[i] = (u16)(pack_bf16(x, 0.f) & 0xffffu); }
 DEVICE void store_f16(u16* p, u64 i, float x) { p[i] = (u16)(pack_f16(x, 0.f) & 0xffffu); }
+// Lines: N elements of one thread, so many apart, of which the first `left` exist; neighbours that lie well in 16 bytes
+// at a time.
+template <int N> DEVICE bool is_whole_line(const void* at, int bytes, u64 apart, int left) {
+  return left >= N && apart == 1 && N * bytes % 16 == 0 && (u64)at % 16 == 0;
+}
+template <int N> DEVICE void load_line_f32(float (&line)[N], const float* p, u64 i, u64 apart, int left) {
+  if (is_whole_line<N>(p + i, 4, apart, left)) {
+    UNROLL for (int k = 0; k + 3 < N; k += 4) {
+      const float4 v = read_global((const float4*)(p + i + k));
+      line[k] = v.x, line[k + 1] = v.y, line[k + 2] = v.z, line[k + 3] = v.w;
+    }
+  } else {
+    UNROLL for (int k = 0; k < N; ++k) line[k] = k < left ? load_f32(p, i + k * apart) : 0.f;
+  }
+}
+template <int N> DEVICE void load_line_bf16(float (&line)[N], const u16* p, u64 i, u64 apart, int left) {
+  if (is_whole_line<N>(p + i, 2, apart, left)) {
+    UNROLL for (int k = 0; k + 7 < N; k += 8) {
+      const uint4 v = read_global((const uint4*)(p + i + k));
+      const u32 pairs[4] = {v.x, v.y, v.z, v.w};
+      UNROLL for (int n = 0; n < 4; ++n) {
+        line[k + 2 * n] = __uint_as_float(pairs[n] << 16);
+        line[k + 2 * n + 1] = __uint_as_float(pairs[n] & 0xffff0000u);
+      }
+    }
+  } else {
+    UNROLL for (int k = 0; k < N; ++k) line[k] = k < left ? load_bf16(p, i + k * apart) : 0.f;
+  }
+}
+template <int N> DEVICE void load_line_f16(float (&line)[N], const u16* p, u64 i, u64 apart, int left) {
+  if (is_whole_line<N>(p + i, 2, apart, left)) {
+    UNROLL for (int k = 0; k + 7 < N; k += 8) {
+      const uint4 v = read_global((const uint4*)(p + i + k));
+      const u32 pairs[4] = {v.x, v.y, v.z, v.w};
+      UNROLL for (int n = 0; n < 8; ++n) line[k + n] = unpack_f16(pairs[n / 2], n % 2);
+    }
+  } else {
+    UNROLL for (int k = 0; k < N; ++k) line[k] = k < left ? load_f16(p, i + k * apart) : 0.f;
+  }
+}
+template <int N> DEVICE void store_line_f32(float* p, u64 i, const float (&line)[N], u64 apart, int left) {
+  if (is_whole_line<N>(p + i, 4, apart, left)) {
+    UNROLL for (int k = 0; k + 3 < N; k += 4)
+      *(float4*)(p + i + k) = make_float4(line[k], line[k + 1], line[k + 2], line[k + 3]);
+  } else {
+    UNROLL for (int k = 0; k < N; ++k)
+      if (k < left) store_f32(p, i + k * apart, line[k]);
+  }
+}
+template <int N> DEVICE void store_line_bf16(u16* p, u64 i, const float (&line)[N], u64 apart, int left) {
+  if (is_whole_line<N>(p + i, 2, apart, left)) {
+    UNROLL for (int k = 0; k + 7 < N; k += 8)
+      *(uint4*)(p + i + k) = make_uint4(pack_bf16(line[k], line[k + 1]), pack_bf16(line[k + 2], line[k + 3]),
+                                        pack_bf16(line[k + 4], line[k + 5]), pack_bf16(line[k + 6], line[k + 7]));
+  } else {
+    UNROLL for (int k = 0; k < N; ++k)
+      if (k < left) store_bf16(p, i + k * apart, line[k]);
+  }
+}
+template <int N> DEVICE void store_line_f16(u16* p, u64 i, const float (&line)[N], u64 apart, int left) {
+  if (is_whole_line<N>(p + i, 2, apart, left)) {
+    UNROLL for (int k = 0; k + 7 < N; k += 8)
+      *(uint4*)(p + i + k) = make_uint4(pack_f16(line[k], line[k + 1]), pack_f16(line[k + 2], line[k + 3]),
+                                        pack_f16(line[k + 4], line[k + 5]), pack_f16(line[k + 6], line[k + 7]));
+  } else {
+    UNROLL for (int k = 0; k < N; ++k)
+      if (k < left) store_f16(p, i + k * apart, line[k]);
+  }
+}
 struct alignas(16) Vector16 { u32 x[4]; };
 DEVICE Vector16 load_vector(const u16* p, u64 i) {
   Vector16 v;

@@ -38,6 +38,17 @@ std::optional<std::vector<ir::Block>> missing_lines(const std::vector<ir::Block>
   return out;
 }
 
+// Of the kernel at `begin`: those that stand behind each other.
+size_t alternatives_from(const ir::Block& body, size_t begin) {
+  const auto& first = body[begin].as<decision::Kernel>();
+  size_t end = begin + 1;
+  for (; end < body.size(); ++end) {
+    const auto* next = body[end].get<decision::Kernel>();
+    if (!next || next->name != first.name || next->form != first.form) break;
+  }
+  return end - begin;
+}
+
 }  // namespace
 
 std::optional<ir::Program> choose_row_registers(const ir::Program& program,
@@ -51,8 +62,11 @@ std::optional<ir::Program> choose_row_registers(const ir::Program& program,
       continue;
     }
     const lower::AskedKernel& asked = named.find(kernel->name);
-    auto rows = named.rows(asked);
-    const size_t count = asked.alternatives.size();
+    // Another kernel may name the statement, too, which lowering refuses.
+    const size_t count = alternatives_from(out.body, k);
+    const bool is_own = asked.name == kernel->name && asked.form == kernel->form &&
+                        asked.alternatives.size() == count;
+    auto rows = is_own ? named.rows(asked) : std::nullopt;
     const auto missing =
         rows ? missing_lines(asked.alternatives, named.context(*rows), context) : std::nullopt;
     for (size_t n = 0; n < count && missing; ++n) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "choose/point_lines.h"
 #include "choose/stages.h"
 #include "expr/walk.h"
 #include "ir/print.h"
@@ -182,21 +183,30 @@ Cover Coverer::as_points(const Nests& nests, size_t count, const lower::FreshNam
   const std::set<std::string> kept = kept_behind(nests, count);
   int64_t lanes = 1;
   out.cycles = costs_.points(made.nests, 1, kept);
+  diag::Sink ignored(context_.sink.sources());
+  ir::PassContext own{context_.pool, ignored, {}};
+  lower::FreshNames scratch = names;
+  const auto trial = [&] {
+    return lower::lower_points(made.nests, kept, buffers_, scratch, target_.points, own);
+  };
   // A warp for each point, where all its loops are reductions.
   const int64_t warp = target_.limits.warp_threads;
   const double shared = costs_.points(made.nests, warp, kept);
   if (may_share && shared < out.cycles && !is_short(made.nests, warp)) {
-    diag::Sink ignored(context_.sink.sources());
-    ir::PassContext own{context_.pool, ignored, {}};
-    lower::FreshNames scratch = names;
-    auto parts = lower::lower_points(made.nests, kept, buffers_, scratch, target_.points, own);
+    auto parts = trial();
     if (parts && lower::share_lanes(*parts, warp, target_.points.threads, scratch, context_.pool)) {
       lanes = warp;
       out.cycles = shared;
     }
   }
   made.lines.push_back(ir::make(decision::Lanes{lanes, {}}));
-  made.lines.push_back(ir::make(decision::Each{1, {}}));
+  int64_t each = lanes > 1 ? 1 : points_of_line(made.nests, buffers_, target_, context_.pool);
+  if (each > 1) {
+    auto parts = trial();
+    if (!parts || !lower::widen(*parts, each, target_.points.threads, context_.pool)) each = 1;
+  }
+  if (each > 1) out.cycles = std::min(out.cycles, costs_.points(made.nests, 1, kept, each));
+  made.lines.push_back(ir::make(decision::Each{each, {}}));
   out.kernels.push_back(std::move(made));
   return out;
 }

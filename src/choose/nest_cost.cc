@@ -51,7 +51,9 @@ Stride stride(Expr read, Expr axis) {
   for (size_t k = 0; k < read.args().size(); ++k) {
     if (!expr::depends_on(read[k], axis)) continue;
     if (k + 1 < read.args().size()) return Stride::Far;
-    const auto p = expr::Poly::of(read[k]);
+    // Neighbours read the same element, or the next one.
+    const bool is_quotient = read[k].op() == EK::FloorDiv && read[k][1].op() == EK::IntConst;
+    const auto p = expr::Poly::of(is_quotient ? read[k][0] : read[k]);
     const auto parts = p ? p->split(axis) : std::nullopt;
     out = parts && parts->first.constant() == 1 ? Stride::One : Stride::Far;
   }
@@ -144,9 +146,9 @@ double NestCosts::bytes_of(ir::Name tensor, const Problem& at) const {
 }
 
 double NestCosts::points(std::span<const MapNest> nests, int64_t lanes,
-                         const std::set<std::string>& kept) const {
+                         const std::set<std::string>& kept, int64_t each) const {
   double sum = 0;
-  for (const Problem& p : problems_) sum += p.weight * points_at(nests, lanes, kept, p);
+  for (const Problem& p : problems_) sum += p.weight * points_at(nests, lanes, kept, each, p);
   return sum;
 }
 
@@ -169,7 +171,8 @@ double NestCosts::memory_cycles(const Traffic& traffic) const {
 }
 
 double NestCosts::points_at(std::span<const MapNest> nests, int64_t lanes,
-                            const std::set<std::string>& kept, const Problem& at) const {
+                            const std::set<std::string>& kept, int64_t each,
+                            const Problem& at) const {
   const target::NestCosts& c = target_.nests;
   const auto sms = static_cast<double>(target_.board.sms);
   Traffic traffic;
@@ -217,14 +220,14 @@ double NestCosts::points_at(std::span<const MapNest> nests, int64_t lanes,
       for (const auto& [tensor, bytes] : walked.bytes) traffic.walk(tensor, bytes);
     }
   }
-  const double threads = most_points * static_cast<double>(lanes);
+  const double threads = most_points * static_cast<double>(lanes) / static_cast<double>(each);
   const double rounds =
       std::max(1.0, threads / (sms * static_cast<double>(target_.limits.sm_threads)));
   const double latency = rounds * (c.thread_cycles + turns * c.turn_cycles);
   const double cache = traffic.cache_bytes / (sms * c.cache_bytes);
   const double issue = traffic.operations * c.operation_slots /
                        (sms * static_cast<double>(target_.limits.group_threads));
-  const double memory = memory_cycles(traffic) / c.single_share;
+  const double memory = memory_cycles(traffic) / (each > 1 ? 1 : c.single_share);
   return target_.costs.next_kernel_cycles + std::max({memory, cache, issue, latency});
 }
 
@@ -265,8 +268,11 @@ double NestCosts::rows_at(const lower::RowGroup& group, const std::set<std::stri
                                          (is_held ? 0 : reductions * turns * c.row_turn_cycles));
   const double issue = traffic.operations * c.operation_slots /
                        (sms * static_cast<double>(target_.limits.group_threads));
+  // Without reductions a CTA has a block of a row's columns, the only one where rows are short.
+  const double blocks = rows * std::ceil(columns / static_cast<double>(8 * target_.rows.threads));
+  const double starts = blocks / under_way * c.row_cycles;
   return target_.costs.next_kernel_cycles +
-         std::max({memory_cycles(traffic), issue, reductions > 0 ? latency : 0.0});
+         std::max({memory_cycles(traffic), issue, reductions > 0 ? latency : starts});
 }
 
 }  // namespace nautilus::choose

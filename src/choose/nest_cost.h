@@ -28,10 +28,10 @@ class NestCosts {
  public:
   NestCosts(const ir::Program& program, const target::Target& target, expr::ExprPool& pool);
 
-  // The cost of one kernel with a thread, or so many lanes, for each point. `kept`: what is read
-  // after it, or an output.
+  // The cost of one kernel with a thread, or so many lanes, for each point, or for each line of
+  // several. `kept`: what is read after it, or an output.
   double points(std::span<const lower::MapNest> nests, int64_t lanes,
-                const std::set<std::string>& kept) const;
+                const std::set<std::string>& kept, int64_t each = 1) const;
   // Of one whose cycles at given sizes are known.
   double over_sizes(const std::function<double(const ir::Environment&)>& cycles) const;
   // Of one along rows, or of elements.
@@ -55,7 +55,7 @@ class NestCosts {
   double bytes_of(ir::Name tensor, const Problem& at) const;
   double memory_cycles(const Traffic& traffic) const;
   double points_at(std::span<const lower::MapNest> nests, int64_t lanes,
-                   const std::set<std::string>& kept, const Problem& at) const;
+                   const std::set<std::string>& kept, int64_t each, const Problem& at) const;
   double rows_at(const lower::RowGroup& group, const std::set<std::string>& kept,
                  const Problem& at) const;
 

@@ -40,7 +40,8 @@ KernelText PointsEmitter::run() {
   }
   const auto& points = kernel_.body[0].as<matile::Points>();
   lanes_ = points.lanes_per_point.value_or(1);
-  points_per_thread_ = points.points_per_thread.value_or(1);
+  is_line_ = points.points_of_line.has_value();
+  points_per_thread_ = points.points_of_line.value_or(points.points_per_thread.value_or(1));
   last_ = pool_.index(points.axes.back().name);
   const std::string each = points_per_thread_ > 1
                                ? fmt::format("one for {} points", points_per_thread_)
@@ -105,6 +106,12 @@ void PointsEmitter::decode(const ir::Axes& axes, bool is_behind) {
   } else if (is_behind) {
     out_.line("if (!has_point) return;");
   }
+  if (is_line_) {
+    const std::string at = locals_.at(std::string(last_.name().str()));
+    const std::string all = text(axes.back().extent);
+    out_.line("const int exist = (int)({0} - {1} < {2} ? {0} - {1} : {2});", all, at,
+              points_per_thread_);
+  }
   // The point exists, so no extent is 0.
   for (const ir::Axis& a : axes) facts_.add_axis(pool_.index(a.name), a.extent);
 }
@@ -112,9 +119,9 @@ void PointsEmitter::decode(const ir::Axes& axes, bool is_behind) {
 // Of an axis, in points of a thread.
 std::string PointsEmitter::extent(const ir::Axes& axes, size_t k) {
   const std::string all = text(axes[k].extent);
-  return points_per_thread_ > 1 && k + 1 == axes.size()
-             ? fmt::format("({} / {})", all, points_per_thread_)
-             : all;
+  if (points_per_thread_ == 1 || k + 1 < axes.size()) return all;
+  return is_line_ ? fmt::format("(({} + {}) / {})", all, points_per_thread_ - 1, points_per_thread_)
+                  : fmt::format("({} / {})", all, points_per_thread_);
 }
 
 // What follows is done for each of the points that a thread has.
@@ -122,6 +129,7 @@ void PointsEmitter::open_points() {
   if (points_per_thread_ == 1) return;
   out_.open("UNROLL for (int beside = 0; beside < {}; ++beside) {{", points_per_thread_);
   if (!turn_.empty()) out_.open("if ({}) {{", turn_);
+  if (is_line_) out_.open("if (beside < exist) {{");
   saved_last_ = locals_.at(std::string(last_.name().str()));
   locals_[std::string(last_.name().str())] = fmt::format("({} + beside)", saved_last_);
 }
@@ -129,6 +137,7 @@ void PointsEmitter::open_points() {
 void PointsEmitter::close_points() {
   if (points_per_thread_ == 1) return;
   locals_[std::string(last_.name().str())] = saved_last_;
+  if (is_line_) out_.close();
   if (!turn_.empty()) out_.close();
   out_.close();
 }
@@ -142,7 +151,7 @@ std::string PointsEmitter::declare(ir::Name name, DType dtype) {
 
 bool PointsEmitter::is_reserved(std::string_view name) {
   constexpr std::string_view kOwn[] = {"points", "lane", "has_point", "other",
-                                       "first",  "more", "left"};
+                                       "first",  "more", "left",      "exist"};
   return std::find(std::begin(kOwn), std::end(kOwn), name) != std::end(kOwn);
 }
 
@@ -181,6 +190,7 @@ std::string PointsEmitter::offset(std::string_view tensor, std::span<const Expr>
 std::string PointsEmitter::text(Expr e) {
   ExpressionNames names;
   names.facts = &facts_;
+  names.is_coarse = ir::allows_coarse_functions(program_, matile::output_dtypes(program_));
   names.variable = [this](Expr v) { return variable(v); };
   names.read = [this](Expr r) {
     const auto walked = walked_.find(r);
@@ -243,11 +253,16 @@ void PointsEmitter::statement(const Op& op) {
   } else if (const auto* l = op.get<matile::Let>()) {
     define_number(l->name, l->value.dtype(), l->value, "const ");
   } else if (const auto* a = op.get<matile::Assign>()) {
+    load_lines(a->value);
     open_points();
     name_shared({a->value});
     out_.line("{} = {};", locals_.find(a->name.str())->second, text(a->value));
     close_points();
-  } else if (const auto* w = op.get<matile::Write>()) {
+  } else if (const auto* w = op.get<matile::Write>(); w && has_line(w->target, w->indices)) {
+    load_lines(w->value);
+    store_line(*w);
+  } else if (w) {
+    load_lines(w->value);
     open_points();
     name_shared({w->value});
     out_.line("{}store_{}(p.{}, {}, {});",
@@ -275,6 +290,7 @@ void PointsEmitter::statement(const Op& op) {
 void PointsEmitter::define_number(ir::Name name, DType dtype, Expr value,
                                   std::string_view constant) {
   if (points_per_thread_ > 1) {
+    load_lines(value);
     const std::string own = declare(name, dtype);
     open_points();
     name_shared({value});

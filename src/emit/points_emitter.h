@@ -48,6 +48,12 @@ class PointsEmitter {
   void join(const matile::Join& j);
   void loop(const matile::Loop& l);
 
+  // points_lines.cc
+  bool has_line(ir::Name tensor, std::span<const expr::Expr> indices) const;
+  void load_lines(expr::Expr value);
+  void store_line(const matile::Write& w);
+  std::string apart(ir::Name tensor) const;
+
   // points_parts.cc
   bool is_over_parts(expr::Expr to) const;
   void over_parts(ir::Name name, std::string_view from, const std::string& to,
@@ -70,6 +76,7 @@ class PointsEmitter {
   std::map<std::string, expr::DType, std::less<>> dtypes_;  // of values
   int64_t lanes_ = 1;                                       // of each point
   int64_t points_per_thread_ = 1;  // points of a thread, along the last axis
+  bool is_line_ = false;           // whose number `exist` says: whole vectors where they can be
   expr::Expr last_;                // that axis
   std::string turn_;               // the condition of a turn, asked for each point
   std::string saved_last_;         // its text while points are told apart

@@ -151,7 +151,7 @@ class TypedPrinter {
       case Kind::Tanh:
         return call("tanh_of", e);
       case Kind::Erf:
-        return call("erf_exact", e);
+        return call(names_.is_coarse ? "erf_of" : "erf_exact", e);
       case Kind::Sigmoid:
         return call("sigmoid_of", e);
       case Kind::Sin:

@@ -32,7 +32,8 @@ namespace nautilus::matile {
 
 struct Points {
   static constexpr std::string_view kFormat =
-      "points $axes{ by $lanes_per_point}{ beside $points_per_thread}{ threads $threads}$body";
+      "points $axes{ by $lanes_per_point}{ beside $points_per_thread}{ line $points_of_line}{ "
+      "threads $threads}$body";
   static constexpr std::string_view kDoc =
       "The block is run by one thread for each point of the axes, which are numbered with the last "
       "axis fastest. threads n: a CTA has n threads, a multiple of a warp; without it as many as "
@@ -42,16 +43,20 @@ struct Points {
       "lanes compute the same but in `share`, and "
       "one of them writes. beside n: a thread has n points beside each other along the last axis "
       "(2, 4 or 8; the plan launches it for whole multiples of n), each with values of its own; "
-      "they walk the same loops, and nothing branches. Stands alone in its kernel.";
+      "they walk the same loops, and nothing branches. line n: the same for any size, the last "
+      "points of a line are fewer; elements that lie beside each other are loaded and stored as "
+      "vectors. Stands alone in its kernel.";
   ir::Axes axes;
   ir::OptionalInt lanes_per_point;
   ir::OptionalInt points_per_thread;
+  ir::OptionalInt points_of_line;
   ir::OptionalInt threads;
   ir::Block body;
   static void fields(auto& s, auto&& f) {
     f("axes", s.axes);
     f("lanes_per_point", s.lanes_per_point);
     f("points_per_thread", s.points_per_thread);
+    f("points_of_line", s.points_of_line);
     f("threads", s.threads);
     f("body", s.body);
   }

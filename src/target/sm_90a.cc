@@ -198,6 +198,7 @@ const Target& sm_90a() {
               .part_lanes = 8,
               .many_parts = 16,  // one thread has the loads of 8 under way
               .few = 32 * 1024,  // with 8 lanes each, as many as the machine holds at once
+              .line = 8,         // 16 bytes of the narrowest elements that have lines
               .parts_of_one = 8192,
               .parts_of_many = 64,
               .terms_of_part = 4,

@@ -242,6 +242,7 @@ struct Points {
   int64_t part_lanes;      // lanes of a point that share a loop over parts
   int64_t many_parts;      // parts that are worth it
   int64_t few;             // points that it is worth it for
+  int64_t line;            // most points of a thread, along the last axis
   int64_t parts_of_one;    // parts of a long reduction to one number
   int64_t parts_of_many;   // of one to many numbers
   int64_t terms_of_part;   // at least, of a reduction to one number

@@ -46,9 +46,9 @@ class PointLines {
       lanes_.refuse(fmt::format("lanes are a power of two up to {}", warp));
       ok = false;
     }
-    if (each_.asked() && !is_power(each(), target_.points.each)) {
-      each_.refuse(
-          fmt::format("a thread has a power of two of points up to {}", target_.points.each));
+    const int64_t most_each = target_.points.line;
+    if (each_.asked() && !is_power(each(), most_each)) {
+      each_.refuse(fmt::format("a thread has a power of two of points up to {}", most_each));
       ok = false;
     }
     const int64_t most = target_.limits.cta_threads;
@@ -80,7 +80,7 @@ class PointLines {
     const auto& kernel = parts.kernel.as<matile::Kernel>();
     const auto& points = kernel.body[0].as<matile::Points>();
     lanes_.took({points.lanes_per_point.value_or(1), {}});
-    each_.took({points.points_per_thread.value_or(1), {}});
+    each_.took({points.points_of_line.value_or(points.points_per_thread.value_or(1)), {}});
     threads_.took({threads(), {}});
     if (!lanes_.end("") || !each_.end("") || !threads_.end("")) return false;
     ir::Block all = members;
@@ -101,8 +101,7 @@ class PointLines {
 
 constexpr std::string_view kNotShared =
     "its loops are not all sums, maxima or minima of independent values";
-constexpr std::string_view kNotWidened =
-    "its points branch, lanes share them, or the last axis is not known to be a multiple of them";
+constexpr std::string_view kNotWidened = "its points branch, or lanes share them";
 
 // The kernel as its lines say, for all sizes.
 bool follow(PointLines& lines, const PointsContext& points, LoweredKernel& parts,

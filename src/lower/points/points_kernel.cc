@@ -66,7 +66,7 @@ class PointsLowering {
     }
     const ir::Name name = kernels_.make(target + "_kernel");
     ir::Block kernel;
-    kernel.push_back(ir::make(matile::Points{axes_, {}, {}, {}, join_loops(body, pool_)}));
+    kernel.push_back(ir::make(matile::Points{axes_, {}, {}, {}, {}, join_loops(body, pool_)}));
     const Expr grid =
         count.op() == EK::IntConst
             ? pool_.integer((count.integer() + threads_ - 1) / threads_)

@@ -127,7 +127,7 @@ bool is_shareable(const matile::Loop& l) {
   });
 }
 
-Expr identity(expr::Reducer reducer, DType dtype, expr::ExprPool& pool) {
+Expr identity_of(expr::Reducer reducer, DType dtype, expr::ExprPool& pool) {
   const expr::Value v = expr::identity(reducer, dtype);
   return is_float(dtype) ? pool.floating(v.f, dtype) : pool.integer(v.i, dtype);
 }
@@ -140,7 +140,7 @@ void share(const matile::Loop& l, FreshNames& names, expr::ExprPool& pool, ir::B
     const ir::Name own = names.make(fmt::format("{}_lane", r.acc.str()));
     const EK combine = expr::combiner(r.reducer);
     const Expr var = pool.var(own, r.dtype);
-    out.push_back(ir::make(matile::Value{own, r.dtype, identity(r.reducer, r.dtype, pool)}));
+    out.push_back(ir::make(matile::Value{own, r.dtype, identity_of(r.reducer, r.dtype, pool)}));
     shared.body.push_back(ir::make(matile::Assign{own, pool.binary(combine, var, r.value)}));
     after.push_back(ir::make(matile::Join{own, r.reducer}));
     const Expr acc = pool.var(r.acc, r.dtype);
@@ -222,15 +222,14 @@ bool share_lanes(LoweredKernel& parts, int64_t lanes, int64_t threads, FreshName
 bool widen(LoweredKernel& parts, int64_t each, int64_t threads, expr::ExprPool& pool) {
   auto kernel = parts.kernel.as<matile::Kernel>();
   auto points = kernel.body[0].as<matile::Points>();
-  const bool is_plain = std::none_of(points.body.begin(), points.body.end(),
-                                     [](const Op& op) { return op.is<matile::If>(); });
-  const Expr last = points.axes.back().extent;
-  if (points.lanes_per_point || !is_plain || last.op() != EK::IntConst ||
-      last.integer() % each != 0)
-    return false;
-  points.points_per_thread = each;
+  bool is_plain = true;
+  ir::for_each_op(points.body, [&](const Op& op) { is_plain &= !op.is<matile::If>(); });
+  if (points.lanes_per_point || !is_plain) return false;
+  points.points_of_line = each;
+  ir::Axes lines = points.axes;
+  lines.back().extent = quotient_up(lines.back().extent, each, pool);
   auto launch = parts.launch.as<matile::Launch>();
-  launch.grid = quotient_up(count_of(points.axes, pool), each * threads, pool);
+  launch.grid = quotient_up(count_of(lines, pool), threads, pool);
   kernel.body[0] = ir::make(std::move(points));
   parts.kernel = ir::make(std::move(kernel));
   parts.launch = ir::make(std::move(launch));

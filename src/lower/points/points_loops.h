@@ -42,8 +42,8 @@ ir::Block join_loops(const ir::Block& body, expr::ExprPool& pool);
 bool share_lanes(LoweredKernel& parts, int64_t lanes, int64_t threads, FreshNames& names,
                  expr::ExprPool& pool);
 
-// Gives every thread so many points beside each other. False, and the kernel as it was, if lanes
-// share its points, if these branch, or if the last axis is not known to have whole groups of them.
+// Gives every thread a line of so many points along the last axis, fewer at its end. False, and the
+// kernel as it was, if lanes share its points, or if these branch.
 bool widen(LoweredKernel& parts, int64_t each, int64_t threads, expr::ExprPool& pool);
 
 // For a kernel that puts the parts of an axis together, another one with 8 lanes for each point.

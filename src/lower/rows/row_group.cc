@@ -50,7 +50,7 @@ bool is_tile_node(Expr e) {
   if (d == DType::Bool) return e.args().empty() || e[0].dtype() != DType::F64;
   if (d != DType::I64) return false;
   if (e.op() == EK::FloorDiv || e.op() == EK::Mod)
-    return e[1].op() == EK::IntConst && e[1].integer() > 0;
+    return e[1].op() == EK::Var || (e[1].op() == EK::IntConst && e[1].integer() > 0);
   return e.op() == EK::Add || e.op() == EK::Sub || e.op() == EK::Mul || e.op() == EK::Min ||
          e.op() == EK::Max || e.op() == EK::Neg;
 }
@@ -121,7 +121,12 @@ class Grouping {
   bool is_short(Expr e) const {
     return e.op() == EK::IntConst && e.integer() < group_.target->rows.least_columns;
   }
-  static bool is_size(Expr e) { return e.op() == EK::Var || e.op() == EK::IntConst; }
+  // Of sizes and constants.
+  static bool is_size(Expr e) {
+    bool ok = true;
+    expr::for_each(e, [&](Expr x) { ok &= x.op() != EK::Read && x.op() != EK::Reduce; });
+    return ok;
+  }
 
   std::optional<RowStatement> classify(const MapNest& nest) {
     const size_t rank = group_.rows.size();

@@ -32,7 +32,10 @@ class PointsVerifier {
       v_.fail(fmt::format("a point has one thread, or 2, 4, 8, 16 or 32, not {}",
                           *points.lanes_per_point));
     has_lanes_ = points.lanes_per_point.has_value();
-    if (points.points_per_thread) check_points_per_thread(points);
+    if (points.points_per_thread && points.points_of_line)
+      v_.fail("points of a thread are `beside` each other or a `line`");
+    if (points.points_per_thread) check_points_of_thread(points, *points.points_per_thread);
+    if (points.points_of_line) check_points_of_thread(points, *points.points_of_line);
     const int64_t threads = points.threads.value_or(limits_.warp_threads);
     if (threads < 1 || threads % limits_.warp_threads != 0 || threads > limits_.cta_threads)
       v_.fail(fmt::format("a CTA has a multiple of {} threads up to {}, not {}",
@@ -43,8 +46,7 @@ class PointsVerifier {
 
  private:
   // Points of a thread walk the same loops, so nothing that differs between them may decide.
-  void check_points_per_thread(const Points& points) {
-    const int64_t n = *points.points_per_thread;
+  void check_points_of_thread(const Points& points, int64_t n) {
     if (n != 2 && n != 4 && n != 8)
       v_.fail(fmt::format("a thread has 2, 4 or 8 points beside each other, not {}", n));
     if (points.lanes_per_point)

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "choose/point_lines.h"
+
+#include <algorithm>
+
+#include "expr/walk.h"
+#include "ir/walk.h"
+#include "scalar/ops.h"
+
+namespace nautilus::choose {
+namespace {
+
+using expr::Expr;
+using EK = expr::Op;
+
+bool has_lines(expr::DType dtype) { return dtype == expr::DType::F32 || expr::is_half(dtype); }
+
+// Neighbours along the axis read the same element: the quotient by a constant.
+bool is_slower(Expr index, Expr axis) {
+  if (!expr::depends_on(index, axis)) return true;
+  return index.op() == EK::FloorDiv && index[1].op() == EK::IntConst && index[1].integer() > 1;
+}
+
+// Elements of a vector of what the nest reads and writes along its last axis; 0: something is in
+// the way.
+int64_t vector_of(const lower::MapNest& nest, const std::map<std::string, ir::TensorType>& buffers,
+                  const target::Target& target, expr::ExprPool& pool) {
+  const Expr last = pool.index(nest.axes.back().name);
+  int64_t narrowest = 0;
+  bool ok = true;
+  const auto add = [&](expr::DType dtype) {
+    const int64_t bytes = expr::bytes(dtype);
+    narrowest = narrowest == 0 ? bytes : std::min(narrowest, bytes);
+  };
+  ir::for_each_op(nest.body, [&](const ir::Op& op) {
+    ok &= !op.is<scalar::If>() && !op.is<scalar::For>();
+    ir::for_each_expr(op, [&](Expr root) {
+      expr::for_each(root, [&](Expr e) {
+        if (e.op() != EK::Read || !expr::depends_on(e, last)) return;
+        for (size_t k = 0; k + 1 < e.args().size(); ++k) ok &= !expr::depends_on(e[k], last);
+        const bool is_line = e.args().back() == last;
+        ok &= is_line || is_slower(e.args().back(), last);
+        if (is_line && has_lines(e.dtype())) add(e.dtype());
+      });
+    });
+  });
+  for (const std::string& w : lower::written_by(nest)) {
+    const auto type = buffers.find(w);
+    if (type != buffers.end() && has_lines(type->second.dtype)) add(type->second.dtype);
+  }
+  return ok && narrowest > 0 ? target.memory.vector_bytes / narrowest : 0;
+}
+
+}  // namespace
+
+int64_t points_of_line(std::span<const lower::MapNest> nests,
+                       const std::map<std::string, ir::TensorType>& buffers,
+                       const target::Target& target, expr::ExprPool& pool) {
+  size_t rank = 0;
+  for (const lower::MapNest& nest : nests) rank = std::max(rank, nest.axes.size());
+  if (rank == 0) return 1;
+  int64_t most = 0;
+  int64_t points = 1;  // if they are known
+  for (const lower::MapNest& nest : nests) {
+    if (nest.axes.size() < rank) continue;  // computed again by each point
+    const int64_t own = vector_of(nest, buffers, target, pool);
+    if (own == 0) return 1;
+    most = std::max(most, own);
+    points = 1;
+    for (const ir::Axis& a : nest.axes) {
+      const int64_t n = a.extent.op() == EK::IntConst ? a.extent.integer() : target.points.many;
+      points = std::min(points * std::min(n, target.points.many), target.points.many);
+    }
+    const Expr extent = nest.axes.back().extent;
+    const bool is_ragged = extent.op() == EK::IntConst && extent.integer() % most != 0;
+    if (is_ragged && extent.integer() < most * most) return 1;
+  }
+  return points < target.points.many ? 1 : std::min(most, target.points.line);
+}
+
+}  // namespace nautilus::choose
