@@ -137,18 +137,26 @@ DEVICE float load_f16(const u16* p, u64 i, HERE) { return unpack_f16(*host::read
 DEVICE void store_f32(float* p, u64 i, float x, HERE) { *host::writable(p + i, 4, line) = x; }
 DEVICE void store_bf16(u16* p, u64 i, float x, HERE) { *host::writable(p + i, 2, line) = (u16)host::bf16_bits(x); }
 DEVICE void store_f16(u16* p, u64 i, float x, HERE) { *host::writable(p + i, 2, line) = nautilus_host->to_f16(x); }
-// Lines: N elements of one thread, so many apart, of which the first `left` exist.
-#define LINE_OF(dtype, element)                                                                          \
-  template <int N> DEVICE void load_line_##dtype(float (&out)[N], const element* p, u64 i, u64 apart, int left, HERE) { \
-    for (int k = 0; k < N; ++k) out[k] = k < left ? load_##dtype(p, i + (u64)k * apart, line) : 0.f;              \
-  }                                                                                                      \
-  template <int N> DEVICE void store_line_##dtype(element* p, u64 i, const float (&in)[N], u64 apart, int left, HERE) { \
-    for (int k = 0; k < N && k < left; ++k) store_##dtype(p, i + (u64)k * apart, in[k], line);                    \
-  }
-LINE_OF(f32, float)
-LINE_OF(bf16, u16)
-LINE_OF(f16, u16)
-#undef LINE_OF
+// Lines: N elements of one thread, so many apart, of which the first `left` exist; one by one here.
+template <int N> DEVICE bool is_whole_line(const void*, int, u64, int) { return false; }
+template <int N> DEVICE void load_line_f32(float (&out)[N], const float* p, u64 i, u64 apart, int left, HERE) {
+  for (int k = 0; k < N; ++k) out[k] = k < left ? load_f32(p, i + (u64)k * apart, line) : 0.f;
+}
+template <int N> DEVICE void store_line_f32(float* p, u64 i, const float (&in)[N], u64 apart, int left, HERE) {
+  for (int k = 0; k < N && k < left; ++k) store_f32(p, i + (u64)k * apart, in[k], line);
+}
+template <int N> DEVICE void load_line_bf16(float (&out)[N], const u16* p, u64 i, u64 apart, int left, HERE) {
+  for (int k = 0; k < N; ++k) out[k] = k < left ? load_bf16(p, i + (u64)k * apart, line) : 0.f;
+}
+template <int N> DEVICE void store_line_bf16(u16* p, u64 i, const float (&in)[N], u64 apart, int left, HERE) {
+  for (int k = 0; k < N && k < left; ++k) store_bf16(p, i + (u64)k * apart, in[k], line);
+}
+template <int N> DEVICE void load_line_f16(float (&out)[N], const u16* p, u64 i, u64 apart, int left, HERE) {
+  for (int k = 0; k < N; ++k) out[k] = k < left ? load_f16(p, i + (u64)k * apart, line) : 0.f;
+}
+template <int N> DEVICE void store_line_f16(u16* p, u64 i, const float (&in)[N], u64 apart, int left, HERE) {
+  for (int k = 0; k < N && k < left; ++k) store_f16(p, i + (u64)k * apart, in[k], line);
+}
 struct alignas(16) Vector16 { u32 x[4]; };
 DEVICE Vector16 load_vector(const u16* p, u64 i, HERE) {
   Vector16 v;

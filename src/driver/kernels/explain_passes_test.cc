@@ -114,7 +114,8 @@ TEST_P(ExplainPasses, EveryKernelHasItsKind) {
         EXPECT_EQ(lanes->count, points.lanes_per_point.value_or(1));
       }
       if (const auto* each = line.get<decision::Each>()) {
-        EXPECT_EQ(each->points, points.points_per_thread.value_or(1));
+        EXPECT_EQ(each->points,
+                  points.points_of_line.value_or(points.points_per_thread.value_or(1)));
       }
     }
   }
