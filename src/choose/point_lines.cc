@@ -16,7 +16,7 @@ using EK = expr::Op;
 bool has_lines(expr::DType dtype) { return dtype == expr::DType::F32 || expr::is_half(dtype); }
 
 // Neighbours along the axis read the same element: the quotient by a constant.
-bool is_slower(Expr index, Expr axis) {
+bool is_same_for_neighbours(Expr index, Expr axis) {
   if (!expr::depends_on(index, axis)) return true;
   return index.op() == EK::FloorDiv && index[1].op() == EK::IntConst && index[1].integer() > 1;
 }
@@ -39,7 +39,7 @@ int64_t vector_of(const lower::MapNest& nest, const std::map<std::string, ir::Te
         if (e.op() != EK::Read || !expr::depends_on(e, last)) return;
         for (size_t k = 0; k + 1 < e.args().size(); ++k) ok &= !expr::depends_on(e[k], last);
         const bool is_line = e.args().back() == last;
-        ok &= is_line || is_slower(e.args().back(), last);
+        ok &= is_line || is_same_for_neighbours(e.args().back(), last);
         if (is_line && has_lines(e.dtype())) add(e.dtype());
       });
     });
