@@ -10,6 +10,7 @@
 #include "scalar/interp.h"
 #include "scalar/ops.h"
 #include "spec/ops.h"
+#include "vrtile/interp.h"
 
 namespace nautilus::fuzz {
 namespace {
@@ -76,6 +77,10 @@ class Work {
 }  // namespace
 
 std::string run_small(const ir::Program& program, driver::Unit& unit) {
+  if (program.level == &vrtile::level()) {
+    return run_small(vrtile::to_scalar(program, unit.pool), unit);
+  }
+  if (program.level != &spec::level() && program.level != &scalar::level()) return "";
   driver::RunRequest request;
   request.must_judge = false;
   for (const ir::Op& op : program.body) {

@@ -9,8 +9,9 @@
 
 namespace nautilus::fuzz {
 
-// Every size is 3. Returns what disagrees between the evaluators, or an empty string (also where
-// the program is too large to run, or a diagnostic was reported).
+// Every size is 3; tiles as values run as loops, kernels are only read and printed. Returns what
+// disagrees between the evaluators, or an empty string (also where the program is too large to run,
+// or a diagnostic was reported).
 std::string run_small(const ir::Program& program, driver::Unit& unit);
 
 }  // namespace nautilus::fuzz
