@@ -77,7 +77,7 @@ double binary_bound(Op op, DType dtype, Bounded x, Bounded y, double value) {
       e += rounding(dtype, value, std::max({a + x.e, b + y.e, std::fabs(value) + e}));
       break;
     case Op::Mul:
-      return product_bound(dtype, x, y, value);
+      return product_bound(Rounding(dtype), x, y, value);
     case Op::Div: {
       if (y.e >= b && y.e > 0) return finite_bound(value, kInf, x, y);
       const double quotient = std::fabs(value);

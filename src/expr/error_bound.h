@@ -24,15 +24,28 @@ struct Bounded {
 
 inline constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// One rounding of a result whose size in a kernel is at most `magnitude`, which counts what the
-// operands bring: nothing for zeros and infinities, unlimited beyond the range.
+// The roundings of a float dtype; loops over many results look it up once.
+struct Rounding {
+  explicit Rounding(DType dtype)
+      : unit(unit_roundoff(dtype)),
+        largest(max_finite(dtype)),
+        tiny(dtype == DType::F64 ? 2.3e-308 : 1.2e-38) {}
+
+  // One rounding of a result whose size in a kernel is at most `magnitude`, which counts what the
+  // operands bring: nothing for zeros and infinities, unlimited beyond the range.
+  double of(double value, double magnitude) const {
+    if (value == 0 && magnitude == 0) return 0;
+    if (!std::isfinite(value)) return 0;
+    if (std::max(std::fabs(value), magnitude) > largest) return kInf;
+    return unit * magnitude + tiny;
+  }
+
+  double unit;
+  double largest;
+  double tiny;  // subnormal results may be flushed to zero
+};
 inline double rounding(DType dtype, double value, double magnitude) {
-  if (value == 0 && magnitude == 0) return 0;
-  if (!std::isfinite(value)) return 0;
-  if (std::max(std::fabs(value), magnitude) > max_finite(dtype)) return kInf;
-  // Subnormal results may be flushed to zero.
-  const double tiny = dtype == DType::F64 ? 2.3e-308 : 1.2e-38;
-  return unit_roundoff(dtype) * magnitude + tiny;
+  return Rounding(dtype).of(value, magnitude);
 }
 
 // Infinite and NaN results: exact if they come from exact infinite operands (masks) or from exact
@@ -63,10 +76,10 @@ double ends(F f, double x, double e, double value) {
 }
 
 // Multiplication, inline because contractions spend their time here.
-inline double product_bound(DType dtype, Bounded x, Bounded y, double value) {
+inline double product_bound(const Rounding& rounding, Bounded x, Bounded y, double value) {
   double e =
       (x.e != 0 ? x.e * (std::fabs(y.v.f) + y.e) : 0) + (y.e != 0 ? std::fabs(x.v.f) * y.e : 0);
-  e += rounding(dtype, value, std::fabs(value) + e);
+  e += rounding.of(value, std::fabs(value) + e);
   return finite_bound(value, e, x, y);
 }
 

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "layout/register_table.h"
 
 namespace nautilus::layout {
 
@@ -37,9 +38,10 @@ bool for_each_place(const Layout& layout, Visit&& visit) {
 template <typename Project>
 std::optional<std::vector<int>> register_map(const Layout& from, const Layout& to,
                                              Project&& project) {
+  const RegisterTable sources(from);
   std::vector<int> map(static_cast<size_t>(to.registers()), -1);
   const bool agrees = for_each_place(to, [&](const Place& place) {
-    const std::optional<int> source = from.register_of(project(to.coordinates_of(place)), place);
+    const std::optional<int> source = sources.register_of(project(to.coordinates_of(place)), place);
     if (!source) return false;
     int& entry = map[static_cast<size_t>(place.reg)];
     if (entry == -1) entry = *source;

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "layout/random_layout.h"
+#include "layout/register_table.h"
 
 namespace nautilus::layout {
 namespace {
@@ -168,6 +169,22 @@ TEST(Digits, RandomLayoutsAreBijections) {
 }
 
 // Against a direct evaluation of the digits as they were before canonicalisation.
+TEST(RegisterTable, AnswersAsTheLayoutDoes) {
+  base::Random random(7);
+  for (int round = 0; round < 100; ++round) {
+    const Layout layout = random_layout(random, 2, true);
+    const RegisterTable table(layout);
+    for (int k = 0; k < 200; ++k) {
+      const std::vector<int> at = {static_cast<int>(random.integer(0, layout.shape()[0] - 1)),
+                                   static_cast<int>(random.integer(0, layout.shape()[1] - 1))};
+      const Place thread{static_cast<int>(random.integer(0, 2)),
+                         static_cast<int>(random.integer(0, 4)),
+                         static_cast<int>(random.integer(0, 32)), 0};
+      EXPECT_EQ(table.register_of(at, thread), layout.register_of(at, thread)) << to_text(layout);
+    }
+  }
+}
+
 TEST(Digits, CanonicalFormKeepsTheMap) {
   base::Random random(2);
   for (int round = 0; round < 300; ++round) {

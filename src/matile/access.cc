@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "expr/bounds/affine.h"
+#include "layout/register_table.h"
 
 namespace nautilus::matile {
 
@@ -36,7 +37,7 @@ class RegisterFinder {
   RegisterFinder(const Domain& domain, const Layout& source,
                  const std::vector<AffineIndex>& indices,
                  const std::map<std::string, int>& unrolled)
-      : source_(source), indices_(indices) {
+      : source_(source), registers_of_source_(source), indices_(indices) {
     for (const AffineIndex& index : indices) {
       std::vector<int64_t> of_axes(domain.axes.size());
       for (const auto& summand : index.coefficients) {
@@ -86,8 +87,8 @@ class RegisterFinder {
           if (at < 0 || at >= source_.shape()[k]) return std::nullopt;
           point[k] = static_cast<int>(at);
         }
-        const auto reg =
-            source_.register_of(point, Place{0, static_cast<int>(warp), static_cast<int>(lane), 0});
+        const auto reg = registers_of_source_.register_of(
+            point, Place{0, static_cast<int>(warp), static_cast<int>(lane), 0});
         if (!reg || (common && *common != *reg)) return std::nullopt;
         common = reg;
       }
@@ -108,6 +109,7 @@ class RegisterFinder {
   }
 
   const Layout& source_;
+  const layout::RegisterTable registers_of_source_;
   const std::vector<AffineIndex>& indices_;
   std::vector<std::vector<int64_t>> coefficients_;  // of the domain's axes, for each index
   bool has_unknown_ = false;  // a variable that is neither an axis nor unrolled

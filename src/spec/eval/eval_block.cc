@@ -370,7 +370,15 @@ void BlockMachine::elementwise(size_t k, int64_t count) {
       loop2([&](int64_t i, Value x, Value y) { out[i].f = f(x.f, y.f); });
     });
     if (in.op == Op::Mul) {  // the inner loop of every contraction
-      set_bound([&](int64_t i) { return expr::product_bound(in.dtype, a[i], b[i], out[i].f); });
+      const expr::Rounding rounding(in.dtype);
+      if (!a.bounds && !b.bounds) {
+        set_bound([&](int64_t i) {
+          return expr::product_bound(rounding, {a.values[i * a.stride], 0},
+                                     {b.values[i * b.stride], 0}, out[i].f);
+        });
+      } else {
+        set_bound([&](int64_t i) { return expr::product_bound(rounding, a[i], b[i], out[i].f); });
+      }
     } else {
       set_bound(
           [&](int64_t i) { return expr::binary_bound(in.op, in.dtype, a[i], b[i], out[i].f); });

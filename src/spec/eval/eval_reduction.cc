@@ -119,8 +119,11 @@ void Reduction::add_arg(Accumulator& acc, Bounded x, int64_t position) const {
   if (std::isnan(as_number(x.v))) return;
   if (expr::is_better(reducer_, dtype_, x.v, acc.v, acc.position < 0)) {
     // What stands before the new best wins a tie, so reaching it is enough: the next number up.
-    if (acc.position >= 0)
-      acc.rival = std::nextafter(std::max(acc.rival, oriented(acc.v) + acc.e), expr::kInf);
+    // Above an infinity there is none; NaN makes every position uncertain.
+    if (acc.position >= 0) {
+      const double reach = std::max(acc.rival, oriented(acc.v) + acc.e);
+      acc.rival = reach < expr::kInf ? std::nextafter(reach, expr::kInf) : std::nan("");
+    }
     acc.v = x.v;
     acc.e = x.e;
     acc.position = position;
