@@ -4,6 +4,8 @@
 # builds what it needs in build/, and prints the commands it runs.
 
 BUILD := build
+# Each commit fuzzes from its own seed, so that what a test says about a commit stays said.
+FUZZ_SEED := $(or $(shell git rev-list --count HEAD 2>/dev/null),1)
 # How long `make fuzz` runs. (SECONDS itself is a variable of the shell.)
 SECONDS_ ?= 600
 COMMA := ,
@@ -56,7 +58,7 @@ run: tool
 test: build
 	$(call run_command,scripts/run_unit_tests.sh $(BUILD)/nautilus_unit_tests --gtest_brief=1)
 	$(call run_command,$(BUILD)/nautilus test)
-	$(call run_command,$(BUILD)/nautilus_fuzz --seconds 10)
+	$(call run_command,$(BUILD)/nautilus_fuzz --seconds 10 --seed $(FUZZ_SEED))
 
 fuzz: build
 	$(call run_command,$(BUILD)/nautilus_fuzz --seconds $(SECONDS_))
