@@ -78,7 +78,9 @@ std::optional<ir::Program> tiles_to_kernels(const ir::Program& tiles, ir::PassCo
       ir::PassContext own = context.with(context.sink, decided);
       auto parts = lower_tiles(tile_unit(tiles, *nest, kernel), after, names, own, &why);
       if (parts) {
-        const ir::Name name = parts->kernel.as<matile::Kernel>().name;
+        const auto& finished = parts->kernel.as<matile::Kernel>();
+        if (!decision::refuse_unread(finished.body, context)) return std::nullopt;
+        const ir::Name name = finished.name;
         decision::note_kernel(name, decision::Form::Tile, decided, name, context);
       }
       if (parts) made.emplace_back(std::move(*parts), nest->as<vrtile::Par>().cost);
@@ -125,7 +127,12 @@ std::optional<ir::Program> rest_of_kernels(const ir::Program& program, ir::PassC
   if (is_written && std::none_of(program.body.begin(), program.body.end(), is_unfinished))
     return program;
   auto current = finish(without_after(program), program.after, context);
-  return current ? with_plan(std::move(*current), program.after, context) : std::nullopt;
+  if (!current) return std::nullopt;
+  for (const Op& op : current->body) {
+    const auto* kernel = op.get<matile::Kernel>();
+    if (kernel && !decision::refuse_unread(kernel->body, context)) return std::nullopt;
+  }
+  return with_plan(std::move(*current), program.after, context);
 }
 
 }  // namespace

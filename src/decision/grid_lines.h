@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines about who works on which tile: warp groups, the order of tiles and their source.
+// Lines about who works on which tile: warp groups, the order of tiles and their source, what the
+// last tile does.
 #pragma once
 
 #include "decision/shared_words.h"
@@ -62,6 +63,22 @@ struct TileSource {
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {
     f("kind", s.kind);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct LastTile {
+  static constexpr std::string_view kFormat = "last $points points $parts parts{ $by}";
+  static constexpr std::string_view kDoc =
+      "Form tile, where the tile that comes last puts parts together: so many elements at a time, "
+      "of which it reads so many parts at once.";
+  ir::OptionalInt points;
+  ir::OptionalInt parts;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("points", s.points);
+    f("parts", s.parts);
     f("by", s.by);
   }
   static const ir::OpInfo& info();

@@ -57,4 +57,8 @@ bool refuse_all(const ir::Block& lines, std::string_view why, ir::PassContext& c
   return lines.empty();
 }
 
+bool refuse_unread(const ir::Block& body, ir::PassContext& context) {
+  return refuse_all(lines(body), "nothing of this kernel is decided by it", context);
+}
+
 }  // namespace nautilus::decision

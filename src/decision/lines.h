@@ -57,4 +57,7 @@ void refuse(const ir::Op& line, std::string_view why, ir::PassContext& context);
 // Refuses all these lines for the same reason; whether there were none.
 bool refuse_all(const ir::Block& lines, std::string_view why, ir::PassContext& context);
 
+// Refuses the lines that the passes of a finished kernel have left; whether there were none.
+bool refuse_unread(const ir::Block& body, ir::PassContext& context);
+
 }  // namespace nautilus::decision

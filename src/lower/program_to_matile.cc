@@ -105,16 +105,15 @@ class Assembler {
     return end;
   }
 
-  // The kernel of a grid nest, with what was decided about it.
-  std::optional<LoweredKernel> tile_kernel(const Op& nest, std::string* why) {
-    ir::Block decided;
+  // The kernel of a grid nest, and what was decided about it.
+  std::optional<LoweredKernel> tile_kernel(const Op& nest, ir::Block& decided, std::string* why) {
     ir::PassContext own = context_.with(context_.sink, decided);
-    auto parts = lower_grid_nest_(program_, nest, program_.name, state_.names, own, why);
-    if (parts) {
-      const ir::Name name = parts->kernel.as<matile::Kernel>().name;
-      decision::note_kernel(name, decision::Form::Tile, decided, name, context_);
-    }
-    return parts;
+    return lower_grid_nest_(program_, nest, program_.name, state_.names, own, why);
+  }
+
+  void note(const LoweredKernel& parts, const ir::Block& decided) {
+    const ir::Name name = parts.kernel.as<matile::Kernel>().name;
+    decision::note_kernel(name, decision::Form::Tile, decided, name, context_);
   }
 
   // Kernels for nests that compute the same: the plan launches the cheapest.
@@ -123,12 +122,15 @@ class Assembler {
     for (size_t k = begin; k < end; ++k) {
       const Op& nest = state_.nests[k].body[0];
       std::string why;
-      auto parts = tile_kernel(nest, &why);
+      ir::Block decided;
+      auto parts = tile_kernel(nest, decided, &why);
       if (!parts) {
         context_.sink.report(diag::Code::BadPass, nest.span(),
                              "this nest does not become a kernel: " + why);
         return false;
       }
+      if (!decision::refuse_unread(parts->kernel.as<matile::Kernel>().body, context_)) return false;
+      note(*parts, decided);
       made.emplace_back(std::move(*parts), nest.as<scalar::For>().cost);
     }
     if (made.size() > 1) {
@@ -139,12 +141,30 @@ class Assembler {
     return true;
   }
 
+  static ir::Block take_last_tile_lines(LoweredKernel& parts) {
+    auto kernel = parts.kernel.as<matile::Kernel>();
+    ir::Block lines = decision::take<decision::LastTile>(kernel.body);
+    if (!lines.empty()) parts.kernel = ir::make(std::move(kernel));
+    return lines;
+  }
+
   // The kernel of nest `i`, whose last tile puts its parts together: with as many of the nests that
   // follow as it can take, at least with all that read parts.
   bool tiles_and_parts(size_t& i) {
     const Op& nest = state_.nests[i].body[0];
     std::string why;
-    const auto kernel = tile_kernel(nest, &why);
+    ir::Block decided;
+    auto kernel = tile_kernel(nest, decided, &why);
+    LastTileChoice choice;
+    ir::Block asked;
+    if (kernel) asked = take_last_tile_lines(*kernel);
+    if (asked.size() > 1) {
+      decision::refuse(asked[1], "the kernel has another line of this kind", context_);
+      return false;
+    }
+    if (!asked.empty()) choice.asked = asked[0].as<decision::LastTile>();
+    if (kernel && !decision::refuse_unread(kernel->kernel.as<matile::Kernel>().body, context_))
+      return false;
     const LastTileNests taken =
         last_tile_nests(state_.nests, i, state_.locals, state_.computed, context_.pool);
     const size_t least = taken.least;
@@ -159,8 +179,14 @@ class Assembler {
       if (!points) return false;
       why.clear();
       auto both = combine_in_last_tile(*kernel, *points, state_.buffers, target_, names,
-                                       context_.pool, &why);
+                                       context_.pool, choice, &why);
+      if (!choice.refused.empty()) {
+        decision::refuse(asked[0], choice.refused, context_);
+        return false;
+      }
       if (!both) continue;
+      decided.push_back(ir::make(choice.taken));
+      note(*both, decided);
       state_.names = names;
       state_.add(std::move(*both));
       i = end;

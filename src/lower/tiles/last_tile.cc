@@ -26,11 +26,13 @@ using EK = expr::Op;
 class LastTile {
  public:
   LastTile(const LoweredKernel& kernel, const std::map<std::string, ir::TensorType>& buffers,
-           const target::Target& target, FreshNames& names, expr::ExprPool& pool, std::string* why)
+           const target::Target& target, FreshNames& names, expr::ExprPool& pool,
+           LastTileChoice& choice, std::string* why)
       : out_(kernel),
         buffers_(buffers),
-        choice_(target.parts),
+        target_(target),
         threads_(target.limits.group_threads),
+        choice_(choice),
         names_(names),
         pool_(pool),
         simplifier_(pool),
@@ -55,6 +57,8 @@ class LastTile {
         !read_reductions(points.body, pool_, reductions_, why_))
       return std::nullopt;
     choose_domain();
+    choose_parts();
+    if (!choice_.refused.empty()) return fail(choice_.refused);
     ir::Block last;
     if (!combine(last)) return std::nullopt;
     take_ticket(std::move(last), each.body);
@@ -89,7 +93,7 @@ class LastTile {
     return parts_.lanes.size() > 1 && expr::depends_on(end, parts_.lanes[1].first) ? Expr() : end;
   }
 
-  // The elements of the tile as one row of points: 4 for each thread, or fewer.
+  // The elements of the tile as one row of points, as many for each thread.
   void choose_domain() {
     const int64_t columns = parts_.lanes.size() > 1 ? parts_.lanes[1].second : 1;
     Expr rows = num(parts_.lanes[0].second);
@@ -99,8 +103,13 @@ class LastTile {
     rows = simplifier_.simplify(bin(EK::Max, rows, num(0)));
     const bool is_constant = rows.op() == EK::IntConst;
     const int64_t all = (is_constant ? rows.integer() : parts_.lanes[0].second) * columns;
-    points_ = std::clamp<int64_t>((all + threads_ - 1) / threads_ * threads_, threads_,
-                                  choice_.points_of_last);
+    points_ = choice_.asked ? *choice_.asked->points
+                            : std::clamp<int64_t>((all + threads_ - 1) / threads_ * threads_,
+                                                  threads_, target_.parts.points_of_last);
+    if (points_ < threads_ || points_ % threads_ != 0) {
+      choice_.refused = fmt::format("{} points are no multiple of {} threads", points_, threads_);
+      points_ = threads_;
+    }
     axis_ = pool_.index(names_.make("x"));
     const Expr width = num(columns);
     chunks_ = is_constant
@@ -209,26 +218,43 @@ class LastTile {
     return true;
   }
 
-  // As many as the loads under way allow.
-  int64_t parts_of_step(int level) const {
-    std::unordered_set<Expr> reads;
+  // Tensors of parts that a loop over them reads, at most.
+  int64_t tensors_of_step() const {
+    std::map<int, std::unordered_set<Expr>> reads;
     for (const PointNumber& n : reductions_.numbers) {
-      if (!n.update || n.level != level) continue;
+      if (!n.update) continue;
       expr::for_each(n.update, [&](Expr x) {
-        if (x.op() == EK::Read && parts_.put_of(x)) reads.insert(x);
+        if (x.op() == EK::Read && parts_.put_of(x)) reads[n.level].insert(x);
       });
     }
-    const auto tensors = static_cast<int64_t>(std::max<size_t>(reads.size(), 1));
-    int64_t parts = choice_.parts_of_last;
-    while (parts > 1 && parts * tensors * points_ > choice_.loads_of_last * threads_) parts /= 2;
-    return parts;
+    size_t most = 1;
+    for (const auto& [level, read] : reads) most = std::max(most, read.size());
+    return static_cast<int64_t>(most);
+  }
+
+  // As many as the loads under way allow.
+  void choose_parts() {
+    const auto loads = [&] { return parts_at_once_ * tensors_of_step() * points_ / threads_; };
+    if (choice_.asked) {
+      parts_at_once_ = *choice_.asked->parts;
+      const int64_t most = target_.limits.thread_registers;
+      if (parts_at_once_ < 1 || parts_at_once_ > most || points_ / threads_ > most ||
+          loads() > most) {
+        choice_.refused =
+            fmt::format("{} loads of a thread at once; it has {} registers", loads(), most);
+      }
+    } else {
+      parts_at_once_ = target_.parts.parts_of_last;
+      while (parts_at_once_ > 1 && loads() > target_.parts.loads_of_last) parts_at_once_ /= 2;
+    }
+    choice_.taken = {points_, parts_at_once_,
+                     choice_.asked ? choice_.asked->by : decision::By::Auto};
   }
 
   void over_parts(int level, ir::Block& out) {
-    const int64_t parts_at_once = parts_of_step(level);
     const ir::Name step = names_.make("step");
     const ir::Name place = names_.make("place");
-    const Expr at_once = num(parts_at_once);
+    const Expr at_once = num(parts_at_once_);
     const Expr number = bin(EK::Add, bin(EK::Mul, at_once, pool_.index(step)), pool_.index(place));
     const Expr part = bin(EK::Min, number, bin(EK::Sub, reductions_.parts, num(1)));
     const Expr is_there = bin(EK::Lt, number, reductions_.parts);
@@ -252,7 +278,7 @@ class LastTile {
     if (updates.empty()) return;
     unroll.body.insert(unroll.body.end(), updates.begin(), updates.end());
     const Expr steps =
-        bin(EK::FloorDiv, bin(EK::Add, reductions_.parts, num(parts_at_once - 1)), at_once);
+        bin(EK::FloorDiv, bin(EK::Add, reductions_.parts, num(parts_at_once_ - 1)), at_once);
     ir::Block body;
     body.push_back(ir::make(std::move(unroll)));
     out.push_back(
@@ -307,8 +333,9 @@ class LastTile {
 
   LoweredKernel out_;
   const std::map<std::string, ir::TensorType>& buffers_;
-  const target::Parts& choice_;
+  const target::Target& target_;
   int64_t threads_;  // of the group
+  LastTileChoice& choice_;
   FreshNames& names_;
   expr::ExprPool& pool_;
   expr::Simplifier simplifier_;
@@ -318,6 +345,7 @@ class LastTile {
   PointReductions reductions_;
   std::vector<Expr> loads_;  // elements of parts
   int64_t points_ = 0;
+  int64_t parts_at_once_ = 0;
   Expr axis_;
   ir::Name chunk_;
   Expr chunks_;
@@ -330,9 +358,10 @@ class LastTile {
 std::optional<LoweredKernel> combine_in_last_tile(
     const LoweredKernel& kernel, const LoweredKernel& points,
     const std::map<std::string, ir::TensorType>& buffers, const target::Target& target,
-    FreshNames& names, expr::ExprPool& pool, std::string* why) {
+    FreshNames& names, expr::ExprPool& pool, LastTileChoice& choice, std::string* why) {
   const auto& body = points.kernel.as<matile::Kernel>().body;
-  return LastTile(kernel, buffers, target, names, pool, why).run(body[0].as<matile::Points>());
+  return LastTile(kernel, buffers, target, names, pool, choice, why)
+      .run(body[0].as<matile::Points>());
 }
 
 }  // namespace nautilus::lower

@@ -27,16 +27,25 @@
 #include <map>
 #include <optional>
 
+#include "decision/grid_lines.h"
 #include "lower/kernel/lowered_kernel.h"
 #include "target/target.h"
 
 namespace nautilus::lower {
+
+// How much of the parts the last tile has at once: what a line asks for, if one does, and what was
+// taken.
+struct LastTileChoice {
+  std::optional<decision::LastTile> asked = {};
+  decision::LastTile taken = {};
+  std::string refused = {};  // why the line cannot be followed
+};
 
 // `kernel` puts the parts, `points` is the kernel of scalar code that reads them. Nothing, and why,
 // if the last tile cannot do its work.
 std::optional<LoweredKernel> combine_in_last_tile(
     const LoweredKernel& kernel, const LoweredKernel& points,
     const std::map<std::string, ir::TensorType>& buffers, const target::Target& target,
-    FreshNames& names, expr::ExprPool& pool, std::string* why);
+    FreshNames& names, expr::ExprPool& pool, LastTileChoice& choice, std::string* why);
 
 }  // namespace nautilus::lower

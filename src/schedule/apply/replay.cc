@@ -153,7 +153,8 @@ class KernelReplay {
                  : "";
     }
     const auto* tile = line.get<dc::Tile>();
-    if (!tile) return "";  // groups: read with the rows
+    if (line.is<dc::Groups>()) return "";  // read with the rows
+    if (!tile) return "kernels of form tile have no such line";
     const Expr axis = pool_.index(tile->axis);
     const int64_t size = tile->size.value_or(0);
     if (size < 1) return "the size is not a positive number";
