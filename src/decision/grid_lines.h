@@ -69,16 +69,19 @@ struct TileSource {
 };
 
 struct LastTile {
-  static constexpr std::string_view kFormat = "last $points points $parts parts{ $by}";
+  static constexpr std::string_view kFormat = "last $points points $parts parts $loads loads{ $by}";
   static constexpr std::string_view kDoc =
       "Form tile, where the tile that comes last puts parts together: so many elements at a time, "
-      "of which it reads so many parts at once.";
+      "of which it reads so many parts at once; half as many, or a quarter, where a thread would "
+      "have more loads under way than this.";
   ir::OptionalInt points;
   ir::OptionalInt parts;
+  ir::OptionalInt loads;
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {
     f("points", s.points);
     f("parts", s.parts);
+    f("loads", s.loads);
     f("by", s.by);
   }
   static const ir::OpInfo& info();

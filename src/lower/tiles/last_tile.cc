@@ -56,9 +56,9 @@ class LastTile {
     if (!read_tile_of_parts(each.body, points, out_.tiles, pool_, parts_, why_) ||
         !read_reductions(points.body, pool_, reductions_, why_))
       return std::nullopt;
-    choose_domain();
-    choose_parts();
+    choose_sizes();
     if (!choice_.refused.empty()) return fail(choice_.refused);
+    choose_domain();
     ir::Block last;
     if (!combine(last)) return std::nullopt;
     take_ticket(std::move(last), each.body);
@@ -93,23 +93,50 @@ class LastTile {
     return parts_.lanes.size() > 1 && expr::depends_on(end, parts_.lanes[1].first) ? Expr() : end;
   }
 
-  // The elements of the tile as one row of points, as many for each thread.
-  void choose_domain() {
-    const int64_t columns = parts_.lanes.size() > 1 ? parts_.lanes[1].second : 1;
+  // Rows of the tile that exist: a number, or an expression of the sizes.
+  Expr rows_of_tile() {
     Expr rows = num(parts_.lanes[0].second);
     for (Expr c : parts_.conditions) {
       if (const Expr end = end_of_rows(c)) rows = bin(EK::Min, rows, end);
     }
-    rows = simplifier_.simplify(bin(EK::Max, rows, num(0)));
+    return simplifier_.simplify(bin(EK::Max, rows, num(0)));
+  }
+
+  int64_t columns_of_tile() const { return parts_.lanes.size() > 1 ? parts_.lanes[1].second : 1; }
+
+  // Elements of the tile, at most.
+  int64_t most_elements(Expr rows) const {
     const bool is_constant = rows.op() == EK::IntConst;
-    const int64_t all = (is_constant ? rows.integer() : parts_.lanes[0].second) * columns;
-    points_ = choice_.asked ? *choice_.asked->points
-                            : std::clamp<int64_t>((all + threads_ - 1) / threads_ * threads_,
-                                                  threads_, target_.parts.points_of_last);
-    if (points_ < threads_ || points_ % threads_ != 0) {
-      choice_.refused = fmt::format("{} points are no multiple of {} threads", points_, threads_);
-      points_ = threads_;
-    }
+    return (is_constant ? rows.integer() : parts_.lanes[0].second) * columns_of_tile();
+  }
+
+  // How much of the parts is taken at once: by the line, or as the target's numbers say.
+  void choose_sizes() {
+    const int64_t all = most_elements(rows_of_tile());
+    const target::Parts& usual = target_.parts;
+    choice_.taken = choice_.asked.value_or(
+        decision::LastTile{std::clamp<int64_t>((all + threads_ - 1) / threads_ * threads_, threads_,
+                                               usual.points_of_last),
+                           usual.parts_of_last, usual.loads_of_last, decision::By::Auto});
+    const int64_t points = *choice_.taken.points;
+    const int64_t parts = *choice_.taken.parts;
+    const int64_t loads = *choice_.taken.loads;
+    const int64_t most = target_.limits.thread_registers;
+    if (points < threads_ || points % threads_ != 0)
+      choice_.refused = fmt::format("{} points are no multiple of {} threads", points, threads_);
+    else if (points / threads_ > loads)
+      choice_.refused = fmt::format("one part takes {} loads of a thread", points / threads_);
+    else if (parts < 1 || parts > most || loads > most)
+      choice_.refused = fmt::format("parts and loads are 1 to {}, a thread's registers", most);
+  }
+
+  // The elements of the tile as one row of points.
+  void choose_domain() {
+    points_ = *choice_.taken.points;
+    const int64_t columns = columns_of_tile();
+    const Expr rows = rows_of_tile();
+    const bool is_constant = rows.op() == EK::IntConst;
+    const int64_t all = most_elements(rows);
     axis_ = pool_.index(names_.make("x"));
     const Expr width = num(columns);
     chunks_ = is_constant
@@ -218,43 +245,26 @@ class LastTile {
     return true;
   }
 
-  // Tensors of parts that a loop over them reads, at most.
-  int64_t tensors_of_step() const {
-    std::map<int, std::unordered_set<Expr>> reads;
+  // As many as the loads under way allow.
+  int64_t parts_of_step(int level) const {
+    std::unordered_set<Expr> reads;
     for (const PointNumber& n : reductions_.numbers) {
-      if (!n.update) continue;
+      if (!n.update || n.level != level) continue;
       expr::for_each(n.update, [&](Expr x) {
-        if (x.op() == EK::Read && parts_.put_of(x)) reads[n.level].insert(x);
+        if (x.op() == EK::Read && parts_.put_of(x)) reads.insert(x);
       });
     }
-    size_t most = 1;
-    for (const auto& [level, read] : reads) most = std::max(most, read.size());
-    return static_cast<int64_t>(most);
-  }
-
-  // As many as the loads under way allow.
-  void choose_parts() {
-    const auto loads = [&] { return parts_at_once_ * tensors_of_step() * points_ / threads_; };
-    if (choice_.asked) {
-      parts_at_once_ = *choice_.asked->parts;
-      const int64_t most = target_.limits.thread_registers;
-      if (parts_at_once_ < 1 || parts_at_once_ > most || points_ / threads_ > most ||
-          loads() > most) {
-        choice_.refused =
-            fmt::format("{} loads of a thread at once; it has {} registers", loads(), most);
-      }
-    } else {
-      parts_at_once_ = target_.parts.parts_of_last;
-      while (parts_at_once_ > 1 && loads() > target_.parts.loads_of_last) parts_at_once_ /= 2;
-    }
-    choice_.taken = {points_, parts_at_once_,
-                     choice_.asked ? choice_.asked->by : decision::By::Auto};
+    const auto tensors = static_cast<int64_t>(std::max<size_t>(reads.size(), 1));
+    int64_t parts = *choice_.taken.parts;
+    while (parts > 1 && parts * tensors * points_ > *choice_.taken.loads * threads_) parts /= 2;
+    return parts;
   }
 
   void over_parts(int level, ir::Block& out) {
+    const int64_t parts_at_once = parts_of_step(level);
     const ir::Name step = names_.make("step");
     const ir::Name place = names_.make("place");
-    const Expr at_once = num(parts_at_once_);
+    const Expr at_once = num(parts_at_once);
     const Expr number = bin(EK::Add, bin(EK::Mul, at_once, pool_.index(step)), pool_.index(place));
     const Expr part = bin(EK::Min, number, bin(EK::Sub, reductions_.parts, num(1)));
     const Expr is_there = bin(EK::Lt, number, reductions_.parts);
@@ -278,7 +288,7 @@ class LastTile {
     if (updates.empty()) return;
     unroll.body.insert(unroll.body.end(), updates.begin(), updates.end());
     const Expr steps =
-        bin(EK::FloorDiv, bin(EK::Add, reductions_.parts, num(parts_at_once_ - 1)), at_once);
+        bin(EK::FloorDiv, bin(EK::Add, reductions_.parts, num(parts_at_once - 1)), at_once);
     ir::Block body;
     body.push_back(ir::make(std::move(unroll)));
     out.push_back(
@@ -345,7 +355,6 @@ class LastTile {
   PointReductions reductions_;
   std::vector<Expr> loads_;  // elements of parts
   int64_t points_ = 0;
-  int64_t parts_at_once_ = 0;
   Expr axis_;
   ir::Name chunk_;
   Expr chunks_;
