@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes sure that what the build needs is there: a C++20 compiler, CMake, Ninja and four libraries.
+# Makes sure that what the build needs is there: a C++20 compiler, CMake, Ninja and five libraries.
 # On Debian and Ubuntu missing packages are installed, as root or through a sudo that asks no
 # password; otherwise the one command to run is printed and the script fails. On systems without
 # apt, or with libraries from elsewhere, finding the tools and headers is enough. With everything
@@ -66,6 +66,7 @@ have ninja || missing+=(ninja-build)
 have_header CLI/CLI.hpp || missing+=(libcli11-dev)
 have_header fmt/core.h || missing+=(libfmt-dev)
 have_header nlohmann/json.hpp || missing+=(nlohmann-json3-dev)
+have_header sqlite3.h || missing+=(libsqlite3-dev)
 have_header boost/context/detail/fcontext.hpp || missing+=(libboost-context-dev)
 if [ "$with_tests" = 1 ]; then
   have_header gtest/gtest.h || missing+=(libgtest-dev)

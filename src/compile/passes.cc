@@ -218,7 +218,8 @@ const std::vector<PassInfo>& passes() {
       arrow("program_to_matile", "scalar", "matile", program_to_matile,
             "every nest becomes a kernel, grid nests by way of the passes from scalar_to_vrtile "
             "on",
-            "fuse, split, columns, vector, hold, groups, shared, keep, unpacked, registers, lanes, "
+            "fuse, split, last, columns, vector, hold, groups, shared, keep, unpacked, registers, "
+            "lanes, "
             "each, threads"),
       plan("prefetch_rows", matile::prefetch_rows, "rows that later CTAs load are asked for ahead",
            "ahead"),

@@ -121,4 +121,8 @@ ir::Op with_by(const ir::Op& decision, By by) {
   return {decision.info(), decision.span(), std::move(data)};
 }
 
+By by_of(const ir::Op& decision) {
+  return static_cast<By>(ir::field_value<uint8_t>(decision.data(), by_field(decision.info())));
+}
+
 }  // namespace nautilus::decision

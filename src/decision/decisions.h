@@ -78,5 +78,7 @@ struct Kernel {
 // Who took the decision; any op of the vocabulary.
 By by(const ir::Op& decision);
 ir::Op with_by(const ir::Op& decision, By by);
+// Who took it; a line that does not say so, a rule.
+By by_of(const ir::Op& decision);
 
 }  // namespace nautilus::decision

@@ -359,6 +359,7 @@ std::optional<BenchResult> bench(const ir::Program& program, const BenchOptions&
   const auto timing = time_launches(*executable, options, result.repetitions, *device, error);
   if (!timing) return std::nullopt;
   result.ms = quartiles(timing->ms);
+  result.times = timing->ms;
   result.clocks = timing->clocks;
   return result;
 }

@@ -60,6 +60,7 @@ struct BenchResult {
   std::map<std::string, expr::Value, std::less<>> scalars;
   std::vector<PlannedLaunch> launches;
   Quartiles ms;
+  std::vector<double> times;  // all of them, in ms
   int repetitions = 0;
   std::optional<HostCost> host;
   std::string device;

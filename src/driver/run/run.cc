@@ -223,6 +223,7 @@ std::optional<Outputs> run_in_emulator(const ir::Program& program, const ir::Env
     run_options.seed = options.seed;
     if (options.idle_limit > 0) run_options.idle_limit = options.idle_limit;
     run_options.limits = &ir::target_of(program).limits;
+    emulator::Statistics statistics;
     const std::string report = emulator::run(*body,
                                              {.kernel = k.name,
                                               .grid = limited(l.grid, options.max_grid, k.cluster),
@@ -232,7 +233,8 @@ std::optional<Outputs> run_in_emulator(const ir::Program& program, const ir::Env
                                               .param_bytes = l.param_bytes,
                                               .buffers = buffers,
                                               .is_early = is_behind && k.may_begin_early},
-                                             run_options);
+                                             run_options, &statistics);
+    if (options.steps) *options.steps += statistics.steps;
     if (report.empty()) continue;
     *error = report;
     return std::nullopt;

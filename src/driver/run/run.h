@@ -23,11 +23,12 @@ std::optional<ir::Program> load_oracle(const ir::Program& program, const std::st
 
 struct EmulateOptions {
   uint64_t seed = 1;
-  int multiprocessors = 2;  // few, so that a CTA runs several tiles
-  std::string body;         // if not empty: instead of what is emitted, for programs of one kernel
-  int max_grid = 0;         // if not 0: so many CTAs at most, each of which then runs more tiles
-  bool use_cache = true;    // of compiled bodies
-  int64_t idle_limit = 0;   // calls without progress that mean a loop; 0: emulator::kIdleLimit
+  int multiprocessors = 2;   // few, so that a CTA runs several tiles
+  std::string body;          // if not empty: instead of what is emitted, for programs of one kernel
+  int max_grid = 0;          // if not 0: so many CTAs at most, each of which then runs more tiles
+  bool use_cache = true;     // of compiled bodies
+  int64_t idle_limit = 0;    // calls without progress that mean a loop; 0: emulator::kIdleLimit
+  int64_t* steps = nullptr;  // if not null: gets the steps of all launches
 };
 
 // `env` holds sizes, scalars and inputs; outputs are poisoned before the run. Empty (and why) on

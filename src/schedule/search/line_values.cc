@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/search/line_values.h"
+
+#include <set>
+
+namespace nautilus::schedule {
+namespace {
+
+namespace dc = decision;
+using decision::By;
+using target::Target;
+
+constexpr int64_t kUsualBytes = 2;  // of an element of most rows
+
+// Values beside the one that a line has.
+std::set<int64_t> without(ir::OptionalInt now, std::set<int64_t> values) {
+  if (now) values.erase(*now);
+  return values;
+}
+
+// Powers of two from the first number to the last.
+std::set<int64_t> powers(int64_t first, int64_t last) {
+  std::set<int64_t> out;
+  for (int64_t n = first; n <= last; n *= 2) out.insert(n);
+  return out;
+}
+
+template <class Line>
+ir::Op turned(Line line) {
+  line.use = line.use == dc::Switch::On ? dc::Switch::Off : dc::Switch::On;
+  line.by = By::Tuned;
+  return ir::make(line);
+}
+
+// Of lines that have a range of their own.
+ir::Block values_in_range(const ir::Op& line, const Target& target) {
+  ir::Block out;
+  const auto add = [&](auto decision, ir::OptionalInt& value, std::set<int64_t> values) {
+    for (const int64_t n : without(value, std::move(values))) {
+      value = n;
+      decision->by = By::Tuned;
+      out.push_back(ir::make(*decision));
+    }
+  };
+  const auto around = [](ir::OptionalInt n, int64_t by) {
+    return std::set<int64_t>{n.value_or(0) / by, n.value_or(0) * by};
+  };
+  if (line.is<dc::Columns>()) {
+    auto d = line.as<dc::Columns>();
+    add(&d, d.count, around(d.count, 2));
+  } else if (line.is<dc::Vector>()) {
+    auto d = line.as<dc::Vector>();
+    add(&d, d.elements, powers(2, target.memory.vector_bytes / kUsualBytes));
+  } else if (line.is<dc::Groups>()) {
+    auto d = line.as<dc::Groups>();
+    add(&d, d.count, powers(1, target.rows.groups));
+  } else if (line.is<dc::Registers>()) {
+    auto d = line.as<dc::Registers>();
+    const int64_t now = d.compute.value_or(0);
+    const int64_t step = 2 * target.limits.register_step;
+    add(&d, d.compute, {now - step, now + step, now + 2 * step});
+  } else if (line.is<dc::Ahead>()) {
+    auto d = line.as<dc::Ahead>();
+    std::set<int64_t> values = around(d.rows, 2);
+    values.insert({0, target.rows.ahead_bytes / target.rows.ahead_row});
+    add(&d, d.rows, values);
+  } else if (line.is<dc::Split>()) {
+    auto d = line.as<dc::Split>();
+    std::set<int64_t> values = around(d.parts, 4);
+    values.insert({1, target.points.parts_of_many});
+    values.erase(0);
+    add(&d, d.parts, values);
+  } else if (line.is<dc::Lanes>()) {
+    auto d = line.as<dc::Lanes>();
+    const int64_t warp = target.limits.warp_threads;
+    std::set<int64_t> values = powers(warp / 8, warp);
+    values.insert(1);
+    add(&d, d.count, values);
+  } else if (line.is<dc::Each>()) {
+    auto d = line.as<dc::Each>();
+    add(&d, d.points, powers(1, target.points.each));
+  } else if (line.is<dc::Keep>()) {
+    out.push_back(turned(line.as<dc::Keep>()));
+  } else if (line.is<dc::Unpacked>()) {
+    out.push_back(turned(line.as<dc::Unpacked>()));
+  } else if (line.is<dc::Shared>()) {
+    auto d = line.as<dc::Shared>();
+    d.moment = d.moment == dc::Moment::Late ? dc::Moment::Early : dc::Moment::Late;
+    d.by = By::Tuned;
+    out.push_back(ir::make(d));
+  } else if (line.is<dc::Threads>()) {
+    auto d = line.as<dc::Threads>();
+    add(&d, d.count, around(d.count, 2));
+  }
+  return out;
+}
+
+// A line of a tile: other multiples of what matrix instructions take.
+ir::Block tile_sizes(const dc::Tile& line, const Target& target) {
+  ir::Block out;
+  const int64_t now = line.size.value_or(0);
+  const int64_t depth = target.matrix.depth;
+  const int64_t rows = target.matrix.rows;
+  for (const int64_t n :
+       without(now, {now / 2, now - rows, now - depth, now + depth, now + rows, 2 * now})) {
+    if (n < depth || n > target.tiles.whole_extent) continue;
+    out.push_back(ir::make(dc::Tile{line.axis, n, By::Tuned}));
+  }
+  return out;
+}
+
+// Of a field of a line: every other word, numbers near and far.
+ir::Block values_of_fields(const ir::Op& line) {
+  ir::Block out;
+  for (const ir::Field& f : line.info().fields) {
+    const auto add = [&](auto value) {
+      auto data = ir::copy_data(line);
+      ir::field_value<decltype(value)>(data.get(), f) = value;
+      out.push_back(dc::with_by({line.info(), {}, std::move(data)}, By::Tuned));
+    };
+    if (f.kind == ir::FieldKind::Enum && f.name != "by") {
+      const auto now = ir::field_value<uint8_t>(line.data(), f);
+      for (uint8_t k = 0; k < f.words->size(); ++k) {
+        if (k != now) add(k);
+      }
+    }
+    if (f.kind != ir::FieldKind::Int) continue;
+    const auto now = ir::field_value<ir::OptionalInt>(line.data(), f);
+    if (!now) continue;
+    for (const int64_t n : without(now, {*now / 2, *now - 1, *now + 1, 2 * *now})) {
+      if (n >= 0) add(ir::OptionalInt(n));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+ir::Block other_values(const ir::Op& line, const Target& target) {
+  const dc::Topic topic = dc::topic(line.info());
+  if (topic == dc::Topic::Program || topic == dc::Topic::Members) return {};
+  if (const auto* tile = line.get<dc::Tile>()) return tile_sizes(*tile, target);
+  ir::Block out = values_in_range(line, target);
+  return out.empty() ? values_of_fields(line) : out;
+}
+
+}  // namespace nautilus::schedule

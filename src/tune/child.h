@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// A process that answers lines with lines. What it does wrong, a crash, a loop, an error that its
+// device never recovers from, costs that process alone.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nautilus::tune {
+
+class Child {
+ public:
+  Child() = default;
+  ~Child() { stop(); }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  // Started, with its standard error dropped. False, and why, if it cannot be.
+  bool start(const std::vector<std::string>& command, std::string* error);
+  bool is_running() const { return pid_ > 0; }
+
+  bool send(const std::string& line);
+  enum class Answer : uint8_t { Line, Ended, Late };
+  // The next line without its end; Late after so many seconds, Ended if the process is gone.
+  Answer receive(double seconds, std::string& line);
+  // How it ended, in words; only after Ended.
+  std::string end();
+
+  // Killed and waited for.
+  void stop();
+
+ private:
+  pid_t pid_ = -1;
+  int in_ = -1;
+  int out_ = -1;
+  std::string read_;
+};
+
+}  // namespace nautilus::tune

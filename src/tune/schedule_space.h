@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The schedules of a program as a Space: seeds by the model, steps of one line, mixtures. What
+// replay or the passes of a kernel refuse is left out here, before anything is compiled.
+#pragma once
+
+#include "tune/measure.h"
+#include "tune/search.h"
+
+namespace nautilus::tune {
+
+class ScheduleSpace final : public Space {
+ public:
+  explicit ScheduleSpace(const Subject& subject) : subject_(subject) {}
+
+  // The compiler's own choice; empty if the program has none.
+  std::string own_choice();
+  std::vector<Proposal> seeds() override;
+  std::optional<Proposal> mutated(const std::string& schedule, base::Random& random) override;
+  std::vector<Proposal> neighbours(const std::string& schedule) override;
+  std::optional<Proposal> crossed(const std::string& a, const std::string& b,
+                                  base::Random& random) override;
+
+  // How often schedules were refused, by the reason without its numbers.
+  const std::map<std::string, int64_t>& refusals() const { return refusals_; }
+
+ private:
+  std::optional<Proposal> legal(const std::string& text, std::string name, double predicted);
+
+  const Subject& subject_;
+  std::map<std::string, int64_t> refusals_;
+};
+
+}  // namespace nautilus::tune

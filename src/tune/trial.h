@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trial: one schedule of a problem, what became of it, and how long it took. Trials are what
+// databases hold, what is exchanged as JSON lines, and all that decides which schedule is best.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nautilus::tune {
+
+// What a schedule is for. Names of programs do not count, the hash of their equations does.
+struct Problem {
+  std::string equations;
+  std::map<std::string, int64_t> sizes;
+  std::string target;
+  std::string machine;  // the device's name; `emulator`, whose times are steps
+
+  friend bool operator==(const Problem&, const Problem&) = default;
+};
+
+enum class Verdict : uint8_t {
+  Timed,    // right and measured
+  Refused,  // a line cannot be followed, or the kernel does not compile
+  Wrong,    // its results are not those of the definition
+  Failed,   // it stopped with an error, or took its process with it
+  Hung,     // it did not end in time
+};
+std::string_view word(Verdict verdict);
+std::optional<Verdict> verdict_of(std::string_view word);
+
+struct Trial {
+  Problem problem;
+  std::string program;   // its name, for people
+  std::string schedule;  // text; complete where it was timed
+  Verdict verdict = Verdict::Failed;
+  std::string reason;         // why it was not timed
+  std::vector<double> times;  // ms, or steps in the emulator; all of them
+  double error = 0;           // relative, the largest of the outputs
+  double predicted = 0;       // cycles by the model; 0: unknown
+  std::string clocks;         // "1755 MHz, 540 W" while it ran
+  std::string compiler;       // version
+  std::string date;           // UTC, as 2026-11-17T07:00:00Z
+
+  friend bool operator==(const Trial&, const Trial&) = default;
+};
+
+// One line of JSON. Equal trials have equal lines.
+std::string to_json(const Trial& trial);
+// Nothing, and why, if the line is no trial.
+std::optional<Trial> trial_of_json(std::string_view line, std::string* error);
+
+// 32 hexadecimal digits of the line: a trial that comes twice is one.
+std::string identity(const Trial& trial);
+
+double median(std::vector<double> values);
+
+}  // namespace nautilus::tune

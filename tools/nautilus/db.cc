@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// nautilus db: what is in a database of trials; trials in and out as JSON lines.
+#include <fmt/format.h>
+
+#include "base/files.h"
+#include "command.h"
+#include "tune/database.h"
+#include "tune/winner.h"
+
+namespace nautilus::tool {
+namespace {
+
+struct DbOptions {
+  std::string database;
+  std::vector<std::string> files;
+  std::string output;
+  std::string equations;
+};
+
+std::string path_of(const DbOptions& o) {
+  return o.database.empty() ? tune::default_database() : o.database;
+}
+
+int fail(const std::string& error) {
+  fmt::print(stderr, "nautilus: {}\n", error);
+  return kProgramError;
+}
+
+std::string sizes_text(const std::map<std::string, int64_t>& sizes) {
+  std::string out;
+  for (const auto& [name, size] : sizes)
+    out += fmt::format("{}{}={}", out.empty() ? "" : ",", name, size);
+  return out;
+}
+
+// Every problem with its trials, to `body`; the hash may be cut short.
+template <class Body>
+int for_each_problem(const DbOptions& o, Body&& body) {
+  std::string error;
+  const auto db = tune::Database::open(path_of(o), tune::Access::Read, &error);
+  const auto problems = db ? db->problems(&error) : std::nullopt;
+  if (!problems) return fail(error);
+  size_t found = 0;
+  for (const tune::Problem& p : *problems) {
+    if (!p.equations.starts_with(o.equations)) continue;
+    const auto trials = db->find(tune::Query::of(p), &error);
+    if (!trials) return fail(error);
+    ++found;
+    body(p, *trials);
+  }
+  if (found == 0 && !o.equations.empty())
+    return fail(fmt::format("no trials of equations {}", o.equations));
+  return kOk;
+}
+
+int run_list(const DbOptions& o) {
+  return for_each_problem(o, [](const tune::Problem& p, const std::vector<tune::Trial>& trials) {
+    const auto best = tune::winner_of(trials);
+    fmt::print("{}  {}  {}  {}  {}  {} trials{}\n", p.equations.substr(0, 12),
+               trials.back().program, sizes_text(p.sizes), p.target, p.machine, trials.size(),
+               best ? fmt::format(", best {:.6g} {}", best->median,
+                                  p.machine == "emulator" ? "steps" : "ms")
+                    : "");
+  });
+}
+
+int run_show(const DbOptions& o) {
+  return for_each_problem(o, [](const tune::Problem& p, const std::vector<tune::Trial>& trials) {
+    fmt::print("# {} {} {}\n", trials.back().program, sizes_text(p.sizes), p.machine);
+    for (const tune::Trial& t : trials) fmt::print("{}\n", tune::to_json(t));
+  });
+}
+
+int run_best(const DbOptions& o) {
+  return for_each_problem(o, [](const tune::Problem& p, const std::vector<tune::Trial>& trials) {
+    const auto best = tune::winner_of(trials);
+    if (!best) return;
+    fmt::print("# {} on {}: {:.6g} ({:.6g} to {:.6g}), {} schedules timed\n{}\n",
+               sizes_text(p.sizes), p.machine, best->median, best->low, best->high,
+               best->candidates, best->schedule);
+  });
+}
+
+int run_export(const DbOptions& o) {
+  std::string error;
+  const auto db = tune::Database::open(path_of(o), tune::Access::Read, &error);
+  const auto trials = db ? db->find({}, &error) : std::nullopt;
+  if (!trials) return fail(error);
+  std::string out;
+  for (const tune::Trial& t : *trials) out += tune::to_json(t) + "\n";
+  if (o.output.empty()) {
+    fmt::print("{}", out);
+    return kOk;
+  }
+  return base::write_file_atomic(o.output, out, &error) ? kOk : fail(error);
+}
+
+// The trials of a file of JSON lines.
+bool read_lines(const std::string& path, std::vector<tune::Trial>& out, std::string* error) {
+  const auto text = base::read_file(path, error);
+  if (!text) return false;
+  int number = 0;
+  for (size_t at = 0; at < text->size();) {
+    const size_t end = std::min(text->find('\n', at), text->size());
+    const std::string line = text->substr(at, end - at);
+    at = end + 1;
+    ++number;
+    if (line.empty()) continue;
+    auto trial = tune::trial_of_json(line, error);
+    if (!trial) {
+      *error = fmt::format("{}:{}: {}", path, number, *error);
+      return false;
+    }
+    out.push_back(std::move(*trial));
+  }
+  return true;
+}
+
+// Files of JSON lines or other databases. A flaw in one of them leaves the database as it was.
+int run_import(const DbOptions& o) {
+  std::string error;
+  std::vector<tune::Trial> trials;
+  for (const std::string& path : o.files) {
+    if (path.ends_with(".db")) {
+      const auto from = tune::Database::open(path, tune::Access::Read, &error);
+      const auto found = from ? from->find({}, &error) : std::nullopt;
+      if (!found) return fail(error);
+      trials.insert(trials.end(), found->begin(), found->end());
+    } else if (!read_lines(path, trials, &error)) {
+      return fail(error);
+    }
+  }
+  const auto db = tune::Database::open(path_of(o), tune::Access::Write, &error);
+  if (!db || !db->add(trials, &error)) return fail(error);
+  fmt::print("{} trials read\n", trials.size());
+  return kOk;
+}
+
+int run_gc(const DbOptions& o) {
+  std::string error;
+  const auto db = tune::Database::open(path_of(o), tune::Access::Write, &error);
+  const auto gone = db ? db->drop_slower(&error) : std::nullopt;
+  if (!gone) return fail(error);
+  fmt::print("{} trials of slower schedules dropped\n", *gone);
+  return kOk;
+}
+
+}  // namespace
+
+void add_db(CLI::App& app, int& exit_code) {
+  auto o = std::make_shared<DbOptions>();
+  CLI::App* c = app.add_subcommand("db", "Look at, exchange and tidy databases of trials");
+  c->add_option("--db", o->database, "the database (default: $NAUTILUS_DB, or that of the user)");
+  c->require_subcommand(1);
+  const auto add = [&](const char* name, const char* help, int (*run)(const DbOptions&)) {
+    CLI::App* s = c->add_subcommand(name, help);
+    s->callback([o, run, &exit_code] { exit_code = run(*o); });
+    return s;
+  };
+  const char* which = "only problems whose equations' hash begins so";
+  add("list", "problems, how many trials each has, the best time", run_list)
+      ->add_option("EQUATIONS", o->equations, which);
+  add("show", "all trials as JSON lines", run_show)->add_option("EQUATIONS", o->equations, which);
+  add("best", "the best schedule of each problem", run_best)
+      ->add_option("EQUATIONS", o->equations, which);
+  add("export", "all trials as JSON lines", run_export)
+      ->add_option("--output,-o", o->output, "a file instead of standard output");
+  add("import", "trials of JSON lines and of other databases; what is there already stays",
+      run_import)
+      ->add_option("FILES", o->files, "files of JSON lines, and databases (.db)")
+      ->required();
+  add("gc", "drop the times of schedules that are not the best of their problem", run_gc);
+  c->footer("Example: nautilus db --db a.db import b.db trials.jsonl");
+}
+
+}  // namespace nautilus::tool
