@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 #include "diag/render.h"
 #include "driver/kernels/lower_to_kernels.h"
@@ -23,6 +24,15 @@ namespace {
 
 std::string now() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::now()));
+}
+
+// Compilers say much, and not always as text.
+std::string first_line(const std::string& text) {
+  std::string out;
+  for (const char c : text.substr(0, text.find('\n'))) {
+    if (static_cast<unsigned char>(c) >= ' ') out += c;
+  }
+  return out;
 }
 
 // The first thing that was reported, without its place: schedules have none.
@@ -58,9 +68,9 @@ class Measurement {
   }
 
  private:
-  void stop(Verdict verdict, std::string reason) {
+  void stop(Verdict verdict, const std::string& reason) {
     trial_->verdict = verdict;
-    trial_->reason = std::move(reason);
+    trial_->reason = first_line(reason);
   }
 
   std::optional<driver::Outputs> outputs(const ir::Program& kernels, const ir::Environment& env,
@@ -176,7 +186,17 @@ std::optional<Problem> problem_of(const Subject& subject, std::string* error) {
       out.sizes.emplace(d->name.str(), *d->hint);
     }
   }
-  for (const auto& [name, size] : subject.sizes) out.sizes.emplace(name, size);
+  std::set<std::string> statics;
+  for (const ir::Op& op : program->body) {
+    if (const auto* s = op.get<ir::Static>()) statics.emplace(s->name.str());
+  }
+  for (const auto& [name, size] : subject.sizes) {
+    if (!statics.contains(name) && !out.sizes.contains(name)) {
+      *error = fmt::format("the program has no size `{}`", name);
+      return std::nullopt;
+    }
+    out.sizes.emplace(name, size);
+  }
   if (subject.emulates) {
     out.machine = "emulator";
     return out;

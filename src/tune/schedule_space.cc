@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/schedule_space.h"
 
+#include <fmt/format.h>
+
 #include <cctype>
 
+#include "compile/kernels.h"
 #include "driver/kernels/scheduling.h"
+#include "driver/run/launch_report.h"
+#include "ir/environment.h"
+#include "ir/print.h"
 #include "ir/target_of.h"
+#include "matile/ops.h"
 #include "schedule/choose/sweep.h"
 #include "schedule/search/neighbours.h"
 
@@ -25,6 +32,31 @@ std::string cause_of(const std::string& reason) {
   return out;
 }
 
+// The kernels that a plan launches at the program's hints, with the CTAs of each, as a hash.
+std::string launched(const ir::Program& kernels, const Subject& subject, driver::Unit& unit) {
+  ir::Environment env;
+  for (const ir::Op& op : kernels.body) {
+    const auto* d = op.get<ir::Dim>();
+    if (d && d->hint) env.sizes.emplace(d->name.str(), *d->hint);
+  }
+  diag::Sink ignored(unit.sources);
+  if (!ir::complete(kernels, {}, env, ignored)) return "";
+  const auto sms = subject.emulates ? subject.multiprocessors
+                                    : static_cast<int>(ir::target_of(kernels).board.sms);
+  std::string text;
+  for (const driver::PlannedLaunch& launch : driver::planned_launches(kernels, env, sms)) {
+    if (launch.grid == 0) continue;
+    for (const ir::Op& op : kernels.body) {
+      const auto* kernel = op.get<matile::Kernel>();
+      if (!kernel || kernel->name.str() != launch.kernel) continue;
+      matile::Kernel unnamed = *kernel;
+      unnamed.name = unit.pool.name("kernel");
+      text += fmt::format("{} {}\n", launch.grid, ir::print(ir::make(std::move(unnamed))));
+    }
+  }
+  return text.empty() ? "" : text_hash(text);
+}
+
 }  // namespace
 
 // In a unit of its own: what a search leaves behind would grow without end.
@@ -35,14 +67,16 @@ std::optional<Proposal> ScheduleSpace::legal(const std::string& text, std::strin
   if (!program) return std::nullopt;
   std::string error;
   auto scheduled = driver::replay_schedule(*program, text, unit, &error);
-  if (scheduled) error = driver::refused_lines(*scheduled, unit);
-  if (!scheduled || !error.empty()) {
+  ir::PassContext context{unit.pool, unit.sink, {}};
+  const auto kernels = scheduled ? compile::to_kernels(scheduled->program, context) : std::nullopt;
+  if (!kernels) {
     if (error.empty() && !unit.sink.all().empty()) error = unit.sink.all()[0].message;
     ++refusals_[cause_of(error)];
     return std::nullopt;
   }
   driver::complete(*scheduled, unit);
-  return Proposal{schedule::print(scheduled->decisions), std::move(name), predicted};
+  return Proposal{schedule::print(scheduled->decisions), std::move(name), predicted,
+                  launched(*kernels, subject_, unit)};
 }
 
 std::string ScheduleSpace::own_choice() {
@@ -54,22 +88,33 @@ std::string ScheduleSpace::own_choice() {
   return schedule::print(first->decisions);
 }
 
-std::vector<Proposal> ScheduleSpace::seeds() {
-  std::vector<Proposal> out;
+const std::vector<Proposal>& ScheduleSpace::candidates() {
+  if (candidates_) return *candidates_;
+  candidates_.emplace();
   driver::Unit unit;
   const auto program = load(subject_, unit);
-  auto first = program ? driver::first_schedule(*program, unit) : std::nullopt;
-  if (!first) return out;
-  auto candidates = schedule::sweep_candidates(first->decisions, first->kernels, first->rounded,
-                                               ir::target_of(*program), unit.pool);
-  for (schedule::Swept& s : schedule::sweep_lines(first->decisions, ir::target_of(*program)))
-    candidates.push_back(std::move(s));
-  driver::complete(*first, unit);
-  out.push_back({schedule::print(first->decisions), "the compiler's choice", 0});
-  for (const schedule::Swept& s : candidates) {
-    if (auto p = legal(schedule::print(s.schedule), s.name, s.cycles)) out.push_back(std::move(*p));
+  const auto first = program ? driver::first_schedule(*program, unit) : std::nullopt;
+  if (!first) return *candidates_;
+  const target::Target& target = ir::target_of(*program);
+  const auto add = [&](const std::vector<schedule::Swept>& found) {
+    for (const schedule::Swept& s : found)
+      candidates_->push_back({schedule::print(s.schedule), s.name, s.cycles});
+  };
+  add(schedule::sweep_candidates(first->decisions, first->kernels, first->rounded, target,
+                                 unit.pool));
+  add(schedule::sweep_lines(first->decisions, target));
+  return *candidates_;
+}
+
+std::optional<Proposal> ScheduleSpace::seed(size_t n) {
+  if (n == 0) {
+    const std::string own = own_choice();
+    if (own.empty()) return std::nullopt;
+    return legal(own, "the compiler's choice", 0).value_or(Proposal{});
   }
-  return out;
+  if (n > candidates().size()) return std::nullopt;
+  const Proposal& p = candidates()[n - 1];
+  return legal(p.schedule, p.name, p.predicted).value_or(Proposal{});
 }
 
 std::optional<Proposal> ScheduleSpace::mutated(const std::string& schedule, base::Random& random) {

@@ -14,7 +14,7 @@ class ScheduleSpace final : public Space {
 
   // The compiler's own choice; empty if the program has none.
   std::string own_choice();
-  std::vector<Proposal> seeds() override;
+  std::optional<Proposal> seed(size_t n) override;
   std::optional<Proposal> mutated(const std::string& schedule, base::Random& random) override;
   std::vector<Proposal> neighbours(const std::string& schedule) override;
   std::optional<Proposal> crossed(const std::string& a, const std::string& b,
@@ -26,7 +26,11 @@ class ScheduleSpace final : public Space {
  private:
   std::optional<Proposal> legal(const std::string& text, std::string name, double predicted);
 
+  // By the model, not asked yet whether they are legal.
+  const std::vector<Proposal>& candidates();
+
   const Subject& subject_;
+  std::optional<std::vector<Proposal>> candidates_;
   std::map<std::string, int64_t> refusals_;
 };
 

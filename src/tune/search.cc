@@ -6,28 +6,32 @@
 namespace nautilus::tune {
 namespace {
 
-constexpr int kAttempts = 400;        // proposals that are all known, after which there are no more
+constexpr int kAttempts = 200;        // proposals that are all known, after which there are no more
 constexpr size_t kFirst = 8;          // seeds that an evolution begins with
 constexpr size_t kParents = 6;        // the fastest, from which it goes on
 constexpr double kCrossed = 0.2;      // share of mixtures
 constexpr double kExploration = 0.1;  // share that begins anywhere
 
-// Seeds in order, at most so many.
+// Legal seeds in order, at most so many.
 class Seeds {
  public:
   explicit Seeds(Space& space) : space_(space) {}
   std::optional<Proposal> next(size_t limit) {
-    if (!is_read_) list_ = space_.seeds();
-    is_read_ = true;
-    if (at_ >= std::min(limit, list_.size())) return std::nullopt;
-    return list_[at_++];
+    while (legal_ < limit) {
+      auto seed = space_.seed(at_);
+      if (!seed) return std::nullopt;
+      ++at_;
+      if (seed->schedule.empty()) continue;
+      ++legal_;
+      return seed;
+    }
+    return std::nullopt;
   }
 
  private:
   Space& space_;
-  std::vector<Proposal> list_;
   size_t at_ = 0;
-  bool is_read_ = false;
+  size_t legal_ = 0;
 };
 
 constexpr size_t kAll = static_cast<size_t>(-1);
@@ -37,7 +41,9 @@ class ModelSearch final : public Search {
   explicit ModelSearch(Space& space) : seeds_(space) {}
 
  private:
-  std::optional<Proposal> propose() override { return seeds_.next(kAll); }
+  std::optional<Proposal> propose(const std::function<bool()>&) override {
+    return seeds_.next(kAll);
+  }
   Seeds seeds_;
 };
 
@@ -46,9 +52,9 @@ class ExhaustiveSearch final : public Search {
   explicit ExhaustiveSearch(Space& space) : space_(space), seeds_(space) {}
 
  private:
-  std::optional<Proposal> propose() override {
+  std::optional<Proposal> propose(const std::function<bool()>& is_over) override {
     if (auto seed = seeds_.next(kAll)) return seed;
-    while (waiting_.empty()) {
+    while (waiting_.empty() && !is_over()) {
       const auto next = std::find_if(timed().begin(), timed().end(), [&](const Timed& t) {
         return !expanded_.contains(t.schedule);
       });
@@ -57,6 +63,7 @@ class ExhaustiveSearch final : public Search {
       waiting_ = space_.neighbours(next->schedule);
       std::reverse(waiting_.begin(), waiting_.end());
     }
+    if (waiting_.empty()) return std::nullopt;
     Proposal out = std::move(waiting_.back());
     waiting_.pop_back();
     return out;
@@ -73,12 +80,12 @@ class RandomSearch final : public Search {
   RandomSearch(Space& space, uint64_t seed) : space_(space), seeds_(space), random_(seed) {}
 
  private:
-  std::optional<Proposal> propose() override {
+  std::optional<Proposal> propose(const std::function<bool()>& is_over) override {
     if (timed().empty()) return seeds_.next(kAll);
-    for (int k = 0; k < kAttempts; ++k) {
+    for (int k = 0; k < kAttempts && !is_over(); ++k) {
       const auto from = random_.integer(0, static_cast<int64_t>(timed().size()) - 1);
       auto next = space_.mutated(timed()[static_cast<size_t>(from)].schedule, random_);
-      if (next && !is_known(next->schedule)) return next;
+      if (next && !is_known(*next)) return next;
     }
     return seeds_.next(kAll);
   }
@@ -93,13 +100,13 @@ class EvolutionarySearch final : public Search {
   EvolutionarySearch(Space& space, uint64_t seed) : space_(space), seeds_(space), random_(seed) {}
 
  private:
-  std::optional<Proposal> propose() override {
+  std::optional<Proposal> propose(const std::function<bool()>& is_over) override {
     if (auto seed = seeds_.next(kFirst)) return seed;
-    for (int k = 0; k < kAttempts && !timed().empty(); ++k) {
+    for (int k = 0; k < kAttempts && !timed().empty() && !is_over(); ++k) {
       const bool is_crossed = timed().size() > 1 && random_.chance(kCrossed);
       auto next = is_crossed ? space_.crossed(parent(), parent(), random_)
                              : space_.mutated(parent(), random_);
-      if (next && !is_known(next->schedule)) return next;
+      if (next && !is_known(*next)) return next;
     }
     return seeds_.next(kAll);
   }
@@ -119,12 +126,15 @@ class EvolutionarySearch final : public Search {
 
 }  // namespace
 
-std::optional<Proposal> Search::next() {
-  for (;;) {
-    auto proposal = propose();
+std::optional<Proposal> Search::next(const std::function<bool()>& is_over) {
+  while (!is_over()) {
+    auto proposal = propose(is_over);
     if (!proposal) return std::nullopt;
-    if (known_.insert(proposal->schedule).second) return proposal;
+    const bool is_new = !is_known(*proposal);
+    known_.insert({proposal->schedule, proposal->identity()});
+    if (is_new) return proposal;
   }
+  return std::nullopt;
 }
 
 void Search::tell(const Trial& trial) {

@@ -4,6 +4,7 @@
 // machine.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <set>
 
@@ -16,14 +17,20 @@ struct Proposal {
   std::string schedule;
   std::string name;      // what it tries, for people
   double predicted = 0;  // cycles by the model; 0: unknown
+  // What runs at the sizes of the problem: schedules with equal kernels are one candidate. Empty:
+  // the schedule's text tells.
+  std::string kernels = {};
+
+  const std::string& identity() const { return kernels.empty() ? schedule : kernels; }
 };
 
 // Legal schedules of a problem. Each has all its lines, so that equal ones are equal texts.
 class Space {
  public:
   virtual ~Space() = default;
-  // The compiler's own choice first, then the best by the model.
-  virtual std::vector<Proposal> seeds() = 0;
+  // The n-th schedule to begin with: the compiler's own choice first, then the best by the model.
+  // One that is not legal has no text; nothing: there are no more.
+  virtual std::optional<Proposal> seed(size_t n) = 0;
   // One line away from a schedule: a random one of those, or nothing if it is not legal.
   virtual std::optional<Proposal> mutated(const std::string& schedule, base::Random& random) = 0;
   // All of them; may take long.
@@ -36,8 +43,9 @@ class Space {
 class Search {
  public:
   virtual ~Search() = default;
-  // A schedule that was neither proposed nor told before; nothing if the search knows no more.
-  std::optional<Proposal> next();
+  // A schedule that was neither proposed nor told before; nothing if the search knows no more, or
+  // if `is_over` says so meanwhile: finding a legal one takes time.
+  std::optional<Proposal> next(const std::function<bool()>& is_over);
   // What became of a schedule, of this search or of an earlier one.
   void tell(const Trial& trial);
 
@@ -47,14 +55,16 @@ class Search {
     double time;
   };
   // Something to try; it may be known already. Nothing: no more.
-  virtual std::optional<Proposal> propose() = 0;
+  virtual std::optional<Proposal> propose(const std::function<bool()>& is_over) = 0;
 
   // Schedules that were timed, the fastest first.
   const std::vector<Timed>& timed() const { return timed_; }
-  bool is_known(const std::string& schedule) const { return known_.contains(schedule); }
+  bool is_known(const Proposal& p) const {
+    return known_.contains(p.identity()) || known_.contains(p.schedule);
+  }
 
  private:
-  std::set<std::string> known_;
+  std::set<std::string> known_;  // texts of schedules, and identities
   std::vector<Timed> timed_;
 };
 

@@ -102,11 +102,12 @@ std::optional<Trial> trial_of_json(std::string_view line, std::string* error) {
   return t;
 }
 
-std::string identity(const Trial& trial) {
-  const std::string line = to_json(trial);
-  return fmt::format("{:016x}{:016x}", hash_of(line, 0xCBF29CE484222325ULL),
-                     hash_of(line, 0x9E3779B97F4A7C15ULL));
+std::string text_hash(std::string_view text) {
+  return fmt::format("{:016x}{:016x}", hash_of(text, 0xCBF29CE484222325ULL),
+                     hash_of(text, 0x9E3779B97F4A7C15ULL));
 }
+
+std::string identity(const Trial& trial) { return text_hash(to_json(trial)); }
 
 double median(std::vector<double> values) {
   if (values.empty()) return 0;

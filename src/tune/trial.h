@@ -53,7 +53,9 @@ std::string to_json(const Trial& trial);
 // Nothing, and why, if the line is no trial.
 std::optional<Trial> trial_of_json(std::string_view line, std::string* error);
 
-// 32 hexadecimal digits of the line: a trial that comes twice is one.
+// 32 hexadecimal digits.
+std::string text_hash(std::string_view text);
+// The hash of the trial's line: a trial that comes twice is one.
 std::string identity(const Trial& trial);
 
 double median(std::vector<double> values);

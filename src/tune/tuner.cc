@@ -87,7 +87,7 @@ class Tuner {
     std::vector<Proposal> batch;
     const auto jobs = static_cast<size_t>(std::max(options_.jobs, 1));
     while (batch.size() < jobs && !is_over()) {
-      auto next = search_->next();
+      auto next = search_->next([&] { return is_over(); });
       if (!next) break;
       batch.push_back(std::move(*next));
       // Later proposals depend on what the first ones say.

@@ -103,12 +103,12 @@ class Report {
 
 int print_candidates(const tune::Subject& subject) {
   tune::ScheduleSpace space(subject);
-  const auto seeds = space.seeds();
-  fmt::print("{} schedules by the model, best first; then others one line away from the fastest:\n",
-             seeds.size());
-  for (const tune::Proposal& p : seeds)
-    fmt::print("  {}{}\n", p.name,
-               p.predicted > 0 ? fmt::format(", {:.0f} cycles", p.predicted) : "");
+  fmt::print("By the model, best first; then others, one line away from the fastest:\n");
+  for (size_t n = 0; const auto p = space.seed(n); ++n) {
+    if (p->schedule.empty()) continue;
+    fmt::print("  {}{}\n", p->name,
+               p->predicted > 0 ? fmt::format(", {:.0f} cycles", p->predicted) : "");
+  }
   return kOk;
 }
 
@@ -129,6 +129,13 @@ void print_result(const TuneOptions& o, const tune::TuneResult& r) {
     fmt::print("{}\n", j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return;
   }
+  std::vector<std::pair<int64_t, std::string>> causes;
+  for (const auto& [cause, n] : r.not_timed) causes.emplace_back(-n, cause);
+  std::sort(causes.begin(), causes.end());
+  constexpr size_t kShown = 8;
+  for (size_t k = 0; k < std::min(causes.size(), kShown); ++k)
+    fmt::print("  {:5} {}\n", -causes[k].first, causes[k].second);
+  if (causes.size() > kShown) fmt::print("        {} more causes\n", causes.size() - kShown);
   fmt::print("{}: {} trials in {:.0f} s, {} schedules timed\n", r.ended, r.trials, r.seconds,
              r.winner.candidates);
   fmt::print("best: {} ({} to {}, {} samples){}\n", time_text(r.winner.median, is_emulated),
@@ -137,7 +144,6 @@ void print_result(const TuneOptions& o, const tune::TuneResult& r) {
              r.first > 0 ? fmt::format("; the compiler's choice: {}, {:.3f} times as long",
                                        time_text(r.first, is_emulated), r.first / r.winner.median)
                          : "");
-  for (const auto& [cause, n] : r.not_timed) fmt::print("  {:5} {}\n", n, cause);
 }
 
 int run_tune(const TuneOptions& o) {

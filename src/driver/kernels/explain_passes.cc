@@ -28,9 +28,9 @@ bool names(std::string_view list, std::string_view word) {
 }
 
 bool is_read_by(const compile::PassInfo& pass, const ir::Op& line, decision::Form form) {
-  // What makes kernels of the other forms finds those of tiles finished.
+  // What makes kernels of the other forms finds those of tiles finished, but for their last tile.
   const bool makes_others = pass.from == "scalar" && pass.to == "matile";
-  if (makes_others && form == decision::Form::Tile) return false;
+  if (makes_others && form == decision::Form::Tile) return line.is<decision::LastTile>();
   // The nests of a schedule are made of these; the other lines it hands to the passes behind it.
   if (!pass.run) {
     const auto topic = decision::topic(line.info());
