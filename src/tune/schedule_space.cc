@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <cctype>
+#include <set>
 
 #include "compile/kernels.h"
+#include "driver/kernels/lower_to_kernels.h"
 #include "driver/kernels/scheduling.h"
 #include "driver/run/launch_report.h"
 #include "ir/environment.h"
@@ -32,20 +34,27 @@ std::string cause_of(const std::string& reason) {
   return out;
 }
 
-// The kernels that a plan launches at the program's hints, with the CTAs of each, as a hash.
-std::string launched(const ir::Program& kernels, const Subject& subject, driver::Unit& unit) {
+// What a plan launches at the program's hints.
+std::vector<driver::PlannedLaunch> launches_of(const ir::Program& kernels, const Subject& subject,
+                                               driver::Unit& unit) {
   ir::Environment env;
   for (const ir::Op& op : kernels.body) {
     const auto* d = op.get<ir::Dim>();
     if (d && d->hint) env.sizes.emplace(d->name.str(), *d->hint);
   }
   diag::Sink ignored(unit.sources);
-  if (!ir::complete(kernels, {}, env, ignored)) return "";
+  if (!ir::complete(kernels, {}, env, ignored)) return {};
   const auto sms = subject.emulates ? subject.multiprocessors
                                     : static_cast<int>(ir::target_of(kernels).board.sms);
+  auto out = driver::planned_launches(kernels, env, sms);
+  std::erase_if(out, [](const driver::PlannedLaunch& launch) { return launch.grid == 0; });
+  return out;
+}
+
+// The kernels among them, with the CTAs of each, as a hash.
+std::string launched(const ir::Program& kernels, const Subject& subject, driver::Unit& unit) {
   std::string text;
-  for (const driver::PlannedLaunch& launch : driver::planned_launches(kernels, env, sms)) {
-    if (launch.grid == 0) continue;
+  for (const driver::PlannedLaunch& launch : launches_of(kernels, subject, unit)) {
     for (const ir::Op& op : kernels.body) {
       const auto* kernel = op.get<matile::Kernel>();
       if (!kernel || kernel->name.str() != launch.kernel) continue;
@@ -55,6 +64,25 @@ std::string launched(const ir::Program& kernels, const Subject& subject, driver:
     }
   }
   return text.empty() ? "" : text_hash(text);
+}
+
+// The alternatives of the schedule's kernels, counted from 1, that run there. Empty: nobody knows.
+std::set<std::pair<std::string, size_t>> running_alternatives(const ir::Program& program,
+                                                              const std::string& schedule,
+                                                              const Subject& subject,
+                                                              driver::Unit& unit) {
+  std::set<std::pair<std::string, size_t>> out;
+  std::string ignored;
+  ir::PassTrace trace;
+  const auto kernels =
+      driver::make_kernels(program, {.schedule = schedule, .trace = &trace}, unit, &ignored);
+  if (!kernels) return out;
+  for (const driver::PlannedLaunch& launch : launches_of(kernels->program, subject, unit)) {
+    for (const driver::KernelNote& note : kernels->notes) {
+      if (note.kernel == launch.kernel) out.emplace(note.statement, note.alternative);
+    }
+  }
+  return out;
 }
 
 }  // namespace
@@ -74,9 +102,10 @@ std::optional<Proposal> ScheduleSpace::legal(const std::string& text, std::strin
     ++refusals_[cause_of(error)];
     return std::nullopt;
   }
+  const std::string running = launched(*kernels, subject_, unit);
+  if (!running.empty() && !given_.insert(running).second) return std::nullopt;
   driver::complete(*scheduled, unit);
-  return Proposal{schedule::print(scheduled->decisions), std::move(name), predicted,
-                  launched(*kernels, subject_, unit)};
+  return Proposal{schedule::print(scheduled->decisions), std::move(name), predicted, running};
 }
 
 std::string ScheduleSpace::own_choice() {
@@ -96,13 +125,9 @@ const std::vector<Proposal>& ScheduleSpace::candidates() {
   const auto first = program ? driver::first_schedule(*program, unit) : std::nullopt;
   if (!first) return *candidates_;
   const target::Target& target = ir::target_of(*program);
-  const auto add = [&](const std::vector<schedule::Swept>& found) {
-    for (const schedule::Swept& s : found)
-      candidates_->push_back({schedule::print(s.schedule), s.name, s.cycles});
-  };
-  add(schedule::sweep_candidates(first->decisions, first->kernels, first->rounded, target,
-                                 unit.pool));
-  add(schedule::sweep_lines(first->decisions, target));
+  for (const schedule::Swept& s : schedule::sweep_candidates(first->decisions, first->kernels,
+                                                             first->rounded, target, unit.pool))
+    candidates_->push_back({schedule::print(s.schedule), s.name, s.cycles});
   return *candidates_;
 }
 
@@ -117,26 +142,33 @@ std::optional<Proposal> ScheduleSpace::seed(size_t n) {
   return legal(p.schedule, p.name, p.predicted).value_or(Proposal{});
 }
 
-std::optional<Proposal> ScheduleSpace::mutated(const std::string& schedule, base::Random& random) {
+const std::vector<Proposal>& ScheduleSpace::others_of(const std::string& schedule) {
+  const auto [it, is_new] = others_.try_emplace(schedule);
+  if (!is_new) return it->second;
   driver::Unit unit;
   const auto program = load(subject_, unit);
   const auto parsed = schedule::parse_schedule(schedule, unit.pool);
-  if (!program || !parsed) return std::nullopt;
-  const auto others = schedule::neighbours(*parsed, ir::target_of(*program));
+  if (!program || !parsed) return it->second;
+  const auto running = running_alternatives(*program, schedule, subject_, unit);
+  for (const schedule::Neighbour& n : schedule::neighbours(*parsed, ir::target_of(*program))) {
+    if (running.empty() || running.contains({n.kernel, n.alternative + 1}))
+      it->second.push_back({schedule::print(n.schedule), n.name});
+  }
+  return it->second;
+}
+
+std::optional<Proposal> ScheduleSpace::mutated(const std::string& schedule, base::Random& random) {
+  const std::vector<Proposal>& others = others_of(schedule);
   if (others.empty()) return std::nullopt;
   const auto pick = random.integer(0, static_cast<int64_t>(others.size()) - 1);
-  const schedule::Neighbour& other = others[static_cast<size_t>(pick)];
-  return legal(schedule::print(other.schedule), other.name, 0);
+  const Proposal& other = others[static_cast<size_t>(pick)];
+  return legal(other.schedule, other.name, 0);
 }
 
 std::vector<Proposal> ScheduleSpace::neighbours(const std::string& schedule) {
   std::vector<Proposal> out;
-  driver::Unit unit;
-  const auto program = load(subject_, unit);
-  const auto parsed = schedule::parse_schedule(schedule, unit.pool);
-  if (!program || !parsed) return out;
-  for (const schedule::Neighbour& n : schedule::neighbours(*parsed, ir::target_of(*program))) {
-    if (auto p = legal(schedule::print(n.schedule), n.name, 0)) out.push_back(std::move(*p));
+  for (const Proposal& p : others_of(schedule)) {
+    if (auto found = legal(p.schedule, p.name, 0)) out.push_back(std::move(*found));
   }
   return out;
 }

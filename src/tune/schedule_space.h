@@ -3,6 +3,8 @@
 // replay or the passes of a kernel refuse is left out here, before anything is compiled.
 #pragma once
 
+#include <set>
+
 #include "tune/measure.h"
 #include "tune/search.h"
 
@@ -24,13 +26,19 @@ class ScheduleSpace final : public Space {
   const std::map<std::string, int64_t>& refusals() const { return refusals_; }
 
  private:
+  // With all its lines. Nothing if it is not legal, or has kernels that were given out before.
   std::optional<Proposal> legal(const std::string& text, std::string name, double predicted);
 
   // By the model, not asked yet whether they are legal.
   const std::vector<Proposal>& candidates();
+  // Those one line away that change what runs at the sizes of the problem, not asked yet whether
+  // they are legal.
+  const std::vector<Proposal>& others_of(const std::string& schedule);
 
   const Subject& subject_;
   std::optional<std::vector<Proposal>> candidates_;
+  std::map<std::string, std::vector<Proposal>> others_;  // by schedule
+  std::set<std::string> given_;                          // what runs, of all that were given out
   std::map<std::string, int64_t> refusals_;
 };
 

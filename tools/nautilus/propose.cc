@@ -7,6 +7,7 @@
 
 #include "base/files.h"
 #include "command.h"
+#include "runtime/cuda_device.h"
 #include "tune/measure.h"
 #include "tune_subject.h"
 
@@ -37,10 +38,15 @@ int run_propose(const SubjectOptions& o) {
   int code = kOk;
   if (!read_subject(o, subject, code)) return code;
   std::string error;
-  if (!tune::problem_of(subject, &error)) {
+  const auto problem = tune::problem_of(subject, &error);
+  if (!problem) {
     fmt::print(stderr, "nautilus: {}\n", error);
     return kProgramError;
   }
+  // Held open: every trial would open it again, which takes longer than most kernels.
+  std::string ignored;
+  const auto device =
+      subject.emulates ? nullptr : runtime::Device::open(0, problem->target, &ignored);
   std::string line;
   while (std::getline(std::cin, line)) {
     if (line.empty()) continue;

@@ -45,7 +45,7 @@ std::vector<Neighbour> neighbours(const Schedule& complete, const target::Target
       const ir::Block& lines = kernel.alternatives[w];
       for (size_t n = 0; n < lines.size(); ++n) {
         for (const ir::Op& other : other_values(lines[n], target)) {
-          Neighbour next{complete, {}};
+          Neighbour next{complete, {}, kernel.name, w};
           ir::Block& own = next.schedule.kernels[k].alternatives[w];
           if (kernel.form == dc::Form::Tile)
             own = with_changed(lines, n, other);

@@ -12,7 +12,9 @@ namespace nautilus::schedule {
 
 struct Neighbour {
   Schedule schedule;
-  std::string name;  // the line, for people
+  std::string name;        // the line, for people
+  std::string kernel;      // that it changes
+  size_t alternative = 0;  // of that kernel, from 0
 };
 
 // `complete`: with the lines of all its kernels, as schedules are printed.
