@@ -19,7 +19,8 @@ std::string default_database() {
     const char* value = std::getenv(name);
     return value ? value : "";
   };
-  if (const std::string path = folder("NAUTILUS_DB"); !path.empty()) return path;
+  if (const std::string path = folder("NAUTILUS_DB"); !path.empty())
+    return path == "none" ? "" : path;
   if (const std::string data = folder("XDG_DATA_HOME"); !data.empty())
     return data + "/nautilus/trials.db";
   const std::string home = folder("HOME");

@@ -55,7 +55,7 @@ class Database {
 };
 
 // Where trials are kept unless a command says otherwise: $NAUTILUS_DB, or `trials.db` in the
-// user's data folder. Empty if there is no home.
+// user's data folder. Empty if there is no home, or if the variable is `none`.
 std::string default_database();
 
 }  // namespace nautilus::tune

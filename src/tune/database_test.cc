@@ -12,6 +12,10 @@
 
 #include "base/files.h"
 #include "base/random.h"
+#include "driver/kernels/scheduling.h"
+#include "driver/load/hints.h"
+#include "spec/equations_hash.h"
+#include "tune/best.h"
 
 namespace nautilus::tune {
 namespace {
@@ -162,6 +166,35 @@ TEST_F(DatabaseTest, GarbageIsWhatIsSlower) {
   const auto left = all(*db);
   ASSERT_EQ(left.size(), 2u);
   for (const Trial& t : left) EXPECT_NE(t.schedule, "slow");
+}
+
+// What compile, run and bench take: the winner at the hints, from devices, if it still applies.
+TEST_F(DatabaseTest, TheBestOfAProgramIsFound) {
+  driver::Unit unit;
+  const std::string file = std::string(NAUTILUS_SOURCE_DIR) + "/examples/softmax.naut";
+  const auto text = base::read_file(file, &error_);
+  const auto program = driver::load_text(file, *text, {}, unit);
+  auto first = driver::first_schedule(*program, unit);
+  driver::complete(*first, unit);
+  Trial t = trial(0, schedule::print(first->decisions), 2);
+  t.problem = {spec::equations_hash(*program), hinted_sizes(*program), "sm_90a", "emulator"};
+  const auto best = [&] { return best_of(*program, path("a.db"), &error_); };
+  EXPECT_FALSE(best());  // no file
+  const auto db = open("a.db");
+  ASSERT_TRUE(db->add(t, &error_));
+  EXPECT_FALSE(best());  // steps are no times
+  t.problem.machine = "NVIDIA H200";
+  ASSERT_TRUE(db->add(t, &error_));
+  ASSERT_TRUE(best());
+  EXPECT_EQ(best()->machine, "NVIDIA H200");
+  EXPECT_EQ(best()->winner.schedule, t.schedule);
+  t.schedule = "a schedule of another time";
+  t.times = {1};
+  ASSERT_TRUE(db->add(t, &error_));
+  EXPECT_FALSE(best());
+  EXPECT_EQ(error_, "");
+  t.problem.sizes["M"] += 1;
+  EXPECT_FALSE(best_of(driver::with_hints(*program, t.problem.sizes), path("a.db"), &error_));
 }
 
 }  // namespace

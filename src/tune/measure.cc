@@ -18,6 +18,7 @@
 #include "ir/target_of.h"
 #include "runtime/cuda_device.h"
 #include "spec/equations_hash.h"
+#include "tune/best.h"
 
 namespace nautilus::tune {
 namespace {
@@ -113,10 +114,7 @@ class Measurement {
   }
 
   void time(const ir::Program& kernels) {
-    std::map<std::string, int64_t> dims = trial_->problem.sizes;
-    for (const ir::Op& op : kernels.body) {
-      if (const auto* s = op.get<ir::Static>()) dims.erase(std::string(s->name.str()));
-    }
+    const auto& dims = trial_->problem.sizes;
     subject_.emulates ? count_steps(kernels, dims) : time_on_device(kernels, dims);
   }
 
@@ -177,25 +175,20 @@ std::optional<Problem> problem_of(const Subject& subject, std::string* error) {
   Problem out;
   out.equations = spec::equations_hash(*program);
   out.target = ir::target_of(*program).name;
-  for (const ir::Op& op : program->body) {
-    if (const auto* d = op.get<ir::Dim>()) {
-      if (!d->hint) {
-        *error = fmt::format("size `{}` is open: give it with --shape, or a hint", d->name.str());
-        return std::nullopt;
-      }
-      out.sizes.emplace(d->name.str(), *d->hint);
-    }
-  }
+  out.sizes = hinted_sizes(*program);
   std::set<std::string> statics;
   for (const ir::Op& op : program->body) {
     if (const auto* s = op.get<ir::Static>()) statics.emplace(s->name.str());
-  }
-  for (const auto& [name, size] : subject.sizes) {
-    if (!statics.contains(name) && !out.sizes.contains(name)) {
-      *error = fmt::format("the program has no size `{}`", name);
+    const auto* d = op.get<ir::Dim>();
+    if (d && !d->hint) {
+      *error = fmt::format("size `{}` is open: give it with --shape, or a hint", d->name.str());
       return std::nullopt;
     }
-    out.sizes.emplace(name, size);
+  }
+  for (const auto& [name, size] : subject.sizes) {
+    if (statics.contains(name) || out.sizes.contains(name)) continue;
+    *error = fmt::format("the program has no size `{}`", name);
+    return std::nullopt;
   }
   if (subject.emulates) {
     out.machine = "emulator";

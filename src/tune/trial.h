@@ -15,7 +15,7 @@ namespace nautilus::tune {
 // What a schedule is for. Names of programs do not count, the hash of their equations does.
 struct Problem {
   std::string equations;
-  std::map<std::string, int64_t> sizes;
+  std::map<std::string, int64_t> sizes;  // of dims; statics are part of the equations
   std::string target;
   std::string machine;  // the device's name; `emulator`, whose times are steps
 

@@ -16,6 +16,7 @@
 #include "matile/ops.h"
 #include "spec/ops.h"
 #include "target/target.h"
+#include "tune/best.h"
 
 namespace nautilus::tool {
 
@@ -130,6 +131,23 @@ std::optional<std::string> read_schedule(const std::vector<std::string>& files,
   return std::nullopt;
 }
 
+namespace {
+
+// What the user's database says is best for these sizes.
+std::optional<std::string> tuned_schedule(const ir::Program& loaded) {
+  if (loaded.level->name != "spec") return std::nullopt;
+  const std::string path = tune::default_database();
+  std::string error;
+  const auto best = tune::best_of(loaded, path, &error);
+  if (!error.empty()) fmt::print(stderr, "nautilus: no tuned schedules: {}\n", error);
+  if (!best) return std::nullopt;
+  fmt::print(stderr, "nautilus: the schedule is the best of {} that were timed on {} ({})\n",
+             best->winner.candidates, best->machine, path);
+  return best->winner.schedule;
+}
+
+}  // namespace
+
 std::optional<driver::Kernels> make_kernels(const ir::Program& loaded,
                                             const std::vector<std::string>& schedule_files,
                                             ir::PassTrace* trace, driver::Unit& unit,
@@ -138,7 +156,10 @@ std::optional<driver::Kernels> make_kernels(const ir::Program& loaded,
   if (!schedule) return std::nullopt;
   std::string error;
   driver::KernelRequest request{.schedule = {}, .trace = trace};
-  if (!schedule_files.empty()) request.schedule = schedule;
+  if (!schedule_files.empty())
+    request.schedule = schedule;
+  else if (const auto best = tuned_schedule(loaded))
+    request.schedule = best;
   auto kernels = driver::make_kernels(loaded, request, unit, &error);
   if (!error.empty())
     fmt::print(stderr, "nautilus: {}: {}\n", fmt::join(schedule_files, ", "), error);

@@ -2,7 +2,8 @@
 // nautilus propose: schedules of a program as JSON lines, answered with what became of them.
 #include <fmt/format.h>
 
-#include <iostream>
+#include <cstdio>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
@@ -47,12 +48,16 @@ int run_propose(const SubjectOptions& o) {
   std::string ignored;
   const auto device =
       subject.emulates ? nullptr : runtime::Device::open(0, problem->target, &ignored);
-  std::string line;
-  while (std::getline(std::cin, line)) {
+  char* buffer = nullptr;
+  size_t capacity = 0;
+  for (ssize_t n = 0; (n = getline(&buffer, &capacity, stdin)) > 0;) {
+    std::string line(buffer, static_cast<size_t>(n));
+    if (line.back() == '\n') line.pop_back();
     if (line.empty()) continue;
     fmt::print("{}\n", answer(subject, line));
     std::fflush(stdout);
   }
+  std::free(buffer);
   return kOk;
 }
 

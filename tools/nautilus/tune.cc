@@ -173,7 +173,7 @@ int run_tune(const TuneOptions& o) {
   for (std::string& word : subject_arguments(o.subject)) options.worker.push_back(std::move(word));
   const std::string path = o.database.empty() ? tune::default_database() : o.database;
   std::unique_ptr<tune::Database> database;
-  if (!o.no_database) {
+  if (!o.no_database && !path.empty()) {
     database = tune::Database::open(path, tune::Access::Write, &error);
     if (!database) {
       usage_error(error + "; --no-database keeps nothing");
