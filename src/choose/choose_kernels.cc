@@ -52,8 +52,11 @@ class Chooser {
  private:
   // Whether no kernel is named for the nest.
   bool is_open(const MapNest& nest) {
-    return !lower::is_grid(nest) &&
-           !asked_.find(lower::written_by(nest), lower::is_over_parts(nest, nests_.computed));
+    if (lower::is_grid(nest)) return false;
+    const std::set<std::string> written = lower::written_by(nest);
+    // A kernel that puts parts together also has statements that follow from them.
+    return !asked_.find(written, true) &&
+           (lower::is_over_parts(nest, nests_.computed) || !asked_.find(written, false));
   }
 
   // The end of the nests that the last tile of grid nest `i` may take with its own; `i` for others.

@@ -6,6 +6,7 @@
 
 #include "driver/kernels/lower_to_kernels.h"
 #include "driver/load/load.h"
+#include "ir/decl.h"
 #include "ir/print.h"
 #include "ir/target_of.h"
 #include "spec/equations_hash.h"
