@@ -31,6 +31,17 @@ TEST(Child, SaysHowItEnded) {
   EXPECT_EQ(child.receive(10, line), Child::Answer::Line);
 }
 
+TEST(Child, AnInterruptIsNotForIt) {
+  Child child;
+  std::string error;
+  std::string line;
+  ASSERT_TRUE(child.start({"sh", "-c", "cut -d ' ' -f 5 /proc/$$/stat; echo $$"}, &error)) << error;
+  std::string group;
+  ASSERT_EQ(child.receive(10, group), Child::Answer::Line);
+  ASSERT_EQ(child.receive(10, line), Child::Answer::Line);
+  EXPECT_EQ(group, line);  // the leader of its own group
+}
+
 TEST(Child, IsStoppedWhenItIsLate) {
   Child child;
   std::string error;

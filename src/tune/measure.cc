@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/measure.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <set>
 
 #include "diag/render.h"
@@ -22,10 +20,6 @@
 
 namespace nautilus::tune {
 namespace {
-
-std::string now() {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::now()));
-}
 
 // Compilers say much, and not always as text.
 std::string first_line(const std::string& text) {
@@ -206,7 +200,7 @@ Trial measure(const Subject& subject, const std::string& schedule, bool compiles
   Trial trial;
   trial.schedule = schedule;
   trial.compiler = NAUTILUS_VERSION;
-  trial.date = now();
+  trial.date = date_now();
   std::string error;
   const auto problem = problem_of(subject, &error);
   if (!problem) {

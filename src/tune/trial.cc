@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/trial.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 namespace nautilus::tune {
@@ -115,6 +117,10 @@ double median(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(half),
                    values.end());
   return values[half];
+}
+
+std::string date_now() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::now()));
 }
 
 }  // namespace nautilus::tune

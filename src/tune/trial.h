@@ -60,4 +60,7 @@ std::string identity(const Trial& trial);
 
 double median(std::vector<double> values);
 
+// UTC, as trials have it.
+std::string date_now();
+
 }  // namespace nautilus::tune

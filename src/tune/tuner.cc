@@ -123,6 +123,7 @@ class Tuner {
     trial.problem = problem_;
     trial.schedule = schedule;
     trial.compiler = NAUTILUS_VERSION;
+    trial.date = date_now();
     std::string line;
     const bool is_sent = child_.send(request(schedule, false));
     const auto answer =

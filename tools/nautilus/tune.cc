@@ -190,6 +190,7 @@ int run_tune(const TuneOptions& o) {
     return kProgramError;
   }
   print_result(o, *result);
+  if (database && !o.json) fmt::print("trials are in {}\n", path);
   if (o.output.empty()) return kOk;
   if (!base::write_file_atomic(o.output, result->winner.schedule, &error)) {
     usage_error(error);
