@@ -60,13 +60,6 @@ class Statement {
   sqlite3_stmt* statement_ = nullptr;
 };
 
-std::string sizes_text(const std::map<std::string, int64_t>& sizes) {
-  std::string out;
-  for (const auto& [name, size] : sizes)
-    out += fmt::format("{}{}={}", out.empty() ? "" : ",", name, size);
-  return out;
-}
-
 }  // namespace
 
 struct Database::Handle {

@@ -80,8 +80,7 @@ class Measurement {
 
   // At the program's own hints, which are small: a tile is then seldom full.
   bool check(const ir::Program& kernels) {
-    Subject small = subject_;
-    const auto definition = driver::load_text(small.path, small.text, small.sizes, unit_);
+    const auto definition = driver::load_text(subject_.path, subject_.text, subject_.sizes, unit_);
     if (!definition) return refuse(Verdict::Failed, reason_of("", unit_));
     driver::RunRequest request;
     request.seed = subject_.seed;

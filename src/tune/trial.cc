@@ -119,6 +119,13 @@ double median(std::vector<double> values) {
   return values[half];
 }
 
+std::string sizes_text(const std::map<std::string, int64_t>& sizes) {
+  std::string out;
+  for (const auto& [name, size] : sizes)
+    out += fmt::format("{}{}={}", out.empty() ? "" : ",", name, size);
+  return out;
+}
+
 std::string date_now() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::now()));
 }

@@ -60,6 +60,9 @@ std::string identity(const Trial& trial);
 
 double median(std::vector<double> values);
 
+// `M=64,N=80`.
+std::string sizes_text(const std::map<std::string, int64_t>& sizes);
+
 // UTC, as trials have it.
 std::string date_now();
 

@@ -26,13 +26,6 @@ int fail(const std::string& error) {
   return kProgramError;
 }
 
-std::string sizes_text(const std::map<std::string, int64_t>& sizes) {
-  std::string out;
-  for (const auto& [name, size] : sizes)
-    out += fmt::format("{}{}={}", out.empty() ? "" : ",", name, size);
-  return out;
-}
-
 // Every problem with its trials, to `body`; the hash may be cut short.
 template <class Body>
 int for_each_problem(const DbOptions& o, Body&& body) {
@@ -57,7 +50,7 @@ int run_list(const DbOptions& o) {
   return for_each_problem(o, [](const tune::Problem& p, const std::vector<tune::Trial>& trials) {
     const auto best = tune::winner_of(trials);
     fmt::print("{}  {}  {}  {}  {}  {} trials{}\n", p.equations.substr(0, 12),
-               trials.back().program, sizes_text(p.sizes), p.target, p.machine, trials.size(),
+               trials.back().program, tune::sizes_text(p.sizes), p.target, p.machine, trials.size(),
                best ? fmt::format(", best {:.6g} {}", best->median,
                                   p.machine == "emulator" ? "steps" : "ms")
                     : "");
@@ -66,7 +59,7 @@ int run_list(const DbOptions& o) {
 
 int run_show(const DbOptions& o) {
   return for_each_problem(o, [](const tune::Problem& p, const std::vector<tune::Trial>& trials) {
-    fmt::print("# {} {} {}\n", trials.back().program, sizes_text(p.sizes), p.machine);
+    fmt::print("# {} {} {}\n", trials.back().program, tune::sizes_text(p.sizes), p.machine);
     for (const tune::Trial& t : trials) fmt::print("{}\n", tune::to_json(t));
   });
 }
@@ -76,7 +69,7 @@ int run_best(const DbOptions& o) {
     const auto best = tune::winner_of(trials);
     if (!best) return;
     fmt::print("# {} on {}: {:.6g} ({:.6g} to {:.6g}), {} schedules timed\n{}\n",
-               sizes_text(p.sizes), p.machine, best->median, best->low, best->high,
+               tune::sizes_text(p.sizes), p.machine, best->median, best->low, best->high,
                best->candidates, best->schedule);
   });
 }
