@@ -99,6 +99,14 @@ std::optional<std::string> read_file(const std::string& path, std::string* error
   return content;
 }
 
+bool append_file(const std::string& path, std::string_view content, std::string* error) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  int code = fd < 0 ? errno : write_all(fd, content);
+  if (fd >= 0 && ::close(fd) != 0 && code == 0) code = errno;
+  if (code != 0) set_error(error, "write", path, code);
+  return code == 0;
+}
+
 bool write_file_atomic(const std::string& path, std::string_view content, std::string* error) {
   struct stat status = {};
   const bool exists = ::stat(path.c_str(), &status) == 0;

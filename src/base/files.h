@@ -20,6 +20,10 @@ std::optional<std::string> read_file(const std::string& path, std::string* error
 // directly, since renaming over it would replace it. False, with *error set, on failure.
 bool write_file_atomic(const std::string& path, std::string_view content, std::string* error);
 
+// Adds to the end of a file, which is made if there is none; in one write, so that lines of several
+// writers do not mix. False, with *error set, on failure.
+bool append_file(const std::string& path, std::string_view content, std::string* error);
+
 // The regular files below `dir` whose names end in `suffix` (all when empty), as paths beginning
 // with `dir`, in byte order so that no output depends on the file system. Empty when `dir` is
 // not a readable folder; links to folders are not followed.

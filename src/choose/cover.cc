@@ -224,11 +224,11 @@ void Coverer::in_parts(const Nests& nests, const lower::FreshNames& names, Cover
                        bool& has_one) {
   lower::FreshNames own = names;
   // Of one number as many as a CTA then reduces as one row; of one of many a thread walks over
-  // them. Shorter reductions are quicker at once.
+  // them. A part of one term reduces nothing.
   const target::Points& points = target_.points;
   const bool is_one = nests[0].axes.empty();
   const int64_t parts = is_one ? points.parts_of_one : points.parts_of_many;
-  const int64_t least = is_one ? points.terms_of_part * parts : points.long_reduction;
+  const int64_t least = is_one ? 2 * parts : points.long_reduction;
   const ir::Name axis = lower::splittable_axis(nests[0], buffers_, context_.pool);
   if (!axis || !has_terms(nests[0], axis, least)) return;
   const bool is_for_all_sizes = is_one || is_known(nests[0]);

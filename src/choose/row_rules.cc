@@ -39,8 +39,8 @@ int64_t RowRules::budget(const RowUse& use) const {
 // If all that is read would fill the registers: the cache has what all rows share.
 bool RowRules::is_late(ir::Name tensor, const RowUse& use, int64_t early, int64_t pieces) {
   const target::Rows& rows = target_.rows;
-  // Of groups two CTAs fit, with a few numbers of the row.
-  const int64_t early_of_pair = rows.pair_registers - rows.registers_beside - 4;
+  // Of groups two CTAs fit.
+  const int64_t early_of_pair = rows.pair_registers - rows.registers_beside;
   const int64_t most = use.shape.groups > 1 ? early_of_pair : rows.early_registers;
   const bool is_late = early > most && pieces <= rows.late_pieces;
   return line(decision::Shared{tensor, is_late ? Moment::Late : Moment::Early, {}}).moment ==

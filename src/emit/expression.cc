@@ -18,7 +18,7 @@ namespace {
 
 using expr::DType;
 using expr::Expr;
-using Kind = expr::Op;
+using EK = expr::Op;
 
 // C++ precedence, larger binds tighter.
 enum Strength { kTernary = 1, kOr, kAnd, kEqual, kLess, kAdd, kMul, kUnary, kAtom };
@@ -44,71 +44,71 @@ class Printer {
     }
     if (names_.is_value && is_data_arithmetic(e)) return {wide_text(e), kAtom};
     switch (e.op()) {
-      case Kind::IntConst:
+      case EK::IntConst:
         return {fmt::format("{}", e.integer()), e.integer() < 0 ? kUnary : kAtom};
-      case Kind::BoolConst:
+      case EK::BoolConst:
         return {e.integer() ? "true" : "false", kAtom};
-      case Kind::FloatConst:
+      case EK::FloatConst:
         return {float_literal(e.number()), std::signbit(e.number()) ? kUnary : kAtom};
-      case Kind::Var:
+      case EK::Var:
         return {names_.variable(e), kAtom};
-      case Kind::Read:
+      case EK::Read:
         return {names_.read(e), kAtom};
-      case Kind::Select:
+      case EK::Select:
         return select(e);
-      case Kind::Cast:
+      case EK::Cast:
         return cast(e);
-      case Kind::Neg:
+      case EK::Neg:
         return {"-" + at(e[0], kUnary + 1), kUnary};
-      case Kind::Not:
+      case EK::Not:
         return {"!" + at(e[0], kUnary + 1), kUnary};
-      case Kind::Add:
+      case EK::Add:
         return infix(e, "+", kAdd, kAdd + 1);
-      case Kind::Sub:
+      case EK::Sub:
         return infix(e, "-", kAdd, kAdd + 1);
-      case Kind::Mul:
+      case EK::Mul:
         return infix(e, "*", kMul, kMul + 1);
-      case Kind::Eq:
+      case EK::Eq:
         return infix(e, "==", kEqual, kEqual + 1);
-      case Kind::Ne:
+      case EK::Ne:
         return infix(e, "!=", kEqual, kEqual + 1);
-      case Kind::Lt:
+      case EK::Lt:
         return infix(e, "<", kLess, kLess + 1);
-      case Kind::Le:
+      case EK::Le:
         return infix(e, "<=", kLess, kLess + 1);
-      case Kind::Gt:
+      case EK::Gt:
         return infix(e, ">", kLess, kLess + 1);
-      case Kind::Ge:
+      case EK::Ge:
         return infix(e, ">=", kLess, kLess + 1);
-      case Kind::And:
+      case EK::And:
         if (is_eager(e[1])) return bitwise(e, "&");
         return infix(e, "&&", kAnd, kAnd);
-      case Kind::Or:
+      case EK::Or:
         if (is_eager(e[1])) return bitwise(e, "|");
         return infix(e, "||", kOr, kOr);
-      case Kind::FloorDiv:
+      case EK::FloorDiv:
         return divide(e, "/", "floor_div");
-      case Kind::Mod:
+      case EK::Mod:
         return divide(e, "%", "floor_mod");
-      case Kind::Div:
-      case Kind::Max:
-      case Kind::Min:
-      case Kind::Exp2:
-      case Kind::Exp:
-      case Kind::Log2:
-      case Kind::Log:
-      case Kind::Sqrt:
-      case Kind::Rsqrt:
-      case Kind::Tanh:
-      case Kind::Erf:
-      case Kind::Sigmoid:
-      case Kind::Abs:
-      case Kind::Floor:
-      case Kind::Round:
-      case Kind::Sin:
-      case Kind::Cos:
-      case Kind::Pow:
-      case Kind::Reduce:
+      case EK::Div:
+      case EK::Max:
+      case EK::Min:
+      case EK::Exp2:
+      case EK::Exp:
+      case EK::Log2:
+      case EK::Log:
+      case EK::Sqrt:
+      case EK::Rsqrt:
+      case EK::Tanh:
+      case EK::Erf:
+      case EK::Sigmoid:
+      case EK::Abs:
+      case EK::Floor:
+      case EK::Round:
+      case EK::Sin:
+      case EK::Cos:
+      case EK::Pow:
+      case EK::Reduce:
         break;
     }
     return function(e);
@@ -117,43 +117,43 @@ class Printer {
   // What the prelude has a function for.
   Text function(Expr e) {
     switch (e.op()) {
-      case Kind::Div:
+      case EK::Div:
         if (names_.is_accurate) return infix(e, "/", kMul, kMul + 1);
         return call("divide", e);
-      case Kind::Max:
+      case EK::Max:
         return call("maximum", e);
-      case Kind::Min:
+      case EK::Min:
         return call("minimum", e);
-      case Kind::Exp2:
+      case EK::Exp2:
         return call("exp2_approx", e);
-      case Kind::Exp:
+      case EK::Exp:
         return {"exp2_approx(" + at(e[0], kMul) + " * 1.44269504f)", kAtom};
-      case Kind::Log2:
+      case EK::Log2:
         return call(names_.is_coarse ? "log2_approx" : "log2_of", e);
-      case Kind::Log:
+      case EK::Log:
         if (!names_.is_coarse) return call("log_of", e);
         return {"log2_approx(" + at(e[0], kTernary) + ") * 0.69314718f", kMul};
-      case Kind::Sqrt:
+      case EK::Sqrt:
         return call(names_.is_accurate ? "sqrt_of" : "sqrt_approx", e);
-      case Kind::Rsqrt:
+      case EK::Rsqrt:
         return call("rsqrt_approx", e);
-      case Kind::Tanh:
+      case EK::Tanh:
         return call(names_.is_coarse ? "tanh_approx" : "tanh_of", e);
-      case Kind::Erf:
+      case EK::Erf:
         return names_.is_coarse ? erf(e[0]) : call("erf_exact", e);
-      case Kind::Sigmoid:
+      case EK::Sigmoid:
         return {"divide(1.f, 1.f + exp2_approx(" + at(e[0], kMul) + " * -1.44269504f))", kAtom};
-      case Kind::Abs:
+      case EK::Abs:
         return call("absolute", e);
-      case Kind::Floor:
+      case EK::Floor:
         return call("floor_of", e);
-      case Kind::Round:
+      case EK::Round:
         return call("round_of", e);
-      case Kind::Sin:
+      case EK::Sin:
         return call("sin_of", e);
-      case Kind::Cos:
+      case EK::Cos:
         return call("cos_of", e);
-      case Kind::Pow:
+      case EK::Pow:
         return call("pow_of", e);
       default:
         break;
@@ -164,18 +164,18 @@ class Printer {
   // Integers that 32 bits do not hold, or that are computed from elements of tensors or from
   // floats: they wrap at the width of their dtype, and may be divided by zero.
   bool is_data_arithmetic(Expr e) const {
-    if (!expr::is_int(e.dtype()) || e.args().empty() || e.op() == Kind::Read) return false;
-    if (e.op() == Kind::Cast && expr::is_float(e[0].dtype())) return true;
-    if (e.op() == Kind::Cast)
+    if (!expr::is_int(e.dtype()) || e.args().empty() || e.op() == EK::Read) return false;
+    if (e.op() == EK::Cast && expr::is_float(e[0].dtype())) return true;
+    if (e.op() == EK::Cast)
       return expr::bytes(e.dtype()) < expr::bytes(e[0].dtype()) || is_data_arithmetic(e[0]);
     if (e.dtype() != DType::I64 || is_wide(e)) return true;
-    const bool is_division = e.op() == Kind::FloorDiv || e.op() == Kind::Mod;
-    const bool is_natural = is_division && e[1].op() == Kind::IntConst && e[1].integer() > 0;
+    const bool is_division = e.op() == EK::FloorDiv || e.op() == EK::Mod;
+    const bool is_natural = is_division && e[1].op() == EK::IntConst && e[1].integer() > 0;
     bool has_data = false;
     for (Expr a : e.args()) {
       has_data |= is_data_arithmetic(a);
-      const bool is_element = a.op() == Kind::Read || a.op() == Kind::Cast;
-      has_data |= is_element && !is_natural && e.op() != Kind::Select;
+      const bool is_element = a.op() == EK::Read || a.op() == EK::Cast;
+      has_data |= is_element && !is_natural && e.op() != EK::Select;
     }
     return has_data;
   }
@@ -226,9 +226,9 @@ class Printer {
 
   // A constant factor of the argument costs nothing: it is a part of the coefficients.
   Text erf(Expr x) {
-    for (size_t k = 0; k < 2 && x.op() == Kind::Mul; ++k) {
+    for (size_t k = 0; k < 2 && x.op() == EK::Mul; ++k) {
       const bool is_factor =
-          x[k].op() == Kind::FloatConst && x[k].number() > 0x1p-20 && x[k].number() < 0x1p20;
+          x[k].op() == EK::FloatConst && x[k].number() > 0x1p-20 && x[k].number() < 0x1p20;
       if (is_factor)
         return {fmt::format("erf_of({}, {})", at(x[1 - k], kTernary), x[k].number()), kAtom};
     }
@@ -247,7 +247,7 @@ class Printer {
       for (Expr i : read.args()) ok &= expr::tensors_read(i).empty();
     });
     expr::for_each(e, [&](Expr x) {
-      if (x.op() == Kind::Read && names_.is_memory && names_.is_memory(x))
+      if (x.op() == EK::Read && names_.is_memory && names_.is_memory(x))
         ok &= guarded.contains(x);
     });
     return ok && !guarded.empty();
@@ -260,11 +260,11 @@ class Printer {
     bool has_function = false;
     bool has_memory = false;
     expr::for_each(e, [&](Expr x) {
-      const Kind k = x.op();
-      has_function |= k == Kind::Exp2 || k == Kind::Exp || k == Kind::Tanh || k == Kind::Div ||
-                      k == Kind::Log || k == Kind::Log2 || k == Kind::Sigmoid || k == Kind::Rsqrt ||
-                      k == Kind::Sqrt;
-      has_memory |= k == Kind::Read && names_.is_memory(x);
+      const EK k = x.op();
+      has_function |= k == EK::Exp2 || k == EK::Exp || k == EK::Tanh || k == EK::Div ||
+                      k == EK::Log || k == EK::Log2 || k == EK::Sigmoid || k == EK::Rsqrt ||
+                      k == EK::Sqrt;
+      has_memory |= k == EK::Read && names_.is_memory(x);
     });
     return has_function && !has_memory;
   }
@@ -286,7 +286,7 @@ class Printer {
     if (names_.facts && poly && names_.facts->is_nonnegative(*poly))
       return infix(e, op, kMul, kMul + 1);
     // Shifts round towards minus infinity.
-    const int64_t by = e[1].op() == Kind::IntConst ? e[1].integer() : 0;
+    const int64_t by = e[1].op() == EK::IntConst ? e[1].integer() : 0;
     if (by > 1 && (by & (by - 1)) == 0 && by < (int64_t{1} << 30)) {
       const std::string value = at(e[0], kUnary);
       return {op == "/"
@@ -326,9 +326,9 @@ class Printer {
 }  // namespace
 
 bool is_guarded_read(Expr e) {
-  if (e.op() != Kind::Select || e[1].op() != Kind::Read) return false;
-  if (e.dtype() == DType::Bool) return e[2].op() == Kind::BoolConst;
-  return (e.dtype() == DType::I32 || e.dtype() == DType::I64) && e[2].op() == Kind::IntConst;
+  if (e.op() != EK::Select || e[1].op() != EK::Read) return false;
+  if (e.dtype() == DType::Bool) return e[2].op() == EK::BoolConst;
+  return (e.dtype() == DType::I32 || e.dtype() == DType::I64) && e[2].op() == EK::IntConst;
 }
 
 std::string float_literal(double value) {

@@ -201,7 +201,6 @@ const Target& sm_90a() {
               .line = 8,         // 16 bytes of the narrowest elements that have lines
               .parts_of_one = 8192,
               .parts_of_many = 64,
-              .terms_of_part = 4,
               .long_reduction = 1024,
               .few_results = 65536,
           },

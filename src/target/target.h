@@ -245,7 +245,6 @@ struct Points {
   int64_t line;            // most points of a thread, along the last axis
   int64_t parts_of_one;    // parts of a long reduction to one number
   int64_t parts_of_many;   // of one to many numbers
-  int64_t terms_of_part;   // at least, of a reduction to one number
   int64_t long_reduction;  // elements that are worth parts
   int64_t few_results;     // numbers, with more of them no parts are needed
 };

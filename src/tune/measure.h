@@ -29,8 +29,8 @@ std::optional<Problem> problem_of(const Subject& subject, std::string* error);
 // reported.
 std::optional<ir::Program> load(const Subject& subject, driver::Unit& unit);
 
-// A schedule's text; an empty one is the compiler's own choice. `compiles_only`: the kernels are
-// compiled, which fills the cache, and nothing runs: the trial has no times.
-Trial measure(const Subject& subject, const std::string& schedule, bool compiles_only = false);
+// A schedule's text; an empty one is the compiler's own choice. For one alone: who measures several
+// keeps a Workbench.
+Trial measure(const Subject& subject, const std::string& schedule);
 
 }  // namespace nautilus::tune

@@ -1,44 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schedules of a program as a Space: seeds by the model, steps of one line, mixtures. What
-// replay or the passes of a kernel refuse is left out here, before anything is compiled.
+// The schedules of a program as a Space: seeds by the cost model, steps of one line, mixtures. What
+// replay or the passes of a kernel refuse is left out before anything is compiled.
 #pragma once
 
-#include <set>
-
-#include "tune/measure.h"
+#include "tune/lowered.h"
 #include "tune/search.h"
 
 namespace nautilus::tune {
 
+// Lowers texts, in whatever processes; as many answers in the same order.
+using Lower = std::function<std::vector<Lowered>(const std::vector<std::string>&)>;
+// In this process, one after another.
+Lower lower_here(const Subject& subject);
+
 class ScheduleSpace final : public Space {
  public:
-  explicit ScheduleSpace(const Subject& subject) : subject_(subject) {}
+  // `lower` is asked from one thread at a time. `more`: seeds behind the compiler's own choice.
+  ScheduleSpace(const Subject& subject, Lower lower, std::vector<Proposal> more = {})
+      : subject_(subject), lower_(std::move(lower)), more_(std::move(more)) {}
 
-  // The compiler's own choice; empty if the program has none.
-  std::string own_choice();
-  std::optional<Proposal> seed(size_t n) override;
-  std::optional<Proposal> mutated(const std::string& schedule, base::Random& random) override;
+  // The compiler's own choice, with all its lines. Nothing, and why, if the program has none.
+  std::optional<std::string> own_choice(std::string* error);
+  std::vector<Proposal> seeds() override;
   std::vector<Proposal> neighbours(const std::string& schedule) override;
   std::optional<Proposal> crossed(const std::string& a, const std::string& b,
                                   base::Random& random) override;
+  std::vector<Proposal> lower(const std::vector<Proposal>& raw) override;
 
   // How often schedules were refused, by the reason without its numbers.
   const std::map<std::string, int64_t>& refusals() const { return refusals_; }
 
  private:
-  // With all its lines. Nothing if it is not legal, or has kernels that were given out before.
-  std::optional<Proposal> legal(const std::string& text, std::string name, double predicted);
-
-  // By the model, not asked yet whether they are legal.
-  const std::vector<Proposal>& candidates();
-  // Those one line away that change what runs at the sizes of the problem, not asked yet whether
-  // they are legal.
-  const std::vector<Proposal>& others_of(const std::string& schedule);
-
   const Subject& subject_;
-  std::optional<std::vector<Proposal>> candidates_;
-  std::map<std::string, std::vector<Proposal>> others_;  // by schedule
-  std::set<std::string> given_;                          // what runs, of all that were given out
+  Lower lower_;
+  std::vector<Proposal> more_;
+  std::string own_choice_;
+  // Alternatives of kernels that run at the sizes of the problem, by schedule.
+  std::map<std::string, std::vector<std::pair<std::string, size_t>>> running_;
   std::map<std::string, int64_t> refusals_;
 };
 

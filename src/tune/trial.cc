@@ -47,6 +47,7 @@ std::string to_json(const Trial& trial) {
   if (!trial.times.empty()) j["times"] = trial.times;
   if (trial.error != 0) j["error"] = trial.error;
   if (trial.predicted != 0) j["predicted"] = trial.predicted;
+  if (!trial.features.empty()) j["features"] = trial.features;
   if (!trial.clocks.empty()) j["clocks"] = trial.clocks;
   return j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -98,6 +99,13 @@ std::optional<Trial> trial_of_json(std::string_view line, std::string* error) {
     for (const auto& time : *times) {
       if (!time.is_number() || time.get<double>() < 0) return fail("a time is no positive number");
       t.times.push_back(time.get<double>());
+    }
+  }
+  if (const auto features = j.find("features"); features != j.end()) {
+    if (!features->is_array()) return fail("`features` is no list");
+    for (const auto& f : *features) {
+      if (!f.is_number()) return fail("a feature is no number");
+      t.features.push_back(f.get<double>());
     }
   }
   if (t.verdict == Verdict::Timed && t.times.empty()) return fail("a timed trial has no times");

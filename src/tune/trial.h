@@ -37,13 +37,14 @@ struct Trial {
   std::string program;   // its name, for people
   std::string schedule;  // text; complete where it was timed
   Verdict verdict = Verdict::Failed;
-  std::string reason;         // why it was not timed
-  std::vector<double> times;  // ms, or steps in the emulator; all of them
-  double error = 0;           // relative, the largest of the outputs
-  double predicted = 0;       // cycles by the model; 0: unknown
-  std::string clocks;         // "1755 MHz, 540 W" while it ran
-  std::string compiler;       // version
-  std::string date;           // UTC, as 2026-11-17T07:00:00Z
+  std::string reason;            // why it was not timed
+  std::vector<double> times;     // ms, or steps in the emulator; all of them
+  double error = 0;              // relative, the largest of the outputs
+  double predicted = 0;          // cycles by the model; 0: unknown
+  std::vector<double> features;  // of the kernels, for learning (features.h); empty: unknown
+  std::string clocks;            // "1755 MHz, 540 W" while it ran
+  std::string compiler;          // version
+  std::string date;              // UTC, as 2026-11-17T07:00:00Z
 
   friend bool operator==(const Trial&, const Trial&) = default;
 };

@@ -7,8 +7,12 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <thread>
 
-#include "tune/child.h"
+#include "base/files.h"
+#include "tune/builders.h"
+#include "tune/floor.h"
+#include "tune/near_problem.h"
 #include "tune/schedule_space.h"
 
 namespace nautilus::tune {
@@ -17,34 +21,53 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kFinalRounds = 3;
+constexpr size_t kNearby = 2;  // problems whose best schedules are tried early
+
+// A schedule that is so near the floor is not worth looking further.
+constexpr double kNearFloor = 1.02;
+// A time below this share of the floor is one that the machine cannot have, or the work was not all
+// done.
+constexpr double kImpossible = 0.9;
+// Better by less is not better.
+constexpr double kBetter = 0.998;
 
 class Tuner {
  public:
   Tuner(const Subject& subject, const TuneOptions& options, Database* database,
         const std::function<void(const Progress&)>& tell, const std::function<bool()>& is_stopped)
-      : options_(options),
+      : subject_(subject),
+        options_(options),
         database_(database),
         tell_(tell),
         is_stopped_(is_stopped),
-        space_(subject) {}
+        builders_(options.worker, options.jobs, options.trial_seconds) {}
 
   std::optional<TuneResult> run(const Problem& problem, std::string* error) {
     problem_ = problem;
-    search_ = make_search(options_.search, space_, options_.seed);
-    if (!search_) {
-      *error = fmt::format("there is no search `{}`", options_.search);
-      return std::nullopt;
-    }
-    own_choice_ = space_.own_choice();
-    if (database_ && !recall(error)) return std::nullopt;
+    floor_ = floor_of(subject_);
+    if (!start(error)) return std::nullopt;
+    // The compiler's choice alone at first: what it takes is known at once.
+    std::vector<Proposal> batch = made(1);
     while (ended_.empty()) {
-      const std::vector<Proposal> batch = propose();
-      if (batch.empty() && ended_.empty()) ended_ = "the search knows no more schedules";
-      if (options_.jobs > 1) compile(batch);
-      for (const Proposal& p : batch) {
-        if (!ended_.empty()) break;
-        if (!attempt(p, error)) return std::nullopt;
+      if (batch.empty()) {
+        ended_ = "the search knows no more schedules";
+        break;
       }
+      // While these are measured the next ones are made, from what was known before.
+      std::vector<Proposal> next;
+      std::thread maker([&] { next = made(batch_size()); });
+      std::vector<Trial> measured;
+      bool ok = true;
+      for (const Proposal& p : batch) {
+        if (!ok || is_over()) break;
+        ok = attempt(p, measured, error);
+      }
+      is_over();
+      maker.join();
+      if (!ok) return std::nullopt;
+      for (const Trial& t : measured) search_->tell(t);
+      if (next.empty() && ended_.empty()) next = made(batch_size());
+      batch = std::move(next);
     }
     if (!measure_finalists(error)) return std::nullopt;
     return result(error);
@@ -52,12 +75,37 @@ class Tuner {
 
  private:
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  size_t batch_size() const { return static_cast<size_t>(std::max(options_.jobs / 2, 1)); }
 
-  // What earlier searches found.
-  bool recall(std::string* error) {
-    const auto known = database_->find(Query::of(problem_), error);
-    if (!known) return false;
-    for (const Trial& t : *known) {
+  // The search, with what earlier ones found, for this problem and for others.
+  bool start(std::string* error) {
+    std::vector<Trial> all;
+    if (database_) {
+      Query query;
+      query.target = problem_.target;
+      query.machine = problem_.machine;
+      auto found = database_->find(query, error);
+      if (!found) return false;
+      all = std::move(*found);
+    }
+    space_ = std::make_unique<ScheduleSpace>(
+        subject_, [this](const std::vector<std::string>& texts) { return lowered(texts); },
+        winners_nearby(problem_, all, kNearby));
+    search_ =
+        make_search(options_.search, *space_, {options_.seed, samples_of_others(problem_, all)});
+    if (!search_) {
+      *error = fmt::format("there is no search `{}`", options_.search);
+      return false;
+    }
+    std::string why;
+    const auto own = space_->own_choice(&why);
+    if (!own) {
+      *error = fmt::format("the program has no schedule: {}", why);
+      return false;
+    }
+    own_choice_ = *own;
+    for (const Trial& t : all) {
+      if (t.problem != problem_) continue;
       search_->tell(t);
       trials_.push_back(t);
       note_best(t);
@@ -68,6 +116,7 @@ class Tuner {
   void note_best(const Trial& t) {
     if (t.verdict != Verdict::Timed) return;
     const double time = median(t.times);
+    if (best_ == 0 || time < kBetter * best_) better_at_ = count_;
     if (best_ == 0 || time < best_) best_ = time;
     if (t.schedule == own_choice_) first_ = time;
   }
@@ -80,39 +129,40 @@ class Tuner {
       ended_ = "the time was over";
     else if (options_.trials > 0 && count_ >= options_.trials)
       ended_ = "all trials were made";
+    else if (floor_ > 0 && best_ > 0 && best_ <= kNearFloor * floor_)
+      ended_ = "the best is as fast as the machine allows";
+    else if (options_.patience > 0 && count_ - better_at_ >= options_.patience)
+      ended_ = fmt::format("nothing better in {} trials", options_.patience);
     return !ended_.empty();
   }
 
-  std::vector<Proposal> propose() {
-    std::vector<Proposal> batch;
-    const auto jobs = static_cast<size_t>(std::max(options_.jobs, 1));
-    while (batch.size() < jobs && !is_over()) {
-      auto next = search_->next([&] { return is_over(); });
-      if (!next) break;
-      batch.push_back(std::move(*next));
-      // Later proposals depend on what the first ones say.
-      if (count_ == 0) break;
-    }
-    return batch;
+  // Schedules to measure, their kernels compiled. Runs beside the measurements.
+  std::vector<Proposal> made(size_t count) {
+    const auto is_late = [&] { return is_stopped_() || seconds() >= options_.seconds; };
+    std::vector<Proposal> out = search_->next(count, is_late);
+    if (problem_.machine == "emulator") return out;  // which compiles when it runs
+    std::vector<std::string> requests;
+    for (const Proposal& p : out) requests.push_back(request(p.schedule, "compile"));
+    builders_.ask(requests);  // what went wrong the trial itself says
+    return out;
   }
 
-  // Fills the cache of compiled kernels, all of the batch at a time.
-  void compile(const std::vector<Proposal>& batch) {
-    std::vector<std::unique_ptr<Child>> children;
-    std::string ignored;  // the trial itself says it
-    for (const Proposal& p : batch) {
-      auto& child = children.emplace_back(std::make_unique<Child>());
-      if (child->start(options_.worker, &ignored)) child->send(request(p.schedule, true));
+  std::vector<Lowered> lowered(const std::vector<std::string>& texts) {
+    std::vector<std::string> requests;
+    for (const std::string& text : texts) requests.push_back(request(text, "lower"));
+    std::vector<Lowered> out;
+    for (const Builders::Answer& a : builders_.ask(requests)) {
+      auto answer = lowered_of_json(a.line);
+      Lowered none;
+      none.refusal = a.error.empty() ? "what lowers gave no answer" : a.error;
+      out.push_back(answer ? std::move(*answer) : none);
     }
-    std::string line;
-    for (auto& child : children) {
-      if (child->is_running()) child->receive(options_.trial_seconds, line);
-    }
+    return out;
   }
 
-  static std::string request(const std::string& schedule, bool compiles_only) {
+  static std::string request(const std::string& schedule, const char* only) {
     nlohmann::json j = {{"schedule", schedule}};
-    if (compiles_only) j["compile_only"] = true;
+    if (only) j["only"] = only;
     return j.dump();
   }
 
@@ -125,7 +175,7 @@ class Tuner {
     trial.compiler = NAUTILUS_VERSION;
     trial.date = date_now();
     std::string line;
-    const bool is_sent = child_.send(request(schedule, false));
+    const bool is_sent = child_.send(request(schedule, nullptr));
     const auto answer =
         is_sent ? child_.receive(options_.trial_seconds, line) : Child::Answer::Ended;
     if (answer == Child::Answer::Line) {
@@ -147,20 +197,25 @@ class Tuner {
   bool keep(const Trial& trial, std::string* error) {
     trials_.push_back(trial);
     note_best(trial);
+    if (!options_.record.empty() &&
+        !base::append_file(options_.record, to_json(trial) + "\n", error))
+      return false;
     return !database_ || database_->add(trial, error);
   }
 
-  bool attempt(const Proposal& proposal, std::string* error) {
+  bool attempt(const Proposal& proposal, std::vector<Trial>& measured_now, std::string* error) {
     auto trial = measured(proposal.schedule, error);
     if (!trial) return false;
     trial->predicted = proposal.predicted;
+    trial->features = proposal.features;
+    if (trial->verdict == Verdict::Timed && median(trial->times) < kImpossible * floor_)
+      trial->reason = fmt::format("impossible: the machine takes {:.4g} ms at least", floor_);
     ++count_;
-    search_->tell(*trial);
+    measured_now.push_back(*trial);
     if (!keep(*trial, error)) return false;
     if (trial->verdict != Verdict::Timed)
       ++not_timed_[fmt::format("{}: {}", word(trial->verdict), trial->reason)];
-    tell_({&*trial, proposal.name, seconds(), count_, best_, first_});
-    is_over();
+    tell_({&*trial, proposal.name, seconds(), count_, best_, first_, floor_});
     return true;
   }
 
@@ -191,23 +246,29 @@ class Tuner {
                                   : "no schedule could be timed; " + not_timed_.begin()->first;
       return std::nullopt;
     }
-    for (const auto& [cause, n] : space_.refusals()) not_timed_["not legal: " + cause] += n;
-    return TuneResult{*winner, first_, count_, seconds(), not_timed_, ended_};
+    for (const auto& [cause, n] : space_->refusals()) not_timed_["not legal: " + cause] += n;
+    return TuneResult{*winner, first_, floor_, count_, seconds(), not_timed_, ended_};
   }
 
+  const Subject& subject_;
   const TuneOptions& options_;
   Database* database_;
   const std::function<void(const Progress&)>& tell_;
   const std::function<bool()>& is_stopped_;
-  ScheduleSpace space_;
   Clock::time_point start_ = Clock::now();
   Problem problem_;
+  double floor_ = 0;
   std::string own_choice_;
+  // Used by what makes schedules, never while the other thread does.
+  Builders builders_;
+  std::unique_ptr<ScheduleSpace> space_;
   std::unique_ptr<Search> search_;
+  // Used by what measures.
   Child child_;
   std::vector<Trial> trials_;
   std::map<std::string, int64_t> not_timed_;
   int64_t count_ = 0;
+  int64_t better_at_ = 0;
   double best_ = 0;
   double first_ = 0;
   std::string ended_;

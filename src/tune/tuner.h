@@ -14,13 +14,15 @@
 namespace nautilus::tune {
 
 struct TuneOptions {
-  std::string search = "evolutionary";
+  std::string search = "learned";
   double seconds = 120;       // of the whole search
   int64_t trials = 0;         // at most so many; 0: as many as fit
   double trial_seconds = 60;  // of one trial, before its process is stopped
-  int jobs = 1;               // processes that compile at a time
+  int jobs = 1;               // processes that lower and compile at a time
   uint64_t seed = 1;
   size_t finalists = 3;             // that are measured again, taking turns
+  int64_t patience = 128;           // trials without a better one, after which it stops
+  std::string record;               // a file that trials are added to as JSON lines
   std::vector<std::string> worker;  // the command that answers proposals: `nautilus propose ...`
 };
 
@@ -32,11 +34,13 @@ struct Progress {
   int64_t trials = 0;            // of this search
   double best = 0;               // median so far; 0: none
   double first = 0;              // of the compiler's own choice; 0: not timed
+  double floor = 0;              // ms that the machine takes at least; 0: unknown
 };
 
 struct TuneResult {
   Winner winner;
   double first = 0;  // median of the compiler's own choice
+  double floor = 0;  // ms that the machine takes at least; 0: unknown
   int64_t trials = 0;
   double seconds = 0;
   std::map<std::string, int64_t> not_timed;  // by verdict and reason, without numbers

@@ -2,9 +2,11 @@
 #include "small_run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 
 #include "driver/oracle/ladder.h"
+#include "expr/walk.h"
 #include "ir/environment.h"
 #include "ir/walk.h"
 #include "scalar/interp.h"
@@ -16,6 +18,7 @@ namespace nautilus::fuzz {
 namespace {
 
 constexpr double kMaxWork = 300'000;
+constexpr int64_t kLongAxis = 16;
 
 using ir::Expr;
 
@@ -53,6 +56,10 @@ class Work {
       double inner = 1;
       if (const auto* loop = op.get<scalar::For>()) {
         inner = of(loop->axes) * of(loop->body);
+      } else if (const auto* counted = op.get<scalar::Loop>()) {
+        inner = turns(*counted) * of(counted->body);
+      } else if (const auto* f = op.get<scalar::If>()) {
+        inner = of(f->condition) + of(f->body);
       } else {
         ir::for_each_expr(op, [&](Expr e) { inner += e ? of(e) : 0; });
       }
@@ -65,6 +72,24 @@ class Work {
   }
 
  private:
+  // At most, over the axes around it that it depends on: it is long at their beginning or their
+  // end.
+  double turns(const scalar::Loop& loop) const {
+    double most = 1;
+    for (const int64_t outer : {int64_t{0}, kLongAxis}) {
+      ir::Environment env = env_;
+      for (Expr bound : {loop.from, loop.to}) {
+        for (Expr v : expr::free_vars(bound)) env.sizes.emplace(v.name().str(), outer);
+      }
+      const auto at = [&](Expr e) {
+        const bool is_known = expr::tensors_read(e).empty();
+        return is_known ? static_cast<double>(ir::evaluate_size(e, env)) : 0.0;
+      };
+      most = std::max(most, std::abs(at(loop.to) - at(loop.from)) + 1);
+    }
+    return most;
+  }
+
   // At least 1: an empty axis must not hide a huge one.
   double extent(Expr e) const {
     return std::max(1.0, static_cast<double>(ir::evaluate_size(e, env_)));

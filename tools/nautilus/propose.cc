@@ -6,29 +6,36 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "base/files.h"
 #include "command.h"
-#include "runtime/cuda_device.h"
-#include "tune/measure.h"
+#include "diag/render.h"
+#include "tune/lowered.h"
+#include "tune/workbench.h"
 #include "tune_subject.h"
 
 namespace nautilus::tool {
 namespace {
 
-// One line: {"schedule": TEXT, "compile_only": BOOL, "id": ANY}; `id` is in the answer.
-std::string answer(const tune::Subject& subject, const std::string& line) {
+// One line: {"schedule": TEXT, "only": "lower" or "compile", "id": ANY}; `id` is in the answer.
+std::string answer(tune::Workbench& bench, const std::string& line) {
   const nlohmann::json request = nlohmann::json::parse(line, nullptr, false);
+  const auto text = [&](const char* name) -> std::string {
+    const auto it = request.find(name);
+    return it != request.end() && it->is_string() ? it->get<std::string>() : "";
+  };
   const bool is_right =
       request.is_object() && request.contains("schedule") && request["schedule"].is_string();
   nlohmann::json out;
-  if (is_right) {
-    const auto only = request.find("compile_only");
-    const bool compiles_only = only != request.end() && only->is_boolean() && only->get<bool>();
-    const tune::Trial trial =
-        tune::measure(subject, request["schedule"].get<std::string>(), compiles_only);
-    out = nlohmann::json::parse(tune::to_json(trial), nullptr, false);
-  } else {
+  if (!is_right) {
     out = {{"verdict", "refused"}, {"reason", "a line is {\"schedule\": TEXT}"}};
+  } else if (text("only") == "lower") {
+    out = nlohmann::json::parse(tune::to_json(tune::lower(bench.subject(), text("schedule"))),
+                                nullptr, false);
+  } else if (text("only") == "compile") {
+    const std::string why = bench.compile(text("schedule"));
+    out = {{"verdict", why.empty() ? "compiled" : "refused"}};
+    if (!why.empty()) out["reason"] = why;
+  } else {
+    out = nlohmann::json::parse(tune::to_json(bench.measure(text("schedule"))), nullptr, false);
   }
   if (request.is_object() && request.contains("id")) out["id"] = request["id"];
   return out.dump();
@@ -38,23 +45,19 @@ int run_propose(const SubjectOptions& o) {
   tune::Subject subject;
   int code = kOk;
   if (!read_subject(o, subject, code)) return code;
-  std::string error;
-  const auto problem = tune::problem_of(subject, &error);
-  if (!problem) {
-    fmt::print(stderr, "nautilus: {}\n", error);
+  driver::Unit unit;
+  if (!tune::load(subject, unit)) {
+    fmt::print(stderr, "{}", diag::render_all(unit.sink));
     return kProgramError;
   }
-  // Held open: every trial would open it again, which takes longer than most kernels.
-  std::string ignored;
-  const auto device =
-      subject.emulates ? nullptr : runtime::Device::open(0, problem->target, &ignored);
+  tune::Workbench bench(subject);
   char* buffer = nullptr;
   size_t capacity = 0;
   for (ssize_t n = 0; (n = getline(&buffer, &capacity, stdin)) > 0;) {
     std::string line(buffer, static_cast<size_t>(n));
     if (line.back() == '\n') line.pop_back();
     if (line.empty()) continue;
-    fmt::print("{}\n", answer(subject, line));
+    fmt::print("{}\n", answer(bench, line));
     std::fflush(stdout);
   }
   std::free(buffer);

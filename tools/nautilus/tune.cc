@@ -23,9 +23,10 @@ struct TuneOptions {
   std::string budget = "120s";
   int64_t trials = 0;
   double trial_seconds = 60;
-  std::string search = "evolutionary";
+  std::string search = "learned";
   std::string database;
   std::string output;
+  std::string record;
   int jobs = 0;
   bool no_database = false;
   bool json = false;
@@ -102,12 +103,12 @@ class Report {
 };
 
 int print_candidates(const tune::Subject& subject) {
-  tune::ScheduleSpace space(subject);
-  fmt::print("By the model, best first; then others, one line away from the fastest:\n");
-  for (size_t n = 0; const auto p = space.seed(n); ++n) {
-    if (p->schedule.empty()) continue;
-    fmt::print("  {}{}\n", p->name,
-               p->predicted > 0 ? fmt::format(", {:.0f} cycles", p->predicted) : "");
+  tune::ScheduleSpace space(subject, tune::lower_here(subject));
+  fmt::print("By the cost model, best first; then others, one line away from the fastest:\n");
+  for (const tune::Proposal& raw : space.seeds()) {
+    for (const tune::Proposal& p : space.lower({raw}))
+      fmt::print("  {}{}\n", p.name,
+                 p.predicted > 0 ? fmt::format(", {:.0f} cycles", p.predicted) : "");
   }
   return kOk;
 }
@@ -121,6 +122,7 @@ void print_result(const TuneOptions& o, const tune::TuneResult& r) {
                         {"trials", r.trials},
                         {"best", r.winner.median},
                         {"first", r.first},
+                        {"floor", r.floor},
                         {"low", r.winner.low},
                         {"high", r.winner.high},
                         {"samples", r.winner.samples},
@@ -144,6 +146,9 @@ void print_result(const TuneOptions& o, const tune::TuneResult& r) {
              r.first > 0 ? fmt::format("; the compiler's choice: {}, {:.3f} times as long",
                                        time_text(r.first, is_emulated), r.first / r.winner.median)
                          : "");
+  if (r.floor > 0)
+    fmt::print("the machine takes {} at least: {:.0f} % of the best\n",
+               time_text(r.floor, is_emulated), 100 * r.floor / r.winner.median);
 }
 
 int run_tune(const TuneOptions& o) {
@@ -167,7 +172,9 @@ int run_tune(const TuneOptions& o) {
   options.trials = o.trials;
   options.trial_seconds = o.trial_seconds;
   options.seed = o.subject.seed;
-  const int cores = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1u));
+  options.record = o.record;
+  // One core is for what measures.
+  const int cores = static_cast<int>(std::max(std::thread::hardware_concurrency(), 2u)) - 1;
   options.jobs = o.subject.emulate ? 1 : o.jobs > 0 ? o.jobs : cores;
   options.worker = {std::filesystem::read_symlink("/proc/self/exe").string(), "propose"};
   for (std::string& word : subject_arguments(o.subject)) options.worker.push_back(std::move(word));
@@ -218,8 +225,10 @@ void add_tune(CLI::App& app, int& exit_code) {
   c->add_option("--db", o->database,
                 "the database of trials (default: $NAUTILUS_DB, or that of the user)");
   c->add_flag("--no-database", o->no_database, "keep no trials");
+  c->add_option("--record", o->record, "add the trials to a file of JSON lines as well");
   c->add_option("--output,-o", o->output, "write the best schedule to a file");
-  c->add_option("--jobs", o->jobs, "processes that compile at a time (default: all cores)")
+  c->add_option("--jobs", o->jobs,
+                "processes that lower and compile at a time (default: all cores)")
       ->check(CLI::PositiveNumber);
   c->add_flag("--json", o->json, "one JSON object for each trial, and one at the end");
   c->add_flag("--dry-run", o->dry_run, "print the first schedules that would be tried, and stop");

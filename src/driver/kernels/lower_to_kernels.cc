@@ -138,6 +138,17 @@ std::optional<Kernels> make_kernels(const ir::Program& program, const KernelRequ
   return Kernels{std::move(*kernels), "", notes_of(decided, nullptr)};
 }
 
+std::optional<Kernels> complete_kernels(FirstSchedule& scheduled, Unit& unit) {
+  ir::Block decided;
+  ir::PassContext context{unit.pool, unit.sink, {}};
+  context.decided = &decided;
+  auto kernels = compile::to_kernels(scheduled.program, context);
+  if (!kernels) return std::nullopt;
+  complete(scheduled, decided);
+  return Kernels{std::move(*kernels), schedule::print(scheduled.decisions),
+                 notes_of(decided, &scheduled)};
+}
+
 std::optional<ir::Program> lower_to_kernels(const ir::Program& program, Unit& unit) {
   std::string error;
   auto kernels = make_kernels(program, {}, unit, &error);

@@ -42,6 +42,10 @@ struct Kernels {
 std::optional<Kernels> make_kernels(const ir::Program& program, const KernelRequest& request,
                                     Unit& unit, std::string* error);
 
+// Of a schedule that was replayed, which then has all its lines. Empty if something was reported.
+struct FirstSchedule;
+std::optional<Kernels> complete_kernels(FirstSchedule& scheduled, Unit& unit);
+
 // With the first schedule. Empty if something was reported.
 std::optional<ir::Program> lower_to_kernels(const ir::Program& program, Unit& unit);
 // With the decisions of a schedule's text.

@@ -44,7 +44,10 @@ void complete(FirstSchedule& schedule, Unit& unit) {
   diag::Sink ignored(unit.sources);
   ir::PassContext context{unit.pool, ignored, {}};
   context.decided = &decided;
-  if (!compile::nests_to_kernels(schedule.program, context)) return;
+  if (compile::nests_to_kernels(schedule.program, context)) complete(schedule, decided);
+}
+
+void complete(FirstSchedule& schedule, const ir::Block& decided) {
   std::vector<schedule::KernelSchedule> kernels;
   std::map<std::string, size_t> alternative_of;
   size_t n = 0;

@@ -41,6 +41,8 @@ std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::st
 // Puts the lines that passes take by rule into the schedule, which then has all kernels in the
 // order in which they run. As it is where a kernel is refused.
 void complete(FirstSchedule& schedule, Unit& unit);
+// The same from what passes noted while they made the kernels.
+void complete(FirstSchedule& schedule, const ir::Block& decided);
 // With these decisions and these kernels of tiles alone.
 std::optional<FirstSchedule> replay(const ir::Program& program, const schedule::Schedule& decisions,
                                     Unit& unit, std::string* error);

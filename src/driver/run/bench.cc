@@ -9,8 +9,6 @@
 #include <cstring>
 #include <thread>
 
-#include "base/parallel.h"
-#include "base/random.h"
 #include "driver/run/clock_sampler.h"
 #include "expr/tensor.h"
 #include "ir/target_of.h"
@@ -24,7 +22,6 @@ using matile::TensorRole;
 
 constexpr size_t kFlushBytes = size_t{256} << 20;  // several times the L2 of any card so far
 constexpr double kWarmSeconds = 0.7;
-constexpr double kIdleSeconds = 0.4;
 constexpr int kBurstWarm = 5;
 constexpr int kHostCalls = 10000;
 
@@ -79,52 +76,35 @@ ir::Environment tiny(const plan::Prepared& plan, ir::Environment given) {
   return given;
 }
 
-// Device memory of a program's inputs and outputs, freed with this object.
-class DeviceTensors {
- public:
-  explicit DeviceTensors(runtime::Device& device) : device_(device) {}
-  ~DeviceTensors() {
-    for (runtime::DevicePointer p : pointers_) device_.free(p);
+// Memory of the plan's inputs and outputs; 0 for others.
+std::optional<std::vector<runtime::DevicePointer>> pointers_for(const plan::Prepared& plan,
+                                                                const std::vector<Shape>& shapes,
+                                                                DeviceTensors& tensors,
+                                                                std::string* error) {
+  std::vector<runtime::DevicePointer> out;
+  for (size_t t = 0; t < shapes.size(); ++t) {
+    const plan::Prepared::Tensor& tensor = plan.tensors[t];
+    std::optional<runtime::DevicePointer> pointer = 0;
+    if (tensor.role == TensorRole::Input)
+      pointer = tensors.input(tensor.name, tensor.dtype, shapes[t].bytes, error);
+    else if (tensor.role < TensorRole::Scratch)
+      pointer = tensors.output(tensor.name, shapes[t].bytes, error);
+    if (!pointer) return std::nullopt;
+    out.push_back(*pointer);
   }
-  DeviceTensors(const DeviceTensors&) = delete;
-  DeviceTensors& operator=(const DeviceTensors&) = delete;
+  return out;
+}
 
-  bool create(const plan::Prepared& plan, const std::vector<Shape>& shapes, uint64_t seed,
-              std::string* error) {
-    RandomBytes random(seed);
-    std::vector<unsigned char> host;
-    for (size_t t = 0; t < shapes.size(); ++t) {
-      const plan::Prepared::Tensor& tensor = plan.tensors[t];
-      if (tensor.role >= TensorRole::Scratch) {
-        pointers_.push_back(0);
-        continue;
-      }
-      const auto pointer = device_.allocate(std::max<size_t>(shapes[t].bytes, 16), error);
-      if (!pointer) return false;
-      pointers_.push_back(*pointer);
-      if (tensor.role != TensorRole::Input) continue;
-      host.resize(shapes[t].bytes);
-      random.fill(tensor.dtype, static_cast<int>(t), host.data(), host.size());
-      if (!device_.upload(*pointer, host.data(), host.size(), error)) return false;
-    }
-    return true;
+bool bind(const plan::Prepared& plan, const std::vector<Shape>& shapes,
+          const std::vector<runtime::DevicePointer>& pointers, plan::Executable& executable) {
+  bool ok = true;
+  for (size_t t = 0; t < shapes.size(); ++t) {
+    if (plan.tensors[t].role >= TensorRole::Scratch) continue;
+    ok &=
+        executable.bind(plan.tensors[t].name, {pointers[t], shapes[t].extents, shapes[t].strides});
   }
-
-  bool bind(const plan::Prepared& plan, const std::vector<Shape>& shapes,
-            plan::Executable& executable) const {
-    bool ok = true;
-    for (size_t t = 0; t < shapes.size(); ++t) {
-      if (plan.tensors[t].role >= TensorRole::Scratch) continue;
-      ok &= executable.bind(plan.tensors[t].name,
-                            {pointers_[t], shapes[t].extents, shapes[t].strides});
-    }
-    return ok;
-  }
-
- private:
-  runtime::Device& device_;
-  std::vector<runtime::DevicePointer> pointers_;
-};
+  return ok;
+}
 
 void set_values(const ir::Environment& given, const plan::Prepared& plan,
                 plan::Executable& executable) {
@@ -151,8 +131,9 @@ std::optional<Quartiles> launch_cost(const ir::Program& program,
   if (!shapes) return std::nullopt;
   given.sizes.clear();  // they follow from the shapes, as for any caller
   set_values(given, plan, *executable);
-  DeviceTensors tensors(device);
-  if (!tensors.create(plan, *shapes, options.seed, error)) return std::nullopt;
+  DeviceTensors tensors(device, options.seed);
+  const auto pointers = pointers_for(plan, *shapes, tensors, error);
+  if (!pointers) return std::nullopt;
   const auto stream = device.create_stream(error);
   if (!stream) return std::nullopt;
   std::vector<double> us;
@@ -160,7 +141,7 @@ std::optional<Quartiles> launch_cost(const ir::Program& program,
   bool ok = true;
   for (int i = 0; ok && i < kHostCalls + 100; ++i) {
     const auto start = Clock::now();
-    ok = tensors.bind(plan, *shapes, *executable) && executable->launch(*stream, error);
+    ok = bind(plan, *shapes, *pointers, *executable) && executable->launch(*stream, error);
     const double taken = 1e6 * seconds_since(start);
     if (i >= 100) us.push_back(taken);
     // The queue must not fill up: then a launch would wait for the device.
@@ -206,7 +187,7 @@ std::optional<Timing> time_launches(plan::Executable& executable, const BenchOpt
   bool ok = true;
   auto counted_from = Clock::now();
   if (options.is_burst) {
-    std::this_thread::sleep_for(std::chrono::duration<double>(kIdleSeconds));
+    std::this_thread::sleep_for(std::chrono::duration<double>(options.pause_seconds));
     counted_from = Clock::now();
     for (int i = 0; ok && i < kBurstWarm; ++i) ok = launch();
   } else {
@@ -247,45 +228,6 @@ Quartiles quartiles(std::vector<double> values) {
     return values[i] + (place - static_cast<double>(i)) * (next - values[i]);
   };
   return {at(0.5), at(0.25), at(0.75)};
-}
-
-const RandomBytes::Block& RandomBytes::block(expr::DType dtype) {
-  for (const Block& b : blocks_) {
-    if (b.dtype == dtype) return b;
-  }
-  // A prime, so that no row of a matrix meets the same numbers as its neighbour.
-  constexpr int64_t kElements = 4194301;
-  constexpr int64_t kChunk = 65536;
-  const auto width = static_cast<size_t>(expr::bytes(dtype));
-  Block b{dtype, std::vector<unsigned char>(static_cast<size_t>(kElements) * width)};
-  base::parallel_for((kElements + kChunk - 1) / kChunk, base::default_threads(), [&](int64_t c) {
-    base::Random random(seed_ + 0x9E37 * static_cast<uint64_t>(c + 1));
-    for (int64_t i = c * kChunk; i < std::min(kElements, (c + 1) * kChunk); ++i) {
-      double value = expr::round_to(dtype, random.normal());
-      if (value == 0) value = 1;
-      const uint64_t bits = expr::encode(dtype, value);
-      std::memcpy(b.bytes.data() + static_cast<size_t>(i) * width, &bits, width);
-    }
-  });
-  blocks_.push_back(std::move(b));
-  return blocks_.back();
-}
-
-void RandomBytes::fill(expr::DType dtype, int tensor, unsigned char* to, size_t bytes) {
-  if (!expr::is_float(dtype)) {
-    std::memset(to, 0, bytes);
-    return;
-  }
-  const Block& b = block(dtype);
-  const auto width = static_cast<size_t>(expr::bytes(dtype));
-  base::Random random(seed_ + static_cast<uint64_t>(tensor) * 7919);
-  size_t from = random.next() % (b.bytes.size() / width) * width;
-  for (size_t at = 0; at < bytes;) {
-    const size_t n = std::min(bytes - at, b.bytes.size() - from);
-    std::memcpy(to + at, b.bytes.data() + from, n);
-    at += n;
-    from = 0;
-  }
 }
 
 std::optional<HostCost> plan_cost(const ir::Program& program, const ir::Environment& given,
@@ -346,9 +288,11 @@ std::optional<BenchResult> bench(const ir::Program& program, const BenchOptions&
   const auto shapes = shapes_for(plan, options.given, sizing, error);
   if (!shapes) return std::nullopt;
   set_values(options.given, plan, *executable);
-  DeviceTensors tensors(*device);
-  if (!tensors.create(plan, *shapes, options.seed, error)) return std::nullopt;
-  tensors.bind(plan, *shapes, *executable);
+  std::optional<DeviceTensors> own;
+  DeviceTensors& tensors = options.tensors ? *options.tensors : own.emplace(*device, options.seed);
+  const auto pointers = pointers_for(plan, *shapes, tensors, error);
+  if (!pointers) return std::nullopt;
+  bind(plan, *shapes, *pointers, *executable);
   for (const plan::Prepared::Value& v : plan.values) {
     if (v.is_size) result.sizes.emplace_back(v.name, sizing.slot(v.slot).i);
     if (!v.is_size) result.scalars.emplace(v.name, sizing.slot(v.slot));

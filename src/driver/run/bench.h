@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "driver/run/device_tensors.h"
 #include "driver/run/launch_report.h"
 #include "driver/run/run.h"
 #include "ir/environment.h"
@@ -21,32 +22,16 @@ struct Quartiles {
 };
 Quartiles quartiles(std::vector<double> values);
 
-// The bytes of a tensor of random numbers: floats are normal, none of them 0; integers are 0, which
-// is what scratch and counters expect. A block of some MiB is drawn once and repeated from places
-// that differ by tensor: the multiplier must not see zeros, but it does not see repetition.
-class RandomBytes {
- public:
-  explicit RandomBytes(uint64_t seed) : seed_(seed) {}
-  void fill(expr::DType dtype, int tensor, unsigned char* to, size_t bytes);
-
- private:
-  struct Block {
-    expr::DType dtype;
-    std::vector<unsigned char> bytes;
-  };
-  const Block& block(expr::DType dtype);
-  uint64_t seed_;
-  std::vector<Block> blocks_;
-};
-
 struct BenchOptions {
   DeviceOptions device;
   ir::Environment given;  // sizes and scalars
   uint64_t seed = 1;
   bool is_burst = false;  // after a pause, instead of when clocks and power have settled
+  double pause_seconds = 0.4;
   bool use_graph = false;
   int repetitions = 0;  // 0: 100, or 30 in a burst
   bool host_cost = false;
+  DeviceTensors* tensors = nullptr;  // kept from one call to the next; null: made for this one
 };
 
 struct HostCost {
