@@ -187,19 +187,31 @@ class LearnedSearch final : public EvolutionarySearch {
 
 }  // namespace
 
-std::vector<Proposal> Search::next(size_t count, const std::function<bool()>& is_over) {
-  for (int idle = 0; idle < kAttempts && waiting_.size() < count * choice() && !is_over();) {
-    std::vector<Proposal> raw = propose(count * choice());
+std::vector<Proposal> Search::unknown(size_t count) {
+  std::vector<Proposal> out;
+  for (int idle = 0; idle < kAttempts && out.size() < count; ++idle) {
+    std::vector<Proposal> raw = propose(count - out.size());
     if (raw.empty()) break;
-    std::erase_if(raw, [&](const Proposal& p) { return !lowered_.insert(p.schedule).second; });
-    ++idle;
-    if (raw.empty()) continue;
+    for (Proposal& p : raw) {
+      if (!lowered_.insert(p.schedule).second) continue;
+      out.push_back(std::move(p));
+      idle = 0;
+    }
+  }
+  return out;
+}
+
+std::vector<Proposal> Search::next(size_t count, const std::function<bool()>& is_over) {
+  const size_t wanted = count * choice();
+  // Lowered all at a time; a second round only if there is not enough to go on.
+  for (bool is_first = true; waiting_.size() < (is_first ? wanted : count) && !is_over();
+       is_first = false) {
+    const std::vector<Proposal> raw = unknown(wanted - waiting_.size());
+    if (raw.empty()) break;
     for (Proposal& p : space_.lower(raw)) {
       const bool is_new = known_.insert(p.schedule).second;
       const bool differs = p.kernels.empty() || known_.insert(p.kernels).second;
-      if (!is_new || !differs) continue;
-      waiting_.push_back(std::move(p));
-      idle = 0;
+      if (is_new && differs) waiting_.push_back(std::move(p));
     }
   }
   return pick(waiting_, count);

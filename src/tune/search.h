@@ -70,6 +70,9 @@ class Search {
   const std::vector<Timed>& timed() const { return timed_; }
 
  private:
+  // So many that the space was not asked about, or as many as there are.
+  std::vector<Proposal> unknown(size_t count);
+
   Space& space_;
   std::set<std::string> lowered_;  // texts that the space was asked about
   std::set<std::string> known_;    // complete texts, and identities, of all legal ones
