@@ -6,7 +6,8 @@ find_package(GTest QUIET)
 
 if(GTest_FOUND)
   file(GLOB OTHER_TESTS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/test/docs/*.cc ${CMAKE_SOURCE_DIR}/test/emulator/*_test.cc
-       ${CMAKE_SOURCE_DIR}/test/examples/*.cc ${CMAKE_SOURCE_DIR}/test/golden/*_test.cc)
+       ${CMAKE_SOURCE_DIR}/test/examples/*.cc ${CMAKE_SOURCE_DIR}/test/golden/*_test.cc
+       ${CMAKE_SOURCE_DIR}/test/tune/*_test.cc)
   if(NOT TARGET Boost::context)
     list(FILTER OTHER_TESTS EXCLUDE REGEX "/test/emulator/")
   endif()

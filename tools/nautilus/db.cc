@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "command.h"
 #include "tune/database.h"
+#include "tune/trial_file.h"
 #include "tune/winner.h"
 
 namespace nautilus::tool {
@@ -88,40 +89,14 @@ int run_export(const DbOptions& o) {
   return base::write_file_atomic(o.output, out, &error) ? kOk : fail(error);
 }
 
-// The trials of a file of JSON lines.
-bool read_lines(const std::string& path, std::vector<tune::Trial>& out, std::string* error) {
-  const auto text = base::read_file(path, error);
-  if (!text) return false;
-  int number = 0;
-  for (size_t at = 0; at < text->size();) {
-    const size_t end = std::min(text->find('\n', at), text->size());
-    const std::string line = text->substr(at, end - at);
-    at = end + 1;
-    ++number;
-    if (line.empty()) continue;
-    auto trial = tune::trial_of_json(line, error);
-    if (!trial) {
-      *error = fmt::format("{}:{}: {}", path, number, *error);
-      return false;
-    }
-    out.push_back(std::move(*trial));
-  }
-  return true;
-}
-
 // Files of JSON lines or other databases. A flaw in one of them leaves the database as it was.
 int run_import(const DbOptions& o) {
   std::string error;
   std::vector<tune::Trial> trials;
   for (const std::string& path : o.files) {
-    if (path.ends_with(".db")) {
-      const auto from = tune::Database::open(path, tune::Access::Read, &error);
-      const auto found = from ? from->find({}, &error) : std::nullopt;
-      if (!found) return fail(error);
-      trials.insert(trials.end(), found->begin(), found->end());
-    } else if (!read_lines(path, trials, &error)) {
-      return fail(error);
-    }
+    const auto found = tune::read_trials(path, &error);
+    if (!found) return fail(error);
+    trials.insert(trials.end(), found->begin(), found->end());
   }
   const auto db = tune::Database::open(path_of(o), tune::Access::Write, &error);
   if (!db || !db->add(trials, &error)) return fail(error);
@@ -158,12 +133,15 @@ void add_db(CLI::App& app, int& exit_code) {
       ->add_option("EQUATIONS", o->equations, which);
   add("export", "all trials as JSON lines", run_export)
       ->add_option("--output,-o", o->output, "a file instead of standard output");
-  add("import", "trials of JSON lines and of other databases; what is there already stays",
-      run_import)
-      ->add_option("FILES", o->files, "files of JSON lines, and databases (.db)")
+  const char* from = "databases, and files of JSON lines";
+  add("import", "take in trials of JSON lines and of other databases", run_import)
+      ->add_option("FILES", o->files, from)
+      ->required();
+  add("merge", "the same as import: rows never change, so taking them in is merging", run_import)
+      ->add_option("FILES", o->files, from)
       ->required();
   add("gc", "drop the times of schedules that are not the best of their problem", run_gc);
-  c->footer("Example: nautilus db --db a.db import b.db trials.jsonl");
+  c->footer("Example: nautilus db --db all.db merge node1.db node2.db");
 }
 
 }  // namespace nautilus::tool

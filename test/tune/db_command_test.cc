@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// `nautilus db` as its users call it: what it prints, how it ends, what is in the files afterwards.
+#ifdef NAUTILUS_SQLITE
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/files.h"
+#include "tune/database.h"
+
+namespace nautilus::tune {
+namespace {
+
+class DbCommand : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ =
+        (std::filesystem::temp_directory_path() / fmt::format("nautilus-db-command-{}", getpid()))
+            .string();
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+
+  int db(const std::string& arguments) { return run("db " + arguments); }
+  // Its exit status; what it said is in `said_`.
+  int run(const std::string& arguments) {
+    const std::string line =
+        fmt::format("cd {} && {}/nautilus {} 2>&1", folder_, NAUTILUS_TOOL_DIR, arguments);
+    FILE* pipe = popen(line.c_str(), "r");
+    said_.clear();
+    char buffer[4096];
+    while (const size_t n = fread(buffer, 1, sizeof buffer, pipe)) said_.append(buffer, n);
+    const int status = pclose(pipe);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+  static Trial timed(const std::string& schedule, double time) {
+    Trial t;
+    t.problem = {"00ff", {{"M", 64}}, "sm_90a", "emulator"};
+    t.program = "softmax";
+    t.schedule = schedule;
+    t.verdict = Verdict::Timed;
+    t.times = {time};
+    t.compiler = "0.1.0";
+    t.date = "2026-11-17T07:00:00Z";
+    return t;
+  }
+
+  void fill(const std::string& name, const std::vector<Trial>& trials) {
+    const auto database = Database::open(path(name), Access::Write, &error_);
+    ASSERT_TRUE(database) << error_;
+    ASSERT_TRUE(database->add(trials, &error_)) << error_;
+  }
+  std::vector<Trial> trials_of(const std::string& name) {
+    const auto database = Database::open(path(name), Access::Read, &error_);
+    const auto found = database ? database->find({}, &error_) : std::nullopt;
+    EXPECT_TRUE(found) << error_;
+    return found.value_or(std::vector<Trial>());
+  }
+
+  std::string folder_;
+  std::string said_;
+  std::string error_;
+};
+
+TEST_F(DbCommand, MergeIsImportByAnotherName) {
+  fill("a.db", {timed("s", 1), timed("t", 2)});
+  fill("b.database", {timed("t", 2), timed("u", 3)});  // a database by its content
+  ASSERT_TRUE(base::write_file_atomic(path("c.jsonl"), to_json(timed("v", 4)) + "\n", &error_));
+  EXPECT_EQ(db("--db merged.db merge a.db b.database c.jsonl"), 0) << said_;
+  EXPECT_EQ(said_, "5 trials read\n");
+  EXPECT_EQ(db("--db imported.db import c.jsonl b.database a.db"), 0) << said_;
+  EXPECT_EQ(trials_of("merged.db").size(), 4u);
+  EXPECT_EQ(trials_of("merged.db"), trials_of("imported.db"));
+}
+
+TEST_F(DbCommand, AFlawInOneFileLeavesTheDatabaseAsItWas) {
+  fill("all.db", {timed("s", 1)});
+  fill("a.db", {timed("t", 2)});
+  ASSERT_TRUE(base::write_file_atomic(path("bad.jsonl"), "\n{\"equations\": 1}\n", &error_));
+  EXPECT_EQ(db("--db all.db merge a.db bad.jsonl"), 1);
+  EXPECT_NE(said_.find("bad.jsonl:2: "), std::string::npos) << said_;
+  EXPECT_EQ(trials_of("all.db").size(), 1u);
+  EXPECT_EQ(db("--db all.db merge"), 2);  // nothing to merge is wrong use
+}
+
+}  // namespace
+}  // namespace nautilus::tune
+#endif
