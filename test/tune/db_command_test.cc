@@ -90,6 +90,41 @@ TEST_F(DbCommand, AFlawInOneFileLeavesTheDatabaseAsItWas) {
   EXPECT_EQ(db("--db all.db merge"), 2);  // nothing to merge is wrong use
 }
 
+#ifdef NAUTILUS_EMULATOR
+// What was tuned is confirmed by the compiler that tuned it; a winner that only a record knows is
+// refused; other problems are named.
+TEST_F(DbCommand, VerifyMeasuresAgain) {
+  const std::string rmsnorm = NAUTILUS_SOURCE_DIR "/examples/rmsnorm.naut";
+  const std::string softmax = NAUTILUS_SOURCE_DIR "/examples/softmax.naut";
+  ASSERT_EQ(run(fmt::format("tune {} --shape M=5 --emulate --trials 2 --db tuned.db", rmsnorm)), 0)
+      << said_;
+  auto before = trials_of("tuned.db");
+  for (Trial& t : before) t.compiler = "0.0.1";  // of another version
+  fill("a.db", before);
+  ASSERT_EQ(db("--db a.db verify " + rmsnorm), 0) << said_;
+  EXPECT_EQ(said_.find("confirmed: rmsnorm K=96,M=5 sm_90a emulator\n  the winner "), 0u) << said_;
+  EXPECT_NE(said_.find("\n1 confirmed\n"), std::string::npos) << said_;
+  EXPECT_GT(trials_of("a.db").size(), before.size());
+
+  EXPECT_EQ(db("--db a.db verify " + softmax), 1);
+  EXPECT_NE(said_.find("not measured: 1 (of none of the programs)\n"), std::string::npos) << said_;
+  EXPECT_EQ(db(fmt::format("--db a.db verify {} --shape M=7", rmsnorm)), 2);
+  EXPECT_NE(said_.find("--shape M=7: "), std::string::npos) << said_;
+  EXPECT_EQ(db("--db none.db verify " + rmsnorm), 1);
+  EXPECT_FALSE(std::filesystem::exists(path("none.db")));
+
+  Trial old = before[0];
+  old.schedule = "schedule @rmsnorm\n  a line of another time\n";
+  old.verdict = Verdict::Timed;
+  old.reason = "";
+  old.times = {1};
+  fill("a.db", {old});
+  EXPECT_EQ(db("--db a.db verify --json " + rmsnorm), 1);
+  EXPECT_NE(said_.find("\"standing\":\"refused\""), std::string::npos) << said_;
+  EXPECT_NE(said_.find("\"standings\":{\"refused\":1}"), std::string::npos) << said_;
+}
+#endif
+
 }  // namespace
 }  // namespace nautilus::tune
 #endif

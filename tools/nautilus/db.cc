@@ -141,6 +141,7 @@ void add_db(CLI::App& app, int& exit_code) {
       ->add_option("FILES", o->files, from)
       ->required();
   add("gc", "drop the times of schedules that are not the best of their problem", run_gc);
+  add_db_verify(*c, exit_code);
   c->footer("Example: nautilus db --db all.db merge node1.db node2.db");
 }
 
