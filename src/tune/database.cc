@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #ifdef NAUTILUS_SQLITE
@@ -60,6 +61,22 @@ class Statement {
   sqlite3_stmt* statement_ = nullptr;
 };
 
+// Why a file of a schema cannot be used; empty if it can.
+std::string objection_to(const std::string& path, int schema, size_t newest, bool writes) {
+  const auto version = static_cast<size_t>(schema);
+  if (version > newest)
+    return fmt::format(
+        "{}: its schema is {}, and this version of nautilus knows them up to {}; a newer one reads "
+        "it, and `nautilus db export` of that one writes trials that every version imports",
+        path, version, newest);
+  if (version == newest || writes) return "";
+  if (version == 0) return fmt::format("{}: an empty database", path);
+  return fmt::format(
+      "{}: its schema is {}, and this version of nautilus reads {}; `nautilus db --db {} upgrade` "
+      "brings it there",
+      path, version, newest, path);
+}
+
 }  // namespace
 
 struct Database::Handle {
@@ -68,7 +85,12 @@ struct Database::Handle {
 
   ~Handle() { sqlite3_close(db); }
 
-  std::string message() const { return fmt::format("{}: {}", path, sqlite3_errmsg(db)); }
+  std::string message() const {
+    const int cause = sqlite3_system_errno(db);
+    const bool is_io = (sqlite3_errcode(db) & 0xFF) == SQLITE_IOERR && cause != 0;
+    return fmt::format("{}: {}{}", path, sqlite3_errmsg(db),
+                       is_io ? fmt::format(" ({})", std::strerror(cause)) : "");
+  }
   bool run(const char* text, std::string* error) const {
     if (sqlite3_exec(db, text, nullptr, nullptr, nullptr) == SQLITE_OK) return true;
     *error = message();
@@ -78,8 +100,10 @@ struct Database::Handle {
   template <class Body>
   bool in_transaction(Body&& body, std::string* error) const {
     if (!run("BEGIN IMMEDIATE", error)) return false;
-    if (body() && run("COMMIT", error)) return true;
-    if (error->empty()) *error = message();
+    if (!body())
+      *error = message();
+    else if (run("COMMIT", error))
+      return true;
     sqlite3_exec(db, "ROLLBACK", nullptr, nullptr, nullptr);
     return false;
   }
@@ -90,6 +114,11 @@ Database::~Database() = default;
 
 std::unique_ptr<Database> Database::open(const std::string& path, Access access,
                                          std::string* error) {
+  return open(path, access, schema_steps(), error);
+}
+
+std::unique_ptr<Database> Database::open(const std::string& path, Access access,
+                                         std::span<const SchemaStep> steps, std::string* error) {
   const bool writes = access == Access::Write;
   if (writes) {
     std::error_code ignored;
@@ -104,53 +133,37 @@ std::unique_ptr<Database> Database::open(const std::string& path, Access access,
     return nullptr;
   }
   sqlite3_busy_timeout(handle->db, kBusyMs);
-  Statement version(handle->db, "PRAGMA user_version");
-  if (version.step() != SQLITE_ROW) {  // also a file that SQLite did not write
-    *error = handle->message();
+  std::string why;
+  const auto schema = schema_of(handle->db, &why);  // nothing also for a file of something else
+  if (!schema) {
+    *error = fmt::format("{}: {}", path, why);
     return nullptr;
   }
-  const int64_t schema = version.number(0);
-  Statement tables(handle->db, "SELECT count(*) FROM sqlite_master");
-  if (tables.step() != SQLITE_ROW) {
-    *error = handle->message();
+  if (const std::string objection = objection_to(path, *schema, steps.size(), writes);
+      !objection.empty()) {
+    *error = objection;
     return nullptr;
   }
-  const bool is_new = schema == 0 && tables.number(0) == 0;
-  tables.reset();
-  version.reset();
-  if (schema > kSchema || (schema == 0 && !is_new)) {
-    *error = schema > kSchema
-                 ? fmt::format("{}: schema {}, this version reads up to {}", path, schema, kSchema)
-                 : fmt::format("{}: a database of something else", path);
-    return nullptr;
-  }
-  if (is_new) {
-    if (!writes) {
-      *error = fmt::format("{}: an empty database", path);
+  if (writes) {
+    // The log in place of a journal lets others read meanwhile. A process that creates the file at
+    // the same time may be in the way; then it is the one that asks for the log.
+    sqlite3_exec(handle->db, "PRAGMA journal_mode = WAL", nullptr, nullptr, nullptr);
+    if (static_cast<size_t>(*schema) < steps.size() && !migrate(handle->db, steps, &why)) {
+      *error = fmt::format("{}: {}", path, why);
       return nullptr;
     }
-    const std::string create = fmt::format(
-        "PRAGMA journal_mode = WAL;"
-        "BEGIN IMMEDIATE;"
-        "CREATE TABLE IF NOT EXISTS trials(identity TEXT PRIMARY KEY, equations TEXT NOT NULL,"
-        " sizes TEXT NOT NULL, target TEXT NOT NULL, machine TEXT NOT NULL, trial TEXT NOT NULL)"
-        " WITHOUT ROWID;"
-        "CREATE INDEX IF NOT EXISTS by_problem ON trials(equations, sizes, target, machine);"
-        "PRAGMA user_version = {};"
-        "COMMIT;",
-        kSchema);
-    if (!handle->run(create.c_str(), error)) return nullptr;
+    // Every trial is on the disk before the next one begins.
+    if (!handle->run("PRAGMA synchronous = FULL", error)) return nullptr;
   }
-  // Every trial is on the disk before the next one begins.
-  if (writes && !handle->run("PRAGMA synchronous = FULL", error)) return nullptr;
   return std::unique_ptr<Database>(new Database(std::move(handle)));
 }
 
 bool Database::add(const std::vector<Trial>& trials, std::string* error) {
-  return handle_->in_transaction(
+  const bool ok = handle_->in_transaction(
       [&] {
         Statement insert(handle_->db,
-                         "INSERT OR IGNORE INTO trials VALUES(?1, ?2, ?3, ?4, ?5, ?6)");
+                         "INSERT OR IGNORE INTO trials(identity, equations, sizes, target, machine,"
+                         " trial) VALUES(?1, ?2, ?3, ?4, ?5, ?6)");
         for (const Trial& t : trials) {
           insert.bind(1, identity(t));
           insert.bind(2, t.problem.equations);
@@ -164,6 +177,11 @@ bool Database::add(const std::vector<Trial>& trials, std::string* error) {
         return true;
       },
       error);
+  if (!ok)
+    *error += fmt::format("; {} not added", trials.size() == 1
+                                                ? "the trial was"
+                                                : fmt::format("{} trials were", trials.size()));
+  return ok;
 }
 
 std::optional<std::vector<Trial>> Database::find(const Query& query, std::string* error) const {
@@ -243,6 +261,10 @@ Database::~Database() = default;
 std::unique_ptr<Database> Database::open(const std::string&, Access, std::string* error) {
   *error = "this build has no database: install SQLite (libsqlite3-dev) and build again";
   return nullptr;
+}
+std::unique_ptr<Database> Database::open(const std::string& path, Access access,
+                                         std::span<const SchemaStep>, std::string* error) {
+  return open(path, access, error);
 }
 bool Database::add(const std::vector<Trial>&, std::string*) { return false; }
 std::optional<std::vector<Trial>> Database::find(const Query&, std::string*) const { return {}; }

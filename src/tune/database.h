@@ -6,6 +6,7 @@
 
 #include <memory>
 
+#include "tune/schema.h"
 #include "tune/trial.h"
 
 namespace nautilus::tune {
@@ -28,8 +29,12 @@ class Database {
  public:
   static constexpr int kSchema = 1;
 
-  // Nothing, and why, if the file is not there, no database of trials, or of a newer schema.
+  // Nothing, and why, if the file is not there, no database of trials, or of a newer schema. An
+  // older one is brought to this version's schema where it may be written, and else refused.
   static std::unique_ptr<Database> open(const std::string& path, Access access, std::string* error);
+  // With other steps to the newest schema: for tests of the way there.
+  static std::unique_ptr<Database> open(const std::string& path, Access access,
+                                        std::span<const SchemaStep> steps, std::string* error);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;

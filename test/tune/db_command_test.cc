@@ -90,6 +90,14 @@ TEST_F(DbCommand, AFlawInOneFileLeavesTheDatabaseAsItWas) {
   EXPECT_EQ(db("--db all.db merge"), 2);  // nothing to merge is wrong use
 }
 
+TEST_F(DbCommand, UpgradeSaysTheSchema) {
+  fill("a.db", {timed("s", 1)});
+  EXPECT_EQ(db("--db a.db upgrade"), 0) << said_;
+  EXPECT_EQ(said_, fmt::format("a.db: schema {}\n", Database::kSchema));
+  EXPECT_EQ(db("--db none.db upgrade"), 1);
+  EXPECT_FALSE(std::filesystem::exists(path("none.db")));
+}
+
 #ifdef NAUTILUS_EMULATOR
 // What was tuned is confirmed by the compiler that tuned it; a winner that only a record knows is
 // refused; other problems are named.

@@ -2,6 +2,8 @@
 // nautilus db: what is in a database of trials; trials in and out as JSON lines.
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "base/files.h"
 #include "command.h"
 #include "tune/database.h"
@@ -113,6 +115,17 @@ int run_gc(const DbOptions& o) {
   return kOk;
 }
 
+// A database of an earlier version, as soon as it is opened for writing.
+int run_upgrade(const DbOptions& o) {
+  std::string error;
+  const std::string path = path_of(o);
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return fail(fmt::format("{}: no such file", path));
+  if (!tune::Database::open(path, tune::Access::Write, &error)) return fail(error);
+  fmt::print("{}: schema {}\n", path, tune::Database::kSchema);
+  return kOk;
+}
+
 }  // namespace
 
 void add_db(CLI::App& app, int& exit_code) {
@@ -141,6 +154,7 @@ void add_db(CLI::App& app, int& exit_code) {
       ->add_option("FILES", o->files, from)
       ->required();
   add("gc", "drop the times of schedules that are not the best of their problem", run_gc);
+  add("upgrade", "bring a database of an earlier version to this one's schema", run_upgrade);
   add_db_verify(*c, exit_code);
   c->footer("Example: nautilus db --db all.db merge node1.db node2.db");
 }
