@@ -32,6 +32,7 @@ void add_run(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);
 void add_tune(CLI::App& app, int& exit_code);
 void add_propose(CLI::App& app, int& exit_code);
+void add_worker(CLI::App& app, int& exit_code);
 void add_db(CLI::App& app, int& exit_code);
 void add_db_verify(CLI::App& db, int& exit_code);  // of `nautilus db`, which has --db
 void add_reduce(CLI::App& app, int& exit_code);

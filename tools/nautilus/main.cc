@@ -82,6 +82,7 @@ int main(int argc, char** argv) {
   nautilus::tool::add_bench(app, exit_code);
   nautilus::tool::add_tune(app, exit_code);
   nautilus::tool::add_propose(app, exit_code);
+  nautilus::tool::add_worker(app, exit_code);
   nautilus::tool::add_db(app, exit_code);
   nautilus::tool::add_test(app, exit_code);
   nautilus::tool::add_reduce(app, exit_code);

@@ -11,6 +11,7 @@
 
 #include "base/files.h"
 #include "command.h"
+#include "tune/budget.h"
 #include "tune/schedule_space.h"
 #include "tune/tuner.h"
 #include "tune_subject.h"
@@ -34,23 +35,6 @@ struct TuneOptions {
 };
 
 std::atomic<bool> is_interrupted = false;
-
-// `90`, `90s`, `2m`, `1h`; nothing if it is none of these.
-std::optional<double> seconds_of(const std::string& text) {
-  size_t used = 0;
-  double value = 0;
-  for (; used < text.size() &&
-         (std::isdigit(static_cast<unsigned char>(text[used])) || text[used] == '.');
-       ++used) {
-  }
-  if (used == 0) return std::nullopt;
-  value = std::strtod(text.substr(0, used).c_str(), nullptr);
-  const std::string unit = text.substr(used);
-  if (unit.empty() || unit == "s") return value;
-  if (unit == "m" || unit == "min") return 60 * value;
-  if (unit == "h") return 3600 * value;
-  return std::nullopt;
-}
 
 std::string time_text(double time, bool is_emulated) {
   return is_emulated ? fmt::format("{:.0f} steps", time) : fmt::format("{:.4f} ms", time);
@@ -156,7 +140,7 @@ int run_tune(const TuneOptions& o) {
   int code = kOk;
   if (!read_subject(o.subject, subject, code)) return code;
   tune::TuneOptions options;
-  const auto seconds = seconds_of(o.budget);
+  const auto seconds = tune::seconds_of(o.budget);
   if (!seconds) {
     usage_error(fmt::format("--budget {}: a time such as 90s, 2m or 1h", o.budget));
     return kUsageError;
