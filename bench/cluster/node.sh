@@ -20,4 +20,5 @@ status=0
 for worker in "${workers[@]}"; do
   wait "$worker" || status=1
 done
+wait # a signal ends the wait above, not the workers
 exit $status

@@ -16,7 +16,7 @@ struct KnownProgram {
   std::set<std::string> dims;
 };
 
-// Nothing, and why, if the text is no program of the math language.
+// Nothing, and why, if the text is not a program of the math language.
 std::optional<KnownProgram> known_program(const Subject& subject, std::string* error);
 
 // The program with its own statics, and with each of the settings that are for it: all names of one

@@ -34,7 +34,7 @@ std::optional<int64_t> number_of(sqlite3* db, const char* query) {
   return out;
 }
 
-// Inside of a transaction: another process may create the tables between two questions.
+// Inside a transaction: another process may create the tables between two questions.
 std::optional<int> version_in_transaction(sqlite3* db, std::string* error) {
   const auto version = number_of(db, "PRAGMA user_version");
   const auto tables = version ? number_of(db, "SELECT count(*) FROM sqlite_master") : std::nullopt;

@@ -22,7 +22,7 @@ struct SchemaStep {
 // Step k leads from version k to k + 1; version 0 is a file without tables.
 std::span<const SchemaStep> schema_steps();
 
-// Nothing, and why, if the file is no database, or one of something else.
+// Nothing, and why, if the file is not a database, or one of something else.
 std::optional<int> schema_of(sqlite3* db, std::string* error);
 
 // Takes the steps that the file lacks in one transaction: all of them, or the file stays as it was.

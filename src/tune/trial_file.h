@@ -7,7 +7,7 @@
 namespace nautilus::tune {
 
 // The form is told by the content, not by the name. Nothing, and why with the place, if the file
-// cannot be read or a line of it is no trial.
+// cannot be read or a line of it is not a trial.
 std::optional<std::vector<Trial>> read_trials(const std::string& path, std::string* error);
 
 }  // namespace nautilus::tune

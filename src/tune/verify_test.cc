@@ -97,7 +97,7 @@ TEST_F(VerifyTest, TheWinnerAndTheNextAreMeasuredInTurns) {
   EXPECT_EQ(result->reason, "");
   EXPECT_EQ(asked_,
             (std::vector<std::string>{"fast", "slower", "slow", "", "fast", "slower", "slow", ""}));
-  EXPECT_EQ(rows(), 4u + 8u);  // all new trials were kept
+  EXPECT_EQ(rows(), 4u + 8u);  // all new trials were stored
   EXPECT_EQ(result->measured[0].recorded, 1);
   EXPECT_EQ(result->measured[0].now->median, 1.2);
 }

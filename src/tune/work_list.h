@@ -2,7 +2,7 @@
 // A list of problems that many workers tune, on one machine or on several with a shared folder.
 //
 // A line is a job: `FILE [M=64,N=80] [2m]`, a program, its sizes, the time for it; `#` begins a
-// comment. What became of a job is kept in files of the folder LIST.claims. Nothing there is
+// comment. What became of a job is in files of the folder LIST.claims. Nothing there is
 // changed or removed, only created, which every shared file system does once for all machines:
 //   KEY.1, KEY.2, ...  claims; the last one counts. Who creates the next number has the job.
 //   KEY.1.failed       why the job of this claim did not end
@@ -47,7 +47,7 @@ struct Claim {
 
 class WorkList {
  public:
-  // Nothing, and why with the line, if the file is no list or has a job twice.
+  // Nothing, and why with the line, if the file is not a list or has a job twice.
   static std::optional<WorkList> read(const std::string& path, std::string* error);
 
   const std::vector<Job>& jobs() const { return jobs_; }

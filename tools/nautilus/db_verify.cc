@@ -175,8 +175,12 @@ class VerifyReport {
   std::map<std::string, int64_t> skipped_;
 };
 
-// Why problems on this machine cannot be measured; empty if they can.
+// Why this machine cannot measure a problem; empty if it can.
 std::string obstacle(const tune::Problem& problem, const tune::Subject& subject) {
+#ifndef NAUTILUS_EMULATOR
+  // A failure would count against the schedule.
+  if (subject.emulates) return "of the emulator, which this build does not have";
+#endif
   std::string error;
   const auto here = tune::problem_of(subject, &error);
   if (!here) return error;

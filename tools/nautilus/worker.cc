@@ -171,7 +171,7 @@ int run_worker(const WorkerOptions& o) {
   list->set_lease(*lease);
   if (o.status) return print_status(*list);
   if (o.database.empty()) {
-    usage_error("--db is needed: where the trials are kept");
+    usage_error("--db is needed: where trials are stored");
     return kUsageError;
   }
   const auto database = tune::Database::open(o.database, tune::Access::Write, &error);
