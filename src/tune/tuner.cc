@@ -14,6 +14,7 @@
 #include "tune/floor.h"
 #include "tune/near_problem.h"
 #include "tune/schedule_space.h"
+#include "tune/trial_process.h"
 
 namespace nautilus::tune {
 namespace {
@@ -44,6 +45,7 @@ class Tuner {
 
   std::optional<TuneResult> run(const Problem& problem, std::string* error) {
     problem_ = problem;
+    process_.emplace(options_.worker, problem_, options_.trial_seconds);
     floor_ = floor_of(subject_);
     if (!start(error)) return std::nullopt;
     // The compiler's choice alone at first: what it takes is known at once.
@@ -161,37 +163,7 @@ class Tuner {
   }
 
   static std::string request(const std::string& schedule, const char* only) {
-    nlohmann::json j = {{"schedule", schedule}};
-    if (only) j["only"] = only;
-    return j.dump();
-  }
-
-  // One trial in the child process, which is started if it is not there.
-  std::optional<Trial> measured(const std::string& schedule, std::string* error) {
-    if (!child_.is_running() && !child_.start(options_.worker, error)) return std::nullopt;
-    Trial trial;
-    trial.problem = problem_;
-    trial.schedule = schedule;
-    trial.compiler = NAUTILUS_VERSION;
-    trial.date = date_now();
-    std::string line;
-    const bool is_sent = child_.send(request(schedule, nullptr));
-    const auto answer =
-        is_sent ? child_.receive(options_.trial_seconds, line) : Child::Answer::Ended;
-    if (answer == Child::Answer::Line) {
-      auto told = trial_of_json(line, error);
-      if (!told) *error = fmt::format("what measures does not answer with trials: {}", *error);
-      return told;
-    }
-    if (answer == Child::Answer::Late) {
-      child_.stop();
-      trial.verdict = Verdict::Hung;
-      trial.reason = fmt::format("not done in {:.0f} s", options_.trial_seconds);
-    } else {
-      trial.verdict = Verdict::Failed;
-      trial.reason = child_.end();
-    }
-    return trial;
+    return nlohmann::json{{"schedule", schedule}, {"only", only}}.dump();
   }
 
   bool keep(const Trial& trial, std::string* error) {
@@ -204,7 +176,7 @@ class Tuner {
   }
 
   bool attempt(const Proposal& proposal, std::vector<Trial>& measured_now, std::string* error) {
-    auto trial = measured(proposal.schedule, error);
+    auto trial = process_->measure(proposal.schedule, error);
     if (!trial) return false;
     trial->predicted = proposal.predicted;
     trial->features = proposal.features;
@@ -229,10 +201,14 @@ class Tuner {
     for (const auto& [schedule, time] : times) order.emplace_back(time, schedule);
     std::sort(order.begin(), order.end());
     order.resize(std::min(order.size(), options_.finalists));
+    // What was gained is measured as well.
+    const auto is_own = [&](const auto& o) { return o.second == own_choice_; };
+    if (first_ > 0 && std::none_of(order.begin(), order.end(), is_own))
+      order.emplace_back(first_, own_choice_);
     if (order.size() < 2 || problem_.machine == "emulator" || is_stopped_()) return true;
     for (int round = 0; round < kFinalRounds; ++round) {
       for (const auto& [time, schedule] : order) {
-        const auto trial = measured(schedule, error);
+        const auto trial = process_->measure(schedule, error);
         if (!trial || !keep(*trial, error)) return false;
       }
     }
@@ -247,6 +223,11 @@ class Tuner {
       return std::nullopt;
     }
     for (const auto& [cause, n] : space_->refusals()) not_timed_["not legal: " + cause] += n;
+    std::vector<Trial> own;
+    for (const Trial& t : trials_) {
+      if (t.schedule == own_choice_) own.push_back(t);
+    }
+    if (const auto all = winner_of(own)) first_ = all->median;
     return TuneResult{*winner, first_, floor_, count_, seconds(), not_timed_, ended_};
   }
 
@@ -264,7 +245,7 @@ class Tuner {
   std::unique_ptr<ScheduleSpace> space_;
   std::unique_ptr<Search> search_;
   // Used by what measures.
-  Child child_;
+  std::optional<TrialProcess> process_;
   std::vector<Trial> trials_;
   std::map<std::string, int64_t> not_timed_;
   int64_t count_ = 0;

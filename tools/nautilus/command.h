@@ -35,6 +35,7 @@ void add_propose(CLI::App& app, int& exit_code);
 void add_worker(CLI::App& app, int& exit_code);
 void add_db(CLI::App& app, int& exit_code);
 void add_db_verify(CLI::App& db, int& exit_code);  // of `nautilus db`, which has --db
+void add_db_searches(CLI::App& db, int& exit_code);
 void add_reduce(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 void add_version(CLI::App& app, int& exit_code);

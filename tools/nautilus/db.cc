@@ -156,6 +156,7 @@ void add_db(CLI::App& app, int& exit_code) {
   add("gc", "drop the times of schedules that are not the best of their problem", run_gc);
   add("upgrade", "bring a database of an earlier version to this one's schema", run_upgrade);
   add_db_verify(*c, exit_code);
+  add_db_searches(*c, exit_code);
   c->footer("Example: nautilus db --db all.db merge node1.db node2.db");
 }
 
