@@ -73,7 +73,7 @@ int64_t points_of_line(std::span<const lower::MapNest> nests,
     }
     const Expr extent = nest.axes.back().extent;
     const bool is_ragged = extent.op() == EK::IntConst && extent.integer() % most != 0;
-    if (is_ragged && extent.integer() < most * most) return 1;
+    if (is_ragged && extent.integer() < most) return 1;  // no line is ever full
   }
   return points < target.points.many ? 1 : std::min(most, target.points.line);
 }

@@ -77,7 +77,7 @@ class Tuner {
 
  private:
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-  size_t batch_size() const { return static_cast<size_t>(std::max(options_.jobs / 2, 1)); }
+  size_t batch_size() const { return static_cast<size_t>(std::max(options_.jobs, 1)); }
 
   // The search, with what earlier ones found, for this problem and for others.
   bool start(std::string* error) {
