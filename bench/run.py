@@ -20,6 +20,7 @@ import cases  # noqa: E402
 import report  # noqa: E402
 import supervise  # noqa: E402
 import sweep  # noqa: E402
+import tuned  # noqa: E402
 
 
 def parse(arguments):
@@ -33,6 +34,8 @@ def parse(arguments):
     p.add_argument("--sweep", type=int, default=0, metavar="N",
                    help="with --math: beside each program (the row \"untuned\") also up to N "
                    "schedules of `nautilus schedule --sweep`, at the sizes of the case")
+    p.add_argument("--tune", type=float, default=0, metavar="SECONDS",
+                   help="time also what `nautilus tune` finds for each case in so many seconds")
     p.add_argument("--tool", default="", help="the command line tool (default: beside --lib)")
     p.add_argument("--prepare", action="store_true",
                    help="only make and compile the schedules of --sweep; needs no GPU")
@@ -178,6 +181,9 @@ def main():
         raise SystemExit("--sweep goes with --math")
     if options.sweep and not options.peers_only and (options.prepare or not options.list):
         jobs = with_schedules(options, jobs)
+    if options.tune and not options.list:
+        jobs = tuned.Tuning(options.tool or sweep.tool_beside(options.lib), options.out + ".tuned",
+                            options.tune, lambda text: print("note:", text)).add_to(jobs)
     if options.prepare or options.list:
         for case, files in jobs:
             print(case.name, *(os.path.basename(f) if "@" not in f else sweep.label(f, True)
