@@ -17,7 +17,8 @@ double at_share(const std::vector<double>& sorted, double share) {
   return sorted[static_cast<size_t>(place + 0.5)];
 }
 
-// Lines that no rule took.
+}  // namespace
+
 size_t lines_taken(const std::string& schedule) {
   size_t count = 0;
   for (const std::string_view word : {" tuned", " user"}) {
@@ -28,9 +29,7 @@ size_t lines_taken(const std::string& schedule) {
   return count;
 }
 
-}  // namespace
-
-std::optional<Winner> winner_of(const std::vector<Trial>& trials) {
+std::vector<Winner> standings(const std::vector<Trial>& trials) {
   std::map<std::string, Candidate> candidates;
   for (const Trial& t : trials) {
     if (t.verdict == Verdict::Refused) continue;
@@ -45,22 +44,24 @@ std::optional<Winner> winner_of(const std::vector<Trial>& trials) {
     timed.push_back({schedule, at_share(c.times, 0.5), at_share(c.times, 0.25),
                      at_share(c.times, 0.75), c.times.size(), 0});
   }
-  if (timed.empty()) return std::nullopt;
-  const auto leader =
-      std::min_element(timed.begin(), timed.end(),
-                       [](const Winner& a, const Winner& b) { return a.median < b.median; });
-  const double least = leader->median;
+  for (Winner& w : timed) w.candidates = timed.size();
+  std::stable_sort(timed.begin(), timed.end(),
+                   [](const Winner& a, const Winner& b) { return a.median < b.median; });
+  return timed;
+}
+
+std::optional<Winner> winner_of(const std::vector<Trial>& trials) {
+  const std::vector<Winner> timed = standings(trials);
   const Winner* best = nullptr;
   for (const Winner& w : timed) {
-    if (w.low > least) continue;
+    if (w.low > timed[0].median) continue;
     const auto rank = [](const Winner& x) {
       return std::tuple(lines_taken(x.schedule), x.schedule);
     };
     if (!best || rank(w) < rank(*best)) best = &w;
   }
-  Winner out = *best;
-  out.candidates = timed.size();
-  return out;
+  if (!best) return std::nullopt;
+  return *best;
 }
 
 }  // namespace nautilus::tune

@@ -20,6 +20,12 @@ struct Winner {
   size_t candidates = 0;  // schedules that were timed
 };
 
+// Schedules of one problem that were timed and are not out, the least median first.
+std::vector<Winner> standings(const std::vector<Trial>& trials);
+
+// Lines of a schedule's text that no rule took.
+size_t lines_taken(const std::string& schedule);
+
 // Of trials of one problem; nothing if none was timed.
 std::optional<Winner> winner_of(const std::vector<Trial>& trials);
 

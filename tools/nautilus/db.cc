@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "command.h"
 #include "tune/database.h"
+#include "tune/report/report.h"
 #include "tune/trial_file.h"
 #include "tune/winner.h"
 
@@ -18,6 +19,7 @@ struct DbOptions {
   std::vector<std::string> files;
   std::string output;
   std::string equations;
+  std::string program;
 };
 
 std::string path_of(const DbOptions& o) {
@@ -106,6 +108,44 @@ int run_import(const DbOptions& o) {
   return kOk;
 }
 
+// What the program of a file has to do in this problem; nothing if its equations are others.
+std::optional<tune::Floors> floors_in(const std::string& path, const std::string& text,
+                                      const tune::Problem& problem) {
+  tune::Subject subject;
+  subject.path = path;
+  subject.text = text;
+  subject.sizes = problem.sizes;
+  subject.target = target::find_target(problem.target);
+  subject.emulates = true;  // asks for no device
+  std::string ignored;
+  const auto own = tune::problem_of(subject, &ignored);
+  if (!own || own->equations != problem.equations) return std::nullopt;
+  return tune::floors_of(subject);
+}
+
+int run_html(const DbOptions& o) {
+  std::string error;
+  const auto text = o.program.empty() ? std::string() : base::read_file(o.program, &error);
+  if (!text) return fail(error);
+  std::vector<tune::ReportInput> inputs;
+  bool has_floors = o.program.empty();
+  const int code =
+      for_each_problem(o, [&](const tune::Problem& p, const std::vector<tune::Trial>& trials) {
+        const auto floors = o.program.empty() ? std::nullopt : floors_in(o.program, *text, p);
+        has_floors |= floors.has_value();
+        inputs.push_back(
+            {.problem = p, .program = trials.back().program, .trials = trials, .floors = floors});
+      });
+  if (code != kOk) return code;
+  if (!has_floors) return fail(fmt::format("{}: no trials of these equations", o.program));
+  const std::string page = tune::html_page(inputs);
+  if (o.output.empty()) {
+    fmt::print("{}", page);
+    return kOk;
+  }
+  return base::write_file_atomic(o.output, page, &error) ? kOk : fail(error);
+}
+
 int run_gc(const DbOptions& o) {
   std::string error;
   const auto db = tune::Database::open(path_of(o), tune::Access::Write, &error);
@@ -153,6 +193,11 @@ void add_db(CLI::App& app, int& exit_code) {
   add("merge", "the same as import: rows never change, so taking them in is merging", run_import)
       ->add_option("FILES", o->files, from)
       ->required();
+  CLI::App* html = add("html", "a page about the trials of each problem", run_html);
+  html->add_option("EQUATIONS", o->equations, which);
+  html->add_option("--output,-o", o->output, "a file instead of standard output");
+  html->add_option("--program", o->program,
+                   "the program (.naut), for how far its schedules are from the machine's limits");
   add("gc", "drop the times of schedules that are not the best of their problem", run_gc);
   add("upgrade", "bring a database of an earlier version to this one's schema", run_upgrade);
   add_db_verify(*c, exit_code);

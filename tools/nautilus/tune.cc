@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "command.h"
 #include "tune/budget.h"
+#include "tune/report/report.h"
 #include "tune/schedule_space.h"
 #include "tune/tuner.h"
 #include "tune_subject.h"
@@ -28,6 +29,7 @@ struct TuneOptions {
   std::string database;
   std::string output;
   std::string record;
+  std::string html;
   int jobs = 0;
   bool no_database = false;
   bool json = false;
@@ -135,6 +137,27 @@ void print_result(const TuneOptions& o, const tune::TuneResult& r) {
                time_text(r.floor, is_emulated), 100 * r.floor / r.winner.median);
 }
 
+// A page about all trials of the problem: those of the database, or, without one, of this search.
+bool write_html(const std::string& path, const tune::Subject& subject, const tune::Problem& problem,
+                std::vector<tune::Trial> trials, const tune::Database* database,
+                const std::optional<tune::TuneResult>& result, std::string* error) {
+  if (database) {
+    auto kept = database->find(tune::Query::of(problem), error);
+    if (!kept) return false;
+    trials = std::move(*kept);
+  }
+  tune::ReportInput input;
+  input.problem = problem;
+  if (!trials.empty()) input.program = trials.back().program;
+  input.trials = std::move(trials);
+  input.floors = tune::floors_of(subject);
+  constexpr std::string_view kNotLegal = "not legal: ";
+  for (const auto& [cause, n] : result ? result->not_timed : std::map<std::string, int64_t>()) {
+    if (cause.starts_with(kNotLegal)) input.not_legal.emplace(cause.substr(kNotLegal.size()), n);
+  }
+  return base::write_file_atomic(path, tune::html_page({std::move(input)}), error);
+}
+
 int run_tune(const TuneOptions& o) {
   tune::Subject subject;
   int code = kOk;
@@ -146,7 +169,8 @@ int run_tune(const TuneOptions& o) {
     return kUsageError;
   }
   std::string error;
-  if (!tune::problem_of(subject, &error)) {
+  const auto problem = tune::problem_of(subject, &error);
+  if (!problem) {
     fmt::print(stderr, "nautilus: {}\n", error);
     return kProgramError;
   }
@@ -173,15 +197,27 @@ int run_tune(const TuneOptions& o) {
   }
   signal(SIGINT, [](int) { is_interrupted = true; });
   Report report(o.json, o.subject.emulate, *seconds);
+  std::vector<tune::Trial> trials;
+  const auto tell = [&](const tune::Progress& p) {
+    if (p.trial) trials.push_back(*p.trial);
+    report(p);
+  };
   const auto result = tune::tune(
-      subject, options, database.get(), std::ref(report), [] { return is_interrupted.load(); },
-      &error);
+      subject, options, database.get(), tell, [] { return is_interrupted.load(); }, &error);
+  // Also if nothing could be timed: the page says why.
+  std::string html_error;
+  if (!o.html.empty() &&
+      !write_html(o.html, subject, *problem, trials, database.get(), result, &html_error)) {
+    usage_error(html_error);
+    return kUsageError;
+  }
   if (!result) {
     fmt::print(stderr, "nautilus: {}\n", error);
     return kProgramError;
   }
   print_result(o, *result);
   if (database && !o.json) fmt::print("trials are in {}\n", path);
+  if (!o.html.empty() && !o.json) fmt::print("wrote {}\n", o.html);
   if (o.output.empty()) return kOk;
   if (!base::write_file_atomic(o.output, result->winner.schedule, &error)) {
     usage_error(error);
@@ -211,6 +247,7 @@ void add_tune(CLI::App& app, int& exit_code) {
   c->add_flag("--no-database", o->no_database, "keep no trials");
   c->add_option("--record", o->record, "add the trials to a file of JSON lines as well");
   c->add_option("--output,-o", o->output, "write the best schedule to a file");
+  c->add_option("--html", o->html, "write a page about the trials to a file");
   c->add_option("--jobs", o->jobs,
                 "processes that lower and compile at a time (default: all cores)")
       ->check(CLI::PositiveNumber);

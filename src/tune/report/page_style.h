@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// The look of reports, light or dark as the reader's system is.
+#pragma once
+
+#include <string_view>
+
+namespace nautilus::tune {
+
+extern const std::string_view kPageStyle;
+
+}  // namespace nautilus::tune

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of a report, each as HTML that begins with its heading. Each says so where the trials
+// have nothing to show.
+#pragma once
+
+#include "tune/report/findings.h"
+
+namespace nautilus::tune {
+
+std::string best_so_far_section(const Findings& found);
+std::string roofline_section(const Findings& found);
+std::string decisions_section(const Findings& found);
+std::string failures_section(const Findings& found);
+std::string schedules_section(const Findings& found);
+
+}  // namespace nautilus::tune
