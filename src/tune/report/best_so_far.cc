@@ -21,6 +21,7 @@ struct SearchChart {
   const Findings& found;
   Scale x;
   Scale y;
+  bool has_failures;
   Drawing drawing{kSearchWidth, kSearchHeight};
 
   double time(double median) const { return found.unit.factor * median; }
@@ -44,7 +45,7 @@ struct SearchChart {
       return t < 1 || t != std::floor(t) || t > static_cast<double>(found.trials.size());
     });
     const bool has_times = !found.seconds.empty() && found.seconds.back() > 0;
-    const double below = found.standings.size() < found.trials.size() ? 2 * kNotTimedRow : 0;
+    const double below = has_failures ? 2 * kNotTimedRow : 0;
     const Scale frame = Scale::linear(0, 1, y.from() + below, y.to());
     drawing.x_axis(x, frame, ticks, "");
     drawing.y_axis(x, y, y.ticks(7), fmt::format("median time, {}", found.unit.name));
@@ -57,22 +58,27 @@ struct SearchChart {
                  "name", has_times ? "trial, and time since the first" : "trial");
   }
 
+  std::string_view style_of(const Trial& t) const {
+    if (found.winner && t.schedule == found.winner->schedule) return "dot best";
+    if (found.choice && t.schedule == found.choice->schedule) return "dot choice";
+    return "dot";
+  }
+
+  // Those of the winner and of the compiler's choice last, above all others.
   void dots() {
     const double radius = found.trials.size() > kMostDots ? 2 : 3.2;
-    for (size_t n = 0; n < found.trials.size(); ++n) {
-      const Trial& t = *found.trials[n];
-      if (t.verdict != Verdict::Timed) {
-        drawing.cross({place(n), y.from() + kNotTimedRow}, radius,
-                      t.verdict == Verdict::Refused ? "cross" : "cross bad", title(n));
-        continue;
+    for (const bool is_usual : {true, false}) {
+      for (size_t n = 0; n < found.trials.size(); ++n) {
+        const Trial& t = *found.trials[n];
+        const std::string_view style = style_of(t);
+        if ((style == "dot") != is_usual) continue;
+        if (t.verdict == Verdict::Timed)
+          drawing.dot({place(n), y(time(median(t.times)))}, is_usual ? radius : 4.2, style,
+                      title(n));
+        else
+          drawing.cross({place(n), y.from() + kNotTimedRow}, radius,
+                        t.verdict == Verdict::Refused ? "cross" : "cross bad", title(n));
       }
-      const bool is_winner = found.winner && t.schedule == found.winner->schedule;
-      const bool is_choice = found.choice && t.schedule == found.choice->schedule;
-      drawing.dot({place(n), y(time(median(t.times)))}, is_winner || is_choice ? 4.2 : radius,
-                  is_winner   ? "dot best"
-                  : is_choice ? "dot choice"
-                              : "dot",
-                  title(n));
     }
   }
 
@@ -142,7 +148,8 @@ std::string best_so_far_section(const Findings& found) {
   SearchChart chart{
       found,
       Scale::linear(0.5, static_cast<double>(found.trials.size()) + 0.5, 66, kSearchWidth - 150),
-      Scale::around(times, 0.07, kSearchHeight - 72 - (has_failures ? 2 * kNotTimedRow : 0), 34)};
+      Scale::around(times, 0.07, kSearchHeight - 72 - (has_failures ? 2 * kNotTimedRow : 0), 34),
+      has_failures};
   chart.axes();
   if (found.choice && found.choice->schedule != found.winner->schedule) {
     const double at = chart.y(chart.time(found.choice->median));

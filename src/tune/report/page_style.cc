@@ -28,6 +28,7 @@ h2 { font-size: 20px; margin: 48px 0 8px; letter-spacing: -0.005em; }
 h3 { font-size: 16px; margin: 28px 0 8px; }
 p { margin: 6px 0 12px; max-width: 76ch; }
 section + section { border-top: 1px solid var(--grid); margin-top: 64px; padding-top: 48px; }
+nav { margin-bottom: 32px; }
 a { color: var(--best); }
 .facts, .faint { color: var(--soft); }
 .facts { margin: 0 0 24px; max-width: none; }

@@ -56,7 +56,7 @@ std::string number_tiles(const Findings& found) {
   }
   size_t timed = 0;
   for (const Trial* t : found.trials) timed += t->verdict == Verdict::Timed ? 1 : 0;
-  out += number_tile(std::to_string(found.trials.size()),
+  out += number_tile(number_text(static_cast<double>(found.trials.size()), 1),
                      fmt::format("trial{}, {} timed, {}", found.trials.size() == 1 ? "" : "s",
                                  timed, count_text(found.standings.size(), "schedule")));
   return out + "</div>\n";

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 
 namespace nautilus::tune {
 namespace {
@@ -135,6 +136,38 @@ TEST(Report, ThePageNeedsNothingElse) {
     without.erase(at, format.size());
   EXPECT_FALSE(has(without, "http"));
   EXPECT_TRUE(has(page, "prefers-color-scheme: dark"));
+}
+
+// The base of each text of a picture lies in it, with and without failures, and where schedules
+// were timed again.
+TEST(Report, TextsAreInsideTheirPictures) {
+  ReportInput in = usual("NVIDIA H200");
+  in.floors =
+      Floors{.flops = 1e11, .bytes = 1e8, .flops_per_second = 1e15, .bytes_per_second = 4e12};
+  ReportInput again = in;
+  std::erase_if(again.trials, [](const Trial& t) { return t.verdict != Verdict::Timed; });
+  for (int n = 0; n < 3; ++n) again.trials.push_back(again.trials[2]);
+  again.floors->flops = 0;
+  int texts = 0;
+  for (const std::string& page : {html_page({in}), html_page({again})}) {
+    double width = 0;
+    double height = 0;
+    for (std::string_view rest = page; !rest.empty(); rest.remove_prefix(1)) {
+      rest.remove_prefix(std::min(rest.find('<'), rest.size()));
+      const std::string tag(rest.substr(0, rest.find('>')));
+      if (rest.empty()) break;
+      if (tag.starts_with("<svg")) {
+        ASSERT_EQ(std::sscanf(tag.c_str(), "<svg viewBox=\"0 0 %lf %lf", &width, &height), 2);
+      }
+      if (!tag.starts_with("<text")) continue;
+      double x = 0;
+      double y = 0;
+      ASSERT_EQ(std::sscanf(tag.c_str(), "<text x=\"%lf\" y=\"%lf", &x, &y), 2) << tag;
+      EXPECT_TRUE(x > 0 && x < width && y > 0 && y < height) << tag;
+      ++texts;
+    }
+  }
+  EXPECT_GT(texts, 40);
 }
 
 TEST(Report, ShareOfTheRoofOfProducts) {

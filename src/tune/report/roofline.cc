@@ -27,8 +27,25 @@ std::string_view style_of_schedule(const Findings& found, const Winner& w) {
 }
 
 // Dots that would hide each other stand beside each other, the same ones in every run.
-double aside(size_t n, double width) {
+constexpr double kAside = 24;  // more where there are many
+constexpr size_t kManyDots = 150;
+
+double width_of_dots(size_t count) { return count > kManyDots ? 2 * kAside : kAside; }
+
+double aside(size_t n, size_t of) {
+  const double width = width_of_dots(of);
   return n == 0 ? 0 : width * (std::fmod(0.618034 * static_cast<double>(n), 1.0) - 0.5);
+}
+
+// Of the places in the standings: the winner and the compiler's choice last, above all others.
+std::vector<size_t> drawing_order(const Findings& found) {
+  std::vector<size_t> out;
+  for (const bool is_usual : {true, false}) {
+    for (size_t n = found.standings.size(); n-- > 0;) {
+      if ((style_of_schedule(found, found.standings[n]) == "dot") == is_usual) out.push_back(n);
+    }
+  }
+  return out;
 }
 
 struct RoofLabel {
@@ -94,11 +111,11 @@ std::string picture_of_products(const Findings& found) {
   }
   const double at = x(f.intensity());
   drawing.line({at, on_roof(f.intensity()).y}, {at, y.from()}, "line problem");
-  for (size_t n = found.standings.size(); n-- > 0;) {
+  for (const size_t n : drawing_order(found)) {
     const Winner& w = found.standings[n];
     const double rate = 1e3 * f.flops / w.median;
     const std::string_view style = style_of_schedule(found, w);
-    drawing.dot({at + (style == "dot" ? aside(n, 22) : 0), y(rate / kTera)},
+    drawing.dot({at + (style == "dot" ? aside(n, found.standings.size()) : 0), y(rate / kTera)},
                 style == "dot" ? 2.6 : 4.6, style, dot_title(found, w, rate, "FLOP/s"));
   }
   const std::vector<RoofLabel> labels = roof_labels(found, f.flops, "FLOP/s");
@@ -108,13 +125,14 @@ std::string picture_of_products(const Findings& found) {
   const std::vector<double> places =
       spread(wanted, 20, on_roof(f.intensity()).y + 18, y.from() - 8);
   // On the side that has room for all of them.
+  const double apart = width_of_dots(found.standings.size()) / 2 + 8;
   const bool is_right = std::all_of(labels.begin(), labels.end(), [&](const RoofLabel& l) {
-    return at + 24 + kBoldCharacter * static_cast<double>(l.text.size()) < x.to();
+    return at + apart + 4 + kBoldCharacter * static_cast<double>(l.text.size()) < x.to();
   });
   const double side = is_right ? 1 : -1;
   for (size_t k = 0; k < labels.size(); ++k) {
-    drawing.line({at + 7 * side, wanted[k] - 4}, {at + 20 * side, places[k] - 4}, "leader");
-    drawing.text({at + 24 * side, places[k]}, is_right ? Anchor::Start : Anchor::End,
+    drawing.line({at + 7 * side, wanted[k] - 4}, {at + apart * side, places[k] - 4}, "leader");
+    drawing.text({at + (apart + 4) * side, places[k]}, is_right ? Anchor::Start : Anchor::End,
                  labels[k].style, labels[k].text);
   }
   return drawing.svg("Speed of all schedules below the roof of the machine");
@@ -135,11 +153,11 @@ std::string picture_of_bytes(const Findings& found) {
   drawing.text({roof, y.to() - 10}, Anchor::End, "label",
                fmt::format("{} memory", prefixed_text(f.bytes_per_second, "B/s")));
   const double middle = y(0.25);
-  for (size_t n = found.standings.size(); n-- > 0;) {
+  for (const size_t n : drawing_order(found)) {
     const Winner& w = found.standings[n];
     const double rate = 1e3 * f.bytes / w.median;
     const std::string_view style = style_of_schedule(found, w);
-    drawing.dot({x(rate / kGiga), middle + (style == "dot" ? aside(n, 26) : 0)},
+    drawing.dot({x(rate / kGiga), middle + (style == "dot" ? aside(n, found.standings.size()) : 0)},
                 style == "dot" ? 2.6 : 4.6, style, dot_title(found, w, rate, "B/s"));
   }
   // One above the other: their dots are often near each other.
