@@ -5,7 +5,7 @@
 // the same page.
 #pragma once
 
-#include "tune/report/floors.h"
+#include "tune/floor.h"
 #include "tune/trial.h"
 
 namespace nautilus::tune {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tune/report/floors.h"
+#include "tune/floor.h"
 
 #include <gtest/gtest.h>
 
@@ -42,6 +42,13 @@ TEST(Floors, SmallProductsAreLimitedByMemory) {
   ASSERT_TRUE(f);
   EXPECT_DOUBLE_EQ(f->roof(), f->intensity() * f->bytes_per_second);
   EXPECT_DOUBLE_EQ(f->least_ms(), 1e3 * f->bytes / f->bytes_per_second);
+}
+
+TEST(Floors, TheEmulatorHasNone) {
+  Subject subject = subject_of(kProduct, {});
+  EXPECT_EQ(floor_of(subject), 0);
+  subject.emulates = false;
+  EXPECT_DOUBLE_EQ(floor_of(subject), floors_of(subject)->least_ms());
 }
 
 TEST(Floors, OfNoProgramThereAreNone) {
