@@ -247,8 +247,7 @@ class Printer {
       for (Expr i : read.args()) ok &= expr::tensors_read(i).empty();
     });
     expr::for_each(e, [&](Expr x) {
-      if (x.op() == EK::Read && names_.is_memory && names_.is_memory(x))
-        ok &= guarded.contains(x);
+      if (x.op() == EK::Read && names_.is_memory && names_.is_memory(x)) ok &= guarded.contains(x);
     });
     return ok && !guarded.empty();
   }

@@ -28,6 +28,15 @@ struct Occupancy {
 Occupancy occupancy_of(const matile::Kernel& kernel, const target::Target& target) {
   const matile::Resources r = matile::resources_of(kernel, target);
   Occupancy out;
+  if (r.threads == 0) {  // points: registers are the compiler's, as many CTAs as threads allow
+    out.threads = static_cast<double>(target.points.threads);
+    for (const ir::Op& op : kernel.body) {
+      const auto* points = op.get<matile::Points>();
+      if (points && points->threads) out.threads = static_cast<double>(*points->threads);
+    }
+    out.resident = std::max(1.0, target.limits.sm_threads / out.threads);
+    return out;
+  }
   out.threads = r.threads;
   out.shared = r.shared_bytes;
   out.cluster = r.cluster;

@@ -66,14 +66,20 @@ class Counter {
       f((2 * s + 1) * count / (2 * n), static_cast<double>(count) / static_cast<double>(n));
   }
 
-  // Nothing if it depends on data.
+  // Nothing if it depends on data, or has no value: what a condition guards is looked at as well.
   std::optional<int64_t> known(Expr e) const {
-    if (!e || e.dtype() != expr::DType::I64 || !expr::tensors_read(e).empty()) return std::nullopt;
+    if (!e || expr::is_float(e.dtype()) || expr::has_reduce(e) || !expr::tensors_read(e).empty())
+      return std::nullopt;
     for (Expr v : expr::free_vars(e)) {
       if (!env_.sizes.contains(v.name().str()) && !env_.scalars.contains(v.name().str()))
         return std::nullopt;
     }
-    return ir::evaluate(e, env_).i;
+    bool has_value = true;
+    expr::for_each(e, [&](Expr x) {  // operands first
+      if (!has_value || (x.op() != EK::FloorDiv && x.op() != EK::Mod)) return;
+      has_value = ir::evaluate(x[1], env_).i != 0;
+    });
+    return has_value ? std::optional(ir::evaluate(e, env_).i) : std::nullopt;
   }
 
   double extent(const ir::Axes& axes) const {
@@ -149,7 +155,7 @@ class Counter {
       for (const ir::Axis& a : u->axes) bind(a.name, 0);
       block(u->body, times * extent(u->axes));
     } else if (const auto* f = op.get<If>()) {
-      block(f->body, times);
+      if (known(f->condition).value_or(1) != 0) block(f->body, times);
     } else if (const auto* p = op.get<Points>()) {
       for (const ir::Axis& a : p->axes) bind(a.name, known(a.extent).value_or(0) / 2);
       // The grid has them all.
