@@ -10,11 +10,11 @@
 #include <thread>
 
 #include "base/files.h"
-#include "tune/builders.h"
-#include "tune/floor.h"
-#include "tune/near_problem.h"
-#include "tune/schedule_space.h"
-#include "tune/trial_process.h"
+#include "tune/measure/builders.h"
+#include "tune/measure/floor.h"
+#include "tune/measure/trial_process.h"
+#include "tune/search/near_problem.h"
+#include "tune/search/schedule_space.h"
 
 namespace nautilus::tune {
 namespace {

@@ -6,10 +6,10 @@
 
 #include <functional>
 
-#include "tune/database.h"
-#include "tune/measure.h"
-#include "tune/search.h"
-#include "tune/winner.h"
+#include "tune/records/database.h"
+#include "tune/measure/measure.h"
+#include "tune/search/search.h"
+#include "tune/records/winner.h"
 
 namespace nautilus::tune {
 

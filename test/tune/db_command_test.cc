@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "base/files.h"
-#include "tune/database.h"
+#include "tune/records/database.h"
 
 namespace nautilus::tune {
 namespace {

@@ -12,7 +12,7 @@
 #include <set>
 
 #include "base/files.h"
-#include "tune/database.h"
+#include "tune/records/database.h"
 
 namespace nautilus::tune {
 namespace {

@@ -16,7 +16,7 @@
 #include "matile/ops.h"
 #include "spec/ops.h"
 #include "target/target.h"
-#include "tune/best.h"
+#include "tune/records/best.h"
 
 namespace nautilus::tool {
 

@@ -6,10 +6,10 @@
 
 #include "base/files.h"
 #include "command.h"
-#include "tune/database.h"
+#include "tune/records/database.h"
+#include "tune/records/trial_file.h"
+#include "tune/records/winner.h"
 #include "tune/report/report.h"
-#include "tune/trial_file.h"
-#include "tune/winner.h"
 
 namespace nautilus::tool {
 namespace {

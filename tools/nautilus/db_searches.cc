@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "command.h"
-#include "tune/database.h"
-#include "tune/near_problem.h"
-#include "tune/recorded_space.h"
+#include "tune/records/database.h"
+#include "tune/search/near_problem.h"
+#include "tune/search/recorded_space.h"
 
 namespace nautilus::tool {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "command.h"
 #include "diag/render.h"
-#include "tune/lowered.h"
-#include "tune/workbench.h"
+#include "tune/measure/lowered.h"
+#include "tune/measure/workbench.h"
 #include "tune_subject.h"
 
 namespace nautilus::tool {

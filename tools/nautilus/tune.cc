@@ -11,10 +11,10 @@
 
 #include "base/files.h"
 #include "command.h"
-#include "tune/budget.h"
 #include "tune/report/report.h"
-#include "tune/schedule_space.h"
+#include "tune/search/schedule_space.h"
 #include "tune/tuner.h"
+#include "tune/work/budget.h"
 #include "tune_subject.h"
 
 namespace nautilus::tool {

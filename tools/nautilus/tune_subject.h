@@ -3,7 +3,7 @@
 #pragma once
 
 #include "command.h"
-#include "tune/measure.h"
+#include "tune/measure/measure.h"
 
 namespace nautilus::tool {
 

@@ -10,9 +10,9 @@
 #include <thread>
 
 #include "command.h"
-#include "tune/budget.h"
 #include "tune/tuner.h"
-#include "tune/work_list.h"
+#include "tune/work/budget.h"
+#include "tune/work/work_list.h"
 #include "tune_subject.h"
 
 namespace nautilus::tool {

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "tune/winner.h"
+#include "tune/records/winner.h"
 
 namespace nautilus::tune {
 

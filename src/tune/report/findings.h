@@ -3,8 +3,8 @@
 // what it is compared with.
 #pragma once
 
+#include "tune/records/winner.h"
 #include "tune/report/report.h"
-#include "tune/winner.h"
 
 namespace nautilus::tune {
 

@@ -5,8 +5,8 @@
 // the same page.
 #pragma once
 
-#include "tune/floor.h"
-#include "tune/trial.h"
+#include "tune/measure/floor.h"
+#include "tune/records/trial.h"
 
 namespace nautilus::tune {
 

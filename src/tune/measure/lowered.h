@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// A schedule before anything is compiled: refused by replay or a pass, or with all its lines, what
+// runs at the sizes of the problem, and its features. A search decides by this what is worth a
+// trial.
+#pragma once
+
+#include "tune/learn/features.h"
+#include "tune/measure/measure.h"
+
+namespace nautilus::tune {
+
+struct Lowered {
+  std::string schedule;  // with all its lines; empty if it is not legal
+  std::string refusal;   // why not
+  // What runs at the sizes of the problem, as a hash: schedules with equal kernels are one
+  // candidate.
+  std::string kernels;
+  // The alternatives, counted from 0, of kernels that run there. Changes of others change nothing.
+  std::vector<std::pair<std::string, size_t>> running;
+  Features features;
+};
+
+// An empty schedule is the compiler's own choice.
+Lowered lower(const Subject& subject, const std::string& schedule);
+
+// One line of JSON.
+std::string to_json(const Lowered& lowered);
+std::optional<Lowered> lowered_of_json(std::string_view line);
+
+}  // namespace nautilus::tune

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// One schedule measured in this process: kernels made, held against the definition on fresh inputs
+// at the program's own small sizes, then timed at the sizes of the problem. In the emulator the
+// time is the number of steps, which is the same on every machine.
+#pragma once
+
+#include "driver/load/load.h"
+#include "tune/records/trial.h"
+
+namespace nautilus::tune {
+
+// A program at sizes, and how it is measured.
+struct Subject {
+  std::string path;                        // as messages name it
+  std::string text;                        // of the math language
+  std::map<std::string, int64_t> sizes;    // statics and dims; the others are the program's hints
+  const target::Target* target = nullptr;  // null: what the program says
+  bool emulates = false;
+  int multiprocessors = 2;  // of the emulator
+  int repetitions = 0;      // on a device; 0: 30
+  uint64_t seed = 1;        // of inputs
+};
+
+// What the trials of a subject are trials of. Nothing, and why, if its text is no program or there
+// is no device.
+std::optional<Problem> problem_of(const Subject& subject, std::string* error);
+
+// The program with the sizes as its hints: what schedules are chosen for. Nothing if something was
+// reported.
+std::optional<ir::Program> load(const Subject& subject, driver::Unit& unit);
+
+// A schedule's text; an empty one is the compiler's own choice. For one alone: who measures several
+// keeps a Workbench.
+Trial measure(const Subject& subject, const std::string& schedule);
+
+}  // namespace nautilus::tune

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which schedule of a problem is best, from trials alone: the same trials give the same winner on
+// every machine, in whatever order they come.
+//
+// All times of a schedule count together. The least median leads; schedules whose lower quartile is
+// not above it are not told apart from it, and of those the one with the fewest lines that a search
+// or a person took wins, then the first by text. One wrong, failed or hung trial disqualifies.
+#pragma once
+
+#include "tune/records/trial.h"
+
+namespace nautilus::tune {
+
+struct Winner {
+  std::string schedule;
+  double median = 0;
+  double low = 0;  // quartiles
+  double high = 0;
+  size_t samples = 0;
+  size_t candidates = 0;  // schedules that were timed
+};
+
+// Schedules of one problem that were timed and are not out, the least median first.
+std::vector<Winner> standings(const std::vector<Trial>& trials);
+
+// Lines of a schedule's text that no rule took.
+size_t lines_taken(const std::string& schedule);
+
+// Of trials of one problem; nothing if none was timed.
+std::optional<Winner> winner_of(const std::vector<Trial>& trials);
+
+}  // namespace nautilus::tune
