@@ -6,10 +6,10 @@
 
 #include <functional>
 
-#include "tune/records/database.h"
 #include "tune/measure/measure.h"
-#include "tune/search/search.h"
+#include "tune/records/database.h"
 #include "tune/records/winner.h"
+#include "tune/search/search.h"
 
 namespace nautilus::tune {
 

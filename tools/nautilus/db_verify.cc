@@ -8,9 +8,9 @@
 
 #include "base/files.h"
 #include "command.h"
+#include "tune/measure/known_program.h"
 #include "tune/measure/trial_process.h"
 #include "tune/measure/verify.h"
-#include "tune/records/known_program.h"
 #include "tune_subject.h"
 
 namespace nautilus::tool {

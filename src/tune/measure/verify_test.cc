@@ -10,7 +10,7 @@
 #include <filesystem>
 
 #include "base/files.h"
-#include "tune/records/known_program.h"
+#include "tune/measure/known_program.h"
 
 namespace nautilus::tune {
 namespace {

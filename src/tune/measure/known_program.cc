@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tune/records/known_program.h"
+#include "tune/measure/known_program.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
