@@ -25,7 +25,7 @@ struct TuneOptions {
   std::string budget = "120s";
   int64_t trials = 0;
   double trial_seconds = 60;
-  std::string search = "learned";
+  std::string search = tune::TuneOptions{}.search;
   std::string database;
   std::string output;
   std::string record;

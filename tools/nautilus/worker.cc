@@ -24,7 +24,7 @@ struct WorkerOptions {
   std::string part = "1/1";
   std::string budget = "120s";
   std::string lease = "300s";
-  std::string search = "evolutionary";
+  std::string search = tune::TuneOptions{}.search;
   std::string target;
   int64_t trials = 0;
   double trial_seconds = 60;
