@@ -22,7 +22,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kFinalRounds = 3;
-constexpr size_t kNearby = 2;  // problems whose best schedules are tried early
+constexpr double kBuildSeconds = 120;  // of lowering or compiling one schedule
+constexpr size_t kNearby = 2;          // problems whose best schedules are tried early
 
 // A schedule that is so near the floor is not worth looking further.
 constexpr double kNearFloor = 1.02;
@@ -41,7 +42,7 @@ class Tuner {
         database_(database),
         tell_(tell),
         is_stopped_(is_stopped),
-        builders_(options.worker, options.jobs, options.trial_seconds) {}
+        builders_(options.worker, options.jobs, kBuildSeconds) {}
 
   std::optional<TuneResult> run(const Problem& problem, std::string* error) {
     problem_ = problem;

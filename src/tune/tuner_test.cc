@@ -80,12 +80,12 @@ TEST_F(TunerTest, WorkersThatEndOrHangCostTheirTrialAlone) {
   }
   told_.clear();
   options_.worker = failing("exec sleep 1000");
-  options_.trial_seconds = 3;
+  options_.trial_seconds = 0.5;
   options_.trials = 1;
   EXPECT_FALSE(run());
   ASSERT_EQ(told_.size(), 1u);
   EXPECT_EQ(told_[0].verdict, Verdict::Hung);
-  EXPECT_EQ(error_, "no schedule could be timed; hung: not done in 3 s");
+  EXPECT_EQ(error_, "no schedule could be timed; hung: not done in 0.5 s");
 }
 
 TEST_F(TunerTest, AWorkerThatSaysSomethingElseIsAnError) {
