@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "choose/cover.h"
+#include "choose/moving_stages.h"
 #include "choose/stages.h"
 #include "decision/lines.h"
 #include "ir/target_of.h"
@@ -117,6 +118,15 @@ class Chooser {
     for (size_t i = 0; i < nests_.nests.size(); ++i) {
       const MapNest nest = nests_.nests[i];
       if (lower::is_grid(nest) || !lower::written_by(nest).contains(statement)) continue;
+      if (inner.number) {
+        if (is_moving_step(i)) return true;
+        if (moving_step(i, inner)) return true;
+        decision::refuse(line,
+                         "the statement is not a sum whose terms are polynomials of a number of "
+                         "that one, which has its steps over the same axes",
+                         context_);
+        return false;
+      }
       const auto made = stages(nest, inner.axes, nests_.buffers, nests_.names, context_.pool);
       if (made) {
         declare(made->buffer, made->type);
@@ -137,6 +147,37 @@ class Chooser {
     }
     decision::refuse(line, "there is no such statement beside the tiles", context_);
     return false;
+  }
+
+  // In a program on its way: the sum reads parts.
+  bool is_moving_step(size_t i) const {
+    const std::string parts = ir::flat_name(*lower::written_by(nests_.nests[i]).begin() + "_parts");
+    const std::set<std::string> read =
+        lower::kept_for({}, std::span<const MapNest>(&nests_.nests[i], 1));
+    return std::any_of(read.begin(), read.end(),
+                       [&](const std::string& r) { return r.starts_with(parts); });
+  }
+
+  bool moving_step(size_t i, const decision::Inner& inner) {
+    const auto made =
+        moving_stages(nests_.nests, i, inner.axes, nests_.buffers, nests_.names, context_.pool);
+    if (!made || made->against != inner.number) return false;
+    for (const auto& [name, type] : made->buffers) {
+      declare(name, type);
+      costs_.declare(name, type);
+    }
+    nests_.nests[i] = made->rest;
+    // Behind the first step of the other sum, and of those that were taken along before.
+    const std::string parts = ir::flat_name(std::string(inner.number.str()) + "_parts");
+    size_t at = 0;
+    for (size_t k = 0; k < i; ++k) {
+      if (lower::written_by(nests_.nests[k]).begin()->starts_with(parts)) at = k + 1;
+    }
+    const size_t rank = at > 0 ? nests_.nests[at - 1].axes.size() : 0;
+    while (at < i && at > 0 && nests_.nests[at].axes.size() == rank) ++at;
+    nests_.nests.insert(nests_.nests.begin() + static_cast<std::ptrdiff_t>(at), made->first.begin(),
+                        made->first.end());
+    return true;
   }
 
   ir::Program with(const std::vector<MapNest>& nests, const ir::Block& kernels) const {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "choose/moving_stages.h"
 #include "choose/point_lines.h"
 #include "choose/stages.h"
 #include "expr/walk.h"
@@ -28,11 +29,32 @@ size_t loops_of(const MapNest& nest) {
 }
 
 // What tells a list of nests from the others of one run: its length and its first nest, of which
-// steps and parts change what it reads and its loops.
-std::string key_of(const std::vector<MapNest>& nests) {
+// steps and parts change what it reads and its loops; and sums that move, which wait in the list.
+std::string key_of(const std::vector<MapNest>& nests, const std::set<std::string>& moving) {
   std::string key = std::to_string(nests.size());
-  for (const ir::Op& op : nests[0].body) key += ir::print(op);
+  for (const MapNest& nest : nests) {
+    const bool is_first = &nest == nests.data();
+    if (!is_first && !moving.contains(*lower::written_by(nest).begin())) continue;
+    for (const ir::Op& op : nest.body) key += ir::print(op);
+  }
   return key;
+}
+
+// So many of the reduction's axes that lie closest in memory; empty if it has no steps.
+ir::Names closest_axes(const MapNest& nest, size_t count,
+                       const std::map<std::string, ir::TensorType>& buffers, expr::ExprPool& pool) {
+  const auto order = axes_in_memory(nest, buffers, pool);
+  if (order.empty()) return {};
+  const ir::Axes& reduced = nest.body[1].as<scalar::For>().axes;
+  ir::Names closest;
+  for (const ir::Name name : order) {
+    for (const ir::Axis& a : reduced) {
+      if (a.name == name) closest.push_back(name);
+    }
+  }
+  if (closest.size() <= count) return {};
+  closest.erase(closest.begin(), closest.end() - static_cast<std::ptrdiff_t>(count));
+  return closest;
 }
 
 bool is_known(const MapNest& nest) {
@@ -112,7 +134,7 @@ ChosenKernel Coverer::kernel(Form form, const Nests& nests, size_t count) const 
 // ones the first that was considered.
 Cover Coverer::best(const Nests& nests, lower::FreshNames names) {
   if (nests.empty()) return {};
-  const std::string key = key_of(nests);
+  const std::string key = key_of(nests, moving_);
   if (const auto it = known_.find(key); it != known_.end()) return it->second;
   Cover out;
   bool has_one = false;
@@ -136,7 +158,8 @@ Cover Coverer::best(const Nests& nests, lower::FreshNames names) {
       consider(std::move(*elements), rest(count), names, out, has_one);
     }
     for (size_t count = points_end(nests); count > 0; --count)
-      consider(as_points(nests, count, names), rest(count), names, out, has_one);
+      consider(as_points(nests, count, names, target_.limits.warp_threads), rest(count), names, out,
+               has_one);
   }
   known_.emplace(key, out);
   return out;
@@ -177,25 +200,26 @@ size_t Coverer::points_end(const Nests& nests) const {
 }
 
 Cover Coverer::as_points(const Nests& nests, size_t count, const lower::FreshNames& names,
-                         bool may_share) {
+                         int64_t most_lanes) {
   Cover out;
   ChosenKernel made = kernel(Form::Points, nests, count);
   const std::set<std::string> kept = kept_behind(nests, count);
   int64_t lanes = 1;
-  out.cycles = costs_.points(made.nests, 1, kept);
+  out.cycles = costs_.points(made.nests, 1, kept, 1, where_);
   diag::Sink ignored(context_.sink.sources());
   ir::PassContext own{context_.pool, ignored, {}};
   lower::FreshNames scratch = names;
   const auto trial = [&] {
     return lower::lower_points(made.nests, kept, buffers_, scratch, target_.points, own);
   };
-  // A warp for each point, where all its loops are reductions.
-  const int64_t warp = target_.limits.warp_threads;
-  const double shared = costs_.points(made.nests, warp, kept);
-  if (may_share && shared < out.cycles && !is_short(made.nests, warp)) {
+  // Lanes for each point, where all its loops are reductions.
+  const double shared =
+      most_lanes > 1 ? costs_.points(made.nests, most_lanes, kept, 1, where_) : out.cycles;
+  if (shared < out.cycles && !is_short(made.nests, most_lanes)) {
     auto parts = trial();
-    if (parts && lower::share_lanes(*parts, warp, target_.points.threads, scratch, context_.pool)) {
-      lanes = warp;
+    if (parts &&
+        lower::share_lanes(*parts, most_lanes, target_.points.threads, scratch, context_.pool)) {
+      lanes = most_lanes;
       out.cycles = shared;
     }
   }
@@ -205,7 +229,7 @@ Cover Coverer::as_points(const Nests& nests, size_t count, const lower::FreshNam
     auto parts = trial();
     if (!parts || !lower::widen(*parts, each, target_.points.threads, context_.pool)) each = 1;
   }
-  if (each > 1) out.cycles = std::min(out.cycles, costs_.points(made.nests, 1, kept, each));
+  if (each > 1) out.cycles = std::min(out.cycles, costs_.points(made.nests, 1, kept, each, where_));
   made.lines.push_back(ir::make(decision::Each{each, {}}));
   out.kernels.push_back(std::move(made));
   return out;
@@ -215,20 +239,29 @@ Cover Coverer::as_parts(const Nests& nests) {
   const size_t count = lower::part_nests_end(nests, 0, program_.computed, context_.pool);
   Cover out;
   out.kernels.push_back(kernel(Form::Parts, nests, count));
-  out.cycles = costs_.points(out.kernels[0].nests, 1, kept_behind(nests, count));
+  out.cycles = costs_.points(out.kernels[0].nests, 1, kept_behind(nests, count), 1, {});
   return out;
 }
 
-// A long reduction with few results in parts (split_reduction.h), whose nests lowering makes.
+// A long reduction with few results in parts (split_reduction.h), whose nests lowering makes. Of
+// one number as many as a CTA then reduces as one row; of many there are fewer, or as many as lanes
+// put together as fast.
 void Coverer::in_parts(const Nests& nests, const lower::FreshNames& names, Cover& best_cover,
                        bool& has_one) {
+  const target::Points& points = target_.points;
+  if (nests[0].axes.empty())
+    return in_parts(nests, points.parts_of_one, names, best_cover, has_one);
+  in_parts(nests, points.parts_of_many, names, best_cover, has_one);
+  in_parts(nests, points.parts_of_many * points.part_lanes, names, best_cover, has_one);
+}
+
+void Coverer::in_parts(const Nests& nests, int64_t parts, const lower::FreshNames& names,
+                       Cover& best_cover, bool& has_one) {
   lower::FreshNames own = names;
-  // Of one number as many as a CTA then reduces as one row; of one of many a thread walks over
-  // them. A part of one term reduces nothing.
   const target::Points& points = target_.points;
   const bool is_one = nests[0].axes.empty();
-  const int64_t parts = is_one ? points.parts_of_one : points.parts_of_many;
-  const int64_t least = is_one ? 2 * parts : points.long_reduction;
+  // A part of one term reduces nothing.
+  const int64_t least = std::max(is_one ? 0 : points.long_reduction, 2 * parts);
   const ir::Name axis = lower::splittable_axis(nests[0], buffers_, context_.pool);
   if (!axis || !has_terms(nests[0], axis, least)) return;
   const bool is_for_all_sizes = is_one || is_known(nests[0]);
@@ -249,11 +282,18 @@ void Coverer::in_parts(const Nests& nests, const lower::FreshNames& names, Cover
   Nests two = {s->partial, s->final};
   two.insert(two.end(), tail.begin(), tail.end());
   // Neighbouring parts take neighbouring elements: so do threads, not lanes of one.
-  Cover out = as_points(two, 1, own, false);
+  where_ = {s->condition, true};
+  Cover out = as_points(two, 1, own, 1);
+  where_ = {};
   out.kernels[0].nests.clear();
   two.erase(two.begin());
   if (!is_for_all_sizes) {
-    Cover all = as_points(two, 1, own, false);
+    where_ = {s->condition, true};
+    Cover all = as_points(two, 1, own, points.part_lanes);
+    where_ = {s->condition, false};
+    Cover whole = as_points(nests, 1, own, 1);
+    where_ = {};
+    out.cycles += whole.cycles;
     all.kernels[0].nests = {nests[0]};
     all.kernels[0].lines.insert(all.kernels[0].lines.begin(), ir::make(line));
     all.kernels[0].or_whole = true;
@@ -285,26 +325,17 @@ void Coverer::in_steps(const Nests& nests, size_t inner, const lower::FreshNames
   Cover out;
   std::set<std::string> written;
   for (const MapNest& nest : nests) {
-    const auto order = axes_in_memory(nest, buffers_, context_.pool);
-    if (order.empty() || reads_any(nest, written)) break;
+    const ir::Names closest = closest_axes(nest, inner, buffers_, context_.pool);
+    if (closest.empty() || reads_any(nest, written)) break;
     if (!first.empty() &&
         (nest.axes.size() != nests[0].axes.size() || loops_of(nest) != loops_of(nests[0])))
       break;
-    const ir::Axes& reduced = nest.body[1].as<scalar::For>().axes;
-    ir::Names closest;
-    for (const ir::Name name : order) {
-      for (const ir::Axis& a : reduced) {
-        if (a.name == name) closest.push_back(name);
-      }
-    }
-    closest.erase(closest.begin(), closest.end() - static_cast<std::ptrdiff_t>(inner));
     const auto made = stages(nest, closest, buffers_, own, context_.pool);
     if (!made) break;
-    buffers_.insert_or_assign(std::string(made->buffer.str()), made->type);
-    costs_.declare(made->buffer, made->type);
+    declare(made->buffer, made->type, out);
     const std::string target = *lower::written_by(nest).begin();
-    out.inner[target].push_back(ir::make(decision::Inner{closest, context_.pool.name(target), {}}));
-    out.buffers.emplace_back(made->buffer, made->type);
+    out.inner[target].push_back(
+        ir::make(decision::Inner{closest, context_.pool.name(target), {}, {}}));
     written.insert(target);
     first.push_back(made->first);
     rest.push_back(made->rest);
@@ -313,16 +344,56 @@ void Coverer::in_steps(const Nests& nests, size_t inner, const lower::FreshNames
   Nests all = first;
   all.insert(all.end(), rest.begin(), rest.end());
   all.insert(all.end(), nests.begin() + static_cast<std::ptrdiff_t>(first.size()), nests.end());
-  Cover behind = best(all, own);
+  const size_t count = first.size();
+  consider_steps(all, out, own, best_cover, has_one);
+  if (take_along(all, count, inner, own, out)) consider_steps(all, out, own, best_cover, has_one);
+}
+
+void Coverer::declare(ir::Name buffer, const ir::TensorType& type, Cover& out) {
+  buffers_.insert_or_assign(std::string(buffer.str()), type);
+  costs_.declare(buffer, type);
+  out.buffers.emplace_back(buffer, type);
+}
+
+void Coverer::consider_steps(const Nests& all, const Cover& steps, const lower::FreshNames& names,
+                             Cover& best_cover, bool& has_one) {
+  Cover behind = best(all, names);
   if (has_one && behind.cycles >= best_cover.cycles) return;
+  std::map<std::string, ir::Block> inner = steps.inner;
   for (auto& [statement, lines] : behind.inner) {
-    ir::Block& known = out.inner[statement];
+    ir::Block& known = inner[statement];
     known.insert(known.end(), lines.begin(), lines.end());
   }
-  behind.inner = std::move(out.inner);
-  behind.buffers.insert(behind.buffers.begin(), out.buffers.begin(), out.buffers.end());
+  behind.inner = std::move(inner);
+  behind.buffers.insert(behind.buffers.begin(), steps.buffers.begin(), steps.buffers.end());
   best_cover = std::move(behind);
   has_one = true;
+}
+
+// Sums whose terms need numbers of those that begin the list, in the same steps: their first ones
+// stand behind the first `count` nests.
+bool Coverer::take_along(Nests& all, size_t count, size_t inner, lower::FreshNames& names,
+                         Cover& out) {
+  bool found = false;
+  for (size_t k = 2 * count; k < all.size(); ++k) {
+    if (loops_of(all[k]) == 0) continue;
+    const ir::Names closest = closest_axes(all[k], inner, buffers_, context_.pool);
+    auto made = closest.empty() ? std::nullopt
+                                : moving_stages(all, k, closest, buffers_, names, context_.pool);
+    if (!made) break;
+    const std::string target = *lower::written_by(all[k]).begin();
+    moving_.insert(target);
+    for (const auto& [name, type] : made->buffers) declare(name, type, out);
+    out.inner[target].push_back(
+        ir::make(decision::Inner{closest, context_.pool.name(target), made->against, {}}));
+    all[k] = made->rest;
+    const auto at = all.begin() + static_cast<std::ptrdiff_t>(count);
+    all.insert(at, made->first.begin(), made->first.end());
+    count += made->first.size();
+    k += made->first.size();
+    found = true;
+  }
+  return found;
 }
 
 }  // namespace nautilus::choose

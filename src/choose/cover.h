@@ -48,13 +48,19 @@ class Coverer {
 
   std::optional<Cover> as_rows(const Nests& nests, bool has_reductions);
   Cover as_points(const Nests& nests, size_t count, const lower::FreshNames& names,
-                  bool may_share = true);
+                  int64_t most_lanes);
   Cover as_parts(const Nests& nests);
   size_t points_end(const Nests& nests) const;
   void in_parts(const Nests& nests, const lower::FreshNames& names, Cover& best_cover,
                 bool& has_one);
+  void in_parts(const Nests& nests, int64_t parts, const lower::FreshNames& names,
+                Cover& best_cover, bool& has_one);
   void in_steps(const Nests& nests, size_t inner, const lower::FreshNames& names, Cover& best_cover,
                 bool& has_one);
+  void declare(ir::Name buffer, const ir::TensorType& type, Cover& out);
+  void consider_steps(const Nests& all, const Cover& steps, const lower::FreshNames& names,
+                      Cover& best_cover, bool& has_one);
+  bool take_along(Nests& all, size_t count, size_t inner, lower::FreshNames& names, Cover& out);
 
   const lower::ProgramNests& program_;
   NestCosts& costs_;
@@ -63,6 +69,8 @@ class Coverer {
   std::span<const lower::MapNest> after_;
   std::map<std::string, ir::TensorType> buffers_;
   std::map<std::string, Cover> known_;
+  std::set<std::string> moving_;  // sums that were taken along with others
+  NestCosts::Where where_;        // what is looked at is launched
 };
 
 }  // namespace nautilus::choose

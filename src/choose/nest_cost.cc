@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_set>
 
 #include "expr/bounds/affine.h"
 #include "expr/walk.h"
 #include "ir/machine.h"
 #include "ir/walk.h"
+#include "lower/rows/row_moving.h"
 #include "scalar/ops.h"
 
 namespace nautilus::choose {
@@ -40,6 +42,20 @@ double operations_of(Expr value) {
                          e.op() == EK::BoolConst || e.op() == EK::Var;
     n += is_leaf ? 0 : (e.op() >= EK::Exp && e.op() <= EK::Cos) || e.op() == EK::Div ? 8 : 1;
   });
+  return n;
+}
+
+// The same along a row, whose places are computed for vectors and rows, not for elements.
+double operations_along_row(Expr value) {
+  double n = 0;
+  std::unordered_set<Expr> seen;
+  const auto go = [&](const auto& self, Expr e) -> void {
+    if (!seen.insert(e).second || e.args().empty()) return;
+    n += (e.op() >= EK::Exp && e.op() <= EK::Cos) || e.op() == EK::Div ? 8 : 1;
+    if (e.op() == EK::Read) return;
+    for (Expr a : e.args()) self(self, a);
+  };
+  go(go, value);
   return n;
 }
 
@@ -120,14 +136,17 @@ NestCosts::NestCosts(const ir::Program& program, const target::Target& target, e
   }
 }
 
-double NestCosts::extent(Expr e, const Problem& at) const {
-  const auto& sizes = at.sizes.sizes;
-  bool is_known = true;
+bool NestCosts::is_known(Expr e, const Problem& at) {
+  bool ok = true;
   expr::for_each(e, [&](Expr x) {
-    is_known &= x.op() != EK::Read;
-    if (x.op() == EK::Var) is_known &= sizes.contains(x.name().str());
+    ok &= x.op() != EK::Read;
+    if (x.op() == EK::Var) ok &= at.sizes.sizes.contains(x.name().str());
   });
-  if (!is_known) return static_cast<double>(target_.nests.usual_extent);
+  return ok;
+}
+
+double NestCosts::extent(Expr e, const Problem& at) const {
+  if (!is_known(e, at)) return static_cast<double>(target_.nests.usual_extent);
   return static_cast<double>(std::max<int64_t>(ir::evaluate_size(e, at.sizes), 1));
 }
 
@@ -146,9 +165,14 @@ double NestCosts::bytes_of(ir::Name tensor, const Problem& at) const {
 }
 
 double NestCosts::points(std::span<const MapNest> nests, int64_t lanes,
-                         const std::set<std::string>& kept, int64_t each) const {
+                         const std::set<std::string>& kept, int64_t each,
+                         const Where& where) const {
   double sum = 0;
-  for (const Problem& p : problems_) sum += p.weight * points_at(nests, lanes, kept, each, p);
+  for (const Problem& p : problems_) {
+    const bool is_run = !where.condition || !is_known(where.condition, p) ||
+                        (ir::evaluate(where.condition, p.sizes).i != 0) == where.holds;
+    if (is_run) sum += p.weight * points_at(nests, lanes, kept, each, p);
+  }
   return sum;
 }
 
@@ -249,13 +273,22 @@ double NestCosts::rows_at(const lower::RowGroup& group, const std::set<std::stri
     own.emplace(s.target.str());
     if (kept.contains(std::string(s.target.str())))
       traffic.add(s.target.str(), bytes_of(s.target, at));
-    traffic.operations += rows * walked * operations_of(s.value);
+    traffic.operations += rows * walked * operations_along_row(s.value);
   }
   std::map<std::string, double> walks;  // over each tensor
-  for (const RowStatement& s : group.statements) {
+  double all_walks = 0;
+  for (size_t k = 0; k < group.statements.size();) {
+    const bool is_number = group.statements[k].kind == RowStatement::Kind::Number;
+    const size_t end = is_number ? k + 1
+                                 : lower::row_segment(
+                                       group, k, [](const RowStatement&) { return true; }, pool_)
+                                       .end;
     std::set<std::string> read;
-    for (ir::Name t : expr::tensors_read(s.value)) read.emplace(t.str());
+    for (; k < end; ++k) {
+      for (ir::Name t : expr::tensors_read(group.statements[k].value)) read.emplace(t.str());
+    }
     for (const std::string& t : read) walks[t] += 1;
+    all_walks += is_number ? 0 : 1;
   }
   for (const auto& [tensor, times] : walks) {
     if (!own.contains(tensor))
@@ -265,7 +298,7 @@ double NestCosts::rows_at(const lower::RowGroup& group, const std::set<std::stri
   const double turns = walked / static_cast<double>(8 * target_.rows.threads);
   const double latency =
       std::max(1.0, rows / under_way) * (c.row_cycles + reductions * c.reduction_cycles +
-                                         (is_held ? 0 : reductions * turns * c.row_turn_cycles));
+                                         (is_held ? 0 : all_walks * turns * c.row_turn_cycles));
   const double issue = traffic.operations * c.operation_slots /
                        (sms * static_cast<double>(target_.limits.group_threads));
   // Without reductions a CTA has a block of a row's columns, the only one where rows are short.

@@ -28,10 +28,16 @@ class NestCosts {
  public:
   NestCosts(const ir::Program& program, const target::Target& target, expr::ExprPool& pool);
 
+  // Sizes at which a kernel is launched: where the condition holds, or where it does not. Without
+  // one: at all.
+  struct Where {
+    expr::Expr condition;
+    bool holds = true;
+  };
   // The cost of one kernel with a thread, or so many lanes, for each point, or for each line of
   // several. `kept`: what is read after it, or an output.
   double points(std::span<const lower::MapNest> nests, int64_t lanes,
-                const std::set<std::string>& kept, int64_t each = 1) const;
+                const std::set<std::string>& kept, int64_t each, const Where& where) const;
   // Of one whose cycles at given sizes are known.
   double over_sizes(const std::function<double(const ir::Environment&)>& cycles) const;
   // Of one along rows, or of elements.
@@ -50,6 +56,7 @@ class NestCosts {
     double weight = 1;
   };
 
+  static bool is_known(expr::Expr e, const Problem& at);
   double extent(expr::Expr e, const Problem& at) const;
   double count(const ir::Axes& axes, const Problem& at) const;
   double bytes_of(ir::Name tensor, const Problem& at) const;

@@ -58,6 +58,13 @@ bool RowRules::stays_unpacked(ir::Name reduction, const RowUse& use, int64_t mor
   return line(decision::Unpacked{reduction, fits ? Switch::On : Switch::Off, {}}).use == Switch::On;
 }
 
+// A second walk reads the row again. One of single elements is for rows of any length, most of
+// which the cache still has.
+bool RowRules::moves(ir::Name sum, const RowUse& use) {
+  const bool is_worth = use.shape.by > 1 || use.shape.each > 1;
+  return line(decision::Moving{sum, is_worth ? Switch::On : Switch::Off, {}}).use == Switch::On;
+}
+
 int64_t RowRules::registers(const RowUse& use, int64_t tiles) {
   const auto asked = std::find_if(lines_.begin(), lines_.end(),
                                   [](const ir::Op& op) { return op.is<decision::Registers>(); });

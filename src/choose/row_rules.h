@@ -16,6 +16,7 @@ class RowRules : public lower::RowAnswers {
   bool is_late(ir::Name tensor, const lower::RowUse& use, int64_t early, int64_t pieces) override;
   bool is_held(ir::Name statement, const lower::RowUse& use, int64_t more) override;
   bool stays_unpacked(ir::Name reduction, const lower::RowUse& use, int64_t more) override;
+  bool moves(ir::Name sum, const lower::RowUse& use) override;
   int64_t registers(const lower::RowUse& use, int64_t tiles) override;
 
   // Lines for what was asked and not written.

@@ -60,16 +60,22 @@ struct Roll {
 };
 
 struct Inner {
-  static constexpr std::string_view kFormat = "inner $axes of $statement{ $by}";
+  static constexpr std::string_view kFormat = "inner $axes of $statement{ against $number}{ $by}";
   static constexpr std::string_view kDoc =
       "Forms rows and points: of a reduction over several axes, a kernel of its own reduces these "
-      "first, for each point of the others; this kernel reduces what it left.";
+      "first, for each point of the others; this kernel reduces what it left. against: its terms "
+      "need "
+      "a number of that sum, whose steps are the same; each part takes what the number is there, "
+      "and "
+      "is moved to the number itself.";
   ir::Names axes;
   ir::Name statement;
+  ir::Name number = {};
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {
     f("axes", s.axes);
     f("statement", s.statement);
+    f("number", s.number);
     f("by", s.by);
   }
   static const ir::OpInfo& info();

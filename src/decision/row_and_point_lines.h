@@ -105,6 +105,23 @@ struct Unpacked {
   static const ir::OpInfo& info();
 };
 
+struct Moving {
+  static constexpr std::string_view kFormat = "moving $operand $use{ $by}";
+  static constexpr std::string_view kDoc =
+      "Form rows: a sum whose terms need a number of other reductions is taken in their walk, "
+      "against "
+      "what the number is so far; off: in a walk of its own.";
+  ir::Name operand;
+  Switch use = Switch::Off;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("operand", s.operand);
+    f("use", s.use);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
 struct Ahead {
   static constexpr std::string_view kFormat = "ahead $rows{ $by}";
   static constexpr std::string_view kDoc =

@@ -6,7 +6,7 @@ namespace nautilus::emit {
 
 using expr::DType;
 using expr::Expr;
-using Kind = expr::Op;
+using EK = expr::Op;
 
 void ElementText::read_early(Expr e, EarlyReads& arrays) {
   if (e.dtype() == DType::Bool && depends_on_axis(e)) {
@@ -73,7 +73,7 @@ void ElementText::read_along_axis(Expr e) {
 }
 
 bool ElementText::is_number_of_rows(Expr e) const {
-  return e.op() == Kind::Select && e[1].op() == Kind::Read && e[2].op() == Kind::FloatConst &&
+  return e.op() == EK::Select && e[1].op() == EK::Read && e[2].op() == EK::FloatConst &&
          is_tile_of_products() && is_memory(e[1]) && expr::bytes(e.dtype()) <= 4 &&
          expr::depends_on(e, scope_.pool->index(domain_.axes[0])) &&
          !expr::depends_on(e, scope_.pool->index(domain_.axes[1]));

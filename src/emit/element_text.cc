@@ -14,7 +14,7 @@ namespace nautilus::emit {
 using expr::DType;
 using expr::Expr;
 using matile::Domain;
-using Kind = expr::Op;
+using EK = expr::Op;
 
 void ElementText::prepare(Expr e) {
   if (limits_.contains(e)) return;
@@ -25,9 +25,9 @@ void ElementText::prepare(Expr e) {
       return;
     }
   }
-  if (e.op() == Kind::Var) place_anew(e);
+  if (e.op() == EK::Var) place_anew(e);
   // An address is one number of the thread and what registers add to it.
-  const bool was_address = std::exchange(is_address_, is_address_ || e.op() == Kind::Read);
+  const bool was_address = std::exchange(is_address_, is_address_ || e.op() == EK::Read);
   for (Expr a : e.args()) prepare(a);
   is_address_ = was_address;
   read_along_axis(e);
@@ -74,7 +74,7 @@ ExpressionNames ElementText::names(const std::string& reg) {
 
 std::string ElementText::of_position(Expr e, const std::string& reg) {
   if (!is_tile_of_products() || reg == kThreadOnly || !scope_.has_coarse_functions) return "";
-  if (e.op() == Kind::Mul) {
+  if (e.op() == EK::Mul) {
     for (const size_t k : {size_t{0}, size_t{1}}) {
       if (depends_on_axis(e[1 - k])) continue;
       const std::string constant = register_part(e[k], reg);
@@ -92,7 +92,7 @@ std::string ElementText::of_position(Expr e, const std::string& reg) {
 
 std::string ElementText::register_part(Expr e, const std::string& reg) const {
   const bool is_conversion =
-      e.op() == Kind::Cast && e.dtype() == DType::F32 && e[0].dtype() == DType::I64;
+      e.op() == EK::Cast && e.dtype() == DType::F32 && e[0].dtype() == DType::I64;
   if (!is_conversion || !expr::tensors_read(e).empty()) return "";
   auto rest = expr::Poly::of(e[0]);
   constexpr int64_t kMostFactor = 16;

@@ -15,7 +15,7 @@ namespace {
 using expr::DType;
 using expr::Expr;
 using matile::Domain;
-using Kind = expr::Op;
+using EK = expr::Op;
 
 std::vector<expr::Name> axis_names(const ir::Axes& axes) {
   std::vector<expr::Name> names;
@@ -24,7 +24,7 @@ std::vector<expr::Name> axis_names(const ir::Axes& axes) {
 }
 
 Expr without_cast(Expr e, DType dtype) {
-  return e.op() == Kind::Cast && e.dtype() == dtype ? e[0] : e;
+  return e.op() == EK::Cast && e.dtype() == dtype ? e[0] : e;
 }
 
 std::string_view identity_text(expr::Reducer reducer) {
@@ -35,7 +35,7 @@ std::string_view identity_text(expr::Reducer reducer) {
 
 // `where(condition, x, identity)` as its condition and x; an empty condition if it is none.
 std::pair<Expr, Expr> under_condition(Expr e, expr::Reducer reducer) {
-  const bool is_guarded = e.op() == Kind::Select && e[2].op() == Kind::FloatConst &&
+  const bool is_guarded = e.op() == EK::Select && e[2].op() == EK::FloatConst &&
                           e[2].number() == expr::identity(reducer, DType::F32).f;
   return is_guarded ? std::make_pair(e[0], e[1]) : std::make_pair(Expr(), e);
 }
@@ -71,11 +71,11 @@ std::optional<Domain> domain_of(Expr value, const std::vector<expr::Name>& axes,
                                 const RegisterScope& scope) {
   std::optional<Domain> found;
   expr::for_each(value, [&](Expr e) {
-    if (found || e.op() != Kind::Read) return;
+    if (found || e.op() != EK::Read) return;
     const auto tile = scope.tiles.find(e.name().str());
     if (tile == scope.tiles.end() || e.args().size() != axes.size()) return;
     for (size_t k = 0; k < axes.size(); ++k) {
-      if (e[k].op() != Kind::Var || e[k].name() != axes[k]) return;
+      if (e[k].op() != EK::Var || e[k].name() != axes[k]) return;
     }
     found = Domain{tile->second.layout, axes};
   });
@@ -117,7 +117,7 @@ void emit_fold(const matile::Fold& op, const RegisterScope& scope, Writer& out) 
   const TileText& target = scope.tiles.find(op.target.str())->second;
   Expr reduce;
   expr::for_each(op.value, [&](Expr e) {
-    if (e.op() == Kind::Reduce) reduce = e;
+    if (e.op() == EK::Reduce) reduce = e;
   });
   std::vector<expr::Name> axes = axis_names(op.axes);
   for (size_t k = 0; k < reduce.axis_count(); ++k) axes.push_back(reduce.axis(k).name());

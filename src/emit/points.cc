@@ -55,7 +55,7 @@ KernelText PointsEmitter::run() {
   text.may_begin_early = order.is_behind;
   if (order.is_followed) out_.line("let_next_kernel_begin();");
   decode(points.axes, order.is_behind);
-  block(points.body);
+  body(points.body);
   out_.close();
   text.body = params_struct(text, globals_) + out_.take();
   return text;
@@ -129,7 +129,7 @@ void PointsEmitter::open_points() {
   if (points_per_thread_ == 1) return;
   out_.open("UNROLL for (int beside = 0; beside < {}; ++beside) {{", points_per_thread_);
   if (!turn_.empty()) out_.open("if ({}) {{", turn_);
-  if (is_line_) out_.open("if (beside < exist) {{");
+  if (is_line_ && !is_inside_) out_.open("if (beside < exist) {{");
   saved_last_ = locals_.at(std::string(last_.name().str()));
   locals_[std::string(last_.name().str())] = fmt::format("({} + beside)", saved_last_);
 }
@@ -137,7 +137,7 @@ void PointsEmitter::open_points() {
 void PointsEmitter::close_points() {
   if (points_per_thread_ == 1) return;
   locals_[std::string(last_.name().str())] = saved_last_;
-  if (is_line_) out_.close();
+  if (is_line_ && !is_inside_) out_.close();
   if (!turn_.empty()) out_.close();
   out_.close();
 }
@@ -199,7 +199,9 @@ std::string PointsEmitter::text(Expr e) {
   };
   names.instead = [this](Expr x) -> std::string {
     const auto it = named_.find(x);
-    return it == named_.end() ? "" : it->second;
+    if (it != named_.end()) return it->second;
+    const bool holds = is_inside_ && x.op() == expr::Op::Select && inside_.contains(x[0]);
+    return holds ? text(x[1]) : "";
   };
   return typed_expression(e, names);
 }
@@ -347,8 +349,9 @@ void PointsEmitter::loop(const matile::Loop& l) {
   if (is_up && is_over_parts(l.to) && lanes_ == 1) {
     over_parts(l.var, from, to, l.body);
   } else {
-    out_.open("for (long long {0} = {1}; {0} {2} {3}; {4}{0}) {{", var, from,
-              is_up ? "<" : ">=", to, is_up ? "++" : "--");
+    const bool is_unrolled = is_inside_ && all_turns(l) > 0;
+    out_.open("{5}for (long long {0} = {1}; {0} {2} {3}; {4}{0}) {{", var, from,
+              is_up ? "<" : ">=", to, is_up ? "++" : "--", is_unrolled ? "UNROLL " : "");
     block(l.body);
     out_.close();
   }

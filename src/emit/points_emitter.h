@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text of a kernel of scalar code while it is written. The parts are in points.cc (points and
-// statements) and points_parts.cc (loops over the parts of an axis).
+// statements), points_lines.cc (vectors), points_inside.cc (conditions that are asked once) and
+// points_parts.cc (loops over the parts of an axis).
 #pragma once
 
 #include <map>
@@ -48,6 +49,15 @@ class PointsEmitter {
   void join(const matile::Join& j);
   void loop(const matile::Loop& l);
 
+  // points_inside.cc
+  using Ranges = std::vector<std::pair<expr::Expr, int64_t>>;  // loops around, with their turns
+  static int64_t all_turns(const matile::Loop& l);
+  static int64_t window_turns(const ir::Block& body);
+  void ask_where(expr::Expr condition, const Ranges& ranges);
+  void collect_names(const ir::Block& body);
+  void collect_conditions(const ir::Block& body, Ranges ranges);
+  void body(const ir::Block& ops);
+
   // points_lines.cc
   bool has_line(ir::Name tensor, std::span<const expr::Expr> indices) const;
   void load_lines(expr::Expr value);
@@ -84,7 +94,11 @@ class PointsEmitter {
   std::map<expr::Expr, std::string, expr::ByContent> named_;  // of the statement being printed
   // Places of elements in a loop over parts.
   std::map<expr::Expr, std::string, expr::ByContent> walked_;
-  int numbers_ = 0;  // of fresh names
+  std::set<std::string, std::less<>> own_;        // names of the body whose values differ by turns
+  std::set<expr::Expr, expr::ByContent> inside_;  // conditions that hold inside
+  std::vector<expr::Expr> asked_;                 // once, for all of them
+  bool is_inside_ = false;                        // while the text for threads inside is written
+  int numbers_ = 0;                               // of fresh names
 };
 
 }  // namespace nautilus::emit

@@ -16,7 +16,7 @@ namespace {
 
 using expr::DType;
 using expr::Expr;
-using Kind = expr::Op;
+using EK = expr::Op;
 
 class TypedPrinter {
  public:
@@ -28,39 +28,39 @@ class TypedPrinter {
       if (std::string t = names_.instead(e); !t.empty()) return t;
     }
     switch (e.op()) {
-      case Kind::IntConst:
+      case EK::IntConst:
         return integer(e.integer(), e.dtype());
-      case Kind::BoolConst:
+      case EK::BoolConst:
         return e.integer() ? "true" : "false";
-      case Kind::FloatConst:
+      case EK::FloatConst:
         return floating(e.number(), e.dtype());
-      case Kind::Var:
+      case EK::Var:
         return names_.variable(e);
-      case Kind::Read:
+      case EK::Read:
         return names_.read(e);
-      case Kind::Select:
+      case EK::Select:
         return fmt::format("({} ? {} : {})", text(e[0]), text(e[1]), text(e[2]));
-      case Kind::Cast:
+      case EK::Cast:
         return cast(e);
-      case Kind::Not:
+      case EK::Not:
         return "!" + text(e[0]);
-      case Kind::And:
+      case EK::And:
         return infix(e, "&&");
-      case Kind::Or:
+      case EK::Or:
         return infix(e, "||");
-      case Kind::Eq:
+      case EK::Eq:
         return infix(e, "==");
-      case Kind::Ne:
+      case EK::Ne:
         return infix(e, "!=");
-      case Kind::Lt:
+      case EK::Lt:
         return infix(e, "<");
-      case Kind::Le:
+      case EK::Le:
         return infix(e, "<=");
-      case Kind::Gt:
+      case EK::Gt:
         return infix(e, ">");
-      case Kind::Ge:
+      case EK::Ge:
         return infix(e, ">=");
-      case Kind::Reduce:
+      case EK::Reduce:
         break;
       default:
         return narrowed(e.dtype(), arithmetic(e));
@@ -108,7 +108,7 @@ class TypedPrinter {
     if (e.dtype() != DType::I64) return false;
     bool ok = true;
     expr::for_each(e, [&](Expr x) {
-      ok &= x.op() != Kind::Read && x.op() != Kind::Cast && x.dtype() == DType::I64;
+      ok &= x.op() != EK::Read && x.op() != EK::Cast && x.dtype() == DType::I64;
     });
     return ok;
   }
@@ -117,54 +117,54 @@ class TypedPrinter {
     const bool is_float = expr::is_float(e.dtype());
     const bool is_plain = is_float || is_index(e);
     switch (e.op()) {
-      case Kind::Add:
+      case EK::Add:
         return is_plain ? infix(e, "+") : call("wrap_add", e);
-      case Kind::Sub:
+      case EK::Sub:
         return is_plain ? infix(e, "-") : call("wrap_sub", e);
-      case Kind::Mul:
+      case EK::Mul:
         return is_plain ? infix(e, "*") : call("wrap_mul", e);
-      case Kind::Neg:
+      case EK::Neg:
         if (is_float) return "(-" + text(e[0]) + ")";
         return fmt::format("wrap_sub({}, {})", integer(0, e.dtype()), text(e[0]));
-      case Kind::Div:
+      case EK::Div:
         return infix(e, "/");
-      case Kind::FloorDiv:
+      case EK::FloorDiv:
         return is_natural(e) ? infix(e, "/") : call("safe_div", e);
-      case Kind::Mod:
+      case EK::Mod:
         return is_natural(e) ? infix(e, "%") : call("safe_mod", e);
-      case Kind::Min:
+      case EK::Min:
         return call("minimum", e);
-      case Kind::Max:
+      case EK::Max:
         return call("maximum", e);
-      case Kind::Exp:
+      case EK::Exp:
         return call("exp_of", e);
-      case Kind::Exp2:
+      case EK::Exp2:
         return call("exp2_of", e);
-      case Kind::Log:
+      case EK::Log:
         return call("log_of", e);
-      case Kind::Log2:
+      case EK::Log2:
         return call("log2_of", e);
-      case Kind::Sqrt:
+      case EK::Sqrt:
         return call("sqrt_of", e);
-      case Kind::Rsqrt:
+      case EK::Rsqrt:
         return call("rsqrt_of", e);
-      case Kind::Tanh:
+      case EK::Tanh:
         return call("tanh_of", e);
-      case Kind::Erf:
+      case EK::Erf:
         return call(names_.is_coarse ? "erf_of" : "erf_exact", e);
-      case Kind::Sigmoid:
+      case EK::Sigmoid:
         return call("sigmoid_of", e);
-      case Kind::Sin:
+      case EK::Sin:
         return call("sin_of", e);
-      case Kind::Cos:
+      case EK::Cos:
         return call("cos_of", e);
-      case Kind::Pow:
+      case EK::Pow:
         return call("pow_of", e);
-      case Kind::Abs:
+      case EK::Abs:
         return call("absolute", e);
-      case Kind::Floor:
+      case EK::Floor:
         return call("floor_of", e);
-      case Kind::Round:
+      case EK::Round:
         return call("round_of", e);
       default:
         NAUT_CHECK(false, "{} is no arithmetic", expr::info(e.op()).name);

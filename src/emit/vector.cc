@@ -41,7 +41,38 @@ struct VectorAccess {
   expr::Substitution in_pieces;
   std::string thread;          // text of the offset of the thread's first piece
   matile::DigitSum register_;  // and what a piece adds
+  std::string folded;          // instead of both: text of the offset of piece `vec`
 };
+
+// A quotient or remainder of a count along the axis that turns at multiples of `width` only.
+bool turns_between_pieces(Expr e, Expr axis, int64_t width, const RegisterScope& scope) {
+  if (e.op() != expr::Op::FloorDiv && e.op() != expr::Op::Mod) return false;
+  if (expr::depends_on(e[1], axis)) return false;
+  const auto count = Poly::of(e[0]);
+  const auto parts = count ? count->split(axis) : std::nullopt;
+  const auto by = Poly::of(e[1]);
+  return parts && by && parts->first.constant() == 1 &&
+         expr::is_multiple(parts->second, width, scope.divisors) &&
+         expr::is_multiple(*by, width, scope.divisors);
+}
+
+bool is_same_in_piece(Expr e, Expr axis, int64_t width, const RegisterScope& scope) {
+  if (!expr::depends_on(e, axis)) return true;
+  if (e.op() == expr::Op::FloorDiv && turns_between_pieces(e, axis, width, scope)) return true;
+  if (e.op() == expr::Op::Read || e.args().empty()) return false;
+  return std::all_of(e.args().begin(), e.args().end(),
+                     [&](Expr a) { return is_same_in_piece(a, axis, width, scope); });
+}
+
+// Elements that are counted through several dimensions: x[k / W, k % W], where no piece crosses a
+// row.
+bool is_folded(std::span<const Expr> indices, Expr axis, int64_t width,
+               const RegisterScope& scope) {
+  return indices.back().op() == expr::Op::Mod &&
+         turns_between_pieces(indices.back(), axis, width, scope) &&
+         std::all_of(indices.begin(), indices.end() - 1,
+                     [&](Expr i) { return is_same_in_piece(i, axis, width, scope); });
+}
 
 std::optional<VectorAccess> vector_access(const Domain& domain, std::string_view tensor,
                                           std::span<const Expr> indices, Expr condition,
@@ -66,6 +97,14 @@ std::optional<VectorAccess> vector_access(const Domain& domain, std::string_view
   // The last index counts elements, the others rows: only the last may go along the pieces.
   Writer nowhere;
   const ElementPrinter text = element_printer(access.pieces, scope, nowhere);
+  if (domain.axes.size() == 1 && is_folded(indices, axis, access.width, scope)) {
+    for (size_t k = 0; k < indices.size(); ++k) {
+      const Expr first = expr::substitute(*scope.pool, indices[k], access.in_pieces);
+      access.folded += (k ? " + " : "") + global.step(text.at(first, "vec"), k);
+    }
+    access.thread = "0";
+    return access;
+  }
   for (size_t k = 0; k + 1 < indices.size(); ++k) {
     for (expr::Name name : domain.axes) {
       if (expr::depends_on(indices[k], scope.pool->index(name))) return std::nullopt;
@@ -113,6 +152,7 @@ std::optional<VectorAccess> vector_access(const Domain& domain, std::string_view
 }
 
 std::string piece_offset(const VectorAccess& access) {
+  if (!access.folded.empty()) return access.folded;
   const std::string step = access.register_.text("vec");
   return step == "0" ? "at" : "at + " + step;
 }
@@ -154,7 +194,7 @@ void emit_load(const matile::Load& op, const RegisterScope& scope, Writer& out) 
   }
   scope.vectors->emplace(tensor);
   out.open("{{  // {} from {}", op.target.str(), tensor);
-  out.line("const u64 at = {};", access->thread);
+  if (access->folded.empty()) out.line("const u64 at = {};", access->thread);
   const ElementPrinter text = element_printer(access->pieces, scope, out);
   std::string condition = "true";
   if (op.condition) {
@@ -181,7 +221,7 @@ bool emit_put_vectors(const matile::Put& op, const Domain& domain, const Registe
   if (!access) return false;
   scope.vectors->emplace(op.target.str());
   out.open("{{  // {}", op.target.str());
-  out.line("const u64 at = {};", access->thread);
+  if (access->folded.empty()) out.line("const u64 at = {};", access->thread);
   const ElementPrinter pieces = element_printer(access->pieces, scope, out);
   std::string condition = one_of_copies(domain.layout);
   if (op.condition) {

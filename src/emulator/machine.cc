@@ -224,8 +224,9 @@ void Machine::leave_if_failed() {
 void Machine::step(Thread& thread, int line) {
   if (progress.calls_without(++statistics.steps) > options.idle_limit) {
     fail(thread, line,
-         fmt::format("no progress in {} calls, the kernel loops: no CTA has ended, and no global "
-                     "memory was read or written for the first time",
+         fmt::format("no progress in {} calls: no CTA has ended, and no global memory was read or "
+                     "written for the first time. The kernel loops, or a CTA has more to do at "
+                     "these sizes: smaller ones tell, or a larger limit (run --idle-limit)",
                      options.idle_limit));
   }
   leave_if_failed();

@@ -34,6 +34,11 @@ int64_t column_registers(int64_t columns) {
   return columns / kSharing;
 }
 
+int64_t instruction_registers(int64_t columns, const target::Target& target) {
+  return tile_registers(target.matrix.rows * columns, kWordBytes, target.limits) +
+         target.matrix.beside_registers;
+}
+
 int64_t Roles::threads(const target::Limits& limits) const {
   return limits.group_threads * (groups + (has_loaders ? 1 : 0));
 }

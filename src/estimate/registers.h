@@ -14,6 +14,8 @@ int64_t element_registers(int64_t elements, int64_t element_bytes);
 int64_t tile_registers(int64_t elements, int64_t element_bytes, const target::Limits& limits);
 // Of a thread, for 32-bit values along the columns of a tile that all rows share.
 int64_t column_registers(int64_t columns);
+// That one matrix instruction with so many columns needs when the CTA starts.
+int64_t instruction_registers(int64_t columns, const target::Target& target);
 
 // The threads of a CTA: groups that compute, and the group of the loading roles.
 struct Roles {

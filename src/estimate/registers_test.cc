@@ -17,6 +17,17 @@ TEST(Registers, OfTilesByHand) {
   EXPECT_EQ(column_registers(128), 32);
 }
 
+// What the assembler asks for.
+TEST(Registers, OfAnInstruction) {
+  const target::Target& t = target::sm_90a();
+  EXPECT_EQ(instruction_registers(256, t), 154);
+  EXPECT_EQ(instruction_registers(224, t), 138);
+  EXPECT_EQ(instruction_registers(208, t), 130);
+  // Three groups that compute and one that loads.
+  EXPECT_LT(t.limits.registers(512, 1), instruction_registers(208, t));
+  EXPECT_GE(t.limits.registers(512, 1), instruction_registers(200, t));
+}
+
 // What the roles of kernels have by hand, with 24 registers for each thread that loads.
 TEST(Registers, OfRolesByHand) {
   const target::Target& t = target::sm_90a();

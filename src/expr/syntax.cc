@@ -356,6 +356,8 @@ class Parser {
 
 }  // namespace
 
+std::span<const std::string_view> keywords() { return kKeywords; }
+
 bool is_reserved(std::string_view name) {
   return std::find(std::begin(kKeywords), std::end(kKeywords), name) != std::end(kKeywords) ||
          is_reducer(name) || parse_dtype(name).has_value();

@@ -9,6 +9,7 @@
 
 #include <deque>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -60,6 +61,8 @@ using SyntaxPool = std::deque<Syntax>;
 // Deeper expressions are refused, so that recursive walks never run out of stack.
 constexpr uint32_t kMaxDepth = 400;
 
+// Words of the language that are neither reducers nor dtypes.
+std::span<const std::string_view> keywords();
 // True for words that cannot name anything: keywords, reducers, dtypes.
 bool is_reserved(std::string_view name);
 

@@ -55,6 +55,9 @@ struct Matrix {
   int most_columns;
   int depth;      // that one instruction sums over
   int warp_rows;  // of those rows, the ones that a warp holds and can branch for alone
+  // Of a thread, beside the sums of one instruction: with fewer in all when the CTA starts the
+  // assembler refuses the instruction, whatever its role has later.
+  int beside_registers;
 };
 
 // Copy engine: boxes of tensors to and from shared memory.
@@ -243,6 +246,7 @@ struct Points {
   int64_t many_parts;      // parts that are worth it
   int64_t few;             // points that it is worth it for
   int64_t line;            // most points of a thread, along the last axis
+  int64_t unrolled;        // most turns of a window with all points of a thread, written one by one
   int64_t parts_of_one;    // parts of a long reduction to one number
   int64_t parts_of_many;   // of one to many numbers
   int64_t long_reduction;  // elements that are worth parts

@@ -238,8 +238,8 @@ TEST_F(EmulatedRules, CopiesFitTheirMaps) {
 }
 
 TEST_F(EmulatedRules, EndlessLoopsEnd) {
-  expect_report("endless", 32, "no progress in 200000 calls, the kernel loops");
-  expect_report("writes_the_same", 32, "no progress in 200000 calls, the kernel loops");
+  expect_report("endless", 32, "no progress in 200000 calls: no CTA has ended");
+  expect_report("writes_the_same", 32, "no progress in 200000 calls: no CTA has ended");
 }
 
 TEST_F(EmulatedRules, ALongLaunchIsNoLoop) {

@@ -8,6 +8,7 @@
 #include "diag/diagnostic.h"
 #include "diag/render.h"
 #include "driver/kernels/lower_to_kernels.h"
+#include "driver/kernels/sized_kernels.h"
 #include "ir/print.h"
 #include "ir/target_of.h"
 #include "ir/walk.h"
@@ -133,8 +134,32 @@ std::optional<std::string> derivation(const ir::Program& program, const FirstSch
   return out + loops;
 }
 
+namespace {
+
+// Of several schedules for different sizes each by itself.
+std::optional<std::string> explain_sized(const ir::Program& program, const ExplainRequest& request,
+                                         Unit& unit, std::string* error) {
+  const auto list = sized_schedules(program, *request.schedule, unit, error);
+  if (!list) return std::nullopt;
+  std::string out;
+  for (size_t k = 0; k < list->size(); ++k) {
+    out += fmt::format("schedule {} of {}\n", k + 1, list->size());
+    for (const ir::Op& line : (*list)[k].at) out += ir::print(line) + "\n";
+    ExplainRequest own = request;
+    own.schedule = schedule::print((*list)[k].schedule);
+    const auto text = explain(program, own, unit, error);
+    if (!text) return std::nullopt;
+    out += *text;
+  }
+  return out;
+}
+
+}  // namespace
+
 std::optional<std::string> explain(const ir::Program& program, const ExplainRequest& request,
                                    Unit& unit, std::string* error) {
+  if (request.schedule && schedule::is_sized(*request.schedule))
+    return explain_sized(program, request, unit, error);
   ir::PassTrace trace;
   const auto kernels =
       make_kernels(program, {.schedule = request.schedule, .trace = &trace}, unit, error);

@@ -26,6 +26,8 @@ class RowAnswers {
   virtual bool is_held(ir::Name statement, const RowUse& use, int64_t more) = 0;
   // Whether elements of 16 bits stay unpacked behind a reduction, in `more` registers.
   virtual bool stays_unpacked(ir::Name reduction, const RowUse& use, int64_t more) = 0;
+  // Whether a sum is taken in the walk that finds the numbers of its terms (row_moving.h).
+  virtual bool moves(ir::Name sum, const RowUse& use) = 0;
   // Of a thread, when all tiles are known; so many of them have columns.
   virtual int64_t registers(const RowUse& use, int64_t tiles) = 0;
 };

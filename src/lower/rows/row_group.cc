@@ -115,7 +115,8 @@ class Grouping {
     const auto has_size = [](const ir::Axis& a) { return is_size(a.extent); };
     return std::all_of(group_.rows.begin(), group_.rows.end(), has_size) &&
            std::all_of(group_.outer.begin(), group_.outer.end(), has_size) &&
-           is_size(group_.column.extent) && !is_short(group_.column.extent);
+           is_size(group_.column.extent) &&
+           (!group_.outer.empty() || !is_short(group_.column.extent));
   }
   // A row that a thread walks over in less time than a CTA takes to start.
   bool is_short(Expr e) const {

@@ -25,7 +25,8 @@ RowLines::RowLines(const ir::Block& alternative, bool is_first, const RowContext
       ahead_(context_),
       shared_(context_),
       keep_(context_),
-      unpacked_(context_) {
+      unpacked_(context_),
+      moving_(context_) {
   columns_.begin(body_);
   vector_.begin(body_);
   hold_.begin(body_);
@@ -36,6 +37,7 @@ RowLines::RowLines(const ir::Block& alternative, bool is_first, const RowContext
   shared_.begin(body_);
   keep_.begin(body_);
   unpacked_.begin(body_);
+  moving_.begin(body_);
 }
 
 // The order matters: what is read first limits what follows.
@@ -187,6 +189,11 @@ bool RowLines::stays_unpacked(ir::Name reduction, const RowUse&, int64_t) {
   return asked && asked->use == decision::Switch::On;
 }
 
+bool RowLines::moves(ir::Name sum, const RowUse&) {
+  const auto* asked = line(moving_, sum);
+  return asked && asked->use == decision::Switch::On;
+}
+
 int64_t RowLines::registers(const RowUse& use, int64_t) {
   if (!use.shape.registers) missing_ = "registers";
   return use.shape.registers.value_or(0);
@@ -211,6 +218,7 @@ bool RowLines::end(const RowShape& shape, std::optional<int64_t> ahead) {
          shared_.end("the kernel loads no such tensor that all rows share, or not with its row") &&
          keep_.end("these elements are needed once, or are no work to compute again") &&
          unpacked_.end("no elements of 16 bits are unpacked for it and needed behind it") &&
+         moving_.end("it is no sum that can be taken in the walk of the numbers it needs") &&
          ahead_.end("the kernel loads no whole rows by vectors");
 }
 

@@ -32,6 +32,7 @@ class RowLines : public RowAnswers {
   bool is_late(ir::Name tensor, const RowUse& use, int64_t early, int64_t pieces) override;
   bool is_held(ir::Name statement, const RowUse& use, int64_t more) override;
   bool stays_unpacked(ir::Name reduction, const RowUse& use, int64_t more) override;
+  bool moves(ir::Name sum, const RowUse& use) override;
   int64_t registers(const RowUse& use, int64_t tiles) override;
 
  private:
@@ -60,6 +61,7 @@ class RowLines : public RowAnswers {
   decision::OperandChoice<decision::Shared> shared_;
   decision::OperandChoice<decision::Keep> keep_;
   decision::OperandChoice<decision::Unpacked> unpacked_;
+  decision::OperandChoice<decision::Moving> moving_;
   std::string missing_;  // a line that was asked for
 };
 

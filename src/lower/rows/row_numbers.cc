@@ -56,7 +56,8 @@ bool RowNumbers::is_number(Expr e) const {
   if (e.dtype() != DType::F32) return false;
   bool ok = true;
   expr::for_each(e, [&](Expr x) {
-    ok &= x.op() != EK::Read || (x.args().empty() && scope_.is_tile(x.name()));
+    ok &= x.op() != EK::Read ||
+          (x.args().empty() && scope_.is_tile(x.name()) && !scope_.moving.contains(x.name()));
     ok &= x.op() != EK::Var || !expr::depends_on(scope_.at, x);
     for (const ir::Axis& a : scope_.group.outer) ok &= x != scope_.pool.index(a.name);
   });

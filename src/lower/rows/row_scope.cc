@@ -70,10 +70,7 @@ Expr RowScope::in_row(Expr tile_column) const {
   return pool.binary(EK::Add, first, tile_column);
 }
 
-Expr RowScope::in_range() const {
-  const Expr is_in_row = pool.binary(EK::Lt, at, limit);
-  return is_walked ? pool.binary(EK::And, is_walked, is_in_row) : is_in_row;
-}
+Expr RowScope::in_range() const { return is_walked ? is_walked : pool.binary(EK::Lt, at, limit); }
 
 Expr RowScope::steps() const {
   const Expr more = pool.binary(EK::Add, limit, pool.integer(shape.columns - 1));

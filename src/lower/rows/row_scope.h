@@ -8,9 +8,11 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "expr/walk.h"
 #include "lower/rows/row_answers.h"
 #include "lower/rows/row_variants.h"
 
@@ -58,12 +60,16 @@ struct RowScope {
   RowShape shape;
   expr::Expr limit;  // the number of columns of the row
   std::vector<std::pair<ir::Name, ir::TensorType>> tiles;
-  expr::Expr column;     // of the tiles
-  expr::Expr at;         // the column of the row that it means
-  expr::Expr place;      // the column of tiles that hold the whole row
-  ir::Name part;         // of the row: the group's number
-  int64_t extent = 0;    // of the ops that are written
-  expr::Expr is_walked;  // whether a row of a step exists; or null
+  expr::Expr column;   // of the tiles
+  expr::Expr at;       // the column of the row that it means
+  expr::Expr place;    // the column of tiles that hold the whole row
+  ir::Name part;       // of the row: the group's number
+  int64_t extent = 0;  // of the ops that are written
+  // In a walk over the elements of several axes, which are counted through (row_walk.h):
+  expr::Substitution outer_at;  // where the outer axes are
+  expr::Expr is_walked;         // whether the element exists; or null
+  // Numbers that change from step to step of a walk.
+  std::unordered_set<ir::Name> moving;
 };
 
 }  // namespace nautilus::lower

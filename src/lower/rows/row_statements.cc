@@ -45,15 +45,18 @@ void RowStatements::finish(const RowStatement& s, ir::Name acc, ir::Block& out) 
                          value);
   if (s.dtype != DType::F32) value = pool_.cast(DType::F32, pool_.cast(s.dtype, value));
   if (value != now) out.push_back(ir::make(matile::Set{acc, {}, value}));
-  values_.define_number(s.target, acc);
-  put_number(s, acc, out);
+  result(s, acc, out);
+}
+
+void RowStatements::result(const RowStatement& s, ir::Name tile, ir::Block& out) {
+  values_.define_number(s.target, tile);
+  put_number(s, tile, out);
 }
 
 void RowStatements::number(const RowStatement& s, ir::Block& out) {
   const ir::Name name = scope_.add_tile(s.target.str(), DType::F32, false);
   out.push_back(ir::make(matile::Set{name, {}, pool_.cast(DType::F32, values_.rewrite(s.value))}));
-  values_.define_number(s.target, name);
-  put_number(s, name, out);
+  result(s, name, out);
 }
 
 void RowStatements::put_number(const RowStatement& s, ir::Name tile, ir::Block& out) {

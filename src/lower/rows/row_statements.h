@@ -24,6 +24,8 @@ class RowStatements {
   // The parts of all threads, and what the reduction starts from.
   void finish(const RowStatement& s, ir::Name acc, ir::Block& out);
   void number(const RowStatement& s, ir::Block& out);
+  // A number of the row that stands in a tile.
+  void result(const RowStatement& s, ir::Name tile, ir::Block& out);
   // Elements that stay in registers: in the tile of a read that nothing needs any more, if there is
   // one (null: there is not).
   void hold_element(const RowStatement& s, expr::Expr replaced, ir::Block& out);

@@ -54,7 +54,9 @@ Expr RowValues::rewrite(Expr e) const {
   const auto go = [&](const auto& self, Expr x) -> Expr {
     if (const auto it = memo.find(x); it != memo.end()) return it->second;
     Expr y;
-    if (x.op() == EK::Read) {
+    if (x.op() == EK::Read && x.args().empty() && scope_.moving.contains(x.name())) {
+      y = x;  // a tile of the kernel, whatever statements are called
+    } else if (x.op() == EK::Read) {
       const std::string name(x.name().str());
       if (const auto n = numbers_.find(name); n != numbers_.end()) {
         y = pool_.cast(x.dtype(), pool_.read(n->second, DType::F32, {}));
@@ -67,6 +69,8 @@ Expr RowValues::rewrite(Expr e) const {
       }
     } else if (x == pool_.index(group_.column.name)) {
       y = scope_.at;
+    } else if (const auto o = scope_.outer_at.find(x); o != scope_.outer_at.end()) {
+      y = o->second;
     }
     if (!y) {
       std::vector<Expr> args(x.args().begin(), x.args().end());

@@ -41,6 +41,9 @@ class RowValues {
   bool is_loaded(expr::Expr read) const { return loaded_.contains(read); }
   ir::Name loaded(expr::Expr read) const { return loaded_.at(read); }
   void forget_loaded(expr::Expr read) { loaded_.erase(read); }
+  using Loaded = std::unordered_map<expr::Expr, ir::Name>;
+  // Each part of a step has tiles of its own.
+  void exchange_loaded(Loaded& other) { loaded_.swap(other); }
   // All rows read the same.
   bool is_broadcast(expr::Expr read) const;
 
@@ -58,7 +61,7 @@ class RowValues {
   expr::ExprPool& pool_;
   double padding_ = 0;
   std::vector<expr::Expr> late_;
-  std::unordered_map<expr::Expr, ir::Name> loaded_;
+  Loaded loaded_;
   std::map<std::string, ir::Name> numbers_;
   std::map<std::string, ir::Name> held_;  // elements, as tiles
   std::map<std::string, expr::Expr> elements_;

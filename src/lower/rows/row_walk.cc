@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lower/rows/row_walk.h"
 
+#include <optional>
+
 #include "expr/walk.h"
 #include "lower/rows/row_reads.h"
 
@@ -11,9 +13,16 @@ using expr::Expr;
 using EK = expr::Op;
 using Kind = RowStatement::Kind;
 
+namespace {
+
+// Elements of a block of rows, of which 32 bits count a step more.
+constexpr int64_t kMostElements = int64_t{1} << 30;
+
+}  // namespace
+
 void RowWalk::run(ir::Block& out) {
-  const ir::Name count = scope_.names.make("steps");
-  out.push_back(ir::make(matile::Let{count, scope_.steps()}));
+  ir::Name count;
+  if (group_.outer.empty()) count = let("steps", scope_.steps(), out);
   for (size_t k = 0; k < group_.statements.size();) {
     const RowStatement& s = group_.statements[k];
     if (s.kind == Kind::Number) {
@@ -21,112 +30,193 @@ void RowWalk::run(ir::Block& out) {
       ++k;
       continue;
     }
-    // Reductions and elements that need no number computed among them share a walk.
-    size_t end = k;
-    std::set<std::string> among;
-    for (; end < group_.statements.size(); ++end) {
-      const RowStatement& t = group_.statements[end];
-      if (t.kind == Kind::Number || depends(t.value, among)) break;
-      if (t.kind == Kind::Reduction) among.emplace(t.target.str());
-      if (t.kind == Kind::Element) values_.define_element(t);
+    const RowSegment segment = row_segment(
+        group_, k,
+        [&](const RowStatement& sum) { return scope_.answers.moves(sum.target, scope_.use()); },
+        pool_);
+    for (size_t e = k; e < segment.end; ++e) {
+      if (group_.statements[e].kind == Kind::Element) values_.define_element(group_.statements[e]);
     }
-    walk(k, end, count, out);
-    k = end;
+    walk(segment, count, out);
+    k = segment.end;
   }
 }
 
-bool RowWalk::depends(Expr value, const std::set<std::string>& numbers) const {
-  bool found = false;
-  expr::for_each(value, [&](Expr e) {
-    if (e.op() != EK::Read) return;
-    found |= numbers.contains(std::string(e.name().str()));
-    if (const Expr* inner = values_.element(e)) found |= depends(*inner, numbers);
-  });
-  return found;
+ir::Name RowWalk::let(std::string_view stem, Expr value, ir::Block& out) const {
+  const ir::Name name = scope_.names.make(stem);
+  out.push_back(ir::make(matile::Let{name, value}));
+  return name;
 }
 
-void RowWalk::walk(size_t begin, size_t end, ir::Name count, ir::Block& out) {
-  std::vector<ir::Name> accs(end - begin);
+Expr RowWalk::both(EK op, Expr a, Expr b) const {
+  if (a.op() == EK::IntConst && b.op() == EK::IntConst) {
+    if (op == EK::Mul) return pool_.integer(a.integer() * b.integer());
+    if (op == EK::Add) return pool_.integer(a.integer() + b.integer());
+  }
+  return pool_.binary(op, a, b);
+}
+
+void RowWalk::walk(const RowSegment& segment, ir::Name count, ir::Block& out) {
+  std::map<std::string, ir::Name> accs;
   bool has_work = false;
-  for (size_t k = begin; k < end; ++k) {
+  for (size_t k = segment.begin; k < segment.end; ++k) {
     const RowStatement& s = group_.statements[k];
-    has_work |= s.kind == Kind::Reduction || scope_.is_kept(s);
-    if (s.kind != Kind::Reduction) continue;
-    accs[k - begin] = scope_.add_tile(s.target.str(), DType::F32, false);
-    out.push_back(ir::make(matile::Set{accs[k - begin], {}, statements_.identity(s.reducer)}));
+    has_work |= s.kind == Kind::Reduction || (s.kind == Kind::Element && scope_.is_kept(s));
+    if (s.kind != Kind::Reduction || segment.find(k)) continue;
+    const ir::Name acc = scope_.add_tile(s.target.str(), DType::F32, false);
+    accs.emplace(s.target.str(), acc);
+    out.push_back(ir::make(matile::Set{acc, {}, statements_.identity(s.reducer)}));
   }
   if (!has_work) return;
-  matile::Loop loop{
-      scope_.names.make("step"), pool_.integer(0), matile::Direction::Up, pool_.index(count), {}};
-  scope_.at = pool_.binary(
-      EK::Add, pool_.binary(EK::Mul, pool_.integer(scope_.shape.columns), pool_.index(loop.var)),
-      scope_.column);
-  if (!group_.outer.empty()) {
-    walk_rows(begin, end, accs, loop);
-  } else {
-    RowReads reads(scope_, values_);
-    for (size_t k = begin; k < end; ++k) {
-      const RowStatement& s = group_.statements[k];
-      if (s.kind == Kind::Reduction || scope_.is_kept(s)) reads.add(s.value);
-    }
-    for (Expr r : reads.all()) values_.load(r, loop.body);
-    for (size_t k = begin; k < end; ++k) {
-      const RowStatement& s = group_.statements[k];
-      if (s.kind == Kind::Reduction) statements_.fold(s, accs[k - begin], false, loop.body);
-      if (s.kind == Kind::Element && scope_.is_kept(s)) statements_.put_element(s, loop.body);
-    }
+  std::optional<RowMovingOps> moving;
+  if (!segment.moving.empty()) {
+    moving.emplace(scope_, values_, statements_, segment, accs);
+    Expr all = pool_.cast(DType::F32, scope_.limit);
+    for (const ir::Axis& a : group_.outer)
+      all = pool_.binary(EK::Mul, all, pool_.cast(DType::F32, a.extent));
+    moving->start(all, out);
   }
-  out.push_back(with_outer_loops(std::move(loop)));
+  if (!group_.outer.empty()) {
+    walk_through(segment, accs, moving ? &*moving : nullptr, out);
+  } else {
+    matile::Loop loop{
+        scope_.names.make("step"), pool_.integer(0), matile::Direction::Up, pool_.index(count), {}};
+    const Expr first =
+        pool_.binary(EK::Mul, pool_.integer(scope_.shape.columns), pool_.index(loop.var));
+    scope_.at = pool_.binary(EK::Add, first, scope_.column);
+    const Expr left = pool_.binary(EK::Sub, scope_.limit, first);
+    step(segment, accs, moving ? &*moving : nullptr,
+         pool_.binary(EK::Min, pool_.integer(scope_.shape.columns), left), loop.body);
+    out.push_back(ir::make(std::move(loop)));
+  }
   scope_.at = scope_.in_row(scope_.column);
-  for (size_t k = begin; k < end; ++k) {
-    if (accs[k - begin]) statements_.finish(group_.statements[k], accs[k - begin], out);
+  for (size_t k = segment.begin; k < segment.end; ++k) {
+    const RowStatement& s = group_.statements[k];
+    if (s.kind == Kind::Number) statements_.number(s, out);
+    if (s.kind != Kind::Reduction) continue;
+    if (const RowMovingSum* sum = segment.find(k))
+      moving->settle(*sum, out);
+    else
+      statements_.finish(s, accs.at(std::string(s.target.str())), out);
   }
 }
 
-void RowWalk::walk_rows(size_t begin, size_t end, const std::vector<ir::Name>& accs,
-                        matile::Loop& loop) {
-  const ir::Axis& last = group_.outer.back();
-  const Expr step = pool_.index(last.name);
-  std::vector<std::vector<RowStatement>> of_row(static_cast<size_t>(scope_.shape.each));
-  const auto row = [&](size_t n) {
-    if (scope_.shape.each == 1) return step;
-    return pool_.binary(EK::Add, pool_.binary(EK::Mul, pool_.integer(scope_.shape.each), step),
-                        pool_.integer(static_cast<int64_t>(n)));
-  };
-  for (size_t n = 0; n < of_row.size(); ++n) {
-    if (scope_.shape.each > 1) scope_.is_walked = pool_.binary(EK::Lt, row(n), last.extent);
-    RowReads reads(scope_, values_);
-    for (size_t k = begin; k < end; ++k) {
-      RowStatement s = group_.statements[k];
-      s.value = expr::substitute(pool_, s.value, {{step, row(n)}});
+void RowWalk::step(const RowSegment& segment, const std::map<std::string, ir::Name>& accs,
+                   RowMovingOps* moving, Expr more, ir::Block& out) {
+  RowReads reads(scope_, values_);
+  for (size_t k = segment.begin; k < segment.end; ++k) {
+    const RowStatement& s = group_.statements[k];
+    if (s.kind == Kind::Reduction || (s.kind == Kind::Element && scope_.is_kept(s)))
       reads.add(s.value);
-      of_row[n].push_back(std::move(s));
+  }
+  for (Expr r : reads.all()) values_.load(r, out);
+  for (size_t k = segment.begin; k < segment.end; ++k) {
+    const RowStatement& s = group_.statements[k];
+    if (s.kind == Kind::Reduction && !segment.find(k))
+      statements_.fold(s, accs.at(std::string(s.target.str())), false, out);
+    if (s.kind == Kind::Element && scope_.is_kept(s)) statements_.put_element(s, out);
+  }
+  if (!moving) return;
+  moving->move(pool_.cast(DType::F32, more), out);
+  moving->fold(out);
+}
+
+void RowWalk::walk_through(const RowSegment& segment, const std::map<std::string, ir::Name>& accs,
+                           RowMovingOps* moving, ir::Block& out) {
+  Expr all_rows = pool_.integer(1);
+  for (const ir::Axis& a : group_.outer)
+    all_rows = all_rows.is_int(1) ? a.extent : both(EK::Mul, all_rows, a.extent);
+  const Expr elements = both(EK::Mul, all_rows, scope_.limit);
+  const bool is_small = elements.op() == EK::IntConst && elements.integer() <= kMostElements;
+  if (all_rows.op() != EK::IntConst && all_rows.op() != EK::Var)
+    all_rows = pool_.index(let("all_rows", all_rows, out));
+  Expr first_row;
+  Expr rows = all_rows;
+  ir::Block body;
+  matile::Loop blocks{{}, pool_.integer(0), matile::Direction::Up, {}, {}};
+  if (!is_small) {
+    const Expr fitting = pool_.binary(EK::FloorDiv, pool_.integer(kMostElements),
+                                      pool_.binary(EK::Max, scope_.limit, pool_.integer(1)));
+    const Expr of_block =
+        pool_.index(let("rows_of_block", pool_.binary(EK::Max, fitting, pool_.integer(1)), out));
+    blocks.var = scope_.names.make("block");
+    // No sum that leaves 32 bits.
+    blocks.to = pool_.binary(
+        EK::Add,
+        pool_.binary(EK::FloorDiv, pool_.binary(EK::Sub, all_rows, pool_.integer(1)), of_block),
+        pool_.integer(1));
+    first_row = pool_.binary(EK::Mul, of_block, pool_.index(blocks.var));
+    const Expr left = pool_.binary(EK::Sub, all_rows, first_row);
+    rows = pool_.index(let("rows_here", pool_.binary(EK::Min, of_block, left), body));
+  }
+  const int64_t parts = scope_.shape.each;
+  const Expr step_elements = pool_.integer(parts * scope_.shape.columns);
+  const Expr here = both(EK::Mul, rows, scope_.limit);
+  const Expr round = both(EK::Add, here, pool_.integer(step_elements.integer() - 1));
+  const Expr count = round.op() == EK::IntConst
+                         ? pool_.integer(round.integer() / step_elements.integer())
+                         : pool_.binary(EK::FloorDiv, round, step_elements);
+  matile::Loop loop{scope_.names.make("step"), pool_.integer(0), matile::Direction::Up, count, {}};
+  const Expr step = pool_.index(loop.var);
+  // All parts of a step are loaded first: as many bytes under way as can be.
+  std::vector<RowValues::Loaded> loaded(static_cast<size_t>(parts));
+  for (size_t n = 0; n < loaded.size(); ++n) {
+    go_to(n, step, first_row, rows);
+    values_.exchange_loaded(loaded[n]);
+    RowReads reads(scope_, values_);
+    for (size_t k = segment.begin; k < segment.end; ++k) {
+      if (group_.statements[k].kind == Kind::Reduction) reads.add(group_.statements[k].value);
     }
     for (Expr r : reads.all()) values_.load(r, loop.body);
+    values_.exchange_loaded(loaded[n]);
   }
-  for (size_t n = 0; n < of_row.size(); ++n) {
-    if (scope_.shape.each > 1) scope_.is_walked = pool_.binary(EK::Lt, row(n), last.extent);
-    for (size_t k = begin; k < end; ++k)
-      statements_.fold(of_row[n][k - begin], accs[k - begin], false, loop.body);
+  const auto each_part = [&](const auto& work) {
+    for (size_t n = 0; n < loaded.size(); ++n) {
+      go_to(n, step, first_row, rows);
+      values_.exchange_loaded(loaded[n]);
+      work();
+      values_.exchange_loaded(loaded[n]);
+    }
+  };
+  each_part([&] {
+    for (size_t k = segment.begin; k < segment.end; ++k) {
+      const RowStatement& s = group_.statements[k];
+      if (s.kind == Kind::Reduction && !segment.find(k))
+        statements_.fold(s, accs.at(std::string(s.target.str())), false, loop.body);
+    }
+  });
+  if (moving) {
+    const Expr left = pool_.binary(EK::Sub, here, pool_.binary(EK::Mul, step_elements, step));
+    moving->move(pool_.cast(DType::F32, pool_.binary(EK::Min, step_elements, left)), loop.body);
+    each_part([&] { moving->fold(loop.body); });
   }
   scope_.is_walked = {};
+  scope_.outer_at.clear();
+  body.push_back(ir::make(std::move(loop)));
+  if (is_small) {
+    out.push_back(std::move(body.back()));
+    return;
+  }
+  blocks.body = std::move(body);
+  out.push_back(ir::make(std::move(blocks)));
 }
 
-ir::Op RowWalk::with_outer_loops(matile::Loop loop) const {
-  ir::Op around = ir::make(std::move(loop));
+void RowWalk::go_to(size_t n, Expr step, Expr first_row, Expr rows) {
+  const int64_t columns = scope_.shape.columns;
+  Expr first = pool_.binary(EK::Mul, pool_.integer(scope_.shape.each * columns), step);
+  if (n > 0) first = pool_.binary(EK::Add, first, pool_.integer(static_cast<int64_t>(n) * columns));
+  const Expr element = pool_.binary(EK::Add, first, scope_.column);
+  scope_.is_walked = pool_.binary(EK::Lt, element, both(EK::Mul, rows, scope_.limit));
+  scope_.at = pool_.binary(EK::Mod, element, scope_.limit);
+  Expr row = pool_.binary(EK::FloorDiv, element, scope_.limit);
+  if (first_row) row = pool_.binary(EK::Add, first_row, row);
+  scope_.outer_at.clear();
   for (size_t k = group_.outer.size(); k-- > 0;) {
     const ir::Axis& a = group_.outer[k];
-    const bool is_last = k + 1 == group_.outer.size();
-    const Expr turns =
-        is_last && scope_.shape.each > 1
-            ? pool_.binary(EK::FloorDiv,
-                           pool_.binary(EK::Add, a.extent, pool_.integer(scope_.shape.each - 1)),
-                           pool_.integer(scope_.shape.each))
-            : a.extent;
-    around =
-        ir::make(matile::Loop{a.name, pool_.integer(0), matile::Direction::Up, turns, {around}});
+    scope_.outer_at.emplace(pool_.index(a.name),
+                            k == 0 ? row : pool_.binary(EK::Mod, row, a.extent));
+    if (k > 0) row = pool_.binary(EK::FloorDiv, row, a.extent);
   }
-  return around;
 }
 
 }  // namespace nautilus::lower

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The form of a row kernel in which a row is walked over in steps, once for reductions and elements
-// that need no number of each other.
+// that need no number of each other, and for sums that move with the numbers they need
+// (row_moving.h).
 #pragma once
 
-#include <set>
+#include <map>
 #include <string>
-#include <vector>
 
-#include "lower/rows/row_statements.h"
+#include "lower/rows/row_moving_ops.h"
 
 namespace nautilus::lower {
 
@@ -23,15 +23,20 @@ class RowWalk {
   void run(ir::Block& out);
 
  private:
-  // Whether a value needs one of the numbers, through elements that are computed again too.
-  bool depends(expr::Expr value, const std::set<std::string>& numbers) const;
-  // The statements from `begin` to `end`, in `count` steps.
-  void walk(size_t begin, size_t end, ir::Name count, ir::Block& out);
-  // A step of a walk over several rows: what all of them need is loaded first. The loop over the
-  // last outer axis counts steps of them.
-  void walk_rows(size_t begin, size_t end, const std::vector<ir::Name>& accs, matile::Loop& loop);
-  // The loops over the outer axes.
-  ir::Op with_outer_loops(matile::Loop loop) const;
+  // The statements of a walk, in `count` steps along a row of one axis.
+  void walk(const RowSegment& segment, ir::Name count, ir::Block& out);
+  // What a step loads and folds.
+  void step(const RowSegment& segment, const std::map<std::string, ir::Name>& accs,
+            RowMovingOps* moving, expr::Expr more, ir::Block& out);
+  // Steps over the elements of several axes, counted through as if they were one: a step of a row
+  // shorter than the tiles would leave threads idle. In blocks of rows whose elements 32 bits
+  // count.
+  void walk_through(const RowSegment& segment, const std::map<std::string, ir::Name>& accs,
+                    RowMovingOps* moving, ir::Block& out);
+  // Sets where the n-th part of a step is.
+  void go_to(size_t n, expr::Expr step, expr::Expr first_row, expr::Expr rows);
+  ir::Name let(std::string_view stem, expr::Expr value, ir::Block& out) const;
+  expr::Expr both(expr::Op op, expr::Expr a, expr::Expr b) const;
 
   RowScope& scope_;
   const RowGroup& group_;

@@ -117,6 +117,8 @@ Held ShareRules::refused_in(Expr e, const Held& a, const Held& b) {
 }
 
 Held ShareRules::sum(const Held& a, const Held& b) {
+  if (a.kind == Held::Kind::Number && b.kind == Held::Kind::Number)
+    return {.kind = Held::Kind::Number, .number = a.number + b.number};
   if (!a.has_shares() && !b.has_shares()) return whole();
   if (a.is_extreme() || b.is_extreme()) {
     if (!b.has_shares()) return a;

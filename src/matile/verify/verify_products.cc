@@ -2,6 +2,7 @@
 // Matrix products: shapes, dtypes and places of the operands.
 #include <fmt/format.h>
 
+#include "estimate/registers.h"
 #include "matile/verify/verify_role.h"
 #include "target/target.h"
 
@@ -31,6 +32,14 @@ void RoleVerifier::dot(const Dot& op) {
   if (n % matrix.column_step != 0 || n > matrix.most_columns)
     v_.fail(fmt::format("{} columns are no multiple of {} up to {}", n, matrix.column_step,
                         matrix.most_columns));
+  const int64_t needed = estimate::instruction_registers(n, *r_.target);
+  // A kernel that cannot start at all is told so elsewhere.
+  const bool can_start = r_.threads > 0 && r_.threads * r_.resident <= r_.target->limits.sm_threads;
+  if (can_start && needed > r_.launch_registers())
+    v_.fail(
+        fmt::format("an instruction with {} columns needs {} registers of a thread, {} threads "
+                    "start with {}",
+                    n, needed, r_.threads * r_.resident, r_.launch_registers()));
   const auto a_tile = tiles_.find(op.a.str());
   if (a_tile != tiles_.end()) {
     const auto a_shape = static_shape(a_tile->second.op->type);

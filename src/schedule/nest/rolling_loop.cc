@@ -51,9 +51,17 @@ void RollingLoop::emit(ir::Block& out) {
   ir::Block body;
   ir::Block commits;
   std::vector<algebra::Moved> moved;
+  // Sums of products that the loop does not read come last: the pipeline makes them wait, and tiles
+  // that anything behind them reads would be held as long.
+  const auto is_last = [&](size_t k) {
+    return f_.placed[k].place == MemberPlace::Rolled && f_.fusion.dot_of(k) && !is_read_in_loop(k);
+  };
   for (size_t k = 0; k < f_.members().size(); ++k) {
     if (f_.placed[k].place == MemberPlace::Loop) terms_.tile(k, body, NestPhase::Loop);
-    if (f_.placed[k].place == MemberPlace::Rolled) roll(k, body, commits, moved);
+    if (f_.placed[k].place == MemberPlace::Rolled && !is_last(k)) roll(k, body, commits, moved);
+  }
+  for (size_t k = 0; k < f_.members().size(); ++k) {
+    if (is_last(k)) roll(k, body, commits, moved);
   }
   for (ir::Op& op : commits) body.push_back(std::move(op));
   if (!f_.tiling.has_loop()) {

@@ -83,6 +83,8 @@ ir::Block values_in_range(const ir::Op& line, const Target& target) {
     out.push_back(turned(line.as<dc::Keep>()));
   } else if (line.is<dc::Unpacked>()) {
     out.push_back(turned(line.as<dc::Unpacked>()));
+  } else if (line.is<dc::Moving>()) {
+    out.push_back(turned(line.as<dc::Moving>()));
   } else if (line.is<dc::Shared>()) {
     auto d = line.as<dc::Shared>();
     d.moment = d.moment == dc::Moment::Late ? dc::Moment::Early : dc::Moment::Late;

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// A sum whose terms need a number of another sum over the same axes, in the steps of that sum
+// (stages.h), so that one walk over memory does for both:
+//
+//   for c < C map                                  for n < N, c < C, h < H map
+//     init s[c] = 0.0                                init s_parts[n, c, h] = 0.0 ...
+//     for n < N, h < H, v < W reduce               for n < N, c < C, h < H map
+//       update s[c] sum X[n, c, h, v]                store q_ref[n, c, h] = s_parts[n, c, h] / W
+//   for c < C map                                  for n < N, c < C, h < H map
+//     store m[c] = s[c] / (N * H * W)    becomes     init q_parts[n, c, h] = 0.0
+//   for c < C map                                    for v < W reduce
+//     init q[c] = 0.0                                  update q_parts[n, c, h] sum
+//     for n < N, h < H, v < W reduce                       (X[n, c, h, v] - q_ref[n, c, h])^2
+//       update q[c] sum (X[n, c, h, v] - m[c])^2   ...
+//                                                  for c < C map
+//                                                    init q[c] = 0.0
+//                                                    for n < N, h < H reduce
+//                                                      update q[c] sum q_parts + d * q_parts_d1 +
+//                                                      ..
+//
+// Each part takes its terms against what the number would be if all parts were like it; putting
+// them together moves them to the number itself by d (algebra/moments.h). Exact over the reals, and
+// no term is far from its reference. Tests: test/choose/moving_stages.scalar
+#pragma once
+
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "lower/points/points_kernel.h"
+
+namespace nautilus::choose {
+
+struct MovingStages {
+  std::vector<std::pair<ir::Name, ir::TensorType>> buffers;
+  ir::Name against;                   // the sum in whose steps it is taken
+  std::vector<lower::MapNest> first;  // behind the first steps of that sum
+  lower::MapNest rest;                // in place of the nest
+};
+
+// The nest at `place`; the sum that its number comes from has its steps already, over the axes that
+// `inner` leaves. Nothing if there are no such steps.
+std::optional<MovingStages> moving_stages(std::span<const lower::MapNest> nests, size_t place,
+                                          const ir::Names& inner,
+                                          const std::map<std::string, ir::TensorType>& buffers,
+                                          lower::FreshNames& names, expr::ExprPool& pool);
+
+}  // namespace nautilus::choose
