@@ -59,4 +59,24 @@ struct Locate {
   static const ir::OpInfo& info();
 };
 
+// Stands in front of a schedule that is one of several in a text (schedule/text/sized_schedules.h).
+struct At {
+  static constexpr std::string_view kFormat = "at $dims = $sizes{ within $factor}{ $by}";
+  static constexpr std::string_view kDoc =
+      "Program, of several schedules in a text: a launch takes the schedule whose sizes are the "
+      "nearest to its own. How far sizes are is the product of their ratios; within: beyond this "
+      "factor they do not count. The first of the text is also taken where no sizes count.";
+  ir::Names dims;
+  ir::Exprs sizes;
+  ir::OptionalInt factor = {};
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("dims", s.dims);
+    f("sizes", s.sizes);
+    f("factor", s.factor);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
 }  // namespace nautilus::decision

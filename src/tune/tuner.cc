@@ -4,8 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <memory>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -19,8 +18,6 @@
 namespace nautilus::tune {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int kFinalRounds = 3;
 constexpr double kBuildSeconds = 120;  // of lowering or compiling one schedule
 constexpr size_t kNearby = 2;          // problems whose best schedules are tried early
@@ -33,55 +30,82 @@ constexpr double kImpossible = 0.9;
 // Better by less is not better.
 constexpr double kBetter = 0.998;
 
-class Tuner {
+class OneTuner final : public Tuner {
  public:
-  Tuner(const Subject& subject, const TuneOptions& options, Database* database,
-        const std::function<void(const Progress&)>& tell, const std::function<bool()>& is_stopped)
-      : subject_(subject),
-        options_(options),
-        database_(database),
-        tell_(tell),
-        is_stopped_(is_stopped),
-        builders_(options.worker, options.jobs, kBuildSeconds) {}
+  OneTuner(Subject subject, TuneOptions options, Problem problem, const TuneHooks& hooks)
+      : subject_(std::move(subject)),
+        options_(std::move(options)),
+        database_(hooks.database),
+        tell_(hooks.tell),
+        is_stopped_(hooks.is_stopped),
+        start_(hooks.start),
+        problem_(std::move(problem)),
+        builders_(options_.worker, options_.jobs, kBuildSeconds) {}
 
-  std::optional<TuneResult> run(const Problem& problem, std::string* error) {
-    problem_ = problem;
+  OneTuner(const OneTuner&) = delete;
+  OneTuner& operator=(const OneTuner&) = delete;
+  ~OneTuner() override { wait(); }
+
+  // The search, with what earlier ones found, for this problem and for others.
+  bool start(std::string* error) {
     process_.emplace(options_.worker, problem_, options_.trial_seconds);
     floor_ = floor_of(subject_);
-    if (!start(error)) return std::nullopt;
+    if (!begin_search(error)) return false;
     // The compiler's choice alone at first: what it takes is known at once.
-    std::vector<Proposal> batch = made(1);
-    while (ended_.empty()) {
-      if (batch.empty()) {
-        ended_ = "the search knows no more schedules";
-        break;
-      }
-      // While these are measured the next ones are made, from what was known before.
-      std::vector<Proposal> next;
-      std::thread maker([&] { next = made(batch_size()); });
-      std::vector<Trial> measured;
-      bool ok = true;
-      for (const Proposal& p : batch) {
-        if (!ok || is_over()) break;
-        ok = attempt(p, measured, error);
-      }
-      is_over();
-      maker.join();
-      if (!ok) return std::nullopt;
-      for (const Trial& t : measured) search_->tell(t);
-      if (next.empty() && ended_.empty()) next = made(batch_size());
-      batch = std::move(next);
+    begin_making(1);
+    return true;
+  }
+
+  bool step(size_t most, std::string* error) override {
+    if (batch_.empty()) next_batch();
+    for (size_t k = 0; k < most && !batch_.empty(); ++k) {
+      if (is_over()) break;
+      const Proposal next = std::move(batch_.front());
+      batch_.erase(batch_.begin());
+      if (!attempt(next, error)) return false;
     }
+    is_over();
+    return true;
+  }
+
+  const std::string& ended() const override { return ended_; }
+  TunerState state() const override { return {best_, floor_, count_, count_ - better_at_}; }
+
+  std::optional<TuneResult> finish(std::string* error) override {
+    wait();
     if (!measure_finalists(error)) return std::nullopt;
     return result(error);
   }
 
  private:
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  void wait() {
+    if (maker_.joinable()) maker_.join();
+  }
+
+  // While a batch is measured the next one is made, from what was known before.
+  void begin_making(size_t count) {
+    maker_ = std::thread([this, count] { next_ = made(count); });
+  }
+
+  void next_batch() {
+    wait();
+    batch_ = std::move(next_);
+    next_.clear();
+    for (const Trial& t : measured_) search_->tell(t);
+    measured_.clear();
+    if (batch_.empty()) batch_ = made(batch_size());
+    if (batch_.empty())
+      ended_ = "the search knows no more schedules";
+    else
+      begin_making(batch_size());
+  }
+
+  double seconds() const {
+    return std::chrono::duration<double>(TuneClock::now() - start_).count();
+  }
   size_t batch_size() const { return static_cast<size_t>(std::max(options_.jobs, 1)); }
 
-  // The search, with what earlier ones found, for this problem and for others.
-  bool start(std::string* error) {
+  bool begin_search(std::string* error) {
     std::vector<Trial> all;
     if (database_) {
       Query query;
@@ -176,7 +200,7 @@ class Tuner {
     return !database_ || database_->add(trial, error);
   }
 
-  bool attempt(const Proposal& proposal, std::vector<Trial>& measured_now, std::string* error) {
+  bool attempt(const Proposal& proposal, std::string* error) {
     auto trial = process_->measure(proposal.schedule, error);
     if (!trial) return false;
     trial->predicted = proposal.predicted;
@@ -184,7 +208,7 @@ class Tuner {
     if (trial->verdict == Verdict::Timed && median(trial->times) < kImpossible * floor_)
       trial->reason = fmt::format("impossible: the machine takes {:.4g} ms at least", floor_);
     ++count_;
-    measured_now.push_back(*trial);
+    measured_.push_back(*trial);
     if (!keep(*trial, error)) return false;
     if (trial->verdict != Verdict::Timed)
       ++not_timed_[fmt::format("{}: {}", word(trial->verdict), trial->reason)];
@@ -232,20 +256,24 @@ class Tuner {
     return TuneResult{*winner, first_, floor_, count_, seconds(), not_timed_, ended_};
   }
 
-  const Subject& subject_;
-  const TuneOptions& options_;
+  const Subject subject_;
+  const TuneOptions options_;
   Database* database_;
-  const std::function<void(const Progress&)>& tell_;
-  const std::function<bool()>& is_stopped_;
-  Clock::time_point start_ = Clock::now();
-  Problem problem_;
+  const std::function<void(const Progress&)> tell_;
+  const std::function<bool()> is_stopped_;
+  const TuneClock::time_point start_;
+  const Problem problem_;
   double floor_ = 0;
   std::string own_choice_;
   // Used by what makes schedules, never while the other thread does.
   Builders builders_;
   std::unique_ptr<ScheduleSpace> space_;
   std::unique_ptr<Search> search_;
+  std::vector<Proposal> next_;
+  std::thread maker_;
   // Used by what measures.
+  std::vector<Proposal> batch_;  // what is measured now
+  std::vector<Trial> measured_;  // that the search was not told of
   std::optional<TrialProcess> process_;
   std::vector<Trial> trials_;
   std::map<std::string, int64_t> not_timed_;
@@ -258,12 +286,24 @@ class Tuner {
 
 }  // namespace
 
+std::unique_ptr<Tuner> start_tuner(const Subject& subject, const TuneOptions& options,
+                                   const TuneHooks& hooks, std::string* error) {
+  auto problem = problem_of(subject, error);
+  if (!problem) return nullptr;
+  auto out = std::make_unique<OneTuner>(subject, options, std::move(*problem), hooks);
+  if (!out->start(error)) return nullptr;
+  return out;
+}
+
 std::optional<TuneResult> tune(const Subject& subject, const TuneOptions& options,
                                Database* database, const std::function<void(const Progress&)>& tell,
                                const std::function<bool()>& is_stopped, std::string* error) {
-  const auto problem = problem_of(subject, error);
-  if (!problem) return std::nullopt;
-  return Tuner(subject, options, database, tell, is_stopped).run(*problem, error);
+  const auto tuner = start_tuner(subject, options, {database, tell, is_stopped}, error);
+  if (!tuner) return std::nullopt;
+  while (tuner->ended().empty()) {
+    if (!tuner->step(std::numeric_limits<size_t>::max(), error)) return std::nullopt;
+  }
+  return tuner->finish(error);
 }
 
 }  // namespace nautilus::tune

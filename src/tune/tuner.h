@@ -4,7 +4,9 @@
 // trial that runs, and the next search goes on from what is there.
 #pragma once
 
+#include <chrono>
 #include <functional>
+#include <memory>
 
 #include "tune/measure/measure.h"
 #include "tune/records/database.h"
@@ -47,8 +49,44 @@ struct TuneResult {
   std::string ended;                         // why it stopped
 };
 
-// `database` may be null: then nothing is kept. Nothing, and why, if no schedule could be timed.
-// `is_stopped` is asked between trials.
+using TuneClock = std::chrono::steady_clock;
+
+// Where trials go, and who is asked.
+struct TuneHooks {
+  Database* database = nullptr;  // null: nothing is kept
+  std::function<void(const Progress&)> tell;
+  std::function<bool()> is_stopped;                // asked between trials
+  TuneClock::time_point start = TuneClock::now();  // of the time that a search has
+};
+
+// What is known of a search that runs.
+struct TunerState {
+  double best = 0;     // median so far; 0: none
+  double floor = 0;    // ms that the machine takes at least; 0: unknown
+  int64_t trials = 0;  // of this search
+  int64_t idle = 0;    // of them, since one was better
+};
+
+// A search that goes on step by step, so that several can share a budget (shapes.h).
+class Tuner {
+ public:
+  virtual ~Tuner() = default;
+  // Measures schedules, at most so many; the next ones are made beside it, also while others
+  // measure. False, and why, if what measures or keeps trials failed.
+  virtual bool step(size_t most, std::string* error) = 0;
+  // Why the search is over; empty while it is not.
+  virtual const std::string& ended() const = 0;
+  virtual TunerState state() const = 0;
+  // The fastest measured again, and the winner. Nothing, and why, if no schedule could be timed.
+  virtual std::optional<TuneResult> finish(std::string* error) = 0;
+};
+
+// Nothing, and why, if the program has no schedule or the database cannot be read.
+std::unique_ptr<Tuner> start_tuner(const Subject& subject, const TuneOptions& options,
+                                   const TuneHooks& hooks, std::string* error);
+
+// One search to its end. `database` may be null: then nothing is kept. Nothing, and why, if no
+// schedule could be timed. `is_stopped` is asked between trials.
 std::optional<TuneResult> tune(const Subject& subject, const TuneOptions& options,
                                Database* database, const std::function<void(const Progress&)>& tell,
                                const std::function<bool()>& is_stopped, std::string* error);

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "base/files.h"
-#include "command.h"
+#include "json_output.h"
 #include "tune/records/database.h"
 #include "tune/records/trial_file.h"
 #include "tune/records/winner.h"
@@ -20,6 +20,7 @@ struct DbOptions {
   std::string output;
   std::string equations;
   std::string program;
+  bool json = false;
 };
 
 std::string path_of(const DbOptions& o) {
@@ -51,7 +52,33 @@ int for_each_problem(const DbOptions& o, Body&& body) {
   return kOk;
 }
 
+nlohmann::json problem_json(const tune::Problem& p, const std::vector<tune::Trial>& trials) {
+  nlohmann::json j = {{"equations", p.equations}, {"program", trials.back().program},
+                      {"sizes", p.sizes},         {"target", p.target},
+                      {"machine", p.machine},     {"trials", trials.size()}};
+  if (const auto best = tune::winner_of(trials))
+    j["best"] = {{"median", best->median},
+                 {"low", best->low},
+                 {"high", best->high},
+                 {"samples", best->samples},
+                 {"candidates", best->candidates},
+                 {"schedule", best->schedule}};
+  return j;
+}
+
+// `list` and `best` as JSON are the same: every problem with its best schedule.
+int run_problems_json(const DbOptions& o) {
+  nlohmann::json out = nlohmann::json::array();
+  const int code =
+      for_each_problem(o, [&](const tune::Problem& p, const std::vector<tune::Trial>& trials) {
+        out.push_back(problem_json(p, trials));
+      });
+  if (code == kOk) write_json(out);
+  return code;
+}
+
 int run_list(const DbOptions& o) {
+  if (o.json) return run_problems_json(o);
   return for_each_problem(o, [](const tune::Problem& p, const std::vector<tune::Trial>& trials) {
     const auto best = tune::winner_of(trials);
     fmt::print("{}  {}  {}  {}  {}  {} trials{}\n", p.equations.substr(0, 12),
@@ -63,13 +90,15 @@ int run_list(const DbOptions& o) {
 }
 
 int run_show(const DbOptions& o) {
-  return for_each_problem(o, [](const tune::Problem& p, const std::vector<tune::Trial>& trials) {
-    fmt::print("# {} {} {}\n", trials.back().program, tune::sizes_text(p.sizes), p.machine);
+  return for_each_problem(o, [&](const tune::Problem& p, const std::vector<tune::Trial>& trials) {
+    if (!o.json)
+      fmt::print("# {} {} {}\n", trials.back().program, tune::sizes_text(p.sizes), p.machine);
     for (const tune::Trial& t : trials) fmt::print("{}\n", tune::to_json(t));
   });
 }
 
 int run_best(const DbOptions& o) {
+  if (o.json) return run_problems_json(o);
   return for_each_problem(o, [](const tune::Problem& p, const std::vector<tune::Trial>& trials) {
     const auto best = tune::winner_of(trials);
     if (!best) return;
@@ -179,11 +208,15 @@ void add_db(CLI::App& app, int& exit_code) {
     return s;
   };
   const char* which = "only problems whose equations' hash begins so";
-  add("list", "problems, how many trials each has, the best time", run_list)
-      ->add_option("EQUATIONS", o->equations, which);
-  add("show", "all trials as JSON lines", run_show)->add_option("EQUATIONS", o->equations, which);
-  add("best", "the best schedule of each problem", run_best)
-      ->add_option("EQUATIONS", o->equations, which);
+  const auto add_shown = [&](const char* name, const char* help, int (*run)(const DbOptions&),
+                             const char* json) {
+    CLI::App* s = add(name, help, run);
+    s->add_option("EQUATIONS", o->equations, which);
+    s->add_flag("--json", o->json, json);
+  };
+  add_shown("list", "problems, how many trials each has, the best time", run_list, kJsonHelp);
+  add_shown("show", "all trials as JSON lines", run_show, "without the lines that name problems");
+  add_shown("best", "the best schedule of each problem", run_best, kJsonHelp);
   add("export", "all trials as JSON lines", run_export)
       ->add_option("--output,-o", o->output, "a file instead of standard output");
   const char* from = "databases, and files of JSON lines";
@@ -201,6 +234,7 @@ void add_db(CLI::App& app, int& exit_code) {
   add("gc", "drop the times of schedules that are not the best of their problem", run_gc);
   add("upgrade", "bring a database of an earlier version to this one's schema", run_upgrade);
   add_db_verify(*c, exit_code);
+  add_db_choices(*c, exit_code);
   add_db_searches(*c, exit_code);
   c->footer("Example: nautilus db --db all.db merge node1.db node2.db");
 }

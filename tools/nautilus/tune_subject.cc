@@ -10,7 +10,6 @@ namespace nautilus::tool {
 void add_subject_options(CLI::App& command, SubjectOptions& o) {
   command.add_option("FILE", o.file, "a program of the math language (.naut)")->required();
   command.add_option("--shape", o.shape, "sizes: M=64,N=80; others from the program's hints")
-      ->delimiter(',')
       ->allow_extra_args(false);
   command.add_option("--target", o.target, kTargetHelp);
   command.add_option("--seed", o.seed, "of the inputs and of the search")->capture_default_str();

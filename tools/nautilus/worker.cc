@@ -4,16 +4,14 @@
 #include <signal.h>
 
 #include <atomic>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <thread>
 
 #include "command.h"
+#include "search_options.h"
 #include "tune/tuner.h"
 #include "tune/work/budget.h"
 #include "tune/work/work_list.h"
-#include "tune_subject.h"
 
 namespace nautilus::tool {
 namespace {
@@ -24,11 +22,8 @@ struct WorkerOptions {
   std::string part = "1/1";
   std::string budget = "120s";
   std::string lease = "300s";
-  std::string search = tune::TuneOptions{}.search;
+  SearchOptions search;
   std::string target;
-  int64_t trials = 0;
-  double trial_seconds = 60;
-  int jobs = 0;
   int sms = 2;
   bool retry = false;
   bool emulate = false;
@@ -119,15 +114,7 @@ class Worker {
     tune::Subject subject;
     int ignored = kOk;  // the list may have other jobs
     if (!read_subject(s, subject, ignored)) return std::nullopt;
-    tune::TuneOptions options;
-    options.search = o_.search;
-    options.seconds = job.seconds.value_or(budget_);
-    options.trials = o_.trials;
-    options.trial_seconds = o_.trial_seconds;
-    const int cores = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1u));
-    options.jobs = o_.emulate ? 1 : o_.jobs > 0 ? o_.jobs : cores;
-    options.worker = {std::filesystem::read_symlink("/proc/self/exe").string(), "propose"};
-    for (std::string& word : subject_arguments(s)) options.worker.push_back(std::move(word));
+    const tune::TuneOptions options = tune_options(o_.search, s, job.seconds.value_or(budget_));
     return tune::tune(
         subject, options, &database_, [](const tune::Progress&) {},
         [] { return is_worker_stopped.load(); }, error);
@@ -199,17 +186,7 @@ void add_worker(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   c->add_flag("--status", o->status, "print what became of the jobs, and stop");
   c->add_option("--budget", o->budget, "time for a job that says none")->capture_default_str();
-  c->add_option("--trials", o->trials, "so many schedules of a job at most")
-      ->check(CLI::PositiveNumber);
-  c->add_option("--trial-limit", o->trial_seconds, "seconds of one trial before it is stopped")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  std::vector<std::string> names(tune::search_names().begin(), tune::search_names().end());
-  c->add_option("--search", o->search, "which schedule is tried next")
-      ->check(CLI::IsMember(names))
-      ->capture_default_str();
-  c->add_option("--jobs", o->jobs, "processes that compile at a time (default: all cores)")
-      ->check(CLI::PositiveNumber);
+  add_search_options(*c, o->search);
   c->add_option("--target", o->target, kTargetHelp);
   c->add_flag("--emulate", o->emulate, "in the emulator instead of on a GPU");
   c->add_option("--sms", o->sms, "multiprocessors of the emulated device")

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ir/parse.h"
 
 namespace nautilus::driver {
@@ -40,6 +42,22 @@ bool read_request(const ir::Program& program, const std::map<std::string, std::s
     }
   }
   return true;
+}
+
+std::vector<std::map<std::string, std::string>> options_of_runs(
+    const std::map<std::string, std::string>& options) {
+  std::vector<std::map<std::string, std::string>> out;
+  for (size_t run = 0, runs = 1; run < runs; ++run) {
+    out.emplace_back();
+    for (const auto& [name, list] : options) {
+      const size_t values = 1 + static_cast<size_t>(std::count(list.begin(), list.end(), ','));
+      runs = std::max(runs, values);
+      size_t begin = 0;
+      for (size_t k = 0; k < std::min(run, values - 1); ++k) begin = list.find(',', begin) + 1;
+      out.back().emplace(name, list.substr(begin, list.find(',', begin) - begin));
+    }
+  }
+  return out;
 }
 
 ScheduleEdit taken_schedule_edit(std::map<std::string, std::string>& options) {

@@ -53,6 +53,8 @@ class CaseRunner {
   CaseResult fill();
   // The input is a schedule, perhaps of some kernels; the argument names its program.
   CaseResult replay_case();
+  // The input is a schedule; which kernels of its plan run at sizes, and whether they are right.
+  CaseResult launches();
   CaseResult sweep_case(const ir::Program& program);
   // The derivation; or what the passes did, which is no part of it: a test of one should not break
   // by the other.

@@ -6,7 +6,7 @@
 namespace nautilus::driver {
 namespace {
 
-constexpr const char* kProgram = R"(# A comment.
+constexpr const char* kCommented = R"(# A comment.
 dims M, N
 hint M = 48, N = 64
 X: f32[M, N]
@@ -19,7 +19,7 @@ C[i] = B[i] + 1                       -> f32
 TEST(Reduce, KeepsWhatTheFailureNeeds) {
   // "Fails" wherever a square root is taken of something.
   const auto has_root = [](const std::string& t) { return t.find("sqrt(") != std::string::npos; };
-  const Reduction r = reduce(kProgram, has_root, 1000);
+  const Reduction r = reduce(kCommented, has_root, 1000);
   EXPECT_NE(r.text.find("sqrt(1)"), std::string::npos) << r.text;
   EXPECT_EQ(r.text.find("exp"), std::string::npos) << r.text;
   EXPECT_EQ(r.text.find('#'), std::string::npos) << r.text;
@@ -30,14 +30,14 @@ TEST(Reduce, MakesSizesSmaller) {
   const auto has_rows = [](const std::string& t) {
     return t.find("hint M =") != std::string::npos && t.find("M = 0") == std::string::npos;
   };
-  const Reduction r = reduce(kProgram, has_rows, 1000);
+  const Reduction r = reduce(kCommented, has_rows, 1000);
   EXPECT_EQ(r.text, "hint M = 1, N = 1\n");
 }
 
 TEST(Reduce, StopsWhenAskedTo) {
   const Reduction r = reduce(
-      kProgram, [](const std::string&) { return false; }, 5);
-  EXPECT_EQ(r.text, kProgram);
+      kCommented, [](const std::string&) { return false; }, 5);
+  EXPECT_EQ(r.text, kCommented);
   EXPECT_EQ(r.tried, 5);
 }
 

@@ -7,14 +7,19 @@
 #include "base/files.h"
 #include "driver/check/case_options.h"
 #include "driver/check/case_runner.h"
+#include "driver/check/emulated_check.h"
 #include "driver/check/hide_costs.h"
 #include "driver/check/regenerate.h"
 #include "driver/kernels/explain.h"
 #include "driver/kernels/given_schedule.h"
+#include "driver/kernels/sized_kernels.h"
 #include "driver/kernels/sweep.h"
 #include "driver/load/hints.h"
 #include "driver/oracle/oracle_check.h"
+#include "driver/run/launch_report.h"
 #include "ir/print.h"
+#include "ir/target_of.h"
+#include "matile/ops.h"
 #include "schedule/text/schedule.h"
 
 namespace nautilus::driver {
@@ -62,12 +67,51 @@ CaseResult CaseRunner::replay_case() {
   const auto program = load_text(test_.argument, *text, {}, unit_);
   if (!program) return failed(rendered());
   const auto schedule = join_schedules({given}, *program, unit_, &error);
+  if (schedule && schedule::is_sized(*schedule)) {
+    const auto all = complete_sized(*program, *schedule, unit_, &error);
+    return shown(all ? *all : error + "\n" + rendered());
+  }
   auto scheduled = schedule ? replay_schedule(*program, *schedule, unit_, &error) : std::nullopt;
   if (!scheduled) return shown(error + "\n" + rendered());
   const std::string refused = refused_lines(*scheduled, unit_);
   if (!refused.empty()) return shown(refused + "\n");
   complete(*scheduled, unit_);
   return shown(schedule::print(scheduled->decisions));
+}
+
+CaseResult CaseRunner::launches() {
+  std::string error;
+  const auto text = base::read_file(test_.folder + test_.argument, &error);
+  if (!text) return failed(error);
+  const auto program = load_text(test_.argument, *text, {}, unit_);
+  if (!program) return failed(rendered());
+  const auto kernels =
+      make_kernels(*program, {.schedule = strip_comments(test_.input)}, unit_, &error);
+  if (!kernels) return shown(error + "\n" + rendered());
+  std::string out;
+  for (const ir::Op& op : kernels->program.body) {
+    const auto* let = op.get<matile::Let>();
+    if (let && (let->name.str().starts_with("near") || let->name.str().starts_with("far")))
+      out += ir::print(op) + "\n";
+  }
+  for (const auto& options : options_of_runs(test_.options)) {
+    RunRequest r;
+    if (!read_request(*program, options, r, error)) return failed(error);
+    ir::Environment env = r.given;
+    if (!ir::complete(kernels->program, {}, env, unit_.sink)) return failed(rendered());
+    std::string sizes;
+    for (const auto& [name, value] : options)
+      sizes += fmt::format("{}{}={}", sizes.empty() ? "" : " ", name, value);
+    const auto sms = static_cast<int>(ir::target_of(*program).board.sms);
+    out += sizes + "\n";
+    for (const PlannedLaunch& l : planned_launches(kernels->program, env, sms)) {
+      if (l.grid > 0) out += fmt::format("  {}: {}\n", l.kernel, l.grid);
+    }
+    const auto difference = check_emulated(*program, kernels->program, r, unit_);
+    if (!difference) return failed(rendered());
+    if (!difference->empty()) return failed(fmt::format("{}: {}", sizes, *difference));
+  }
+  return shown(out);
 }
 
 CaseResult CaseRunner::sweep_case(const ir::Program& program) {

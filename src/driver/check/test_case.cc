@@ -14,10 +14,10 @@ namespace nautilus::driver {
 
 CaseResult CaseRunner::run() {
   const std::string& c = test_.command;
-  const bool takes_options = c == "eval" || c == "run" || c == "kernels" || c == "pass" ||
-                             c == "same" || c == "check" || c == "like" || c == "schedule" ||
-                             c == "run_scheduled" || c == "regenerate" || c == "sweep" ||
-                             c == "fusion" || c == "explain" || c == "replay" || c == "fires";
+  const bool takes_options =
+      c == "eval" || c == "run" || c == "kernels" || c == "pass" || c == "same" || c == "check" ||
+      c == "like" || c == "schedule" || c == "run_scheduled" || c == "regenerate" || c == "sweep" ||
+      c == "fusion" || c == "explain" || c == "replay" || c == "launches" || c == "fires";
   if (!takes_options && !test_.options.empty()) {
     return failed(fmt::format("`{}` takes no option `{}`", c, test_.options.begin()->first));
   }
@@ -35,6 +35,7 @@ CaseResult CaseRunner::run() {
   if (c == "regenerate") return regenerate();
   if (c == "fill") return fill();
   if (c == "replay") return replay_case();
+  if (c == "launches") return launches();
   std::map<std::string, int64_t> statics;
   const auto program = load_text(file_, test_.input, statics, unit_);
   if (!program) return failed(rendered());

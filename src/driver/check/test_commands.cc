@@ -29,6 +29,10 @@ const std::vector<std::pair<std::string, std::string>>& test_commands() {
       {"replay=PROGRAM [kernel=NAME]",
        "the input is a schedule, of it only the kernel; the complete schedule that comes of it, or "
        "why it is refused, is the expectation"},
+      {"launches=PROGRAM [SIZE=n[,n]]",
+       "the input is a schedule; how its plan chooses by sizes, and the kernels that it launches "
+       "at "
+       "these, are the expectation; the kernels, in the emulator, agree with the oracle"},
       {"explain [costs=shown] [passes=shown] [kernel=NAME]",
        "the derivation of the first schedule is the expectation; passes: instead of it what each "
        "pass did to the program and its kernels, `programs`: in their texts"},

@@ -58,24 +58,18 @@ CaseResult CaseRunner::check(const ir::Program& program) {
     if (!run_passes(it->second, current, context, error))
       return failed(error.empty() ? rendered() : error);
   }
-  // `M=1,70 N=33`: the k-th run takes the k-th value of each list, or its last.
-  for (size_t run = 0, runs = 1; run < runs; ++run) {
-    std::map<std::string, std::string> options;
-    for (const auto& [name, list] : test_.options) {
-      if (name == "pass") continue;
-      const size_t values = 1 + static_cast<size_t>(std::count(list.begin(), list.end(), ','));
-      runs = std::max(runs, values);
-      size_t begin = 0;
-      for (size_t k = 0; k < std::min(run, values - 1); ++k) begin = list.find(',', begin) + 1;
-      options.emplace(name, list.substr(begin, list.find(',', begin) - begin));
-    }
+  std::map<std::string, std::string> values = test_.options;
+  values.erase("pass");
+  size_t run = 0;
+  for (const auto& options : options_of_runs(values)) {
+    ++run;
     RunRequest r;
     if (!read_request(*oracle, options, r, error)) return failed(error);
     const auto difference = current.level->name == "matile"
                                 ? check_emulated(*oracle, current, r, unit_)
                                 : check_against(*oracle, current, r, unit_);
     if (!difference) return failed(rendered());
-    if (!difference->empty()) return failed(fmt::format("run {}: {}", run + 1, *difference));
+    if (!difference->empty()) return failed(fmt::format("run {}: {}", run, *difference));
   }
   return {};
 }

@@ -6,6 +6,7 @@
 #include "compile/kernels.h"
 #include "driver/kernels/given_schedule.h"
 #include "driver/kernels/scheduling.h"
+#include "driver/kernels/sized_kernels.h"
 #include "matile/ops.h"
 #include "schedule/text/schedule.h"
 
@@ -113,6 +114,7 @@ std::optional<Kernels> make_kernels(const ir::Program& program, const KernelRequ
       *error = "a schedule is for a program of the math language";
       return std::nullopt;
     }
+    if (schedule::is_sized(*request.schedule)) return sized_kernels(program, request, unit, error);
     const auto scheduled = replay_schedule(program, *request.schedule, unit, error);
     auto kernels = scheduled ? kernels_of(program, *scheduled, context) : std::nullopt;
     if (scheduled && !kernels) *error = unknown_kernel(program, scheduled->decisions, unit);

@@ -15,8 +15,9 @@
 namespace nautilus::driver {
 
 struct KernelRequest {
-  // The text of a schedule, for a program of the math language; without one its first schedule.
-  // One that is not legal, or whose tiles have no kernel, is an error.
+  // The text of a schedule, or of several for different sizes, for a program of the math language;
+  // without one its first schedule. One that is not legal, or whose tiles have no kernel, is an
+  // error.
   std::optional<std::string> schedule = {};
   ir::PassTrace* trace = nullptr;  // gets the steps of the program and of each kernel
 };

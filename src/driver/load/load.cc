@@ -9,8 +9,6 @@
 
 namespace nautilus::driver {
 
-namespace {
-
 bool is_ir_text(std::string_view text) {
   while (!text.empty()) {
     const size_t end = text.find('\n');
@@ -25,8 +23,6 @@ bool is_ir_text(std::string_view text) {
   }
   return false;
 }
-
-}  // namespace
 
 std::optional<ir::Program> load_text(std::string path, std::string text,
                                      const std::map<std::string, int64_t>& statics, Unit& unit) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compile/levels.h"
@@ -29,6 +30,9 @@ struct Unit {
   // What programs are for; null: what they say themselves, or the default.
   const target::Target* target = nullptr;
 };
+
+// Whether a text is one of a level, `<level>.program`, and none of the math language.
+bool is_ir_text(std::string_view text);
 
 // A text of any level: IR text starts with `<level>.program`, everything else is the math language.
 // `statics` overrides static sizes of the math language. The result is verified. Empty if something

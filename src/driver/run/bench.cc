@@ -23,6 +23,7 @@ using matile::TensorRole;
 constexpr size_t kFlushBytes = size_t{256} << 20;  // several times the L2 of any card so far
 constexpr double kWarmSeconds = 0.7;
 constexpr int kBurstWarm = 5;
+constexpr int kLeastRepetitions = 3;  // of kernels that take long
 constexpr int kHostCalls = 10000;
 
 double seconds_since(Clock::time_point start) {
@@ -174,6 +175,15 @@ std::optional<Timing> time_launches(plan::Executable& executable, const BenchOpt
   const auto launch = [&] {
     return graph ? device.launch(*graph, *stream, error) : executable.launch(*stream, error);
   };
+  int warm = kBurstWarm;
+  if (options.most_seconds > 0) {
+    const auto start = Clock::now();
+    if (!launch() || !device.synchronize(*stream, error)) return std::nullopt;
+    const double fit = options.most_seconds / seconds_since(start);
+    repetitions = std::max(std::min(kLeastRepetitions, repetitions),
+                           static_cast<int>(std::min<double>(repetitions, fit)));
+    warm = std::min(warm, repetitions);
+  }
   std::vector<std::pair<runtime::Event, runtime::Event>> events;
   for (int i = 0; i < repetitions; ++i) {
     auto begin = device.create_event(error);
@@ -189,7 +199,7 @@ std::optional<Timing> time_launches(plan::Executable& executable, const BenchOpt
   if (options.is_burst) {
     std::this_thread::sleep_for(std::chrono::duration<double>(options.pause_seconds));
     counted_from = Clock::now();
-    for (int i = 0; ok && i < kBurstWarm; ++i) ok = launch();
+    for (int i = 0; ok && i < warm; ++i) ok = launch();
   } else {
     const auto start = Clock::now();
     while (ok && seconds_since(start) < kWarmSeconds) {
@@ -304,6 +314,7 @@ std::optional<BenchResult> bench(const ir::Program& program, const BenchOptions&
   if (!timing) return std::nullopt;
   result.ms = quartiles(timing->ms);
   result.times = timing->ms;
+  result.repetitions = static_cast<int>(timing->ms.size());
   result.clocks = timing->clocks;
   return result;
 }

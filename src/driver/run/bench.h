@@ -29,7 +29,8 @@ struct BenchOptions {
   bool is_burst = false;  // after a pause, instead of when clocks and power have settled
   double pause_seconds = 0.4;
   bool use_graph = false;
-  int repetitions = 0;  // 0: 100, or 30 in a burst
+  int repetitions = 0;      // 0: 100, or 30 in a burst
+  double most_seconds = 0;  // of all of them: with slower kernels they are fewer; 0: any
   bool host_cost = false;
   DeviceTensors* tensors = nullptr;  // kept from one call to the next; null: made for this one
 };

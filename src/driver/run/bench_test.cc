@@ -9,6 +9,17 @@
 namespace nautilus::driver {
 namespace {
 
+// So that a device may repeat what was uploaded.
+TEST(Bench, RandomBytesRepeatAfterAPeriod) {
+  RandomBytes random(1);
+  const size_t period = RandomBytes::period(expr::DType::BF16);
+  std::vector<unsigned char> bytes(period + 4098);
+  random.fill(expr::DType::BF16, 3, bytes.data(), bytes.size());
+  EXPECT_TRUE(
+      std::equal(bytes.begin() + static_cast<std::ptrdiff_t>(period), bytes.end(), bytes.begin()));
+  EXPECT_FALSE(std::equal(bytes.begin() + 4096, bytes.end(), bytes.begin()));
+}
+
 TEST(Bench, RandomBytesHaveNoZeros) {
   RandomBytes random(1);
   std::vector<unsigned char> a(9000000);

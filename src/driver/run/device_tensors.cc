@@ -8,25 +8,34 @@
 #include "base/random.h"
 
 namespace nautilus::driver {
+namespace {
+
+// A prime, so that no row of a matrix meets the same numbers as its neighbour.
+constexpr int64_t kBlockElements = 4194301;
+
+}  // namespace
+
+size_t RandomBytes::period(expr::DType dtype) {
+  return static_cast<size_t>(kBlockElements * expr::bytes(dtype));
+}
 
 const RandomBytes::Block& RandomBytes::block(expr::DType dtype) {
   for (const Block& b : blocks_) {
     if (b.dtype == dtype) return b;
   }
-  // A prime, so that no row of a matrix meets the same numbers as its neighbour.
-  constexpr int64_t kElements = 4194301;
   constexpr int64_t kChunk = 65536;
   const auto width = static_cast<size_t>(expr::bytes(dtype));
-  Block b{dtype, std::vector<unsigned char>(static_cast<size_t>(kElements) * width)};
-  base::parallel_for((kElements + kChunk - 1) / kChunk, base::default_threads(), [&](int64_t c) {
-    base::Random random(seed_ + 0x9E37 * static_cast<uint64_t>(c + 1));
-    for (int64_t i = c * kChunk; i < std::min(kElements, (c + 1) * kChunk); ++i) {
-      double value = expr::round_to(dtype, random.normal());
-      if (value == 0) value = 1;
-      const uint64_t bits = expr::encode(dtype, value);
-      std::memcpy(b.bytes.data() + static_cast<size_t>(i) * width, &bits, width);
-    }
-  });
+  Block b{dtype, std::vector<unsigned char>(static_cast<size_t>(kBlockElements) * width)};
+  base::parallel_for(
+      (kBlockElements + kChunk - 1) / kChunk, base::default_threads(), [&](int64_t c) {
+        base::Random random(seed_ + 0x9E37 * static_cast<uint64_t>(c + 1));
+        for (int64_t i = c * kChunk; i < std::min(kBlockElements, (c + 1) * kChunk); ++i) {
+          double value = expr::round_to(dtype, random.normal());
+          if (value == 0) value = 1;
+          const uint64_t bits = expr::encode(dtype, value);
+          std::memcpy(b.bytes.data() + static_cast<size_t>(i) * width, &bits, width);
+        }
+      });
   blocks_.push_back(std::move(b));
   return blocks_.back();
 }
@@ -73,9 +82,12 @@ std::optional<runtime::DevicePointer> DeviceTensors::input(const std::string& na
   const auto number = static_cast<int>(memory_.size());
   const auto pointer = memory(name, bytes, &is_new, error);
   if (!pointer || !is_new) return pointer;
-  std::vector<unsigned char> host(bytes);
-  random_.fill(dtype, number, host.data(), bytes);
-  if (!device_.upload(*pointer, host.data(), bytes, error)) return std::nullopt;
+  // One period; the device repeats it faster than memory of the host is filled.
+  std::vector<unsigned char> host(std::min(bytes, RandomBytes::period(dtype)));
+  random_.fill(dtype, number, host.data(), host.size());
+  if (!device_.upload(*pointer, host.data(), host.size(), error) ||
+      !device_.repeat(*pointer, host.size(), bytes, error))
+    return std::nullopt;
   return pointer;
 }
 

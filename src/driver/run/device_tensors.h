@@ -19,6 +19,8 @@ class RandomBytes {
  public:
   explicit RandomBytes(uint64_t seed) : seed_(seed) {}
   void fill(expr::DType dtype, int tensor, unsigned char* to, size_t bytes);
+  // Bytes behind which a tensor repeats itself.
+  static size_t period(expr::DType dtype);
 
  private:
   struct Block {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/random.h"
 #include "compile/manager.h"
@@ -62,6 +63,7 @@ class WorkCounter {
       const auto* let = op.get<spec::Let>();
       if (!let) continue;
       axes_.emplace(let->name, let->axes);
+      if (follows_product(let->body)) products_.insert(let->name);
     }
     for (const ir::Op& op : program.body) {
       if (const auto* o = op.get<spec::Output>()) demands_[o->name].is_whole = true;
@@ -84,6 +86,8 @@ class WorkCounter {
     return sum;
   }
 
+  bool may_skip() const { return may_skip_; }
+
  private:
   // A sum of products of elements that differ in the axes they have: a contraction, or a product of
   // a matrix and a vector, which is not one but counts as work, too.
@@ -104,9 +108,18 @@ class WorkCounter {
     return found;
   }
 
+  // A sum of products, or what is made of the same element of one.
+  bool follows_product(Expr e) const {
+    if (e.op() == EK::Reduce) return is_sum_of_products(e);
+    if (e.op() == EK::Read && products_.contains(e.name())) return true;
+    return std::any_of(e.args().begin(), e.args().end(),
+                       [&](Expr a) { return follows_product(a); });
+  }
+
   // Reads with the conditions around them, in the reader's axes.
   void visit(Expr e, Expr under) {
     if (e.op() == EK::Select) {
+      may_skip_ |= !is_known(e[0]) && (follows_product(e[1]) || follows_product(e[2]));
       visit(e[0], under);
       visit(e[1], both(under, e[0]));
       visit(e[2], both(under, pool_.unary(EK::Not, e[0])));
@@ -210,6 +223,8 @@ class WorkCounter {
   std::unordered_map<ir::Name, ir::Axes> axes_;
   std::unordered_map<ir::Name, Demand> demands_;
   std::unordered_map<ir::Name, Mask> masks_;
+  std::unordered_set<ir::Name> products_;  // tensors that follow one
+  bool may_skip_ = false;
 };
 
 double bytes_of(const ir::TensorType& type, const ir::Environment& env) {
@@ -239,7 +254,9 @@ Work count_work(const ir::Program& program, const ir::Environment& env, Unit& un
     if (!next) return out;
     current = std::move(*next);
   }
-  out.flops = WorkCounter(current, env, unit.pool).flops();
+  WorkCounter counter(current, env, unit.pool);
+  out.flops = counter.flops();
+  out.may_skip = counter.may_skip();
   return out;
 }
 

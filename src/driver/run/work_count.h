@@ -13,7 +13,8 @@ struct Work {
   // where the mask is of positions alone; masks on data are counted as if they let everything
   // through.
   double flops = 0;
-  double bytes = 0;  // each input read once, each output written once
+  double bytes = 0;       // each input read once, each output written once
+  bool may_skip = false;  // a condition on data may let a kernel do less
 };
 
 // The sizes and scalars of the call must be known.

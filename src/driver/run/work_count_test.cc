@@ -56,6 +56,8 @@ TEST(WorkCount, MasksOfPositions) {
   EXPECT_NEAR(work_of(window.c_str(), {{"M", 512}}).flops / whole, 0.117, 0.02);
   const std::string data = head + "T[i,j] = where(D[i] == D[j], S[i,j], -inf)\n" + tail;
   EXPECT_EQ(work_of(data.c_str(), {{"M", 512}}).flops, whole);
+  EXPECT_TRUE(work_of(data.c_str(), {{"M", 512}}).may_skip);
+  EXPECT_FALSE(work_of(window.c_str(), {{"M", 512}}).may_skip);
 }
 
 }  // namespace

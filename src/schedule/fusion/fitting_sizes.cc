@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/fusion/fitting_sizes.h"
 
+#include <algorithm>
+
+#include "estimate/registers.h"
 #include "schedule/fusion/tile_use.h"
 #include "target/target.h"
 
@@ -29,9 +32,21 @@ Shape candidate_shape(const Fusion& fusion) {
   return s;
 }
 
+// Every instruction finds its registers when the CTA starts.
+bool starts(const Fusion& fusion, const TileConfig& s) {
+  const target::Target& target = *fusion.target;
+  const estimate::Roles roles{s.warp_groups, true, s.resident > 1, s.resident};
+  const int64_t given = target.limits.registers(static_cast<int>(roles.threads(target.limits)),
+                                                static_cast<int>(s.resident));
+  return std::all_of(fusion.dots.begin(), fusion.dots.end(), [&](const Dot& d) {
+    return estimate::instruction_registers(tile_width(fusion, d.column, s), target) <= given;
+  });
+}
+
 bool fits(const Fusion& fusion, const Shape& shape, const TileConfig& s) {
   const auto ctas = static_cast<int>(s.resident);
-  return tile_registers(fusion, s).all() <=
+  return starts(fusion, s) &&
+         tile_registers(fusion, s).all() <=
              most_tile_registers(fusion, s, shape.has_streamed_tile) &&
          shared_use(fusion, s).bytes() <= fusion.target->limits.shared_bytes(ctas);
 }

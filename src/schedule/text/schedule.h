@@ -21,6 +21,7 @@
 // list for the same kernel: the plan runs the cheapest. A line may end with who took the decision:
 // auto (which is not printed), tuned or user. A word may be a hole, `?{64,96}` (holes.h). What is
 // left out is chosen by the compiler's rules; so are kernels for statements that no kernel names.
+// A text may have several schedules for different sizes (sized_schedules.h).
 //
 // The program is named by a hash of its equations (spec/equations_hash.h), in which names, order
 // and hints do not count.
@@ -52,7 +53,8 @@ struct Schedule {
 };
 
 std::string print(const Schedule& schedule);
-// The rejection names the line. Text of version 1 becomes lines of this version.
+// The rejection names the line. Text of version 1 becomes lines of this version. Text of several
+// schedules is rejected.
 Outcome<Schedule> parse_schedule(std::string_view text, expr::ExprPool& pool);
 // Lines of version 1 (schedule_version1.cc).
 Outcome<Schedule> parse_version1(std::string_view text, expr::ExprPool& pool);

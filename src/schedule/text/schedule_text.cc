@@ -10,6 +10,7 @@
 #include "ir/print.h"
 #include "schedule/text/holes.h"
 #include "schedule/text/schedule.h"
+#include "schedule/text/sized_schedules.h"
 #include "schedule/text/text_lines.h"
 
 namespace nautilus::schedule {
@@ -51,9 +52,11 @@ bool is_hash(std::string_view text) {
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
+enum class Sized : uint8_t { No, Yes };  // whether it may say which sizes it is for
+
 class Reader {
  public:
-  explicit Reader(expr::ExprPool& pool) : pool_(pool) {}
+  Reader(expr::ExprPool& pool, Sized sized) : pool_(pool), sized_(sized) {}
 
   Outcome<Schedule> run(std::string_view text) {
     for (const TextLine& line : text_lines(text)) {
@@ -62,6 +65,8 @@ class Reader {
         if (auto why = header(line)) return *why;
       } else if (line.words[0] == "kernel" && !line.is_indented) {
         if (auto why = kernel(line)) return *why;
+      } else if (is_next_schedule(line)) {
+        return bad("one schedule is expected, not several for different sizes");
       } else if (line.words[0] == "or" && !line.is_indented) {
         if (line.words.size() != 1 || out_.kernels.empty())
           return bad("`or` stands alone, behind the lines of a kernel");
@@ -114,6 +119,11 @@ class Reader {
       const auto op =
           ir::parse_op(sources.add("schedule", piece), decision::vocabulary(), pool_, sink);
       if (!op) return bad(fmt::format("`{}`: {}", piece, sink.all()[0].message));
+      if (op->is<decision::At>() && sized_ == Sized::No)
+        return bad(
+            fmt::format("`{}`: one schedule is expected, not one of several for different "
+                        "sizes",
+                        piece));
       if (is_about_program(*op) != out_.kernels.empty())
         return bad(fmt::format("`{}` stands {} the first kernel", piece,
                                is_about_program(*op) ? "before" : "behind"));
@@ -124,6 +134,7 @@ class Reader {
   }
 
   expr::ExprPool& pool_;
+  const Sized sized_;
   Schedule out_;
   bool has_header_ = false;
   int number_ = 0;
@@ -149,7 +160,60 @@ Outcome<Schedule> parse_schedule(std::string_view text, expr::ExprPool& pool) {
   const auto lines = text_lines(text);
   if (!lines.empty() && lines[0].words.size() == 6 && lines[0].words[2] == "hash")
     return parse_version1(text, pool);
-  return Reader(pool).run(text);
+  return Reader(pool, Sized::No).run(text);
+}
+
+bool is_next_schedule(const TextLine& line) {
+  return !line.is_indented && line.words == std::vector<std::string>{"or", "schedule"};
+}
+
+bool is_sized(std::string_view text) {
+  const auto lines = text_lines(text);
+  return std::any_of(lines.begin(), lines.end(), [](const TextLine& line) {
+    return is_next_schedule(line) || (!line.is_indented && line.words[0] == "at");
+  });
+}
+
+Outcome<std::vector<SizedSchedule>> parse_sized_schedules(std::string_view text,
+                                                          expr::ExprPool& pool) {
+  // Each part is read as a schedule with the header of the first, its lines where they stand.
+  std::vector<std::string> parts(1);
+  std::string header;
+  int at = 1;  // the line that comes next in the last part
+  for (const TextLine& line : text_lines(text)) {
+    if (header.empty()) header = line.text;
+    if (is_next_schedule(line)) {
+      parts.push_back(header);
+      at = 1;
+      continue;
+    }
+    for (; at < line.number; ++at) parts.back() += '\n';
+    parts.back() += (line.is_indented ? "  " : "") + line.text;
+  }
+  std::vector<SizedSchedule> out;
+  for (const std::string& part : parts) {
+    Outcome<Schedule> read = Reader(pool, Sized::Yes).run(part);
+    if (!read) return read.rejection();
+    SizedSchedule next{{}, *read};
+    ir::Block rest;
+    for (const ir::Op& line : next.schedule.lines)
+      (line.is<decision::At>() ? next.at : rest).push_back(line);
+    next.schedule.lines = std::move(rest);
+    out.push_back(std::move(next));
+  }
+  return out;
+}
+
+std::string print(const std::vector<SizedSchedule>& schedules) {
+  std::string out;
+  for (const SizedSchedule& s : schedules) {
+    const std::string text = print(s.schedule);
+    const size_t header = text.find('\n') + 1;
+    out += out.empty() ? text.substr(0, header) : "or schedule\n";
+    for (const ir::Op& line : s.at) out += ir::print(line) + "\n";
+    out += text.substr(header);
+  }
+  return out;
 }
 
 void complete(ir::Block& alternative, const ir::Block& decided) {

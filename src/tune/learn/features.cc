@@ -127,9 +127,8 @@ Features features_of(const ir::Program& kernels, const std::vector<driver::Plann
       const double by_matrix = w.products / (costs.products_per_cycle * sms);
       const double by_copies = w.copied / (costs.copy_bytes_per_cycle * sms);
       const double by_memory = (w.loaded + w.stored) / costs.memory_bytes_per_cycle;
-      // Four warps issue at a time.
       const double by_registers =
-          (w.operations + costs.special_slots * w.special) / (4 * target.limits.warp_threads * sms);
+          (w.operations + costs.special_slots * w.special) / (target.limits.warp_threads * sms);
       const double cycles = std::max({by_matrix, by_copies, by_memory, by_registers});
       // A machine that is partly empty works with what is full.
       const double rounds = w.tiles / (sms * o.resident);

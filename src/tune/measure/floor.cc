@@ -21,6 +21,7 @@ std::optional<Floors> floors_of(const Subject& subject) {
   const double cycles_per_second = 1e9 * target.board.clock_ghz;
   return Floors{.flops = work.flops,
                 .bytes = work.bytes,
+                .may_skip = work.may_skip,
                 .flops_per_second = 2 * target.costs.products_per_cycle *
                                     static_cast<double>(target.board.sms) * cycles_per_second,
                 .bytes_per_second = target.costs.memory_bytes_per_cycle * cycles_per_second};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The least time that the machine can take for a program: its bytes at the speed of the memory, its
-// products at that of the matrix unit. Work that data decides is counted as if all of it were done
-// (driver/run/work_count.h), so a program that skips much of it may be faster.
+// products at that of the matrix unit. Where a condition on data may skip products
+// (driver/run/work_count.h) they do not count for the least time.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,9 @@ namespace nautilus::tune {
 
 // What a program has to do, and what its target can.
 struct Floors {
-  double flops = 0;  // of products; 0: there are none
-  double bytes = 0;  // inputs and outputs once
+  double flops = 0;       // of products; 0: there are none
+  double bytes = 0;       // inputs and outputs once
+  bool may_skip = false;  // products, by a condition on data
   double flops_per_second = 0;
   double bytes_per_second = 0;
 
@@ -22,7 +23,8 @@ struct Floors {
   // That the machine could do at this intensity.
   double roof() const { return std::min(flops_per_second, intensity() * bytes_per_second); }
   double least_ms() const {
-    return 1e3 * std::max(flops / flops_per_second, bytes / bytes_per_second);
+    const double products = may_skip ? 0 : flops / flops_per_second;
+    return 1e3 * std::max(products, bytes / bytes_per_second);
   }
 };
 

@@ -6,8 +6,6 @@
 
 #include <algorithm>
 
-#include "diag/render.h"
-#include "ir/decl.h"
 #include "spec/equations_hash.h"
 #include "target/target.h"
 
@@ -21,21 +19,10 @@ struct Loaded {
 
 std::optional<Loaded> loaded(const Subject& subject, std::string* error) {
   driver::Unit unit;
-  const auto program = load(subject, unit);
-  if (!program) {
-    *error = diag::render_all(unit.sink);
-    return std::nullopt;
-  }
-  if (program->level->name != "spec") {
-    *error = fmt::format("{}: schedules are for programs of the math language", subject.path);
-    return std::nullopt;
-  }
-  Loaded out{{subject, spec::equations_hash(*program), {}}, {}};
-  for (const ir::Op& op : program->body) {
-    if (const auto* s = op.get<ir::Static>()) out.statics.emplace(s->name.str());
-    if (const auto* d = op.get<ir::Dim>()) out.program.dims.emplace(d->name.str());
-  }
-  return out;
+  auto sizes = load_sizes(subject, unit, error);
+  if (!sizes) return std::nullopt;
+  return Loaded{{subject, spec::equations_hash(sizes->program), std::move(sizes->dims)},
+                std::move(sizes->statics)};
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 // time is the number of steps, which is the same on every machine.
 #pragma once
 
+#include <set>
+
 #include "driver/load/load.h"
 #include "tune/records/trial.h"
 
@@ -24,6 +26,16 @@ struct Subject {
 // What the trials of a subject are trials of. Nothing, and why, if its text is no program or there
 // is no device.
 std::optional<Problem> problem_of(const Subject& subject, std::string* error);
+
+// A program of the math language and the names of its sizes.
+struct SubjectSizes {
+  ir::Program program;
+  std::set<std::string> dims;
+  std::set<std::string> statics;
+};
+// Loaded in the unit. Nothing, and why, if its text is no program of the math language.
+std::optional<SubjectSizes> load_sizes(const Subject& subject, driver::Unit& unit,
+                                       std::string* error);
 
 // The program with the sizes as its hints: what schedules are chosen for. Nothing if something was
 // reported.

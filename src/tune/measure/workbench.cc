@@ -17,6 +17,8 @@ namespace {
 
 // Between trials, so that one does not heat the machine for the next. `bench` waits longer.
 constexpr double kPauseSeconds = 0.05;
+// Of the launches of one trial: a kernel that takes long is told from others by few.
+constexpr double kTimedSeconds = 0.5;
 
 // Compilers say much, and not always as text.
 std::string first_line(const std::string& text) {
@@ -190,6 +192,7 @@ void Workbench::time(const ir::Program& kernels, driver::Unit& unit, Trial& tria
   options.is_burst = true;
   options.pause_seconds = kPauseSeconds;
   options.repetitions = subject_.repetitions;
+  options.most_seconds = kTimedSeconds;
   options.tensors = &*tensors_;
   std::string error;
   const auto result = driver::bench(kernels, options, unit.pool, &error);

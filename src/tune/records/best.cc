@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/records/best.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include "driver/kernels/lower_to_kernels.h"
@@ -10,6 +13,7 @@
 #include "ir/print.h"
 #include "ir/target_of.h"
 #include "spec/equations_hash.h"
+#include "tune/records/shipped.h"
 
 namespace nautilus::tune {
 namespace {
@@ -34,28 +38,61 @@ std::map<std::string, int64_t> hinted_sizes(const ir::Program& program) {
   return out;
 }
 
-std::optional<Best> best_of(const ir::Program& program, const std::string& path,
-                            std::string* error) {
-  std::error_code ignored;
-  if (path.empty() || !std::filesystem::exists(path, ignored)) return std::nullopt;
-  const auto database = Database::open(path, Access::Read, error);
-  if (!database) return std::nullopt;
-  const auto trials = database->find({.equations = spec::equations_hash(program),
-                                      .sizes = hinted_sizes(program),
-                                      .target = std::string(ir::target_of(program).name)},
-                                     error);
-  if (!trials) return std::nullopt;
+std::optional<Best> best_that_applies(const std::vector<Trial>& trials,
+                                      const std::function<bool(const std::string&)>& apply) {
   std::map<std::string, std::vector<Trial>> by_machine;
-  for (const Trial& t : *trials) {
+  for (const Trial& t : trials) {
     if (t.problem.machine != "emulator") by_machine[t.problem.machine].push_back(t);
   }
   const auto most = std::max_element(
       by_machine.begin(), by_machine.end(),
       [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
   if (most == by_machine.end()) return std::nullopt;
-  const auto winner = winner_of(most->second);
-  if (!winner || !still_applies(program, winner->schedule)) return std::nullopt;
-  return Best{*winner, most->first};
+  const auto first = winner_of(most->second);
+  if (!first) return std::nullopt;
+  std::vector<Winner> order = {*first};
+  for (Winner& w : standings(most->second)) {
+    if (w.schedule != first->schedule) order.push_back(std::move(w));
+  }
+  for (size_t i = 0; i < std::min(order.size(), kMostTried); ++i) {
+    if (apply(order[i].schedule)) return Best{order[i], most->first, "", i};
+  }
+  return std::nullopt;
+}
+
+std::optional<Best> best_of(const ir::Program& program, const std::string& path,
+                            std::string* error) {
+  const Query query = {.equations = spec::equations_hash(program),
+                       .sizes = hinted_sizes(program),
+                       .target = std::string(ir::target_of(program).name)};
+  const auto apply = [&](const std::string& schedule) { return still_applies(program, schedule); };
+  // Who wants no database wants no trials.
+  const char* asked = std::getenv("NAUTILUS_DB");
+  if (path.empty() && asked && std::string_view(asked) == "none") return std::nullopt;
+  std::error_code ignored;
+  if (!path.empty() && std::filesystem::exists(path, ignored)) {
+    const auto database = Database::open(path, Access::Read, error);
+    const auto trials = database ? database->find(query, error) : std::nullopt;
+    if (trials) {
+      if (auto best = best_that_applies(*trials, apply)) {
+        best->source = path;
+        return best;
+      }
+    }
+  }
+  auto best = best_that_applies(shipped_trials(query), apply);
+  if (best) best->source = "trials that come with the compiler";
+  return best;
+}
+
+std::string note(const Best& best) {
+  const size_t count = best.winner.candidates;
+  const std::string which =
+      count > 1 ? fmt::format("the best of {} that were timed", count) : "the one that was timed";
+  std::string text = fmt::format("the schedule is {} on {} ({})", which, best.machine, best.source);
+  if (best.passed_over > 0)
+    text += fmt::format("; {} better ones no longer apply", best.passed_over);
+  return text;
 }
 
 }  // namespace nautilus::tune

@@ -16,6 +16,7 @@
 #include "driver/load/hints.h"
 #include "spec/equations_hash.h"
 #include "tune/records/best.h"
+#include "tune/records/shipped.h"
 
 namespace nautilus::tune {
 namespace {
@@ -191,10 +192,71 @@ TEST_F(DatabaseTest, TheBestOfAProgramIsFound) {
   t.schedule = "a schedule of another time";
   t.times = {1};
   ASSERT_TRUE(db->add(t, &error_));
-  EXPECT_FALSE(best());
+  // What is faster and no longer applies does not hide the next.
+  ASSERT_TRUE(best());
+  EXPECT_EQ(best()->winner.schedule, schedule::print(first->decisions));
+  EXPECT_EQ(best()->passed_over, 1u);
+  EXPECT_NE(note(*best()).find("1 better ones no longer apply"), std::string::npos);
   EXPECT_EQ(error_, "");
   t.problem.sizes["M"] += 1;
   EXPECT_FALSE(best_of(driver::with_hints(*program, t.problem.sizes), path("a.db"), &error_));
+}
+
+// Where nothing was tuned, the trials that come with the compiler count.
+TEST_F(DatabaseTest, ShippedTrialsAreTheFallback) {
+  const Query all = {};
+  const std::vector<Trial> shipped = shipped_trials(all);
+  ASSERT_FALSE(shipped.empty());
+  driver::Unit unit;
+  const std::string file = std::string(NAUTILUS_SOURCE_DIR) + "/golden/attention_causal.naut";
+  const auto text = base::read_file(file, &error_);
+  ASSERT_TRUE(text) << error_;
+  const Trial* known = nullptr;
+  std::optional<ir::Program> program;
+  for (const Trial& t : shipped) {
+    if (t.program != "attention_causal" || t.verdict != Verdict::Timed) continue;
+    std::map<std::string, int64_t> sizes = t.problem.sizes;
+    sizes["D"] = 128;
+    const auto loaded = driver::load_text(file, *text, {{"D", 128}}, unit);
+    ASSERT_TRUE(loaded);
+    program = driver::with_hints(*loaded, sizes);
+    if (spec::equations_hash(*program) != t.problem.equations) continue;
+    known = &t;
+    break;
+  }
+  ASSERT_TRUE(known) << "no shipped trial is of golden/attention_causal.naut with D = 128";
+  const auto best = best_of(*program, path("none.db"), &error_);
+  ASSERT_TRUE(best);
+  EXPECT_EQ(best->machine, known->problem.machine);
+  EXPECT_EQ(best->source, "trials that come with the compiler");
+  EXPECT_EQ(error_, "");
+  // The user's own trials come first.
+  Trial own = *known;
+  own.problem.machine = "another";
+  own.schedule = best->winner.schedule;
+  ASSERT_TRUE(open("a.db")->add(own, &error_)) << error_;
+  EXPECT_EQ(best_of(*program, path("a.db"), &error_)->source, path("a.db"));
+}
+
+TEST(BestThatApplies, StopsAfterSoMany) {
+  std::vector<Trial> trials;
+  for (int i = 0; i < 20; ++i) {
+    Trial t;
+    t.problem.machine = "a device";
+    t.schedule = std::string(static_cast<size_t>(i + 1), 'x');
+    t.verdict = Verdict::Timed;
+    t.times = {static_cast<double>(i + 1)};
+    trials.push_back(t);
+  }
+  size_t asked = 0;
+  const auto refuse = [&](const std::string&) { return ++asked == 0; };
+  EXPECT_FALSE(best_that_applies(trials, refuse));
+  EXPECT_EQ(asked, kMostTried);
+  const auto third = [](const std::string& s) { return s.size() == 3; };
+  const auto best = best_that_applies(trials, third);
+  ASSERT_TRUE(best);
+  EXPECT_EQ(best->winner.schedule, "xxx");
+  EXPECT_EQ(best->passed_over, 2u);
 }
 
 }  // namespace

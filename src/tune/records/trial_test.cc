@@ -79,5 +79,26 @@ TEST(Winner, AWrongTrialDisqualifies) {
   EXPECT_FALSE(winner_of({wrong}));
 }
 
+TEST(Winner, TimesOfTheVersionThatAsksComeFirst) {
+  const auto by = [](const char* version, Trial t) {
+    t.compiler = version;
+    return t;
+  };
+  // Version 2 makes another kernel of `a`: its old times would outweigh the new ones.
+  const std::vector<Trial> trials = {by("1", timed("a", {2, 2, 2, 2, 2})),
+                                     by("2", timed("a", {6, 6, 6})),
+                                     by("1", timed("b", {4, 4, 4}))};
+  EXPECT_EQ(winner_of(trials, "1")->schedule, "a");
+  EXPECT_EQ(winner_of(trials, "2")->schedule, "b");  // which has only old ones
+  EXPECT_EQ(winner_of(trials, "3")->schedule, "a");
+  EXPECT_EQ(standings(trials, "2")[1].samples, 3u);
+  EXPECT_EQ(standings(trials, "3")[0].samples, 8u);
+  // A schedule that was wrong and is right now, and the other way round.
+  Trial wrong = timed("c", {});
+  wrong.verdict = Verdict::Wrong;
+  EXPECT_EQ(winner_of({by("1", wrong), by("2", timed("c", {1}))}, "2")->schedule, "c");
+  EXPECT_FALSE(winner_of({by("2", wrong), by("1", timed("c", {1}))}, "2"));
+}
+
 }  // namespace
 }  // namespace nautilus::tune

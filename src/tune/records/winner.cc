@@ -2,6 +2,7 @@
 #include "tune/records/winner.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 namespace nautilus::tune {
@@ -29,10 +30,15 @@ size_t lines_taken(const std::string& schedule) {
   return count;
 }
 
-std::vector<Winner> standings(const std::vector<Trial>& trials) {
+std::vector<Winner> standings(const std::vector<Trial>& trials, std::string_view version) {
+  std::set<std::string_view> measured_now;
+  for (const Trial& t : trials) {
+    if (t.verdict != Verdict::Refused && t.compiler == version) measured_now.insert(t.schedule);
+  }
   std::map<std::string, Candidate> candidates;
   for (const Trial& t : trials) {
     if (t.verdict == Verdict::Refused) continue;
+    if (t.compiler != version && measured_now.contains(t.schedule)) continue;
     Candidate& c = candidates[t.schedule];
     c.is_out |= t.verdict != Verdict::Timed;
     c.times.insert(c.times.end(), t.times.begin(), t.times.end());
@@ -50,8 +56,8 @@ std::vector<Winner> standings(const std::vector<Trial>& trials) {
   return timed;
 }
 
-std::optional<Winner> winner_of(const std::vector<Trial>& trials) {
-  const std::vector<Winner> timed = standings(trials);
+std::optional<Winner> winner_of(const std::vector<Trial>& trials, std::string_view version) {
+  const std::vector<Winner> timed = standings(trials, version);
   const Winner* best = nullptr;
   for (const Winner& w : timed) {
     if (w.low > timed[0].median) continue;
