@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/failure_scope.h"
+
 namespace nautilus::base {
 
 namespace {
@@ -40,6 +42,7 @@ void internal_error(const char* file, int line, std::string_view message) {
       text += fmt::format("  reproduce with: {}\n", scope->reproduce_);
     }
   }
+  if (const FailureScope* scope = FailureScope::innermost()) scope->end_thread(std::move(text));
   std::fflush(stdout);
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);

@@ -99,6 +99,20 @@ std::optional<std::string> read_file(const std::string& path, std::string* error
   return content;
 }
 
+bool write_new_file(const std::string& path, std::string_view content, std::string* error) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd < 0) {
+    set_error(error, "create", path, errno);
+    return false;
+  }
+  int code = write_all(fd, content);
+  if (::close(fd) != 0 && code == 0) code = errno;
+  if (code == 0) return true;
+  ::unlink(path.c_str());
+  set_error(error, "write", path, code);
+  return false;
+}
+
 bool append_file(const std::string& path, std::string_view content, std::string* error) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   int code = fd < 0 ? errno : write_all(fd, content);

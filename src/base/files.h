@@ -20,6 +20,10 @@ std::optional<std::string> read_file(const std::string& path, std::string* error
 // directly, since renaming over it would replace it. False, with *error set, on failure.
 bool write_file_atomic(const std::string& path, std::string_view content, std::string* error);
 
+// Makes a file that is not there yet; one that is stays as it is, and the call fails. False, with
+// *error set, on failure.
+bool write_new_file(const std::string& path, std::string_view content, std::string* error);
+
 // Adds to the end of a file, which is made if there is none; in one write, so that lines of several
 // writers do not mix. False, with *error set, on failure.
 bool append_file(const std::string& path, std::string_view content, std::string* error);

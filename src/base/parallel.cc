@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/failure_scope.h"
 
 namespace nautilus::base {
 
@@ -58,11 +59,13 @@ void parallel_ranges(int64_t count, int threads, RangeBody body, void* context) 
   };
 
   const StageScope* stage = StageScope::innermost();
+  const FailureScope* failure = FailureScope::innermost();
   std::vector<std::thread> started;
   started.reserve(static_cast<size_t>(workers - 1));
   for (int64_t i = 1; i < workers; ++i) {
-    started.emplace_back([&drain, stage] {
+    started.emplace_back([&drain, stage, failure] {
       StageInheritance inherited(stage);
+      FailureInheritance inherited_failure(failure);
       drain();
     });
   }

@@ -32,6 +32,7 @@ void Code::add(expr::Expr e, const Slots& slots) {
       return push(step, 0);
     case Op::FloatConst:
       step.constant = expr::float_value(e.number());
+      step.result = e.dtype();
       return push(step, 0);
     case Op::Var: {
       const auto slot = slots.find(e.name().str());

@@ -32,18 +32,21 @@ class Code {
 
   int depth() const { return depth_; }
 
- private:
   // The integer operators of index arithmetic have steps of their own; what is rare takes the way
   // of every evaluator, expr::apply.
   enum class Kind : uint8_t { Constant, Slot, Add, Sub, Mul, FloorDiv, Mod, Min, Max, Apply };
   struct Step {
     Kind kind = Kind::Constant;
-    expr::Op op = expr::Op::IntConst;  // Apply
-    expr::DType result = expr::DType::I64;
+    expr::Op op = expr::Op::IntConst;       // Apply
+    expr::DType result = expr::DType::I64;  // also of a constant
     expr::DType operand = expr::DType::I64;
     int index = 0;  // of the slot; of Apply: operands
     expr::Value constant{.i = 0};
   };
+  // For printers; a step takes its operands from the newest values.
+  const std::vector<Step>& steps() const { return steps_; }
+
+ private:
   expr::Value run_steps(const expr::Value* slots, expr::Value* stack) const;
   void add(expr::Expr e, const Slots& slots);
   void push(Step step, int operands);

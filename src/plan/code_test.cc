@@ -3,69 +3,18 @@
 
 #include <gtest/gtest.h>
 
-#include "base/random.h"
 #include "expr/print.h"
 #include "ir/environment.h"
+#include "plan/code_test_util.h"
 
 namespace nautilus::plan {
 namespace {
 
-using expr::DType;
 using expr::Expr;
-using expr::Op;
-
-// Random expressions of the integers a, b, the float x and the condition c.
-class Generator {
- public:
-  Generator(expr::ExprPool& pool, uint64_t seed) : pool_(pool), random_(seed) {}
-
-  Expr integer(int depth) {
-    if (depth == 0) {
-      return random_.chance(0.3) ? pool_.integer(random_.integer(-9, 9))
-                                 : pool_.index(random_.chance(0.5) ? "a" : "b");
-    }
-    constexpr Op kOps[] = {Op::Add, Op::Sub, Op::Mul, Op::FloorDiv, Op::Mod, Op::Min, Op::Max};
-    switch (random_.integer(0, 9)) {
-      case 0:
-        return pool_.select(condition(depth - 1), integer(depth - 1), integer(depth - 1));
-      case 1:
-        return pool_.unary(random_.chance(0.5) ? Op::Neg : Op::Abs, integer(depth - 1));
-      case 2:
-        return pool_.cast(DType::I64, pool_.cast(DType::I32, integer(depth - 1)));
-      default:
-        return pool_.binary(kOps[random_.integer(0, 6)], integer(depth - 1), integer(depth - 1));
-    }
-  }
-
-  Expr real(int depth) {
-    if (depth == 0) {
-      return random_.chance(0.5)
-                 ? pool_.var(pool_.name("x"), DType::F32)
-                 : pool_.floating(0.25 * static_cast<double>(random_.integer(-8, 8)));
-    }
-    constexpr Op kOps[] = {Op::Add, Op::Sub, Op::Mul, Op::Div, Op::Min, Op::Max};
-    if (random_.chance(0.2)) return pool_.unary(Op::Exp2, real(depth - 1));
-    if (random_.chance(0.2)) return pool_.cast(DType::F32, integer(depth - 1));
-    return pool_.binary(kOps[random_.integer(0, 5)], real(depth - 1), real(depth - 1));
-  }
-
-  Expr condition(int depth) {
-    if (depth == 0) return pool_.var(pool_.name("c"), DType::Bool);
-    if (random_.chance(0.3))
-      return pool_.binary(random_.chance(0.5) ? Op::And : Op::Or, condition(depth - 1),
-                          condition(depth - 1));
-    return random_.chance(0.5) ? pool_.binary(Op::Lt, integer(depth - 1), integer(depth - 1))
-                               : pool_.binary(Op::Ge, real(depth - 1), real(depth - 1));
-  }
-
- private:
-  expr::ExprPool& pool_;
-  base::Random random_;
-};
 
 TEST(PlanCode, EqualsTheEvaluator) {
   expr::ExprPool pool;
-  Generator generator(pool, 7);
+  RandomExpressions generator(pool, 7);
   base::Random random(8);
   const Slots slots = {{"a", 0}, {"b", 1}, {"x", 2}, {"c", 3}};
   for (int n = 0; n < 3000; ++n) {
@@ -89,7 +38,7 @@ TEST(PlanCode, EqualsTheEvaluator) {
 
 TEST(PlanCode, PolynomialsEqualTheirExpression) {
   expr::ExprPool pool;
-  Generator generator(pool, 9);
+  RandomExpressions generator(pool, 9);
   base::Random random(10);
   const Slots slots = {{"a", 0}, {"b", 1}, {"x", 2}, {"c", 3}};
   int count = 0;

@@ -72,12 +72,17 @@ std::string spill_warning(const DeviceKernel& kernel) {
 bool compile_source(DeviceKernel& kernel, const std::string& architecture, bool use_cache,
                     std::string* error) {
   const auto nvrtc = runtime::nvrtc_info(error);
-  if (!nvrtc) return false;
+  if (!nvrtc && !use_cache) return false;
   const runtime::KernelCache cache;
-  const std::string key = runtime::KernelCache::key(
-      {architecture, fmt::format("nvrtc {}.{}", nvrtc->major, nvrtc->minor), kernel.source});
+  // Entries are of one version of the compiler; where there is none, those of the last one do.
+  const std::string any = runtime::KernelCache::key({architecture, "any nvrtc", kernel.source});
+  const std::string key =
+      nvrtc ? runtime::KernelCache::key({architecture,
+                                         fmt::format("nvrtc {}.{}", nvrtc->major, nvrtc->minor),
+                                         kernel.source})
+            : cache.get(any).value_or("");
   std::string log;
-  if (use_cache) {
+  if (use_cache && !key.empty()) {
     const auto entry = cache.get(key);
     if (entry && split_entry(*entry, log, kernel.cubin)) {
       kernel.report = runtime::parse_ptxas_report(log);
@@ -85,14 +90,23 @@ bool compile_source(DeviceKernel& kernel, const std::string& architecture, bool 
     }
   }
   if (!kernel.is_cached) {
+    if (!nvrtc) {
+      *error = fmt::format("kernel {} is not in the cache, and {}", kernel.text.name, *error);
+      return false;
+    }
     auto compiled =
         runtime::compile_cuda(kernel.source, kernel.text.name + ".cu", architecture, {}, error);
     if (!compiled) return false;
     kernel.cubin = std::move(compiled->cubin);
     kernel.report = std::move(compiled->report);
     std::string ignored;  // a full disk costs the cache, not the result
-    if (use_cache) cache.put(key, join_entry(compiled->log, kernel.cubin), &ignored);
+    if (use_cache && cache.put(key, join_entry(compiled->log, kernel.cubin), &ignored))
+      cache.put(any, key, &ignored);
+  } else if (nvrtc && use_cache && cache.get(any) != key) {
+    std::string ignored;
+    cache.put(any, key, &ignored);
   }
+  error->clear();
   kernel.spilling_loops = find_spilling_loops(kernel);
   const std::string reason = rejection(kernel);
   if (reason.empty()) return true;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "expr/tensor.h"
+#include "plan/launch_frame.h"
 
 namespace nautilus::plan {
 
@@ -155,17 +156,7 @@ bool Executable::launch(const runtime::Stream& stream, std::string* error) {
     Executable* other = frame_->misaligned().empty() ? nullptr : variant(error);
     return other && other->launch(stream, error);
   }
-  for (const Frame::Launch& l : frame_->launches()) {
-    const emit::KernelText& text = kernels_[l.kernel].text;
-    runtime::LaunchShape shape;
-    shape.grid[0] = static_cast<unsigned>(l.grid);
-    shape.block[0] = static_cast<unsigned>(text.threads);
-    shape.shared_bytes = static_cast<unsigned>(text.shared_bytes);
-    shape.is_early = &l != &frame_->launches().front() && text.may_begin_early;
-    void* parameters[] = {l.params};
-    if (!device_.launch(loaded_[l.kernel], shape, parameters, stream, error)) return false;
-  }
-  return true;
+  return launch_frame(*frame_, kernels_, loaded_, device_, stream, error);
 }
 
 }  // namespace nautilus::plan

@@ -53,6 +53,11 @@ void Frame::set(int value, expr::Value to) {
   given_[at(value)] = to;
 }
 
+void Frame::forget() {
+  std::fill(is_given_.begin(), is_given_.end(), uint8_t{0});
+  std::fill(bindings_.begin(), bindings_.end(), Binding{});
+}
+
 int64_t Frame::extent(int tensor, int dimension) {
   return std::max<int64_t>(0, run(plan_.tensors[at(tensor)].extents[at(dimension)]).i);
 }

@@ -44,6 +44,8 @@ class Frame {
   // By number (Prepared::tensor, Prepared::value). False if the rank is another one.
   bool bind(int tensor, const TensorView& view);
   void set(int value, expr::Value to);
+  // Nothing is bound and nothing is set.
+  void forget();
 
   // Sizes from the shapes of the bound tensors, then from hints; scalars from their defaults; both
   // only where nothing was set. False (and why) if they do not fit together or a fact is violated.
@@ -79,6 +81,8 @@ class Frame {
 
   // After evaluate: dimension k of a tensor as the program declares it.
   int64_t extent(int tensor, int dimension);
+  // CTAs of a launch of the plan, before they are rounded up to clusters; 0 or less: none.
+  int64_t grid(size_t launch) { return run(plan_.launches[launch].grid).i; }
   expr::Value slot(int number) const { return slots_[static_cast<size_t>(number)]; }
 
  private:

@@ -86,19 +86,22 @@ std::optional<DriverInfo> driver_info(std::string* error) {
   return info;
 }
 
-std::unique_ptr<Device> Device::open(int index, std::string_view architecture, std::string* error) {
+namespace {
+
+// The device of this number; nothing, and why, if there is none or it cannot run such code.
+std::optional<DeviceInfo> suitable(int index, std::string_view architecture, std::string* error) {
   const auto machine = driver_info(error);
-  if (!machine) return nullptr;
+  if (!machine) return std::nullopt;
   if (machine->devices.empty()) {
     *error =
         "the CUDA driver finds no device; is the GPU visible to this process "
         "(CUDA_VISIBLE_DEVICES)?";
-    return nullptr;
+    return std::nullopt;
   }
   if (index < 0 || index >= static_cast<int>(machine->devices.size())) {
     *error = fmt::format("there is no CUDA device {}; devices are 0 to {}", index,
                          machine->devices.size() - 1);
-    return nullptr;
+    return std::nullopt;
   }
   const DeviceInfo& info = machine->devices[static_cast<size_t>(index)];
   if (!architecture.empty() && !can_run(architecture, info.major, info.minor)) {
@@ -106,15 +109,67 @@ std::unique_ptr<Device> Device::open(int index, std::string_view architecture, s
         "device {} ({}) has compute capability {}.{} and cannot run code for {}; choose a target "
         "of this device",
         index, info.name, info.major, info.minor, architecture);
-    return nullptr;
+    return std::nullopt;
   }
+  return info;
+}
+
+}  // namespace
+
+std::unique_ptr<Device> Device::open(int index, std::string_view architecture, std::string* error) {
+  const auto info = suitable(index, architecture, error);
+  if (!info) return nullptr;
   const DriverApi& api = driver().api;
   std::unique_ptr<Device> device(new Device);
-  device->info_ = info;
+  device->info_ = *info;
   if (failed(api.device_get(&device->handle_, index), "the device does not answer", error) ||
       failed(api.context_retain(&device->context_, device->handle_), "no context on the device",
              error)) {
     return nullptr;
+  }
+  device->is_retained_ = true;
+  return device;
+}
+
+void* Device::current_context() {
+  void* context = nullptr;
+  if (driver().error.empty()) driver().api.context_get(&context);
+  return context;
+}
+
+std::unique_ptr<Device> Device::open_in(void* context, std::string_view architecture,
+                                        std::string* error) {
+  if (!driver().error.empty()) {
+    *error = driver().error;
+    return nullptr;
+  }
+  const DriverApi& api = driver().api;
+  int handle = 0;
+  {
+    const ContextScope scope(context);
+    if (failed(api.context_device(&handle), "the context has no device", error)) return nullptr;
+  }
+  int count = 0;
+  api.device_count(&count);
+  int index = 0;
+  for (int other = 0; index < count; ++index) {
+    if (api.device_get(&other, index) == kSuccess && other == handle) break;
+  }
+  const auto info = suitable(index, architecture, error);
+  if (!info) return nullptr;
+  std::unique_ptr<Device> device(new Device);
+  device->info_ = *info;
+  device->handle_ = handle;
+  device->context_ = context;
+  // A primary context is held, so that it does not go while kernels are loaded in it. It is not
+  // made here only to be compared.
+  unsigned flags = 0;
+  int is_active = 0;
+  void* primary = nullptr;
+  if (api.context_state(handle, &flags, &is_active) == kSuccess && is_active &&
+      api.context_retain(&primary, handle) == kSuccess) {
+    device->is_retained_ = primary == context;
+    if (!device->is_retained_) api.context_release(handle);
   }
   return device;
 }
@@ -127,7 +182,7 @@ Device::~Device() {
     for (const Loaded& l : loaded_) api.module_unload(l.module);
   }
   // Gives up this object's reference. The context goes only if nobody else holds it.
-  api.context_release(handle_);
+  if (is_retained_) api.context_release(handle_);
 }
 
 std::optional<DevicePointer> Device::allocate(size_t bytes, std::string* error) {
@@ -159,6 +214,17 @@ bool Device::upload(DevicePointer to, const void* from, size_t bytes, std::strin
   if (bytes == 0) return true;
   const ContextScope scope(context_);
   return !failed(driver().api.copy_to_device(to, from, bytes), "the copy to the GPU failed", error);
+}
+
+bool Device::repeat(DevicePointer to, size_t period, size_t bytes, std::string* error) {
+  const ContextScope scope(context_);
+  for (size_t done = period; done < bytes;) {
+    const size_t n = std::min(done, bytes - done);
+    if (failed(driver().api.copy_on_device(to + done, to, n), "the copy on the GPU failed", error))
+      return false;
+    done += n;
+  }
+  return true;
 }
 
 bool Device::download(void* to, DevicePointer from, size_t bytes, std::string* error) {

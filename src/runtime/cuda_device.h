@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A CUDA device, its memory and its kernels, through the driver library found at run time.
 //
-// The device's primary context is used, the one that frameworks in the same process share. It is
-// made current only for the time of a call, and only on threads that have another one or none; it
-// is never reset. Every failure is a text that says what to do; nothing here prints or ends the
-// process.
+// The device's primary context is used, the one that frameworks in the same process share, or the
+// one that the caller has made current. It is made current only for the time of a call, and only on
+// threads that have another one or none; it is never reset. Every failure is a text that says what
+// to do; nothing here prints or ends the process.
 //
 // A framework's process launches like this, without allocations on the way:
 //
@@ -97,6 +97,11 @@ class Device {
  public:
   // Opens a device that can run code for `architecture` ("sm_90a"; empty: any).
   static std::unique_ptr<Device> open(int index, std::string_view architecture, std::string* error);
+  // The same in a context of the caller's, which must outlive the result.
+  static std::unique_ptr<Device> open_in(void* context, std::string_view architecture,
+                                         std::string* error);
+  // The calling thread's context; null if it has none, or if there is no driver.
+  static void* current_context();
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -106,6 +111,8 @@ class Device {
   std::optional<DevicePointer> allocate(size_t bytes, std::string* error);
   void free(DevicePointer pointer);
   bool upload(DevicePointer to, const void* from, size_t bytes, std::string* error);
+  // The first `period` bytes again and again, up to `bytes`.
+  bool repeat(DevicePointer to, size_t period, size_t bytes, std::string* error);
   bool download(void* to, DevicePointer from, size_t bytes, std::string* error);
   // Fills memory with a byte: 0xFF makes every float a NaN, which is how outputs are poisoned.
   bool fill(DevicePointer to, unsigned char byte, size_t bytes, std::string* error);
@@ -152,7 +159,8 @@ class Device {
   DeviceInfo info_;
   int handle_ = 0;
   void* context_ = nullptr;
-  std::mutex mutex_;  // of loaded_
+  bool is_retained_ = false;  // the primary context, to be released
+  std::mutex mutex_;          // of loaded_
   std::vector<Loaded> loaded_;
 };
 

@@ -62,8 +62,8 @@ void Driver::load(F*& function, const char* name) {
 Driver::Driver() {
   if (!library.is_open()) {
     error =
-        "no CUDA driver: libcuda.so.1 was not found; install the NVIDIA driver, or choose a "
-        "target that needs no GPU";
+        "no CUDA driver: libcuda.so.1 was not found; install the NVIDIA driver, or use the "
+        "emulator (run --emulate)";
     return;
   }
 #define CUDA_FUNCTION(member, symbol, parameters) load(api.member, #symbol);

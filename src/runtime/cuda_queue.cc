@@ -7,46 +7,10 @@
 
 #include "runtime/cuda_device.h"
 #include "runtime/cuda_driver.h"
+#include "runtime/map_codes.h"
 
 namespace nautilus::runtime {
 namespace {
-
-// Numbers of CUtensorMapDataType.
-int element_code(MapElement element) {
-  switch (element) {
-    case MapElement::U8:
-      return 0;
-    case MapElement::U16:
-      return 1;
-    case MapElement::U32:
-      return 2;
-    case MapElement::F16:
-      return 6;
-    case MapElement::F32:
-      return 7;
-    case MapElement::BF16:
-      return 9;
-  }
-  return 0;
-}
-
-// Numbers of CUtensorMapSwizzle.
-int swizzle_code(layout::Swizzle swizzle) {
-  switch (swizzle) {
-    case layout::Swizzle::None:
-      return 0;
-    case layout::Swizzle::B32:
-      return 1;
-    case layout::Swizzle::B64:
-      return 2;
-    case layout::Swizzle::B128:
-      return 3;
-  }
-  return 0;
-}
-
-// Numbers of CUtensorMapL2promotion.
-int promotion_code(int bytes) { return bytes == 64 ? 1 : bytes == 128 ? 2 : bytes == 256 ? 3 : 0; }
 
 // A capture of this mode forbids unsafe calls to its own thread only: other threads, a framework's
 // for example, may go on allocating.

@@ -3,8 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-
+#include "runtime/nvrtc_places.h"
 #include "runtime/shared_library.h"
 
 namespace nautilus::runtime {
@@ -29,26 +28,17 @@ struct Api {
   int (*ptx)(Program, char*) = nullptr;
 };
 
-std::vector<std::string> library_names() {
-  // The versioned names come with the run-time packages, the plain one with the toolkit.
-  std::vector<std::string> names = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
-  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
-    if (const char* root = std::getenv(variable))
-      names.push_back(fmt::format("{}/lib64/libnvrtc.so", root));
-  }
-  names.emplace_back("/usr/local/cuda/lib64/libnvrtc.so");
-  return names;
-}
-
 struct Loaded {
-  SharedLibrary library{library_names()};
+  SharedLibrary library{nvrtc_places(NvrtcSurroundings::of_process())};
   Api api;
   std::string error;
 
   Loaded() {
     if (!library.is_open()) {
-      error = "NVRTC was not found; install the CUDA toolkit (12.3 or newer) or set CUDA_HOME: " +
-              library.error();
+      error =
+          "NVRTC was not found; install the CUDA toolkit (12.3 or newer) or `pip install "
+          "nvidia-cuda-nvrtc-cu12`, or set CUDA_HOME, or NAUTILUS_NVRTC to the file: " +
+          library.error();
       return;
     }
     load(api.version, "nvrtcVersion");

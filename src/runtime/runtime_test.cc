@@ -124,6 +124,46 @@ TEST_F(CacheTest, DamagedEntriesAreMisses) {
   }
 }
 
+TEST_F(CacheTest, TheFolderIsTheUsersAlone) {
+  namespace fs = std::filesystem;
+  const KernelCache cache(folder_);
+  const std::string key = KernelCache::key({"x"});
+  std::string error;
+  ASSERT_TRUE(cache.put(key, "content", &error)) << error;
+  EXPECT_EQ(fs::status(folder_).permissions(), fs::perms::owner_all);
+  // What others may write to is not run.
+  fs::permissions(folder_, fs::perms::all);
+  EXPECT_FALSE(cache.get(key));
+  EXPECT_FALSE(cache.put(key, "content", &error));
+  EXPECT_NE(error.find("others may write"), std::string::npos) << error;
+}
+
+TEST_F(CacheTest, WhatWasNotUsedForLongGoesFirst) {
+  namespace fs = std::filesystem;
+  constexpr uint64_t kMost = 1000;
+  const KernelCache cache(folder_, kMost);
+  std::string error;
+  std::vector<std::string> keys;
+  const std::string content(150, 'x');
+  for (int i = 0; i < 8; ++i) {
+    keys.push_back(KernelCache::key({"entry", std::to_string(i)}));
+    const KernelCache unlimited(folder_, uint64_t{1} << 30);
+    ASSERT_TRUE(unlimited.put(keys.back(), content, &error)) << error;
+    fs::last_write_time(folder_ + "/" + keys.back().substr(0, 2) + "/" + keys.back(),
+                        fs::file_time_type::clock::now() - std::chrono::hours(100 - i));
+  }
+  ASSERT_TRUE(cache.get(keys[0]));  // used now
+  cache.evict();
+  EXPECT_TRUE(cache.get(keys[0]));
+  EXPECT_TRUE(cache.get(keys[7]));
+  EXPECT_FALSE(cache.get(keys[1]));
+  uint64_t left = 0;
+  for (const auto& e : fs::recursive_directory_iterator(folder_))
+    if (e.is_regular_file()) left += e.file_size();
+  EXPECT_LE(left, kMost / 10 * 9);
+  EXPECT_GT(left, kMost / 2);
+}
+
 TEST_F(CacheTest, AnUnwritableFolderIsReportedNotFatal) {
   const KernelCache cache("/proc/nautilus");
   std::string error;
