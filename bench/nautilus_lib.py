@@ -1,33 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of libnautilus.so on PyTorch's tensors, through its C interface:
-
-    // Parses, lowers, emits, compiles by NVRTC (cached) and loads. 0 on failure, with the text in
-    // `error`. The sizes are values for static sizes of a math program: "D=128,G=4".
-    void* nautilus_open_sized(const char* text_or_path, const char* sizes, const char* target,
-                              char* error, int error_bytes);
-    // The same with the decisions of a schedule, a path or a text.
-    void* nautilus_open_scheduled(const char* text_or_path, const char* sizes,
-                                  const char* schedule_text_or_path, const char* target,
-                                  char* error, int error_bytes);
-    // 0 ok, 1 no such tensor, 2 another element type, 3 another rank. The tensor's shape gives the
-    // sizes of the program's dimensions.
-    int nautilus_bind_typed(void* kernel, const char* tensor, const char* dtype,
-                            void* device_pointer, int rank, const long long* shape,
-                            const long long* strides_in_elements);
-    // The declared element type, or 0.
-    const char* nautilus_dtype(void* kernel, const char* tensor);
-    // 0 ok.
-    int nautilus_set(void* kernel, const char* scalar_or_size, double value);
-    // 0 ok. Evaluates the plan, encodes the tensor maps, launches.
-    int nautilus_launch(void* kernel, void* cuda_stream, char* error, int error_bytes);
-    void nautilus_close(void* kernel);
-    // The CUDA text; it lives as long as the kernel.
-    const char* nautilus_source(void* kernel);
-"""
+"""Kernels of libnautilus.so on PyTorch's tensors, through its C interface (include/nautilus.h)."""
 import ctypes
 import os
-
-ERROR_BYTES = 1 << 16  # compiler logs are long
 
 # Names of the language for PyTorch's element types.
 DTYPE_NAMES = {
@@ -40,34 +14,94 @@ DTYPE_NAMES = {
     "torch.int32": "i32",
     "torch.int64": "i64",
     "torch.bool": "bool",
+    "torch.float8_e4m3fn": "f8e4m3",
+    "torch.float8_e5m2": "f8e5m2",
 }
+
+OPEN_UNTUNED = 2
+OPEN_MORE_SIZES = 4
+ERROR_NOT_PREPARED = 5
+VALUE_STATIC = 1
+LAUNCH_WORKSPACE_KEPT = 1
 
 
 class NautilusError(RuntimeError):
     pass
 
 
+class Tensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("rank", ctypes.c_int32),
+                ("dtype", ctypes.c_int32)]
+
+
+class Value(ctypes.Structure):
+    _fields_ = [("index", ctypes.c_int32), ("reserved", ctypes.c_int32),
+                ("integer", ctypes.c_int64), ("number", ctypes.c_double)]
+
+
+class Sized(ctypes.Structure):
+    """A struct that begins with its size."""
+
+    def __init__(self, **fields):
+        super().__init__(struct_size=ctypes.sizeof(self), **fields)
+
+
+class OpenOptions(Sized):
+    _fields_ = [("struct_size", ctypes.c_size_t), ("flags", ctypes.c_uint32),
+                ("sizes", ctypes.c_char_p), ("schedule", ctypes.c_char_p),
+                ("target", ctypes.c_char_p), ("database", ctypes.c_char_p),
+                ("cuda_source", ctypes.c_char_p), ("name", ctypes.c_char_p)]
+
+
+class TensorInfo(Sized):
+    _fields_ = [("struct_size", ctypes.c_size_t), ("name", ctypes.c_char_p),
+                ("dtype", ctypes.c_int32), ("rank", ctypes.c_int32), ("is_output", ctypes.c_int32),
+                ("dims", ctypes.POINTER(ctypes.c_char_p))]
+
+
+class ValueInfo(Sized):
+    _fields_ = [("struct_size", ctypes.c_size_t), ("name", ctypes.c_char_p),
+                ("kind", ctypes.c_int32), ("dtype", ctypes.c_int32), ("has_hint", ctypes.c_int32),
+                ("hint", ctypes.c_int64), ("default_text", ctypes.c_char_p),
+                ("bound_tensor", ctypes.c_int32), ("bound_dimension", ctypes.c_int32)]
+
+
+class Arguments(Sized):
+    _fields_ = [("struct_size", ctypes.c_size_t), ("tensors", ctypes.POINTER(Tensor)),
+                ("tensor_count", ctypes.c_int32), ("value_count", ctypes.c_int32),
+                ("values", ctypes.POINTER(Value))]
+
+
+class LaunchOptions(Sized):
+    _fields_ = [("struct_size", ctypes.c_size_t), ("flags", ctypes.c_uint32),
+                ("stream", ctypes.c_void_p), ("workspace", ctypes.c_void_p),
+                ("workspace_bytes", ctypes.c_uint64)]
+
+
 class Library:
     def __init__(self, path):
         # dlopen searches system folders for a name without a slash.
         self.lib = ctypes.CDLL(os.path.abspath(path))
+        handle, text, integer, place = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int32,
+                                        ctypes.c_void_p)
         signatures = {
-            "nautilus_open_sized": (ctypes.c_void_p, [ctypes.c_char_p, ctypes.c_char_p,
-                                                      ctypes.c_char_p, ctypes.c_char_p,
-                                                      ctypes.c_int]),
-            "nautilus_open_scheduled": (ctypes.c_void_p, [ctypes.c_char_p, ctypes.c_char_p,
-                                                          ctypes.c_char_p, ctypes.c_char_p,
-                                                          ctypes.c_char_p, ctypes.c_int]),
-            "nautilus_bind_typed": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_char_p,
-                                                   ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int,
-                                                   ctypes.POINTER(ctypes.c_longlong),
-                                                   ctypes.POINTER(ctypes.c_longlong)]),
-            "nautilus_dtype": (ctypes.c_char_p, [ctypes.c_void_p, ctypes.c_char_p]),
-            "nautilus_set": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_double]),
-            "nautilus_launch": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p,
-                                               ctypes.c_int]),
-            "nautilus_close": (None, [ctypes.c_void_p]),
-            "nautilus_source": (ctypes.c_char_p, [ctypes.c_void_p]),
+            "nautilus_last_error": (text, []),
+            "nautilus_dtype_of_name": (ctypes.c_int, [text]),
+            "nautilus_dtype_name": (text, [ctypes.c_int]),
+            "nautilus_open_file": (ctypes.c_int, [text, place, place]),
+            "nautilus_open_text": (ctypes.c_int, [text, place, place]),
+            "nautilus_close": (None, [handle]),
+            "nautilus_tensor_count": (integer, [handle]),
+            "nautilus_tensor_at": (ctypes.c_int, [handle, integer, place]),
+            "nautilus_value_count": (integer, [handle]),
+            "nautilus_value_at": (ctypes.c_int, [handle, integer, place]),
+            "nautilus_text": (ctypes.c_int, [handle, ctypes.c_int, place]),
+            "nautilus_prepare": (ctypes.c_int, [handle, place, place]),
+            "nautilus_prepare_for": (ctypes.c_int, [handle, place]),
+            "nautilus_plan_workspace": (ctypes.c_int, [handle, place, place]),
+            "nautilus_plan_close": (None, [handle]),
+            "nautilus_launch": (ctypes.c_int, [handle, place, place]),
         }
         for name, (result, arguments) in signatures.items():
             function = getattr(self.lib, name)
@@ -97,73 +131,154 @@ class Kernel:
     """kernel = Kernel("golden/gemm.matile"); kernel(A=a, B=b, C=c)
 
     A path may end in values for static sizes of the program, "attention.naut:D=128", and then in
-    the file of a schedule: "attention.naut:D=128@tuned.sched"."""
+    the file of a schedule: "attention.naut:D=128@tuned.sched". Without one it is the program's
+    first schedule, or, with tuned=True, what trials say is best."""
 
-    def __init__(self, path, library=None, target="sm_90a"):
+    def __init__(self, path, library=None, target="sm_90a", tuned=False):
         self._lib = (library or default_library()).lib
-        self._error = ctypes.create_string_buffer(ERROR_BYTES)
-        self._kept = {}  # bound tensors must live as long as launches may use them
+        self._program = ctypes.c_void_p()
+        self._plan = ctypes.c_void_p()
+        self._bound = {}  # tensors must live as long as launches may use them
+        self._numbers = {}
+        self._call = None  # what a launch takes, made of both
         file, sizes, schedule = parts_of(path)
-        more = [os.fsencode(schedule)] if schedule else []
-        opened = self._lib.nautilus_open_scheduled if more else self._lib.nautilus_open_sized
-        self._handle = opened(os.fsencode(file), sizes.encode(), *more, target.encode(),
-                              self._error, ERROR_BYTES)
-        if not self._handle:
-            raise NautilusError(self._message(f"{path} does not open"))
+        options = OpenOptions(flags=OPEN_MORE_SIZES | (0 if tuned else OPEN_UNTUNED),
+                              sizes=sizes.encode(), target=target.encode())
+        if schedule:
+            with open(schedule, "rb") as text:
+                options.schedule = text.read()
+        if (self._lib.nautilus_open_file(os.fsencode(file), ctypes.byref(options),
+                                         ctypes.byref(self._program)) or
+                self._prepare()):
+            message = self._message(f"{path} does not open")
+            self.close()
+            raise NautilusError(message)
+        self._tensors, self._values = {}, {}
+        for i in range(self._lib.nautilus_tensor_count(self._program)):
+            info = TensorInfo()
+            self._lib.nautilus_tensor_at(self._program, i, ctypes.byref(info))
+            self._tensors[info.name.decode()] = (i, info.dtype, info.rank)
+        for i in range(self._lib.nautilus_value_count(self._program)):
+            info = ValueInfo()
+            self._lib.nautilus_value_at(self._program, i, ctypes.byref(info))
+            if info.kind != VALUE_STATIC:
+                self._values[info.name.decode()] = i
+
+    def _prepare(self):
+        try:
+            import torch
+            if torch.cuda.is_available():
+                torch.cuda.current_stream()  # the context is current then
+        except ImportError:
+            pass
+        return self._lib.nautilus_prepare(self._program, None, ctypes.byref(self._plan))
 
     def _message(self, what):
-        return f"{what}: {self._error.value.decode(errors='replace') or 'no reason given'}"
+        return f"{what}: {self._lib.nautilus_last_error().decode(errors='replace')}"
 
     @property
     def source(self):
-        return self._lib.nautilus_source(self._handle).decode()
+        text = ctypes.c_char_p()
+        if self._lib.nautilus_text(self._program, 5, ctypes.byref(text)):
+            raise NautilusError(self._message("no source"))
+        return text.value.decode()
 
     def bind(self, **arguments):
         """Tensors by their names; numbers are scalars or sizes."""
         for name, value in arguments.items():
             if isinstance(value, (int, float)):
-                if self._lib.nautilus_set(self._handle, name.encode(), float(value)):
+                if name not in self._values:
                     raise NautilusError(f"the program takes no number `{name}`")
+                self._numbers[name] = value
                 continue
             given = DTYPE_NAMES.get(str(value.dtype), str(value.dtype))
             if not value.is_cuda:
                 raise NautilusError(f"`{name}` is not on the GPU")
-            rank = value.dim()
-            numbers = ctypes.c_longlong * rank
-            status = self._lib.nautilus_bind_typed(
-                self._handle, name.encode(), given.encode(), value.data_ptr(), rank,
-                numbers(*value.shape), numbers(*value.stride()))
-            if status == 2:
-                declared = self._lib.nautilus_dtype(self._handle, name.encode()).decode()
-                raise NautilusError(f"`{name}` is {declared} in the program, the tensor is {given}")
-            if status:
+            if name not in self._tensors or self._tensors[name][2] != value.dim():
                 raise NautilusError(f"the program takes no tensor `{name}` of shape "
                                     f"{tuple(value.shape)} and strides {value.stride()}")
-            self._kept[name] = value
+            declared = self._tensors[name][1]
+            if self._lib.nautilus_dtype_of_name(given.encode()) != declared:
+                declared = self._lib.nautilus_dtype_name(declared).decode()
+                raise NautilusError(f"`{name}` is {declared} in the program, the tensor is {given}")
+            self._bound[name] = value
+        self._call = None
         return self
 
     def offer(self, **sizes):
         """Sizes that shapes may not determine (the two factors of a product); a program that has no
         dimension of that name does not mind."""
         for name, value in sizes.items():
-            self._lib.nautilus_set(self._handle, name.encode(), float(value))
+            if name in self._values:
+                self._numbers[name] = value
+        self._call = None
         return self
+
+    def _made_call(self):
+        """(arguments, options, what they point to); compiles what such tensors need."""
+        if self._call:
+            return self._call
+        missing = [name for name in self._tensors if name not in self._bound]
+        if missing:
+            raise NautilusError(f"tensor `{missing[0]}` is not bound")
+        tensors = (Tensor * len(self._tensors))()
+        kept = []
+        for name, (index, dtype, rank) in self._tensors.items():
+            tensor = self._bound[name]
+            shape = (ctypes.c_int64 * rank)(*tensor.shape)
+            strides = (ctypes.c_int64 * rank)(*tensor.stride())
+            kept += [tensor, shape, strides]
+            tensors[index] = Tensor(tensor.data_ptr(), shape, strides, rank, dtype)
+        values = (Value * len(self._numbers))(*[
+            Value(self._values[name], 0, int(number), float(number))
+            for name, number in self._numbers.items()])
+        arguments = Arguments(tensors=tensors, tensor_count=len(tensors), values=values,
+                              value_count=len(values))
+        size = ctypes.c_uint64()
+
+        def ask():
+            return self._lib.nautilus_plan_workspace(self._plan, ctypes.byref(arguments),
+                                                     ctypes.byref(size))
+
+        status = ask()
+        if status == ERROR_NOT_PREPARED:
+            status = (self._lib.nautilus_prepare_for(self._plan, ctypes.byref(arguments)) or ask())
+        if status:
+            raise NautilusError(self._message("the launch failed"))
+        options = LaunchOptions(flags=LAUNCH_WORKSPACE_KEPT)
+        if size.value:
+            import torch
+            device = next(iter(self._bound.values())).device
+            # Zero, and then only for launches of this call.
+            workspace = torch.zeros(size.value, dtype=torch.uint8, device=device)
+            kept.append(workspace)
+            options.workspace = workspace.data_ptr()
+            options.workspace_bytes = size.value
+        self._call = (arguments, options, kept)
+        return self._call
 
     def launch(self, stream=None):
         if stream is None:
             import torch
             stream = torch.cuda.current_stream().cuda_stream
-        if self._lib.nautilus_launch(self._handle, stream, self._error, ERROR_BYTES):
+        arguments, options, _ = self._made_call()
+        options.stream = stream
+        if self._lib.nautilus_launch(self._plan, ctypes.byref(arguments), ctypes.byref(options)):
             raise NautilusError(self._message("the launch failed"))
 
     def launcher(self):
-        """A function that launches on the stream current now, with the least Python work."""
+        """A function that launches what is bound now, on the stream current now, with the least
+        Python work."""
         import torch
-        stream = torch.cuda.current_stream().cuda_stream
-        launch, handle, error = self._lib.nautilus_launch, self._handle, self._error
+        call = self._made_call()
+        options = LaunchOptions(flags=call[1].flags, workspace=call[1].workspace,
+                                workspace_bytes=call[1].workspace_bytes,
+                                stream=torch.cuda.current_stream().cuda_stream)
+        launch, plan = self._lib.nautilus_launch, self._plan
+        arguments, chosen = ctypes.byref(call[0]), ctypes.byref(options)
 
-        def go():
-            if launch(handle, stream, error, ERROR_BYTES):
+        def go(_kept=(call, options)):
+            if launch(plan, arguments, chosen):
                 raise NautilusError(self._message("the launch failed"))
 
         return go
@@ -174,10 +289,15 @@ class Kernel:
 
     def unbind(self):
         """Lets go of the tensors; before the next launch all are bound again."""
-        self._kept.clear()
+        self._bound.clear()
+        self._call = None
 
     def close(self):
-        if self._handle:
-            self._lib.nautilus_close(self._handle)
-            self._handle = None
-            self._kept.clear()
+        if self._plan:
+            self._lib.nautilus_plan_close(self._plan)
+            self._plan = ctypes.c_void_p()
+        if self._program:
+            self._lib.nautilus_close(self._program)
+            self._program = ctypes.c_void_p()
+        self._bound.clear()
+        self._call = None

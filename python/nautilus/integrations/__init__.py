@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nautilus inside of other packages: one module for each."""
