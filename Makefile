@@ -28,14 +28,15 @@ build_targets = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Quick $(LAUNC
   -DNAUTILUS_UNITY=$(TOGETHER) $(CMAKE_FLAGS) >/dev/null && \
   cmake --build $(BUILD) --target $(1) $(NINJA_FLAGS) # Warnings and errors go to stderr.
 
-.PHONY: help run test fuzz clean format build tool
+.PHONY: help run test fuzz clean format build tool docs
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make run     build the tool, then check, evaluate and compile examples/attention.naut, and run its kernel"
+	@echo "make run     build the tool, check and evaluate examples/attention.naut, and run its kernel in the emulator"
 	@echo "make test    build everything, then run all tests and 10 seconds of fuzzing"
 	@echo "make fuzz    build, then fuzz for SECONDS_=$(SECONDS_) seconds"
 	@echo "make build   build everything; with EACH=1 each file alone"
+	@echo "make docs    build the site of the documents in $(BUILD)/site (needs the Python package mkdocs-material)"
 	@echo "make format  format all sources with clang-format 14"
 	@echo "make clean   remove the build folders"
 
@@ -62,6 +63,9 @@ test: build
 
 fuzz: build
 	$(call run_command,$(BUILD)/nautilus_fuzz --seconds $(SECONDS_))
+
+docs: tool
+	$(call run_command,scripts/check_docs.sh $(BUILD)/site $(BUILD)/nautilus)
 
 format:
 	@scripts/check_style.sh --format

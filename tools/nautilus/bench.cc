@@ -2,15 +2,13 @@
 // nautilus bench: times of a program on a GPU, and what a launch costs the host.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "base/files.h"
-#include "command.h"
 #include "driver/load/hints.h"
 #include "driver/run/bench.h"
 #include "driver/run/calibrate.h"
 #include "driver/run/fit.h"
 #include "driver/run/work_count.h"
+#include "json_output.h"
 #include "target/target.h"
 
 namespace nautilus::tool {
@@ -90,13 +88,10 @@ void print(const BenchOptions& o, const driver::BenchResult& r, const driver::Wo
 }
 
 void print_json(const BenchOptions& o, const driver::BenchResult& r, const driver::Work& work) {
-  nlohmann::json j = {{"file", o.file},
-                      {"device", r.device},
-                      {"mode", o.mode},
-                      {"graph", o.graph},
-                      {"repetitions", r.repetitions},
-                      {"ms", to_json(r.ms)},
-                      {"sizes", nlohmann::json::object()}};
+  nlohmann::json j = {{"ok", true},          {"file", o.file},
+                      {"device", r.device},  {"mode", o.mode},
+                      {"graph", o.graph},    {"repetitions", r.repetitions},
+                      {"ms", to_json(r.ms)}, {"sizes", nlohmann::json::object()}};
   for (const auto& [name, value] : r.sizes) j["sizes"][name] = value;
   if (!o.source.empty()) j["source"] = o.source;
   if (work.flops > 0) j["tflops"] = work.flops / r.ms.median * 1e-9;
@@ -129,7 +124,8 @@ int run_fit(const BenchOptions& o, const target::Target& target) {
     usage_error(error);
     return kUsageError;
   }
-  fmt::print("{}", driver::to_text(*report, target));
+  const std::string text = driver::to_text(*report, target);
+  o.json ? write_json({{"ok", true}, {"text", text}}) : fmt::print("{}", text);
   return kOk;
 }
 
@@ -142,9 +138,11 @@ int run_calibrate(const BenchOptions& o) {
   const auto constants = driver::calibrate({}, target, &error);
   if (!constants) {
     fmt::print(stderr, "nautilus: {}\n", error);
+    if (o.json) write_json({{"ok", false}, {"error", error}});
     return kProgramError;
   }
-  fmt::print("{}", driver::to_text(*constants, target));
+  const std::string text = driver::to_text(*constants, target);
+  o.json ? write_json({{"ok", true}, {"text", text}}) : fmt::print("{}", text);
   return kOk;
 }
 
@@ -165,6 +163,7 @@ int run_bench(const BenchOptions& o) {
   if (loaded) program = kernels_of(driver::with_hints(*loaded, sizes), o.schedule, unit, code);
   if (program) program = driver::with_hints_of(std::move(*program), *loaded);
   print_messages(unit);
+  if (!program && o.json && code != kUsageError) write_json(report_json(false, unit));
   if (!program) return std::max<int>(code, kProgramError);
   driver::BenchOptions options;
   if (!read_sources(o.source, *program, options.device.sources)) return kUsageError;
@@ -191,7 +190,11 @@ int run_bench(const BenchOptions& o) {
   std::string ignored;
   const auto host =
       o.host_cost ? driver::plan_cost(*program, options.given, unit.pool, &ignored) : std::nullopt;
-  if (host && o.json) fmt::print("{}\n", nlohmann::json{{"host", to_json(*host)}}.dump(2));
+  if (o.json) {
+    nlohmann::json j = {{"ok", false}, {"error", error}};
+    if (host) j["host"] = to_json(*host);
+    write_json(j);
+  }
   if (host && !o.json) fmt::print("{}:\n{}", o.file, host_text(*host));
   std::fflush(stdout);
   fmt::print(stderr, "nautilus: {}\n", error);
@@ -239,7 +242,7 @@ void add_bench(CLI::App& app, int& exit_code) {
   c->add_option("--programs", o->programs, "folders with the programs of the rows")
       ->delimiter(',')
       ->capture_default_str();
-  c->add_flag("--json", o->json, "as JSON");
+  c->add_flag("--json", o->json, kJsonHelp);
   c->footer(
       "Inputs are random, the second-level cache is flushed before each timed launch.\n"
       "Examples:\n"

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
@@ -17,6 +19,7 @@
 #include "spec/ops.h"
 #include "target/target.h"
 #include "tune/records/best.h"
+#include "tune/records/tuned_plan.h"
 
 namespace nautilus::tool {
 
@@ -74,6 +77,7 @@ std::optional<ir::Program> load_file(const std::string& path,
   std::string error;
   auto text = base::read_file(path, &error);
   if (!text) {
+    if (is_pair(path)) error += ", or write several sizes as one word, --shape M=512,N=512";
     usage_error(error);
     exit_code = kUsageError;
     return std::nullopt;
@@ -83,20 +87,14 @@ std::optional<ir::Program> load_file(const std::string& path,
   return program;
 }
 
-namespace {
-
-// `KERNEL=FILE`, or a path, which may have the sign in it.
-struct NamedFile {
-  std::string kernel;
-  std::string path;
-};
-
 NamedFile named_file(const std::string& text) {
   const size_t equals = text.find('=');
   std::error_code ignored;
   if (equals == std::string::npos || std::filesystem::exists(text, ignored)) return {"", text};
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
+
+namespace {
 
 std::vector<std::string> kernel_names(const ir::Program& program) {
   std::vector<std::string> out;
@@ -121,7 +119,7 @@ std::optional<std::string> read_schedule(const std::vector<std::string>& files,
       exit_code = kUsageError;
       return std::nullopt;
     }
-    given.push_back({named.path, named.kernel, std::move(*text)});
+    given.push_back({named.path, named.name, std::move(*text)});
   }
   if (given.empty()) return "";
   auto text = driver::join_schedules(given, loaded, unit, &error);
@@ -133,16 +131,23 @@ std::optional<std::string> read_schedule(const std::vector<std::string>& files,
 
 namespace {
 
-// What the user's database says is best for these sizes.
+// What trials say is best, the user's or those that come with the compiler: for several tuned sizes
+// a choice by the sizes of the launch, for one its winner where it has the sizes of the hints.
 std::optional<std::string> tuned_schedule(const ir::Program& loaded) {
   if (loaded.level->name != "spec") return std::nullopt;
   const std::string path = tune::default_database();
   std::string error;
-  const auto best = tune::best_of(loaded, path, &error);
+  if (const auto plan = tune::tuned_plan_of(loaded, path, &error)) {
+    fmt::print(stderr,
+               "nautilus: the schedules are the best for {} sizes that were tuned on {}; a launch "
+               "takes that of the nearest ({})\n",
+               plan->shapes, plan->machine, path);
+    return plan->schedule;
+  }
+  const auto best = error.empty() ? tune::best_of(loaded, path, &error) : std::nullopt;
   if (!error.empty()) fmt::print(stderr, "nautilus: no tuned schedules: {}\n", error);
   if (!best) return std::nullopt;
-  fmt::print(stderr, "nautilus: the schedule is the best of {} that were timed on {} ({})\n",
-             best->winner.candidates, best->machine, path);
+  fmt::print(stderr, "nautilus: {}\n", tune::note(*best));
   return best->winner.schedule;
 }
 
@@ -172,6 +177,16 @@ std::optional<ir::Program> kernels_of(const ir::Program& loaded,
                                       driver::Unit& unit, int& exit_code) {
   auto kernels = make_kernels(loaded, schedule_files, nullptr, unit, exit_code);
   return kernels ? std::optional(std::move(kernels->program)) : std::nullopt;
+}
+
+bool is_pair(std::string_view word) {
+  const size_t equals = word.find('=');
+  if (equals == 0 || equals == std::string_view::npos || equals + 1 == word.size()) return false;
+  const auto is_word = [](char c) {
+    return c == '_' || std::isalnum(static_cast<unsigned char>(c));
+  };
+  return std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals), is_word) &&
+         std::isdigit(static_cast<unsigned char>(word[equals + 1]));
 }
 
 bool parse_pairs(const std::vector<std::string>& texts, std::map<std::string, std::string>& out) {
@@ -220,7 +235,7 @@ bool read_sources(const std::vector<std::string>& texts, const ir::Program& prog
       usage_error(error);
       return false;
     }
-    out.push_back({named.kernel, named.path, std::move(*content)});
+    out.push_back({named.name, named.path, std::move(*content)});
   }
   if (plan::assign_sources(kernel_names(program), out, &error)) return true;
   usage_error(error);

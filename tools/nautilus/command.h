@@ -20,6 +20,7 @@ namespace nautilus::tool {
 enum ExitCode { kOk = 0, kProgramError = 1, kUsageError = 2 };
 
 // Each registers its sub-command; the callback stores the exit code.
+void add_new(CLI::App& app, int& exit_code);
 void add_check(CLI::App& app, int& exit_code);
 void add_print(CLI::App& app, int& exit_code);
 void add_schedule(CLI::App& app, int& exit_code);
@@ -28,6 +29,7 @@ void add_eval(CLI::App& app, int& exit_code);
 void add_opt(CLI::App& app, int& exit_code);
 void add_test(CLI::App& app, int& exit_code);
 void add_compile(CLI::App& app, int& exit_code);
+void add_build(CLI::App& app, int& exit_code);
 void add_run(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);
 void add_tune(CLI::App& app, int& exit_code);
@@ -35,15 +37,25 @@ void add_propose(CLI::App& app, int& exit_code);
 void add_worker(CLI::App& app, int& exit_code);
 void add_db(CLI::App& app, int& exit_code);
 void add_db_verify(CLI::App& db, int& exit_code);  // of `nautilus db`, which has --db
+void add_db_choices(CLI::App& db, int& exit_code);
 void add_db_searches(CLI::App& db, int& exit_code);
 void add_reduce(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 void add_version(CLI::App& app, int& exit_code);
+void add_completion(CLI::App& app, int& exit_code);
+void add_lsp(CLI::App& app, int& exit_code);
 
 // Reads the file and loads it. Prints what went wrong; `exit_code` is set then.
 std::optional<ir::Program> load_file(const std::string& path,
                                      const std::map<std::string, int64_t>& statics,
                                      driver::Unit& unit, int& exit_code);
+
+// `NAME=FILE`, or a path, which may have the sign in it.
+struct NamedFile {
+  std::string name;
+  std::string path;
+};
+NamedFile named_file(const std::string& text);
 
 // The text of the schedule that these files give for the program, `FILE` or `KERNEL=FILE` each;
 // nothing in it if there are none. Prints what went wrong; `exit_code` is set then.
@@ -83,6 +95,8 @@ std::string messages_json(const driver::Unit& unit);
 
 // `B=1,M=64` pairs from repeated options. False (and a message) if a pair is malformed.
 bool parse_pairs(const std::vector<std::string>& texts, std::map<std::string, std::string>& out);
+// Whether a word is such a pair, `N=512`: what was meant for an option stands where a file should.
+bool is_pair(std::string_view word);
 // Integer values. False (and a message) if one is no integer.
 bool parse_sizes(const std::vector<std::string>& texts, std::map<std::string, int64_t>& out);
 

@@ -2,12 +2,15 @@
 // nautilus compile: CUDA text and machine code of a program.
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "base/files.h"
-#include "command.h"
 #include "driver/load/hints.h"
 #include "driver/run/run.h"
+#include "json_output.h"
 #include "plan/compile.h"
 #include "runtime/disassemble.h"
+#include "runtime/fatbin.h"
 #include "runtime/nvrtc.h"
 
 namespace nautilus::tool {
@@ -22,6 +25,7 @@ struct CompileOptions {
   std::vector<std::string> schedule;
   std::vector<std::string> source;
   bool no_cache = false;
+  bool json = false;
 };
 
 int write(const CompileOptions& o, const std::string& content) {
@@ -33,6 +37,65 @@ int write(const CompileOptions& o, const std::string& content) {
   if (base::write_file_atomic(o.output, content, &error)) return kOk;
   usage_error(error);
   return kUsageError;
+}
+
+// A folder holds one file per kernel.
+bool is_folder_wanted(const CompileOptions& o) {
+  return o.output.ends_with('/') || base::is_folder(o.output);
+}
+
+// One kernel goes into the file that is named, several into NAME.EXTENSION of a folder.
+int write_each(const CompileOptions& o, const std::vector<std::string>& names,
+               const std::vector<std::string>& contents) {
+  if (names.size() == 1 && !is_folder_wanted(o)) return write(o, contents[0]);
+  std::error_code why;
+  std::filesystem::create_directories(o.output, why);
+  if (!base::is_folder(o.output)) {
+    usage_error(fmt::format(
+        "the program has {} kernels: -o must be a folder, one file each, and {} is a file",
+        names.size(), o.output));
+    return kUsageError;
+  }
+  std::string error;
+  for (size_t k = 0; k < names.size(); ++k) {
+    const std::string path =
+        (std::filesystem::path(o.output) / fmt::format("{}.{}", names[k], o.emit)).string();
+    if (!base::write_file_atomic(path, contents[k], &error)) {
+      usage_error(error);
+      return kUsageError;
+    }
+    fmt::print("{}\n", path);
+  }
+  return kOk;
+}
+
+// Assembler text of each kernel.
+std::optional<std::vector<std::string>> ptx_of(const std::vector<emit::KernelText>& texts,
+                                               const std::string& architecture,
+                                               std::string* error) {
+  std::vector<std::string> out;
+  for (const emit::KernelText& k : texts) {
+    auto ptx = runtime::compile_ptx(emit::device_source(k), k.name + ".cu", architecture, error);
+    if (!ptx) return std::nullopt;
+    out.push_back(std::move(*ptx));
+  }
+  return out;
+}
+
+int write_fatbins(const CompileOptions& o, const std::vector<plan::DeviceKernel>& kernels,
+                  const std::vector<std::string>& names, const std::string& architecture) {
+  std::string error;
+  std::vector<std::string> contents;
+  for (const plan::DeviceKernel& k : kernels) {
+    const auto ptx = runtime::compile_ptx(k.source, k.text.name + ".cu", architecture, &error);
+    auto fatbin = ptx ? runtime::make_fatbin(k.cubin, *ptx, architecture, &error) : std::nullopt;
+    if (!fatbin) {
+      fmt::print(stderr, "nautilus: {}\n", error);
+      return kProgramError;
+    }
+    contents.push_back(std::move(*fatbin));
+  }
+  return write_each(o, names, contents);
 }
 
 std::string report_text(const std::vector<plan::DeviceKernel>& kernels) {
@@ -55,9 +118,39 @@ std::string report_text(const std::vector<plan::DeviceKernel>& kernels) {
   return out;
 }
 
+nlohmann::json compile_json(const std::vector<plan::DeviceKernel>& kernels) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const plan::DeviceKernel& k : kernels) {
+    nlohmann::json j = {{"name", k.text.name},
+                        {"threads", k.text.threads},
+                        {"shared_bytes", k.text.shared_bytes},
+                        {"param_bytes", k.text.param_bytes},
+                        {"code_bytes", k.cubin.size()}};
+    for (const runtime::KernelUse& use : k.report.kernels) {
+      j["registers"] = use.registers;
+      j["stack_bytes"] = use.stack_bytes;
+      j["spill_store_bytes"] = use.spill_store_bytes;
+      j["spill_load_bytes"] = use.spill_load_bytes;
+    }
+    const std::string warning = plan::spill_warning(k);
+    if (!warning.empty()) j["warning"] = warning;
+    out.push_back(j);
+  }
+  return out;
+}
+
 int run_compile(const CompileOptions& o) {
+  if (o.json && o.emit != "report") {
+    usage_error("--json goes with --emit report alone; what else is emitted is text or code");
+    return kUsageError;
+  }
   driver::Unit unit;
   if (!choose_target(o.target, unit)) return kUsageError;
+  if (o.output.empty() && (o.emit == "cubin" || o.emit == "fatbin")) {
+    usage_error(fmt::format(
+        "--emit {} needs an output (-o): a file, or a folder with one file per kernel", o.emit));
+    return kUsageError;
+  }
   int code = kOk;
   std::map<std::string, int64_t> statics;
   if (!parse_sizes(o.shape, statics)) return kUsageError;
@@ -65,7 +158,15 @@ int run_compile(const CompileOptions& o) {
   if (loaded) loaded = driver::with_hints(std::move(*loaded), statics);
   const auto program = loaded ? kernels_of(*loaded, o.schedule, unit, code) : std::nullopt;
   print_messages(unit);
-  if (!program) return std::max<int>(code, kProgramError);
+  const auto fail = [&](const std::string& why) {
+    if (o.json)
+      write_json(report_json(false, unit, why));
+    else if (!why.empty())
+      fmt::print(stderr, "nautilus: {}\n", why);
+    return kProgramError;
+  };
+  if (!program && code == kUsageError) return kUsageError;
+  if (!program) return fail("");
   plan::EditedSources sources;
   if (!read_sources(o.source, *program, sources)) return kUsageError;
   if (!sources.empty() && (o.emit == "cuda" || o.emit == "body" || o.emit == "ptx")) {
@@ -81,7 +182,13 @@ int run_compile(const CompileOptions& o) {
   }
   std::string error;
   const auto architecture = driver::architecture_of(*program, &error);
-  if (!architecture) {
+  if (!architecture) return fail(error);
+  if (o.emit == "ptx" && is_folder_wanted(o)) {
+    const auto texts = emit::emit_kernels(*program, unit.pool);
+    std::vector<std::string> names;
+    for (const emit::KernelText& k : texts) names.push_back(k.name);
+    const auto contents = ptx_of(texts, *architecture, &error);
+    if (contents) return write_each(o, names, *contents);
     fmt::print(stderr, "nautilus: {}\n", error);
     return kProgramError;
   }
@@ -94,13 +201,16 @@ int run_compile(const CompileOptions& o) {
   }
   const auto kernels =
       plan::compile_edited(*program, unit.pool, sources, *architecture, !o.no_cache, &error);
-  if (!kernels) {
-    fmt::print(stderr, "nautilus: {}\n", error);
-    return kProgramError;
-  }
+  if (!kernels) return fail(error);
   for (const plan::DeviceKernel& k : *kernels) {
     const std::string warning = plan::spill_warning(k);
     if (!warning.empty()) fmt::print(stderr, "nautilus: warning: {}\n", warning);
+  }
+  if (o.json) {
+    nlohmann::json j = report_json(true, unit);
+    j["kernels"] = compile_json(*kernels);
+    write_json(j);
+    return kOk;
   }
   if (o.emit == "report")
     return write(o, report_text(*kernels) + sources_report(*program, sources));
@@ -116,11 +226,14 @@ int run_compile(const CompileOptions& o) {
     }
     return write(o, text);
   }
-  if (o.output.empty() || kernels->size() != 1) {
-    usage_error("--emit cubin needs one kernel and an output file (-o)");
-    return kUsageError;
+  std::vector<std::string> names;
+  std::vector<std::string> contents;
+  for (const plan::DeviceKernel& k : *kernels) {
+    names.push_back(k.text.name);
+    contents.push_back(k.cubin);
   }
-  return write(o, (*kernels)[0].cubin);
+  return o.emit == "fatbin" ? write_fatbins(o, *kernels, names, *architecture)
+                            : write_each(o, names, contents);
 }
 
 }  // namespace
@@ -133,17 +246,21 @@ void add_compile(CLI::App& app, int& exit_code) {
   c->add_option(
        "--emit", o->emit,
        "cuda: one self-contained file; body: without the prelude; ptx: assembler text; sass: "
-       "instructions of the machine code; cubin: machine code; report: what the assembler "
-       "says")
-      ->check(CLI::IsMember({"cuda", "body", "ptx", "sass", "cubin", "report"}))
+       "instructions of the machine code; cubin: machine code; fatbin: machine code and assembler "
+       "text; report: what the assembler says")
+      ->check(CLI::IsMember({"cuda", "body", "ptx", "sass", "cubin", "fatbin", "report"}))
       ->capture_default_str();
-  c->add_option("-o,--output", o->output, "write to this file");
+  c->add_option(
+      "-o,--output", o->output,
+      "write to this file; of cubin, fatbin and ptx also a folder (NAME/), which then has a "
+      "file for each kernel");
   c->add_option("--shape", o->shape, "other values for static sizes and hints, NAME=N[,NAME=N]")
       ->delimiter(',')
       ->allow_extra_args(false);
   c->add_option("--schedule", o->schedule, kScheduleHelp)->allow_extra_args(false);
   c->add_option("--source", o->source, kSourceHelp)->allow_extra_args(false);
   c->add_flag("--no-cache", o->no_cache, "compile even if the disk cache has the kernel");
+  c->add_flag("--json", o->json, "the report as JSON on standard output")->excludes("--output");
   c->footer("Example: nautilus compile golden/gemm_coop_128x256.matile --emit cuda -o gemm.cu");
   c->callback([o, &exit_code] { exit_code = run_compile(*o); });
 }

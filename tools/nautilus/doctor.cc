@@ -2,15 +2,29 @@
 // nautilus doctor: what this machine offers, and what is missing for which target.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
-#include "command.h"
+#include "json_output.h"
 #include "runtime/cuda_device.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/nvrtc.h"
 
 namespace nautilus::tool {
 namespace {
+
+// What keeps kernels from running on a GPU of this machine, each with its cure; empty: nothing.
+std::vector<std::string> obstacles(const std::optional<runtime::DriverInfo>& driver,
+                                   const std::string& driver_error,
+                                   const std::string& nvrtc_error) {
+  std::vector<std::string> out;
+  if (!driver) out.push_back(driver_error);
+  const bool has_device =
+      driver && std::any_of(driver->devices.begin(), driver->devices.end(),
+                            [](const runtime::DeviceInfo& d) { return d.major == 9; });
+  if (driver && driver->devices.empty()) out.emplace_back("the driver has no device");
+  if (driver && !driver->devices.empty() && !has_device)
+    out.emplace_back("no device has compute capability 9.0, which sm_90a is");
+  if (!nvrtc_error.empty()) out.push_back(nvrtc_error);
+  return out;
+}
 
 int run(bool as_json) {
   nlohmann::json j = {{"version", NAUTILUS_VERSION}, {"devices", nlohmann::json::array()}};
@@ -51,15 +65,22 @@ int run(bool as_json) {
     j["nvrtc_error"] = nvrtc_error;
   }
   j["kernel_cache"] = cache.folder();
+  const auto missing = obstacles(driver, driver_error, nvrtc_error);
+  j["ok"] = missing.empty();
+  j["missing"] = missing;
   if (as_json) {
-    fmt::print("{}\n", j.dump(2));
+    write_json(j);
   } else {
     fmt::print("NVRTC         {}\n",
                nvrtc ? fmt::format("{}.{} ({})", nvrtc->major, nvrtc->minor, nvrtc->library)
                      : nvrtc_error);
     fmt::print("kernel cache  {}\n", cache.folder());
+    fmt::print("verdict       {}\n",
+               missing.empty() ? "kernels run on a GPU of this machine"
+                               : "no kernel runs on a GPU of this machine; check, eval, print, "
+                                 "explain and run --emulate need none");
   }
-  return kOk;
+  return missing.empty() ? kOk : kProgramError;
 }
 
 }  // namespace
@@ -68,8 +89,8 @@ void add_doctor(CLI::App& app, int& exit_code) {
   auto json = std::make_shared<bool>(false);
   CLI::App* c = app.add_subcommand(
       "doctor", "Show what this machine offers: driver, devices, compiler, cache");
-  c->add_flag("--json", *json, "as JSON");
-  c->footer("Example: nautilus doctor");
+  c->add_flag("--json", *json, kJsonHelp);
+  c->footer("Exit status: 0 if kernels can run on a GPU here, else 1.\nExample: nautilus doctor");
   c->callback([json, &exit_code] { exit_code = run(*json); });
 }
 

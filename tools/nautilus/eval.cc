@@ -25,6 +25,7 @@ struct EvalOptions {
   std::vector<std::string> output;
   std::vector<std::string> expect;
   std::string out_dir;
+  std::string in_dir;
   std::string inputs = "normal";
   std::string level = "spec";
   uint64_t seed = 1;
@@ -114,7 +115,7 @@ class Eval {
     if (o_.level == "scalar" && !use_scalar(*env, *results)) return finish(kProgramError);
     describe_run(*env, seconds);
     for (const auto& [name, result] : *results) show(name, result);
-    if (!write_outputs(*results)) return finish(kUsageError);
+    if (!write_inputs(*env) || !write_outputs(*results)) return finish(kUsageError);
     const int code = compare_all(*results);
     return finish(code);
   }
@@ -193,6 +194,15 @@ class Eval {
                : is_judged ? ""
                            : " (too wide to tell right from wrong)",
                driver::tensor_text(result.value, o_.full ? INT64_MAX : 64));
+  }
+
+  bool write_inputs(const ir::Environment& env) {
+    if (o_.in_dir.empty()) return true;
+    std::error_code error;
+    std::filesystem::create_directories(o_.in_dir, error);
+    return std::all_of(env.tensors.begin(), env.tensors.end(), [&](const auto& t) {
+      return write_tensor(fmt::format("{}/{}.npy", o_.in_dir, t.first), t.second);
+    });
   }
 
   bool write_outputs(const spec::Results& results) {
@@ -281,6 +291,7 @@ void add_eval(CLI::App& app, int& exit_code) {
       ->allow_extra_args(false);
   c->add_option("--output", o->output, "write an output, NAME=FILE.npy")->allow_extra_args(false);
   c->add_option("--out-dir", o->out_dir, "write every output to this folder");
+  c->add_option("--in-dir", o->in_dir, "write every input, drawn or given, to this folder");
   c->add_option("--expect", o->expect, "compare a result of yours with the oracle, NAME=FILE.npy")
       ->allow_extra_args(false);
   c->add_option("--inputs", o->inputs, "random inputs: `normal`, or `exact` (small integers)")

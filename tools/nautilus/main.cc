@@ -42,6 +42,10 @@ int report(const CLI::App& app, const CLI::ParseError& error) {
     const std::string flag = first.substr(0, first.find('='));
     message = fmt::format("`{}` is no option of `nautilus {}`", flag, command.get_name());
     hint = nautilus::base::nearest_name(flag, option_names(command));
+    if (nautilus::tool::is_pair(first)) {
+      message += "; several values of an option are one word, --shape M=512,N=512";
+      hint.clear();
+    }
   }
   fmt::print(stderr, "nautilus: {}{}\n", message,
              hint.empty() ? "" : fmt::format("; did you mean `{}`?", hint));
@@ -71,6 +75,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.get_formatter()->column_width(36);
   int exit_code = nautilus::tool::kOk;
+  nautilus::tool::add_new(app, exit_code);
   nautilus::tool::add_check(app, exit_code);
   nautilus::tool::add_print(app, exit_code);
   nautilus::tool::add_eval(app, exit_code);
@@ -78,6 +83,7 @@ int main(int argc, char** argv) {
   nautilus::tool::add_schedule(app, exit_code);
   nautilus::tool::add_explain(app, exit_code);
   nautilus::tool::add_compile(app, exit_code);
+  nautilus::tool::add_build(app, exit_code);
   nautilus::tool::add_run(app, exit_code);
   nautilus::tool::add_bench(app, exit_code);
   nautilus::tool::add_tune(app, exit_code);
@@ -88,6 +94,8 @@ int main(int argc, char** argv) {
   nautilus::tool::add_reduce(app, exit_code);
   nautilus::tool::add_doctor(app, exit_code);
   nautilus::tool::add_version(app, exit_code);
+  nautilus::tool::add_completion(app, exit_code);
+  nautilus::tool::add_lsp(app, exit_code);
   if (argc <= 1) {
     fmt::print("{}", app.help());
     return nautilus::tool::kUsageError;

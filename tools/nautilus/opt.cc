@@ -4,10 +4,10 @@
 
 #include "base/files.h"
 #include "base/nearest.h"
-#include "command.h"
 #include "driver/kernels/lower_to_kernels.h"
 #include "expr/rules/rules.h"
 #include "ir/print.h"
+#include "json_output.h"
 
 namespace nautilus::tool {
 namespace {
@@ -19,9 +19,21 @@ struct OptOptions {
   std::string output;
   bool list = false;
   bool rules = false;
+  bool json = false;
 };
 
-int list_passes() {
+int list_passes(bool as_json) {
+  if (as_json) {
+    nlohmann::json j = nlohmann::json::array();
+    for (const compile::PassInfo& p : compile::passes())
+      j.push_back({{"name", p.name},
+                   {"from", p.from},
+                   {"to", p.to},
+                   {"summary", p.summary},
+                   {"reads", p.reads}});
+    write_json(j);
+    return kOk;
+  }
   for (const compile::PassInfo& p : compile::passes()) {
     fmt::print("{:<22} {:>6} -> {:<6}  {}{}\n", p.name, p.from, p.to, p.summary,
                p.reads.empty() ? "" : fmt::format(" (reads {})", p.reads));
@@ -29,7 +41,15 @@ int list_passes() {
   return kOk;
 }
 
-int list_rules() {
+int list_rules(bool as_json) {
+  if (as_json) {
+    nlohmann::json j = nlohmann::json::array();
+    for (const expr::RuleText& r : expr::rule_texts())
+      j.push_back(
+          {{"name", r.name}, {"left", r.left}, {"right", r.right}, {"condition", r.condition}});
+    write_json(j);
+    return kOk;
+  }
   for (const expr::RuleText& r : expr::rule_texts()) {
     fmt::print("{:<22} {:<34} -> {}{}\n", r.name, r.left, r.right,
                r.condition.empty() ? "" : fmt::format("   if {}", r.condition));
@@ -38,8 +58,8 @@ int list_rules() {
 }
 
 int run_opt(const OptOptions& o) {
-  if (o.list) return list_passes();
-  if (o.rules) return list_rules();
+  if (o.list) return list_passes(o.json);
+  if (o.rules) return list_rules(o.json);
   if (o.file.empty()) {
     usage_error("opt needs a file (or --list, --rules)");
     return kUsageError;
@@ -72,6 +92,12 @@ int run_opt(const OptOptions& o) {
     if (!program) break;
     program = driver::run_single_pass(*pass, *program, context, unit);
   }
+  if (o.json) {
+    nlohmann::json j = report_json(program.has_value(), unit);
+    j["text"] = program ? ir::print(*program) : "";
+    write_json(j);
+    return program ? kOk : std::max<int>(code, kProgramError);
+  }
   print_messages(unit);
   if (!program) return std::max<int>(code, kProgramError);
   const std::string text = ir::print(*program);
@@ -100,6 +126,7 @@ void add_opt(CLI::App& app, int& exit_code) {
   c->add_option("-o,--output", o->output, "write the result to this file");
   c->add_flag("--list", o->list, "list the passes of the pipeline");
   c->add_flag("--rules", o->rules, "list the rewrite rules");
+  c->add_flag("--json", o->json, kJsonHelp)->excludes("--output");
   c->footer("Example: nautilus opt --pass simplify,split_reductions examples/rmsnorm.naut");
   c->callback([o, &exit_code] { exit_code = run_opt(*o); });
 }

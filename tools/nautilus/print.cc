@@ -4,18 +4,18 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
-#include "command.h"
 #include "compile/dump.h"
 #include "compile/manager.h"
 #include "decision/decisions.h"
 #include "diag/diagnostic.h"
 #include "driver/load/hints.h"
 #include "ir/print.h"
+#include "json_output.h"
 #include "matile/resources_text.h"
 #include "schedule/fusion/statement_text.h"
 #include "spec/language/library.h"
+#include "spec/language/vocabulary.h"
 
 namespace nautilus::tool {
 namespace {
@@ -32,13 +32,22 @@ struct PrintOptions {
   bool resources = false;
   bool library = false;
   bool codes = false;
+  bool words = false;
   bool json = false;
 };
 
-int print_ops(const std::string& name) {
+void show_op(const ir::OpInfo& info, bool as_json, nlohmann::json& list) {
+  if (as_json)
+    list.push_back({{"format", info.format}, {"meaning", info.doc}});
+  else
+    fmt::print("{}\n    {}\n", info.format, info.doc);
+}
+
+int print_ops(const std::string& name, bool as_json) {
+  nlohmann::json list = nlohmann::json::array();
   if (name == "decisions") {
-    for (const ir::OpInfo* info : decision::vocabulary())
-      fmt::print("{}\n    {}\n", info->format, info->doc);
+    for (const ir::OpInfo* info : decision::vocabulary()) show_op(*info, as_json, list);
+    if (as_json) write_json(list);
     return kOk;
   }
   const ir::Level* level = driver::find_level(name);
@@ -48,8 +57,25 @@ int print_ops(const std::string& name) {
         name));
     return kUsageError;
   }
-  for (const ir::OpInfo* info : level->ops) fmt::print("{}\n    {}\n", info->format, info->doc);
+  for (const ir::OpInfo* info : level->ops) show_op(*info, as_json, list);
+  if (as_json) write_json(list);
   return kOk;
+}
+
+void print_words(bool as_json) {
+  const spec::Vocabulary& v = spec::vocabulary();
+  const std::pair<const char*, const std::vector<std::string>*> parts[] = {
+      {"keywords", &v.keywords},
+      {"reducers", &v.reducers},
+      {"dtypes", &v.dtypes},
+      {"functions", &v.functions},
+      {"library", &v.library}};
+  nlohmann::json j;
+  for (const auto& [part, words] : parts) {
+    j[part] = *words;
+    if (!as_json) fmt::print("{}: {}\n", part, fmt::join(*words, " "));
+  }
+  if (as_json) write_json(j);
 }
 
 int print_resources(const PrintOptions& o) {
@@ -63,6 +89,12 @@ int print_resources(const PrintOptions& o) {
   }
   const bool ok = program && matile::verify_final(*program, unit.sink);
   print_messages(unit);
+  if (o.json && code != kUsageError) {
+    nlohmann::json j = report_json(ok, unit);
+    j["text"] = ok ? matile::resources_text(*program) : "";
+    write_json(j);
+    return ok ? kOk : kProgramError;
+  }
   if (!ok) return std::max<int>(code, kProgramError);
   fmt::print("{}", matile::resources_text(*program));
   return kOk;
@@ -106,9 +138,27 @@ std::optional<std::string> text_of(const ir::Program& program, const PrintOption
 }
 
 int run_print(const PrintOptions& o) {
+  if (o.words) {
+    print_words(o.json);
+    return kOk;
+  }
+  if (o.library && o.json) {
+    nlohmann::json j = nlohmann::json::array();
+    for (const spec::LibraryFunction& f : spec::library_functions())
+      j.push_back({{"name", f.name}, {"about", f.about}, {"text", f.text}, {"file", f.file}});
+    write_json(j);
+    return kOk;
+  }
   if (o.library) {
     for (const spec::LibraryText& t : spec::library_texts())
       fmt::print("# {}\n{}\n", t.path, t.text);
+    return kOk;
+  }
+  if (o.codes && o.json) {
+    nlohmann::json j = nlohmann::json::array();
+    for (const diag::CodeInfo& c : diag::all_codes())
+      j.push_back({{"code", c.number}, {"name", c.name}, {"meaning", c.meaning}});
+    write_json(j);
     return kOk;
   }
   if (o.codes) {
@@ -116,9 +166,9 @@ int run_print(const PrintOptions& o) {
       fmt::print("{}  {}: {}\n", c.number, c.name, c.meaning);
     return kOk;
   }
-  if (!o.ops.empty()) return print_ops(o.ops);
+  if (!o.ops.empty()) return print_ops(o.ops, o.json);
   if (o.file.empty()) {
-    usage_error("print needs a file (or --library, --ops, --codes)");
+    usage_error("print needs a file (or --library, --words, --ops, --codes)");
     return kUsageError;
   }
   if (o.resources) return print_resources(o);
@@ -144,10 +194,10 @@ int run_print(const PrintOptions& o) {
   if (program) program = driver::with_hints(std::move(*program), statics);
   const auto text = program ? text_of(*program, o, unit, code) : std::nullopt;
   if (o.json) {
-    const nlohmann::json j = {{"ok", text.has_value()},
-                              {"text", text.value_or("")},
-                              {"messages", nlohmann::json::parse(messages_json(unit))}};
-    fmt::print("{}\n", j.dump(2));
+    if (code == kUsageError) return kUsageError;
+    nlohmann::json j = report_json(text.has_value(), unit);
+    j["text"] = text.value_or("");
+    write_json(j);
   } else {
     print_messages(unit);
     fmt::print("{}", text.value_or(""));
@@ -175,6 +225,7 @@ void add_print(CLI::App& app, int& exit_code) {
   c->add_option("--schedule", o->schedule, kScheduleHelp)->allow_extra_args(false);
   c->add_option("--target", o->target, kTargetHelp);
   c->add_flag("--library", o->library, "the standard library");
+  c->add_flag("--words", o->words, "keywords, reducers, dtypes and functions of the language");
   c->add_option("--ops", o->ops, "the ops of a level with their meaning, or `decisions`");
   c->add_flag("--codes", o->codes, "all message codes");
   c->add_flag("--json", o->json, "text and messages as JSON");

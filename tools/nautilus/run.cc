@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <chrono>
 
-#include "command.h"
 #include "driver/load/draw_inputs.h"
 #include "driver/run/launch_report.h"
 #include "driver/run/run.h"
+#include "json_output.h"
 #include "matile/ops.h"
 #include "runtime/cuda_device.h"
 
@@ -28,6 +28,7 @@ struct RunOptions {
   int sms = 2;
   bool emulate = false;
   bool check = false;
+  bool json = false;
   int64_t idle_limit = 0;
 };
 
@@ -64,17 +65,30 @@ bool names_outputs(const ir::Program& program, const std::vector<std::string>& t
   return true;
 }
 
-bool write_outputs(const driver::Outputs& outputs, const std::vector<std::string>& texts) {
+bool write_outputs(const driver::Outputs& outputs, const std::vector<std::string>& texts,
+                   bool is_quiet) {
   std::map<std::string, std::string> pairs;
   if (!parse_pairs(texts, pairs)) return false;
   for (const auto& [name, path] : pairs) {
     if (!write_tensor(path, outputs.at(name))) return false;
-    fmt::print("wrote {}\n", path);
+    if (!is_quiet) fmt::print("wrote {}\n", path);
   }
   return true;
 }
 
+nlohmann::json launches_json(const std::vector<driver::PlannedLaunch>& launches) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const driver::PlannedLaunch& l : launches) {
+    nlohmann::json j = {{"kernel", l.kernel}, {"ctas", l.grid}, {"threads", l.threads}};
+    for (const auto& [name, value] : l.reasons) j["reasons"][name] = value;
+    out.push_back(j);
+  }
+  return out;
+}
+
 int run_run(const RunOptions& o) {
+  nlohmann::json report = nlohmann::json::object();
+  std::string error;
   driver::Unit unit;
   if (!choose_target(o.target, unit)) return kUsageError;
   int code = kOk;
@@ -82,7 +96,12 @@ int run_run(const RunOptions& o) {
   if (!parse_sizes(o.shape, sizes)) return kUsageError;
   const auto loaded = load_file(o.file, sizes, unit, code);
   const auto finish = [&](int exit) {
-    print_messages(unit);
+    if (o.json && exit != kUsageError) {
+      report.update(report_json(exit == kOk, unit, error));
+      write_json(report);
+    } else {
+      print_messages(unit);
+    }
     return exit;
   };
   if (!loaded) return finish(std::max<int>(code, kProgramError));
@@ -112,7 +131,6 @@ int run_run(const RunOptions& o) {
     oracle = driver::load_oracle(*program, o.file, unit);
     if (!oracle) return finish(kProgramError);
   }
-  std::string error;
   int sms = o.sms;
   if (!o.emulate) {
     std::string ignored;  // the run itself says it
@@ -147,10 +165,19 @@ int run_run(const RunOptions& o) {
     if (o.check) spec::evaluate(*oracle, *env, {}, unit.pool, unit.sink);
     return finish(kProgramError);
   }
-  fmt::print("{}: {} in {:.3f} s\n", o.file, o.emulate ? "emulated" : "run", seconds_since(start));
-  fmt::print("{}", driver::launch_report(driver::planned_launches(*program, own, sms)));
-  fmt::print("{}", sources_report(*program, device.sources));
-  if (!write_outputs(*got, o.output)) return finish(kUsageError);
+  const auto launches = driver::planned_launches(*program, own, sms);
+  report["file"] = o.file;
+  report["emulated"] = o.emulate;
+  report["seconds"] = seconds_since(start);
+  report["sizes"] = own.sizes;
+  report["launches"] = launches_json(launches);
+  if (!o.json) {
+    fmt::print("{}: {} in {:.3f} s\n", o.file, o.emulate ? "emulated" : "run",
+               report["seconds"].get<double>());
+    fmt::print("{}", driver::launch_report(launches));
+    fmt::print("{}", sources_report(*program, device.sources));
+  }
+  if (!write_outputs(*got, o.output, o.json)) return finish(kUsageError);
   if (!o.check) return finish(kOk);
   const auto want = spec::evaluate_to_judge(*oracle, *env, {}, unit.pool, unit.sink);
   if (!want) return finish(kProgramError);
@@ -160,6 +187,13 @@ int run_run(const RunOptions& o) {
     const spec::Result& result = want->at(line.tensor);
     const std::string why = spec::objection(line.comparison, got->at(line.tensor), result);
     ok &= why.empty();
+    report["outputs"].push_back({{"name", line.tensor},
+                                 {"verdict", verdict_text(line.comparison.verdict)},
+                                 {"relative_error", line.relative_error},
+                                 {"of_allowed", line.comparison.worst_ratio},
+                                 {"sampled", result.is_sampled},
+                                 {"objection", why}});
+    if (o.json) continue;
     fmt::print("  {}: {}, relative error {:.2e}, worst element {:.2f} of what is allowed{}{}\n",
                line.tensor, verdict_text(line.comparison.verdict), line.relative_error,
                line.comparison.worst_ratio, result.is_sampled ? " (sampled)" : "",
@@ -191,6 +225,7 @@ void add_run(CLI::App& app, int& exit_code) {
       ->allow_extra_args(false);
   c->add_option("--output", o->output, "write an output, NAME=FILE.npy")->allow_extra_args(false);
   c->add_option("--source", o->source, kSourceHelp)->allow_extra_args(false);
+  c->add_flag("--json", o->json, kJsonHelp);
   c->add_flag("--emulate", o->emulate, "in the emulator instead of on a GPU");
   c->add_flag(
       "--check", o->check,

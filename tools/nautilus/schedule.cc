@@ -7,11 +7,12 @@
 #include <limits>
 
 #include "base/files.h"
-#include "command.h"
 #include "driver/kernels/explain.h"
+#include "driver/kernels/sized_kernels.h"
 #include "driver/kernels/sweep.h"
 #include "driver/load/hints.h"
 #include "ir/print.h"
+#include "json_output.h"
 #include "schedule/text/schedule.h"
 
 namespace nautilus::tool {
@@ -30,14 +31,25 @@ struct ScheduleOptions {
   bool refused = false;
   bool passes = false;
   std::string kernel;
+  bool json = false;
 };
 
 constexpr size_t kUsualSweep = 12;
 
 int finish(const ScheduleOptions& o, const ir::Program& program, const driver::FirstSchedule& s,
            const std::map<std::string, int64_t>& sizes, driver::Unit& unit) {
-  fmt::print("{}", o.program ? ir::print(s.program) : schedule::print(s.decisions));
-  if (!o.check) return kOk;
+  const std::string text = o.program ? ir::print(s.program) : schedule::print(s.decisions);
+  const auto show = [&](bool ok, const std::string* found) {
+    nlohmann::json j = report_json(ok, unit);
+    j[o.program ? "program" : "schedule"] = text;
+    if (found) j["difference"] = *found;
+    write_json(j);
+  };
+  if (!o.json) fmt::print("{}", text);
+  if (!o.check) {
+    if (o.json) show(true, nullptr);
+    return kOk;
+  }
   driver::RunRequest request;
   for (const ir::Op& op : program.body) {
     const auto* d = op.get<ir::Dim>();
@@ -46,9 +58,27 @@ int finish(const ScheduleOptions& o, const ir::Program& program, const driver::F
   }
   const auto difference = driver::check_scheduled(program, s.program, request, unit);
   print_messages(unit);
+  if (o.json) show(difference && difference->empty(), difference ? &*difference : nullptr);
   if (!difference) return kProgramError;
+  if (o.json) return difference->empty() ? kOk : kProgramError;
   fmt::print(stderr, "{}\n", difference->empty() ? "agrees with the definition" : *difference);
   return difference->empty() ? kOk : kProgramError;
+}
+
+// Several schedules for different sizes, which are no one program of loops.
+int finish_sized(const ScheduleOptions& o, const ir::Program& program, const std::string& text,
+                 driver::Unit& unit) {
+  if (o.program || o.check) {
+    usage_error("--program and --check are for one schedule, not for several by sizes");
+    return kUsageError;
+  }
+  std::string error;
+  const auto all = driver::complete_sized(program, text, unit, &error);
+  print_messages(unit);
+  if (!error.empty()) fmt::print(stderr, "nautilus: {}: {}\n", fmt::join(o.schedule, ", "), error);
+  if (!all) return kProgramError;
+  fmt::print("{}", *all);
+  return kOk;
 }
 
 // The schedules of a sweep: one after the other, or as files <program>.<n>.sched of a folder.
@@ -67,7 +97,22 @@ int run_sweep(const ScheduleOptions& o, const ir::Program& program, driver::Unit
       fmt::print(stderr, "nautilus: {}: {}\n", fmt::join(o.schedule, ", "), error);
   }
   print_messages(unit);
-  if (!swept) return kProgramError;
+  if (!swept) {
+    if (o.json) write_json(report_json(false, unit, error));
+    return kProgramError;
+  }
+  if (o.json) {
+    nlohmann::json j = report_json(true, unit);
+    j["schedules"] = nlohmann::json::array();
+    for (const driver::SweptSchedule& s : *swept) {
+      if (s.why.empty())
+        j["schedules"].push_back({{"name", s.name}, {"schedule", s.text}});
+      else if (o.refused)
+        j["schedules"].push_back({{"name", s.name}, {"refused", s.why}});
+    }
+    write_json(j);
+    return kOk;
+  }
   if (o.folder.empty()) {
     fmt::print("{}", driver::sweep_text(*swept, o.refused));
     return kOk;
@@ -103,6 +148,7 @@ std::optional<ir::Program> load(const ScheduleOptions& o, std::map<std::string, 
   auto program = load_file(o.file, sizes, unit, code);
   print_messages(unit);
   if (program) return driver::with_hints(std::move(*program), sizes);
+  if (o.json && code != kUsageError) write_json(report_json(false, unit));
   code = std::max<int>(code, kProgramError);
   return std::nullopt;
 }
@@ -122,6 +168,12 @@ int run_explain(const ScheduleOptions& o) {
   const auto text = driver::explain(*program, request, unit, &error);
   print_messages(unit);
   if (!error.empty()) fmt::print(stderr, "nautilus: {}: {}\n", o.file, error);
+  if (o.json) {
+    nlohmann::json j = report_json(text.has_value(), unit, error);
+    j["text"] = text.value_or("");
+    write_json(j);
+    return text ? kOk : kProgramError;
+  }
   if (!text) return kProgramError;
   fmt::print("{}", *text);
   return kOk;
@@ -142,6 +194,7 @@ int run_schedule(const ScheduleOptions& o) {
     const auto s = driver::first_schedule(*program, unit);
     if (!s) {
       print_messages(unit);
+      if (o.json) write_json(report_json(false, unit));
       return kProgramError;
     }
     return finish(o, *program, *s, statics, unit);
@@ -149,11 +202,13 @@ int run_schedule(const ScheduleOptions& o) {
   const auto text = read_schedule(o.schedule, *program, unit, code);
   if (!text) return code;
   std::string error;
+  if (schedule::is_sized(*text)) return finish_sized(o, *program, *text, unit);
   auto s = driver::replay_schedule(*program, *text, unit, &error);
   if (!s) {
     print_messages(unit);
     if (!error.empty())
       fmt::print(stderr, "nautilus: {}: {}\n", fmt::join(o.schedule, ", "), error);
+    if (o.json) write_json(report_json(false, unit, error));
     return kProgramError;
   }
   driver::complete(*s, unit);
@@ -185,6 +240,7 @@ void add_schedule(CLI::App& app, int& exit_code) {
   c->add_option("-o", o->folder, "a folder for them: <program>.<n>.sched")->needs(sweep);
   c->add_flag("--refused", o->refused, "also say what was left out of the sweep, and why")
       ->needs(sweep);
+  c->add_flag("--json", o->json, kJsonHelp)->excludes("-o");
   c->footer("Example: nautilus schedule --program examples/attention_causal.naut");
   c->callback([o, &exit_code] { exit_code = run_schedule(*o); });
 }
@@ -203,6 +259,7 @@ void add_explain(CLI::App& app, int& exit_code) {
       "--passes", o->passes,
       "the passes alone, with what each changed in the text of the program and its kernels");
   c->add_option("--kernel", o->kernel, "the passes of this kernel alone");
+  c->add_flag("--json", o->json, "the text and the messages as JSON on standard output");
   c->footer(
       "Examples:\n"
       "  nautilus explain examples/attention_causal.naut\n"

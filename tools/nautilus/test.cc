@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <string_view>
 
-#include "command.h"
 #include "driver/check/test_case.h"
 #include "driver/check/test_runner.h"
+#include "json_output.h"
 
 namespace nautilus::tool {
 namespace {
@@ -18,10 +18,18 @@ struct TestOptions {
   bool update = false;
   bool list = false;
   bool device = false;
+  bool json = false;
   int threads = 0;
 };
 
 int run_test(const TestOptions& o) {
+  if (o.list && o.json) {
+    nlohmann::json j = nlohmann::json::array();
+    for (const auto& [command, meaning] : driver::test_commands())
+      j.push_back({{"command", command}, {"meaning", meaning}});
+    write_json(j);
+    return kOk;
+  }
   if (o.list) {
     for (const auto& [command, meaning] : driver::test_commands())
       fmt::print("{:<40} {}\n", command, meaning);
@@ -44,11 +52,18 @@ int run_test(const TestOptions& o) {
     return kUsageError;
   }
   const driver::TestReport report = driver::run_text_tests(paths, {o.update, o.threads, o.device});
-  fmt::print("{}{} passed, {} failed\n", report.text, report.passed, report.failed);
   if (report.passed + report.failed == 0) {
     usage_error("no tests found");
     return kUsageError;
   }
+  if (o.json)
+    write_json({{"ok", report.failed == 0},
+                {"passed", report.passed},
+                {"failed", report.failed},
+                {"updated", report.updated},
+                {"text", report.text}});
+  else
+    fmt::print("{}{} passed, {} failed\n", report.text, report.passed, report.failed);
   return report.failed ? kProgramError : kOk;
 }
 
@@ -63,6 +78,7 @@ void add_test(CLI::App& app, int& exit_code) {
               "run the kernels of `kernels` and `fusion` on the GPU, leave out other tests");
   c->add_option("-j,--threads", o->threads, "files at a time (default: all cores)");
   c->add_flag("--list", o->list, "list the commands a test may name");
+  c->add_flag("--json", o->json, kJsonHelp);
   c->footer("Example: nautilus test test/spec --update");
   c->callback([o, &exit_code] { exit_code = run_test(*o); });
 }
