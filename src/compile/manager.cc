@@ -126,6 +126,7 @@ std::vector<std::string_view> algebra_sequence(Algebra algebra) {
                                          "base2",
                                          "join_scalars",
                                          "simplify",
+                                         "narrow_operands",
                                          "store_operands",
                                          "store_narrow",
                                          "widen_operands",

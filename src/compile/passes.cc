@@ -44,6 +44,7 @@
 #include "spec/passes/equations/split_reductions.h"
 #include "spec/passes/operands/gather_operands.h"
 #include "spec/passes/operands/hoist_operand_masks.h"
+#include "spec/passes/operands/narrow_operands.h"
 #include "spec/passes/operands/store_narrow.h"
 #include "spec/passes/operands/store_operands.h"
 #include "spec/passes/operands/widen_operands.h"
@@ -134,6 +135,8 @@ const std::vector<PassInfo>& passes() {
               kReductionsSplit),
       algebra("base2", spec::base2, "exponentials become powers of two"),
       algebra("join_scalars", spec::join_scalars, "scalar factors of an element become one"),
+      equations("narrow_operands", spec::narrow_operands,
+                "operands that 16 bits hold exactly are rounded to them"),
       equations("store_operands", spec::store_operands,
                 "computed operands of 16 bits become tensors"),
       equations("store_narrow", spec::store_narrow, "tensors of 16-bit numbers have 16 bits"),

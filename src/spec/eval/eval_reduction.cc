@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "algebra/exact_halves.h"
 #include "expr/walk.h"
 
 namespace nautilus::spec {
@@ -13,9 +14,9 @@ using expr::Reducer;
 using expr::Value;
 using ir::Expr;
 
-// Some factor is stored in 16 or 8 bits, or cast to them, and a kernel may round the other operand
-// to that storage dtype: another factor that is not, the product of two others, or one that is
-// stored in another 16-bit dtype. A sum of several products is as many sums.
+// Some factor is stored in 16 or 8 bits, cast to them, or held by them exactly, and a kernel may
+// round the other operand to that storage dtype: another factor that is not, the product of two
+// others, or one that is stored in another 16-bit dtype. A sum of several products is as many sums.
 double licensed_roundoff(Expr reduce, Expr body) {
   const bool is_select = body.op() == Op::Select;
   if (body.tree_size() > 4096) return 0;
@@ -42,7 +43,21 @@ double licensed_roundoff(Expr reduce, Expr body) {
   for (Expr f : factors) {
     const bool is_narrow = f.op() == Op::Cast && (f[0].op() == Op::Read || f[0].op() == Op::Cast) &&
                            is_float(f[0].dtype()) && expr::bytes(f[0].dtype()) <= 2;
-    if (is_narrow) {
+    const algebra::ExactHalves held = is_narrow ? algebra::ExactHalves{} : algebra::exact_halves(f);
+    // Factors of the position alone are part of an operand; others leave the sum.
+    bool is_operand = !expr::tensors_read(f).empty();
+    for (size_t k = 0; k < reduce.axis_count(); ++k)
+      is_operand |= expr::depends_on(f, reduce.axis(k));
+    if (held.any()) {
+      // As if it were stored in the 16 bits that hold it. An integer licenses nothing by itself,
+      // but its product with another factor has more digits.
+      narrow += is_operand ? 1 : 0;
+      if (!held.is_stored_float) continue;
+      const double roundoff = expr::unit_roundoff(held.choose(expr::DType::BF16));
+      stored = std::max(stored, roundoff);
+      is_mixed |= stored_half != 0 && stored_half != roundoff;
+      stored_half = std::max(stored_half, roundoff);
+    } else if (is_narrow) {
       const double roundoff = expr::unit_roundoff(f[0].dtype());
       stored = std::max(stored, roundoff);
       ++narrow;
@@ -50,10 +65,6 @@ double licensed_roundoff(Expr reduce, Expr body) {
       is_mixed |= stored_half != 0 && stored_half != roundoff;
       stored_half = std::max(stored_half, roundoff);
     } else {
-      // Factors of the position alone are part of an operand; others leave the sum.
-      bool is_operand = !expr::tensors_read(f).empty();
-      for (size_t k = 0; k < reduce.axis_count(); ++k)
-        is_operand |= expr::depends_on(f, reduce.axis(k));
       has_other |= is_float(f.dtype()) && is_operand;
     }
   }

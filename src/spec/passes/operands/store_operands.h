@@ -8,8 +8,9 @@
 //
 // Matrix instructions take their second operand from memory; which one that is depends on what else
 // the kernel does. The other one is computed on the way, as any element-wise equation.
-// An operand stays whose reads are inside only where the result has elements. Exactness class:
-// exact. Test: test/spec/store_operands.spec
+// Its axes stand in the order of memory of a tensor that it reads. An operand stays whose reads are
+// inside only where the result has elements. Exactness class: exact. Test:
+// test/spec/store_operands.spec
 #pragma once
 
 #include "ir/pass.h"
