@@ -224,7 +224,8 @@ typedef enum nautilus_text_kind {
   NAUTILUS_TEXT_NOTE = 2,
   /* How the program became its kernels, for people (nautilus explain). */
   NAUTILUS_TEXT_EXPLAIN = 3,
-  /* Warnings of nautilus_open with their places; empty if there are none. */
+  /* Warnings about the program and about kernels that are far slower than they need be at its
+     hints, with their places (docs/fast_and_slow.md); empty if there are none. */
   NAUTILUS_TEXT_WARNINGS = 4,
   /* One CUDA file with all kernels. */
   NAUTILUS_TEXT_CUDA = 5,

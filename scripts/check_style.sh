@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 
 # From the lowest to the highest: a file may include headers of its own folder and of those to the
 # left of it. tools/ may include anything. A new folder of src/ must be added here.
-folders="base target estimate layout runtime emulator diag text expr ir decision algebra spec scalar schedule vrtile matile emit plan bundle lower choose compile driver tune lsp"
+folders="base page target estimate layout runtime emulator diag text expr ir decision algebra spec scalar schedule vrtile matile emit plan bundle lower choose compile driver tune lsp"
 
 format_version=14
 warn_lines=400

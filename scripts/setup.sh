@@ -7,22 +7,25 @@
 # apt, or with libraries from elsewhere, finding the tools and headers is enough. With everything
 # in place it looks at files only and is done at once.
 #
-# usage: scripts/setup.sh [--with-tests] [--with-clang] [--with-format]
+# usage: scripts/setup.sh [--with-tests] [--with-clang] [--with-format] [--with-browser]
 #   --with-tests   also GoogleTest, which the unit tests need
 #   --with-clang   also clang and its sanitizer libraries
 #   --with-format  also clang-format 14, the version whose formatting the style check enforces
+#   --with-browser also Chromium, in which pages that the tool writes are opened
 set -euo pipefail
 
 with_tests=0
 with_clang=0
 with_format=0
+with_browser=0
 for arg in "$@"; do
   case "$arg" in
     --with-tests) with_tests=1 ;;
     --with-clang) with_clang=1 ;;
     --with-format) with_format=1 ;;
+    --with-browser) with_browser=1 ;;
     *)
-      echo "setup: unknown option '$arg'; known are --with-tests, --with-clang and --with-format" >&2
+      echo "setup: unknown option '$arg'; known are --with-tests, --with-clang, --with-format and --with-browser" >&2
       exit 2
       ;;
   esac
@@ -75,6 +78,9 @@ if [ "$with_clang" = 1 ]; then
   have clang++ || missing+=(clang)
   have_clang_runtime || missing+=(libclang-rt-dev)
 fi
+if [ "$with_browser" = 1 ]; then
+  have chromium || have chromium-browser || have google-chrome || missing+=(chromium)
+fi
 if [ "$with_format" = 1 ]; then
   have clang-format-14 || { have clang-format && clang-format --version | grep -q 'version 14\.'; } ||
     missing+=(clang-format-14)
@@ -124,6 +130,9 @@ if ! install; then
         tail -1)
     elif [ "$package" = clang-format-14 ] && ! known "$package"; then
       echo "setup: this system has no package clang-format-14; formatting will not be checked"
+      continue
+    elif [ "$package" = chromium ] && ! known "$package"; then
+      echo "setup: this system has no package chromium; pages will not be opened"
       continue
     fi
     wanted+=("$package")

@@ -18,6 +18,7 @@ from ._errors import (
     InternalError,
     NautilusError,
     ProgramError,
+    SlowWarning,
     SystemFailure,
     UnsupportedError,
 )
@@ -92,6 +93,7 @@ __all__ = [
     "Program",
     "ProgramError",
     "Reducer",
+    "SlowWarning",
     "SystemFailure",
     "Tensor",
     "TensorSpec",

@@ -27,3 +27,7 @@ class UnsupportedError(NautilusError, NotImplementedError):
 
 class InternalError(NautilusError):
     """A bug of the compiler; the text is the report."""
+
+
+class SlowWarning(UserWarning):
+    """A program that is right and far slower on a device than it need be; the text says where, and names a cure."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from functools import partial
 from typing import Any, Mapping, Optional, Sequence, Union
 
 from . import _host, _library, _shapes
 from ._display import Table, Text, details_html, program_html, table_html
-from ._errors import ArgumentError
+from ._errors import ArgumentError, SlowWarning
 from ._program import Call, Launch, Number, Program, Source, TensorSpec, ValueSpec
 
 Out = Union[Any, Sequence[Any], Mapping[str, Any]]
@@ -76,6 +77,7 @@ class Operator:
 
     @property
     def warnings(self) -> Text:
+        """What is doubtful in the program, and what is slow about its kernels at the hints; empty if nothing is."""
         return Text(self._program.read(_library.TEXT_WARNINGS))
 
     @property
@@ -197,6 +199,7 @@ class Operator:
                 from ._foreign import Runner
 
                 self._foreign_runner = Runner(self._program)
+                self._warn()
             return list(self._foreign_runner(inputs, values, out))
         return _host.run_numpy(self._program, inputs, values, out, on or "oracle", **options)
 
@@ -206,7 +209,14 @@ class Operator:
             from ._torch import Runner
 
             self._torch_runner = Runner(self._program)
+            self._warn()
         return self._torch_runner
+
+    def _warn(self) -> None:
+        """Says once, when the operator first meets a device, what is slow about it there."""
+        text = self.warnings
+        if text:
+            warnings.warn(f"{self.name}\n{text}", SlowWarning, stacklevel=5)
 
     def _arguments(self, tensors: Sequence[Any],
                    named: Mapping[str, Any]) -> tuple[Sequence[Any], list[tuple[ValueSpec, Number]]]:

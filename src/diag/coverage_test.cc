@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every message code has a text test that shows it.
+// Every message code has a text test that shows it, or a unit test of what reports it.
 #include <gtest/gtest.h>
 
 #include "base/files.h"
@@ -16,6 +16,11 @@ TEST(Codes, EveryCodeHasATextTest) {
       std::string error;
       all += base::read_file(file, &error).value_or("");
     }
+  }
+  for (const std::string& file :
+       base::list_files(std::string(NAUTILUS_SOURCE_DIR) + "/src/driver/report", "_test.cc")) {
+    std::string error;
+    all += base::read_file(file, &error).value_or("");
   }
   for (const CodeInfo& code : all_codes()) {
     const std::string number(code.number);

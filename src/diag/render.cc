@@ -218,11 +218,11 @@ std::string render(const Diagnostic& diagnostic, const SourceMap& sources, bool 
   return Painter(sources, colour).paint(diagnostic);
 }
 
-std::string render_all(const Sink& sink, bool colour) {
+std::string render_all(const Sink& sink, bool colour, size_t from) {
   std::string out;
-  for (const Diagnostic& d : sink.all()) {
+  for (size_t k = from; k < sink.all().size(); ++k) {
     if (!out.empty()) out += "\n";
-    out += render(d, sink.sources(), colour);
+    out += render(sink.all()[k], sink.sources(), colour);
   }
   return out;
 }

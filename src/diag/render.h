@@ -20,6 +20,7 @@
 namespace nautilus::diag {
 
 std::string render(const Diagnostic& diagnostic, const SourceMap& sources, bool colour = false);
-std::string render_all(const Sink& sink, bool colour = false);
+// All messages but the first `from`.
+std::string render_all(const Sink& sink, bool colour = false, size_t from = 0);
 
 }  // namespace nautilus::diag

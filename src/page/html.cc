@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tune/report/html.h"
+#include "page/html.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <array>
 #include <cmath>
 
-namespace nautilus::tune {
+namespace nautilus::page {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
@@ -115,4 +115,4 @@ std::string count_text(size_t count, std::string_view noun) {
                      count == 1 ? "" : "s");
 }
 
-}  // namespace nautilus::tune
+}  // namespace nautilus::page

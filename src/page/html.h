@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace nautilus::tune {
+namespace nautilus::page {
 
 // Of text between tags or in an attribute. Bytes that are no UTF-8, and control characters, become
 // the replacement character.
@@ -29,4 +29,4 @@ std::string duration_text(double seconds);
 // `1 trial`, `2 trials`.
 std::string count_text(size_t count, std::string_view noun);
 
-}  // namespace nautilus::tune
+}  // namespace nautilus::page

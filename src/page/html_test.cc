@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tune/report/html.h"
+#include "page/html.h"
 
 #include <gtest/gtest.h>
 
-namespace nautilus::tune {
+namespace nautilus::page {
 namespace {
 
 TEST(ReportText, MarkupIsEscaped) {
@@ -56,4 +56,4 @@ TEST(ReportText, SharesAndDurations) {
 }
 
 }  // namespace
-}  // namespace nautilus::tune
+}  // namespace nautilus::page

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tune/report/page_style.h"
+#include "page/page_style.h"
 
-namespace nautilus::tune {
+namespace nautilus::page {
 
 const std::string_view kPageStyle = R"css(
 :root {
@@ -75,4 +75,4 @@ summary { cursor: pointer; }
 @media print { details, .wide, pre { overflow: visible; } body { font-size: 12px; } }
 )css";
 
-}  // namespace nautilus::tune
+}  // namespace nautilus::page

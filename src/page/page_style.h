@@ -4,8 +4,8 @@
 
 #include <string_view>
 
-namespace nautilus::tune {
+namespace nautilus::page {
 
 extern const std::string_view kPageStyle;
 
-}  // namespace nautilus::tune
+}  // namespace nautilus::page

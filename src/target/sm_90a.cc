@@ -237,6 +237,14 @@ const Target& sm_90a() {
               .short_row = 128,
               .tile_elements = 64,
           },
+      .cliffs =
+          {
+              .intermediate_bytes = 50e6,  // of the second-level cache
+              .few_threads = 132 * 256,    // an eighth of those that fit
+              .thread_bytes = 16384,
+              .filled_tiles = 0.1,
+              .code_bytes = 200 * 1000,
+          },
   };
   return target;
 }

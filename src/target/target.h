@@ -281,6 +281,15 @@ struct Algebra {
   int64_t tile_elements;    // columns of an operand, at least, that is worth a copy
 };
 
+// From where on a program is warned about (driver/report/warnings.h).
+struct Cliffs {
+  double intermediate_bytes;  // of a tensor that passes through memory
+  int64_t few_threads;        // of a launch, that leave most of the machine idle
+  double thread_bytes;        // that each of those reads
+  double filled_tiles;        // share of a tile: less is nearly all work for nothing
+  size_t code_bytes;          // of a kernel
+};
+
 struct Target {
   std::string_view name;
   std::string_view architecture;  // for the device compiler; empty: it runs in the emulator only
@@ -296,6 +305,7 @@ struct Target {
   Points points;
   NestCosts nests;
   Algebra algebra;
+  Cliffs cliffs;
 };
 
 const Target& sm_90a();

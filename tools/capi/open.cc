@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include "base/files.h"
-#include "driver/kernels/explain.h"
 #include "driver/kernels/scheduling.h"
+#include "driver/report/explain.h"
+#include "driver/report/warnings.h"
 #include "ir/print.h"
 #include "program.h"
 #include "schedule/text/schedule.h"
@@ -178,13 +179,15 @@ Failure make_text(capi::State& s, nautilus_text_kind kind, std::string& out) {
     out = ir::print(*s.loaded);
     return {};
   }
-  if (kind == NAUTILUS_TEXT_WARNINGS) {
-    out = s.warnings;
-    return {};
-  }
   if (Failure f = capi::lower(s); !f.is_ok()) return f;
   const capi::Lowered& l = *s.lowered;
   switch (kind) {
+    case NAUTILUS_TEXT_WARNINGS: {
+      const size_t before = s.unit.sink.all().size();
+      driver::report_warnings(*s.loaded, l.kernels, {}, s.unit);
+      out = s.warnings + capi::messages_since(s.unit, before);
+      return {};
+    }
     case NAUTILUS_TEXT_SCHEDULE:
       return complete_schedule(s, out);
     case NAUTILUS_TEXT_NOTE:
@@ -207,7 +210,6 @@ Failure make_text(capi::State& s, nautilus_text_kind kind, std::string& out) {
       return {};
     }
     case NAUTILUS_TEXT_PROGRAM:
-    case NAUTILUS_TEXT_WARNINGS:
       break;
   }
   return {NAUTILUS_ERROR_USAGE, fmt::format("there is no text {}", static_cast<int>(kind))};

@@ -5,8 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "command.h"
+#include "driver/load/hints.h"
 #include "ir/print.h"
 #include "spec/ops.h"
+#include "warn_option.h"
 
 namespace nautilus::tool {
 namespace {
@@ -14,6 +16,7 @@ namespace {
 struct CheckOptions {
   std::vector<std::string> files;
   std::vector<std::string> shape;
+  WarnOption warn;
   bool json = false;
 };
 
@@ -45,6 +48,13 @@ int run_check(const CheckOptions& o) {
     driver::Unit unit;
     int code = kOk;
     const auto program = load_file(file, statics, unit, code);
+    if (program && program->level == &spec::level() && o.warn.is_on()) {
+      const ir::Program hinted = driver::with_hints(*program, statics);
+      std::string error;  // a program without kernels is `compile`'s to explain
+      const auto kernels = driver::make_kernels(hinted, {}, unit, &error);
+      if (kernels) warn(hinted, *kernels, o.warn, true, unit);
+    }
+    if (code == kOk && is_failure(o.warn, unit)) code = kProgramError;
     worst = std::max(worst, code);
     if (o.json) {
       report.push_back({{"file", file},
@@ -63,11 +73,13 @@ int run_check(const CheckOptions& o) {
 
 void add_check(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<CheckOptions>();
-  CLI::App* c =
-      app.add_subcommand("check", "Check programs: syntax, names, shapes, dtypes, index ranges");
+  CLI::App* c = app.add_subcommand(
+      "check",
+      "Check programs: syntax, names, shapes, dtypes, index ranges, and what would be slow");
   c->add_option("FILE", o->files, "programs (.naut) or IR texts (.spec, .scalar)")->required();
-  c->add_option("--shape", o->shape, "other values for static sizes, NAME=N[,NAME=N]")
+  c->add_option("--shape", o->shape, "other values for static sizes and hints, NAME=N[,NAME=N]")
       ->allow_extra_args(false);
+  add_warn_option(*c, o->warn);
   c->add_flag("--json", o->json, "messages as JSON on standard output");
   c->footer("Example: nautilus check examples/attention.naut");
   c->callback([o, &exit_code] { exit_code = run_check(*o); });

@@ -2,16 +2,20 @@
 // nautilus compile: CUDA text and machine code of a program.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/files.h"
+#include "diag/render.h"
 #include "driver/load/hints.h"
+#include "driver/report/warnings.h"
 #include "driver/run/run.h"
 #include "json_output.h"
 #include "plan/compile.h"
 #include "runtime/disassemble.h"
 #include "runtime/fatbin.h"
 #include "runtime/nvrtc.h"
+#include "warn_option.h"
 
 namespace nautilus::tool {
 namespace {
@@ -24,6 +28,7 @@ struct CompileOptions {
   std::vector<std::string> shape;
   std::vector<std::string> schedule;
   std::vector<std::string> source;
+  WarnOption warn;
   bool no_cache = false;
   bool json = false;
 };
@@ -139,6 +144,25 @@ nlohmann::json compile_json(const std::vector<plan::DeviceKernel>& kernels) {
   return out;
 }
 
+// Of kernels that are too large for the caches; false if that is an error.
+bool warn_about_code(const CompileOptions& o, const ir::Program& loaded,
+                     const driver::Kernels& made, const std::vector<plan::DeviceKernel>& kernels,
+                     driver::Unit& unit) {
+  if (!o.warn.is_on()) return true;
+  const size_t before = unit.sink.all().size();
+  std::vector<driver::CodeSize> sizes;
+  for (const plan::DeviceKernel& k : kernels) {
+    const auto note =
+        std::find_if(made.notes.begin(), made.notes.end(),
+                     [&](const driver::KernelNote& n) { return n.kernel == k.text.name; });
+    sizes.push_back({k.text.name, note == made.notes.end() ? "" : note->statement, k.cubin.size()});
+  }
+  driver::report_large_kernels(loaded, sizes, unit);
+  if (unit.sink.all().size() == before) return true;
+  if (!o.json) fmt::print(stderr, "{}", diag::render_all(unit.sink, false, before));
+  return !is_failure(o.warn, unit);
+}
+
 int run_compile(const CompileOptions& o) {
   if (o.json && o.emit != "report") {
     usage_error("--json goes with --emit report alone; what else is emitted is text or code");
@@ -156,7 +180,9 @@ int run_compile(const CompileOptions& o) {
   if (!parse_sizes(o.shape, statics)) return kUsageError;
   auto loaded = load_file(o.file, statics, unit, code);
   if (loaded) loaded = driver::with_hints(std::move(*loaded), statics);
-  const auto program = loaded ? kernels_of(*loaded, o.schedule, unit, code) : std::nullopt;
+  const auto made = loaded ? make_kernels(*loaded, o.schedule, nullptr, unit, code) : std::nullopt;
+  if (made) warn(*loaded, *made, o.warn, false, unit);
+  const ir::Program* program = made ? &made->program : nullptr;
   print_messages(unit);
   const auto fail = [&](const std::string& why) {
     if (o.json)
@@ -166,7 +192,7 @@ int run_compile(const CompileOptions& o) {
     return kProgramError;
   };
   if (!program && code == kUsageError) return kUsageError;
-  if (!program) return fail("");
+  if (!program || is_failure(o.warn, unit)) return fail("");
   plan::EditedSources sources;
   if (!read_sources(o.source, *program, sources)) return kUsageError;
   if (!sources.empty() && (o.emit == "cuda" || o.emit == "body" || o.emit == "ptx")) {
@@ -206,6 +232,7 @@ int run_compile(const CompileOptions& o) {
     const std::string warning = plan::spill_warning(k);
     if (!warning.empty()) fmt::print(stderr, "nautilus: warning: {}\n", warning);
   }
+  if (!warn_about_code(o, *loaded, *made, *kernels, unit)) return fail("");
   if (o.json) {
     nlohmann::json j = report_json(true, unit);
     j["kernels"] = compile_json(*kernels);
@@ -258,6 +285,7 @@ void add_compile(CLI::App& app, int& exit_code) {
       ->delimiter(',')
       ->allow_extra_args(false);
   c->add_option("--schedule", o->schedule, kScheduleHelp)->allow_extra_args(false);
+  add_warn_option(*c, o->warn);
   c->add_option("--source", o->source, kSourceHelp)->allow_extra_args(false);
   c->add_flag("--no-cache", o->no_cache, "compile even if the disk cache has the kernel");
   c->add_flag("--json", o->json, "the report as JSON on standard output")->excludes("--output");

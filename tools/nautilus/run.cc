@@ -6,11 +6,13 @@
 #include <chrono>
 
 #include "driver/load/draw_inputs.h"
+#include "driver/load/hints.h"
 #include "driver/run/launch_report.h"
 #include "driver/run/run.h"
 #include "json_output.h"
 #include "matile/ops.h"
 #include "runtime/cuda_device.h"
+#include "warn_option.h"
 
 namespace nautilus::tool {
 namespace {
@@ -26,6 +28,7 @@ struct RunOptions {
   std::vector<std::string> schedule;
   uint64_t seed = 1;
   int sms = 2;
+  WarnOption warn;
   bool emulate = false;
   bool check = false;
   bool json = false;
@@ -105,8 +108,11 @@ int run_run(const RunOptions& o) {
     return exit;
   };
   if (!loaded) return finish(std::max<int>(code, kProgramError));
-  auto program = kernels_of(*loaded, o.schedule, unit, code);
-  if (!program) return finish(code);
+  const auto made = make_kernels(*loaded, o.schedule, nullptr, unit, code);
+  if (!made) return finish(code);
+  const ir::Program* program = &made->program;
+  warn(driver::with_hints(*loaded, sizes), *made, o.warn, false, unit);
+  if (is_failure(o.warn, unit)) return finish(kProgramError);
   driver::DeviceOptions device;
   if (!o.source.empty() && o.emulate) {
     usage_error("--source is for a GPU: the emulator runs the body alone");
@@ -213,6 +219,7 @@ void add_run(CLI::App& app, int& exit_code) {
       ->delimiter(',')
       ->allow_extra_args(false);
   c->add_option("--schedule", o->schedule, kScheduleHelp)->allow_extra_args(false);
+  add_warn_option(*c, o->warn);
   c->add_option("--seed", o->seed, "of the inputs, and of the emulator's schedule");
   c->add_option("--sms", o->sms, "multiprocessors of the emulated device")->capture_default_str();
   c->add_option("--idle-limit", o->idle_limit,

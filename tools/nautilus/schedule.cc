@@ -7,13 +7,14 @@
 #include <limits>
 
 #include "base/files.h"
-#include "driver/kernels/explain.h"
 #include "driver/kernels/sized_kernels.h"
 #include "driver/kernels/sweep.h"
 #include "driver/load/hints.h"
+#include "driver/report/explain_page.h"
 #include "ir/print.h"
 #include "json_output.h"
 #include "schedule/text/schedule.h"
+#include "warn_option.h"
 
 namespace nautilus::tool {
 namespace {
@@ -32,6 +33,8 @@ struct ScheduleOptions {
   bool passes = false;
   std::string kernel;
   bool json = false;
+  WarnOption warn;
+  std::string html;
 };
 
 constexpr size_t kUsualSweep = 12;
@@ -164,10 +167,16 @@ int run_explain(const ScheduleOptions& o) {
   if (!o.schedule.empty()) request.schedule = schedule;
   request.passes = {o.passes, o.kernel};
   request.has_derivation = !o.passes && o.kernel.empty();
+  request.has_summary = request.has_derivation;
+  if (o.warn.is_on() && request.has_derivation)
+    request.warnings = driver::WarningRequest{.intermediate_bytes = 1e6 * o.warn.intermediate_mb,
+                                              .tries_static = true};
   std::string error;
-  const auto text = driver::explain(*program, request, unit, &error);
+  const auto text = o.html.empty() ? driver::explain(*program, request, unit, &error)
+                                   : driver::explain_page(*program, request, unit, &error);
   print_messages(unit);
   if (!error.empty()) fmt::print(stderr, "nautilus: {}: {}\n", o.file, error);
+  if (text && is_failure(o.warn, unit)) return kProgramError;
   if (o.json) {
     nlohmann::json j = report_json(text.has_value(), unit, error);
     j["text"] = text.value_or("");
@@ -175,8 +184,13 @@ int run_explain(const ScheduleOptions& o) {
     return text ? kOk : kProgramError;
   }
   if (!text) return kProgramError;
-  fmt::print("{}", *text);
-  return kOk;
+  if (o.html.empty()) {
+    fmt::print("{}", *text);
+    return kOk;
+  }
+  if (base::write_file_atomic(o.html, *text, &error)) return kOk;
+  usage_error(error);
+  return kUsageError;
 }
 
 int run_schedule(const ScheduleOptions& o) {
@@ -259,7 +273,14 @@ void add_explain(CLI::App& app, int& exit_code) {
       "--passes", o->passes,
       "the passes alone, with what each changed in the text of the program and its kernels");
   c->add_option("--kernel", o->kernel, "the passes of this kernel alone");
-  c->add_flag("--json", o->json, "the text and the messages as JSON on standard output");
+  c->add_option("--html", o->html,
+                "write one self-contained page instead: launches, floors, warnings, and all levels "
+                "beside each other")
+      ->excludes("--passes")
+      ->excludes("--kernel");
+  add_warn_option(*c, o->warn);
+  c->add_flag("--json", o->json, "the text and the messages as JSON on standard output")
+      ->excludes("--html");
   c->footer(
       "Examples:\n"
       "  nautilus explain examples/attention_causal.naut\n"

@@ -59,6 +59,10 @@ class CaseRunner {
   // The derivation; or what the passes did, which is no part of it: a test of one should not break
   // by the other.
   CaseResult explain_case(const ir::Program& program);
+  // The first lines of explain, at the hints.
+  CaseResult summary(const ir::Program& program);
+  // What is far slower than it need be.
+  CaseResult warnings(const ir::Program& program);
   CaseResult schedule(const ir::Program& program);
   std::string with_or_without_cycles(std::string text) const;
 

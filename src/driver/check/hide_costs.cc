@@ -2,6 +2,7 @@
 #include "driver/check/hide_costs.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <optional>
 
@@ -13,10 +14,27 @@ namespace {
 constexpr std::string_view kHidden = "...";
 constexpr std::string_view kUnits = ": matrix ";
 constexpr std::string_view kKept = "kept ";
-constexpr std::string_view kCycles = " cycles";
+// Times follow from costs of the target, too.
+constexpr std::array<std::string_view, 2> kTimes = {" cycles", " us"};
 
 bool ends_in_digit(std::string_view text) {
   return !text.empty() && std::isdigit(static_cast<unsigned char>(text.back()));
+}
+
+// The line without the numbers before a unit.
+std::string hide_numbers(std::string_view line, std::string_view unit) {
+  std::string out;
+  while (true) {
+    const size_t at = line.find(unit);
+    if (at == std::string_view::npos) return out.append(line);
+    std::string_view before = line.substr(0, at);
+    const bool is_word = at + unit.size() == line.size() ||
+                         !std::isalpha(static_cast<unsigned char>(line[at + unit.size()]));
+    const bool is_number = is_word && ends_in_digit(before);
+    while (is_number && (ends_in_digit(before) || before.ends_with('.'))) before.remove_suffix(1);
+    out.append(before).append(is_number ? kHidden : "").append(unit);
+    line.remove_prefix(at + unit.size());
+  }
 }
 
 // Nothing for a candidate that is not kept: such lines are sorted by their cycles.
@@ -25,16 +43,9 @@ std::optional<std::string> hide_in_line(std::string_view line) {
     if (line.find(kKept) == std::string_view::npos) return std::nullopt;
     return std::string(line.substr(0, units)) + ": " + std::string(kHidden);
   }
-  std::string out;
-  while (true) {
-    const size_t at = line.find(kCycles);
-    if (at == std::string_view::npos) return out.append(line);
-    std::string_view before = line.substr(0, at);
-    const bool is_number = ends_in_digit(before);
-    while (ends_in_digit(before)) before.remove_suffix(1);
-    out.append(before).append(is_number ? kHidden : "").append(kCycles);
-    line.remove_prefix(at + kCycles.size());
-  }
+  std::string out(line);
+  for (std::string_view unit : kTimes) out = hide_numbers(out, unit);
+  return out;
 }
 
 }  // namespace

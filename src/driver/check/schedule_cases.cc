@@ -10,12 +10,13 @@
 #include "driver/check/emulated_check.h"
 #include "driver/check/hide_costs.h"
 #include "driver/check/regenerate.h"
-#include "driver/kernels/explain.h"
 #include "driver/kernels/given_schedule.h"
 #include "driver/kernels/sized_kernels.h"
 #include "driver/kernels/sweep.h"
 #include "driver/load/hints.h"
 #include "driver/oracle/oracle_check.h"
+#include "driver/report/explain.h"
+#include "driver/report/warnings.h"
 #include "driver/run/launch_report.h"
 #include "ir/print.h"
 #include "ir/target_of.h"
@@ -126,7 +127,11 @@ CaseResult CaseRunner::sweep_case(const ir::Program& program) {
 }
 
 CaseResult CaseRunner::explain_case(const ir::Program& program) {
-  ExplainRequest request{.schedule = {}, .has_derivation = true, .has_passes = false, .passes = {}};
+  ExplainRequest request{.schedule = {},
+                         .has_summary = false,
+                         .has_derivation = true,
+                         .has_passes = false,
+                         .passes = {}};
   for (const auto& [name, value] : test_.options) {
     if (name == "kernel") {
       request.passes.kernel = value;
@@ -142,6 +147,31 @@ CaseResult CaseRunner::explain_case(const ir::Program& program) {
   const auto text = explain(program, request, unit_, &error);
   if (!text) return shown(error.empty() ? rendered() : error + "\n");
   return shown(with_or_without_cycles(*text));
+}
+
+CaseResult CaseRunner::summary(const ir::Program& program) {
+  ExplainRequest request{.schedule = {},
+                         .has_summary = true,
+                         .has_derivation = false,
+                         .has_passes = false,
+                         .passes = {}};
+  std::string error;
+  const auto text = explain(program, request, unit_, &error);
+  return text ? shown(with_or_without_cycles(*text)) : failed(rendered() + error);
+}
+
+CaseResult CaseRunner::warnings(const ir::Program& program) {
+  WarningRequest request{.tries_static = true};
+  for (const auto& [name, value] : test_.options) {
+    if (name != "intermediate" ||
+        std::sscanf(value.c_str(), "%lf", &request.intermediate_bytes) != 1)
+      return failed(fmt::format("`warnings` takes no option `{}={}`", name, value));
+  }
+  std::string error;
+  const auto made = make_kernels(program, {}, unit_, &error);
+  if (!made) return failed(rendered() + error);
+  report_warnings(program, *made, request, unit_);
+  return shown(rendered());
 }
 
 CaseResult CaseRunner::schedule(const ir::Program& program) {

@@ -7,23 +7,24 @@
 
 #include "diag/render.h"
 #include "driver/check/case_runner.h"
-#include "driver/kernels/explain.h"
 #include "driver/kernels/scheduling.h"
+#include "driver/report/explain.h"
 
 namespace nautilus::driver {
 
 CaseResult CaseRunner::run() {
   const std::string& c = test_.command;
-  const bool takes_options =
-      c == "eval" || c == "run" || c == "kernels" || c == "pass" || c == "same" || c == "check" ||
-      c == "like" || c == "schedule" || c == "run_scheduled" || c == "regenerate" || c == "sweep" ||
-      c == "fusion" || c == "explain" || c == "replay" || c == "launches" || c == "fires";
+  const bool takes_options = c == "eval" || c == "run" || c == "kernels" || c == "pass" ||
+                             c == "same" || c == "check" || c == "like" || c == "schedule" ||
+                             c == "run_scheduled" || c == "regenerate" || c == "sweep" ||
+                             c == "fusion" || c == "explain" || c == "replay" || c == "launches" ||
+                             c == "fires" || c == "warnings";
   if (!takes_options && !test_.options.empty()) {
     return failed(fmt::format("`{}` takes no option `{}`", c, test_.options.begin()->first));
   }
-  if (!costs_option_.empty() &&
-      (costs_option_ != "shown" || (c != "schedule" && c != "explain" && c != "sweep"))) {
-    return failed("`costs=shown` is an option of `schedule`, `explain` and `sweep`");
+  if (!costs_option_.empty() && (costs_option_ != "shown" || (c != "schedule" && c != "explain" &&
+                                                              c != "sweep" && c != "summary"))) {
+    return failed("`costs=shown` is an option of `schedule`, `explain`, `summary` and `sweep`");
   }
   if (test_.has_expect &&
       (c == "run" || c == "kernels" || c == "run_scheduled" || c == "roundtrip" || c == "verify" ||
@@ -50,6 +51,8 @@ CaseResult CaseRunner::run() {
   if (c == "schedule" || c == "run_scheduled") return schedule(*program);
   if (c == "sweep") return sweep_case(*program);
   if (c == "explain") return explain_case(*program);
+  if (c == "summary") return summary(*program);
+  if (c == "warnings") return warnings(*program);
   if (c == "emit") return emit_case(*program);
   if (c == "resources") return resources(*program);
   if ((c == "eval" || c == "run" || c == "kernels" || c == "fusion" || c == "fires") &&

@@ -36,6 +36,10 @@ const std::vector<std::pair<std::string, std::string>>& test_commands() {
       {"explain [costs=shown] [passes=shown] [kernel=NAME]",
        "the derivation of the first schedule is the expectation; passes: instead of it what each "
        "pass did to the program and its kernels, `programs`: in their texts"},
+      {"summary [costs=shown]", "the first lines of explain, at the hints, are the expectation"},
+      {"warnings [intermediate=BYTES]",
+       "what is reported about the program's kernels is the expectation; intermediate: of tensors "
+       "that pass through memory, those that are larger"},
       {"fusion [SIZE=n] [seed=n] [inputs=exact]",
        "what each kernel computes, how its reductions follow each other, and why others stayed "
        "outside is the expectation; the kernels agree with the oracle"},

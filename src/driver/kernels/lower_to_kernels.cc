@@ -79,18 +79,28 @@ std::vector<KernelNote> notes_of(const ir::Block& decided, const FirstSchedule* 
   return out;
 }
 
+Origin origin_of(const FirstSchedule& scheduled, expr::ExprPool& pool) {
+  Origin out{scheduled.rounded, {}, scheduled.notes};
+  const auto list = schedule::statements_of(scheduled.rounded, pool);
+  for (const schedule::Kernel& k : scheduled.kernels) {
+    for (const schedule::Member& m : k.fusion.members)
+      out.in_tiles.emplace(list.statements.at(static_cast<size_t>(m.statement)).target.str());
+  }
+  return out;
+}
+
 std::optional<Kernels> kernels_of(const ir::Program& program, const FirstSchedule& scheduled,
                                   ir::PassContext& context) {
   compile::TraceAttempt attempt(context);
   trace_schedule(program, scheduled, context);
   ir::Block decided;
   ir::PassContext own = context;
-  if (context.trace) own.decided = &decided;
+  own.decided = &decided;
   auto kernels = compile::to_kernels(scheduled.program, own);
   if (!kernels) return std::nullopt;
   attempt.keep();
   return Kernels{std::move(*kernels), schedule::print(scheduled.decisions),
-                 notes_of(decided, &scheduled)};
+                 notes_of(decided, &scheduled), origin_of(scheduled, context.pool)};
 }
 
 // Of a program that has nests, or will have them.
@@ -134,10 +144,10 @@ std::optional<Kernels> make_kernels(const ir::Program& program, const KernelRequ
     }
   }
   ir::Block decided;
-  if (context.trace) context.decided = &decided;
+  context.decided = &decided;
   auto kernels = compile::lower_to("matile", program, context);
   if (!kernels || !matile::verify_final(*kernels, unit.sink)) return std::nullopt;
-  return Kernels{std::move(*kernels), "", notes_of(decided, nullptr)};
+  return Kernels{std::move(*kernels), "", notes_of(decided, nullptr), {}};
 }
 
 std::optional<Kernels> complete_kernels(FirstSchedule& scheduled, Unit& unit) {
@@ -148,7 +158,7 @@ std::optional<Kernels> complete_kernels(FirstSchedule& scheduled, Unit& unit) {
   if (!kernels) return std::nullopt;
   complete(scheduled, decided);
   return Kernels{std::move(*kernels), schedule::print(scheduled.decisions),
-                 notes_of(decided, &scheduled)};
+                 notes_of(decided, &scheduled), origin_of(scheduled, unit.pool)};
 }
 
 std::optional<ir::Program> lower_to_kernels(const ir::Program& program, Unit& unit) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -32,10 +33,18 @@ struct KernelNote {
   ir::Block lines;  // of its schedule
 };
 
+// What was scheduled, for reports about it.
+struct Origin {
+  ir::Program statements;               // of loops, one for each that scheduling saw
+  std::set<std::string> in_tiles;       // of them, those that kernels of tiles compute
+  std::vector<std::string> derivation;  // what joined which kernel, and why others did not
+};
+
 struct Kernels {
   ir::Program program;
   std::string schedule;                // the text that they were made with; empty if there is none
-  std::vector<KernelNote> notes = {};  // if there is a trace; none for kernels that came as such
+  std::vector<KernelNote> notes = {};  // none for kernels that came as such
+  std::optional<Origin> origin = {};   // the same; of several schedules for sizes, the first one's
 };
 
 // Empty if something was reported, or is in `error`. A program that comes from a pass (`after`)

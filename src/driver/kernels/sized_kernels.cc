@@ -98,16 +98,18 @@ std::optional<Kernels> sized_kernels(const ir::Program& program, const KernelReq
   if (!list) return std::nullopt;
   std::vector<lower::SizedPlan> plans;
   std::vector<std::vector<KernelNote>> notes;
+  std::optional<Origin> origin;
   for (SizedSchedule& s : *list) {
     auto one = make_kernels(
         program, {.schedule = schedule::print(s.schedule), .trace = request.trace}, unit, error);
     if (!one) return std::nullopt;
     plans.push_back({std::move(one->program), s.at});
     notes.push_back(std::move(one->notes));
+    if (!origin) origin = std::move(one->origin);
   }
   lower::PlanBySizes plan = lower::plan_by_sizes(plans, unit.pool);
   if (!matile::verify_final(plan.program, unit.sink)) return std::nullopt;
-  Kernels out{std::move(plan.program), schedule::print(*list)};
+  Kernels out{std::move(plan.program), schedule::print(*list), {}, std::move(origin)};
   for (size_t k = 0; k < notes.size(); ++k) {
     for (KernelNote& note : notes[k]) {
       note.kernel = plan.kernels[k].at(note.kernel);

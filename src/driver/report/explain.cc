@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/kernels/explain.h"
+#include "driver/report/explain.h"
 
 #include <fmt/format.h>
 
@@ -9,6 +9,7 @@
 #include "diag/render.h"
 #include "driver/kernels/lower_to_kernels.h"
 #include "driver/kernels/sized_kernels.h"
+#include "driver/report/summary.h"
 #include "ir/print.h"
 #include "ir/target_of.h"
 #include "ir/walk.h"
@@ -165,6 +166,10 @@ std::optional<std::string> explain(const ir::Program& program, const ExplainRequ
       make_kernels(program, {.schedule = request.schedule, .trace = &trace}, unit, error);
   if (!kernels) return std::nullopt;
   std::string out;
+  if (request.warnings && program.level->name == "spec")
+    report_warnings(program, *kernels, *request.warnings, unit);
+  const auto facts = request.has_summary ? program_facts(program, *kernels, unit) : std::nullopt;
+  if (facts) out += "summary " + summary_text(kernels->program, *facts);
   if (request.has_derivation && program.level->name == "spec") {
     const auto scheduled = request.schedule
                                ? replay_schedule(program, *request.schedule, unit, error)

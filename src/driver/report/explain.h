@@ -2,20 +2,23 @@
 // How a program became its kernels, as text for people.
 #pragma once
 
-#include "driver/kernels/explain_passes.h"
 #include "driver/kernels/scheduling.h"
+#include "driver/report/explain_passes.h"
+#include "driver/report/warnings.h"
 
 namespace nautilus::driver {
 
 struct ExplainRequest {
   std::optional<std::string> schedule = {};  // its text; without one the first
+  bool has_summary = true;                   // at the hints
   bool has_derivation = true;
   bool has_passes = true;
   PassesRequest passes = {};
+  std::optional<WarningRequest> warnings = {};  // to report
 };
 
-// The derivation and the passes (explain_passes.h). Programs of lower levels have no derivation.
-// Nothing if something was reported, or is in `error`.
+// The summary (summary.h), the derivation and the passes (explain_passes.h). Programs of lower
+// levels have no derivation. Nothing if something was reported, or is in `error`.
 std::optional<std::string> explain(const ir::Program& program, const ExplainRequest& request,
                                    Unit& unit, std::string* error);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/kernels/explain_passes.h"
+#include "driver/report/explain_passes.h"
 
 #include <fmt/format.h>
 

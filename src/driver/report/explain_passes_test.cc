@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `explain` lists is what a folder of dumps holds, for every example; and the table of passes
 // names the lines that passes read.
-#include "driver/kernels/explain_passes.h"
+#include "driver/report/explain_passes.h"
 
 #include <gtest/gtest.h>
 

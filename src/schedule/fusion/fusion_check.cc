@@ -144,18 +144,32 @@ class Checker {
     for (const Member& m : fusion_.members) {
       if (m.statement != fusion_.seed || m.reducer != expr::Reducer::Sum) continue;
       const std::vector<Expr> list = algebra::factors(m.value);
-      for (Expr x : list) {
-        for (Expr y : list) {
-          const bool is_product = algebra::are_operands(x, y, m.axes) &&
-                                  varies_along(x, fusion_.stream) &&
-                                  varies_along(y, fusion_.stream);
-          if (is_product && !algebra::is_half_element(x) && !algebra::is_half_element(y))
-            return "it is a matrix product, but no operand has 16 bits: a cast of one, "
-                   "`bf16(...)`, would let both be rounded";
+      for (size_t k = 0; k < list.size(); ++k) {
+        for (size_t n = 0; n < k; ++n) {
+          if (algebra::are_operands(list[n], list[k], m.axes) &&
+              varies_along(list[n], fusion_.stream) && varies_along(list[k], fusion_.stream))
+            return why_no_operands(list[n], list[k]);
         }
       }
     }
-    return "nothing in it is a contraction of 16-bit operands";
+    return std::string(kNoProduct);
+  }
+
+  // Of factors that make a product of matrices.
+  static std::string why_no_operands(Expr a, Expr b) {
+    if (!algebra::is_half_element(a) && !algebra::is_half_element(b))
+      return "it is a matrix product, but no operand has 16 bits: a cast of one, `bf16(...)`, "
+             "would let both be rounded";
+    for (Expr operand : {a, b}) {
+      const Expr e = algebra::element_of(operand);
+      if (e && std::any_of(e.args().begin(), e.args().end(),
+                           [](Expr i) { return !expr::tensors_read(i).empty(); }))
+        return fmt::format(
+            "it is a matrix product, but data say where `{}` lies: a tile brings neighbours",
+            e.name().str());
+    }
+    return "it is a matrix product, but its factors are no two operands of one tile: one must lie "
+           "in memory with 16 bits, and no third have its axis";
   }
 
   // An element-wise member without the streamed axis that a statement outside needs and no sum of

@@ -2,9 +2,15 @@
 // Whether a fusion is legal as a kernel, and what has to leave it if it is not.
 #pragma once
 
+#include <string_view>
+
 #include "schedule/fusion/fusion.h"
 
 namespace nautilus::schedule {
+
+// Why a reduction that is no sum of products starts no kernel of tiles: that is what it is, and no
+// news to whoever asks what keeps a product out of one.
+inline constexpr std::string_view kNoProduct = "it is no product of matrices";
 
 struct FusionCheck {
   bool is_ok = true;

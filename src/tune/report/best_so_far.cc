@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "page/html.h"
 #include "tune/report/chart.h"
-#include "tune/report/html.h"
 #include "tune/report/sections.h"
 
 namespace nautilus::tune {
@@ -30,7 +30,8 @@ struct SearchChart {
   std::string title(size_t n) const {
     const Trial& t = *found.trials[n];
     std::string out = fmt::format("trial {}", n + 1);
-    if (!found.seconds.empty()) out += fmt::format(", after {}", duration_text(found.seconds[n]));
+    if (!found.seconds.empty())
+      out += fmt::format(", after {}", page::duration_text(found.seconds[n]));
     out += t.verdict == Verdict::Timed ? fmt::format(": {}", found.unit.text(median(t.times)))
                                        : fmt::format(": {}, {}", word(t.verdict), t.reason);
     if (found.winner && t.schedule == found.winner->schedule) out += " (the winner)";
@@ -52,7 +53,7 @@ struct SearchChart {
     if (has_times) {
       for (const double t : ticks)
         drawing.text({x(t), frame.from() + 33}, Anchor::Middle, "tick faint",
-                     duration_text(found.seconds[static_cast<size_t>(t) - 1]));
+                     page::duration_text(found.seconds[static_cast<size_t>(t) - 1]));
     }
     drawing.text({(x.from() + x.to()) / 2, frame.from() + (has_times ? 55 : 40)}, Anchor::Middle,
                  "name", has_times ? "trial, and time since the first" : "trial");
@@ -126,7 +127,7 @@ std::string when_found(const Findings& found) {
     std::string out =
         fmt::format("The winner was first tried in trial {} of {}", n + 1, found.trials.size());
     if (n > 0 && !found.seconds.empty() && found.seconds.back() > 0)
-      out += fmt::format(", {} after the first", duration_text(found.seconds[n]));
+      out += fmt::format(", {} after the first", page::duration_text(found.seconds[n]));
     return out + ". ";
   }
   return "";
@@ -139,7 +140,7 @@ std::string best_so_far_section(const Findings& found) {
   if (found.trials.empty()) return out + "<p>There are no trials of this problem.</p>\n";
   if (!found.winner)
     return out + fmt::format("<p>None of {} was timed and right.</p>\n",
-                             count_text(found.trials.size(), "trial"));
+                             page::count_text(found.trials.size(), "trial"));
   std::vector<double> times;
   for (const Trial* t : found.trials) {
     if (t->verdict == Verdict::Timed) times.push_back(found.unit.factor * median(t->times));

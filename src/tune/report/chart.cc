@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tune/report/html.h"
+#include "page/html.h"
 
 namespace nautilus::tune {
 namespace {
@@ -47,7 +47,7 @@ std::vector<double> round_powers(const std::vector<double>& factors, int stride,
 }
 
 std::string title_of(std::string_view title) {
-  return title.empty() ? "" : fmt::format("<title>{}</title>", escaped(title));
+  return title.empty() ? "" : fmt::format("<title>{}</title>", page::escaped(title));
 }
 
 }  // namespace
@@ -101,7 +101,7 @@ std::string tick_text(double value) {
     if (std::abs(std::round(value * unit) / unit - value) <= 1e-9 * std::abs(value)) break;
     ++digits;
   }
-  return number_text(value, digits);
+  return page::number_text(value, digits);
 }
 
 std::vector<double> spread(const std::vector<double>& wanted, double distance, double low,
@@ -161,7 +161,7 @@ void Drawing::text(Point at, Anchor anchor, std::string_view style, std::string_
                                         : fmt::format(" transform=\"rotate({:.1f} {:.1f} {:.1f})\"",
                                                       degrees, at.x, at.y);
   shapes_ += fmt::format(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="{}" class="{}"{}>{}</text>)",
-                         at.x, at.y, where, style, turn, escaped(text));
+                         at.x, at.y, where, style, turn, page::escaped(text));
   shapes_ += '\n';
 }
 
@@ -193,7 +193,7 @@ std::string Drawing::svg(std::string_view about) const {
   return fmt::format(
       "<div class=\"wide\"><svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\" "
       "xmlns=\"http://www.w3.org/2000/svg\">\n{}</svg></div>\n",
-      width_, height_, escaped(about), shapes_);
+      width_, height_, page::escaped(about), shapes_);
 }
 
 }  // namespace nautilus::tune

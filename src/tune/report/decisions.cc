@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "page/html.h"
 #include "tune/report/decision_effects.h"
-#include "tune/report/html.h"
 #include "tune/report/sections.h"
 
 namespace nautilus::tune {
@@ -15,7 +15,7 @@ constexpr size_t kMostDecisions = 24;
 
 std::string code(std::string_view value) {
   return value.empty() ? "<span class=\"faint\">none</span>"
-                       : fmt::format("<code>{}</code>", escaped(value));
+                       : fmt::format("<code>{}</code>", page::escaped(value));
 }
 
 std::string effect_row(const DecisionEffect& e, bool names_kernel, double most) {
@@ -23,7 +23,7 @@ std::string effect_row(const DecisionEffect& e, bool names_kernel, double most) 
   std::string out = fmt::format(
       "<tr><td>{}{}</td><td>{}{}</td>",
       names_kernel && !e.kernel.empty()
-          ? fmt::format("<span class=\"faint\">{}</span><br/>", escaped(e.kernel))
+          ? fmt::format("<span class=\"faint\">{}</span><br/>", page::escaped(e.kernel))
           : "",
       code(e.decision), code(e.value),
       e.choice ? fmt::format("<br/><span class=\"faint\">compiler: </span>{}", code(*e.choice))
@@ -31,11 +31,13 @@ std::string effect_row(const DecisionEffect& e, bool names_kernel, double most) 
   out += fmt::format(
       "<td class=\"number\">{}</td><td><span class=\"bar\"><span style=\"width:{:.1f}%\"></span>"
       "</span></td><td>{}<br/><span class=\"faint\">{}</span></td>",
-      change_text(e.change()), 100 * std::clamp(e.change() / most, 0.0, 1.0), code(other.value),
-      other.further == 0 ? "nothing else differs"
-                         : fmt::format("with {}", count_text(other.further, "other difference")));
+      page::change_text(e.change()), 100 * std::clamp(e.change() / most, 0.0, 1.0),
+      code(other.value),
+      other.further == 0
+          ? "nothing else differs"
+          : fmt::format("with {}", page::count_text(other.further, "other difference")));
   out += e.alone ? fmt::format("<td class=\"number alone\">{}<br/>{}</td>",
-                               change_text(e.change_to(*e.alone)), code(e.alone->value))
+                               page::change_text(e.change_to(*e.alone)), code(e.alone->value))
                  : "<td class=\"number faint\">not tried</td>";
   return out + fmt::format("<td class=\"number\">{} / {}</td></tr>\n", e.with, e.without);
 }
@@ -52,7 +54,7 @@ std::string decisions_section(const Findings& found) {
                        found.choice ? std::optional(found.choice->schedule) : std::nullopt);
   if (all.unread > 0)
     out += fmt::format("<p>{} left out: this version does not read their text.</p>\n",
-                       count_text(all.unread, "schedule"));
+                       page::count_text(all.unread, "schedule"));
   if (all.effects.empty())
     return out + "<p>No timed schedule differs from the winner in a line that a search took.</p>\n";
   out +=
@@ -74,15 +76,15 @@ std::string decisions_section(const Findings& found) {
   out += "</tbody></table></div>\n";
   if (shown < all.effects.size())
     out += fmt::format("<p>{} with less effect not shown.</p>\n",
-                       count_text(all.effects.size() - shown, "decision"));
+                       page::count_text(all.effects.size() - shown, "decision"));
   if (all.untried.empty()) return out;
   std::string names;
   for (const std::string& name : all.untried)
-    names += fmt::format("{}<code>{}</code>", names.empty() ? "" : ", ", escaped(name));
+    names += fmt::format("{}<code>{}</code>", names.empty() ? "" : ", ", page::escaped(name));
   return out + fmt::format(
                    "<details><summary>{} that no trial had otherwise</summary><p>{}</p>"
                    "</details>\n",
-                   count_text(all.untried.size(), "decision"), names);
+                   page::count_text(all.untried.size(), "decision"), names);
 }
 
 }  // namespace nautilus::tune

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tune/report/html.h"
+#include "page/html.h"
 #include "tune/report/sections.h"
 
 namespace nautilus::tune {
@@ -46,7 +46,7 @@ std::string table_of_causes(std::vector<Cause> causes, std::string_view what) {
         "<tr><td class=\"number\">{}</td><td><span class=\"bar\"><span style=\"width:{:.1f}%\">"
         "</span></span></td><td>{}</td><td title=\"{}\">{}</td></tr>\n",
         c.count, 100.0 * static_cast<double>(c.count) / static_cast<double>(most),
-        escaped(c.verdict), escaped(c.example), escaped(c.reason));
+        page::escaped(c.verdict), page::escaped(c.example), page::escaped(c.reason));
   }
   return out + "</tbody></table></div>\n";
 }
@@ -71,7 +71,7 @@ std::string failures_section(const Findings& found) {
         found.trials.empty() ? "<p>There are no trials.</p>\n" : "<p>Every trial was timed.</p>\n";
   } else {
     out += fmt::format("<p>{} of {} not timed. Numbers in causes are N.</p>\n", failed,
-                       count_text(found.trials.size(), "trial"));
+                       page::count_text(found.trials.size(), "trial"));
     std::vector<Cause> causes;
     for (auto& [key, cause] : by_cause) causes.push_back(std::move(cause));
     out += table_of_causes(std::move(causes), "Trials");

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "tune/report/html.h"
+#include "page/html.h"
 
 namespace nautilus::tune {
 namespace {
@@ -54,8 +54,8 @@ TimeUnit unit_for(bool is_emulated, double best) {
 }  // namespace
 
 std::string TimeUnit::text(double time) const {
-  if (is_whole) return fmt::format("{} {}", number_text(time, 1), name);
-  return fmt::format("{} {}", number_text(factor * time, 4), name);
+  if (is_whole) return fmt::format("{} {}", page::number_text(time, 1), name);
+  return fmt::format("{} {}", page::number_text(factor * time, 4), name);
 }
 
 std::optional<double> Findings::share_of_roof(double time) const {

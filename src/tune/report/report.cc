@@ -5,8 +5,8 @@
 
 #include <set>
 
-#include "tune/report/html.h"
-#include "tune/report/page_style.h"
+#include "page/html.h"
+#include "page/page_style.h"
 #include "tune/report/sections.h"
 
 namespace nautilus::tune {
@@ -24,19 +24,20 @@ std::string facts_line(const Findings& found) {
   std::set<std::string> compilers;
   for (const Trial* t : found.trials) compilers.insert(t->compiler);
   std::string out =
-      fmt::format("{} · target {}", escaped(problem.machine), escaped(problem.target));
+      fmt::format("{} · target {}", page::escaped(problem.machine), page::escaped(problem.target));
   if (!compilers.empty())
-    out += fmt::format(" · nautilus {}", escaped(fmt::format("{}", fmt::join(compilers, ", "))));
+    out +=
+        fmt::format(" · nautilus {}", page::escaped(fmt::format("{}", fmt::join(compilers, ", "))));
   if (!found.trials.empty())
-    out += fmt::format(" · {} to {}", escaped(found.trials.front()->date),
-                       escaped(found.trials.back()->date));
+    out += fmt::format(" · {} to {}", page::escaped(found.trials.front()->date),
+                       page::escaped(found.trials.back()->date));
   return fmt::format("<p class=\"facts\">{} · equations {}</p>\n", out,
-                     escaped(problem.equations.substr(0, 12)));
+                     page::escaped(problem.equations.substr(0, 12)));
 }
 
 std::string number_tile(std::string_view value, std::string_view what) {
   return fmt::format("<div class=\"tile\"><strong>{}</strong><span>{}</span></div>\n",
-                     escaped(value), escaped(what));
+                     page::escaped(value), page::escaped(what));
 }
 
 std::string number_tiles(const Findings& found) {
@@ -50,22 +51,22 @@ std::string number_tiles(const Findings& found) {
                          fmt::format("faster than the compiler's choice, {}",
                                      found.unit.text(found.choice->median)));
     if (const auto share = found.share_of_roof(found.winner->median))
-      out += number_tile(percent_text(*share), "of the machine's roof");
+      out += number_tile(page::percent_text(*share), "of the machine's roof");
   } else {
     out += number_tile("none", "schedule was timed");
   }
   size_t timed = 0;
   for (const Trial* t : found.trials) timed += t->verdict == Verdict::Timed ? 1 : 0;
-  out += number_tile(number_text(static_cast<double>(found.trials.size()), 1),
+  out += number_tile(page::number_text(static_cast<double>(found.trials.size()), 1),
                      fmt::format("trial{}, {} timed, {}", found.trials.size() == 1 ? "" : "s",
-                                 timed, count_text(found.standings.size(), "schedule")));
+                                 timed, page::count_text(found.standings.size(), "schedule")));
   return out + "</div>\n";
 }
 
 std::string part_of(const ReportInput& in, size_t number) {
   const Findings found = findings_of(in);
   std::string out = fmt::format("<section id=\"problem{}\">\n<h1>{}</h1>\n", number,
-                                escaped(name_of_problem(in)));
+                                page::escaped(name_of_problem(in)));
   out += facts_line(found) + number_tiles(found);
   out += best_so_far_section(found) + roofline_section(found) + decisions_section(found);
   return out + failures_section(found) + schedules_section(found) + "</section>\n";
@@ -81,7 +82,7 @@ std::string html_page(const std::vector<ReportInput>& problems) {
     for (size_t n = 0; n < problems.size(); ++n)
       body += fmt::format(
           "<li><a href=\"#problem{}\">{}</a> <span class=\"faint\">{}</span></li>\n", n + 1,
-          escaped(name_of_problem(problems[n])), escaped(problems[n].problem.machine));
+          page::escaped(name_of_problem(problems[n])), page::escaped(problems[n].problem.machine));
     body += "</ul></nav>\n";
   }
   for (size_t n = 0; n < problems.size(); ++n) body += part_of(problems[n], n + 1);
@@ -92,7 +93,7 @@ std::string html_page(const std::vector<ReportInput>& problems) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
       "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n{}</main>\n</body>\n</"
       "html>\n",
-      escaped(title), kPageStyle, body);
+      page::escaped(title), page::kPageStyle, body);
 }
 
 }  // namespace nautilus::tune

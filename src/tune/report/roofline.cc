@@ -8,8 +8,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "page/html.h"
 #include "tune/report/chart.h"
-#include "tune/report/html.h"
 #include "tune/report/sections.h"
 
 namespace nautilus::tune {
@@ -59,8 +59,8 @@ std::vector<RoofLabel> roof_labels(const Findings& found, double work, std::stri
   std::vector<RoofLabel> out;
   const auto add = [&](std::string_view name, const Winner& w, std::string_view style) {
     const double rate = 1e3 * work / w.median;
-    out.push_back({fmt::format("{}: {}, {}", name, prefixed_text(rate, unit),
-                               percent_text(*found.share_of_roof(w.median))),
+    out.push_back({fmt::format("{}: {}, {}", name, page::prefixed_text(rate, unit),
+                               page::percent_text(*found.share_of_roof(w.median))),
                    rate, style});
   };
   add("best", *found.winner, "label best");
@@ -70,8 +70,9 @@ std::vector<RoofLabel> roof_labels(const Findings& found, double work, std::stri
 }
 
 std::string dot_title(const Findings& found, const Winner& w, double rate, std::string_view unit) {
-  return fmt::format("{}: {}, {} of the roof", found.unit.text(w.median), prefixed_text(rate, unit),
-                     percent_text(*found.share_of_roof(w.median)));
+  return fmt::format("{}: {}, {} of the roof", found.unit.text(w.median),
+                     page::prefixed_text(rate, unit),
+                     page::percent_text(*found.share_of_roof(w.median)));
 }
 
 // In operations per second over operations per byte.
@@ -97,8 +98,9 @@ std::string picture_of_products(const Findings& found) {
   const double first = std::max(x.low(), y.low() * kTera / f.bytes_per_second);
   if (first < ridge) drawing.polyline({on_roof(first), on_roof(ridge)}, "line roof");
   drawing.polyline({on_roof(std::max(ridge, first)), on_roof(x.high())}, "line roof");
-  drawing.text({x.to() - 4, on_roof(x.high()).y - 8}, Anchor::End, "label",
-               fmt::format("{}, products of 16 bits", prefixed_text(f.flops_per_second, "FLOP/s")));
+  drawing.text(
+      {x.to() - 4, on_roof(x.high()).y - 8}, Anchor::End, "label",
+      fmt::format("{}, products of 16 bits", page::prefixed_text(f.flops_per_second, "FLOP/s")));
   if (first < ridge) {
     const Point a = on_roof(first);
     const Point b = on_roof(ridge);
@@ -107,7 +109,7 @@ std::string picture_of_products(const Findings& found) {
     const Point middle{(a.x + b.x) / 2 - 8 * (a.y - b.y) / length,
                        (a.y + b.y) / 2 - 8 * (b.x - a.x) / length};
     drawing.text(middle, Anchor::Middle, "label",
-                 fmt::format("{} memory", prefixed_text(f.bytes_per_second, "B/s")), degrees);
+                 fmt::format("{} memory", page::prefixed_text(f.bytes_per_second, "B/s")), degrees);
   }
   const double at = x(f.intensity());
   drawing.line({at, on_roof(f.intensity()).y}, {at, y.from()}, "line problem");
@@ -151,7 +153,7 @@ std::string picture_of_bytes(const Findings& found) {
   const double roof = x(f.bytes_per_second / kGiga);
   drawing.line({roof, y.from()}, {roof, y.to()}, "line roof");
   drawing.text({roof, y.to() - 10}, Anchor::End, "label",
-               fmt::format("{} memory", prefixed_text(f.bytes_per_second, "B/s")));
+               fmt::format("{} memory", page::prefixed_text(f.bytes_per_second, "B/s")));
   const double middle = y(0.25);
   for (const size_t n : drawing_order(found)) {
     const Winner& w = found.standings[n];
@@ -187,9 +189,10 @@ std::string roofline_section(const Findings& found) {
   std::string out = heading;
   out += fmt::format(
       "<p>{}{} of inputs and outputs: by the target's numbers no less than {}.{}</p>\n",
-      floors->flops > 0 ? fmt::format("{} of products and ", prefixed_text(floors->flops, "FLOP"))
-                        : "No products; ",
-      prefixed_text(floors->bytes, "B"), found.unit.text(floors->least_ms()),
+      floors->flops > 0
+          ? fmt::format("{} of products and ", page::prefixed_text(floors->flops, "FLOP"))
+          : "No products; ",
+      page::prefixed_text(floors->bytes, "B"), found.unit.text(floors->least_ms()),
       " A device whose clock is higher than the usual one, or whose cache holds the tensors, can "
       "be faster. Percentages are shares of the roof, and so of that time.");
   if (!found.winner) return out + "<p>No schedule was timed.</p>\n";

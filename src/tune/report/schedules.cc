@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "page/html.h"
 #include "schedule/text/text_lines.h"
-#include "tune/report/html.h"
 #include "tune/report/sections.h"
 
 namespace nautilus::tune {
@@ -25,7 +25,7 @@ std::string marked_text(const std::string& schedule) {
     const std::string piece = schedule.substr(at, end - at);
     const size_t begin = std::min(piece.find_first_not_of(' '), piece.size());
     out += piece.substr(0, begin);
-    const std::string text = escaped(piece.substr(begin));
+    const std::string text = page::escaped(piece.substr(begin));
     out += is_taken_piece(piece) ? "<mark>" + text + "</mark>" : text;
     if (end < schedule.size()) out += schedule[end];
     at = end + 1;
@@ -68,14 +68,16 @@ std::string row_of_schedule(const Findings& found, const Winner& w, size_t place
         "<td class=\"number\">{}</td>",
         found.choice->median > 0 ? fmt::format("{:.3f}", w.median / found.choice->median) : "");
   if (const auto share = found.share_of_roof(w.median))
-    out += fmt::format("<td class=\"number\">{}</td>", percent_text(*share));
+    out += fmt::format("<td class=\"number\">{}</td>", page::percent_text(*share));
   const double cycles = predicted_cycles(found, w.schedule);
   if (has_predictions)
-    out += fmt::format("<td class=\"number\">{}</td>", cycles > 0 ? number_text(cycles, 1) : "");
+    out +=
+        fmt::format("<td class=\"number\">{}</td>", cycles > 0 ? page::number_text(cycles, 1) : "");
   const std::string taken = taken_decisions(w.schedule);
-  const std::string summary = is_choice       ? "the compiler's choice"
-                              : taken.empty() ? "no line that a search took"
-                                              : fmt::format("<code>{}</code>", escaped(taken));
+  const std::string summary = is_choice ? "the compiler's choice"
+                              : taken.empty()
+                                  ? "no line that a search took"
+                                  : fmt::format("<code>{}</code>", page::escaped(taken));
   return out +
          fmt::format("<td><details><summary>{}{}</summary><pre>{}</pre></details></td></tr>\n",
                      is_winner ? "<strong>winner</strong> " : "", summary, marked_text(w.schedule));
@@ -90,7 +92,7 @@ std::string schedules_section(const Findings& found) {
   out += fmt::format(
       "<p>{} timed{}. Medians of all samples of a schedule, with quartiles. Among schedules that "
       "are not told apart the one with the fewest lines that a search took wins.</p>\n",
-      count_text(found.standings.size(), "schedule"),
+      page::count_text(found.standings.size(), "schedule"),
       shown < found.standings.size() ? fmt::format(", the fastest {} here", shown) : "");
   const bool has_predictions =
       std::any_of(found.standings.begin(), found.standings.begin() + static_cast<ptrdiff_t>(shown),

@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Opens pages that the tool writes in a real browser: they need nothing else, their script runs without an error, and of
+# several kernels one is shown. Left out where there is no Chromium.
+#
+# usage: scripts/test_pages.sh PATH-OF-NAUTILUS
+set -euo pipefail
+cd "$(dirname "$0")/.."
+tool=$(realpath "${1:?usage: scripts/test_pages.sh PATH-OF-NAUTILUS}")
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() {
+  echo "pages: $1"
+  exit 1
+}
+
+cat >"$work/cliff.naut" <<'PROGRAM'
+dims M, N
+static D = 64
+hint M = 128, N = 128
+Q: bf16[M, D]
+K, V: f32[N, D]
+S[i, j] = sum[d] Q[i, d] * bf16(K[j, d])
+O[i, e] = sum[j] softmax[j](S[i, j]) * sin(V[j, e]) -> f32
+PROGRAM
+"$tool" explain --html "$work/page.html" "$work/cliff.naut" 2>/dev/null || fail "explain --html failed"
+grep -q 'W0101' "$work/page.html" || fail "the page has no warning"
+if grep -qE '(src|href)="?(http|//)' "$work/page.html"; then fail "the page needs the network"; fi
+
+if [ -z "$browser" ]; then
+  echo "pages: ok (no Chromium: not opened)"
+  exit 0
+fi
+timeout 120 "$browser" --headless --no-sandbox --disable-gpu --enable-logging=stderr --v=0 --dump-dom \
+  --user-data-dir="$work/profile" "file://$work/page.html" >"$work/dom.html" 2>"$work/log" || fail "the browser failed"
+if grep -q 'CONSOLE' "$work/log"; then
+  grep 'CONSOLE' "$work/log"
+  fail "the script reports an error"
+fi
+grep -q 'data-kernel="[^"]*" hidden' "$work/dom.html" || fail "levels of kernels that were not chosen are shown"
+grep -q 'class="level" data-kernel="[^"]*"><h3>' "$work/dom.html" || fail "no level of the chosen kernel is shown"
+echo "pages: ok"

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/report/scalar_products.h"
+
+#include <fmt/format.h>
+
+#include "algebra/contraction.h"
+#include "expr/print.h"
+#include "expr/walk.h"
+#include "schedule/fusion/statement.h"
+
+namespace nautilus::driver {
+namespace {
+
+using EK = expr::Op;
+using expr::Expr;
+
+constexpr size_t kShownText = 60;  // of an operand, in a message
+
+// What is summed, without the condition under which it counts.
+Expr without_mask(Expr value) {
+  while (value.op() == EK::Select || value.op() == EK::Cast) {
+    if (value.op() == EK::Cast) {
+      value = value[0];
+    } else if (value[2].is_const() && expr::is_float(value.dtype()) && value[2].number() == 0) {
+      value = value[1];
+    } else {
+      break;
+    }
+  }
+  return value;
+}
+
+std::vector<Expr> indices(const ir::Axes& axes, expr::ExprPool& pool) {
+  std::vector<Expr> out;
+  for (const ir::Axis& a : axes) out.push_back(pool.index(a.name));
+  return out;
+}
+
+struct Operands {
+  Expr a, b;
+};
+
+// Two factors that make the statement a product of matrices; null ones if it is none.
+Operands operands_of(const schedule::Statement& s, expr::ExprPool& pool) {
+  if (!s.is_reduction() || s.reducer != expr::Reducer::Sum) return {};
+  const std::vector<Expr> list = algebra::factors(without_mask(s.value));
+  const std::vector<Expr> axes = indices(s.axes, pool);
+  const std::vector<Expr> summed = indices(s.reduce, pool);
+  const auto is_summed = [&](Expr e) {
+    return std::any_of(summed.begin(), summed.end(),
+                       [&](Expr axis) { return expr::depends_on(e, axis); });
+  };
+  for (size_t k = 0; k < list.size(); ++k) {
+    for (size_t n = 0; n < k; ++n) {
+      const bool reads =
+          !expr::tensors_read(list[k]).empty() && !expr::tensors_read(list[n]).empty();
+      if (reads && is_summed(list[k]) && is_summed(list[n]) &&
+          algebra::are_operands(list[k], list[n], axes))
+        return {list[n], list[k]};
+    }
+  }
+  return {};
+}
+
+// An element whose place another tensor says.
+bool is_gathered(Expr operand) {
+  const Expr e = algebra::element_of(operand);
+  return e && std::any_of(e.args().begin(), e.args().end(),
+                          [](Expr i) { return !expr::tensors_read(i).empty(); });
+}
+
+std::string cure_of(const Operands& o) {
+  for (Expr operand : {o.a, o.b}) {
+    if (is_gathered(operand))
+      return fmt::format(
+          "the element `{}` comes from a place that data say: an equation of its "
+          "own that copies it makes the operand a plain tensor",
+          expr::to_string(algebra::element_of(operand)));
+  }
+  for (Expr operand : {o.a, o.b}) {
+    if (algebra::element_of(operand)) continue;
+    const std::string text = expr::to_string(operand);
+    return fmt::format(
+        "{} is computed: an equation of its own with 16 bits, `U[...] = ... -> bf16`, makes it one "
+        "that the matrix unit can take, if 8 bits of precision are enough",
+        text.size() <= kShownText ? fmt::format("the operand `{}`", text) : "an operand");
+  }
+  return fmt::format(
+      "if 8 bits of precision are enough for `{}`, `bf16(...)` around it (or `f16(...)`: 11 bits, "
+      "a "
+      "smaller range) lets the matrix unit compute the product",
+      algebra::element_of(o.b).name().str());
+}
+
+// The scheduler's reason, behind the colon.
+std::string reason_of(const std::string& statement, const std::vector<std::string>& derivation) {
+  for (std::string_view line : derivation) {
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    const bool is_own = line.starts_with(statement + " starts no kernel: ") ||
+                        line.starts_with(statement + " stays outside: ");
+    if (is_own) return std::string(line.substr(line.find(": ") + 2));
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<ScalarProduct> scalar_products(const Kernels& kernels, expr::ExprPool& pool) {
+  std::vector<ScalarProduct> out;
+  if (!kernels.origin) return out;
+  const auto list = schedule::statements_of(kernels.origin->statements, pool);
+  for (const schedule::Statement& s : list.statements) {
+    const std::string name(s.target.str());
+    if (kernels.origin->in_tiles.contains(name)) continue;
+    const Operands operands = operands_of(s, pool);
+    if (!operands.a) continue;
+    out.push_back(
+        {name, s.axes, s.reduce, reason_of(name, kernels.origin->derivation), cure_of(operands)});
+  }
+  return out;
+}
+
+}  // namespace nautilus::driver
