@@ -10,10 +10,10 @@ namespace {
 
 class ExactHalvesTest : public ::testing::Test {
  protected:
-  Expr element(expr::DType dtype) {
+  expr::Expr element(expr::DType dtype) {
     return pool_.cast(expr::DType::F32, pool_.read(pool_.name("x"), dtype, {}));
   }
-  using Expr = expr::Expr;
+
   expr::ExprPool pool_;
 };
 
@@ -37,8 +37,8 @@ TEST_F(ExactHalvesTest, ElementsAreHeldByWhatTheyAreStoredIn) {
 }
 
 TEST_F(ExactHalvesTest, OperandsOfDifferentTypesHaveNoCommonOne) {
-  const Expr bf16 = element(expr::DType::BF16);
-  const Expr f16 = element(expr::DType::F16);
+  const expr::Expr bf16 = element(expr::DType::BF16);
+  const expr::Expr f16 = element(expr::DType::F16);
   EXPECT_FALSE(exact_halves(pool_.binary(expr::Op::Max, bf16, f16)).any());
   EXPECT_TRUE(exact_halves(pool_.binary(expr::Op::Max, f16, element(expr::DType::I8))).in_f16);
   EXPECT_FALSE(exact_halves(pool_.binary(expr::Op::Add, bf16, bf16)).any());

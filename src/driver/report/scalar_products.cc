@@ -6,6 +6,7 @@
 #include "algebra/contraction.h"
 #include "expr/print.h"
 #include "expr/walk.h"
+#include "schedule/fusion/fusion_check.h"
 #include "schedule/fusion/statement.h"
 
 namespace nautilus::driver {
@@ -40,6 +41,17 @@ struct Operands {
   Expr a, b;
 };
 
+// Rows that share an operand in blocks, `K[h / 4, j]`, do not vary along the block.
+Expr without_blocks(Expr e, const std::vector<Expr>& axes, expr::ExprPool& pool) {
+  expr::Substitution blocks;
+  expr::for_each(e, [&](Expr x) {
+    const bool is_block =
+        x.op() == EK::FloorDiv && std::find(axes.begin(), axes.end(), x[0]) != axes.end();
+    if (is_block) blocks.emplace(x, pool.integer(0));
+  });
+  return blocks.empty() ? e : expr::substitute(pool, e, blocks);
+}
+
 // Two factors that make the statement a product of matrices; null ones if it is none.
 Operands operands_of(const schedule::Statement& s, expr::ExprPool& pool) {
   if (!s.is_reduction() || s.reducer != expr::Reducer::Sum) return {};
@@ -55,7 +67,8 @@ Operands operands_of(const schedule::Statement& s, expr::ExprPool& pool) {
       const bool reads =
           !expr::tensors_read(list[k]).empty() && !expr::tensors_read(list[n]).empty();
       if (reads && is_summed(list[k]) && is_summed(list[n]) &&
-          algebra::are_operands(list[k], list[n], axes))
+          algebra::are_operands(without_blocks(list[k], axes, pool),
+                                without_blocks(list[n], axes, pool), axes))
         return {list[n], list[k]};
     }
   }
@@ -85,11 +98,13 @@ std::string cure_of(const Operands& o) {
         "that the matrix unit can take, if 8 bits of precision are enough",
         text.size() <= kShownText ? fmt::format("the operand `{}`", text) : "an operand");
   }
+  const Expr element = algebra::element_of(o.b);
+  if (element.dtype() != expr::DType::F32) return "";
   return fmt::format(
       "if 8 bits of precision are enough for `{}`, `bf16(...)` around it (or `f16(...)`: 11 bits, "
       "a "
       "smaller range) lets the matrix unit compute the product",
-      algebra::element_of(o.b).name().str());
+      element.name().str());
 }
 
 // The scheduler's reason, behind the colon.
@@ -98,7 +113,9 @@ std::string reason_of(const std::string& statement, const std::vector<std::strin
     line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
     const bool is_own = line.starts_with(statement + " starts no kernel: ") ||
                         line.starts_with(statement + " stays outside: ");
-    if (is_own) return std::string(line.substr(line.find(": ") + 2));
+    const std::string_view why = line.substr(std::min(line.find(": "), line.size()));
+    // Rows in blocks, or a condition around the product: the scheduler saw none.
+    if (is_own && !why.ends_with(schedule::kNoProduct)) return std::string(why.substr(2));
   }
   return "";
 }

@@ -46,6 +46,14 @@ std::set<int> needed_by(int seed, const StatementList& list) {
   return out;
 }
 
+// Products of the fusion that are not its seed.
+void add_other_products(const Fusion& fusion, std::set<int>& statements) {
+  for (const Dot& d : fusion.dots) {
+    const int statement = fusion.members[d.member].statement;
+    if (statement != fusion.seed) statements.insert(statement);
+  }
+}
+
 // The fusion without the reductions that close it, where those keep it from being split, or its
 // loop would need them.
 Outcome<Fusion> without_closing(Outcome<Fusion> fusion, FusionRequest request,
@@ -78,8 +86,11 @@ Refusal next_retreat(const Refusal& refusal, const Kernel& refused, const Target
         return {Retreat::Tiles, sizes, std::move(why)};
       return {Retreat::Company, {}, std::move(why)};
     case Retreat::Company:
+    case Retreat::Products:
       if (const auto sizes = smaller(refusal.sizes.value_or(refused.sizes), target.tiles))
-        return {Retreat::Company, sizes, std::move(why)};
+        return {refusal.given_up, sizes, std::move(why)};
+      if (refusal.given_up == Retreat::Company && refused.fusion.dots.size() > 1)
+        return {Retreat::Products, {}, std::move(why)};
       break;
     case Retreat::Kernel:
       break;
@@ -135,8 +146,9 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
     const auto it =
         refusals.find(std::string(list.statements[static_cast<size_t>(seed)].target.str()));
     const Refusal refusal = it == refusals.end() ? Refusal{} : it->second;
-    if (refusal.given_up == Retreat::Company) {
+    if (refusal.given_up == Retreat::Company || refusal.given_up == Retreat::Products) {
       request.only = needed_by(seed, list);
+      if (refusal.given_up == Retreat::Products) add_other_products(*fusion, request.outside);
       fusion = grow_fusion(list, program, request, pool);
     }
     if (!fusion || refusal.given_up == Retreat::Kernel) {

@@ -24,6 +24,7 @@ enum class Retreat : uint8_t {
   Alternatives,  // of its sizes: one kernel, with those tried first
   Tiles,         // that large: the next smaller ones, as long as there are any
   Company,       // reductions beside the seed, and what follows; the tiles begin again
+  Products,      // that make the seed's operands: those come from memory; the tiles begin again
   Kernel,
 };
 
