@@ -13,6 +13,7 @@
 #include "spec/eval/eval_block.h"
 #include "spec/eval/eval_reduction.h"
 #include "spec/facts/factors.h"
+#include "spec/facts/held_tensors.h"
 #include "spec/passes/equations/split_reductions.h"
 #include "spec/passes/operands/store_narrow.h"
 
@@ -33,6 +34,7 @@ class Evaluator {
             expr::ExprPool& pool, diag::Sink& sink)
       : env_(env),
         pool_(pool),
+        held_(program, pool),
         factors_(program, pool, equations_),
         noise_seed_(options.noise_seed),
         threads_(options.threads > 0 ? options.threads : base::default_threads()),
@@ -122,7 +124,7 @@ class Evaluator {
       init.emplace(let.body.init(), space.axes, space.runs_inside ? -1 : run, tensors_, env_,
                    functions_);
     std::optional<Reduction> reduction;
-    if (is_reduce) reduction.emplace(let.body, space.length, is_exact_contract_);
+    if (is_reduce) reduction.emplace(held_.marked(let.body), space.length, is_exact_contract_);
     std::optional<BlockProgram> parts;
     if (reduction && reduction->is_licensed()) {
       if (const Expr magnitudes = magnitude_of_parts(let))
@@ -308,6 +310,7 @@ class Evaluator {
 
   const ir::Environment& env_;
   expr::ExprPool& pool_;
+  HeldTensors held_;
   Equations equations_;
   Factors factors_;
   uint64_t noise_seed_;
