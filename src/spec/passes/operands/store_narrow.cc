@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "spec/passes/operands/store_narrow.h"
 
+#include <algorithm>
+
+#include "algebra/contraction.h"
 #include "algebra/exact_halves.h"
 #include "spec/equations.h"
 
@@ -10,12 +13,33 @@ namespace {
 using expr::DType;
 using expr::Expr;
 
+// Tensors that are operands of products, as they are.
+std::unordered_set<ir::Name> operands_of(const ir::Program& program, expr::ExprPool& pool) {
+  std::unordered_set<ir::Name> out;
+  for (const ir::Op& op : program.body) {
+    const auto* let = op.get<Let>();
+    if (!let || let->body.op() != expr::Op::Reduce || let->body.reducer() != expr::Reducer::Sum)
+      continue;
+    const std::vector<Expr> list = algebra::factors(let->body.body());
+    const std::vector<Expr> axes = result_axes(*let, pool);
+    for (Expr f : list) {
+      const bool is_operand =
+          f.op() == expr::Op::Read && std::any_of(list.begin(), list.end(), [&](Expr other) {
+            return algebra::are_operands(f, other, axes);
+          });
+      if (is_operand) out.insert(f.name());
+    }
+  }
+  return out;
+}
+
 // The equation's numbers in 16 bits; null if those do not hold them, or if they are a plain element
-// of a tensor, which is in memory already.
-Expr in_half(Expr e, expr::ExprPool& pool) {
+// of a tensor, which is in memory already. Without a rounding that is only for operands.
+Expr in_half(Expr e, bool is_operand, expr::ExprPool& pool) {
   if (e.dtype() != DType::F32 || e.op() == expr::Op::Read) return {};
   if (e.op() == expr::Op::Cast && expr::is_half(e[0].dtype()))
     return e[0].op() == expr::Op::Cast ? e[0] : Expr();
+  if (!is_operand) return {};
   const algebra::ExactHalves held = algebra::exact_halves(e);
   // Integers have a narrower type than this one, and license no rounding.
   return held.any() && held.is_stored_float ? pool.cast(held.choose(DType::BF16), e) : Expr();
@@ -26,6 +50,7 @@ Expr in_half(Expr e, expr::ExprPool& pool) {
 std::optional<ir::Program> store_narrow(const ir::Program& program, ir::PassContext& context) {
   expr::ExprPool& pool = context.pool;
   const std::unordered_set<ir::Name> kept = output_set(program);
+  const std::unordered_set<ir::Name> operands = operands_of(program, pool);
   std::unordered_map<ir::Name, DType> narrow;
   return map_equations(program, [&](const Let& let) {
     Let out = map_reads(let, pool, [&](Expr read) {
@@ -33,7 +58,8 @@ std::optional<ir::Program> store_narrow(const ir::Program& program, ir::PassCont
       if (it == narrow.end()) return read;
       return pool.cast(read.dtype(), pool.read(read.name(), it->second, read.args()));
     });
-    const Expr half = kept.contains(let.name) ? Expr() : in_half(out.body, pool);
+    const Expr half =
+        kept.contains(let.name) ? Expr() : in_half(out.body, operands.contains(let.name), pool);
     if (half) {
       out.body = half;
       out.dtype = half.dtype();

@@ -7,7 +7,7 @@
 //   let q[i < M, d < 64] : bf16 = bf16(x[i, d] * c[d])
 //   let S[i < M, j < N] : f32 = sum[d < 64] f32(q[i, d]) * f32(K[j, d])
 //
-// So does one that 16 bits hold exactly without being rounded, `max(f32(V[j, e]), 0.0)`
+// So does an operand that 16 bits hold exactly without being rounded, `max(f32(V[j, e]), 0.0)`
 // (algebra/exact_halves.h). A matrix instruction can take such a tensor as it is. Exactness class:
 // exact. Test:
 // test/spec/store_narrow.spec
