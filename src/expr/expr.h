@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <memory_resource>
 #include <span>
 #include <string>
@@ -124,6 +125,8 @@ union Payload {
   ReduceShape reduce;
 };
 
+struct RuleTable;  // rules/rules.cc
+
 struct Node {
   Op op;
   DType dtype;
@@ -184,6 +187,8 @@ class ExprPool {
   };
   Expr make(Op op, DType dtype, std::span<const Expr> args, Payload payload);
 
+  friend class RuleSet;
+  std::shared_ptr<const RuleTable> rules_;  // its patterns are expressions of this pool
   std::pmr::monotonic_buffer_resource arena_;
   std::unordered_set<const Node*, Hash, Equal> nodes_;
   std::unordered_set<std::string> names_;

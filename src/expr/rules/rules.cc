@@ -133,15 +133,24 @@ uint64_t weight(Expr pattern) {
   }
 }
 
-RuleSet::RuleSet(ExprPool& pool, const std::vector<std::string>& disabled) : pool_(pool) {
-  by_op_.resize(static_cast<size_t>(Op::IntConst) + 1);
-  for (const RuleText& text : rule_texts()) {
-    if (std::find(disabled.begin(), disabled.end(), text.name) != disabled.end()) continue;
-    for (DType dtype : dtypes_of(text.domain)) {
-      const Rule rule = parse_rule(pool, text, dtype);
-      by_op_[static_cast<size_t>(rule.left.op())].push_back(rule);
+// Passes make rule sets by the hundred; the texts are the same for all of them.
+struct RuleTable {
+  explicit RuleTable(ExprPool& pool) {
+    by_op.resize(static_cast<size_t>(Op::IntConst) + 1);
+    for (const RuleText& text : rule_texts()) {
+      for (DType dtype : dtypes_of(text.domain)) {
+        const Rule rule = parse_rule(pool, text, dtype);
+        by_op[static_cast<size_t>(rule.left.op())].push_back(rule);
+      }
     }
   }
+  std::vector<std::vector<Rule>> by_op;
+};
+
+RuleSet::RuleSet(ExprPool& pool, const std::vector<std::string>& disabled)
+    : pool_(pool), disabled_(disabled) {
+  if (!pool.rules_) pool.rules_ = std::make_shared<const RuleTable>(pool);
+  table_ = pool.rules_;
 }
 
 bool match(Expr pattern, Expr e, Bindings& bindings) {
@@ -180,7 +189,8 @@ Expr fold(ExprPool& pool, Expr e) {
 }
 
 Expr RuleSet::apply(Expr e) {
-  for (const Rule& rule : by_op_[static_cast<size_t>(e.op())]) {
+  for (const Rule& rule : table_->by_op[static_cast<size_t>(e.op())]) {
+    if (std::find(disabled_.begin(), disabled_.end(), rule.name) != disabled_.end()) continue;
     Bindings bindings;
     if (!match(rule.left, e, bindings)) continue;
     Substitution map(bindings.begin(), bindings.end());

@@ -53,7 +53,8 @@ class RuleSet {
 
  private:
   ExprPool& pool_;
-  std::vector<std::vector<Rule>> by_op_;
+  std::shared_ptr<const RuleTable> table_;  // of the pool
+  std::vector<std::string> disabled_;
   std::unordered_map<std::string_view, int64_t> counts_;
 };
 
