@@ -2,8 +2,10 @@
 #include "matile/verify/sampled_sizes.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
+#include "base/random.h"
 #include "expr/bounds/affine.h"
 #include "expr/walk.h"
 #include "ir/walk.h"
@@ -13,6 +15,9 @@ namespace nautilus::matile {
 namespace {
 
 using ir::Op;
+
+constexpr size_t kSamples = 16;
+constexpr int kTries = 400;
 
 // A size that a program may find interesting: small, ragged, near its hint or near one of its
 // constants.
@@ -58,8 +63,7 @@ void solve(ir::Expr fact, ir::Environment& env) {
   }
 }
 
-}  // namespace
-
+// Integers that the program mentions: sizes near them are where it behaves differently.
 std::vector<int64_t> constants_of(const ir::Program& program) {
   std::set<int64_t> found;
   for (const Op& op : program.body) {
@@ -73,6 +77,8 @@ std::vector<int64_t> constants_of(const ir::Program& program) {
   return {found.begin(), found.end()};
 }
 
+// Sizes and scalars of a call that the facts allow; nothing if these do not. The first sample is
+// that of the hints.
 std::optional<ir::Environment> sampled_sizes(const ir::Program& program,
                                              const std::vector<int64_t>& constants, bool is_hinted,
                                              base::Random& random) {
@@ -115,6 +121,19 @@ std::optional<ir::Environment> sampled_sizes(const ir::Program& program,
     }
   }
   return env;
+}
+
+}  // namespace
+
+std::vector<ir::Environment> sampled_calls(const ir::Program& program) {
+  base::Random random(1);
+  const std::vector<int64_t> constants = constants_of(program);
+  std::vector<ir::Environment> out;
+  for (int i = 0; i < kTries && out.size() < kSamples; ++i) {
+    if (auto env = sampled_sizes(program, constants, i == 0, random))
+      out.push_back(std::move(*env));
+  }
+  return out;
 }
 
 }  // namespace nautilus::matile

@@ -5,9 +5,11 @@
 // (verify_resources.cc, verify_skeletons.cc).
 #include <fmt/format.h>
 
+#include <optional>
 #include <set>
 
 #include "ir/target_of.h"
+#include "matile/verify/sampled_sizes.h"
 #include "matile/verify/verify_role.h"
 
 namespace nautilus::matile {
@@ -123,13 +125,20 @@ class MatileVerifier {
     for (const Op& inner : k.body) {
       if (const auto* role = inner.get<Role>()) verify_lanes(program_, *role, sink_);
     }
-    if (is_clean()) verify_skeletons(program_, k, op.span(), scope.resources, sink_);
+    if (is_clean()) verify_skeletons(program_, k, op.span(), scope.resources, samples(), sink_);
     v_.leave_axes(kernel_mark);
+  }
+
+  // The same for all kernels: a sample has the numbers of the whole plan.
+  const std::vector<ir::Environment>& samples() {
+    if (!samples_) samples_ = sampled_calls(program_);
+    return *samples_;
   }
 
   const ir::Program& program_;
   const target::Target& target_;
   diag::Sink& sink_;
+  std::optional<std::vector<ir::Environment>> samples_;
   ir::Verifier v_;
   bool has_oracle_ = false;
   std::map<std::string, TensorRole, std::less<>> roles_;

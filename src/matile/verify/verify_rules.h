@@ -5,8 +5,10 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "diag/diagnostic.h"
+#include "ir/environment.h"
 #include "ir/verify.h"
 #include "layout/digits.h"
 #include "matile/ops.h"
@@ -52,9 +54,10 @@ void verify_resources(const Kernel& kernel, diag::Span span, const Resources& re
                       diag::Sink& sink);
 
 // All roles of a kernel step every ring equally often, tile by tile, and take equally many turns
-// (R9). Tried on sampled sizes: the roles' loops are run without their work.
+// (R9). Tried on sampled sizes (`samples`): the roles' loops are run without their work.
 void verify_skeletons(const ir::Program& program, const Kernel& kernel, diag::Span span,
-                      const Resources& resources, diag::Sink& sink);
+                      const Resources& resources, const std::vector<ir::Environment>& samples,
+                      diag::Sink& sink);
 
 // Why an expression is no number that a role may read from tensors: it must be a small integer, the
 // same for all who read it. Empty if it is one.

@@ -6,13 +6,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/random.h"
 #include "expr/walk.h"
 #include "ir/environment.h"
 #include "ir/walk.h"
-#include "matile/verify/sampled_sizes.h"
+#include "matile/verify/step_outline.h"
 #include "matile/verify/verify_rules.h"
 
 namespace nautilus::matile {
@@ -20,8 +22,6 @@ namespace {
 
 using ir::Op;
 
-constexpr int kSamples = 16;
-constexpr int kTries = 400;
 constexpr int64_t kTiles = 24;        // looked at per sample
 constexpr int64_t kMaxSteps = 20000;  // of one role in one tile
 
@@ -170,7 +170,18 @@ class Comparison {
  public:
   Comparison(const ir::Program& program, const Kernel& kernel, const Resources& r, diag::Span span,
              diag::Sink& sink)
-      : program_(program), kernel_(kernel), r_(r), span_(span), sink_(sink) {}
+      : program_(program), kernel_(kernel), r_(r), span_(span), sink_(sink) {
+    for (const Op& op : program.body) {
+      if (const auto* d = op.get<ir::Dim>()) names_.insert(d->name);
+    }
+    for (const Op& op : kernel.body) {
+      ir::for_each_expr(op, [&](ir::Expr root) {
+        expr::for_each(root, [&](ir::Expr e) {
+          if (e.op() == expr::Op::Var) names_.insert(e.name());
+        });
+      });
+    }
+  }
 
   // Ring and turn steps belong to tiles; false (and reported) if some stand elsewhere.
   bool stand_in_tiles() {
@@ -193,7 +204,8 @@ class Comparison {
   }
 
   // False once something was reported.
-  bool compare(ir::Environment env) {
+  bool compare(const ir::Environment& sample) {
+    ir::Environment env = own_part(sample);
     for (int rank = 0; rank < r_.cluster; ++rank) {
       if (kernel_.rank) env.sizes.insert_or_assign(std::string(kernel_.rank.str()), rank);
       if (!compare_tiles(env)) return false;
@@ -205,7 +217,20 @@ class Comparison {
  private:
   using Known = std::map<std::string, std::pair<int64_t, std::string>>;
 
+  // A plan has numbers of all its kernels; the roles of this one are run with copies of its own.
+  ir::Environment own_part(const ir::Environment& sample) const {
+    ir::Environment env;
+    for (ir::Name n : names_) {
+      if (const auto it = sample.sizes.find(n.str()); it != sample.sizes.end())
+        env.sizes.insert(*it);
+      if (const auto it = sample.scalars.find(n.str()); it != sample.scalars.end())
+        env.scalars.insert(*it);
+    }
+    return env;
+  }
+
   bool compare_tiles(const ir::Environment& env) {
+    counted_.clear();
     for (const TilesInfo& tiles : r_.tiles) {
       const int64_t count = std::min(kTiles, ir::evaluate(tiles.op->count, env).i);
       for (int64_t t = 0; t < count; ++t) {
@@ -242,19 +267,30 @@ class Comparison {
     return true;
   }
 
-  // Every ring and turn that the role uses at all has an entry.
+  // Every ring and turn that the role uses at all has an entry. Tiles and groups that the role does
+  // not ask about step alike.
   bool run(const RoleInfo& role, const Each& each, int group, int64_t tile,
-           const ir::Environment& env, Counts& counts) const {
-    ir::for_each_op(each.body, [&](const Op& op) {
-      if (const auto* x = op.get<Fill>()) counts.rings[std::string(x->ring.str())];
-      if (const auto* x = op.get<Get>()) counts.rings[std::string(x->ring.str())];
-      if (const auto* x = op.get<Skip>()) counts.rings[std::string(x->ring.str())];
-      if (const auto* x = op.get<Enter>()) counts.turns[std::string(x->turn.str())];
-    });
-    Skeleton skeleton(env, reads_);
-    if (role.op->index) skeleton.set(role.op->index, group);
-    skeleton.set(each.var, tile);
-    return skeleton.run(each.body, counts);
+           const ir::Environment& env, Counts& counts) {
+    const StepOutline& outline = outlines_.try_emplace(&each, each.body).first->second;
+    const bool is_by_group = role.op->index && outline.uses(role.op->index);
+    const int64_t own_tile = outline.uses(each.var) ? tile : 0;
+    const auto key = std::make_tuple(&each, is_by_group ? group : 0, own_tile);
+    const auto [it, is_new] = counted_.try_emplace(key);
+    auto& [is_followed, known] = it->second;
+    if (is_new) {
+      ir::for_each_op(each.body, [&all = known](const Op& op) {
+        if (const auto* x = op.get<Fill>()) all.rings[std::string(x->ring.str())];
+        if (const auto* x = op.get<Get>()) all.rings[std::string(x->ring.str())];
+        if (const auto* x = op.get<Skip>()) all.rings[std::string(x->ring.str())];
+        if (const auto* x = op.get<Enter>()) all.turns[std::string(x->turn.str())];
+      });
+      Skeleton skeleton(env, reads_);
+      if (role.op->index) skeleton.set(role.op->index, group);
+      skeleton.set(each.var, tile);
+      is_followed = skeleton.run(outline.body(), known);
+    }
+    counts = known;
+    return is_followed;
   }
 
   // A group that alternates jumps over the tiles of the others: before its first tile over those in
@@ -323,25 +359,24 @@ class Comparison {
   const Resources& r_;
   diag::Span span_;
   diag::Sink& sink_;
-  mutable TensorReads reads_;
+  std::unordered_set<ir::Name> names_;  // that the kernel has
+  TensorReads reads_;
+  std::map<const Each*, StepOutline> outlines_;
+  // By role, group and tile, at the sizes that are looked at.
+  std::map<std::tuple<const Each*, int, int64_t>, std::pair<bool, Counts>> counted_;
 };
 
 }  // namespace
 
 void verify_skeletons(const ir::Program& program, const Kernel& kernel, diag::Span span,
-                      const Resources& resources, diag::Sink& sink) {
+                      const Resources& resources, const std::vector<ir::Environment>& samples,
+                      diag::Sink& sink) {
   Comparison comparison(program, kernel, resources, span, sink);
   if (!comparison.stand_in_tiles()) return;
-  base::Random random(1);
-  const std::vector<int64_t> constants = constants_of(program);
-  int samples = 0;
-  for (int i = 0; i < kTries && samples < kSamples; ++i) {
-    const auto env = sampled_sizes(program, constants, i == 0, random);
-    if (!env) continue;
-    ++samples;
-    if (!comparison.compare(*env)) return;
+  for (const ir::Environment& env : samples) {
+    if (!comparison.compare(env)) return;
   }
-  if (samples == 0)
+  if (samples.empty())
     sink.report(diag::Code::NotVerified, span, "no sizes were found that the program's facts allow")
         .with_help("give the dimensions hints that satisfy them");
 }
