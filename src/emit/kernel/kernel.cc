@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel around its roles: parameters, the function's head, barriers.
 #include <algorithm>
+#include <unordered_set>
 
 #include "emit/kernel/kernel_emitter.h"
 #include "emit/kernel/roles.h"
 #include "emit/launch_order.h"
 #include "emit/points.h"
 #include "estimate/registers.h"
+#include "expr/walk.h"
 #include "ir/decl.h"
+#include "ir/walk.h"
 #include "target/target.h"
 
 namespace nautilus::emit {
@@ -37,7 +40,34 @@ KernelText KernelEmitter::run() {
   return text;
 }
 
+namespace {
+
+void add_variables(const Op& op, std::unordered_set<ir::Name>& names) {
+  ir::for_each_expr(op, [&](ir::Expr root) {
+    expr::for_each(root, [&](ir::Expr e) {
+      if (e.op() == expr::Op::Var) names.insert(e.name());
+    });
+  });
+}
+
+// Variables that stand in the kernel, or in what its plan says about tensors, and those that they
+// are computed from. A plan has many more: the costs of all kernels that it chooses from.
+std::unordered_set<ir::Name> variables_for(const matile::Kernel& kernel,
+                                           const ir::Program& program) {
+  std::unordered_set<ir::Name> names;
+  for (const Op& op : kernel.body) add_variables(op, names);
+  for (auto op = program.body.rbegin(); op != program.body.rend(); ++op) {
+    if (op->is<matile::Kernel>() || op->is<matile::Launch>()) continue;
+    const auto* let = op->get<matile::Let>();
+    if (!let || names.contains(let->name)) add_variables(*op, names);
+  }
+  return names;
+}
+
+}  // namespace
+
 void KernelEmitter::learn_facts() {
+  const auto used = variables_for(scope_.kernel, scope_.program);
   for (const Op& op : scope_.program.body) {
     if (const auto* dim = op.get<ir::Dim>())
       scope_.base_facts.add_size(scope_.pool.index(dim->name));
@@ -45,7 +75,7 @@ void KernelEmitter::learn_facts() {
       scope_.base_facts.assume(fact->condition);
       expr::assume_divisor(fact->condition, scope_.divisors);
     }
-    if (const auto* let = op.get<matile::Let>())
+    if (const auto* let = op.get<matile::Let>(); let && used.contains(let->name))
       scope_.know(scope_.base_facts, let->name, let->value);
   }
 }
