@@ -166,7 +166,11 @@ std::optional<ir::Program> to_kernels(const ir::Program& program, ir::PassContex
   if (program.level == &vrtile::level()) return tiles_to_kernels(program, context);
   if (program.level == &matile::level()) return rest_of_kernels(program, context);
   auto kernels = nests_to_kernels(program, context);
-  return kernels ? with_plan(std::move(*kernels), "", context) : std::nullopt;
+  return kernels ? plan_kernels(std::move(*kernels), context) : std::nullopt;
+}
+
+std::optional<ir::Program> plan_kernels(ir::Program kernels, ir::PassContext& context) {
+  return with_plan(std::move(kernels), "", context);
 }
 
 }  // namespace nautilus::compile

@@ -18,6 +18,8 @@ std::optional<ir::Program> to_kernels(const ir::Program& program, ir::PassContex
 // Of a scheduled scalar program: kernels for its nests are chosen and made, without what the passes
 // of stage Plan do for all of them.
 std::optional<ir::Program> nests_to_kernels(const ir::Program& program, ir::PassContext& context);
+// The rest of to_kernels: what those passes do with the kernels that came of it.
+std::optional<ir::Program> plan_kernels(ir::Program kernels, ir::PassContext& context);
 
 // The pass of that name, as a row of the table: every nest becomes a kernel.
 std::optional<ir::Program> program_to_matile(const ir::Program& program, ir::PassContext& context);

@@ -145,6 +145,32 @@ std::optional<ir::Program> lower_with_algebra(const ir::Program& program, ir::Pa
   return run_equations(names, position_after(names, program.after), program, context);
 }
 
+std::optional<ir::Program> LoweredForms::get(const ir::Program& program, ir::PassContext& context,
+                                             Algebra algebra) {
+  // Steps that are written down are run, and so is the rest of a program on its way.
+  if (context.trace || !program.after.empty() || !context.disabled_rules.empty())
+    return lower_with_algebra(program, context, algebra);
+  const auto known = std::find_if(programs_.begin(), programs_.end(),
+                                  [&](const OfProgram& p) { return p.program == program; });
+  OfProgram& own =
+      known == programs_.end() ? programs_.emplace_back(OfProgram{program, {}}) : *known;
+  std::vector<std::string_view> names = algebra_sequence(algebra);
+  names.emplace_back("spec_to_scalar");
+  const ir::Program* current = &own.program;
+  std::vector<std::string_view> done;
+  for (std::string_view name : names) {
+    done.push_back(name);
+    auto it = own.after.find(done);
+    if (it == own.after.end()) {
+      auto next = run_pass(the_pass(name), *current, context);
+      if (!next) return std::nullopt;
+      it = own.after.emplace(done, std::move(*next)).first;
+    }
+    current = &it->second;
+  }
+  return *current;
+}
+
 std::optional<ir::Program> lower_to(std::string_view level, const ir::Program& program,
                                     ir::PassContext& context) {
   std::optional<ir::Program> current = program;

@@ -2,6 +2,7 @@
 // Running passes: everything that runs one runs it here, so that a trace sees all of them.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -60,6 +61,21 @@ std::vector<std::string_view> algebra_sequence(Algebra algebra = {});
 // starts from. A program that comes from one of them (`after`) goes on behind it.
 std::optional<ir::Program> lower_with_algebra(const ir::Program& program, ir::PassContext& context,
                                               Algebra algebra = {});
+
+// The same, remembering programs after each pass: forms of the algebra have most of their passes in
+// common. Belongs to one pool of expressions.
+class LoweredForms {
+ public:
+  std::optional<ir::Program> get(const ir::Program& program, ir::PassContext& context,
+                                 Algebra algebra = {});
+
+ private:
+  struct OfProgram {
+    ir::Program program;
+    std::map<std::vector<std::string_view>, ir::Program> after;  // these passes
+  };
+  std::vector<OfProgram> programs_;
+};
 
 // The way without a schedule: from level spec the exact passes alone, then one nest per equation,
 // and every nest a kernel. From levels vrtile and matile: the kernels (compile/kernels.h).

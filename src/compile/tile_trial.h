@@ -4,12 +4,30 @@
 #pragma once
 
 #include <string>
+#include <unordered_map>
 
 #include "ir/pass.h"
 
 namespace nautilus::compile {
 
-// Empty if the grid nest of the scheduled program becomes a kernel, else why it does not.
-std::string tile_refusal(const ir::Program& program, const ir::Op& nest, ir::PassContext& context);
+// Remembers what it found: schedules that differ in one kernel have the other nests in common, and
+// a nest sees nothing of the program but what it names. Belongs to one pool of expressions.
+class TileTrials {
+ public:
+  // Empty if the grid nest of the scheduled program becomes a kernel, else why it does not.
+  std::string refusal(const ir::Program& program, const ir::Op& nest, ir::PassContext& context);
+
+  // How many nests were lowered.
+  size_t count() const { return known_.size(); }
+
+ private:
+  // Empty if the program becomes kernels.
+  const std::string& lowered(const ir::Program& program, ir::PassContext& context);
+
+  struct Hash {
+    size_t operator()(const ir::Program& program) const;
+  };
+  std::unordered_map<ir::Program, std::string, Hash> known_;
+};
 
 }  // namespace nautilus::compile

@@ -90,15 +90,20 @@ Origin origin_of(const FirstSchedule& scheduled, expr::ExprPool& pool) {
 }
 
 std::optional<Kernels> kernels_of(const ir::Program& program, const FirstSchedule& scheduled,
-                                  ir::PassContext& context) {
+                                  bool has_notes, ir::PassContext& context) {
   compile::TraceAttempt attempt(context);
   trace_schedule(program, scheduled, context);
   ir::Block decided;
   ir::PassContext own = context;
-  own.decided = &decided;
-  auto kernels = compile::to_kernels(scheduled.program, own);
+  has_notes |= context.trace != nullptr;
+  if (has_notes) own.decided = &decided;
+  const bool is_made = scheduled.made && !context.trace;
+  auto kernels = is_made ? compile::plan_kernels(*scheduled.made, own)
+                         : compile::to_kernels(scheduled.program, own);
   if (!kernels) return std::nullopt;
   attempt.keep();
+  if (is_made && has_notes)
+    decided.insert(decided.begin(), scheduled.decided.begin(), scheduled.decided.end());
   return Kernels{std::move(*kernels), schedule::print(scheduled.decisions),
                  notes_of(decided, &scheduled), origin_of(scheduled, context.pool)};
 }
@@ -126,7 +131,8 @@ std::optional<Kernels> make_kernels(const ir::Program& program, const KernelRequ
     }
     if (schedule::is_sized(*request.schedule)) return sized_kernels(program, request, unit, error);
     const auto scheduled = replay_schedule(program, *request.schedule, unit, error);
-    auto kernels = scheduled ? kernels_of(program, *scheduled, context) : std::nullopt;
+    auto kernels =
+        scheduled ? kernels_of(program, *scheduled, request.has_notes, context) : std::nullopt;
     if (scheduled && !kernels) *error = unknown_kernel(program, scheduled->decisions, unit);
     return kernels;
   }
@@ -140,14 +146,21 @@ std::optional<Kernels> make_kernels(const ir::Program& program, const KernelRequ
       if (!scheduled) continue;
       diag::Sink refusals(unit.sources);
       ir::PassContext own{unit.pool, refusals, {}, request.trace};
-      if (auto kernels = kernels_of(program, *scheduled, own)) return kernels;
+      if (auto kernels = kernels_of(program, *scheduled, request.has_notes, own)) return kernels;
     }
   }
   ir::Block decided;
-  context.decided = &decided;
+  if (context.trace || request.has_notes) context.decided = &decided;
   auto kernels = compile::lower_to("matile", program, context);
   if (!kernels || !matile::verify_final(*kernels, unit.sink)) return std::nullopt;
   return Kernels{std::move(*kernels), "", notes_of(decided, nullptr), {}};
+}
+
+std::optional<Kernels> explained_kernels(const ir::Program& program, const FirstSchedule& scheduled,
+                                         ir::PassTrace& trace, Unit& unit) {
+  diag::Sink refusals(unit.sources);
+  ir::PassContext context{unit.pool, refusals, {}, &trace};
+  return kernels_of(program, scheduled, true, context);
 }
 
 std::optional<Kernels> complete_kernels(FirstSchedule& scheduled, Unit& unit) {

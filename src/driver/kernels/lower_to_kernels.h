@@ -21,6 +21,7 @@ struct KernelRequest {
   // error.
   std::optional<std::string> schedule = {};
   ir::PassTrace* trace = nullptr;  // gets the steps of the program and of each kernel
+  bool has_notes = false;          // about kernels; always with a trace
 };
 
 // Where a kernel of the program comes from, and what was decided about it.
@@ -43,8 +44,9 @@ struct Origin {
 struct Kernels {
   ir::Program program;
   std::string schedule;                // the text that they were made with; empty if there is none
-  std::vector<KernelNote> notes = {};  // none for kernels that came as such
-  std::optional<Origin> origin = {};   // the same; of several schedules for sizes, the first one's
+  std::vector<KernelNote> notes = {};  // if asked for; none for kernels that came as such
+  std::optional<Origin> origin = {};   // none for kernels that came as such; of several schedules
+                                       // for sizes, the first one's
 };
 
 // Empty if something was reported, or is in `error`. A program that comes from a pass (`after`)
@@ -55,6 +57,9 @@ std::optional<Kernels> make_kernels(const ir::Program& program, const KernelRequ
 // Of a schedule that was replayed, which then has all its lines. Empty if something was reported.
 struct FirstSchedule;
 std::optional<Kernels> complete_kernels(FirstSchedule& scheduled, Unit& unit);
+// Of the first schedule of a program, with their steps. Empty if they do not fit together.
+std::optional<Kernels> explained_kernels(const ir::Program& program, const FirstSchedule& scheduled,
+                                         ir::PassTrace& trace, Unit& unit);
 
 // With the first schedule. Empty if something was reported.
 std::optional<ir::Program> lower_to_kernels(const ir::Program& program, Unit& unit);

@@ -16,8 +16,6 @@
 
 namespace nautilus::driver {
 
-using compile::lower_with_algebra;
-
 namespace {
 
 schedule::KernelSchedule& tile_kernel(std::vector<schedule::KernelSchedule>& kernels,
@@ -44,7 +42,10 @@ void complete(FirstSchedule& schedule, Unit& unit) {
   diag::Sink ignored(unit.sources);
   ir::PassContext context{unit.pool, ignored, {}};
   context.decided = &decided;
-  if (compile::nests_to_kernels(schedule.program, context)) complete(schedule, decided);
+  schedule.made = compile::nests_to_kernels(schedule.program, context);
+  if (!schedule.made) return;
+  complete(schedule, decided);
+  schedule.decided = std::move(decided);
 }
 
 void complete(FirstSchedule& schedule, const ir::Block& decided) {
@@ -124,10 +125,10 @@ bool is_better_apart(const FirstSchedule& apart, const FirstSchedule& whole, Uni
 std::optional<FirstSchedule> schedule_without_trial(const ir::Program& program, Unit& unit) {
   diag::Sink ignored(unit.sources);
   ir::PassContext context{unit.pool, ignored, {}};
-  const auto lowered = lower_with_algebra(program, context);
+  const auto lowered = unit.forms.get(program, context);
   if (!lowered) return std::nullopt;
   for (const Algebra& a : {Algebra{.distributes_row_shift = true}, Algebra{.gathers = true}}) {
-    if (lower_with_algebra(program, context, a) != lowered) return std::nullopt;
+    if (unit.forms.get(program, context, a) != lowered) return std::nullopt;
   }
   const base::StageScope stage(fmt::format("scheduling @{}", program.name),
                                "nautilus schedule <the program>");
@@ -142,14 +143,13 @@ FirstSchedule schedule_loops(const ir::Program& loops, bool is_tried, Unit& unit
 
 std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& unit) {
   ir::PassContext context{unit.pool, unit.sink, {}};
-  const auto lowered = lower_with_algebra(program, context);
+  const auto lowered = unit.forms.get(program, context);
   if (!lowered) return std::nullopt;
   const base::StageScope stage(fmt::format("scheduling @{}", program.name),
                                "nautilus schedule <the program>");
   FirstSchedule out = with_tile_kernels(*lowered, true, unit);
   Algebra algebra{.distributes_row_shift = true};
-  if (const auto apart = lower_with_algebra(program, context, algebra);
-      apart && *apart != *lowered) {
+  if (const auto apart = unit.forms.get(program, context, algebra); apart && *apart != *lowered) {
     FirstSchedule other = with_tile_kernels(*apart, true, unit);
     algebra.distributes_row_shift = is_better_apart(other, out, unit);
     if (algebra.distributes_row_shift) {
@@ -165,7 +165,7 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
   out.algebra = algebra;
   // Copies of operands that no box can bring are made where that gives more kernels.
   algebra.gathers = true;
-  const auto gathered = lower_with_algebra(program, context, algebra);
+  const auto gathered = unit.forms.get(program, context, algebra);
   if (gathered && *gathered != out.unscheduled) {
     FirstSchedule other = with_tile_kernels(*gathered, true, unit);
     if (other.kernels.size() > out.kernels.size() &&
@@ -221,7 +221,7 @@ std::optional<FirstSchedule> replay(const ir::Program& program, const schedule::
   if (!error->empty()) return std::nullopt;
   ir::PassContext context{unit.pool, unit.sink, {}};
   for (const Algebra& algebra : forms_for(decisions)) {
-    const auto lowered = lower_with_algebra(program, context, algebra);
+    const auto lowered = unit.forms.get(program, context, algebra);
     if (!lowered) return std::nullopt;
     auto built = schedule::apply_schedule(*lowered, decisions, unit.pool);
     if (!built) {

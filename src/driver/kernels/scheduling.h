@@ -22,6 +22,10 @@ struct FirstSchedule {
   std::vector<schedule::Kernel> kernels;
   ir::Program rounded;  // what the kernels were chosen for: unscheduled, with its `round` decisions
   Algebra algebra = {};
+  // Where `complete` made them: the kernels of the program (compile::nests_to_kernels), and what
+  // passes decided.
+  std::optional<ir::Program> made = {};
+  ir::Block decided = {};
 };
 
 // Every kernel of it has a form on the device: one that has none is tried with smaller tiles, and

@@ -100,8 +100,11 @@ std::optional<Kernels> sized_kernels(const ir::Program& program, const KernelReq
   std::vector<std::vector<KernelNote>> notes;
   std::optional<Origin> origin;
   for (SizedSchedule& s : *list) {
-    auto one = make_kernels(
-        program, {.schedule = schedule::print(s.schedule), .trace = request.trace}, unit, error);
+    auto one = make_kernels(program,
+                            {.schedule = schedule::print(s.schedule),
+                             .trace = request.trace,
+                             .has_notes = request.has_notes},
+                            unit, error);
     if (!one) return std::nullopt;
     plans.push_back({std::move(one->program), s.at});
     notes.push_back(std::move(one->notes));

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "choose/program_cost.h"
-#include "compile/tile_trial.h"
 #include "ir/print.h"
 #include "ir/target_of.h"
 #include "schedule/apply/apply.h"
@@ -24,7 +23,7 @@ schedule::AutoSchedule located_schedule(ir::Program& base, ir::Block& lines,
   while (true) {
     ir::Program located = base;
     for (const std::string& t : targets) located = *schedule::locate(located, t, unit.pool);
-    schedule::AutoSchedule found = schedule::auto_schedule(located, unit.pool, refusals);
+    schedule::AutoSchedule found = schedule::auto_schedule(located, unit.pool, unit.memo, refusals);
     const auto missed = std::erase_if(targets, [&](const std::string& t) {
       return !schedule::is_located_in_one_kernel(located, t, found.kernels);
     });
@@ -64,8 +63,9 @@ FirstSchedule schedule_after(const ir::Program& lowered, const schedule::Refusal
                              bool locates = true) {
   ir::Program base = lowered;
   ir::Block lines;
-  schedule::AutoSchedule found = locates ? located_schedule(base, lines, refusals, unit)
-                                         : schedule::auto_schedule(base, unit.pool, refusals);
+  schedule::AutoSchedule found =
+      locates ? located_schedule(base, lines, refusals, unit)
+              : schedule::auto_schedule(base, unit.pool, unit.memo, refusals);
   const auto operands =
       schedule::operands_to_round(schedule::statements_of(base, unit.pool), found.kernels);
   for (const auto& [temp, dtype] : operands) {
@@ -75,7 +75,7 @@ FirstSchedule schedule_after(const ir::Program& lowered, const schedule::Refusal
     lines.push_back(ir::make(decision::Round{unit.pool.name(temp), dtype, {}}));
   }
   if (!operands.empty()) {
-    found = schedule::auto_schedule(base, unit.pool, refusals);
+    found = schedule::auto_schedule(base, unit.pool, unit.memo, refusals);
     for (const ir::Op& line : lines) {
       const auto* l = line.get<decision::Locate>();
       if (l &&
@@ -107,8 +107,8 @@ const schedule::TileConfig& sizes_of(const schedule::Kernel& k, size_t alternati
 // Seeds whose nests have no kernel, and why: parts without one, or no nest for the whole with one.
 // A nest for the whole beside one that has a kernel is only left out.
 std::map<std::string, std::string> refused_seeds(const FirstSchedule& schedule,
-                                                 ir::PassContext& context,
-                                                 RefusedAlternatives& alternatives) {
+                                                 RefusedAlternatives& alternatives, Unit& unit) {
+  ir::PassContext context{unit.pool, unit.sink, {}};
   std::map<std::string, std::string> refused;  // parts
   std::map<std::string, std::string> refused_wholes;
   std::map<std::string, std::vector<size_t>> refused_alternatives;
@@ -120,7 +120,7 @@ std::map<std::string, std::string> refused_seeds(const FirstSchedule& schedule,
     if (!nest || nest->kind != scalar::LoopKind::Grid) continue;
     const schedule::NestOrigin& origin = schedule.nests[n++];
     const size_t alternative = alternative_of[origin.seed]++;
-    const std::string why = compile::tile_refusal(schedule.program, op, context);
+    const std::string why = unit.trials.refusal(schedule.program, op, context);
     if (why.empty()) {
       if (origin.is_whole) has_whole.insert(origin.seed);
       continue;
@@ -151,12 +151,11 @@ const schedule::Kernel& kernel_of(const FirstSchedule& schedule, std::string_vie
 
 // Until every kernel has a form. `refusals`: what kernels had to give up.
 FirstSchedule tried_schedule(const ir::Program& lowered, schedule::Refusals& refusals, Unit& unit) {
-  ir::PassContext context{unit.pool, unit.sink, {}};
   RefusedAlternatives alternatives;
   while (true) {
     FirstSchedule out = schedule_after(lowered, refusals, alternatives, unit);
     const size_t known = alternatives.size();
-    const auto refused = refused_seeds(out, context, alternatives);
+    const auto refused = refused_seeds(out, alternatives, unit);
     if (refused.empty())
       return alternatives.size() == known ? out
                                           : schedule_after(lowered, refusals, alternatives, unit);

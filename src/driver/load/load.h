@@ -9,8 +9,11 @@
 #include <vector>
 
 #include "compile/levels.h"
+#include "compile/manager.h"
+#include "compile/tile_trial.h"
 #include "diag/diagnostic.h"
 #include "ir/op.h"
+#include "schedule/choose/memo.h"
 
 namespace nautilus::target {
 struct Target;
@@ -29,6 +32,10 @@ struct Unit {
   expr::ExprPool pool;
   // What programs are for; null: what they say themselves, or the default.
   const target::Target* target = nullptr;
+  // What lowering and scheduling found about programs of the pool.
+  compile::LoweredForms forms;
+  compile::TileTrials trials;
+  schedule::ScheduleMemo memo;
 };
 
 // Whether a text is one of a level, `<level>.program`, and none of the math language.

@@ -162,19 +162,25 @@ std::optional<std::string> explain(const ir::Program& program, const ExplainRequ
   if (request.schedule && schedule::is_sized(*request.schedule))
     return explain_sized(program, request, unit, error);
   ir::PassTrace trace;
-  const auto kernels =
-      make_kernels(program, {.schedule = request.schedule, .trace = &trace}, unit, error);
-  if (!kernels) return std::nullopt;
   std::string out;
+  std::optional<FirstSchedule> first;
+  std::optional<Kernels> kernels;
+  const bool has_derivation = request.has_derivation && program.level->name == "spec";
+  if (has_derivation && !request.schedule) {
+    first = first_schedule(program, unit);
+    if (!first) return std::nullopt;
+    kernels = explained_kernels(program, *first, trace, unit);
+  }
+  if (!kernels)
+    kernels = make_kernels(program, {.schedule = request.schedule, .trace = &trace}, unit, error);
+  if (!kernels) return std::nullopt;
   if (request.warnings && program.level->name == "spec")
     report_warnings(program, *kernels, *request.warnings, unit);
   const auto facts = request.has_summary ? program_facts(program, *kernels, unit) : std::nullopt;
   if (facts) out += "summary " + summary_text(kernels->program, *facts);
-  if (request.has_derivation && program.level->name == "spec") {
-    const auto scheduled = request.schedule
-                               ? replay_schedule(program, *request.schedule, unit, error)
-                               : first_schedule(program, unit);
-    auto text = scheduled ? derivation(program, *scheduled, kernels->program, unit) : std::nullopt;
+  if (has_derivation) {
+    if (request.schedule) first = replay_schedule(program, *request.schedule, unit, error);
+    auto text = first ? derivation(program, *first, kernels->program, unit) : std::nullopt;
     if (!text) return std::nullopt;
     out += *text;
   }

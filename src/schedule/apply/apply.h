@@ -38,6 +38,11 @@ Outcome<Scheduled> apply_schedule(const ir::Program& program, const Schedule& sc
 Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& list,
                             std::vector<Kernel> kernels, expr::ExprPool& pool);
 
+// Whether the kernels and the remaining statements can run one after the other: none waits for one
+// that waits for it. What `assemble` needs of them when no line of theirs can be refused. Chooses
+// what they store.
+bool have_order(const StatementList& list, std::vector<Kernel>& kernels);
+
 // Statements that outputs need and no kernel stores, with the kernels' choice of what to store.
 std::set<int> remaining(const StatementList& list, std::vector<Kernel>& kernels);
 

@@ -94,10 +94,9 @@ struct Unit {
   bool is_done = false;
 };
 
-}  // namespace
-
-Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& list,
-                            std::vector<Kernel> kernels, expr::ExprPool& pool) {
+// Kernels that store something and the remaining statements, each behind what it needs; nothing if
+// two kernels need each other's results. Chooses what the kernels store.
+std::optional<std::vector<Unit>> in_order(const StatementList& list, std::vector<Kernel>& kernels) {
   const std::set<int> plain = remaining(list, kernels);
   std::vector<Unit> units;
   for (size_t k = 0; k < kernels.size(); ++k) {
@@ -111,12 +110,37 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
     units.push_back({-1, id, id, {reads.begin(), reads.end()}, {id}, false});
   }
   std::sort(units.begin(), units.end(), [](const Unit& a, const Unit& b) { return a.key < b.key; });
+  std::vector<Unit> out;
+  std::set<int> there;
+  while (out.size() < units.size()) {
+    const auto next = std::find_if(units.begin(), units.end(), [&](const Unit& u) {
+      return !u.is_done && std::all_of(u.needs.begin(), u.needs.end(),
+                                       [&](int id) { return there.contains(id); });
+    });
+    if (next == units.end()) return std::nullopt;
+    next->is_done = true;
+    there.insert(next->gives.begin(), next->gives.end());
+    out.push_back(*next);
+  }
+  return out;
+}
+
+}  // namespace
+
+bool have_order(const StatementList& list, std::vector<Kernel>& kernels) {
+  return in_order(list, kernels).has_value();
+}
+
+Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& list,
+                            std::vector<Kernel> kernels, expr::ExprPool& pool) {
+  const auto units = in_order(list, kernels);
+  if (!units) return Rejection{"cycle", "two kernels need each other's results"};
 
   Scheduled out;
   out.program = {program.level, program.name, {}};
   Names names;
   std::set<int> kept;
-  for (const Unit& u : units) kept.insert(u.gives.begin(), u.gives.end());
+  for (const Unit& u : *units) kept.insert(u.gives.begin(), u.gives.end());
   for (const ir::Op& op : program.body) {
     if (const auto* d = op.get<ir::Dim>()) names.take(d->name);
     if (const auto* d = op.get<ir::Static>()) names.take(d->name);
@@ -141,26 +165,16 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
 
   const algebra::Signs signs(program);
   const Target& target = ir::target_of(program);
-  std::set<int> there;
-  std::set<int> given_by_units;
-  for (const Unit& u : units) given_by_units.insert(u.gives.begin(), u.gives.end());
   ir::Block code;
   ir::Block locals;
   ir::Block sizes;
-  for (size_t done = 0; done < units.size(); ++done) {
-    const auto next = std::find_if(units.begin(), units.end(), [&](const Unit& u) {
-      return !u.is_done && std::all_of(u.needs.begin(), u.needs.end(),
-                                       [&](int id) { return there.contains(id); });
-    });
-    if (next == units.end()) return Rejection{"cycle", "two kernels need each other's results"};
-    next->is_done = true;
-    there.insert(next->gives.begin(), next->gives.end());
-    if (next->statement >= 0) {
-      for (size_t k : list.statements[static_cast<size_t>(next->statement)].ops)
+  for (const Unit& unit : *units) {
+    if (unit.statement >= 0) {
+      for (size_t k : list.statements[static_cast<size_t>(unit.statement)].ops)
         code.push_back(program.body[k]);
       continue;
     }
-    const Kernel& kernel = kernels[static_cast<size_t>(next->kernel)];
+    const Kernel& kernel = kernels[static_cast<size_t>(unit.kernel)];
     BuiltKernel built = build_kernel(kernel.fusion, kernel.sizes, kernel.others, kernel.split,
                                      kernel.stored, program, signs, pool, names);
     if (built.refused) return *built.refused;

@@ -58,12 +58,13 @@ void add_other_products(const Fusion& fusion, std::set<int>& statements) {
 // loop would need them.
 Outcome<Fusion> without_closing(Outcome<Fusion> fusion, FusionRequest request,
                                 const StatementList& list, const ir::Program& program,
-                                const algebra::Signs& signs, expr::ExprPool& pool) {
+                                const algebra::Signs& signs, FusionMemo& fusions,
+                                expr::ExprPool& pool) {
   for (const Member& m : fusion->members) {
     if (m.is_closing) request.outside.insert(m.statement);
   }
   if (request.outside.empty()) return fusion;
-  Outcome<Fusion> open = grow_fusion(list, program, request, pool);
+  Outcome<Fusion> open = fusions.grow(list, program, request, pool);
   if (fusion->needs_closing_early()) return open;
   std::string why;
   const bool is_better =
@@ -98,8 +99,9 @@ Refusal next_retreat(const Refusal& refusal, const Kernel& refused, const Target
   return {Retreat::Kernel, {}, std::move(why)};
 }
 
-AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
+AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool, ScheduleMemo& memo,
                            const Refusals& refusals) {
+  FusionMemo& fusions = memo.fusions;
   AutoSchedule out;
   const StatementList list = statements_of(program, pool);
   const algebra::Signs signs(program);
@@ -132,7 +134,7 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
         if (!m.has(k.fusion.stream)) request.provided.insert(m.statement);
       }
     }
-    Outcome<Fusion> fusion = grow_fusion(list, program, request, pool);
+    Outcome<Fusion> fusion = fusions.grow(list, program, request, pool);
     if (fusion && fusion->is_cut && !is_last_chance) {
       waiting.insert(seed);
       continue;
@@ -142,14 +144,14 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
       starts_none(seed, fusion.rejection().message);
       continue;
     }
-    fusion = without_closing(std::move(fusion), request, list, program, signs, pool);
+    fusion = without_closing(std::move(fusion), request, list, program, signs, fusions, pool);
     const auto it =
         refusals.find(std::string(list.statements[static_cast<size_t>(seed)].target.str()));
     const Refusal refusal = it == refusals.end() ? Refusal{} : it->second;
     if (refusal.given_up == Retreat::Company || refusal.given_up == Retreat::Products) {
       request.only = needed_by(seed, list);
       if (refusal.given_up == Retreat::Products) add_other_products(*fusion, request.outside);
-      fusion = grow_fusion(list, program, request, pool);
+      fusion = fusions.grow(list, program, request, pool);
     }
     if (!fusion || refusal.given_up == Retreat::Kernel) {
       starts_none(seed, refusal.why);
@@ -158,14 +160,14 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
     given_up.emplace(seed, refusal.given_up);
     out.kernels.push_back(
         {*fusion, refusal.sizes ? *refusal.sizes : choose_sizes(*fusion), {}, {}, {}});
-    bool is_built = static_cast<bool>(assemble(program, list, out.kernels, pool));
+    bool is_built = have_order(list, out.kernels);
     if (!is_built && request.only.empty()) {
       // What joined may wait for other kernels; the seed alone may not.
       request.only = needed_by(seed, list);
-      fusion = grow_fusion(list, program, request, pool);
+      fusion = fusions.grow(list, program, request, pool);
       if (fusion) {
         out.kernels.back() = {*fusion, choose_sizes(*fusion), {}, {}, {}};
-        is_built = static_cast<bool>(assemble(program, list, out.kernels, pool));
+        is_built = have_order(list, out.kernels);
       }
     }
     // Kernels that would wait for each other are not built.
@@ -186,7 +188,7 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
   for (Kernel& k : out.kernels) {
     const Retreat retreat = given_up.at(k.fusion.seed);
     if (retreat >= Retreat::Alternatives) continue;
-    choose_kernel(k, program, target, pool);
+    choose_kernel(k, memo.ranks.rank(k, program, target, pool));
     if (retreat >= Retreat::Parts) continue;
     std::string why;
     // Groups that take turns at whole tiles, and clusters, want many tiles; parts are for few.

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "schedule/apply/kernel.h"
+#include "schedule/choose/memo.h"
 
 namespace nautilus::schedule {
 
@@ -42,7 +43,7 @@ Refusal next_retreat(const Refusal& refusal, const Kernel& refused, const Target
 // the last reduction of a cascade has the most to gain. `refusals`: of seeds whose kernels had no
 // form on the device.
 using Refusals = std::map<std::string, Refusal>;
-AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool,
+AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool, ScheduleMemo& memo,
                            const Refusals& refusals = {});
 
 }  // namespace nautilus::schedule

@@ -212,9 +212,7 @@ std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& pro
   return out;
 }
 
-void choose_kernel(Kernel& kernel, const ir::Program& program, const Target& target,
-                   expr::ExprPool& pool) {
-  const std::vector<Ranked> ranked = rank_candidates(kernel, program, target, pool);
+void choose_kernel(Kernel& kernel, const std::vector<Ranked>& ranked) {
   kernel.others.clear();
   for (size_t n = 0; n < ranked.size() && ranked[n].is_kept; ++n) {
     TileConfig s = ranked[n].sizes;

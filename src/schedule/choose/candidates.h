@@ -25,9 +25,8 @@ struct Ranked {
 std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& program,
                                     const Target& target, expr::ExprPool& pool);
 
-// Gives a kernel the sizes that rank_candidates keeps.
-void choose_kernel(Kernel& kernel, const ir::Program& program, const Target& target,
-                   expr::ExprPool& pool);
+// Gives a kernel the sizes that are kept of its candidates.
+void choose_kernel(Kernel& kernel, const std::vector<Ranked>& ranked);
 
 // Sizes for parts of the streamed axis: the usual ones (choose_sizes), or those of the kernel where
 // they would be too much code.

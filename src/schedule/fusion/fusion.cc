@@ -81,24 +81,27 @@ bool Fusion::needs_closing_early() const {
   return false;
 }
 
-bool Fusion::depends_on_rolled(const Member& m) const {
+std::set<int> Fusion::dependent_on_rolled() const {
+  std::unordered_map<Expr, const Member*> by_read;
+  for (const Member& m : members) by_read.emplace(m.read, &m);
   // Members stand in order of dependence, the statements' own.
   std::set<int> dependent;
-  auto depends = [&](const Member& x) {
+  for (const Member& x : members) {
     bool is_dependent = false;
     auto visit = [&](Expr e) {
-      const Member* p = e.op() == Op::Read ? find(e) : nullptr;
-      if (p && p != &x) is_dependent |= p->is_rolled || dependent.contains(p->statement);
+      const auto it = e.op() == Op::Read ? by_read.find(e) : by_read.end();
+      if (it == by_read.end() || it->second == &x) return;
+      is_dependent |= it->second->is_rolled || dependent.contains(it->second->statement);
     };
     expr::for_each(x.value, visit);
     if (x.init) expr::for_each(x.init, visit);
-    return is_dependent;
-  };
-  for (const Member& x : members) {
-    if (&x == &m) break;
-    if (depends(x)) dependent.insert(x.statement);
+    if (is_dependent) dependent.insert(x.statement);
   }
-  return depends(m);
+  return dependent;
+}
+
+bool Fusion::depends_on_rolled(const Member& m) const {
+  return dependent_on_rolled().contains(m.statement);
 }
 
 Expr Fusion::inlined(expr::ExprPool& pool, Expr e) const {

@@ -9,6 +9,7 @@
 // memory like an input. Nothing here looks at names: index sets and dependences decide.
 #pragma once
 
+#include <map>
 #include <set>
 #include <unordered_map>
 
@@ -86,6 +87,8 @@ struct Fusion {
   // The member's axes that lie inside a tile.
   std::vector<Expr> tile_axes(const Member& m) const;
   bool depends_on_rolled(const Member& m) const;
+  // Statements of all members that do.
+  std::set<int> dependent_on_rolled() const;
   // Whether its loop would need what only the reductions that close it give.
   bool needs_closing_early() const;
   // The value with element-wise members written out.
@@ -102,6 +105,11 @@ struct FusionRequest {
 
 Outcome<Fusion> grow_fusion(const StatementList& list, const ir::Program& program,
                             const FusionRequest& request, expr::ExprPool& pool);
+// `provided` gets the statements for which it mattered whether other kernels have them: the result
+// is the same for all requests that agree about those.
+Outcome<Fusion> grow_fusion(const StatementList& list, const ir::Program& program,
+                            const FusionRequest& request, expr::ExprPool& pool,
+                            std::map<int, bool>& provided);
 
 // The fusion with every running extreme value under an exponent guarded against its identity: a row
 // that has seen nothing must not give -inf - -inf.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "algebra/contraction.h"
 #include "expr/print.h"
@@ -180,8 +181,7 @@ class Checker {
       if (!seen.insert(id).second) return -1;
       const Statement& s = list_.statements[static_cast<size_t>(id)];
       const Member* m = fusion_.by_name(s.target);
-      if (m && !m->has(fusion_.stream) && !m->is_reduction() && !fusion_.depends_on_rolled(*m))
-        return id;
+      if (m && !m->has(fusion_.stream) && !m->is_reduction() && !depends_on_rolled(*m)) return id;
       int found = -1;
       for (size_t k = 0; k < s.reads_from.size() && found < 0; ++k)
         found = self(self, s.reads_from[k]);
@@ -258,7 +258,7 @@ class Checker {
     }
     if (!m.is_reduction() && reads_outer_tile(m))
       return outside({m.statement}, "epilogue", "it belongs behind the reduction that it reads");
-    if (!m.inner.empty() && !m.is_closing && fusion_.depends_on_rolled(m)) {
+    if (!m.inner.empty() && !m.is_closing && depends_on_rolled(m)) {
       // What the seed needs keeps its place, and is made of final values by an earlier pass.
       const bool is_cut = is_needed_by_seed(m);
       std::vector<int> ids = is_cut ? rolled_under(m) : std::vector<int>();
@@ -299,7 +299,7 @@ class Checker {
   // True if a tile could stand behind a reduction that is computed elsewhere: it reads, at its own
   // axes, that reduction or what is element-wise in it, and nothing of this kernel's loop.
   bool reads_outer_tile(const Member& m) {
-    return !fusion_.depends_on_rolled(m) && follows_reduction(m.value, m.axes);
+    return !depends_on_rolled(m) && follows_reduction(m.value, m.axes);
   }
   bool follows_reduction(Expr value, const std::vector<Expr>& axes) {
     bool is_found = false;
@@ -317,18 +317,22 @@ class Checker {
     return is_found;
   }
 
+  bool depends_on_rolled(const Member& m) {
+    if (!dependent_) dependent_ = fusion_.dependent_on_rolled();
+    return dependent_->contains(m.statement);
+  }
+
   bool is_needed_by_seed(const Member& m) {
-    if (m.statement == fusion_.seed) return true;
-    std::set<int> seen;
-    auto reaches = [&](auto& self, int id) -> bool {
-      if (id == m.statement) return true;
-      if (!seen.insert(id).second) return false;
-      for (int r : list_.statements[static_cast<size_t>(id)].reads_from) {
-        if (self(self, r)) return true;
+    if (needed_.empty()) {
+      std::vector<int> work = {fusion_.seed};
+      while (!work.empty()) {
+        const int id = work.back();
+        work.pop_back();
+        if (!needed_.insert(id).second) continue;
+        for (int r : list_.statements[static_cast<size_t>(id)].reads_from) work.push_back(r);
       }
-      return false;
-    };
-    return reaches(reaches, fusion_.seed);
+    }
+    return needed_.contains(m.statement);
   }
 
   Fusion& fusion_;
@@ -336,6 +340,8 @@ class Checker {
   const ir::Program& program_;
   const algebra::Signs& signs_;
   expr::ExprPool& pool_;
+  std::optional<std::set<int>> dependent_;  // statements of members, on rolled ones
+  std::set<int> needed_;                    // statements, by the seed; with it
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "expr/print.h"
 #include "expr/scalar_ops.h"
@@ -30,11 +31,19 @@ Expr first_of_loop(const Statement& s) {
   return has_identity ? init[0] : init;
 }
 
+// What rounds have in common.
+struct Rounds {
+  std::map<int, bool>&
+      provided;  // statements for which it mattered whether another kernel has them
+  // Values and first elements of statements at axes of fusions.
+  std::map<std::pair<int, std::vector<const void*>>, std::pair<Expr, Expr>> written = {};
+};
+
 class Grower {
  public:
   Grower(const StatementList& list, const FusionRequest& request, const Target& target,
-         expr::ExprPool& pool)
-      : list_(list), request_(request), pool_(pool) {
+         expr::ExprPool& pool, Rounds& rounds)
+      : list_(list), request_(request), pool_(pool), rounds_(rounds) {
     fusion_.target = &target;
   }
 
@@ -93,14 +102,13 @@ class Grower {
 
   // A name for an axis that only the new member has.
   Expr fresh_axis(const ir::Axis& a) {
-    std::string name(a.name.str());
-    for (int n = 2;; ++n) {
-      const Expr var = pool_.index(name);
-      if (!fusion_.extents.contains(var)) {
-        add_axis(var, a.extent);
-        return var;
-      }
-      name = fmt::format("{}_{}", a.name.str(), n);
+    // Names that were taken stay so: the search goes on where it ended.
+    int& n = next_name_.try_emplace(a.name, 1).first->second;
+    for (;; ++n) {
+      const Expr var = n == 1 ? axis(a) : pool_.index(fmt::format("{}_{}", a.name.str(), n));
+      if (fusion_.extents.contains(var)) continue;
+      add_axis(var, a.extent);
+      return var;
     }
   }
 
@@ -117,11 +125,25 @@ class Grower {
     m.is_rolled = is_rolled;
     m.is_closing = is_closing;
     m.reducer = s.reducer;
-    if (s.init) m.init = expr::substitute(pool_, first_of_loop(s), map);
-    m.value = expr::substitute(pool_, s.value, map);
+    std::tie(m.value, m.init) = written(s, map);
     m.read = pool_.read(s.target, s.dtype, m.axes);
     fusion_.members.push_back(std::move(m));
+    axes_.push_back(map);
     ids_.insert(s.id);
+    ask_readers(s.id);
+  }
+
+  std::pair<Expr, Expr> written(const Statement& s, const expr::Substitution& map) {
+    std::vector<const void*> at_axes;
+    for (const ir::Axes* axes : {&s.axes, &s.reduce}) {
+      for (const ir::Axis& a : *axes) at_axes.push_back(map.at(axis(a)).node());
+    }
+    const auto [it, is_new] = rounds_.written.try_emplace({s.id, std::move(at_axes)});
+    if (is_new) {
+      it->second.first = expr::substitute(pool_, s.value, map);
+      if (s.init) it->second.second = expr::substitute(pool_, first_of_loop(s), map);
+    }
+    return it->second;
   }
 
   bool refuse(const Statement& s, std::string_view why) {
@@ -130,28 +152,30 @@ class Grower {
     return false;
   }
 
+  // Every member is looked at once: what it reads and what is not a member then has been refused,
+  // and will not become one.
   bool producers() {
-    for (size_t k = 0; k < fusion_.members.size(); ++k) {
-      const Member m = fusion_.members[k];
-      bool is_changed = false;
-      auto visit = [&](Expr e) {
-        if (e.op() != Op::Read) return;
-        const Statement* p = list_.producer(e.name());
+    bool is_changed = false;
+    for (; looked_at_ < fusion_.members.size(); ++looked_at_) {
+      const Statement& reader = at(fusion_.members[looked_at_].statement);
+      const expr::Substitution axes = axes_[looked_at_];
+      const auto visit = [&](Expr read) {
+        const Statement* p = list_.producer(read.name());
         if (!p || p->role == scalar::Role::Input) return;
-        if (is_member(p->id)) {
-          if (!fusion_.find(e)) {
-            conflict_ = p->id;
-            reader_ = m.statement;
-          }
-          return;
+        const bool is_known = is_member(p->id);
+        if (!is_known && !is_allowed(*p)) return;
+        const Expr e = expr::substitute(pool_, read, axes);
+        if (!is_known) {
+          is_changed |= producer(*p, e);
+        } else if (!fusion_.find(e)) {
+          conflict_ = p->id;
+          reader_ = reader.id;
         }
-        if (is_allowed(*p)) is_changed |= producer(*p, e);
       };
-      expr::for_each(m.value, visit);
-      if (m.init) expr::for_each(m.init, visit);
-      if (is_changed) return true;
+      for (Expr e : reader.reads) visit(e);
+      for (Expr e : reader.init_reads) visit(e);
     }
-    return false;
+    return is_changed;
   }
 
   bool producer(const Statement& p, Expr read) {
@@ -201,51 +225,87 @@ class Grower {
     return std::any_of(axes.begin(), axes.end(), [&](Expr a) { return fusion_.is_outer(a); });
   }
 
+  // Statements that read the new member, themselves or, reductions, through element-wise ones that
+  // are outside (`seen_through`): they are asked (again) whether they join. All others would answer
+  // as before.
+  void ask_readers(int joined) {
+    std::set<int> passed;
+    std::vector<int> work = {joined};
+    through_.erase(joined);
+    while (!work.empty()) {
+      const int id = work.back();
+      work.pop_back();
+      for (int r : at(id).read_by) {
+        const Statement& s = at(r);
+        if (id == joined || s.is_reduction()) {
+          asked_[0].insert(r);
+          asked_[1].insert(r);
+        }
+        if (!is_member(r) && !s.is_opaque && !s.is_reduction() && passed.insert(r).second) {
+          work.push_back(r);
+          through_.erase(r);
+        }
+      }
+    }
+    passed_.merge(passed);
+  }
+
+  bool is_provided(int id) {
+    return rounds_.provided.emplace(id, request_.provided.contains(id)).first->second;
+  }
+
   bool consumers(bool takes_axes) {
-    for (const Statement& q : list_.statements) {
-      if (is_member(q.id) || !is_allowed(q) || request_.provided.contains(q.id)) continue;
+    std::set<int>& asked = asked_[takes_axes ? 1 : 0];
+    while (!asked.empty()) {
+      const Statement& q = at(*asked.begin());
+      asked.erase(asked.begin());
+      if (is_member(q.id) || !is_allowed(q) || is_provided(q.id)) continue;
       if (consumer(q, takes_axes)) return true;
     }
     return false;
   }
 
-  // The value with the element-wise producers that are outside written out, to see what it reads.
-  Expr seen_through(Expr e) {
-    if (const auto it = seen_.find(e); it != seen_.end()) return it->second;
-    const Expr result = expr::rebuild(pool_, e, [&](Expr x) {
-      if (x.op() != Op::Read) return x;
-      const Statement* p = list_.producer(x.name());
-      if (!p || p->is_opaque || p->is_reduction() || is_member(p->id)) return x;
-      expr::Substitution map;
-      for (size_t k = 0; k < p->axes.size(); ++k) map.emplace(axis(p->axes[k]), x[k]);
-      return seen_through(expr::substitute(pool_, p->value, map));
-    });
-    seen_.emplace(e, result);
-    return result;
+  // The elements of members that a statement reads; of a reduction also through the element-wise
+  // producers that are outside, as if those were written out.
+  std::vector<Expr> member_reads(const Statement& q, bool sees_through) {
+    std::vector<Expr> out;
+    const auto add_new = [&](Expr e) {
+      if (!contains(out, e)) out.push_back(e);
+    };
+    for (Expr e : q.reads) {
+      const Statement* p = list_.producer(e.name());
+      if (!p) continue;
+      if (fusion_.by_name(e.name())) {
+        add_new(e);
+      } else if (sees_through && passed_.contains(p->id) && !is_member(p->id)) {
+        expr::Substitution map;
+        for (size_t k = 0; k < p->axes.size(); ++k) map.emplace(axis(p->axes[k]), e[k]);
+        for (Expr inner : reads_through(*p)) add_new(expr::substitute(pool_, inner, map));
+      }
+    }
+    return out;
+  }
+
+  // Of an element-wise statement outside, at its own axes.
+  const std::vector<Expr>& reads_through(const Statement& p) {
+    if (const auto it = through_.find(p.id); it != through_.end()) return it->second;
+    std::vector<Expr> reads = member_reads(p, true);
+    return through_.emplace(p.id, std::move(reads)).first->second;
   }
 
   // `takes_axes`: one that has axes of its own may join.
   bool consumer(const Statement& q, bool takes_axes) {
-    seen_.clear();
-    const Expr value = q.is_reduction() ? seen_through(q.value) : q.value;
+    const std::vector<Expr> reads = member_reads(q, q.is_reduction());
+    if (reads.empty()) return false;
     expr::Substitution map;
-    bool reads_member = false;
-    bool is_consistent = true;
-    expr::for_each(value, [&](Expr e) {
-      if (e.op() != Op::Read) return;
+    for (Expr e : reads) {
       const Member* m = fusion_.by_name(e.name());
-      if (!m) return;
-      reads_member = true;
       for (size_t k = 0; k < m->axes.size(); ++k) {
-        if (e[k].op() != Op::Var) {
-          is_consistent = false;
-          return;
-        }
+        if (e[k].op() != Op::Var) return false;
         const auto [it, is_new] = map.emplace(e[k], m->axes[k]);
-        if (!is_new && it->second != m->axes[k]) is_consistent = false;
+        if (!is_new && it->second != m->axes[k]) return false;
       }
-    });
-    if (!reads_member || !is_consistent) return false;
+    }
     std::set<const void*> targets;
     for (const auto& [from, to] : map) {
       if (!targets.insert(to.node()).second) return false;
@@ -265,7 +325,7 @@ class Grower {
     for (size_t k = 0; is_rolled && k < q.reduce.size(); ++k)
       is_rolled = mapped(q.reduce[k]) == reduced_[k];
     const Expr closed = q.reduce.size() == 1 ? mapped(q.reduce[0]) : Expr();
-    const bool is_closing = !is_rolled && closed && can_close(q, value, closed) &&
+    const bool is_closing = !is_rolled && closed && can_close(q, reads, closed) &&
                             std::all_of(q.axes.begin(), q.axes.end(), mapped);
     if (q.is_reduction() && !is_rolled && !is_closing) return false;
     if (closes_cycle(q)) return refuse(q, "it needs a result that itself needs this kernel");
@@ -281,17 +341,13 @@ class Grower {
 
   // Whether a tile of this kernel has all that a reduction along the axis needs, when its loop is
   // through.
-  bool can_close(const Statement& q, Expr value, Expr axis) const {
+  bool can_close(const Statement& q, const std::vector<Expr>& reads, Expr axis) const {
     const Expr extent = fusion_.extents.at(axis);
     if (contains(reduced_, axis) || extent.op() != Op::IntConst || extent.integer() < 1 ||
         extent.integer() > fusion_.target->tiles.whole_extent || q.reduce[0].extent != extent)
       return false;
-    bool is_behind = true;
-    expr::for_each(value, [&](Expr e) {
-      const Member* m = e.op() == Op::Read ? fusion_.by_name(e.name()) : nullptr;
-      is_behind &= !m || !m->has(fusion_.stream);
-    });
-    return is_behind;
+    return std::none_of(reads.begin(), reads.end(),
+                        [&](Expr e) { return fusion_.by_name(e.name())->has(fusion_.stream); });
   }
 
   // True if a statement outside lies between members and q.
@@ -321,11 +377,17 @@ class Grower {
   const StatementList& list_;
   const FusionRequest& request_;
   expr::ExprPool& pool_;
+  Rounds& rounds_;
   Fusion fusion_;
+  std::vector<expr::Substitution> axes_;  // of members: from those of their statements
   std::set<int> ids_;
+  std::set<int> passed_;  // element-wise statements between members and what reads them
+  std::map<int, std::vector<Expr>> through_;     // what those read of members
+  std::unordered_map<ir::Name, int> next_name_;  // of fresh axes
+  size_t looked_at_ = 0;                         // members whose producers were looked at
+  std::set<int> asked_[2];  // statements that may join as consumers; [1]: with axes of their own
   std::set<int> refused_;
   std::vector<Expr> reduced_;  // by the seed: the streamed axis and the outer ones, in its order
-  std::unordered_map<Expr, Expr> seen_;
   int conflict_ = -1;
   int reader_ = -1;
   bool has_empty_ = false;
@@ -334,20 +396,22 @@ class Grower {
 }  // namespace
 
 Outcome<Fusion> grow_fusion(const StatementList& list, const ir::Program& program,
-                            const FusionRequest& request, expr::ExprPool& pool) {
+                            const FusionRequest& request, expr::ExprPool& pool,
+                            std::map<int, bool>& provided) {
   const algebra::Signs signs(program);
   FusionRequest current = request;
+  Rounds rounds{provided};
   std::vector<std::string> notes;
   bool is_cut = false;
   // Each round puts at least one statement outside, so the rounds end.
   for (size_t round = 0; round <= list.statements.size(); ++round) {
-    Grower grower(list, current, ir::target_of(program), pool);
-    Outcome<Fusion> grown = grower.run();
-    if (!grown) {
+    Grower grower(list, current, ir::target_of(program), pool, rounds);
+    Outcome<Fusion> result = grower.run();
+    if (!result) {
       // The seed stays: whoever reads it otherwise is another kernel's.
       const bool is_seed = grower.conflict() == request.seed;
       const int id = is_seed ? grower.reader() : grower.conflict();
-      if (id < 0 || id == request.seed) return grown;
+      if (id < 0 || id == request.seed) return result;
       notes.push_back(
           fmt::format("{} stays outside: it {} different axes",
                       list.statements[static_cast<size_t>(id)].target.str(),
@@ -355,13 +419,13 @@ Outcome<Fusion> grow_fusion(const StatementList& list, const ir::Program& progra
       current.outside.insert(id);
       continue;
     }
-    Fusion& fusion = *grown;
+    Fusion& fusion = *result;
     const FusionCheck check = check_fusion(fusion, list, program, request.row, signs, pool);
     if (check.is_ok) {
       notes.insert(notes.end(), fusion.notes.begin(), fusion.notes.end());
       fusion.notes = std::move(notes);
       fusion.is_cut = is_cut;
-      return grown;
+      return result;
     }
     if (check.outside.empty()) return Rejection{check.code, check.message};
     is_cut |= check.is_cut;
@@ -374,6 +438,12 @@ Outcome<Fusion> grow_fusion(const StatementList& list, const ir::Program& progra
     }
   }
   return Rejection{"group", "no set of statements around the seed is legal"};
+}
+
+Outcome<Fusion> grow_fusion(const StatementList& list, const ir::Program& program,
+                            const FusionRequest& request, expr::ExprPool& pool) {
+  std::map<int, bool> ignored;
+  return grow_fusion(list, program, request, pool, ignored);
 }
 
 }  // namespace nautilus::schedule

@@ -15,6 +15,14 @@ using scalar::LoopKind;
 using scalar::Store;
 using scalar::Update;
 
+std::vector<Expr> reads_of(Expr e) {
+  std::vector<Expr> out;
+  expr::for_each(e, [&](Expr x) {
+    if (x.op() == expr::Op::Read) out.push_back(x);
+  });
+  return out;
+}
+
 class Collector {
  public:
   Collector(const ir::Program& program, expr::ExprPool& pool) : pool_(pool) {
@@ -38,6 +46,12 @@ class Collector {
           }
         });
       }
+    }
+    for (const auto& [name, id] : out_.writer) out_.writer_of.emplace(pool.name(name), id);
+    for (Statement& s : out_.statements) {
+      if (s.value) s.reads = reads_of(s.value);
+      if (s.init) s.init_reads = reads_of(s.init);
+      for (int r : s.reads_from) out_.statements[static_cast<size_t>(r)].read_by.push_back(s.id);
     }
   }
 

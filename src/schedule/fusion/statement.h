@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "scalar/ops.h"
@@ -22,8 +23,11 @@ struct Statement {
   expr::Reducer reducer = expr::Reducer::Sum;
   Expr init;  // of a reduction
   Expr value;
+  std::vector<Expr> reads;  // elements that the value reads, operands first
+  std::vector<Expr> init_reads;
   std::vector<size_t> ops;      // positions in the program's body
   std::vector<int> reads_from;  // statements whose targets it reads
+  std::vector<int> read_by;     // statements that read its target, in their order
   // Cannot be fused: a shape that is no single nest, argmax, or a target that is not indexed by its
   // axes. Only its place in the order matters.
   bool is_opaque = false;
@@ -35,9 +39,11 @@ struct StatementList {
   std::vector<Statement> statements;
   std::map<std::string, int, std::less<>> writer;  // by buffer
 
+  std::unordered_map<expr::Name, int> writer_of;  // the same
+
   const Statement* producer(expr::Name buffer) const {
-    const auto it = writer.find(buffer.str());
-    return it == writer.end() ? nullptr : &statements[static_cast<size_t>(it->second)];
+    const auto it = writer_of.find(buffer);
+    return it == writer_of.end() ? nullptr : &statements[static_cast<size_t>(it->second)];
   }
 };
 

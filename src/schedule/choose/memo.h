@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What scheduling found about a program, for the next time that it schedules it.
+#pragma once
+
+#include "schedule/choose/rank_memo.h"
+#include "schedule/fusion/fusion_memo.h"
+
+namespace nautilus::schedule {
+
+// Belongs to one pool of expressions.
+struct ScheduleMemo {
+  FusionMemo fusions;
+  RankMemo ranks;
+};
+
+}  // namespace nautilus::schedule
