@@ -195,8 +195,8 @@ Failure lower(State& state) {
   const size_t before = state.unit.sink.all().size();
   auto l = std::make_unique<Lowered>();
   std::string error;
-  ir::PassTrace trace;  // with one, kernels say what form they have
-  driver::KernelRequest request{.schedule = state.request.schedule, .trace = &trace};
+  driver::KernelRequest request{.schedule = state.request.schedule};
+  const runtime::KernelCache cache;
   const bool is_math = state.loaded->level->name == "spec";
   if (request.schedule)
     l->note = "the schedule is the one that was given";
@@ -204,11 +204,11 @@ Failure lower(State& state) {
     request.schedule = tuned_schedule(state, &l->note);
   else
     l->note = "no schedule: the program came as loops or kernels";
-  auto kernels = driver::make_kernels(*state.loaded, request, state.unit, &error);
+  auto kernels = driver::stored_kernels(*state.loaded, request, cache, state.unit, &error);
   if (!kernels && !state.request.schedule && request.schedule) {
     request.schedule.reset();
     l->note = "the first schedule: the best of the trials has no kernels";
-    kernels = driver::make_kernels(*state.loaded, request, state.unit, &error);
+    kernels = driver::stored_kernels(*state.loaded, request, cache, state.unit, &error);
   }
   if (!kernels) {
     std::string text = messages_since(state.unit, before);

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "driver/kernels/lower_to_kernels.h"
+#include "driver/kernels/stored_kernels.h"
 #include "driver/load/load.h"
 #include "driver/load/signature.h"
 #include "emit/emit.h"

@@ -175,7 +175,8 @@ bundle::Copies copies_for(const BuildOptions& o, const Subject& subject, const i
 int add_subject(const BuildOptions& o, Subject& s, bundle::Bundle& result,
                 std::set<std::string>& used_copies) {
   int code = kOk;
-  auto program = kernels_of(*s.loaded, o.schedule, *s.unit, code);
+  auto program =
+      kernels_of(*s.loaded, o.schedule, *s.unit, code, o.no_cache ? Reuse::None : Reuse::Cached);
   print_messages(*s.unit);
   if (!program) return std::max<int>(code, kProgramError);
   std::string error;
@@ -263,7 +264,8 @@ void add_build(CLI::App& app, int& exit_code) {
       ->delimiter(',')
       ->allow_extra_args(false);
   c->add_option("--schedule", o->schedule, kScheduleHelp)->allow_extra_args(false);
-  c->add_flag("--no-cache", o->no_cache, "compile even if the disk cache has the kernel");
+  c->add_flag("--no-cache", o->no_cache,
+              "lower and compile even if the disk cache has the kernels");
   c->footer(
       "Example: nautilus build examples/gemm.naut examples/softmax.naut -o kernels\n"
       "         cc -std=c11 -c kernels/kernels.c kernels/kernels_kernels.c");

@@ -14,6 +14,7 @@
 #include "base/files.h"
 #include "diag/render.h"
 #include "driver/kernels/given_schedule.h"
+#include "driver/kernels/stored_kernels.h"
 #include "driver/load/tensor_text.h"
 #include "matile/ops.h"
 #include "spec/ops.h"
@@ -156,7 +157,7 @@ std::optional<std::string> tuned_schedule(const ir::Program& loaded) {
 std::optional<driver::Kernels> make_kernels(const ir::Program& loaded,
                                             const std::vector<std::string>& schedule_files,
                                             ir::PassTrace* trace, driver::Unit& unit,
-                                            int& exit_code) {
+                                            int& exit_code, Reuse reuse) {
   const auto schedule = read_schedule(schedule_files, loaded, unit, exit_code);
   if (!schedule) return std::nullopt;
   std::string error;
@@ -165,7 +166,9 @@ std::optional<driver::Kernels> make_kernels(const ir::Program& loaded,
     request.schedule = schedule;
   else if (const auto best = tuned_schedule(loaded))
     request.schedule = best;
-  auto kernels = driver::make_kernels(loaded, request, unit, &error);
+  auto kernels = reuse == Reuse::Cached
+                     ? driver::stored_kernels(loaded, request, runtime::KernelCache(), unit, &error)
+                     : driver::make_kernels(loaded, request, unit, &error);
   if (!error.empty())
     fmt::print(stderr, "nautilus: {}: {}\n", fmt::join(schedule_files, ", "), error);
   if (!kernels) exit_code = kProgramError;
@@ -174,8 +177,8 @@ std::optional<driver::Kernels> make_kernels(const ir::Program& loaded,
 
 std::optional<ir::Program> kernels_of(const ir::Program& loaded,
                                       const std::vector<std::string>& schedule_files,
-                                      driver::Unit& unit, int& exit_code) {
-  auto kernels = make_kernels(loaded, schedule_files, nullptr, unit, exit_code);
+                                      driver::Unit& unit, int& exit_code, Reuse reuse) {
+  auto kernels = make_kernels(loaded, schedule_files, nullptr, unit, exit_code, reuse);
   return kernels ? std::optional(std::move(kernels->program)) : std::nullopt;
 }
 

@@ -62,16 +62,19 @@ NamedFile named_file(const std::string& text);
 std::optional<std::string> read_schedule(const std::vector<std::string>& files,
                                          const ir::Program& loaded, driver::Unit& unit,
                                          int& exit_code);
+// Whether what was made before may be read from the disk cache.
+enum class Reuse : uint8_t { Cached, None };
 // The kernels of a loaded program: with its first schedule, or with that of files. Prints what went
 // wrong; `exit_code` is set then.
 std::optional<ir::Program> kernels_of(const ir::Program& loaded,
                                       const std::vector<std::string>& schedule_files,
-                                      driver::Unit& unit, int& exit_code);
+                                      driver::Unit& unit, int& exit_code,
+                                      Reuse reuse = Reuse::Cached);
 // The same with the steps on their way, and the text of the schedule.
 std::optional<driver::Kernels> make_kernels(const ir::Program& loaded,
                                             const std::vector<std::string>& schedule_files,
                                             ir::PassTrace* trace, driver::Unit& unit,
-                                            int& exit_code);
+                                            int& exit_code, Reuse reuse = Reuse::Cached);
 // What --schedule is, in every command that takes it.
 inline constexpr const char* kScheduleHelp =
     "a schedule for a program of the math language, in place of its first one; of some of its "

@@ -180,7 +180,9 @@ int run_compile(const CompileOptions& o) {
   if (!parse_sizes(o.shape, statics)) return kUsageError;
   auto loaded = load_file(o.file, statics, unit, code);
   if (loaded) loaded = driver::with_hints(std::move(*loaded), statics);
-  const auto made = loaded ? make_kernels(*loaded, o.schedule, nullptr, unit, code) : std::nullopt;
+  const Reuse reuse = o.no_cache ? Reuse::None : Reuse::Cached;
+  const auto made =
+      loaded ? make_kernels(*loaded, o.schedule, nullptr, unit, code, reuse) : std::nullopt;
   if (made) warn(*loaded, *made, o.warn, false, unit);
   const ir::Program* program = made ? &made->program : nullptr;
   print_messages(unit);
@@ -287,7 +289,8 @@ void add_compile(CLI::App& app, int& exit_code) {
   c->add_option("--schedule", o->schedule, kScheduleHelp)->allow_extra_args(false);
   add_warn_option(*c, o->warn);
   c->add_option("--source", o->source, kSourceHelp)->allow_extra_args(false);
-  c->add_flag("--no-cache", o->no_cache, "compile even if the disk cache has the kernel");
+  c->add_flag("--no-cache", o->no_cache,
+              "lower and compile even if the disk cache has the kernels");
   c->add_flag("--json", o->json, "the report as JSON on standard output")->excludes("--output");
   c->footer("Example: nautilus compile golden/gemm_coop_128x256.matile --emit cuda -o gemm.cu");
   c->callback([o, &exit_code] { exit_code = run_compile(*o); });

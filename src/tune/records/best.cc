@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "driver/kernels/lower_to_kernels.h"
+#include "driver/kernels/stored_kernels.h"
 #include "driver/load/load.h"
 #include "ir/decl.h"
 #include "ir/print.h"
@@ -20,11 +20,13 @@ namespace {
 
 // With today's compiler, in a unit of its own: what it refuses is nobody's mistake.
 bool still_applies(const ir::Program& program, const std::string& schedule) {
+  const runtime::KernelCache cache;
+  if (driver::are_stored(program, {.schedule = schedule}, cache)) return true;
   driver::Unit unit;
   unit.target = &ir::target_of(program);
   const auto again = driver::load_text("tuned.spec", ir::print(program), {}, unit);
   std::string ignored;
-  return again && driver::make_kernels(*again, {.schedule = schedule}, unit, &ignored);
+  return again && driver::stored_kernels(*again, {.schedule = schedule}, cache, unit, &ignored);
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <set>
 
-#include "driver/kernels/lower_to_kernels.h"
 #include "driver/kernels/scheduling.h"
+#include "driver/kernels/stored_kernels.h"
 #include "driver/load/load.h"
 #include "ir/decl.h"
 #include "ir/print.h"
@@ -37,10 +37,12 @@ std::optional<ir::Program> loaded_again(const ir::Program& program, driver::Unit
 }
 
 bool is_followed(const ir::Program& program, const std::string& schedule) {
+  const runtime::KernelCache cache;
+  if (driver::are_stored(program, {.schedule = schedule}, cache)) return true;
   driver::Unit unit;
   const auto again = loaded_again(program, unit);
   std::string ignored;
-  return again && driver::make_kernels(*again, {.schedule = schedule}, unit, &ignored);
+  return again && driver::stored_kernels(*again, {.schedule = schedule}, cache, unit, &ignored);
 }
 
 // Names of all dims: sizes of other names are of another program with the same equations.

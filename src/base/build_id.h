@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which build of the compiler this is: what it made before may be used again by the same build
+// alone, whatever its version number says.
+#pragma once
+
+#include <string>
+
+namespace nautilus::base {
+
+// The linker's hash of the program or library that this code is part of, as hexadecimal digits;
+// empty if it was linked without one.
+const std::string& build_id();
+
+}  // namespace nautilus::base

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/kernels/stored_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/files.h"
+#include "emit/emit.h"
+#include "ir/print.h"
+
+namespace nautilus::driver {
+namespace {
+
+namespace fs = std::filesystem;
+
+class StoredKernels : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() /
+              ("nautilus_stored_" + std::to_string(::getpid()) + "_" +
+               ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::remove_all(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  // In a unit of its own, as a new process would have.
+  struct Made {
+    std::string kernels;
+    std::string cuda;
+    std::string schedule;
+    std::vector<std::string> notes;
+    bool is_read = false;  // nothing was scheduled
+  };
+  Made make(const std::string& text, std::optional<std::string> schedule = {}) {
+    Unit unit;
+    const auto program = load_text("stored.naut", text, {}, unit);
+    EXPECT_TRUE(program);
+    std::string error;
+    const auto kernels = stored_kernels(*program, {.schedule = std::move(schedule)},
+                                        runtime::KernelCache(folder_.string()), unit, &error);
+    EXPECT_TRUE(kernels) << error;
+    if (!kernels) return {};
+    Made out{ir::print(kernels->program),
+             emit::device_source(emit::emit_kernels(kernels->program, unit.pool)),
+             kernels->schedule,
+             {},
+             unit.memo.fusions.count() == 0};
+    for (const KernelNote& n : kernels->notes) {
+      out.notes.push_back(n.kernel + " " + n.statement + " " + std::to_string(n.alternative) +
+                          " of " + std::to_string(n.alternatives));
+      for (const ir::Op& line : n.lines) out.notes.push_back(ir::print(line));
+    }
+    return out;
+  }
+
+  std::vector<fs::path> entries() const {
+    std::vector<fs::path> out;
+    for (const auto& e : fs::recursive_directory_iterator(folder_))
+      if (e.is_regular_file()) out.push_back(e.path());
+    return out;
+  }
+
+  static void expect_same(const Made& a, const Made& b) {
+    EXPECT_EQ(a.kernels, b.kernels);
+    EXPECT_EQ(a.cuda, b.cuda);
+    EXPECT_EQ(a.schedule, b.schedule);
+    EXPECT_EQ(a.notes, b.notes);
+  }
+
+  static constexpr const char* kProduct =
+      "dims M, N, K  hint M = 64, N = 72, K = 80\n"
+      "A: bf16[M, K]  B: bf16[K, N]\n"
+      "C[i,j] = gelu(sum[k] A[i,k] * B[k,j]) -> bf16\n";
+
+  fs::path folder_;
+};
+
+TEST_F(StoredKernels, AreReadWhenTheyWereMadeBefore) {
+  const Made first = make(kProduct);
+  EXPECT_FALSE(first.is_read);
+  EXPECT_FALSE(first.notes.empty());
+  const Made again = make(kProduct);
+  EXPECT_TRUE(again.is_read);
+  expect_same(first, again);
+  EXPECT_EQ(entries().size(), 1u);
+}
+
+TEST_F(StoredKernels, AreMadeAgainForWhatTheyDependOn) {
+  make(kProduct);
+  std::string other = kProduct;
+  other.replace(other.find("gelu"), 4, "silu");
+  EXPECT_FALSE(make(other).is_read) << "other equations";
+  std::string hinted = kProduct;
+  hinted.replace(hinted.find("M = 64"), 6, "M = 65");
+  EXPECT_FALSE(make(hinted).is_read) << "other hints";
+  const Made first = make(kProduct);
+  EXPECT_TRUE(first.is_read);
+  const Made given = make(kProduct, first.schedule);
+  EXPECT_FALSE(given.is_read) << "a schedule that was given";
+  EXPECT_TRUE(make(kProduct, first.schedule).is_read);
+}
+
+TEST_F(StoredKernels, AnEntryThatCannotBeReadIsReplaced) {
+  const Made first = make(kProduct);
+  ASSERT_EQ(entries().size(), 1u);
+  const fs::path entry = entries()[0];
+  std::string error;
+  // A file that ends too early.
+  const auto whole = base::read_file(entry.string(), &error);
+  ASSERT_TRUE(whole);
+  ASSERT_TRUE(base::write_file_atomic(entry.string(), whole->substr(0, whole->size() / 2), &error));
+  const Made cut = make(kProduct);
+  EXPECT_FALSE(cut.is_read);
+  expect_same(first, cut);
+  EXPECT_EQ(base::read_file(entry.string(), &error), whole);
+  // One that is whole, and says something else.
+  const runtime::KernelCache cache(folder_.string());
+  ASSERT_TRUE(cache.put(entry.filename().string(), "0\n20\nmatile.program @ {{{{", &error));
+  const Made foreign = make(kProduct);
+  EXPECT_FALSE(foreign.is_read);
+  expect_same(first, foreign);
+  EXPECT_TRUE(make(kProduct).is_read);
+}
+
+TEST_F(StoredKernels, AreTheSameForEveryExample) {
+  const fs::path examples = fs::path(NAUTILUS_SOURCE_DIR) / "examples";
+  for (const char* name : {"attention_causal", "attention_decode", "argmax_row", "layernorm",
+                           "gemm_bias_gelu", "attention_documents"}) {
+    std::string error;
+    const auto text = base::read_file((examples / (std::string(name) + ".naut")).string(), &error);
+    ASSERT_TRUE(text) << error;
+    const Made first = make(*text);
+    const Made again = make(*text);
+    EXPECT_TRUE(again.is_read) << name;
+    expect_same(first, again);
+  }
+}
+
+}  // namespace
+}  // namespace nautilus::driver
