@@ -37,7 +37,16 @@ class RegisterFinder {
   RegisterFinder(const Domain& domain, const Layout& source,
                  const std::vector<AffineIndex>& indices,
                  const std::map<std::string, int>& unrolled)
-      : source_(source), registers_of_source_(source), indices_(indices) {
+      : source_(source),
+        registers_of_source_(source),
+        indices_(indices),
+        is_alike_(source == domain.layout && indices.size() == domain.axes.size()) {
+    for (size_t k = 0; is_alike_ && k < indices.size(); ++k) {
+      const std::string name(domain.axes[k].str());
+      is_alike_ = indices[k].constant == 0 && indices[k].coefficients.size() == 1 &&
+                  indices[k].coefficients.begin()->first == name &&
+                  indices[k].coefficients.begin()->second == 1 && !unrolled.contains(name);
+    }
     for (const AffineIndex& index : indices) {
       std::vector<int64_t> of_axes(domain.axes.size());
       for (const auto& summand : index.coefficients) {
@@ -80,8 +89,10 @@ class RegisterFinder {
     }
     std::vector<int> point(first.size());
     std::optional<int> common;
-    for (size_t warp = 0; warp < warps_.size(); ++warp) {
-      for (size_t lane = 0; lane < lanes_.size(); ++lane) {
+    const size_t all_warps = is_alike_ ? 1 : warps_.size();
+    const size_t all_lanes = is_alike_ ? 1 : lanes_.size();
+    for (size_t warp = 0; warp < all_warps; ++warp) {
+      for (size_t lane = 0; lane < all_lanes; ++lane) {
         for (size_t k = 0; k < point.size(); ++k) {
           const int64_t at = first[k] + warps_[warp][k] + lanes_[lane][k];
           if (at < 0 || at >= source_.shape()[k]) return std::nullopt;
@@ -112,6 +123,9 @@ class RegisterFinder {
   const layout::RegisterTable registers_of_source_;
   const std::vector<AffineIndex>& indices_;
   std::vector<std::vector<int64_t>> coefficients_;  // of the domain's axes, for each index
+  // The element at the domain's own place, in the same layout: every thread holds it, and the
+  // register does not depend on the thread.
+  bool is_alike_ = false;
   bool has_unknown_ = false;  // a variable that is neither an axis nor unrolled
   std::vector<std::vector<int64_t>> warps_, lanes_, registers_;
 };
