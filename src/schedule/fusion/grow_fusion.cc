@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "expr/print.h"
 #include "expr/scalar_ops.h"
@@ -43,7 +44,11 @@ class Grower {
  public:
   Grower(const StatementList& list, const FusionRequest& request, const Target& target,
          expr::ExprPool& pool, Rounds& rounds)
-      : list_(list), request_(request), pool_(pool), rounds_(rounds) {
+      : list_(list),
+        request_(request),
+        pool_(pool),
+        rounds_(rounds),
+        is_member_(list.statements.size()) {
     fusion_.target = &target;
   }
 
@@ -93,7 +98,7 @@ class Grower {
     return !s.is_opaque && !request_.outside.contains(s.id) && !refused_.contains(s.id) &&
            (request_.only.empty() || request_.only.contains(s.id));
   }
-  bool is_member(int id) const { return ids_.contains(id); }
+  bool is_member(int id) const { return is_member_[static_cast<size_t>(id)]; }
 
   void add_axis(Expr var, Expr extent) {
     has_empty_ |= extent.op() == Op::IntConst && extent.integer() < 1;
@@ -129,8 +134,8 @@ class Grower {
     m.read = pool_.read(s.target, s.dtype, m.axes);
     fusion_.members.push_back(std::move(m));
     axes_.push_back(map);
-    ids_.insert(s.id);
-    ask_readers(s.id);
+    is_member_[static_cast<size_t>(s.id)] = true;
+    joined_.push_back(s.id);
   }
 
   std::pair<Expr, Expr> written(const Statement& s, const expr::Substitution& map) {
@@ -225,26 +230,22 @@ class Grower {
     return std::any_of(axes.begin(), axes.end(), [&](Expr a) { return fusion_.is_outer(a); });
   }
 
-  // Statements that read the new member, themselves or, reductions, through element-wise ones that
-  // are outside (`seen_through`): they are asked (again) whether they join. All others would answer
-  // as before.
-  void ask_readers(int joined) {
+  // Statements that read new members, themselves or, reductions, through element-wise ones that are
+  // outside: they are asked (again) whether they join. All others would answer as before.
+  void ask_readers() {
+    std::vector<int> work = std::exchange(joined_, {});
     std::set<int> passed;
-    std::vector<int> work = {joined};
-    through_.erase(joined);
-    while (!work.empty()) {
-      const int id = work.back();
-      work.pop_back();
+    for (size_t k = 0; k < work.size(); ++k) {
+      const int id = work[k];
+      through_.erase(id);
       for (int r : at(id).read_by) {
         const Statement& s = at(r);
-        if (id == joined || s.is_reduction()) {
+        if (is_member(id) || s.is_reduction()) {
           asked_[0].insert(r);
           asked_[1].insert(r);
         }
-        if (!is_member(r) && !s.is_opaque && !s.is_reduction() && passed.insert(r).second) {
+        if (!is_member(r) && !s.is_opaque && !s.is_reduction() && passed.insert(r).second)
           work.push_back(r);
-          through_.erase(r);
-        }
       }
     }
     passed_.merge(passed);
@@ -255,6 +256,7 @@ class Grower {
   }
 
   bool consumers(bool takes_axes) {
+    ask_readers();
     std::set<int>& asked = asked_[takes_axes ? 1 : 0];
     while (!asked.empty()) {
       const Statement& q = at(*asked.begin());
@@ -380,7 +382,8 @@ class Grower {
   Rounds& rounds_;
   Fusion fusion_;
   std::vector<expr::Substitution> axes_;  // of members: from those of their statements
-  std::set<int> ids_;
+  std::vector<bool> is_member_;           // by statement
+  std::vector<int> joined_;               // members whose readers were not asked yet
   std::set<int> passed_;  // element-wise statements between members and what reads them
   std::map<int, std::vector<Expr>> through_;     // what those read of members
   std::unordered_map<ir::Name, int> next_name_;  // of fresh axes
