@@ -45,6 +45,7 @@ struct Kernels {
   ir::Program program;
   std::string schedule;                // the text that they were made with; empty if there is none
   std::vector<KernelNote> notes = {};  // if asked for; none for kernels that came as such
+  bool is_stored = false;              // they were read, not made (stored_kernels.h)
   std::optional<Origin> origin = {};   // none for kernels that came as such; of several schedules
                                        // for sizes, the first one's
 };

@@ -41,9 +41,12 @@ std::optional<std::string_view> next_text(std::string_view& rest) {
   return text;
 }
 
-// A note is a kernel of a schedule with its lines, and its numbers.
+// A note is a kernel of a schedule with its lines, which then stand in the order of schedules, and
+// its numbers.
 void add_note(std::string& out, const KernelNote& note) {
-  schedule::Schedule lines{"note", "", {}, {{note.kernel, {note.lines}, note.form}}};
+  // Of no equations in particular, but the text wants a hash.
+  const schedule::Schedule lines{
+      "note", std::string(16, '0'), {}, {{note.kernel, {note.lines}, note.form}}};
   add_text(out, schedule::print(lines));
   add_text(out, note.statement);
   add_text(out, fmt::format("{}", note.alternative));
@@ -90,6 +93,7 @@ std::optional<Kernels> kernels_of_text(std::string_view text, Unit& unit) {
   auto parsed = ir::parse(file, {&matile::level()}, unit.pool, ignored);
   if (!parsed) return std::nullopt;
   Kernels out{std::move(*parsed), std::string(*schedule)};
+  out.is_stored = true;
   while (!text.empty()) {
     auto note = next_note(text, unit);
     if (!note) return std::nullopt;

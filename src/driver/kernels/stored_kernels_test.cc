@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <set>
 
 #include "base/files.h"
 #include "emit/emit.h"
@@ -30,7 +31,7 @@ class StoredKernels : public ::testing::Test {
     std::string cuda;
     std::string schedule;
     std::vector<std::string> notes;
-    bool is_read = false;  // nothing was scheduled
+    bool is_read = false;
   };
   Made make(const std::string& text, std::optional<std::string> schedule = {}) {
     Unit unit;
@@ -45,11 +46,14 @@ class StoredKernels : public ::testing::Test {
              emit::device_source(emit::emit_kernels(kernels->program, unit.pool)),
              kernels->schedule,
              {},
-             unit.memo.fusions.count() == 0};
+             kernels->is_stored};
     for (const KernelNote& n : kernels->notes) {
+      // The order of lines means nothing.
+      std::set<std::string> lines;
+      for (const ir::Op& line : n.lines) lines.insert(ir::print(line));
       out.notes.push_back(n.kernel + " " + n.statement + " " + std::to_string(n.alternative) +
                           " of " + std::to_string(n.alternatives));
-      for (const ir::Op& line : n.lines) out.notes.push_back(ir::print(line));
+      out.notes.insert(out.notes.end(), lines.begin(), lines.end());
     }
     return out;
   }
