@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/files.h"
+#include "driver/kernels/scheduling.h"
 #include "emit/emit.h"
 #include "ir/print.h"
 
@@ -98,11 +99,15 @@ TEST_F(StoredKernels, AreMadeAgainForWhatTheyDependOn) {
   std::string hinted = kProduct;
   hinted.replace(hinted.find("M = 64"), 6, "M = 65");
   EXPECT_FALSE(make(hinted).is_read) << "other hints";
-  const Made first = make(kProduct);
-  EXPECT_TRUE(first.is_read);
-  const Made given = make(kProduct, first.schedule);
-  EXPECT_FALSE(given.is_read) << "a schedule that was given";
-  EXPECT_TRUE(make(kProduct, first.schedule).is_read);
+  EXPECT_TRUE(make(kProduct).is_read);
+  Unit unit;
+  const auto program = load_text("stored.naut", kProduct, {}, unit);
+  ASSERT_TRUE(program);
+  const auto first = first_schedule(*program, unit);
+  ASSERT_TRUE(first);
+  const std::string schedule = schedule::print(first->decisions);
+  EXPECT_FALSE(make(kProduct, schedule).is_read) << "a schedule that was given";
+  EXPECT_TRUE(make(kProduct, schedule).is_read);
 }
 
 TEST_F(StoredKernels, AnEntryThatCannotBeReadIsReplaced) {
