@@ -51,7 +51,7 @@ int run_check(const CheckOptions& o) {
     if (program && program->level == &spec::level() && o.warn.is_on()) {
       const ir::Program hinted = driver::with_hints(*program, statics);
       std::string error;  // a program without kernels is `compile`'s to explain
-      const auto kernels = driver::make_kernels(hinted, {}, unit, &error);
+      const auto kernels = driver::make_kernels(hinted, {.has_notes = true}, unit, &error);
       if (kernels) warn(hinted, *kernels, o.warn, true, unit);
     }
     if (code == kOk && is_failure(o.warn, unit)) code = kProgramError;

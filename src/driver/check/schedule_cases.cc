@@ -168,7 +168,7 @@ CaseResult CaseRunner::warnings(const ir::Program& program) {
       return failed(fmt::format("`warnings` takes no option `{}={}`", name, value));
   }
   std::string error;
-  const auto made = make_kernels(program, {}, unit_, &error);
+  const auto made = make_kernels(program, {.has_notes = true}, unit_, &error);
   if (!made) return failed(rendered() + error);
   report_warnings(program, *made, request, unit_);
   return shown(rendered());

@@ -45,9 +45,9 @@ struct Kernels {
   ir::Program program;
   std::string schedule;                // the text that they were made with; empty if there is none
   std::vector<KernelNote> notes = {};  // if asked for; none for kernels that came as such
-  bool is_stored = false;              // they were read, not made (stored_kernels.h)
   std::optional<Origin> origin = {};   // none for kernels that came as such; of several schedules
                                        // for sizes, the first one's
+  bool is_stored = false;              // they were read, not made (stored_kernels.h)
 };
 
 // Empty if something was reported, or is in `error`. A program that comes from a pass (`after`)

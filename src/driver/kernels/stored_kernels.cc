@@ -10,6 +10,7 @@
 #include "ir/print.h"
 #include "ir/target_of.h"
 #include "matile/ops.h"
+#include "scalar/ops.h"
 #include "schedule/text/schedule.h"
 
 namespace nautilus::driver {
@@ -18,7 +19,7 @@ namespace {
 using schedule::KernelSchedule;
 
 std::string entry_of(const ir::Program& program, const KernelRequest& request) {
-  return runtime::KernelCache::key({"kernels 1", base::build_id(), ir::print(program),
+  return runtime::KernelCache::key({"kernels 2", base::build_id(), ir::print(program),
                                     ir::target_of(program).name, request.schedule ? "given" : "",
                                     request.schedule.value_or("")});
 }
@@ -76,10 +77,46 @@ std::optional<KernelNote> next_note(std::string_view& rest, Unit& unit) {
                     k.alternatives[0]};
 }
 
+std::string joined(const auto& lines) { return fmt::format("{}", fmt::join(lines, "\n")); }
+
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    out.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+// Empty texts if there is none.
+void add_origin(std::string& out, const std::optional<Origin>& origin) {
+  add_text(out, origin ? ir::print(origin->statements) : "");
+  add_text(out, origin ? joined(origin->in_tiles) : "");
+  add_text(out, origin ? joined(origin->derivation) : "");
+}
+
+// False if there should be one and is none.
+bool next_origin(std::string_view& rest, std::optional<Origin>& origin, Unit& unit) {
+  const auto statements = next_text(rest);
+  const auto in_tiles = statements ? next_text(rest) : std::nullopt;
+  const auto derivation = in_tiles ? next_text(rest) : std::nullopt;
+  if (!derivation) return false;
+  if (statements->empty()) return true;
+  diag::Sink ignored(unit.sources);
+  const uint32_t file = unit.sources.add("stored statements", std::string(*statements));
+  auto parsed = ir::parse(file, {&scalar::level()}, unit.pool, ignored);
+  if (!parsed) return false;
+  const std::vector<std::string> names = lines_of(*in_tiles);
+  origin = Origin{std::move(*parsed), {names.begin(), names.end()}, lines_of(*derivation)};
+  return true;
+}
+
 std::string text_of(const Kernels& kernels) {
   std::string out;
   add_text(out, kernels.schedule);
   add_text(out, ir::print(kernels.program));
+  add_origin(out, kernels.origin);
   for (const KernelNote& note : kernels.notes) add_note(out, note);
   return out;
 }
@@ -94,6 +131,7 @@ std::optional<Kernels> kernels_of_text(std::string_view text, Unit& unit) {
   if (!parsed) return std::nullopt;
   Kernels out{std::move(*parsed), std::string(*schedule)};
   out.is_stored = true;
+  if (!next_origin(text, out.origin, unit)) return std::nullopt;
   while (!text.empty()) {
     auto note = next_note(text, unit);
     if (!note) return std::nullopt;

@@ -38,7 +38,8 @@ std::optional<size_t> launches_with(const ir::Program& program,
   const auto fixed =
       load_text("static", ir::print(with_statics(program, sizes, unit.pool)), {}, own);
   std::string error;
-  const auto kernels = fixed ? make_kernels(*fixed, {}, own, &error) : std::nullopt;
+  const auto kernels =
+      fixed ? make_kernels(*fixed, {.has_notes = true}, own, &error) : std::nullopt;
   if (!kernels) return std::nullopt;
   const auto facts = program_facts(*fixed, *kernels, own);
   return facts ? std::optional(facts->launches.size()) : std::nullopt;
