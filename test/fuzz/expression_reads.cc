@@ -69,6 +69,10 @@ std::string ExpressionGenerator::element(const Tensor& tensor, size_t fixed_posi
   if (guards.empty()) return text;
   std::string condition;
   for (const std::string& g : guards) condition += (condition.empty() ? "" : " and ") + g;
+  if (tensor.dtype == DType::Bool && chance(0.4)) {
+    return chance(0.5) ? fmt::format("({} and {})", condition, text)
+                       : fmt::format("(not ({}) or {})", condition, text);
+  }
   if (chance(0.15)) {
     return fmt::format("where(not ({}), {}, {})", condition, zero(tensor.dtype), text);
   }
@@ -121,6 +125,15 @@ std::string ExpressionGenerator::inside(int extent) {
     }
     if (other.form == Extent::Form::Scaled && other.base == extent) {
       options.push_back(fmt::format("{} / {}", axis.name, other.factor_text));
+    }
+    if (e.form == Extent::Form::Quotient && axis.extent == e.base)
+      options.push_back(fmt::format("{} / {}", axis.name, e.factor_text));
+    if (other.form == Extent::Form::Quotient && other.base == extent)
+      options.push_back(fmt::format("{} * {}", axis.name, other.factor_text));
+    for (const Extent& q : world_.extents) {
+      if (q.form != Extent::Form::Quotient || axis.extent != q.base) continue;
+      if (q.divisor == extent) options.push_back(fmt::format("{} / ({})", axis.name, q.text));
+      if (&q == &e) options.push_back(fmt::format("{} % ({})", axis.name, q.text));
     }
     if (e.form == Extent::Form::Constant) {
       options.push_back(fmt::format("{} % {}", axis.name, e.text));

@@ -15,13 +15,14 @@
 namespace nautilus::fuzz {
 
 struct Extent {
-  enum class Form : uint8_t { Dim, Constant, Scaled, Shifted };
+  enum class Form : uint8_t { Dim, Constant, Scaled, Shifted, Quotient };
   std::string text;
   int64_t value = 1;  // at the hints
   Form form = Form::Constant;
-  int base = -1;       // Scaled: base * factor; Shifted: base + factor
+  int base = -1;       // Scaled: base * factor; Shifted: base + factor; Quotient: base / factor
   int64_t factor = 1;  // at the hints
   std::string factor_text;
+  int divisor = -1;  // Quotient by an extent
 };
 
 struct Tensor {

@@ -77,16 +77,20 @@ void Facts::add_axis(Expr var, Expr extent) {
   const auto high = plus(*e, -1);
   if (!high) return;
   axis_high_.insert_or_assign(var, *high);
-  ranges_.of.clear();
+  ranges_.clear();
   assume_nonnegative(*high);
-  // A product that is at least 1 and has no negative factor has no factor below 1.
-  if (e->terms().size() != 1 || e->terms().begin()->second < 0) return;
-  const Monomial& factors = e->terms().begin()->first;
-  auto is_size = [&](Expr x) {
+  assume_positive(*e);
+}
+
+// A product that is at least 1 and has no negative factor has no factor below 1.
+void Facts::assume_positive(const Poly& product) {
+  if (product.terms().size() != 1 || product.terms().begin()->second < 0) return;
+  const Monomial& factors = product.terms().begin()->first;
+  auto is_never_negative = [&](Expr x) {
     const auto it = low_.find(x);
     return it != low_.end() && it->second >= 0;
   };
-  const bool has_sizes_only = std::all_of(factors.begin(), factors.end(), is_size);
+  const bool has_sizes_only = std::all_of(factors.begin(), factors.end(), is_never_negative);
   if (!has_sizes_only && factors.size() > 1) return;
   for (Expr size : factors) raise_low(size, 1);
 }
@@ -94,19 +98,20 @@ void Facts::add_axis(Expr var, Expr extent) {
 void Facts::raise_low(Expr var, int64_t low) {
   const auto [it, is_new] = low_.emplace(var, low);
   if (!is_new) it->second = std::max(it->second, low);
-  ranges_.of.clear();
+  ranges_.clear();
 }
 
 void Facts::assume_nonnegative(const Poly& p) {
   if (p.constant()) return;
+  ranges_.products.clear();
   if (nonnegative_.size() < kMaxFacts) nonnegative_.push_back(p);
-  // size - c >= 0 is kept as a lower bound too.
+  // f * size - c >= 0 is kept as a lower bound too.
   if (p.terms().size() <= 2) {
     const auto& [monomial, coefficient] = *p.terms().begin();
-    if (monomial.size() == 1 && coefficient == 1 && monomial[0].op() == Op::Var &&
+    if (monomial.size() == 1 && coefficient >= 1 && is_size(monomial[0]) &&
         !axis_high_.contains(monomial[0]) && (p.terms().size() == 1 || p.constant_term() != 0) &&
         p.constant_term() != INT64_MIN) {
-      raise_low(monomial[0], -p.constant_term());
+      raise_low(monomial[0], -floor_div(p.constant_term(), coefficient));
     }
   }
 }
@@ -117,9 +122,19 @@ void Facts::assume(Expr c) {
     assume(c[1]);
     return;
   }
+  // `and` whose right side is read only where the left one holds.
+  if (c.op() == Op::Select && c[2].op() == Op::BoolConst && !c[2].is_true()) {
+    assume(c[0]);
+    assume(c[1]);
+    return;
+  }
   if (c.op() == Op::Not) return assume_not(c[0]);
   if (!is_comparison(c.op()) || c[0].dtype() != DType::I64) return;
   assume_divisor(c, divisors_);
+  if (c.op() == Op::Eq && c[0].op() == Op::Mod && c[1].is_int(0)) {
+    multiples_.push_back({c[0][0], c[0][1]});
+    ranges_.products.clear();
+  }
   const auto d = difference(c[0], c[1]);  // c[0] - c[1]
   if (!d) return;
   auto keep = [&](std::optional<Poly> p) {
@@ -149,6 +164,12 @@ void Facts::assume_not(Expr c) {
     assume_not(c[1]);
     return;
   }
+  // `or` whose right side is read only where the left one does not hold.
+  if (c.op() == Op::Select && c[1].is_true()) {
+    assume_not(c[0]);
+    assume_not(c[2]);
+    return;
+  }
   if (c.op() == Op::Not) return assume(c[0]);
   if (!is_comparison(c.op()) || c[0].dtype() != DType::I64) return;
   const auto d = difference(c[0], c[1]);
@@ -175,26 +196,57 @@ void Facts::assume_not(Expr c) {
 }
 
 bool Facts::is_nonnegative(const Poly& p) const {
-  // What is known of a size serves only those that have it: axes may bring it in with their
-  // extents.
-  auto holds = [&](const Poly& q) {
-    if (follows(q, nonnegative_, kMaxSplits)) return true;
-    const auto low = bound(q, false, 0);
-    return low && !(*low == q) && follows(*low, nonnegative_, kMaxSplits);
-  };
-  if (holds(p)) return true;
+  if (follows_from_known(p)) return true;
   for (const auto& equivalent : {without_division(p), with_whole_quotients(p)})
-    if (equivalent && holds(*equivalent)) return true;
+    if (equivalent && follows_from_known(*equivalent)) return true;
+  if (const auto quotients = exact_quotients(p); !quotients.empty()) {
+    const Facts* facts = with_products(quotients);
+    const auto same = facts->with_products(p);
+    return same && facts->is_nonnegative(*same);
+  }
   return false;
 }
 
+// What is known of a size serves only those that have it: axes may bring it in with their extents.
+// So may quotients of sizes, which cancel against others before they are replaced by a bound.
+bool Facts::follows_from_known(const Poly& p) const {
+  if (follows(p, nonnegative_, kMaxSplits)) return true;
+  const auto without_axes = bound_axes(p, false);
+  const bool has_quotients = without_axes && [&] {
+    const auto atoms = without_axes->atoms();
+    return std::any_of(atoms.begin(), atoms.end(),
+                       [](Expr a) { return a.op() == Op::FloorDiv || a.op() == Op::Mod; });
+  }();
+  if (has_quotients && !(*without_axes == p) && follows(*without_axes, nonnegative_, kMaxSplits))
+    return true;
+  const auto low = bound(p, false, 0);
+  return low && !(*low == p) && follows(*low, nonnegative_, kMaxSplits);
+}
+
 // What division says about its own atoms: x - d * (x / d) lies in [0, d - 1], and is 0 for a
-// multiple of d; x % d is at most x for x >= 0.
+// multiple of d; x % d is at most x for x >= 0; x / (c * d) is (x / c) / d.
 void Facts::add_division_facts(const Poly& p, std::vector<Poly>& known) const {
-  for (Expr atom : p.atoms()) {
-    if (atom.op() != Op::FloorDiv && atom.op() != Op::Mod) continue;
-    const auto x = Poly::of(atom[0]);
-    const auto d = Poly::of(atom[1]);
+  const auto atoms = p.atoms();
+  for (Expr fine : atoms) {
+    for (Expr coarse : atoms) {
+      if (fine.op() != Op::FloorDiv || coarse.op() != Op::FloorDiv || fine[0] != coarse[0] ||
+          fine[1].op() != Op::IntConst || coarse[1].op() != Op::IntConst)
+        continue;
+      const int64_t c = fine[1].integer();
+      const int64_t d = coarse[1].integer();
+      if (c < 1 || d <= c || d % c != 0) continue;
+      Poly remainder;
+      remainder.add({fine}, 1);
+      remainder.add({coarse}, -(d / c));
+      known.push_back(remainder);
+      const auto below = negated(remainder);
+      if (const auto rest = below ? plus(*below, d / c - 1) : std::nullopt) known.push_back(*rest);
+    }
+  }
+  for (Expr atom : atoms) {
+    if ((atom.op() != Op::FloorDiv && atom.op() != Op::Mod) || is_size(atom)) continue;
+    const auto x = poly_of(atom[0]);
+    const auto d = poly_of(atom[1]);
     const auto positive = d ? plus(*d, -1) : std::nullopt;
     if (!x || !positive || !is_nonnegative_directly(*positive, 0)) continue;
     Poly self;
@@ -219,8 +271,8 @@ bool Facts::follows_by_cases(const Poly& p, const std::vector<Poly>& known, int 
   for (Expr atom : p.atoms()) {
     if (atom.op() != Op::Min && atom.op() != Op::Max) continue;
     const auto parts = p.split(atom);
-    const auto x = Poly::of(atom[0]);
-    const auto y = Poly::of(atom[1]);
+    const auto x = poly_of(atom[0]);
+    const auto y = poly_of(atom[1]);
     if (!parts || !x || !y) continue;
     auto holds_if = [&](const Poly& chosen, const Poly& other) {
       const auto product = multiply(parts->first, chosen);

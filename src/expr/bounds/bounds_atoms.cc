@@ -26,8 +26,8 @@ std::optional<Facts::Range> Facts::new_range_of(Expr atom, int depth) const {
   if (const auto it = axis_high_.find(atom); it != axis_high_.end())
     return Range{Poly(0), it->second};
   if (atom.op() == Op::FloorDiv || atom.op() == Op::Mod) {
-    const auto x = Poly::of(atom[0]);
-    const auto c = Poly::of(atom[1]);
+    const auto x = poly_of(atom[0]);
+    const auto c = poly_of(atom[1]);
     if (!x || !c) return std::nullopt;
     const auto positive = plus(*c, -1);
     if (!positive || !is_nonnegative_directly(*positive, depth + 1)) return std::nullopt;
@@ -50,36 +50,13 @@ std::optional<Facts::Range> Facts::new_range_of(Expr atom, int depth) const {
         return Range{ql ? *ql : Poly(0), qh ? *qh : *high};
       return std::nullopt;
     }
-    // Symbolic divisor d >= 1: (q * d + r) / d with -d <= r < 0 is q - 1, with 0 <= r < d it is q.
-    const Expr d = atom[1];
-    if (d.op() != Op::Var || !is_nonnegative_directly(*low, depth + 1)) return std::nullopt;
-    Poly q;
-    Poly r;
-    for (const auto& [monomial, coefficient] : high->terms()) {
-      Monomial rest = monomial;
-      const auto at = std::find(rest.begin(), rest.end(), d);
-      if (at == rest.end()) {
-        r.add(monomial, coefficient);
-      } else {
-        rest.erase(at);
-        q.add(rest, coefficient);
-      }
-    }
-    const auto d_poly = Poly::of(d);
-    const auto r_plus_d = add(r, *d_poly);
-    const auto below = negated(r);
-    if (!r_plus_d || !below) return std::nullopt;
-    const auto r_negative = plus(*below, -1);
-    if (is_nonnegative_directly(*r_plus_d, depth + 1) && r_negative &&
-        is_nonnegative_directly(*r_negative, depth + 1)) {
-      const auto one_less = plus(q, -1);
-      return one_less ? std::optional(Range{Poly(0), *one_less}) : std::nullopt;
-    }
-    return Range{Poly(0), *high};
+    if (!is_nonnegative_directly(*low, depth + 1)) return std::nullopt;
+    const auto most = highest_quotient(*high, *c, depth);
+    return Range{Poly(0), most ? *most : *high};
   }
   if (atom.op() == Op::Min || atom.op() == Op::Max) {
-    const auto x = Poly::of(atom[0]);
-    const auto y = Poly::of(atom[1]);
+    const auto x = poly_of(atom[0]);
+    const auto y = poly_of(atom[1]);
     if (!x || !y) return std::nullopt;
     const auto xl = bound(*x, false, depth + 1);
     const auto xh = bound(*x, true, depth + 1);
@@ -105,6 +82,40 @@ std::optional<Facts::Range> Facts::new_range_of(Expr atom, int depth) const {
   return std::nullopt;
 }
 
+// high / d for a product of sizes d >= 1: (q * d + r) / d with -d <= r < 0 is q - 1, with
+// 0 <= r < d it is q. Empty where nothing of that is known.
+std::optional<Poly> Facts::highest_quotient(const Poly& high, const Poly& divisor,
+                                            int depth) const {
+  if (divisor.terms().size() != 1) return std::nullopt;
+  const auto& [factors, factor] = *divisor.terms().begin();
+  if (!std::all_of(factors.begin(), factors.end(), [&](Expr a) { return is_size(a); }))
+    return std::nullopt;
+  Poly q;
+  Poly r;
+  for (const auto& [monomial, coefficient] : high.terms()) {
+    const bool is_multiple =
+        coefficient % factor == 0 && std::includes(monomial.begin(), monomial.end(),
+                                                   factors.begin(), factors.end(), ByContent());
+    if (!is_multiple) {
+      r.add(monomial, coefficient);
+      continue;
+    }
+    Monomial rest;
+    std::set_difference(monomial.begin(), monomial.end(), factors.begin(), factors.end(),
+                        std::back_inserter(rest), ByContent());
+    q.add(rest, coefficient / factor);
+  }
+  auto is_at_least = [&](std::optional<Poly> p) {
+    return p && is_nonnegative_directly(*p, depth + 1);
+  };
+  const auto below = negated(r);
+  const auto room = below ? add(divisor, *below) : std::nullopt;
+  if (!below || !room) return std::nullopt;
+  if (is_at_least(add(r, divisor)) && is_at_least(plus(*below, -1))) return plus(q, -1);
+  if (is_at_least(r) && is_at_least(plus(*room, -1))) return q;
+  return std::nullopt;
+}
+
 // `parts` is factor * (x / c) + rest. With factor = q * c the product lies between q * (x - c + 1)
 // and q * x, which is sharper than a range of x / c where the bound of x is not a multiple of c.
 // Empty where that does not apply.
@@ -114,7 +125,7 @@ std::optional<Poly> Facts::bound_division(Expr atom, const std::pair<Poly, Poly>
     return std::nullopt;
   const int64_t c = atom[1].integer();
   const auto factor = parts.first.constant();
-  const auto x = Poly::of(atom[0]);
+  const auto x = poly_of(atom[0]);
   if (!factor || *factor % c != 0 || !x) return std::nullopt;
   const bool takes_top = (*factor > 0) == is_upper;
   const auto edge = bound(*x, takes_top, depth + 1);
@@ -159,7 +170,27 @@ std::optional<Poly> Facts::bound(const Poly& p, bool is_upper, int depth) const 
     if (axis_high_.contains(atom) && !eliminate(atom)) return std::nullopt;
   }
   for (Expr atom : rest.atoms()) {
-    if (atom.op() != Op::Var && !eliminate(atom)) return std::nullopt;
+    if (!is_size(atom) && !eliminate(atom)) return std::nullopt;
+  }
+  return rest;
+}
+
+// The same for axes alone, where their factors have a known sign.
+std::optional<Poly> Facts::bound_axes(const Poly& p, bool is_upper) const {
+  Poly rest = p;
+  for (Expr atom : p.atoms()) {
+    const auto high = axis_high_.find(atom);
+    if (high == axis_high_.end()) continue;
+    const auto parts = rest.split(atom);
+    const auto opposite = parts ? negated(parts->first) : std::nullopt;
+    if (!opposite) return std::nullopt;
+    const bool is_positive = is_nonnegative_directly(parts->first, 1);
+    if (!is_positive && !is_nonnegative_directly(*opposite, 1)) return std::nullopt;
+    const auto product =
+        is_positive == is_upper ? multiply(parts->first, high->second) : std::optional(Poly(0));
+    const auto next = product ? add(*product, parts->second) : std::nullopt;
+    if (!next) return std::nullopt;
+    rest = *next;
   }
   return rest;
 }
@@ -184,7 +215,7 @@ bool Facts::is_nonnegative_in_sizes(const Poly& p) const {
   // Write each size as low + rest with rest >= 0 and expand.
   Poly expanded = p;
   for (Expr atom : p.atoms()) {
-    if (atom.op() != Op::Var) return false;
+    if (!is_size(atom)) return false;
     const auto it = low_.find(atom);
     if (it == low_.end()) return false;
     const int64_t low = it->second;

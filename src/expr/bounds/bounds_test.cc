@@ -24,7 +24,7 @@ class World {
     facts_.add_axis(i_, extent_i_);
     facts_.add_axis(j_, extent_j_);
     for (int64_t k = random.in(0, 2); k > 0; --k) {
-      Expr c = condition(2);
+      Expr c = random.chance(25) ? divisibility() : condition(2);
       if (random.chance(30)) c = pool_.binary(Op::And, c, condition(1));
       const bool holds = random.chance(70);
       holds ? facts_.assume(c) : facts_.assume_not(c);
@@ -40,6 +40,15 @@ class World {
     if (random_.chance(10)) return pool_.unary(Op::Not, c);
     if (random_.chance(10)) return pool_.binary(Op::Or, c, condition(1));
     return c;
+  }
+
+  // One size divides the other, or a number does.
+  Expr divisibility() {
+    const bool is_n = random_.chance(50);
+    const Expr divisor = random_.chance(50) ? number(1, 3) : is_n ? m_ : n_;
+    const Expr rest = pool_.binary(Op::Mod, is_n ? n_ : m_, divisor);
+    const Expr c = pool_.binary(Op::Eq, rest, pool_.integer(0));
+    return pool_.binary(Op::And, c, pool_.binary(Op::Ge, divisor, pool_.integer(1)));
   }
 
   Truth prove(Expr c) const { return facts_.prove(c); }
@@ -115,7 +124,9 @@ class World {
         return pool_.binary(Op::Mod, index(depth - 1), number(-1, 4));
       case 3:
         return pool_.binary(random_.chance(50) ? Op::FloorDiv : Op::Mod, index(depth - 1),
-                            random_.chance(60) ? n_ : index(0));
+                            random_.chance(50)   ? n_
+                            : random_.chance(40) ? pool_.binary(Op::FloorDiv, n_, m_)
+                                                 : index(0));
       case 4:
         return pool_.binary(random_.chance(50) ? Op::Min : Op::Max, index(depth - 1),
                             index(depth - 1));
@@ -238,6 +249,23 @@ TEST(Bounds, ProvesWhatProgramsNeed) {
       {{{"i", "N"}}, "not i >= 7", "i < 7"},
       {{{"i", "N"}}, "s >= 0 and s < W", "i + s < N + W"},
       {{}, "s >= 3", "s * s >= 9"},
+      {{{"h", "Hk * G * 4"}}, "", "h / (G * 4) < Hk"},
+      {{{"h", "Hk * G + 1"}}, "G >= 2", "h / G < Hk + 1"},
+      {{{"d", "N / 4"}, {"u", "2"}}, "", "d * 2 + u < N / 2"},
+      {{{"d", "N / 8"}, {"u", "2"}}, "", "d * 2 + u < N / 4"},
+      {{{"d", "((N - 2) / 2 - 1) / 2 + 1"}, {"u", "2"}}, "", "d * 2 + u < (N - 2) / 2 + 1"},
+      {{{"g", "G"}, {"r", "N / G"}}, "", "g * (N / G) + r < N"},
+      // Quotients without remainder.
+      {{{"j", "N"}}, "N % G == 0 and G >= 1", "j / (N / G) < G"},
+      {{{"j", "N"}}, "N % G == 0 and G >= 1", "j % (N / G) < N / G"},
+      {{{"j", "N"}}, "N % G == 0 and G >= 1", "N / G >= 1"},
+      {{{"j", "N"}}, "N % G == 0 and G >= 1", "j / (N / G) * (N / G) + j % (N / G) < N"},
+      {{{"j", "N"}}, "N % 4 == 0", "j / (N / 4) < 4"},
+      {{{"j", "N"}}, "N % 8 == 0", "j / (N / 4) < 4"},
+      {{}, "N % G == 0 and G >= 1", "N / G * G == N"},
+      {{{"h", "N"}},
+       "N % M == 0 and M % G == 0 and G >= 1 and M >= 1",
+       "h / (N / M) / (M / G) < G"},
   };
   for (const Proof& p : proofs) EXPECT_EQ(prove(p), Truth::True) << p.condition;
 }
@@ -260,6 +288,12 @@ TEST(Bounds, ClaimsNothingThatMayFail) {
   EXPECT_EQ(prove({{}, "w + i32(1) > i32(0)", "w >= i32(0)"}), Truth::Unknown);
   EXPECT_EQ(prove({{{"i", "N"}}, "", "i / s >= 0"}), Truth::Unknown);  // s may be negative
   EXPECT_EQ(prove({{}, "s >= i64(-inf)", "s >= 0"}), Truth::Unknown);
+  // By 0 there is no quotient, and the remainder is 0.
+  EXPECT_EQ(prove({{{"j", "N"}}, "N % G == 0", "j / (N / G) < G"}), Truth::Unknown);
+  EXPECT_EQ(prove({{{"j", "N"}}, "G >= 1", "j / (N / G) < G"}), Truth::Unknown);
+  EXPECT_EQ(prove({{{"j", "N"}}, "N % 2 == 0", "j / (N / 4) < 4"}), Truth::Unknown);
+  EXPECT_EQ(prove({{{"j", "N"}}, "", "j / (G * 4) < M"}), Truth::Unknown);
+  EXPECT_EQ(prove({{{"d", "N / 4"}, {"u", "3"}}, "", "d * 2 + u < N / 2"}), Truth::Unknown);
 }
 
 }  // namespace

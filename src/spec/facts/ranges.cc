@@ -146,6 +146,10 @@ bool check_ranges(const Let& let, const Facts& facts, const RangeContext& contex
   return RangeChecker(context, pool, sink).check(let.body, inner, false);
 }
 
+bool are_equal(Expr a, Expr b, const Facts& facts, expr::ExprPool& pool) {
+  return expr::same_index(a, b) || facts.prove(pool.binary(Op::Eq, a, b)) == Truth::True;
+}
+
 bool is_inside(Expr read, const ir::TensorType& type, const Facts& facts, expr::ExprPool& pool) {
   for (size_t k = 0; k < read.args().size(); ++k) {
     if (!inside(read[k], type.dims[k], facts, pool).is_proven()) return false;

@@ -23,6 +23,9 @@ struct RangeContext {
 bool check_ranges(const Let& let, const expr::Facts& facts, const RangeContext& context,
                   expr::ExprPool& pool, diag::Sink& sink);
 
+// True if two sizes have one value whenever the facts hold.
+bool are_equal(ir::Expr a, ir::Expr b, const expr::Facts& facts, expr::ExprPool& pool);
+
 // True if every index of the read is provably inside `type`.
 bool is_inside(ir::Expr read, const ir::TensorType& type, const expr::Facts& facts,
                expr::ExprPool& pool);

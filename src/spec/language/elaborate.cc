@@ -7,6 +7,7 @@
 #include "base/nearest.h"
 #include "expr/bounds/affine.h"
 #include "expr/print.h"
+#include "spec/facts/guards.h"
 #include "spec/facts/ranges.h"
 #include "spec/language/elaborator.h"
 #include "spec/language/library.h"
@@ -114,7 +115,7 @@ void Elaborator::equation(const EquationSyntax& eq) {
   let.name = pool_.name(eq.name.text);
   if (!left_side(eq, *symbol, is_declared, scope, elaborator, let)) return;
   const Typed body = elaborator.elaborate(*eq.body);
-  if (!body || !scope.solve() || !stored_dtype(eq, *symbol, is_declared, body, let)) return;
+  if (!body || !scope.solve(facts_) || !stored_dtype(eq, *symbol, is_declared, body, let)) return;
   let.body = pool_.cast(let.dtype, body.e);
 
   std::unordered_map<Expr, diag::Span> spans;
@@ -139,6 +140,7 @@ void Elaborator::equation(const EquationSyntax& eq) {
   for (const ir::Op& op : program_.body) {
     if (const auto* input = op.get<Input>()) types_.emplace(input->name.str(), input->type);
   }
+  for (Let& l : all) l.body = guard_conditions(l, facts_, types_, pool_);
   for (const Let& l : all) {
     if (!check_ranges(l, facts_, {types_, spans, eq.left}, pool_, sink_)) break;
   }
@@ -182,7 +184,7 @@ bool Elaborator::left_side(const EquationSyntax& eq, const Symbol& symbol, bool 
                                           eq.name.text, expr::to_string(symbol.type.dims[k]));
     if (!extent) {
       scope.use(var, symbol.type.dims[k], symbol.dim_spans[k], where);
-    } else if (!expr::same_index(extent, symbol.type.dims[k])) {
+    } else if (!are_equal(extent, symbol.type.dims[k], facts_, pool_)) {
       sink_
           .report(Code::ShapeMismatch, a.span,
                   fmt::format("axis `{}` has extent {}, the declaration says {}", a.name,

@@ -204,8 +204,9 @@ Occurrences occurrences(const Syntax& s, std::string_view name) {
     out.count += inner.count;
     if (inner.count && !is_guarded && !inner.is_always_guarded) out.is_always_guarded = false;
   };
-  for (size_t k = 0; k < s.args.size(); ++k)
-    add(*s.args[k], s.kind == Form::Call && s.text == "where" && k > 0);
+  const bool guards = (s.kind == Form::Call && s.text == "where") ||
+                      (s.kind == Form::Infix && (s.text == "and" || s.text == "or"));
+  for (size_t k = 0; k < s.args.size(); ++k) add(*s.args[k], guards && k > 0);
   for (const expr::SyntaxAxis& a : s.axes) {
     if (a.extent) add(*a.extent, false);
   }

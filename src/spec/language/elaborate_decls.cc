@@ -8,6 +8,7 @@
 #include "base/nearest.h"
 #include "expr/bounds/affine.h"
 #include "expr/print.h"
+#include "expr/walk.h"
 #include "spec/facts/ranges.h"
 #include "spec/language/elaborator.h"
 #include "spec/language/library.h"
@@ -184,7 +185,29 @@ void Elaborator::tensors() {
   }
 }
 
+namespace {
+
+using Divisions = std::vector<std::pair<Expr, diag::Span>>;
+
+// What a fact divides by, in the comparisons of its conjunction.
+void collect_divisors(Expr fact, diag::Span span, Divisions& out) {
+  if (fact.op() == expr::Op::And) {
+    collect_divisors(fact[0], span, out);
+    return collect_divisors(fact[1], span, out);
+  }
+  if (!is_comparison(fact.op())) return;
+  expr::for_each(fact, [&](Expr e) {
+    if ((e.op() != expr::Op::FloorDiv && e.op() != expr::Op::Mod) || e[1].is_const()) return;
+    const bool is_new = std::none_of(out.begin(), out.end(),
+                                     [&](const auto& known) { return known.first == e[1]; });
+    if (is_new) out.emplace_back(e[1], span);
+  });
+}
+
+}  // namespace
+
 void Elaborator::facts_and_numerics() {
+  Divisions divisors;
   for (const Syntax* f : math_.facts) {
     EquationScope scope(pool_, sink_);
     const Typed t = ExprElaborator(symbols_, library_, scope, pool_, sink_).elaborate(*f);
@@ -194,6 +217,19 @@ void Elaborator::facts_and_numerics() {
       continue;
     }
     program_.body.push_back(ir::make(Fact{t.e}, f->span));
+    collect_divisors(t.e, f->span, divisors);
+  }
+  // A fact that divides says that there is something to divide by: the remainder by 0 is 0, and
+  // would make `N % G == 0` true where N has no quotient.
+  const expr::Facts known = ir::facts_of(program_, pool_);
+  for (const auto& [divisor, span] : divisors) {
+    const bool is_size = divisor.op() == expr::Op::Var && divisor.dtype() == DType::I64 &&
+                         symbols_.find(divisor.name().str())->kind == Symbol::Kind::Size;
+    const Expr condition =
+        is_size ? pool_.binary(expr::Op::Ge, divisor, pool_.integer(1))
+                : pool_.binary(expr::Op::Ne, divisor, pool_.integer(0, divisor.dtype()));
+    if (known.prove(condition) != expr::Truth::True)
+      program_.body.push_back(ir::make(Fact{condition}, span));
   }
   if (math_.numerics.size() > 1) {
     sink_.report(Code::Duplicate, math_.numerics[1].span, "`numerics` is stated twice")

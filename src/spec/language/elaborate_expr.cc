@@ -10,6 +10,7 @@
 #include "expr/bounds/affine.h"
 #include "expr/build.h"
 #include "expr/print.h"
+#include "expr/rules/rules.h"
 #include "expr/scalar_ops.h"
 
 namespace nautilus::spec {
@@ -126,7 +127,7 @@ Typed ExprElaborator::name(const Syntax& s) {
   }
   switch (symbol->kind) {
     case Symbol::Kind::Size:
-      return {symbol->value, symbol->value.is_const() ? Hold::Literal : Hold::Index};
+      return {symbol->value, symbol->value.is_const() ? Hold::Literal : Hold::Index, true};
     case Symbol::Kind::Scalar:
       return {widen(pool_, symbol->value)};
     case Symbol::Kind::Tensor:
@@ -217,13 +218,17 @@ Typed ExprElaborator::prefix(const Syntax& s) {
   if (!x) return fail();
   const bool is_bool = x.e.dtype() == DType::Bool;
   if ((s.text == "not") != is_bool) return wrong_dtype(s, x.e.dtype());
-  return {pool_.unary(is_bool ? Op::Not : Op::Neg, x.e), x.hold};
+  return {pool_.unary(is_bool ? Op::Not : Op::Neg, x.e), x.hold, x.has_size};
 }
 
 Typed ExprElaborator::infix(const Syntax& s) {
   const Typed x = elaborate(*s.args[0]);
   if (!x) return fail();  // the other operand often fails for the same reason
+  // `and` and `or` do not read their right operand where the left one decides.
+  const bool is_guard = s.text == "and" || s.text == "or";
+  guards_ += is_guard;
   const Typed y = elaborate(*s.args[1]);
+  guards_ -= is_guard;
   return y ? binary(s, x, y) : fail();
 }
 
@@ -258,7 +263,7 @@ Typed ExprElaborator::binary(const Syntax& s, Typed x, Typed y) {
             fmt::format("write `f32({})` for the fraction", sink_.sources().text(s.args[1]->span)));
     return fail();
   }
-  if (op == Op::FloorDiv && integer_context_ == 0 && x.hold == Hold::Literal &&
+  if (op == Op::FloorDiv && integer_context_ == 0 && x.hold == Hold::Literal && !old_x.has_size &&
       x.e.op() == Op::IntConst && y.e.op() == Op::IntConst && x.e.integer() % y.e.integer() != 0) {
     sink_
         .report(Code::BadLiteral, s.span,
@@ -269,7 +274,12 @@ Typed ExprElaborator::binary(const Syntax& s, Typed x, Typed y) {
     return fail();
   }
   const Hold hold = is_comparison(op) ? Hold::Firm : x.hold;
-  return {pool_.binary(op, x.e, y.e), hold};
+  const bool has_size = old_x.has_size || old_y.has_size;
+  const Expr e = pool_.binary(op, x.e, y.e);
+  // A quotient of static sizes is a static size: what divides by it has a number to divide by.
+  const bool is_size = has_size && hold == Hold::Literal && is_int(e.dtype());
+  const Expr number = is_size ? expr::fold(pool_, e) : Expr();
+  return {number ? number : e, hold, has_size};
 }
 
 Typed ExprElaborator::call(const Syntax& s) {

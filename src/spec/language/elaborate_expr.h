@@ -99,7 +99,7 @@ class ExprElaborator {
 };
 
 // How often a name occurs in an expression, and whether every occurrence stands in a branch of
-// `where`.
+// `where`, or behind `and` or `or`.
 struct Occurrences {
   int count = 0;
   bool is_always_guarded = true;

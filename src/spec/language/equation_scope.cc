@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "expr/bounds/affine.h"
 #include "expr/print.h"
+#include "spec/facts/ranges.h"
 
 namespace nautilus::spec {
 
@@ -59,7 +59,7 @@ Expr EquationScope::with_written_names(Expr body, const ir::Axes& axes) const {
   return expr::substitute(pool_, body, map);
 }
 
-bool EquationScope::solve() {
+bool EquationScope::solve(const expr::Facts& facts) {
   bool ok = true;
   for (const Root& root : roots_) {
     if (root.is_written) continue;
@@ -75,7 +75,7 @@ bool EquationScope::solve() {
     const Use& first = root.uses[0];
     for (const Use& use : root.uses) {
       // Extents that wait for other axes are equal only if they are the same.
-      if (expr::same_index(first.extent, use.extent)) continue;
+      if (are_equal(first.extent, use.extent, facts, pool_)) continue;
       sink_
           .report(Code::ShapeMismatch, use.span,
                   fmt::format("axis `{}` has extent {} here and {} elsewhere", root.name,

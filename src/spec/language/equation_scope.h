@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "diag/diagnostic.h"
-#include "expr/bounds/affine.h"
+#include "expr/bounds/bounds.h"
 #include "expr/walk.h"
 #include "ir/op.h"
 
@@ -45,8 +45,9 @@ class EquationScope {
   // `var` stands alone in a position of extent `extent`.
   void use(ir::Expr var, ir::Expr extent, diag::Span span, std::string where);
 
-  // Decides every extent; false if something was reported.
-  bool solve();
+  // Decides every extent; false if something was reported. Extents are one where they are the same
+  // expression, or `facts` say so.
+  bool solve(const expr::Facts& facts);
   const expr::Substitution& solution() const { return solution_; }
 
   ir::Name equation() const { return equation_; }

@@ -19,6 +19,7 @@ enum class Hold : uint8_t {
 struct Typed {
   expr::Expr e;
   Hold hold = Hold::Firm;
+  bool has_size = false;  // a Literal that a static size is a part of
   explicit operator bool() const { return static_cast<bool>(e); }
 };
 
