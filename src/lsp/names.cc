@@ -32,6 +32,7 @@ class NameWalk {
     declarations();
     for (const spec::FunctionSyntax& f : math_.functions) function(f);
     for (const spec::StaticSyntax& s : math_.statics) visit(s.value);
+    for (const spec::StaticSyntax& s : math_.sizes) visit(s.value);
     for (const spec::HintSyntax& h : math_.hints) use(h.name.text, h.name.span);
     for (const expr::Syntax* f : math_.facts) visit(f);
     for (const spec::TensorSyntax& t : math_.tensors) {
@@ -91,6 +92,13 @@ class NameWalk {
       define(s.name,
              code_block(fmt::format("static {} = {}", s.name.text, value)) +
                  "a size that is fixed when compiling",
+             "= " + value, EntryKind::Size);
+    }
+    for (const spec::StaticSyntax& s : math_.sizes) {
+      const std::string value = text_of(s.value->span);
+      define(s.name,
+             code_block(fmt::format("size {} = {}", s.name.text, value)) +
+                 "a size that is made of others",
              "= " + value, EntryKind::Size);
     }
     for (const spec::ScalarSyntax& s : math_.scalars) {

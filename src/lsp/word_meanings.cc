@@ -21,6 +21,7 @@ struct WordRow {
 constexpr WordRow kKeywordRows[] = {
     {"dims", "dims M, N", "symbolic sizes: one compiled program serves all their values"},
     {"static", "static D = 64", "a size that is fixed when compiling; tiles depend on it"},
+    {"size", "size HO = (H - R)/S + 1", "a name for a size that is made of others"},
     {"hint", "hint M = 64", "the value of a size where a command is given none"},
     {"fact", "fact scale > 0", "what holds for every call; proofs use it, the evaluator checks it"},
     {"numerics", "numerics rel 1e-2 abs 1e-3",

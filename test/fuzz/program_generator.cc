@@ -77,6 +77,30 @@ class ProgramGenerator {
                                 world_.extents[base_index(base)].value + more,
                                 Extent::Form::Shifted, base, more, ""});
     }
+    quotients(dims);
+    for (size_t k = 0; k < world_.extents.size(); ++k) {
+      Extent& e = world_.extents[k];
+      const bool is_derived = e.form != Extent::Form::Dim && e.form != Extent::Form::Constant;
+      if (!is_derived || !random_.chance(0.4)) continue;
+      const std::string name = fmt::format("E{}", k);
+      lines_.push_back(fmt::format("size {} = {}", name, e.text));
+      e.text = name;
+    }
+  }
+
+  // A dim by a number or by another dim that divides it, with the fact that says so.
+  void quotients(int64_t dims) {
+    if (!random_.chance(0.3)) return;
+    const auto base = static_cast<int>(draw(0, dims - 1));
+    const auto divisor = random_.chance(0.5) ? static_cast<int>(draw(0, dims - 1)) : -1;
+    const int64_t factor = divisor < 0 ? draw(1, 3) : world_.extents[base_index(divisor)].value;
+    const Extent from = world_.extents[base_index(base)];
+    if (divisor == base || factor < 1 || from.value % factor != 0) return;
+    const std::string by =
+        divisor < 0 ? fmt::format("{}", factor) : world_.extents[base_index(divisor)].text;
+    lines_.push_back(fmt::format("fact {} % {} == 0", from.text, by));
+    world_.extents.push_back({fmt::format("{} / {}", from.text, by), from.value / factor,
+                              Extent::Form::Quotient, base, factor, by, divisor});
   }
 
   static size_t base_index(int base) { return static_cast<size_t>(base); }

@@ -26,8 +26,10 @@ std::optional<ir::Program> Elaborator::run(uint32_t file) {
   load_library();
   sizes();
   scalars();
+  define_sizes(true);
   tensors();
   facts_and_numerics();
+  check_sizes();
   if (sink_.has_errors()) return std::nullopt;
   facts_ = ir::facts_of(program_, pool_);
   equations();

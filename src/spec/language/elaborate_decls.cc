@@ -113,6 +113,8 @@ void Elaborator::sizes() {
                  sink_);
     program_.body.push_back(ir::make(Static{pool_.name(s.name.text), value}, s.name.span));
   }
+  for (const StaticSyntax& s : math_.sizes) open_sizes_.push_back(&s);
+  define_sizes(false);
 }
 
 void Elaborator::scalars() {
@@ -145,6 +147,7 @@ void Elaborator::scalars() {
                  {Symbol::Kind::Scalar, {}, pool_.var(param.name, s.dtype), {}, {}, true, nullptr},
                  sink_);
     program_.body.push_back(ir::make(param, s.name.span));
+    define_sizes(false);
   }
 }
 

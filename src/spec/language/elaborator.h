@@ -34,6 +34,12 @@ class Elaborator {
   // An expression outside any equation: no axes.
   Expr closed_size(const Syntax& s);
   void sizes();
+  // Sizes that the program names, once all that they are made of has a meaning; `is_last`: those
+  // that are left need each other, which is reported.
+  void define_sizes(bool is_last);
+  void report_size_cycle(const std::vector<const StaticSyntax*>& left);
+  // A size is never negative: refused if it always is, a fact of the program if it may be.
+  void check_sizes();
   void scalars();
   void tensors();
   void facts_and_numerics();
@@ -60,6 +66,7 @@ class Elaborator {
   std::deque<MathSyntax> libraries_;
   Symbols symbols_;
   Symbols library_;
+  std::vector<const StaticSyntax*> open_sizes_;
   std::set<std::string_view> declared_outputs_;
   std::map<std::string, ir::TensorType> types_;
   std::vector<ir::Name> outputs_;

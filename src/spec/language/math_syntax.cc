@@ -38,6 +38,11 @@ class Parser {
   bool statement() {
     if (c_.accept("dims")) return dims();
     if (c_.accept("static")) return statics();
+    // No reserved word: nothing else has a name after a name.
+    if (c_.at("size") && c_.peek(1).kind == Token::Name) {
+      c_.next();
+      return sizes();
+    }
     if (c_.accept("hint")) return hints();
     if (c_.accept("fact")) return facts();
     if (c_.at("numerics")) return numerics();
@@ -88,13 +93,16 @@ class Parser {
     return true;
   }
 
-  bool statics() {
+  bool statics() { return definitions("a static size", out_.statics); }
+  bool sizes() { return definitions("a size", out_.sizes); }
+
+  bool definitions(std::string_view what, std::vector<StaticSyntax>& out) {
     do {
-      const auto name = expr::parse_name(c_, "the name of a static size");
-      if (!name || !c_.expect("=", "after the name of a static size")) return false;
+      const auto name = expr::parse_name(c_, fmt::format("the name of {}", what));
+      if (!name || !c_.expect("=", fmt::format("after the name of {}", what))) return false;
       const expr::Syntax* value = expr::parse_expr(c_, out_.pool);
       if (!value) return false;
-      out_.statics.push_back({{name->text, name->span}, value});
+      out.push_back({{name->text, name->span}, value});
     } while (c_.accept(","));
     return true;
   }

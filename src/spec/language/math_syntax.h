@@ -65,6 +65,7 @@ struct EquationSyntax {
 struct MathSyntax {
   std::vector<NameSyntax> dims;
   std::vector<StaticSyntax> statics;
+  std::vector<StaticSyntax> sizes;  // `size HO = ...`
   std::vector<HintSyntax> hints;
   std::vector<const expr::Syntax*> facts;
   std::vector<NumericsSyntax> numerics;
