@@ -405,6 +405,10 @@ DEVICE float log_of(float x) { return __builtin_logf(x); }
 DEVICE double log_of(double x) { return __builtin_log(x); }
 DEVICE float log2_of(float x) { return __builtin_log2f(x); }
 DEVICE double log2_of(double x) { return __builtin_log2(x); }
+DEVICE float log1p_of(float x) { return __builtin_log1pf(x); }
+DEVICE double log1p_of(double x) { return __builtin_log1p(x); }
+DEVICE float expm1_of(float x) { return __builtin_expm1f(x); }
+DEVICE double expm1_of(double x) { return __builtin_expm1(x); }
 DEVICE double sqrt_of(double x) { return __builtin_sqrt(x); }
 DEVICE float rsqrt_of(float x) { return 1.f / __builtin_sqrtf(x); }
 DEVICE double rsqrt_of(double x) { return 1 / __builtin_sqrt(x); }

@@ -433,6 +433,10 @@ DEVICE float log_of(float x) { return logf(x); }
 DEVICE double log_of(double x) { return log(x); }
 DEVICE float log2_of(float x) { return log2f(x); }
 DEVICE double log2_of(double x) { return log2(x); }
+DEVICE float log1p_of(float x) { return log1pf(x); }
+DEVICE double log1p_of(double x) { return log1p(x); }
+DEVICE float expm1_of(float x) { return expm1f(x); }
+DEVICE double expm1_of(double x) { return expm1(x); }
 DEVICE double sqrt_of(double x) { return sqrt(x); }
 DEVICE float rsqrt_of(float x) { return 1.f / sqrtf(x); }
 DEVICE double rsqrt_of(double x) { return 1 / sqrt(x); }

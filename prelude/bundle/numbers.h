@@ -54,6 +54,8 @@ static inline double f_exp(double x) { return exp(x); }
 static inline double f_exp2(double x) { return exp2(x); }
 static inline double f_log(double x) { return log(x); }
 static inline double f_log2(double x) { return log2(x); }
+static inline double f_log1p(double x) { return log1p(x); }
+static inline double f_expm1(double x) { return expm1(x); }
 static inline double f_sqrt(double x) { return sqrt(x); }
 static inline double f_rsqrt(double x) { return 1 / sqrt(x); }
 static inline double f_tanh(double x) { return tanh(x); }

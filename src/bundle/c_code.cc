@@ -55,6 +55,8 @@ std::string_view word(Op op) {
     case Op::Exp2:
     case Op::Log:
     case Op::Log2:
+    case Op::Log1p:
+    case Op::Expm1:
     case Op::Sqrt:
     case Op::Rsqrt:
     case Op::Tanh:

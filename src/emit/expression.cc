@@ -97,6 +97,8 @@ class Printer {
       case EK::Exp:
       case EK::Log2:
       case EK::Log:
+      case EK::Log1p:
+      case EK::Expm1:
       case EK::Sqrt:
       case EK::Rsqrt:
       case EK::Tanh:
@@ -133,6 +135,10 @@ class Printer {
       case EK::Log:
         if (!names_.is_coarse) return call("log_of", e);
         return {"log2_approx(" + at(e[0], kTernary) + ") * 0.69314718f", kMul};
+      case EK::Log1p:
+        return call("log1p_of", e);
+      case EK::Expm1:
+        return call("expm1_of", e);
       case EK::Sqrt:
         return call(names_.is_accurate ? "sqrt_of" : "sqrt_approx", e);
       case EK::Rsqrt:

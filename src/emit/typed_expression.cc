@@ -144,6 +144,10 @@ class TypedPrinter {
         return call("log_of", e);
       case EK::Log2:
         return call("log2_of", e);
+      case EK::Log1p:
+        return call("log1p_of", e);
+      case EK::Expm1:
+        return call("expm1_of", e);
       case EK::Sqrt:
         return call("sqrt_of", e);
       case EK::Rsqrt:

@@ -68,6 +68,7 @@ TEST(ErrorBound, UnaryOperatorsStayWithinTheirBound) {
       {Op::Log, 1e-30, 1e30},   {Op::Log2, 1e-30, 1e30}, {Op::Sqrt, 0, 1e30},
       {Op::Rsqrt, 1e-30, 1e30}, {Op::Tanh, -20, 20},     {Op::Erf, -10, 10},
       {Op::Sigmoid, -120, 120}, {Op::Sin, -1000, 1000},  {Op::Cos, -1000, 1000},
+      {Op::Log1p, -0.99, 1e30}, {Op::Expm1, -100, 88.7},
   };
   Random random(21);
   for (const Domain& domain : domains) {

@@ -64,6 +64,10 @@ void with_float_unary(Op op, Use&& use) {
       return use([](double x) { return std::log(x); });
     case Op::Log2:
       return use([](double x) { return std::log2(x); });
+    case Op::Log1p:
+      return use([](double x) { return std::log1p(x); });
+    case Op::Expm1:
+      return use([](double x) { return std::expm1(x); });
     case Op::Sqrt:
       return use([](double x) { return std::sqrt(x); });
     case Op::Rsqrt:

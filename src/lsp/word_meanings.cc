@@ -57,6 +57,8 @@ constexpr WordRow kFunctionRows[] = {
     {"exp2", "exp2(x)", "2 to the power of x"},
     {"log", "log(x)", "the natural logarithm"},
     {"log2", "log2(x)", "the logarithm to base 2"},
+    {"log1p", "log1p(x)", "log(1 + x), accurate where x is small"},
+    {"expm1", "expm1(x)", "exp(x) - 1, accurate where x is small"},
     {"sqrt", "sqrt(x)", "the square root"},
     {"rsqrt", "rsqrt(x)", "1 / sqrt(x)"},
     {"tanh", "tanh(x)", "the hyperbolic tangent"},

@@ -62,6 +62,7 @@ bool FiniteTiles::is_finite(Expr e) const {
     // An exponential that overflows is an error of the program, not of a pass.
     case EK::Exp:
     case EK::Exp2:
+    case EK::Expm1:
     case EK::Sigmoid:
     case EK::Tanh:
     case EK::Erf:

@@ -108,7 +108,7 @@ class CascadeGenerator {
     const std::string t = tile();
     switch (draw(0, 12)) {
       case 0:
-        return fmt::format("tanh({})", t);
+        return chance(0.2) ? fmt::format("expm1(min({}, 2))", t) : fmt::format("tanh({})", t);
       case 1:
         return fmt::format("sigmoid({} - {})", t, row());
       case 2:

@@ -137,13 +137,15 @@ std::string ExpressionGenerator::floating(DType dtype, int depth) {
 
 std::string ExpressionGenerator::elementary(DType dtype, int depth) {
   if (chance(0.05)) {  // wild: NaN and infinities have rules of their own
-    return fmt::format("{}({})", pick({"exp", "exp2", "log", "log2", "sqrt", "rsqrt"}),
+    return fmt::format("{}({})",
+                       pick({"exp", "exp2", "log", "log2", "log1p", "expm1", "sqrt", "rsqrt"}),
                        value(dtype, depth - 1));
   }
   switch (random_.integer(0, 6)) {
     case 0:
-      return fmt::format("{}({})", pick({"exp", "exp2"}), tame(dtype, depth - 1));
+      return fmt::format("{}({})", pick({"exp", "exp2", "expm1"}), tame(dtype, depth - 1));
     case 1:
+      if (chance(0.3)) return fmt::format("log1p(abs({}))", value(dtype, depth - 1));
       return fmt::format("{}(abs({}) + {})", pick({"log", "log2", "rsqrt"}),
                          value(dtype, depth - 1), pick({"0.5", "1", "0.01"}));
     case 2:
@@ -198,7 +200,10 @@ std::string ExpressionGenerator::integer(DType dtype, int depth) {
 
 std::string ExpressionGenerator::boolean(int depth) {
   if (depth <= 0) return leaf(DType::Bool);
-  switch (random_.integer(0, 6)) {
+  switch (random_.integer(0, 7)) {
+    case 7:
+      return fmt::format("{}({})", pick({"isnan", "isinf", "isfinite"}),
+                         value(chance(0.7) ? DType::F32 : DType::F64, depth - 1));
     case 0:
       return fmt::format("({} {} {})", boolean(depth - 1), pick({"and", "or", "==", "!="}),
                          boolean(depth - 1));

@@ -189,7 +189,7 @@ class Solver {
     const bool is_guard = e.op() == Op::Select && e[0].op() == Op::Eq && e[0][0] == e[2] &&
                           e[0][1].op() == Op::FloatConst && std::isinf(e[0][1].number());
     if (is_guard) return stays_finite(e[1]);
-    const bool is_log = e.op() == Op::Log || e.op() == Op::Log2;
+    const bool is_log = e.op() == Op::Log || e.op() == Op::Log2 || e.op() == Op::Log1p;
     if (is_log && !(e[0].op() == Op::Select && stays_finite(e[0]))) return false;
     return std::all_of(e.args().begin(), e.args().end(), [&](Expr a) { return stays_finite(a); });
   }

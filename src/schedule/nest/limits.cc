@@ -67,6 +67,14 @@ class Evaluator {
                : x == Limit::PlusInf ? Limit::PlusInf
                                      : Limit::Unknown;
       }
+      case Op::Expm1: {
+        const Limit x = of(e[0]);
+        return x == Limit::MinusInf ? Limit::Finite : x == Limit::Finite ? Limit::Unknown : x;
+      }
+      case Op::Log1p: {
+        const Limit x = of(e[0]);
+        return x == Limit::Zero || x == Limit::PlusInf ? x : Limit::Unknown;
+      }
       case Op::Sigmoid: {
         const Limit x = of(e[0]);
         return x == Limit::MinusInf  ? Limit::Zero

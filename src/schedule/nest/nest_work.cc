@@ -243,6 +243,9 @@ class Counter {
       case Op::Log:
       case Op::Log2:
         return is_coarse_ ? code.coarse_logarithm : code.logarithm;
+      case Op::Log1p:
+      case Op::Expm1:
+        return code.logarithm;
       case Op::Erf:
         return is_coarse_ ? code.coarse_error_function : code.error_function;
       case Op::Tanh:
@@ -310,6 +313,8 @@ class Counter {
         return target_.costs.special_slots;
       case Op::Sin:
       case Op::Cos:
+      case Op::Log1p:
+      case Op::Expm1:
         return 3 * target_.costs.special_slots;
       case Op::Pow:
         return 8 * target_.costs.special_slots;

@@ -358,7 +358,11 @@ void BlockMachine::elementwise(size_t k, int64_t count) {
         loop2([&](int64_t i, Value x, Value y) { out[i].i = f(x.i, y.i); });
       }
     });
-    set_bound([&](int64_t i) { return expr::comparison_bound(is_float(in.operand), a[i], b[i]); });
+    set_bound([&](int64_t i) {
+      // A value compared with itself: whatever its error, it is a number or not (isnan).
+      if (in.args[0] == in.args[1]) return a[i].e == expr::kInf ? 1.0 : 0.0;
+      return expr::comparison_bound(is_float(in.operand), a[i], b[i]);
+    });
   } else if (is_float(in.operand) && expr::info(in.op).arity == 1) {
     expr::with_float_unary(in.op,
                            [&](auto f) { loop1([&](int64_t i, Value x) { out[i].f = f(x.f); }); });

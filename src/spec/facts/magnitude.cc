@@ -99,7 +99,11 @@ double Magnitudes::largest(Expr e) {
       return largest(e[0]) < kUnbounded ? 0 : kUnbounded;
     case Op::Exp:
     case Op::Exp2:
+    case Op::Expm1:
       return within(e.dtype(), largest_exponential(e));
+    // At most its argument, where that is not negative.
+    case Op::Log1p:
+      return values_.is_nonnegative(e[0]) ? largest(e[0]) : kUnbounded;
     case Op::Sqrt:
       return largest(e[0]) / 2;
     case Op::Rsqrt:
@@ -130,7 +134,7 @@ double Magnitudes::largest_exponential(Expr e) {
 // The size of an exponential's exponent, of base 2.
 double Magnitudes::largest_exponent(Expr e) {
   const double size = std::exp2(largest(e[0]));
-  return e.op() == Op::Exp ? size * 1.4426950408889634 : size;
+  return e.op() != Op::Exp2 ? size * 1.4426950408889634 : size;
 }
 
 double Magnitudes::largest_element(Expr read) {

@@ -146,6 +146,9 @@ bool KnownValues::nonnegative(Expr e) {
     case Op::Sqrt:
     case Op::Rsqrt:
       return true;
+    case Op::Log1p:
+    case Op::Expm1:
+      return nonnegative(e[0]);
     case Op::Cast:
       return is_float(e.dtype()) && is_float(e[0].dtype()) && nonnegative(e[0]);
     case Op::Select:
@@ -190,7 +193,10 @@ bool KnownValues::finite(Expr e) {
       return true;
     case Op::Exp:
     case Op::Exp2:
+    case Op::Expm1:
       return bounded(e[0], 1);
+    case Op::Log1p:
+      return finite(e[0]) && nonnegative(e[0]);
     case Op::Read: {
       if (!is_float(e.dtype())) return true;
       const auto it = equations_.find(e.name());

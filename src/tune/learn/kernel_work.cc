@@ -21,6 +21,8 @@ bool is_special(EK op) {
     case EK::Exp2:
     case EK::Log:
     case EK::Log2:
+    case EK::Log1p:
+    case EK::Expm1:
     case EK::Sqrt:
     case EK::Rsqrt:
     case EK::Tanh:

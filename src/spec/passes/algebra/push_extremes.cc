@@ -159,6 +159,7 @@ class ExtremePusher {
       }
       case Op::Exp:
       case Op::Exp2:
+      case Op::Expm1:
       case Op::Sigmoid:
       case Op::Tanh:
       case Op::Erf:
@@ -166,6 +167,7 @@ class ExtremePusher {
       case Op::Sqrt:
       case Op::Log:
       case Op::Log2:
+      case Op::Log1p:
         // Of numbers below 0 they are NaN, which a maximum ignores; a minimum would meet them.
         return reducer_ == Reducer::Max && !is_turned ? rising_outside(e) : none;
       case Op::Floor:
