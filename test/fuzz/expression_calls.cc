@@ -152,8 +152,13 @@ std::string ExpressionGenerator::axis_call(DType dtype, int depth) {
     return fmt::format("{}[{}]({})", pick({"logsumexp", "variance", "l2norm"}), axis.name, x);
   }
   const size_t at = random_.next() % axes_.size();
-  const std::string name = axes_[at].name;
-  const std::string x = over_axis(at, dtype, depth - 1);
+  std::string name = axes_[at].name;
+  std::string x = over_axis(at, dtype, depth - 1);
+  if (axes_.size() > 1 && chance(0.3)) {
+    const size_t other = (at + 1) % axes_.size();
+    x = fmt::format("{} + {}", x, over_axis(other, dtype, 0));
+    name += ", " + axes_[other].name;
+  }
   switch (random_.integer(0, 4)) {
     case 0:
       return fmt::format("{}[{}]({})", pick({"softmax", "log_softmax", "logsumexp", "l2norm"}),

@@ -55,8 +55,44 @@ Typed ExprElaborator::let(const Syntax& s) {
   return body;
 }
 
+// Gives the axes of a function their meaning: axes of the caller, or new ones, which the arguments
+// see as well.
+bool ExprElaborator::bind_axes(const Syntax& s, const FunctionSyntax& f, Frame& frame) {
+  for (size_t k = 0; k < s.axes.size(); ++k) {
+    const expr::SyntaxAxis& axis = s.axes[k];
+    std::vector<Expr> vars = find_axes(axis.name);
+    Expr extent;
+    if (axis.extent && !(extent = elaborate_size(*axis.extent))) return false;
+    if (!vars.empty() && extent) {
+      sink_.report(Code::AxisConflict, axis.span, fmt::format("`{}` is taken already", axis.name))
+          .label("an axis of this name is in scope")
+          .with_help("leave its extent away, or give the call an axis name of its own");
+      return false;
+    }
+    const auto is_same = [&](const expr::SyntaxAxis& other) { return other.name == axis.name; };
+    if (std::any_of(s.axes.begin(), s.axes.begin() + static_cast<long>(k), is_same)) {
+      sink_.report(Code::AxisConflict, axis.span,
+                   fmt::format("the axis `{}` stands twice in this call", axis.name));
+      return false;
+    }
+    if (vars.empty()) {
+      if (const Symbol* symbol = symbols_.find(axis.name)) {
+        sink_.report(Code::AxisConflict, axis.span,
+                     fmt::format("`{}` is {}, not an axis", axis.name, describe(symbol->kind)));
+        return false;
+      }
+      vars = {scope_.add_root(axis.name, axis.span, extent)};
+      bind_axis(axis.name, vars[0]);
+    }
+    for (Expr var : vars) frame.axes.emplace_back(f.axes[std::min(k, f.axes.size() - 1)].text, var);
+  }
+  return true;
+}
+
 Typed ExprElaborator::call_function(const Syntax& s, const FunctionSyntax& f) {
-  if (s.args.size() != f.params.size() || s.axes.size() != f.axes.size()) {
+  // The last axis of a function stands for all that are left.
+  const bool has_axes = f.axes.empty() ? s.axes.empty() : s.axes.size() >= f.axes.size();
+  if (s.args.size() != f.params.size() || !has_axes) {
     sink_
         .report(Code::WrongArguments, s.span,
                 fmt::format("`{}` takes {} and {}; {} and {} given", s.text,
@@ -85,30 +121,7 @@ Typed ExprElaborator::call_function(const Syntax& s, const FunctionSyntax& f) {
   frame.function = &f;
   frame.call = s.span;
   const size_t visible = frames_.back().axes.size();
-  for (size_t k = 0; k < f.axes.size(); ++k) {
-    Expr var = find_axis(s.axes[k].name);
-    Expr extent;
-    if (s.axes[k].extent && !(extent = elaborate_size(*s.axes[k].extent))) return fail();
-    if (var && extent) {
-      sink_
-          .report(Code::AxisConflict, s.axes[k].span,
-                  fmt::format("`{}` is taken already", s.axes[k].name))
-          .label("an axis of this name is in scope")
-          .with_help("leave its extent away, or give the call an axis name of its own");
-      return fail();
-    }
-    if (!var) {
-      if (const Symbol* symbol = symbols_.find(s.axes[k].name)) {
-        sink_.report(
-            Code::AxisConflict, s.axes[k].span,
-            fmt::format("`{}` is {}, not an axis", s.axes[k].name, describe(symbol->kind)));
-        return fail();
-      }
-      var = scope_.add_root(s.axes[k].name, s.axes[k].span, extent);
-      bind_axis(s.axes[k].name, var);  // visible in the arguments only
-    }
-    frame.axes.emplace_back(f.axes[k].text, var);
-  }
+  if (!bind_axes(s, f, frame)) return fail();
   bool ok = true;
   for (size_t k = 0; k < f.params.size(); ++k) {
     const Typed value = elaborate(*s.args[k]);

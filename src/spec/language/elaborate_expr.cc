@@ -91,6 +91,18 @@ Expr ExprElaborator::find_axis(std::string_view name) const {
   return {};
 }
 
+std::vector<Expr> ExprElaborator::find_axes(std::string_view name) const {
+  if (!is_function_axis(name)) {
+    const Expr axis = find_axis(name);
+    return axis ? std::vector{axis} : std::vector<Expr>();
+  }
+  std::vector<Expr> out;
+  for (const auto& [text, var] : frames_.back().axes) {
+    if (text == name) out.push_back(var);
+  }
+  return out;
+}
+
 bool ExprElaborator::is_function_axis(std::string_view name) const {
   const FunctionSyntax* f = frames_.back().function;
   return f && std::any_of(f->axes.begin(), f->axes.end(),
@@ -106,7 +118,15 @@ const Symbol* ExprElaborator::find_function(std::string_view name) const {
 Typed ExprElaborator::name(const Syntax& s) {
   if (const auto it = frames_.back().values.find(s.text); it != frames_.back().values.end())
     return it->second;
-  if (const Expr axis = find_axis(s.text)) return {axis, Hold::Index};
+  if (const Expr axis = find_axis(s.text)) {
+    if (find_axes(s.text).size() == 1) return {axis, Hold::Index};
+    sink_
+        .report(Code::WrongArguments, s.span,
+                fmt::format("`{}` stands for {} axes here, and is used as a number", s.text,
+                            find_axes(s.text).size()))
+        .with_help("a function of several axes can only reduce over them; call it with one");
+    return fail();
+  }
   const Symbol* symbol = symbols_.find(s.text);
   if (!symbol && (library_.find(s.text) || expr::function_op(s.text))) {
     sink_

@@ -59,6 +59,7 @@ class ExprElaborator {
   Typed call(const expr::Syntax& s);
   Typed call_builtin(const expr::Syntax& s, expr::Op op);
   Typed call_function(const expr::Syntax& s, const FunctionSyntax& f);
+  bool bind_axes(const expr::Syntax& s, const FunctionSyntax& f, Frame& frame);
   Typed cast(const expr::Syntax& s, expr::DType dtype);
   Typed select(const expr::Syntax& s);
   Typed prefix(const expr::Syntax& s);
@@ -70,6 +71,9 @@ class ExprElaborator {
   ir::Expr index(const expr::Syntax& s, std::string_view what);
 
   ir::Expr find_axis(std::string_view name) const;
+  // What an axis in brackets stands for: several axes if it is the last one of a function that was
+  // called with more of them, else one or none.
+  std::vector<ir::Expr> find_axes(std::string_view name) const;
   const Symbol* find_function(std::string_view name) const;
   bool is_function_axis(std::string_view name) const;
   // The axes of a value in the order of the element read that has the most of them, so that a

@@ -21,13 +21,17 @@ Typed ExprElaborator::reduce(const Syntax& s) {
   if (s.init && !(init = elaborate(*s.init))) return fail();
   const size_t visible = frames_.back().axes.size();
   std::vector<Expr> renamed;  // function axes, in step with `axes`; null for new ones
+  std::vector<const expr::SyntaxAxis*> written;
   for (const expr::SyntaxAxis& a : s.axes) {
     Expr extent;
     if (a.extent && !(extent = elaborate_size(*a.extent))) return fail();
     const Expr outer = find_axis(a.name);
     if (is_function_axis(a.name) && outer && !extent) {
-      axes.push_back(outer);
-      renamed.push_back(scope_.fresh(outer));
+      for (Expr axis : find_axes(a.name)) {
+        axes.push_back(axis);
+        renamed.push_back(scope_.fresh(axis));
+        written.push_back(&a);
+      }
       continue;
     }
     if (outer || symbols_.find(a.name)) {
@@ -42,6 +46,7 @@ Typed ExprElaborator::reduce(const Syntax& s) {
     const Expr var = scope_.add_root(a.name, a.span, extent);
     axes.push_back(var);
     renamed.push_back({});
+    written.push_back(&a);
     bind_axis(a.name, var);
   }
   Typed body = elaborate(*s.args[0]);
@@ -50,9 +55,9 @@ Typed ExprElaborator::reduce(const Syntax& s) {
   for (size_t k = 0; k < axes.size(); ++k) {
     if (!expr::depends_on(body.e, axes[k]) && !scope_.has_written_extent(axes[k])) {
       sink_
-          .report(Code::AbsentAxis, s.axes[k].span,
+          .report(Code::AbsentAxis, written[k]->span,
                   fmt::format("the reduction is over `{}`, which its body does not contain",
-                              s.axes[k].name))
+                              written[k]->name))
           .also(s.args[0]->span, "the body")
           .with_help(
               "the body of a reduction ends before `+` and `-`, use parentheses; to count, write "
