@@ -289,6 +289,7 @@ class Parser {
     c_.next();
     const Syntax* e = expr();
     if (!e || !c_.expect(")", "to close the parenthesis")) return nullptr;
+    pool_.back().is_parenthesised = true;  // the last node that was finished is the whole of it
     return e;
   }
 

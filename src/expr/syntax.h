@@ -52,6 +52,7 @@ struct Syntax {
   std::vector<SyntaxAxis> axes;     // Reduce; Call: axes in brackets
   const Syntax* init = nullptr;     // Reduce
   std::optional<DType> acc;         // Reduce
+  bool is_parenthesised = false;
   uint32_t depth = 1;
 };
 

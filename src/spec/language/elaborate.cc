@@ -11,6 +11,7 @@
 #include "spec/facts/ranges.h"
 #include "spec/language/elaborator.h"
 #include "spec/language/library.h"
+#include "spec/language/precedence.h"
 
 namespace nautilus::spec {
 
@@ -23,6 +24,7 @@ std::optional<ir::Program> Elaborator::run(uint32_t file) {
   program_.level = &level();
   program_.name = program_name(sources_.path(file));
   if (!parse_math(file, math_, sink_)) return std::nullopt;
+  warn_of_precedence(math_, sink_);
   load_library();
   sizes();
   scalars();
