@@ -22,6 +22,7 @@ constexpr WordRow kKeywordRows[] = {
     {"dims", "dims M, N", "symbolic sizes: one compiled program serves all their values"},
     {"static", "static D = 64", "a size that is fixed when compiling; tiles depend on it"},
     {"size", "size HO = (H - R)/S + 1", "a name for a size that is made of others"},
+    {"table", "table w = [0.25, 0.5, 0.25]", "a small tensor of numbers in the text"},
     {"hint", "hint M = 64", "the value of a size where a command is given none"},
     {"fact", "fact scale > 0", "what holds for every call; proofs use it, the evaluator checks it"},
     {"numerics", "numerics rel 1e-2 abs 1e-3",

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "spec/language/table_syntax.h"
+
 namespace nautilus::spec {
 namespace {
 
@@ -42,6 +44,10 @@ class Parser {
     if (c_.at("size") && c_.peek(1).kind == Token::Name) {
       c_.next();
       return sizes();
+    }
+    if (c_.at("table") && c_.peek(1).kind == Token::Name) {
+      c_.next();
+      return table();
     }
     if (c_.accept("hint")) return hints();
     if (c_.accept("fact")) return facts();
@@ -105,6 +111,12 @@ class Parser {
       out.push_back({{name->text, name->span}, value});
     } while (c_.accept(","));
     return true;
+  }
+
+  bool table() {
+    const auto name = expr::parse_name(c_, "the name of a table");
+    if (!name || !c_.expect("=", "after the name of a table")) return false;
+    return parse_table(c_, {name->text, name->span}, out_);
   }
 
   bool hints() {

@@ -2,7 +2,9 @@
 // A .naut program as written: statements with untyped expressions (docs/language.md, section 1).
 #pragma once
 
+#include <deque>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -74,6 +76,7 @@ struct MathSyntax {
   std::vector<ScalarSyntax> scalars;
   std::vector<EquationSyntax> equations;
   expr::SyntaxPool pool;
+  std::deque<std::string> names;  // that stand in no text: axes of tables
 };
 
 // Appends the statements of a file. After an error, parsing resumes at the next line that starts in

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small literal tables: `table w = [0.25, 0.5, 0.25]`, `table G = [[1, 0], [0, -1]]`.
+#pragma once
+
+#include "spec/language/math_syntax.h"
+#include "text/lexer.h"
+
+namespace nautilus::spec {
+
+// Reads what stands behind the name and `=` of a table, and adds the equation that it is: its
+// elements chosen by their indices, `w[k < 3] = where(k < 1, 0.25, where(k < 2, 0.5, 0.25))`. The
+// levels below know no tables; whatever computes with constants computes with these.
+bool parse_table(text::Cursor& cursor, const NameSyntax& name, MathSyntax& out);
+
+}  // namespace nautilus::spec
