@@ -5,6 +5,11 @@ DEVICE int wrap_mul(int x, int y) { return (int)((u32)x * (u32)y); }
 DEVICE long long wrap_add(long long x, long long y) { return (long long)((u64)x + (u64)y); }
 DEVICE long long wrap_sub(long long x, long long y) { return (long long)((u64)x - (u64)y); }
 DEVICE long long wrap_mul(long long x, long long y) { return (long long)((u64)x * (u64)y); }
+// x * 2^n, wrapped, and the floor of x / 2^n; a negative n counts as 0.
+DEVICE int shift_left(int x, int n) { return n > 31 ? 0 : (int)((u32)x << (n < 0 ? 0 : n)); }
+DEVICE int shift_right(int x, int n) { return x >> (n < 0 ? 0 : n > 31 ? 31 : n); }
+DEVICE long long shift_left(long long x, long long n) { return n > 63 ? 0 : (long long)((u64)x << (n < 0 ? 0 : n)); }
+DEVICE long long shift_right(long long x, long long n) { return x >> (n < 0 ? 0 : n > 63 ? 63 : n); }
 template <class T> DEVICE T safe_div(T x, T y) {
   if (y == 0) return 0;
   if (y == -1) return wrap_sub((T)0, x);

@@ -23,6 +23,15 @@ static inline int64_t i_min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t i_max(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t i_and(int64_t a, int64_t b) { return a & b; }
 static inline int64_t i_or(int64_t a, int64_t b) { return a | b; }
+static inline int64_t i_bit_and(int64_t a, int64_t b) { return a & b; }
+static inline int64_t i_bit_or(int64_t a, int64_t b) { return a | b; }
+static inline int64_t i_bit_xor(int64_t a, int64_t b) { return a ^ b; }
+static inline int64_t i_shift_left(int64_t a, int64_t n) {
+  return n > 63 ? 0 : (int64_t)((uint64_t)a << (n < 0 ? 0 : n));
+}
+static inline int64_t i_shift_right(int64_t a, int64_t n) {
+  return a >> (n < 0 ? 0 : n > 63 ? 63 : n);
+}
 static inline int64_t i_not(int64_t a) { return a == 0; }
 static inline int64_t i_eq(int64_t a, int64_t b) { return a == b; }
 static inline int64_t i_ne(int64_t a, int64_t b) { return a != b; }

@@ -68,6 +68,11 @@ std::string_view word(Op op) {
     case Op::Floor:
     case Op::Round:
     case Op::Pow:
+    case Op::BitAnd:
+    case Op::BitOr:
+    case Op::BitXor:
+    case Op::ShiftLeft:
+    case Op::ShiftRight:
     case Op::Min:
     case Op::Max:
       return expr::info(op).text;

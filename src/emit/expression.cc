@@ -110,6 +110,11 @@ class Printer {
       case EK::Sin:
       case EK::Cos:
       case EK::Pow:
+      case EK::BitAnd:
+      case EK::BitOr:
+      case EK::BitXor:
+      case EK::ShiftLeft:
+      case EK::ShiftRight:
       case EK::Reduce:
         break;
     }
@@ -161,6 +166,12 @@ class Printer {
         return call("cos_of", e);
       case EK::Pow:
         return call("pow_of", e);
+      case EK::BitAnd:
+      case EK::BitOr:
+      case EK::BitXor:
+      case EK::ShiftLeft:
+      case EK::ShiftRight:
+        return {wide_text(e), kAtom};
       default:
         break;
     }

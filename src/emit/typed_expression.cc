@@ -164,6 +164,16 @@ class TypedPrinter {
         return call("cos_of", e);
       case EK::Pow:
         return call("pow_of", e);
+      case EK::BitAnd:
+        return infix(e, "&");
+      case EK::BitOr:
+        return infix(e, "|");
+      case EK::BitXor:
+        return infix(e, "^");
+      case EK::ShiftLeft:
+        return call("shift_left", e);
+      case EK::ShiftRight:
+        return call("shift_right", e);
       case EK::Abs:
         return call("absolute", e);
       case EK::Floor:

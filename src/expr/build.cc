@@ -210,7 +210,7 @@ class Builder {
     const bool is_equality = op == Op::Eq || op == Op::Ne;
     bool fits = is_equality || is_bool == is_logic;
     if (op == Op::Pow) fits = is_float(d);
-    if (op == Op::Mod) fits = is_int(d);
+    if (op == Op::Mod || is_bitwise(op)) fits = is_int(d);
     return fits ? pool_.binary(op, x, y) : wrong(s, d);
   }
 

@@ -21,6 +21,8 @@ const OpInfo& info(Op op) {
 
 bool is_comparison(Op op) { return op >= Op::Eq && op <= Op::Ge; }
 
+bool is_bitwise(Op op) { return op >= Op::BitAnd && op <= Op::ShiftRight; }
+
 bool is_commutative(Op op) {
   switch (op) {
     case Op::Add:
@@ -31,6 +33,9 @@ bool is_commutative(Op op) {
     case Op::Ne:
     case Op::And:
     case Op::Or:
+    case Op::BitAnd:
+    case Op::BitOr:
+    case Op::BitXor:
       return true;
     default:
       return false;

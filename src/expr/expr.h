@@ -41,6 +41,8 @@ struct OpInfo {
 const OpInfo& info(Op op);
 
 bool is_comparison(Op op);
+// bit_and ... shift_right: operators of integers alone.
+bool is_bitwise(Op op);
 bool is_commutative(Op op);
 
 // ArgMax and ArgMin give the position of the first extreme element.

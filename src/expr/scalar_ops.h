@@ -37,6 +37,14 @@ inline int64_t wrapping_mul(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
+// x * 2^n, wrapped, and the floor of x / 2^n, for every n: bits that leave the word are gone, and a
+// negative n counts as 0.
+inline int64_t shift_left(int64_t x, int64_t n) {
+  if (n >= 64) return 0;
+  return static_cast<int64_t>(static_cast<uint64_t>(x) << (n < 0 ? 0 : n));
+}
+inline int64_t shift_right(int64_t x, int64_t n) { return x >> (n < 0 ? 0 : n > 63 ? 63 : n); }
+
 // A NaN operand is ignored, signalling or not, and -0 is less than +0: the order of operands makes
 // no difference, and neither does the C library.
 inline double float_max(double x, double y) {
@@ -137,9 +145,17 @@ void with_int_binary(Op op, Use&& use) {
     case Op::Max:
       return use([](int64_t x, int64_t y) { return x > y ? x : y; });
     case Op::And:
+    case Op::BitAnd:
       return use([](int64_t x, int64_t y) { return x & y; });
     case Op::Or:
+    case Op::BitOr:
       return use([](int64_t x, int64_t y) { return x | y; });
+    case Op::BitXor:
+      return use([](int64_t x, int64_t y) { return x ^ y; });
+    case Op::ShiftLeft:
+      return use(shift_left);
+    case Op::ShiftRight:
+      return use(shift_right);
     default:
       NAUT_CHECK(false, "{} on integers", info(op).name);
   }

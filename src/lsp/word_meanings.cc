@@ -71,6 +71,11 @@ constexpr WordRow kFunctionRows[] = {
     {"floor", "floor(x)", "the greatest integer up to x, as a float"},
     {"round", "round(x)", "the nearest integer, halves to even, as a float"},
     {"pow", "pow(x, y)", "x to the power of y, in floats"},
+    {"bit_and", "bit_and(x, y)", "the bits that two integers have in common"},
+    {"bit_or", "bit_or(x, y)", "the bits that one of two integers has"},
+    {"bit_xor", "bit_xor(x, y)", "the bits in which two integers differ"},
+    {"shift_left", "shift_left(x, n)", "x * 2^n, wrapped to the width of its dtype"},
+    {"shift_right", "shift_right(x, n)", "the greatest integer up to x / 2^n"},
     {"min", "min(x, y)", "the smaller one; keeps the dtype"},
     {"max", "max(x, y)", "the larger one; keeps the dtype"},
 };

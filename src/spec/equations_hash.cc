@@ -36,7 +36,8 @@ Hash with(Hash h, Hash v) { return with(with(h, v.a), v.b); }
 // The number of an operator in hashes. They are stored with schedules and trials, so it stays when
 // operators are added: `kAdded` has those that came later, in the order of ops.def.
 uint64_t operator_number(EK op) {
-  constexpr EK kAdded[] = {EK::Log1p, EK::Expm1};
+  constexpr EK kAdded[] = {EK::Log1p,  EK::Expm1,     EK::BitAnd,    EK::BitOr,
+                           EK::BitXor, EK::ShiftLeft, EK::ShiftRight};
   constexpr uint64_t kFirstAdded = 1000;
   auto number = static_cast<uint64_t>(op);
   for (size_t k = 0; k < std::size(kAdded); ++k) {

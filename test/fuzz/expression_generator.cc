@@ -173,6 +173,15 @@ std::string ExpressionGenerator::integer(DType dtype, int depth) {
       return fmt::format("({} {} {})", x, pick({"+", "-", "*"}), y);
     }
     case 2:
+      if (chance(0.3)) {
+        return fmt::format("{}({}, {})", pick({"bit_and", "bit_or", "bit_xor"}),
+                           value(dtype, depth - 1), operand(dtype, depth - 1));
+      }
+      if (chance(0.2)) {
+        return fmt::format("{}({}, {})", pick({"shift_left", "shift_right"}),
+                           value(dtype, depth - 1),
+                           chance(0.5) ? pick({"1", "3", "40"}) : value(dtype, depth - 1));
+      }
       return fmt::format("({} {} {})", value(dtype, depth - 1), pick({"/", "%"}),
                          pick({"2", "3", "1", "5", "(-2)"}));
     case 3:

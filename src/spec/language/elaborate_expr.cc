@@ -262,7 +262,7 @@ Typed ExprElaborator::binary(const Syntax& s, Typed x, Typed y) {
   const bool is_logic = op == Op::And || op == Op::Or;
   const bool is_equality = op == Op::Eq || op == Op::Ne;
   if (!is_equality && is_logic != (d == DType::Bool)) return wrong_dtype(s, d);
-  if (op == Op::Mod && !is_int(d)) return wrong_dtype(s, d);
+  if ((op == Op::Mod || is_bitwise(op)) && !is_int(d)) return wrong_dtype(s, d);
   if (op == Op::Pow) {
     x = as_float(pool_, x);
     y = as_float(pool_, y);
