@@ -23,8 +23,12 @@ std::string device_source(const KernelText& kernel) {
 std::string device_source(const std::vector<KernelText>& kernels) {
   if (kernels.size() == 1) return device_source(kernels[0]);
   std::string rest(kBodyMarker);
-  for (const KernelText& k : kernels)
-    rest += fmt::format("namespace scope_{} {{\n{}{}}}\n", k.name, k.instructions, k.body);
+  for (const KernelText& k : kernels) {
+    // Waits of the kernel's own would hide the prelude's, which names no registers.
+    const bool has_waits = k.instructions.find(" wgmma_wait(") != std::string::npos;
+    rest += fmt::format("namespace scope_{} {{\n{}{}{}}}\n", k.name,
+                        has_waits ? "using ::wgmma_wait;\n" : "", k.instructions, k.body);
+  }
   const bool may_begin_early = std::any_of(kernels.begin(), kernels.end(),
                                            [](const KernelText& k) { return k.may_begin_early; });
   return with_prelude(may_begin_early, rest);

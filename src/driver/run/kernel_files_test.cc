@@ -36,7 +36,7 @@ TEST(KernelFiles, OneFileOfAllKernelsCompiles) {
   std::string error;
   if (!runtime::nvrtc_info(&error)) GTEST_SKIP() << error;
   for (const char* example :
-       {"attention_causal.naut", "rmsnorm.naut", "attention_documents.naut"}) {
+       {"attention_causal.naut", "gemm.naut", "rmsnorm.naut", "attention_documents.naut"}) {
     SCOPED_TRACE(example);
     Unit unit;
     const auto program = kernels_of(example, unit);
