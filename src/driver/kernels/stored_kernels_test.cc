@@ -33,6 +33,7 @@ class StoredKernels : public ::testing::Test {
     std::string schedule;
     std::vector<std::string> notes;
     bool is_read = false;
+    std::string origin;
   };
   Made make(const std::string& text, std::optional<std::string> schedule = {}) {
     Unit unit;
@@ -47,7 +48,13 @@ class StoredKernels : public ::testing::Test {
              emit::device_source(emit::emit_kernels(kernels->program, unit.pool)),
              kernels->schedule,
              {},
-             kernels->is_stored};
+             kernels->is_stored,
+             ""};
+    if (kernels->origin) {
+      out.origin = ir::print(kernels->origin->statements);
+      for (const std::string& name : kernels->origin->in_tiles) out.origin += name + "\n";
+      for (const std::string& line : kernels->origin->derivation) out.origin += line + "\n";
+    }
     for (const KernelNote& n : kernels->notes) {
       // The order of lines means nothing.
       std::set<std::string> lines;
@@ -71,6 +78,7 @@ class StoredKernels : public ::testing::Test {
     EXPECT_EQ(a.cuda, b.cuda);
     EXPECT_EQ(a.schedule, b.schedule);
     EXPECT_EQ(a.notes, b.notes);
+    EXPECT_EQ(a.origin, b.origin);
   }
 
   static constexpr const char* kProduct =
@@ -85,6 +93,7 @@ TEST_F(StoredKernels, AreReadWhenTheyWereMadeBefore) {
   const Made first = make(kProduct);
   EXPECT_FALSE(first.is_read);
   EXPECT_FALSE(first.notes.empty());
+  EXPECT_FALSE(first.origin.empty());
   const Made again = make(kProduct);
   EXPECT_TRUE(again.is_read);
   expect_same(first, again);
