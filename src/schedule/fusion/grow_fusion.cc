@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <tuple>
-#include <utility>
 
 #include "expr/print.h"
 #include "expr/scalar_ops.h"
@@ -13,6 +12,7 @@
 #include "schedule/fusion/axis_list.h"
 #include "schedule/fusion/fusion.h"
 #include "schedule/fusion/fusion_check.h"
+#include "schedule/fusion/member_readers.h"
 #include "schedule/fusion/streamed_axis.h"
 
 namespace nautilus::schedule {
@@ -48,7 +48,7 @@ class Grower {
         request_(request),
         pool_(pool),
         rounds_(rounds),
-        is_member_(list.statements.size()) {
+        readers_(list, fusion_, pool) {
     fusion_.target = &target;
   }
 
@@ -98,7 +98,7 @@ class Grower {
     return !s.is_opaque && !request_.outside.contains(s.id) && !refused_.contains(s.id) &&
            (request_.only.empty() || request_.only.contains(s.id));
   }
-  bool is_member(int id) const { return is_member_[static_cast<size_t>(id)]; }
+  bool is_member(int id) const { return readers_.is_member(id); }
 
   void add_axis(Expr var, Expr extent) {
     has_empty_ |= extent.op() == Op::IntConst && extent.integer() < 1;
@@ -134,8 +134,7 @@ class Grower {
     m.read = pool_.read(s.target, s.dtype, m.axes);
     fusion_.members.push_back(std::move(m));
     axes_.push_back(map);
-    is_member_[static_cast<size_t>(s.id)] = true;
-    joined_.push_back(s.id);
+    readers_.join(s.id);
   }
 
   std::pair<Expr, Expr> written(const Statement& s, const expr::Substitution& map) {
@@ -230,74 +229,22 @@ class Grower {
     return std::any_of(axes.begin(), axes.end(), [&](Expr a) { return fusion_.is_outer(a); });
   }
 
-  // Statements that read new members, themselves or, reductions, through element-wise ones that are
-  // outside: they are asked (again) whether they join. All others would answer as before.
-  void ask_readers() {
-    std::vector<int> work = std::exchange(joined_, {});
-    std::set<int> passed;
-    for (size_t k = 0; k < work.size(); ++k) {
-      const int id = work[k];
-      through_.erase(id);
-      for (int r : at(id).read_by) {
-        const Statement& s = at(r);
-        if (is_member(id) || s.is_reduction()) {
-          asked_[0].insert(r);
-          asked_[1].insert(r);
-        }
-        if (!is_member(r) && !s.is_opaque && !s.is_reduction() && passed.insert(r).second)
-          work.push_back(r);
-      }
-    }
-    passed_.merge(passed);
-  }
-
   bool is_provided(int id) {
     return rounds_.provided.emplace(id, request_.provided.contains(id)).first->second;
   }
 
   bool consumers(bool takes_axes) {
-    ask_readers();
-    std::set<int>& asked = asked_[takes_axes ? 1 : 0];
-    while (!asked.empty()) {
-      const Statement& q = at(*asked.begin());
-      asked.erase(asked.begin());
+    while (const auto id = readers_.next(takes_axes)) {
+      const Statement& q = at(*id);
       if (is_member(q.id) || !is_allowed(q) || is_provided(q.id)) continue;
       if (consumer(q, takes_axes)) return true;
     }
     return false;
   }
 
-  // The elements of members that a statement reads; of a reduction also through the element-wise
-  // producers that are outside, as if those were written out.
-  std::vector<Expr> member_reads(const Statement& q, bool sees_through) {
-    std::vector<Expr> out;
-    const auto add_new = [&](Expr e) {
-      if (!contains(out, e)) out.push_back(e);
-    };
-    for (Expr e : q.reads) {
-      const Statement* p = list_.producer(e.name());
-      if (!p) continue;
-      if (fusion_.by_name(e.name())) {
-        add_new(e);
-      } else if (sees_through && passed_.contains(p->id) && !is_member(p->id)) {
-        expr::Substitution map;
-        for (size_t k = 0; k < p->axes.size(); ++k) map.emplace(axis(p->axes[k]), e[k]);
-        for (Expr inner : reads_through(*p)) add_new(expr::substitute(pool_, inner, map));
-      }
-    }
-    return out;
-  }
-
-  // Of an element-wise statement outside, at its own axes.
-  const std::vector<Expr>& reads_through(const Statement& p) {
-    if (const auto it = through_.find(p.id); it != through_.end()) return it->second;
-    std::vector<Expr> reads = member_reads(p, true);
-    return through_.emplace(p.id, std::move(reads)).first->second;
-  }
-
   // `takes_axes`: one that has axes of its own may join.
   bool consumer(const Statement& q, bool takes_axes) {
-    const std::vector<Expr> reads = member_reads(q, q.is_reduction());
+    const std::vector<Expr> reads = readers_.member_reads(q);
     if (reads.empty()) return false;
     expr::Substitution map;
     for (Expr e : reads) {
@@ -382,13 +329,9 @@ class Grower {
   Rounds& rounds_;
   Fusion fusion_;
   std::vector<expr::Substitution> axes_;  // of members: from those of their statements
-  std::vector<bool> is_member_;           // by statement
-  std::vector<int> joined_;               // members whose readers were not asked yet
-  std::set<int> passed_;  // element-wise statements between members and what reads them
-  std::map<int, std::vector<Expr>> through_;     // what those read of members
+  MemberReaders readers_;
   std::unordered_map<ir::Name, int> next_name_;  // of fresh axes
   size_t looked_at_ = 0;                         // members whose producers were looked at
-  std::set<int> asked_[2];  // statements that may join as consumers; [1]: with axes of their own
   std::set<int> refused_;
   std::vector<Expr> reduced_;  // by the seed: the streamed axis and the outer ones, in its order
   int conflict_ = -1;
