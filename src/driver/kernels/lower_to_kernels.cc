@@ -79,12 +79,23 @@ std::vector<KernelNote> notes_of(const ir::Block& decided, const FirstSchedule* 
   return out;
 }
 
-Origin origin_of(const FirstSchedule& scheduled, expr::ExprPool& pool) {
-  Origin out{scheduled.rounded, {}, scheduled.notes};
-  const auto list = schedule::statements_of(scheduled.rounded, pool);
-  for (const schedule::Kernel& k : scheduled.kernels) {
-    for (const schedule::Member& m : k.fusion.members)
-      out.in_tiles.emplace(list.statements.at(static_cast<size_t>(m.statement)).target.str());
+void add_names(const ir::Names& names, std::set<std::string>& out) {
+  for (ir::Name n : names) out.emplace(n.str());
+}
+
+Origin origin_of(const FirstSchedule& scheduled) {
+  Origin out{scheduled.unscheduled, {}, scheduled.notes};
+  for (const schedule::KernelSchedule& k : scheduled.decisions.kernels) {
+    if (k.form != decision::Form::Tile) continue;
+    out.in_tiles.insert(k.name);
+    for (const ir::Block& lines : k.alternatives) {
+      for (const ir::Op& line : lines) {
+        const auto* fuse = line.get<decision::Fuse>();
+        const auto* roll = line.get<decision::Roll>();
+        if (fuse) add_names(fuse->statements, out.in_tiles);
+        if (roll) add_names(roll->statements, out.in_tiles);
+      }
+    }
   }
   return out;
 }
@@ -105,7 +116,7 @@ std::optional<Kernels> kernels_of(const ir::Program& program, const FirstSchedul
   if (is_made && has_notes)
     decided.insert(decided.begin(), scheduled.decided.begin(), scheduled.decided.end());
   return Kernels{std::move(*kernels), schedule::print(scheduled.decisions),
-                 notes_of(decided, &scheduled), origin_of(scheduled, context.pool)};
+                 notes_of(decided, &scheduled), origin_of(scheduled)};
 }
 
 // Of a program that has nests, or will have them.
@@ -171,7 +182,7 @@ std::optional<Kernels> complete_kernels(FirstSchedule& scheduled, Unit& unit) {
   if (!kernels) return std::nullopt;
   complete(scheduled, decided);
   return Kernels{std::move(*kernels), schedule::print(scheduled.decisions),
-                 notes_of(decided, &scheduled), origin_of(scheduled, unit.pool)};
+                 notes_of(decided, &scheduled), origin_of(scheduled)};
 }
 
 std::optional<ir::Program> lower_to_kernels(const ir::Program& program, Unit& unit) {
