@@ -139,6 +139,9 @@ double int_binary_bound(Op op, Bounded x, Bounded y) {
 double comparison_bound(bool is_float_operand, Bounded x, Bounded y) {
   const double e = x.e + y.e;
   if (e == 0) return 0;
+  // A number without a bound may be any, not a number among them: infinities that both overflowed
+  // to are not equal for sure.
+  if (e == kInf) return 1;
   const double a = is_float_operand ? x.v.f : static_cast<double>(x.v.i);
   const double b = is_float_operand ? y.v.f : static_cast<double>(y.v.i);
   if (std::isnan(a) || std::isnan(b)) return 0;

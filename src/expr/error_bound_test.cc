@@ -267,6 +267,10 @@ TEST(ErrorBound, ComparisonsNearATieAreUncertain) {
   const Bounded mask{float_value(-kInf), 0};
   EXPECT_EQ(comparison_bound(true, mask, mask), 0);
   EXPECT_EQ(comparison_bound(true, {float_value(3), 1}, mask), 0);
+  // What overflowed may as well be no number: an infinity is not one for sure.
+  const Bounded overflow{float_value(kInf), kInf};
+  EXPECT_EQ(comparison_bound(true, overflow, overflow), 1);
+  EXPECT_EQ(comparison_bound(true, {float_value(std::nan("")), kInf}, mask), 1);
   EXPECT_EQ(comparison_bound(false, {int_value(3), 1}, {int_value(4), 0}), 1);
   EXPECT_EQ(comparison_bound(false, {int_value(3), 1}, {int_value(5), 0}), 0);
 }
