@@ -228,12 +228,26 @@ class Checker {
     return -1;
   }
 
+  // Reductions that joined the seed's loop and are not needed by it.
+  std::vector<int> products_beside() {
+    std::vector<int> out;
+    for (const Member& m : fusion_.members) {
+      if (m.is_reduction() && m.statement != fusion_.seed && !is_needed_by_seed(m))
+        out.push_back(m.statement);
+    }
+    return out;
+  }
+
   FusionCheck member(size_t k) {
     const Member& m = fusion_.members[k];
     const std::string name(m.target.str());
     const auto tile = fusion_.tile_axes(m);
     const bool is_dot = fusion_.dot_of(k) != nullptr;
     const size_t width = tile.size() + (m.is_reduction() && !is_dot ? 1 : 0);
+    if (std::vector<int> others = products_beside();
+        m.statement == fusion_.seed && width > 2 && !others.empty())
+      return outside(std::move(others), "rank",
+                     "its rows are others than those of the product that the kernel is for");
     if (width > 2)
       return outside({m.statement}, "rank",
                      is_dot ? "its tile has more than two axes"
