@@ -15,8 +15,10 @@ using EK = expr::Op;
 
 std::optional<TileMap> TileCopies::map_for(const TileElements& elements, const TileView& view,
                                            int rows, int cols) {
-  std::string key = fmt::format("{} {} {} {} {}", elements.tensor.str(), view.row_dim, rows, cols,
-                                view.block_rows ? expr::to_string(view.block_rows) : "");
+  const auto text = [](Expr e) { return e ? expr::to_string(e) : std::string("-"); };
+  std::string key =
+      fmt::format("{} {} {} {} {}, {}, {}", elements.tensor.str(), view.row_dim, rows, cols,
+                  text(view.block_rows), text(view.row_end), text(view.col_end));
   if (const auto it = maps_.find(key); it != maps_.end()) {
     TileMap map = it->second;
     map.rest = rest_of(view);

@@ -83,6 +83,37 @@ bool take_block(Expr c, Expr row, const TileElements& e, TileView& view, expr::E
   return true;
 }
 
+// Whether the number is made of the sizes that the tensor has: the host knows them when it makes
+// the view.
+bool is_of_sizes(Expr n, const TileElements& e) {
+  const auto vars = expr::free_vars(n);
+  return expr::tensors_read(n).empty() && std::all_of(vars.begin(), vars.end(), [&](Expr v) {
+           return std::any_of(e.type.dims.begin(), e.type.dims.end(),
+                              [&](Expr dim) { return expr::depends_on(dim, v); });
+         });
+}
+
+// Takes `at < n`, where the index of the rows or of the columns is `at + shift`, as their end.
+bool take_end(Expr c, const TileElements& e, TileView& view, expr::ExprPool& pool) {
+  const bool is_swapped = c.op() == EK::Gt;
+  if (c.op() != EK::Lt && !is_swapped) return false;
+  const Expr n = c[is_swapped ? 0 : 1];
+  const Expr at = c[is_swapped ? 1 : 0];
+  if (at.dtype() != expr::DType::I64 || !is_of_sizes(n, e)) return false;
+  const size_t last = e.indices.size() - 1;
+  for (const size_t k : {last, view.row_dim}) {
+    const auto difference = expr::difference(e.indices[k], at);
+    const Expr shift = difference ? expr::to_expr(pool, *difference) : Expr();
+    if (!shift || !is_of_sizes(shift, e) || (k != last && view.block_rows)) continue;
+    Expr& end = k == last ? view.col_end : view.row_end;
+    const Expr own = expr::Simplifier(pool).simplify(pool.binary(EK::Add, n, shift));
+    if (end && end != own) return false;
+    end = own;
+    return true;
+  }
+  return false;
+}
+
 bool is_all_inside(Expr c, const TileElements& e) {
   if (c.op() == EK::And) return is_all_inside(c[0], e) && is_all_inside(c[1], e);
   return c.is_true() || is_inside(c, e);
@@ -92,7 +123,8 @@ bool is_all_inside(Expr c, const TileElements& e) {
 bool is_all_inside(Expr c, Expr row, const TileElements& e, TileView& view, expr::ExprPool& pool) {
   if (c.op() == EK::And)
     return is_all_inside(c[0], row, e, view, pool) && is_all_inside(c[1], row, e, view, pool);
-  return c.is_true() || is_inside(c, e) || take_block(c, row, e, view, pool);
+  return c.is_true() || is_inside(c, e) || take_block(c, row, e, view, pool) ||
+         take_end(c, e, view, pool);
 }
 
 }  // namespace
@@ -174,10 +206,17 @@ std::optional<TileMap> map_of(const TileElements& e, const TileView& view, int r
   const int width = span / bytes;
   out.op.swizzle = kSwizzles[kind];
   out.panel_cols = width;
-  const Expr dim = e.type.dims[last];
+  // An end beyond the tensor would read what is not its own.
+  const auto end_of = [&](Expr end, Expr dim) {
+    if (!end) return dim;
+    const auto beyond = expr::difference(dim, end);
+    const auto known = beyond ? beyond->constant() : std::nullopt;
+    return known && *known >= 0 ? end : pool.binary(EK::Min, end, dim);
+  };
+  const Expr dim = end_of(view.col_end, e.type.dims[last]);
   const auto base = expr::Poly::of(view.col_base);
   const auto first_panel = base ? expr::divide(*base, width) : std::nullopt;
-  // All panels in one box if the tensor's rows are whole panels; otherwise one box a panel, so that
+  // All panels in one box if the view's rows are whole panels; otherwise one box a panel, so that
   // what lies beyond the end of a row reads as 0.
   const size_t rank = e.indices.size() + (view.block_rows ? 1 : 0);
   out.has_panels = cols > width && rank < most_axes && dim.op() == EK::IntConst &&
@@ -191,7 +230,8 @@ std::optional<TileMap> map_of(const TileElements& e, const TileView& view, int r
   };
   std::vector<Expr> indices(e.indices.size());
   const Expr col = add("col", out.has_panels ? pool.integer(width) : dim, width);
-  const Expr row = add("row", view.block_rows ? view.block_rows : e.type.dims[view.row_dim], rows);
+  const Expr row_dim = end_of(view.row_end, e.type.dims[view.row_dim]);
+  const Expr row = add("row", view.block_rows ? view.block_rows : row_dim, rows);
   indices[last] = col;
   if (out.has_panels) {
     const Expr panel = add("panel", pool.integer(dim.integer() / width), cols / width);

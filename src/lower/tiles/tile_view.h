@@ -35,14 +35,17 @@ struct TileView {
   // row: the dimension is seen as blocks of n rows. Null: the dimension as it is.
   expr::Expr block_rows;
   expr::Expr block;
+  // Where rows and columns end before their dimensions do, `col_base + col < N - 2`. Null: there.
+  expr::Expr row_end;
+  expr::Expr col_end;
   int rows = 0;
   int cols = 0;
   bool is_transposed = false;  // the tile's first axis runs along the tensor's last dimension
 };
 
 // Nothing (and why) if the tile is no box of the tensor, or if its condition is more than "inside
-// of the tensor" or "inside the block of rows": points outside read as 0 and are not written,
-// which is what the copy engine does.
+// of the tensor", "inside the block of rows" or "before an end that sizes say": points outside read
+// as 0 and are not written, which is what the copy engine does.
 std::optional<TileView> view_of(const TileElements& elements, expr::ExprPool& pool,
                                 std::string* why);
 
