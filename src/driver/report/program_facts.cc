@@ -73,31 +73,27 @@ class FactCollector {
   const ir::Program& plan() const { return kernels_.program; }
 
   void measure_tensors() {
+    const ir::Environment env =
+        with_plan_numbers(plan(), environment_of(plan(), out_.sizes), sms());
     for (const ir::Op& op : plan().body) {
       const auto* t = op.get<matile::Tensor>();
       if (!t) continue;
       double bytes = static_cast<double>(expr::bytes(t->type.dtype));
-      for (ir::Expr d : t->type.dims) bytes *= extent(d);
+      for (ir::Expr d : t->type.dims)
+        bytes *= static_cast<double>(std::max<int64_t>(0, ir::evaluate_size(d, env)));
       out_.tensor_bytes.emplace(t->name.str(), bytes);
     }
   }
 
-  // 0 for what depends on numbers that the plan computes.
-  double extent(ir::Expr e) const {
-    for (ir::Expr v : expr::free_vars(e)) {
-      if (!out_.sizes.sizes.contains(v.name().str())) return 0;
-    }
-    return static_cast<double>(std::max<int64_t>(0, ir::evaluate_size(e, out_.sizes)));
-  }
+  int sms() const { return static_cast<int>(ir::target_of(plan()).board.sms); }
 
   void add_launches() {
     std::map<std::string, const matile::Kernel*> bodies;
     for (const ir::Op& op : plan().body) {
       if (const auto* k = op.get<matile::Kernel>()) bodies.emplace(k->name.str(), k);
     }
-    const int sms = static_cast<int>(ir::target_of(plan()).board.sms);
     for (const PlannedLaunch& l :
-         planned_launches(plan(), environment_of(plan(), out_.sizes), sms)) {
+         planned_launches(plan(), environment_of(plan(), out_.sizes), sms())) {
       if (l.grid == 0) continue;
       const matile::Kernel& body = *bodies.at(l.kernel);
       const auto note = std::find_if(kernels_.notes.begin(), kernels_.notes.end(),
@@ -117,7 +113,9 @@ class FactCollector {
         if (l.use.writes.contains(passed.name)) passed.writers.push_back(l.kernel);
         if (l.use.reads.contains(passed.name)) passed.readers.push_back(l.kernel);
       }
-      if (passed.writers.empty() || passed.readers.empty()) continue;
+      // What CTAs of one kernel hand to each other is no tensor between kernels.
+      if (passed.writers.empty() || passed.readers.empty() || passed.writers == passed.readers)
+        continue;
       add_reasons(passed);
       out_.passed.push_back(std::move(passed));
     }

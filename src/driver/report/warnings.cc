@@ -127,7 +127,9 @@ class WarningReporter {
         what += fmt::format("{}`{}` has {} of {}", what.empty() ? "" : ", ", tile->axis.str(),
                             it->second, *tile->size);
     }
-    if (filled >= target_.cliffs.filled_tiles) return;
+    // Where memory takes longer than all work of the tiles, empty ones cost nothing.
+    if (filled >= target_.cliffs.filled_tiles || facts_->products_us < facts_->bytes_us * filled)
+      return;
     report(diag::Code::EmptyTiles, l.note->statement,
            fmt::format("tiles of kernel {} are filled to {:.1f} % at these sizes", l.kernel,
                        100 * filled))

@@ -43,22 +43,30 @@ std::string text_of(const std::vector<std::pair<std::string, int64_t>>& reasons)
 
 }  // namespace
 
+ir::Environment with_plan_numbers(const ir::Program& kernels, ir::Environment env,
+                                  int multiprocessors) {
+  for (const ir::Op& op : kernels.body) {
+    if (const auto* m = op.get<ir::Machine>()) env.sizes.emplace(m->name.str(), multiprocessors);
+    const auto* let = op.get<matile::Let>();
+    if (!let) continue;
+    const expr::Value value = ir::evaluate(let->value, env);
+    if (let->value.dtype() == expr::DType::I64) {
+      env.sizes.insert_or_assign(std::string(let->name.str()), value.i);
+    } else {
+      env.scalars.insert_or_assign(std::string(let->name.str()), value);
+    }
+  }
+  return env;
+}
+
 std::vector<PlannedLaunch> planned_launches(const ir::Program& kernels, ir::Environment env,
                                             int multiprocessors) {
   std::vector<PlannedLaunch> out;
   std::map<std::string, int> threads;
+  env = with_plan_numbers(kernels, std::move(env), multiprocessors);
   for (const ir::Op& op : kernels.body) {
-    if (const auto* m = op.get<ir::Machine>()) env.sizes.emplace(m->name.str(), multiprocessors);
     if (const auto* k = op.get<matile::Kernel>())
       threads.emplace(k->name.str(), matile::resources_of(*k, ir::target_of(kernels)).threads);
-    if (const auto* let = op.get<matile::Let>()) {
-      const expr::Value value = ir::evaluate(let->value, env);
-      if (let->value.dtype() == expr::DType::I64) {
-        env.sizes.insert_or_assign(std::string(let->name.str()), value.i);
-      } else {
-        env.scalars.insert_or_assign(std::string(let->name.str()), value);
-      }
-    }
     const auto* launch = op.get<matile::Launch>();
     if (!launch) continue;
     const std::string name(launch->kernel.str());

@@ -17,6 +17,10 @@ struct PlannedLaunch {
   std::vector<std::pair<std::string, int64_t>> reasons;
 };
 
+// The numbers that the plan computes for a call, beside those of the call.
+ir::Environment with_plan_numbers(const ir::Program& kernels, ir::Environment env,
+                                  int multiprocessors);
+
 // In the order of the plan. The environment has the sizes and scalars of the call.
 std::vector<PlannedLaunch> planned_launches(const ir::Program& kernels, ir::Environment env,
                                             int multiprocessors);
