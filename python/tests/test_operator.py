@@ -224,3 +224,12 @@ def test_import_needs_no_library():
 
 def test_versions_agree():
     assert nautilus.library_version() == nautilus.__version__
+
+
+def test_what_is_slow_is_said_with_a_cure() -> None:
+    text = "dims M, N, K\nhint M = 512, N = 512, K = 512\nA: {0}[M, K]\nB: {0}[K, N]\nC[i,j] = sum[k] A[i,k] * B[k,j] -> f32\n"
+    slow = nautilus.compile(text.format("f32"))
+    assert "W0101" in slow.warnings and "bf16(...)" in slow.warnings
+    assert not nautilus.compile(text.format("bf16")).warnings
+    with pytest.warns(nautilus.SlowWarning, match="W0101"):
+        slow._warn()
