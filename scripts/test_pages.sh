@@ -34,7 +34,7 @@ if [ -z "$browser" ]; then
   echo "pages: ok (no Chromium: not opened)"
   exit 0
 fi
-timeout 120 "$browser" --headless --no-sandbox --disable-gpu --enable-logging=stderr --v=0 --dump-dom \
+timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --enable-logging=stderr --v=0 --dump-dom \
   --user-data-dir="$work/profile" "file://$work/page.html" >"$work/dom.html" 2>"$work/log" || fail "the browser failed"
 if grep -q 'CONSOLE' "$work/log"; then
   grep 'CONSOLE' "$work/log"

@@ -127,19 +127,27 @@ void Reduction::add_other(Accumulator& acc, Bounded x, int64_t position) const {
 }
 
 void Reduction::add_arg(Accumulator& acc, Bounded x, int64_t position) const {
-  if (std::isnan(as_number(x.v))) return;
+  // How far an element may reach; one without a bound, an infinity among them, anywhere.
+  const auto reach_of = [&](expr::Value v, double e) {
+    return e == expr::kInf ? expr::kInf : oriented(v) + e;
+  };
+  if (std::isnan(as_number(x.v))) {
+    // It counts for nothing if it is no number for sure; else it may be the best one.
+    if (x.e != 0) acc.rival = std::nan("");
+    return;
+  }
   if (expr::is_better(reducer_, dtype_, x.v, acc.v, acc.position < 0)) {
     // What stands before the new best wins a tie, so reaching it is enough: the next number up.
     // Above an infinity there is none; NaN makes every position uncertain.
     if (acc.position >= 0) {
-      const double reach = std::max(acc.rival, oriented(acc.v) + acc.e);
+      const double reach = std::max(acc.rival, reach_of(acc.v, acc.e));
       acc.rival = reach < expr::kInf ? std::nextafter(reach, expr::kInf) : std::nan("");
     }
     acc.v = x.v;
     acc.e = x.e;
     acc.position = position;
   } else {
-    acc.rival = std::max(acc.rival, oriented(x.v) + x.e);
+    acc.rival = std::max(acc.rival, reach_of(x.v, x.e));
   }
 }
 
