@@ -229,6 +229,22 @@ Cover Coverer::as_points(const Nests& nests, size_t count, const lower::FreshNam
     auto parts = trial();
     if (!parts || !lower::widen(*parts, each, target_.points.threads, context_.pool)) each = 1;
   }
+  const auto turned = lanes > 1 || each > 1
+                          ? std::nullopt
+                          : turned_lines(made.nests, buffers_, target_, context_.pool);
+  if (turned) {
+    auto parts = trial();
+    const decision::Across across{turned->axis, turned->across, {}};
+    if (parts && lower::widen(*parts, turned->each, target_.points.threads, context_.pool) &&
+        lower::turn(*parts, across, target_.points.threads, target_.points, context_.pool)) {
+      made.lines.push_back(ir::make(decision::Each{turned->each, {}}));
+      made.lines.push_back(ir::make(across));
+      out.cycles = costs_.points(made.nests, 1, kept, turned->each, where_,
+                                 context_.pool.index(turned->axis));
+      out.kernels.push_back(std::move(made));
+      return out;
+    }
+  }
   if (each > 1) out.cycles = std::min(out.cycles, costs_.points(made.nests, 1, kept, each, where_));
   made.lines.push_back(ir::make(decision::Each{each, {}}));
   out.kernels.push_back(std::move(made));

@@ -165,13 +165,13 @@ double NestCosts::bytes_of(ir::Name tensor, const Problem& at) const {
 }
 
 double NestCosts::points(std::span<const MapNest> nests, int64_t lanes,
-                         const std::set<std::string>& kept, int64_t each,
-                         const Where& where) const {
+                         const std::set<std::string>& kept, int64_t each, const Where& where,
+                         Expr across) const {
   double sum = 0;
   for (const Problem& p : problems_) {
     const bool is_run = !where.condition || !is_known(where.condition, p) ||
                         (ir::evaluate(where.condition, p.sizes).i != 0) == where.holds;
-    if (is_run) sum += p.weight * points_at(nests, lanes, kept, each, p);
+    if (is_run) sum += p.weight * points_at(nests, lanes, kept, each, across, p);
   }
   return sum;
 }
@@ -195,7 +195,7 @@ double NestCosts::memory_cycles(const Traffic& traffic) const {
 }
 
 double NestCosts::points_at(std::span<const MapNest> nests, int64_t lanes,
-                            const std::set<std::string>& kept, int64_t each,
+                            const std::set<std::string>& kept, int64_t each, Expr across,
                             const Problem& at) const {
   const target::NestCosts& c = target_.nests;
   const auto sms = static_cast<double>(target_.board.sms);
@@ -236,7 +236,8 @@ double NestCosts::points_at(std::span<const MapNest> nests, int64_t lanes,
           }
           const double all = std::min(touched, bytes_of(e.name(), at));
           w.loops.empty() ? traffic.add(e.name().str(), all) : walked.add(e.name().str(), all);
-          const Stride s = fast ? stride(e, fast) : Stride::None;
+          const bool is_turned = across && stride(e, across) == Stride::One;
+          const Stride s = is_turned ? Stride::One : fast ? stride(e, fast) : Stride::None;
           const double line = s == Stride::Far ? c.strided_lines : s == Stride::None ? 0.25 : 1;
           traffic.cache_bytes += points * steps * bytes * line;
         });
@@ -253,6 +254,21 @@ double NestCosts::points_at(std::span<const MapNest> nests, int64_t lanes,
                        (sms * static_cast<double>(target_.limits.group_threads));
   const double memory = memory_cycles(traffic) / (each > 1 ? 1 : c.single_share);
   return target_.costs.next_kernel_cycles + std::max({memory, cache, issue, latency});
+}
+
+// Of the cache, that elements take which lie far from each other along the columns.
+double NestCosts::far_bytes(const lower::RowGroup& group, const Problem& at) const {
+  const Expr column = pool_.index(group.column.name);
+  const double elements = count(group.rows, at) * extent(group.column.extent, at);
+  double bytes = 0;
+  for (const RowStatement& s : group.statements) {
+    expr::for_each(s.value, [&](Expr e) {
+      if (e.op() == EK::Read && stride(e, column) == Stride::Far)
+        bytes +=
+            elements * static_cast<double>(expr::bytes(e.dtype())) * target_.nests.strided_lines;
+    });
+  }
+  return bytes;
 }
 
 double NestCosts::rows_at(const lower::RowGroup& group, const std::set<std::string>& kept,
@@ -299,13 +315,17 @@ double NestCosts::rows_at(const lower::RowGroup& group, const std::set<std::stri
   const double latency =
       std::max(1.0, rows / under_way) * (c.row_cycles + reductions * c.reduction_cycles +
                                          (is_held ? 0 : all_walks * turns * c.row_turn_cycles));
-  const double issue = traffic.operations * c.operation_slots /
-                       (sms * static_cast<double>(target_.limits.group_threads));
-  // Without reductions a CTA has a block of a row's columns, the only one where rows are short.
-  const double blocks = rows * std::ceil(columns / static_cast<double>(8 * target_.rows.threads));
+  double issue = traffic.operations * c.operation_slots /
+                 (sms * static_cast<double>(target_.limits.group_threads));
+  // Without reductions a CTA has a block of a row's columns, the only one where rows are short:
+  // its other threads have nothing to do.
+  const auto block = static_cast<double>(8 * target_.rows.threads);
+  const double blocks = rows * std::ceil(columns / block);
   const double starts = blocks / under_way * c.row_cycles;
+  if (reductions == 0) issue *= blocks * block / (rows * columns);
+  const double cache = reductions == 0 ? far_bytes(group, at) / (sms * c.cache_bytes) : 0;
   return target_.costs.next_kernel_cycles +
-         std::max({memory_cycles(traffic), issue, reductions > 0 ? latency : starts});
+         std::max({memory_cycles(traffic), issue, cache, reductions > 0 ? latency : starts});
 }
 
 }  // namespace nautilus::choose

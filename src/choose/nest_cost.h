@@ -35,9 +35,11 @@ class NestCosts {
     bool holds = true;
   };
   // The cost of one kernel with a thread, or so many lanes, for each point, or for each line of
-  // several. `kept`: what is read after it, or an output.
+  // several. `kept`: what is read after it, or an output. `across`: an axis along which a thread
+  // has points besides; null if there is none.
   double points(std::span<const lower::MapNest> nests, int64_t lanes,
-                const std::set<std::string>& kept, int64_t each, const Where& where) const;
+                const std::set<std::string>& kept, int64_t each, const Where& where,
+                expr::Expr across = {}) const;
   // Of one whose cycles at given sizes are known.
   double over_sizes(const std::function<double(const ir::Environment&)>& cycles) const;
   // Of one along rows, or of elements.
@@ -62,7 +64,9 @@ class NestCosts {
   double bytes_of(ir::Name tensor, const Problem& at) const;
   double memory_cycles(const Traffic& traffic) const;
   double points_at(std::span<const lower::MapNest> nests, int64_t lanes,
-                   const std::set<std::string>& kept, int64_t each, const Problem& at) const;
+                   const std::set<std::string>& kept, int64_t each, expr::Expr across,
+                   const Problem& at) const;
+  double far_bytes(const lower::RowGroup& group, const Problem& at) const;
   double rows_at(const lower::RowGroup& group, const std::set<std::string>& kept,
                  const Problem& at) const;
 

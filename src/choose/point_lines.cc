@@ -51,7 +51,80 @@ int64_t vector_of(const lower::MapNest& nest, const std::map<std::string, ir::Te
   return ok && narrowest > 0 ? target.memory.vector_bytes / narrowest : 0;
 }
 
+// The axis that lies along memory in what the nest reads where its last axis does not; null if
+// there is none, or several, or something is in the way. `bytes`: of an element of it.
+Expr turned_axis(const lower::MapNest& nest, expr::ExprPool& pool, int64_t& bytes) {
+  const Expr last = pool.index(nest.axes.back().name);
+  Expr axis;
+  bool ok = true;
+  const auto is_far = [&](Expr read) {
+    return std::any_of(read.args().begin(), read.args().end() - 1,
+                       [&](Expr index) { return expr::depends_on(index, last); });
+  };
+  ir::for_each_op(nest.body, [&](const ir::Op& op) {
+    const auto* store = op.get<scalar::Store>();
+    ok &= store && store->indices.back() == last;
+    ir::for_each_expr(op, [&](Expr root) {
+      expr::for_each(root, [&](Expr e) {
+        if (e.op() != EK::Read || e.args().size() < 2 || !is_far(e)) return;
+        const Expr along = e.args().back();
+        const auto uses = std::count_if(e.args().begin(), e.args().end(),
+                                        [&](Expr index) { return expr::depends_on(index, along); });
+        const bool is_plain = along.op() == EK::Var && along != last && uses == 1 &&
+                              has_lines(e.dtype()) && (!axis || axis == along);
+        ok &= is_plain;
+        if (!is_plain) return;
+        axis = along;
+        bytes = expr::bytes(e.dtype());
+      });
+    });
+  });
+  return ok ? axis : Expr();
+}
+
+// Whether the axes have so many points, as far as is known.
+bool has_many(const ir::Axes& axes, const target::Target& target) {
+  int64_t points = 1;
+  for (const ir::Axis& a : axes) {
+    const int64_t n = a.extent.op() == EK::IntConst ? a.extent.integer() : target.points.many;
+    points = std::min(points * std::min(n, target.points.many), target.points.many);
+  }
+  return points >= target.points.many;
+}
+
 }  // namespace
+
+std::optional<TurnedLines> turned_lines(std::span<const lower::MapNest> nests,
+                                        const std::map<std::string, ir::TensorType>& buffers,
+                                        const target::Target& target, expr::ExprPool& pool) {
+  Expr axis;
+  int64_t read_bytes = 0;
+  int64_t written_bytes = 0;
+  for (const lower::MapNest& nest : nests) {
+    if (nest.axes.size() < 2 || nest.axes != nests[0].axes) return std::nullopt;
+    const Expr own = turned_axis(nest, pool, read_bytes);
+    if (!own || (axis && axis != own)) return std::nullopt;
+    axis = own;
+    for (const std::string& w : lower::written_by(nest)) {
+      const auto type = buffers.find(w);
+      if (type == buffers.end() || !has_lines(type->second.dtype)) return std::nullopt;
+      const int64_t bytes = expr::bytes(type->second.dtype);
+      written_bytes = written_bytes == 0 ? bytes : std::min(written_bytes, bytes);
+    }
+  }
+  if (!axis || !has_many(nests[0].axes, target)) return std::nullopt;
+  TurnedLines out{std::min(target.memory.vector_bytes / written_bytes, target.points.line),
+                  axis.name(), 1};
+  out.across =
+      std::min(target.memory.vector_bytes / read_bytes, target.points.turned_points / out.each);
+  for (const ir::Axis& a : nests[0].axes) {
+    const bool is_short = a.extent.op() == EK::IntConst;
+    const bool is_last = &a == &nests[0].axes.back();
+    if (is_short && is_last && a.extent.integer() < out.each) return std::nullopt;
+    if (is_short && a.name == out.axis && a.extent.integer() < out.across) return std::nullopt;
+  }
+  return out;
+}
 
 int64_t points_of_line(std::span<const lower::MapNest> nests,
                        const std::map<std::string, ir::TensorType>& buffers,
@@ -60,22 +133,18 @@ int64_t points_of_line(std::span<const lower::MapNest> nests,
   for (const lower::MapNest& nest : nests) rank = std::max(rank, nest.axes.size());
   if (rank == 0) return 1;
   int64_t most = 0;
-  int64_t points = 1;  // if they are known
+  bool is_large = false;
   for (const lower::MapNest& nest : nests) {
     if (nest.axes.size() < rank) continue;  // computed again by each point
     const int64_t own = vector_of(nest, buffers, target, pool);
     if (own == 0) return 1;
     most = std::max(most, own);
-    points = 1;
-    for (const ir::Axis& a : nest.axes) {
-      const int64_t n = a.extent.op() == EK::IntConst ? a.extent.integer() : target.points.many;
-      points = std::min(points * std::min(n, target.points.many), target.points.many);
-    }
+    is_large = has_many(nest.axes, target);
     const Expr extent = nest.axes.back().extent;
     const bool is_ragged = extent.op() == EK::IntConst && extent.integer() % most != 0;
     if (is_ragged && extent.integer() < most) return 1;  // no line is ever full
   }
-  return points < target.points.many ? 1 : std::min(most, target.points.line);
+  return is_large ? std::min(most, target.points.line) : 1;
 }
 
 }  // namespace nautilus::choose

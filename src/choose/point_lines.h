@@ -2,6 +2,7 @@
 // How many points along the last axis a thread of a kernel of points has.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "lower/points/points_kernel.h"
@@ -17,5 +18,18 @@ namespace nautilus::choose {
 int64_t points_of_line(std::span<const lower::MapNest> nests,
                        const std::map<std::string, ir::TensorType>& buffers,
                        const target::Target& target, expr::ExprPool& pool);
+
+// Lines of a kernel that turns a tensor: what it reads lies along `axis` in memory, what it writes
+// along the last axis.
+struct TurnedLines {
+  int64_t each = 1;    // points of a thread along the last axis
+  ir::Name axis;       // the other one
+  int64_t across = 1;  // points of a thread along that
+};
+// As many as fill vectors of what is written and of what is read; nothing if the kernel turns no
+// tensor, reduces, branches, or has few points.
+std::optional<TurnedLines> turned_lines(std::span<const lower::MapNest> nests,
+                                        const std::map<std::string, ir::TensorType>& buffers,
+                                        const target::Target& target, expr::ExprPool& pool);
 
 }  // namespace nautilus::choose

@@ -163,6 +163,23 @@ struct Each {
   static const ir::OpInfo& info();
 };
 
+struct Across {
+  static constexpr std::string_view kFormat = "across $axis $points{ $by}";
+  static constexpr std::string_view kDoc =
+      "Form points: a thread has so many points along this axis, too, for each of its points along "
+      "the last one. What lies along this axis in memory is loaded in vectors, what lies along the "
+      "last one is stored in vectors: a tensor is turned on the way.";
+  ir::Name axis;
+  ir::OptionalInt points;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("axis", s.axis);
+    f("points", s.points);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
 struct Threads {
   static constexpr std::string_view kFormat = "threads $count{ $by}";
   static constexpr std::string_view kDoc =

@@ -43,18 +43,23 @@ KernelText PointsEmitter::run() {
   is_line_ = points.points_of_line.has_value();
   points_per_thread_ = points.points_of_line.value_or(points.points_per_thread.value_or(1));
   last_ = pool_.index(points.axes.back().name);
-  const std::string each = points_per_thread_ > 1
-                               ? fmt::format("one for {} points", points_per_thread_)
-                           : lanes_ == 1     ? "one for each point"
-                           : lanes_ == kWarp ? "a warp for each point"
-                                             : fmt::format("{} of a warp for each point", lanes_);
+  if (points.across) {
+    across_ = pool_.index(points.across);
+    points_across_ = *points.points_across;
+  }
+  const std::string each =
+      across_ ? fmt::format("one for {} by {} points", points_across_, points_per_thread_)
+      : points_per_thread_ > 1 ? fmt::format("one for {} points", points_per_thread_)
+      : lanes_ == 1            ? "one for each point"
+      : lanes_ == kWarp        ? "a warp for each point"
+                               : fmt::format("{} of a warp for each point", lanes_);
   out_.line("// {} threads, {}", threads_, each);
   out_.open("KERNEL({}, {}) {{", text.name, threads_);
   out_.line("ROLE(\"points\");");
   const LaunchOrder order = launch_order(program_, kernel_);
   text.may_begin_early = order.is_behind;
   if (order.is_followed) out_.line("let_next_kernel_begin();");
-  decode(points.axes, order.is_behind);
+  across_ ? decode_tile(points.axes, order.is_behind) : decode(points.axes, order.is_behind);
   body(points.body);
   out_.close();
   text.body = params_struct(text, globals_) + out_.take();
@@ -116,6 +121,45 @@ void PointsEmitter::decode(const ir::Axes& axes, bool is_behind) {
   for (const ir::Axis& a : axes) facts_.add_axis(pool_.index(a.name), a.extent);
 }
 
+// A CTA has a tile of the last axis and the one across it. Threads beside each other are a few
+// lines along the last axis, so that those of a warp also load neighbours.
+void PointsEmitter::decode_tile(const ir::Axes& axes, bool is_behind) {
+  const int64_t lines = ir::target_of(program_).points.turned_lines;
+  out_.line("u64 tiles = block_index();");
+  for (size_t k = axes.size(); k-- > 0;) {
+    const bool is_last = k + 1 == axes.size();
+    const bool is_across = axes[k].name == across_.name();
+    const int64_t own = is_last ? points_per_thread_ : is_across ? points_across_ : 1;
+    const int64_t threads = is_last ? lines : is_across ? threads_ / lines : 1;
+    const std::string all = text(axes[k].extent);
+    const int64_t side = own * threads;
+    const std::string count =
+        side == 1 ? all : fmt::format("(({} + {}) / {})", all, side - 1, side);
+    const std::string taken =
+        k == 0 ? "(long long)tiles" : fmt::format("take_axis(tiles, {})", count);
+    const std::string thread = is_last     ? fmt::format("thread_index() % {}", lines)
+                               : is_across ? fmt::format("thread_index() / {}", lines)
+                                           : "";
+    const std::string name = define(axes[k].name);
+    if (thread.empty())
+      out_.line("const long long {} = {};", name, taken);
+    else
+      out_.line("const long long {} = {} * ({} * {} + {});", name, own, threads, taken, thread);
+  }
+  if (is_behind) out_.line("wait_for_kernels_in_front();");
+  const auto exist = [&](const ir::Axis& axis, std::string_view name, int64_t most) {
+    const std::string at = locals_.at(std::string(axis.name.str()));
+    const std::string all = text(axis.extent);
+    out_.line("if ({} >= {}) return;", at, all);
+    out_.line("const int {0} = (int)({1} - {2} < {3} ? {1} - {2} : {3});", name, all, at, most);
+  };
+  for (const ir::Axis& a : axes) {
+    if (a.name == across_.name()) exist(a, "exist_across", points_across_);
+  }
+  exist(axes.back(), "exist", points_per_thread_);
+  for (const ir::Axis& a : axes) facts_.add_axis(pool_.index(a.name), a.extent);
+}
+
 // Of an axis, in points of a thread.
 std::string PointsEmitter::extent(const ir::Axes& axes, size_t k) {
   const std::string all = text(axes[k].extent);
@@ -127,6 +171,7 @@ std::string PointsEmitter::extent(const ir::Axes& axes, size_t k) {
 // What follows is done for each of the points that a thread has.
 void PointsEmitter::open_points() {
   if (points_per_thread_ == 1) return;
+  open_across();
   out_.open("UNROLL for (int beside = 0; beside < {}; ++beside) {{", points_per_thread_);
   if (!turn_.empty()) out_.open("if ({}) {{", turn_);
   if (is_line_ && !is_inside_) out_.open("if (beside < exist) {{");
@@ -140,18 +185,39 @@ void PointsEmitter::close_points() {
   if (is_line_ && !is_inside_) out_.close();
   if (!turn_.empty()) out_.close();
   out_.close();
+  close_across();
+}
+
+// The same for each of its lines.
+void PointsEmitter::open_across() {
+  if (!across_) return;
+  out_.open("UNROLL for (int over = 0; over < {}; ++over) {{", points_across_);
+  out_.open("if (over < exist_across) {{");
+  saved_across_ = locals_.at(std::string(across_.name().str()));
+  locals_[std::string(across_.name().str())] = fmt::format("({} + over)", saved_across_);
+}
+
+void PointsEmitter::close_across() {
+  if (!across_) return;
+  locals_[std::string(across_.name().str())] = saved_across_;
+  out_.close();
+  out_.close();
 }
 
 // Declares a number of each point, and gives its text there.
 std::string PointsEmitter::declare(ir::Name name, DType dtype) {
   const std::string text = define(name);
-  out_.line("{} {}[{}];", carrier(dtype), text, points_per_thread_);
-  return locals_[std::string(name.str())] = text + "[beside]";
+  if (across_)
+    out_.line("{} {}[{}][{}];", carrier(dtype), text, points_across_, points_per_thread_);
+  else
+    out_.line("{} {}[{}];", carrier(dtype), text, points_per_thread_);
+  return locals_[std::string(name.str())] = text + (across_ ? "[over][beside]" : "[beside]");
 }
 
 bool PointsEmitter::is_reserved(std::string_view name) {
-  constexpr std::string_view kOwn[] = {"points", "lane", "has_point", "other",
-                                       "first",  "more", "left",      "exist"};
+  constexpr std::string_view kOwn[] = {"points", "lane",         "has_point", "other",
+                                       "first",  "more",         "left",      "exist",
+                                       "tiles",  "exist_across", "over",      "beside"};
   return std::find(std::begin(kOwn), std::end(kOwn), name) != std::end(kOwn);
 }
 

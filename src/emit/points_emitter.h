@@ -30,9 +30,12 @@ class PointsEmitter {
  private:
   // points.cc
   void decode(const ir::Axes& axes, bool is_behind);
+  void decode_tile(const ir::Axes& axes, bool is_behind);
   std::string extent(const ir::Axes& axes, size_t k);
   void open_points();
   void close_points();
+  void open_across();
+  void close_across();
   std::string declare(ir::Name name, expr::DType dtype);
   static bool is_reserved(std::string_view name);
   std::string fresh(std::string_view stem);
@@ -60,6 +63,8 @@ class PointsEmitter {
 
   // points_lines.cc
   bool has_line(ir::Name tensor, std::span<const expr::Expr> indices) const;
+  bool has_line_along(expr::Expr axis, ir::Name tensor, std::span<const expr::Expr> indices) const;
+  void load_turned(expr::Expr read);
   void load_lines(expr::Expr value);
   void store_line(const matile::Write& w);
   std::string apart(ir::Name tensor) const;
@@ -88,10 +93,15 @@ class PointsEmitter {
   int64_t points_per_thread_ = 1;  // points of a thread, along the last axis
   bool is_line_ = false;           // whose number `exist` says: whole vectors where they can be
   expr::Expr last_;                // that axis
-  std::string turn_;               // the condition of a turn, asked for each point
-  std::string saved_last_;         // its text while points are told apart
+  expr::Expr across_;              // another one along which a thread has points; null if none
+  int64_t points_across_ = 1;
+  std::string saved_across_;  // its text while points are told apart
+  std::string turn_;          // the condition of a turn, asked for each point
+  std::string saved_last_;    // its text while points are told apart
   std::set<std::string> taken_;
   std::map<expr::Expr, std::string, expr::ByContent> named_;  // of the statement being printed
+  // Lines of a thread with points across its last axis: loaded once for all its statements.
+  std::map<expr::Expr, std::string, expr::ByContent> kept_lines_;
   // Places of elements in a loop over parts.
   std::map<expr::Expr, std::string, expr::ByContent> walked_;
   std::set<std::string, std::less<>> own_;        // names of the body whose values differ by turns

@@ -13,13 +13,18 @@ using expr::Expr;
 
 // Whether the elements of the points of a thread are neighbours.
 bool PointsEmitter::has_line(ir::Name tensor, std::span<const Expr> indices) const {
-  if (!is_line_ || !turn_.empty() || indices.empty() || indices.back() != last_) return false;
+  return is_line_ && turn_.empty() && has_line_along(last_, tensor, indices);
+}
+
+bool PointsEmitter::has_line_along(Expr axis, ir::Name tensor,
+                                   std::span<const Expr> indices) const {
+  if (indices.empty() || indices.back() != axis) return false;
   const GlobalTensor& global = globals_.find(tensor.str())->second;
   const DType dtype = global.type.dtype;
   const bool has_lines = dtype == DType::F32 || expr::is_half(dtype);
   return has_lines && !global.is_scratch &&
          std::none_of(indices.begin(), indices.end() - 1,
-                      [&](Expr index) { return expr::depends_on(index, last_); });
+                      [&](Expr index) { return expr::depends_on(index, axis); });
 }
 
 // Loads what every point of the thread reads. What a point reads under a condition stays where it
@@ -30,7 +35,8 @@ void PointsEmitter::load_lines(Expr value) {
   reach(value, always);
   std::vector<Expr> reads;
   expr::for_each(value, [&](Expr e) {
-    if (e.op() == expr::Op::Read && always.contains(e.node()) && has_line(e.name(), e.args()))
+    if (e.op() != expr::Op::Read || !always.contains(e.node())) return;
+    if (has_line(e.name(), e.args()) || (across_ && has_line_along(across_, e.name(), e.args())))
       reads.push_back(e);
   });
   for (Expr r : reads) {
@@ -38,6 +44,10 @@ void PointsEmitter::load_lines(Expr value) {
       return !expr::tensors_read(index).empty();
     });
     if (named_.contains(r) || walked_.contains(r) || has_read) continue;
+    if (across_) {
+      load_turned(r);
+      continue;
+    }
     const std::string name = fresh("line");
     out_.line("float {}[{}];", name, points_per_thread_);
     out_.line("load_line_{}({}, p.{}, {}, {}, exist);", expr::name(r.dtype()), name,
@@ -46,8 +56,54 @@ void PointsEmitter::load_lines(Expr value) {
   }
 }
 
+// Lines of all points of a thread that has some across the last axis: along whichever of the two
+// axes the tensor lies.
+void PointsEmitter::load_turned(Expr r) {
+  const bool is_turned = has_line_along(across_, r.name(), r.args());
+  const Expr over = is_turned ? last_ : across_;
+  const std::string_view number = is_turned ? "beside" : "over";
+  const int64_t lines = is_turned ? points_per_thread_ : points_across_;
+  const std::string name = fresh("line");
+  const auto known = kept_lines_.find(r);
+  if (known != kept_lines_.end()) {
+    named_.emplace(r, known->second);
+    return;
+  }
+  out_.line("float {}[{}][{}];", name, lines, is_turned ? points_across_ : points_per_thread_);
+  out_.open("UNROLL for (int {0} = 0; {0} < {1}; ++{0}) {{", number, lines);
+  std::string& at = locals_.at(std::string(over.name().str()));
+  const std::string saved = at;
+  at = fmt::format("({} + {})", saved, number);
+  out_.line("if ({} < {}) load_line_{}({}[{}], p.{}, {}, {}, {});", number,
+            is_turned ? "exist" : "exist_across", expr::name(r.dtype()), name, number,
+            identifier(r.name().str()), offset(r.name().str(), r.args()), apart(r.name()),
+            is_turned ? "exist_across" : "exist");
+  at = saved;
+  out_.close();
+  const std::string element = name + (is_turned ? "[beside][over]" : "[over][beside]");
+  named_.emplace(r, element);
+  kept_lines_.emplace(r, element);
+}
+
 void PointsEmitter::store_line(const matile::Write& w) {
   const std::string name = fresh("line");
+  if (across_) {
+    open_across();
+    out_.line("float {}[{}];", name, points_per_thread_);
+    out_.open("UNROLL for (int beside = 0; beside < {}; ++beside) {{", points_per_thread_);
+    out_.open("if (beside < exist) {{");
+    std::string& at = locals_.at(std::string(last_.name().str()));
+    const std::string saved = at;
+    at = fmt::format("({} + beside)", saved);
+    name_shared({w.value});
+    out_.line("{}[beside] = {};", name, text(w.value));
+    locals_.at(std::string(last_.name().str())) = saved;
+    out_.close();
+    out_.close();
+    out_.line("store_line_{}(p.{}, {}, {}, {}, exist);", expr::name(w.value.dtype()),
+              identifier(w.target.str()), offset(w.target.str(), w.indices), name, apart(w.target));
+    return close_across();
+  }
   out_.line("float {}[{}];", name, points_per_thread_);
   open_points();
   name_shared({w.value});

@@ -33,7 +33,7 @@ namespace nautilus::matile {
 struct Points {
   static constexpr std::string_view kFormat =
       "points $axes{ by $lanes_per_point}{ beside $points_per_thread}{ line $points_of_line}{ "
-      "threads $threads}$body";
+      "across $across}{ of $points_across}{ threads $threads}$body";
   static constexpr std::string_view kDoc =
       "The block is run by one thread for each point of the axes, which are numbered with the last "
       "axis fastest. threads n: a CTA has n threads, a multiple of a warp; without it as many as "
@@ -45,11 +45,18 @@ struct Points {
       "(2, 4 or 8; the plan launches it for whole multiples of n), each with values of its own; "
       "they walk the same loops, and nothing branches. line n: the same for any size, the last "
       "points of a line are fewer; elements that lie beside each other are loaded and stored as "
-      "vectors. Stands alone in its kernel.";
+      "vectors. across axis of n: besides, n points along another axis for each of a line, in "
+      "tiles "
+      "of the two axes that a CTA has (threads along the last axis: as the target says); elements "
+      "that lie beside each other along that axis are loaded as vectors. Nothing loops then. "
+      "Stands "
+      "alone in its kernel.";
   ir::Axes axes;
   ir::OptionalInt lanes_per_point;
   ir::OptionalInt points_per_thread;
   ir::OptionalInt points_of_line;
+  ir::Name across;
+  ir::OptionalInt points_across;
   ir::OptionalInt threads;
   ir::Block body;
   static void fields(auto& s, auto&& f) {
@@ -57,6 +64,8 @@ struct Points {
     f("lanes_per_point", s.lanes_per_point);
     f("points_per_thread", s.points_per_thread);
     f("points_of_line", s.points_of_line);
+    f("across", s.across);
+    f("points_across", s.points_across);
     f("threads", s.threads);
     f("body", s.body);
   }

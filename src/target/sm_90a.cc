@@ -201,6 +201,8 @@ const Target& sm_90a() {
               .many_parts = 16,  // one thread has the loads of 8 under way
               .few = 32 * 1024,  // with 8 lanes each, as many as the machine holds at once
               .line = 8,         // 16 bytes of the narrowest elements that have lines
+              .turned_points = 32,
+              .turned_lines = 8,  // write 128 bytes, and 4 threads of a warp read 64
               // 4x4 pixels 9.4 to 6.0 ms, 5x9 taps of 32 channels as before, 11x11 of 3 channels 18
               // to 31 ms.
               .unrolled = 64,

@@ -246,6 +246,8 @@ struct Points {
   int64_t many_parts;      // parts that are worth it
   int64_t few;             // points that it is worth it for
   int64_t line;            // most points of a thread, along the last axis
+  int64_t turned_points;   // most points of a thread that turns a tensor
+  int64_t turned_lines;    // threads beside each other along the last axis, where another is turned
   int64_t unrolled;        // most turns of a window with all points of a thread, written one by one
   int64_t parts_of_one;    // parts of a long reduction to one number
   int64_t parts_of_many;   // of one to many numbers

@@ -26,9 +26,11 @@ class PointLines {
         body_(decision::with_lines({}, alternative)),
         lanes_(context_),
         each_(context_),
+        across_(context_),
         threads_(context_) {
     lanes_.begin(body_);
     each_.begin(body_);
+    across_.begin(body_);
     threads_.begin(body_);
   }
   PointLines(const PointLines&) = delete;
@@ -51,6 +53,10 @@ class PointLines {
       each_.refuse(fmt::format("a thread has a power of two of points up to {}", most_each));
       ok = false;
     }
+    if (across() && !is_power(across()->points.value_or(0), most_each)) {
+      across_.refuse(fmt::format("a thread has a power of two of points up to {}", most_each));
+      ok = false;
+    }
     const int64_t most = target_.limits.cta_threads;
     if (threads() < 1 || threads() % warp != 0 || threads() > most) {
       threads_.refuse(fmt::format("a CTA has a multiple of {} threads up to {}", warp, most));
@@ -61,6 +67,8 @@ class PointLines {
 
   int64_t lanes() const { return lanes_.asked() ? lanes_.asked()->count.value_or(0) : 1; }
   int64_t each() const { return each_.asked() ? each_.asked()->points.value_or(0) : 1; }
+  // Null if there is no such line.
+  const decision::Across* across() const { return across_.asked(); }
   int64_t threads() const {
     return threads_.asked() ? threads_.asked()->count.value_or(0) : target_.points.threads;
   }
@@ -72,6 +80,7 @@ class PointLines {
   }
   void refuse_lanes(std::string_view why) { lanes_.refuse(why); }
   void refuse_each(std::string_view why) { each_.refuse(why); }
+  void refuse_across(std::string_view why) { across_.refuse(why); }
   void refuse_threads(std::string_view why) { threads_.refuse(why); }
 
   // Notes what the kernel is.
@@ -81,8 +90,11 @@ class PointLines {
     const auto& points = kernel.body[0].as<matile::Points>();
     lanes_.took({points.lanes_per_point.value_or(1), {}});
     each_.took({points.points_of_line.value_or(points.points_per_thread.value_or(1)), {}});
+    if (points.across) across_.took({points.across, points.points_across, {}});
     threads_.took({threads(), {}});
-    if (!lanes_.end("") || !each_.end("") || !threads_.end("")) return false;
+    if (!lanes_.end("") || !each_.end("") ||
+        !across_.end("kernels that put parts together turn nothing") || !threads_.end(""))
+      return false;
     ir::Block all = members;
     all.insert(all.end(), decided_.begin(), decided_.end());
     decision::note_kernel(context.pool.name(name), form, all, kernel.name, context);
@@ -96,11 +108,14 @@ class PointLines {
   ir::Block body_;
   decision::Choice<Lanes> lanes_;
   decision::Choice<Each> each_;
+  decision::Choice<decision::Across> across_;
   decision::Choice<Threads> threads_;
 };
 
 constexpr std::string_view kNotShared =
     "its loops are not all sums, maxima or minima of independent values";
+constexpr std::string_view kNotTurned =
+    "it is no kernel of lines without loops that has this axis before its last";
 constexpr std::string_view kNotWidened = "its points branch, or lanes share them";
 
 // The kernel as its lines say, for all sizes.
@@ -114,6 +129,11 @@ bool follow(PointLines& lines, const PointsContext& points, LoweredKernel& parts
   }
   if (lines.each() > 1 && !widen(parts, lines.each(), threads, context.pool)) {
     lines.refuse_each(kNotWidened);
+    return false;
+  }
+  if (lines.across() &&
+      !turn(parts, *lines.across(), threads, points.target.points, context.pool)) {
+    lines.refuse_across(kNotTurned);
     return false;
   }
   return true;

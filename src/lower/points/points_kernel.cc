@@ -66,7 +66,10 @@ class PointsLowering {
     }
     const ir::Name name = kernels_.make(target + "_kernel");
     ir::Block kernel;
-    kernel.push_back(ir::make(matile::Points{axes_, {}, {}, {}, {}, join_loops(body, pool_)}));
+    matile::Points points;
+    points.axes = axes_;
+    points.body = join_loops(body, pool_);
+    kernel.push_back(ir::make(std::move(points)));
     const Expr grid =
         count.op() == EK::IntConst
             ? pool_.integer((count.integer() + threads_ - 1) / threads_)

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "decision/row_and_point_lines.h"
 #include "ir/pass.h"
 #include "lower/kernel/lowered_kernel.h"
 #include "target/target.h"
@@ -45,6 +46,17 @@ bool share_lanes(LoweredKernel& parts, int64_t lanes, int64_t threads, FreshName
 // Gives every thread a line of so many points along the last axis, fewer at its end. False, and the
 // kernel as it was, if lanes share its points, or if these branch.
 bool widen(LoweredKernel& parts, int64_t each, int64_t threads, expr::ExprPool& pool);
+
+// Gives every thread of a kernel of lines points along another axis, too, and every CTA a tile of
+// the two axes:
+//
+//   points h < H, w < W, c < C line 8          points h < H, w < W, c < C line 8 across w of 4
+//     write y[h, w, c] = x[c, h, w]     ->       write y[h, w, c] = x[c, h, w]
+//
+// Elements of x are then loaded in vectors along w, those of y stored in vectors along c. False,
+// and the kernel as it was, if it is none of lines, loops or branches, or has no such axis.
+bool turn(LoweredKernel& parts, const decision::Across& line, int64_t threads,
+          const target::Points& choice, expr::ExprPool& pool);
 
 // For a kernel that puts the parts of an axis together, another one with 8 lanes for each point.
 // The plan launches it instead of the first where parts are many and points are few:

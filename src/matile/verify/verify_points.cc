@@ -36,6 +36,7 @@ class PointsVerifier {
       v_.fail("points of a thread are `beside` each other or a `line`");
     if (points.points_per_thread) check_points_of_thread(points, *points.points_per_thread);
     if (points.points_of_line) check_points_of_thread(points, *points.points_of_line);
+    if (points.across || points.points_across) check_turned(points);
     const int64_t threads = points.threads.value_or(limits_.warp_threads);
     if (threads < 1 || threads % limits_.warp_threads != 0 || threads > limits_.cta_threads)
       v_.fail(fmt::format("a CTA has a multiple of {} threads up to {}, not {}",
@@ -53,6 +54,19 @@ class PointsVerifier {
       v_.fail("points of several lanes do not lie beside each other in a thread");
     if (!points.axes.empty()) apart_of_points_.emplace(points.axes.back().name.str());
     has_several_ = true;
+  }
+  // Tiles of two axes: lines along the last one, and another axis.
+  void check_turned(const Points& points) {
+    const auto is_it = [&](const ir::Axis& a) { return a.name == points.across; };
+    const bool is_other =
+        points.axes.size() > 1 && std::any_of(points.axes.begin(), points.axes.end() - 1, is_it);
+    const int64_t n = points.points_across.value_or(0);
+    if (!is_other || !points.points_of_line || (n != 2 && n != 4 && n != 8))
+      v_.fail("a kernel of lines has 2, 4 or 8 points `across` another axis than the last");
+    for (const Op& op : points.body) {
+      if (!op.is<Let>() && !op.is<Value>() && !op.is<Assign>() && !op.is<Write>())
+        v_.fail("points across an axis neither loop nor branch");
+    }
   }
   bool differs(Expr e) const {
     if (!expr::tensors_read(e).empty()) return true;

@@ -105,8 +105,10 @@ class Repacker {
     }
     const ir::Name kernel = unused(std::move(name));
     Write write{to, indices, pool_.read(from, type.dtype, indices)};
-    ir::Block body = {
-        ir::make(Points{std::move(axes), {}, {}, {}, {}, {ir::make(std::move(write))}})};
+    Points points;
+    points.axes = std::move(axes);
+    points.body = {ir::make(std::move(write))};
+    ir::Block body = {ir::make(std::move(points))};
     out.push_back(ir::make(Kernel{.name = kernel, .body = std::move(body)}));
     out.push_back(ir::make(Launch{kernel, whole(count, ir::target_of(program_).points.threads)}));
   }
