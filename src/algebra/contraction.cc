@@ -14,20 +14,24 @@ namespace {
 
 constexpr int64_t kLargestTree = 4096;
 
-void collect(Expr e, std::vector<Expr>& out) {
-  if (e.op() != Op::Mul) return out.push_back(e);
-  collect(e[0], out);
-  collect(e[1], out);
+void collect(Expr e, Op op, std::vector<Expr>& out) {
+  if (e.op() != op) return out.push_back(e);
+  collect(e[0], op, out);
+  collect(e[1], op, out);
+}
+
+std::vector<Expr> parts(Expr e, Op op) {
+  if (e.tree_size() > kLargestTree) return {e};
+  std::vector<Expr> out;
+  collect(e, op, out);
+  return out;
 }
 
 }  // namespace
 
-std::vector<Expr> factors(Expr e) {
-  if (e.tree_size() > kLargestTree) return {e};
-  std::vector<Expr> out;
-  collect(e, out);
-  return out;
-}
+std::vector<Expr> factors(Expr e) { return parts(e, Op::Mul); }
+
+std::vector<Expr> terms(Expr e) { return parts(e, Op::Add); }
 
 Expr element_of(Expr factor) {
   const Expr e = factor.op() == Op::Cast ? factor[0] : factor;

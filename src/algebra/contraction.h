@@ -19,6 +19,9 @@ namespace nautilus::algebra {
 // as a tree is one factor.
 std::vector<expr::Expr> factors(expr::Expr e);
 
+// The terms of a sum of sums, from left to right; one that is too large written out is one term.
+std::vector<expr::Expr> terms(expr::Expr e);
+
 // The element of a tensor that a factor is, as it stands or converted; null if it is computed.
 expr::Expr element_of(expr::Expr factor);
 // An element of a 16-bit float: what a matrix instruction takes as it is.

@@ -31,8 +31,10 @@ double program_cost(const ir::Program& scheduled, const std::vector<schedule::Ke
     const auto ranked = schedule::rank_candidates(k, unscheduled, target, context.pool);
     sum += costs.over_sizes([&](const ir::Environment& sizes) {
       double least = 0;
+      ir::Environment all = sizes;
+      schedule::add_scalars(unscheduled, all);
       for (const schedule::Ranked& r : ranked) {
-        const auto cycles = static_cast<double>(ir::evaluate(r.cycles, sizes).i);
+        const auto cycles = static_cast<double>(ir::evaluate(r.cycles, all).i);
         if (r.is_kept && (least == 0 || cycles < least)) least = std::max(cycles, 1.0);
       }
       return target.costs.next_kernel_cycles + least;

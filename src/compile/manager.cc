@@ -95,7 +95,7 @@ std::optional<ir::Program> run_equations(const std::vector<std::string_view>& na
 // those of the longest sequence: which forms were taken is in the program.
 size_t position_after(const std::vector<std::string_view>& names, const std::string& after) {
   if (after.empty()) return 0;
-  const auto all = algebra_sequence({true, true});
+  const auto all = algebra_sequence({true, true, true});
   const auto known = labels(all);
   const auto done = std::find(known.begin(), known.end(), after) - known.begin() + 1;
   size_t position = 0;
@@ -107,6 +107,17 @@ size_t position_after(const std::vector<std::string_view>& names, const std::str
 }
 
 }  // namespace
+
+std::vector<Algebra> forms_of_algebra() {
+  std::vector<Algebra> out;
+  for (const bool has_limbs : {false, true}) {
+    for (const bool gathers : {false, true}) {
+      for (const bool distributes_row_shift : {false, true})
+        out.push_back({distributes_row_shift, gathers, has_limbs});
+    }
+  }
+  return out;
+}
 
 std::vector<std::string_view> algebra_sequence(Algebra algebra) {
   // A scale that leaves the reduction of an output stands before it: split again.
@@ -135,6 +146,8 @@ std::vector<std::string_view> algebra_sequence(Algebra algebra) {
                                          "drop_unused"};
   if (algebra.distributes_row_shift)
     names.insert(std::find(names.begin(), names.end(), "defer"), "distribute_row_shift");
+  if (algebra.has_limbs)
+    names.insert(std::find(names.begin(), names.end(), "store_operands"), "split_operands");
   if (algebra.gathers) names.insert(names.end(), {"gather_operands", "merge_equal", "drop_unused"});
   return names;
 }

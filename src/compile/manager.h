@@ -50,10 +50,14 @@ class TraceAttempt {
 // Rewrites of equations that pay for some programs only: scheduling looks at what comes of them.
 struct Algebra {
   bool distributes_row_shift = false;  // differences from a value of the row leave products
-  bool gathers = false;  // operands that no box can bring as they lie are copied first
+  bool gathers = false;    // operands that no box can bring as they lie are copied first
+  bool has_limbs = false;  // operands of f32 products are sums of 16-bit numbers
 
   bool operator==(const Algebra&) const = default;
 };
+
+// All of them, those with fewer rewrites first.
+std::vector<Algebra> forms_of_algebra();
 
 // The passes on level spec that scheduling runs, in order.
 std::vector<std::string_view> algebra_sequence(Algebra algebra = {});

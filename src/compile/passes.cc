@@ -45,6 +45,7 @@
 #include "spec/passes/operands/gather_operands.h"
 #include "spec/passes/operands/hoist_operand_masks.h"
 #include "spec/passes/operands/narrow_operands.h"
+#include "spec/passes/operands/split_operands.h"
 #include "spec/passes/operands/store_narrow.h"
 #include "spec/passes/operands/store_operands.h"
 #include "spec/passes/operands/widen_operands.h"
@@ -137,6 +138,15 @@ const std::vector<PassInfo>& passes() {
       algebra("join_scalars", spec::join_scalars, "scalar factors of an element become one"),
       equations("narrow_operands", spec::narrow_operands,
                 "operands that 16 bits hold exactly are rounded to them"),
+      {.name = "split_operands",
+       .from = "spec",
+       .to = "spec",
+       .run = spec::split_operands,
+       .stage = Stage::Equations,
+       .summary = "operands of f32 products become sums of three 16-bit numbers",
+       .reads = "algebra",
+       .needs = kReductionsSplit,
+       .is_exact = false},
       equations("store_operands", spec::store_operands,
                 "computed operands of 16 bits become tensors"),
       equations("store_narrow", spec::store_narrow, "tensors of 16-bit numbers have 16 bits"),

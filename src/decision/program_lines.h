@@ -7,7 +7,7 @@
 
 namespace nautilus::decision {
 
-enum class Rewrite : uint8_t { DistributeRowShift, Gather };
+enum class Rewrite : uint8_t { DistributeRowShift, Gather, Limbs };
 const std::vector<std::string_view>& words(Rewrite);
 
 struct Algebra {
@@ -17,7 +17,7 @@ struct Algebra {
       "value of a "
       "row "
       "leave the products that they stand in. gather: operands that no box can bring as they lie "
-      "are copied first.";
+      "are copied first. limbs: operands of f32 products are sums of three bf16 numbers.";
   Rewrite rewrite = Rewrite::DistributeRowShift;
   Switch use = Switch::Off;
   By by = By::Auto;

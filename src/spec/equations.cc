@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ir/flat_name.h"
 
 namespace nautilus::spec {
@@ -28,6 +30,22 @@ std::unordered_set<Expr> all_axes(const Let& let, expr::ExprPool& pool) {
 
 Expr element(const Let& let, expr::ExprPool& pool) {
   return pool.read(let.name, let.dtype, result_axes(let, pool));
+}
+
+ir::Axes in_order_of_memory(Expr value, ir::Axes axes, expr::ExprPool& pool) {
+  ir::Axes ordered;
+  expr::for_each(value, [&](Expr e) {
+    if (e.op() != expr::Op::Read || ordered.size() == axes.size()) return;
+    ordered.clear();
+    for (Expr index : e.args()) {
+      for (const ir::Axis& a : axes) {
+        const bool is_there = std::any_of(ordered.begin(), ordered.end(),
+                                          [&](const ir::Axis& o) { return o.name == a.name; });
+        if (!is_there && expr::depends_on(index, pool.index(a.name))) ordered.push_back(a);
+      }
+    }
+  });
+  return ordered.size() == axes.size() ? ordered : axes;
 }
 
 Expr body_at(const Let& let, Expr read, expr::ExprPool& pool) {

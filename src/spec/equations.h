@@ -56,6 +56,10 @@ std::unordered_set<ir::Expr> all_axes(const Let& let, expr::ExprPool& pool);
 // The tensor's element at the equation's own axes.
 ir::Expr element(const Let& let, expr::ExprPool& pool);
 
+// The axes as some tensor that the value reads lies in memory, so that neighbours are read and
+// written together; as they were if none has all of them.
+ir::Axes in_order_of_memory(ir::Expr value, ir::Axes axes, expr::ExprPool& pool);
+
 // What a read of the tensor stands for: the body at the indices of the read.
 ir::Expr body_at(const Let& let, ir::Expr read, expr::ExprPool& pool);
 

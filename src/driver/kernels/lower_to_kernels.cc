@@ -18,19 +18,15 @@ void trace_schedule(const ir::Program& program, const FirstSchedule& scheduled,
                     ir::PassContext& context) {
   if (!context.trace) return;
   diag::Sink ignored(context.sink.sources());
-  for (const bool gathers : {false, true}) {
-    for (const bool distributes_row_shift : {false, true}) {
-      // Which form was taken shows in what came of it.
-      const Algebra form{distributes_row_shift, gathers};
-      ir::PassContext silent{context.pool, ignored, {}};
-      if (program.level->name != "spec" ||
-          compile::lower_with_algebra(program, silent, form) != scheduled.unscheduled)
-        continue;
-      ir::PassContext traced{context.pool, ignored, {}, context.trace};
-      compile::lower_with_algebra(program, traced, form);
-      compile::trace(compile::the_pass("schedule"), scheduled.program, context);
-      return;
-    }
+  for (const Algebra& form : compile::forms_of_algebra()) {
+    // Which form was taken shows in what came of it.
+    ir::PassContext silent{context.pool, ignored, {}};
+    if (program.level->name != "spec" ||
+        compile::lower_with_algebra(program, silent, form) != scheduled.unscheduled)
+      continue;
+    ir::PassContext traced{context.pool, ignored, {}, context.trace};
+    compile::lower_with_algebra(program, traced, form);
+    break;
   }
   compile::trace(compile::the_pass("schedule"), scheduled.program, context);
 }

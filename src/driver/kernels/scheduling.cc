@@ -76,18 +76,31 @@ void complete(FirstSchedule& schedule, const ir::Block& decided) {
 
 namespace {
 
+bool has(const Algebra& form, decision::Rewrite rewrite) {
+  switch (rewrite) {
+    case decision::Rewrite::DistributeRowShift:
+      return form.distributes_row_shift;
+    case decision::Rewrite::Gather:
+      return form.gathers;
+    case decision::Rewrite::Limbs:
+      return form.has_limbs;
+  }
+  return false;
+}
+
 // What the schedule says about the program itself.
 void describe(FirstSchedule& schedule, const ir::Program& program) {
   using decision::Rewrite;
   using decision::Switch;
   schedule.decisions.equations = spec::equations_hash(program);
-  const auto line = [](Rewrite rewrite, bool is_on) {
-    return ir::make(decision::Algebra{rewrite, is_on ? Switch::On : Switch::Off, {}});
-  };
+  ir::Block algebra;
+  for (const Rewrite rewrite : {Rewrite::DistributeRowShift, Rewrite::Gather, Rewrite::Limbs}) {
+    if (rewrite == Rewrite::Limbs && !schedule.may_have_limbs) continue;
+    const Switch use = has(schedule.algebra, rewrite) ? Switch::On : Switch::Off;
+    algebra.push_back(ir::make(decision::Algebra{rewrite, use, {}}));
+  }
   ir::Block& lines = schedule.decisions.lines;
-  lines.insert(lines.begin(),
-               {line(Rewrite::DistributeRowShift, schedule.algebra.distributes_row_shift),
-                line(Rewrite::Gather, schedule.algebra.gathers)});
+  lines.insert(lines.begin(), algebra.begin(), algebra.end());
 }
 
 struct KernelCounts {
@@ -127,7 +140,8 @@ std::optional<FirstSchedule> schedule_without_trial(const ir::Program& program, 
   ir::PassContext context{unit.pool, ignored, {}};
   const auto lowered = unit.forms.get(program, context);
   if (!lowered) return std::nullopt;
-  for (const Algebra& a : {Algebra{.distributes_row_shift = true}, Algebra{.gathers = true}}) {
+  for (const Algebra& a : {Algebra{.distributes_row_shift = true}, Algebra{.gathers = true},
+                           Algebra{.has_limbs = true}}) {
     if (unit.forms.get(program, context, a) != lowered) return std::nullopt;
   }
   const base::StageScope stage(fmt::format("scheduling @{}", program.name),
@@ -163,19 +177,36 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
     algebra.distributes_row_shift = false;
   }
   out.algebra = algebra;
-  // Copies of operands that no box can bring are made where that gives more kernels.
-  algebra.gathers = true;
-  const auto gathered = unit.forms.get(program, context, algebra);
-  if (gathered && *gathered != out.unscheduled) {
-    FirstSchedule other = with_tile_kernels(*gathered, true, unit);
-    if (other.kernels.size() > out.kernels.size() &&
-        predicted_cost(other, unit) < predicted_cost(out, unit)) {
+  // Copies of operands that no box can bring are made where that gives more kernels, products of
+  // limbs where matrix instructions gain more than limbs cost.
+  bool may_have_limbs = false;
+  const auto consider = [&](Algebra form, std::string_view note) {
+    const auto lowered_so = unit.forms.get(program, context, form);
+    Algebra without = form;
+    (form.gathers ? without.gathers : without.has_limbs) = false;
+    if (!lowered_so || *lowered_so == out.unscheduled ||
+        lowered_so == unit.forms.get(program, context, without))
+      return;
+    may_have_limbs |= form.has_limbs;
+    FirstSchedule other = with_tile_kernels(*lowered_so, true, unit);
+    if (other.kernels.size() <= out.kernels.size()) return;
+    const double share = predicted_cost(other, unit) / predicted_cost(out, unit);
+    if (share >= 1) return;
+    if (!note.empty()) other.notes.insert(other.notes.begin(), std::string(note));
+    if (form.has_limbs)
       other.notes.insert(other.notes.begin(),
-                         "operands that no box can bring as they lie are copied first");
-      other.algebra = algebra;
-      out = std::move(other);
-    }
-  }
+                         fmt::format("products of f32 operands are products of 16-bit limbs: "
+                                     "predicted to take {:.2g} of the time of scalar code",
+                                     share));
+    other.algebra = form;
+    out = std::move(other);
+  };
+  constexpr std::string_view kGathered =
+      "operands that no box can bring as they lie are copied first";
+  consider({algebra.distributes_row_shift, false, true}, "");
+  consider({algebra.distributes_row_shift, true, out.algebra.has_limbs}, kGathered);
+  if (!out.algebra.has_limbs) consider({algebra.distributes_row_shift, true, true}, kGathered);
+  out.may_have_limbs = may_have_limbs;
   describe(out, program);
   complete(out, unit);
   return out;
@@ -186,20 +217,13 @@ namespace {
 // The forms of the algebra that a schedule may mean: the one it names; any of them where it names
 // none, the plainest first.
 std::vector<Algebra> forms_for(const schedule::Schedule& decisions) {
-  std::vector<Algebra> out;
-  for (const bool gathers : {false, true}) {
-    for (const bool distributes_row_shift : {false, true}) {
-      bool fits = true;
-      for (const ir::Op& line : decisions.lines) {
-        const auto* a = line.get<decision::Algebra>();
-        const bool is_on = a && a->use == decision::Switch::On;
-        if (a)
-          fits &=
-              is_on == (a->rewrite == decision::Rewrite::Gather ? gathers : distributes_row_shift);
-      }
-      if (fits) out.push_back({distributes_row_shift, gathers});
-    }
-  }
+  std::vector<Algebra> out = compile::forms_of_algebra();
+  std::erase_if(out, [&](const Algebra& form) {
+    return std::any_of(decisions.lines.begin(), decisions.lines.end(), [&](const ir::Op& line) {
+      const auto* a = line.get<decision::Algebra>();
+      return a && (a->use == decision::Switch::On) != has(form, a->rewrite);
+    });
+  });
   return out;
 }
 
@@ -230,8 +254,9 @@ std::optional<FirstSchedule> replay(const ir::Program& program, const schedule::
     }
     check_verifies(built->program, unit);
     error->clear();
-    return FirstSchedule{*lowered, decisions, built->program, built->notes, built->nests,
-                         {},       {},        algebra};
+    FirstSchedule out{*lowered, decisions, built->program, built->notes, built->nests, {}, {}};
+    out.algebra = algebra;
+    return out;
   }
   return std::nullopt;
 }

@@ -22,6 +22,7 @@ struct FirstSchedule {
   std::vector<schedule::Kernel> kernels;
   ir::Program rounded;  // what the kernels were chosen for: unscheduled, with its `round` decisions
   Algebra algebra = {};
+  bool may_have_limbs = false;  // there are f32 products that could be products of limbs
   // Where `complete` made them: the kernels of the program (compile::nests_to_kernels), and what
   // passes decided.
   std::optional<ir::Program> made = {};

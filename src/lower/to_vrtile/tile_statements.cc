@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "algebra/contraction.h"
 #include "expr/scalar_ops.h"
 #include "lower/to_vrtile/nests_to_tiles.h"
 #include "lower/to_vrtile/tile_dot.h"
@@ -146,7 +147,7 @@ void NestsToTiles::update(const Op& op, const scalar::Update& u, const Place& pl
   const auto start = starts_.find(old);
   const bool is_first = start != starts_.end() && start->second == identity;
   if (u.reducer == expr::Reducer::Sum && axes->size() == 2 && place.reduced.size() == 1 &&
-      dot(op, u.target, value, *axes, place.reduced[0], is_first ? Name() : old))
+      dots(op, u.target, value, *axes, place.reduced[0], is_first ? Name() : old))
     return;
   if (has_failed_) return;
 
@@ -176,13 +177,54 @@ void NestsToTiles::combine(const Op& op, Name target, const Axes& axes, EK combi
   out_->push_back(ir::make(vr::Set{version(target), axes, value}, op.span()));
 }
 
+bool NestsToTiles::dots(const Op& op, Name target, Expr value, const Axes& axes,
+                        const ir::Axis& depth, Name old) {
+  const std::vector<Expr> terms = algebra::terms(value);
+  if (terms.size() == 1) return dot(op, target, value, axes, depth, old);
+  for (Expr term : terms) {
+    const auto split = split_dot(pool_, term, pool_.index(axes[0].name), pool_.index(axes[1].name),
+                                 pool_.index(depth.name));
+    if (!split || split->outer) return false;
+  }
+  Name sum;
+  for (Expr term : terms) {
+    const Name next = versions_.part(target);
+    const auto operands = operands_of(op, target, term, axes, depth);
+    if (has_failed_) return true;
+    out_->push_back(
+        ir::make(vr::Dot{next, types_.at(target), operands->a, operands->b, operands->trans, sum},
+                 op.span()));
+    versions_.remember(out_->back());
+    sum = next;
+  }
+  combine(op, target, axes, EK::Add, old, sum, {});
+  return true;
+}
+
 bool NestsToTiles::dot(const Op& op, Name target, Expr value, const Axes& axes,
                        const ir::Axis& depth, Name old) {
+  const auto operands = operands_of(op, target, value, axes, depth);
+  if (!operands || has_failed_) return operands.has_value();
+  const auto& [a, b, trans, outer] = *operands;
+  const ir::TensorType& type = types_.at(target);
+  if (!outer) {
+    out_->push_back(ir::make(vr::Dot{version(target), type, a, b, trans, old}, op.span()));
+    return true;
+  }
+  const Name product = versions_.part(target);
+  out_->push_back(ir::make(vr::Dot{product, type, a, b, trans, {}}, op.span()));
+  combine(op, target, axes, EK::Add, old, product, outer);
+  return true;
+}
+
+std::optional<NestsToTiles::Operands> NestsToTiles::operands_of(const Op& op, Name target,
+                                                                Expr value, const Axes& axes,
+                                                                const ir::Axis& depth) {
   const Expr row = pool_.index(axes[0].name);
   const Expr col = pool_.index(axes[1].name);
   const Expr inner = pool_.index(depth.name);
   const auto split = split_dot(pool_, value, row, col, inner);
-  if (!split) return false;
+  if (!split) return std::nullopt;
   const Axes all = {axes[0], axes[1], depth};
   const std::vector<Expr> order = {row, inner};
   Expr rows = converted(split->rows, all, op, order);
@@ -196,7 +238,7 @@ bool NestsToTiles::dot(const Op& op, Name target, Expr value, const Axes& axes,
     }
   }
   const Expr outer = split->outer ? converted(split->outer, all, op) : Expr();
-  if (has_failed_) return true;
+  if (has_failed_) return Operands{};
   const Name a = operand(op, rows, {axes[0], depth}, target, "a");
   // A column operand that is there with its depth first stays so.
   Axes col_axes = {axes[1], depth};
@@ -206,16 +248,7 @@ bool NestsToTiles::dot(const Op& op, Name target, Expr value, const Axes& axes,
     is_plain = true;
   }
   const Name b = operand(op, cols, col_axes, target, "b");
-  const auto trans = is_plain ? vr::Trans::No : vr::Trans::Yes;
-  const ir::TensorType& type = types_.at(target);
-  if (!outer) {
-    out_->push_back(ir::make(vr::Dot{version(target), type, a, b, trans, old}, op.span()));
-    return true;
-  }
-  const Name product = versions_.part(target);
-  out_->push_back(ir::make(vr::Dot{product, type, a, b, trans, {}}, op.span()));
-  combine(op, target, axes, EK::Add, old, product, outer);
-  return true;
+  return Operands{a, b, is_plain ? vr::Trans::No : vr::Trans::Yes, outer};
 }
 
 Expr NestsToTiles::loaded(Expr value) const {

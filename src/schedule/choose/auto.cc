@@ -54,6 +54,11 @@ void add_other_products(const Fusion& fusion, std::set<int>& statements) {
   }
 }
 
+bool has_several_products(const Fusion& fusion) {
+  return std::any_of(fusion.dots.begin(), fusion.dots.end(),
+                     [&](const Dot& d) { return d.member != fusion.dots[0].member; });
+}
+
 // The fusion without the reductions that close it, where those keep it from being split, or its
 // loop would need them.
 Outcome<Fusion> without_closing(Outcome<Fusion> fusion, FusionRequest request,
@@ -90,7 +95,7 @@ Refusal next_retreat(const Refusal& refusal, const Kernel& refused, const Target
     case Retreat::Products:
       if (const auto sizes = smaller(refusal.sizes.value_or(refused.sizes), target.tiles))
         return {refusal.given_up, sizes, std::move(why)};
-      if (refusal.given_up == Retreat::Company && refused.fusion.dots.size() > 1)
+      if (refusal.given_up == Retreat::Company && has_several_products(refused.fusion))
         return {Retreat::Products, {}, std::move(why)};
       break;
     case Retreat::Kernel:

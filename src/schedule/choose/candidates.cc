@@ -70,18 +70,8 @@ ir::Environment hints(const ir::Program& program) {
   return env;
 }
 
-// Scalars of a call may stand in a loop's bounds. Their values are not known here: a long window.
+// Of scalars, as in a long window.
 constexpr int64_t kTypicalScalar = 4096;
-
-void add_scalars(const ir::Program& program, ir::Environment& env) {
-  for (const ir::Op& op : program.body) {
-    const auto* p = op.get<ir::Param>();
-    if (!p) continue;
-    expr::Value v;
-    is_float(p->dtype) ? void(v = expr::float_value(1)) : void(v = expr::int_value(kTypicalScalar));
-    env.scalars.emplace(p->name.str(), v);
-  }
-}
 
 // The candidates that together are nearest to the best at all problems: the sum of the logarithms
 // of what each problem takes with the best of them. One more is taken if it pays on average or is
@@ -146,6 +136,16 @@ bool drop_long_code(std::vector<Ranked>& all, double long_code) {
 }
 
 }  // namespace
+
+void add_scalars(const ir::Program& program, ir::Environment& env) {
+  for (const ir::Op& op : program.body) {
+    const auto* p = op.get<ir::Param>();
+    if (!p) continue;
+    expr::Value v;
+    is_float(p->dtype) ? void(v = expr::float_value(1)) : void(v = expr::int_value(kTypicalScalar));
+    env.scalars.emplace(p->name.str(), v);
+  }
+}
 
 std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& program,
                                     const Target& target, expr::ExprPool& pool) {

@@ -21,6 +21,9 @@ struct Ranked {
   bool is_kept = false;
 };
 
+// Scalars of a call may stand in a loop's bounds. Their values are not known here: typical ones.
+void add_scalars(const ir::Program& program, ir::Environment& env);
+
 // The candidates of a kernel, those that are kept first, then by their cycles at the hints.
 std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& program,
                                     const Target& target, expr::ExprPool& pool);

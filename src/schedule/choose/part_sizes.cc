@@ -102,12 +102,10 @@ class PartCost {
   // Bytes of the operands of products.
   std::optional<double> operands(const ir::Environment& env) const {
     std::set<std::string> names;
-    for (size_t k = 0; k < kernel_.fusion.members.size(); ++k) {
-      const Dot* d = kernel_.fusion.dot_of(k);
-      if (!d) continue;
-      for (Expr f : d->a)
+    for (const Dot& d : kernel_.fusion.dots) {
+      for (Expr f : d.a)
         for (ir::Name n : expr::tensors_read(f)) names.emplace(n.str());
-      for (ir::Name n : expr::tensors_read(d->b)) names.emplace(n.str());
+      for (ir::Name n : expr::tensors_read(d.b)) names.emplace(n.str());
     }
     double all = 0;
     for (const std::string& name : names) {

@@ -55,8 +55,11 @@ class DotFinder {
       computed_.clear();
       ordered_ = 0;
       for (size_t k = 0; k < fusion_.members.size(); ++k) {
-        if (auto d = is_single ? single_row_dot(k, row) : dot(k, row))
-          dots.push_back(std::move(*d));
+        if (is_single) {
+          if (auto d = single_row_dot(k, row)) dots.push_back(std::move(*d));
+        } else {
+          for (Dot& d : products(k, row)) dots.push_back(std::move(d));
+        }
       }
       // Of several that do, the one that stands before the columns, then one that fills more
       // of a tile, and then the innermost.
@@ -138,16 +141,50 @@ class DotFinder {
            m.dtype == DType::F32;
   }
 
-  std::optional<Dot> dot(size_t k, Expr row) {
+  // The products that a member sums, if all of its terms are products along the row. Several have
+  // one column and one depth, and operands of 16 bits that come from memory, those of the rows,
+  // too.
+  std::vector<Dot> products(size_t k, Expr row) {
     const Member& m = fusion_.members[k];
-    if (!is_sum_of_rows(m, row)) return std::nullopt;
+    if (!is_sum_of_rows(m, row)) return {};
+    const std::vector<Expr> terms = algebra::terms(m.value);
+    if (terms.size() == 1) {
+      const auto d = product(k, m.value, row);
+      return d ? std::vector<Dot>{*d} : std::vector<Dot>();
+    }
+    std::vector<Dot> out;
+    const size_t computed = computed_.size();
+    for (Expr term : terms) {
+      const size_t before = computed_.size();
+      const auto d = product(k, term, row);
+      const bool is_alike = d && d->is_plain() && (out.empty() || d->column == out[0].column);
+      if (!is_alike && computed_.size() == before) {
+        computed_.resize(computed);
+        return {};
+      }
+      if (!is_alike) continue;
+      if (const Member* made = fusion_.by_name(algebra::element_of(d->a[0]).name()))
+        computed_.push_back(made->statement);
+      out.push_back(*d);
+    }
+    if (computed_.size() == computed) return out;
+    const auto first = computed_.begin() + static_cast<std::ptrdiff_t>(computed);
+    std::sort(first, computed_.end());
+    computed_.erase(std::unique(first, computed_.end()), computed_.end());
+    return {};
+  }
+
+  std::optional<Dot> product(size_t k, Expr value, Expr row) {
+    const Member& m = fusion_.members[k];
     Dot d;
     d.member = k;
     d.depth = m.is_rolled ? fusion_.stream : m.inner[0];
+    const std::vector<Expr> factors = algebra::factors(value);
+    const auto is_shared = [&](Expr axis) { return is_shared_by(factors, axis, row); };
     std::vector<Expr> b;
-    for (Expr f : algebra::factors(m.value)) {
+    for (Expr f : factors) {
       bool is_other = false;
-      for (Expr a : m.axes) is_other |= a != row && has(f, a) && !is_shared(m, a, row);
+      for (Expr a : m.axes) is_other |= a != row && has(f, a) && !is_shared(a);
       if (varies(f, row) || !is_other) {
         d.a.push_back(f);
       } else {
@@ -166,7 +203,7 @@ class DotFinder {
     // Of several axes that only the second operand has one is inside the tile, the streamed one
     // or the last that is not short; the tiles have one place of each other.
     for (Expr a : m.axes) {
-      if (a == row || !has(d.b, a) || is_shared(m, a, row)) continue;
+      if (a == row || !has(d.b, a) || is_shared(a)) continue;
       const Expr extent = fusion_.extents.at(a);
       const bool is_short =
           extent.op() == Op::IntConst && extent.integer() < fusion_.target->matrix.depth;
@@ -192,8 +229,8 @@ class DotFinder {
     return std::find(axes.begin(), axes.end(), row) < std::find(axes.begin(), axes.end(), d.column);
   }
 
-  // As `dot`, where operands that differ from row to row are not shared by rows: the column operand
-  // is that of the tile's one row, written `row / 1`.
+  // As `product`, where operands that differ from row to row are not shared by rows: the column
+  // operand is that of the tile's one row, written `row / 1`.
   std::optional<Dot> single_row_dot(size_t k, Expr row) {
     const Member& m = fusion_.members[k];
     if (!is_sum_of_rows(m, row)) return std::nullopt;
@@ -233,12 +270,10 @@ class DotFinder {
   }
 
   // An axis that both sides have, or that only the row's side has: one value of it per tile.
-  bool is_shared(const Member& m, Expr axis, Expr row) {
+  bool is_shared_by(const std::vector<Expr>& factors, Expr axis, Expr row) {
     if (axis == fusion_.stream) return false;
-    for (Expr f : algebra::factors(m.value)) {
-      if (varies(f, row) && has(f, axis)) return true;
-    }
-    return false;
+    return std::any_of(factors.begin(), factors.end(),
+                       [&](Expr f) { return varies(f, row) && has(f, axis); });
   }
 
   Fusion& fusion_;

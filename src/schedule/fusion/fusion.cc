@@ -33,6 +33,12 @@ const Dot* Fusion::dot_of(size_t member) const {
   return nullptr;
 }
 
+std::span<const Dot> Fusion::dots_of(size_t member) const {
+  const auto is_other = [&](const Dot& d) { return d.member != member; };
+  const auto first = std::find_if_not(dots.begin(), dots.end(), is_other);
+  return {first, std::find_if(first, dots.end(), is_other)};
+}
+
 bool Fusion::is_outer(Expr axis) const { return contains(outer, axis); }
 
 bool Fusion::is_column(Expr axis) const {

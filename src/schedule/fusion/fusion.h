@@ -11,6 +11,7 @@
 
 #include <map>
 #include <set>
+#include <span>
 #include <unordered_map>
 
 #include "algebra/repair.h"
@@ -44,7 +45,9 @@ struct Member {
   bool has(Expr axis) const;
 };
 
-// A contraction: a[row, depth] * b[column, depth] summed over the depth.
+// A contraction: a[row, depth] * b[column, depth] summed over the depth. A member that sums several
+// products, `a * b + c * d`, has one of each, in the order of the terms; they have the same column
+// and depth, and plain operands.
 struct Dot {
   size_t member = 0;
   std::vector<Expr> a;  // factors with the row axis, and those of the depth alone
@@ -77,7 +80,13 @@ struct Fusion {
 
   const Member* find(Expr read) const;
   const Member* by_name(expr::Name name) const;
+  // The first contraction of a member; null if it is none.
   const Dot* dot_of(size_t member) const;
+  // All of them.
+  std::span<const Dot> dots_of(size_t member) const;
+  // Whether the terms of a step are added up by themselves, and then to the sum: those of several
+  // products.
+  bool is_added_apart(const Dot& dot) const { return dots_of(dot.member).size() > 1; }
   // Whether tiles hold the axis from its first to its last element.
   bool is_whole(Expr axis) const;
   bool is_tile_axis(Expr axis) const;

@@ -90,8 +90,10 @@ TileRegisters tile_registers(const Fusion& fusion, const TileConfig& s) {
   for (const Dot& d : fusion.dots) {
     const int64_t columns = tile_width(fusion, d.column, s);
     has_computed |= !d.has_stored_rows();
+    if (&d != fusion.dot_of(d.member)) continue;
     if (fusion.members[d.member].is_rolled) {
-      out.sums += held(columns, expr::bytes(expr::DType::F32));
+      const int64_t tile = held(columns, expr::bytes(expr::DType::F32));
+      out.sums += fusion.is_added_apart(d) ? 2 * tile : tile;
     } else {
       out.step += with_copy(columns);
     }
@@ -124,12 +126,15 @@ estimate::SharedUse shared_use(const Fusion& fusion, const TileConfig& s) {
   };
   // Shorter steps leave no operand that results could lie in.
   estimate::StageUse results{0, 1, s.warp_groups, s.step >= target.tiles.step};
+  std::unordered_set<Expr> seen;  // operands that several products have in common
   for (const Dot& d : fusion.dots) {
     const int64_t columns = tile_width(fusion, d.column, s);
     const int64_t depth = tile_width(fusion, d.depth, s);
     const bool is_streamed = d.depth == fusion.stream || d.column == fusion.stream;
-    out.rings.push_back({tile(columns, depth), is_streamed ? slots : 1, 1});
-    if (d.has_stored_rows()) {
+    const bool is_apart = !fusion.is_added_apart(d);
+    if (is_apart || seen.insert(d.b).second)
+      out.rings.push_back({tile(columns, depth), is_streamed ? slots : 1, 1});
+    if (d.has_stored_rows() && (is_apart || seen.insert(d.a[0]).second)) {
       const bool has_stream = expr::depends_on(d.a[0], fusion.stream);
       out.rings.push_back({tile(s.rows, depth), has_stream ? slots : 1, s.warp_groups});
     }

@@ -17,6 +17,16 @@ Expr NestTerms::term(size_t k, Expr axis, ir::Block& out, NestPhase phase) {
     const Expr value = translation_.translated(m.value, phase);
     return is_own ? f_.pool.select(in_range, value, f_.identity_of(m)) : value;
   }
+  if (f_.fusion.is_added_apart(*d)) {
+    // Operands as they lie in memory, with zeros outside.
+    Expr sum;
+    for (const Dot& one : f_.fusion.dots_of(k)) {
+      const Expr product = f_.pool.binary(Op::Mul, translation_.translated(one.a[0], phase),
+                                          translation_.translated(one.b, phase));
+      sum = sum ? f_.pool.binary(Op::Add, sum, product) : product;
+    }
+    return sum;
+  }
   Expr a;
   for (Expr f : d->a) a = a ? f_.pool.binary(Op::Mul, a, f) : f;
   const bool is_member = d->a.size() == 1 && f_.index_of(a) && f_.placed[*f_.index_of(a)].tile;

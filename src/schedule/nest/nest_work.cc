@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "algebra/contraction.h"
 #include "estimate/registers.h"
 #include "ir/walk.h"
 #include "schedule/nest/copied_read.h"
@@ -136,13 +137,23 @@ class Counter {
                  bool is_step) {
     ir::Axes all = axes;
     all.insert(all.end(), reduced.begin(), reduced.end());
-    const bool is_product = axes.size() == 2 && u.reducer == expr::Reducer::Sum &&
-                            u.value.op() == Op::Mul && reduced.size() == 1;
+    const std::vector<Expr> terms = algebra::terms(u.value);
+    const bool is_product =
+        axes.size() == 2 && u.reducer == expr::Reducer::Sum && reduced.size() == 1 &&
+        std::all_of(terms.begin(), terms.end(), [](Expr e) { return e.op() == Op::Mul; });
     if (is_product) {
-      const double products = extent(all);
-      (is_step ? work_.matrix : work_.matrix_once) += products / target_.costs.products_per_cycle;
+      std::unordered_set<Expr> copied;
+      for (Expr term : terms) {
+        (is_step ? work_.matrix : work_.matrix_once) +=
+            extent(all) / target_.costs.products_per_cycle;
+        operand(term, all, is_step, copied);
+      }
       if (is_step) hold(extent(axes), expr::bytes(expr::DType::F32));
-      operand(u.value, all, is_step);
+      // Products of several operands are added up by themselves first.
+      if (is_step && terms.size() > 1) {
+        hold(extent(axes), expr::bytes(expr::DType::F32));
+        add(extent(axes), 1, axes.size(), is_step);
+      }
       return;
     }
     const bool is_extreme = u.reducer == expr::Reducer::Max || u.reducer == expr::Reducer::Min;
@@ -157,8 +168,9 @@ class Counter {
                                                                  : target_.costs.extreme_slots;
   }
 
-  // Operands of a product: what is copied, and what the matrix unit reads from shared memory.
-  void operand(Expr value, const ir::Axes& axes, bool is_step) {
+  // Operands of a product: what is copied, once for all products of a statement, and what the
+  // matrix unit reads from shared memory.
+  void operand(Expr value, const ir::Axes& axes, bool is_step, std::unordered_set<Expr>& copied) {
     expr::for_each(value, [&](Expr e) {
       if (e.op() != Op::Read) return;
       double elements = 1;
@@ -179,6 +191,7 @@ class Counter {
       const bool is_own = group_var_ && depends_on(e, group_var_);
       const bool is_shared = cost_.cluster > 1 && row_tile_ && !depends_on(e, row_tile_);
       work_.read += bytes;
+      if (!copied.insert(e).second) return;
       // Groups with rows of their own have copies of their own; a cluster loads a part each.
       work_.copied += bytes * (is_own ? static_cast<double>(cost_.warp_groups) : 1);
       work_.moved += bytes * (is_own      ? static_cast<double>(cost_.warp_groups)

@@ -205,11 +205,11 @@ int64_t least_steps(const Fusion& fusion, const TileConfig& sizes) {
       for (Expr a : fusion.tile_axes(m)) elements *= width_of(fusion, sizes, a);
       state += elements;
     }
-    const Dot* d = fusion.dot_of(k);
-    if (!d) continue;
-    for (const Expr a : {d->column, fusion.row}) {
-      const bool is_streamed = a == fusion.stream || d->depth == fusion.stream;
-      if (is_streamed) step += 2 * width_of(fusion, sizes, a) * width_of(fusion, sizes, d->depth);
+    for (const Dot& d : fusion.dots_of(k)) {
+      for (const Expr a : {d.column, fusion.row}) {
+        const bool is_streamed = a == fusion.stream || d.depth == fusion.stream;
+        if (is_streamed) step += 2 * width_of(fusion, sizes, a) * width_of(fusion, sizes, d.depth);
+      }
     }
   }
   return std::clamp<int64_t>((2 * state + step - 1) / std::max<int64_t>(step, 1), 1,

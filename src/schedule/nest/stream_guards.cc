@@ -70,13 +70,16 @@ bool StreamGuards::is_zero_filled(size_t k, Expr axis) {
   const Dot* d = f_.fusion.dot_of(k);
   if (!d || d->depth != axis) return false;
   const bool is_open = may_be_empty(axis);
-  for (Expr f : d->a) {
+  const auto is_finite = [&](Expr f) {
     if (is_open && reads_results(f)) return false;
     const Limit x = limit_beyond(f_.fusion, f, axis == f_.fusion.stream ? guards_ : kNoGuards,
                                  f_.signs, f_.pool);
-    if (x != Limit::Finite && x != Limit::Zero) return false;
-  }
-  return true;
+    return x == Limit::Finite || x == Limit::Zero;
+  };
+  const auto dots = f_.fusion.dots_of(k);
+  return std::all_of(dots.begin(), dots.end(), [&](const Dot& term) {
+    return std::all_of(term.a.begin(), term.a.end(), is_finite);
+  });
 }
 
 bool StreamGuards::may_be_empty(Expr axis) {

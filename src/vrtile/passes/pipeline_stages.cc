@@ -58,8 +58,11 @@ class Stager {
     std::vector<bool> has_dot(count);  // needs a product of the same iteration
     out_.stage.assign(count, 0);
     for (size_t k = 0; k < count; ++k) {
+      const auto* dot = out_.ops[k].get<Dot>();
       for (size_t u : needs(k)) {
-        if (has_dot[u] || out_.ops[u].is<Dot>()) has_dot[k] = true;
+        // Products that add to one tile follow each other without waiting.
+        const bool is_sum = dot && defined(out_.ops[u]) == dot->acc;
+        if (has_dot[u] || (out_.ops[u].is<Dot>() && !is_sum)) has_dot[k] = true;
         if (out_.stage[u] == 1) out_.stage[k] = 1;
       }
       if (out_.ops[k].is<Dot>() && has_dot[k]) out_.stage[k] = 1;

@@ -155,13 +155,19 @@ void WaitPlacer::touch(const Op& op, ir::Block& out) {
 
 void WaitPlacer::dot(const Op& op, ir::Block& out) {
   const auto& d = op.as<Dot>();
+  // The last products under way, if they add to the same tile: they and this one follow each other.
+  size_t chain = pending_.size();
+  while (d.mode == DotMode::Add && chain > 0 && pending_[chain - 1].acc == d.acc) --chain;
   size_t count = 0;
   for (size_t g = 0; g < pending_.size(); ++g) {
-    const bool is_chain = g + 1 == pending_.size() && d.mode == DotMode::Add;
-    if ((pending_[g].acc == d.acc && !is_chain) || pending_[g].acc == d.a || pending_[g].a == d.acc)
+    if ((pending_[g].acc == d.acc && g < chain) || pending_[g].acc == d.a || pending_[g].a == d.acc)
       count = g + 1;
   }
-  if (count > 0) wait_through(count, out);
+  if (count > 0) {
+    --frames_.back().next;  // what this product reads is still needed
+    wait_through(count, out);
+    ++frames_.back().next;
+  }
   Group group{d.acc, {}, {}};
   for (ir::Name operand : {d.a, d.b}) {
     const auto ring = ring_of_.find(operand.str());

@@ -28,8 +28,12 @@ class Gathering {
         facts_(ir::facts_of(program, pool)),
         types_(tensor_types(program)),
         names_(program, pool) {
+    const auto outputs = output_set(program);
     for (const ir::Op& op : program.body) {
       if (const auto* fact = op.get<ir::Fact>()) expr::assume_divisor(fact->condition, divisors_);
+      const auto* let = op.get<Let>();
+      const bool is_own = let && !outputs.contains(let->name) && !expr::has_reduce(let->body);
+      if (is_own && let->body.op() == Op::Cast) own_.emplace(let->name, Own{*let, own_.size() + 1});
     }
   }
 
@@ -37,12 +41,26 @@ class Gathering {
     const Expr r = let.body;
     if (r.op() != Op::Reduce || r.reducer() != expr::Reducer::Sum || let.axes.size() < 2)
       return let;
-    const std::vector<Expr> list = algebra::factors(r.body());
     ir::Axes reduced;
     for (size_t k = 0; k < r.axis_count(); ++k) reduced.push_back({r.axis(k).name(), r.extent(k)});
     // The last axis of a copy lies along memory: a short one is no good there.
     std::stable_partition(reduced.begin(), reduced.end(),
                           [&](const ir::Axis& a) { return is_short(a); });
+    expr::Substitution copied;
+    for (Expr term : algebra::terms(r.body())) product(let, term, reduced, copied, copies);
+    let.body = expr::substitute(pool_, r, copied);
+    // What is computed alike stands together, as it did before.
+    std::stable_sort(copies.begin(), copies.end(), [&](const Let& a, const Let& b) {
+      return place_of_.at(a.name) < place_of_.at(b.name);
+    });
+    return let;
+  }
+
+ private:
+  // Operands of one product of the sum.
+  void product(const Let& let, Expr term, const ir::Axes& reduced, expr::Substitution& copied,
+               std::vector<Let>& copies) {
+    const std::vector<Expr> list = algebra::factors(term);
     // Axes that may lie inside a tile: not those that all factors have.
     ir::Axes inside;
     for (const ir::Axis& a : let.axes) {
@@ -53,8 +71,8 @@ class Gathering {
     }
     for (const ir::Axis& a : reduced) inside.push_back(a);
     const expr::Facts all = with(let.axes, with(reduced, facts_));
-    expr::Substitution copied;
     for (Expr f : list) {
+      if (copied.contains(f)) continue;
       const Expr read = half_read(f);
       if (!read || (f.op() != Op::Select && is_box(read, inside))) continue;
       const bool is_reused = !std::all_of(let.axes.begin(), let.axes.end(), [&](const ir::Axis& a) {
@@ -75,11 +93,8 @@ class Gathering {
       const Expr other = copy(value, read.name(), std::move(axes), copies);
       copied.emplace(f, f.op() == Op::Read ? other : pool_.cast(f.dtype(), other));
     }
-    let.body = expr::substitute(pool_, r, copied);
-    return let;
   }
 
- private:
   bool is_short(const ir::Axis& a) const {
     return a.extent.op() == Op::IntConst && a.extent.integer() < target_.matrix.depth;
   }
@@ -189,8 +204,13 @@ class Gathering {
     if (const auto known = turned_.find(key); known != turned_.end()) return known->second;
     ir::Axes axes;
     std::vector<Expr> from(order.size());
+    const auto own = own_.find(read.name());
     for (size_t d : order) {
-      const ir::Name name = names_.fresh(fmt::format("{}.d{}", read.name().str(), d));
+      // Tensors that are computed alike keep their axes, so that one kernel can compute all of
+      // them.
+      const ir::Name name = own == own_.end()
+                                ? names_.fresh(fmt::format("{}.d{}", read.name().str(), d))
+                                : own->second.let.axes[d].name;
       axes.push_back({name, type_of(read).dims[d]});
       from[d] = pool_.index(name);
     }
@@ -215,8 +235,19 @@ class Gathering {
 
   Expr copy(Expr value, ir::Name tensor, ir::Axes axes, std::vector<Let>& copies) {
     const ir::Name name = names_.fresh(fmt::format("{}.gathered", tensor.str()));
-    copies.push_back({name, std::move(axes), value.dtype(), value});
+    const auto own = own_.find(tensor);
+    place_of_.emplace(name, own == own_.end() ? 0 : own->second.place);
+    copies.push_back({name, std::move(axes), value.dtype(), written_out(value, tensor)});
     return element(copies.back(), pool_);
+  }
+
+  // What is computed element by element for products alone is computed where it is copied to.
+  Expr written_out(Expr value, ir::Name tensor) {
+    const auto own = own_.find(tensor);
+    if (own == own_.end()) return value;
+    return expr::rebuild(pool_, value, [&](Expr e) {
+      return e.op() == Op::Read && e.name() == tensor ? body_at(own->second.let, e, pool_) : e;
+    });
   }
 
   const target::Target& target_;
@@ -226,6 +257,12 @@ class Gathering {
   std::map<std::pair<std::string, std::vector<size_t>>, ir::Name> turned_;  // copies, by order
   std::map<std::string, ir::TensorType> types_;
   TensorNames names_;
+  struct Own {
+    Let let;
+    size_t place = 0;  // among them
+  };
+  std::unordered_map<ir::Name, Own> own_;          // rounded element by element, and no outputs
+  std::unordered_map<ir::Name, size_t> place_of_;  // of copies, that of what is copied
 };
 
 }  // namespace

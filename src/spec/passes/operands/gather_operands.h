@@ -2,7 +2,8 @@
 // Operands of matrix products that no box can bring as they lie are copied to where one can: those
 // that are found through other tensors, with steps other than one, with another axis along memory,
 // or under a condition. One that is shifted or packed along memory is copied as a whole, so that
-// another dimension lies there: no element is copied more than once.
+// another dimension lies there: no element is copied more than once. An operand that is rounded
+// element by element from something else, and for products alone, is computed there.
 //
 //   let S[i < M, j < N] : f32 = sum[d < 64] f32(Q[i, d]) * f32(K[page[j / 16], j % 16, d])
 // becomes

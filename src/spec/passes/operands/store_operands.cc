@@ -54,7 +54,7 @@ class Storing {
         operand.axes.push_back(a);
         own.add_axis(pool_.index(a.name), a.extent);
       }
-      order_as_read(f, operand.axes);
+      operand.axes = in_order_of_memory(f, std::move(operand.axes), pool_);
       // The tensor is computed also where an axis that it has not is empty.
       if (!are_inside_without_axes(f, types_, own, all, pool_)) continue;
       types_.emplace(std::string(operand.name.str()), operand.type());
@@ -68,24 +68,6 @@ class Storing {
   }
 
  private:
-  // The axes as some tensor that the operand reads lies in memory, so that neighbours are read and
-  // written together; as they were if none has all of them.
-  void order_as_read(Expr operand, ir::Axes& axes) {
-    ir::Axes ordered;
-    expr::for_each(operand, [&](Expr e) {
-      if (e.op() != Op::Read || ordered.size() == axes.size()) return;
-      ordered.clear();
-      for (Expr index : e.args()) {
-        for (const ir::Axis& a : axes) {
-          const bool is_there = std::any_of(ordered.begin(), ordered.end(),
-                                            [&](const ir::Axis& o) { return o.name == a.name; });
-          if (!is_there && expr::depends_on(index, pool_.index(a.name))) ordered.push_back(a);
-        }
-      }
-    });
-    if (ordered.size() == axes.size()) axes = std::move(ordered);
-  }
-
   expr::ExprPool& pool_;
   expr::Facts facts_;
   std::map<std::string, ir::TensorType> types_;

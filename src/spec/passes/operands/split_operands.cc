@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "spec/passes/operands/split_operands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "algebra/contraction.h"
+#include "algebra/exact_halves.h"
+#include "expr/walk.h"
+#include "ir/decl.h"
+#include "spec/equations.h"
+#include "spec/facts/ranges.h"
+
+namespace nautilus::spec {
+namespace {
+
+using expr::DType;
+using expr::Expr;
+using SplitOp = expr::Op;
+
+constexpr size_t kLimbs = 3;
+constexpr std::array<std::string_view, kLimbs> kSuffix = {"high", "middle", "low"};
+// Pairs of limbs whose products count, small products first.
+constexpr std::array<std::pair<size_t, size_t>, 6> kProducts = {
+    {{2, 0}, {0, 2}, {1, 1}, {1, 0}, {0, 1}, {0, 0}}};
+constexpr double kLargestBf16 = 0x1.FEp127;
+
+// An operand as products of it are written: one 16-bit number, or three.
+using Limbs = std::vector<Expr>;
+
+class Splitting {
+ public:
+  Splitting(const ir::Program& program, expr::ExprPool& pool)
+      : pool_(pool),
+        facts_(ir::facts_of(program, pool)),
+        types_(tensor_types(program)),
+        names_(program, pool) {}
+
+  Let equation(const Let& let, std::vector<Let>& before) {
+    const Expr r = let.body;
+    if (r.op() != SplitOp::Reduce || r.reducer() != expr::Reducer::Sum || r.dtype() != DType::F32)
+      return let;
+    const auto operands = operands_of(let, r);
+    if (!operands) return let;
+    axes_ = let.axes;
+    for (size_t k = 0; k < r.axis_count(); ++k) axes_.push_back({r.axis(k).name(), r.extent(k)});
+    const Limbs a = limbs_of(operands->first, let, before);
+    const Limbs b = a.empty() ? Limbs() : limbs_of(operands->second, let, before);
+    if (a.empty() || b.empty()) return let;
+    Expr sum;
+    for (const auto& [i, j] : kProducts) {
+      if (i >= a.size() || j >= b.size()) continue;
+      const Expr product = pool_.binary(SplitOp::Mul, a[i], b[j]);
+      sum = sum ? pool_.binary(SplitOp::Add, sum, product) : product;
+    }
+    std::vector<Expr> args(r.args().begin(), r.args().end());
+    args[0] = sum;
+    Let out = let;
+    out.body = pool_.with_args(r, args);
+    return out;
+  }
+
+ private:
+  // The two operands of an f32 product of matrices; nothing if it is none, or if 16 bits hold both,
+  // or one of them so that the other may be rounded, too.
+  std::optional<std::pair<Expr, Expr>> operands_of(const Let& let, Expr r) {
+    const std::vector<Expr> list = algebra::factors(r.body());
+    const std::vector<Expr> axes = result_axes(let, pool_);
+    for (Expr f : list) {
+      const bool is_summed = has_axis_of(r, f);
+      if (!is_summed || algebra::exact_halves(f).is_stored_float) return std::nullopt;
+    }
+    for (size_t k = 0; k < list.size(); ++k) {
+      for (size_t n = 0; n < k; ++n) {
+        if (!algebra::are_operands(list[n], list[k], axes)) continue;
+        std::vector<Expr> a = {list[n]};
+        std::vector<Expr> b = {list[k]};
+        for (size_t other = 0; other < list.size(); ++other) {
+          if (other == n || other == k) continue;
+          const Expr f = list[other];
+          if (!algebra::has_own_axis({&f, 1}, a, axes)) {
+            a.push_back(f);
+          } else if (!algebra::has_own_axis({&f, 1}, b, axes)) {
+            b.push_back(f);
+          } else {
+            return std::nullopt;
+          }
+        }
+        const std::pair out(product(a), product(b));
+        if (algebra::exact_halves(out.first).any() && algebra::exact_halves(out.second).any())
+          return std::nullopt;
+        return out;
+      }
+    }
+    return std::nullopt;
+  }
+
+  static bool has_axis_of(Expr reduction, Expr f) {
+    for (size_t k = 0; k < reduction.axis_count(); ++k) {
+      if (expr::depends_on(f, reduction.axis(k))) return true;
+    }
+    return false;
+  }
+
+  Expr product(const std::vector<Expr>& list) {
+    Expr out;
+    for (Expr f : list) out = out ? pool_.binary(SplitOp::Mul, out, f) : f;
+    return out;
+  }
+
+  // None if the operand cannot have any.
+  Limbs limbs_of(Expr operand, const Let& let, std::vector<Let>& made) {
+    if (operand.dtype() != DType::F32) return {};
+    if (operand.op() == SplitOp::Select && operand[2].op() == SplitOp::FloatConst &&
+        operand[2].number() == 0) {
+      Limbs inside = limbs_of(operand[1], let, made);
+      for (Expr& limb : inside) limb = pool_.select(operand[0], limb, operand[2]);
+      return inside;
+    }
+    if (operand.op() == SplitOp::Read) return of_tensor(operand, made);
+    return of_value(operand, let, made);
+  }
+
+  Limbs of_tensor(Expr read, std::vector<Let>& made) {
+    const auto type = types_.find(std::string(read.name().str()));
+    if (type == types_.end() || read.args().empty()) return {};
+    ir::Axes axes;
+    std::vector<Expr> indices;
+    for (size_t k = 0; k < read.args().size(); ++k) {
+      const Expr index = read[k];
+      const bool is_plain = index.op() == SplitOp::Var &&
+                            std::find(indices.begin(), indices.end(), index) == indices.end();
+      indices.push_back(is_plain ? index : pool_.index(fmt::format("x{}", k)));
+      axes.push_back({indices.back().name(), type->second.dims[k]});
+    }
+    auto [known, is_new] = known_.try_emplace(read.name());
+    if (is_new)
+      known->second =
+          limbs(read.name().str(), pool_.read(read.name(), read.dtype(), indices), axes, made);
+    Limbs out;
+    for (const ir::Name name : known->second)
+      out.push_back(pool_.cast(DType::F32, pool_.read(name, DType::BF16, read.args())));
+    return out;
+  }
+
+  Limbs of_value(Expr value, const Let& let, std::vector<Let>& made) {
+    bool is_plain = true;
+    expr::for_each(value, [&](Expr e) {
+      if (e.op() != SplitOp::Read) return;
+      for (Expr index : e.args()) is_plain &= index.is_const() || index.op() == SplitOp::Var;
+    });
+    ir::Axes own;
+    expr::Facts fewer = facts_;
+    expr::Facts all = facts_;
+    for (const ir::Axis& a : axes_) {
+      all.add_axis(pool_.index(a.name), a.extent);
+      if (!expr::depends_on(value, pool_.index(a.name))) continue;
+      own.push_back(a);
+      fewer.add_axis(pool_.index(a.name), a.extent);
+    }
+    own = in_order_of_memory(value, std::move(own), pool_);
+    std::vector<Expr> indices;
+    for (const ir::Axis& a : own) indices.push_back(pool_.index(a.name));
+    if (!is_plain || !are_inside_without_axes(value, types_, fewer, all, pool_)) return {};
+    Limbs out;
+    for (const ir::Name name : limbs(fmt::format("{}.operand", let.name.str()), value, own, made))
+      out.push_back(pool_.cast(DType::F32, pool_.read(name, DType::BF16, indices)));
+    return out;
+  }
+
+  // The tensors that hold the limbs of `value` over the axes.
+  std::vector<ir::Name> limbs(std::string_view base, Expr value, const ir::Axes& axes,
+                              std::vector<Let>& made) {
+    std::vector<ir::Name> out;
+    // Each is computed from the value itself, so that one kernel makes all of them, whatever order
+    // of axes they get.
+    const auto add = [&](Expr number) {
+      const Let limb{names_.fresh(fmt::format("{}.{}", base, kSuffix[out.size()])), axes,
+                     DType::BF16, number};
+      types_.emplace(std::string(limb.name.str()), limb.type());
+      made.push_back(limb);
+      out.push_back(limb.name);
+      return pool_.cast(DType::F32, number);
+    };
+    if (algebra::exact_halves(value).in_bf16) {
+      add(pool_.cast(DType::BF16, value));
+    } else {
+      const auto f32 = [&](double x) { return pool_.floating(x, DType::F32); };
+      const auto rounded = [&](Expr x) { return pool_.cast(DType::BF16, x); };
+      const auto minus = [&](Expr x, Expr y) { return pool_.binary(SplitOp::Sub, x, y); };
+      const Expr is_finite = pool_.binary(SplitOp::Lt, pool_.unary(SplitOp::Abs, value),
+                                          f32(std::numeric_limits<double>::infinity()));
+      const Expr sign = pool_.select(pool_.binary(SplitOp::Lt, value, f32(0)), f32(-1), f32(1));
+      // The largest numbers would be rounded to infinity.
+      const Expr inside = pool_.binary(
+          SplitOp::Min, pool_.binary(SplitOp::Max, value, f32(-kLargestBf16)), f32(kLargestBf16));
+      const Expr high = add(rounded(pool_.select(is_finite, inside, sign)));
+      const Expr rest = minus(value, high);
+      const Expr middle = add(rounded(pool_.select(is_finite, rest, f32(0))));
+      add(rounded(pool_.select(is_finite, minus(rest, middle), value)));
+    }
+    return out;
+  }
+
+  expr::ExprPool& pool_;
+  expr::Facts facts_;
+  std::map<std::string, ir::TensorType> types_;
+  TensorNames names_;
+  ir::Axes axes_;                                              // of the equation and its sum
+  std::unordered_map<ir::Name, std::vector<ir::Name>> known_;  // limbs of tensors
+};
+
+}  // namespace
+
+std::optional<ir::Program> split_operands(const ir::Program& program, ir::PassContext& context) {
+  if (ir::numerics_of(program).rounding == ir::Rounding::Exact) return program;
+  Splitting splitting(program, context.pool);
+  return map_equations(program, [&](const Let& let, std::vector<Let>& before) {
+    return splitting.equation(let, before);
+  });
+}
+
+}  // namespace nautilus::spec
