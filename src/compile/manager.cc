@@ -146,8 +146,11 @@ std::vector<std::string_view> algebra_sequence(Algebra algebra) {
                                          "drop_unused"};
   if (algebra.distributes_row_shift)
     names.insert(std::find(names.begin(), names.end(), "defer"), "distribute_row_shift");
-  if (algebra.has_limbs)
+  if (algebra.has_limbs) {
     names.insert(std::find(names.begin(), names.end(), "store_operands"), "split_operands");
+    // Taps are further steps of one kernel; written out, each would be six products of its own.
+    std::erase(names, "unroll_sums");
+  }
   if (algebra.gathers) names.insert(names.end(), {"gather_operands", "merge_equal", "drop_unused"});
   return names;
 }

@@ -36,7 +36,10 @@ constexpr Problem kBatched[] = {
     {1024, 1024, 128}, {16384, 16384, 32}, {16384, 16384, 256}, {1000, 1000, 64},
     {2048, 2048, 24},  {1024, 1024, 28},   {2048, 2048, 40}};
 
-ir::Environment environment(const Fusion& fusion, const ir::Program& program, const Problem& p) {
+constexpr int64_t kUsualSize = 1024;  // without a hint
+
+ir::Environment environment(const Fusion& fusion, const ir::Program& program, const Problem& p,
+                            expr::ExprPool& pool) {
   ir::Environment env;
   std::unordered_set<Expr> batch;
   std::unordered_set<Expr> stream;
@@ -59,13 +62,25 @@ ir::Environment environment(const Fusion& fusion, const ir::Program& program, co
     }
     env.sizes.emplace(d->name.str(), n);
   }
+  // An image of one row has no row without a neighbour: sizes that leave nothing are the hinted
+  // ones.
+  for (Expr a : fusion.axis_order) {
+    const Expr extent = fusion.extents.at(a);
+    if (ir::evaluate_size(extent, env) >= 1) continue;
+    for (const ir::Op& op : program.body) {
+      const auto* d = op.get<ir::Dim>();
+      if (d && expr::depends_on(extent, pool.index(d->name)))
+        env.sizes[std::string(d->name.str())] = d->hint.value_or(kUsualSize);
+    }
+  }
   return env;
 }
 
 ir::Environment hints(const ir::Program& program) {
   ir::Environment env;
   for (const ir::Op& op : program.body) {
-    if (const auto* d = op.get<ir::Dim>()) env.sizes.emplace(d->name.str(), d->hint.value_or(1024));
+    if (const auto* d = op.get<ir::Dim>())
+      env.sizes.emplace(d->name.str(), d->hint.value_or(kUsualSize));
   }
   return env;
 }
@@ -179,7 +194,7 @@ std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& pro
   const std::span<const Problem> typical =
       has_batch ? std::span<const Problem>(kBatched) : std::span<const Problem>(kPlain);
   for (const Problem& p : typical) {
-    problems.push_back(environment(fusion, program, p));
+    problems.push_back(environment(fusion, program, p, pool));
     add_scalars(program, problems.back());
   }
   const auto cycles = [&](const Ranked& r, const ir::Environment& env) {

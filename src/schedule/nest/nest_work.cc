@@ -151,6 +151,7 @@ class Counter {
       if (is_step) hold(extent(axes), expr::bytes(expr::DType::F32));
       // Products of several operands are added up by themselves first.
       if (is_step && terms.size() > 1) {
+        work_.is_waited_for = true;
         hold(extent(axes), expr::bytes(expr::DType::F32));
         add(extent(axes), 1, axes.size(), is_step);
       }

@@ -18,6 +18,7 @@ struct NestWork {
   double moved = 0;   // bytes asked of the second-level cache
   double results = 0;
   int64_t tile_registers = 0;  // of a thread, in the tiles of a step
+  bool is_waited_for = false;  // a step needs its own products before the next one begins
 };
 
 // Also writes to `cost` what the nest itself says: its grid, steps, groups, and the code of a step.

@@ -11,6 +11,7 @@
 #include "algebra/exact_halves.h"
 #include "expr/walk.h"
 #include "ir/decl.h"
+#include "ir/target_of.h"
 #include "spec/equations.h"
 #include "spec/facts/ranges.h"
 
@@ -34,7 +35,8 @@ using Limbs = std::vector<Expr>;
 class Splitting {
  public:
   Splitting(const ir::Program& program, expr::ExprPool& pool)
-      : pool_(pool),
+      : target_(ir::target_of(program)),
+        pool_(pool),
         facts_(ir::facts_of(program, pool)),
         types_(tensor_types(program)),
         names_(program, pool) {}
@@ -45,10 +47,16 @@ class Splitting {
       return let;
     const auto operands = operands_of(let, r);
     if (!operands) return let;
+    results_ = result_axes(let, pool_);
     axes_ = let.axes;
     for (size_t k = 0; k < r.axis_count(); ++k) axes_.push_back({r.axis(k).name(), r.extent(k)});
-    const Limbs a = limbs_of(operands->first, let, before);
-    const Limbs b = a.empty() ? Limbs() : limbs_of(operands->second, let, before);
+    depth_ = {};
+    for (size_t k = 0; k < r.axis_count() && !depth_; ++k) {
+      const Expr n = r.extent(k);
+      if (n.op() != SplitOp::IntConst || n.integer() >= target_.matrix.depth) depth_ = r.axis(k);
+    }
+    const Limbs a = limbs_of(operands->first, let, true, before);
+    const Limbs b = a.empty() ? Limbs() : limbs_of(operands->second, let, false, before);
     if (a.empty() || b.empty()) return let;
     Expr sum;
     for (const auto& [i, j] : kProducts) {
@@ -89,6 +97,11 @@ class Splitting {
             return std::nullopt;
           }
         }
+        // Rows of tiles stand before columns, which are the last axis that one operand has alone.
+        const auto last = std::find_if(axes.rbegin(), axes.rend(), [&](Expr axis) {
+          return expr::depends_on(product(a), axis) != expr::depends_on(product(b), axis);
+        });
+        if (last != axes.rend() && expr::depends_on(product(a), *last)) std::swap(a, b);
         const std::pair out(product(a), product(b));
         if (algebra::exact_halves(out.first).any() && algebra::exact_halves(out.second).any())
           return std::nullopt;
@@ -111,20 +124,21 @@ class Splitting {
     return out;
   }
 
-  // None if the operand cannot have any.
-  Limbs limbs_of(Expr operand, const Let& let, std::vector<Let>& made) {
+  // None if the operand cannot have any. `is_row`: it is that of the rows of a tile, which matrix
+  // instructions take with the depth along memory.
+  Limbs limbs_of(Expr operand, const Let& let, bool is_row, std::vector<Let>& made) {
     if (operand.dtype() != DType::F32) return {};
     if (operand.op() == SplitOp::Select && operand[2].op() == SplitOp::FloatConst &&
         operand[2].number() == 0) {
-      Limbs inside = limbs_of(operand[1], let, made);
+      Limbs inside = limbs_of(operand[1], let, is_row, made);
       for (Expr& limb : inside) limb = pool_.select(operand[0], limb, operand[2]);
       return inside;
     }
-    if (operand.op() == SplitOp::Read) return of_tensor(operand, made);
-    return of_value(operand, let, made);
+    if (operand.op() == SplitOp::Read) return of_tensor(operand, is_row, made);
+    return of_value(operand, let, is_row, made);
   }
 
-  Limbs of_tensor(Expr read, std::vector<Let>& made) {
+  Limbs of_tensor(Expr read, bool is_row, std::vector<Let>& made) {
     const auto type = types_.find(std::string(read.name().str()));
     if (type == types_.end() || read.args().empty()) return {};
     ir::Axes axes;
@@ -136,17 +150,41 @@ class Splitting {
       indices.push_back(is_plain ? index : pool_.index(fmt::format("x{}", k)));
       axes.push_back({indices.back().name(), type->second.dims[k]});
     }
-    auto [known, is_new] = known_.try_emplace(read.name());
+    // Dimensions of one element are left out. The depth is the last one for rows, and where nothing
+    // else lies along memory that a tile has whole.
+    std::vector<size_t> order;
+    for (size_t k = 0; k < axes.size(); ++k) {
+      if (!axes[k].extent.is_int(1)) order.push_back(k);
+    }
+    const bool is_along_result =
+        !order.empty() && std::any_of(results_.begin(), results_.end(),
+                                      [&](Expr axis) { return read[order.back()] == axis; });
+    if (is_row || !is_along_result)
+      std::stable_partition(order.begin(), order.end(),
+                            [&](size_t k) { return read[k] != depth_; });
+    ir::Axes ordered;
+    std::vector<Expr> at;
+    for (size_t k : order) {
+      ordered.push_back(axes[k]);
+      at.push_back(read[k]);
+    }
+    expr::Substitution units;
+    for (size_t k = 0; k < axes.size(); ++k) {
+      if (axes[k].extent.is_int(1)) units.emplace(indices[k], pool_.integer(0));
+    }
+    auto [known, is_new] = known_.try_emplace({std::string(read.name().str()), order});
     if (is_new)
       known->second =
-          limbs(read.name().str(), pool_.read(read.name(), read.dtype(), indices), axes, made);
+          limbs(read.name().str(),
+                expr::substitute(pool_, pool_.read(read.name(), read.dtype(), indices), units),
+                ordered, made);
     Limbs out;
     for (const ir::Name name : known->second)
-      out.push_back(pool_.cast(DType::F32, pool_.read(name, DType::BF16, read.args())));
+      out.push_back(pool_.cast(DType::F32, pool_.read(name, DType::BF16, at)));
     return out;
   }
 
-  Limbs of_value(Expr value, const Let& let, std::vector<Let>& made) {
+  Limbs of_value(Expr value, const Let& let, bool is_row, std::vector<Let>& made) {
     bool is_plain = true;
     expr::for_each(value, [&](Expr e) {
       if (e.op() != SplitOp::Read) return;
@@ -162,6 +200,9 @@ class Splitting {
       fewer.add_axis(pool_.index(a.name), a.extent);
     }
     own = in_order_of_memory(value, std::move(own), pool_);
+    if (is_row)
+      std::stable_partition(own.begin(), own.end(),
+                            [&](const ir::Axis& a) { return pool_.index(a.name) != depth_; });
     std::vector<Expr> indices;
     for (const ir::Axis& a : own) indices.push_back(pool_.index(a.name));
     if (!is_plain || !are_inside_without_axes(value, types_, fewer, all, pool_)) return {};
@@ -205,12 +246,16 @@ class Splitting {
     return out;
   }
 
+  const target::Target& target_;
   expr::ExprPool& pool_;
   expr::Facts facts_;
   std::map<std::string, ir::TensorType> types_;
   TensorNames names_;
-  ir::Axes axes_;                                              // of the equation and its sum
-  std::unordered_map<ir::Name, std::vector<ir::Name>> known_;  // limbs of tensors
+  ir::Axes axes_;              // of the equation and its sum
+  std::vector<Expr> results_;  // axes of the equation alone
+  Expr depth_;  // an axis of the sum that is as long as an instruction, if there is one
+  // Limbs of tensors, by the dimensions that they have.
+  std::map<std::pair<std::string, std::vector<size_t>>, std::vector<ir::Name>> known_;
 };
 
 }  // namespace

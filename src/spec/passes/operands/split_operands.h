@@ -19,7 +19,8 @@
 // A number that is not finite is in the last limb, beside 1 or -1 in the first one, so that it
 // meets no 0 of the other operand that is not there: results are those of f32.
 //
-// Limbs of an element are those of its tensor, wherever it is read. A computed operand has limbs of
+// Limbs of an element are those of its tensor, wherever it is read, without dimensions of one
+// element; those of the rows have the depth along memory, as matrix instructions take it. A computed operand has limbs of
 // its own if it reads tensors at plain axes, so that it is no larger than they are. Exactness
 // class: as f32 (within the bound of the sum, without a licence). Test:
 // test/spec/split_operands.spec
