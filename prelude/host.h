@@ -139,6 +139,22 @@ DEVICE void store_bf16(u16* p, u64 i, float x, HERE) { *host::writable(p + i, 2,
 DEVICE void store_f16(u16* p, u64 i, float x, HERE) { *host::writable(p + i, 2, line) = nautilus_host->to_f16(x); }
 // Lines: N elements of one thread, so many apart, of which the first `left` exist; one by one here.
 template <int N> DEVICE bool is_whole_line(const void*, int, u64, int) { return false; }
+template <class T> DEVICE bool is_pair(const T* p, u64 i) { return (u64)(p + i) % (2 * sizeof(T)) == 0; }
+DEVICE void store_pair_f32(float* p, u64 i, float x, float y, HERE) {
+  host::writable(p + i, 8, line);
+  store_f32(p, i, x, line);
+  store_f32(p, i + 1, y, line);
+}
+DEVICE void store_pair_bf16(u16* p, u64 i, float x, float y, HERE) {
+  host::writable(p + i, 4, line);
+  store_bf16(p, i, x, line);
+  store_bf16(p, i + 1, y, line);
+}
+DEVICE void store_pair_f16(u16* p, u64 i, float x, float y, HERE) {
+  host::writable(p + i, 4, line);
+  store_f16(p, i, x, line);
+  store_f16(p, i + 1, y, line);
+}
 template <int N> DEVICE void load_line_f32(float (&out)[N], const float* p, u64 i, u64 apart, int left, HERE) {
   for (int k = 0; k < N; ++k) out[k] = k < left ? load_f32(p, i + (u64)k * apart, line) : 0.f;
 }

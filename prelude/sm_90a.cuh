@@ -127,6 +127,11 @@ DEVICE float load_fresh_f32(const float* p, u64 i) { return __ldcg(p + i); }
 DEVICE void store_f32(float* p, u64 i, float x) { p[i] = x; }
 DEVICE void store_bf16(u16* p, u64 i, float x) { p[i] = (u16)(pack_bf16(x, 0.f) & 0xffffu); }
 DEVICE void store_f16(u16* p, u64 i, float x) { p[i] = (u16)(pack_f16(x, 0.f) & 0xffffu); }
+// Two neighbours, at an address that takes both at once.
+template <class T> DEVICE bool is_pair(const T* p, u64 i) { return (u64)(p + i) % (2 * sizeof(T)) == 0; }
+DEVICE void store_pair_f32(float* p, u64 i, float x, float y) { *(float2*)(p + i) = make_float2(x, y); }
+DEVICE void store_pair_bf16(u16* p, u64 i, float x, float y) { *(u32*)(p + i) = pack_bf16(x, y); }
+DEVICE void store_pair_f16(u16* p, u64 i, float x, float y) { *(u32*)(p + i) = pack_f16(x, y); }
 // Lines: N elements of one thread, so many apart, of which the first `left` exist; neighbours that lie well in 16 bytes
 // at a time.
 template <int N> DEVICE bool is_whole_line(const void* at, int bytes, u64 apart, int left) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "emit/expression.h"
+#include "emit/put_pairs.h"
 #include "emit/vector.h"
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
@@ -22,11 +23,6 @@ std::vector<expr::Name> axis_names(const ir::Axes& axes) {
   for (const ir::Axis& a : axes) names.push_back(a.name);
   return names;
 }
-
-Expr without_cast(Expr e, DType dtype) {
-  return e.op() == EK::Cast && e.dtype() == dtype ? e[0] : e;
-}
-
 std::string_view identity_text(expr::Reducer reducer) {
   return reducer == expr::Reducer::Max   ? "-infinity()"
          : reducer == expr::Reducer::Min ? "infinity()"
@@ -222,10 +218,14 @@ void emit_vote(const matile::Vote& op, const RegisterScope& scope, Writer& out) 
   out.line("{} = vote_any({});", name, name);
 }
 
+Expr without_cast(Expr e, DType dtype) {
+  return e.op() == EK::Cast && e.dtype() == dtype ? e[0] : e;
+}
+
 void emit_put(const matile::Put& op, const RegisterScope& scope, Writer& out) {
   const auto domain = domain_of(op.value, axis_names(op.axes), scope);
   NAUT_CHECK(domain, "put reads no tile with its axes");
-  if (emit_put_vectors(op, *domain, scope, out)) return;
+  if (emit_put_vectors(op, *domain, scope, out) || emit_put_pairs(op, *domain, scope, out)) return;
   const ir::TensorType& type = scope.globals->find(op.target.str())->second.type;
   out.open("{{  // {}", op.target.str());
   const ElementPrinter text = element_printer(*domain, scope, out);

@@ -57,6 +57,9 @@ struct ElementPrinter {
 ElementPrinter element_printer(const matile::Domain& domain, const RegisterScope& scope,
                                Writer& out, size_t first_limit = 0);
 
+// What is stored as `dtype`, which rounds it.
+expr::Expr without_cast(expr::Expr e, expr::DType dtype);
+
 // Two values of a reduction as one.
 std::string combined(expr::Reducer reducer, const std::string& a, const std::string& b);
 
