@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "expr/bounds/affine.h"
 #include "expr/walk.h"
 #include "ir/walk.h"
 #include "scalar/ops.h"
@@ -51,6 +52,20 @@ int64_t vector_of(const lower::MapNest& nest, const std::map<std::string, ir::Te
   return ok && narrowest > 0 ? target.memory.vector_bytes / narrowest : 0;
 }
 
+// The one axis that an index counts along, from whatever place on; null if it is not that simple.
+Expr runs_along(Expr index, const ir::Axes& axes, expr::ExprPool& pool) {
+  Expr out;
+  for (const ir::Axis& a : axes) {
+    const Expr axis = pool.index(a.name);
+    if (!expr::depends_on(index, axis)) continue;
+    const auto p = expr::Poly::of(index);
+    const auto parts = p ? p->split(axis) : std::nullopt;
+    if (out || !parts || parts->first.constant() != 1) return {};
+    out = axis;
+  }
+  return out;
+}
+
 // The axis that lies along memory in what the nest reads where its last axis does not; null if
 // there is none, or several, or something is in the way. `bytes`: of an element of it.
 Expr turned_axis(const lower::MapNest& nest, expr::ExprPool& pool, int64_t& bytes) {
@@ -67,11 +82,15 @@ Expr turned_axis(const lower::MapNest& nest, expr::ExprPool& pool, int64_t& byte
     ir::for_each_expr(op, [&](Expr root) {
       expr::for_each(root, [&](Expr e) {
         if (e.op() != EK::Read || e.args().size() < 2 || !is_far(e)) return;
-        const Expr along = e.args().back();
+        const Expr along = runs_along(e.args().back(), nest.axes, pool);
+        if (!along) {
+          ok = false;
+          return;
+        }
         const auto uses = std::count_if(e.args().begin(), e.args().end(),
                                         [&](Expr index) { return expr::depends_on(index, along); });
-        const bool is_plain = along.op() == EK::Var && along != last && uses == 1 &&
-                              has_lines(e.dtype()) && (!axis || axis == along);
+        const bool is_plain =
+            along != last && uses == 1 && has_lines(e.dtype()) && (!axis || axis == along);
         ok &= is_plain;
         if (!is_plain) return;
         axis = along;

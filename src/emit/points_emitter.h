@@ -65,6 +65,8 @@ class PointsEmitter {
   bool has_line(ir::Name tensor, std::span<const expr::Expr> indices) const;
   bool has_line_along(expr::Expr axis, ir::Name tensor, std::span<const expr::Expr> indices) const;
   void load_turned(expr::Expr read);
+  bool is_guarded(expr::Expr e) const;
+  void load_guarded(expr::Expr e);
   void load_lines(expr::Expr value);
   void store_line(const matile::Write& w);
   std::string apart(ir::Name tensor) const;

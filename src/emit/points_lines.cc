@@ -35,7 +35,9 @@ void PointsEmitter::load_lines(Expr value) {
   reach(value, always);
   std::vector<Expr> reads;
   expr::for_each(value, [&](Expr e) {
-    if (e.op() != expr::Op::Read || !always.contains(e.node())) return;
+    if (!always.contains(e.node())) return;
+    if (across_ && is_guarded(e)) load_guarded(e);
+    if (e.op() != expr::Op::Read) return;
     if (has_line(e.name(), e.args()) || (across_ && has_line_along(across_, e.name(), e.args())))
       reads.push_back(e);
   });
@@ -54,6 +56,28 @@ void PointsEmitter::load_lines(Expr value) {
               identifier(r.name().str()), offset(r.name().str(), r.args()), apart(r.name()));
     named_.emplace(r, name + "[beside]");
   }
+}
+
+// An element of both axes of the tile under a condition, and a number elsewhere.
+bool PointsEmitter::is_guarded(Expr e) const {
+  return e.op() == expr::Op::Select && e[1].op() == expr::Op::Read && e[2].is_const() &&
+         e.dtype() == DType::F32 && expr::depends_on(e[1], across_) &&
+         expr::depends_on(e[1], last_);
+}
+
+// Those of all points of a thread, once for all its statements.
+void PointsEmitter::load_guarded(Expr e) {
+  const auto known = kept_lines_.find(e);
+  if (known != kept_lines_.end()) {
+    named_.emplace(e, known->second);
+    return;
+  }
+  const std::string name = fresh("line");
+  out_.line("float {}[{}][{}];", name, points_across_, points_per_thread_);
+  open_points();
+  out_.line("{}[over][beside] = {};", name, text(e));
+  close_points();
+  named_.emplace(e, kept_lines_.emplace(e, name + "[over][beside]").first->second);
 }
 
 // Lines of all points of a thread that has some across the last axis: along whichever of the two

@@ -13,6 +13,7 @@
 #include "ir/decl.h"
 #include "ir/target_of.h"
 #include "spec/equations.h"
+#include "spec/facts/padded_read.h"
 #include "spec/facts/ranges.h"
 
 namespace nautilus::spec {
@@ -130,6 +131,10 @@ class Splitting {
     if (operand.dtype() != DType::F32) return {};
     if (operand.op() == SplitOp::Select && operand[2].op() == SplitOp::FloatConst &&
         operand[2].number() == 0) {
+      if (operand[1].op() == SplitOp::Read) {
+        Limbs padded = of_padded(operand[0], operand[1], is_row, made);
+        if (!padded.empty()) return padded;
+      }
       Limbs inside = limbs_of(operand[1], let, is_row, made);
       for (Expr& limb : inside) limb = pool_.select(operand[0], limb, operand[2]);
       return inside;
@@ -138,46 +143,58 @@ class Splitting {
     return of_value(operand, let, is_row, made);
   }
 
+  // Of a tensor with zeros around it, where that is all that the condition is for.
+  Limbs of_padded(Expr condition, Expr read, bool is_row, std::vector<Let>& made) {
+    const auto type = types_.find(std::string(read.name().str()));
+    if (type == types_.end()) return {};
+    auto padded = padded_read(condition, read, type->second, axes_, facts_, pool_);
+    return padded ? of_elements(read.name(), *std::move(padded), is_row, made) : Limbs();
+  }
+
   Limbs of_tensor(Expr read, bool is_row, std::vector<Let>& made) {
     const auto type = types_.find(std::string(read.name().str()));
     if (type == types_.end() || read.args().empty()) return {};
-    ir::Axes axes;
+    PaddedRead whole{{}, {}, {read.args().begin(), read.args().end()}};
     std::vector<Expr> indices;
     for (size_t k = 0; k < read.args().size(); ++k) {
       const Expr index = read[k];
       const bool is_plain = index.op() == SplitOp::Var &&
                             std::find(indices.begin(), indices.end(), index) == indices.end();
       indices.push_back(is_plain ? index : pool_.index(fmt::format("x{}", k)));
-      axes.push_back({indices.back().name(), type->second.dims[k]});
+      whole.axes.push_back({indices.back().name(), type->second.dims[k]});
     }
+    whole.value = pool_.read(read.name(), read.dtype(), indices);
+    return of_elements(read.name(), std::move(whole), is_row, made);
+  }
+
+  // Limbs of a tensor that `tensor` is read as.
+  Limbs of_elements(ir::Name tensor, PaddedRead read, bool is_row, std::vector<Let>& made) {
     // Dimensions of one element are left out. The depth is the last one for rows, and where nothing
     // else lies along memory that a tile has whole.
     std::vector<size_t> order;
-    for (size_t k = 0; k < axes.size(); ++k) {
-      if (!axes[k].extent.is_int(1)) order.push_back(k);
+    expr::Substitution units;
+    for (size_t k = 0; k < read.axes.size(); ++k) {
+      if (read.axes[k].extent.is_int(1)) {
+        units.emplace(pool_.index(read.axes[k].name), pool_.integer(0));
+      } else {
+        order.push_back(k);
+      }
     }
     const bool is_along_result =
         !order.empty() && std::any_of(results_.begin(), results_.end(),
-                                      [&](Expr axis) { return read[order.back()] == axis; });
+                                      [&](Expr axis) { return read.at[order.back()] == axis; });
     if (is_row || !is_along_result)
       std::stable_partition(order.begin(), order.end(),
-                            [&](size_t k) { return read[k] != depth_; });
-    ir::Axes ordered;
+                            [&](size_t k) { return read.at[k] != depth_; });
+    ir::Axes axes;
     std::vector<Expr> at;
     for (size_t k : order) {
-      ordered.push_back(axes[k]);
-      at.push_back(read[k]);
+      axes.push_back(read.axes[k]);
+      at.push_back(read.at[k]);
     }
-    expr::Substitution units;
-    for (size_t k = 0; k < axes.size(); ++k) {
-      if (axes[k].extent.is_int(1)) units.emplace(indices[k], pool_.integer(0));
-    }
-    auto [known, is_new] = known_.try_emplace({std::string(read.name().str()), order});
-    if (is_new)
-      known->second =
-          limbs(read.name().str(),
-                expr::substitute(pool_, pool_.read(read.name(), read.dtype(), indices), units),
-                ordered, made);
+    const Expr value = expr::substitute(pool_, read.value, units);
+    auto [known, is_new] = known_.try_emplace({value, order});
+    if (is_new) known->second = limbs(tensor.str(), value, axes, made);
     Limbs out;
     for (const ir::Name name : known->second)
       out.push_back(pool_.cast(DType::F32, pool_.read(name, DType::BF16, at)));
@@ -254,8 +271,14 @@ class Splitting {
   ir::Axes axes_;              // of the equation and its sum
   std::vector<Expr> results_;  // axes of the equation alone
   Expr depth_;  // an axis of the sum that is as long as an instruction, if there is one
-  // Limbs of tensors, by the dimensions that they have.
-  std::map<std::pair<std::string, std::vector<size_t>>, std::vector<ir::Name>> known_;
+  // Limbs of tensors, by their elements and the order of their dimensions.
+  struct ByContent {
+    bool operator()(const auto& a, const auto& b) const {
+      if (a.first != b.first) return expr::ByContent()(a.first, b.first);
+      return a.second < b.second;
+    }
+  };
+  std::map<std::pair<Expr, std::vector<size_t>>, std::vector<ir::Name>, ByContent> known_;
 };
 
 }  // namespace
