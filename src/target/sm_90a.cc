@@ -112,6 +112,7 @@ const Target& sm_90a() {
               .product_groups = 2,
               .step = 64,
               .deep_step = 32,
+              .tap_steps = {32, 16},  // 64 bytes, 32 bytes: the other swizzles of rows
               .most_step = 192,
               .usual_steps = {128, 80, 64},
               .columns = {256, 192, 128, 64},

@@ -23,6 +23,7 @@ struct Problem {
   int64_t tiles;
   int64_t stream;
   int64_t batch;
+  int64_t rows = 0;  // of tiles, if not like their other axes
 };
 constexpr Problem kPlain[] = {{512, 512, 1},   {1024, 1024, 1},  {2048, 2048, 1},  {4096, 4096, 1},
                               {8192, 8192, 1}, {16384, 4096, 1}, {8192, 512, 1},   {4096, 16384, 1},
@@ -37,6 +38,14 @@ constexpr Problem kBatched[] = {
     {2048, 2048, 24},  {1024, 1024, 28},   {2048, 2048, 40}};
 
 constexpr int64_t kUsualSize = 1024;  // without a hint
+
+// Taps of images: pixels of a row, channels, images, filters.
+constexpr Problem kTaps[] = {
+    {1024, 3, 16, 64},   {1024, 16, 16, 128}, {1024, 32, 16, 64},  {512, 64, 16, 128},
+    {256, 64, 32, 64},   {128, 128, 32, 128}, {56, 128, 32, 128},  {56, 256, 32, 256},
+    {28, 256, 64, 512},  {512, 32, 8, 64},    {4096, 64, 16, 128}, {128, 48, 16, 48},
+    {64, 3, 512, 64},    {224, 3, 64, 96},    {1024, 64, 8, 128},  {64, 64, 64, 64},
+    {512, 128, 16, 256}, {256, 256, 16, 256}, {1024, 128, 8, 128}};
 
 ir::Environment environment(const Fusion& fusion, const ir::Program& program, const Problem& p,
                             expr::ExprPool& pool) {
@@ -54,6 +63,8 @@ ir::Environment environment(const Fusion& fusion, const ir::Program& program, co
     if (!d) continue;
     int64_t n = 1;
     for (Expr v : tiles) n = v.name() == d->name ? p.tiles : n;
+    if (p.rows > 0 && expr::depends_on(fusion.extents.at(fusion.row), pool.index(d->name)))
+      n = p.rows;
     for (Expr v : stream) n = v.name() == d->name ? p.stream : n;
     for (Expr v : batch) {
       if (v.name() != d->name || n != 1) continue;
@@ -191,8 +202,10 @@ std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& pro
   for (Expr a : fusion.axis_order)
     has_batch |=
         a != fusion.stream && !fusion.is_outer(a) && !fusion.is_tile_axis(a) && !fusion.is_whole(a);
-  const std::span<const Problem> typical =
-      has_batch ? std::span<const Problem>(kBatched) : std::span<const Problem>(kPlain);
+  const std::span<const Problem> typical = shape_of(fusion).has_taps
+                                               ? std::span<const Problem>(kTaps)
+                                           : has_batch ? std::span<const Problem>(kBatched)
+                                                       : std::span<const Problem>(kPlain);
   for (const Problem& p : typical) {
     problems.push_back(environment(fusion, program, p, pool));
     add_scalars(program, problems.back());

@@ -72,6 +72,13 @@ std::vector<TileConfig> fitting_sizes(const Fusion& fusion) {
       s.column = column;
       if (!shape.has_streamed_tile) {
         if (groups <= tiles.product_groups) consider(s);
+        // Where taps are steps, channels may be few: short steps leave fewer of them empty.
+        for (const int64_t step : tiles.tap_steps) {
+          if (!shape.has_taps || groups > tiles.product_groups) break;
+          TileConfig taps = s;
+          taps.step = step;
+          consider(taps);
+        }
         continue;
       }
       for (int64_t step = shape.is_deep ? tiles.deep_step : tiles.step; step <= tiles.most_step;

@@ -67,6 +67,9 @@ FusionShape shape_of(const Fusion& fusion) {
       s.has_cut |= a != fusion.row && a != fusion.stream && !fusion.is_whole(a);
   }
   s.has_product_alone &= !s.has_streamed_tile;
+  s.has_taps = !fusion.outer.empty() && s.has_product_alone &&
+               std::all_of(fusion.outer.begin(), fusion.outer.end(),
+                           [&](Expr a) { return fusion.extents.at(a).op() == Op::IntConst; });
   return s;
 }
 

@@ -17,6 +17,7 @@ struct FusionShape {
   bool has_cut = false;            // columns that no tile holds whole
   bool has_streamed_tile = false;  // a product inside the loop: register work between products
   bool has_product_alone = true;   // every rolled reduction is a product of operands from memory
+  bool has_taps = false;           // the steps of such products are those of short axes besides
   int64_t sums = 0;                // products that the loop adds up
 };
 FusionShape shape_of(const Fusion& fusion);

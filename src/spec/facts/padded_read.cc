@@ -64,6 +64,7 @@ std::optional<PaddedRead> padded_read(Expr condition, Expr read, const ir::Tenso
   const expr::Facts anywhere = inside;
   const Expr zero = pool.integer(0);
   for (size_t k = 0; k < read.args().size(); ++k) {
+    if (read[k].dtype() != expr::DType::I64) return std::nullopt;  // data say where it is
     inside.assume(binary(PadOp::Ge, read[k], zero));
     inside.assume(binary(PadOp::Lt, read[k], type.dims[k]));
   }
