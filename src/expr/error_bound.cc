@@ -79,7 +79,7 @@ double binary_bound(Op op, DType dtype, Bounded x, Bounded y, double value) {
     case Op::Mul:
       return product_bound(Rounding(dtype), x, y, value);
     case Op::Div: {
-      if (y.e >= b && y.e > 0) return finite_bound(value, kInf, x, y);
+      if (may_be_zero(y)) return std::isnan(x.v.f) ? x.e : kInf;
       const double quotient = std::fabs(value);
       e = (x.e + quotient * y.e) / (b - y.e);
       e += 4 * rounding(dtype, value, (quotient + e) * (1 + 4 * unit_roundoff(dtype)));
@@ -99,10 +99,12 @@ double binary_bound(Op op, DType dtype, Bounded x, Bounded y, double value) {
         if (base > 0) exponent = std::max(exponent, (b + y.e) * std::fabs(std::log2(base)));
         if (x.e == 0 && y.e == 0) break;
         for (const double dy : {-y.e, y.e}) {
-          const double d = std::fabs(std::pow(x.v.f + dx, y.v.f + dy) - value);
+          const double corner = std::pow(x.v.f + dx, y.v.f + dy);
+          const double d = corner == value ? 0 : std::fabs(corner - value);
           e = std::isnan(d) ? kInf : std::max(e, d);
         }
       }
+      if (std::isinf(value) && e > 0) return kInf;  // as inf ^ 0 and what is near it
       const double ulps = 8 + 2 * exponent;
       e +=
           ulps * rounding(dtype, value, (std::fabs(value) + e) * (1 + ulps * unit_roundoff(dtype)));

@@ -65,6 +65,9 @@ inline double finite_bound(double value, double e, Bounded x, Bounded y) {
   return non_finite_bound(x, y);
 }
 
+// 0 lies within the bound, and it is not 0 for sure.
+inline bool may_be_zero(Bounded x) { return x.e > 0 && std::fabs(x.v.f) <= x.e; }
+
 // f is monotone on the interval x +- e (or close enough to it): the ends tell.
 template <class F>
 double ends(F f, double x, double e, double value) {
@@ -80,7 +83,10 @@ inline double product_bound(const Rounding& rounding, Bounded x, Bounded y, doub
   double e =
       (x.e != 0 ? x.e * (std::fabs(y.v.f) + y.e) : 0) + (y.e != 0 ? std::fabs(x.v.f) * y.e : 0);
   e += rounding.of(value, std::fabs(value) + e);
-  return finite_bound(value, e, x, y);
+  if (std::isfinite(value)) return std::isnan(e) ? kInf : e;
+  // An infinity times what may be 0 may be no number, or the other infinity.
+  if ((std::isinf(x.v.f) && may_be_zero(y)) || (std::isinf(y.v.f) && may_be_zero(x))) return kInf;
+  return non_finite_bound(x, y);
 }
 
 // How far elementary functions of f32 may be from their values: a few ulp, or the errors below for

@@ -211,6 +211,28 @@ TEST(ErrorBound, APowerMayBeComputedThroughLogarithms) {
   }
 }
 
+TEST(ErrorBound, AnInfinityBesideWhatMayBeZeroHasNoBound) {
+  const Bounded infinity{float_value(kInf), 0};
+  const Bounded tiny{float_value(1e-320), 1.2e-38};  // 0 in f32
+  const Bounded clear{float_value(2), 1e-6};
+  const auto bound = [](Op op, Bounded x, Bounded y) {
+    const Value at[] = {x.v, y.v};
+    return binary_bound(op, DType::F32, x, y, apply(op, DType::F32, DType::F32, at).f);
+  };
+  EXPECT_EQ(bound(Op::Mul, infinity, tiny), kInf);
+  EXPECT_EQ(bound(Op::Mul, tiny, infinity), kInf);
+  EXPECT_EQ(bound(Op::Div, infinity, tiny), kInf);
+  EXPECT_EQ(bound(Op::Pow, infinity, tiny), kInf);
+  EXPECT_EQ(bound(Op::Pow, {float_value(1 + 1e-9), 1e-7}, infinity), kInf);
+  // What is not 0 for sure, is 0 for sure, or no number for sure.
+  EXPECT_EQ(bound(Op::Mul, infinity, clear), 0);
+  EXPECT_EQ(bound(Op::Div, infinity, clear), 0);
+  EXPECT_EQ(bound(Op::Pow, infinity, clear), 0);
+  EXPECT_EQ(bound(Op::Mul, infinity, {float_value(0), 0}), 0);
+  EXPECT_EQ(bound(Op::Mul, {float_value(std::nan("")), 0}, tiny), 0);
+  EXPECT_EQ(bound(Op::Div, {float_value(std::nan("")), 0}, tiny), 0);
+}
+
 TEST(ErrorBound, IntegerOperatorsStayWithinTheirBound) {
   Random random(24);
   for (Op op : {Op::Add, Op::Sub, Op::Mul, Op::Min, Op::Max, Op::FloorDiv, Op::Mod}) {
