@@ -73,16 +73,16 @@ Expr Simplifier::simplify(Expr e, const Facts* facts) {
     if (x.args().empty()) return x;
     if (const auto it = memo.find(x); it != memo.end()) return it->second;
     std::vector<Expr> args(x.args().begin(), x.args().end());
-    for (size_t i = 0; i < args.size(); ++i) {
-      Expr& a = args[i];
-      if (x.op() == Op::Reduce && facts && i == 0) {
-        // Inside a reduction its axes are known to exist; outside, the range may be empty.
-        Facts inner = *facts;
-        for (size_t k = 0; k < x.axis_count(); ++k) inner.add_axis(x.axis(k), x.extent(k));
-        a = simplify(a, &inner);
-      } else {
-        a = self(self, a);
-      }
+    const bool has_own_axes = x.op() == Op::Reduce && facts;
+    for (size_t i = has_own_axes ? 1 : 0; i < args.size(); ++i) args[i] = self(self, args[i]);
+    if (has_own_axes) {
+      // Inside a reduction its axes are known to exist; outside, the range may be empty. Their
+      // simplified extents tell what they will tell the next time.
+      const Expr outside = pool_.with_args(x, args);
+      Facts inner = *facts;
+      for (size_t k = 0; k < x.axis_count(); ++k)
+        inner.add_axis(outside.axis(k), outside.extent(k));
+      args[0] = simplify(args[0], &inner);
     }
     const Expr y = pool_.with_args(x, args);
     const Expr z = y.args().empty() ? y : root(y, facts);

@@ -19,9 +19,11 @@ std::optional<ir::Program> simplify(const ir::Program& program, ir::PassContext&
       continue;
     }
     expr::Facts inner = facts;
-    for (const ir::Axis& a : let->axes) inner.add_axis(context.pool.index(a.name), a.extent);
     Let copy = *let;
-    for (ir::Axis& a : copy.axes) a.extent = simplifier.simplify(a.extent);
+    for (ir::Axis& a : copy.axes) {
+      a.extent = simplifier.simplify(a.extent);
+      inner.add_axis(context.pool.index(a.name), a.extent);
+    }
     copy.body = simplifier.simplify(copy.body, &inner);
     out.body.push_back(ir::make(std::move(copy), op.span()));
   }
