@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include "driver/load/load.h"
 #include "expression_generator.h"
+#include "work.h"
 
 namespace nautilus::fuzz {
 namespace {
@@ -14,7 +16,7 @@ using expr::DType;
 
 class ProgramGenerator {
  public:
-  explicit ProgramGenerator(uint64_t seed) : random_(seed) {}
+  ProgramGenerator(uint64_t seed, int64_t largest) : random_(seed), largest_(largest) {}
 
   std::string run() {
     sizes();
@@ -40,7 +42,7 @@ class ProgramGenerator {
     std::string hints;
     for (int64_t k = 0; k < dims; ++k) {
       const std::string name(kDims[k]);
-      const int64_t value = random_.chance(0.08) ? 0 : draw(1, 7);
+      const int64_t value = random_.chance(0.08) ? 0 : draw(1, largest_);
       lines_.push_back(fmt::format("dims {}", name));
       hints += fmt::format("{}{} = {}", k ? ", " : "", name, value);
       world_.extents.push_back({name, value, Extent::Form::Dim, -1, 1, ""});
@@ -231,12 +233,23 @@ class ProgramGenerator {
   }
 
   base::Random random_;
+  int64_t largest_;  // size
   World world_;
   std::vector<std::string> lines_;
 };
 
 }  // namespace
 
-std::string generate_program(uint64_t seed) { return ProgramGenerator(seed).run(); }
+std::string generate_program(uint64_t seed) {
+  std::string text;
+  for (const int64_t largest : {7, 4, 2, 1}) {
+    text = ProgramGenerator(seed, largest).run();
+    // What a text takes depends on what its functions are written as, so it is read.
+    driver::Unit unit;
+    const auto program = driver::load_text("program.naut", text, {}, unit);
+    if (!program || work_at(*program, {}) <= kMaxDefinitionWork) break;
+  }
+  return text;
+}
 
 }  // namespace nautilus::fuzz

@@ -15,6 +15,7 @@
 #include "small_run.h"
 #include "spec/eval/judge.h"
 #include "text/utf8.h"
+#include "work.h"
 
 namespace nautilus::fuzz {
 namespace {
@@ -43,6 +44,8 @@ class Checker {
     const auto program = driver::load_text("program.naut", text, {}, unit_);
     if (!program) return refused();
     verdict_.is_accepted = true;
+    if (const double work = work_at(*program, {}); work > kMaxDefinitionWork)
+      return fail("a program that takes long", fmt::format("{} operations", work));
     if (!round_trip(*program, "spec")) return verdict_;
     ir::PassContext context{unit_.pool, unit_.sink, {}};
     const auto scalar = compile::lower_to("scalar", *program, context);
@@ -58,9 +61,14 @@ class Checker {
     request.inputs = spec::InputKind::Exact;
     if (!run(*program, request)) return verdict_;
     request.inputs = spec::InputKind::Normal;
-    for (const ir::Op& op : program->body) {
-      if (const auto* dim = op.get<ir::Dim>())
-        request.given.sizes.emplace(dim->name.str(), random.integer(0, 5));
+    // Sizes of their own, smaller ones where the definition would take long.
+    for (const int64_t largest : {5, 3, 2, 1}) {
+      request.given.sizes.clear();
+      for (const ir::Op& op : program->body) {
+        if (const auto* dim = op.get<ir::Dim>())
+          request.given.sizes.emplace(dim->name.str(), random.integer(0, largest));
+      }
+      if (work_at(*program, request.given) <= kMaxDefinitionWork) break;
     }
     run(*program, request);
     return verdict_;
