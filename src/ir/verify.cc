@@ -62,6 +62,11 @@ void Verifier::check(Expr e, std::string_view what) {
         fail(fmt::format("{} reads `{}` with {} indices, it has {} dimensions", what,
                          e.name().str(), e.args().size(), type->dims.size()));
       }
+      for (Expr index : e.args()) {
+        if (index.dtype() != DType::I64)
+          fail(fmt::format("{} reads `{}` at an index of {}, expected i64", what, e.name().str(),
+                           name(index.dtype())));
+      }
       break;
     }
     case Kind::Reduce: {
