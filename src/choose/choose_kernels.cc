@@ -5,6 +5,7 @@
 
 #include "choose/cover.h"
 #include "choose/moving_stages.h"
+#include "choose/piece_lists.h"
 #include "choose/stages.h"
 #include "decision/lines.h"
 #include "ir/target_of.h"
@@ -27,6 +28,7 @@ class Chooser {
         target_(ir::target_of(program)),
         nests_(lower::program_nests(program, context.pool)),
         costs_(program, target_, context.pool),
+        signs_(program),
         asked_(program) {}
 
   double cycles() const { return cycles_; }
@@ -73,7 +75,7 @@ class Chooser {
     const std::span<const MapNest> all(nests_.nests);
     const std::vector<MapNest> list(all.begin() + static_cast<std::ptrdiff_t>(begin),
                                     all.begin() + static_cast<std::ptrdiff_t>(end));
-    Cover made = Coverer(nests_, costs_, target_, context_).run(list, all.subspan(end));
+    Cover made = Coverer(nests_, costs_, target_, signs_, context_).run(list, all.subspan(end));
     cycles_ += made.cycles;
     for (const auto& [name, type] : made.buffers) declare(name, type);
     for (ChosenKernel& k : made.kernels) {
@@ -118,6 +120,8 @@ class Chooser {
     for (size_t i = 0; i < nests_.nests.size(); ++i) {
       const MapNest nest = nests_.nests[i];
       if (lower::is_grid(nest) || !lower::written_by(nest).contains(statement)) continue;
+      if (inner.length || (inner.number && is_along(nest, inner.axes)))
+        return is_moving_step(i) || piece_step(i, inner, line);
       if (inner.number) {
         if (is_moving_step(i)) return true;
         if (moving_step(i, inner)) return true;
@@ -147,6 +151,37 @@ class Chooser {
     }
     decision::refuse(line, "there is no such statement beside the tiles", context_);
     return false;
+  }
+
+  // Whether the nest reduces these axes and no others, so that only pieces of them can be first.
+  static bool is_along(const MapNest& nest, const ir::Names& axes) {
+    const auto* loop = nest.body.size() == 2 ? nest.body[1].get<scalar::For>() : nullptr;
+    return loop && loop->axes.size() == 1 && axes == ir::Names{loop->axes[0].name};
+  }
+
+  bool piece_step(size_t i, const decision::Inner& inner, const Op& line) {
+    const auto length =
+        inner.length ? *inner.length : pieces_of(nests_.nests, inner.number).value_or(0);
+    const PieceLine asked{length, bool(inner.number), &inner.elements};
+    const auto made = is_along(nests_.nests[i], inner.axes)
+                          ? piece_stages(nests_.nests, i, asked, nests_.buffers, nests_.names,
+                                         signs_, context_.pool)
+                          : std::nullopt;
+    if (!made || made->against != inner.number || made->elements != inner.elements) {
+      decision::refuse(
+          line,
+          "the statement is not a reduction of f32 over this one axis, longer than a piece, of a "
+          "tensor whose elements it reads once; or its terms do not follow from numbers and "
+          "elements of a piece as the line says",
+          context_);
+      return false;
+    }
+    for (const auto& [name, type] : made->buffers) {
+      declare(name, type);
+      costs_.declare(name, type);
+    }
+    put_pieces(nests_.nests, i, *made, nests_.outputs);
+    return true;
   }
 
   // In a program on its way: the sum reads parts.
@@ -230,6 +265,7 @@ class Chooser {
   const target::Target& target_;
   lower::ProgramNests nests_;
   NestCosts costs_;
+  algebra::Signs signs_;
   lower::AskedKernels asked_;
   ir::Block buffers_;  // of steps
   double cycles_ = 0;

@@ -3,9 +3,7 @@
 
 #include <algorithm>
 
-#include "choose/moving_stages.h"
 #include "choose/point_lines.h"
-#include "choose/stages.h"
 #include "expr/walk.h"
 #include "ir/print.h"
 #include "lower/points/part_nests.h"
@@ -21,13 +19,6 @@ using lower::MapNest;
 
 namespace {
 
-size_t loops_of(const MapNest& nest) {
-  for (const ir::Op& op : nest.body) {
-    if (const auto* f = op.get<scalar::For>()) return f->axes.size();
-  }
-  return 0;
-}
-
 // What tells a list of nests from the others of one run: its length and its first nest, of which
 // steps and parts change what it reads and its loops; and sums that move, which wait in the list.
 std::string key_of(const std::vector<MapNest>& nests, const std::set<std::string>& moving) {
@@ -38,23 +29,6 @@ std::string key_of(const std::vector<MapNest>& nests, const std::set<std::string
     for (const ir::Op& op : nest.body) key += ir::print(op);
   }
   return key;
-}
-
-// So many of the reduction's axes that lie closest in memory; empty if it has no steps.
-ir::Names closest_axes(const MapNest& nest, size_t count,
-                       const std::map<std::string, ir::TensorType>& buffers, expr::ExprPool& pool) {
-  const auto order = axes_in_memory(nest, buffers, pool);
-  if (order.empty()) return {};
-  const ir::Axes& reduced = nest.body[1].as<scalar::For>().axes;
-  ir::Names closest;
-  for (const ir::Name name : order) {
-    for (const ir::Axis& a : reduced) {
-      if (a.name == name) closest.push_back(name);
-    }
-  }
-  if (closest.size() <= count) return {};
-  closest.erase(closest.begin(), closest.end() - static_cast<std::ptrdiff_t>(count));
-  return closest;
 }
 
 bool is_known(const MapNest& nest) {
@@ -89,12 +63,6 @@ bool has_terms(const MapNest& nest, ir::Name axis, int64_t least) {
     return extent.op() != expr::Op::IntConst || extent.integer() >= least;
   }
   return false;
-}
-
-bool reads_any(const MapNest& nest, const std::set<std::string>& names) {
-  const std::set<std::string> read = lower::kept_for({}, std::span<const MapNest>(&nest, 1));
-  return std::any_of(names.begin(), names.end(),
-                     [&](const std::string& n) { return read.contains(n); });
 }
 
 }  // namespace
@@ -150,9 +118,9 @@ Cover Coverer::best(const Nests& nests, lower::FreshNames names) {
       const size_t count = rows->kernels[0].nests.size();
       consider(std::move(*rows), rest(count), names, out, has_one);
     }
-    for (size_t inner = loops_of(nests[0]); inner-- > 1;)
-      in_steps(nests, inner, names, out, has_one);
+    in_steps(nests, names, out, has_one);
     in_parts(nests, names, out, has_one);
+    in_pieces(nests, names, out, has_one);
     if (auto elements = as_rows(nests, false)) {
       const size_t count = elements->kernels[0].nests.size();
       consider(std::move(*elements), rest(count), names, out, has_one);
@@ -329,87 +297,6 @@ void Coverer::in_parts(const Nests& nests, int64_t parts, const lower::FreshName
   behind.kernels.insert(behind.kernels.begin(), std::move(out.kernels[0]));
   best_cover = std::move(behind);
   has_one = true;
-}
-
-// So many axes that lie closest in memory first. Neighbours that reduce the same axes take the step
-// together, so that they read together what they share.
-void Coverer::in_steps(const Nests& nests, size_t inner, const lower::FreshNames& names,
-                       Cover& best_cover, bool& has_one) {
-  lower::FreshNames own = names;
-  Nests first;
-  Nests rest;
-  Cover out;
-  std::set<std::string> written;
-  for (const MapNest& nest : nests) {
-    const ir::Names closest = closest_axes(nest, inner, buffers_, context_.pool);
-    if (closest.empty() || reads_any(nest, written)) break;
-    if (!first.empty() &&
-        (nest.axes.size() != nests[0].axes.size() || loops_of(nest) != loops_of(nests[0])))
-      break;
-    const auto made = stages(nest, closest, buffers_, own, context_.pool);
-    if (!made) break;
-    declare(made->buffer, made->type, out);
-    const std::string target = *lower::written_by(nest).begin();
-    out.inner[target].push_back(
-        ir::make(decision::Inner{closest, context_.pool.name(target), {}, {}}));
-    written.insert(target);
-    first.push_back(made->first);
-    rest.push_back(made->rest);
-  }
-  if (first.empty()) return;
-  Nests all = first;
-  all.insert(all.end(), rest.begin(), rest.end());
-  all.insert(all.end(), nests.begin() + static_cast<std::ptrdiff_t>(first.size()), nests.end());
-  const size_t count = first.size();
-  consider_steps(all, out, own, best_cover, has_one);
-  if (take_along(all, count, inner, own, out)) consider_steps(all, out, own, best_cover, has_one);
-}
-
-void Coverer::declare(ir::Name buffer, const ir::TensorType& type, Cover& out) {
-  buffers_.insert_or_assign(std::string(buffer.str()), type);
-  costs_.declare(buffer, type);
-  out.buffers.emplace_back(buffer, type);
-}
-
-void Coverer::consider_steps(const Nests& all, const Cover& steps, const lower::FreshNames& names,
-                             Cover& best_cover, bool& has_one) {
-  Cover behind = best(all, names);
-  if (has_one && behind.cycles >= best_cover.cycles) return;
-  std::map<std::string, ir::Block> inner = steps.inner;
-  for (auto& [statement, lines] : behind.inner) {
-    ir::Block& known = inner[statement];
-    known.insert(known.end(), lines.begin(), lines.end());
-  }
-  behind.inner = std::move(inner);
-  behind.buffers.insert(behind.buffers.begin(), steps.buffers.begin(), steps.buffers.end());
-  best_cover = std::move(behind);
-  has_one = true;
-}
-
-// Sums whose terms need numbers of those that begin the list, in the same steps: their first ones
-// stand behind the first `count` nests.
-bool Coverer::take_along(Nests& all, size_t count, size_t inner, lower::FreshNames& names,
-                         Cover& out) {
-  bool found = false;
-  for (size_t k = 2 * count; k < all.size(); ++k) {
-    if (loops_of(all[k]) == 0) continue;
-    const ir::Names closest = closest_axes(all[k], inner, buffers_, context_.pool);
-    auto made = closest.empty() ? std::nullopt
-                                : moving_stages(all, k, closest, buffers_, names, context_.pool);
-    if (!made) break;
-    const std::string target = *lower::written_by(all[k]).begin();
-    moving_.insert(target);
-    for (const auto& [name, type] : made->buffers) declare(name, type, out);
-    out.inner[target].push_back(
-        ir::make(decision::Inner{closest, context_.pool.name(target), made->against, {}}));
-    all[k] = made->rest;
-    const auto at = all.begin() + static_cast<std::ptrdiff_t>(count);
-    all.insert(at, made->first.begin(), made->first.end());
-    count += made->first.size();
-    k += made->first.size();
-    found = true;
-  }
-  return found;
 }
 
 }  // namespace nautilus::choose

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "algebra/sign.h"
 #include "choose/nest_cost.h"
 #include "decision/decisions.h"
 #include "lower/program_nests.h"
@@ -31,8 +32,8 @@ struct Cover {
 class Coverer {
  public:
   Coverer(const lower::ProgramNests& program, NestCosts& costs, const target::Target& target,
-          ir::PassContext& context)
-      : program_(program), costs_(costs), target_(target), context_(context) {}
+          const algebra::Signs& signs, ir::PassContext& context)
+      : program_(program), costs_(costs), target_(target), signs_(signs), context_(context) {}
 
   // `after`: nests that follow the list.
   Cover run(const std::vector<lower::MapNest>& nests, std::span<const lower::MapNest> after);
@@ -55,8 +56,13 @@ class Coverer {
                 bool& has_one);
   void in_parts(const Nests& nests, int64_t parts, const lower::FreshNames& names,
                 Cover& best_cover, bool& has_one);
+  // cover_steps.cc
+  void in_steps(const Nests& nests, const lower::FreshNames& names, Cover& best_cover,
+                bool& has_one);
   void in_steps(const Nests& nests, size_t inner, const lower::FreshNames& names, Cover& best_cover,
                 bool& has_one);
+  void in_pieces(const Nests& nests, const lower::FreshNames& names, Cover& best_cover,
+                 bool& has_one);
   void declare(ir::Name buffer, const ir::TensorType& type, Cover& out);
   void consider_steps(const Nests& all, const Cover& steps, const lower::FreshNames& names,
                       Cover& best_cover, bool& has_one);
@@ -65,11 +71,12 @@ class Coverer {
   const lower::ProgramNests& program_;
   NestCosts& costs_;
   const target::Target& target_;
+  const algebra::Signs& signs_;
   ir::PassContext& context_;
   std::span<const lower::MapNest> after_;
   std::map<std::string, ir::TensorType> buffers_;
   std::map<std::string, Cover> known_;
-  std::set<std::string> moving_;  // sums that were taken along with others
+  std::set<std::string> moving_;  // sums that were taken along with others, or are in pieces
   NestCosts::Where where_;        // what is looked at is launched
 };
 

@@ -57,8 +57,13 @@ class MovingSteps {
  public:
   MovingSteps(std::span<const MapNest> nests, size_t place,
               const std::map<std::string, ir::TensorType>& buffers, lower::FreshNames& names,
-              expr::ExprPool& pool)
-      : nests_(nests), nest_(nests[place]), buffers_(buffers), names_(names), pool_(pool) {
+              expr::ExprPool& pool, const PresentTerms* present)
+      : nests_(nests),
+        nest_(nests[place]),
+        buffers_(buffers),
+        names_(names),
+        pool_(pool),
+        present_(present) {
     for (size_t k = 0; k < place; ++k) {
       for (const std::string& w : lower::written_by(nests[k])) place_of_.emplace(w, k);
     }
@@ -196,6 +201,16 @@ class MovingSteps {
     return out;
   }
 
+  // Of a part.
+  Expr present_count() const {
+    return present_ ? pool_.cast(DType::F32, present_->count) : count(inner_);
+  }
+  // By how much a part is scaled to stand for all of them.
+  Expr scale() const {
+    return present_ ? pool_.binary(EK::Div, pool_.cast(DType::F32, present_->all), present_count())
+                    : count(rest_);
+  }
+
   Expr zero() const { return pool_.constant(0, DType::F32); }
 
   ir::Name declare(const std::string& stem, MovingStages& out) {
@@ -221,7 +236,7 @@ class MovingSteps {
       const Expr of_part = expr::rebuild(pool_, references_[k], [&](Expr e) {
         const Expr part =
             e.op() == EK::Read && is_own_point(e) ? part_of(std::string(e.name().str())) : Expr();
-        return part ? pool_.binary(EK::Mul, part, count(rest_)) : e;
+        return part ? pool_.binary(EK::Mul, part, scale()) : e;
       });
       MapNest nest{points_, {}};
       nest.body.push_back(ir::make(scalar::Store{buffer, point, of_part}));
@@ -240,13 +255,15 @@ class MovingSteps {
     for (size_t k = 0; k < moments.size(); ++k) {
       const Expr term = expr::substitute(pool_, moments[k].term, references);
       if (!is_streamed(moments[k].term)) {
-        sums.push_back(pool_.binary(EK::Mul, term, count(inner_)));
+        sums.push_back(pool_.binary(EK::Mul, term, present_count()));
         continue;
       }
       const ir::Name buffer = declare(
           fmt::format("{}_parts{}", target_.str(), k == 0 ? "" : fmt::format("_d{}", k)), out);
       scalar::For loop{inner_, scalar::LoopKind::Reduce, {}};
-      loop.body.push_back(ir::make(scalar::Update{buffer, point, expr::Reducer::Sum, term}));
+      loop.body.push_back(
+          ir::make(scalar::Update{buffer, point, expr::Reducer::Sum,
+                                  present_ ? pool_.select(present_->exists, term, zero()) : term}));
       MapNest nest{points_, {}};
       nest.body.push_back(ir::make(scalar::Init{buffer, point, zero()}));
       nest.body.push_back(ir::make(std::move(loop)));
@@ -271,6 +288,7 @@ class MovingSteps {
   const std::map<std::string, ir::TensorType>& buffers_;
   lower::FreshNames& names_;
   expr::ExprPool& pool_;
+  const PresentTerms* present_;
   std::map<std::string, size_t> place_of_;  // by what nests in front write
   ir::Name target_;
   ir::Exprs at_;     // the nest's own point
@@ -288,8 +306,9 @@ class MovingSteps {
 std::optional<MovingStages> moving_stages(std::span<const MapNest> nests, size_t place,
                                           const ir::Names& inner,
                                           const std::map<std::string, ir::TensorType>& buffers,
-                                          lower::FreshNames& names, expr::ExprPool& pool) {
-  return MovingSteps(nests, place, buffers, names, pool).run(inner);
+                                          lower::FreshNames& names, expr::ExprPool& pool,
+                                          const PresentTerms* present) {
+  return MovingSteps(nests, place, buffers, names, pool, present).run(inner);
 }
 
 }  // namespace nautilus::choose

@@ -39,11 +39,20 @@ struct MovingStages {
   lower::MapNest rest;                // in place of the nest
 };
 
+// Where parts are not all alike, pieces of a row of which the last is shorter (piece_stages.h):
+// which terms of a part there are, how many, and how many of all.
+struct PresentTerms {
+  expr::Expr exists;
+  expr::Expr count;
+  expr::Expr all;
+};
+
 // The nest at `place`; the sum that its number comes from has its steps already, over the axes that
 // `inner` leaves. Nothing if there are no such steps.
 std::optional<MovingStages> moving_stages(std::span<const lower::MapNest> nests, size_t place,
                                           const ir::Names& inner,
                                           const std::map<std::string, ir::TensorType>& buffers,
-                                          lower::FreshNames& names, expr::ExprPool& pool);
+                                          lower::FreshNames& names, expr::ExprPool& pool,
+                                          const PresentTerms* present = nullptr);
 
 }  // namespace nautilus::choose

@@ -60,22 +60,27 @@ struct Roll {
 };
 
 struct Inner {
-  static constexpr std::string_view kFormat = "inner $axes of $statement{ against $number}{ $by}";
+  static constexpr std::string_view kFormat =
+      "inner $axes{ pieces $length} of $statement{ against $number}{ with $elements}{ $by}";
   static constexpr std::string_view kDoc =
       "Forms rows and points: of a reduction over several axes, a kernel of its own reduces these "
-      "first, for each point of the others; this kernel reduces what it left. against: its terms "
-      "need "
-      "a number of that sum, whose steps are the same; each part takes what the number is there, "
-      "and "
-      "is moved to the number itself.";
+      "first, for each point of the others; this kernel reduces what it left. pieces: of a "
+      "reduction over one axis it reduces pieces of so many terms. against: the terms need a "
+      "number of that reduction, whose steps are the same; each part takes what the number is "
+      "there, and is moved to the number itself. with: elements that are computed in the terms "
+      "instead of being read.";
   ir::Names axes;
+  ir::OptionalInt length = {};
   ir::Name statement;
   ir::Name number = {};
+  ir::Names elements = {};
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {
     f("axes", s.axes);
+    f("length", s.length);
     f("statement", s.statement);
     f("number", s.number);
+    f("elements", s.elements);
     f("by", s.by);
   }
   static const ir::OpInfo& info();

@@ -190,6 +190,10 @@ const Target& sm_90a() {
               .beside = 16,
               .beside_tile = 16,
               .late_pieces = 64,
+              // Not measured: rows that are held have the same lengths, and 4 CTAs of 128 threads
+              // with 4096 numbers each are 64 KiB under way.
+              .pieces = {4096, 2048, 1024},
+              .resident_pieces = 4,
           },
       .points =
           {

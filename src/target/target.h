@@ -236,6 +236,8 @@ struct Rows {
   int64_t beside;                // registers of a thread beside tiles: addresses, limits
   int64_t beside_tile;           // more for each tile but the first two
   int64_t late_pieces;           // of a row, at most, that is loaded where it is used
+  std::vector<int64_t> pieces;  // columns of pieces of long rows, where rows are few; longest first
+  int64_t resident_pieces;      // for each multiprocessor, that leave no need for shorter ones
 };
 
 // Kernels with a thread for each point.

@@ -81,6 +81,7 @@ class Grouping {
     if (nests_.empty() || nests_[0].axes.empty() || nests_[0].body.size() != 1) return std::nullopt;
     group_.rows.assign(nests_[0].axes.begin(), nests_[0].axes.end() - 1);
     group_.column = nests_[0].axes.back();
+    group_.place = pool_.index(group_.column.name);
     if (!are_sizes()) return std::nullopt;
     for (const MapNest& nest : nests_) {
       auto statement = classify(nest);
@@ -102,6 +103,7 @@ class Grouping {
         group_.rows = nest.axes;
         group_.column = loop->axes.back();
         group_.outer.assign(loop->axes.begin(), loop->axes.end() - 1);
+        find_piece(*loop);
         // One number of many elements is computed in parts (split_reduction.h).
         const Expr n = group_.column.extent;
         return are_sizes() && (!group_.rows.empty() || n.op() == EK::IntConst);
@@ -109,6 +111,34 @@ class Grouping {
       if (nest.body.size() != 1) return false;
     }
     return false;
+  }
+
+  // Reads at `p * 4096 + k`, for rows p and columns k < 4096.
+  void find_piece(const scalar::For& loop) {
+    const Expr column = pool_.index(group_.column.name);
+    group_.place = column;
+    const Expr length = group_.column.extent;
+    const auto* update = loop.body.size() == 1 ? loop.body[0].get<scalar::Update>() : nullptr;
+    if (!update || length.op() != EK::IntConst || !group_.outer.empty()) return;
+    for (const ir::Axis& a : group_.rows) {
+      const Expr place =
+          pool_.binary(EK::Add, pool_.binary(EK::Mul, pool_.index(a.name), length), column);
+      bool is_read = false;
+      expr::for_each(update->value, [&](Expr e) {
+        is_read |= e.op() == EK::Read && !e.args().empty() && e.args().back() == place;
+      });
+      if (!is_read) continue;
+      group_.place = place;
+      const Expr v = update->value;
+      const bool is_guarded = v.op() == EK::Select && v[0].op() == EK::Lt && v[0][0] == place;
+      if (is_guarded && !expr::depends_on(v[0][1], column) && is_nothing(v[2], update->reducer))
+        group_.exists = v[0];
+      return;
+    }
+  }
+
+  static bool is_nothing(Expr e, expr::Reducer reducer) {
+    return e.op() == EK::FloatConst && e.number() == expr::identity(reducer, DType::F32).f;
   }
 
   bool are_sizes() const {
@@ -187,6 +217,12 @@ class Grouping {
            expr::substitute(pool_, init->value, names)};
     }
     s.value = expr::substitute(pool_, s.value, names);
+    if (!group_.exists || s.kind == RowStatement::Kind::Number) return s;
+    // All terms of pieces have the same condition, which is the kernel's.
+    const bool is_guarded = s.kind == RowStatement::Kind::Reduction && s.value.op() == EK::Select &&
+                            s.value[0] == group_.exists && is_nothing(s.value[2], s.reducer);
+    if (!is_guarded) return std::nullopt;
+    s.value = s.value[1];
     return s;
   }
 
@@ -227,7 +263,6 @@ class Grouping {
   // A tensor of which each element belongs to one point: read along its last dimension, with all
   // rows among its other indices; or an element of the group.
   bool covers(Expr value) {
-    const Expr column = pool_.index(group_.column.name);
     bool found = false;
     expr::for_each(value, [&](Expr e) {
       if (e.op() != EK::Read || found) return;
@@ -236,7 +271,7 @@ class Grouping {
         found = it->second == RowStatement::Kind::Element;
         return;
       }
-      if (e.args().empty() || e.args().back() != column) return;
+      if (e.args().empty() || e.args().back() != group_.place) return;
       const auto is_there = [&](const ir::Axis& a) {
         return std::any_of(e.args().begin(), e.args().end(), [&](Expr index) {
           return expr::depends_on(index, pool_.index(a.name));

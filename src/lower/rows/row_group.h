@@ -14,6 +14,14 @@
 // Reductions over several axes walk over the columns of each point of the others (`outer`); a group
 // of them has numbers and reductions only.
 //
+// A piece of a longer row is a row, too (choose/piece_stages.h): its columns are read at a place
+// that moves with the number of the piece, and those that the row does not have add nothing:
+//
+//   for i < M, p < P map
+//     init m[i, p] = -inf
+//     for k < 4096 reduce
+//       update m[i, p] max where(p*4096 + k < N, X[i, p*4096 + k], -inf)
+//
 // Such a group reads its data once if a row is kept, so its time is that of the memory traffic.
 // A contraction is none of these: it reads every element many times, which shows in that no tensor
 // it reads has all of its axes.
@@ -45,6 +53,10 @@ struct RowGroup {
   ir::Axes outer;  // that reductions reduce with the columns: a row is walked over for each point
   std::vector<RowStatement> statements;
   size_t nests = 0;  // how many of the list it takes
+  // Of pieces: where a column lies in the row that is read, and the condition that it is there, if
+  // not all are. The columns themselves otherwise.
+  expr::Expr place;
+  expr::Expr exists;
 };
 
 // The group that begins with the first of `nests`, as long as can be; empty if there is none that

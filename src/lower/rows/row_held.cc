@@ -121,8 +121,8 @@ bool HeldRow::is_read_after(size_t index, Expr read) const {
 
 Expr HeldRow::replaced_by(size_t index, const std::vector<Expr>& reads) const {
   for (Expr r : reads) {
-    if (r.dtype() == DType::F32 && values_.is_loaded(r) &&
-        r.args().back() == pool_.index(group_.column.name) && !is_read_after(index, r))
+    if (r.dtype() == DType::F32 && values_.is_loaded(r) && r.args().back() == group_.place &&
+        !is_read_after(index, r))
       return r;
   }
   return {};

@@ -26,6 +26,7 @@ bool RowReads::is_inside(Expr read) const {
   for (const ir::Axis& a : scope_.group.rows) facts.add_axis(scope_.pool.index(a.name), a.extent);
   for (const ir::Axis& a : scope_.group.outer) facts.add_axis(scope_.pool.index(a.name), a.extent);
   facts.add_axis(scope_.pool.index(scope_.group.column.name), scope_.group.column.extent);
+  if (scope_.group.exists) facts.assume(scope_.group.exists);
   for (size_t k = 0; k < read.args().size(); ++k) {
     const Expr low = scope_.pool.binary(EK::Ge, read[k], scope_.pool.integer(0));
     const Expr high = scope_.pool.binary(EK::Lt, read[k], it->second.dims[k]);

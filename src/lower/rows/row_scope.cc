@@ -57,7 +57,7 @@ bool RowScope::is_along_row(Expr e) const {
   if (e.dtype() != DType::F32 && !is_half(e.dtype())) return false;
   const Expr row_column = pool.index(group.column.name);
   const size_t last = e.args().size() - 1;
-  if (e[last] != row_column) return false;
+  if (e[last] != group.place) return false;
   for (size_t k = 0; k < last; ++k) {
     if (expr::depends_on(e[k], row_column)) return false;
   }
@@ -70,7 +70,21 @@ Expr RowScope::in_row(Expr tile_column) const {
   return pool.binary(EK::Add, first, tile_column);
 }
 
-Expr RowScope::in_range() const { return is_walked ? is_walked : pool.binary(EK::Lt, at, limit); }
+Expr RowScope::in_range() const {
+  if (is_walked) return is_walked;
+  Expr exists = group.exists;
+  if (exists) exists = expr::substitute(pool, exists, {{pool.index(group.column.name), at}});
+  const bool has_all = exists && shape.is_held() && limit.is_int(shape.capacity());
+  if (has_all) return exists;
+  const Expr in_row = pool.binary(EK::Lt, at, limit);
+  return exists ? pool.binary(EK::And, in_row, exists) : in_row;
+}
+
+Expr RowScope::present() const {
+  if (!group.exists) return limit;
+  const Expr first = group.place[0];
+  return pool.binary(EK::Min, limit, pool.binary(EK::Sub, group.exists[1], first));
+}
 
 Expr RowScope::steps() const {
   const Expr more = pool.binary(EK::Add, limit, pool.integer(shape.columns - 1));

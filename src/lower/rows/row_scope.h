@@ -31,10 +31,14 @@ struct RowScope {
   bool is_along_row(expr::Expr e) const;
 
   // The tiles have exactly the columns of the row.
-  bool is_whole() const { return shape.is_held() && limit.is_int(shape.groups * shape.columns); }
+  bool is_whole() const {
+    return !group.exists && shape.is_held() && limit.is_int(shape.groups * shape.columns);
+  }
   // The column of the row that a column of the tiles means: groups have neighbouring parts of it.
   expr::Expr in_row(expr::Expr tile_column) const;
   expr::Expr in_range() const;
+  // How many columns the row has; fewer than others if it is the last piece of a longer one.
+  expr::Expr present() const;
   ir::Axes columns() const { return {{column.name(), pool.integer(extent)}}; }
   // Of tiles that the columns of a row take.
   expr::Expr steps() const;

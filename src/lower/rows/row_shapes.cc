@@ -17,10 +17,9 @@ using EK = expr::Op;
 // Tensors that are read or written along the row.
 std::vector<ir::TensorType> row_tensors(const RowContext& c) {
   std::map<std::string, ir::TensorType> found;
-  const Expr column = c.pool.index(c.group.column.name);
   for (const RowStatement& s : c.group.statements) {
     expr::for_each(s.value, [&](Expr e) {
-      if (e.op() != EK::Read || e.args().empty() || e.args().back() != column) return;
+      if (e.op() != EK::Read || e.args().empty() || e.args().back() != c.group.place) return;
       const auto it = c.buffers.find(std::string(e.name().str()));
       if (it != c.buffers.end()) found.insert(*it);
     });
@@ -49,10 +48,9 @@ RowRoom row_room(const RowContext& context, const RowShape& shape) {
   for (const RowStatement& s : context.group.statements) own.emplace(s.target.str());
   const std::vector<Expr> shared = shared_by_rows(context.group, context.pool);
   std::set<std::string> read;
-  const Expr column = context.pool.index(context.group.column.name);
   for (const RowStatement& s : context.group.statements) {
     expr::for_each(s.value, [&](Expr e) {
-      if (e.op() != EK::Read || e.args().empty() || e.args().back() != column) return;
+      if (e.op() != EK::Read || e.args().empty() || e.args().back() != context.group.place) return;
       if (own.contains(std::string(e.name().str()))) return;
       if (!read.emplace(e.name().str()).second) return;
       const bool is_shared = std::find(shared.begin(), shared.end(), e) != shared.end();

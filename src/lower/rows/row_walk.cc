@@ -71,7 +71,7 @@ void RowWalk::walk(const RowSegment& segment, ir::Name count, ir::Block& out) {
   std::optional<RowMovingOps> moving;
   if (!segment.moving.empty()) {
     moving.emplace(scope_, values_, statements_, segment, accs);
-    Expr all = pool_.cast(DType::F32, scope_.limit);
+    Expr all = pool_.cast(DType::F32, scope_.present());
     for (const ir::Axis& a : group_.outer)
       all = pool_.binary(EK::Mul, all, pool_.cast(DType::F32, a.extent));
     moving->start(all, out);
@@ -84,7 +84,7 @@ void RowWalk::walk(const RowSegment& segment, ir::Name count, ir::Block& out) {
     const Expr first =
         pool_.binary(EK::Mul, pool_.integer(scope_.shape.columns), pool_.index(loop.var));
     scope_.at = pool_.binary(EK::Add, first, scope_.column);
-    const Expr left = pool_.binary(EK::Sub, scope_.limit, first);
+    const Expr left = pool_.binary(EK::Sub, scope_.present(), first);
     step(segment, accs, moving ? &*moving : nullptr,
          pool_.binary(EK::Min, pool_.integer(scope_.shape.columns), left), loop.body);
     out.push_back(ir::make(std::move(loop)));

@@ -111,6 +111,20 @@ ir::Block tile_sizes(const dc::Tile& line, const Target& target) {
   return out;
 }
 
+// Of pieces of a row.
+ir::Block piece_lengths(const dc::Inner& line, const Target& target) {
+  ir::Block out;
+  if (!line.length) return out;
+  dc::Inner other = line;
+  other.by = By::Tuned;
+  for (const int64_t n : target.rows.pieces) {
+    if (n == *line.length) continue;
+    other.length = n;
+    out.push_back(ir::make(other));
+  }
+  return out;
+}
+
 // Of a field of a line: every other word, numbers near and far.
 ir::Block values_of_fields(const ir::Op& line) {
   ir::Block out;
@@ -140,6 +154,7 @@ ir::Block values_of_fields(const ir::Op& line) {
 
 ir::Block other_values(const ir::Op& line, const Target& target) {
   const dc::Topic topic = dc::topic(line.info());
+  if (const auto* inner = line.get<dc::Inner>()) return piece_lengths(*inner, target);
   if (topic == dc::Topic::Program || topic == dc::Topic::Members) return {};
   if (const auto* tile = line.get<dc::Tile>()) return tile_sizes(*tile, target);
   ir::Block out = values_in_range(line, target);

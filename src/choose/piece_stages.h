@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// A reduction along a long row in two steps, pieces of the row first:
+//
+//   for i < 4 map                             for i < 4, p < 245 map
+//     init m[i] = -inf                          init m_parts[i, p] = -inf
+//     for j < 1000000 reduce       becomes      for k < 4096 reduce
+//       update m[i] max X[i, j]                   update m_parts[i, p] max
+//                                                     where(p*4096 + k < 1000000, X[i, p*4096 + k],
+//                                                     -inf)
+//                                             for i < 4 map
+//                                               init m[i] = -inf
+//                                               for p < 245 reduce
+//                                                 update m[i] max m_parts[i, p]
+//
+// A piece is a row of its own, so that few long rows are as many CTAs as the machine has room for.
+// Terms that need a number of a reduction which has such pieces are taken against what the number
+// is in their piece, and moved when pieces are put together: polynomials as moving_stages.h does,
+// exponentials of extremes by one factor (algebra/separate.h), and what only counts where an
+// extreme is attained (algebra/attained.h) counts in pieces that attain it:
+//
+//   s_parts[i, p] = sum exp(X[i, j] - m_parts[i, p])
+//   s[i] = sum s_parts[i, p] * exp(m_parts[i, p] - m[i])
+//   a_parts[i, p] = min where(X[i, j] == m_parts[i, p], j, inf)
+//   a[i] = min where(m_parts[i, p] == m[i], a_parts[i, p], inf)
+//
+// Elements that the terms read are computed in them. Exact over the reals.
+// Tests: test/choose/pieces.scalar
+#pragma once
+
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "algebra/sign.h"
+#include "lower/points/points_kernel.h"
+
+namespace nautilus::choose {
+
+// How pieces are made.
+struct PieceLine {
+  int64_t length = 0;                   // of a piece, in terms
+  bool may_move = true;                 // terms are taken against what numbers are in their piece
+  const ir::Names* elements = nullptr;  // that are computed in the terms; null: all that can be
+};
+
+struct PieceStages {
+  std::vector<std::pair<ir::Name, ir::TensorType>> buffers;
+  ir::Name against;                   // the reduction whose number the terms need; or none
+  ir::Names elements;                 // that the terms compute, in the order of the list
+  std::vector<lower::MapNest> first;  // of pieces
+  lower::MapNest rest;                // in place of the nest
+};
+
+// The nest at `place`. Nothing if it has none: it must be a reduction
+// of f32 over one axis, of a tensor whose elements it reads once.
+std::optional<PieceStages> piece_stages(std::span<const lower::MapNest> nests, size_t place,
+                                        const PieceLine& line,
+                                        const std::map<std::string, ir::TensorType>& buffers,
+                                        lower::FreshNames& names, const algebra::Signs& signs,
+                                        expr::ExprPool& pool);
+
+}  // namespace nautilus::choose
