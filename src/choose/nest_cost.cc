@@ -76,6 +76,24 @@ Stride stride(Expr read, Expr axis) {
   return out;
 }
 
+// Whether a row of known length is more than the registers of all its groups hold.
+bool leaves_registers(const lower::RowGroup& group) {
+  if (group.column.extent.op() != EK::IntConst) return false;
+  const target::Rows& rows = group.target->rows;
+  std::set<std::string> own;
+  std::set<std::string> read;
+  int64_t registers = 0;  // of all threads
+  for (const RowStatement& s : group.statements) {
+    expr::for_each(s.value, [&](Expr e) {
+      if (e.op() != EK::Read || e.args().empty() || e.args().back() != group.place) return;
+      if (own.contains(std::string(e.name().str())) || !read.emplace(e.name().str()).second) return;
+      registers += group.column.extent.integer() / (expr::bytes(e.dtype()) == 2 ? 2 : 1);
+    });
+    own.emplace(s.target.str());
+  }
+  return registers > rows.groups * rows.threads * (rows.alone_registers - rows.registers_beside);
+}
+
 // One reduction or store of a nest, with the axes of the loops around it.
 struct Work {
   ir::Axes loops;
@@ -281,8 +299,9 @@ double NestCosts::rows_at(const lower::RowGroup& group, const std::set<std::stri
   double reductions = 0;
   for (const RowStatement& s : group.statements)
     reductions += s.kind == RowStatement::Kind::Reduction ? 1 : 0;
-  const bool is_held =
-      group.outer.empty() && columns <= static_cast<double>(target_.rows.most_columns);
+  const bool is_held = group.outer.empty() &&
+                       columns <= static_cast<double>(target_.rows.most_columns) &&
+                       !leaves_registers(group);
   Traffic traffic;
   std::set<std::string, std::less<>> own;
   for (const RowStatement& s : group.statements) {

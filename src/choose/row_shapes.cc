@@ -29,7 +29,7 @@ class Shapes {
     const int64_t width = lower::most_row_vector(c_);
     std::vector<RowShape> out;
     if (n.op() == EK::IntConst) {
-      const bool is_whole = n.integer() % width == 0;
+      const bool is_whole = n.integer() % width == 0 && may_have_vectors(c_.length(), width);
       // A register has two elements of 16 bits: a thread has an even number of them.
       const int64_t unit = choice_.threads * (is_whole ? width : 2);
       const int64_t step = choice_.threads * width * (is_whole ? 2 : 1);
@@ -61,6 +61,12 @@ class Shapes {
   // Element by element: for any length and any alignment.
   RowShape single() const { return {choice_.threads * 8, 1}; }
   expr::Truth truth(Expr condition) const { return c_.facts.prove(condition); }
+
+  bool may_have_vectors(Expr length, int64_t width) const {
+    if (length.op() == EK::IntConst) return length.integer() % width == 0;
+    const Expr rest = c_.pool.binary(EK::Mod, length, c_.pool.integer(width));
+    return truth(c_.pool.binary(EK::Eq, rest, c_.pool.integer(0))) != expr::Truth::False;
+  }
 
   bool writes_rows() const {
     return std::any_of(

@@ -70,9 +70,10 @@ std::string RowLines::read_vector(RowShape& shape) {
     return fmt::format("a vector of these tensors has a power of two of elements up to {}", most);
   if (is_first_ && by != 1)
     return "the first alternative takes tensors of any alignment, which is `vector 1`";
-  const expr::Expr n = rows_.columns();
-  if (n.op() == expr::Op::IntConst && n.integer() % by != 0)
-    return fmt::format("rows of {} columns have no whole vectors", n.integer());
+  for (const expr::Expr n : {rows_.columns(), rows_.length()}) {
+    if (n.op() == expr::Op::IntConst && n.integer() % by != 0)
+      return fmt::format("rows of {} columns have no whole vectors", n.integer());
+  }
   shape.by = by;
   return "";
 }

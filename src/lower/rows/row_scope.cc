@@ -19,7 +19,9 @@ RowScope::RowScope(const RowContext& context, const RowVariant& variant, RowAnsw
       pool(context.pool),
       names(context.names),
       shape(variant.shape),
-      limit(variant.limit) {}
+      limit(variant.limit),
+      exists(group.exists && variant.length ? pool.binary(EK::Lt, group.exists[0], variant.length)
+                                            : group.exists) {}
 
 void RowScope::begin() {
   for (const ir::Axis& a : group.rows) names.take(a.name.str());
@@ -72,18 +74,17 @@ Expr RowScope::in_row(Expr tile_column) const {
 
 Expr RowScope::in_range() const {
   if (is_walked) return is_walked;
-  Expr exists = group.exists;
-  if (exists) exists = expr::substitute(pool, exists, {{pool.index(group.column.name), at}});
-  const bool has_all = exists && shape.is_held() && limit.is_int(shape.capacity());
-  if (has_all) return exists;
   const Expr in_row = pool.binary(EK::Lt, at, limit);
-  return exists ? pool.binary(EK::And, in_row, exists) : in_row;
+  if (!exists) return in_row;
+  const Expr here = expr::substitute(pool, exists, {{pool.index(group.column.name), at}});
+  const bool has_all = shape.is_held() && limit.is_int(shape.capacity());
+  return has_all ? here : pool.binary(EK::And, in_row, here);
 }
 
 Expr RowScope::present() const {
-  if (!group.exists) return limit;
+  if (!exists) return limit;
   const Expr first = group.place[0];
-  return pool.binary(EK::Min, limit, pool.binary(EK::Sub, group.exists[1], first));
+  return pool.binary(EK::Min, limit, pool.binary(EK::Sub, exists[1], first));
 }
 
 Expr RowScope::steps() const {

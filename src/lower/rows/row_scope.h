@@ -32,7 +32,7 @@ struct RowScope {
 
   // The tiles have exactly the columns of the row.
   bool is_whole() const {
-    return !group.exists && shape.is_held() && limit.is_int(shape.groups * shape.columns);
+    return !exists && shape.is_held() && limit.is_int(shape.groups * shape.columns);
   }
   // The column of the row that a column of the tiles means: groups have neighbouring parts of it.
   expr::Expr in_row(expr::Expr tile_column) const;
@@ -62,7 +62,8 @@ struct RowScope {
   expr::ExprPool& pool;
   FreshNames names;
   RowShape shape;
-  expr::Expr limit;  // the number of columns of the row
+  expr::Expr limit;   // the number of columns of the row
+  expr::Expr exists;  // of pieces: whether the longer row has the column; null: always
   std::vector<std::pair<ir::Name, ir::TensorType>> tiles;
   expr::Expr column;   // of the tiles
   expr::Expr at;       // the column of the row that it means

@@ -24,6 +24,8 @@ struct RowContext {
 
   const target::Rows& choice() const { return group.target->rows; }
   expr::Expr columns() const { return group.column.extent; }
+  // Of what is read: of the longer row, if rows are pieces of one.
+  expr::Expr length() const { return group.exists ? group.exists[1] : columns(); }
 };
 
 struct RowShape {

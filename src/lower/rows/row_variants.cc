@@ -24,7 +24,8 @@ class Variants {
     std::vector<RowVariant> out;
     for (size_t k = 0; k < shapes_.size(); ++k) {
       // The condition of the first needs those of the others.
-      out.push_back({shapes_[k], suffix(k), limit(shapes_[k]), k == 0 ? Expr() : condition(k)});
+      out.push_back({shapes_[k], suffix(k), limit(shapes_[k]), k == 0 ? Expr() : condition(k),
+                     c_.group.exists ? in_vectors(c_.length(), shapes_[k].by) : Expr()});
       if (k == 0 || !is_false(out[k].condition)) continue;
       *unreached = k;
       return std::nullopt;
@@ -66,8 +67,9 @@ class Variants {
   }
   Expr is_vectors(int64_t by) const {
     if (by == 1) return c_.pool.boolean(true);
-    if (n_.op() == EK::IntConst) return c_.pool.boolean(n_.integer() % by == 0);
-    const Expr rest = c_.pool.binary(EK::Mod, n_, integer(by));
+    const Expr n = c_.length();
+    if (n.op() == EK::IntConst) return c_.pool.boolean(n.integer() % by == 0);
+    const Expr rest = c_.pool.binary(EK::Mod, n, integer(by));
     return known(c_.pool.binary(EK::Eq, rest, integer(0)));
   }
   Expr is_no_vectors(int64_t by) const { return negated(is_vectors(by), EK::Ne); }
@@ -153,14 +155,16 @@ class Variants {
   // The number of columns: of whole vectors as a multiple of them, which the kernel can see.
   Expr limit(const RowShape& shape) {
     if (shape.hold == HoldKind::Filled) return integer(shape.capacity());
-    if (n_.op() == EK::IntConst || is_vectors(shape.by).is_true()) return n_;
-    const auto known_as = vectors_.find(shape.by);
+    return in_vectors(n_, shape.by);
+  }
+  Expr in_vectors(Expr n, int64_t by) {
+    if (n.op() == EK::IntConst || is_vectors(by).is_true()) return n;
+    const auto known_as = vectors_.find(by);
     if (known_as != vectors_.end()) return known_as->second;
     const ir::Name vectors = c_.names.make(fmt::format("{}_vectors", row_stem(c_.group)));
-    plan_.push_back(
-        ir::make(matile::Let{vectors, c_.pool.binary(EK::FloorDiv, n_, integer(shape.by))}));
-    const Expr whole = c_.pool.binary(EK::Mul, integer(shape.by), c_.pool.index(vectors));
-    vectors_.emplace(shape.by, whole);
+    plan_.push_back(ir::make(matile::Let{vectors, c_.pool.binary(EK::FloorDiv, n, integer(by))}));
+    const Expr whole = c_.pool.binary(EK::Mul, integer(by), c_.pool.index(vectors));
+    vectors_.emplace(by, whole);
     return whole;
   }
 

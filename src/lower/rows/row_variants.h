@@ -16,6 +16,7 @@ struct RowVariant {
   std::string suffix;    // of the kernel's name
   expr::Expr limit;      // the number of columns, as a kernel sees it
   expr::Expr condition;  // of the launch
+  expr::Expr length{};   // of the rows that its rows are pieces of, as a kernel sees it; or null
 };
 
 // One for each shape. The first runs where no other does, and stands in for the others where
