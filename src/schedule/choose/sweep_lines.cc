@@ -17,8 +17,7 @@ std::vector<Swept> sweep_lines(const Schedule& first, const Target& target) {
     for (size_t w = 0; w < alternatives.size(); ++w) {
       for (size_t n = 0; n < alternatives[w].size(); ++n) {
         for (const ir::Op& other : other_values(alternatives[w][n], target)) {
-          Swept s{first, {}, 0};
-          s.schedule.kernels[k].alternatives[w][n] = other;
+          Swept s{with_value(first, k, w, n, other), {}, 0};
           s.name = fmt::format("kernel {} alternative {} {}", first.kernels[k].name, w + 1,
                                ir::print(decision::with_by(other, By::Auto)));
           out.push_back(std::move(s));

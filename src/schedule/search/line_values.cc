@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/search/line_values.h"
 
+#include <algorithm>
 #include <set>
+
+#include "ir/flat_name.h"
 
 namespace nautilus::schedule {
 namespace {
@@ -125,6 +128,12 @@ ir::Block piece_lengths(const dc::Inner& line, const Target& target) {
   return out;
 }
 
+bool fuses(const ir::Op& line, std::string_view statement) {
+  const auto* fuse = line.get<dc::Fuse>();
+  return fuse && std::any_of(fuse->statements.begin(), fuse->statements.end(),
+                             [&](ir::Name s) { return s.str() == statement; });
+}
+
 // Of a field of a line: every other word, numbers near and far.
 ir::Block values_of_fields(const ir::Op& line) {
   ir::Block out;
@@ -151,6 +160,24 @@ ir::Block values_of_fields(const ir::Op& line) {
 }
 
 }  // namespace
+
+Schedule with_value(const Schedule& schedule, size_t kernel, size_t alternative, size_t line,
+                    const ir::Op& value) {
+  Schedule out = schedule;
+  auto& alternatives = out.kernels[kernel].alternatives;
+  alternatives[alternative][line] = value;
+  const auto* inner = value.get<dc::Inner>();
+  if (!inner || !inner->length) return out;
+  std::erase_if(alternatives[alternative],
+                [](const ir::Op& other) { return dc::topic(other.info()) != dc::Topic::Members; });
+  alternatives = {alternatives[alternative]};
+  const std::string parts = ir::flat_name(std::string(inner->statement.str()) + "_parts");
+  std::erase_if(out.kernels, [&](const KernelSchedule& k) {
+    return k.name == parts || std::any_of(k.alternatives[0].begin(), k.alternatives[0].end(),
+                                          [&](const ir::Op& l) { return fuses(l, parts); });
+  });
+  return out;
+}
 
 ir::Block other_values(const ir::Op& line, const Target& target) {
   const dc::Topic topic = dc::topic(line.info());

@@ -50,7 +50,7 @@ std::vector<Neighbour> neighbours(const Schedule& complete, const target::Target
           if (kernel.form == dc::Form::Tile)
             own = with_changed(lines, n, other);
           else
-            own[n] = other;
+            next.schedule = with_value(complete, k, w, n, other);
           next.name = fmt::format("{} {}", kernel.name, ir::print(dc::with_by(other, By::Auto)));
           out.push_back(std::move(next));
         }
