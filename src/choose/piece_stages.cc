@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "algebra/attained.h"
 #include "algebra/repair.h"
@@ -51,6 +52,8 @@ class Pieces {
     const Expr n = own->axis.extent;
     if (own->update->value.dtype() != DType::F32 || length_ < 2) return std::nullopt;
     if (n.op() == EK::IntConst && n.integer() <= length_) return std::nullopt;
+    // The places of a row's pieces are counted in 32 bits.
+    if (n.op() == EK::IntConst && n.integer() > INT32_MAX - length_) return std::nullopt;
     for (const ir::Axis& a : nest_.axes) row_.push_back(pool_.index(a.name));
     if (!is_at(own->init->indices, row_) || !is_at(own->update->indices, row_)) return std::nullopt;
     column_ = pool_.index(own->axis.name);

@@ -100,13 +100,17 @@ class WarningReporter {
     if (l.use.has_products || !l.note || threads >= target_.cliffs.few_threads ||
         bytes < target_.cliffs.thread_bytes * static_cast<double>(threads))
       return;
+    const bool is_rows = l.note->form == decision::Form::Rows;
     report(diag::Code::FewThreads, l.note->statement,
            fmt::format("kernel {} reads {} with {} threads, {} each: most of the machine waits",
                        l.kernel, bytes_text(bytes), threads,
                        bytes_text(bytes / static_cast<double>(threads))))
-        .with_help(
-            "a reduction with few results needs parts: `nautilus schedule` shows its lines, and "
-            "`nautilus tune` tries others");
+        .with_help(is_rows
+                       ? "few long rows are in pieces where the program says how many there are "
+                         "and how long (`static M = 4`), or a schedule does: `inner j pieces "
+                         "4096 of s`"
+                       : "a reduction with few results needs parts: `nautilus schedule` shows "
+                         "its lines, and `nautilus tune` tries others");
   }
 
   // W0104.
