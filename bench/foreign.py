@@ -32,6 +32,8 @@ def problems():
     _rows_and_points(add)
     _losses(add)
     _products(add)
+    _long_rows(add)
+    _chains(add)
     _attention(add)
     return found
 
@@ -135,6 +137,37 @@ def _products(add):
         lambda A, B: A.T @ B.T, along="M", inputs=dict(B=weights))
     add("experts_masked", PRODUCT, "M=4096,N=2048,K=1024,E=8", "M=33,N=24,K=50,E=3", experts,
         along="M", inputs=dict(W=weights, choice=below("E")))
+
+
+def _long_rows(add):
+    sizes, small = "M=4,N=1000000", "M=3,N=5003"
+    add("softmax_long", OTHER, sizes, small, lambda X: torch.softmax(X, 1), along="M")
+    add("layernorm_long", OTHER, sizes, small, lambda X, gamma, beta: F.layer_norm(
+        X, gamma.shape, gamma, beta, 1e-5), along="M")
+    named = lambda tensors, Y: tensors["X"].gather(1, Y.clamp(
+        0, tensors["X"].shape[1] - 1).unsqueeze(1))
+    add("argmax_long", OTHER, sizes, small, lambda X: torch.argmax(X, 1), along="M",
+        judged=named)
+
+
+def _chains(add):
+    """Chains in f32, as in the second level of KernelBench, none of which is here."""
+    images, few = "B=64,C=64,F=128,H=128,W=128", "B=2,C=5,F=7,H=9,W=11"
+    add("chain_conv_bias_relu", PRODUCT, images, few,
+        lambda x, w, b, c2: F.relu(F.conv2d(x, w, b, padding=1)) + c2[:, None, None], along="B")
+    add("chain_conv_mean", PRODUCT, images, few,
+        lambda x, w, b: F.gelu(F.conv2d(x, w, b)).mean((2, 3)), along="B")
+    add("chain_linear_groupnorm", PRODUCT, "M=4096,K=2048,N=4096,G=16", "M=5,K=33,N=64,G=8",
+        lambda X, W, b, gamma, beta: F.hardtanh(
+            F.group_norm(F.linear(X, W, b), 16 if W.shape[0] == 4096 else 8, gamma, beta, 1e-5),
+            -2.0, 2.0), along="M")
+    add("chain_linear_sum", PRODUCT, "M=8192,N=4096,K=1024", "M=5,N=67,K=131",
+        lambda X, W, b: (F.silu(F.linear(X, W, b)) * 0.5).sum(1), along="M")
+    add("chain_mlp_f32", PRODUCT, "M=8192,K=1024,F=4096,N=1024", "M=5,K=33,F=64,N=32",
+        lambda X, W1, W2, b1, b2: torch.softmax(
+            F.linear(F.gelu(F.linear(X, W1, b1)), W2, b2), 1), along="M")
+    add("attention_f32", ATTENTION, "B=4,H=16,N=2048", "B=1,H=2,N=50",
+        lambda Q, K, V: F.scaled_dot_product_attention(Q, K, V), along="B")
 
 
 def _attention(add):
