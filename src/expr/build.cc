@@ -230,6 +230,14 @@ class Builder {
                      fmt::format("the axis `{}` needs an extent here", a.name));
         return {};
       }
+      if (a.relation != "<") {
+        sink_
+            .report(Code::BadOp, a.span,
+                    fmt::format("a bound `{}` belongs to the math language only", a.relation))
+            .with_help(fmt::format("here it is a condition, `where({} {} ..., ..., 0.0)`", a.name,
+                                   a.relation));
+        return {};
+      }
       const Expr extent = build(*a.extent);
       if (!extent) return {};
       if (extent.dtype() != DType::I64) return wrong(s, extent.dtype());

@@ -35,15 +35,24 @@ class Parser {
     return e;
   }
 
-  std::optional<SyntaxAxis> axis() {
-    const auto name = parse_name(c_, "an axis");
+  // `i`, `i < M`; a range of a reduction also `s <= t`, `.. <= t`.
+  std::optional<SyntaxAxis> axis(bool is_range) {
+    const Lexeme word = c_.peek();
+    const bool is_copy = is_range && c_.accept("..");
+    const auto name = is_copy ? std::optional(word) : parse_name(c_, "an axis");
     if (!name) return std::nullopt;
     SyntaxAxis a{name->text, name->span, nullptr};
-    if (c_.accept("<")) {
-      a.extent = sum();
-      if (!a.extent) return std::nullopt;
+    for (std::string_view op : {"<", "<=", ">", ">="}) {
+      if ((is_range || op == "<") && c_.at(op)) a.relation = op;
     }
-    return a;
+    if (a.relation.empty()) {
+      if (!is_copy) return a;
+      c_.unexpected("`<`, `<=`, `>` or `>=` after `..`");
+      return std::nullopt;
+    }
+    c_.next();
+    a.extent = sum();
+    return a.extent ? std::optional(a) : std::nullopt;
   }
 
  private:
@@ -212,7 +221,7 @@ class Parser {
              .axes = {},
              .acc = {}};
     do {
-      const auto a = axis();
+      const auto a = axis(true);
       if (!a) return nullptr;
       if (a->extent) r.depth = std::max(r.depth, a->extent->depth + 1);
       r.axes.push_back(*a);
@@ -329,7 +338,8 @@ class Parser {
                            "expected the name of an axis before the arguments of a function");
           return nullptr;
         }
-        n.axes.push_back({name->text, name->span, has_extent ? a->args[1] : nullptr});
+        n.axes.push_back(
+            {name->text, name->span, has_extent ? a->args[1] : nullptr, has_extent ? "<" : ""});
       }
       n.kind = Kind::Call;
       n.args.clear();
@@ -369,7 +379,7 @@ const Syntax* parse_expr(text::Cursor& cursor, SyntaxPool& pool) {
 }
 
 std::optional<SyntaxAxis> parse_axis(text::Cursor& cursor, SyntaxPool& pool) {
-  return Parser(cursor, pool).axis();
+  return Parser(cursor, pool).axis(false);
 }
 
 std::optional<Lexeme> parse_name(text::Cursor& cursor, std::string_view what) {

@@ -22,9 +22,12 @@ namespace nautilus::expr {
 struct Syntax;
 
 struct SyntaxAxis {
-  std::string_view name;
+  std::string_view name;  // `..`: a copy of the axis that bounds it
   diag::Span span;
-  const Syntax* extent = nullptr;  // null: to be inferred
+  // Behind a relation: the extent if it is `<` and no axis stands in it, else a bound. Null: the
+  // extent is to be inferred.
+  const Syntax* extent = nullptr;
+  std::string_view relation = {};  // "<", in a reduction also "<=", ">", ">="
 };
 
 struct Syntax {

@@ -180,7 +180,7 @@ class NameWalk {
   }
 
   void bind_axis(const expr::SyntaxAxis& a, const std::string& what) {
-    std::string extent = a.extent ? text_of(a.extent->span) : "";
+    std::string extent = a.extent && a.relation == "<" ? text_of(a.extent->span) : "";
     if (const auto known = known_.extent(inside_, a.name)) extent = *known;
     bind(a.name, a.span,
          extent.empty() ? fmt::format("`{}`, {}", a.name, what)
@@ -231,6 +231,7 @@ class NameWalk {
         for (const expr::SyntaxAxis& a : s->axes) visit(a.extent);
         visit(s->init);
         for (const expr::SyntaxAxis& a : s->axes) {
+          if (a.name == "..") continue;
           // In a function an axis parameter is reduced over.
           if (inside_.empty() && find_local(a.name))
             use(a.name, a.span);

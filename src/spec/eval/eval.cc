@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include "base/parallel.h"
 #include "expr/walk.h"
 #include "spec/eval/eval_block.h"
+#include "spec/eval/eval_prefix.h"
 #include "spec/eval/eval_reduction.h"
 #include "spec/facts/factors.h"
 #include "spec/facts/held_tensors.h"
@@ -115,6 +117,8 @@ class Evaluator {
 
   // Fills the `count` elements of the result, or leaves the first read that fails in `outside_`.
   void compute(const Let& let, const Space& space, int64_t count, BoundedTensor& out) {
+    const auto prefix = prefix_of(let, pool_);
+    if (prefix && is_walked(*prefix, let, space.length)) return walk(let, space, *prefix, out);
     const bool is_reduce = let.body.op() == Op::Reduce;
     const int run = space.run;
     const BlockProgram code(is_reduce ? let.body.body() : let.body, space.axes, run, tensors_, env_,
@@ -156,6 +160,41 @@ class Evaluator {
           (*static_cast<Work*>(context))(begin, end);
         },
         &work);
+  }
+
+  // A reduction of all prefixes of an axis.
+  void walk(const Let& let, const Space& space, const Prefix& prefix, BoundedTensor& out) {
+    const int run = static_cast<int>(space.outer);
+    const auto program = [&](Expr e, int along) {
+      return BlockProgram(e, space.axes, along, tensors_, env_, functions_);
+    };
+    const BlockProgram code = program(prefix.body, run);
+    const Reduction reduction(held_.marked(let.body), space.length, is_exact_contract_);
+    std::optional<BlockProgram> init;
+    if (let.body.init()) init.emplace(program(let.body.init(), -1));
+    std::optional<BlockProgram> parts;
+    if (reduction.is_licensed()) {
+      Let plain = let;
+      plain.body = pool_.reduce(let.body.reducer(), prefix.body, std::array{let.body.axis(0)},
+                                std::array{let.body.extent(0)});
+      if (const Expr magnitudes = magnitude_of_parts(plain))
+        parts.emplace(program(magnitudes, run));
+    }
+    const PrefixTask task{let,
+                          prefix,
+                          space.extents,
+                          code,
+                          init ? &*init : nullptr,
+                          parts ? &*parts : nullptr,
+                          reduction,
+                          noise_seed_ ? Noise(noise_seed_, let.name.str()) : Noise(),
+                          out};
+    const int64_t results = space.extents[prefix.axis];
+    const int64_t rows = results == 0 ? 0 : static_cast<int64_t>(out.bound.size()) / results;
+    base::parallel_for(rows, threads_, [&](int64_t row) {
+      if (row >= failed_item_) return;
+      if (const auto outside = walk_prefixes(task, row)) fail(row, *outside);
+    });
   }
 
   void report_outside(diag::Span span) {

@@ -120,38 +120,53 @@ void Reduction::add_other(Accumulator& acc, Bounded x, int64_t position) const {
     }
     case Reducer::ArgMax:
     case Reducer::ArgMin:
-      return add_arg(acc, x, position);
+      return add_arg(acc, x, position, true);
   }
   const Value pair[2] = {acc.v, x.v};
   acc.v = expr::apply(expr::combiner(reducer_), dtype_, dtype_, pair);
 }
 
-void Reduction::add_arg(Accumulator& acc, Bounded x, int64_t position) const {
+void Reduction::add_before(Accumulator& acc, Bounded x, int64_t position) const {
+  if (is_arg(reducer_))
+    add_arg(acc, x, position, false);
+  else
+    add(acc, x, position);
+}
+
+void Reduction::add_arg(Accumulator& acc, Bounded x, int64_t position, bool is_behind) const {
   // How far an element may reach; one without a bound, an infinity among them, anywhere.
   const auto reach_of = [&](expr::Value v, double e) {
     return e == expr::kInf ? expr::kInf : oriented(v) + e;
+  };
+  // What stands before the best wins a tie, so reaching it is enough: the next number up. Above an
+  // infinity there is none; NaN makes every position uncertain.
+  const auto before = [](double reach) {
+    return reach < expr::kInf ? std::nextafter(reach, expr::kInf) : std::nan("");
   };
   if (std::isnan(as_number(x.v))) {
     // It counts for nothing if it is no number for sure; else it may be the best one.
     if (x.e != 0) acc.rival = std::nan("");
     return;
   }
-  if (expr::is_better(reducer_, dtype_, x.v, acc.v, acc.position < 0)) {
-    // What stands before the new best wins a tie, so reaching it is enough: the next number up.
-    // Above an infinity there is none; NaN makes every position uncertain.
-    if (acc.position >= 0) {
-      const double reach = std::max(acc.rival, reach_of(acc.v, acc.e));
-      acc.rival = reach < expr::kInf ? std::nextafter(reach, expr::kInf) : std::nan("");
-    }
-    acc.v = x.v;
-    acc.e = x.e;
-    acc.position = position;
-  } else {
-    acc.rival = std::max(acc.rival, reach_of(x.v, x.e));
+  const bool is_first = acc.position < 0;
+  const bool is_best = is_behind
+                           ? expr::is_better(reducer_, dtype_, x.v, acc.v, is_first)
+                           : is_first || !expr::is_better(reducer_, dtype_, acc.v, x.v, false);
+  if (!is_best) {
+    const double reach = reach_of(x.v, x.e);
+    acc.rival = std::max(acc.rival, is_behind ? reach : before(reach));
+    return;
   }
+  if (!is_first) {
+    const double reach = std::max(acc.rival, reach_of(acc.v, acc.e));
+    acc.rival = is_behind ? before(reach) : reach;
+  }
+  acc.v = x.v;
+  acc.e = x.e;
+  acc.position = position;
 }
 
-Bounded Reduction::finish(const Accumulator& acc) const {
+Bounded Reduction::finish(const Accumulator& acc, int64_t terms) const {
   if (is_arg(reducer_)) {
     const double best = oriented(acc.v) - acc.e;
     // The first of equal exact values wins in every kernel, so an exact tie behind it is no rival.
@@ -163,10 +178,10 @@ Bounded Reduction::finish(const Accumulator& acc) const {
   double e = acc.e;
   if (reducer_ == Reducer::Sum && acc.sum_abs > 0) {
     // A kernel may sum in any order, one term after the other included.
-    const double steps = static_cast<double>(std::max<int64_t>(length_, 1)) + 1;
+    const double steps = static_cast<double>(std::max<int64_t>(terms, 1)) + 1;
     e += steps * expr::rounding(dtype_, acc.v.f, acc.sum_abs) + licensed_ * acc.sum_abs;
   } else if (reducer_ == Reducer::Prod) {
-    e += static_cast<double>(length_) * expr::rounding(dtype_, acc.v.f, std::fabs(acc.v.f));
+    e += static_cast<double>(terms) * expr::rounding(dtype_, acc.v.f, std::fabs(acc.v.f));
     const double range = dtype_ == expr::DType::F64 ? 1022 : 126;
     if (acc.sum_abs > range || acc.log_small < -range) e = expr::kInf;
   }
@@ -175,9 +190,9 @@ Bounded Reduction::finish(const Accumulator& acc) const {
   return {acc.v, std::isnan(e) ? expr::kInf : e};
 }
 
-double Reduction::typical_error(const Accumulator& acc) const {
+double Reduction::typical_error(const Accumulator& acc, int64_t terms) const {
   if (!std::isfinite(acc.v.f)) return 0;
-  const double steps = std::sqrt(static_cast<double>(std::max<int64_t>(length_, 1)) + 1);
+  const double steps = std::sqrt(static_cast<double>(std::max<int64_t>(terms, 1)) + 1);
   if (reducer_ == Reducer::Sum && acc.sum_abs > 0)
     return steps * expr::rounding(dtype_, acc.v.f, acc.sum_abs) +
            licensed_ * std::sqrt(acc.squares);

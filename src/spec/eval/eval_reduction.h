@@ -46,14 +46,20 @@ class Reduction {
     acc.squares += magnitude * magnitude;
     acc.v.f += x.v.f;
   }
+  // An element that stands before all that were added, of a reduction that runs from the end.
+  void add_before(Accumulator& acc, expr::Bounded x, int64_t position) const;
   bool is_licensed() const { return licensed_ > 0; }
-  expr::Bounded finish(const Accumulator& acc) const;
+  expr::Bounded finish(const Accumulator& acc) const { return finish(acc, length_); }
+  // Of so many terms.
+  expr::Bounded finish(const Accumulator& acc, int64_t terms) const;
   // What the roundings of a float reduction come to if they are independent of each other.
-  double typical_error(const Accumulator& acc) const;
+  double typical_error(const Accumulator& acc) const { return typical_error(acc, length_); }
+  double typical_error(const Accumulator& acc, int64_t terms) const;
 
  private:
   void add_other(Accumulator& acc, expr::Bounded x, int64_t position) const;
-  void add_arg(Accumulator& acc, expr::Bounded x, int64_t position) const;
+  // `is_behind`: the element stands behind those before, which win ties with it; else it wins them.
+  void add_arg(Accumulator& acc, expr::Bounded x, int64_t position, bool is_behind) const;
   double as_number(expr::Value v) const {
     return is_float(dtype_) ? v.f : static_cast<double>(v.i);
   }

@@ -219,7 +219,11 @@ Occurrences occurrences(const Syntax& s, std::string_view name) {
   };
   const bool guards = (s.kind == Form::Call && s.text == "where") ||
                       (s.kind == Form::Infix && (s.text == "and" || s.text == "or"));
-  for (size_t k = 0; k < s.args.size(); ++k) add(*s.args[k], guards && k > 0);
+  const bool is_bounded = s.kind == Form::Reduce &&
+                          std::any_of(s.axes.begin(), s.axes.end(), [](const expr::SyntaxAxis& a) {
+                            return a.extent && (a.relation != "<" || a.name == "..");
+                          });
+  for (size_t k = 0; k < s.args.size(); ++k) add(*s.args[k], is_bounded || (guards && k > 0));
   for (const expr::SyntaxAxis& a : s.axes) {
     if (a.extent) add(*a.extent, false);
   }

@@ -180,20 +180,23 @@ Expr ExprElaborator::index(const Syntax& s, std::string_view what) {
   return pool_.cast(DType::I64, t.e);
 }
 
+bool ExprElaborator::has_axis(Expr e) const {
+  const auto vars = expr::free_vars(e);
+  return std::any_of(vars.begin(), vars.end(), [&](Expr v) { return scope_.is_axis(v); });
+}
+
+bool ExprElaborator::is_size(const Syntax& s, Expr e) {
+  if (!has_axis(e) && !expr::has_reduce(e) && expr::tensors_read(e).empty()) return true;
+  sink_.report(Code::BadStatement, s.span, "a size must be an expression of sizes and scalars")
+      .label(has_axis(e) ? "depends on an axis" : "depends on the elements of a tensor")
+      .with_help(
+          "let the axis run over a fixed range and guard the body, `where(j < ..., ..., 0)`");
+  return false;
+}
+
 Expr ExprElaborator::elaborate_size(const Syntax& s) {
   const Expr e = index(s, "a size");
-  if (!e) return {};
-  const auto vars = expr::free_vars(e);
-  const bool has_axis =
-      std::any_of(vars.begin(), vars.end(), [&](Expr v) { return scope_.is_axis(v); });
-  if (has_axis || expr::has_reduce(e) || !expr::tensors_read(e).empty()) {
-    sink_.report(Code::BadStatement, s.span, "a size must be an expression of sizes and scalars")
-        .label(has_axis ? "depends on an axis" : "depends on the elements of a tensor")
-        .with_help(
-            "let the axis run over a fixed range and guard the body, `where(j < ..., ..., 0)`");
-    return {};
-  }
-  return expr::canonical_index(pool_, e);
+  return e && is_size(s, e) ? expr::canonical_index(pool_, e) : Expr();
 }
 
 Typed ExprElaborator::read(const Syntax& s) {

@@ -66,9 +66,28 @@ class ExprElaborator {
   Typed infix(const expr::Syntax& s);
   Typed binary(const expr::Syntax& s, Typed x, Typed y);
   Typed reduce(const expr::Syntax& s);
-  Typed reduce_body(const expr::Syntax& s, std::vector<ir::Expr>& axes, Typed body);
+  // An axis of a reduction: what it runs over, and what its terms must hold to.
+  struct Range {
+    ir::Expr axis;
+    ir::Expr renamed = {};  // what stands for it in the reduction, if that is another variable
+    const expr::SyntaxAxis* written = nullptr;
+    expr::Op relation = expr::Op::Lt;
+    ir::Expr bound = {};  // null: all terms count
+  };
+  bool ranges(const expr::Syntax& s, std::vector<Range>& out);
+  bool copied_range(const expr::SyntaxAxis& a, std::vector<Range>& out);
+  bool bind_range(const expr::SyntaxAxis& a, ir::Expr extent, std::vector<Range>& out);
+  Typed reduce_body(const expr::Syntax& s, size_t axes, Typed body);
+  ir::Expr reduced(const expr::Syntax& s, const std::vector<Range>& ranges, Typed body,
+                   ir::Expr init);
+  ir::Expr bounded(expr::Reducer reducer, const std::vector<Range>& ranges, ir::Expr body);
+  ir::Expr position(const Range& range, ir::Expr result);
+  ir::Expr count(const Range& range);
   Typed let(const expr::Syntax& s);
   ir::Expr index(const expr::Syntax& s, std::string_view what);
+  bool has_axis(ir::Expr e) const;
+  // Whether e may be a size; reported if it may not.
+  bool is_size(const expr::Syntax& s, ir::Expr e);
 
   ir::Expr find_axis(std::string_view name) const;
   // What an axis in brackets stands for: several axes if it is the last one of a function that was
@@ -103,7 +122,7 @@ class ExprElaborator {
 };
 
 // How often a name occurs in an expression, and whether every occurrence stands in a branch of
-// `where`, or behind `and` or `or`.
+// `where`, behind `and` or `or`, or in a reduction with a bound.
 struct Occurrences {
   int count = 0;
   bool is_always_guarded = true;

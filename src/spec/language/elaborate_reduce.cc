@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions: their axes, what a reducer asks of its body, initial elements; a part of
-// elaborate_expr.h.
+// Reductions: what a reducer asks of its body, initial elements, terms that a bound leaves out; a
+// part of elaborate_expr.h. The axes of reductions are read in elaborate_range.cc.
+//
+// A bound is a condition around the body: what the reducer starts from stands in for terms that do
+// not count. So `sum[s <= t] X[i, s]` is `sum[s < T] where(s <= t, X[i, s], 0)` from here on.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "expr/build.h"
+#include "expr/scalar_ops.h"
 #include "expr/walk.h"
 #include "spec/language/elaborate_expr.h"
 
@@ -12,71 +19,46 @@ namespace nautilus::spec {
 using diag::Code;
 using expr::DType;
 using expr::Op;
+using expr::Reducer;
 using expr::Syntax;
 using ir::Expr;
 
 Typed ExprElaborator::reduce(const Syntax& s) {
-  std::vector<Expr> axes;
   Typed init;
   if (s.init && !(init = elaborate(*s.init))) return fail();
   const size_t visible = frames_.back().axes.size();
-  std::vector<Expr> renamed;  // function axes, in step with `axes`; null for new ones
-  std::vector<const expr::SyntaxAxis*> written;
-  for (const expr::SyntaxAxis& a : s.axes) {
-    Expr extent;
-    if (a.extent && !(extent = elaborate_size(*a.extent))) return fail();
-    const Expr outer = find_axis(a.name);
-    if (is_function_axis(a.name) && outer && !extent) {
-      for (Expr axis : find_axes(a.name)) {
-        axes.push_back(axis);
-        renamed.push_back(scope_.fresh(axis));
-        written.push_back(&a);
-      }
-      continue;
-    }
-    if (outer || symbols_.find(a.name)) {
-      const Symbol* symbol = symbols_.find(a.name);
-      auto& d =
-          sink_.report(Code::AxisConflict, a.span, fmt::format("`{}` is taken already", a.name));
-      d.label(outer ? "an axis of this name is in scope"
-                    : fmt::format("the name of {}", describe(symbol->kind)));
-      d.with_help("give the reduction an axis name of its own");
-      return fail();
-    }
-    const Expr var = scope_.add_root(a.name, a.span, extent);
-    axes.push_back(var);
-    renamed.push_back({});
-    written.push_back(&a);
-    bind_axis(a.name, var);
+  std::vector<Range> all;
+  Typed body;
+  if (ranges(s, all)) {
+    const bool is_bounded =
+        std::any_of(all.begin(), all.end(), [](const Range& r) { return bool(r.bound); });
+    guards_ += is_bounded;
+    body = elaborate(*s.args[0]);
+    guards_ -= is_bounded;
   }
-  Typed body = elaborate(*s.args[0]);
   frames_.back().axes.resize(visible);
   if (!body) return fail();
-  for (size_t k = 0; k < axes.size(); ++k) {
-    if (!expr::depends_on(body.e, axes[k]) && !scope_.has_written_extent(axes[k])) {
+  for (Range& r : all) {
+    if (!expr::depends_on(body.e, r.axis) && !scope_.has_written_extent(r.axis)) {
       sink_
-          .report(Code::AbsentAxis, written[k]->span,
+          .report(Code::AbsentAxis, r.written->span,
                   fmt::format("the reduction is over `{}`, which its body does not contain",
-                              written[k]->name))
+                              r.written->name == ".." ? r.written->extent->text : r.written->name))
           .also(s.args[0]->span, "the body")
           .with_help(
               "the body of a reduction ends before `+` and `-`, use parentheses; to count, write "
               "the extent");
       return fail();
     }
-    if (renamed[k]) {
-      body.e = rename(body.e, axes[k], renamed[k]);
-      axes[k] = renamed[k];
-    }
+    if (!r.renamed) continue;
+    body.e = rename(body.e, r.axis, r.renamed);
+    r.axis = r.renamed;
   }
-  body = reduce_body(s, axes, body);
+  body = reduce_body(s, all.size(), body);
   if (!body) return fail();
-  std::vector<Expr> extents;
-  for (Expr a : axes) extents.push_back(scope_.extent(a));
-  const auto reducer = expr::parse_reducer(s.text == "mean" ? "sum" : s.text);
   if (init) {
     Typed zero = body;
-    if (is_arg(*reducer) || s.text == "mean") {
+    if (is_arg(*expr::parse_reducer(s.text == "mean" ? "sum" : s.text)) || s.text == "mean") {
       sink_.report(Code::WrongArguments, s.init->span,
                    fmt::format("`{}` takes no initial element", s.text));
       return fail();
@@ -84,16 +66,88 @@ Typed ExprElaborator::reduce(const Syntax& s) {
     if (!promote(pool_, init, zero) || init.e.dtype() != body.e.dtype())
       return mismatch(s, init, body);
   }
-  const Expr result = pool_.reduce(*reducer, body.e, axes, extents, init.e);
-  if (s.text != "mean") return {result};
-  Expr count;
-  for (Expr x : extents) count = count ? pool_.binary(Op::Mul, count, x) : x;
-  return {pool_.binary(Op::Div, result, pool_.cast(body.e.dtype(), count))};
+  const Expr result = reduced(s, all, body, init.e);
+  return result ? Typed{result} : fail();
+}
+
+Expr ExprElaborator::reduced(const Syntax& s, const std::vector<Range>& ranges, Typed body,
+                             Expr init) {
+  const auto reducer = *expr::parse_reducer(s.text == "mean" ? "sum" : s.text);
+  std::vector<Expr> axes;
+  std::vector<Expr> extents;
+  for (const Range& r : ranges) {
+    axes.push_back(r.axis);
+    extents.push_back(scope_.extent(r.axis));
+  }
+  const Expr result = pool_.reduce(reducer, bounded(reducer, ranges, body.e), axes, extents, init);
+  if (is_arg(reducer) && ranges[0].bound) return position(ranges[0], result);
+  if (s.text != "mean") return result;
+  Expr number;
+  for (const Range& r : ranges) {
+    for (Expr axis : axes) {
+      if (!r.bound || !expr::depends_on(r.bound, axis)) continue;
+      sink_
+          .report(Code::BadStatement, r.written->span,
+                  "the terms of a `mean` are not counted if one of its axes bounds another")
+          .with_help("write a `sum`, and divide by the number of its terms");
+      return {};
+    }
+    const Expr n = count(r);
+    number = number ? pool_.binary(Op::Mul, number, n) : n;
+  }
+  return pool_.binary(Op::Div, result, pool_.cast(body.e.dtype(), number));
+}
+
+// The body where all bounds hold, and what changes nothing elsewhere.
+Expr ExprElaborator::bounded(Reducer reducer, const std::vector<Range>& ranges, Expr body) {
+  Expr condition;
+  for (const Range& r : ranges) {
+    if (!r.bound) continue;
+    const Expr holds = pool_.binary(r.relation, r.axis, r.bound);
+    condition = condition ? pool_.binary(Op::And, condition, holds) : holds;
+  }
+  if (!condition) return body;
+  const DType dtype = body.dtype();
+  if (is_arg(reducer) && is_float(dtype)) {
+    // No position is that of a number that is none. It is no constant: texts have no word for it.
+    const Expr infinite = pool_.floating(std::numeric_limits<double>::infinity(), dtype);
+    return pool_.select(condition, body, pool_.binary(Op::Sub, infinite, infinite));
+  }
+  const expr::Value v = expr::identity(reducer, dtype);
+  const Expr none = is_float(dtype)        ? pool_.floating(v.f, dtype)
+                    : dtype == DType::Bool ? pool_.boolean(v.i != 0)
+                                           : pool_.integer(v.i, dtype);
+  return pool_.select(condition, body, none);
+}
+
+// Integers have no number that never counts: where the least one was found at a term that the bound
+// leaves out, those that it leaves in are as small, and the first of them is the position.
+Expr ExprElaborator::position(const Range& range, Expr result) {
+  if (is_float(result.body().dtype())) return result;
+  const bool is_prefix = range.relation == Op::Lt || range.relation == Op::Le;
+  const Expr none = pool_.integer(-1);
+  if (is_prefix)
+    return pool_.select(pool_.binary(range.relation, result, range.bound), result, none);
+  const Expr first =
+      range.relation == Op::Ge ? range.bound : pool_.binary(Op::Add, range.bound, pool_.integer(1));
+  const Expr has_terms = pool_.binary(Op::Lt, first, scope_.extent(range.axis));
+  return pool_.select(has_terms, pool_.binary(Op::Max, result, first), none);
+}
+
+// How many terms the axis has.
+Expr ExprElaborator::count(const Range& range) {
+  const Expr extent = scope_.extent(range.axis);
+  if (!range.bound) return extent;
+  const bool is_prefix = range.relation == Op::Lt || range.relation == Op::Le;
+  const bool is_next = range.relation == Op::Le || range.relation == Op::Gt;
+  const Expr end = is_next ? pool_.binary(Op::Add, range.bound, pool_.integer(1)) : range.bound;
+  const Expr before = pool_.binary(Op::Max, pool_.binary(Op::Min, end, extent), pool_.integer(0));
+  return is_prefix ? before : pool_.binary(Op::Sub, extent, before);
 }
 
 // Checks what the reducer asks of its body and brings it to the accumulation dtype.
-Typed ExprElaborator::reduce_body(const Syntax& s, std::vector<Expr>& axes, Typed body) {
-  if (is_arg(expr::parse_reducer(s.text).value_or(expr::Reducer::Sum)) && axes.size() != 1) {
+Typed ExprElaborator::reduce_body(const Syntax& s, size_t axes, Typed body) {
+  if (is_arg(expr::parse_reducer(s.text).value_or(Reducer::Sum)) && axes != 1) {
     sink_.report(Code::WrongArguments, s.span, fmt::format("`{}` takes one axis", s.text));
     return fail();
   }
@@ -114,7 +168,7 @@ Typed ExprElaborator::reduce_body(const Syntax& s, std::vector<Expr>& axes, Type
   }
   if (s.acc) {
     const bool fits = *s.acc == expr::compute_dtype(*s.acc) && can_store(*s.acc, body.e.dtype());
-    if (!fits || is_arg(expr::parse_reducer(s.text).value_or(expr::Reducer::Sum))) {
+    if (!fits || is_arg(expr::parse_reducer(s.text).value_or(Reducer::Sum))) {
       sink_
           .report(Code::WrongDType, s.name_span,
                   fmt::format("`{}` cannot accumulate {} in {}", s.text, expr::name(body.e.dtype()),

@@ -59,8 +59,27 @@ Expr EquationScope::with_written_names(Expr body, const ir::Axes& axes) const {
   return expr::substitute(pool_, body, map);
 }
 
+void EquationScope::use_links() {
+  const auto give = [&](size_t from, size_t to) {
+    const Root& source = roots_[from];
+    Root& root = roots_[to];
+    if (root.is_written || !root.uses.empty()) return false;
+    if (!source.is_written && source.uses.empty()) return false;
+    const Expr extent = source.is_written ? source.placeholder : source.uses[0].extent;
+    root.uses.push_back(
+        {extent, root.span, fmt::format("`{}` has the extent of `{}`", root.name, source.name)});
+    return true;
+  };
+  bool is_changed = true;
+  while (is_changed) {
+    is_changed = false;
+    for (const auto& [a, b] : links_) is_changed |= give(a, b) || give(b, a);
+  }
+}
+
 bool EquationScope::solve(const expr::Facts& facts) {
   bool ok = true;
+  use_links();
   for (const Root& root : roots_) {
     if (root.is_written) continue;
     if (root.uses.empty()) {

@@ -45,6 +45,9 @@ class EquationScope {
   // `var` stands alone in a position of extent `extent`.
   void use(ir::Expr var, ir::Expr extent, diag::Span span, std::string where);
 
+  // One of the two bounds the other: each has the other's extent if nothing else says what it is.
+  void link(ir::Expr a, ir::Expr b) { links_.emplace_back(root_of_.at(a), root_of_.at(b)); }
+
   // Decides every extent; false if something was reported. Extents are one where they are the same
   // expression, or `facts` say so.
   bool solve(const expr::Facts& facts);
@@ -67,12 +70,15 @@ class EquationScope {
     std::vector<Use> uses;
   };
   std::string unique(std::string_view name);
+  // Gives roots without a use the extents of those they are linked with.
+  void use_links();
 
   ir::Name equation_;
   expr::ExprPool& pool_;
   diag::Sink& sink_;
   std::vector<Root> roots_;
   std::unordered_map<ir::Expr, size_t> root_of_;
+  std::vector<std::pair<size_t, size_t>> links_;
   std::set<std::string> names_;
   expr::Substitution solution_;
 };

@@ -17,6 +17,11 @@ bool is_product(const Syntax& s) {
   return s.kind == Form::Infix && (s.text == "*" || s.text == "/" || s.text == "%");
 }
 
+// In the body, the name of what bounds it stands for a copy of an axis.
+std::string_view name_of(const expr::SyntaxAxis& axis) {
+  return axis.name == ".." ? axis.extent->text : axis.name;
+}
+
 class PrecedenceWalk {
  public:
   explicit PrecedenceWalk(diag::Sink& sink) : sink_(sink) {}
@@ -65,10 +70,11 @@ class PrecedenceWalk {
                           const std::set<std::string_view>& names) {
     auto is_axis = [&](std::string_view name) {
       return std::any_of(reduction.axes.begin(), reduction.axes.end(),
-                         [&](const expr::SyntaxAxis& a) { return a.name == name; });
+                         [&](const expr::SyntaxAxis& a) { return name_of(a) == name; });
     };
     if (s.kind == Form::Name && (is_axis(s.text) || names.contains(s.text))) return false;
-    if (std::any_of(s.axes.begin(), s.axes.end(), [&](const auto& a) { return is_axis(a.name); }))
+    if (std::any_of(s.axes.begin(), s.axes.end(),
+                    [&](const auto& a) { return is_axis(name_of(a)); }))
       return false;
     return std::all_of(s.args.begin(), s.args.end(),
                        [&](const Syntax* a) { return is_constant(*a, reduction, names); }) &&
@@ -83,7 +89,7 @@ class PrecedenceWalk {
     const diag::Span alone{end.file, reduction.span.begin, first.args[0]->span.end};
     std::string axes;
     for (const expr::SyntaxAxis& a : reduction.axes)
-      axes += fmt::format("{}`{}`", axes.empty() ? "" : ", ", a.name);
+      axes += fmt::format("{}`{}`", axes.empty() ? "" : ", ", name_of(a));
     auto& d =
         sink_.report(Code::TakenIn, span,
                      fmt::format("`{}` is inside the `{}` over {}", factor, reduction.text, axes));
