@@ -502,6 +502,19 @@ DEVICE int load_u8(const unsigned char* p, u64 i) { return read_global(p + i); }
 DEVICE bool load_bool(const unsigned char* p, u64 i) { return read_global(p + i) != 0; }
 DEVICE float load_f8e4m3(const unsigned char* p, u64 i) { return unpack_f8e4m3(read_global(p + i)); }
 DEVICE float load_f8e5m2(const unsigned char* p, u64 i) { return unpack_f8e5m2(read_global(p + i)); }
+// What this thread has written before.
+template <class T> DEVICE T read_own(const T* p) { return *(const volatile T*)p; }
+DEVICE float load_own_f32(const float* p, u64 i) { return read_own(p + i); }
+DEVICE float load_own_bf16(const u16* p, u64 i) { return __uint_as_float((u32)read_own(p + i) << 16); }
+DEVICE float load_own_f16(const u16* p, u64 i) { return unpack_f16(read_own(p + i), 0); }
+DEVICE double load_own_f64(const double* p, u64 i) { return read_own(p + i); }
+DEVICE int load_own_i32(const int* p, u64 i) { return read_own(p + i); }
+DEVICE long long load_own_i64(const long long* p, u64 i) { return read_own(p + i); }
+DEVICE int load_own_i8(const unsigned char* p, u64 i) { return (signed char)read_own(p + i); }
+DEVICE int load_own_u8(const unsigned char* p, u64 i) { return read_own(p + i); }
+DEVICE bool load_own_bool(const unsigned char* p, u64 i) { return read_own(p + i) != 0; }
+DEVICE float load_own_f8e4m3(const unsigned char* p, u64 i) { return unpack_f8e4m3(read_own(p + i)); }
+DEVICE float load_own_f8e5m2(const unsigned char* p, u64 i) { return unpack_f8e5m2(read_own(p + i)); }
 DEVICE void store_f64(double* p, u64 i, double x) { p[i] = x; }
 DEVICE void store_i32(int* p, u64 i, int x) { p[i] = x; }
 DEVICE void store_i64(long long* p, u64 i, long long x) { p[i] = x; }

@@ -14,6 +14,7 @@
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
 #include "ir/decl.h"
+#include "ir/walk.h"
 
 namespace nautilus::emit {
 namespace {
@@ -60,6 +61,9 @@ KernelText PointsEmitter::run() {
   text.may_begin_early = order.is_behind;
   if (order.is_followed) out_.line("let_next_kernel_begin();");
   across_ ? decode_tile(points.axes, order.is_behind) : decode(points.axes, order.is_behind);
+  ir::for_each_op(points.body, [&](const Op& op) {
+    if (const auto* w = op.get<matile::Write>()) written_.emplace(w->target.str());
+  });
   body(points.body);
   out_.close();
   text.body = params_struct(text, globals_) + out_.take();
@@ -260,7 +264,8 @@ std::string PointsEmitter::text(Expr e) {
   names.variable = [this](Expr v) { return variable(v); };
   names.read = [this](Expr r) {
     const auto walked = walked_.find(r);
-    return fmt::format("load_{}(p.{}, {})", expr::name(r.dtype()), identifier(r.name().str()),
+    return fmt::format("load_{}{}(p.{}, {})", written_.contains(r.name().str()) ? "own_" : "",
+                       expr::name(r.dtype()), identifier(r.name().str()),
                        walked == walked_.end() ? offset(r.name().str(), r.args()) : walked->second);
   };
   names.instead = [this](Expr x) -> std::string {

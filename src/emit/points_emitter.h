@@ -88,6 +88,7 @@ class PointsEmitter {
   Writer out_;
   GlobalTensors globals_;
   std::set<std::string, std::less<>> plan_sizes_;
+  std::set<std::string, std::less<>> written_;  // tensors: reads must not go past what is written
   expr::Facts facts_;
   std::map<std::string, std::string, std::less<>> locals_;
   std::map<std::string, expr::DType, std::less<>> dtypes_;  // of values

@@ -169,6 +169,7 @@ class NameWalk {
       bind_axis(a, fmt::format("an axis of `{}`", eq.name.text));
     }
     visit(eq.body);
+    visit(eq.init);
     locals_.resize(mark);
     inside_ = "";
   }

@@ -8,6 +8,7 @@
 
 #include "expr/walk.h"
 #include "ir/verify.h"
+#include "ir/walk.h"
 #include "scalar/ops.h"
 
 namespace nautilus::scalar {
@@ -81,6 +82,13 @@ class ScalarVerifier {
     v_.check_dtype(loop.to, ir::DType::I64, "the last value");
     read(loop.from);
     read(loop.to);
+    // The steps of a scan read what those before have written.
+    if (depth_ == 0) {
+      ir::for_each_op(loop.body, [&](const ir::Op& o) {
+        if (const auto* s = o.get<Store>()) written_.emplace(s->target.str());
+        if (const auto* i = o.get<Init>()) written_.emplace(i->target.str());
+      });
+    }
     const size_t mark = v_.mark();
     v_.declare_local(loop.var, ir::DType::I64);
     inside(loop.body, op);

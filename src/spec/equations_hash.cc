@@ -48,7 +48,7 @@ uint64_t operator_number(EK op) {
 }
 
 // What a name stands for, as a number that begins the hash of its use.
-enum class Use : uint64_t { Axis = 1, Dim, Param, Input, Equation, Free };
+enum class Use : uint64_t { Axis = 1, Dim, Param, Input, Equation, Free, Open };
 
 // First every use of an input, a size or a scalar is the same (numbers_ is empty): that orders the
 // operands of commutative operators. In that order all of them get numbers, from the outputs on.
@@ -197,6 +197,9 @@ class Hasher {
 
   Hash tensor(const std::string& name) {
     if (const auto it = done_.find(name); it != done_.end()) return it->second;
+    // An equation that needs itself, by way of so many others.
+    if (const auto it = std::find(open_.rbegin(), open_.rend(), name); it != open_.rend())
+      return used(Use::Open, static_cast<uint64_t>(it - open_.rbegin()));
     Hash h;
     if (const auto input = inputs_.find(name); input != inputs_.end()) {
       h = with(used(Use::Input, number_of(name)), static_cast<uint64_t>(input->second.dtype));
@@ -204,8 +207,10 @@ class Hasher {
     } else if (const auto let = lets_.find(name); let != lets_.end()) {
       h = with(used(Use::Equation, 0), static_cast<uint64_t>(let->second->dtype));
       const Scope scope(*this, let->second->axes);
+      open_.push_back(name);
       for (const ir::Axis& a : let->second->axes) h = with(h, expression(a.extent));
       h = with(h, expression(let->second->body));
+      open_.pop_back();
     }
     done_.emplace(name, h);
     return h;
@@ -225,6 +230,7 @@ class Hasher {
   bool is_numbered_ = false;
   bool is_known_ = true;  // all that the expression names has a number
   std::map<std::string, Hash> done_;
+  std::vector<std::string> open_;          // equations that are being hashed
   std::unordered_map<Expr, size_t> axes_;  // of reductions around
   std::map<std::string, size_t> names_;    // axes of the equation, by place
   std::unordered_map<Expr, Hash> memo_;

@@ -8,7 +8,10 @@
 //     output C
 //
 // Every extent is explicit, every conversion a cast, every function expanded. No loops, no tiles,
-// no order of evaluation.
+// no order of evaluation but that of a scan, whose equations read each other at the step before:
+//
+//     state H : f32[N, T] along 1
+//     let H[i < N, t < T] : f32 = a[i, t] * where(t >= 1, H[i, t - 1], 0.0) + b[i, t]
 #pragma once
 
 #include <optional>
@@ -58,6 +61,31 @@ struct Let {
   static const ir::OpInfo& info();
 
   ir::TensorType type() const;
+};
+
+// Where the step before is: at the index below, or at the one above.
+enum class Direction : uint8_t { Up, Down };
+const std::vector<std::string_view>& words(Direction);
+
+struct State {
+  static constexpr std::string_view kFormat = "state $name : $type along $dimension{ $direction}";
+  static constexpr std::string_view kDoc =
+      "A tensor that equations read before the one that defines it, itself among them: at the step "
+      "before along the dimension (counted from 0), one below, or one above with `down`. Equations "
+      "that need each other so are a scan (spec/scans.h).";
+  ir::Name name;
+  ir::TensorType type;
+  ir::OptionalInt dimension;
+  Direction direction = Direction::Up;
+  static void fields(auto& s, auto&& f) {
+    f("name", s.name);
+    f("type", s.type);
+    f("dimension", s.dimension);
+    f("direction", s.direction);
+  }
+  static const ir::OpInfo& info();
+
+  size_t along() const { return static_cast<size_t>(dimension.value_or(0)); }
 };
 
 struct Output {

@@ -8,7 +8,9 @@
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
 #include "ir/walk.h"
+#include "lower/points/point_parts.h"
 #include "lower/points/points_loops.h"
+#include "lower/points/scan_kernel.h"
 #include "matile/ops.h"
 #include "scalar/ops.h"
 
@@ -54,30 +56,8 @@ class PointsLowering {
       if (!block(nest.body, body)) return std::nullopt;
       for (const auto& [name, indices] : pending_) write(name, indices, known_.at(name), body);
     }
-    Expr count;
-    for (const ir::Axis& a : axes_) {
-      const Expr extent = pool_.binary(EK::Max, a.extent, pool_.integer(0));
-      const Expr e = a.extent.op() == EK::IntConst || a.extent.op() == EK::Var ? a.extent : extent;
-      count = count ? pool_.binary(EK::Mul, count, e) : e;
-    }
-    if (axes_.empty()) {
-      axes_.push_back({names_.make("one"), pool_.integer(1)});
-      count = pool_.integer(1);
-    }
-    const ir::Name name = kernels_.make(target + "_kernel");
-    ir::Block kernel;
-    matile::Points points;
-    points.axes = axes_;
-    points.body = join_loops(body, pool_);
-    kernel.push_back(ir::make(std::move(points)));
-    const Expr grid =
-        count.op() == EK::IntConst
-            ? pool_.integer((count.integer() + threads_ - 1) / threads_)
-            : pool_.binary(EK::FloorDiv, pool_.binary(EK::Add, count, pool_.integer(threads_ - 1)),
-                           pool_.integer(threads_));
-    return LoweredKernel{{},
-                         ir::make(matile::Kernel{.name = name, .body = std::move(kernel)}),
-                         ir::make(matile::Launch{name, grid})};
+    return kernel_of_points(kernels_.make(target + "_kernel"), axes_, join_loops(body, pool_),
+                            threads_, names_, pool_);
   }
 
  private:
@@ -166,30 +146,14 @@ class PointsLowering {
   bool update(const scalar::Update& u, ir::Block& out) {
     const auto it = known_.find(std::string(u.target.str()));
     NAUT_CHECK(it != known_.end(), "an update of `{}` without an init", u.target.str());
-    const Expr acc = it->second;
-    const Expr value = pool_.cast(acc.dtype(), rewrite(u.value));
-    out.push_back(
-        ir::make(matile::Assign{acc.name(), pool_.binary(expr::combiner(u.reducer), acc, value)}));
+    out.push_back(combined(it->second, u.reducer, rewrite(u.value), pool_));
     return true;
   }
 
-  // The first number that is not NaN, then whatever beats the best so far.
   bool update_arg(const scalar::UpdateArg& u, ir::Block& out) {
-    const Expr at = known_.at(std::string(u.target.str()));
-    const Expr best = known_.at(std::string(u.best.str()));
-    const ir::Name name = names_.make(fmt::format("{}_candidate", u.target.str()));
-    const Expr value = pool_.cast(best.dtype(), rewrite(u.value));
-    out.push_back(ir::make(matile::Let{name, value}));
-    const Expr x = pool_.var(name, value.dtype());
-    const Expr is_first =
-        pool_.binary(EK::And, pool_.binary(EK::Lt, at, pool_.integer(0, at.dtype())),
-                     pool_.binary(EK::Eq, x, x));
-    const EK beats = u.reducer == expr::Reducer::ArgMax ? EK::Gt : EK::Lt;
-    matile::If branch{pool_.binary(EK::Or, is_first, pool_.binary(beats, x, best)), {}};
-    branch.body.push_back(ir::make(matile::Assign{best.name(), x}));
-    branch.body.push_back(
-        ir::make(matile::Assign{at.name(), pool_.cast(at.dtype(), rewrite(u.position))}));
-    out.push_back(ir::make(std::move(branch)));
+    take_position(known_.at(std::string(u.target.str())), known_.at(std::string(u.best.str())),
+                  u.reducer, rewrite(u.value), rewrite(u.position),
+                  names_.make(fmt::format("{}_candidate", u.target.str())), pool_, out);
     return true;
   }
 
@@ -236,7 +200,7 @@ std::string named_after(const std::vector<MapNest>& nests, const std::set<std::s
 
 bool can_join(const MapNest& first, const MapNest& next, const std::set<std::string>& written,
               expr::ExprPool& pool) {
-  if (first.axes.size() != next.axes.size()) return false;
+  if (first.axes.size() != next.axes.size() || is_scan(first) || is_scan(next)) return false;
   ir::Exprs own;
   for (size_t k = 0; k < first.axes.size(); ++k) {
     if (first.axes[k].extent != next.axes[k].extent) return false;
@@ -259,6 +223,8 @@ std::optional<LoweredKernel> lower_points(const std::vector<MapNest>& nests,
                                           const std::map<std::string, ir::TensorType>& buffers,
                                           FreshNames& names, const target::Points& choice,
                                           ir::PassContext& context) {
+  if (nests.size() == 1 && is_scan(nests[0]))
+    return lower_scan(nests[0], kept, buffers, names, choice, context);
   return PointsLowering(kept, buffers, names, choice, context).run(nests);
 }
 

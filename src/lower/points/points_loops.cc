@@ -199,6 +199,14 @@ bool share_all(LoweredKernel& parts, int64_t lanes, int64_t threads, const IsWor
   return true;
 }
 
+// The steps of a scan: what they write is no line of points.
+bool is_writing_loop(const Op& op) {
+  const auto* l = op.get<matile::Loop>();
+  bool writes = false;
+  if (l) ir::for_each_op(l->body, [&](const Op& o) { writes |= o.is<matile::Write>(); });
+  return writes;
+}
+
 }  // namespace
 
 ir::Block join_loops(const ir::Block& ops, expr::ExprPool& pool) {
@@ -223,7 +231,8 @@ bool widen(LoweredKernel& parts, int64_t each, int64_t threads, expr::ExprPool& 
   auto kernel = parts.kernel.as<matile::Kernel>();
   auto points = kernel.body[0].as<matile::Points>();
   bool is_plain = true;
-  ir::for_each_op(points.body, [&](const Op& op) { is_plain &= !op.is<matile::If>(); });
+  ir::for_each_op(points.body,
+                  [&](const Op& op) { is_plain &= !op.is<matile::If>() && !is_writing_loop(op); });
   if (points.lanes_per_point || !is_plain) return false;
   points.points_of_line = each;
   ir::Axes lines = points.axes;

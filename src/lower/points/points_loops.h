@@ -44,7 +44,7 @@ bool share_lanes(LoweredKernel& parts, int64_t lanes, int64_t threads, FreshName
                  expr::ExprPool& pool);
 
 // Gives every thread a line of so many points along the last axis, fewer at its end. False, and the
-// kernel as it was, if lanes share its points, or if these branch.
+// kernel as it was, if lanes share its points, if these branch, or write in a loop.
 bool widen(LoweredKernel& parts, int64_t each, int64_t threads, expr::ExprPool& pool);
 
 // Gives every thread of a kernel of lines points along another axis, too, and every CTA a tile of

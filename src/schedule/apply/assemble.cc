@@ -153,7 +153,8 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
       if (!is_kept) continue;
       names.take(b->name);
       out.program.body.push_back(op);
-    } else if (!op.is<scalar::For>() && !op.is<scalar::Store>() && !op.is<scalar::Init>()) {
+    } else if (!op.is<scalar::For>() && !op.is<scalar::Loop>() && !op.is<scalar::Store>() &&
+               !op.is<scalar::Init>()) {
       out.program.body.push_back(op);
     }
   }

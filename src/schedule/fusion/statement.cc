@@ -132,6 +132,9 @@ class Collector {
         first = s.id;
       } else {
         out_.writer.emplace(target.str(), first);
+        // It is needed if any of its results is.
+        if (buffers_.at(std::string(target.str())).role == scalar::Role::Output)
+          out_.statements[static_cast<size_t>(first)].role = scalar::Role::Output;
       }
     });
   }

@@ -3,7 +3,10 @@
 // equations say.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "spec/eval/eval.h"
+#include "spec/scans.h"
 
 namespace nautilus::spec {
 namespace {
@@ -19,31 +22,64 @@ class Definition {
       : env_(env), tensors_(env.tensors), sink_(sink) {}
 
   bool define(const Let& let, diag::Span span) {
-    span_ = span;
-    ir::Exprs dims;
-    for (const ir::Axis& a : let.axes) dims.push_back(a.extent);
-    const auto shape = ir::evaluate_shape(dims, env_);
-    if (!shape) return too_large(let);
-    Tensor t = Tensor::zeros(let.dtype, *shape);
-    std::vector<int64_t> point(let.axes.size(), 0);
-    for (int64_t flat = 0; flat < t.size(); ++flat) {
-      int64_t rest = flat;
-      for (size_t k = point.size(); k-- > 0;) {
-        point[k] = rest % (*shape)[k];
-        rest /= (*shape)[k];
-        axes_[std::string(let.axes[k].name.str())] = point[k];
-      }
-      t.data[static_cast<size_t>(flat)] = value(let.body);
-      if (has_failed_) return false;
+    return open(let, span) && elements(let, -1, 0, span);
+  }
+
+  bool define_scan(const EquationGroup& scan) {
+    int64_t steps = 0;
+    for (size_t m = 0; m < scan.equations.size(); ++m) {
+      const Let& let = scan.equations[m]->as<Let>();
+      if (!open(let, scan.equations[m]->span())) return false;
+      steps = std::max(steps, tensor(let).shape[scan.along[m]]);
     }
-    for (const ir::Axis& a : let.axes) axes_.erase(std::string(a.name.str()));
-    tensors_.insert_or_assign(std::string(let.name.str()), std::move(t));
+    for (int64_t k = 0; k < steps; ++k) {
+      const int64_t at = scan.direction == Direction::Up ? k : steps - 1 - k;
+      for (size_t m = 0; m < scan.equations.size(); ++m) {
+        const Let& let = scan.equations[m]->as<Let>();
+        if (!elements(let, static_cast<int>(scan.along[m]), at, scan.equations[m]->span()))
+          return false;
+      }
+    }
     return true;
   }
 
   const std::map<std::string, Tensor, std::less<>>& tensors() const { return tensors_; }
 
  private:
+  Tensor& tensor(const Let& let) { return tensors_.find(let.name.str())->second; }
+
+  // A tensor without values.
+  bool open(const Let& let, diag::Span span) {
+    span_ = span;
+    ir::Exprs dims;
+    for (const ir::Axis& a : let.axes) dims.push_back(a.extent);
+    const auto shape = ir::evaluate_shape(dims, env_);
+    if (!shape) return too_large(let);
+    tensors_.insert_or_assign(std::string(let.name.str()), Tensor::zeros(let.dtype, *shape));
+    return true;
+  }
+
+  // All elements, or those at one index of an axis.
+  bool elements(const Let& let, int axis, int64_t at, diag::Span span) {
+    span_ = span;
+    Tensor& t = tensor(let);
+    std::vector<int64_t> point(let.axes.size(), 0);
+    for (int64_t flat = 0; flat < t.size(); ++flat) {
+      int64_t rest = flat;
+      for (size_t k = point.size(); k-- > 0;) {
+        point[k] = rest % t.shape[k];
+        rest /= t.shape[k];
+      }
+      if (axis >= 0 && point[static_cast<size_t>(axis)] != at) continue;
+      for (size_t k = 0; k < point.size(); ++k)
+        axes_[std::string(let.axes[k].name.str())] = point[k];
+      t.data[static_cast<size_t>(flat)] = value(let.body);
+      if (has_failed_) return false;
+    }
+    for (const ir::Axis& a : let.axes) axes_.erase(std::string(a.name.str()));
+    return true;
+  }
+
   bool too_large(const Let& let) {
     sink_.report(diag::Code::BadInput, span_,
                  fmt::format("`{}` has more elements than can be evaluated", let.name.str()));
@@ -144,9 +180,11 @@ std::optional<std::map<std::string, Tensor>> evaluate_by_definition(const ir::Pr
                                                                     const ir::Environment& env,
                                                                     diag::Sink& sink) {
   Definition definition(env, sink);
-  for (const ir::Op& op : program.body) {
-    const auto* let = op.get<Let>();
-    if (let && !definition.define(*let, op.span())) return std::nullopt;
+  for (const EquationGroup& g : computing_order(program)) {
+    const bool ok = g.is_scan()
+                        ? definition.define_scan(g)
+                        : definition.define(g.equations[0]->as<Let>(), g.equations[0]->span());
+    if (!ok) return std::nullopt;
   }
   std::map<std::string, Tensor> out;
   for (ir::Name n : outputs(program))

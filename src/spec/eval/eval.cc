@@ -18,6 +18,7 @@
 #include "spec/facts/held_tensors.h"
 #include "spec/passes/equations/split_reductions.h"
 #include "spec/passes/operands/store_narrow.h"
+#include "spec/scans.h"
 
 namespace nautilus::spec {
 namespace {
@@ -29,6 +30,8 @@ using expr::Reducer;
 using expr::Tensor;
 using expr::Value;
 using ir::Expr;
+
+constexpr int64_t kWorthThreads = 1 << 14;  // terms of a step
 
 class Evaluator {
  public:
@@ -54,23 +57,58 @@ class Evaluator {
     const std::vector<int64_t> shape(space.extents.begin(),
                                      space.extents.begin() + static_cast<long>(space.outer));
     const auto count = expr::element_count(shape);
-    if (!count) {
-      sink_.report(diag::Code::BadInput, span,
-                   fmt::format("`{}` of shape {} is too large to evaluate", let.name.str(),
-                               expr::shape_text(shape)));
-      return false;
-    }
+    if (!count) return too_large(let, shape, span);
     BoundedTensor out{Tensor::zeros(let.dtype, shape),
                       std::vector<double>(static_cast<size_t>(*count), 0.0)};
-    compute(let, space, *count, out);
+    const auto prefix = prefix_of(let, pool_);
+    if (prefix && is_walked(*prefix, let, space.length))
+      walk(let, space, *prefix, out);
+    else
+      compute(let, space, *count, out);
     if (failed_item_ != INT64_MAX) {
       report_outside(span);
       return false;
     }
-    if (std::all_of(out.bound.begin(), out.bound.end(), [](double e) { return e == 0; }))
-      out.bound.clear();
+    without_zeros(out);
     tensors_.insert_or_assign(std::string(let.name.str()), std::move(out));
     equations_.emplace(let.name, let);
+    return true;
+  }
+
+  // One step after the other. Bounds go from step to step with the elements, operator by operator.
+  bool define_scan(const EquationGroup& scan) {
+    std::vector<Space> spaces;
+    std::vector<BoundedTensor*> out;
+    for (size_t m = 0; m < scan.equations.size(); ++m) {
+      const Let& let = scan.equations[m]->as<Let>();
+      spaces.push_back(space_of(let));
+      Space& space = spaces.back();
+      const std::vector<int64_t> shape(space.extents.begin(),
+                                       space.extents.begin() + static_cast<long>(space.outer));
+      const auto count = expr::element_count(shape);
+      if (!count) return too_large(let, shape, scan.equations[m]->span());
+      space.step = static_cast<int>(scan.along[m]);
+      choose_run(space, let.body.op() == Op::Reduce);
+      BoundedTensor all{Tensor::zeros(let.dtype, shape),
+                        std::vector<double>(static_cast<size_t>(*count), 0.0)};
+      out.push_back(
+          &tensors_.insert_or_assign(std::string(let.name.str()), std::move(all)).first->second);
+    }
+    const int64_t steps = spaces[0].extents[scan.along[0]];
+    for (int64_t k = 0; k < steps; ++k) {
+      for (size_t m = 0; m < scan.equations.size(); ++m) {
+        Space& space = spaces[m];
+        const int64_t own = space.extents[scan.along[m]];
+        space.at = scan.direction == Direction::Up ? k : steps - 1 - k;
+        if (own == 0 || space.at >= own) continue;
+        const auto count = static_cast<int64_t>(out[m]->bound.size()) / own;
+        compute(scan.equations[m]->as<Let>(), space, count, *out[m]);
+        if (failed_item_ == INT64_MAX) continue;
+        report_outside(scan.equations[m]->span());
+        return false;
+      }
+    }
+    for (BoundedTensor* t : out) without_zeros(*t);
     return true;
   }
 
@@ -89,7 +127,22 @@ class Evaluator {
     int64_t length = 1;        // of the reduction
     int run = -1;              // the axis along which lanes run; -1: none
     bool runs_inside = false;  // it is a reduced one
+    int step = -1;             // an axis of the result of which there is one element; -1: none
+    int64_t at = 0;            // which
   };
+
+  // No bounds means exact.
+  static void without_zeros(BoundedTensor& t) {
+    if (std::all_of(t.bound.begin(), t.bound.end(), [](double e) { return e == 0; }))
+      t.bound.clear();
+  }
+
+  bool too_large(const Let& let, const std::vector<int64_t>& shape, diag::Span span) {
+    sink_.report(diag::Code::BadInput, span,
+                 fmt::format("`{}` of shape {} is too large to evaluate", let.name.str(),
+                             expr::shape_text(shape)));
+    return false;
+  }
 
   Space space_of(const Let& let) const {
     Space s;
@@ -104,21 +157,23 @@ class Evaluator {
         s.length *= s.extents.back();
       }
     }
-    // Lanes run along the last axis of the result, or along the last reduced axis where that is
-    // much longer.
-    s.run = s.outer ? static_cast<int>(s.outer) - 1 : -1;
-    if (is_reduce &&
-        (s.run < 0 || (s.extents[s.outer - 1] < 16 && s.extents.back() > s.extents[s.outer - 1]))) {
-      s.run = static_cast<int>(s.extents.size()) - 1;
-    }
-    s.runs_inside = is_reduce && s.run >= static_cast<int>(s.outer);
+    choose_run(s, is_reduce);
     return s;
+  }
+
+  // Lanes run along the last axis of the result, or along the last reduced axis where that is much
+  // longer.
+  static void choose_run(Space& s, bool is_reduce) {
+    s.run = static_cast<int>(s.outer) - 1;
+    if (s.run >= 0 && s.run == s.step) --s.run;
+    const int64_t extent = s.run < 0 ? 0 : s.extents[static_cast<size_t>(s.run)];
+    if (is_reduce && (s.run < 0 || (extent < 16 && s.extents.back() > extent)))
+      s.run = static_cast<int>(s.extents.size()) - 1;
+    s.runs_inside = is_reduce && s.run >= static_cast<int>(s.outer);
   }
 
   // Fills the `count` elements of the result, or leaves the first read that fails in `outside_`.
   void compute(const Let& let, const Space& space, int64_t count, BoundedTensor& out) {
-    const auto prefix = prefix_of(let, pool_);
-    if (prefix && is_walked(*prefix, let, space.length)) return walk(let, space, *prefix, out);
     const bool is_reduce = let.body.op() == Op::Reduce;
     const int run = space.run;
     const BlockProgram code(is_reduce ? let.body.body() : let.body, space.axes, run, tensors_, env_,
@@ -140,10 +195,7 @@ class Evaluator {
     const int64_t rows = run_extent == 0 ? 0 : count / run_extent;
     const int64_t runs_per_row = (run_extent + kRun - 1) / kRun;
     Task task{let,
-              space.extents,
-              space.outer,
-              run,
-              space.runs_inside,
+              space,
               code,
               init ? &*init : nullptr,
               parts ? &*parts : nullptr,
@@ -154,8 +206,10 @@ class Evaluator {
       run_range(task, run_extent, runs_per_row, begin, end);
     };
     using Work = decltype(work);
+    // A step of a scan may be little work.
+    const bool is_small = space.step >= 0 && count * space.length < kWorthThreads;
     base::parallel_ranges(
-        rows * runs_per_row, threads_,
+        rows * runs_per_row, is_small ? 1 : threads_,
         [](void* context, int64_t begin, int64_t end) {
           (*static_cast<Work*>(context))(begin, end);
         },
@@ -225,10 +279,7 @@ class Evaluator {
 
   struct Task {
     const Let& let;
-    const std::vector<int64_t>& extents;
-    size_t outer;
-    int run;
-    bool runs_inside;
+    const Space& space;
     const BlockProgram& code;
     const BlockProgram* init;
     const BlockProgram* parts;
@@ -246,22 +297,23 @@ class Evaluator {
     if (t.init) init.emplace(*t.init, t.noise);
     std::optional<BlockMachine> parts;
     if (t.parts) parts.emplace(*t.parts);
-    std::vector<int64_t> point(t.extents.size(), 0);
+    std::vector<int64_t> point(t.space.extents.size(), 0);
     // Everything before the first failing item is still run, so that the message does not depend on
     // threads.
     for (int64_t item = begin; item < end && item < failed_item_; ++item) {
       const int64_t first = item % runs_per_row * kRun;
       const int64_t lanes = std::min(kRun, run_extent - first);
       int64_t rest = item / runs_per_row;
-      for (size_t k = t.outer; k-- > 0;) {
-        if (static_cast<int>(k) == t.run) {
-          point[k] = first;
+      for (size_t k = t.space.outer; k-- > 0;) {
+        if (static_cast<int>(k) == t.space.run || static_cast<int>(k) == t.space.step) {
+          point[k] = static_cast<int>(k) == t.space.step ? t.space.at : first;
           continue;
         }
-        point[k] = rest % t.extents[k];
-        rest /= t.extents[k];
+        point[k] = rest % t.space.extents[k];
+        rest /= t.space.extents[k];
       }
-      const int64_t base = item / runs_per_row * run_extent + first;
+      int64_t base = 0;
+      for (size_t k = 0; k < t.space.outer; ++k) base = base * t.space.extents[k] + point[k];
       if (const BlockMachine* failed = element_run(t, machine, init ? &*init : nullptr,
                                                    parts ? &*parts : nullptr, point, base, lanes)) {
         fail(item, failed->outside());
@@ -270,14 +322,17 @@ class Evaluator {
     }
   }
 
-  // Fills `lanes` elements of the result from flat index `base` on. Returns the machine whose read
-  // failed, or null.
+  // Fills `lanes` elements of the result along the run from flat index `base` on. Returns the
+  // machine whose read failed, or null.
   const BlockMachine* element_run(const Task& t, BlockMachine& machine, BlockMachine* init,
                                   BlockMachine* parts, std::vector<int64_t>& point, int64_t base,
                                   int64_t lanes) {
+    int64_t apart = 1;
+    for (size_t k = static_cast<size_t>(t.space.run + 1); k < t.space.outer; ++k)
+      apart *= t.space.extents[k];
     auto store = [&](int64_t lane, Bounded x) {
-      t.out.value.data[static_cast<size_t>(base + lane)] = x.v;
-      t.out.bound[static_cast<size_t>(base + lane)] = x.e;
+      t.out.value.data[static_cast<size_t>(base + lane * apart)] = x.v;
+      t.out.bound[static_cast<size_t>(base + lane * apart)] = x.e;
     };
     if (!t.reduction) {
       if (!machine.run(point, lanes)) return &machine;
@@ -293,7 +348,7 @@ class Evaluator {
                : Bounded{expr::identity(body.reducer(), body.body().dtype()), 0});
     }
     auto loop = [&](auto& self, size_t k) -> bool {
-      if (k == t.extents.size()) {
+      if (k == t.space.extents.size()) {
         if (!machine.run(point, lanes) || (parts && !parts->run(point, lanes))) return false;
         const auto terms = machine.result();
         for (int64_t i = 0; i < lanes; ++i) {
@@ -305,9 +360,9 @@ class Evaluator {
         return true;
       }
       if (static_cast<int>(k) ==
-          t.run) {  // lanes along the last reduced axis: added one after the other, in order
-        for (int64_t i = 0; i < t.extents[k]; i += kRun) {
-          const int64_t n = std::min(kRun, t.extents[k] - i);
+          t.space.run) {  // lanes along the last reduced axis: added one after the other, in order
+        for (int64_t i = 0; i < t.space.extents[k]; i += kRun) {
+          const int64_t n = std::min(kRun, t.space.extents[k] - i);
           point[k] = i;
           if (!machine.run(point, n) || (parts && !parts->run(point, n))) return false;
           const auto terms = machine.result();
@@ -320,13 +375,13 @@ class Evaluator {
         }
         return true;
       }
-      for (int64_t i = 0; i < t.extents[k]; ++i) {
+      for (int64_t i = 0; i < t.space.extents[k]; ++i) {
         point[k] = i;
         if (!self(self, k + 1)) return false;
       }
       return true;
     };
-    if (!loop(loop, t.outer)) return &machine;
+    if (!loop(loop, t.space.outer)) return &machine;
     const Noise noise = t.noise ? t.noise.at(point) : t.noise;
     for (int64_t i = 0; i < lanes; ++i) {
       Bounded x = t.reduction->finish(accumulators[i]);
@@ -376,9 +431,11 @@ std::optional<Results> evaluate(const ir::Program& program, const ir::Environmen
   if (!flat) return std::nullopt;
   Evaluator evaluator(*flat, env, options, pool, sink);
   Results results;
-  for (const ir::Op& op : flat->body) {
-    const auto* let = op.get<Let>();
-    if (let && !evaluator.define(*let, op.span())) return std::nullopt;
+  for (const EquationGroup& g : computing_order(*flat)) {
+    const bool ok = g.is_scan()
+                        ? evaluator.define_scan(g)
+                        : evaluator.define(g.equations[0]->as<Let>(), g.equations[0]->span());
+    if (!ok) return std::nullopt;
   }
   for (const ir::Op& op : program.body) {
     const auto* let = op.get<Let>();

@@ -9,6 +9,7 @@
 
 #include "expr/error_bound.h"
 #include "expr/walk.h"
+#include "spec/scans.h"
 
 namespace nautilus::spec {
 namespace {
@@ -79,16 +80,22 @@ Names with_steps(const ir::Program& program) {
   const auto is_computed = [&](ir::Expr e) {
     return is_float(e.dtype()) && (expr::has_reduce(e) || reads(e, computed));
   };
+  // A scan reads what it defines, so it is looked at again.
   for (const ir::Op& op : program.body) {
-    const auto* let = op.get<Let>();
-    if (!let) continue;
-    bool has_step = reads(let->body, stepped);
-    expr::for_each(let->body, [&](ir::Expr e) {
-      if (is_comparison(e.op())) has_step |= is_computed(e[0]) && is_computed(e[1]);
-      if (e.op() == expr::Op::Reduce && is_arg(e.reducer())) has_step |= is_computed(e.body());
-    });
-    computed.insert(let->name);
-    if (has_step) stepped.insert(let->name);
+    if (const auto* state = op.get<State>()) computed.insert(state->name);
+  }
+  for (int round = has_scans(program) ? 2 : 1; round > 0; --round) {
+    for (const ir::Op& op : program.body) {
+      const auto* let = op.get<Let>();
+      if (!let) continue;
+      bool has_step = reads(let->body, stepped);
+      expr::for_each(let->body, [&](ir::Expr e) {
+        if (is_comparison(e.op())) has_step |= is_computed(e[0]) && is_computed(e[1]);
+        if (e.op() == expr::Op::Reduce && is_arg(e.reducer())) has_step |= is_computed(e.body());
+      });
+      computed.insert(let->name);
+      if (has_step) stepped.insert(let->name);
+    }
   }
   return stepped;
 }

@@ -3,13 +3,15 @@
 
 #include "algebra/exact_halves.h"
 #include "expr/walk.h"
+#include "spec/scans.h"
 
 namespace nautilus::spec {
 
 HeldTensors::HeldTensors(const ir::Program& program, expr::ExprPool& pool) : pool_(pool) {
+  const std::unordered_set<ir::Name> scanned = scanned_tensors(program);
   for (const ir::Op& op : program.body) {
     const auto* let = op.get<Let>();
-    if (!let || let->dtype != expr::DType::F32) continue;
+    if (!let || let->dtype != expr::DType::F32 || scanned.contains(let->name)) continue;
     const algebra::ExactHalves held = algebra::exact_halves(marked(let->body));
     // A copy of integers licenses nothing, as they do not themselves.
     if (held.any() && held.is_stored_float)

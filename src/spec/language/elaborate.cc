@@ -51,26 +51,68 @@ std::string Elaborator::program_name(std::string_view path) {
   return name;
 }
 
+// Strongly connected equations (Tarjan's algorithm): each list comes behind those it reads.
 void Elaborator::equations() {
   std::map<std::string_view, const EquationSyntax*> by_name;
   for (const EquationSyntax& e : math_.equations) by_name.emplace(e.name.text, &e);
-  std::map<std::string_view, int> state;  // 1: being visited, 2: done
-  std::vector<const EquationSyntax*> path;
-  auto visit = [&](auto& self, const EquationSyntax& e) -> void {
-    if (sink_.is_full()) return;
-    int& s = state[e.name.text];
-    if (s == 2) return;
-    if (s == 1) return report_cycle(path, e);
-    s = 1;
-    path.push_back(&e);
-    for (std::string_view name : names_in(*e.body)) {
-      if (const auto it = by_name.find(name); it != by_name.end()) self(self, *it->second);
-    }
-    path.pop_back();
-    state[e.name.text] = 2;
-    equation(e);
+  struct Visit {
+    size_t number = 0;  // in the order of first visits; 0: none yet
+    size_t lowest = 0;  // that is reached
+    bool is_open = false;
   };
-  for (const EquationSyntax& e : math_.equations) visit(visit, e);
+  std::map<const EquationSyntax*, Visit> visits;
+  std::vector<const EquationSyntax*> open;
+  auto visit = [&](auto& self, const EquationSyntax& e) -> void {
+    Visit& own = visits[&e];
+    own.number = own.lowest = visits.size();
+    own.is_open = true;
+    open.push_back(&e);
+    bool reads_itself = false;
+    std::vector<std::string_view> names = names_in(*e.body);
+    if (e.init) {
+      for (std::string_view name : names_in(*e.init)) names.push_back(name);
+    }
+    for (std::string_view name : names) {
+      const auto it = by_name.find(name);
+      if (it == by_name.end()) continue;
+      reads_itself |= it->second == &e;
+      const Visit& other = visits[it->second];
+      if (other.number == 0) {
+        self(self, *it->second);
+        own.lowest = std::min(own.lowest, other.lowest);
+      } else if (other.is_open) {
+        own.lowest = std::min(own.lowest, other.number);
+      }
+    }
+    if (own.lowest != own.number) return;
+    std::vector<const EquationSyntax*> members;
+    do {
+      members.push_back(open.back());
+      visits[open.back()].is_open = false;
+      open.pop_back();
+    } while (members.back() != &e);
+    if (sink_.is_full()) return;
+    if (members.size() == 1 && !reads_itself) {
+      if (e.init) {
+        sink_
+            .report(
+                Code::BadStatement, e.init->span,
+                fmt::format("`from` stands behind `{}`, which does not read itself", e.name.text))
+            .with_help("an initial element is that of a recurrence, `Y[t] = Y[t-1] + X[t] from 0`");
+        return;
+      }
+      auto made = equation(e);
+      if (made) add({*std::move(made)});
+      return;
+    }
+    std::sort(members.begin(), members.end(),
+              [](const auto* x, const auto* y) { return x->left.begin < y->left.begin; });
+    ScanSteps steps;
+    if (is_scan(members, steps)) scan(steps);
+  };
+  for (const EquationSyntax& e : math_.equations) {
+    if (visits[&e].number == 0) visit(visit, e);
+  }
 }
 
 void Elaborator::report_cycle(const std::vector<const EquationSyntax*>& path,
@@ -108,21 +150,23 @@ std::vector<std::string_view> Elaborator::names_in(const Syntax& s) {
   return out;
 }
 
-void Elaborator::equation(const EquationSyntax& eq) {
+std::optional<Elaborator::Elaborated> Elaborator::equation(const EquationSyntax& eq) {
   Symbol* symbol = symbols_.find(eq.name.text);
-  if (!symbol || symbol->kind != Symbol::Kind::Tensor || symbol->is_known)
-    return;  // reported as a duplicate
+  const bool is_open = symbol && symbol->kind == Symbol::Kind::Tensor &&
+                       (!symbol->is_known || (symbol->state && symbol->state->is_open));
+  if (!is_open) return std::nullopt;  // reported as a duplicate
   const bool is_declared = declared_outputs_.contains(eq.name.text);
   EquationScope scope(pool_.name(eq.name.text), pool_, sink_);
   ExprElaborator elaborator(symbols_, library_, scope, pool_, sink_);
   Let let;
   let.name = pool_.name(eq.name.text);
-  if (!left_side(eq, *symbol, is_declared, scope, elaborator, let)) return;
+  if (!left_side(eq, *symbol, is_declared, scope, elaborator, let)) return std::nullopt;
   const Typed body = elaborator.elaborate(*eq.body);
-  if (!body || !scope.solve(facts_) || !stored_dtype(eq, *symbol, is_declared, body, let)) return;
+  if (!body || !scope.solve(facts_) || !stored_dtype(eq, *symbol, is_declared, body, let))
+    return std::nullopt;
   let.body = pool_.cast(let.dtype, body.e);
 
-  std::unordered_map<Expr, diag::Span> spans;
+  Elaborated out{&eq, {}, {}};
   auto complete = [&](Let l) {
     const auto& solution = scope.solution();
     l.body = expr::substitute(pool_, scope.with_written_names(l.body, l.axes), solution);
@@ -130,26 +174,34 @@ void Elaborator::equation(const EquationSyntax& eq) {
     return l;
   };
   for (const auto& [read, span] : elaborator.read_spans()) {
-    spans.emplace(expr::substitute(pool_, read, scope.solution()), span);
+    out.spans.emplace(expr::substitute(pool_, read, scope.solution()), span);
   }
-  std::vector<Let> all;
-  for (const Let& l : elaborator.taken_out()) all.push_back(complete(l));
-  all.push_back(complete(let));
-  for (const Let& l : all) {
-    types_.insert_or_assign(std::string(l.name.str()), l.type());
+  for (const Let& l : elaborator.taken_out()) out.lets.push_back(complete(l));
+  out.lets.push_back(complete(let));
+  for (const Let& l : out.lets) {
     Symbol* s = symbols_.find(l.name.str());
     s->type = l.type();
     s->is_known = true;
   }
+  return out;
+}
+
+void Elaborator::add(std::vector<Elaborated> all) {
   for (const ir::Op& op : program_.body) {
     if (const auto* input = op.get<Input>()) types_.emplace(input->name.str(), input->type);
   }
-  for (Let& l : all) l.body = guard_conditions(l, facts_, types_, pool_);
-  for (const Let& l : all) {
-    if (!check_ranges(l, facts_, {types_, spans, eq.left}, pool_, sink_)) break;
+  for (const Elaborated& made : all) {
+    for (const Let& l : made.lets) types_.insert_or_assign(std::string(l.name.str()), l.type());
   }
-  for (Let& l : all) program_.body.push_back(ir::make(std::move(l), eq.left));
-  if (eq.stored || is_declared) outputs_.push_back(pool_.name(eq.name.text));
+  for (Elaborated& made : all) {
+    for (Let& l : made.lets) l.body = guard_conditions(l, facts_, types_, pool_);
+    for (const Let& l : made.lets) {
+      if (!check_ranges(l, facts_, {types_, made.spans, made.eq->left}, pool_, sink_)) break;
+    }
+    for (Let& l : made.lets) program_.body.push_back(ir::make(std::move(l), made.eq->left));
+    if (made.eq->stored || declared_outputs_.contains(made.eq->name.text))
+      outputs_.push_back(pool_.name(made.eq->name.text));
+  }
 }
 
 bool Elaborator::left_side(const EquationSyntax& eq, const Symbol& symbol, bool is_declared,
@@ -203,7 +255,17 @@ bool Elaborator::left_side(const EquationSyntax& eq, const Symbol& symbol, bool 
 bool Elaborator::stored_dtype(const EquationSyntax& eq, const Symbol& symbol, bool is_declared,
                               const Typed& body, Let& let) {
   let.dtype = body.e.dtype();
-  if (!eq.stored && !is_declared) return true;
+  if (!eq.stored && !is_declared) {
+    if (!symbol.state || symbol.type.dtype == body.e.dtype()) return true;
+    let.dtype = symbol.type.dtype;
+    if (can_become(let.dtype, body) && body.hold != Hold::Firm) return true;
+    sink_
+        .report(Code::DTypeMismatch, eq.left,
+                fmt::format("the initial element of `{}` is {}, a step gives {}", eq.name.text,
+                            expr::name(let.dtype), expr::name(body.e.dtype())))
+        .with_help(fmt::format("write a cast, `from {}(...)`", expr::name(body.e.dtype())));
+    return false;
+  }
   let.dtype = eq.stored ? *eq.stored : symbol.type.dtype;
   if (is_declared && let.dtype != symbol.type.dtype) {
     sink_

@@ -224,16 +224,39 @@ Typed ExprElaborator::read(const Syntax& s) {
   for (size_t k = 0; k < s.args.size(); ++k) {
     const Expr i = index(*s.args[k], "an index");
     if (!i) return fail();
-    if (scope_.is_axis(i)) {
+    const bool is_step = symbol->state && symbol->state->is_open && symbol->state->along == k &&
+                         i.op() == Op::Add && scope_.is_axis(i[0]) && i[1].is_const();
+    if ((is_step || scope_.is_axis(i)) && type.dims[k]) {
       scope_.use(
-          i, type.dims[k], s.args[k]->span,
+          is_step ? i[0] : i, type.dims[k], s.args[k]->span,
           fmt::format("dimension {} of `{}` is {}", k + 1, s.text, expr::to_string(type.dims[k])));
     }
     indices.push_back(i);
   }
   const Expr e = pool_.read(pool_.name(s.text), type.dtype, indices);
   read_spans_.emplace(e, s.span);
-  return {widen(pool_, e)};
+  return symbol->state ? read_state(*symbol, e) : Typed{widen(pool_, e)};
+}
+
+Typed ExprElaborator::read_state(const Symbol& symbol, Expr read) {
+  const StateSymbol& state = *symbol.state;
+  if (state.is_number) return {pool_.integer(1), Hold::Literal};
+  const Expr at = read[state.along];
+  const Expr value = widen(pool_, read);
+  if (scope_.is_axis(at)) return {value};
+  expr::Substitution map;
+  for (size_t k = 0; k < state.axes.size(); ++k) {
+    if (state.axes[k]) map.emplace(state.axes[k], read[k]);
+  }
+  const Expr init =
+      widen(pool_, pool_.cast(read.dtype(), expr::substitute(pool_, state.init, map)));
+  if (at.op() == Op::IntConst && state.is_up && at.integer() == -1) return {init};
+  const Expr extent = symbol.type.dims[state.along];
+  if (!state.is_up && !extent) return {value};  // while extents are looked for
+  if (!state.is_up && expr::same_index(at, extent)) return {init};
+  const Expr is_step =
+      state.is_up ? pool_.binary(Op::Ge, at, pool_.integer(0)) : pool_.binary(Op::Lt, at, extent);
+  return {pool_.select(is_step, value, init)};
 }
 
 Typed ExprElaborator::prefix(const Syntax& s) {

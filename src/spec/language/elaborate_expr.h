@@ -56,6 +56,8 @@ class ExprElaborator {
   Typed dispatch(const expr::Syntax& s);
   Typed name(const expr::Syntax& s);
   Typed read(const expr::Syntax& s);
+  // An element of a state, which is the initial one outside of the steps.
+  Typed read_state(const Symbol& symbol, ir::Expr read);
   Typed call(const expr::Syntax& s);
   Typed call_builtin(const expr::Syntax& s, expr::Op op);
   Typed call_function(const expr::Syntax& s, const FunctionSyntax& f);

@@ -13,6 +13,7 @@
 #include "expr/rules/simplify.h"
 #include "spec/language/elaborate.h"
 #include "spec/language/elaborate_expr.h"
+#include "spec/language/scan_steps.h"
 
 namespace nautilus::spec {
 
@@ -43,14 +44,27 @@ class Elaborator {
   void scalars();
   void tensors();
   void facts_and_numerics();
-  // Depth first over the tensors an equation reads, so that types are known; the text may have any
-  // order.
+  // Each after those that it reads, so that types are known; the text may have any order. Those
+  // that need each other are a scan (elaborate_scan.cc), or an error.
   void equations();
   void report_cycle(const std::vector<const EquationSyntax*>& path, const EquationSyntax& again);
+  bool is_scan(const std::vector<const EquationSyntax*>& members, ScanSteps& steps);
+  void report_cycle_in(const std::vector<const EquationSyntax*>& members);
+  void scan(const ScanSteps& steps);
+  bool open_state(const EquationSyntax& eq, const ScanSteps& steps);
+  void find_types(const ScanSteps& steps);
+  bool find_type(const EquationSyntax& eq);
   // Tensor names an expression mentions, function bodies included (a function may read tensors of
   // the program).
   std::vector<std::string_view> names_in(const Syntax& s);
-  void equation(const EquationSyntax& eq);
+  // An equation with those that were taken out of it, before it.
+  struct Elaborated {
+    const EquationSyntax* eq;
+    std::vector<Let> lets;
+    std::unordered_map<Expr, diag::Span> spans;
+  };
+  std::optional<Elaborated> equation(const EquationSyntax& eq);
+  void add(std::vector<Elaborated> all);
   bool left_side(const EquationSyntax& eq, const Symbol& symbol, bool is_declared,
                  EquationScope& scope, ExprElaborator& elaborator, Let& let);
   bool stored_dtype(const EquationSyntax& eq, const Symbol& symbol, bool is_declared,

@@ -77,6 +77,12 @@ void EquationScope::use_links() {
   }
 }
 
+Expr EquationScope::extent_of_root(size_t k) const {
+  if (roots_[k].is_written) return roots_[k].placeholder;
+  const auto it = solution_.find(roots_[k].placeholder);
+  return it == solution_.end() ? Expr() : it->second;
+}
+
 bool EquationScope::solve(const expr::Facts& facts) {
   bool ok = true;
   use_links();

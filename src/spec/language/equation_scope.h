@@ -52,6 +52,8 @@ class EquationScope {
   // expression, or `facts` say so.
   bool solve(const expr::Facts& facts);
   const expr::Substitution& solution() const { return solution_; }
+  // Of the k-th axis that was introduced, once it is solved; null if that did not succeed.
+  ir::Expr extent_of_root(size_t k) const;
 
   ir::Name equation() const { return equation_; }
 

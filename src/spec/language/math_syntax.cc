@@ -237,6 +237,10 @@ class Parser {
     if (!c_.expect("=", "after the left side of an equation")) return false;
     eq.body = expr::parse_expr(c_, out_.pool);
     if (!eq.body) return false;
+    if (c_.accept("from")) {
+      eq.init = expr::parse_expr(c_, out_.pool);
+      if (!eq.init) return false;
+    }
     if (c_.accept("->")) {
       eq.stored_span = c_.peek().span;
       eq.stored = parse_dtype();

@@ -60,7 +60,8 @@ struct EquationSyntax {
   diag::Span left;  // name and axes
   std::vector<expr::SyntaxAxis> axes;
   const expr::Syntax* body = nullptr;
-  std::optional<expr::DType> stored;  // `-> dtype`
+  const expr::Syntax* init = nullptr;  // `from`
+  std::optional<expr::DType> stored;   // `-> dtype`
   diag::Span stored_span;
 };
 

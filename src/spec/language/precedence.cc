@@ -114,7 +114,10 @@ void warn_of_precedence(const MathSyntax& math, diag::Sink& sink) {
   for (const ScalarSyntax& s : math.scalars) {
     if (s.init) walk.visit(*s.init, {});
   }
-  for (const EquationSyntax& e : math.equations) walk.visit(*e.body, {});
+  for (const EquationSyntax& e : math.equations) {
+    walk.visit(*e.body, {});
+    if (e.init) walk.visit(*e.init, {});
+  }
 }
 
 }  // namespace nautilus::spec

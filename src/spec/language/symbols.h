@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,17 @@
 
 namespace nautilus::spec {
 
+// A tensor that is the state of a scan: its elements before the first step are `init`.
+struct StateSymbol {
+  size_t along = 0;            // dimension
+  bool is_up = true;           // the first step is at index 0, else at the last one
+  std::vector<ir::Expr> axes;  // that stand in `init`, by dimension; null: that of the steps
+  ir::Expr init;
+  // While the scan is elaborated:
+  bool is_open = true;
+  bool is_number = true;  // its dtype is not known; what reads it decides
+};
+
 struct Symbol {
   enum class Kind : uint8_t { Size, Scalar, Tensor, Function };
   Kind kind;
@@ -22,6 +34,8 @@ struct Symbol {
   std::vector<diag::Span> dim_spans;  // Tensor that is declared: where each dimension is written
   bool is_known = true;               // Tensor: false until its equation is elaborated
   const FunctionSyntax* function = nullptr;  // Function
+  // Tensor. While a scan is elaborated, dimensions of the type are null that are not known yet.
+  std::optional<StateSymbol> state = {};
 };
 
 std::string_view describe(Symbol::Kind kind);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "spec/passes/equations/drop_unused.h"
 
-#include <algorithm>
-#include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "expr/walk.h"
 #include "spec/ops.h"
@@ -10,18 +10,28 @@
 namespace nautilus::spec {
 
 std::optional<ir::Program> drop_unused(const ir::Program& program, ir::PassContext&) {
-  std::set<std::string_view> needed;
-  ir::Program out{program.level, program.name, {}};
-  // Equations read only what stands before them, so one walk from the end finds everything needed.
-  for (auto op = program.body.rbegin(); op != program.body.rend(); ++op) {
-    if (const auto* output = op->get<Output>()) needed.insert(output->name.str());
-    if (const auto* let = op->get<Let>()) {
-      if (!needed.contains(let->name.str())) continue;
-      for (ir::Name n : expr::tensors_read(let->body)) needed.insert(n.str());
-    }
-    out.body.push_back(*op);
+  std::unordered_map<ir::Name, const Let*> equations;
+  for (const ir::Op& op : program.body) {
+    if (const auto* let = op.get<Let>()) equations.emplace(let->name, let);
   }
-  std::reverse(out.body.begin(), out.body.end());
+  std::unordered_set<ir::Name> needed;
+  std::vector<ir::Name> open = outputs(program);
+  while (!open.empty()) {
+    const ir::Name name = open.back();
+    open.pop_back();
+    if (!needed.insert(name).second) continue;
+    const auto it = equations.find(name);
+    if (it == equations.end()) continue;
+    for (ir::Name n : expr::tensors_read(it->second->body)) open.push_back(n);
+  }
+  ir::Program out{program.level, program.name, {}};
+  for (const ir::Op& op : program.body) {
+    const auto* let = op.get<Let>();
+    const auto* state = op.get<State>();
+    if (let && !needed.contains(let->name)) continue;
+    if (state && !needed.contains(state->name)) continue;
+    out.body.push_back(op);
+  }
   return out;
 }
 

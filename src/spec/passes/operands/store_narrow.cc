@@ -6,6 +6,7 @@
 #include "algebra/contraction.h"
 #include "algebra/exact_halves.h"
 #include "spec/equations.h"
+#include "spec/scans.h"
 
 namespace nautilus::spec {
 namespace {
@@ -50,6 +51,7 @@ Expr in_half(Expr e, bool is_operand, expr::ExprPool& pool) {
 std::optional<ir::Program> store_narrow(const ir::Program& program, ir::PassContext& context) {
   expr::ExprPool& pool = context.pool;
   const std::unordered_set<ir::Name> kept = output_set(program);
+  const std::unordered_set<ir::Name> scanned = scanned_tensors(program);
   const std::unordered_set<ir::Name> operands = operands_of(program, pool);
   std::unordered_map<ir::Name, DType> narrow;
   return map_equations(program, [&](const Let& let) {
@@ -58,8 +60,10 @@ std::optional<ir::Program> store_narrow(const ir::Program& program, ir::PassCont
       if (it == narrow.end()) return read;
       return pool.cast(read.dtype(), pool.read(read.name(), it->second, read.args()));
     });
-    const Expr half =
-        kept.contains(let.name) ? Expr() : in_half(out.body, operands.contains(let.name), pool);
+    // A scan reads its tensors before it defines them.
+    const Expr half = kept.contains(let.name) || scanned.contains(let.name)
+                          ? Expr()
+                          : in_half(out.body, operands.contains(let.name), pool);
     if (half) {
       out.body = half;
       out.dtype = half.dtype();

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/points/point_parts.h"
+
+#include "expr/scalar_ops.h"
+#include "matile/ops.h"
+
+namespace nautilus::lower {
+
+using expr::Expr;
+using EK = expr::Op;
+
+ir::Op combined(Expr acc, expr::Reducer reducer, Expr value, expr::ExprPool& pool) {
+  return ir::make(matile::Assign{
+      acc.name(), pool.binary(expr::combiner(reducer), acc, pool.cast(acc.dtype(), value))});
+}
+
+void take_position(Expr at, Expr best, expr::Reducer reducer, Expr value, Expr position,
+                   ir::Name candidate, expr::ExprPool& pool, ir::Block& out) {
+  const Expr number = pool.cast(best.dtype(), value);
+  out.push_back(ir::make(matile::Let{candidate, number}));
+  const Expr x = pool.var(candidate, number.dtype());
+  const Expr is_first = pool.binary(EK::And, pool.binary(EK::Lt, at, pool.integer(0, at.dtype())),
+                                    pool.binary(EK::Eq, x, x));
+  const EK beats = reducer == expr::Reducer::ArgMax ? EK::Gt : EK::Lt;
+  matile::If branch{pool.binary(EK::Or, is_first, pool.binary(beats, x, best)), {}};
+  branch.body.push_back(ir::make(matile::Assign{best.name(), x}));
+  branch.body.push_back(ir::make(matile::Assign{at.name(), pool.cast(at.dtype(), position)}));
+  out.push_back(ir::make(std::move(branch)));
+}
+
+LoweredKernel kernel_of_points(ir::Name name, ir::Axes axes, ir::Block body, int64_t threads,
+                               FreshNames& own, expr::ExprPool& pool) {
+  Expr count;
+  for (const ir::Axis& a : axes) {
+    const Expr extent = pool.binary(EK::Max, a.extent, pool.integer(0));
+    const Expr e = a.extent.op() == EK::IntConst || a.extent.op() == EK::Var ? a.extent : extent;
+    count = count ? pool.binary(EK::Mul, count, e) : e;
+  }
+  if (axes.empty()) {
+    axes.push_back({own.make("one"), pool.integer(1)});
+    count = pool.integer(1);
+  }
+  ir::Block kernel;
+  kernel.push_back(ir::make(matile::Points{std::move(axes), {}, {}, {}, {}, std::move(body)}));
+  const Expr grid =
+      count.op() == EK::IntConst
+          ? pool.integer((count.integer() + threads - 1) / threads)
+          : pool.binary(EK::FloorDiv, pool.binary(EK::Add, count, pool.integer(threads - 1)),
+                        pool.integer(threads));
+  return {{},
+          ir::make(matile::Kernel{.name = name, .body = std::move(kernel)}),
+          ir::make(matile::Launch{name, grid})};
+}
+
+}  // namespace nautilus::lower

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernels of scalar code are made of, whoever makes them: steps of reductions, and the kernel
+// around a thread's work.
+#pragma once
+
+#include "lower/kernel/lowered_kernel.h"
+
+namespace nautilus::lower {
+
+// acc = acc <reducer> value
+ir::Op combined(expr::Expr acc, expr::Reducer reducer, expr::Expr value, expr::ExprPool& pool);
+
+// `at` and `best` take the position and the value if it is the first number that is not NaN, or
+// beats the best so far. `candidate`: a name for the value.
+void take_position(expr::Expr at, expr::Expr best, expr::Reducer reducer, expr::Expr value,
+                   expr::Expr position, ir::Name candidate, expr::ExprPool& pool, ir::Block& out);
+
+// The kernel whose threads each do the body for a point of the axes; of one point if there are
+// none. `own` are the kernel's names.
+LoweredKernel kernel_of_points(ir::Name name, ir::Axes axes, ir::Block body, int64_t threads,
+                               FreshNames& own, expr::ExprPool& pool);
+
+}  // namespace nautilus::lower

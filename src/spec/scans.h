@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scans: equations that need each other at the step before. One step after the other computes them,
+// in each step one equation after the other as they stand in the program.
+//
+//   state S : f32[T, D] along 0
+//   let U[t < T] : f32 = v[t] - sum[d < D] k[t, d] * where(t >= 1, S[t - 1, d], 0.0)
+//   let S[t < T, d < D] : f32 = where(t >= 1, S[t - 1, d], 0.0) + k[t, d] * U[t]
+//
+// What belongs to a scan is found from what reads what, so passes that add equations need not know.
+#pragma once
+
+#include <unordered_set>
+#include <vector>
+
+#include "spec/ops.h"
+
+namespace nautilus::spec {
+
+// Equations that are computed together: one, or those of a scan.
+struct EquationGroup {
+  std::vector<const ir::Op*> equations;
+  // Of a scan: the axis of each equation along which it runs, and how.
+  std::vector<size_t> along;
+  Direction direction = Direction::Up;
+
+  bool is_scan() const { return !along.empty(); }
+};
+
+// All equations, each behind those that it reads.
+std::vector<EquationGroup> computing_order(const ir::Program& program);
+
+bool has_scans(const ir::Program& program);
+// Names of the equations of scans.
+std::unordered_set<ir::Name> scanned_tensors(const ir::Program& program);
+
+}  // namespace nautilus::spec
