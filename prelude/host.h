@@ -30,6 +30,7 @@ namespace host { enum class Line : int {}; }
   KERNEL(name, threads)
 #define SHARED_BASE(name) const u32 name = nautilus_host->shared_base()
 #define UNROLL
+#define UNROLL_ROUNDS
 #define NO_UNROLL
 #define ROLE(name) nautilus_host->role(name)
 

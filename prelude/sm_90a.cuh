@@ -21,6 +21,7 @@ typedef unsigned short u16;
   extern __shared__ __align__(1024) unsigned char name##_bytes[]; \
   const u32 name = (u32)__cvta_generic_to_shared(name##_bytes)
 #define UNROLL _Pragma("unroll")
+#define UNROLL_ROUNDS _Pragma("unroll 4")
 #define NO_UNROLL _Pragma("unroll 1")
 #define ROLE(name)  // who runs the next block; the emulator reports it
 

@@ -8,6 +8,7 @@
 #include "ir/print.h"
 #include "lower/points/part_nests.h"
 #include "lower/points/points_loops.h"
+#include "lower/points/scan_kernel.h"
 #include "lower/points/split_reduction.h"
 #include "scalar/ops.h"
 
@@ -183,7 +184,11 @@ Cover Coverer::as_points(const Nests& nests, size_t count, const lower::FreshNam
   // Lanes for each point, where all its loops are reductions.
   const double shared =
       most_lanes > 1 ? costs_.points(made.nests, most_lanes, kept, 1, where_) : out.cycles;
-  if (shared < out.cycles && !is_short(made.nests, most_lanes)) {
+  // The steps of a scan that lie along memory are walked by a warp.
+  const bool is_worth = lower::is_scan(made.nests[0])
+                            ? most_lanes > 1
+                            : shared < out.cycles && !is_short(made.nests, most_lanes);
+  if (is_worth) {
     auto parts = trial();
     if (parts &&
         lower::share_lanes(*parts, most_lanes, target_.points.threads, scratch, context_.pool)) {

@@ -125,6 +125,7 @@ std::vector<std::string_view> algebra_sequence(Algebra algebra) {
                                          "inline_conditions",
                                          "unroll_sums",
                                          "split_reductions",
+                                         "scan_prefixes",
                                          "drop_row_constant",
                                          "push_extremes",
                                          "argmax_by_extremes",

@@ -41,6 +41,7 @@
 #include "spec/passes/equations/inline_terms.h"
 #include "spec/passes/equations/join_scalars.h"
 #include "spec/passes/equations/merge_equal.h"
+#include "spec/passes/equations/scan_prefixes.h"
 #include "spec/passes/equations/simplify.h"
 #include "spec/passes/equations/split_reductions.h"
 #include "spec/passes/operands/gather_operands.h"
@@ -117,6 +118,8 @@ const std::vector<PassInfo>& passes() {
               "short axes of contractions over several are written out"),
       equations("split_reductions", spec::split_reductions,
                 "every reduction becomes an equation of its own", kNone, kReductionsSplit),
+      algebra("scan_prefixes", spec::scan_prefixes,
+              "reductions of all prefixes of an axis become scans", kReductionsSplit),
       algebra("drop_row_constant", spec::beside<spec::drop_row_constant>,
               "what a whole row adds leaves its maximum, and cancels", kReductionsSplit),
       algebra("push_extremes", spec::beside<spec::push_extremes>,

@@ -50,6 +50,8 @@ class PointsEmitter {
   void define_number(ir::Name name, expr::DType dtype, expr::Expr value, std::string_view constant);
   void share(const matile::SharedLoop& s);
   void join(const matile::Join& j);
+  void walk(const matile::LaneLoop& w);
+  void scan(const matile::LaneScan& s);
   void loop(const matile::Loop& l);
 
   // points_inside.cc
@@ -110,6 +112,7 @@ class PointsEmitter {
   std::set<std::string, std::less<>> own_;        // names of the body whose values differ by turns
   std::set<expr::Expr, expr::ByContent> inside_;  // conditions that hold inside
   std::vector<expr::Expr> asked_;                 // once, for all of them
+  bool is_walking_ = false;                       // all lanes are here, each with a number
   bool is_inside_ = false;                        // while the text for threads inside is written
   int numbers_ = 0;                               // of fresh names
 };

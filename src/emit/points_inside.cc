@@ -106,6 +106,7 @@ void PointsEmitter::collect_names(const ir::Block& body) {
     if (const auto* v = op.get<matile::Value>()) own_.emplace(v->name.str());
     if (const auto* l = op.get<matile::Let>()) own_.emplace(l->name.str());
     if (const auto* s = op.get<matile::SharedLoop>()) own_.emplace(s->var.str());
+    if (const auto* w = op.get<matile::LaneLoop>()) own_.emplace(w->var.str());
     if (const auto* l = op.get<matile::Loop>()) {
       if (turns_of(*l) == 0) own_.emplace(l->var.str());
       collect_names(l->body);

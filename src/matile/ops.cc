@@ -54,6 +54,8 @@ NAUT_DEFINE_OP(Value)
 NAUT_DEFINE_OP(Assign)
 NAUT_DEFINE_OP(SharedLoop)
 NAUT_DEFINE_OP(Join)
+NAUT_DEFINE_OP(LaneLoop)
+NAUT_DEFINE_OP(LaneScan)
 NAUT_DEFINE_OP(Write)
 
 const std::vector<std::string_view>& words(TensorRole) {
@@ -78,6 +80,11 @@ const std::vector<std::string_view>& words(RoleUnit) {
 
 const std::vector<std::string_view>& words(Spread) {
   static const std::vector<std::string_view> spellings = {"unset", "acc", "row", "col", "line"};
+  return spellings;
+}
+
+const std::vector<std::string_view>& words(WalkOrder) {
+  static const std::vector<std::string_view> spellings = {"up", "down"};
   return spellings;
 }
 
@@ -146,6 +153,7 @@ void open(const ir::OpInfo& info, const void* data, expr::Scope& scope) {
   if (&info == &Each::info()) index(static_cast<const Each*>(data)->var);
   if (&info == &Loop::info()) index(static_cast<const Loop*>(data)->var);
   if (&info == &SharedLoop::info()) index(static_cast<const SharedLoop*>(data)->var);
+  if (&info == &LaneLoop::info()) index(static_cast<const LaneLoop*>(data)->var);
   if (&info == &Fill::info()) index(static_cast<const Fill*>(data)->group);
 }
 

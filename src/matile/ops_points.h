@@ -18,6 +18,18 @@
 //       join least min
 //       write Y[i] = least
 //
+// The lanes of a warp may also walk along the steps of a scan together:
+//
+//     points i < M by 32
+//       value carry : f32 = 0.0
+//       walk t up T
+//         value x : f32 = where(t < T, X[i, t], 0.0)
+//         value all : f32 = 0.0
+//         scan x sum total all
+//         if t < T
+//           write Y[i, t] = carry + x
+//         assign carry = carry + all
+//
 // A thread may have several points beside each other, for which places and loops are the same:
 //
 //     points i < M, j < N beside 4
@@ -123,6 +135,46 @@ struct Join {
   static void fields(auto& s, auto&& f) {
     f("name", s.name);
     f("reducer", s.reducer);
+  }
+  static const ir::OpInfo& info();
+};
+
+// In which order the lanes of a point have the numbers of a walk.
+enum class WalkOrder : uint8_t { Up, Down };
+const std::vector<std::string_view>& words(WalkOrder);
+
+struct LaneLoop {
+  static constexpr std::string_view kFormat = "walk $var $order $count$body";
+  static constexpr std::string_view kDoc =
+      "The numbers 0 <= var < count in rounds of as many as a point has lanes, which have them "
+      "beside each other; counting down, from count - 1 on. All lanes are in every round: in the "
+      "last one var may lie outside, where nothing is to be read or written. Values that are "
+      "defined inside differ between lanes.";
+  ir::Name var;
+  WalkOrder order = WalkOrder::Up;
+  ir::Expr count;
+  ir::Block body;
+  static void fields(auto& s, auto&& f) {
+    f("var", s.var);
+    f("order", s.order);
+    f("count", s.count);
+    f("body", s.body);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct LaneScan {
+  static constexpr std::string_view kFormat = "scan $name $reducer total $total";
+  static constexpr std::string_view kDoc =
+      "The number of each lane becomes the combination of those of the lanes up to it, in the "
+      "order of a `walk`; `total` that of all lanes.";
+  ir::Name name;
+  expr::Reducer reducer = expr::Reducer::Sum;
+  ir::Name total;
+  static void fields(auto& s, auto&& f) {
+    f("name", s.name);
+    f("reducer", s.reducer);
+    f("total", s.total);
   }
   static const ir::OpInfo& info();
 };

@@ -45,8 +45,8 @@ Array zeros(std::vector<int64_t> shape) {
 const std::vector<Reference>& references() {
   static const std::vector<Reference> table = [] {
     std::vector<Reference> rows;
-    for (const auto& part :
-         {attention_references(), gemm_references(), normalise_references(), other_references()})
+    for (const auto& part : {attention_references(), gemm_references(), normalise_references(),
+                             other_references(), scan_references()})
       rows.insert(rows.end(), part.begin(), part.end());
     return rows;
   }();

@@ -44,5 +44,6 @@ std::vector<Reference> attention_references();
 std::vector<Reference> gemm_references();
 std::vector<Reference> normalise_references();
 std::vector<Reference> other_references();
+std::vector<Reference> scan_references();
 
 }  // namespace nautilus::examples

@@ -68,7 +68,15 @@ std::string ExpressionGenerator::reduction(DType dtype, int depth) {
     const Axis axis = pop_axis();
     axes = written(axis) + (k ? ", " : "") + axes;
   }
-  return fmt::format("({}[{}{}] {})", reducer, axes, suffix, body);
+  return fmt::format("({}[{}{}{}] {})", reducer, axes, count == 1 ? bound(axes) : "", suffix, body);
+}
+
+// A bound by an axis around the reduction, if its own extent need not be written.
+std::string ExpressionGenerator::bound(const std::string& axis) {
+  if (axes_.empty() || axis.find('<') != std::string::npos || !chance(0.25)) return "";
+  const Axis& outer = axes_[random_.next() % axes_.size()];
+  const std::string shift = chance(0.3) ? pick({" + 1", " - 1", " - 2"}) : "";
+  return fmt::format(" {} {}{}", pick({"<=", "<=", "<", ">=", ">"}), outer.name, shift);
 }
 
 std::string ExpressionGenerator::arg_reduction(int depth) {
@@ -77,7 +85,8 @@ std::string ExpressionGenerator::arg_reduction(int depth) {
   push_axis(extent);
   const DType kinds[] = {DType::F32, DType::F64, DType::I32};
   const std::string body = over_axis(axes_.size() - 1, kinds[random_.integer(0, 2)], depth - 1);
-  return fmt::format("({}[{}] {})", pick({"argmax", "argmin"}), written(pop_axis()), body);
+  const std::string axis = written(pop_axis());
+  return fmt::format("({}[{}{}] {})", pick({"argmax", "argmin"}), axis, bound(axis), body);
 }
 
 // A value that depends on the axis: an element along it with something else, or a mere number.

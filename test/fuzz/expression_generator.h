@@ -62,6 +62,7 @@ class ExpressionGenerator {
   // expression_calls.cc
   std::string reduction(expr::DType dtype, int depth);
   std::string arg_reduction(int depth);
+  std::string bound(const std::string& axis);
   std::string pointwise_call(expr::DType dtype, int depth);
   std::string axis_call(expr::DType dtype, int depth);
   std::string user_call(int depth);

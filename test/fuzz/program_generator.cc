@@ -213,15 +213,34 @@ class ProgramGenerator {
     if (is_output) t.dtype = stored(computed);
     const bool is_declared = is_output && random_.chance(0.15);
     std::string axes;
+    std::vector<std::string> names;
     for (size_t k = 0; k < t.dims.size(); ++k) {
       const Axis axis = generator.pop_axis();
       axes = generator.written(axis) + (k ? ", " : "") + axes;
+      names.insert(names.begin(), axis.name);
     }
+    const bool is_scan = is_float(computed) && !names.empty() && random_.chance(0.15);
     if (is_declared) lines_.push_back(fmt::format("{}: {}", t.name, type_text(t)));
     const std::string arrow =
         is_output && !is_declared ? fmt::format(" -> {}", expr::name(t.dtype)) : "";
     world_.tensors.push_back(t);
-    return fmt::format("{}[{}] = {}{}", t.name, axes, body, arrow);
+    return fmt::format("{}[{}] = {}{}", t.name, axes,
+                       is_scan ? recurrence(t.name, computed, names, body) : body, arrow);
+  }
+
+  // The equation as a step from its element before, or behind.
+  std::string recurrence(const std::string& name, DType dtype, std::vector<std::string> axes,
+                         const std::string& body) {
+    std::string& along = axes[random_.next() % axes.size()];
+    along += random_.chance(0.7) ? " - 1" : " + 1";
+    std::string before;
+    for (const std::string& a : axes) before += (before.empty() ? "" : ", ") + a;
+    before = fmt::format("{}[{}]", name, before);
+    static const std::vector<std::string> kSteps = {"{0} + ({1})", "0.5 * {0} + ({1})",
+                                                    "max({0}, {1})", "({1}) - tanh({0})",
+                                                    "where({0} > 4, 0, {0}) + ({1})"};
+    return fmt::format("{} from {}({})", fmt::format(fmt::runtime(any_of(kSteps)), before, body),
+                       expr::name(dtype), random_.chance(0.5) ? "0" : "0.75");
   }
 
   DType stored(DType computed) {

@@ -9,6 +9,7 @@
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
 #include "ir/walk.h"
+#include "lower/points/scan_lanes.h"
 #include "matile/ops.h"
 
 namespace nautilus::lower {
@@ -19,6 +20,8 @@ using expr::Expr;
 using ir::Op;
 using EK = expr::Op;
 using NameSet = std::unordered_set<ir::Name>;
+
+constexpr int64_t kWholeWarp = 32;
 
 void add_names_in(const Op& op, NameSet& out) {
   const auto of = [&](const Op& o) {
@@ -223,6 +226,7 @@ ir::Block join_loops(const ir::Block& ops, expr::ExprPool& pool) {
 
 bool share_lanes(LoweredKernel& parts, int64_t lanes, int64_t threads, FreshNames& names,
                  expr::ExprPool& pool) {
+  if (lanes == kWholeWarp && walk_together(parts, lanes, threads, names, pool)) return true;
   return share_all(
       parts, lanes, threads, [](const matile::Loop&) { return true; }, names, pool);
 }

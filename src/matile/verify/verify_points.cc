@@ -32,6 +32,7 @@ class PointsVerifier {
       v_.fail(fmt::format("a point has one thread, or 2, 4, 8, 16 or 32, not {}",
                           *points.lanes_per_point));
     has_lanes_ = points.lanes_per_point.has_value();
+    has_warp_ = points.lanes_per_point == limits_.warp_threads;
     if (points.points_per_thread && points.points_of_line)
       v_.fail("points of a thread are `beside` each other or a `line`");
     if (points.points_per_thread) check_points_of_thread(points, *points.points_per_thread);
@@ -140,6 +141,10 @@ class PointsVerifier {
       }
       case Kind::SharedLoop:
         return share(op.as<SharedLoop>());
+      case Kind::LaneLoop:
+        return walk(op.as<LaneLoop>());
+      case Kind::LaneScan:
+        return scan(op.as<LaneScan>());
       case Kind::Join: {
         const auto& j = op.as<Join>();
         if (!has_lanes_ || is_shared_) return v_.fail("only whole points of several lanes join");
@@ -164,6 +169,35 @@ class PointsVerifier {
     block(s.body);
     is_shared_ = false;
     v_.leave_axes(mark);
+  }
+
+  // All lanes are in every round, so that they can scan; each writes what is its own.
+  void walk(const LaneLoop& w) {
+    if (!has_warp_ || is_shared_ || is_walking_)
+      return v_.fail("only the lanes of a point that has a warp walk together");
+    number(w.count, DType::I64, "the count");
+    const size_t mark = v_.mark();
+    v_.declare_local(w.var, DType::I64);
+    is_walking_ = true;
+    walked_ = &w.body;
+    block(w.body);
+    is_walking_ = false;
+    v_.leave_axes(mark);
+  }
+
+  void scan(const LaneScan& s) {
+    const bool is_there =
+        is_walking_ && std::any_of(walked_->begin(), walked_->end(), [&](const Op& op) {
+          return op.get<LaneScan>() && op.as<LaneScan>().name == s.name;
+        });
+    if (!is_there) return v_.fail("lanes scan in the rounds of a walk, under no condition");
+    const auto own = values_.find(std::string(s.name.str()));
+    const auto total = values_.find(std::string(s.total.str()));
+    if (own == values_.end() || total == values_.end() || own->second != total->second)
+      return v_.fail(
+          fmt::format("`{}` and `{}` are no values of one dtype", s.name.str(), s.total.str()));
+    if (!is_joined(s.reducer) && s.reducer != expr::Reducer::Prod)
+      v_.fail("lanes scan by sum, prod, max or min");
   }
 
   static bool is_joined(expr::Reducer r) {
@@ -193,6 +227,9 @@ class PointsVerifier {
       apart_of_points_;  // what each point of a thread has for itself
   bool has_several_ = false;
   bool has_lanes_ = false;
+  bool has_warp_ = false;
+  bool is_walking_ = false;                   // inside a walk of all lanes
+  const ir::Block* walked_ = nullptr;         // its body
   bool is_shared_ = false;                    // inside a loop that lanes share
   std::set<std::string, std::less<>> apart_;  // values that differ between lanes
 };

@@ -52,7 +52,8 @@ class Evaluator {
       tensors_.emplace(name, BoundedTensor{tensor, {}});
   }
 
-  bool define(const Let& let, diag::Span span) {
+  // `is_scan`: prefixes are to be taken in the order of steps, also from the end.
+  bool define(const Let& let, diag::Span span, bool is_scan = false) {
     const Space space = space_of(let);
     const std::vector<int64_t> shape(space.extents.begin(),
                                      space.extents.begin() + static_cast<long>(space.outer));
@@ -61,7 +62,7 @@ class Evaluator {
     BoundedTensor out{Tensor::zeros(let.dtype, shape),
                       std::vector<double>(static_cast<size_t>(*count), 0.0)};
     const auto prefix = prefix_of(let, pool_);
-    if (prefix && is_walked(*prefix, let, space.length))
+    if (prefix && (is_scan || is_walked(*prefix, let, space.length)))
       walk(let, space, *prefix, out);
     else
       compute(let, space, *count, out);
@@ -75,8 +76,14 @@ class Evaluator {
     return true;
   }
 
-  // One step after the other. Bounds go from step to step with the elements, operator by operator.
+  // One step after the other. Bounds go from step to step with the elements, operator by operator;
+  // steps that only combine terms are a reduction of each prefix, whose terms any order may have.
   bool define_scan(const EquationGroup& scan) {
+    if (scan.equations.size() == 1) {
+      const Let& let = scan.equations[0]->as<Let>();
+      const auto prefixes = as_prefix(let, scan.along[0], scan.direction, pool_);
+      if (prefixes) return define(*prefixes, scan.equations[0]->span(), true);
+    }
     std::vector<Space> spaces;
     std::vector<BoundedTensor*> out;
     for (size_t m = 0; m < scan.equations.size(); ++m) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "spec/facts/prefix.h"
 
-#include <cmath>
+#include <algorithm>
+#include <array>
 
-#include "expr/bounds/affine.h"
+#include "expr/bounds/at_most_zero.h"
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
 
@@ -12,20 +13,6 @@ namespace {
 
 using expr::Expr;
 using expr::Op;
-using expr::Poly;
-
-// The condition as `difference <= 0`.
-std::optional<Poly> at_most_zero(Expr condition) {
-  const Op op = condition.op();
-  if (op != Op::Lt && op != Op::Le && op != Op::Gt && op != Op::Ge) return std::nullopt;
-  if (condition[0].dtype() != expr::DType::I64) return std::nullopt;
-  const bool is_less = op == Op::Lt || op == Op::Le;
-  const auto low = Poly::of(condition[is_less ? 0 : 1]);
-  const auto high = Poly::of(condition[is_less ? 1 : 0]);
-  auto difference = low && high ? expr::add(*low, *high, -1) : std::nullopt;
-  if (difference && (op == Op::Lt || op == Op::Gt) && !difference->add({}, 1)) return std::nullopt;
-  return difference;
-}
 
 bool counts_for_nothing(Expr reduce, Expr masked) {
   if (is_arg(reduce.reducer())) return masked.is_const() || masked.op() == Op::Sub;
@@ -41,7 +28,7 @@ std::optional<Prefix> prefix_of(const Let& let, expr::ExprPool& pool) {
   if (reduce.op() != Op::Reduce || reduce.axis_count() != 1) return std::nullopt;
   const Expr body = reduce.body();
   if (body.op() != Op::Select || !counts_for_nothing(reduce, body[2])) return std::nullopt;
-  const auto difference = at_most_zero(body[0]);
+  const auto difference = expr::at_most_zero(body[0]);
   if (!difference) return std::nullopt;
   const Expr own = reduce.axis(0);
   for (size_t k = 0; k < let.axes.size(); ++k) {
@@ -58,6 +45,61 @@ std::optional<Prefix> prefix_of(const Let& let, expr::ExprPool& pool) {
     // s - t + rest <= 0, or t - s + rest <= 0.
     const bool is_up = *factor == 1;
     return Prefix{k, is_up, is_up ? -*rest : *rest, body[1], body[2]};
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+// The reducer that combines two operands so.
+std::optional<expr::Reducer> reducer_of(Op op) {
+  for (const auto r : {expr::Reducer::Sum, expr::Reducer::Prod, expr::Reducer::Max,
+                       expr::Reducer::Min, expr::Reducer::Any, expr::Reducer::All}) {
+    if (expr::combiner(r) == op) return r;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Let> as_prefix(const Let& let, size_t along, Direction direction,
+                             expr::ExprPool& pool) {
+  const auto reducer = let.body.args().size() == 2 ? reducer_of(let.body.op()) : std::nullopt;
+  if (!reducer || let.dtype != expr::compute_dtype(let.dtype)) return std::nullopt;
+  const bool is_up = direction == Direction::Up;
+  const Expr t = pool.index(let.axes[along].name);
+  const Expr extent = let.axes[along].extent;
+  std::vector<Expr> before;
+  for (const ir::Axis& a : let.axes) before.push_back(pool.index(a.name));
+  before[along] = pool.binary(Op::Add, t, pool.integer(is_up ? -1 : 1));
+  const Expr last = pool.read(let.name, let.dtype, before);
+  const Expr is_step =
+      is_up ? pool.binary(Op::Ge, t, pool.integer(1)) : pool.binary(Op::Lt, before[along], extent);
+  for (const size_t k : {size_t{0}, size_t{1}}) {
+    const Expr state = let.body[k];
+    const Expr term = let.body[1 - k];
+    if (state.op() != Op::Select || state[1] != last) continue;
+    const auto condition = expr::at_most_zero(state[0]);
+    if (!condition || condition != expr::at_most_zero(is_step)) continue;
+    const auto read = expr::tensors_read(term);
+    const bool is_free = std::find(read.begin(), read.end(), let.name) == read.end();
+    if (!is_free || expr::depends_on(state[2], t)) continue;
+    // A step from NaN to NaN is NaN; a reduction ignores it.
+    const bool is_extreme = *reducer == expr::Reducer::Max || *reducer == expr::Reducer::Min;
+    if (is_extreme && !state[2].is_const()) continue;
+    std::string name(t.name().str());
+    do name += "_";
+    while (expr::depends_on(let.body, pool.index(name)));
+    const Expr s = pool.index(name);
+    const expr::Value none = expr::identity(*reducer, let.dtype);
+    const Expr masked = is_float(let.dtype)              ? pool.floating(none.f, let.dtype)
+                        : let.dtype == expr::DType::Bool ? pool.boolean(none.i != 0)
+                                                         : pool.integer(none.i, let.dtype);
+    const Expr body = pool.select(pool.binary(is_up ? Op::Le : Op::Ge, s, t),
+                                  expr::substitute(pool, term, {{t, s}}), masked);
+    Let out = let;
+    out.body = pool.reduce(*reducer, body, std::array{s}, std::array{extent}, state[2]);
+    return out;
   }
   return std::nullopt;
 }

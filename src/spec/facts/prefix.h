@@ -24,4 +24,13 @@ struct Prefix {
 // Nothing if the equation is no such reduction.
 std::optional<Prefix> prefix_of(const Let& let, expr::ExprPool& pool);
 
+// The other way round: a scan of one equation whose steps only combine the state with a term is
+// such a reduction.
+//
+//   let H[t < T] : f32 = where(t >= 1, H[t - 1], z) + f(t)
+// is
+//   let H[t < T] : f32 = sum[s < T from z] where(s <= t, f(s), 0.0)
+std::optional<Let> as_prefix(const Let& let, size_t along, Direction direction,
+                             expr::ExprPool& pool);
+
 }  // namespace nautilus::spec

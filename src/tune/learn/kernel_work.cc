@@ -164,6 +164,8 @@ class Counter {
       block(p->body, times * extent(p->axes) / static_cast<double>(std::max<int64_t>(grid_, 1)));
     } else if (const auto* s = op.get<SharedLoop>()) {
       loop(s->body, s->var, 0, known(s->to).value_or(1), times);
+    } else if (const auto* w = op.get<LaneLoop>()) {
+      loop(w->body, w->var, 0, known(w->count).value_or(1), times);
     } else {
       leaf(op, times);
     }
