@@ -41,7 +41,10 @@ LoweredKernel kernel_of_points(ir::Name name, ir::Axes axes, ir::Block body, int
     count = pool.integer(1);
   }
   ir::Block kernel;
-  kernel.push_back(ir::make(matile::Points{std::move(axes), {}, {}, {}, {}, std::move(body)}));
+  matile::Points points;
+  points.axes = std::move(axes);
+  points.body = std::move(body);
+  kernel.push_back(ir::make(std::move(points)));
   const Expr grid =
       count.op() == EK::IntConst
           ? pool.integer((count.integer() + threads - 1) / threads)

@@ -28,6 +28,8 @@ class PrefixScans {
   bool scan(const Let& let, diag::Span span, ir::Block& out) {
     const auto prefix = scanned_.contains(let.name) ? std::nullopt : prefix_of(let, pool_);
     if (!prefix || is_arg(let.body.reducer()) || !is_everywhere(let, *prefix)) return false;
+    // A count costs little beside the sums of the kernel that needs it.
+    if (expr::tensors_read(prefix->body).empty()) return false;
     const ir::Axis own = let.axes[prefix->axis];
     const ir::Axis terms{let.body.axis(0).name(), let.body.extent(0)};
     const bool is_same = own.extent == terms.extent;
