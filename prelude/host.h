@@ -488,17 +488,18 @@ DEVICE bool load_bool(const unsigned char* p, u64 i, HERE) { return *host::reada
 DEVICE float load_f8e4m3(const unsigned char* p, u64 i, HERE) { return unpack_f8e4m3(*host::readable(p + i, 1, line)); }
 DEVICE float load_f8e5m2(const unsigned char* p, u64 i, HERE) { return unpack_f8e5m2(*host::readable(p + i, 1, line)); }
 // What this thread has written before.
-#define load_own_f32 load_f32
-#define load_own_bf16 load_bf16
-#define load_own_f16 load_f16
-#define load_own_f64 load_f64
-#define load_own_i32 load_i32
-#define load_own_i64 load_i64
-#define load_own_i8 load_i8
-#define load_own_u8 load_u8
-#define load_own_bool load_bool
-#define load_own_f8e4m3 load_f8e4m3
-#define load_own_f8e5m2 load_f8e5m2
+template <class T> DEVICE T read_own(const T* p, HERE) { return read_global(p, line); }
+DEVICE float load_own_f32(const float* p, u64 i, HERE) { return load_f32(p, i, line); }
+DEVICE float load_own_bf16(const u16* p, u64 i, HERE) { return load_bf16(p, i, line); }
+DEVICE float load_own_f16(const u16* p, u64 i, HERE) { return load_f16(p, i, line); }
+DEVICE double load_own_f64(const double* p, u64 i, HERE) { return load_f64(p, i, line); }
+DEVICE int load_own_i32(const int* p, u64 i, HERE) { return load_i32(p, i, line); }
+DEVICE long long load_own_i64(const long long* p, u64 i, HERE) { return load_i64(p, i, line); }
+DEVICE int load_own_i8(const unsigned char* p, u64 i, HERE) { return load_i8(p, i, line); }
+DEVICE int load_own_u8(const unsigned char* p, u64 i, HERE) { return load_u8(p, i, line); }
+DEVICE bool load_own_bool(const unsigned char* p, u64 i, HERE) { return load_bool(p, i, line); }
+DEVICE float load_own_f8e4m3(const unsigned char* p, u64 i, HERE) { return load_f8e4m3(p, i, line); }
+DEVICE float load_own_f8e5m2(const unsigned char* p, u64 i, HERE) { return load_f8e5m2(p, i, line); }
 DEVICE void store_f64(double* p, u64 i, double x, HERE) { *host::writable(p + i, 8, line) = x; }
 DEVICE void store_i32(int* p, u64 i, int x, HERE) { *host::writable(p + i, 4, line) = x; }
 DEVICE void store_i64(long long* p, u64 i, long long x, HERE) { *host::writable(p + i, 8, line) = x; }
