@@ -165,7 +165,8 @@ def _chains(add):
         lambda X, W, b: (F.silu(F.linear(X, W, b)) * 0.5).sum(1), along="M")
     add("chain_mlp_f32", PRODUCT, "M=8192,K=1024,F=4096,N=1024", "M=5,K=33,F=64,N=32",
         lambda X, W1, W2, b1, b2: torch.softmax(
-            F.linear(F.gelu(F.linear(X, W1, b1)), W2, b2), 1), along="M")
+            F.linear(F.gelu(F.linear(X, W1, b1)), W2, b2), 1), along="M",
+        inputs=dict(W1=normal(0.03), W2=normal(0.03)))
     add("attention_f32", ATTENTION, "B=4,H=16,N=2048", "B=1,H=2,N=50",
         lambda Q, K, V: F.scaled_dot_product_attention(Q, K, V), along="B")
 
