@@ -91,35 +91,8 @@ std::optional<ir::Program> run_equations(const std::vector<std::string_view>& na
   return run_pass(the_pass("spec_to_scalar"), current, context);
 }
 
-// How many passes of the sequence a program has behind it that comes from `after`. Positions are
-// those of the longest sequence: which forms were taken is in the program.
-size_t position_after(const std::vector<std::string_view>& names, const std::string& after) {
-  if (after.empty()) return 0;
-  const auto all = algebra_sequence({true, true, true});
-  const auto known = labels(all);
-  const auto done = std::find(known.begin(), known.end(), after) - known.begin() + 1;
-  size_t position = 0;
-  for (auto it = all.begin(); it != all.end() && it - all.begin() < done && position < names.size();
-       ++it) {
-    if (*it == names[position]) ++position;
-  }
-  return position;
-}
-
-}  // namespace
-
-std::vector<Algebra> forms_of_algebra() {
-  std::vector<Algebra> out;
-  for (const bool has_limbs : {false, true}) {
-    for (const bool gathers : {false, true}) {
-      for (const bool distributes_row_shift : {false, true})
-        out.push_back({distributes_row_shift, gathers, has_limbs});
-    }
-  }
-  return out;
-}
-
-std::vector<std::string_view> algebra_sequence(Algebra algebra) {
+// With whatever some form has no use for.
+std::vector<std::string_view> sequence(Algebra algebra) {
   // A scale that leaves the reduction of an output stands before it: split again.
   std::vector<std::string_view> names = {"simplify",
                                          "inline_conditions",
@@ -147,12 +120,47 @@ std::vector<std::string_view> algebra_sequence(Algebra algebra) {
                                          "drop_unused"};
   if (algebra.distributes_row_shift)
     names.insert(std::find(names.begin(), names.end(), "defer"), "distribute_row_shift");
-  if (algebra.has_limbs) {
+  if (algebra.has_limbs)
     names.insert(std::find(names.begin(), names.end(), "store_operands"), "split_operands");
-    // Taps are further steps of one kernel; written out, each would be six products of its own.
-    std::erase(names, "unroll_sums");
-  }
   if (algebra.gathers) names.insert(names.end(), {"gather_operands", "merge_equal", "drop_unused"});
+  return names;
+}
+
+// All of them: which forms were taken is in a program.
+std::vector<std::string_view> every_pass() { return sequence({true, true, true}); }
+
+// How many passes of the sequence a program has behind it that comes from `after`. Positions are
+// those of the longest sequence: which forms were taken is in the program.
+size_t position_after(const std::vector<std::string_view>& names, const std::string& after) {
+  if (after.empty()) return 0;
+  const auto all = every_pass();
+  const auto known = labels(all);
+  const auto done = std::find(known.begin(), known.end(), after) - known.begin() + 1;
+  size_t position = 0;
+  for (auto it = all.begin(); it != all.end() && it - all.begin() < done && position < names.size();
+       ++it) {
+    if (*it == names[position]) ++position;
+  }
+  return position;
+}
+
+}  // namespace
+
+std::vector<Algebra> forms_of_algebra() {
+  std::vector<Algebra> out;
+  for (const bool has_limbs : {false, true}) {
+    for (const bool gathers : {false, true}) {
+      for (const bool distributes_row_shift : {false, true})
+        out.push_back({distributes_row_shift, gathers, has_limbs});
+    }
+  }
+  return out;
+}
+
+std::vector<std::string_view> algebra_sequence(Algebra algebra) {
+  std::vector<std::string_view> names = sequence(algebra);
+  // Taps are further steps of one kernel; written out, each would be six products of its own.
+  if (algebra.has_limbs) std::erase(names, "unroll_sums");
   return names;
 }
 
@@ -210,7 +218,7 @@ std::optional<ir::Program> lower_to(std::string_view level, const ir::Program& p
 bool verify_after(const ir::Program& program, diag::Sink& sink) {
   if (program.after.empty()) return true;
   const std::string_view level = program.level->name;
-  const auto equations = labels(algebra_sequence({true, true}));
+  const auto equations = labels(every_pass());
   if (level == "spec" &&
       std::find(equations.begin(), equations.end(), program.after) != equations.end())
     return true;
@@ -230,7 +238,7 @@ std::string label_after(const ir::Program& before, const PassInfo& pass) {
   if (before.after.empty() || pass.stage == Stage::Apart) return "";
   if (pass.stage != Stage::Equations) return std::string(pass.name);
   // The next one of that name.
-  const auto names = algebra_sequence({true, true});
+  const auto names = every_pass();
   const auto known = labels(names);
   const auto at = std::find(known.begin(), known.end(), before.after) - known.begin();
   for (size_t k = static_cast<size_t>(at) + 1; k < names.size(); ++k) {
