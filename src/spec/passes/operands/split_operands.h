@@ -20,9 +20,9 @@
 // meets no 0 of the other operand that is not there: results are those of f32.
 //
 // Limbs of an element are those of its tensor, wherever it is read, without dimensions of one
-// element; those of the rows have the depth along memory, as matrix instructions take it. A computed operand has limbs of
-// its own if it reads tensors at plain axes, so that it is no larger than they are. Exactness
-// class: as f32 (within the bound of the sum, without a licence). Test:
+// element; those of the rows have the depth along memory, as matrix instructions take it. A
+// computed operand has limbs of its own if it reads tensors at plain axes, so that it is no larger
+// than they are. Exactness class: as f32 (within the bound of the sum, without a licence). Test:
 // test/spec/split_operands.spec
 #pragma once
 
