@@ -22,6 +22,7 @@ dims M, N
 static D = 64
 hint M = 128, N = 128
 Q: bf16[M, D]
+numerics exact
 K, V: f32[N, D]
 S[i, j] = sum[d] Q[i, d] * bf16(K[j, d])
 O[i, e] = sum[j] softmax[j](S[i, j]) * sin(V[j, e]) -> f32

@@ -228,8 +228,41 @@ def test_versions_agree():
 
 def test_what_is_slow_is_said_with_a_cure() -> None:
     text = "dims M, N, K\nhint M = 512, N = 512, K = 512\nA: {0}[M, K]\nB: {0}[K, N]\nC[i,j] = sum[k] A[i,k] * B[k,j] -> f32\n"
-    slow = nautilus.compile(text.format("f32"))
+    slow = nautilus.compile("numerics exact\n" + text.format("f32"))
     assert "W0101" in slow.warnings and "bf16(...)" in slow.warnings
     assert not nautilus.compile(text.format("bf16")).warnings
     with pytest.warns(nautilus.SlowWarning, match="W0101"):
         slow._warn()
+
+
+def test_f32_products_have_the_infinities_of_f32(rng):
+    """Operands are split into 16-bit numbers on the way to the matrix unit: what is not finite comes out as in f32."""
+    op = nautilus.compile("""
+dims M, N, K
+hint M = 512, N = 512, K = 512
+A: f32[M, K]
+B: f32[K, N]
+C[i,j] = sum[k] A[i,k] * B[k,j] -> f32
+""")
+    a = rng.standard_normal((72, 96)).astype(np.float32)
+    b = rng.standard_normal((96, 80)).astype(np.float32)
+    a[3, 5], a[4, 6], a[5, 7] = np.inf, -np.inf, np.nan
+    a[6, 8], b[8, 9], b[8, 10] = np.inf, 0, -1e-30
+    a[7, 9], a[8, 9] = 3.4e38, -3.4028e38
+    b[20, 11], b[21, 12] = np.inf, np.nan
+    a[10, 30], b[30, 13], a[11, 31], b[31, 14] = np.inf, np.inf, np.inf, -np.inf
+    b[9] *= 1e-3
+    got = op.run(a, b, on="emulator")
+    with np.errstate(all="ignore"):
+        want = np.zeros_like(got)
+        for k in range(a.shape[1]):
+            want = want + a[:, k:k + 1] * b[k]
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+    np.testing.assert_array_equal(got[np.isinf(want)], want[np.isinf(want)])
+    finite = np.isfinite(want)
+    assert np.isfinite(got[finite]).all()
+    rest = np.ones(72, bool)
+    rest[[3, 4, 5, 6, 7, 8, 10, 11]] = False
+    columns = np.isfinite(b).all(axis=0)
+    exact = a[rest].astype(np.float64) @ b[:, columns].astype(np.float64)
+    np.testing.assert_allclose(got[rest][:, columns], exact, rtol=1e-4, atol=1e-5)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "expr/error_bound.h"
 
+#include <limits>
+
 namespace nautilus::expr {
 
 namespace {
@@ -35,9 +37,13 @@ double unary_bound(Op op, DType dtype, double x, double e, double value, Functio
     case Op::Abs:
       return finite_bound(value, e, operand, operand);
     case Op::Sin:
-    case Op::Cos:
-      slope = std::min(e, 2.0);
+    case Op::Cos: {
+      // An angle that overflows where the kernel computes it has no sine.
+      const double largest = dtype == DType::F64 ? std::numeric_limits<double>::max()
+                                                 : std::numeric_limits<float>::max();
+      slope = std::fabs(x) + e > largest ? kInf : std::min(e, 2.0);
       break;
+    }
     case Op::Floor:
     case Op::Round:
       with_float_unary(op, [&](auto f) { slope = ends(f, x, e, value); });

@@ -163,6 +163,10 @@ TEST(ErrorBound, OnlySomeFunctionsAreCoarse) {
   EXPECT_EQ(bound(Op::Log, DType::F32, 1e-40, Functions::Coarse), kInf);
   EXPECT_LT(bound(Op::Log, DType::F32, 1e-40, Functions::FewUlp), 1e-4);
   EXPECT_EQ(bound(Op::Log2, DType::F32, 0, Functions::Coarse), 0);
+  // An angle beyond f32 is infinite in a kernel.
+  EXPECT_EQ(bound(Op::Cos, DType::F32, 1e308, Functions::FewUlp), kInf);
+  EXPECT_LT(bound(Op::Cos, DType::F64, 1e308, Functions::FewUlp), 3);
+  EXPECT_EQ(unary_bound(Op::Sin, DType::F32, 1, kInf, std::sin(1)), kInf);
   EXPECT_EQ(bound(Op::Tanh, DType::F32, 0, Functions::Coarse), 0);
 }
 
