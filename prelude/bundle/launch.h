@@ -279,6 +279,7 @@ typedef struct MapInfo {
   int element;
   int swizzle;
   int promotion;
+  int step; /* of the second dimension: the box has every so many of its elements */
   int box[kMaxMapRank];
 } MapInfo;
 typedef struct Launch {
@@ -511,10 +512,10 @@ static inline int encode_map(const Frame* f, const MapInfo* m, const MapView* v,
   uint64_t dims[kMaxMapRank];
   uint64_t strides[kMaxMapRank];
   uint32_t box[kMaxMapRank];
-  const uint32_t steps[kMaxMapRank] = {1, 1, 1, 1, 1};
+  const uint32_t steps[kMaxMapRank] = {1, (uint32_t)m->step, 1, 1, 1};
   for (int i = 0; i < m->rank; ++i) {
     dims[i] = (uint64_t)v->dims[i];
-    box[i] = (uint32_t)m->box[i];
+    box[i] = ((uint32_t)m->box[i] - 1) * steps[i] + 1; /* that it reaches over */
     strides[i] = (uint64_t)v->strides[i];
     /* Never used by a copy, but the driver looks at it: what a packed tensor would have. */
     if (i > 0 && v->dims[i] == 1) {

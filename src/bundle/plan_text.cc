@@ -124,12 +124,12 @@ class PlanPrinter {
     line("static const MapInfo {}_maps[] = {{", name_);
     for (const Prepared::Map& m : prepared_.maps) {
       std::vector<int> box(m.view.box, m.view.box + runtime::kMaxMapRank);
-      line("    {{{}, {}, {}, {}, {}, {}, {}, {}, {{{}}}}},", c_string(m.name), m.tensor, m.bytes,
-           m.is_stored ? 1 : 0, m.view.rank, runtime::element_code(m.view.element),
+      line("    {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {{{}}}}},", c_string(m.name), m.tensor,
+           m.bytes, m.is_stored ? 1 : 0, m.view.rank, runtime::element_code(m.view.element),
            runtime::swizzle_code(m.view.swizzle), runtime::promotion_code(m.view.l2_promotion),
-           fmt::join(box, ", "));
+           m.view.step, fmt::join(box, ", "));
     }
-    if (prepared_.maps.empty()) line("    {{NULL, 0, 0, 0, 0, 0, 0, 0, {{0}}}},");
+    if (prepared_.maps.empty()) line("    {{NULL, 0, 0, 0, 0, 0, 0, 0, 1, {{0}}}},");
     line("}};");
   }
 

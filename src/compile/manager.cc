@@ -96,6 +96,7 @@ std::vector<std::string_view> sequence(Algebra algebra) {
   // A scale that leaves the reduction of an output stands before it: split again.
   std::vector<std::string_view> names = {"simplify",
                                          "inline_conditions",
+                                         "split_residues",
                                          "unroll_sums",
                                          "split_reductions",
                                          "scan_prefixes",
@@ -118,6 +119,7 @@ std::vector<std::string_view> sequence(Algebra algebra) {
                                          "merge_equal",
                                          "inline_terms",
                                          "drop_unused"};
+  if (!algebra.splits_residues) std::erase(names, "split_residues");
   if (algebra.distributes_row_shift)
     names.insert(std::find(names.begin(), names.end(), "defer"), "distribute_row_shift");
   if (algebra.has_limbs)
@@ -148,10 +150,12 @@ size_t position_after(const std::vector<std::string_view>& names, const std::str
 
 std::vector<Algebra> forms_of_algebra() {
   std::vector<Algebra> out;
-  for (const bool has_limbs : {false, true}) {
-    for (const bool gathers : {false, true}) {
-      for (const bool distributes_row_shift : {false, true})
-        out.push_back({distributes_row_shift, gathers, has_limbs});
+  for (const bool splits_residues : {true, false}) {
+    for (const bool has_limbs : {false, true}) {
+      for (const bool gathers : {false, true}) {
+        for (const bool distributes_row_shift : {false, true})
+          out.push_back({distributes_row_shift, gathers, has_limbs, splits_residues});
+      }
     }
   }
   return out;
@@ -194,6 +198,22 @@ std::optional<ir::Program> LoweredForms::get(const ir::Program& program, ir::Pas
     current = &it->second;
   }
   return *current;
+}
+
+bool LoweredForms::changes(std::string_view pass, const ir::Program& program,
+                           ir::PassContext& context) {
+  if (!program.after.empty()) return false;
+  ir::PassContext quiet{context.pool, context.sink, {}};
+  if (!get(program, quiet)) return false;
+  const auto& after = std::find_if(programs_.begin(), programs_.end(), [&](const OfProgram& p) {
+                        return p.program == program;
+                      })->after;
+  const auto names = algebra_sequence();
+  const auto at = std::find(names.begin(), names.end(), pass);
+  const std::vector<std::string_view> before(names.begin(), at);
+  std::vector<std::string_view> with = before;
+  with.push_back(pass);
+  return !(after.at(with) == (before.empty() ? program : after.at(before)));
 }
 
 std::optional<ir::Program> lower_to(std::string_view level, const ir::Program& program,

@@ -50,13 +50,14 @@ class TraceAttempt {
 // Rewrites of equations that pay for some programs only: scheduling looks at what comes of them.
 struct Algebra {
   bool distributes_row_shift = false;  // differences from a value of the row leave products
-  bool gathers = false;    // operands that no box can bring as they lie are copied first
-  bool has_limbs = false;  // operands of f32 products are sums of 16-bit numbers
+  bool gathers = false;         // operands that no box can bring as they lie are copied first
+  bool has_limbs = false;       // operands of f32 products are sums of 16-bit numbers
+  bool splits_residues = true;  // sums with terms at every n-th place are divided by residues
 
   bool operator==(const Algebra&) const = default;
 };
 
-// All of them, those with fewer rewrites first.
+// All of them, those that most programs have first.
 std::vector<Algebra> forms_of_algebra();
 
 // The passes on level spec that scheduling runs, in order.
@@ -72,6 +73,8 @@ class LoweredForms {
  public:
   std::optional<ir::Program> get(const ir::Program& program, ir::PassContext& context,
                                  Algebra algebra = {});
+  // Whether the pass, one of those that every form has by itself, does something to the program.
+  bool changes(std::string_view pass, const ir::Program& program, ir::PassContext& context);
 
  private:
   struct OfProgram {

@@ -7,7 +7,7 @@
 
 namespace nautilus::decision {
 
-enum class Rewrite : uint8_t { DistributeRowShift, Gather, Limbs };
+enum class Rewrite : uint8_t { DistributeRowShift, Gather, Limbs, Residues };
 const std::vector<std::string_view>& words(Rewrite);
 
 struct Algebra {
@@ -17,7 +17,8 @@ struct Algebra {
       "value of a "
       "row "
       "leave the products that they stand in. gather: operands that no box can bring as they lie "
-      "are copied first. limbs: operands of f32 products are sums of three bf16 numbers.";
+      "are copied first. limbs: operands of f32 products are sums of three bf16 numbers. "
+      "residues: sums with terms at every n-th place of an axis are sums over those places.";
   Rewrite rewrite = Rewrite::DistributeRowShift;
   Switch use = Switch::Off;
   By by = By::Auto;

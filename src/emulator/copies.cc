@@ -48,6 +48,10 @@ std::string view_flaw(const runtime::TensorMapView& view, int rank) {
                          view.strides[dim]);
     }
   }
+  if (view.step < 1 || view.step > 8 || (rank > 1 && (view.box[1] - 1) * view.step >= 256)) {
+    return fmt::format("a tensor map whose box has {} elements in steps of {}", view.box[1],
+                       view.step);
+  }
   if (view.address % 16 != 0) return "a tensor map of an address that is not a multiple of 16";
   const int inner = view.box[0] * size;
   if (view.swizzle == layout::Swizzle::None ? inner % 16 != 0
@@ -75,7 +79,7 @@ void for_each_row(const Box& box, F&& row) {
     bool is_inside = high > low;
     int64_t offset = (box.at[0] + low) * size;
     for (size_t dim = 1; dim < view.rank; ++dim) {
-      const int64_t at = int64_t{box.at[dim]} + place[dim];
+      const int64_t at = int64_t{box.at[dim]} + place[dim] * (dim == 1 ? view.step : 1);
       is_inside = is_inside && at >= 0 && at < view.dims[dim];
       offset += at * view.strides[dim];
     }

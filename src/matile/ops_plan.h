@@ -61,15 +61,16 @@ struct Let {
 
 struct Map {
   static constexpr std::string_view kFormat =
-      "map $name[$axes] = $value box $box{ swizzle $swizzle}{ promote $promote}";
+      "map $name[$axes] = $value box $box{ step $step}{ swizzle $swizzle}{ promote $promote}";
   static constexpr std::string_view kDoc =
       "A strided view of a tensor for the copy engine, innermost axis first: the element it "
       "names for each point of its axes, and the box one copy moves. Points outside the "
-      "extents read 0 and are not written.";
+      "extents read 0 and are not written. step n: of the second axis every n-th point.";
   ir::Name name;
   ir::Axes axes;
   ir::Expr value;
   ir::Exprs box;
+  ir::OptionalInt step = {};
   MapSwizzle swizzle = MapSwizzle::B128;
   ir::OptionalInt promote;
   static void fields(auto& s, auto&& f) {
@@ -77,6 +78,7 @@ struct Map {
     f("axes", s.axes);
     f("value", s.value);
     f("box", s.box);
+    f("step", s.step);
     f("swizzle", s.swizzle);
     f("promote", s.promote);
   }

@@ -164,6 +164,7 @@ class Preparer {
                         .contains(out_.tensors[static_cast<size_t>(out.tensor)].name);
     out.view.rank = static_cast<uint8_t>(m.axes.size());
     out.view.element = *element;
+    out.view.step = static_cast<int8_t>(m.step.value_or(1));
     out.view.swizzle = matile::swizzle_of(m.swizzle);
     out.view.l2_promotion =
         static_cast<int16_t>(m.promote.value_or(ir::target_of(program_).memory.promote_bytes));

@@ -87,10 +87,10 @@ bool Device::encode(const TensorMapView& view, EncodedMap* map, std::string* err
   uint64_t dims[kMaxMapRank];
   uint64_t strides[kMaxMapRank];
   uint32_t box[kMaxMapRank];
-  const uint32_t steps[kMaxMapRank] = {1, 1, 1, 1, 1};
+  const uint32_t steps[kMaxMapRank] = {1, static_cast<uint32_t>(view.step), 1, 1, 1};
   for (int i = 0; i < view.rank; ++i) {
     dims[i] = static_cast<uint64_t>(view.dims[i]);
-    box[i] = static_cast<uint32_t>(view.box[i]);
+    box[i] = (static_cast<uint32_t>(view.box[i]) - 1) * steps[i] + 1;  // that it reaches over
     strides[i] = static_cast<uint64_t>(view.strides[i]);
     // Never used by a copy, but the driver looks at it: what a packed tensor would have.
     if (i > 0 && view.dims[i] == 1) {

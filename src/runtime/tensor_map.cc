@@ -58,6 +58,10 @@ std::string map_flaw(const TensorMapView& v) {
       return fmt::format("the box has {} elements in dimension {}, not 1 to 256", v.box[i], i);
     }
   }
+  if (v.step < 1 || v.step > 8 || (v.rank > 1 && (v.box[1] - 1) * v.step >= 256)) {
+    return fmt::format("a box of {} elements in steps of {} reaches further than 256", v.box[1],
+                       v.step);
+  }
   const int row = v.box[0] * bytes;
   if (row % 16 != 0) {
     return fmt::format("a row of the box, {} bytes, is not a multiple of 16", row);

@@ -23,7 +23,8 @@ struct TensorMapView {
   uint64_t address = 0;
   int64_t dims[kMaxMapRank] = {};
   int64_t strides[kMaxMapRank] = {};  // bytes
-  int32_t box[kMaxMapRank] = {};
+  int32_t box[kMaxMapRank] = {};      // elements that are moved
+  int8_t step = 1;                    // of the second dimension every so many
   uint8_t rank = 0;
   MapElement element = MapElement::BF16;
   layout::Swizzle swizzle = layout::Swizzle::B128;

@@ -43,6 +43,7 @@ const Target& sm_90a() {
           {
               .box_axes = 5,
               .box_extent = 256,
+              .box_step = 8,
               .begin_bytes = 16,
               .tile_alignment = 1024,
               .panel_bytes = 128,

@@ -64,6 +64,7 @@ struct Matrix {
 struct Copies {
   int box_axes;        // of a box, at most
   int box_extent;      // of each axis, in elements
+  int box_step;        // of which a box has every so many, at most
   int begin_bytes;     // a box begins at a multiple of this
   int tile_alignment;  // bytes; the period of the widest swizzle
   int panel_bytes;     // of a row of a tile that lies together; the width of the widest swizzle

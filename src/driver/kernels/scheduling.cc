@@ -84,6 +84,8 @@ bool has(const Algebra& form, decision::Rewrite rewrite) {
       return form.gathers;
     case decision::Rewrite::Limbs:
       return form.has_limbs;
+    case decision::Rewrite::Residues:
+      return form.splits_residues;
   }
   return false;
 }
@@ -94,8 +96,10 @@ void describe(FirstSchedule& schedule, const ir::Program& program) {
   using decision::Switch;
   schedule.decisions.equations = spec::equations_hash(program);
   ir::Block algebra;
-  for (const Rewrite rewrite : {Rewrite::DistributeRowShift, Rewrite::Gather, Rewrite::Limbs}) {
+  for (const Rewrite rewrite :
+       {Rewrite::DistributeRowShift, Rewrite::Gather, Rewrite::Limbs, Rewrite::Residues}) {
     if (rewrite == Rewrite::Limbs && !schedule.may_have_limbs) continue;
+    if (rewrite == Rewrite::Residues && !schedule.may_split_residues) continue;
     const Switch use = has(schedule.algebra, rewrite) ? Switch::On : Switch::Off;
     algebra.push_back(ir::make(decision::Algebra{rewrite, use, {}}));
   }
@@ -207,6 +211,7 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
   consider({algebra.distributes_row_shift, true, out.algebra.has_limbs}, kGathered);
   if (!out.algebra.has_limbs) consider({algebra.distributes_row_shift, true, true}, kGathered);
   out.may_have_limbs = may_have_limbs;
+  out.may_split_residues = unit.forms.changes("split_residues", program, context);
   describe(out, program);
   complete(out, unit);
   return out;

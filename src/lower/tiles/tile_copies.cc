@@ -65,18 +65,20 @@ ir::Name TileCopies::part_for(ir::Name load, const matile::Map& map, int rows, i
   return name;
 }
 
-void TileCopies::join_groups(Expr& row, int& rows, TileValue& value) {
+void TileCopies::join_groups(Expr& row, int& rows, int row_step, TileValue& value) {
   if (!scope_.own_group || !expr::depends_on(row, scope_.own_group) ||
-      rows != scope_.group_rows() || scope_.groups * rows > scope_.target.copies.box_extent)
+      rows != scope_.group_rows() ||
+      (scope_.groups * rows - 1) * row_step >= scope_.target.copies.box_extent)
     return;
   const Expr first = simplifier_.simplify(
       expr::substitute(pool_, row, expr::Substitution{{scope_.own_group, pool_.integer(0)}}));
   const auto difference = expr::difference(row, first);
-  const Expr step = pool_.binary(EK::Mul, pool_.integer(rows), scope_.own_group);
-  if (!difference || !(*difference == *expr::Poly::of(step))) return;
+  const Expr own_rows = pool_.binary(EK::Mul, pool_.integer(rows), scope_.own_group);
+  const Expr apart = pool_.binary(EK::Mul, pool_.integer(row_step), own_rows);
+  if (!difference || !(*difference == *expr::Poly::of(apart))) return;
   row = first;
   rows *= static_cast<int>(scope_.groups);
-  value.first_row = step;
+  value.first_row = own_rows;
 }
 
 void TileCopies::promotes(ir::Name map, bool is_needed_once) {

@@ -26,9 +26,9 @@ class TileCopies {
   RowPieceMap row_piece_map_for(const TileElements& elements, const RowPieceView& view);
   // Loads of one map share a slot tile unless both tiles are needed at a time.
   ir::Name part_for(ir::Name load, const matile::Map& map, int rows, int cols, size_t last);
-  // The rows of all groups at once, if `row` and those of the others are 64 apart: makes `row` the
-  // first of them and remembers where the group's own begin.
-  void join_groups(expr::Expr& row, int& rows, TileValue& value);
+  // The rows of all groups at once, if `row` and those of the others are 64 steps apart: makes
+  // `row` the first of them and remembers where the group's own begin.
+  void join_groups(expr::Expr& row, int& rows, int row_step, TileValue& value);
 
   // What misses of a map bring to the second-level cache. Those of what no other tile needs bring
   // little more than that, and so do those of a cluster, whose CTAs each copy a part of it.

@@ -79,7 +79,8 @@ bool TileLoads::fetch(const vrtile::Load& op, const Uses& uses, TileValue& value
   // In a loop the groups read their rows of one tile; a tile that a group keeps is its own.
   Expr row = view->row_base;
   int rows = view->rows;
-  if (scope_.frames.back().is_loop && uses.is_a) copies_.join_groups(row, rows, value);
+  if (scope_.frames.back().is_loop && uses.is_a)
+    copies_.join_groups(row, rows, view->row_step, value);
   const auto map = copies_.map_for(elements, *view, rows, view->cols);
   if (!map) return false;
   const bool is_needed_once =

@@ -91,8 +91,9 @@ bool TileStores::store(const vrtile::Store& op, const std::vector<ir::Name>& use
     if (op.condition) elements.condition = scope_.written(op.condition, axes);
     std::string ignored;
     const auto view = view_of(elements, pool_, &ignored);
-    if (view && !view->is_transposed && !is_whole) return store_panels(op, elements, *view, out);
-    if (view && !view->is_transposed)
+    const bool is_box = view && !view->is_transposed && view->row_step == 1;
+    if (is_box && !is_whole) return store_panels(op, elements, *view, out);
+    if (is_box)
       return takes_.take_operands(used, op.value, pool_.index(op.axes[1].name), out) &&
              store_whole(op, elements, *view, out);
   }

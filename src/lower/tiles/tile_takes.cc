@@ -43,7 +43,8 @@ bool TileTakes::is_box(const TileValue& value) {
     return false;
   std::string ignored;
   const auto view = view_of(scope_.elements_of(value), pool_, &ignored);
-  return view && !view->is_transposed && choices_.is_copied(value.value.name());
+  return view && !view->is_transposed && view->row_step == 1 &&
+         choices_.is_copied(value.value.name());
 }
 
 bool TileTakes::is_row_piece(const TileValue& value) {
@@ -93,7 +94,7 @@ bool TileTakes::take_box(ir::Name name, TileValue& value, size_t last, ir::Block
   if (!view) return false;
   Expr row = view->row_base;
   int rows = view->rows;
-  copies_.join_groups(row, rows, value);
+  copies_.join_groups(row, rows, view->row_step, value);
   const int cols = static_cast<int>(whole_panels(view->cols, scope_.panel()));
   const auto map = copies_.map_for(elements, *view, rows, cols);
   if (!map) return false;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "algebra/inside_guard.h"
 #include "expr/bounds/affine.h"
 #include "expr/bounds/quotient.h"
 #include "expr/rules/simplify.h"
@@ -17,11 +18,18 @@ namespace {
 using expr::Expr;
 using EK = expr::Op;
 
-// The index without the axis if it is `base + axis`; null otherwise.
-Expr base_of(Expr index, Expr axis, expr::ExprPool& pool) {
+// The factor of the axis in the index; 0 if it is no constant.
+int64_t step_of(Expr index, Expr axis) {
   const auto p = expr::Poly::of(index);
   const auto parts = p ? p->split(axis) : std::nullopt;
-  if (!parts || parts->first.constant() != 1) return {};
+  return parts ? parts->first.constant().value_or(0) : 0;
+}
+
+// The index without the axis if it is `base + step * axis`; null otherwise.
+Expr base_of(Expr index, Expr axis, expr::ExprPool& pool, int64_t step = 1) {
+  const auto p = expr::Poly::of(index);
+  const auto parts = p ? p->split(axis) : std::nullopt;
+  if (!parts || parts->first.constant() != step) return {};
   const Expr base = expr::substitute(pool, index, expr::Substitution{{axis, pool.integer(0)}});
   // An atom such as (x + i) / 2 hides the axis from the polynomial.
   return expr::depends_on(expr::to_expr(pool, parts->second), axis)
@@ -38,20 +46,8 @@ bool begins_aligned(Expr base, const TileElements& e) {
                                 e.divisors ? *e.divisors : none);
 }
 
-// `index < extent` of some dimension, or `0 <= index`.
 bool is_inside(Expr c, const TileElements& e) {
-  const bool is_upper = c.op() == EK::Lt || c.op() == EK::Gt;
-  const Expr low = c.op() == EK::Gt || c.op() == EK::Ge ? c[1] : c[0];
-  const Expr high = c.op() == EK::Gt || c.op() == EK::Ge ? c[0] : c[1];
-  if (!expr::is_comparison(c.op()) || low.dtype() != expr::DType::I64) return false;
-  for (size_t k = 0; k < e.indices.size(); ++k) {
-    if (is_upper && expr::same_index(low, e.indices[k]) && expr::same_index(high, e.type.dims[k]))
-      return true;
-    if (!is_upper && c.op() != EK::Eq && c.op() != EK::Ne && low.is_int(0) &&
-        expr::same_index(high, e.indices[k]))
-      return true;
-  }
-  return false;
+  return algebra::is_inside_test(c, e.indices, e.type.dims);
 }
 
 // A sum of places and sizes, none of which are negative; not of data, which may be.
@@ -159,12 +155,16 @@ std::optional<TileView> view_of(const TileElements& e, expr::ExprPool& pool, std
     }
     ++rows_found;
     view.row_dim = k;
-    view.row_base = base_of(e.indices[k], row, pool);
+    const int64_t step = step_of(e.indices[k], row);
+    if (step < 1 || step > e.copies->box_step) continue;
+    view.row_step = static_cast<int>(step);
+    view.row_base = base_of(e.indices[k], row, pool, step);
     view.rest.push_back({});
   }
   view.rest.push_back({});
   if (rows_found != 1 || !view.row_base)
-    return fail("no axis runs along another dimension in steps of one");
+    return fail(fmt::format("no axis runs along another dimension in steps of up to {}",
+                            e.copies->box_step));
   if (e.condition && !is_all_inside(e.condition, row, e, view, pool))
     return fail("its condition is more than a test whether the element exists");
   return view;
@@ -190,8 +190,8 @@ std::optional<TileMap> map_of(const TileElements& e, const TileView& view, int r
   };
   const int bytes = expr::bytes(e.type.dtype);
   if (bytes != 2 && bytes != 4) return fail("only elements of 16 and 32 bits are copied in panels");
-  if (rows > e.copies->box_extent)
-    return fail(fmt::format("a box has at most {} rows", e.copies->box_extent));
+  if ((rows - 1) * view.row_step >= e.copies->box_extent)
+    return fail(fmt::format("a box reaches over at most {} rows", e.copies->box_extent));
   const auto most_axes = static_cast<size_t>(e.copies->box_axes);
   TileMap out;
   const size_t last = e.indices.size() - 1;
@@ -206,6 +206,7 @@ std::optional<TileMap> map_of(const TileElements& e, const TileView& view, int r
   const int width = span / bytes;
   out.op.swizzle = kSwizzles[kind];
   out.panel_cols = width;
+  if (view.row_step != 1) out.op.step = view.row_step;
   // An end beyond the tensor would read what is not its own.
   const auto end_of = [&](Expr end, Expr dim) {
     if (!end) return dim;

@@ -29,6 +29,7 @@ struct TileElements {
 struct TileView {
   size_t row_dim = 0;            // the tensor's dimension that the rows of the view run along
   expr::Expr row_base;           // index of the first row
+  int row_step = 1;              // from one row to the next
   expr::Expr col_base;           // and of the first column, in the last dimension
   std::vector<expr::Expr> rest;  // indices of all dimensions; those of rows and columns are null
   // Rows within a block of the dimension, `row_base + row < n` and index n * block + row_base +

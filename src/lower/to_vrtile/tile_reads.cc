@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lower/to_vrtile/tile_reads.h"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
 
+#include "algebra/inside_guard.h"
 #include "expr/syntax.h"
 #include "expr/walk.h"
 #include "vrtile/conditions.h"
@@ -14,8 +17,6 @@
 namespace nautilus::lower {
 
 using expr::Expr;
-using expr::Poly;
-using vrtile::as_nonnegative;
 using vrtile::conjunction;
 using vrtile::conjuncts;
 using EK = expr::Op;
@@ -69,7 +70,26 @@ bool TileReads::reads_global(Expr e) const {
   return found;
 }
 
+static bool is_plus_zero(Expr e) {
+  return e.op() == EK::FloatConst && e.number() == 0 && !std::signbit(e.number());
+}
+
+// where(c, f32(where(d, read, 0)), 0) as f32(where(c and d, read, 0)): conditions of a guarded
+// element, widened or not, are those of its load. The select as it is if it is no such.
+Expr TileReads::with_joined_guards(Expr e) {
+  if (!is_plus_zero(e[2])) return e;
+  const bool is_cast = e[1].op() == EK::Cast;
+  const Expr inner = is_cast ? e[1][0] : e[1];
+  const bool is_guarded = inner.op() == EK::Select && is_plus_zero(inner[2]);
+  const Expr read = is_guarded ? inner[1] : inner;
+  if ((!is_cast && !is_guarded) || !is_global(read) || !expr::is_float(read.dtype())) return e;
+  const Expr condition = is_guarded ? pool_.binary(EK::And, e[0], inner[0]) : e[0];
+  const Expr element = pool_.select(condition, read, zero(pool_, read.dtype()));
+  return is_cast ? pool_.cast(e.dtype(), element) : element;
+}
+
 Expr TileReads::select(Expr e, std::vector<Expr>& path) {
+  if (const Expr joined = with_joined_guards(e); joined != e) return go(joined, path);
   if (is_global(e[1]) && e[2].is_const()) return guarded(e[1], e[0], e[2], path);
   const Expr condition = go(e[0], path);
   path.push_back(e[0]);
@@ -166,16 +186,7 @@ bool TileReads::stays_inside(Expr read, const std::vector<Expr>& conditions) con
 }
 
 bool TileReads::is_range_of(Expr read, Expr condition) const {
-  const auto p = as_nonnegative(condition);
-  if (!p) return false;
-  const ir::TensorType& type = types_.at(read.name());
-  for (size_t k = 0; k < read.args().size(); ++k) {
-    const auto low = Poly::of(read[k]);
-    auto high = expr::difference(type.dims[k], read[k]);
-    if (high) high = expr::plus(*high, -1);
-    if ((low && *p == *low) || (high && *p == *high)) return true;
-  }
-  return false;
+  return algebra::is_inside_test(condition, read.args(), types_.at(read.name()).dims);
 }
 
 }  // namespace nautilus::lower

@@ -38,6 +38,7 @@ class TileReads {
 
  private:
   ir::Expr go(ir::Expr e, std::vector<ir::Expr>& path);
+  ir::Expr with_joined_guards(ir::Expr e);
   ir::Expr select(ir::Expr e, std::vector<ir::Expr>& path);
   ir::Expr guarded(ir::Expr read, ir::Expr condition, ir::Expr other, std::vector<ir::Expr>& path);
   ir::Expr load(ir::Expr read, ir::Expr condition, ir::Expr other, std::vector<ir::Expr>& path);

@@ -66,6 +66,13 @@ bool verify_map(const Map& m, const target::Copies& copies, ir::Verifier& v) {
     if (b.op() != EK::IntConst || b.integer() < 1 || b.integer() > copies.box_extent)
       return failed(fmt::format("a box extent is a number from 1 to {}", copies.box_extent));
   }
+  if (m.step) {
+    if (*m.step < 2 || *m.step > copies.box_step)
+      return failed(fmt::format("the step of a map is a number from 2 to {}", copies.box_step));
+    if (m.box.size() < 2 || (m.box[1].integer() - 1) * *m.step >= copies.box_extent)
+      return failed(
+          fmt::format("the steps of a box reach over at most {} elements", copies.box_extent));
+  }
   if (!m.value.args().empty() && !m.axes.empty()) {
     if (!walks_by_one(m.value.args().back(), m.axes[0].name))
       v.fail("the first axis of a map walks along the tensor's last dimension");

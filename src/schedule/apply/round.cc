@@ -87,7 +87,7 @@ std::map<std::string, expr::DType> operands_to_round(const StatementList& list,
         continue;
       const Statement* s = list.producer(a.name());
       if (!s || s->is_opaque || s->axes.empty()) continue;
-      out.emplace(a.name().str(), (d.b.op() == Op::Cast ? d.b[0] : d.b).dtype());
+      out.emplace(a.name().str(), d.column_element.dtype());
     }
   }
   return out;

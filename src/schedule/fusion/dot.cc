@@ -5,9 +5,11 @@
 #include <tuple>
 
 #include "algebra/contraction.h"
+#include "algebra/inside_guard.h"
 #include "expr/bounds/quotient.h"
 #include "expr/scalar_ops.h"
 #include "ir/environment.h"
+#include "scalar/ops.h"
 #include "target/target.h"
 
 namespace nautilus::schedule {
@@ -15,10 +17,10 @@ namespace nautilus::schedule {
 using expr::DType;
 using expr::Op;
 
-bool Dot::has_stored_rows() const { return a.size() == 1 && algebra::is_half_element(a[0]); }
+bool Dot::has_stored_rows() const { return row_element && expr::is_half(row_element.dtype()); }
 
 bool Dot::is_plain() const {
-  return has_stored_rows() && algebra::element_of(a[0]).dtype() == algebra::element_of(b).dtype();
+  return has_stored_rows() && row_element.dtype() == column_element.dtype();
 }
 
 namespace {
@@ -35,6 +37,7 @@ class DotFinder {
     for (const ir::Op& op : program.body) {
       const auto* d = op.get<ir::Dim>();
       if (d && d->hint) hints_.sizes.emplace(d->name.str(), *d->hint);
+      if (const auto* b = op.get<scalar::Buffer>()) dims_.emplace(b->name, b->type.dims);
     }
   }
 
@@ -163,7 +166,7 @@ class DotFinder {
         return {};
       }
       if (!is_alike) continue;
-      if (const Member* made = fusion_.by_name(algebra::element_of(d->a[0]).name()))
+      if (const Member* made = fusion_.by_name(d->row_element.name()))
         computed_.push_back(made->statement);
       out.push_back(*d);
     }
@@ -191,8 +194,10 @@ class DotFinder {
         b.push_back(f);
       }
     }
-    if (b.size() != 1 || !algebra::is_half_element(b[0])) return std::nullopt;
+    if (b.size() != 1) return std::nullopt;
     d.b = b[0];
+    set_elements(d);
+    if (!d.column_element || !expr::is_half(d.column_element.dtype())) return std::nullopt;
     bool is_row = false;
     bool is_depth = false;
     for (Expr f : d.a) {
@@ -216,12 +221,25 @@ class DotFinder {
     }
     // An operand that is computed is rounded: a licence of the numerics contract.
     if (!d.is_plain() && is_exact_) return std::nullopt;
-    if (const Member* made = fusion_.by_name(algebra::element_of(d.b).name())) {
+    if (const Member* made = fusion_.by_name(d.column_element.name())) {
       computed_.push_back(made->statement);
       if (is_ordered(d, row)) ++ordered_;
       return std::nullopt;
     }
     return d;
+  }
+
+  // Of a tensor, where copies of boxes bring what the factor is; null if none do.
+  Expr copied_element(Expr factor) const {
+    const algebra::GuardedElement e = algebra::guarded_element(factor);
+    if (!e.read || !e.condition) return e.read;
+    const auto dims = dims_.find(e.read.name());
+    return dims != dims_.end() && algebra::keeps_inside(e, dims->second) ? e.read : Expr();
+  }
+
+  void set_elements(Dot& d) const {
+    d.row_element = d.a.size() == 1 ? copied_element(d.a[0]) : Expr();
+    d.column_element = copied_element(d.b);
   }
 
   bool is_ordered(const Dot& d, Expr row) const {
@@ -238,7 +256,7 @@ class DotFinder {
     const std::vector<Expr> factors = algebra::factors(m.value);
     for (Expr column : m.axes) {
       if (column == row) continue;
-      Dot d{k, {}, {}, column, depth};
+      Dot d{k, {}, {}, column, depth, {}, {}};
       bool is_row = false;
       bool is_depth = false;
       bool is_clear = true;
@@ -252,8 +270,10 @@ class DotFinder {
         is_clear &= !d.b;
         d.b = f;
       }
-      if (!is_clear || !d.b || !is_row || !is_depth || !has(d.b, depth) ||
-          !algebra::is_half_element(d.b) || fusion_.by_name(algebra::element_of(d.b).name()))
+      if (!is_clear || !d.b || !is_row || !is_depth || !has(d.b, depth)) continue;
+      set_elements(d);
+      if (!d.column_element || !expr::is_half(d.column_element.dtype()) ||
+          fusion_.by_name(d.column_element.name()))
         continue;
       // Other axes of the column operand: one place of each per tile.
       for (Expr a : m.axes) {
@@ -281,6 +301,7 @@ class DotFinder {
   expr::ExprPool& pool_;
   expr::Facts facts_;
   ir::Environment hints_;
+  std::unordered_map<ir::Name, ir::Exprs> dims_;  // of tensors
   Expr block_;
   std::vector<int> computed_;   // second operands that members compute, for the row looked at
   std::vector<int> to_memory_;  // for the row chosen

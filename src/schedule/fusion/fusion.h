@@ -54,6 +54,10 @@ struct Dot {
   Expr b;               // one factor: a tensor of 16 bits
   Expr column;
   Expr depth;
+  // The elements that the operands are, under conditions that keep them inside their tensors at
+  // most; null: `a` is computed.
+  Expr row_element;
+  Expr column_element;
 
   // The first operand is one element of a 16-bit tensor, which copies bring as it is.
   bool has_stored_rows() const;

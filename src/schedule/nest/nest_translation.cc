@@ -100,7 +100,8 @@ Expr NestTranslation::in_tensor(Expr e, const TileAxis& t) {
     if (!expr::depends_on(e[k], t.var)) continue;
     const auto p = expr::Poly::of(e[k]);
     const auto parts = p ? p->split(t.var) : std::nullopt;
-    if (e[k] == t.var || condition || !parts || parts->first.constant() != 1) return t.in_range;
+    const int64_t step = parts ? parts->first.constant().value_or(0) : 0;
+    if (e[k] == t.var || condition || step < 1) return t.in_range;
     condition = f_.pool.binary(Op::Lt, translated(e[k], NestPhase::Loop), type->second.dims[k]);
   }
   return condition ? condition : t.in_range;

@@ -25,6 +25,7 @@ class Caster {
     std::unordered_map<Name, Name> rounded;  // in this block
     for (const Op& op : ops) {
       if (const Name n = defined(op)) types_.insert_or_assign(n, type_of(op));
+      if (const auto* set = op.get<Set>()) note_widened(*set);
       if (const Block* body = body_of(op)) {
         out.push_back(with_body(op, block(*body)));
         continue;
@@ -44,9 +45,26 @@ class Caster {
   }
 
  private:
+  // A tile that is another one, widened.
+  void note_widened(const Set& set) {
+    widened_.erase(set.name);
+    const ir::Expr from = set.value.op() == expr::Op::Cast ? set.value[0] : ir::Expr();
+    if (!from || from.op() != expr::Op::Read || !is_half(from.dtype())) return;
+    const auto type = types_.find(from.name());
+    if (type == types_.end() || type->second.dims.size() != set.axes.size()) return;
+    for (size_t k = 0; k < set.axes.size(); ++k) {
+      if (from[k] != pool_.index(set.axes[k].name) || type->second.dims[k] != set.axes[k].extent)
+        return;
+    }
+    widened_.insert_or_assign(set.name, from.name());
+  }
+
   Name cast(Name tile, DType to, std::vector<Name> axes, std::unordered_map<Name, Name>& rounded,
             Block& out) {
     if (const auto it = rounded.find(tile); it != rounded.end()) return it->second;
+    if (const auto it = widened_.find(tile);
+        it != widened_.end() && types_.at(it->second).dtype == to)
+      return it->second;
     const ir::TensorType type = types_.at(tile);
     const Name name = names_.fresh(fmt::format("{}_{}", tile.str(), expr::name(to)));
     Set set{name, {}, {}};
@@ -76,6 +94,7 @@ class Caster {
   expr::ExprPool& pool_;
   Names names_;
   std::unordered_map<Name, ir::TensorType> types_;
+  std::unordered_map<Name, Name> widened_;  // from what
 };
 
 }  // namespace

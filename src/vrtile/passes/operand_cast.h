@@ -7,6 +7,8 @@
 //   set e_bf16[x0 < 64, x1 < 80] = bf16(e[x0, x1])
 //   dot u : f32[64, 64] = e_bf16, v
 //
+// A tile that was widened from that dtype is the tile that it was.
+//
 // Test: test/vrtile/operand_cast.vrtile
 #pragma once
 

@@ -115,7 +115,9 @@ std::optional<ir::Program> multicast(const ir::Program& program, ir::PassContext
   ir::Program out = program;
   AxisCounts axes;
   for (const Op& op : out.body)
-    if (const auto* map = op.get<Map>()) axes.emplace(map->name.str(), map->box.size());
+    // Shares of a box are counted in elements, not in steps.
+    if (const auto* map = op.get<Map>(); map && !map->step)
+      axes.emplace(map->name.str(), map->box.size());
   std::map<std::string, Share> maps;
   for (Op& op : out.body) {
     const auto* kernel = op.get<Kernel>();

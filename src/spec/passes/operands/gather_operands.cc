@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "algebra/contraction.h"
+#include "algebra/inside_guard.h"
 #include "expr/bounds/affine.h"
 #include "expr/bounds/divisors.h"
 #include "ir/target_of.h"
@@ -74,7 +75,7 @@ class Gathering {
     for (Expr f : list) {
       if (copied.contains(f)) continue;
       const Expr read = half_read(f);
-      if (!read || (f.op() != Op::Select && is_box(read, inside))) continue;
+      if (!read || (is_element(f) && is_box(read, inside))) continue;
       const bool is_reused = !std::all_of(let.axes.begin(), let.axes.end(), [&](const ir::Axis& a) {
         return expr::depends_on(f, pool_.index(a.name));
       });
@@ -109,6 +110,12 @@ class Gathering {
     return algebra::is_half_element(f) ? algebra::element_of(f) : Expr();
   }
 
+  // Whether the factor is an element wherever that exists, and 0 elsewhere: boxes bring that.
+  bool is_element(Expr f) const {
+    const algebra::GuardedElement e = algebra::guarded_element(f);
+    return e.read && (!e.condition || algebra::keeps_inside(e, type_of(e.read).dims));
+  }
+
   Expr guarded(Expr select, Expr read) {
     return pool_.select(select[0], read, pool_.constant(0, read.dtype()));
   }
@@ -118,8 +125,8 @@ class Gathering {
   }
 
   // Whether the copy engine can bring tiles of the tensor as it lies: no index is data, each has
-  // axes in steps of one, an axis is in one of them, and one that may lie in a tile runs along
-  // memory.
+  // axes in steps that a box can take, an axis is in one of them, and one that may lie in a tile
+  // runs along memory.
   bool is_box(Expr read, const ir::Axes& inside) {
     return !has_data_index(read) &&
            is_box({read.args().begin(), read.args().end()}, type_of(read).dims, inside);
@@ -128,18 +135,25 @@ class Gathering {
     for (const ir::Axis& axis : inside) {
       const Expr a = pool_.index(axis.name);
       int uses = 0;
-      for (Expr index : indices) {
+      for (const Expr& index : indices) {
         if (!expr::depends_on(index, a)) continue;
         ++uses;
         // A tile has one place of a short axis, however that moves it.
         if (is_short(axis)) continue;
         const auto p = expr::Poly::of(index);
         const auto parts = p ? p->split(a) : std::nullopt;
-        if (!parts || parts->first.constant() != 1) return false;
+        const int64_t step = parts ? parts->first.constant().value_or(0) : 0;
+        if (step < 1 || step > (&index == &indices.back() ? 1 : most_step())) return false;
       }
       if (uses > 1) return false;
     }
     return !indices.empty() && runs_along_memory(indices.back(), dims.back(), inside);
+  }
+
+  // Of the rows of a tile from one to the next.
+  int64_t most_step() const {
+    return std::min(target_.copies.box_step,
+                    (target_.copies.box_extent - 1) / (target_.copies.panel_columns() - 1));
   }
 
   // Whether one axis, no short one, is in the last index, from a multiple of 16 bytes on, and to

@@ -13,7 +13,6 @@
 #include "ir/decl.h"
 #include "ir/target_of.h"
 #include "spec/equations.h"
-#include "spec/facts/padded_read.h"
 #include "spec/facts/ranges.h"
 
 namespace nautilus::spec {
@@ -40,22 +39,24 @@ class Splitting {
         pool_(pool),
         facts_(ir::facts_of(program, pool)),
         types_(tensor_types(program)),
-        names_(program, pool) {}
+        names_(program, pool) {
+    for (const ir::Op& op : program.body) {
+      const auto* let = op.get<Let>();
+      const auto operands = let ? enter(*let) : std::nullopt;
+      if (!operands) continue;
+      for (const bool is_row : {true, false}) {
+        const Expr operand = is_row ? operands->first : operands->second;
+        const Expr read = operand.op() == SplitOp::Select ? operand[1] : operand;
+        if (read.op() == SplitOp::Read && (is_row || !is_along_result(read)))
+          turned_.insert(read.name());
+      }
+    }
+  }
 
   Let equation(const Let& let, std::vector<Let>& before) {
-    const Expr r = let.body;
-    if (r.op() != SplitOp::Reduce || r.reducer() != expr::Reducer::Sum || r.dtype() != DType::F32)
-      return let;
-    const auto operands = operands_of(let, r);
+    const auto operands = enter(let);
     if (!operands) return let;
-    results_ = result_axes(let, pool_);
-    axes_ = let.axes;
-    for (size_t k = 0; k < r.axis_count(); ++k) axes_.push_back({r.axis(k).name(), r.extent(k)});
-    depth_ = {};
-    for (size_t k = 0; k < r.axis_count() && !depth_; ++k) {
-      const Expr n = r.extent(k);
-      if (n.op() != SplitOp::IntConst || n.integer() >= target_.matrix.depth) depth_ = r.axis(k);
-    }
+    const Expr r = let.body;
     const Limbs a = limbs_of(operands->first, let, true, before);
     const Limbs b = a.empty() ? Limbs() : limbs_of(operands->second, let, false, before);
     if (a.empty() || b.empty()) return let;
@@ -73,6 +74,22 @@ class Splitting {
   }
 
  private:
+  // The operands of the equation's product, whose axes are looked at from here on.
+  std::optional<std::pair<Expr, Expr>> enter(const Let& let) {
+    const Expr r = let.body;
+    if (r.op() != SplitOp::Reduce || r.reducer() != expr::Reducer::Sum || r.dtype() != DType::F32)
+      return std::nullopt;
+    results_ = result_axes(let, pool_);
+    axes_ = let.axes;
+    for (size_t k = 0; k < r.axis_count(); ++k) axes_.push_back({r.axis(k).name(), r.extent(k)});
+    depth_ = {};
+    for (size_t k = 0; k < r.axis_count() && !depth_; ++k) {
+      const Expr n = r.extent(k);
+      if (n.op() != SplitOp::IntConst || n.integer() >= target_.matrix.depth) depth_ = r.axis(k);
+    }
+    return operands_of(let, r);
+  }
+
   // The two operands of an f32 product of matrices; nothing if it is none, or if 16 bits hold both,
   // or one of them so that the other may be rounded, too.
   std::optional<std::pair<Expr, Expr>> operands_of(const Let& let, Expr r) {
@@ -125,16 +142,23 @@ class Splitting {
     return out;
   }
 
+  // Whether an axis of the result runs along memory, alone.
+  bool is_along_result(Expr read) const {
+    const auto type = types_.find(std::string(read.name().str()));
+    if (type == types_.end()) return false;
+    for (size_t k = read.args().size(); k-- > 0;) {
+      if (type->second.dims[k].is_int(1)) continue;
+      return std::find(results_.begin(), results_.end(), read[k]) != results_.end();
+    }
+    return false;
+  }
+
   // None if the operand cannot have any. `is_row`: it is that of the rows of a tile, which matrix
   // instructions take with the depth along memory.
   Limbs limbs_of(Expr operand, const Let& let, bool is_row, std::vector<Let>& made) {
     if (operand.dtype() != DType::F32) return {};
     if (operand.op() == SplitOp::Select && operand[2].op() == SplitOp::FloatConst &&
         operand[2].number() == 0) {
-      if (operand[1].op() == SplitOp::Read) {
-        Limbs padded = of_padded(operand[0], operand[1], is_row, made);
-        if (!padded.empty()) return padded;
-      }
       Limbs inside = limbs_of(operand[1], let, is_row, made);
       for (Expr& limb : inside) limb = pool_.select(operand[0], limb, operand[2]);
       return inside;
@@ -143,58 +167,39 @@ class Splitting {
     return of_value(operand, let, is_row, made);
   }
 
-  // Of a tensor with zeros around it, where that is all that the condition is for.
-  Limbs of_padded(Expr condition, Expr read, bool is_row, std::vector<Let>& made) {
-    const auto type = types_.find(std::string(read.name().str()));
-    if (type == types_.end()) return {};
-    auto padded = padded_read(condition, read, type->second, axes_, facts_, pool_);
-    return padded ? of_elements(read.name(), *std::move(padded), is_row, made) : Limbs();
-  }
-
   Limbs of_tensor(Expr read, bool is_row, std::vector<Let>& made) {
     const auto type = types_.find(std::string(read.name().str()));
     if (type == types_.end() || read.args().empty()) return {};
-    PaddedRead whole{{}, {}, {read.args().begin(), read.args().end()}};
+    ir::Axes whole;
     std::vector<Expr> indices;
+    // Dimensions of one element are left out.
+    std::vector<size_t> order;
     for (size_t k = 0; k < read.args().size(); ++k) {
       const Expr index = read[k];
       const bool is_plain = index.op() == SplitOp::Var &&
                             std::find(indices.begin(), indices.end(), index) == indices.end();
-      indices.push_back(is_plain ? index : pool_.index(fmt::format("x{}", k)));
-      whole.axes.push_back({indices.back().name(), type->second.dims[k]});
+      const Expr dim = type->second.dims[k];
+      const Expr place = is_plain ? index : pool_.index(fmt::format("x{}", k));
+      whole.push_back({place.name(), dim});
+      indices.push_back(dim.is_int(1) ? pool_.integer(0) : place);
+      if (!dim.is_int(1)) order.push_back(k);
     }
-    whole.value = pool_.read(read.name(), read.dtype(), indices);
-    return of_elements(read.name(), std::move(whole), is_row, made);
-  }
-
-  // Limbs of a tensor that `tensor` is read as.
-  Limbs of_elements(ir::Name tensor, PaddedRead read, bool is_row, std::vector<Let>& made) {
-    // Dimensions of one element are left out. The depth is the last one for rows, and where nothing
-    // else lies along memory that a tile has whole.
-    std::vector<size_t> order;
-    expr::Substitution units;
-    for (size_t k = 0; k < read.axes.size(); ++k) {
-      if (read.axes[k].extent.is_int(1)) {
-        units.emplace(pool_.index(read.axes[k].name), pool_.integer(0));
-      } else {
-        order.push_back(k);
-      }
-    }
-    const bool is_along_result =
-        !order.empty() && std::any_of(results_.begin(), results_.end(),
-                                      [&](Expr axis) { return read.at[order.back()] == axis; });
-    if (is_row || !is_along_result)
+    // The depth is the last one for rows, and where nothing else lies along memory that a tile has
+    // whole; and where other products have such limbs of the tensor.
+    if (is_row || turned_.contains(read.name()))
       std::stable_partition(order.begin(), order.end(),
-                            [&](size_t k) { return read.at[k] != depth_; });
+                            [&](size_t k) { return read[k] != depth_; });
     ir::Axes axes;
     std::vector<Expr> at;
     for (size_t k : order) {
-      axes.push_back(read.axes[k]);
-      at.push_back(read.at[k]);
+      axes.push_back(whole[k]);
+      at.push_back(read[k]);
     }
-    const Expr value = expr::substitute(pool_, read.value, units);
-    auto [known, is_new] = known_.try_emplace({value, order});
-    if (is_new) known->second = limbs(tensor.str(), value, axes, made);
+    auto [known, is_new] = known_.try_emplace({std::string(read.name().str()), order});
+    if (is_new) {
+      const Expr value = pool_.read(read.name(), read.dtype(), indices);
+      known->second = limbs(read.name().str(), value, axes, made);
+    }
     Limbs out;
     for (const ir::Name name : known->second)
       out.push_back(pool_.cast(DType::F32, pool_.read(name, DType::BF16, at)));
@@ -271,14 +276,9 @@ class Splitting {
   ir::Axes axes_;              // of the equation and its sum
   std::vector<Expr> results_;  // axes of the equation alone
   Expr depth_;  // an axis of the sum that is as long as an instruction, if there is one
-  // Limbs of tensors, by their elements and the order of their dimensions.
-  struct ByContent {
-    bool operator()(const auto& a, const auto& b) const {
-      if (a.first != b.first) return expr::ByContent()(a.first, b.first);
-      return a.second < b.second;
-    }
-  };
-  std::map<std::pair<Expr, std::vector<size_t>>, std::vector<ir::Name>, ByContent> known_;
+  std::unordered_set<ir::Name> turned_;  // tensors of which some product has limbs, depth last
+  // Limbs of tensors, by the order of their dimensions.
+  std::map<std::pair<std::string, std::vector<size_t>>, std::vector<ir::Name>> known_;
 };
 
 }  // namespace
