@@ -111,6 +111,7 @@ DEVICE float unpack_bf16(u32 pair, int half) { return host::float_of(half ? pair
 DEVICE float unpack_f16(u32 pair, int half) { return nautilus_host->from_f16((u16)(half ? pair >> 16 : pair & 0xffffu)); }
 
 template <int I> DEVICE void forget(u32 (&)[I]) {}
+DEVICE u64 hidden(u64 x) { return x; }
 DEVICE int anew(int x) { return x; }
 
 // ---- lanes of a warp
@@ -135,6 +136,9 @@ DEVICE float load_f32(const float* p, u64 i, HERE) { return *host::readable(p + 
 DEVICE float load_fresh_f32(const float* p, u64 i, HERE) { return *host::readable(p + i, 4, line); }
 DEVICE float load_bf16(const u16* p, u64 i, HERE) { return host::float_of((u32)*host::readable(p + i, 2, line) << 16); }
 DEVICE float load_f16(const u16* p, u64 i, HERE) { return unpack_f16(*host::readable(p + i, 2, line), 0); }
+DEVICE float load_f32_where(bool is_there, const float* p, u64 i, float other, HERE) { return is_there ? load_f32(p, i, line) : other; }
+DEVICE float load_bf16_where(bool is_there, const u16* p, u64 i, float other, HERE) { return is_there ? load_bf16(p, i, line) : other; }
+DEVICE float load_f16_where(bool is_there, const u16* p, u64 i, float other, HERE) { return is_there ? load_f16(p, i, line) : other; }
 DEVICE void store_f32(float* p, u64 i, float x, HERE) { *host::writable(p + i, 4, line) = x; }
 DEVICE void store_bf16(u16* p, u64 i, float x, HERE) { *host::writable(p + i, 2, line) = (u16)host::bf16_bits(x); }
 DEVICE void store_f16(u16* p, u64 i, float x, HERE) { *host::writable(p + i, 2, line) = nautilus_host->to_f16(x); }
@@ -173,6 +177,30 @@ template <int N> DEVICE void load_line_f16(float (&out)[N], const u16* p, u64 i,
 }
 template <int N> DEVICE void store_line_f16(u16* p, u64 i, const float (&in)[N], u64 apart, int left, HERE) {
   for (int k = 0; k < N && k < left; ++k) store_f16(p, i + (u64)k * apart, in[k], line);
+}
+template <int N> DEVICE void load_whole_f32(float (&out)[N], const float* p, u64 i, HERE) {
+  for (int k = 0; k < N; k += 4) host::readable(p + i + k, 16, line);
+  load_line_f32(out, p, i, 1, N, line);
+}
+template <int N> DEVICE void store_whole_f32(float* p, u64 i, const float (&in)[N], HERE) {
+  for (int k = 0; k < N; k += 4) host::writable(p + i + k, 16, line);
+  store_line_f32(p, i, in, 1, N, line);
+}
+template <int N> DEVICE void load_whole_bf16(float (&out)[N], const u16* p, u64 i, HERE) {
+  for (int k = 0; k < N; k += 8) host::readable(p + i + k, 16, line);
+  load_line_bf16(out, p, i, 1, N, line);
+}
+template <int N> DEVICE void store_whole_bf16(u16* p, u64 i, const float (&in)[N], HERE) {
+  for (int k = 0; k < N; k += 8) host::writable(p + i + k, 16, line);
+  store_line_bf16(p, i, in, 1, N, line);
+}
+template <int N> DEVICE void load_whole_f16(float (&out)[N], const u16* p, u64 i, HERE) {
+  for (int k = 0; k < N; k += 8) host::readable(p + i + k, 16, line);
+  load_line_f16(out, p, i, 1, N, line);
+}
+template <int N> DEVICE void store_whole_f16(u16* p, u64 i, const float (&in)[N], HERE) {
+  for (int k = 0; k < N; k += 8) host::writable(p + i + k, 16, line);
+  store_line_f16(p, i, in, 1, N, line);
 }
 struct alignas(16) Vector16 { u32 x[4]; };
 DEVICE Vector16 load_vector(const u16* p, u64 i, HERE) {

@@ -33,6 +33,12 @@ DEVICE long long take_axis(u64& points, long long extent) {
   points = q;
   return (long long)r;
 }
+// Of element k of rows of so many columns. Rows that lie behind each other, as they do nearly always, are one.
+DEVICE u64 walked_place(int k, int columns, u64 row_stride, u64 stride) {
+  if (row_stride == (u64)columns * stride) return (u64)k * stride;
+  const u32 row = columns > 0 ? (u32)k / (u32)columns : 0;
+  return row * row_stride + ((u32)k - row * (u32)columns) * stride;
+}
 // Towards 0; NaN gives 0, what is out of range the end of the range.
 template <class T> DEVICE int to_i32(T x) { return x != x ? 0 : x >= (T)2147483648.0 ? 2147483647 : x <= (T)-2147483648.0 ? -2147483647 - 1 : (int)x; }
 template <class T> DEVICE long long to_i64(T x) {

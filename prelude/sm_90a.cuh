@@ -100,6 +100,10 @@ DEVICE int anew(int x) {
   return x + (one - 1);
 }
 
+// The same number, of which the compiler does not know how it came about: it would take sums apart that have a number of
+// the instruction in them.
+DEVICE u64 hidden(u64 x) { asm("" : "+l"(x)); return x; }
+
 // ---- lanes of a warp
 DEVICE float lane_xor(float x, int mask) { return __shfl_xor_sync(~0u, x, mask); }
 // What lane `lane` passes as x.
@@ -123,6 +127,25 @@ template <class T> DEVICE T read_global(const T* p) { return __ldg(p); }
 DEVICE float load_f32(const float* p, u64 i) { return read_global(p + i); }
 DEVICE float load_bf16(const u16* p, u64 i) { return __uint_as_float((u32)read_global(p + i) << 16); }
 DEVICE float load_f16(const u16* p, u64 i) { return unpack_f16(read_global(p + i), 0); }
+// One load that is or is not done, without a branch; `other` where it is not.
+DEVICE float load_f32_where(bool is_there, const float* p, u64 i, float other) {
+  float x = other;
+  READ_ASM("{ .reg .pred q; setp.ne.u32 q, %2, 0; @q ld.global" READ_ONLY ".f32 %0, [%1]; }" : "+f"(x) : "l"(p + i), "r"((u32)is_there));
+  return x;
+}
+DEVICE u16 load_16_where(bool is_there, const u16* p, u64 i) {
+  u16 x = 0;
+  READ_ASM("{ .reg .pred q; setp.ne.u32 q, %2, 0; @q ld.global" READ_ONLY ".u16 %0, [%1]; }" : "+h"(x) : "l"(p + i), "r"((u32)is_there));
+  return x;
+}
+DEVICE float load_bf16_where(bool is_there, const u16* p, u64 i, float other) {
+  const float x = __uint_as_float((u32)load_16_where(is_there, p, i) << 16);
+  return is_there ? x : other;
+}
+DEVICE float load_f16_where(bool is_there, const u16* p, u64 i, float other) {
+  const float x = unpack_f16(load_16_where(is_there, p, i), 0);
+  return is_there ? x : other;
+}
 // What other CTAs of the same launch may have written.
 DEVICE float load_fresh_f32(const float* p, u64 i) { return __ldcg(p + i); }
 DEVICE void store_f32(float* p, u64 i, float x) { p[i] = x; }
@@ -138,69 +161,69 @@ DEVICE void store_pair_f16(u16* p, u64 i, float x, float y) { *(u32*)(p + i) = p
 template <int N> DEVICE bool is_whole_line(const void* at, int bytes, u64 apart, int left) {
   return left >= N && apart == 1 && N * bytes % 16 == 0 && (u64)at % 16 == 0;
 }
-template <int N> DEVICE void load_line_f32(float (&line)[N], const float* p, u64 i, u64 apart, int left) {
-  if (is_whole_line<N>(p + i, 4, apart, left)) {
-    UNROLL for (int k = 0; k + 3 < N; k += 4) {
-      const float4 v = read_global((const float4*)(p + i + k));
-      line[k] = v.x, line[k + 1] = v.y, line[k + 2] = v.z, line[k + 3] = v.w;
-    }
-  } else {
-    UNROLL for (int k = 0; k < N; ++k) line[k] = k < left ? load_f32(p, i + k * apart) : 0.f;
+template <int N> DEVICE void load_whole_f32(float (&line)[N], const float* p, u64 i) {
+  UNROLL for (int k = 0; k + 3 < N; k += 4) {
+    const float4 v = read_global((const float4*)(p + i + k));
+    line[k] = v.x, line[k + 1] = v.y, line[k + 2] = v.z, line[k + 3] = v.w;
   }
+}
+template <int N> DEVICE void load_whole_bf16(float (&line)[N], const u16* p, u64 i) {
+  UNROLL for (int k = 0; k + 7 < N; k += 8) {
+    const uint4 v = read_global((const uint4*)(p + i + k));
+    const u32 pairs[4] = {v.x, v.y, v.z, v.w};
+    UNROLL for (int n = 0; n < 4; ++n) {
+      line[k + 2 * n] = __uint_as_float(pairs[n] << 16);
+      line[k + 2 * n + 1] = __uint_as_float(pairs[n] & 0xffff0000u);
+    }
+  }
+}
+template <int N> DEVICE void load_whole_f16(float (&line)[N], const u16* p, u64 i) {
+  UNROLL for (int k = 0; k + 7 < N; k += 8) {
+    const uint4 v = read_global((const uint4*)(p + i + k));
+    const u32 pairs[4] = {v.x, v.y, v.z, v.w};
+    UNROLL for (int n = 0; n < 8; ++n) line[k + n] = unpack_f16(pairs[n / 2], n % 2);
+  }
+}
+template <int N> DEVICE void store_whole_f32(float* p, u64 i, const float (&line)[N]) {
+  UNROLL for (int k = 0; k + 3 < N; k += 4)
+    *(float4*)(p + i + k) = make_float4(line[k], line[k + 1], line[k + 2], line[k + 3]);
+}
+template <int N> DEVICE void store_whole_bf16(u16* p, u64 i, const float (&line)[N]) {
+  UNROLL for (int k = 0; k + 7 < N; k += 8)
+    *(uint4*)(p + i + k) = make_uint4(pack_bf16(line[k], line[k + 1]), pack_bf16(line[k + 2], line[k + 3]),
+                                      pack_bf16(line[k + 4], line[k + 5]), pack_bf16(line[k + 6], line[k + 7]));
+}
+template <int N> DEVICE void store_whole_f16(u16* p, u64 i, const float (&line)[N]) {
+  UNROLL for (int k = 0; k + 7 < N; k += 8)
+    *(uint4*)(p + i + k) = make_uint4(pack_f16(line[k], line[k + 1]), pack_f16(line[k + 2], line[k + 3]),
+                                      pack_f16(line[k + 4], line[k + 5]), pack_f16(line[k + 6], line[k + 7]));
+}
+template <int N> DEVICE void load_line_f32(float (&line)[N], const float* p, u64 i, u64 apart, int left) {
+  if (is_whole_line<N>(p + i, 4, apart, left)) return load_whole_f32(line, p, i);
+  UNROLL for (int k = 0; k < N; ++k) line[k] = k < left ? load_f32(p, i + k * apart) : 0.f;
 }
 template <int N> DEVICE void load_line_bf16(float (&line)[N], const u16* p, u64 i, u64 apart, int left) {
-  if (is_whole_line<N>(p + i, 2, apart, left)) {
-    UNROLL for (int k = 0; k + 7 < N; k += 8) {
-      const uint4 v = read_global((const uint4*)(p + i + k));
-      const u32 pairs[4] = {v.x, v.y, v.z, v.w};
-      UNROLL for (int n = 0; n < 4; ++n) {
-        line[k + 2 * n] = __uint_as_float(pairs[n] << 16);
-        line[k + 2 * n + 1] = __uint_as_float(pairs[n] & 0xffff0000u);
-      }
-    }
-  } else {
-    UNROLL for (int k = 0; k < N; ++k) line[k] = k < left ? load_bf16(p, i + k * apart) : 0.f;
-  }
+  if (is_whole_line<N>(p + i, 2, apart, left)) return load_whole_bf16(line, p, i);
+  UNROLL for (int k = 0; k < N; ++k) line[k] = k < left ? load_bf16(p, i + k * apart) : 0.f;
 }
 template <int N> DEVICE void load_line_f16(float (&line)[N], const u16* p, u64 i, u64 apart, int left) {
-  if (is_whole_line<N>(p + i, 2, apart, left)) {
-    UNROLL for (int k = 0; k + 7 < N; k += 8) {
-      const uint4 v = read_global((const uint4*)(p + i + k));
-      const u32 pairs[4] = {v.x, v.y, v.z, v.w};
-      UNROLL for (int n = 0; n < 8; ++n) line[k + n] = unpack_f16(pairs[n / 2], n % 2);
-    }
-  } else {
-    UNROLL for (int k = 0; k < N; ++k) line[k] = k < left ? load_f16(p, i + k * apart) : 0.f;
-  }
+  if (is_whole_line<N>(p + i, 2, apart, left)) return load_whole_f16(line, p, i);
+  UNROLL for (int k = 0; k < N; ++k) line[k] = k < left ? load_f16(p, i + k * apart) : 0.f;
 }
 template <int N> DEVICE void store_line_f32(float* p, u64 i, const float (&line)[N], u64 apart, int left) {
-  if (is_whole_line<N>(p + i, 4, apart, left)) {
-    UNROLL for (int k = 0; k + 3 < N; k += 4)
-      *(float4*)(p + i + k) = make_float4(line[k], line[k + 1], line[k + 2], line[k + 3]);
-  } else {
-    UNROLL for (int k = 0; k < N; ++k)
-      if (k < left) store_f32(p, i + k * apart, line[k]);
-  }
+  if (is_whole_line<N>(p + i, 4, apart, left)) return store_whole_f32(p, i, line);
+  UNROLL for (int k = 0; k < N; ++k)
+    if (k < left) store_f32(p, i + k * apart, line[k]);
 }
 template <int N> DEVICE void store_line_bf16(u16* p, u64 i, const float (&line)[N], u64 apart, int left) {
-  if (is_whole_line<N>(p + i, 2, apart, left)) {
-    UNROLL for (int k = 0; k + 7 < N; k += 8)
-      *(uint4*)(p + i + k) = make_uint4(pack_bf16(line[k], line[k + 1]), pack_bf16(line[k + 2], line[k + 3]),
-                                        pack_bf16(line[k + 4], line[k + 5]), pack_bf16(line[k + 6], line[k + 7]));
-  } else {
-    UNROLL for (int k = 0; k < N; ++k)
-      if (k < left) store_bf16(p, i + k * apart, line[k]);
-  }
+  if (is_whole_line<N>(p + i, 2, apart, left)) return store_whole_bf16(p, i, line);
+  UNROLL for (int k = 0; k < N; ++k)
+    if (k < left) store_bf16(p, i + k * apart, line[k]);
 }
 template <int N> DEVICE void store_line_f16(u16* p, u64 i, const float (&line)[N], u64 apart, int left) {
-  if (is_whole_line<N>(p + i, 2, apart, left)) {
-    UNROLL for (int k = 0; k + 7 < N; k += 8)
-      *(uint4*)(p + i + k) = make_uint4(pack_f16(line[k], line[k + 1]), pack_f16(line[k + 2], line[k + 3]),
-                                        pack_f16(line[k + 4], line[k + 5]), pack_f16(line[k + 6], line[k + 7]));
-  } else {
-    UNROLL for (int k = 0; k < N; ++k)
-      if (k < left) store_f16(p, i + k * apart, line[k]);
-  }
+  if (is_whole_line<N>(p + i, 2, apart, left)) return store_whole_f16(p, i, line);
+  UNROLL for (int k = 0; k < N; ++k)
+    if (k < left) store_f16(p, i + k * apart, line[k]);
 }
 struct alignas(16) Vector16 { u32 x[4]; };
 DEVICE Vector16 load_vector(const u16* p, u64 i) {

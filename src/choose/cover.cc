@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "choose/point_lines.h"
+#include "choose/spread_points.h"
 #include "expr/walk.h"
 #include "ir/print.h"
 #include "lower/points/part_nests.h"
@@ -214,6 +215,22 @@ Cover Coverer::as_points(const Nests& nests, size_t count, const lower::FreshNam
       made.lines.push_back(ir::make(across));
       out.cycles = costs_.points(made.nests, 1, kept, turned->each, where_,
                                  context_.pool.index(turned->axis));
+      out.kernels.push_back(std::move(made));
+      return out;
+    }
+  }
+  const auto spread =
+      lanes > 1 || each > 1
+          ? std::nullopt
+          : spread_points(
+                made.nests, target_, [&](Expr e) { return costs_.usual_extent(e); }, context_.pool);
+  if (spread) {
+    auto parts = trial();
+    if (parts && lower::spread(*parts, *spread, target_.points.threads, context_.pool)) {
+      made.lines.push_back(ir::make(decision::Each{1, {}}));
+      made.lines.push_back(ir::make(*spread));
+      const int64_t points = *spread->apart * *spread->down;
+      out.cycles = std::min(out.cycles, costs_.points(made.nests, 1, kept, points, where_));
       out.kernels.push_back(std::move(made));
       return out;
     }

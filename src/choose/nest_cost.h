@@ -45,6 +45,9 @@ class NestCosts {
   // Of one along rows, or of elements.
   double rows(const lower::RowGroup& group, const std::set<std::string>& kept) const;
 
+  // About how long an axis is: its hint, but at least the smallest extent that is looked at.
+  double usual_extent(expr::Expr e) const { return extent(e, problems_[0]); }
+
   // A buffer that the program does not declare yet.
   void declare(ir::Name buffer, const ir::TensorType& type) {
     types_.insert_or_assign(std::string(buffer.str()), type);

@@ -101,7 +101,8 @@ Expr turned_axis(const lower::MapNest& nest, expr::ExprPool& pool, int64_t& byte
   return ok ? axis : Expr();
 }
 
-// Whether the axes have so many points, as far as is known.
+}  // namespace
+
 bool has_many(const ir::Axes& axes, const target::Target& target) {
   int64_t points = 1;
   for (const ir::Axis& a : axes) {
@@ -110,8 +111,6 @@ bool has_many(const ir::Axes& axes, const target::Target& target) {
   }
   return points >= target.points.many;
 }
-
-}  // namespace
 
 std::optional<TurnedLines> turned_lines(std::span<const lower::MapNest> nests,
                                         const std::map<std::string, ir::TensorType>& buffers,

@@ -32,4 +32,7 @@ std::optional<TurnedLines> turned_lines(std::span<const lower::MapNest> nests,
                                         const std::map<std::string, ir::TensorType>& buffers,
                                         const target::Target& target, expr::ExprPool& pool);
 
+// Whether the axes have so many points that threads may have several, as far as is known.
+bool has_many(const ir::Axes& axes, const target::Target& target);
+
 }  // namespace nautilus::choose

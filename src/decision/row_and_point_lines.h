@@ -180,6 +180,25 @@ struct Across {
   static const ir::OpInfo& info();
 };
 
+struct Spread {
+  static constexpr std::string_view kFormat = "spread $threads apart $apart down $down{ $by}";
+  static constexpr std::string_view kDoc =
+      "Form points: a CTA has a tile of the last two axes, with so many of its threads along the "
+      "last one. A thread has some points along that, a row of threads apart, for each of some "
+      "points beside each other along the axis before.";
+  ir::OptionalInt threads;
+  ir::OptionalInt apart;
+  ir::OptionalInt down;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("threads", s.threads);
+    f("apart", s.apart);
+    f("down", s.down);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
 struct Threads {
   static constexpr std::string_view kFormat = "threads $count{ $by}";
   static constexpr std::string_view kDoc =

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "emit/limits.h"
+#include "emit/walked_place.h"
 #include "expr/bounds/affine.h"
 #include "expr/error_bound.h"
 
@@ -166,7 +167,15 @@ std::string ElementText::offset(std::string_view tensor, std::span<const Expr> i
   const auto add = [&](const std::string& index, size_t k) {
     out += (out.empty() ? "" : " + ") + global.step(index, k);
   };
-  for (size_t k = 0; k < indices.size(); ++k) {
+  const auto place = walked_place(indices);
+  const size_t rows = indices.size() - (place ? 2 : 0);
+  if (place) {
+    if (place->first) add(at(place->first, reg), rows);
+    out += fmt::format("{}walked_place({}, {}, {}, {})", out.empty() ? "" : " + ",
+                       at(place->count, reg), at(place->columns, reg), global.strides[rows],
+                       global.strides[rows + 1]);
+  }
+  for (size_t k = 0; k < rows; ++k) {
     const auto [base, constants] = without_constants(indices[k], reg);
     add(constants.empty() ? at(indices[k], reg) : at(base, kThreadOnly), k);
     if (!constants.empty()) add(constants, k);

@@ -48,6 +48,12 @@ KernelText PointsEmitter::run() {
     across_ = pool_.index(points.across);
     points_across_ = *points.points_across;
   }
+  if (points.spread) {
+    spread_ = *points.spread;
+    points_per_thread_ = points.points_apart.value_or(1);
+    points_across_ = points.points_down.value_or(1);
+    if (points.axes.size() > 1) across_ = pool_.index(points.axes[points.axes.size() - 2].name);
+  }
   const std::string each =
       across_ ? fmt::format("one for {} by {} points", points_across_, points_per_thread_)
       : points_per_thread_ > 1 ? fmt::format("one for {} points", points_per_thread_)
@@ -60,7 +66,8 @@ KernelText PointsEmitter::run() {
   const LaunchOrder order = launch_order(program_, kernel_);
   text.may_begin_early = order.is_behind;
   if (order.is_followed) out_.line("let_next_kernel_begin();");
-  across_ ? decode_tile(points.axes, order.is_behind) : decode(points.axes, order.is_behind);
+  const bool has_tile = across_ || spread_ > 0;
+  has_tile ? decode_tile(points.axes, order.is_behind) : decode(points.axes, order.is_behind);
   ir::for_each_op(points.body, [&](const Op& op) {
     if (const auto* w = op.get<matile::Write>()) written_.emplace(w->target.str());
   });
@@ -126,13 +133,14 @@ void PointsEmitter::decode(const ir::Axes& axes, bool is_behind) {
 }
 
 // A CTA has a tile of the last axis and the one across it. Threads beside each other are a few
-// lines along the last axis, so that those of a warp also load neighbours.
+// lines along the last axis, so that those of a warp also load neighbours; where points are spread,
+// neighbours have neighbouring points.
 void PointsEmitter::decode_tile(const ir::Axes& axes, bool is_behind) {
-  const int64_t lines = ir::target_of(program_).points.turned_lines;
+  const int64_t lines = spread_ > 0 ? spread_ : ir::target_of(program_).points.turned_lines;
   out_.line("u64 tiles = block_index();");
   for (size_t k = axes.size(); k-- > 0;) {
     const bool is_last = k + 1 == axes.size();
-    const bool is_across = axes[k].name == across_.name();
+    const bool is_across = across_ && axes[k].name == across_.name();
     const int64_t own = is_last ? points_per_thread_ : is_across ? points_across_ : 1;
     const int64_t threads = is_last ? lines : is_across ? threads_ / lines : 1;
     const std::string all = text(axes[k].extent);
@@ -147,20 +155,26 @@ void PointsEmitter::decode_tile(const ir::Axes& axes, bool is_behind) {
     const std::string name = define(axes[k].name);
     if (thread.empty())
       out_.line("const long long {} = {};", name, taken);
+    else if (is_last && spread_ > 0)
+      out_.line("const long long {} = {} * {} + {};", name, side, taken, thread);
     else
       out_.line("const long long {} = {} * ({} * {} + {});", name, own, threads, taken, thread);
   }
   if (is_behind) out_.line("wait_for_kernels_in_front();");
-  const auto exist = [&](const ir::Axis& axis, std::string_view name, int64_t most) {
+  const auto exist = [&](const ir::Axis& axis, std::string_view name, int64_t most, int64_t apart) {
     const std::string at = locals_.at(std::string(axis.name.str()));
     const std::string all = text(axis.extent);
     out_.line("if ({} >= {}) return;", at, all);
-    out_.line("const int {0} = (int)({1} - {2} < {3} ? {1} - {2} : {3});", name, all, at, most);
+    if (apart == 1)
+      out_.line("const int {0} = (int)({1} - {2} < {3} ? {1} - {2} : {3});", name, all, at, most);
+    else
+      out_.line("const int {0} = (int)({1} - {2} < {3} ? ({1} - {2} + {4}) / {5} : {6});", name,
+                all, at, most * apart, apart - 1, apart, most);
   };
   for (const ir::Axis& a : axes) {
-    if (a.name == across_.name()) exist(a, "exist_across", points_across_);
+    if (across_ && a.name == across_.name()) exist(a, "exist_across", points_across_, 1);
   }
-  exist(axes.back(), "exist", points_per_thread_);
+  exist(axes.back(), "exist", points_per_thread_, std::max<int64_t>(spread_, 1));
   for (const ir::Axis& a : axes) facts_.add_axis(pool_.index(a.name), a.extent);
 }
 
@@ -174,19 +188,21 @@ std::string PointsEmitter::extent(const ir::Axes& axes, size_t k) {
 
 // What follows is done for each of the points that a thread has.
 void PointsEmitter::open_points() {
-  if (points_per_thread_ == 1) return;
+  if (!has_several()) return;
   open_across();
   out_.open("UNROLL for (int beside = 0; beside < {}; ++beside) {{", points_per_thread_);
   if (!turn_.empty()) out_.open("if ({}) {{", turn_);
-  if (is_line_ && !is_inside_) out_.open("if (beside < exist) {{");
+  if ((is_line_ || spread_ > 0) && !are_whole_) out_.open("if (beside < exist) {{");
   saved_last_ = locals_.at(std::string(last_.name().str()));
-  locals_[std::string(last_.name().str())] = fmt::format("({} + beside)", saved_last_);
+  locals_[std::string(last_.name().str())] =
+      spread_ > 0 ? fmt::format("({} + {} * beside)", saved_last_, spread_)
+                  : fmt::format("({} + beside)", saved_last_);
 }
 
 void PointsEmitter::close_points() {
-  if (points_per_thread_ == 1) return;
+  if (!has_several()) return;
   locals_[std::string(last_.name().str())] = saved_last_;
-  if (is_line_ && !is_inside_) out_.close();
+  if ((is_line_ || spread_ > 0) && !are_whole_) out_.close();
   if (!turn_.empty()) out_.close();
   out_.close();
   close_across();
@@ -196,7 +212,7 @@ void PointsEmitter::close_points() {
 void PointsEmitter::open_across() {
   if (!across_) return;
   out_.open("UNROLL for (int over = 0; over < {}; ++over) {{", points_across_);
-  out_.open("if (over < exist_across) {{");
+  if (!are_whole_) out_.open("if (over < exist_across) {{");
   saved_across_ = locals_.at(std::string(across_.name().str()));
   locals_[std::string(across_.name().str())] = fmt::format("({} + over)", saved_across_);
 }
@@ -204,7 +220,7 @@ void PointsEmitter::open_across() {
 void PointsEmitter::close_across() {
   if (!across_) return;
   locals_[std::string(across_.name().str())] = saved_across_;
-  out_.close();
+  if (!are_whole_) out_.close();
   out_.close();
 }
 
@@ -272,7 +288,7 @@ std::string PointsEmitter::text(Expr e) {
     const auto it = named_.find(x);
     if (it != named_.end()) return it->second;
     const bool holds = is_inside_ && x.op() == expr::Op::Select && inside_.contains(x[0]);
-    return holds ? text(x[1]) : "";
+    return holds ? text(x[1]) : is_near_ && is_load_where(x) ? load_where(x) : "";
   };
   return typed_expression(e, names);
 }
@@ -327,10 +343,12 @@ void PointsEmitter::statement(const Op& op) {
     define_number(l->name, l->value.dtype(), l->value, "const ");
   } else if (const auto* a = op.get<matile::Assign>()) {
     load_lines(a->value);
+    are_whole_ = is_inside_ || (is_near_ && is_guarded_always(a->value));
     open_points();
     name_shared({a->value});
     out_.line("{} = {};", locals_.find(a->name.str())->second, text(a->value));
     close_points();
+    are_whole_ = is_inside_;
   } else if (const auto* w = op.get<matile::Write>(); w && has_line(w->target, w->indices)) {
     load_lines(w->value);
     store_line(*w);
@@ -366,13 +384,16 @@ void PointsEmitter::statement(const Op& op) {
 
 void PointsEmitter::define_number(ir::Name name, DType dtype, Expr value,
                                   std::string_view constant) {
-  if (points_per_thread_ > 1) {
+  if (has_several()) {
     load_lines(value);
     const std::string own = declare(name, dtype);
+    are_whole_ = is_inside_ || (is_near_ && is_guarded_always(value));
     open_points();
     name_shared({value});
     out_.line("{} = {};", own, text(value));
-    return close_points();
+    close_points();
+    are_whole_ = is_inside_;
+    return;
   }
   name_shared({value});
   const std::string init = text(value);  // what has the name until now may stand in it
@@ -456,6 +477,7 @@ void PointsEmitter::scan(const matile::LaneScan& s) {
 }
 
 void PointsEmitter::loop(const matile::Loop& l) {
+  if (spread_ > 0 && is_inside_ && are_written_out_ && is_window(l)) return window(l);
   const std::string from = text(l.from);
   const std::string to = text(l.to);
   const auto locals = locals_;
@@ -466,7 +488,7 @@ void PointsEmitter::loop(const matile::Loop& l) {
   if (is_up && is_over_parts(l.to) && lanes_ == 1) {
     over_parts(l.var, from, to, l.body);
   } else {
-    const bool is_unrolled = is_inside_ && all_turns(l) > 0;
+    const bool is_unrolled = (is_inside_ || is_near_) && are_written_out_ && all_turns(l) > 0;
     out_.open("{5}for (long long {0} = {1}; {0} {2} {3}; {4}{0}) {{", var, from,
               is_up ? "<" : ">=", to, is_up ? "++" : "--", is_unrolled ? "UNROLL " : "");
     block(l.body);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text of a kernel of scalar code while it is written. The parts are in points.cc (points and
-// statements), points_lines.cc (vectors), points_inside.cc (conditions that are asked once) and
-// points_parts.cc (loops over the parts of an axis).
+// statements), points_lines.cc (vectors), points_inside.cc (conditions that are asked once),
+// points_windows.cc (turns that are written out) and points_parts.cc (loops over the parts of an
+// axis).
 #pragma once
 
 #include <map>
@@ -32,6 +33,7 @@ class PointsEmitter {
   void decode(const ir::Axes& axes, bool is_behind);
   void decode_tile(const ir::Axes& axes, bool is_behind);
   std::string extent(const ir::Axes& axes, size_t k);
+  bool has_several() const { return points_per_thread_ > 1 || across_; }
   void open_points();
   void close_points();
   void open_across();
@@ -61,7 +63,21 @@ class PointsEmitter {
   void ask_where(expr::Expr condition, const Ranges& ranges);
   void collect_names(const ir::Block& body);
   void collect_conditions(const ir::Block& body, Ranges ranges);
+  std::string are_inside();
+  std::string are_aligned(const ir::Block& ops) const;
+  void fast(const ir::Block& ops, const std::string& inside);
   void body(const ir::Block& ops);
+
+  static bool is_load_where(expr::Expr e);
+  std::string load_where(expr::Expr e);
+  static bool is_guarded_always(expr::Expr e);
+
+  // points_windows.cc
+  static bool is_window(const matile::Loop& l);
+  void window(const matile::Loop& l);
+  void write_turns(const matile::Loop& l, expr::Substitution& turns);
+  void write_turn(const matile::Assign& a, const expr::Substitution& turns);
+  void load_once(expr::Expr read);
 
   // points_lines.cc
   bool has_line(ir::Name tensor, std::span<const expr::Expr> indices) const;
@@ -100,6 +116,7 @@ class PointsEmitter {
   expr::Expr last_;                // that axis
   expr::Expr across_;              // another one along which a thread has points; null if none
   int64_t points_across_ = 1;
+  int64_t spread_ = 0;        // threads along the last axis, if points lie so far apart; else 0
   std::string saved_across_;  // its text while points are told apart
   std::string turn_;          // the condition of a turn, asked for each point
   std::string saved_last_;    // its text while points are told apart
@@ -111,10 +128,16 @@ class PointsEmitter {
   std::map<expr::Expr, std::string, expr::ByContent> walked_;
   std::set<std::string, std::less<>> own_;        // names of the body whose values differ by turns
   std::set<expr::Expr, expr::ByContent> inside_;  // conditions that hold inside
-  std::vector<expr::Expr> asked_;                 // once, for all of them
-  bool is_walking_ = false;                       // all lanes are here, each with a number
-  bool is_inside_ = false;                        // while the text for threads inside is written
-  int numbers_ = 0;                               // of fresh names
+  std::map<std::string, std::string>
+      window_places_;              // names of places and elements, by what they are
+  std::vector<expr::Expr> asked_;  // once, for all of them
+  bool is_walking_ = false;        // all lanes are here, each with a number
+  bool is_inside_ = false;         // while the text for threads inside is written
+  bool are_whole_ = false;         // all points of the thread are computed
+  bool are_lines_whole_ = false;   // whole vectors, at places that take them
+  bool are_written_out_ = false;   // turns of windows, where all points are known
+  bool is_near_ = false;           // for those at an edge, whose turns are written out
+  int numbers_ = 0;                // of fresh names
 };
 
 }  // namespace nautilus::emit

@@ -5,8 +5,10 @@
 // that windows share are loaded once. The other threads ask each time.
 #include <algorithm>
 
+#include "emit/identifier.h"
 #include "emit/points_emitter.h"
 #include "expr/walk.h"
+#include "ir/walk.h"
 
 namespace nautilus::emit {
 
@@ -24,8 +26,9 @@ int64_t turns_of(const matile::Loop& l) {
 }
 
 // A comparison at the worst values of variables that run from 0, or null.
-Expr at_worst(Expr comparison, const std::vector<std::pair<Expr, int64_t>>& ranges, Expr last,
-              int64_t points, expr::ExprPool& pool) {
+// `own`: how far the points of a thread lie from its first one, along their axes.
+Expr at_worst(Expr comparison, const std::vector<std::pair<Expr, int64_t>>& ranges,
+              const std::vector<std::pair<Expr, int64_t>>& own, expr::ExprPool& pool) {
   const bool is_less = comparison.op() == EK::Lt || comparison.op() == EK::Le;
   const bool is_strict = comparison.op() == EK::Lt || comparison.op() == EK::Gt;
   if (!is_less && comparison.op() != EK::Gt && comparison.op() != EK::Ge) return {};
@@ -43,7 +46,9 @@ Expr at_worst(Expr comparison, const std::vector<std::pair<Expr, int64_t>>& rang
     most = expr::plus(stays ? *most : parts->second, added);
   };
   for (const auto& [var, turns] : ranges) put(var, turns - 1, false);
-  if (points > 1) put(last, points - 1, true);
+  for (const auto& [axis, farthest] : own) {
+    if (farthest > 0) put(axis, farthest, true);
+  }
   if (!most) return {};
   return pool.binary(is_strict ? EK::Lt : EK::Le, expr::to_expr(pool, *most), pool.integer(0));
 }
@@ -90,7 +95,9 @@ void PointsEmitter::ask_where(Expr condition, const Ranges& ranges) {
                           std::ranges::none_of(expr::free_vars(part), [&](Expr v) {
                             return own_.contains(v.name().str());
                           });
-    const Expr worst = is_known ? at_worst(part, ranges, last_, points_per_thread_, pool_) : Expr();
+    Ranges own = {{last_, (points_per_thread_ - 1) * std::max<int64_t>(spread_, 1)}};
+    if (spread_ > 0 && across_) own.emplace_back(across_, points_across_ - 1);
+    const Expr worst = is_known ? at_worst(part, ranges, own, pool_) : Expr();
     if (!worst) return;
     asked.push_back(worst);
   }
@@ -130,31 +137,138 @@ void PointsEmitter::collect_conditions(const ir::Block& body, Ranges ranges) {
   }
 }
 
-// The block twice where conditions can be asked once: for threads inside, and for the others.
+// An element under a condition, and a number elsewhere: one load that is or is not done.
+bool PointsEmitter::is_load_where(Expr e) {
+  if (e.op() != EK::Select || !e[2].is_const()) return false;
+  const Expr read = e[1].op() == EK::Cast && e[1].dtype() == expr::DType::F32 ? e[1][0] : e[1];
+  const bool has_places = std::ranges::all_of(
+      read.args(), [](Expr index) { return expr::tensors_read(index).empty(); });
+  return read.op() == EK::Read && has_places && e.dtype() == e[1].dtype() &&
+         (read.dtype() == expr::DType::F32 || expr::is_half(read.dtype()));
+}
+
+std::string PointsEmitter::load_where(Expr e) {
+  const Expr read = e[1].op() == EK::Cast ? e[1][0] : e[1];
+  // All parts are asked: a branch costs more than they do.
+  std::string all;
+  const auto add = [&](const std::string& part) { all += (all.empty() ? "" : " & ") + part; };
+  if (are_whole_ && points_across_ > 1) add("(over < exist_across)");
+  if (are_whole_ && points_per_thread_ > 1) add("(beside < exist)");
+  std::vector<Expr> parts = {e[0]};
+  while (!parts.empty()) {
+    const Expr part = parts.back();
+    parts.pop_back();
+    const bool reads = !expr::tensors_read(part).empty();  // what is read may be nowhere else
+    if (part.op() == EK::And && !reads) {
+      parts.push_back(part[1]);
+      parts.push_back(part[0]);
+    } else {
+      add("(" + text(part) + ")");
+    }
+  }
+  return fmt::format("load_{}_where({}, p.{}, {}, {})", expr::name(read.dtype()), all,
+                     identifier(read.name().str()), offset(read.name().str(), read.args()),
+                     text(e[2]));
+}
+
+// Whether it reads nothing but under conditions, so that it can be computed for points that do not
+// exist.
+bool PointsEmitter::is_guarded_always(Expr e) {
+  if (is_load_where(e)) return is_guarded_always(e[0]);
+  return e.op() != EK::Read &&
+         std::ranges::all_of(e.args(), [](Expr a) { return is_guarded_always(a); });
+}
+
+// Text of the condition that all lines of the kernel lie on whole vectors; empty if some tensor's
+// cannot.
+std::string PointsEmitter::are_aligned(const ir::Block& ops) const {
+  std::set<std::string, std::less<>> lines;
+  const auto add = [&](ir::Name tensor, std::span<const Expr> indices) {
+    if (has_line(tensor, indices)) lines.emplace(tensor.str());
+  };
+  ir::for_each_op(ops, [&](const ir::Op& op) {
+    if (const auto* w = op.get<matile::Write>()) add(w->target, w->indices);
+    ir::for_each_expr(op, [&](Expr root) {
+      expr::for_each(root, [&](Expr e) {
+        if (e.op() == EK::Read) add(e.name(), e.args());
+      });
+    });
+  });
+  std::string all;
+  const int64_t vector = ir::target_of(program_).memory.vector_bytes;
+  for (const std::string& name : lines) {
+    const GlobalTensor& global = globals_.find(name)->second;
+    const int64_t bytes = expr::bytes(global.type.dtype);
+    if (points_per_thread_ * bytes % vector != 0) return "";
+    all += fmt::format("{}((u64)p.{}", all.empty() ? "" : " && ", identifier(name));
+    for (size_t k = 0; k + 1 < global.strides.size(); ++k)
+      all += fmt::format(" | {} * {}", bytes, global.strides[k]);
+    all += fmt::format(") % {} == 0", vector);
+  }
+  return all;
+}
+
+// Text of the condition that all points of a thread are inside and exist.
+std::string PointsEmitter::are_inside() {
+  std::string all;
+  const auto add = [&](const std::string& one) { all += (all.empty() ? "" : " && ") + one; };
+  for (Expr a : asked_) add(text(a));
+  const bool has_line = is_line_ || (spread_ > 0 && points_per_thread_ > 1);
+  if (has_line) add(fmt::format("exist == {}", points_per_thread_));
+  if (spread_ > 0 && points_across_ > 1) add(fmt::format("exist_across == {}", points_across_));
+  return all;
+}
+
+// The block for threads inside.
+void PointsEmitter::fast(const ir::Block& ops, const std::string& inside) {
+  out_.open("if ({}) {{", inside);
+  const expr::Facts facts = facts_;
+  for (Expr a : asked_) facts_.assume(a);
+  is_inside_ = are_whole_ = true;
+  block(ops);
+  is_inside_ = are_whole_ = false;
+  facts_ = facts;
+}
+
+// The block twice where conditions can be asked once: for threads inside, and for the others. Where
+// points are spread, threads at an edge are in every row: they have a third text, in which elements
+// lie beside each other and turns are written one by one, too.
 void PointsEmitter::body(const ir::Block& ops) {
   // Of a window whose turns are not written one by one nothing is shared.
-  const int64_t turns = window_turns(ops) * points_per_thread_;
-  if (lanes_ == 1 && turns <= ir::target_of(program_).points.unrolled) {
+  const int64_t points = points_per_thread_ * points_across_;
+  are_written_out_ = window_turns(ops) * points <= ir::target_of(program_).points.unrolled;
+  if (lanes_ == 1 && are_written_out_) {
     collect_names(ops);
     collect_conditions(ops, {});
   }
-  if (asked_.empty()) return block(ops);
-  std::string all;
-  for (Expr a : asked_) all += (all.empty() ? "" : " && ") + text(a);
-  if (is_line_) all += fmt::format(" && exist == {}", points_per_thread_);
+  std::string inside = are_inside();
+  const std::string aligned = is_line_ && !across_ ? are_aligned(ops) : "";
+  const bool has_fast = !asked_.empty() || !aligned.empty() || (spread_ > 0 && !inside.empty());
+  if (!has_fast) return block(ops);
+  if (!aligned.empty()) inside += " && " + aligned;
   const GlobalTensors globals = globals_;
+  std::string along;
   for (auto& [name, global] : globals_) {
     if (global.strides.empty() || global.strides.back() == "1") continue;
-    all += fmt::format(" && {} == 1", global.strides.back());
+    along += fmt::format("{}{} == 1", along.empty() ? "" : " && ", global.strides.back());
     global.strides.back() = "1";
   }
-  out_.open("if ({}) {{", all);
-  const expr::Facts facts = facts_;
-  for (Expr a : asked_) facts_.assume(a);
-  is_inside_ = true;
-  block(ops);
-  is_inside_ = false;
-  facts_ = facts;
+  const bool has_edges = spread_ > 0 && !asked_.empty() && !along.empty();
+  if (has_edges)
+    out_.open("if ({}) {{", along);
+  else if (!along.empty())
+    inside += " && " + along;
+  are_lines_whole_ = !aligned.empty();
+  fast(ops, inside);
+  are_lines_whole_ = false;
+  if (has_edges) {
+    out_.close("} else {");
+    out_.indent(2);
+    is_near_ = true;
+    block(ops);
+    is_near_ = false;
+    out_.close();
+  }
   globals_ = globals;
   out_.close("} else {");
   out_.indent(2);

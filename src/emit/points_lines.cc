@@ -52,8 +52,12 @@ void PointsEmitter::load_lines(Expr value) {
     }
     const std::string name = fresh("line");
     out_.line("float {}[{}];", name, points_per_thread_);
-    out_.line("load_line_{}({}, p.{}, {}, {}, exist);", expr::name(r.dtype()), name,
-              identifier(r.name().str()), offset(r.name().str(), r.args()), apart(r.name()));
+    if (are_lines_whole_)
+      out_.line("load_whole_{}({}, p.{}, {});", expr::name(r.dtype()), name,
+                identifier(r.name().str()), offset(r.name().str(), r.args()));
+    else
+      out_.line("load_line_{}({}, p.{}, {}, {}, exist);", expr::name(r.dtype()), name,
+                identifier(r.name().str()), offset(r.name().str(), r.args()), apart(r.name()));
     named_.emplace(r, name + "[beside]");
   }
 }
@@ -133,8 +137,12 @@ void PointsEmitter::store_line(const matile::Write& w) {
   name_shared({w.value});
   out_.line("{}[beside] = {};", name, text(w.value));
   close_points();
-  out_.line("store_line_{}(p.{}, {}, {}, {}, exist);", expr::name(w.value.dtype()),
-            identifier(w.target.str()), offset(w.target.str(), w.indices), name, apart(w.target));
+  if (are_lines_whole_)
+    out_.line("store_whole_{}(p.{}, {}, {});", expr::name(w.value.dtype()),
+              identifier(w.target.str()), offset(w.target.str(), w.indices), name);
+  else
+    out_.line("store_line_{}(p.{}, {}, {}, {}, exist);", expr::name(w.value.dtype()),
+              identifier(w.target.str()), offset(w.target.str(), w.indices), name, apart(w.target));
 }
 
 // How far elements of neighbouring points lie from each other.

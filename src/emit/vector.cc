@@ -5,6 +5,7 @@
 
 #include "emit/expression.h"
 #include "emit/limits.h"
+#include "emit/walked_place.h"
 #include "expr/walk.h"
 #include "layout/line.h"
 
@@ -98,9 +99,20 @@ std::optional<VectorAccess> vector_access(const Domain& domain, std::string_view
   Writer nowhere;
   const ElementPrinter text = element_printer(access.pieces, scope, nowhere);
   if (domain.axes.size() == 1 && is_folded(indices, axis, access.width, scope)) {
-    for (size_t k = 0; k < indices.size(); ++k) {
-      const Expr first = expr::substitute(*scope.pool, indices[k], access.in_pieces);
-      access.folded += (k ? " + " : "") + global.step(text.at(first, "vec"), k);
+    const auto place = walked_place(indices);
+    const size_t rows = indices.size() - (place ? 2 : 0);
+    const auto at_piece = [&](Expr e) {
+      return text.at(expr::substitute(*scope.pool, e, access.in_pieces), "vec");
+    };
+    for (size_t k = 0; k < rows; ++k)
+      access.folded += (k ? " + " : "") + global.step(at_piece(indices[k]), k);
+    if (place) {
+      if (place->first)
+        access.folded += (rows ? " + " : "") + global.step(at_piece(place->first), rows);
+      access.folded +=
+          fmt::format("{}walked_place({}, {}, {}, {})", access.folded.empty() ? "" : " + ",
+                      at_piece(place->count), at_piece(place->columns), global.strides[rows],
+                      global.strides[rows + 1]);
     }
     access.thread = "0";
     return access;

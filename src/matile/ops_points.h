@@ -34,6 +34,10 @@
 //
 //     points i < M, j < N beside 4
 //
+// or spread over the tile of its CTA, so that neighbouring threads still have neighbouring points:
+//
+//     points i < M, j < N spread 64 apart 2 down 4
+//
 // Integers have their declared width here, i64 too; every dtype of the language may be a value.
 // Threads know nothing of each other: a kernel must not read what it writes at other points.
 #pragma once
@@ -45,7 +49,8 @@ namespace nautilus::matile {
 struct Points {
   static constexpr std::string_view kFormat =
       "points $axes{ by $lanes_per_point}{ beside $points_per_thread}{ line $points_of_line}{ "
-      "across $across}{ of $points_across}{ threads $threads}$body";
+      "across $across}{ of $points_across}{ spread $spread}{ apart $points_apart}{ down "
+      "$points_down}{ threads $threads}$body";
   static constexpr std::string_view kDoc =
       "The block is run by one thread for each point of the axes, which are numbered with the last "
       "axis fastest. threads n: a CTA has n threads, a multiple of a warp; without it as many as "
@@ -61,14 +66,20 @@ struct Points {
       "tiles "
       "of the two axes that a CTA has (threads along the last axis: as the target says); elements "
       "that lie beside each other along that axis are loaded as vectors. Nothing loops then. "
-      "Stands "
-      "alone in its kernel.";
+      "spread w apart a down d: a CTA has a tile of the last two axes; w of its threads are beside "
+      "each other along the last one, the others along the one before. A thread has a points along "
+      "the last axis, w of them apart, for each of d points beside each other along the one "
+      "before. "
+      "Stands alone in its kernel.";
   ir::Axes axes;
   ir::OptionalInt lanes_per_point;
   ir::OptionalInt points_per_thread;
   ir::OptionalInt points_of_line;
   ir::Name across;
   ir::OptionalInt points_across;
+  ir::OptionalInt spread;
+  ir::OptionalInt points_apart;
+  ir::OptionalInt points_down;
   ir::OptionalInt threads;
   ir::Block body;
   static void fields(auto& s, auto&& f) {
@@ -78,6 +89,9 @@ struct Points {
     f("points_of_line", s.points_of_line);
     f("across", s.across);
     f("points_across", s.points_across);
+    f("spread", s.spread);
+    f("points_apart", s.points_apart);
+    f("points_down", s.points_down);
     f("threads", s.threads);
     f("body", s.body);
   }

@@ -27,10 +27,12 @@ class PointLines {
         lanes_(context_),
         each_(context_),
         across_(context_),
+        spread_(context_),
         threads_(context_) {
     lanes_.begin(body_);
     each_.begin(body_);
     across_.begin(body_);
+    spread_.begin(body_);
     threads_.begin(body_);
   }
   PointLines(const PointLines&) = delete;
@@ -57,6 +59,17 @@ class PointLines {
       across_.refuse(fmt::format("a thread has a power of two of points up to {}", most_each));
       ok = false;
     }
+    const auto is_spread = [&](const decision::Spread& s) {
+      return is_power(s.threads.value_or(0), threads()) && threads() % *s.threads == 0 &&
+             is_power(s.apart.value_or(0), most_each) && is_power(s.down.value_or(0), most_each);
+    };
+    if (spread() && !is_spread(*spread())) {
+      spread_.refuse(fmt::format(
+          "threads beside each other are a power of two and a part of the CTA's; a thread has a "
+          "power of two of points up to {} along each axis",
+          most_each));
+      ok = false;
+    }
     const int64_t most = target_.limits.cta_threads;
     if (threads() < 1 || threads() % warp != 0 || threads() > most) {
       threads_.refuse(fmt::format("a CTA has a multiple of {} threads up to {}", warp, most));
@@ -69,6 +82,7 @@ class PointLines {
   int64_t each() const { return each_.asked() ? each_.asked()->points.value_or(0) : 1; }
   // Null if there is no such line.
   const decision::Across* across() const { return across_.asked(); }
+  const decision::Spread* spread() const { return spread_.asked(); }
   int64_t threads() const {
     return threads_.asked() ? threads_.asked()->count.value_or(0) : target_.points.threads;
   }
@@ -81,6 +95,7 @@ class PointLines {
   void refuse_lanes(std::string_view why) { lanes_.refuse(why); }
   void refuse_each(std::string_view why) { each_.refuse(why); }
   void refuse_across(std::string_view why) { across_.refuse(why); }
+  void refuse_spread(std::string_view why) { spread_.refuse(why); }
   void refuse_threads(std::string_view why) { threads_.refuse(why); }
 
   // Notes what the kernel is.
@@ -91,9 +106,11 @@ class PointLines {
     lanes_.took({points.lanes_per_point.value_or(1), {}});
     each_.took({points.points_of_line.value_or(points.points_per_thread.value_or(1)), {}});
     if (points.across) across_.took({points.across, points.points_across, {}});
+    if (points.spread) spread_.took({points.spread, points.points_apart, points.points_down, {}});
     threads_.took({threads(), {}});
     if (!lanes_.end("") || !each_.end("") ||
-        !across_.end("kernels that put parts together turn nothing") || !threads_.end(""))
+        !across_.end("kernels that put parts together turn nothing") ||
+        !spread_.end("kernels that put parts together have no tiles") || !threads_.end(""))
       return false;
     ir::Block all = members;
     all.insert(all.end(), decided_.begin(), decided_.end());
@@ -109,6 +126,7 @@ class PointLines {
   decision::Choice<Lanes> lanes_;
   decision::Choice<Each> each_;
   decision::Choice<decision::Across> across_;
+  decision::Choice<decision::Spread> spread_;
   decision::Choice<Threads> threads_;
 };
 
@@ -116,6 +134,9 @@ constexpr std::string_view kNotShared =
     "its loops are not all sums, maxima or minima of independent values";
 constexpr std::string_view kNotTurned =
     "it is no kernel of lines without loops that has this axis before its last";
+constexpr std::string_view kNotSpread =
+    "it has other points of a thread, branches, or loops of different lengths; a kernel with one "
+    "axis has all threads along it";
 constexpr std::string_view kNotWidened = "its points branch, or lanes share them";
 
 // The kernel as its lines say, for all sizes.
@@ -134,6 +155,10 @@ bool follow(PointLines& lines, const PointsContext& points, LoweredKernel& parts
   if (lines.across() &&
       !turn(parts, *lines.across(), threads, points.target.points, context.pool)) {
     lines.refuse_across(kNotTurned);
+    return false;
+  }
+  if (lines.spread() && !spread(parts, *lines.spread(), threads, context.pool)) {
+    lines.refuse_spread(kNotSpread);
     return false;
   }
   return true;
@@ -179,6 +204,10 @@ std::optional<std::vector<LoweredKernel>> parts_alternatives(
   const std::string name = named_after(points.nests, points.kept);
   PointLines first(alternatives.empty() ? ir::Block() : alternatives[0], points.target, context);
   if (!first.read()) return std::nullopt;
+  if (first.spread()) {
+    first.refuse_spread("kernels that put parts together have no tiles");
+    return std::nullopt;
+  }
   auto one = lower(points, first, context);
   if (!one || !follow(first, points, *one, context) ||
       !first.end(*one, name, Form::Parts, members, context))

@@ -59,6 +59,17 @@ bool widen(LoweredKernel& parts, int64_t each, int64_t threads, expr::ExprPool& 
 bool turn(LoweredKernel& parts, const decision::Across& line, int64_t threads,
           const target::Points& choice, expr::ExprPool& pool);
 
+// Gives every CTA a tile of the last two axes, and its threads several points of it:
+//
+//   points i < M, j < N                  points i < M, j < N spread 64 apart 2 down 4
+//
+// 64 threads are beside each other along j, which have points j and j + 64, and two of them along
+// i, with points i to i + 3: neighbours read neighbours, what is above each other is loaded once,
+// and the place of the tile is found out once. False, and the kernel as it was, if lanes share its
+// points, if these branch, write in a loop or walk loops of different lengths.
+bool spread(LoweredKernel& parts, const decision::Spread& line, int64_t threads,
+            expr::ExprPool& pool);
+
 // For a kernel that puts the parts of an axis together, another one with 8 lanes for each point.
 // The plan launches it instead of the first where parts are many and points are few:
 //

@@ -89,7 +89,7 @@ class MatileVerifier {
     if (!k.body.empty() && k.body[0].is<Points>()) {
       v_.set_op(k.body[0]);
       if (k.body.size() != 1) v_.fail("`points` stands alone in its kernel");
-      return verify_points(k.body[0].as<Points>(), target_.limits, roles_, v_);
+      return verify_points(k.body[0].as<Points>(), target_, roles_, v_);
     }
     if (k.form != KernelForm::Final) return verify_nest(k, maps_, v_);
     const size_t kernel_mark = v_.mark();

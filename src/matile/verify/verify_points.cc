@@ -21,9 +21,9 @@ bool are_lanes(int64_t n) { return n == 2 || n == 4 || n == 8 || n == 16 || n ==
 
 class PointsVerifier {
  public:
-  PointsVerifier(const target::Limits& limits,
+  PointsVerifier(const target::Target& target,
                  const std::map<std::string, TensorRole, std::less<>>& roles, ir::Verifier& v)
-      : limits_(limits), roles_(roles), v_(v) {}
+      : target_(target), limits_(target.limits), roles_(roles), v_(v) {}
 
   void run(const Points& points) {
     const size_t mark = v_.enter_axes(points.axes);
@@ -38,6 +38,7 @@ class PointsVerifier {
     if (points.points_per_thread) check_points_of_thread(points, *points.points_per_thread);
     if (points.points_of_line) check_points_of_thread(points, *points.points_of_line);
     if (points.across || points.points_across) check_turned(points);
+    if (points.spread || points.points_apart || points.points_down) check_spread(points);
     const int64_t threads = points.threads.value_or(limits_.warp_threads);
     if (threads < 1 || threads % limits_.warp_threads != 0 || threads > limits_.cta_threads)
       v_.fail(fmt::format("a CTA has a multiple of {} threads up to {}, not {}",
@@ -68,6 +69,25 @@ class PointsVerifier {
       if (!op.is<Let>() && !op.is<Value>() && !op.is<Assign>() && !op.is<Write>())
         v_.fail("points across an axis neither loop nor branch");
     }
+  }
+  // Tiles of the last two axes, whose points threads have a row of threads apart.
+  void check_spread(const Points& points) {
+    const int64_t threads = points.threads.value_or(target_.points.threads);
+    const int64_t beside = points.spread.value_or(0);
+    const auto is_few = [](ir::OptionalInt n) { return n == 1 || n == 2 || n == 4 || n == 8; };
+    if (beside < 1 || threads % beside != 0 || !is_few(points.points_apart) ||
+        !is_few(points.points_down))
+      v_.fail(
+          "`spread` is a part of the CTA's threads, with 1, 2, 4 or 8 points `apart` and `down`");
+    if (points.axes.size() == 1 && (beside != threads || points.points_down != 1))
+      v_.fail("points of one axis are spread over all threads");
+    if (points.lanes_per_point || points.points_per_thread || points.points_of_line ||
+        points.across)
+      v_.fail("points that are spread have one lane, and no lines");
+    const size_t from = points.axes.size() > 1 ? points.axes.size() - 2 : 0;
+    for (size_t k = from; k < points.axes.size(); ++k)
+      apart_of_points_.emplace(points.axes[k].name.str());
+    has_several_ = true;
   }
   bool differs(Expr e) const {
     if (!expr::tensors_read(e).empty()) return true;
@@ -219,6 +239,7 @@ class PointsVerifier {
     number(w.value, type->dtype, "the value");
   }
 
+  const target::Target& target_;
   const target::Limits& limits_;
   const std::map<std::string, TensorRole, std::less<>>& roles_;
   ir::Verifier& v_;
@@ -236,9 +257,9 @@ class PointsVerifier {
 
 }  // namespace
 
-void verify_points(const Points& points, const target::Limits& limits,
+void verify_points(const Points& points, const target::Target& target,
                    const std::map<std::string, TensorRole, std::less<>>& roles, ir::Verifier& v) {
-  PointsVerifier(limits, roles, v).run(points);
+  PointsVerifier(target, roles, v).run(points);
 }
 
 }  // namespace nautilus::matile

@@ -64,7 +64,7 @@ void verify_skeletons(const ir::Program& program, const Kernel& kernel, diag::Sp
 std::string number_problem(ir::Expr e, const ir::Program& program);
 
 // A kernel of scalar code.
-void verify_points(const Points& points, const target::Limits& limits,
+void verify_points(const Points& points, const target::Target& target,
                    const std::map<std::string, TensorRole, std::less<>>& roles, ir::Verifier& v);
 
 }  // namespace nautilus::matile

@@ -82,6 +82,14 @@ ir::Block values_in_range(const ir::Op& line, const Target& target) {
   } else if (line.is<dc::Each>()) {
     auto d = line.as<dc::Each>();
     add(&d, d.points, powers(1, target.points.each));
+  } else if (line.is<dc::Spread>()) {
+    const auto first = line.as<dc::Spread>();
+    auto d = first;
+    add(&d, d.threads, powers(target.limits.warp_threads, target.points.threads));
+    d = first;
+    add(&d, d.apart, powers(1, target.points.line));
+    d = first;
+    add(&d, d.down, powers(1, target.points.line));
   } else if (line.is<dc::Keep>()) {
     out.push_back(turned(line.as<dc::Keep>()));
   } else if (line.is<dc::Unpacked>()) {

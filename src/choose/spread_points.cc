@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "choose/spread_points.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "choose/point_lines.h"
+#include "expr/bounds/affine.h"
+#include "expr/walk.h"
+#include "ir/walk.h"
+#include "scalar/ops.h"
+
+namespace nautilus::choose {
+namespace {
+
+using expr::Expr;
+using EK = expr::Op;
+
+// What the loops of a kernel say of its windows.
+struct Windows {
+  int64_t turns = 0;     // of the longest
+  bool is_known = true;  // all turns are, and nothing branches
+  bool is_near = false;  // something is read near what neighbours along the last axis read
+  bool is_one = false;   // places of what is read move with a point and with a turn
+  bool is_tall = false;  // windows have several rows
+};
+
+// Whether the index moves with the axis by equal steps.
+bool moves_with(Expr index, Expr axis) {
+  const auto p = expr::Poly::of(index);
+  const auto parts = p ? p->split(axis) : std::nullopt;
+  return parts && parts->first.constant() && *parts->first.constant() != 0;
+}
+
+void look(const ir::Block& body, const ir::Axes& axes, const ir::Axes& loops, int64_t turns,
+          expr::ExprPool& pool, Windows& out) {
+  const Expr last = pool.index(axes.back().name);
+  const Expr row = axes.size() > 1 ? pool.index(axes[axes.size() - 2].name) : Expr();
+  for (const ir::Op& op : body) {
+    if (op.is<scalar::If>()) out.is_known = false;
+    if (const auto* f = op.get<scalar::For>()) {
+      ir::Axes inner = loops;
+      int64_t all = std::max<int64_t>(turns, 1);
+      for (const ir::Axis& a : f->axes) {
+        const bool is_constant = a.extent.op() == EK::IntConst;
+        out.is_known &= is_constant && f->kind == scalar::LoopKind::Reduce;
+        all *= is_constant ? std::max<int64_t>(a.extent.integer(), 1) : 1;
+        inner.push_back(a);
+      }
+      out.turns = std::max(out.turns, all);
+      look(f->body, axes, inner, all, pool, out);
+      continue;
+    }
+    const auto is_in_loop = [&](Expr index) {
+      return std::any_of(loops.begin(), loops.end(), [&](const ir::Axis& a) {
+        return expr::depends_on(index, pool.index(a.name));
+      });
+    };
+    ir::for_each_expr(op, [&](Expr root) {
+      expr::for_each(root, [&](Expr e) {
+        if (e.op() != EK::Read || e.args().empty() || loops.empty()) return;
+        out.is_near |= moves_with(e.args().back(), last);
+        for (Expr index : e.args()) {
+          out.is_one |= is_in_loop(index) && std::any_of(axes.begin(), axes.end(), [&](auto& a) {
+                          return expr::depends_on(index, pool.index(a.name));
+                        });
+        }
+        for (size_t k = 0; k + 1 < e.args().size(); ++k)
+          out.is_tall |= row && is_in_loop(e[k]) && moves_with(e[k], row);
+      });
+    });
+  }
+}
+
+}  // namespace
+
+std::optional<decision::Spread> spread_points(std::span<const lower::MapNest> nests,
+                                              const target::Target& target,
+                                              const std::function<double(Expr)>& usual,
+                                              expr::ExprPool& pool) {
+  if (nests.empty() || nests[0].axes.empty() || !has_many(nests[0].axes, target))
+    return std::nullopt;
+  Windows windows;
+  for (const lower::MapNest& nest : nests) {
+    if (nest.axes.size() != nests[0].axes.size()) return std::nullopt;
+    look(nest.body, nest.axes, {}, 0, pool, windows);
+  }
+  if (!windows.is_known || !windows.is_near || !windows.is_one || windows.turns < 2 ||
+      windows.turns > target.points.unrolled)
+    return std::nullopt;
+  const ir::Axes& axes = nests[0].axes;
+  const double columns = std::max(usual(axes.back().extent), 1.0);
+  // As many threads beside each other as leave few of them without a point.
+  const auto filled = [&](int64_t threads) {
+    const auto n = static_cast<double>(threads);
+    return columns / (std::ceil(columns / n) * n);
+  };
+  decision::Spread out{target.points.threads, 1, 1, {}};
+  if (axes.size() > 1) {
+    for (int64_t n = target.points.threads / 2; n >= target.limits.warp_threads; n /= 2) {
+      if (filled(n) > filled(*out.threads) * target.points.worth_narrower) out.threads = n;
+    }
+  }
+  const bool is_short = columns < static_cast<double>(target.points.each * *out.threads);
+  // Points above each other share what they load; those apart only what is asked once.
+  const bool is_down = axes.size() > 1 && (windows.is_tall || is_short);
+  auto& several = is_down ? out.down : out.apart;
+  const int64_t most = is_down ? target.points.each : target.points.line;
+  while (*several < most && windows.turns * *several * 2 <= target.points.unrolled) *several *= 2;
+  return out;
+}
+
+}  // namespace nautilus::choose

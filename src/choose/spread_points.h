@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether threads of a kernel of points have several points of a tile each.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "decision/decisions.h"
+#include "lower/points/points_kernel.h"
+#include "target/target.h"
+
+namespace nautilus::choose {
+
+// Windows: reductions over few elements, all of whose loops have known turns, of tensors whose
+// elements neighbours along the last axis read near each other. What takes the time there is to
+// find out where a point is and to ask where its window ends, so a thread has several points, and
+// those above each other share what they load. Nothing if the kernel is none of these, or has few
+// points. `usual`: about how long an axis is.
+std::optional<decision::Spread> spread_points(std::span<const lower::MapNest> nests,
+                                              const target::Target& target,
+                                              const std::function<double(expr::Expr)>& usual,
+                                              expr::ExprPool& pool);
+
+}  // namespace nautilus::choose

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows of spread points, for threads inside: every turn for every point is written out, and an
+// element that several of them read is loaded once. The compiler would find some of these, but it
+// rewrites places until equal ones look different.
+#include <algorithm>
+
+#include "emit/identifier.h"
+#include "emit/points_emitter.h"
+#include "emit/typed_expression.h"
+#include "expr/bounds/affine.h"
+#include "expr/walk.h"
+
+namespace nautilus::emit {
+
+using expr::Expr;
+using EK = expr::Op;
+
+// Whether the loop has known turns and nothing but loops of the same kind and values that change.
+bool PointsEmitter::is_window(const matile::Loop& l) {
+  return all_turns(l) > 0 && std::ranges::all_of(l.body, [](const ir::Op& op) {
+           if (const auto* inner = op.get<matile::Loop>()) return is_window(*inner);
+           return op.is<matile::Assign>();
+         });
+}
+
+void PointsEmitter::window(const matile::Loop& l) {
+  window_places_.clear();
+  expr::Substitution turns;
+  write_turns(l, turns);
+  window_places_.clear();
+  named_.clear();
+}
+
+void PointsEmitter::write_turns(const matile::Loop& l, expr::Substitution& turns) {
+  const Expr var = pool_.index(l.var);
+  for (int64_t turn = 0; turn < l.to.integer(); ++turn) {
+    turns[var] = pool_.integer(turn);
+    for (const ir::Op& op : l.body) {
+      if (const auto* inner = op.get<matile::Loop>())
+        write_turns(*inner, turns);
+      else
+        write_turn(op.as<matile::Assign>(), turns);
+    }
+  }
+  turns.erase(var);
+}
+
+// One turn for all points of the thread.
+void PointsEmitter::write_turn(const matile::Assign& a, const expr::Substitution& turns) {
+  const Expr value = expr::rebuild(pool_, a.value, [&](Expr x) {
+    return x.op() == EK::Select && inside_.contains(x[0]) ? x[1] : x;
+  });
+  for (int64_t over = 0; over < points_across_; ++over) {
+    for (int64_t beside = 0; beside < points_per_thread_; ++beside) {
+      expr::Substitution here = turns;
+      const auto move = [&](Expr axis, int64_t by) {
+        if (by > 0) here[axis] = pool_.binary(EK::Add, axis, pool_.integer(by));
+      };
+      if (across_) move(across_, over);
+      move(last_, beside * spread_);
+      const Expr moved = expr::substitute(pool_, value, here);
+      std::set<const expr::Node*> always;
+      reach(moved, always);
+      expr::for_each(moved, [&](Expr e) {
+        if (e.op() == EK::Read && always.contains(e.node())) load_once(e);
+      });
+      out_.open("{{");
+      out_.line("const int over = {}, beside = {};", over, beside);
+      out_.line("{} = {};", locals_.find(a.name.str())->second, text(moved));
+      out_.close();
+    }
+  }
+}
+
+// Names the element; loads it if no turn before has. Its place is that of a row and a number.
+void PointsEmitter::load_once(Expr read) {
+  if (named_.contains(read) || written_.contains(read.name().str())) return;
+  const GlobalTensor& global = globals_.find(read.name().str())->second;
+  std::string base(read.name().str());  // what the indices are but for their numbers
+  std::vector<int64_t> numbers;
+  ir::Exprs without;
+  for (Expr index : read.args()) {
+    const auto p = expr::tensors_read(index).empty() ? expr::Poly::of(index) : std::nullopt;
+    if (!p) return;
+    const int64_t number = p->constant_term();
+    const auto rest = expr::plus(*p, -number);
+    if (!rest) return;
+    numbers.push_back(number);
+    without.push_back(expr::to_expr(pool_, *rest));
+    base += " " + text(without.back());
+  }
+  const auto place = [&](const std::string& key, const std::string& text_of) {
+    const auto it = window_places_.find(key);
+    if (it != window_places_.end()) return it->second;
+    const std::string name = fresh("at");
+    out_.line("const u64 {} = hidden({});", name, text_of);
+    return window_places_.emplace(key, name).first->second;
+  };
+  std::string at = place(base, offset(read.name().str(), without));
+  const auto add = [&](std::string& to, size_t k) {
+    if (numbers[k] == 0) return;
+    to += fmt::format(" + (u64){}ll", numbers[k]);
+    if (global.strides[k] != "1") to += " * " + global.strides[k];
+  };
+  std::string row = at;
+  for (size_t k = 0; k + 1 < numbers.size(); ++k) add(row, k);
+  if (row != at) at = place(base + " at " + row, row);
+  if (!numbers.empty()) add(at, numbers.size() - 1);
+  const std::string key = base + " of " + at;
+  const auto known = window_places_.find(key);
+  if (known != window_places_.end()) {
+    named_.emplace(read, known->second);
+    return;
+  }
+  const std::string name = fresh("element");
+  out_.line("const {} {} = load_{}(p.{}, {});", carrier(read.dtype()), name,
+            expr::name(read.dtype()), identifier(read.name().str()), at);
+  window_places_.emplace(key, name);
+  named_.emplace(read, name);
+}
+
+}  // namespace nautilus::emit
