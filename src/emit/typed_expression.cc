@@ -113,7 +113,34 @@ class TypedPrinter {
     return ok;
   }
 
+  // Functions of a few ulp, and coarse ones, as tiles have them; empty for others.
+  std::string coarse(Expr e) {
+    switch (e.op()) {
+      case EK::Div:
+        return call("divide", e);
+      case EK::Exp:
+        return fmt::format("exp2_approx({} * 1.44269504f)", text(e[0]));
+      case EK::Exp2:
+        return call("exp2_approx", e);
+      case EK::Sqrt:
+        return call("sqrt_approx", e);
+      case EK::Rsqrt:
+        return call("rsqrt_approx", e);
+      case EK::Tanh:
+        return call("tanh_approx", e);
+      case EK::Erf:
+        return call("erf_of", e);
+      case EK::Sigmoid:
+        return fmt::format("divide(1.f, 1.f + exp2_approx({} * -1.44269504f))", text(e[0]));
+      default:
+        return "";
+    }
+  }
+
   std::string arithmetic(Expr e) {
+    if (names_.is_coarse && e.dtype() == DType::F32) {
+      if (std::string out = coarse(e); !out.empty()) return out;
+    }
     const bool is_float = expr::is_float(e.dtype());
     const bool is_plain = is_float || is_index(e);
     switch (e.op()) {
@@ -155,7 +182,7 @@ class TypedPrinter {
       case EK::Tanh:
         return call("tanh_of", e);
       case EK::Erf:
-        return call(names_.is_coarse ? "erf_of" : "erf_exact", e);
+        return call("erf_exact", e);
       case EK::Sigmoid:
         return call("sigmoid_of", e);
       case EK::Sin:

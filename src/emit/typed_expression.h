@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scalar expressions as C++ text in which every operator has the meaning that the language gives it
-// for its dtype: integers wrap at their width, casts round once, functions are accurate. The text
-// of scalar code (matile::Points); tiles use expression.h, where integers have 32 bits and
-// functions are approximate.
+// for its dtype: integers wrap at their width, casts round once, functions are accurate, but for
+// those of f32 where the program allows coarse ones (docs/language.md, section 8). The text of
+// scalar code (matile::Points); tiles use expression.h, where integers have 32 bits and functions
+// are approximate.
 #pragma once
 
 #include "emit/expression.h"
