@@ -139,9 +139,18 @@ NestCosts::NestCosts(const ir::Program& program, const target::Target& target, e
         sizes[std::string(s->name.str())] = std::max<int64_t>(target.points.many_parts, 1);
     }
   };
-  add(target.nests.small_extent, nullptr);
-  if (!dims.empty()) add(target.nests.usual_extent, nullptr);
-  for (const ir::Dim* d : dims) add(target.nests.small_extent, d);
+  // Sizes that were asked for are the problem.
+  const auto is_asked = [](const ir::Dim* d) { return d->kind == ir::HintKind::Asked; };
+  if (std::any_of(dims.begin(), dims.end(), is_asked)) {
+    add(target.nests.small_extent, nullptr);
+    for (const ir::Dim* d : dims) {
+      if (is_asked(d)) problems_[0].sizes.sizes[std::string(d->name.str())] = *d->hint;
+    }
+  } else {
+    add(target.nests.small_extent, nullptr);
+    if (!dims.empty()) add(target.nests.usual_extent, nullptr);
+    for (const ir::Dim* d : dims) add(target.nests.small_extent, d);
+  }
   for (Problem& p : problems_) {
     double bytes = 0;
     for (const ir::Op& op : program.body) {

@@ -14,6 +14,11 @@ NAUT_DEFINE_OP(Fact)
 NAUT_DEFINE_OP(Numerics)
 NAUT_DEFINE_OP(Target)
 
+const std::vector<std::string_view>& words(HintKind) {
+  static const std::vector<std::string_view> spellings = {"example", "asked"};
+  return spellings;
+}
+
 const std::vector<std::string_view>& words(Rounding) {
   static const std::vector<std::string_view> spellings = {"licensed", "exact"};
   return spellings;

@@ -9,16 +9,22 @@
 
 namespace nautilus::ir {
 
+// Whether a hint is an example of the program, or a size that the caller asked kernels for.
+enum class HintKind : uint8_t { Example, Asked };
+const std::vector<std::string_view>& words(HintKind);
+
 struct Dim {
-  static constexpr std::string_view kFormat = "dim $name{ hint $hint}";
+  static constexpr std::string_view kFormat = "dim $name{ hint $hint}{ $kind}";
   static constexpr std::string_view kDoc =
       "A symbolic size, any value from 0. The hint is used by commands when the caller gives no "
-      "value.";
+      "value. asked: kernels are chosen for this value; they are right for any other.";
   Name name;
   OptionalInt hint;
+  HintKind kind = HintKind::Example;
   static void fields(auto& s, auto&& f) {
     f("name", s.name);
     f("hint", s.hint);
+    f("kind", s.kind);
   }
   static const OpInfo& info();
 };

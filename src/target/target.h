@@ -286,6 +286,7 @@ struct Algebra {
   int64_t unrolled_points;  // of a small sum: each has an accumulator of its own
   int64_t short_row;        // of an argmax that is found as it is
   int64_t tile_elements;    // columns of an operand, at least, that is worth a copy
+  double copied_steps;      // steps of a product that take as long as a copy of what a step reads
 };
 
 // From where on a program is warned about (driver/report/warnings.h).

@@ -79,7 +79,7 @@ void Elaborator::sizes() {
   for (const NameSyntax& d : math_.dims) {
     ir::OptionalInt hint;
     if (const auto it = hints.find(d.text); it != hints.end()) hint = it->second;
-    program_.body.push_back(ir::make(Dim{pool_.name(d.text), hint}, d.span));
+    program_.body.push_back(ir::make(Dim{pool_.name(d.text), hint, {}}, d.span));
   }
   for (const StaticSyntax& s : math_.statics) {
     int64_t value = 0;

@@ -14,6 +14,7 @@
 #include "ir/target_of.h"
 #include "spec/equations.h"
 #include "spec/facts/ranges.h"
+#include "spec/passes/operands/merged_depth.h"
 
 namespace nautilus::spec {
 namespace {
@@ -41,9 +42,13 @@ class Splitting {
         types_(tensor_types(program)),
         names_(program, pool) {
     for (const ir::Op& op : program.body) {
+      const auto* dim = op.get<ir::Dim>();
+      if (dim && dim->hint) hints_.sizes.emplace(dim->name.str(), *dim->hint);
+    }
+    for (const ir::Op& op : program.body) {
       const auto* let = op.get<Let>();
       const auto operands = let ? enter(*let) : std::nullopt;
-      if (!operands) continue;
+      if (!operands || merged_) continue;
       for (const bool is_row : {true, false}) {
         const Expr operand = is_row ? operands->first : operands->second;
         const Expr read = operand.op() == SplitOp::Select ? operand[1] : operand;
@@ -66,9 +71,20 @@ class Splitting {
       const Expr product = pool_.binary(SplitOp::Mul, a[i], b[j]);
       sum = sum ? pool_.binary(SplitOp::Add, sum, product) : product;
     }
+    Let out = let;
+    if (merged_) {
+      std::vector<Expr> axes;
+      std::vector<Expr> extents;
+      merged_->steps.push_back(merged_->axis);
+      for (const ir::Axis& step : merged_->steps) {
+        axes.push_back(pool_.index(step.name));
+        extents.push_back(step.extent);
+      }
+      out.body = pool_.reduce(expr::Reducer::Sum, sum, axes, extents);
+      return out;
+    }
     std::vector<Expr> args(r.args().begin(), r.args().end());
     args[0] = sum;
-    Let out = let;
     out.body = pool_.with_args(r, args);
     return out;
   }
@@ -87,7 +103,19 @@ class Splitting {
       const Expr n = r.extent(k);
       if (n.op() != SplitOp::IntConst || n.integer() >= target_.matrix.depth) depth_ = r.axis(k);
     }
-    return operands_of(let, r);
+    auto operands = operands_of(let, r);
+    merged_.reset();
+    if (operands && !r.init() && is_merging(operands->first) && is_merging(operands->second))
+      merged_ = merged_depth(r, pool_.name(fmt::format("{}.depth", let.name.str())), hints_,
+                             target_, pool_);
+    return operands;
+  }
+
+  // Whether limbs of the operand can have several axes of the sum as one.
+  static bool is_merging(Expr operand) {
+    const bool is_guarded = operand.op() == SplitOp::Select &&
+                            operand[2].op() == SplitOp::FloatConst && operand[2].number() == 0;
+    return (is_guarded ? operand[1] : operand).op() == SplitOp::Read;
   }
 
   // The two operands of an f32 product of matrices; nothing if it is none, or if 16 bits hold both,
@@ -157,6 +185,7 @@ class Splitting {
   // instructions take with the depth along memory.
   Limbs limbs_of(Expr operand, const Let& let, bool is_row, std::vector<Let>& made) {
     if (operand.dtype() != DType::F32) return {};
+    if (merged_) return of_merged(operand, made);
     if (operand.op() == SplitOp::Select && operand[2].op() == SplitOp::FloatConst &&
         operand[2].number() == 0) {
       Limbs inside = limbs_of(operand[1], let, is_row, made);
@@ -203,6 +232,81 @@ class Splitting {
     Limbs out;
     for (const ir::Name name : known->second)
       out.push_back(pool_.cast(DType::F32, pool_.read(name, DType::BF16, at)));
+    return out;
+  }
+
+  // Of an element with axes of the sum that are one: a tensor with that one along memory. Indices
+  // with such axes are written out along the other axes that they have; the others stay.
+  Limbs of_merged(Expr operand, std::vector<Let>& made) {
+    const bool is_guarded = operand.op() == SplitOp::Select;
+    const Expr read = is_guarded ? operand[1] : operand;
+    const auto type = types_.find(std::string(read.name().str()));
+    if (type == types_.end()) return {};
+    const auto is_merged = [&](Expr e) {
+      return std::any_of(merged_->merged.begin(), merged_->merged.end(),
+                         [&](Expr axis) { return expr::depends_on(e, axis); });
+    };
+    ir::Axes kept;
+    ir::Axes along;  // of the equation, in indices that are written out
+    std::vector<Expr> from;
+    std::vector<Expr> at;
+    for (size_t k = 0; k < read.args().size(); ++k) {
+      if (!is_merged(read[k])) {
+        const Expr place = pool_.index(fmt::format("x{}", k));
+        kept.push_back({place.name(), type->second.dims[k]});
+        from.push_back(place);
+        at.push_back(read[k]);
+        continue;
+      }
+      from.push_back(expr::substitute(pool_, read[k], merged_->at));
+      for (const ir::Axis& a : axes_) {
+        const Expr axis = pool_.index(a.name);
+        const bool is_known = std::any_of(along.begin(), along.end(),
+                                          [&](const ir::Axis& b) { return a.name == b.name; });
+        if (!is_known && !is_merged(axis) && expr::depends_on(read[k], axis)) along.push_back(a);
+      }
+    }
+    Expr value = pool_.read(read.name(), read.dtype(), from);
+    Expr outside;
+    if (is_guarded) {
+      Expr inside;
+      for (Expr c : conjuncts_of(operand[0])) {
+        bool is_along = is_merged(c);
+        for (Expr v : expr::free_vars(c)) {
+          const bool is_own = std::any_of(along.begin(), along.end(),
+                                          [&](const ir::Axis& a) { return a.name == v.name(); });
+          const bool is_axis = std::any_of(axes_.begin(), axes_.end(),
+                                           [&](const ir::Axis& a) { return a.name == v.name(); });
+          // A test of both would need an axis that the tensor has not.
+          if (is_axis && !is_own && !is_merged(v) && is_along) return {};
+          is_along |= is_own;
+        }
+        Expr& all = is_along ? inside : outside;
+        const Expr test = is_along ? expr::substitute(pool_, c, merged_->at) : c;
+        all = all ? pool_.binary(SplitOp::And, all, test) : test;
+      }
+      if (inside) value = pool_.select(inside, value, operand[2]);
+    }
+    ir::Axes axes = kept;
+    for (const ir::Axis& a : along) {
+      axes.push_back(a);
+      at.push_back(pool_.index(a.name));
+    }
+    axes.push_back(merged_->axis);
+    at.push_back(pool_.index(merged_->axis.name));
+    if (axes.size() > static_cast<size_t>(target_.copies.box_axes)) return {};
+    Limbs out;
+    for (const ir::Name name : limbs(read.name().str(), value, axes, made)) {
+      const Expr limb = pool_.cast(DType::F32, pool_.read(name, DType::BF16, at));
+      out.push_back(outside ? pool_.select(outside, limb, operand[2]) : limb);
+    }
+    return out;
+  }
+
+  static std::vector<Expr> conjuncts_of(Expr c) {
+    if (c.op() != SplitOp::And) return {c};
+    std::vector<Expr> out = conjuncts_of(c[0]);
+    for (Expr other : conjuncts_of(c[1])) out.push_back(other);
     return out;
   }
 
@@ -276,6 +380,8 @@ class Splitting {
   ir::Axes axes_;              // of the equation and its sum
   std::vector<Expr> results_;  // axes of the equation alone
   Expr depth_;  // an axis of the sum that is as long as an instruction, if there is one
+  std::optional<MergedDepth> merged_;  // of the equation's product
+  ir::Environment hints_;
   std::unordered_set<ir::Name> turned_;  // tensors of which some product has limbs, depth last
   // Limbs of tensors, by the order of their dimensions.
   std::map<std::pair<std::string, std::vector<size_t>>, std::vector<ir::Name>> known_;

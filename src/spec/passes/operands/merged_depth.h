@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Short axes of a contraction as one: the depth of a product that has no axis as long as a matrix
+// instruction, such as a convolution of three channels.
+//
+//   sum[c < 3, r < 7, s < 7] w[f, c, r, s] * x[n, c, i + r, j + s]
+// has the depth q = (c, s), 21 long, and steps r; its operands are
+//   w[f, q / 7, r, q % 7]     and     x[n, q / 7, i + r, j + q % 7]
+//
+// which are stored as tensors of their own (split_operands).
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "expr/walk.h"
+#include "ir/environment.h"
+#include "ir/op.h"
+#include "target/target.h"
+
+namespace nautilus::spec {
+
+struct MergedDepth {
+  ir::Axis axis;                 // the depth
+  std::vector<ir::Expr> merged;  // axes that it stands for
+  expr::Substitution at;         // their places at a place of the depth
+  ir::Axes steps;                // axes of the sum that stay
+};
+
+// Nothing if an axis of the reduction is long enough at the hints, or one has no extent there.
+// `name`: of the new axis.
+std::optional<MergedDepth> merged_depth(ir::Expr reduction, ir::Name name,
+                                        const ir::Environment& hints, const target::Target& target,
+                                        expr::ExprPool& pool);
+
+}  // namespace nautilus::spec
