@@ -127,6 +127,12 @@ Cover Coverer::best(const Nests& nests, lower::FreshNames names) {
       const size_t count = elements->kernels[0].nests.size();
       consider(std::move(*elements), rest(count), names, out, has_one);
     }
+    for (size_t count = nests.size(); count > 1; --count) {
+      auto columns = as_columns(nests, count, names);
+      if (!columns) continue;
+      consider(std::move(*columns), rest(count), names, out, has_one);
+      break;
+    }
     for (size_t count = points_end(nests); count > 0; --count)
       consider(as_points(nests, count, names, target_.limits.warp_threads), rest(count), names, out,
                has_one);
@@ -219,11 +225,11 @@ Cover Coverer::as_points(const Nests& nests, size_t count, const lower::FreshNam
       return out;
     }
   }
-  const auto spread =
-      lanes > 1 || each > 1
-          ? std::nullopt
-          : spread_points(
-                made.nests, target_, [&](Expr e) { return costs_.usual_extent(e); }, context_.pool);
+  const auto spread = lanes > 1 || each > 1
+                          ? std::nullopt
+                          : spread_points(
+                                made.nests, target_,
+                                [&](Expr e) { return costs_.hinted_extent(e); }, context_.pool);
   if (spread) {
     auto parts = trial();
     if (parts && lower::spread(*parts, *spread, target_.points.threads, context_.pool)) {

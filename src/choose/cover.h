@@ -50,6 +50,7 @@ class Coverer {
   std::optional<Cover> as_rows(const Nests& nests, bool has_reductions);
   Cover as_points(const Nests& nests, size_t count, const lower::FreshNames& names,
                   int64_t most_lanes);
+  std::optional<Cover> as_columns(const Nests& nests, size_t count, const lower::FreshNames& names);
   Cover as_parts(const Nests& nests);
   size_t points_end(const Nests& nests) const;
   void in_parts(const Nests& nests, const lower::FreshNames& names, Cover& best_cover,

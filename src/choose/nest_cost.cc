@@ -139,15 +139,17 @@ NestCosts::NestCosts(const ir::Program& program, const target::Target& target, e
         sizes[std::string(s->name.str())] = std::max<int64_t>(target.points.many_parts, 1);
     }
   };
+  add(target.nests.small_extent, nullptr);
+  hinted_ = problems_[0];
+  for (const ir::Dim* d : dims) {
+    if (d->hint) hinted_.sizes.sizes[std::string(d->name.str())] = *d->hint;
+  }
   // Sizes that were asked for are the problem.
-  const auto is_asked = [](const ir::Dim* d) { return d->kind == ir::HintKind::Asked; };
-  if (std::any_of(dims.begin(), dims.end(), is_asked)) {
-    add(target.nests.small_extent, nullptr);
-    for (const ir::Dim* d : dims) {
-      if (is_asked(d)) problems_[0].sizes.sizes[std::string(d->name.str())] = *d->hint;
-    }
+  const bool is_asked = std::any_of(
+      dims.begin(), dims.end(), [](const ir::Dim* d) { return d->kind == ir::HintKind::Asked; });
+  if (is_asked) {
+    problems_ = {hinted_};
   } else {
-    add(target.nests.small_extent, nullptr);
     if (!dims.empty()) add(target.nests.usual_extent, nullptr);
     for (const ir::Dim* d : dims) add(target.nests.small_extent, d);
   }
@@ -193,12 +195,12 @@ double NestCosts::bytes_of(ir::Name tensor, const Problem& at) const {
 
 double NestCosts::points(std::span<const MapNest> nests, int64_t lanes,
                          const std::set<std::string>& kept, int64_t each, const Where& where,
-                         Expr across) const {
+                         Expr across, int64_t held) const {
   double sum = 0;
   for (const Problem& p : problems_) {
     const bool is_run = !where.condition || !is_known(where.condition, p) ||
                         (ir::evaluate(where.condition, p.sizes).i != 0) == where.holds;
-    if (is_run) sum += p.weight * points_at(nests, lanes, kept, each, across, p);
+    if (is_run) sum += p.weight * points_at(nests, lanes, kept, each, across, held, p);
   }
   return sum;
 }
@@ -223,7 +225,7 @@ double NestCosts::memory_cycles(const Traffic& traffic) const {
 
 double NestCosts::points_at(std::span<const MapNest> nests, int64_t lanes,
                             const std::set<std::string>& kept, int64_t each, Expr across,
-                            const Problem& at) const {
+                            int64_t held, const Problem& at) const {
   const target::NestCosts& c = target_.nests;
   const auto sms = static_cast<double>(target_.board.sms);
   Traffic traffic;
@@ -262,7 +264,9 @@ double NestCosts::points_at(std::span<const MapNest> nests, int64_t lanes,
             }
           }
           const double all = std::min(touched, bytes_of(e.name(), at));
-          w.loops.empty() ? traffic.add(e.name().str(), all) : walked.add(e.name().str(), all);
+          const bool is_held = steps <= static_cast<double>(held);
+          w.loops.empty() || is_held ? traffic.add(e.name().str(), all)
+                                     : walked.add(e.name().str(), all);
           const bool is_turned = across && stride(e, across) == Stride::One;
           const Stride s = is_turned ? Stride::One : fast ? stride(e, fast) : Stride::None;
           const double line = s == Stride::Far ? c.strided_lines : s == Stride::None ? 0.25 : 1;

@@ -36,17 +36,18 @@ class NestCosts {
   };
   // The cost of one kernel with a thread, or so many lanes, for each point, or for each line of
   // several. `kept`: what is read after it, or an output. `across`: an axis along which a thread
-  // has points besides; null if there is none.
+  // has points besides; null if there is none. `held`: of loops with at most so many turns, what
+  // several read is read once.
   double points(std::span<const lower::MapNest> nests, int64_t lanes,
                 const std::set<std::string>& kept, int64_t each, const Where& where,
-                expr::Expr across = {}) const;
+                expr::Expr across = {}, int64_t held = 0) const;
   // Of one whose cycles at given sizes are known.
   double over_sizes(const std::function<double(const ir::Environment&)>& cycles) const;
   // Of one along rows, or of elements.
   double rows(const lower::RowGroup& group, const std::set<std::string>& kept) const;
 
-  // About how long an axis is: its hint, but at least the smallest extent that is looked at.
-  double usual_extent(expr::Expr e) const { return extent(e, problems_[0]); }
+  // About how long an axis is, by hints alone where there are some.
+  double hinted_extent(expr::Expr e) const { return extent(e, hinted_); }
 
   // A buffer that the program does not declare yet.
   void declare(ir::Name buffer, const ir::TensorType& type) {
@@ -67,7 +68,7 @@ class NestCosts {
   double bytes_of(ir::Name tensor, const Problem& at) const;
   double memory_cycles(const Traffic& traffic) const;
   double points_at(std::span<const lower::MapNest> nests, int64_t lanes,
-                   const std::set<std::string>& kept, int64_t each, expr::Expr across,
+                   const std::set<std::string>& kept, int64_t each, expr::Expr across, int64_t held,
                    const Problem& at) const;
   double far_bytes(const lower::RowGroup& group, const Problem& at) const;
   double rows_at(const lower::RowGroup& group, const std::set<std::string>& kept,
@@ -77,6 +78,7 @@ class NestCosts {
   expr::ExprPool& pool_;
   std::map<std::string, ir::TensorType, std::less<>> types_;
   std::vector<Problem> problems_;
+  Problem hinted_;
 };
 
 }  // namespace nautilus::choose

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "choose/point_lines.h"
 #include "expr/bounds/affine.h"
@@ -25,15 +26,15 @@ struct Windows {
   bool is_tall = false;  // windows have several rows
 };
 
-// Whether the index moves with the axis by equal steps.
-bool moves_with(Expr index, Expr axis) {
+// By how much the index moves with the axis, if by equal steps; else 0.
+int64_t step_along(Expr index, Expr axis) {
   const auto p = expr::Poly::of(index);
   const auto parts = p ? p->split(axis) : std::nullopt;
-  return parts && parts->first.constant() && *parts->first.constant() != 0;
+  return parts ? std::abs(parts->first.constant().value_or(0)) : 0;
 }
 
 void look(const ir::Block& body, const ir::Axes& axes, const ir::Axes& loops, int64_t turns,
-          expr::ExprPool& pool, Windows& out) {
+          int64_t near_bytes, expr::ExprPool& pool, Windows& out) {
   const Expr last = pool.index(axes.back().name);
   const Expr row = axes.size() > 1 ? pool.index(axes[axes.size() - 2].name) : Expr();
   for (const ir::Op& op : body) {
@@ -48,7 +49,7 @@ void look(const ir::Block& body, const ir::Axes& axes, const ir::Axes& loops, in
         inner.push_back(a);
       }
       out.turns = std::max(out.turns, all);
-      look(f->body, axes, inner, all, pool, out);
+      look(f->body, axes, inner, all, near_bytes, pool, out);
       continue;
     }
     const auto is_in_loop = [&](Expr index) {
@@ -59,14 +60,15 @@ void look(const ir::Block& body, const ir::Axes& axes, const ir::Axes& loops, in
     ir::for_each_expr(op, [&](Expr root) {
       expr::for_each(root, [&](Expr e) {
         if (e.op() != EK::Read || e.args().empty() || loops.empty()) return;
-        out.is_near |= moves_with(e.args().back(), last);
+        const int64_t step = step_along(e.args().back(), last) * expr::bytes(e.dtype());
+        out.is_near |= step > 0 && step <= near_bytes;
         for (Expr index : e.args()) {
           out.is_one |= is_in_loop(index) && std::any_of(axes.begin(), axes.end(), [&](auto& a) {
                           return expr::depends_on(index, pool.index(a.name));
                         });
         }
         for (size_t k = 0; k + 1 < e.args().size(); ++k)
-          out.is_tall |= row && is_in_loop(e[k]) && moves_with(e[k], row);
+          out.is_tall |= row && is_in_loop(e[k]) && step_along(e[k], row) != 0;
       });
     });
   }
@@ -83,7 +85,7 @@ std::optional<decision::Spread> spread_points(std::span<const lower::MapNest> ne
   Windows windows;
   for (const lower::MapNest& nest : nests) {
     if (nest.axes.size() != nests[0].axes.size()) return std::nullopt;
-    look(nest.body, nest.axes, {}, 0, pool, windows);
+    look(nest.body, nest.axes, {}, 0, target.memory.vector_bytes, pool, windows);
   }
   if (!windows.is_known || !windows.is_near || !windows.is_one || windows.turns < 2 ||
       windows.turns > target.points.unrolled)

@@ -199,6 +199,20 @@ struct Spread {
   static const ir::OpInfo& info();
 };
 
+struct Held {
+  static constexpr std::string_view kFormat = "held $turns{ $by}";
+  static constexpr std::string_view kDoc =
+      "Form points: where the loops of a point have at most so many turns, elements that one loop "
+      "reads stay in registers for the loops behind it; where they have more, they are read again.";
+  ir::OptionalInt turns;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("turns", s.turns);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
 struct Threads {
   static constexpr std::string_view kFormat = "threads $count{ $by}";
   static constexpr std::string_view kDoc =

@@ -48,6 +48,7 @@ KernelText PointsEmitter::run() {
     across_ = pool_.index(points.across);
     points_across_ = *points.points_across;
   }
+  held_ = points.held.value_or(0);
   if (points.spread) {
     spread_ = *points.spread;
     points_per_thread_ = points.points_apart.value_or(1);
@@ -235,9 +236,9 @@ std::string PointsEmitter::declare(ir::Name name, DType dtype) {
 }
 
 bool PointsEmitter::is_reserved(std::string_view name) {
-  constexpr std::string_view kOwn[] = {"points", "lane",         "has_point", "other",
-                                       "first",  "more",         "left",      "exist",
-                                       "tiles",  "exist_across", "over",      "beside"};
+  constexpr std::string_view kOwn[] = {"points", "lane",   "has_point", "other", "first",
+                                       "more",   "left",   "exist",     "tiles", "exist_across",
+                                       "over",   "beside", "turn"};
   return std::find(std::begin(kOwn), std::end(kOwn), name) != std::end(kOwn);
 }
 
@@ -287,8 +288,11 @@ std::string PointsEmitter::text(Expr e) {
   names.instead = [this](Expr x) -> std::string {
     const auto it = named_.find(x);
     if (it != named_.end()) return it->second;
+    const auto held = held_names_.find(x);
+    if (held != held_names_.end()) return held->second;
     const bool holds = is_inside_ && x.op() == expr::Op::Select && inside_.contains(x[0]);
-    return holds ? text(x[1]) : is_near_ && is_load_where(x) ? load_where(x) : "";
+    const bool is_load = is_near_ || (is_inside_ && spread_ > 0);
+    return holds ? text(inside(x)) : is_load && is_load_where(x) ? load_where(x) : "";
   };
   return typed_expression(e, names);
 }
@@ -478,6 +482,7 @@ void PointsEmitter::scan(const matile::LaneScan& s) {
 
 void PointsEmitter::loop(const matile::Loop& l) {
   if (spread_ > 0 && is_inside_ && are_written_out_ && is_window(l)) return window(l);
+  if (held_loop(l)) return;
   const std::string from = text(l.from);
   const std::string to = text(l.to);
   const auto locals = locals_;

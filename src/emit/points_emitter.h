@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text of a kernel of scalar code while it is written. The parts are in points.cc (points and
 // statements), points_lines.cc (vectors), points_inside.cc (conditions that are asked once),
-// points_windows.cc (turns that are written out) and points_parts.cc (loops over the parts of an
+// points_windows.cc (turns that are written out), points_held.cc (what loops share) and
+// points_parts.cc (loops over the parts of an
 // axis).
 #pragma once
 
@@ -12,6 +13,7 @@
 
 #include "emit/params.h"
 #include "emit/writer.h"
+#include "expr/walk.h"
 #include "ir/target_of.h"
 #include "matile/ops.h"
 
@@ -60,7 +62,8 @@ class PointsEmitter {
   using Ranges = std::vector<std::pair<expr::Expr, int64_t>>;  // loops around, with their turns
   static int64_t all_turns(const matile::Loop& l);
   static int64_t window_turns(const ir::Block& body);
-  void ask_where(expr::Expr condition, const Ranges& ranges);
+  void ask_where(expr::Expr guarded, const Ranges& ranges);
+  expr::Expr inside(expr::Expr guarded);
   void collect_names(const ir::Block& body);
   void collect_conditions(const ir::Block& body, Ranges ranges);
   std::string are_inside();
@@ -69,7 +72,7 @@ class PointsEmitter {
   void body(const ir::Block& ops);
 
   static bool is_load_where(expr::Expr e);
-  std::string load_where(expr::Expr e);
+  std::string load_where(expr::Expr e, const std::string& at = "");
   static bool is_guarded_always(expr::Expr e);
 
   // points_windows.cc
@@ -77,7 +80,14 @@ class PointsEmitter {
   void window(const matile::Loop& l);
   void write_turns(const matile::Loop& l, expr::Substitution& turns);
   void write_turn(const matile::Assign& a, const expr::Substitution& turns);
-  void load_once(expr::Expr read);
+  void load_once(expr::Expr element);
+
+  // points_held.cc
+  static expr::Expr held_turns(const ir::Block& ops);
+  std::map<expr::Expr, expr::Expr, expr::ByContent> reads_of_turn(const matile::Loop& l);
+  void load_held(const ir::Block& ops);
+  void hold(const ir::Block& ops);
+  bool held_loop(const matile::Loop& l);
 
   // points_lines.cc
   bool has_line(ir::Name tensor, std::span<const expr::Expr> indices) const;
@@ -128,16 +138,22 @@ class PointsEmitter {
   std::map<expr::Expr, std::string, expr::ByContent> walked_;
   std::set<std::string, std::less<>> own_;        // names of the body whose values differ by turns
   std::set<expr::Expr, expr::ByContent> inside_;  // conditions that hold inside
+  // What loads ask of them besides.
+  std::map<expr::Expr, expr::Expr, expr::ByContent> left_;
   std::map<std::string, std::string>
-      window_places_;              // names of places and elements, by what they are
-  std::vector<expr::Expr> asked_;  // once, for all of them
-  bool is_walking_ = false;        // all lanes are here, each with a number
-  bool is_inside_ = false;         // while the text for threads inside is written
-  bool are_whole_ = false;         // all points of the thread are computed
-  bool are_lines_whole_ = false;   // whole vectors, at places that take them
-  bool are_written_out_ = false;   // turns of windows, where all points are known
-  bool is_near_ = false;           // for those at an edge, whose turns are written out
-  int numbers_ = 0;                // of fresh names
+      window_places_;  // names of places and elements, by what they are
+  int64_t held_ = 0;   // turns of loops, at most
+  std::map<expr::Expr, std::string, expr::ByContent> held_arrays_;  // by elements of a turn
+  std::map<expr::Expr, std::string, expr::ByContent> held_names_;   // in the loop being written
+  bool is_holding_ = false;                                         // while loops have few turns
+  std::vector<expr::Expr> asked_;                                   // once, for all of them
+  bool is_walking_ = false;       // all lanes are here, each with a number
+  bool is_inside_ = false;        // while the text for threads inside is written
+  bool are_whole_ = false;        // all points of the thread are computed
+  bool are_lines_whole_ = false;  // whole vectors, at places that take them
+  bool are_written_out_ = false;  // turns of windows, where all points are known
+  bool is_near_ = false;          // for those at an edge, whose turns are written out
+  int numbers_ = 0;               // of fresh names
 };
 
 }  // namespace nautilus::emit

@@ -79,16 +79,25 @@ int64_t PointsEmitter::window_turns(const ir::Block& body) {
   return most;
 }
 
-void PointsEmitter::ask_where(Expr condition, const Ranges& ranges) {
+void PointsEmitter::ask_where(Expr guarded, const Ranges& ranges) {
+  const Expr condition = guarded[0];
   if (inside_.contains(condition)) return;
+  // Where a row has few threads, one of a warp in two is at its end: what is asked of columns stays
+  // with the loads, and a warp is inside or it is not.
+  const bool may_stay = spread_ > 0 && points_per_thread_ == 1 && across_ && is_load_where(guarded);
   std::vector<Expr> parts = {condition};
   std::vector<Expr> asked;
+  Expr left;
   while (!parts.empty()) {
     const Expr part = parts.back();
     parts.pop_back();
     if (part.op() == EK::And) {
       parts.push_back(part[1]);
       parts.push_back(part[0]);
+      continue;
+    }
+    if (may_stay && expr::depends_on(part, last_)) {
+      left = left ? pool_.binary(EK::And, left, part) : part;
       continue;
     }
     const bool is_known = expr::tensors_read(part).empty() &&
@@ -101,7 +110,9 @@ void PointsEmitter::ask_where(Expr condition, const Ranges& ranges) {
     if (!worst) return;
     asked.push_back(worst);
   }
+  if (asked.empty()) return;
   inside_.insert(condition);
+  if (left) left_.emplace(condition, left);
   for (Expr a : asked) {
     if (std::ranges::find(asked_, a) == asked_.end()) asked_.push_back(a);
   }
@@ -132,7 +143,7 @@ void PointsEmitter::collect_conditions(const ir::Block& body, Ranges ranges) {
     // Outside of loops of known turns there is nothing to share.
     if (ranges.empty() || !op.is<matile::Assign>()) continue;
     expr::for_each(op.as<matile::Assign>().value, [&](Expr e) {
-      if (e.op() == EK::Select) ask_where(e[0], ranges);
+      if (e.op() == EK::Select) ask_where(e, ranges);
     });
   }
 }
@@ -147,13 +158,19 @@ bool PointsEmitter::is_load_where(Expr e) {
          (read.dtype() == expr::DType::F32 || expr::is_half(read.dtype()));
 }
 
-std::string PointsEmitter::load_where(Expr e) {
+// What a guarded element is for threads inside.
+Expr PointsEmitter::inside(Expr guarded) {
+  const auto it = left_.find(guarded[0]);
+  return it == left_.end() ? guarded[1] : pool_.select(it->second, guarded[1], guarded[2]);
+}
+
+std::string PointsEmitter::load_where(Expr e, const std::string& at) {
   const Expr read = e[1].op() == EK::Cast ? e[1][0] : e[1];
   // All parts are asked: a branch costs more than they do.
   std::string all;
   const auto add = [&](const std::string& part) { all += (all.empty() ? "" : " & ") + part; };
-  if (are_whole_ && points_across_ > 1) add("(over < exist_across)");
-  if (are_whole_ && points_per_thread_ > 1) add("(beside < exist)");
+  if (is_near_ && are_whole_ && points_across_ > 1) add("(over < exist_across)");
+  if (is_near_ && are_whole_ && points_per_thread_ > 1) add("(beside < exist)");
   std::vector<Expr> parts = {e[0]};
   while (!parts.empty()) {
     const Expr part = parts.back();
@@ -167,8 +184,8 @@ std::string PointsEmitter::load_where(Expr e) {
     }
   }
   return fmt::format("load_{}_where({}, p.{}, {}, {})", expr::name(read.dtype()), all,
-                     identifier(read.name().str()), offset(read.name().str(), read.args()),
-                     text(e[2]));
+                     identifier(read.name().str()),
+                     at.empty() ? offset(read.name().str(), read.args()) : at, text(e[2]));
 }
 
 // Whether it reads nothing but under conditions, so that it can be computed for points that do not
@@ -225,7 +242,7 @@ void PointsEmitter::fast(const ir::Block& ops, const std::string& inside) {
   const expr::Facts facts = facts_;
   for (Expr a : asked_) facts_.assume(a);
   is_inside_ = are_whole_ = true;
-  block(ops);
+  held_ > 0 ? hold(ops) : block(ops);
   is_inside_ = are_whole_ = false;
   facts_ = facts;
 }
@@ -243,7 +260,8 @@ void PointsEmitter::body(const ir::Block& ops) {
   }
   std::string inside = are_inside();
   const std::string aligned = is_line_ && !across_ ? are_aligned(ops) : "";
-  const bool has_fast = !asked_.empty() || !aligned.empty() || (spread_ > 0 && !inside.empty());
+  const bool has_fast =
+      held_ > 0 || !asked_.empty() || !aligned.empty() || (spread_ > 0 && !inside.empty());
   if (!has_fast) return block(ops);
   if (!aligned.empty()) inside += " && " + aligned;
   const GlobalTensors globals = globals_;
@@ -257,7 +275,8 @@ void PointsEmitter::body(const ir::Block& ops) {
   if (has_edges)
     out_.open("if ({}) {{", along);
   else if (!along.empty())
-    inside += " && " + along;
+    inside += (inside.empty() ? "" : " && ") + along;
+  if (inside.empty()) inside = "true";  // it only holds what loops read
   are_lines_whole_ = !aligned.empty();
   fast(ops, inside);
   are_lines_whole_ = false;

@@ -45,7 +45,7 @@ void PointsEmitter::load_lines(Expr value) {
     const bool has_read = std::any_of(r.args().begin(), r.args().end(), [](Expr index) {
       return !expr::tensors_read(index).empty();
     });
-    if (named_.contains(r) || walked_.contains(r) || has_read) continue;
+    if (named_.contains(r) || walked_.contains(r) || held_names_.contains(r) || has_read) continue;
     if (across_) {
       load_turned(r);
       continue;

@@ -48,7 +48,7 @@ void PointsEmitter::write_turns(const matile::Loop& l, expr::Substitution& turns
 // One turn for all points of the thread.
 void PointsEmitter::write_turn(const matile::Assign& a, const expr::Substitution& turns) {
   const Expr value = expr::rebuild(pool_, a.value, [&](Expr x) {
-    return x.op() == EK::Select && inside_.contains(x[0]) ? x[1] : x;
+    return x.op() == EK::Select && inside_.contains(x[0]) ? inside(x) : x;
   });
   for (int64_t over = 0; over < points_across_; ++over) {
     for (int64_t beside = 0; beside < points_per_thread_; ++beside) {
@@ -62,7 +62,8 @@ void PointsEmitter::write_turn(const matile::Assign& a, const expr::Substitution
       std::set<const expr::Node*> always;
       reach(moved, always);
       expr::for_each(moved, [&](Expr e) {
-        if (e.op() == EK::Read && always.contains(e.node())) load_once(e);
+        const bool is_element = e.op() == EK::Read || is_load_where(e);
+        if (is_element && always.contains(e.node())) load_once(e);
       });
       out_.open("{{");
       out_.line("const int over = {}, beside = {};", over, beside);
@@ -73,8 +74,11 @@ void PointsEmitter::write_turn(const matile::Assign& a, const expr::Substitution
 }
 
 // Names the element; loads it if no turn before has. Its place is that of a row and a number.
-void PointsEmitter::load_once(Expr read) {
-  if (named_.contains(read) || written_.contains(read.name().str())) return;
+void PointsEmitter::load_once(Expr element) {
+  const bool is_guarded = element.op() == EK::Select;
+  const Expr under = is_guarded ? element[1] : element;
+  const Expr read = under.op() == EK::Cast ? under[0] : under;
+  if (named_.contains(element) || written_.contains(read.name().str())) return;
   const GlobalTensor& global = globals_.find(read.name().str())->second;
   std::string base(read.name().str());  // what the indices are but for their numbers
   std::vector<int64_t> numbers;
@@ -106,17 +110,18 @@ void PointsEmitter::load_once(Expr read) {
   for (size_t k = 0; k + 1 < numbers.size(); ++k) add(row, k);
   if (row != at) at = place(base + " at " + row, row);
   if (!numbers.empty()) add(at, numbers.size() - 1);
-  const std::string key = base + " of " + at;
-  const auto known = window_places_.find(key);
+  const std::string load = is_guarded ? load_where(element, at)
+                                      : fmt::format("load_{}(p.{}, {})", expr::name(read.dtype()),
+                                                    identifier(read.name().str()), at);
+  const auto known = window_places_.find(load);
   if (known != window_places_.end()) {
-    named_.emplace(read, known->second);
+    named_.emplace(element, known->second);
     return;
   }
   const std::string name = fresh("element");
-  out_.line("const {} {} = load_{}(p.{}, {});", carrier(read.dtype()), name,
-            expr::name(read.dtype()), identifier(read.name().str()), at);
-  window_places_.emplace(key, name);
-  named_.emplace(read, name);
+  out_.line("const {} {} = {};", carrier(element.dtype()), name, load);
+  window_places_.emplace(load, name);
+  named_.emplace(element, name);
 }
 
 }  // namespace nautilus::emit

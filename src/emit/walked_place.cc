@@ -9,6 +9,7 @@ using EK = expr::Op;
 std::optional<WalkedPlace> walked_place(std::span<const Expr> indices) {
   if (indices.size() < 2 || indices.back().op() != EK::Mod) return std::nullopt;
   const Expr column = indices.back();
+  if (column[1].op() == EK::IntConst) return std::nullopt;  // a shift and a mask, or a product
   const Expr row = indices[indices.size() - 2];
   const auto is_row = [&](Expr e) {
     return e.op() == EK::FloorDiv && e[0] == column[0] && e[1] == column[1];

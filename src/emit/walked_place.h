@@ -17,7 +17,8 @@ struct WalkedPlace {
   expr::Expr columns;  // W
 };
 
-// Of the last two of the indices; nothing if they are no such count.
+// Of the last two of the indices; nothing if they are no such count, or W is a constant, by which
+// the compiler divides fast.
 std::optional<WalkedPlace> walked_place(std::span<const expr::Expr> indices);
 
 }  // namespace nautilus::emit

@@ -8,6 +8,7 @@
 #include "expr/walk.h"
 #include "ir/target_of.h"
 #include "ir/walk.h"
+#include "lower/points/column_nests.h"
 #include "lower/points/part_nests.h"
 #include "lower/points/points_alternatives.h"
 #include "lower/rows/row_kernel.h"
@@ -135,6 +136,10 @@ bool NestKernels::points(size_t& i, size_t end, const AskedKernel& asked) {
     is_joined = can_join(state_.nests[i], state_.nests[k], written, context_.pool);
     written.merge(written_by(state_.nests[k]));
   }
+  const std::set<std::string> kept = state_.kept_after(end);
+  std::vector<MapNest> group = nests_from(i, end);
+  auto columns = is_joined ? std::nullopt : column_nests(group, kept, context_.pool);
+  is_joined |= columns.has_value();
   if (!is_joined || asked.alternatives.size() != 1) {
     refuse(asked,
            !is_joined
@@ -143,9 +148,8 @@ bool NestKernels::points(size_t& i, size_t end, const AskedKernel& asked) {
            context_);
     return false;
   }
-  const std::vector<MapNest> group = nests_from(i, end);
-  const std::set<std::string> kept = state_.kept_after(end);
   const ir::Block members = members_of(i, end, named_after(group, kept), asked);
+  if (columns) group = std::move(*columns);
   auto parts = points_alternative({group, kept, state_.buffers, target_, state_.names},
                                   asked.alternatives[0], members, context_);
   if (!parts) return false;

@@ -50,7 +50,7 @@ struct Points {
   static constexpr std::string_view kFormat =
       "points $axes{ by $lanes_per_point}{ beside $points_per_thread}{ line $points_of_line}{ "
       "across $across}{ of $points_across}{ spread $spread}{ apart $points_apart}{ down "
-      "$points_down}{ threads $threads}$body";
+      "$points_down}{ held $held}{ threads $threads}$body";
   static constexpr std::string_view kDoc =
       "The block is run by one thread for each point of the axes, which are numbered with the last "
       "axis fastest. threads n: a CTA has n threads, a multiple of a warp; without it as many as "
@@ -70,6 +70,8 @@ struct Points {
       "each other along the last one, the others along the one before. A thread has a points along "
       "the last axis, w of them apart, for each of d points beside each other along the one "
       "before. "
+      "held n: where loops whose turns are not known have at most n, what their first turns read "
+      "stays in registers for the loops behind; where they have more, it is read again. "
       "Stands alone in its kernel.";
   ir::Axes axes;
   ir::OptionalInt lanes_per_point;
@@ -80,6 +82,7 @@ struct Points {
   ir::OptionalInt spread;
   ir::OptionalInt points_apart;
   ir::OptionalInt points_down;
+  ir::OptionalInt held;
   ir::OptionalInt threads;
   ir::Block body;
   static void fields(auto& s, auto&& f) {
@@ -92,6 +95,7 @@ struct Points {
     f("spread", s.spread);
     f("points_apart", s.points_apart);
     f("points_down", s.points_down);
+    f("held", s.held);
     f("threads", s.threads);
     f("body", s.body);
   }

@@ -28,11 +28,13 @@ class PointLines {
         each_(context_),
         across_(context_),
         spread_(context_),
+        held_(context_),
         threads_(context_) {
     lanes_.begin(body_);
     each_.begin(body_);
     across_.begin(body_);
     spread_.begin(body_);
+    held_.begin(body_);
     threads_.begin(body_);
   }
   PointLines(const PointLines&) = delete;
@@ -70,6 +72,11 @@ class PointLines {
           most_each));
       ok = false;
     }
+    const int64_t most_held = target_.points.held_registers;
+    if (held() && !is_power(held()->turns.value_or(0), most_held)) {
+      held_.refuse(fmt::format("turns are a power of two up to {}", most_held));
+      ok = false;
+    }
     const int64_t most = target_.limits.cta_threads;
     if (threads() < 1 || threads() % warp != 0 || threads() > most) {
       threads_.refuse(fmt::format("a CTA has a multiple of {} threads up to {}", warp, most));
@@ -82,6 +89,7 @@ class PointLines {
   int64_t each() const { return each_.asked() ? each_.asked()->points.value_or(0) : 1; }
   // Null if there is no such line.
   const decision::Across* across() const { return across_.asked(); }
+  const decision::Held* held() const { return held_.asked(); }
   const decision::Spread* spread() const { return spread_.asked(); }
   int64_t threads() const {
     return threads_.asked() ? threads_.asked()->count.value_or(0) : target_.points.threads;
@@ -95,6 +103,7 @@ class PointLines {
   void refuse_lanes(std::string_view why) { lanes_.refuse(why); }
   void refuse_each(std::string_view why) { each_.refuse(why); }
   void refuse_across(std::string_view why) { across_.refuse(why); }
+  void refuse_held(std::string_view why) { held_.refuse(why); }
   void refuse_spread(std::string_view why) { spread_.refuse(why); }
   void refuse_threads(std::string_view why) { threads_.refuse(why); }
 
@@ -107,10 +116,12 @@ class PointLines {
     each_.took({points.points_of_line.value_or(points.points_per_thread.value_or(1)), {}});
     if (points.across) across_.took({points.across, points.points_across, {}});
     if (points.spread) spread_.took({points.spread, points.points_apart, points.points_down, {}});
+    if (points.held) held_.took({points.held, {}});
     threads_.took({threads(), {}});
     if (!lanes_.end("") || !each_.end("") ||
         !across_.end("kernels that put parts together turn nothing") ||
-        !spread_.end("kernels that put parts together have no tiles") || !threads_.end(""))
+        !spread_.end("kernels that put parts together have no tiles") ||
+        !held_.end("kernels that put parts together hold nothing") || !threads_.end(""))
       return false;
     ir::Block all = members;
     all.insert(all.end(), decided_.begin(), decided_.end());
@@ -127,6 +138,7 @@ class PointLines {
   decision::Choice<Each> each_;
   decision::Choice<decision::Across> across_;
   decision::Choice<decision::Spread> spread_;
+  decision::Choice<decision::Held> held_;
   decision::Choice<Threads> threads_;
 };
 
@@ -159,6 +171,10 @@ bool follow(PointLines& lines, const PointsContext& points, LoweredKernel& parts
   }
   if (lines.spread() && !spread(parts, *lines.spread(), threads, context.pool)) {
     lines.refuse_spread(kNotSpread);
+    return false;
+  }
+  if (lines.held() && !hold(parts, lines.held()->turns.value_or(0))) {
+    lines.refuse_held("no two loops of a point have the same number of turns");
     return false;
   }
   return true;
@@ -204,10 +220,9 @@ std::optional<std::vector<LoweredKernel>> parts_alternatives(
   const std::string name = named_after(points.nests, points.kept);
   PointLines first(alternatives.empty() ? ir::Block() : alternatives[0], points.target, context);
   if (!first.read()) return std::nullopt;
-  if (first.spread()) {
-    first.refuse_spread("kernels that put parts together have no tiles");
-    return std::nullopt;
-  }
+  if (first.spread()) first.refuse_spread("kernels that put parts together have no tiles");
+  if (first.held()) first.refuse_held("kernels that put parts together hold nothing");
+  if (first.spread() || first.held()) return std::nullopt;
   auto one = lower(points, first, context);
   if (!one || !follow(first, points, *one, context) ||
       !first.end(*one, name, Form::Parts, members, context))

@@ -202,12 +202,18 @@ bool share_all(LoweredKernel& parts, int64_t lanes, int64_t threads, const IsWor
   return true;
 }
 
-// The steps of a scan: what they write is no line of points.
+// The steps of a scan: what they write is no line of points. A loop that only writes is.
 bool is_writing_loop(const Op& op) {
   const auto* l = op.get<matile::Loop>();
   bool writes = false;
-  if (l) ir::for_each_op(l->body, [&](const Op& o) { writes |= o.is<matile::Write>(); });
-  return writes;
+  bool changes = false;
+  if (l) {
+    ir::for_each_op(l->body, [&](const Op& o) {
+      writes |= o.is<matile::Write>();
+      changes |= o.is<matile::Assign>();
+    });
+  }
+  return writes && changes;
 }
 
 }  // namespace
@@ -316,6 +322,24 @@ bool spread(LoweredKernel& parts, const decision::Spread& line, int64_t threads,
   kernel.body[0] = ir::make(std::move(points));
   parts.kernel = ir::make(std::move(kernel));
   parts.launch = ir::make(std::move(launch));
+  return true;
+}
+
+bool hold(LoweredKernel& parts, int64_t turns) {
+  auto kernel = parts.kernel.as<matile::Kernel>();
+  auto points = kernel.body[0].as<matile::Points>();
+  std::vector<Expr> bounds;
+  for (const Op& op : points.body) {
+    const auto* l = op.get<matile::Loop>();
+    if (l && is_counted(*l) && l->to.op() != EK::IntConst) bounds.push_back(l->to);
+  }
+  const bool is_one =
+      std::all_of(bounds.begin(), bounds.end(), [&](Expr b) { return b == bounds[0]; });
+  if (points.lanes_per_point || points.across || points.spread || bounds.size() < 2 || !is_one)
+    return false;
+  points.held = turns;
+  kernel.body[0] = ir::make(std::move(points));
+  parts.kernel = ir::make(std::move(kernel));
   return true;
 }
 

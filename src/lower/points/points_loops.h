@@ -70,6 +70,11 @@ bool turn(LoweredKernel& parts, const decision::Across& line, int64_t threads,
 bool spread(LoweredKernel& parts, const decision::Spread& line, int64_t threads,
             expr::ExprPool& pool);
 
+// Loops of a point that have the same number of turns, of which it is not known: where it is at
+// most `turns`, elements that several of them read stay in registers. False, and the kernel as it
+// was, if there are no two such loops.
+bool hold(LoweredKernel& parts, int64_t turns);
+
 // For a kernel that puts the parts of an axis together, another one with 8 lanes for each point.
 // The plan launches it instead of the first where parts are many and points are few:
 //

@@ -39,6 +39,10 @@ class PointsVerifier {
     if (points.points_of_line) check_points_of_thread(points, *points.points_of_line);
     if (points.across || points.points_across) check_turned(points);
     if (points.spread || points.points_apart || points.points_down) check_spread(points);
+    if (points.held && (points.lanes_per_point || points.across || points.spread ||
+                        *points.held < 1 || *points.held > target_.points.held_registers))
+      v_.fail(fmt::format("a point of one lane has 1 to {} turns of its loops `held`",
+                          target_.points.held_registers));
     const int64_t threads = points.threads.value_or(limits_.warp_threads);
     if (threads < 1 || threads % limits_.warp_threads != 0 || threads > limits_.cta_threads)
       v_.fail(fmt::format("a CTA has a multiple of {} threads up to {}, not {}",
