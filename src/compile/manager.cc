@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "compile/kernels.h"
 #include "compile/levels.h"
+#include "decision/lines.h"
 #include "ir/print.h"
 
 namespace nautilus::compile {
@@ -191,11 +192,14 @@ std::optional<ir::Program> LoweredForms::get(const ir::Program& program, ir::Pas
     done.push_back(name);
     auto it = own.after.find(done);
     if (it == own.after.end()) {
-      auto next = run_pass(the_pass(name), *current, context);
+      ir::Block decided;
+      ir::PassContext noting = context.with(context.sink, decided);
+      auto next = run_pass(the_pass(name), *current, noting);
       if (!next) return std::nullopt;
-      it = own.after.emplace(done, std::move(*next)).first;
+      it = own.after.emplace(done, Step{std::move(*next), std::move(decided)}).first;
     }
-    current = &it->second;
+    for (const ir::Op& line : it->second.decided) decision::note(line, context);
+    current = &it->second.program;
   }
   return *current;
 }
@@ -213,7 +217,8 @@ bool LoweredForms::changes(std::string_view pass, const ir::Program& program,
   const std::vector<std::string_view> before(names.begin(), at);
   std::vector<std::string_view> with = before;
   with.push_back(pass);
-  return !(after.at(with) == (before.empty() ? program : after.at(before)));
+  const ir::Program& without = before.empty() ? program : after.at(before).program;
+  return !(after.at(with).program == without);
 }
 
 std::optional<ir::Program> lower_to(std::string_view level, const ir::Program& program,

@@ -67,8 +67,8 @@ std::vector<std::string_view> algebra_sequence(Algebra algebra = {});
 std::optional<ir::Program> lower_with_algebra(const ir::Program& program, ir::PassContext& context,
                                               Algebra algebra = {});
 
-// The same, remembering programs after each pass: forms of the algebra have most of their passes in
-// common. Belongs to one pool of expressions.
+// The same, remembering programs after each pass, and what it decided: forms of the algebra have
+// most of their passes in common. Belongs to one pool of expressions.
 class LoweredForms {
  public:
   std::optional<ir::Program> get(const ir::Program& program, ir::PassContext& context,
@@ -77,9 +77,13 @@ class LoweredForms {
   bool changes(std::string_view pass, const ir::Program& program, ir::PassContext& context);
 
  private:
+  struct Step {
+    ir::Program program;
+    ir::Block decided;
+  };
   struct OfProgram {
     ir::Program program;
-    std::map<std::vector<std::string_view>, ir::Program> after;  // these passes
+    std::map<std::vector<std::string_view>, Step> after;  // these passes
   };
   std::vector<OfProgram> programs_;
 };

@@ -77,6 +77,11 @@ PassInfo equations(std::string_view name, ir::Pass run, std::string_view summary
           .gives = gives};
 }
 
+PassInfo reading(std::string_view decisions, PassInfo pass) {
+  pass.reads = decisions;
+  return pass;
+}
+
 // Exact over the reals only.
 PassInfo algebra(std::string_view name, ir::Pass run, std::string_view summary,
                  uint32_t needs = kNone, std::string_view reads = {}) {
@@ -153,15 +158,15 @@ const std::vector<PassInfo>& passes() {
        .run = spec::beside<spec::split_operands>,
        .stage = Stage::Equations,
        .summary = "operands of f32 products become sums of three 16-bit numbers",
-       .reads = "algebra",
+       .reads = "algebra, store",
        .needs = kReductionsSplit,
        .is_exact = false},
-      equations("store_operands", spec::beside<spec::store_operands>,
-                "computed operands of 16 bits become tensors"),
-      equations("store_narrow", spec::beside<spec::store_narrow>,
-                "tensors of 16-bit numbers have 16 bits"),
-      equations("widen_operands", spec::beside<spec::widen_operands>,
-                "8-bit operands of products are copied to 16 bits"),
+      reading("store", equations("store_operands", spec::beside<spec::store_operands>,
+                                 "computed operands of 16 bits become tensors")),
+      reading("store", equations("store_narrow", spec::beside<spec::store_narrow>,
+                                 "tensors of 16-bit numbers have 16 bits")),
+      reading("store", equations("widen_operands", spec::beside<spec::widen_operands>,
+                                 "8-bit operands of products are copied to 16 bits")),
       equations("inline_terms", spec::beside<spec::inline_terms>,
                 "terms of one reduction are written into it"),
       equations("drop_unused", spec::drop_unused, "equations that no output needs go"),
@@ -171,7 +176,7 @@ const std::vector<PassInfo>& passes() {
        .run = spec::beside<spec::gather_operands>,
        .stage = Stage::Equations,
        .summary = "operands that no box can bring are copied first",
-       .reads = "algebra",
+       .reads = "algebra, store",
        .needs = kReductionsSplit},
       arrow("spec_to_scalar", "spec", "scalar", lower::spec_to_scalar, "one loop nest per equation",
             {}, kReductionsSplit),

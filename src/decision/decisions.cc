@@ -23,6 +23,11 @@ const Words& words(Rewrite) {
   return spellings;
 }
 
+const Words& words(StoredAs) {
+  static const Words spellings = {"off", "bf16", "f16"};
+  return spellings;
+}
+
 const Words& words(CombineKind) {
   static const Words spellings = {"kernel", "last"};
   return spellings;

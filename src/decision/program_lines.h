@@ -30,6 +30,30 @@ struct Algebra {
   static const ir::OpInfo& info();
 };
 
+// In which 16-bit floats, if in any.
+enum class StoredAs : uint8_t { Off, BF16, F16 };
+const std::vector<std::string_view>& words(StoredAs);
+
+struct Store {
+  static constexpr std::string_view kFormat = "store $tensors $as{ order $axes}{ $by}";
+  static constexpr std::string_view kDoc =
+      "Program: an operand of products that is made before them and stored in 16 bits: one that is "
+      "computed, a copy that boxes can bring, limbs of f32 numbers (three tensors that lie alike), "
+      "or a tensor that holds 16-bit numbers. off: it stays as the equations have it. order: its "
+      "axes as they lie in memory, the last one along it; axes of one element may be left out.";
+  ir::Names tensors;
+  StoredAs as = StoredAs::Off;
+  ir::Names axes;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("tensors", s.tensors);
+    f("as", s.as);
+    f("axes", s.axes);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
 struct Round {
   static constexpr std::string_view kFormat = "round $tensor $dtype{ $by}";
   static constexpr std::string_view kDoc =

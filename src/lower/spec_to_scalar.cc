@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "decision/lines.h"
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
 #include "ir/machine.h"
@@ -83,6 +84,7 @@ class Lowering {
         if (let.body.op() == EK::Reduce && is_arg(let.body.reducer())) declare_best(let, op.span());
         return;
       }
+      case spec::Kind::Decisions:
       case spec::Kind::State:
       case spec::Kind::Output:
         return;
@@ -239,6 +241,10 @@ class Lowering {
 }  // namespace
 
 std::optional<ir::Program> spec_to_scalar(const ir::Program& program, ir::PassContext& context) {
+  if (!decision::refuse_all(
+          decision::lines(program.body),
+          "no operand is stored under this name, with the other lines as they are", context))
+    return std::nullopt;
   return Lowering(context).run(program);
 }
 

@@ -16,12 +16,14 @@
 
 #include <optional>
 
+#include "decision/decisions.h"
 #include "diag/diagnostic.h"
 #include "ir/decl.h"
 #include "ir/op.h"
 
 namespace nautilus::spec {
 
+using decision::Decisions;
 using ir::Dim;
 using ir::Fact;
 using ir::Numerics;

@@ -41,6 +41,8 @@ class SpecVerifier {
       case Kind::Target:
         v_.check_decl(op);
         return;
+      case Kind::Decisions:
+        return decisions(op.as<Decisions>());
       case Kind::Input:
         v_.check_type(op.as<Input>().type);
         v_.declare_tensor(op.as<Input>().name, op.as<Input>().type);
@@ -52,6 +54,16 @@ class SpecVerifier {
         return equation(op.as<Let>());
       case Kind::Output:
         return output(op.as<Output>());
+    }
+  }
+
+  // Of the lines about a program the passes of this level read those about operands.
+  void decisions(const Decisions& lines) {
+    if (has_decisions_) v_.fail("a program has one list of decisions");
+    has_decisions_ = true;
+    for (const ir::Op& line : lines.body) {
+      if (!line.is<decision::Store>())
+        v_.fail(fmt::format("`{}` is no decision about equations", line.info().mnemonic()));
     }
   }
 
@@ -134,6 +146,7 @@ class SpecVerifier {
   ir::Verifier v_;
   std::set<std::string> handed_over_;
   std::set<std::string> inputs_;
+  bool has_decisions_ = false;
   std::map<std::string, State> states_;  // without an equation so far
 };
 

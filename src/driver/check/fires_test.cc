@@ -71,6 +71,7 @@ TEST(Fires, EveryRuleOfSchedulingHasAProgramOnWhichItDoes) {
   const std::set<std::string> shown = shown_rules();
   for (const char* line : {"algebra.distribute_row_shift.on",
                            "algebra.gather.on",
+                           "store",
                            "round",
                            "locate",
                            "roll",

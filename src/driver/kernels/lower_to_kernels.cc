@@ -13,21 +13,29 @@
 namespace nautilus::driver {
 namespace {
 
-// The steps to the program that was scheduled, and the schedule.
-void trace_schedule(const ir::Program& program, const FirstSchedule& scheduled,
-                    ir::PassContext& context) {
-  if (!context.trace) return;
+// The steps to the program that was scheduled; whether some form of the algebra leads there.
+bool trace_equations(const ir::Program& program, const FirstSchedule& scheduled,
+                     ir::PassContext& context) {
   diag::Sink ignored(context.sink.sources());
   for (const Algebra& form : compile::forms_of_algebra()) {
     // Which form was taken shows in what came of it.
     ir::PassContext silent{context.pool, ignored, {}};
-    if (program.level->name != "spec" ||
-        compile::lower_with_algebra(program, silent, form) != scheduled.unscheduled)
-      continue;
+    if (compile::lower_with_algebra(program, silent, form) != scheduled.unscheduled) continue;
     ir::PassContext traced{context.pool, ignored, {}, context.trace};
     compile::lower_with_algebra(program, traced, form);
-    break;
+    return true;
   }
+  return false;
+}
+
+// That, and the schedule.
+void trace_schedule(const ir::Program& program, const FirstSchedule& scheduled,
+                    ir::PassContext& context) {
+  if (!context.trace) return;
+  // Lines about operands stand in the programs on the way only if they are not what passes do
+  // anyway.
+  if (program.level->name == "spec" && !trace_equations(program, scheduled, context))
+    trace_equations(with_store_lines(program, scheduled.decisions), scheduled, context);
   compile::trace(compile::the_pass("schedule"), scheduled.program, context);
 }
 

@@ -65,15 +65,21 @@ KernelSchedule without(const KernelSchedule& kernel, const Names& others) {
   return out;
 }
 
+// Its kernels of tiles, with what passes decided: sizes may say what those could not follow.
+std::vector<KernelSchedule> tile_kernels(const FirstSchedule& first) {
+  std::vector<KernelSchedule> out = first.decisions.kernels;
+  std::erase_if(out, [](const KernelSchedule& k) { return k.form != decision::Form::Tile; });
+  return out;
+}
+
 // How kernels take part that lose statements to those that are given.
 enum class Losing : uint8_t { Reduced, LeftOut };
 
 // The given kernels, and of the rest those that they do not replace.
-Schedule with_rest(const Schedule& given, const std::vector<schedule::Kernel>& rest,
-                   Losing losing) {
+Schedule with_rest(const Schedule& given, const std::vector<KernelSchedule>& rest, Losing losing) {
   const Names named = statements_of(given);
   Schedule out = given;
-  for (const KernelSchedule& k : schedule::to_schedule(rest, schedule::By::Auto)) {
+  for (const KernelSchedule& k : rest) {
     if (named.contains(k.name)) continue;
     const Names own = statements_of(k);
     const bool loses = std::any_of(given.kernels.begin(), given.kernels.end(),
@@ -105,20 +111,28 @@ std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::st
   }
   if (alone ? names_all(given, alone->unscheduled, unit) : has_lines) return alone;
   Schedule said = given;
-  std::vector<schedule::Kernel> rest;
+  std::vector<KernelSchedule> rest;
   if (has_lines) {
-    rest = schedule_loops(alone->unscheduled, false, unit).kernels;
+    const auto untried = schedule_loops(alone->unscheduled, false, unit).kernels;
+    rest = schedule::to_schedule(untried, schedule::By::Auto);
     if (with_rest(said, rest, Losing::Reduced).kernels.size() == given.kernels.size()) return alone;
-    rest = schedule_loops(alone->unscheduled, true, unit).kernels;
+    FirstSchedule tried = schedule_loops(alone->unscheduled, true, unit);
+    complete(tried, unit);
+    rest = tile_kernels(tried);
   } else {
-    auto first = first_schedule(program, unit);
+    const auto first = first_schedule(program, unit);
     if (!first) return std::nullopt;
     said.lines = first->decisions.lines;
-    rest = std::move(first->kernels);
+    rest = tile_kernels(*first);
   }
   for (const Losing losing : {Losing::Reduced, Losing::LeftOut}) {
     std::string why;
     auto both = replay(program, with_rest(said, rest, losing), unit, &why);
+    // A line about the program that holds for no kernel by rule.
+    if (!both && why.starts_with("`store ")) {
+      *error = why;
+      return std::nullopt;
+    }
     if (!both) continue;
     error->clear();
     return both;

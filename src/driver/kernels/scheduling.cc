@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "compile/kernels.h"
+#include "decision/lines.h"
+#include "driver/kernels/program_lines.h"
 #include "driver/kernels/tile_kernels.h"
 #include "ir/target_of.h"
 #include "scalar/interp.h"
@@ -76,37 +78,6 @@ void complete(FirstSchedule& schedule, const ir::Block& decided) {
 
 namespace {
 
-bool has(const Algebra& form, decision::Rewrite rewrite) {
-  switch (rewrite) {
-    case decision::Rewrite::DistributeRowShift:
-      return form.distributes_row_shift;
-    case decision::Rewrite::Gather:
-      return form.gathers;
-    case decision::Rewrite::Limbs:
-      return form.has_limbs;
-    case decision::Rewrite::Residues:
-      return form.splits_residues;
-  }
-  return false;
-}
-
-// What the schedule says about the program itself.
-void describe(FirstSchedule& schedule, const ir::Program& program) {
-  using decision::Rewrite;
-  using decision::Switch;
-  schedule.decisions.equations = spec::equations_hash(program);
-  ir::Block algebra;
-  for (const Rewrite rewrite :
-       {Rewrite::DistributeRowShift, Rewrite::Gather, Rewrite::Limbs, Rewrite::Residues}) {
-    if (rewrite == Rewrite::Limbs && !schedule.may_have_limbs) continue;
-    if (rewrite == Rewrite::Residues && !schedule.may_split_residues) continue;
-    const Switch use = has(schedule.algebra, rewrite) ? Switch::On : Switch::Off;
-    algebra.push_back(ir::make(decision::Algebra{rewrite, use, {}}));
-  }
-  ir::Block& lines = schedule.decisions.lines;
-  lines.insert(lines.begin(), algebra.begin(), algebra.end());
-}
-
 struct KernelCounts {
   size_t products = 0;
   size_t rolled = 0;
@@ -159,7 +130,31 @@ FirstSchedule schedule_loops(const ir::Program& loops, bool is_tried, Unit& unit
   return with_tile_kernels(loops, is_tried, unit);
 }
 
+namespace {
+
+// Of a program that brings lines about operands, as dumps on the way do: the first form of the
+// algebra that has these operands.
+std::optional<FirstSchedule> schedule_with_own_lines(const ir::Program& program, Unit& unit) {
+  ir::Program plain = program;
+  plain.body = decision::with_lines(std::move(plain.body), {});
+  const schedule::Schedule given{
+      program.name, spec::equations_hash(program), decision::lines(program.body), {}};
+  std::string error;
+  auto out = replay_schedule(plain, schedule::print(given), unit, &error);
+  if (!out) {
+    if (!error.empty()) unit.sink.report(diag::Code::DecisionRefused, {}, error);
+    return std::nullopt;
+  }
+  out->may_have_limbs = out->algebra.has_limbs;
+  describe(*out, program, unit);
+  complete(*out, unit);
+  return out;
+}
+
+}  // namespace
+
 std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& unit) {
+  if (!decision::lines(program.body).empty()) return schedule_with_own_lines(program, unit);
   ir::PassContext context{unit.pool, unit.sink, {}};
   const auto lowered = unit.forms.get(program, context);
   if (!lowered) return std::nullopt;
@@ -212,57 +207,45 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
   if (!out.algebra.has_limbs) consider({algebra.distributes_row_shift, true, true}, kGathered);
   out.may_have_limbs = may_have_limbs;
   out.may_split_residues = unit.forms.changes("split_residues", program, context);
-  describe(out, program);
+  describe(out, program, unit);
   complete(out, unit);
   return out;
 }
-
-namespace {
-
-// The forms of the algebra that a schedule may mean: the one it names; any of them where it names
-// none, the plainest first.
-std::vector<Algebra> forms_for(const schedule::Schedule& decisions) {
-  std::vector<Algebra> out = compile::forms_of_algebra();
-  std::erase_if(out, [&](const Algebra& form) {
-    return std::any_of(decisions.lines.begin(), decisions.lines.end(), [&](const ir::Op& line) {
-      const auto* a = line.get<decision::Algebra>();
-      return a && (a->use == decision::Switch::On) != has(form, a->rewrite);
-    });
-  });
-  return out;
-}
-
-std::string refuse_program(const ir::Program& program, const schedule::Schedule& decisions) {
-  if (decisions.program != program.name)
-    return fmt::format("the schedule is for @{}, the program is @{}", decisions.program,
-                       program.name);
-  const std::string equations = spec::equations_hash(program);
-  if (decisions.equations.empty() || decisions.equations == equations) return "";
-  return fmt::format("the schedule is for equations with hash {}, these have {}",
-                     decisions.equations, equations);
-}
-
-}  // namespace
 
 std::optional<FirstSchedule> replay(const ir::Program& program, const schedule::Schedule& decisions,
                                     Unit& unit, std::string* error) {
   *error = refuse_program(program, decisions);
   if (!error->empty()) return std::nullopt;
-  ir::PassContext context{unit.pool, unit.sink, {}};
+  const ir::Program asked = with_store_lines(program, decisions);
+  std::string no_form;  // why one is not what the lines about the program say; others may be
   for (const Algebra& algebra : forms_for(decisions)) {
-    const auto lowered = unit.forms.get(program, context, algebra);
-    if (!lowered) return std::nullopt;
+    diag::Sink sink(unit.sources);
+    ir::Block decided;
+    ir::PassContext context{unit.pool, asked == program ? unit.sink : sink, {}};
+    context.decided = &decided;
+    const auto lowered = unit.forms.get(asked, context, algebra);
+    if (!lowered && asked == program) return std::nullopt;
+    std::string why =
+        lowered ? refuse_idle(decisions, algebra, asked, *lowered, unit) : sink.all()[0].message;
+    if (why.empty()) why = refuse_unstored(decisions, *lowered);
+    if (!why.empty()) {
+      no_form = why;
+      continue;
+    }
     auto built = schedule::apply_schedule(*lowered, decisions, unit.pool);
-    if (!built) {
-      if (error->empty()) *error = built.rejection().message;
+    why = built ? refuse_order(decisions, built->program) : built.rejection().message;
+    if (!why.empty()) {
+      if (error->empty()) *error = why;
       continue;
     }
     check_verifies(built->program, unit);
     error->clear();
     FirstSchedule out{*lowered, decisions, built->program, built->notes, built->nests, {}, {}};
     out.algebra = algebra;
+    add_stored(decided, out);
     return out;
   }
+  if (error->empty()) *error = no_form;
   return std::nullopt;
 }
 

@@ -3,6 +3,7 @@
 #include "schedule/apply/apply.h"
 #include "schedule/text/schedule.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "compile/kernels.h"
@@ -199,6 +200,146 @@ O[i,e] = sum[j] softmax[j](S[i,j]) * V[j,e]  -> bf16
 TEST_F(SchedulingTest, AStatementLeftOutIsReadFromMemory) {
   EXPECT_EQ(error_of("fuse S, O", "fuse O"), "");
   EXPECT_NE(edited_.find("buffer S : f32[M, N] temp"), std::string::npos) << edited_;
+}
+
+// The products of operands that a kernel has no room for pass through memory. The line that says so
+// is `fuse`: a product that it does not name is none of the kernel's.
+TEST(ProductsApart, FuseSaysWhereAnOperandsProductIs) {
+  Unit unit;
+  const auto program = load_text("a.naut", R"(
+dims M
+static C = 256, F = 128
+hint M = 70
+X: bf16[M, C]
+W1: bf16[C, F]
+W2: bf16[F, C]
+gamma: bf16[C]
+U[i, f] = gelu(sum[c] rmsnorm[c](X[i, c], gamma[c], 1e-5) * W1[c, f])
+Y[i, c] = sum[f] U[i, f] * W2[f, c] -> bf16
+)",
+                                 {}, unit);
+  ASSERT_TRUE(program);
+  const auto first = first_schedule(*program, unit);
+  ASSERT_TRUE(first);
+  const std::string text = schedule::print(first->decisions);
+  ASSERT_EQ(first->kernels.size(), 2) << text;
+  // Asked to have it, the kernel is refused with what it lacks.
+  schedule::Schedule together = first->decisions;
+  std::erase_if(together.kernels, [](const auto& k) { return k.name != "Y.sum.acc"; });
+  ASSERT_EQ(together.kernels.size(), 1) << text;
+  ir::Names products;
+  for (const char* name : {"U.sum.acc", "U.sum", "U.sum.sum"})
+    products.push_back(unit.pool.name(name));
+  together.kernels[0].alternatives = {{ir::make(decision::Fuse{products, decision::By::User})}};
+  std::string error;
+  const auto built = replay(*program, together, unit, &error);
+  ASSERT_TRUE(built) << error;
+  EXPECT_NE(refused_lines(*built, unit).find("more than 240"), std::string::npos)
+      << refused_lines(*built, unit);
+}
+
+// Sizes of kernels that are chosen by rule may say more than passes could follow: groups that
+// alternate. Where they are replayed, what came of them counts.
+TEST(KernelsByRule, AreThoseOfTheFirstSchedule) {
+  Unit unit;
+  const auto program = load_text("a.naut", R"(
+dims M, N
+static D = 64
+hint M = 100, N = 90
+Q: bf16[M, D]
+K: f8e4m3[N, D]
+S[i, j] = sum[d] Q[i, d] * K[j, d] -> bf16
+)",
+                                 {}, unit);
+  ASSERT_TRUE(program);
+  const auto first = first_schedule(*program, unit);
+  ASSERT_TRUE(first);
+  schedule::Schedule given = first->decisions;
+  given.kernels.clear();
+  for (const bool has_lines : {true, false}) {
+    if (!has_lines) given.lines.clear();
+    std::string error;
+    auto again = replay_schedule(*program, schedule::print(given), unit, &error);
+    ASSERT_TRUE(again) << error;
+    EXPECT_EQ(refused_lines(*again, unit), "");
+    complete(*again, unit);
+    EXPECT_EQ(schedule::print(again->decisions), schedule::print(first->decisions));
+  }
+}
+
+// An operand that its kernel computes on the way has a line, but lies nowhere: it has an order
+// where `fuse` leaves it out.
+TEST(OperandsOnTheWay, HaveNoOrder) {
+  Unit unit;
+  const auto program = load_text("a.naut", R"(
+dims M, N
+static D = 64
+hint M = 300, N = 290
+Q: bf16[M, D]
+K: bf16[N, D]
+S[i, j] = sum[d] max(Q[i, d], 0) * K[j, d] -> bf16
+)",
+                                 {}, unit);
+  ASSERT_TRUE(program);
+  const auto first = first_schedule(*program, unit);
+  ASSERT_TRUE(first);
+  std::string text = schedule::print(first->decisions);
+  const std::string line = "store S.sum.operand bf16\n";
+  ASSERT_NE(text.find(line), std::string::npos) << text;
+  text.replace(text.find(line), line.size(), "store S.sum.operand bf16 order d, i\n");
+  std::string lines = text.substr(0, text.find("kernel "));
+  for (const std::string& given : {text, lines}) {
+    std::string error;
+    EXPECT_FALSE(replay_schedule(*program, given, unit, &error));
+    EXPECT_EQ(error,
+              "`store S.sum.operand bf16 order d, i`: its kernel computes it on the way (`fuse`), "
+              "so it lies in no order in memory");
+  }
+  std::string error;
+  const auto apart =
+      replay_schedule(*program, lines + "kernel S.sum tile\n  rows i; fuse S\n", unit, &error);
+  ASSERT_TRUE(apart) << error;
+  const std::string scheduled = ir::print(apart->program);
+  EXPECT_NE(scheduled.find("buffer S.sum.operand : bf16[64, M] temp"), std::string::npos)
+      << scheduled;
+  EXPECT_EQ(refused_lines(*apart, unit), "");
+}
+
+// A program on its way that has lines about operands still to read goes on with them.
+TEST(OwnLines, AreThoseOfTheFirstSchedule) {
+  constexpr std::string_view kLines = "    store B.high, B.middle, B.low bf16 order j, k user\n";
+  constexpr std::string_view kProgram = R"(  dim M hint 33
+  dim N hint 40
+  dim K hint 50
+  input A : f32[M, K]
+  input B : f32[K, N]
+  let C[i < M, j < N] : f32 = sum[k < K] A[i, k] * B[k, j]
+  output C
+)";
+  const auto text_of = [&](std::string_view lines) {
+    return fmt::format("spec.program @a after split_reductions\n  decisions\n{}{}", lines,
+                       kProgram);
+  };
+  Unit unit;
+  const auto program = load_text("a.spec", text_of(kLines), {}, unit);
+  ASSERT_TRUE(program);
+  const auto first = first_schedule(*program, unit);
+  ASSERT_TRUE(first);
+  EXPECT_NE(schedule::print(first->decisions)
+                .find("algebra distribute_row_shift off; algebra gather off; algebra limbs on\n"
+                      "store A.high, A.middle, A.low bf16 order i, k\n"
+                      "store B.high, B.middle, B.low bf16 order j, k user\n"
+                      "kernel"),
+            std::string::npos)
+      << schedule::print(first->decisions);
+  EXPECT_EQ(refused_lines(*first, unit), "");
+  const auto wrong = load_text("a.spec", text_of("    store D.high bf16\n"), {}, unit);
+  ASSERT_TRUE(wrong);
+  EXPECT_FALSE(first_schedule(*wrong, unit));
+  ASSERT_FALSE(unit.sink.all().empty());
+  EXPECT_EQ(unit.sink.all().back().message,
+            "`store D.high bf16`: no operand is stored under this name, with the other lines as "
+            "they are");
 }
 
 }  // namespace

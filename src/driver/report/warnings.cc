@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "decision/decisions.h"
@@ -81,15 +82,31 @@ class WarningReporter {
   void intermediates() {
     const double most = request_.intermediate_bytes > 0 ? request_.intermediate_bytes
                                                         : target_.cliffs.intermediate_bytes;
-    for (const PassedTensor& t : facts_->passed) {
+    const std::vector<PassedTensor>& all = facts_->passed;
+    for (size_t k = 0; k < all.size(); ++k) {
+      const PassedTensor& t = all[k];
       if (t.bytes <= most) continue;
+      // Limbs of a tensor, and others that go the same way: one warning.
+      std::vector<std::string> names;
+      for (const PassedTensor& other : all) {
+        if (go_the_same_way(t, other)) names.push_back(fmt::format("`{}`", other.name));
+      }
+      if (std::any_of(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(k),
+                      [&](const PassedTensor& before) { return go_the_same_way(t, before); }))
+        continue;
+      const bool is_one = names.size() == 1;
       auto& d =
           report(diag::Code::LargeIntermediate, t.name,
-                 fmt::format("`{}` passes through memory: {} {}, written by {} and read by {}",
-                             t.name, ir::print(t.type), bytes_text(t.bytes),
-                             fmt::join(t.writers, ", "), fmt::join(t.readers, ", ")));
+                 fmt::format("{} pass{} through memory: {} {}{}, written by {} and read by {}",
+                             fmt::join(names, ", "), is_one ? "es" : "", ir::print(t.type),
+                             bytes_text(t.bytes), is_one ? "" : " each", fmt::join(t.writers, ", "),
+                             fmt::join(t.readers, ", ")));
       for (const std::string& r : t.reasons) d.with_help(r);
     }
+  }
+
+  static bool go_the_same_way(const PassedTensor& a, const PassedTensor& b) {
+    return a.type == b.type && a.writers == b.writers && a.readers == b.readers;
   }
 
   // W0103.

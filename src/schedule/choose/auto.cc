@@ -54,6 +54,20 @@ void add_other_products(const Fusion& fusion, std::set<int>& statements) {
   }
 }
 
+// Why products of operands pass through memory, before what else the fusion says of them.
+void note_outside(const std::set<int>& products, const StatementList& list, std::string_view why,
+                  Fusion& fusion) {
+  std::vector<std::string> notes;
+  for (int id : products) {
+    const std::string_view name = list.statements[static_cast<size_t>(id)].target.str();
+    notes.push_back(fmt::format("{} stays outside: with it {}", name, why));
+    std::erase_if(fusion.notes, [&](const std::string& note) {
+      return note.starts_with(fmt::format("{} stays outside: ", name));
+    });
+  }
+  fusion.notes.insert(fusion.notes.begin(), notes.begin(), notes.end());
+}
+
 bool has_several_products(const Fusion& fusion) {
   return std::any_of(fusion.dots.begin(), fusion.dots.end(),
                      [&](const Dot& d) { return d.member != fusion.dots[0].member; });
@@ -157,6 +171,8 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool, Sch
       request.only = needed_by(seed, list);
       if (refusal.given_up == Retreat::Products) add_other_products(*fusion, request.outside);
       fusion = fusions.grow(list, program, request, pool);
+      if (fusion && refusal.given_up == Retreat::Products)
+        note_outside(request.outside, list, refusal.why, *fusion);
     }
     if (!fusion || refusal.given_up == Retreat::Kernel) {
       starts_none(seed, refusal.why);

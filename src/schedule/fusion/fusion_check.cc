@@ -35,7 +35,10 @@ class Checker {
       return outside({id}, "cycle", "a result outside lies between it and this kernel");
     const std::vector<int> to_memory = find_dots(fusion_, program_, row, pool_);
     if (!to_memory.empty())
-      return outside(to_memory, "operand", "the second operand of a product comes from memory");
+      return outside(to_memory, "operand",
+                     sum_several_products(to_memory)
+                         ? "operands of several products in one sum come from memory"
+                         : "the second operand of a product comes from memory");
     if (const int id = not_closing(); id >= 0)
       return outside({id}, "close", "its tile does not hold the axis that it reduces");
     if (fusion_.dots.empty()) return {false, "no_dot", why_no_dot(), {}, false};
@@ -67,6 +70,17 @@ class Checker {
  private:
   static FusionCheck outside(std::vector<int> ids, std::string code, std::string message) {
     return {false, std::move(code), std::move(message), std::move(ids), false};
+  }
+
+  // Whether these are operands of a sum of products, which takes none that is computed.
+  bool sum_several_products(const std::vector<int>& operands) const {
+    return std::any_of(fusion_.members.begin(), fusion_.members.end(), [&](const Member& m) {
+      if (!m.is_reduction() || algebra::terms(m.value).size() < 2) return false;
+      const auto& reads = list_.statements[static_cast<size_t>(m.statement)].reads_from;
+      return std::any_of(reads.begin(), reads.end(), [&](int id) {
+        return std::find(operands.begin(), operands.end(), id) != operands.end();
+      });
+    });
   }
 
   // A reduction inside the loop along more than registers hold needs operands that come from

@@ -23,15 +23,17 @@ size_t place_of(const ir::OpInfo& info) {
   return static_cast<size_t>(std::find(all.begin(), all.end(), &info) - all.begin());
 }
 
-// Lines of a list in their order, those of one topic on one line of text.
+// Lines of a list in their order, those of one topic on one line of text; of operands, whose names
+// are many and long, one each.
 std::string text_of(ir::Block lines, std::string_view indent) {
   std::stable_sort(lines.begin(), lines.end(), [](const ir::Op& a, const ir::Op& b) {
     return place_of(a.info()) < place_of(b.info());
   });
   std::string out;
   for (size_t k = 0; k < lines.size(); ++k) {
-    const bool is_first =
-        k == 0 || decision::topic(lines[k].info()) != decision::topic(lines[k - 1].info());
+    const bool is_first = k == 0 || lines[k].is<decision::Store>() ||
+                          lines[k - 1].is<decision::Store>() ||
+                          decision::topic(lines[k].info()) != decision::topic(lines[k - 1].info());
     if (is_first) {
       out += k == 0 ? "" : "\n";
       out += indent;

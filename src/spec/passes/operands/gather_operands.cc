@@ -12,6 +12,7 @@
 #include "ir/target_of.h"
 #include "spec/equations.h"
 #include "spec/facts/ranges.h"
+#include "spec/passes/operands/store_lines.h"
 
 namespace nautilus::spec {
 namespace {
@@ -23,12 +24,13 @@ constexpr int64_t kOperandBytes = 2;  // of an element of a product
 
 class Gathering {
  public:
-  Gathering(const ir::Program& program, expr::ExprPool& pool)
+  Gathering(const ir::Program& program, ir::PassContext& context)
       : target_(ir::target_of(program)),
-        pool_(pool),
-        facts_(ir::facts_of(program, pool)),
+        pool_(context.pool),
+        facts_(ir::facts_of(program, pool_)),
         types_(tensor_types(program)),
-        names_(program, pool) {
+        names_(program, pool_),
+        lines_(program, context) {
     const auto outputs = output_set(program);
     for (const ir::Op& op : program.body) {
       if (const auto* fact = op.get<ir::Fact>()) expr::assume_divisor(fact->condition, divisors_);
@@ -37,6 +39,8 @@ class Gathering {
       if (is_own && let->body.op() == Op::Cast) own_.emplace(let->name, Own{*let, own_.size() + 1});
     }
   }
+
+  std::optional<ir::Program> finish(ir::Program out) { return lines_.finish(std::move(out)); }
 
   Let equation(Let let, std::vector<Let>& copies) {
     const Expr r = let.body;
@@ -80,8 +84,8 @@ class Gathering {
         return expr::depends_on(f, pool_.index(a.name));
       });
       if (!is_reused) continue;
-      if (const Expr transposed = transposed_read(read, inside, reduced, copies)) {
-        copied.emplace(f, expr::substitute(pool_, f, {{read, transposed}}));
+      if (const auto transposed = transposed_read(read, inside, reduced, copies)) {
+        if (*transposed) copied.emplace(f, expr::substitute(pool_, f, {{read, *transposed}}));
         continue;
       }
       const Expr value = f.op() == Op::Select ? guarded(f, read) : read;
@@ -92,6 +96,7 @@ class Gathering {
       // The copy is made also where an axis that it has not is empty.
       if (!are_inside_without_axes(value, types_, with(axes, facts_), all, pool_)) continue;
       const Expr other = copy(value, read.name(), std::move(axes), copies);
+      if (!other) continue;
       copied.emplace(f, f.op() == Op::Read ? other : pool_.cast(f.dtype(), other));
     }
   }
@@ -182,14 +187,14 @@ class Gathering {
   }
 
   // The read from a copy of the tensor that lies along another dimension, which an axis of the tile
-  // runs along alone: what is shifted or packed along memory is no trouble along rows. Null if that
-  // makes no box of it.
-  Expr transposed_read(Expr read, const ir::Axes& inside, const ir::Axes& reduced,
-                       std::vector<Let>& copies) {
+  // runs along alone: what is shifted or packed along memory is no trouble along rows. Nothing if
+  // that makes no box of it; null if a line is against it.
+  std::optional<Expr> transposed_read(Expr read, const ir::Axes& inside, const ir::Axes& reduced,
+                                      std::vector<Let>& copies) {
     const size_t rank = read.args().size();
-    if (has_data_index(read) || rank < 2) return {};
+    if (has_data_index(read) || rank < 2) return std::nullopt;
     const ir::TensorType& type = type_of(read);
-    if (runs_along_memory(read.args().back(), type.dims.back(), inside)) return {};
+    if (runs_along_memory(read.args().back(), type.dims.back(), inside)) return std::nullopt;
     ir::Axes axes = reduced;  // preferred
     axes.insert(axes.end(), inside.begin(), inside.end());
     for (const ir::Axis& a : axes) {
@@ -207,17 +212,32 @@ class Gathering {
           at.push_back(read.args()[d]);
           dims.push_back(type.dims[d]);
         }
-        if (is_box(at, dims, inside))
-          return pool_.read(transposed_copy(read, order, copies), read.dtype(), at);
+        if (is_box(at, dims, inside)) return transposed_copy(read, order, copies);
       }
     }
-    return {};
+    return std::nullopt;
   }
 
-  // A copy of the tensor with its dimensions in another order.
-  ir::Name transposed_copy(Expr read, const std::vector<size_t>& order, std::vector<Let>& copies) {
+  // The read of a copy of the tensor with its dimensions in another order; null if there is to be
+  // none.
+  Expr transposed_copy(Expr read, const std::vector<size_t>& order, std::vector<Let>& copies) {
     const auto key = std::make_pair(std::string(read.name().str()), order);
-    if (const auto known = turned_.find(key); known != turned_.end()) return known->second;
+    const auto known = turned_.find(key);
+    const Turned& turned = known != turned_.end()
+                               ? known->second
+                               : turned_.emplace(key, turn(read, order, copies)).first->second;
+    expr::Substitution at;
+    for (size_t d = 0; d < order.size(); ++d) at.emplace(turned.from[d], read[d]);
+    return turned.element ? expr::substitute(pool_, turned.element, at) : Expr();
+  }
+
+  // A copy of a tensor: its element at the indices of the tensor.
+  struct Turned {
+    Expr element;
+    std::vector<Expr> from;
+  };
+
+  Turned turn(Expr read, const std::vector<size_t>& order, std::vector<Let>& copies) {
     ir::Axes axes;
     std::vector<Expr> from(order.size());
     const auto own = own_.find(read.name());
@@ -230,8 +250,8 @@ class Gathering {
       axes.push_back({name, type_of(read).dims[d]});
       from[d] = pool_.index(name);
     }
-    copy(pool_.read(read.name(), read.dtype(), from), read.name(), std::move(axes), copies);
-    return turned_.emplace(key, copies.back().name).first->second;
+    const Expr whole = pool_.read(read.name(), read.dtype(), from);
+    return {copy(whole, read.name(), std::move(axes), copies), from};
   }
 
   // An index that is data.
@@ -249,8 +269,13 @@ class Gathering {
     if (expr::depends_on(e, pool_.index(axis.name))) axes.push_back(axis);
   }
 
+  // The element of a copy over the axes; null if a line is against it.
   Expr copy(Expr value, ir::Name tensor, ir::Axes axes, std::vector<Let>& copies) {
     const ir::Name name = names_.fresh(fmt::format("{}.gathered", tensor.str()));
+    const decision::Store store =
+        lines_.choose({.tensors = {name}, .dtype = value.dtype(), .axes = names_of(axes)});
+    if (store.as == decision::StoredAs::Off) return {};
+    axes = in_order(axes, store.axes);
     const auto own = own_.find(tensor);
     place_of_.emplace(name, own == own_.end() ? 0 : own->second.place);
     copies.push_back({name, std::move(axes), value.dtype(), written_out(value, tensor)});
@@ -270,9 +295,10 @@ class Gathering {
   expr::ExprPool& pool_;
   expr::Facts facts_;
   expr::Divisors divisors_;
-  std::map<std::pair<std::string, std::vector<size_t>>, ir::Name> turned_;  // copies, by order
+  std::map<std::pair<std::string, std::vector<size_t>>, Turned> turned_;  // copies, by order
   std::map<std::string, ir::TensorType> types_;
   TensorNames names_;
+  StoreLines lines_;
   struct Own {
     Let let;
     size_t place = 0;  // among them
@@ -284,10 +310,10 @@ class Gathering {
 }  // namespace
 
 std::optional<ir::Program> gather_operands(const ir::Program& program, ir::PassContext& context) {
-  Gathering gathering(program, context.pool);
-  return map_equations(program, [&](const Let& let, std::vector<Let>& copies) {
+  Gathering gathering(program, context);
+  return gathering.finish(map_equations(program, [&](const Let& let, std::vector<Let>& copies) {
     return gathering.equation(let, copies);
-  });
+  }));
 }
 
 }  // namespace nautilus::spec

@@ -15,6 +15,7 @@
 #include "spec/equations.h"
 #include "spec/facts/ranges.h"
 #include "spec/passes/operands/merged_depth.h"
+#include "spec/passes/operands/store_lines.h"
 
 namespace nautilus::spec {
 namespace {
@@ -35,12 +36,13 @@ using Limbs = std::vector<Expr>;
 
 class Splitting {
  public:
-  Splitting(const ir::Program& program, expr::ExprPool& pool)
+  Splitting(const ir::Program& program, ir::PassContext& context)
       : target_(ir::target_of(program)),
-        pool_(pool),
-        facts_(ir::facts_of(program, pool)),
+        pool_(context.pool),
+        facts_(ir::facts_of(program, pool_)),
         types_(tensor_types(program)),
-        names_(program, pool) {
+        names_(program, pool_),
+        lines_(program, context) {
     for (const ir::Op& op : program.body) {
       const auto* dim = op.get<ir::Dim>();
       if (dim && dim->hint) hints_.sizes.emplace(dim->name.str(), *dim->hint);
@@ -57,6 +59,8 @@ class Splitting {
       }
     }
   }
+
+  std::optional<ir::Program> finish(ir::Program out) { return lines_.finish(std::move(out)); }
 
   Let equation(const Let& let, std::vector<Let>& before) {
     const auto operands = enter(let);
@@ -203,34 +207,55 @@ class Splitting {
     std::vector<Expr> indices;
     // Dimensions of one element are left out.
     std::vector<size_t> order;
+    StoreRule rule;
     for (size_t k = 0; k < read.args().size(); ++k) {
       const Expr index = read[k];
       const bool is_plain = index.op() == SplitOp::Var &&
                             std::find(indices.begin(), indices.end(), index) == indices.end();
-      const Expr dim = type->second.dims[k];
-      const Expr place = is_plain ? index : pool_.index(fmt::format("x{}", k));
-      whole.push_back({place.name(), dim});
-      indices.push_back(dim.is_int(1) ? pool_.integer(0) : place);
-      if (!dim.is_int(1)) order.push_back(k);
+      indices.push_back(is_plain ? index : pool_.index(fmt::format("x{}", k)));
+      whole.push_back({indices.back().name(), type->second.dims[k]});
+      if (type->second.dims[k].is_int(1)) {
+        rule.units.push_back(whole.back().name);
+      } else {
+        order.push_back(k);
+      }
     }
     // The depth is the last one for rows, and where nothing else lies along memory that a tile has
     // whole; and where other products have such limbs of the tensor.
     if (is_row || turned_.contains(read.name()))
       std::stable_partition(order.begin(), order.end(),
                             [&](size_t k) { return read[k] != depth_; });
-    ir::Axes axes;
-    std::vector<Expr> at;
-    for (size_t k : order) {
-      axes.push_back(whole[k]);
-      at.push_back(read[k]);
-    }
+    // Limbs are those of their first reader, whose names of axes a line has.
     auto [known, is_new] = known_.try_emplace({std::string(read.name().str()), order});
     if (is_new) {
-      const Expr value = pool_.read(read.name(), read.dtype(), indices);
-      known->second = limbs(read.name().str(), value, axes, made);
+      for (size_t k : order) rule.axes.push_back(whole[k].name);
+      Expr value = pool_.read(read.name(), read.dtype(), indices);
+      rule.tensors = limb_names(read.name().str(), value);
+      const decision::Store store = lines_.choose(rule);
+      known->second.tensors = store.tensors;
+      known->second.is_stored = store.as != decision::StoredAs::Off;
+      if (known->second.is_stored) {
+        known->second.order = places(store.axes, names_of(whole));
+        expr::Substitution left_out;
+        ir::Axes axes;
+        for (const ir::Axis& a : whole) left_out.emplace(pool_.index(a.name), pool_.integer(0));
+        for (size_t k : known->second.order) {
+          axes.push_back(whole[k]);
+          left_out.erase(pool_.index(whole[k].name));
+        }
+        value = expr::substitute(pool_, value, left_out);
+        make_limbs(store.tensors, value, axes, made);
+      }
     }
+    if (!known->second.is_stored) return {};
+    std::vector<Expr> at;
+    for (size_t k : known->second.order) at.push_back(read[k]);
+    return elements(known->second.tensors, at);
+  }
+
+  Limbs elements(const ir::Names& limbs, const std::vector<Expr>& at) {
     Limbs out;
-    for (const ir::Name name : known->second)
+    for (const ir::Name name : limbs)
       out.push_back(pool_.cast(DType::F32, pool_.read(name, DType::BF16, at)));
     return out;
   }
@@ -295,11 +320,14 @@ class Splitting {
     axes.push_back(merged_->axis);
     at.push_back(pool_.index(merged_->axis.name));
     if (axes.size() > static_cast<size_t>(target_.copies.box_axes)) return {};
-    Limbs out;
-    for (const ir::Name name : limbs(read.name().str(), value, axes, made)) {
-      const Expr limb = pool_.cast(DType::F32, pool_.read(name, DType::BF16, at));
-      out.push_back(outside ? pool_.select(outside, limb, operand[2]) : limb);
-    }
+    const decision::Store store =
+        lines_.choose({.tensors = limb_names(read.name().str(), value), .axes = names_of(axes)});
+    if (store.as == decision::StoredAs::Off) return {};
+    std::vector<Expr> places_read;
+    for (size_t k : places(store.axes, names_of(axes))) places_read.push_back(at[k]);
+    make_limbs(store.tensors, value, in_order(axes, store.axes), made);
+    Limbs out = elements(store.tensors, places_read);
+    for (Expr& limb : out) limb = outside ? pool_.select(outside, limb, operand[2]) : limb;
     return out;
   }
 
@@ -329,30 +357,40 @@ class Splitting {
     if (is_row)
       std::stable_partition(own.begin(), own.end(),
                             [&](const ir::Axis& a) { return pool_.index(a.name) != depth_; });
+    if (!is_plain || !are_inside_without_axes(value, types_, fewer, all, pool_)) return {};
+    const decision::Store store =
+        lines_.choose({.tensors = limb_names(fmt::format("{}.operand", let.name.str()), value),
+                       .axes = names_of(own)});
+    if (store.as == decision::StoredAs::Off) return {};
+    own = in_order(own, store.axes);
     std::vector<Expr> indices;
     for (const ir::Axis& a : own) indices.push_back(pool_.index(a.name));
-    if (!is_plain || !are_inside_without_axes(value, types_, fewer, all, pool_)) return {};
-    Limbs out;
-    for (const ir::Name name : limbs(fmt::format("{}.operand", let.name.str()), value, own, made))
-      out.push_back(pool_.cast(DType::F32, pool_.read(name, DType::BF16, indices)));
+    make_limbs(store.tensors, value, own, made);
+    return elements(store.tensors, indices);
+  }
+
+  // Of the tensors that hold the limbs of a value.
+  ir::Names limb_names(std::string_view base, Expr value) {
+    const size_t count = algebra::exact_halves(value).in_bf16 ? 1 : kLimbs;
+    ir::Names out;
+    for (size_t k = 0; k < count; ++k)
+      out.push_back(names_.fresh(fmt::format("{}.{}", base, kSuffix[k])));
     return out;
   }
 
-  // The tensors that hold the limbs of `value` over the axes.
-  std::vector<ir::Name> limbs(std::string_view base, Expr value, const ir::Axes& axes,
-                              std::vector<Let>& made) {
-    std::vector<ir::Name> out;
+  // The limbs of `value` over the axes.
+  void make_limbs(const ir::Names& names, Expr value, const ir::Axes& axes,
+                  std::vector<Let>& made) {
     // Each is computed from the value itself, so that one kernel makes all of them, whatever order
     // of axes they get.
+    size_t count = 0;
     const auto add = [&](Expr number) {
-      const Let limb{names_.fresh(fmt::format("{}.{}", base, kSuffix[out.size()])), axes,
-                     DType::BF16, number};
+      const Let limb{names[count++], axes, DType::BF16, number};
       types_.emplace(std::string(limb.name.str()), limb.type());
       made.push_back(limb);
-      out.push_back(limb.name);
       return pool_.cast(DType::F32, number);
     };
-    if (algebra::exact_halves(value).in_bf16) {
+    if (names.size() == 1) {
       add(pool_.cast(DType::BF16, value));
     } else {
       const auto f32 = [&](double x) { return pool_.floating(x, DType::F32); };
@@ -369,7 +407,6 @@ class Splitting {
       const Expr middle = add(rounded(pool_.select(is_finite, rest, f32(0))));
       add(rounded(pool_.select(is_finite, minus(rest, middle), value)));
     }
-    return out;
   }
 
   const target::Target& target_;
@@ -377,24 +414,30 @@ class Splitting {
   expr::Facts facts_;
   std::map<std::string, ir::TensorType> types_;
   TensorNames names_;
+  StoreLines lines_;
   ir::Axes axes_;              // of the equation and its sum
   std::vector<Expr> results_;  // axes of the equation alone
   Expr depth_;  // an axis of the sum that is as long as an instruction, if there is one
   std::optional<MergedDepth> merged_;  // of the equation's product
   ir::Environment hints_;
   std::unordered_set<ir::Name> turned_;  // tensors of which some product has limbs, depth last
-  // Limbs of tensors, by the order of their dimensions.
-  std::map<std::pair<std::string, std::vector<size_t>>, std::vector<ir::Name>> known_;
+  // Limbs of tensors, by the order of their dimensions that the rule has.
+  struct Known {
+    ir::Names tensors;
+    bool is_stored = false;
+    std::vector<size_t> order;  // of the tensor's dimensions
+  };
+  std::map<std::pair<std::string, std::vector<size_t>>, Known> known_;
 };
 
 }  // namespace
 
 std::optional<ir::Program> split_operands(const ir::Program& program, ir::PassContext& context) {
   if (ir::numerics_of(program).rounding == ir::Rounding::Exact) return program;
-  Splitting splitting(program, context.pool);
-  return map_equations(program, [&](const Let& let, std::vector<Let>& before) {
+  Splitting splitting(program, context);
+  return splitting.finish(map_equations(program, [&](const Let& let, std::vector<Let>& before) {
     return splitting.equation(let, before);
-  });
+  }));
 }
 
 }  // namespace nautilus::spec

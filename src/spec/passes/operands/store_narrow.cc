@@ -6,6 +6,7 @@
 #include "algebra/contraction.h"
 #include "algebra/exact_halves.h"
 #include "spec/equations.h"
+#include "spec/passes/operands/store_lines.h"
 #include "spec/scans.h"
 
 namespace nautilus::spec {
@@ -46,6 +47,13 @@ Expr in_half(Expr e, bool is_operand, expr::ExprPool& pool) {
   return held.any() && held.is_stored_float ? pool.cast(held.choose(DType::BF16), e) : Expr();
 }
 
+// Besides that of the rounded number, where the rounding changes nothing.
+std::vector<DType> other_dtypes(Expr rounded) {
+  std::vector<DType> held = held_dtypes(rounded[0]);
+  return std::find(held.begin(), held.end(), rounded.dtype()) == held.end() ? std::vector<DType>()
+                                                                            : held;
+}
+
 }  // namespace
 
 std::optional<ir::Program> store_narrow(const ir::Program& program, ir::PassContext& context) {
@@ -54,7 +62,8 @@ std::optional<ir::Program> store_narrow(const ir::Program& program, ir::PassCont
   const std::unordered_set<ir::Name> scanned = scanned_tensors(program);
   const std::unordered_set<ir::Name> operands = operands_of(program, pool);
   std::unordered_map<ir::Name, DType> narrow;
-  return map_equations(program, [&](const Let& let) {
+  StoreLines lines(program, context);
+  return lines.finish(map_equations(program, [&](const Let& let) {
     Let out = map_reads(let, pool, [&](Expr read) {
       const auto it = narrow.find(read.name());
       if (it == narrow.end()) return read;
@@ -64,13 +73,15 @@ std::optional<ir::Program> store_narrow(const ir::Program& program, ir::PassCont
     const Expr half = kept.contains(let.name) || scanned.contains(let.name)
                           ? Expr()
                           : in_half(out.body, operands.contains(let.name), pool);
-    if (half) {
-      out.body = half;
-      out.dtype = half.dtype();
-      narrow.emplace(let.name, out.dtype);
-    }
+    if (!half) return out;
+    const auto store =
+        lines.choose({.tensors = {let.name}, .dtype = half.dtype(), .others = other_dtypes(half)});
+    if (store.as == decision::StoredAs::Off) return out;
+    out.dtype = dtype_of(store.as);
+    out.body = pool.cast(out.dtype, half[0]);
+    narrow.emplace(let.name, out.dtype);
     return out;
-  });
+  }));
 }
 
 }  // namespace nautilus::spec

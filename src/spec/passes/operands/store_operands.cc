@@ -9,6 +9,7 @@
 #include "expr/walk.h"
 #include "spec/equations.h"
 #include "spec/facts/ranges.h"
+#include "spec/passes/operands/store_lines.h"
 
 namespace nautilus::spec {
 namespace {
@@ -24,11 +25,14 @@ bool is_rounded(Expr f) {
 
 class Storing {
  public:
-  Storing(const ir::Program& program, expr::ExprPool& pool)
-      : pool_(pool),
-        facts_(ir::facts_of(program, pool)),
+  Storing(const ir::Program& program, ir::PassContext& context)
+      : pool_(context.pool),
+        facts_(ir::facts_of(program, pool_)),
         types_(tensor_types(program)),
-        names_(program, pool) {}
+        names_(program, pool_),
+        lines_(program, context) {}
+
+  std::optional<ir::Program> finish(ir::Program out) { return lines_.finish(std::move(out)); }
 
   Let equation(const Let& let, std::vector<Let>& operands) {
     const Expr r = let.body;
@@ -57,6 +61,19 @@ class Storing {
       operand.axes = in_order_of_memory(f, std::move(operand.axes), pool_);
       // The tensor is computed also where an axis that it has not is empty.
       if (!are_inside_without_axes(f, types_, own, all, pool_)) continue;
+      const Expr exact = exact_value(f);
+      const decision::Store store =
+          lines_.choose({.tensors = {operand.name},
+                         .dtype = operand.dtype,
+                         .axes = names_of(operand.axes),
+                         .others = exact ? held_dtypes(exact) : std::vector<expr::DType>()});
+      if (store.as == decision::StoredAs::Off) {
+        if (exact) stored.emplace(f, exact);
+        continue;
+      }
+      operand.axes = in_order(operand.axes, store.axes);
+      operand.dtype = dtype_of(store.as);
+      operand.body = pool_.cast(operand.dtype, f[0][0]);
       types_.emplace(std::string(operand.name.str()), operand.type());
       stored.emplace(f, pool_.cast(f.dtype(), element(operand, pool_)));
       operands.push_back(std::move(operand));
@@ -68,19 +85,29 @@ class Storing {
   }
 
  private:
+  // What is rounded, where that changes no number: nobody else asked for the rounding. Null where
+  // it does.
+  static Expr exact_value(Expr f) {
+    const Expr x = f[0][0];
+    if (x.dtype() != f.dtype()) return {};
+    const std::vector<expr::DType> held = held_dtypes(x);
+    return std::find(held.begin(), held.end(), f[0].dtype()) == held.end() ? Expr() : x;
+  }
+
   expr::ExprPool& pool_;
   expr::Facts facts_;
   std::map<std::string, ir::TensorType> types_;
   TensorNames names_;
+  StoreLines lines_;
 };
 
 }  // namespace
 
 std::optional<ir::Program> store_operands(const ir::Program& program, ir::PassContext& context) {
-  Storing storing(program, context.pool);
-  return map_equations(program, [&](const Let& let, std::vector<Let>& operands) {
+  Storing storing(program, context);
+  return storing.finish(map_equations(program, [&](const Let& let, std::vector<Let>& operands) {
     return storing.equation(let, operands);
-  });
+  }));
 }
 
 }  // namespace nautilus::spec

@@ -8,6 +8,7 @@
 
 #include "algebra/contraction.h"
 #include "spec/equations.h"
+#include "spec/passes/operands/store_lines.h"
 
 namespace nautilus::spec {
 namespace {
@@ -20,23 +21,30 @@ bool is_byte_float(DType dtype) { return expr::is_float(dtype) && expr::bytes(dt
 
 class Widening {
  public:
-  Widening(const ir::Program& program, expr::ExprPool& pool)
-      : program_(program), pool_(pool), types_(tensor_types(program)), names_(program, pool) {}
+  Widening(const ir::Program& program, ir::PassContext& context)
+      : program_(program),
+        pool_(context.pool),
+        types_(tensor_types(program)),
+        names_(program, pool_),
+        lines_(program, context) {}
 
-  ir::Program run() {
+  std::optional<ir::Program> run() {
     for (const ir::Op& op : program_.body) {
       if (const auto* input = op.get<Input>()) inputs_.emplace(input->name.str(), input->type);
       if (const auto* let = op.get<Let>()) look(*let);
     }
     bool are_copied = false;
-    return map_equations(program_, [&](const Let& let, std::vector<Let>& before) {
+    return lines_.finish(map_equations(program_, [&](const Let& let, std::vector<Let>& before) {
       if (!std::exchange(are_copied, true)) {
-        for (const auto& [name, dtype] : wide_) before.push_back(copy(name, dtype));
+        for (const auto& [name, dtype] : wide_) copy(name, dtype, before);
       }
       const Let wide = map_reads(let, pool_, [&](Expr read) {
         const auto it = copies_.find(std::string(read.name().str()));
         if (it == copies_.end()) return read;
-        return pool_.cast(read.dtype(), pool_.read(it->second, wide_.at(it->first), read.args()));
+        const Copy& made = it->second;
+        std::vector<Expr> at;
+        for (size_t dim : made.dims) at.push_back(read[dim]);
+        return pool_.cast(read.dtype(), pool_.read(made.name, made.dtype, at));
       });
       // f32(f8(f32(x))) of the copy is x.
       return map_body(wide, pool_, [&](Expr e) {
@@ -45,7 +53,7 @@ class Widening {
                                    is_copy(e[0][0]);
         return is_round_trip ? pool_.cast(e.dtype(), e[0][0]) : e;
       });
-    });
+    }));
   }
 
  private:
@@ -68,7 +76,13 @@ class Widening {
     }
   }
 
-  Let copy(const std::string& name, DType dtype) {
+  struct Copy {
+    ir::Name name;
+    DType dtype;
+    std::vector<size_t> dims;  // of the input, as they lie in the copy
+  };
+
+  void copy(const std::string& name, DType dtype, std::vector<Let>& before) {
     const ir::TensorType& type = inputs_.at(name);
     Let let{names_.fresh(fmt::format("{}.{}", name, expr::name(dtype))), {}, dtype, {}};
     std::vector<Expr> indices;
@@ -79,9 +93,17 @@ class Widening {
       indices.push_back(pool_.index(axis));
     }
     const Expr read = pool_.read(pool_.name(name), type.dtype, indices);
-    let.body = pool_.cast(dtype, pool_.cast(DType::F32, read));
-    copies_.emplace(name, let.name);
-    return let;
+    const Expr value = pool_.cast(DType::F32, read);
+    const decision::Store store = lines_.choose({.tensors = {let.name},
+                                                 .dtype = dtype,
+                                                 .axes = names_of(let.axes),
+                                                 .others = held_dtypes(value)});
+    if (store.as == decision::StoredAs::Off) return;
+    let.dtype = dtype_of(store.as);
+    let.body = pool_.cast(let.dtype, value);
+    copies_.emplace(name, Copy{let.name, let.dtype, places(store.axes, names_of(let.axes))});
+    let.axes = in_order(let.axes, store.axes);
+    before.push_back(std::move(let));
   }
 
   // An axis may not have the name of a size, a scalar or a tensor.
@@ -96,7 +118,7 @@ class Widening {
 
   bool is_copy(Expr read) const {
     for (const auto& [name, copy] : copies_) {
-      if (copy == read.name()) return true;
+      if (copy.name == read.name()) return true;
     }
     return false;
   }
@@ -107,13 +129,14 @@ class Widening {
   std::map<std::string, ir::TensorType> inputs_;
   TensorNames names_;
   std::map<std::string, DType> wide_;
-  std::map<std::string, ir::Name> copies_;
+  std::map<std::string, Copy> copies_;
+  StoreLines lines_;
 };
 
 }  // namespace
 
 std::optional<ir::Program> widen_operands(const ir::Program& program, ir::PassContext& context) {
-  return Widening(program, context.pool).run();
+  return Widening(program, context).run();
 }
 
 }  // namespace nautilus::spec

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/kernels/program_lines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "decision/lines.h"
+#include "scalar/ops.h"
+#include "spec/equations_hash.h"
+
+namespace nautilus::driver {
+namespace {
+
+bool has(const Algebra& form, decision::Rewrite rewrite) {
+  switch (rewrite) {
+    case decision::Rewrite::DistributeRowShift:
+      return form.distributes_row_shift;
+    case decision::Rewrite::Gather:
+      return form.gathers;
+    case decision::Rewrite::Limbs:
+      return form.has_limbs;
+    case decision::Rewrite::Residues:
+      return form.splits_residues;
+  }
+  return false;
+}
+
+Algebra without(Algebra form, decision::Rewrite rewrite) {
+  switch (rewrite) {
+    case decision::Rewrite::DistributeRowShift:
+      form.distributes_row_shift = false;
+      break;
+    case decision::Rewrite::Gather:
+      form.gathers = false;
+      break;
+    case decision::Rewrite::Limbs:
+      form.has_limbs = false;
+      break;
+    case decision::Rewrite::Residues:
+      form.splits_residues = false;
+      break;
+  }
+  return form;
+}
+
+// Whether the program is the same without this rewrite.
+bool is_idle(decision::Rewrite rewrite, const Algebra& form, const ir::Program& program,
+             const ir::Program& lowered, Unit& unit) {
+  diag::Sink ignored(unit.sources);
+  ir::PassContext context{unit.pool, ignored, {}};
+  return has(form, rewrite) && unit.forms.get(program, context, without(form, rewrite)) == lowered;
+}
+
+const scalar::Buffer* find_tensor(const ir::Program& loops, ir::Name name) {
+  for (const ir::Op& op : loops.body) {
+    const auto* b = op.get<scalar::Buffer>();
+    if (b && b->name == name) return b;
+  }
+  return nullptr;
+}
+
+// Whether a tensor of the scheduled program passes through memory: no kernel has it for itself.
+bool is_in_memory(const ir::Program& scheduled, ir::Name name) {
+  const scalar::Buffer* b = find_tensor(scheduled, name);
+  return b && b->role != scalar::Role::Local;
+}
+
+}  // namespace
+
+void add_stored(const ir::Block& decided, FirstSchedule& schedule) {
+  ir::Block stored;
+  for (const ir::Op& line : decided) {
+    const auto* noted = line.get<decision::Store>();
+    if (!noted) continue;
+    decision::Store store = *noted;
+    if (store.as != decision::StoredAs::Off) {
+      if (!find_tensor(schedule.unscheduled, store.tensors.front())) continue;
+      if (!is_in_memory(schedule.program, store.tensors.front())) store.axes.clear();
+    }
+    stored.push_back(ir::make(store));
+  }
+  schedule::complete(schedule.decisions.lines, stored);
+}
+
+void describe(FirstSchedule& schedule, const ir::Program& program, Unit& unit) {
+  using decision::Rewrite;
+  using decision::Switch;
+  schedule.decisions.equations = spec::equations_hash(program);
+  ir::Block algebra;
+  for (const Rewrite rewrite :
+       {Rewrite::DistributeRowShift, Rewrite::Gather, Rewrite::Limbs, Rewrite::Residues}) {
+    if (rewrite == Rewrite::Limbs && !schedule.may_have_limbs) continue;
+    if (rewrite == Rewrite::Residues && !schedule.may_split_residues) continue;
+    // One that another rewrite left nothing to do is no choice.
+    if (is_idle(rewrite, schedule.algebra, program, schedule.unscheduled, unit))
+      schedule.algebra = without(schedule.algebra, rewrite);
+    const Switch use = has(schedule.algebra, rewrite) ? Switch::On : Switch::Off;
+    algebra.push_back(ir::make(decision::Algebra{rewrite, use, {}}));
+  }
+  ir::Block& lines = schedule.decisions.lines;
+  lines.insert(lines.begin(), algebra.begin(), algebra.end());
+  ir::Block decided;
+  diag::Sink ignored(unit.sources);
+  ir::PassContext context{unit.pool, ignored, {}};
+  context.decided = &decided;
+  unit.forms.get(program, context, schedule.algebra);
+  add_stored(decided, schedule);
+}
+std::vector<Algebra> forms_for(const schedule::Schedule& decisions) {
+  std::vector<Algebra> out = compile::forms_of_algebra();
+  std::erase_if(out, [&](const Algebra& form) {
+    return std::any_of(decisions.lines.begin(), decisions.lines.end(), [&](const ir::Op& line) {
+      const auto* a = line.get<decision::Algebra>();
+      return a && (a->use == decision::Switch::On) != has(form, a->rewrite);
+    });
+  });
+  return out;
+}
+
+std::string refuse_unstored(const schedule::Schedule& decisions, const ir::Program& loops) {
+  for (const ir::Op& line : decisions.lines) {
+    const auto* store = line.get<decision::Store>();
+    if (!store || store->as == decision::StoredAs::Off) continue;
+    for (ir::Name tensor : store->tensors) {
+      if (!find_tensor(loops, tensor))
+        return decision::refusal(line, fmt::format("nothing reads `{}`", tensor.str()));
+    }
+  }
+  return "";
+}
+
+std::string refuse_order(const schedule::Schedule& decisions, const ir::Program& scheduled) {
+  for (const ir::Op& line : decisions.lines) {
+    const auto* store = line.get<decision::Store>();
+    if (store && !store->axes.empty() && !is_in_memory(scheduled, store->tensors.front()))
+      return decision::refusal(
+          line, "its kernel computes it on the way (`fuse`), so it lies in no order in memory");
+  }
+  return "";
+}
+
+std::string refuse_idle(const schedule::Schedule& decisions, const Algebra& form,
+                        const ir::Program& program, const ir::Program& lowered, Unit& unit) {
+  for (const ir::Op& line : decisions.lines) {
+    const auto* a = line.get<decision::Algebra>();
+    if (a && a->use == decision::Switch::On && is_idle(a->rewrite, form, program, lowered, unit))
+      return decision::refusal(line, "nothing of the program changes by it");
+  }
+  return "";
+}
+
+std::string refuse_program(const ir::Program& program, const schedule::Schedule& decisions) {
+  if (decisions.program != program.name)
+    return fmt::format("the schedule is for @{}, the program is @{}", decisions.program,
+                       program.name);
+  for (size_t k = 0; k < decisions.lines.size(); ++k) {
+    for (size_t n = 0; n < k; ++n) {
+      if (decision::is_about_the_same(decisions.lines[n], decisions.lines[k]))
+        return decision::refusal(decisions.lines[k], "another line is about the same");
+    }
+  }
+  const std::string equations = spec::equations_hash(program);
+  if (decisions.equations.empty() || decisions.equations == equations) return "";
+  return fmt::format("the schedule is for equations with hash {}, these have {}",
+                     decisions.equations, equations);
+}
+
+ir::Program with_store_lines(const ir::Program& program, const schedule::Schedule& decisions) {
+  ir::Block lines;
+  for (const ir::Op& line : decisions.lines) {
+    if (line.is<decision::Store>()) lines.push_back(line);
+  }
+  ir::Program out = program;
+  if (program.level->name == "spec" && !lines.empty())
+    out.body = decision::with_lines(std::move(out.body), lines);
+  return out;
+}
+
+}  // namespace nautilus::driver
