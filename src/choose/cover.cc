@@ -225,17 +225,18 @@ Cover Coverer::as_points(const Nests& nests, size_t count, const lower::FreshNam
       return out;
     }
   }
-  const auto spread = lanes > 1 || each > 1
-                          ? std::nullopt
-                          : spread_points(
-                                made.nests, target_,
-                                [&](Expr e) { return costs_.hinted_extent(e); }, context_.pool);
+  const auto hinted = [&](Expr e) { return costs_.hinted_extent(e); };
+  const auto spread = each > 1    ? spread_lines(made.nests, each, target_, hinted)
+                      : lanes > 1 ? std::nullopt
+                                  : spread_points(made.nests, target_, hinted, context_.pool);
   if (spread) {
     auto parts = trial();
-    if (parts && lower::spread(*parts, *spread, target_.points.threads, context_.pool)) {
-      made.lines.push_back(ir::make(decision::Each{1, {}}));
+    const bool is_wide =
+        parts && (each == 1 || lower::widen(*parts, each, target_.points.threads, context_.pool));
+    if (is_wide && lower::spread(*parts, *spread, target_.points.threads, context_.pool)) {
+      made.lines.push_back(ir::make(decision::Each{each, {}}));
       made.lines.push_back(ir::make(*spread));
-      const int64_t points = *spread->apart * *spread->down;
+      const int64_t points = each > 1 ? each : *spread->apart * *spread->down;
       out.cycles = std::min(out.cycles, costs_.points(made.nests, 1, kept, points, where_));
       out.kernels.push_back(std::move(made));
       return out;

@@ -356,6 +356,11 @@ double NestCosts::rows_at(const lower::RowGroup& group, const std::set<std::stri
   const double starts = blocks / under_way * c.row_cycles;
   if (reductions == 0) issue *= blocks * block / (rows * columns);
   const double cache = reductions == 0 ? far_bytes(group, at) / (sms * c.cache_bytes) : 0;
+  // Blocks that rows do not fill load one after the other: relu of 262144 x 250 f32 took 0.294 ms,
+  // the 0.128 of its bytes and the 0.16 of its blocks; of 4096 columns 0.134, its bytes alone.
+  if (reductions == 0 && columns < block)
+    return target_.costs.next_kernel_cycles + memory_cycles(traffic) +
+           std::max({issue, cache, starts});
   return target_.costs.next_kernel_cycles +
          std::max({memory_cycles(traffic), issue, cache, reductions > 0 ? latency : starts});
 }

@@ -22,4 +22,11 @@ std::optional<decision::Spread> spread_points(std::span<const lower::MapNest> ne
                                               const std::function<double(expr::Expr)>& usual,
                                               expr::ExprPool& pool);
 
+// Lines of element-wise work: a thread has lines below each other where there are points enough, so
+// that its loads are under way together, and what rows share is loaded once. `each`: points of a
+// line.
+std::optional<decision::Spread> spread_lines(std::span<const lower::MapNest> nests, int64_t each,
+                                             const target::Target& target,
+                                             const std::function<double(expr::Expr)>& usual);
+
 }  // namespace nautilus::choose

@@ -51,7 +51,7 @@ KernelText PointsEmitter::run() {
   held_ = points.held.value_or(0);
   if (points.spread) {
     spread_ = *points.spread;
-    points_per_thread_ = points.points_apart.value_or(1);
+    if (!is_line_) points_per_thread_ = points.points_apart.value_or(1);
     points_across_ = points.points_down.value_or(1);
     if (points.axes.size() > 1) across_ = pool_.index(points.axes[points.axes.size() - 2].name);
   }
@@ -62,7 +62,12 @@ KernelText PointsEmitter::run() {
       : lanes_ == kWarp        ? "a warp for each point"
                                : fmt::format("{} of a warp for each point", lanes_);
   out_.line("// {} threads, {}", threads_, each);
-  out_.open("KERNEL({}, {}) {{", text.name, threads_);
+  // Windows wait for loads, with registers full of elements: more threads wait at a time.
+  const int64_t resident = ir::target_of(program_).points.window_threads / threads_;
+  if (spread_ > 0 && !is_line_ && resident > 1)
+    out_.open("KERNEL_MIN_CTAS({}, {}, {}) {{", text.name, threads_, resident);
+  else
+    out_.open("KERNEL({}, {}) {{", text.name, threads_);
   out_.line("ROLE(\"points\");");
   const LaunchOrder order = launch_order(program_, kernel_);
   text.may_begin_early = order.is_behind;
@@ -156,7 +161,7 @@ void PointsEmitter::decode_tile(const ir::Axes& axes, bool is_behind) {
     const std::string name = define(axes[k].name);
     if (thread.empty())
       out_.line("const long long {} = {};", name, taken);
-    else if (is_last && spread_ > 0)
+    else if (is_last && spread_ > 0 && !is_line_)
       out_.line("const long long {} = {} * {} + {};", name, side, taken, thread);
     else
       out_.line("const long long {} = {} * ({} * {} + {});", name, own, threads, taken, thread);
@@ -175,7 +180,7 @@ void PointsEmitter::decode_tile(const ir::Axes& axes, bool is_behind) {
   for (const ir::Axis& a : axes) {
     if (across_ && a.name == across_.name()) exist(a, "exist_across", points_across_, 1);
   }
-  exist(axes.back(), "exist", points_per_thread_, std::max<int64_t>(spread_, 1));
+  exist(axes.back(), "exist", points_per_thread_, is_line_ ? 1 : std::max<int64_t>(spread_, 1));
   for (const ir::Axis& a : axes) facts_.add_axis(pool_.index(a.name), a.extent);
 }
 
@@ -196,8 +201,8 @@ void PointsEmitter::open_points() {
   if ((is_line_ || spread_ > 0) && !are_whole_) out_.open("if (beside < exist) {{");
   saved_last_ = locals_.at(std::string(last_.name().str()));
   locals_[std::string(last_.name().str())] =
-      spread_ > 0 ? fmt::format("({} + {} * beside)", saved_last_, spread_)
-                  : fmt::format("({} + beside)", saved_last_);
+      spread_ > 0 && !is_line_ ? fmt::format("({} + {} * beside)", saved_last_, spread_)
+                               : fmt::format("({} + beside)", saved_last_);
 }
 
 void PointsEmitter::close_points() {
@@ -391,6 +396,8 @@ void PointsEmitter::define_number(ir::Name name, DType dtype, Expr value,
   if (has_several()) {
     load_lines(value);
     const std::string own = declare(name, dtype);
+    const auto elements = elements_of(value);
+    if (!elements.empty()) return define_each(own, value, elements);
     are_whole_ = is_inside_ || (is_near_ && is_guarded_always(value));
     open_points();
     name_shared({value});

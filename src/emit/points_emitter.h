@@ -81,6 +81,10 @@ class PointsEmitter {
   void write_turns(const matile::Loop& l, expr::Substitution& turns);
   void write_turn(const matile::Assign& a, const expr::Substitution& turns);
   void load_once(expr::Expr element);
+  std::vector<expr::Expr> elements_of(expr::Expr value) const;
+  void define_each(const std::string& own, expr::Expr value,
+                   const std::vector<expr::Expr>& elements);
+  expr::Expr with_quotients(expr::Expr e);
 
   // points_held.cc
   static expr::Expr held_turns(const ir::Block& ops);
@@ -92,6 +96,8 @@ class PointsEmitter {
   // points_lines.cc
   bool has_line(ir::Name tensor, std::span<const expr::Expr> indices) const;
   bool has_line_along(expr::Expr axis, ir::Name tensor, std::span<const expr::Expr> indices) const;
+  void load_line(expr::Expr read, const std::string& name);
+  void put_line(const matile::Write& w, const std::string& name);
   void load_turned(expr::Expr read);
   bool is_guarded(expr::Expr e) const;
   void load_guarded(expr::Expr e);

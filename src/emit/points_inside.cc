@@ -104,7 +104,8 @@ void PointsEmitter::ask_where(Expr guarded, const Ranges& ranges) {
                           std::ranges::none_of(expr::free_vars(part), [&](Expr v) {
                             return own_.contains(v.name().str());
                           });
-    Ranges own = {{last_, (points_per_thread_ - 1) * std::max<int64_t>(spread_, 1)}};
+    const int64_t apart = is_line_ ? 1 : std::max<int64_t>(spread_, 1);
+    Ranges own = {{last_, (points_per_thread_ - 1) * apart}};
     if (spread_ > 0 && across_) own.emplace_back(across_, points_across_ - 1);
     const Expr worst = is_known ? at_worst(part, ranges, own, pool_) : Expr();
     if (!worst) return;
@@ -243,6 +244,8 @@ void PointsEmitter::fast(const ir::Block& ops, const std::string& inside) {
   for (Expr a : asked_) facts_.assume(a);
   is_inside_ = are_whole_ = true;
   held_ > 0 ? hold(ops) : block(ops);
+  kept_lines_.clear();
+  window_places_.clear();
   is_inside_ = are_whole_ = false;
   facts_ = facts;
 }
@@ -259,7 +262,7 @@ void PointsEmitter::body(const ir::Block& ops) {
     collect_conditions(ops, {});
   }
   std::string inside = are_inside();
-  const std::string aligned = is_line_ && !across_ ? are_aligned(ops) : "";
+  const std::string aligned = is_line_ && (!across_ || spread_ > 0) ? are_aligned(ops) : "";
   const bool has_fast =
       held_ > 0 || !asked_.empty() || !aligned.empty() || (spread_ > 0 && !inside.empty());
   if (!has_fast) return block(ops);

@@ -38,7 +38,8 @@ void PointsEmitter::load_lines(Expr value) {
     if (!always.contains(e.node())) return;
     if (across_ && is_guarded(e)) load_guarded(e);
     if (e.op() != expr::Op::Read) return;
-    if (has_line(e.name(), e.args()) || (across_ && has_line_along(across_, e.name(), e.args())))
+    const bool may_turn = across_ && spread_ == 0;
+    if (has_line(e.name(), e.args()) || (may_turn && has_line_along(across_, e.name(), e.args())))
       reads.push_back(e);
   });
   for (Expr r : reads) {
@@ -51,15 +52,19 @@ void PointsEmitter::load_lines(Expr value) {
       continue;
     }
     const std::string name = fresh("line");
-    out_.line("float {}[{}];", name, points_per_thread_);
-    if (are_lines_whole_)
-      out_.line("load_whole_{}({}, p.{}, {});", expr::name(r.dtype()), name,
-                identifier(r.name().str()), offset(r.name().str(), r.args()));
-    else
-      out_.line("load_line_{}({}, p.{}, {}, {}, exist);", expr::name(r.dtype()), name,
-                identifier(r.name().str()), offset(r.name().str(), r.args()), apart(r.name()));
+    load_line(r, name);
     named_.emplace(r, name + "[beside]");
   }
+}
+
+void PointsEmitter::load_line(Expr r, const std::string& name) {
+  out_.line("float {}[{}];", name, points_per_thread_);
+  if (are_lines_whole_)
+    out_.line("load_whole_{}({}, p.{}, {});", expr::name(r.dtype()), name,
+              identifier(r.name().str()), offset(r.name().str(), r.args()));
+  else
+    out_.line("load_line_{}({}, p.{}, {}, {}, exist);", expr::name(r.dtype()), name,
+              identifier(r.name().str()), offset(r.name().str(), r.args()), apart(r.name()));
 }
 
 // An element of both axes of the tile under a condition, and a number elsewhere.
@@ -91,10 +96,15 @@ void PointsEmitter::load_turned(Expr r) {
   const Expr over = is_turned ? last_ : across_;
   const std::string_view number = is_turned ? "beside" : "over";
   const int64_t lines = is_turned ? points_per_thread_ : points_across_;
-  const std::string name = fresh("line");
   const auto known = kept_lines_.find(r);
   if (known != kept_lines_.end()) {
     named_.emplace(r, known->second);
+    return;
+  }
+  const std::string name = fresh("line");
+  if (!is_turned && !expr::depends_on(r, across_)) {  // one for all lines
+    load_line(r, name);
+    named_.emplace(r, kept_lines_.emplace(r, name + "[beside]").first->second);
     return;
   }
   out_.line("float {}[{}][{}];", name, lines, is_turned ? points_across_ : points_per_thread_);
@@ -102,10 +112,14 @@ void PointsEmitter::load_turned(Expr r) {
   std::string& at = locals_.at(std::string(over.name().str()));
   const std::string saved = at;
   at = fmt::format("({} + {})", saved, number);
-  out_.line("if ({} < {}) load_line_{}({}[{}], p.{}, {}, {}, {});", number,
-            is_turned ? "exist" : "exist_across", expr::name(r.dtype()), name, number,
-            identifier(r.name().str()), offset(r.name().str(), r.args()), apart(r.name()),
-            is_turned ? "exist_across" : "exist");
+  if (are_lines_whole_)
+    out_.line("load_whole_{}({}[{}], p.{}, {});", expr::name(r.dtype()), name, number,
+              identifier(r.name().str()), offset(r.name().str(), r.args()));
+  else
+    out_.line("if ({} < {}) load_line_{}({}[{}], p.{}, {}, {}, {});", number,
+              is_turned ? "exist" : "exist_across", expr::name(r.dtype()), name, number,
+              identifier(r.name().str()), offset(r.name().str(), r.args()), apart(r.name()),
+              is_turned ? "exist_across" : "exist");
   at = saved;
   out_.close();
   const std::string element = name + (is_turned ? "[beside][over]" : "[over][beside]");
@@ -119,17 +133,16 @@ void PointsEmitter::store_line(const matile::Write& w) {
     open_across();
     out_.line("float {}[{}];", name, points_per_thread_);
     out_.open("UNROLL for (int beside = 0; beside < {}; ++beside) {{", points_per_thread_);
-    out_.open("if (beside < exist) {{");
+    if (!are_whole_) out_.open("if (beside < exist) {{");
     std::string& at = locals_.at(std::string(last_.name().str()));
     const std::string saved = at;
     at = fmt::format("({} + beside)", saved);
     name_shared({w.value});
     out_.line("{}[beside] = {};", name, text(w.value));
     locals_.at(std::string(last_.name().str())) = saved;
+    if (!are_whole_) out_.close();
     out_.close();
-    out_.close();
-    out_.line("store_line_{}(p.{}, {}, {}, {}, exist);", expr::name(w.value.dtype()),
-              identifier(w.target.str()), offset(w.target.str(), w.indices), name, apart(w.target));
+    put_line(w, name);
     return close_across();
   }
   out_.line("float {}[{}];", name, points_per_thread_);
@@ -137,6 +150,10 @@ void PointsEmitter::store_line(const matile::Write& w) {
   name_shared({w.value});
   out_.line("{}[beside] = {};", name, text(w.value));
   close_points();
+  put_line(w, name);
+}
+
+void PointsEmitter::put_line(const matile::Write& w, const std::string& name) {
   if (are_lines_whole_)
     out_.line("store_whole_{}(p.{}, {}, {});", expr::name(w.value.dtype()),
               identifier(w.target.str()), offset(w.target.str(), w.indices), name);

@@ -124,4 +124,75 @@ void PointsEmitter::load_once(Expr element) {
   named_.emplace(element, name);
 }
 
+// Of lines that are spread: what they read whatever happens, each point for itself. Neighbours may
+// read the same.
+std::vector<Expr> PointsEmitter::elements_of(Expr value) const {
+  std::vector<Expr> out;
+  if (!are_lines_whole_ || spread_ == 0 || !across_) return out;
+  std::set<const expr::Node*> always;
+  reach(value, always);
+  expr::for_each(value, [&](Expr e) {
+    if (e.op() != EK::Read || !always.contains(e.node()) || named_.contains(e)) return;
+    const bool has_read = std::ranges::any_of(
+        e.args(), [](Expr index) { return !expr::tensors_read(index).empty(); });
+    const bool differs = expr::depends_on(e, last_) || expr::depends_on(e, across_);
+    if (differs && !has_read && !written_.contains(e.name().str())) out.push_back(e);
+  });
+  return out;
+}
+
+// A number of each point, with elements that several points read loaded once.
+void PointsEmitter::define_each(const std::string& own, Expr value,
+                                const std::vector<Expr>& elements) {
+  const auto locals = locals_;
+  const std::string last(last_.name().str());
+  const std::string across(across_.name().str());
+  for (int64_t over = 0; over < points_across_; ++over) {
+    for (int64_t beside = 0; beside < points_per_thread_; ++beside) {
+      expr::Substitution here;
+      if (over > 0) here[across_] = pool_.binary(EK::Add, across_, pool_.integer(over));
+      if (beside > 0) here[last_] = pool_.binary(EK::Add, last_, pool_.integer(beside));
+      std::vector<std::string> names;
+      for (Expr e : elements) {
+        const Expr moved = with_quotients(expr::substitute(pool_, e, here));
+        named_.erase(moved);  // what another point has under this name
+        load_once(moved);
+        const auto it = named_.find(moved);
+        names.push_back(it == named_.end() ? text(moved) : it->second);
+      }
+      for (size_t k = 0; k < elements.size(); ++k) named_.insert_or_assign(elements[k], names[k]);
+      locals_[last] = fmt::format("({} + beside)", locals.at(last));
+      locals_[across] = fmt::format("({} + over)", locals.at(across));
+      out_.open("{{");
+      out_.line("const int over = {}, beside = {};", over, beside);
+      out_.line("{} = {};", own, text(value));
+      out_.close();
+      locals_ = locals;
+    }
+  }
+}
+
+// (j + 3) / 2 = j / 2 + 1 where j, where a line begins, is a multiple of 2.
+Expr PointsEmitter::with_quotients(Expr e) {
+  return expr::rebuild(pool_, e, [&](Expr x) {
+    if (x.op() != EK::FloorDiv || x[1].op() != EK::IntConst || x[1].integer() < 1) return x;
+    const auto above = expr::Poly::of(x[0]);
+    if (!above) return x;
+    const int64_t by = x[1].integer();
+    for (const auto& [atoms, factor] : above->terms()) {
+      if (atoms.empty()) continue;
+      const bool is_one = atoms.size() == 1;
+      const int64_t multiple = is_one && atoms[0] == last_     ? points_per_thread_
+                               : is_one && atoms[0] == across_ ? points_across_
+                                                               : 1;
+      if (factor * multiple % by != 0) return x;
+    }
+    const int64_t number = above->constant_term();
+    const auto rest = expr::plus(*above, -number);
+    if (!rest || number < 0) return x;
+    const Expr whole = pool_.binary(EK::FloorDiv, expr::to_expr(pool_, *rest), x[1]);
+    return pool_.binary(EK::Add, whole, pool_.integer(number / by));
+  });
+}
+
 }  // namespace nautilus::emit

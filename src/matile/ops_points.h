@@ -69,7 +69,7 @@ struct Points {
       "spread w apart a down d: a CTA has a tile of the last two axes; w of its threads are beside "
       "each other along the last one, the others along the one before. A thread has a points along "
       "the last axis, w of them apart, for each of d points beside each other along the one "
-      "before. "
+      "before; with line, d lines below each other instead (a is 1, and nothing loops). "
       "held n: where loops whose turns are not known have at most n, what their first turns read "
       "stays in registers for the loops behind; where they have more, it is read again. "
       "Stands alone in its kernel.";

@@ -213,6 +213,9 @@ const Target& sm_90a() {
               // 4x4 pixels 9.4 to 6.0 ms, 5x9 taps of 32 channels as before, 11x11 of 3 channels 18
               // to 31 ms.
               .unrolled = 64,
+              // 4x4 pixels, 102 registers: 512 threads, 3.5 ms; 1.7 if loads were what it waits
+              // for.
+              .window_threads = 896,  // 72 registers
               .held_registers = 128,  // not measured: half of a thread's
               .parts_of_one = 8192,
               .parts_of_many = 64,

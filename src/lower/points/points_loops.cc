@@ -291,8 +291,10 @@ bool spread(LoweredKernel& parts, const decision::Spread& line, int64_t threads,
   const int64_t beside = line.threads.value_or(0);
   const size_t rank = points.axes.size();
   const bool has_rows = rank > 1;
-  if (points.lanes_per_point || points.points_of_line || points.points_per_thread || beside < 1 ||
-      threads % beside != 0 || (!has_rows && (beside != threads || line.down != 1)))
+  const int64_t line_points = points.points_of_line.value_or(1);
+  if (points.lanes_per_point || points.across || points.points_per_thread || beside < 1 ||
+      (line_points > 1 && line.apart != 1) || threads % beside != 0 ||
+      (!has_rows && (beside != threads || line.down != 1)))
     return false;
   ir::Exprs own = {pool.index(points.axes.back().name)};
   if (has_rows) own.push_back(pool.index(points.axes[rank - 2].name));
@@ -305,14 +307,16 @@ bool spread(LoweredKernel& parts, const decision::Spread& line, int64_t threads,
     is_plain &= !op.is<matile::If>() && !is_writing_loop(op);
     if (const auto* v = op.get<matile::Value>()) own.push_back(pool.var(v->name, v->dtype));
     if (const auto* l = op.get<matile::Let>()) own.push_back(pool.var(l->name, l->value.dtype()));
-    if (const auto* l = op.get<matile::Loop>()) is_plain &= is_same(l->from) && is_same(l->to);
+    if (const auto* l = op.get<matile::Loop>())
+      is_plain &= line_points == 1 && is_same(l->from) && is_same(l->to);
   });
   if (!is_plain) return false;
   points.spread = beside;
   points.points_apart = line.apart;
   points.points_down = line.down;
   ir::Axes tiles = points.axes;
-  tiles.back().extent = quotient_up(tiles.back().extent, beside * line.apart.value_or(1), pool);
+  tiles.back().extent =
+      quotient_up(tiles.back().extent, beside * line.apart.value_or(1) * line_points, pool);
   if (has_rows) {
     const int64_t side = threads / beside * line.down.value_or(1);
     if (side > 1) tiles[rank - 2].extent = quotient_up(tiles[rank - 2].extent, side, pool);

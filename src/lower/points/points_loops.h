@@ -65,8 +65,9 @@ bool turn(LoweredKernel& parts, const decision::Across& line, int64_t threads,
 //
 // 64 threads are beside each other along j, which have points j and j + 64, and two of them along
 // i, with points i to i + 3: neighbours read neighbours, what is above each other is loaded once,
-// and the place of the tile is found out once. False, and the kernel as it was, if lanes share its
-// points, if these branch, write in a loop or walk loops of different lengths.
+// and the place of the tile is found out once. A kernel of lines has lines in place of points along
+// j, one apart, and no loops. False, and the kernel as it was, if lanes share its points, if these
+// branch, write in a loop or walk loops of different lengths.
 bool spread(LoweredKernel& parts, const decision::Spread& line, int64_t threads,
             expr::ExprPool& pool);
 

@@ -85,9 +85,14 @@ class PointsVerifier {
           "`spread` is a part of the CTA's threads, with 1, 2, 4 or 8 points `apart` and `down`");
     if (points.axes.size() == 1 && (beside != threads || points.points_down != 1))
       v_.fail("points of one axis are spread over all threads");
-    if (points.lanes_per_point || points.points_per_thread || points.points_of_line ||
-        points.across)
-      v_.fail("points that are spread have one lane, and no lines");
+    if (points.lanes_per_point || points.points_per_thread || points.across)
+      v_.fail("points that are spread have one lane, and lie beside each other in lines only");
+    if (points.points_of_line &&
+        (points.points_apart != 1 ||
+         std::any_of(points.body.begin(), points.body.end(), [](const Op& op) {
+           return !op.is<Let>() && !op.is<Value>() && !op.is<Assign>() && !op.is<Write>();
+         })))
+      v_.fail("lines that are spread have no other points `apart`, and neither loop nor branch");
     const size_t from = points.axes.size() > 1 ? points.axes.size() - 2 : 0;
     for (size_t k = from; k < points.axes.size(); ++k)
       apart_of_points_.emplace(points.axes[k].name.str());
