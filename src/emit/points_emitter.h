@@ -56,6 +56,7 @@ class PointsEmitter {
   void join(const matile::Join& j);
   void walk(const matile::LaneLoop& w);
   void scan(const matile::LaneScan& s);
+  int64_t turns_ahead(const matile::Loop& l) const;
   void loop(const matile::Loop& l);
 
   // points_inside.cc
@@ -158,6 +159,7 @@ class PointsEmitter {
   bool are_whole_ = false;        // all points of the thread are computed
   bool are_lines_whole_ = false;  // whole vectors, at places that take them
   bool are_written_out_ = false;  // turns of windows, where all points are known
+  bool is_ahead_ = false;         // while turns are written out whose loads are under way together
   bool is_near_ = false;          // for those at an edge, whose turns are written out
   int numbers_ = 0;               // of fresh names
 };
