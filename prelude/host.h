@@ -137,6 +137,7 @@ DEVICE float load_fresh_f32(const float* p, u64 i, HERE) { return *host::readabl
 DEVICE float load_bf16(const u16* p, u64 i, HERE) { return host::float_of((u32)*host::readable(p + i, 2, line) << 16); }
 DEVICE float load_f16(const u16* p, u64 i, HERE) { return unpack_f16(*host::readable(p + i, 2, line), 0); }
 DEVICE float load_f32_where(bool is_there, const float* p, u64 i, float other, HERE) { return is_there ? load_f32(p, i, line) : other; }
+DEVICE u16 load_16_where(bool is_there, const u16* p, u64 i, HERE) { return is_there ? *host::readable(p + i, 2, line) : (u16)0; }
 DEVICE float load_bf16_where(bool is_there, const u16* p, u64 i, float other, HERE) { return is_there ? load_bf16(p, i, line) : other; }
 DEVICE float load_f16_where(bool is_there, const u16* p, u64 i, float other, HERE) { return is_there ? load_f16(p, i, line) : other; }
 DEVICE void store_f32(float* p, u64 i, float x, HERE) { *host::writable(p + i, 4, line) = x; }
