@@ -120,9 +120,12 @@ Cover Coverer::best(const Nests& nests, lower::FreshNames names) {
       const size_t count = rows->kernels[0].nests.size();
       consider(std::move(*rows), rest(count), names, out, has_one);
     }
-    in_steps(nests, names, out, has_one);
-    in_parts(nests, names, out, has_one);
-    in_pieces(nests, names, out, has_one);
+    // What puts parts together is done at once: its line says so of the whole statement.
+    if (!reads_any(nests[0], parts_)) {
+      in_steps(nests, names, out, has_one);
+      in_parts(nests, names, out, has_one);
+      in_pieces(nests, names, out, has_one);
+    }
     if (auto elements = as_rows(nests, false)) {
       const size_t count = elements->kernels[0].nests.size();
       consider(std::move(*elements), rest(count), names, out, has_one);
@@ -286,6 +289,7 @@ void Coverer::in_parts(const Nests& nests, int64_t parts, const lower::FreshName
   const auto s = lower::split_reduction(nests[0], buffers_, line, own, context_.pool);
   if (!s) return;
   buffers_.insert_or_assign(std::string(s->buffer.str()), s->type);
+  parts_.emplace(s->buffer.str());
   costs_.declare(s->buffer, {s->type.dtype, [&] {
                                ir::Exprs dims = s->type.dims;
                                dims[0] = context_.pool.integer(s->parts);

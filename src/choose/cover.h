@@ -53,6 +53,7 @@ class Coverer {
   std::optional<Cover> as_columns(const Nests& nests, size_t count, const lower::FreshNames& names);
   Cover as_parts(const Nests& nests);
   size_t points_end(const Nests& nests) const;
+  static bool reads_any(const lower::MapNest& nest, const std::set<std::string>& names);
   void in_parts(const Nests& nests, const lower::FreshNames& names, Cover& best_cover,
                 bool& has_one);
   void in_parts(const Nests& nests, int64_t parts, const lower::FreshNames& names,
@@ -77,6 +78,7 @@ class Coverer {
   std::span<const lower::MapNest> after_;
   std::map<std::string, ir::TensorType> buffers_;
   std::map<std::string, Cover> known_;
+  std::set<std::string> parts_;   // buffers of parts (in_parts)
   std::set<std::string> moving_;  // sums that were taken along with others, or are in pieces
   NestCosts::Where where_;        // what is looked at is launched
 };

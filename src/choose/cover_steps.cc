@@ -39,13 +39,13 @@ ir::Names closest_axes(const MapNest& nest, size_t count,
   return closest;
 }
 
-bool reads_any(const MapNest& nest, const std::set<std::string>& names) {
+}  // namespace
+
+bool Coverer::reads_any(const MapNest& nest, const std::set<std::string>& names) {
   const std::set<std::string> read = lower::kept_for({}, std::span<const MapNest>(&nest, 1));
   return std::any_of(names.begin(), names.end(),
                      [&](const std::string& n) { return read.contains(n); });
 }
-
-}  // namespace
 
 void Coverer::in_steps(const Nests& nests, const lower::FreshNames& names, Cover& best_cover,
                        bool& has_one) {
