@@ -158,7 +158,7 @@ const std::vector<PassInfo>& passes() {
        .run = spec::beside<spec::split_operands>,
        .stage = Stage::Equations,
        .summary = "operands of f32 products become sums of three 16-bit numbers",
-       .reads = "algebra, store",
+       .reads = "algebra, depth, store",
        .needs = kReductionsSplit,
        .is_exact = false},
       reading("store", equations("store_operands", spec::beside<spec::store_operands>,
@@ -248,7 +248,7 @@ const std::vector<PassInfo>& passes() {
             "every nest becomes a kernel, grid nests by way of the passes from scalar_to_vrtile "
             "on",
             "fuse, split, last, columns, vector, hold, groups, shared, keep, unpacked, registers, "
-            "lanes, each, across, spread, held, threads"),
+            "lanes, each, across, spread, held, unroll, threads"),
       plan("prefetch_rows", matile::prefetch_rows, "rows that later CTAs load are asked for ahead",
            "ahead"),
       plan("share_scalars", matile::share_scalars,

@@ -72,8 +72,9 @@ struct LastTile {
   static constexpr std::string_view kFormat = "last $points points $parts parts $loads loads{ $by}";
   static constexpr std::string_view kDoc =
       "Form tile, where the tile that comes last puts parts together: so many elements at a time, "
-      "of which it reads so many parts at once; half as many, or a quarter, where a thread would "
-      "have more loads under way than this.";
+      "of which it reads at most so many parts at once; half as many, or a quarter, in a loop "
+      "where "
+      "a thread would have more loads under way than this.";
   ir::OptionalInt points;
   ir::OptionalInt parts;
   ir::OptionalInt loads;

@@ -30,6 +30,22 @@ struct Algebra {
   static const ir::OpInfo& info();
 };
 
+struct Depth {
+  static constexpr std::string_view kFormat = "depth $tensor{ of $axes}{ $by}";
+  static constexpr std::string_view kDoc =
+      "Program: axes of the sum of an f32 product that are one axis of its limbs, the depth of the "
+      "matrix instructions; the last one is the fastest. Without axes each stays for itself.";
+  ir::Name tensor;
+  ir::Names axes;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("tensor", s.tensor);
+    f("axes", s.axes);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
 // In which 16-bit floats, if in any.
 enum class StoredAs : uint8_t { Off, BF16, F16 };
 const std::vector<std::string_view>& words(StoredAs);

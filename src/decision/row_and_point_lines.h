@@ -213,6 +213,20 @@ struct Held {
   static const ir::OpInfo& info();
 };
 
+struct Unroll {
+  static constexpr std::string_view kFormat = "unroll $turns{ $by}";
+  static constexpr std::string_view kDoc =
+      "Forms points and parts: so many turns of a loop, whose number of turns is not known, are "
+      "written one after the other: their loads are under way together. 1: one turn at a time.";
+  ir::OptionalInt turns;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("turns", s.turns);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
 struct Threads {
   static constexpr std::string_view kFormat = "threads $count{ $by}";
   static constexpr std::string_view kDoc =

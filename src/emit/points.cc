@@ -15,6 +15,7 @@
 #include "expr/walk.h"
 #include "ir/decl.h"
 #include "ir/walk.h"
+#include "matile/loop_loads.h"
 
 namespace nautilus::emit {
 namespace {
@@ -49,6 +50,7 @@ KernelText PointsEmitter::run() {
     points_across_ = *points.points_across;
   }
   held_ = points.held.value_or(0);
+  unroll_ = points.unroll.value_or(1);
   if (points.spread) {
     spread_ = *points.spread;
     if (!is_line_) points_per_thread_ = points.points_apart.value_or(1);
@@ -297,7 +299,7 @@ std::string PointsEmitter::text(Expr e) {
     if (held != held_names_.end()) return held->second;
     const bool holds = is_inside_ && x.op() == expr::Op::Select && inside_.contains(x[0]);
     const bool is_load = is_near_ || is_ahead_ || (is_inside_ && spread_ > 0);
-    return holds ? text(inside(x)) : is_load && is_load_where(x) ? load_where(x) : "";
+    return holds ? text(inside(x)) : is_load && matile::is_load_where(x) ? load_where(x) : "";
   };
   return typed_expression(e, names);
 }
@@ -418,7 +420,7 @@ void PointsEmitter::share(const matile::SharedLoop& s) {
   const expr::Facts facts = facts_;
   const std::string var = define(s.var);
   facts_.add_axis(pool_.index(s.var), s.to);
-  if (is_over_parts(s.to)) {
+  if (unroll_ > 1 && is_over_parts(s.to)) {
     over_parts(s.var, "lane", to, s.body);
   } else {
     out_.open("for (long long {0} = lane; {0} < {1}; {0} += {2}) {{", var, to, lanes_);
@@ -487,47 +489,6 @@ void PointsEmitter::scan(const matile::LaneScan& s) {
   locals_ = locals;
 }
 
-// How many turns of a loop, whose number is not known, are written out: as many as make 16 loads.
-// Threads that are few wait for each load otherwise: an argmax along 1000 elements of 65536 points
-// had 4 of 2 bytes under way, 0.137 ms. 0: none, for loops that write or have others in them.
-int64_t PointsEmitter::turns_ahead(const matile::Loop& l) const {
-  const bool is_counted = l.direction == matile::Direction::Up && l.from.is_int(0);
-  if (!is_counted || l.to.op() == expr::Op::IntConst || lanes_ > 1 || has_several() || held_ > 0)
-    return 0;
-  std::set<const expr::Node*> reads;
-  bool is_plain = true;
-  const Expr var = pool_.index(l.var);
-  // A load behind a branch waits for those before it.
-  const auto look = [&](const auto& self, Expr e, bool is_behind) -> void {
-    if (is_load_where(e)) {
-      reads.insert(e.node());
-      is_plain &= !is_behind;
-      return self(self, e[0], is_behind);
-    }
-    if (e.op() == expr::Op::Read && expr::depends_on(e, var)) {
-      reads.insert(e.node());
-      is_plain &= !is_behind;
-    }
-    for (size_t k = 0; k < e.args().size(); ++k)
-      self(self, e[k], is_behind || (e.op() == expr::Op::Select && k > 0));
-  };
-  for (const Op& op : l.body) {
-    is_plain &= !op.is<matile::Loop>() && !op.is<matile::Write>();
-    if (const auto* branch = op.get<matile::If>()) {
-      look(look, branch->condition, false);
-      ir::for_each_op(branch->body, [&](const Op& inner) {
-        is_plain &= !inner.is<matile::Loop>() && !inner.is<matile::Write>();
-        ir::for_each_expr(inner, [&](Expr root) { look(look, root, true); });
-      });
-      continue;
-    }
-    ir::for_each_expr(op, [&](Expr root) { look(look, root, false); });
-  }
-  constexpr size_t kLoads = 16;
-  const size_t turns = reads.empty() ? 0 : kLoads / reads.size();
-  return is_plain && turns >= 4 ? static_cast<int64_t>(turns) : 0;
-}
-
 void PointsEmitter::loop(const matile::Loop& l) {
   if (spread_ > 0 && is_inside_ && are_written_out_ && is_window(l)) return window(l);
   if (held_loop(l)) return;
@@ -538,14 +499,14 @@ void PointsEmitter::loop(const matile::Loop& l) {
   const std::string var = define(l.var);
   const bool is_up = l.direction == matile::Direction::Up;
   if (is_up && l.from.is_int(0)) facts_.add_axis(pool_.index(l.var), l.to);
-  if (is_up && is_over_parts(l.to) && lanes_ == 1) {
+  if (unroll_ > 1 && is_up && is_over_parts(l.to) && lanes_ == 1) {
     over_parts(l.var, from, to, l.body);
-  } else if (const int64_t ahead = turns_ahead(l); ahead > 0) {
+  } else if (unroll_ > 1 && lanes_ == 1 && !has_several() && matile::loads_of_turn(l, pool_) > 0) {
     // The loads of so many turns are under way together; what is left is as the compiler has it.
     const std::string first = fresh("first");
     out_.line("long long {} = 0;", first);
-    out_.open("for (; {0} + {1} <= {2}; {0} += {1}) {{", first, ahead, to);
-    out_.open("UNROLL for (int more = 0; more < {}; ++more) {{", ahead);
+    out_.open("for (; {0} + {1} <= {2}; {0} += {1}) {{", first, unroll_, to);
+    out_.open("UNROLL for (int more = 0; more < {}; ++more) {{", unroll_);
     out_.line("const long long {} = {} + more;", var, first);
     is_ahead_ = true;
     block(l.body);

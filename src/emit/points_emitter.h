@@ -56,7 +56,6 @@ class PointsEmitter {
   void join(const matile::Join& j);
   void walk(const matile::LaneLoop& w);
   void scan(const matile::LaneScan& s);
-  int64_t turns_ahead(const matile::Loop& l) const;
   void loop(const matile::Loop& l);
 
   // points_inside.cc
@@ -72,7 +71,6 @@ class PointsEmitter {
   void fast(const ir::Block& ops, const std::string& inside);
   void body(const ir::Block& ops);
 
-  static bool is_load_where(expr::Expr e);
   std::string load_where(expr::Expr e, const std::string& at = "");
   static bool is_guarded_always(expr::Expr e);
 
@@ -148,8 +146,9 @@ class PointsEmitter {
   // What loads ask of them besides.
   std::map<expr::Expr, expr::Expr, expr::ByContent> left_;
   std::map<std::string, std::string>
-      window_places_;  // names of places and elements, by what they are
-  int64_t held_ = 0;   // turns of loops, at most
+      window_places_;   // names of places and elements, by what they are
+  int64_t held_ = 0;    // turns of loops, at most
+  int64_t unroll_ = 1;  // turns of a loop written one after the other
   std::map<expr::Expr, std::string, expr::ByContent> held_arrays_;  // by elements of a turn
   std::map<expr::Expr, std::string, expr::ByContent> held_names_;   // in the loop being written
   bool is_holding_ = false;                                         // while loops have few turns

@@ -9,6 +9,7 @@
 #include "emit/points_emitter.h"
 #include "expr/walk.h"
 #include "ir/walk.h"
+#include "matile/loop_loads.h"
 
 namespace nautilus::emit {
 
@@ -84,7 +85,8 @@ void PointsEmitter::ask_where(Expr guarded, const Ranges& ranges) {
   if (inside_.contains(condition)) return;
   // Where a row has few threads, one of a warp in two is at its end: what is asked of columns stays
   // with the loads, and a warp is inside or it is not.
-  const bool may_stay = spread_ > 0 && points_per_thread_ == 1 && across_ && is_load_where(guarded);
+  const bool may_stay =
+      spread_ > 0 && points_per_thread_ == 1 && across_ && matile::is_load_where(guarded);
   std::vector<Expr> parts = {condition};
   std::vector<Expr> asked;
   Expr left;
@@ -149,16 +151,6 @@ void PointsEmitter::collect_conditions(const ir::Block& body, Ranges ranges) {
   }
 }
 
-// An element under a condition, and a number elsewhere: one load that is or is not done.
-bool PointsEmitter::is_load_where(Expr e) {
-  if (e.op() != EK::Select || !e[2].is_const()) return false;
-  const Expr read = e[1].op() == EK::Cast && e[1].dtype() == expr::DType::F32 ? e[1][0] : e[1];
-  const bool has_places = std::ranges::all_of(
-      read.args(), [](Expr index) { return expr::tensors_read(index).empty(); });
-  return read.op() == EK::Read && has_places && e.dtype() == e[1].dtype() &&
-         (read.dtype() == expr::DType::F32 || expr::is_half(read.dtype()));
-}
-
 // What a guarded element is for threads inside.
 Expr PointsEmitter::inside(Expr guarded) {
   const auto it = left_.find(guarded[0]);
@@ -192,7 +184,7 @@ std::string PointsEmitter::load_where(Expr e, const std::string& at) {
 // Whether it reads nothing but under conditions, so that it can be computed for points that do not
 // exist.
 bool PointsEmitter::is_guarded_always(Expr e) {
-  if (is_load_where(e)) return is_guarded_always(e[0]);
+  if (matile::is_load_where(e)) return is_guarded_always(e[0]);
   return e.op() != EK::Read &&
          std::ranges::all_of(e.args(), [](Expr a) { return is_guarded_always(a); });
 }

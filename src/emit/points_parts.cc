@@ -12,20 +12,18 @@ namespace {
 using expr::Expr;
 using ir::Op;
 
-constexpr int64_t kPartsAhead = 8;
-
 }  // namespace
 
 bool PointsEmitter::is_over_parts(Expr to) const {
   return to.op() == expr::Op::Var && plan_sizes_.contains(to.name().str());
 }
 
-// The parts of an axis are few, and all of them are wanted at once: the loads of 8 turns are
+// The parts of an axis are few, and all of them are wanted at once: the loads of some turns are
 // under way together, the last turns too, which a loop unrolled by the compiler would take one by
 // one.
 void PointsEmitter::over_parts(ir::Name name, std::string_view from, const std::string& to,
                                const ir::Block& body) {
-  const int64_t ahead = kPartsAhead * lanes_;
+  const int64_t ahead = unroll_ * lanes_;
   const std::string var = locals_.find(name.str())->second;
   out_.open("for (long long first = {0}; first < {1}; first += {2}) {{", from, to, ahead);
   walk_reads(name, body);

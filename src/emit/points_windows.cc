@@ -9,6 +9,7 @@
 #include "emit/typed_expression.h"
 #include "expr/bounds/affine.h"
 #include "expr/walk.h"
+#include "matile/loop_loads.h"
 
 namespace nautilus::emit {
 
@@ -62,7 +63,7 @@ void PointsEmitter::write_turn(const matile::Assign& a, const expr::Substitution
       std::set<const expr::Node*> always;
       reach(moved, always);
       expr::for_each(moved, [&](Expr e) {
-        const bool is_element = e.op() == EK::Read || is_load_where(e);
+        const bool is_element = e.op() == EK::Read || matile::is_load_where(e);
         if (is_element && always.contains(e.node())) load_once(e);
       });
       out_.open("{{");

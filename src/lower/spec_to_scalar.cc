@@ -243,7 +243,8 @@ class Lowering {
 std::optional<ir::Program> spec_to_scalar(const ir::Program& program, ir::PassContext& context) {
   if (!decision::refuse_all(
           decision::lines(program.body),
-          "no operand is stored under this name, with the other lines as they are", context))
+          "no operand of products has this name or depth, with the other lines as they are",
+          context))
     return std::nullopt;
   return Lowering(context).run(program);
 }

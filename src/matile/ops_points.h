@@ -50,7 +50,7 @@ struct Points {
   static constexpr std::string_view kFormat =
       "points $axes{ by $lanes_per_point}{ beside $points_per_thread}{ line $points_of_line}{ "
       "across $across}{ of $points_across}{ spread $spread}{ apart $points_apart}{ down "
-      "$points_down}{ held $held}{ threads $threads}$body";
+      "$points_down}{ held $held}{ unroll $unroll}{ threads $threads}$body";
   static constexpr std::string_view kDoc =
       "The block is run by one thread for each point of the axes, which are numbered with the last "
       "axis fastest. threads n: a CTA has n threads, a multiple of a warp; without it as many as "
@@ -72,6 +72,8 @@ struct Points {
       "before; with line, d lines below each other instead (a is 1, and nothing loops). "
       "held n: where loops whose turns are not known have at most n, what their first turns read "
       "stays in registers for the loops behind; where they have more, it is read again. "
+      "unroll n: n turns of a loop that only loads and computes are written one after the other, "
+      "where their number is not known. "
       "Stands alone in its kernel.";
   ir::Axes axes;
   ir::OptionalInt lanes_per_point;
@@ -83,6 +85,7 @@ struct Points {
   ir::OptionalInt points_apart;
   ir::OptionalInt points_down;
   ir::OptionalInt held;
+  ir::OptionalInt unroll;
   ir::OptionalInt threads;
   ir::Block body;
   static void fields(auto& s, auto&& f) {
@@ -96,6 +99,7 @@ struct Points {
     f("points_apart", s.points_apart);
     f("points_down", s.points_down);
     f("held", s.held);
+    f("unroll", s.unroll);
     f("threads", s.threads);
     f("body", s.body);
   }

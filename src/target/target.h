@@ -254,6 +254,9 @@ struct Points {
   int64_t turned_lines;    // threads beside each other along the last axis, where another is turned
   double worth_narrower;   // of the share of threads with a point, that narrower tiles gain
   int64_t unrolled;        // most turns of a window with all points of a thread, written one by one
+  int64_t loads;           // of a thread under way, of loops whose turns are not known
+  int64_t parts_turns;     // of a loop over parts, with their loads under way together
+  int64_t most_unrolled;   // turns of a loop that a line may ask for
   int64_t window_threads;  // of a multiprocessor, that kernels of windows leave registers for
   int64_t held_registers;  // of a thread, for elements that loops read several times
   int64_t parts_of_one;    // parts of a long reduction to one number

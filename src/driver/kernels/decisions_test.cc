@@ -32,7 +32,7 @@ std::vector<std::string> example_files() {
 // of images with zeros around them.
 std::vector<std::string> programs_with_operands() {
   std::vector<std::string> out = example_files();
-  for (const char* name : {"attention_rope", "chain_conv_bias_relu", "gemm_f32"})
+  for (const char* name : {"attention_rope", "chain_conv_bias_relu", "chain_conv_mean", "gemm_f32"})
     out.push_back(fmt::format("{}/bench/foreign/{}.naut", NAUTILUS_SOURCE_DIR, name));
   return out;
 }
@@ -63,6 +63,13 @@ std::vector<ir::Op> with_other_values(const ir::Op& line) {
       if (order.size() > 2) add(order);
       order.pop_back();
       add(order);
+    }
+    if (line.is<decision::Depth>() && f.name == "axes" &&
+        !line.as<decision::Depth>().axes.empty()) {
+      ir::Names order = line.as<decision::Depth>().axes;
+      std::swap(order.front(), order.back());
+      add(order);
+      add(ir::Names());
     }
     if (f.kind == ir::FieldKind::Int) {
       const auto now = ir::field_value<ir::OptionalInt>(line.data(), f);
@@ -191,7 +198,9 @@ TEST_P(ProgramDecisionsTest, WithoutLinesAboutOperandsTheRulesDecide) {
   const std::string usual = kernels_of(first_->decisions, &why);
   ASSERT_FALSE(usual.empty()) << why;
   schedule::Schedule old = first_->decisions;
-  std::erase_if(old.lines, [](const ir::Op& line) { return line.is<decision::Store>(); });
+  std::erase_if(old.lines, [](const ir::Op& line) {
+    return line.is<decision::Store>() || line.is<decision::Depth>();
+  });
   EXPECT_TRUE(kernels_of(old, &why) == usual) << why;
   const auto again = replay(*program_, old, unit_, &why);
   ASSERT_TRUE(again) << why;

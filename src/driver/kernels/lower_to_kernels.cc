@@ -35,7 +35,7 @@ void trace_schedule(const ir::Program& program, const FirstSchedule& scheduled,
   // Lines about operands stand in the programs on the way only if they are not what passes do
   // anyway.
   if (program.level->name == "spec" && !trace_equations(program, scheduled, context))
-    trace_equations(with_store_lines(program, scheduled.decisions), scheduled, context);
+    trace_equations(with_operand_lines(program, scheduled.decisions), scheduled, context);
   compile::trace(compile::the_pass("schedule"), scheduled.program, context);
 }
 

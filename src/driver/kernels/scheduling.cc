@@ -216,7 +216,7 @@ std::optional<FirstSchedule> replay(const ir::Program& program, const schedule::
                                     Unit& unit, std::string* error) {
   *error = refuse_program(program, decisions);
   if (!error->empty()) return std::nullopt;
-  const ir::Program asked = with_store_lines(program, decisions);
+  const ir::Program asked = with_operand_lines(program, decisions);
   std::string no_form;  // why one is not what the lines about the program say; others may be
   for (const Algebra& algebra : forms_for(decisions)) {
     diag::Sink sink(unit.sources);

@@ -53,7 +53,7 @@ void complete(FirstSchedule& schedule, const ir::Block& decided);
 std::optional<FirstSchedule> replay(const ir::Program& program, const schedule::Schedule& decisions,
                                     Unit& unit, std::string* error);
 // The program with the schedule's lines about operands, which passes of equations read.
-ir::Program with_store_lines(const ir::Program& program, const schedule::Schedule& decisions);
+ir::Program with_operand_lines(const ir::Program& program, const schedule::Schedule& decisions);
 // Why the passes refuse a line of the schedule, or have no kernel for it; empty if they have.
 std::string refused_lines(const FirstSchedule& schedule, Unit& unit);
 

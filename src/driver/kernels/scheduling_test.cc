@@ -337,9 +337,10 @@ TEST(OwnLines, AreThoseOfTheFirstSchedule) {
   ASSERT_TRUE(wrong);
   EXPECT_FALSE(first_schedule(*wrong, unit));
   ASSERT_FALSE(unit.sink.all().empty());
-  EXPECT_EQ(unit.sink.all().back().message,
-            "`store D.high bf16`: no operand is stored under this name, with the other lines as "
-            "they are");
+  EXPECT_EQ(
+      unit.sink.all().back().message,
+      "`store D.high bf16`: no operand of products has this name or depth, with the other lines as "
+      "they are");
 }
 
 }  // namespace

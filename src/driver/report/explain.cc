@@ -107,7 +107,7 @@ std::optional<std::string> derivation(const ir::Program& program, const FirstSch
                                       const ir::Program& kernels, Unit& unit) {
   ir::PassContext context{unit.pool, unit.sink, {}};
   std::string out = "equations:\n" + new_equations(program, "");
-  ir::Program current = with_store_lines(program, scheduled.decisions);
+  ir::Program current = with_operand_lines(program, scheduled.decisions);
   std::string text = ir::print(current);
   for (std::string_view name : compile::algebra_sequence(scheduled.algebra)) {
     const compile::PassInfo& pass = compile::the_pass(name);

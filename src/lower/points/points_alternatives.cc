@@ -7,6 +7,7 @@
 
 #include "decision/choice.h"
 #include "lower/points/points_loops.h"
+#include "lower/points/unroll_loops.h"
 #include "matile/ops.h"
 
 namespace nautilus::lower {
@@ -29,12 +30,14 @@ class PointLines {
         across_(context_),
         spread_(context_),
         held_(context_),
+        unroll_(context_),
         threads_(context_) {
     lanes_.begin(body_);
     each_.begin(body_);
     across_.begin(body_);
     spread_.begin(body_);
     held_.begin(body_);
+    unroll_.begin(body_);
     threads_.begin(body_);
   }
   PointLines(const PointLines&) = delete;
@@ -77,6 +80,12 @@ class PointLines {
       held_.refuse(fmt::format("turns are a power of two up to {}", most_held));
       ok = false;
     }
+    const int64_t most_turns = target_.points.most_unrolled;
+    const int64_t turns = unroll_.asked() ? unroll_.asked()->turns.value_or(0) : 1;
+    if (turns < 1 || turns > most_turns) {
+      unroll_.refuse(fmt::format("1 to {} turns are written one after the other", most_turns));
+      ok = false;
+    }
     const int64_t most = target_.limits.cta_threads;
     if (threads() < 1 || threads() % warp != 0 || threads() > most) {
       threads_.refuse(fmt::format("a CTA has a multiple of {} threads up to {}", warp, most));
@@ -104,6 +113,16 @@ class PointLines {
   void refuse_each(std::string_view why) { each_.refuse(why); }
   void refuse_across(std::string_view why) { across_.refuse(why); }
   void refuse_held(std::string_view why) { held_.refuse(why); }
+  // Loops of the kernel have as many turns under way as the line says, or as is usual.
+  // `over_parts`: of a kernel that puts parts together.
+  void unroll(LoweredKernel& parts, bool over_parts, expr::ExprPool& pool) {
+    if (!can_unroll(parts, over_parts, pool)) return;
+    const auto* line = unroll_.asked();
+    const int64_t turns =
+        line ? line->turns.value_or(1) : usual_unroll(parts, over_parts, target_.points, pool);
+    set_unroll(parts, turns);
+    unroll_.took({turns, {}});
+  }
   void refuse_spread(std::string_view why) { spread_.refuse(why); }
   void refuse_threads(std::string_view why) { threads_.refuse(why); }
 
@@ -121,7 +140,8 @@ class PointLines {
     if (!lanes_.end("") || !each_.end("") ||
         !across_.end("kernels that put parts together turn nothing") ||
         !spread_.end("kernels that put parts together have no tiles") ||
-        !held_.end("kernels that put parts together hold nothing") || !threads_.end(""))
+        !held_.end("kernels that put parts together hold nothing") ||
+        !unroll_.end("it has no loop whose turns can be taken together") || !threads_.end(""))
       return false;
     ir::Block all = members;
     all.insert(all.end(), decided_.begin(), decided_.end());
@@ -139,6 +159,7 @@ class PointLines {
   decision::Choice<decision::Across> across_;
   decision::Choice<decision::Spread> spread_;
   decision::Choice<decision::Held> held_;
+  decision::Choice<decision::Unroll> unroll_;
   decision::Choice<Threads> threads_;
 };
 
@@ -152,7 +173,7 @@ constexpr std::string_view kNotSpread =
 constexpr std::string_view kNotWidened = "its points branch, or lanes share them";
 
 // The kernel as its lines say, for all sizes.
-bool follow(PointLines& lines, const PointsContext& points, LoweredKernel& parts,
+bool follow(PointLines& lines, const PointsContext& points, Form form, LoweredKernel& parts,
             ir::PassContext& context) {
   const int64_t threads = lines.threads();
   if (lines.lanes() > 1 &&
@@ -177,6 +198,7 @@ bool follow(PointLines& lines, const PointsContext& points, LoweredKernel& parts
     lines.refuse_held("no two loops of a point have the same number of turns");
     return false;
   }
+  lines.unroll(parts, form == Form::Parts, context.pool);
   return true;
 }
 
@@ -208,7 +230,7 @@ std::optional<LoweredKernel> points_alternative(const PointsContext& points,
   if (!lines.read()) return std::nullopt;
   auto parts = lower(points, lines, context);
   const std::string name = named_after(points.nests, points.kept);
-  if (!parts || !follow(lines, points, *parts, context) ||
+  if (!parts || !follow(lines, points, Form::Points, *parts, context) ||
       !lines.end(*parts, name, Form::Points, members, context))
     return std::nullopt;
   return parts;
@@ -224,13 +246,14 @@ std::optional<std::vector<LoweredKernel>> parts_alternatives(
   if (first.held()) first.refuse_held("kernels that put parts together hold nothing");
   if (first.spread() || first.held()) return std::nullopt;
   auto one = lower(points, first, context);
-  if (!one || !follow(first, points, *one, context) ||
+  if (!one || !follow(first, points, Form::Parts, *one, context) ||
       !first.end(*one, name, Form::Parts, members, context))
     return std::nullopt;
   std::vector<LoweredKernel> out = {*one};
   const auto add = [&](PointLines& lines, std::optional<LoweredKernel> other) {
     if (!other) return true;
     set_threads(*other, lines.threads(), points.target);
+    lines.unroll(*other, true, context.pool);
     out.push_back(*other);
     return lines.end(*other, name, Form::Parts, {}, context);
   };

@@ -128,6 +128,27 @@ class LastTile {
       choice_.refused = fmt::format("one part takes {} loads of a thread", points / threads_);
     else if (parts < 1 || parts > most || loads > most)
       choice_.refused = fmt::format("parts and loads are 1 to {}, a thread's registers", most);
+    else
+      keep_what_is_reached();
+  }
+
+  // The line says what the loops over parts have: the most parts of a step, the most loads of a
+  // thread. A line that asks for other numbers than they reach is refused.
+  void keep_what_is_reached() {
+    int64_t parts = 0;
+    int64_t loads = 0;
+    for (const PointNumber& n : reductions_.numbers) {
+      if (!n.update || tensors_of(n.level) == 0) continue;
+      const int64_t step = parts_of_step(n.level);
+      parts = std::max(parts, step);
+      loads = std::max(loads, loads_of(n.level, step));
+    }
+    if (parts == 0) return;
+    if (choice_.asked && (parts != *choice_.taken.parts || loads != *choice_.taken.loads))
+      choice_.refused = fmt::format(
+          "no loop over parts reaches it: they have at most {} parts and {} loads", parts, loads);
+    choice_.taken.parts = parts;
+    choice_.taken.loads = loads;
   }
 
   // The elements of the tile as one row of points.
@@ -245,8 +266,8 @@ class LastTile {
     return true;
   }
 
-  // As many as the loads under way allow.
-  int64_t parts_of_step(int level) const {
+  // Tensors of parts that the loop of a level reads; 0 if it has none.
+  int64_t tensors_of(int level) const {
     std::unordered_set<Expr> reads;
     for (const PointNumber& n : reductions_.numbers) {
       if (!n.update || n.level != level) continue;
@@ -254,9 +275,18 @@ class LastTile {
         if (x.op() == EK::Read && parts_.put_of(x)) reads.insert(x);
       });
     }
-    const auto tensors = static_cast<int64_t>(std::max<size_t>(reads.size(), 1));
+    return static_cast<int64_t>(reads.size());
+  }
+
+  // Loads of a thread for one step of a level's loop, with so many parts a step.
+  int64_t loads_of(int level, int64_t parts) const {
+    return parts * tensors_of(level) * (*choice_.taken.points / threads_);
+  }
+
+  // As many as the loads under way allow.
+  int64_t parts_of_step(int level) const {
     int64_t parts = *choice_.taken.parts;
-    while (parts > 1 && parts * tensors * points_ > *choice_.taken.loads * threads_) parts /= 2;
+    while (parts > 1 && loads_of(level, parts) > *choice_.taken.loads) parts /= 2;
     return parts;
   }
 

@@ -43,6 +43,9 @@ class PointsVerifier {
                         *points.held < 1 || *points.held > target_.points.held_registers))
       v_.fail(fmt::format("a point of one lane has 1 to {} turns of its loops `held`",
                           target_.points.held_registers));
+    if (points.unroll && (*points.unroll < 2 || *points.unroll > target_.points.most_unrolled))
+      v_.fail(fmt::format("2 to {} turns of a loop are written one after the other, not {}",
+                          target_.points.most_unrolled, *points.unroll));
     const int64_t threads = points.threads.value_or(limits_.warp_threads);
     if (threads < 1 || threads % limits_.warp_threads != 0 || threads > limits_.cta_threads)
       v_.fail(fmt::format("a CTA has a multiple of {} threads up to {}, not {}",

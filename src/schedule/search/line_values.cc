@@ -90,6 +90,9 @@ ir::Block values_in_range(const ir::Op& line, const Target& target) {
     add(&d, d.apart, powers(1, target.points.line));
     d = first;
     add(&d, d.down, powers(1, target.points.line));
+  } else if (line.is<dc::Unroll>()) {
+    auto d = line.as<dc::Unroll>();
+    add(&d, d.turns, powers(1, 2 * target.points.loads));
   } else if (line.is<dc::Keep>()) {
     out.push_back(turned(line.as<dc::Keep>()));
   } else if (line.is<dc::Unpacked>()) {
@@ -101,6 +104,15 @@ ir::Block values_in_range(const ir::Op& line, const Target& target) {
     d.moment = d.moment == dc::Moment::Late ? dc::Moment::Early : dc::Moment::Late;
     d.by = By::Tuned;
     out.push_back(ir::make(d));
+  } else if (line.is<dc::LastTile>()) {
+    // Parts and loads belong together: a line whose loads no loop reaches is refused.
+    const auto first = line.as<dc::LastTile>();
+    for (const int64_t n : {1, 4}) {
+      auto d = first;
+      d.parts = *first.parts * n / 2;
+      d.by = By::Tuned;
+      add(&d, d.loads, {*first.loads * n / 2});
+    }
   } else if (line.is<dc::Threads>()) {
     auto d = line.as<dc::Threads>();
     add(&d, d.count, around(d.count, 2));

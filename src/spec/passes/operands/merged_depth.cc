@@ -2,6 +2,7 @@
 #include "spec/passes/operands/merged_depth.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace nautilus::spec {
 namespace {
@@ -17,18 +18,17 @@ bool is_known(Expr extent, const ir::Environment& hints) {
 
 }  // namespace
 
-std::optional<MergedDepth> merged_depth(Expr reduction, ir::Name name, const ir::Environment& hints,
-                                        const target::Target& target, expr::ExprPool& pool) {
+ir::Names usual_depth(Expr reduction, const ir::Environment& hints, const target::Target& target) {
   const size_t count = reduction.axis_count();
   std::vector<int64_t> extents;
   int64_t points = 1;
   for (size_t k = 0; k < count; ++k) {
-    if (!is_known(reduction.extent(k), hints)) return std::nullopt;
+    if (!is_known(reduction.extent(k), hints)) return {};
     extents.push_back(ir::evaluate_size(reduction.extent(k), hints));
-    if (extents.back() < 1 || extents.back() >= target.matrix.depth) return std::nullopt;
+    if (extents.back() < 1 || extents.back() >= target.matrix.depth) return {};
     points *= extents.back();
   }
-  if (count < 2 || points < target.matrix.depth / 2) return std::nullopt;
+  if (count < 2 || points < target.matrix.depth / 2) return {};
   // Of the sets of axes, the first and some of the last ones (those beside each other in memory, as
   // a rule), the one with the least work: steps of whole instructions, and copies that are as long
   // as the depth.
@@ -45,20 +45,31 @@ std::optional<MergedDepth> merged_depth(Expr reduction, ir::Name name, const ir:
     best = work;
     best_last = last;
   }
+  ir::Names out;
+  for (size_t k = 0; k < count; ++k) {
+    if (k == 0 || k >= count - best_last) out.push_back(reduction.axis(k).name());
+  }
+  return out;
+}
+
+MergedDepth merged_depth(Expr reduction, const ir::Names& axes, ir::Name name,
+                         expr::ExprPool& pool) {
   MergedDepth out;
-  const Expr q = pool.index(name);
-  Expr extent;
-  Expr rest = q;
-  for (size_t k = count; k-- > 0;) {
+  std::unordered_map<ir::Name, Expr> extents;
+  for (size_t k = 0; k < reduction.axis_count(); ++k) {
     const ir::Axis axis{reduction.axis(k).name(), reduction.extent(k)};
-    if (k != 0 && k < count - best_last) {
-      out.steps.insert(out.steps.begin(), axis);
-      continue;
-    }
-    out.merged.push_back(reduction.axis(k));
-    out.at.emplace(reduction.axis(k), k == 0 ? rest : pool.binary(DepthOp::Mod, rest, axis.extent));
-    if (k != 0) rest = pool.binary(DepthOp::FloorDiv, rest, axis.extent);
-    extent = extent ? pool.binary(DepthOp::Mul, axis.extent, extent) : axis.extent;
+    extents.emplace(axis.name, axis.extent);
+    if (std::find(axes.begin(), axes.end(), axis.name) == axes.end()) out.steps.push_back(axis);
+  }
+  Expr extent;
+  Expr rest = pool.index(name);
+  for (size_t k = axes.size(); k-- > 0;) {
+    const Expr axis = pool.index(axes[k]);
+    const Expr own = extents.at(axes[k]);
+    out.merged.push_back(axis);
+    out.at.emplace(axis, k == 0 ? rest : pool.binary(DepthOp::Mod, rest, own));
+    if (k != 0) rest = pool.binary(DepthOp::FloorDiv, rest, own);
+    extent = extent ? pool.binary(DepthOp::Mul, own, extent) : own;
   }
   out.axis = {name, extent};
   return out;

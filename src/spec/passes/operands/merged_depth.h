@@ -26,10 +26,13 @@ struct MergedDepth {
   ir::Axes steps;                // axes of the sum that stay
 };
 
-// Nothing if an axis of the reduction is long enough at the hints, or one has no extent there.
-// `name`: of the new axis.
-std::optional<MergedDepth> merged_depth(ir::Expr reduction, ir::Name name,
-                                        const ir::Environment& hints, const target::Target& target,
-                                        expr::ExprPool& pool);
+// Axes of the reduction that are best taken as one, of all sets of the first and some of the last
+// ones. None if an axis is long enough at the hints, or has no extent there.
+ir::Names usual_depth(ir::Expr reduction, const ir::Environment& hints,
+                      const target::Target& target);
+
+// Axes of the reduction, the last one fastest, as one of that name.
+MergedDepth merged_depth(ir::Expr reduction, const ir::Names& axes, ir::Name name,
+                         expr::ExprPool& pool);
 
 }  // namespace nautilus::spec

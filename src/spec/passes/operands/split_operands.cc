@@ -69,6 +69,7 @@ class Splitting {
     const Limbs a = limbs_of(operands->first, let, true, before);
     const Limbs b = a.empty() ? Limbs() : limbs_of(operands->second, let, false, before);
     if (a.empty() || b.empty()) return let;
+    if (depth_line_) lines_.took(*depth_line_);
     Expr sum;
     for (const auto& [i, j] : kProducts) {
       if (i >= a.size() || j >= b.size()) continue;
@@ -109,10 +110,23 @@ class Splitting {
     }
     auto operands = operands_of(let, r);
     merged_.reset();
-    if (operands && !r.init() && is_merging(operands->first) && is_merging(operands->second))
-      merged_ = merged_depth(r, pool_.name(fmt::format("{}.depth", let.name.str())), hints_,
-                             target_, pool_);
+    depth_line_.reset();
+    if (operands) choose_depth(let, *operands);
     return operands;
+  }
+
+  // Which axes of the sum are one, where the operands can be written out along it.
+  void choose_depth(const Let& let, const std::pair<Expr, Expr>& operands) {
+    const Expr r = let.body;
+    if (r.init() || r.axis_count() < 2 || !is_merging(operands.first) ||
+        !is_merging(operands.second))
+      return;
+    ir::Names axes;
+    for (size_t k = 0; k < r.axis_count(); ++k) axes.push_back(r.axis(k).name());
+    depth_line_ = lines_.choose_depth({let.name, usual_depth(r, hints_, target_), {}}, axes);
+    if (!depth_line_->axes.empty())
+      merged_ = merged_depth(r, depth_line_->axes,
+                             pool_.name(fmt::format("{}.depth", let.name.str())), pool_);
   }
 
   // Whether limbs of the operand can have several axes of the sum as one.
@@ -418,7 +432,8 @@ class Splitting {
   ir::Axes axes_;              // of the equation and its sum
   std::vector<Expr> results_;  // axes of the equation alone
   Expr depth_;  // an axis of the sum that is as long as an instruction, if there is one
-  std::optional<MergedDepth> merged_;  // of the equation's product
+  std::optional<MergedDepth> merged_;          // of the equation's product
+  std::optional<decision::Depth> depth_line_;  // of a product whose operands leave the choice
   ir::Environment hints_;
   std::unordered_set<ir::Name> turned_;  // tensors of which some product has limbs, depth last
   // Limbs of tensors, by the order of their dimensions that the rule has.

@@ -125,6 +125,37 @@ decision::Store StoreLines::choose(const StoreRule& rule) {
   return out;
 }
 
+decision::Depth StoreLines::choose_depth(const decision::Depth& rule, const ir::Names& axes) {
+  for (size_t k = 0; k < lines_.size(); ++k) {
+    const auto* asked = lines_[k].get<decision::Depth>();
+    if (!asked || asked->tensor != rule.tensor) continue;
+    const auto count = [&](ir::Name axis) {
+      return std::count(asked->axes.begin(), asked->axes.end(), axis);
+    };
+    const bool are_its_own =
+        std::all_of(asked->axes.begin(), asked->axes.end(),
+                    [&](ir::Name axis) { return has(axes, axis) && count(axis) == 1; });
+    if (are_its_own && asked->axes.size() != 1) return *asked;
+    if (is_read_[k]) continue;
+    is_read_[k] = true;
+    decision::refuse(
+        lines_[k],
+        fmt::format("a depth is none or several of the {} axes of the sum, once each: {}",
+                    axes.size(), list_of(axes)),
+        context_);
+    is_refused_ = true;
+  }
+  return rule;
+}
+
+void StoreLines::took(const decision::Depth& depth) {
+  for (size_t k = 0; k < lines_.size(); ++k) {
+    const auto* asked = lines_[k].get<decision::Depth>();
+    if (asked && asked->tensor == depth.tensor) is_read_[k] = true;
+  }
+  decision::note(ir::make(depth), context_);
+}
+
 std::optional<ir::Program> StoreLines::finish(ir::Program program) {
   if (is_refused_) return std::nullopt;
   ir::Block rest;

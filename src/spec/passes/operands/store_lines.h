@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines `store` of a program, as the passes read them that store operands as tensors of their own.
+// Lines `store` and `depth` of a program, as the passes read them that store operands as tensors of
+// their own.
 //
 //   StoreLines lines(program, context);
 //   const decision::Store store = lines.choose({.tensors = {name}, .dtype = BF16, .axes = ...});
@@ -31,6 +32,12 @@ class StoreLines {
   // What the line about the tensors says, or the rule; noted. A line that cannot be followed is
   // refused, and the rule is taken.
   decision::Store choose(const StoreRule& rule);
+
+  // The axes that the line about a product's depth names, or the rule's. `axes`: of its
+  // sum. A line that cannot be followed is refused, and the rule is taken.
+  decision::Depth choose_depth(const decision::Depth& rule, const ir::Names& axes);
+  // The product has limbs with this depth; noted. Without it the line counts as not read.
+  void took(const decision::Depth& depth);
 
   // The program without the lines that were read.
   std::optional<ir::Program> finish(ir::Program program);

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/points/unroll_loops.h"
+
+#include <algorithm>
+
+#include "ir/walk.h"
+#include "matile/loop_loads.h"
+
+namespace nautilus::lower {
+namespace {
+
+using matile::Points;
+using EK = expr::Op;
+
+constexpr int64_t kWorthTurns = 4;  // fewer are as the compiler of the text writes them
+
+const Points& points_of(const LoweredKernel& parts) {
+  return parts.kernel.as<matile::Kernel>().body[0].as<Points>();
+}
+
+// Points whose loops are walked by one thread, each loop for one point.
+bool has_own_loops(const Points& points) {
+  return points.lanes_per_point.value_or(1) == 1 && points.points_per_thread.value_or(1) == 1 &&
+         points.points_of_line.value_or(1) == 1 && !points.spread && !points.across && !points.held;
+}
+
+// Loads of the loops whose turns can be taken together: the most of one turn, 0 if there is none.
+int64_t most_loads(const Points& points, expr::ExprPool& pool) {
+  int64_t most = 0;
+  if (!has_own_loops(points)) return 0;
+  ir::for_each_op(points.body, [&](const ir::Op& op) {
+    if (const auto* l = op.get<matile::Loop>()) most = std::max(most, loads_of_turn(*l, pool));
+  });
+  return most;
+}
+
+// Whether it has a loop over parts, whose number is one of the plan.
+bool walks_parts(const Points& points) {
+  bool has_one = false;
+  ir::for_each_op(points.body, [&](const ir::Op& op) {
+    if (const auto* l = op.get<matile::Loop>()) has_one |= l->to.op() == EK::Var;
+    if (const auto* s = op.get<matile::SharedLoop>()) has_one |= s->to.op() == EK::Var;
+  });
+  return has_one;
+}
+
+}  // namespace
+
+bool can_unroll(const LoweredKernel& parts, bool over_parts, expr::ExprPool& pool) {
+  const Points& points = points_of(parts);
+  return (over_parts && walks_parts(points)) || most_loads(points, pool) > 0;
+}
+
+int64_t usual_unroll(const LoweredKernel& parts, bool over_parts, const target::Points& choice,
+                     expr::ExprPool& pool) {
+  const Points& points = points_of(parts);
+  if (over_parts && walks_parts(points)) return choice.parts_turns;
+  const int64_t turns = choice.loads / std::max<int64_t>(most_loads(points, pool), 1);
+  return turns >= kWorthTurns ? turns : 1;
+}
+
+void set_unroll(LoweredKernel& parts, int64_t turns) {
+  auto kernel = parts.kernel.as<matile::Kernel>();
+  auto points = kernel.body[0].as<Points>();
+  points.unroll.reset();
+  if (turns > 1) points.unroll = turns;
+  kernel.body[0] = ir::make(std::move(points));
+  parts.kernel = ir::make(std::move(kernel));
+}
+
+}  // namespace nautilus::lower
