@@ -30,7 +30,6 @@ namespace host { enum class Line : int {}; }
   KERNEL(name, threads)
 #define SHARED_BASE(name) const u32 name = nautilus_host->shared_base()
 #define UNROLL
-#define UNROLL_ROUNDS
 #define NO_UNROLL
 #define ROLE(name) nautilus_host->role(name)
 
@@ -105,6 +104,8 @@ DEVICE int floor_div(int x, int y) { return (x >= 0 ? x : x - y + 1) / y; }
 DEVICE int floor_mod(int x, int y) { return x - floor_div(x, y) * y; }
 DEVICE u32 as_bits(float x) { return host::bits_of(x); }
 DEVICE float as_float(u32 bits) { return host::float_of(bits); }
+DEVICE u64 as_bits(double x) { u64 bits; __builtin_memcpy(&bits, &x, 8); return bits; }
+DEVICE double as_double(u64 bits) { double x; __builtin_memcpy(&x, &bits, 8); return x; }
 DEVICE u32 pack_bf16(float lo, float hi) { return host::bf16_bits(lo) | host::bf16_bits(hi) << 16; }
 DEVICE u32 pack_f16(float lo, float hi) { return nautilus_host->to_f16(lo) | (u32)nautilus_host->to_f16(hi) << 16; }
 DEVICE float unpack_bf16(u32 pair, int half) { return host::float_of(half ? pair & 0xffff0000u : pair << 16); }
@@ -537,3 +538,37 @@ DEVICE void store_u8(unsigned char* p, u64 i, int x, HERE) { *host::writable(p +
 DEVICE void store_bool(unsigned char* p, u64 i, bool x, HERE) { *host::writable(p + i, 1, line) = x ? 1 : 0; }
 DEVICE void store_f8e4m3(unsigned char* p, u64 i, float x, HERE) { *host::writable(p + i, 1, line) = (unsigned char)pack_f8e4m3(x); }
 DEVICE void store_f8e5m2(unsigned char* p, u64 i, float x, HERE) { *host::writable(p + i, 1, line) = (unsigned char)pack_f8e5m2(x); }
+// All of them, at an address that is a multiple of their bytes.
+template <class T, int N> DEVICE void load_packed(Packed<T, N>& v, const T* p, u64 i, HERE) {
+  constexpr int BYTES = N * (int)sizeof(T), EACH = BYTES < 16 ? BYTES : 16;
+  for (int k = 0; k < BYTES; k += EACH)
+    __builtin_memcpy((char*)v.x + k, host::readable((const char*)(p + i) + k, EACH, line), EACH);
+}
+// Those from `first` up to before `end`, so many apart; 0 for the others.
+template <class T, int N> DEVICE void load_some(Packed<T, N>& v, const T* p, u64 i, u64 apart, long long first, long long end, HERE) {
+  for (int k = 0; k < N; ++k) put_bits(v, k, k >= first && k < end ? element_bits(read_global(p + i + (u64)k * apart, line)) : 0);
+}
+template <class T, int N> DEVICE void store_packed(T* p, u64 i, const Packed<T, N>& v, HERE) {
+  constexpr int BYTES = N * (int)sizeof(T), EACH = BYTES < 16 ? BYTES : 16;
+  for (int k = 0; k < BYTES; k += EACH)
+    __builtin_memcpy(host::writable((char*)(p + i) + k, EACH, line), (const char*)v.x + k, EACH);
+}
+// A number that warps exchange.
+DEVICE void shared_put(u32 address, float x, HERE) { shared_store_f32(address, x, line); }
+DEVICE void shared_put(u32 address, int x, HERE) { shared_store_i32(address, x, line); }
+DEVICE void shared_put(u32 address, long long x, HERE) {
+  shared_store_i32(address, (int)(u32)(u64)x, line);
+  shared_store_i32(address + 4, (int)(u32)((u64)x >> 32), line);
+}
+DEVICE void shared_put(u32 address, double x, HERE) { shared_put(address, (long long)as_bits(x), line); }
+DEVICE void shared_take(u32 address, float& x, HERE) { x = shared_load_f32(address, line); }
+DEVICE void shared_take(u32 address, int& x, HERE) { x = shared_load_i32(address, line); }
+DEVICE void shared_take(u32 address, long long& x, HERE) {
+  const u32 low = (u32)shared_load_i32(address, line), high = (u32)shared_load_i32(address + 4, line);
+  x = (long long)((u64)high << 32 | low);
+}
+DEVICE void shared_take(u32 address, double& x, HERE) {
+  long long bits;
+  shared_take(address, bits, line);
+  x = as_double((u64)bits);
+}

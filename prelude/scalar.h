@@ -55,3 +55,39 @@ DEVICE float to_odd(double x) {
 }
 DEVICE float round_bf16(float x) { return unpack_bf16(pack_bf16(x, 0.f), 0); }
 DEVICE float round_f16(float x) { return unpack_f16(pack_f16(x, 0.f), 0); }
+// N neighbouring elements of a thread as they lie in memory, in words: those that are loaded ahead are taken apart
+// where they are used. Elements are put in from the first one on.
+template <class T, int N> struct Packed { u32 x[N * sizeof(T) / 4]; };
+template <int N> DEVICE float packed_f32(const Packed<float, N>& v, int k) { return as_float(v.x[k]); }
+template <int N> DEVICE float packed_bf16(const Packed<u16, N>& v, int k) { return unpack_bf16(v.x[k / 2], k % 2); }
+template <int N> DEVICE float packed_f16(const Packed<u16, N>& v, int k) { return unpack_f16(v.x[k / 2], k % 2); }
+template <int N> DEVICE double packed_f64(const Packed<double, N>& v, int k) { return as_double((u64)v.x[2 * k + 1] << 32 | v.x[2 * k]); }
+template <int N> DEVICE int packed_i32(const Packed<int, N>& v, int k) { return (int)v.x[k]; }
+template <int N> DEVICE long long packed_i64(const Packed<long long, N>& v, int k) { return (long long)((u64)v.x[2 * k + 1] << 32 | v.x[2 * k]); }
+template <int N> DEVICE int packed_u8(const Packed<unsigned char, N>& v, int k) { return (int)(v.x[k / 4] >> k % 4 * 8 & 0xffu); }
+template <int N> DEVICE int packed_i8(const Packed<unsigned char, N>& v, int k) { return (signed char)packed_u8(v, k); }
+template <int N> DEVICE bool packed_bool(const Packed<unsigned char, N>& v, int k) { return packed_u8(v, k) != 0; }
+template <class T, int N> DEVICE void put_bits(Packed<T, N>& v, int k, u64 bits) {
+  if constexpr (sizeof(T) == 8) {
+    v.x[2 * k] = (u32)bits;
+    v.x[2 * k + 1] = (u32)(bits >> 32);
+  } else {
+    const int each = 4 / (int)sizeof(T), part = k % each;
+    v.x[k / each] = part == 0 ? (u32)bits : v.x[k / each] | (u32)bits << part * 8 * (int)sizeof(T);
+  }
+}
+template <int N> DEVICE void put_f32(Packed<float, N>& v, int k, float x) { put_bits(v, k, as_bits(x)); }
+template <int N> DEVICE void put_bf16(Packed<u16, N>& v, int k, float x) { put_bits(v, k, pack_bf16(x, 0.f) & 0xffffu); }
+template <int N> DEVICE void put_f16(Packed<u16, N>& v, int k, float x) { put_bits(v, k, pack_f16(x, 0.f) & 0xffffu); }
+template <int N> DEVICE void put_f64(Packed<double, N>& v, int k, double x) { put_bits(v, k, as_bits(x)); }
+template <int N> DEVICE void put_i32(Packed<int, N>& v, int k, int x) { put_bits(v, k, (u32)x); }
+template <int N> DEVICE void put_i64(Packed<long long, N>& v, int k, long long x) { put_bits(v, k, (u64)x); }
+template <int N> DEVICE void put_u8(Packed<unsigned char, N>& v, int k, int x) { put_bits(v, k, (unsigned char)x); }
+template <int N> DEVICE void put_i8(Packed<unsigned char, N>& v, int k, int x) { put_bits(v, k, (unsigned char)x); }
+template <int N> DEVICE void put_bool(Packed<unsigned char, N>& v, int k, bool x) { put_bits(v, k, x ? 1 : 0); }
+DEVICE u64 element_bits(float x) { return as_bits(x); }
+DEVICE u64 element_bits(double x) { return as_bits(x); }
+DEVICE u64 element_bits(int x) { return (u32)x; }
+DEVICE u64 element_bits(long long x) { return (u64)x; }
+DEVICE u64 element_bits(u16 x) { return x; }
+DEVICE u64 element_bits(unsigned char x) { return x; }

@@ -21,7 +21,6 @@ typedef unsigned short u16;
   extern __shared__ __align__(1024) unsigned char name##_bytes[]; \
   const u32 name = (u32)__cvta_generic_to_shared(name##_bytes)
 #define UNROLL _Pragma("unroll")
-#define UNROLL_ROUNDS _Pragma("unroll 4")
 #define NO_UNROLL _Pragma("unroll 1")
 #define ROLE(name)  // who runs the next block; the emulator reports it
 
@@ -77,6 +76,8 @@ DEVICE int floor_div(int x, int y) { return (x >= 0 ? x : x - y + 1) / y; }
 DEVICE int floor_mod(int x, int y) { return x - floor_div(x, y) * y; }
 DEVICE u32 as_bits(float x) { return __float_as_uint(x); }
 DEVICE float as_float(u32 bits) { return __uint_as_float(bits); }
+DEVICE u64 as_bits(double x) { return (u64)__double_as_longlong(x); }
+DEVICE double as_double(u64 bits) { return __longlong_as_double((long long)bits); }
 // Two 16-bit floats in one register, the first in the low half.
 DEVICE u32 pack_bf16(float lo, float hi) { u32 r; asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo)); return r; }
 DEVICE u32 pack_f16(float lo, float hi) { u32 r; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo)); return r; }
@@ -547,3 +548,35 @@ DEVICE void store_u8(unsigned char* p, u64 i, int x) { p[i] = (unsigned char)x; 
 DEVICE void store_bool(unsigned char* p, u64 i, bool x) { p[i] = x ? 1 : 0; }
 DEVICE void store_f8e4m3(unsigned char* p, u64 i, float x) { p[i] = (unsigned char)pack_f8e4m3(x); }
 DEVICE void store_f8e5m2(unsigned char* p, u64 i, float x) { p[i] = (unsigned char)pack_f8e5m2(x); }
+// All of them, at an address that is a multiple of their bytes.
+template <class T, int N> DEVICE void load_packed(Packed<T, N>& v, const T* p, u64 i) {
+  constexpr int WORDS = N * sizeof(T) / 4;
+  UNROLL for (int k = 0; k + 3 < WORDS; k += 4) {
+    const uint4 x = read_global((const uint4*)(p + i) + k / 4);
+    v.x[k] = x.x, v.x[k + 1] = x.y, v.x[k + 2] = x.z, v.x[k + 3] = x.w;
+  }
+  if (WORDS == 2) {
+    const uint2 x = read_global((const uint2*)(p + i));
+    v.x[0] = x.x, v.x[WORDS - 1] = x.y;
+  }
+  if (WORDS == 1) v.x[0] = read_global((const u32*)(p + i));
+}
+// Those from `first` up to before `end`, so many apart; 0 for the others.
+template <class T, int N> DEVICE void load_some(Packed<T, N>& v, const T* p, u64 i, u64 apart, long long first, long long end) {
+  UNROLL for (int k = 0; k < N; ++k) put_bits(v, k, k >= first && k < end ? element_bits(read_global(p + i + k * apart)) : 0);
+}
+template <class T, int N> DEVICE void store_packed(T* p, u64 i, const Packed<T, N>& v) {
+  constexpr int WORDS = N * sizeof(T) / 4;
+  UNROLL for (int k = 0; k + 3 < WORDS; k += 4) ((uint4*)(p + i))[k / 4] = make_uint4(v.x[k], v.x[k + 1], v.x[k + 2], v.x[k + 3]);
+  if (WORDS == 2) *(uint2*)(p + i) = make_uint2(v.x[0], v.x[WORDS - 1]);
+  if (WORDS == 1) *(u32*)(p + i) = v.x[0];
+}
+// A number that warps exchange.
+DEVICE void shared_put(u32 address, float x) { shared_store_f32(address, x); }
+DEVICE void shared_put(u32 address, int x) { shared_store_i32(address, x); }
+DEVICE void shared_put(u32 address, long long x) { asm volatile("st.shared.b64 [%0], %1;" :: "r"(address), "l"(x) : "memory"); }
+DEVICE void shared_put(u32 address, double x) { asm volatile("st.shared.f64 [%0], %1;" :: "r"(address), "d"(x) : "memory"); }
+DEVICE void shared_take(u32 address, float& x) { x = shared_load_f32(address); }
+DEVICE void shared_take(u32 address, int& x) { x = shared_load_i32(address); }
+DEVICE void shared_take(u32 address, long long& x) { asm volatile("ld.shared.b64 %0, [%1];" : "=l"(x) : "r"(address) : "memory"); }
+DEVICE void shared_take(u32 address, double& x) { asm volatile("ld.shared.f64 %0, [%1];" : "=d"(x) : "r"(address) : "memory"); }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "choose/point_lines.h"
+#include "choose/scan_vectors.h"
 #include "choose/spread_points.h"
 #include "expr/walk.h"
 #include "ir/print.h"
@@ -198,6 +199,25 @@ Cover Coverer::as_points(const Nests& nests, size_t count, const lower::FreshNam
   const bool is_worth = lower::is_scan(made.nests[0])
                             ? most_lanes > 1
                             : shared < out.cycles && !is_short(made.nests, most_lanes);
+  const auto hinted = [&](Expr e) { return costs_.hinted_extent(e); };
+  const auto vectors = most_lanes > 1
+                           ? scan_vectors(made.nests[0], buffers_, target_, hinted, context_.pool)
+                           : std::nullopt;
+  if (vectors) {
+    auto parts = trial();
+    const int64_t threads = std::max(vectors->lanes, target_.points.threads);
+    if (parts &&
+        lower::walk_in_lines(*parts, *vectors, threads, buffers_, scratch, context_.pool)) {
+      made.lines.push_back(ir::make(decision::Lanes{vectors->lanes, {}}));
+      made.lines.push_back(ir::make(decision::Each{vectors->each, {}}));
+      made.lines.push_back(ir::make(decision::Vector{vectors->vector, {}}));
+      if (threads != target_.points.threads)
+        made.lines.push_back(ir::make(decision::Threads{threads, {}}));
+      out.cycles = shared;
+      out.kernels.push_back(std::move(made));
+      return out;
+    }
+  }
   if (is_worth) {
     auto parts = trial();
     if (parts &&
@@ -228,7 +248,6 @@ Cover Coverer::as_points(const Nests& nests, size_t count, const lower::FreshNam
       return out;
     }
   }
-  const auto hinted = [&](Expr e) { return costs_.hinted_extent(e); };
   const auto spread = each > 1    ? spread_lines(made.nests, each, target_, hinted)
                       : lanes > 1 ? std::nullopt
                                   : spread_points(made.nests, target_, hinted, context_.pool);

@@ -26,7 +26,8 @@ struct Vector {
   static constexpr std::string_view kFormat = "vector $elements{ $by}";
   static constexpr std::string_view kDoc =
       "Form rows: neighbouring elements that a thread loads at once. The kernel runs for rows of "
-      "whole vectors; with 1 it takes tensors of any alignment.";
+      "whole vectors; with 1 it takes tensors of any alignment. Form points, for a scan along "
+      "memory: neighbouring steps of a thread, whose elements it loads and stores at once.";
   ir::OptionalInt elements;
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {
@@ -139,7 +140,8 @@ struct Ahead {
 struct Lanes {
   static constexpr std::string_view kFormat = "lanes $count{ $by}";
   static constexpr std::string_view kDoc =
-      "Forms points and parts: lanes of a warp that share the loops of a point; a power of two.";
+      "Forms points and parts: lanes of a warp that share the loops of a point; a power of two. A "
+      "scan with vectors may have more: all threads of a CTA.";
   ir::OptionalInt count;
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {
@@ -152,8 +154,9 @@ struct Lanes {
 struct Each {
   static constexpr std::string_view kFormat = "each $points{ $by}";
   static constexpr std::string_view kDoc =
-      "Forms points and parts: neighbouring points of a thread. Form rows, for reductions over "
-      "several axes: rows that a step loads at once.";
+      "Forms points and parts: neighbouring points of a thread; of a scan with vectors: steps of a "
+      "thread in a round. Form rows, for reductions over several axes: rows that a step loads at "
+      "once.";
   ir::OptionalInt points;
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {

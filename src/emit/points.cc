@@ -62,11 +62,15 @@ KernelText PointsEmitter::run() {
       : points_per_thread_ > 1 ? fmt::format("one for {} points", points_per_thread_)
       : lanes_ == 1            ? "one for each point"
       : lanes_ == kWarp        ? "a warp for each point"
+      : lanes_ > kWarp         ? "all for one point"
                                : fmt::format("{} of a warp for each point", lanes_);
   out_.line("// {} threads, {}", threads_, each);
   // Windows wait for loads, with registers full of elements: more threads wait at a time.
-  const int64_t resident = ir::target_of(program_).points.window_threads / threads_;
-  if (spread_ > 0 && !is_line_ && resident > 1)
+  const target::Points& choice = ir::target_of(program_).points;
+  const bool has_walk = std::any_of(points.body.begin(), points.body.end(),
+                                    [](const Op& op) { return op.is<matile::LaneLoop>(); });
+  const int64_t resident = (has_walk ? choice.walk_resident : choice.window_threads) / threads_;
+  if (((spread_ > 0 && !is_line_) || has_walk) && resident > 1)
     out_.open("KERNEL_MIN_CTAS({}, {}, {}) {{", text.name, threads_, resident);
   else
     out_.open("KERNEL({}, {}) {{", text.name, threads_);
@@ -81,6 +85,7 @@ KernelText PointsEmitter::run() {
   });
   body(points.body);
   out_.close();
+  text.shared_bytes = static_cast<int>(shared_bytes_);
   text.body = params_struct(text, globals_) + out_.take();
   return text;
 }
@@ -90,6 +95,9 @@ KernelText PointsEmitter::run() {
 void PointsEmitter::decode(const ir::Axes& axes, bool is_behind) {
   if (lanes_ == 1) {
     out_.line("u64 points = (u64)block_index() * {} + (u64)thread_index();", threads_);
+  } else if (lanes_ > kWarp) {
+    out_.line("u64 points = (u64)block_index();");
+    out_.line("const int lane = thread_index() % {};", kWarp);
   } else if (lanes_ == kWarp) {
     out_.line("u64 points = (u64)block_index() * {} + (u64)(thread_index() / {});",
               threads_ / kWarp, kWarp);
@@ -368,9 +376,9 @@ void PointsEmitter::statement(const Op& op) {
     open_points();
     name_shared({w->value});
     out_.line("{}store_{}(p.{}, {}, {});",
-              lanes_ == 1 || is_walking_ ? ""
-              : lanes_ == kWarp          ? "if (lane == 0) "
-                                         : "if (lane == 0 && has_point) ",
+              lanes_ == 1       ? ""
+              : lanes_ == kWarp ? "if (lane == 0) "
+                                : "if (lane == 0 && has_point) ",
               expr::name(w->value.dtype()), identifier(w->target.str()),
               offset(w->target.str(), w->indices), text(w->value));
     close_points();
@@ -386,8 +394,6 @@ void PointsEmitter::statement(const Op& op) {
     share(*s);
   } else if (const auto* k = op.get<matile::LaneLoop>()) {
     walk(*k);
-  } else if (const auto* c = op.get<matile::LaneScan>()) {
-    scan(*c);
   } else {
     loop(op.as<matile::Loop>());
   }
@@ -443,48 +449,6 @@ void PointsEmitter::join(const matile::Join& j) {
             lanes_ == kWarp ? 0 : kWarp / lanes_ / 2);
   out_.line("const {} other = lane_xor({}, mask);", carrier(dtype), own);
   out_.line("{} = {};", own, text(both));
-  out_.close();
-  locals_ = locals;
-}
-
-// Rounds of a warp; of several the loads are under way together.
-void PointsEmitter::walk(const matile::LaneLoop& w) {
-  const std::string count = text(w.count);
-  const auto locals = locals_;
-  const expr::Facts facts = facts_;
-  const std::string var = define(w.var);
-  const std::string round = fresh("round");
-  out_.open("UNROLL_ROUNDS for (long long {0} = 0; {0} < {1}; {0} += {2}) {{", round, count,
-            lanes_);
-  if (w.order == matile::WalkOrder::Up)
-    out_.line("const long long {} = {} + lane;", var, round);
-  else
-    out_.line("const long long {} = {} - 1 - {} - lane;", var, count, round);
-  is_walking_ = true;
-  block(w.body);
-  is_walking_ = false;
-  out_.close();
-  locals_ = locals;
-  facts_ = facts;
-}
-
-// Lanes exchange what twice as many have together in every turn, and take it if it stands before
-// them.
-void PointsEmitter::scan(const matile::LaneScan& s) {
-  const DType dtype = dtypes_.at(std::string(s.name.str()));
-  const std::string own = locals_.find(s.name.str())->second;
-  const std::string all = locals_.find(s.total.str())->second;
-  const auto locals = locals_;
-  locals_["other"] = "other";
-  const Expr other = pool_.var(pool_.name("other"), dtype);
-  const auto both = [&](ir::Name name) {
-    return text(pool_.binary(expr::combiner(s.reducer), pool_.var(name, dtype), other));
-  };
-  out_.line("{} = {};", all, own);
-  out_.open("UNROLL for (int mask = 1; mask < {}; mask *= 2) {{", kWarp);
-  out_.line("const {} other = lane_xor({}, mask);", carrier(dtype), all);
-  out_.line("if (lane & mask) {} = {};", own, both(s.name));
-  out_.line("{} = {};", all, both(s.total));
   out_.close();
   locals_ = locals;
 }

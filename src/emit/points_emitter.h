@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text of a kernel of scalar code while it is written. The parts are in points.cc (points and
 // statements), points_lines.cc (vectors), points_inside.cc (conditions that are asked once),
-// points_windows.cc (turns that are written out), points_held.cc (what loops share) and
-// points_parts.cc (loops over the parts of an
-// axis).
+// points_windows.cc (turns that are written out), points_held.cc (what loops share),
+// points_walks.cc (scans with vectors) and points_parts.cc (loops over the parts of an axis).
 #pragma once
 
 #include <map>
@@ -54,8 +53,6 @@ class PointsEmitter {
   void define_number(ir::Name name, expr::DType dtype, expr::Expr value, std::string_view constant);
   void share(const matile::SharedLoop& s);
   void join(const matile::Join& j);
-  void walk(const matile::LaneLoop& w);
-  void scan(const matile::LaneScan& s);
   void loop(const matile::Loop& l);
 
   // points_inside.cc
@@ -103,6 +100,24 @@ class PointsEmitter {
   void load_lines(expr::Expr value);
   void store_line(const matile::Write& w);
   std::string apart(ir::Name tensor) const;
+
+  // points_walks.cc
+  bool is_walked(ir::Name tensor, std::span<const expr::Expr> indices,
+                 const matile::LaneLoop& w) const;
+  std::vector<expr::Expr> walked_reads(const matile::LaneLoop& w) const;
+  void ask_skew(const matile::LaneLoop& w, const std::vector<expr::Expr>& reads);
+  std::string line_place(const matile::LaneLoop& w, const std::string& round);
+  std::string is_whole_round(const matile::LaneLoop& w, const std::string& round);
+  std::string vector_place(ir::Name tensor, std::span<const expr::Expr> indices);
+  void load_round(const matile::LaneLoop& w, const std::vector<expr::Expr>& reads,
+                  const std::string& round);
+  void walk_values(const matile::LaneLoop& w, const std::vector<expr::Expr>& reads);
+  std::string identity(const matile::LaneScan& s);
+  std::string combined(const matile::LaneScan& s, const std::string& before,
+                       const std::string& after);
+  void scan_round(const matile::LaneLoop& w, const matile::LaneScan& s);
+  void store_round(const matile::LaneLoop& w, const matile::Write& write);
+  void walk(const matile::LaneLoop& w);
 
   // points_parts.cc
   bool is_over_parts(expr::Expr to) const;
@@ -153,7 +168,22 @@ class PointsEmitter {
   std::map<expr::Expr, std::string, expr::ByContent> held_names_;   // in the loop being written
   bool is_holding_ = false;                                         // while loops have few turns
   std::vector<expr::Expr> asked_;                                   // once, for all of them
-  bool is_walking_ = false;       // all lanes are here, each with a number
+  // Names in the text of a walk with vectors, and what it takes.
+  struct WalkText {
+    int64_t lines = 1;                // vectors of a thread in a round
+    std::string skew;                 // elements from a multiple of a vector to where a row begins
+    std::string is_even;              // all tensors lie alike
+    std::string begin;                // of the first round
+    std::string count;                // of all numbers
+    std::string own;                  // the thread's first number of a round
+    std::string round;                // the first number of this one
+    std::string warp;                 // of the thread
+    std::string turn;                 // of rounds that take turns at shared memory
+    std::string shared;               // where it begins
+    std::vector<std::string> packed;  // vectors, by reads
+    int64_t shared_bytes = 0;
+  } walk_;
+  int64_t shared_bytes_ = 0;      // of the kernel
   bool is_inside_ = false;        // while the text for threads inside is written
   bool are_whole_ = false;        // all points of the thread are computed
   bool are_lines_whole_ = false;  // whole vectors, at places that take them

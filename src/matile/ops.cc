@@ -88,6 +88,11 @@ const std::vector<std::string_view>& words(WalkOrder) {
   return spellings;
 }
 
+const std::vector<std::string_view>& words(ScanReach) {
+  static const std::vector<std::string_view> spellings = {"upto", "before"};
+  return spellings;
+}
+
 const std::vector<std::string_view>& words(Direction) {
   static const std::vector<std::string_view> spellings = {"up", "down"};
   return spellings;

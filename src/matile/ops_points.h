@@ -18,16 +18,16 @@
 //       join least min
 //       write Y[i] = least
 //
-// The lanes of a warp may also walk along the steps of a scan together:
+// The lanes of a warp, or all threads of a CTA, may also walk along the steps of a scan together,
+// with several steps of a thread in each round:
 //
-//     points i < M by 32
+//     points i < M by 256 threads 256
 //       value carry : f32 = 0.0
-//       walk t up T
-//         value x : f32 = where(t < T, X[i, t], 0.0)
+//       walk t up T each 16 vector 4
+//         value x : f32 = X[i, t]
 //         value all : f32 = 0.0
 //         scan x sum total all
-//         if t < T
-//           write Y[i, t] = carry + x
+//         write Y[i, t] = carry + x
 //         assign carry = carry + all
 //
 // A thread may have several points beside each other, for which places and loops are the same:
@@ -56,7 +56,7 @@ struct Points {
       "axis fastest. threads n: a CTA has n threads, a multiple of a warp; without it as many as "
       "the "
       "target has for points (128). by n: by n lanes of a warp (2 to 32, a power of 2), which has "
-      "32 / n points beside each other; all "
+      "32 / n points beside each other, or by all threads of a CTA (a `walk` alone); all "
       "lanes compute the same but in `share`, and "
       "one of them writes. beside n: a thread has n points beside each other along the last axis "
       "(2, 4 or 8; the plan launches it for whole multiples of n), each with values of its own; "
@@ -166,37 +166,51 @@ enum class WalkOrder : uint8_t { Up, Down };
 const std::vector<std::string_view>& words(WalkOrder);
 
 struct LaneLoop {
-  static constexpr std::string_view kFormat = "walk $var $order $count$body";
+  static constexpr std::string_view kFormat =
+      "walk $var $order $count each $each vector $vector$body";
   static constexpr std::string_view kDoc =
-      "The numbers 0 <= var < count in rounds of as many as a point has lanes, which have them "
-      "beside each other; counting down, from count - 1 on. All lanes are in every round: in the "
-      "last one var may lie outside, where nothing is to be read or written. Values that are "
-      "defined inside differ between lanes.";
+      "The numbers 0 <= var < count in rounds that all lanes of a point are in; counting down, "
+      "from "
+      "count - 1 on. A lane has `each` numbers of a round, in vectors of so many beside each "
+      "other, "
+      "those of a warp behind each other. What lies along them in memory is loaded and stored as "
+      "vectors, and loaded a round ahead. Values, scans, writes and assignments, in this order: "
+      "values and writes are of numbers that exist; a scan takes the others for its identity.";
   ir::Name var;
   WalkOrder order = WalkOrder::Up;
   ir::Expr count;
+  ir::OptionalInt each;
+  ir::OptionalInt vector;
   ir::Block body;
   static void fields(auto& s, auto&& f) {
     f("var", s.var);
     f("order", s.order);
     f("count", s.count);
+    f("each", s.each);
+    f("vector", s.vector);
     f("body", s.body);
   }
   static const ir::OpInfo& info();
 };
 
+// Whether a scan has its own number in what it gives.
+enum class ScanReach : uint8_t { Upto, Before };
+const std::vector<std::string_view>& words(ScanReach);
+
 struct LaneScan {
-  static constexpr std::string_view kFormat = "scan $name $reducer total $total";
+  static constexpr std::string_view kFormat = "scan $name $reducer total $total{ $reach}";
   static constexpr std::string_view kDoc =
-      "The number of each lane becomes the combination of those of the lanes up to it, in the "
-      "order of a `walk`; `total` that of all lanes.";
+      "Each number of a round becomes the combination of those up to it, in the "
+      "order of a `walk`; `total` that of all numbers of a round. before: of those before it.";
   ir::Name name;
   expr::Reducer reducer = expr::Reducer::Sum;
   ir::Name total;
+  ScanReach reach = ScanReach::Upto;
   static void fields(auto& s, auto&& f) {
     f("name", s.name);
     f("reducer", s.reducer);
     f("total", s.total);
+    f("reach", s.reach);
   }
   static const ir::OpInfo& info();
 };

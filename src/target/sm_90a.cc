@@ -221,6 +221,11 @@ const Target& sm_90a() {
               // for.
               .window_threads = 896,  // 72 registers
               .held_registers = 128,  // not measured: half of a thread's
+              .walk_each = 32,
+              .walk_vectors = 4,     // 64 bytes of a thread under way, while it scans as many
+              .walk_threads = 256,   // of long rows; not measured
+              .walk_rounds = 2,      // not measured
+              .walk_resident = 768,  // 80 registers: with 64 some spill
               .parts_of_one = 8192,
               .parts_of_many = 64,
               .long_reduction = 1024,

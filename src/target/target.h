@@ -259,6 +259,11 @@ struct Points {
   int64_t most_unrolled;   // turns of a loop that a line may ask for
   int64_t window_threads;  // of a multiprocessor, that kernels of windows leave registers for
   int64_t held_registers;  // of a thread, for elements that loops read several times
+  int64_t walk_each;       // most elements of a thread in a round of a scan
+  int64_t walk_vectors;    // that it usually has
+  int64_t walk_threads;    // that walk along a long row
+  int64_t walk_rounds;     // at least, of so many threads
+  int64_t walk_resident;   // threads of a multiprocessor that scans leave registers for
   int64_t parts_of_one;    // parts of a long reduction to one number
   int64_t parts_of_many;   // of one to many numbers
   int64_t long_reduction;  // elements that are worth parts

@@ -7,6 +7,7 @@
 
 #include "decision/choice.h"
 #include "lower/points/points_loops.h"
+#include "lower/points/scan_lines.h"
 #include "lower/points/unroll_loops.h"
 #include "matile/ops.h"
 
@@ -18,6 +19,10 @@ using decision::Form;
 using decision::Lanes;
 using decision::Threads;
 
+constexpr std::string_view kNoVectors =
+    "it is no scan along memory whose steps only combine terms: `each` says how many points a "
+    "thread has";
+
 // The lines of one kernel.
 class PointLines {
  public:
@@ -27,6 +32,7 @@ class PointLines {
         body_(decision::with_lines({}, alternative)),
         lanes_(context_),
         each_(context_),
+        vector_(context_),
         across_(context_),
         spread_(context_),
         held_(context_),
@@ -34,6 +40,7 @@ class PointLines {
         threads_(context_) {
     lanes_.begin(body_);
     each_.begin(body_);
+    vector_.begin(body_);
     across_.begin(body_);
     spread_.begin(body_);
     held_.begin(body_);
@@ -51,12 +58,14 @@ class PointLines {
     };
     bool ok = decision::refuse_all(decision::lines(body_), "kernels of points have no such line",
                                    context_);
-    if (lanes_.asked() && !is_power(lanes(), warp)) {
+    if (scan()) {
+      ok &= read_scan();
+    } else if (lanes_.asked() && !is_power(lanes(), warp)) {
       lanes_.refuse(fmt::format("lanes are a power of two up to {}", warp));
       ok = false;
     }
     const int64_t most_each = target_.points.line;
-    if (each_.asked() && !is_power(each(), most_each)) {
+    if (!scan() && each_.asked() && !is_power(each(), most_each)) {
       each_.refuse(fmt::format("a thread has a power of two of points up to {}", most_each));
       ok = false;
     }
@@ -94,14 +103,48 @@ class PointLines {
     return ok;
   }
 
+  // Steps of a scan beside each other in a thread: what its lines say together.
+  bool read_scan() {
+    const int64_t warp = target_.limits.warp_threads;
+    const auto is_power = [](int64_t n, int64_t most) {
+      return n >= 1 && n <= most && std::has_single_bit(static_cast<uint64_t>(n));
+    };
+    const ScanLines s = *scan();
+    bool ok = true;
+    const auto refuse = [&](auto& line, const std::string& why) {
+      line.refuse(why);
+      ok = false;
+    };
+    const bool has_lanes = s.lanes == warp ? threads() % warp == 0 : s.lanes == threads();
+    if (!has_lanes || !is_power(s.lanes, target_.limits.cta_threads))
+      refuse(lanes_,
+             fmt::format("a scan with vectors has {} lanes, or all threads of a CTA", warp));
+    if (!is_power(s.vector, target_.memory.vector_bytes))
+      refuse(vector_, fmt::format("a vector has a power of two of elements up to {}",
+                                  target_.memory.vector_bytes));
+    const int64_t most = target_.points.walk_each;
+    if (!is_power(s.each, most) || s.each < s.vector)
+      refuse(each_, fmt::format("a thread has whole vectors of a scan, up to {} elements", most));
+    return ok;
+  }
+
   int64_t lanes() const { return lanes_.asked() ? lanes_.asked()->count.value_or(0) : 1; }
   int64_t each() const { return each_.asked() ? each_.asked()->points.value_or(0) : 1; }
+  // Of a scan with vectors; nothing without that line.
+  std::optional<ScanLines> scan() const {
+    if (!vector_.asked()) return std::nullopt;
+    const int64_t vector = vector_.asked()->elements.value_or(0);
+    return ScanLines{lanes_.asked() ? lanes() : target_.limits.warp_threads,
+                     each_.asked() ? each() : vector, vector};
+  }
   // Null if there is no such line.
   const decision::Across* across() const { return across_.asked(); }
   const decision::Held* held() const { return held_.asked(); }
   const decision::Spread* spread() const { return spread_.asked(); }
   int64_t threads() const {
-    return threads_.asked() ? threads_.asked()->count.value_or(0) : target_.points.threads;
+    if (threads_.asked()) return threads_.asked()->count.value_or(0);
+    const bool has_cta = scan() && scan()->lanes > target_.limits.warp_threads;
+    return has_cta ? scan()->lanes : target_.points.threads;
   }
   // Numbers of the target for such kernels, with the threads of this one.
   target::Points choice() const {
@@ -111,6 +154,7 @@ class PointLines {
   }
   void refuse_lanes(std::string_view why) { lanes_.refuse(why); }
   void refuse_each(std::string_view why) { each_.refuse(why); }
+  void refuse_vector(std::string_view why) { vector_.refuse(why); }
   void refuse_across(std::string_view why) { across_.refuse(why); }
   void refuse_held(std::string_view why) { held_.refuse(why); }
   // Loops of the kernel have as many turns under way as the line says, or as is usual.
@@ -133,11 +177,17 @@ class PointLines {
     const auto& points = kernel.body[0].as<matile::Points>();
     lanes_.took({points.lanes_per_point.value_or(1), {}});
     each_.took({points.points_of_line.value_or(points.points_per_thread.value_or(1)), {}});
+    for (const ir::Op& op : points.body) {
+      const auto* walk = op.get<matile::LaneLoop>();
+      if (!walk || !walk->vector) continue;
+      each_.took({walk->each, {}});
+      vector_.took({walk->vector, {}});
+    }
     if (points.across) across_.took({points.across, points.points_across, {}});
     if (points.spread) spread_.took({points.spread, points.points_apart, points.points_down, {}});
     if (points.held) held_.took({points.held, {}});
     threads_.took({threads(), {}});
-    if (!lanes_.end("") || !each_.end("") ||
+    if (!lanes_.end("") || !each_.end("") || !vector_.end(kNoVectors) ||
         !across_.end("kernels that put parts together turn nothing") ||
         !spread_.end("kernels that put parts together have no tiles") ||
         !held_.end("kernels that put parts together hold nothing") ||
@@ -156,6 +206,7 @@ class PointLines {
   ir::Block body_;
   decision::Choice<Lanes> lanes_;
   decision::Choice<Each> each_;
+  decision::Choice<decision::Vector> vector_;
   decision::Choice<decision::Across> across_;
   decision::Choice<decision::Spread> spread_;
   decision::Choice<decision::Held> held_;
@@ -176,6 +227,12 @@ constexpr std::string_view kNotWidened = "its points branch, or lanes share them
 bool follow(PointLines& lines, const PointsContext& points, Form form, LoweredKernel& parts,
             ir::PassContext& context) {
   const int64_t threads = lines.threads();
+  if (lines.scan()) {
+    const bool is_scan =
+        walk_in_lines(parts, *lines.scan(), threads, points.buffers, points.names, context.pool);
+    if (!is_scan) lines.refuse_vector(kNoVectors);
+    return is_scan;
+  }
   if (lines.lanes() > 1 &&
       !share_lanes(parts, lines.lanes(), threads, points.names, context.pool)) {
     lines.refuse_lanes(kNotShared);

@@ -9,7 +9,7 @@
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
 #include "ir/walk.h"
-#include "lower/points/scan_lanes.h"
+#include "lower/points/scan_lines.h"
 #include "matile/ops.h"
 
 namespace nautilus::lower {
@@ -232,7 +232,8 @@ ir::Block join_loops(const ir::Block& ops, expr::ExprPool& pool) {
 
 bool share_lanes(LoweredKernel& parts, int64_t lanes, int64_t threads, FreshNames& names,
                  expr::ExprPool& pool) {
-  if (lanes == kWholeWarp && walk_together(parts, lanes, threads, names, pool)) return true;
+  if (lanes == kWholeWarp && walk_in_lines(parts, {lanes, 1, 1}, threads, {}, names, pool))
+    return true;
   return share_all(
       parts, lanes, threads, [](const matile::Loop&) { return true; }, names, pool);
 }

@@ -40,7 +40,7 @@ ir::Block join_loops(const ir::Block& body, expr::ExprPool& pool);
 // Lanes beside each other take turns beside each other. Sums of floats are taken in another order:
 // exact over the reals. False, and the kernel as it was, if its loops are not all reductions of
 // values that are independent of each other, nor a scan whose steps a warp can take together
-// (scan_lanes.h). `threads`: of a CTA, here and below.
+// (scan_lines.h). `threads`: of a CTA, here and below.
 bool share_lanes(LoweredKernel& parts, int64_t lanes, int64_t threads, FreshNames& names,
                  expr::ExprPool& pool);
 

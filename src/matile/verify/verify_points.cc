@@ -28,11 +28,15 @@ class PointsVerifier {
   void run(const Points& points) {
     const size_t mark = v_.enter_axes(points.axes);
     if (points.axes.empty()) v_.fail("`points` needs an axis");
-    if (points.lanes_per_point && !are_lanes(*points.lanes_per_point))
-      v_.fail(fmt::format("a point has one thread, or 2, 4, 8, 16 or 32, not {}",
-                          *points.lanes_per_point));
+    const int64_t lanes = points.lanes_per_point.value_or(1);
+    has_cta_ = lanes > limits_.warp_threads && lanes % limits_.warp_threads == 0 &&
+               lanes == points.threads.value_or(target_.points.threads);
+    if (points.lanes_per_point && !are_lanes(lanes) && !has_cta_)
+      v_.fail(fmt::format(
+          "a point has one thread, or 2, 4, 8, 16 or 32, or all threads of its CTA, not {}",
+          lanes));
     has_lanes_ = points.lanes_per_point.has_value();
-    has_warp_ = points.lanes_per_point == limits_.warp_threads;
+    has_warp_ = lanes == limits_.warp_threads;
     if (points.points_per_thread && points.points_of_line)
       v_.fail("points of a thread are `beside` each other or a `line`");
     if (points.points_per_thread) check_points_of_thread(points, *points.points_per_thread);
@@ -179,7 +183,8 @@ class PointsVerifier {
         return scan(op.as<LaneScan>());
       case Kind::Join: {
         const auto& j = op.as<Join>();
-        if (!has_lanes_ || is_shared_) return v_.fail("only whole points of several lanes join");
+        if (!has_lanes_ || has_cta_ || is_shared_)
+          return v_.fail("only whole points of several lanes of a warp join");
         if (!values_.contains(std::string(j.name.str())))
           return v_.fail(fmt::format("`{}` is no value", j.name.str()));
         if (!is_joined(j.reducer)) v_.fail("lanes join by sum, max or min");
@@ -193,7 +198,8 @@ class PointsVerifier {
 
   // The lanes' turns: what they assign is theirs until it is joined, and nothing is written.
   void share(const SharedLoop& s) {
-    if (!has_lanes_) return v_.fail("a point of one thread has no lanes that share a loop");
+    if (!has_lanes_ || has_cta_)
+      return v_.fail("a point of one thread, or of a CTA, has no lanes that share a loop");
     number(s.to, DType::I64, "the last value");
     const size_t mark = v_.mark();
     v_.declare_local(s.var, DType::I64);
@@ -205,9 +211,10 @@ class PointsVerifier {
 
   // All lanes are in every round, so that they can scan; each writes what is its own.
   void walk(const LaneLoop& w) {
-    if (!has_warp_ || is_shared_ || is_walking_)
-      return v_.fail("only the lanes of a point that has a warp walk together");
+    if (!(has_warp_ || has_cta_) || is_shared_ || is_walking_)
+      return v_.fail("only the lanes of a point that has a warp or a CTA walk together");
     number(w.count, DType::I64, "the count");
+    check_vectors(w);
     const size_t mark = v_.mark();
     v_.declare_local(w.var, DType::I64);
     is_walking_ = true;
@@ -215,6 +222,31 @@ class PointsVerifier {
     block(w.body);
     is_walking_ = false;
     v_.leave_axes(mark);
+  }
+
+  // Lanes that have several numbers of a round each.
+  void check_vectors(const LaneLoop& w) {
+    const int64_t vector = w.vector.value_or(0);
+    const int64_t each = w.each.value_or(0);
+    const auto is_power = [](int64_t n) { return n > 0 && (n & (n - 1)) == 0; };
+    if (!is_power(vector) || !is_power(each) || each % vector != 0 ||
+        each > target_.points.walk_each)
+      v_.fail(fmt::format("lanes have a power of two of numbers up to {}, in vectors",
+                          target_.points.walk_each));
+    const auto part_of = [](const Op& op) {
+      return op.is<Value>() || op.is<Let>() ? 0
+             : op.is<LaneScan>()            ? 1
+             : op.is<Write>()               ? 2
+             : op.is<Assign>()              ? 3
+                                            : 4;
+    };
+    int last = 0;
+    for (const Op& op : w.body) {
+      const int part = part_of(op);
+      if (part < last || part > 3)
+        v_.fail("a walk has values, then scans, then writes, then assignments");
+      last = std::max(last, part);
+    }
   }
 
   void scan(const LaneScan& s) {
@@ -237,6 +269,7 @@ class PointsVerifier {
   }
 
   void write(const Write& w) {
+    if (has_cta_ && !is_walking_) return v_.fail("the threads of a CTA write in their walk");
     if (is_shared_) return v_.fail("the lanes of a point write nothing of their own");
     const ir::TensorType* type = v_.tensor(w.target);
     const auto role = roles_.find(w.target.str());
@@ -261,6 +294,7 @@ class PointsVerifier {
   bool has_several_ = false;
   bool has_lanes_ = false;
   bool has_warp_ = false;
+  bool has_cta_ = false;                      // all its threads have one point
   bool is_walking_ = false;                   // inside a walk of all lanes
   const ir::Block* walked_ = nullptr;         // its body
   bool is_shared_ = false;                    // inside a loop that lanes share

@@ -33,14 +33,15 @@ class PrefixScans {
     const ir::Axis own = let.axes[prefix->axis];
     const ir::Axis terms{let.body.axis(0).name(), let.body.extent(0)};
     const bool is_same = own.extent == terms.extent;
-    if (is_same && prefix->offset == 0) {
-      add(let, *prefix, own, let.name, span, out);
+    const bool is_before = prefix->offset == (prefix->is_up ? -1 : 1);
+    if (is_same && (prefix->offset == 0 || is_before)) {
+      add(let, *prefix, own, is_before, span, out);
       return true;
     }
     Let upto = let;
     upto.axes[prefix->axis] = terms;
     upto.name = names_.fresh(fmt::format("{}.{}", let.name.str(), prefix->is_up ? "upto" : "rest"));
-    add(upto, *prefix, terms, upto.name, span, out);
+    add(upto, *prefix, terms, false, span, out);
     out.push_back(ir::make(reader(let, *prefix, terms, is_same, upto.name), span));
     return true;
   }
@@ -56,31 +57,44 @@ class PrefixScans {
     return are_inside(prefix.body, types_, facts, pool_);
   }
 
-  Expr first(const Let& let) {
-    const Expr r = let.body;
+  Expr none(Expr r) {
     const expr::DType dtype = r.dtype();
     const expr::Value v = expr::identity(r.reducer(), dtype);
-    const Expr none = is_float(dtype)              ? pool_.floating(v.f, dtype)
-                      : dtype == expr::DType::Bool ? pool_.boolean(v.i != 0)
-                                                   : pool_.integer(v.i, dtype);
-    if (!r.init()) return none;
-    const bool is_extreme = r.reducer() == expr::Reducer::Max || r.reducer() == expr::Reducer::Min;
-    // One that is NaN is ignored, as any operand of an extreme.
-    return is_extreme ? pool_.binary(expr::combiner(r.reducer()), r.init(), none) : r.init();
+    return is_float(dtype)              ? pool_.floating(v.f, dtype)
+           : dtype == expr::DType::Bool ? pool_.boolean(v.i != 0)
+                                        : pool_.integer(v.i, dtype);
   }
 
-  void add(const Let& let, const Prefix& prefix, const ir::Axis& steps, ir::Name name,
+  Expr first(const Let& let) {
+    const Expr r = let.body;
+    if (!r.init()) return none(r);
+    const bool is_extreme = r.reducer() == expr::Reducer::Max || r.reducer() == expr::Reducer::Min;
+    // One that is NaN is ignored, as any operand of an extreme.
+    return is_extreme ? pool_.binary(expr::combiner(r.reducer()), r.init(), none(r)) : r.init();
+  }
+
+  // What a sum of the elements before a step adds in it: the term of the step before, if there is
+  // one.
+  Expr term_before(const Let& let, const Prefix& prefix, Expr before, Expr is_step) {
+    return pool_.select(is_step, expr::substitute(pool_, prefix.body, {{let.body.axis(0), before}}),
+                        none(let.body));
+  }
+
+  // `is_before`: of the elements before each step, without its own.
+  void add(const Let& let, const Prefix& prefix, const ir::Axis& steps, bool is_before,
            diag::Span span, ir::Block& out) {
     Let scan = let;
-    scan.name = name;
+    const ir::Name name = let.name;
     const Expr t = pool_.index(steps.name);
     std::vector<Expr> before = result_axes(scan, pool_);
     before[prefix.axis] = pool_.binary(Op::Add, t, pool_.integer(prefix.is_up ? -1 : 1));
     const Expr is_step = prefix.is_up ? pool_.binary(Op::Ge, t, pool_.integer(1))
                                       : pool_.binary(Op::Lt, before[prefix.axis], steps.extent);
     const Expr state = pool_.select(is_step, pool_.read(name, scan.dtype, before), first(let));
-    scan.body = pool_.binary(expr::combiner(let.body.reducer()), state,
-                             expr::substitute(pool_, prefix.body, {{let.body.axis(0), t}}));
+    scan.body =
+        pool_.binary(expr::combiner(let.body.reducer()), state,
+                     is_before ? term_before(let, prefix, before[prefix.axis], is_step)
+                               : expr::substitute(pool_, prefix.body, {{let.body.axis(0), t}}));
     const State declared{name, scan.type(), static_cast<int64_t>(prefix.axis),
                          prefix.is_up ? Direction::Up : Direction::Down};
     types_.insert_or_assign(std::string(name.str()), scan.type());

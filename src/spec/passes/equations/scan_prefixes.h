@@ -7,7 +7,10 @@
 //   state Y : f32[N, T] along 1
 //   let Y[i < N, t < T] : f32 = where(t >= 1, Y[i, t - 1], 0.0) + X[i, t]
 //
-// Where the bound is not t itself, or the axes have different extents, the scan is an equation of
+// and what stands before t, `sum[s < t]`, adds the term of the step before:
+//   let Y[i < N, t < T] : f32 = where(t >= 1, Y[i, t - 1], 0.0) + where(t >= 1, X[i, t - 1], 0.0)
+//
+// Where the bound is another one, or the axes have different extents, the scan is an equation of
 // its own that the first one reads. Stay: positions of extremes, terms that contain t or read
 // nothing, and terms that may be read only where the bound allows it. Needs reductions in equations
 // of their own. Exactness class: exact; from the end, exact over the reals. Test:

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/points/scan_lines.h"
+
+#include <optional>
+
+#include "expr/bounds/affine.h"
+#include "expr/bounds/at_most_zero.h"
+#include "expr/scalar_ops.h"
+#include "expr/walk.h"
+#include "matile/ops.h"
+
+namespace nautilus::lower {
+namespace {
+
+using expr::DType;
+using expr::Expr;
+using EK = expr::Op;
+
+// A scan whose steps only combine the state with a term. It points into the kernel it was found in.
+struct WalkedScan {
+  ir::Name state;
+  DType dtype = DType::F32;
+  expr::Reducer reducer = expr::Reducer::Sum;
+  Expr first;  // before the first step
+  Expr term;
+  const matile::Loop* loop = nullptr;
+  const matile::Write* write = nullptr;
+
+  bool is_up() const { return loop->direction == matile::Direction::Up; }
+  // How many steps there are.
+  Expr count(expr::ExprPool& pool) const {
+    if (is_up()) return loop->to;
+    return expr::canonical_index(pool, pool.binary(EK::Add, loop->from, pool.integer(1)));
+  }
+};
+
+std::optional<expr::Reducer> scanned_by(EK op) {
+  for (const auto r :
+       {expr::Reducer::Sum, expr::Reducer::Prod, expr::Reducer::Max, expr::Reducer::Min}) {
+    if (expr::combiner(r) == op) return r;
+  }
+  return std::nullopt;
+}
+
+// Whether the condition says that the step is not the first one.
+bool is_later(Expr condition, const matile::Loop& loop, expr::ExprPool& pool) {
+  const Expr t = pool.index(loop.var);
+  const bool is_up = loop.direction == matile::Direction::Up;
+  const Expr later = is_up ? pool.binary(EK::Gt, t, loop.from) : pool.binary(EK::Lt, t, loop.from);
+  const auto own = expr::at_most_zero(condition);
+  return own && own == expr::at_most_zero(later);
+}
+
+// Nothing if the kernel is no such scan, or if its steps do not lie along memory: then threads
+// beside each other do.
+std::optional<WalkedScan> walked_scan(const matile::Points& points, expr::ExprPool& pool) {
+  if (points.lanes_per_point || points.body.size() != 2) return std::nullopt;
+  const auto* before = points.body[0].get<matile::Value>();
+  const auto* loop = points.body[1].get<matile::Loop>();
+  if (!before || !loop || loop->body.size() != 3) return std::nullopt;
+  const auto* step = loop->body[0].get<matile::Let>();
+  const auto* write = loop->body[1].get<matile::Write>();
+  const auto* next = loop->body[2].get<matile::Assign>();
+  if (!step || !write || !next || next->name != before->name) return std::nullopt;
+  const Expr value = pool.var(step->name, step->value.dtype());
+  const bool is_written =
+      write->value == value || (write->value.op() == EK::Cast && write->value[0] == value);
+  if (next->value != value || !is_written || value.dtype() != before->dtype) return std::nullopt;
+  const Expr t = pool.index(loop->var);
+  if (write->indices.empty() || write->indices.back() != t) return std::nullopt;
+  const Expr state = pool.var(before->name, before->dtype);
+  const auto reducer = step->value.args().size() == 2 ? scanned_by(step->value.op()) : std::nullopt;
+  if (!reducer || before->dtype == DType::Bool) return std::nullopt;
+  for (const size_t k : {size_t{0}, size_t{1}}) {
+    const Expr last = step->value[k];
+    const Expr term = step->value[1 - k];
+    if (last.op() != EK::Select || last[1] != state || !is_later(last[0], *loop, pool)) continue;
+    if (expr::depends_on(term, state) || expr::depends_on(last[2], t)) continue;
+    return WalkedScan{before->name, before->dtype, *reducer, last[2], term, loop, write};
+  }
+  return std::nullopt;
+}
+
+// The walk instead of the loop, with so many lanes for a point.
+void put_walk(LoweredKernel& parts, ir::Block body, int64_t lanes, int64_t threads,
+              expr::ExprPool& pool) {
+  auto kernel = parts.kernel.as<matile::Kernel>();
+  auto points = kernel.body[0].as<matile::Points>();
+  points.body = std::move(body);
+  points.lanes_per_point = lanes;
+  Expr rows;
+  for (const ir::Axis& a : points.axes) {
+    const Expr n = a.extent.op() == EK::IntConst || a.extent.op() == EK::Var
+                       ? a.extent
+                       : pool.binary(EK::Max, a.extent, pool.integer(0));
+    rows = rows ? pool.binary(EK::Mul, rows, n) : n;
+  }
+  const int64_t each = threads / lanes;  // points of a CTA
+  auto launch = parts.launch.as<matile::Launch>();
+  launch.grid = each == 1 ? rows
+                : rows.op() == EK::IntConst
+                    ? pool.integer((rows.integer() + each - 1) / each)
+                    : pool.binary(EK::FloorDiv, pool.binary(EK::Add, rows, pool.integer(each - 1)),
+                                  pool.integer(each));
+  kernel.body[0] = ir::make(std::move(points));
+  parts.kernel = ir::make(std::move(kernel));
+  parts.launch = ir::make(std::move(launch));
+}
+
+// The term one step on, if it is that of the step before and none in the first step; else null.
+Expr term_before(const WalkedScan& scan, Expr none,
+                 const std::map<std::string, ir::TensorType>& buffers, expr::ExprPool& pool) {
+  if (scan.term.op() != EK::Select || scan.term[2] != none) return {};
+  if (!is_later(scan.term[0], *scan.loop, pool)) return {};
+  const Expr t = pool.index(scan.loop->var);
+  const Expr next = pool.binary(EK::Add, t, pool.integer(scan.is_up() ? 1 : -1));
+  const Expr count = scan.count(pool);
+  bool is_there = true;
+  const Expr out =
+      expr::rebuild(pool, expr::substitute(pool, scan.term[1], {{t, next}}), [&](Expr e) {
+        if (e.op() != EK::Read || !expr::depends_on(e, t)) return e;
+        const auto type = buffers.find(std::string(e.name().str()));
+        std::vector<Expr> indices;
+        for (size_t k = 0; k < e.args().size(); ++k) {
+          indices.push_back(expr::depends_on(e[k], t) ? expr::canonical_index(pool, e[k]) : e[k]);
+          // In the last step it is an element that the term itself never needed.
+          is_there &= !expr::depends_on(e[k], t) || (indices.back() == t && type != buffers.end() &&
+                                                     type->second.dims[k] == count);
+        }
+        return pool.read(e.name(), e.dtype(), indices);
+      });
+  return is_there ? out : Expr();
+}
+
+}  // namespace
+
+bool walk_in_lines(LoweredKernel& parts, const ScanLines& lines, int64_t threads,
+                   const std::map<std::string, ir::TensorType>& buffers, FreshNames& names,
+                   expr::ExprPool& pool) {
+  const auto scan =
+      walked_scan(parts.kernel.as<matile::Kernel>().body[0].as<matile::Points>(), pool);
+  if (!scan) return false;
+  const expr::Value v = expr::identity(scan->reducer, scan->dtype);
+  const Expr none =
+      is_float(scan->dtype) ? pool.floating(v.f, scan->dtype) : pool.integer(v.i, scan->dtype);
+  const Expr before = term_before(*scan, none, buffers, pool);
+  const EK combine = expr::combiner(scan->reducer);
+  const std::string stem(scan->write->target.str());
+  const Expr carry = pool.var(names.make(stem + "_carry"), scan->dtype);
+  const Expr own = pool.var(names.make(stem + "_lane"), scan->dtype);
+  const Expr all = pool.var(names.make(stem + "_all"), scan->dtype);
+  matile::LaneLoop walk{
+      scan->loop->var,   scan->is_up() ? matile::WalkOrder::Up : matile::WalkOrder::Down,
+      scan->count(pool), lines.each,
+      lines.vector,      {}};
+  walk.body.push_back(
+      ir::make(matile::Value{own.name(), scan->dtype, before ? before : scan->term}));
+  walk.body.push_back(ir::make(matile::Value{all.name(), scan->dtype, none}));
+  walk.body.push_back(
+      ir::make(matile::LaneScan{own.name(), scan->reducer, all.name(),
+                                before ? matile::ScanReach::Before : matile::ScanReach::Upto}));
+  // The write may round what the state keeps.
+  const Expr value = pool.cast(scan->write->value.dtype(), pool.binary(combine, carry, own));
+  walk.body.push_back(ir::make(matile::Write{scan->write->target, scan->write->indices, value}));
+  walk.body.push_back(ir::make(matile::Assign{carry.name(), pool.binary(combine, carry, all)}));
+  ir::Block body;
+  body.push_back(ir::make(matile::Value{carry.name(), scan->dtype, scan->first}));
+  body.push_back(ir::make(std::move(walk)));
+  put_walk(parts, std::move(body), lines.lanes, threads, pool);
+  return true;
+}
+
+}  // namespace nautilus::lower
