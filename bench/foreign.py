@@ -169,6 +169,54 @@ def _chains(add):
         inputs=dict(W1=normal(0.03), W2=normal(0.03)))
     add("attention_f32", ATTENTION, "B=4,H=16,N=2048", "B=1,H=2,N=50",
         lambda Q, K, V: F.scaled_dot_product_attention(Q, K, V), along="B")
+    _chains_of_transposed(add)
+    _chains_of_groups(add)
+
+
+def _chains_of_transposed(add):
+    """Behind transposed convolutions with a step."""
+    def normalised(x, w, mu, var, gamma, beta, res):
+        z = F.conv_transpose2d(x, w, stride=2, padding=1, output_padding=1)
+        return F.relu(F.batch_norm(z, mu, var.abs(), gamma, beta, eps=1e-5) + res)
+
+    images, few = "B=32,C=64,F=64,H=64,W=64", "B=2,C=5,F=7,H=5,W=9"
+    add("chain_convt_relu_scale", PRODUCT, images, few,
+        lambda x, w, b: torch.clamp(F.relu(
+            F.conv_transpose2d(x, w, b, stride=2, padding=1)) * 1.5, 0, 4), along="B")
+    add("chain_convt_residual", PRODUCT, images, few, normalised, along="B")
+    add("chain_convt_mean", PRODUCT, "B=32,C=64,F=128,H=64,W=64", few,
+        lambda x, w, b: F.gelu(F.conv_transpose2d(x, w, b, stride=2, padding=1)).mean((2, 3)),
+        along="B")
+    add("chain_convt_groupnorm", PRODUCT, "B=32,C=64,Fg=8,H=64,W=64,G=8",
+        "B=2,C=5,Fg=3,H=5,W=9,G=8",
+        lambda x, w, b, gamma, beta: F.silu(F.group_norm(
+            F.conv_transpose2d(x, w, b, stride=2, padding=1), 8, gamma, beta, 1e-5)), along="B")
+    boxes, small = "B=16,C=32,F=64,D=16,H=32,W=32", "B=2,C=5,F=7,D=3,H=4,W=9"
+    add("chain_convt3d_softmax", PRODUCT, boxes, small,
+        lambda x, w, b: torch.sigmoid(torch.softmax(F.conv_transpose3d(
+            x, w, b, stride=2, padding=1, output_padding=1), 1)), along="B")
+    add("chain_convt3d_pool", PRODUCT, boxes, small,
+        lambda x, w, b: torch.clamp(0.5 * F.max_pool3d(F.conv_transpose3d(
+            x, w, b, stride=2, padding=1), 2), -1, 1), along="B")
+
+
+def _chains_of_groups(add):
+    """Behind convolutions of groups of channels."""
+    def normalised(x, w, mu, var, gamma, beta):
+        z = F.conv2d(x, w, padding=1, groups=8)
+        return F.relu(F.batch_norm(z, mu, var.abs(), gamma, beta, eps=1e-5))
+
+    add("chain_grouped_batchnorm", PRODUCT, "B=64,Cg=16,Fg=32,H=56,W=56,G=8",
+        "B=2,Cg=3,Fg=5,H=7,W=9,G=8", normalised, along="B")
+    add("chain_grouped_residual", PRODUCT, "B=64,Cg=8,H=56,W=56,G=32", "B=2,Cg=3,H=7,W=9,G=32",
+        lambda x, w, b: F.relu(F.conv2d(x, w, b, padding=1, groups=32) + x), along="B")
+    add("chain_grouped_convt_tanh", PRODUCT, "B=32,Cg=16,Fg=16,H=64,W=64,G=4",
+        "B=2,Cg=3,Fg=5,H=5,W=9,G=4",
+        lambda x, w, b: torch.tanh(F.conv_transpose2d(x, w, b, stride=2, padding=1, groups=4)),
+        along="B")
+    add("chain_grouped_conv3d", PRODUCT, "B=16,Cg=16,Fg=32,D=16,H=32,W=32,G=4",
+        "B=2,Cg=3,Fg=5,D=4,H=5,W=9,G=4",
+        lambda x, w, b: F.leaky_relu(F.conv3d(x, w, b, groups=4), 0.1).mean((2, 3, 4)), along="B")
 
 
 def _attention(add):
