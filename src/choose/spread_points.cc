@@ -2,6 +2,7 @@
 #include "choose/spread_points.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 
@@ -16,6 +17,9 @@ namespace {
 
 using expr::Expr;
 using EK = expr::Op;
+
+// Threads that have neighbouring points of a short row: 16 bytes of the narrowest results.
+constexpr int64_t kLeastBeside = 8;
 
 // What the loops of a kernel say of its windows.
 struct Windows {
@@ -90,6 +94,37 @@ int64_t threads_beside(const ir::Axes& axes, double columns, int64_t least,
   return out;
 }
 
+// Whether something is read at quotients or remainders of the last axis by a number that is no
+// power of two, or of both last axes: of element-wise work that is most of what a thread does.
+bool is_divided(std::span<const lower::MapNest> nests, expr::ExprPool& pool) {
+  bool is_found = false;
+  for (const lower::MapNest& nest : nests) {
+    const Expr last = pool.index(nest.axes.back().name);
+    const Expr row = pool.index(nest.axes[nest.axes.size() - 2].name);
+    bool has_row = false;
+    bool has_last = false;
+    const auto look_at = [&](Expr x) {
+      if (x.op() != EK::FloorDiv && x.op() != EK::Mod) return;
+      has_row |= expr::depends_on(x, row);
+      if (!expr::depends_on(x, last)) return;
+      has_last = true;
+      const bool is_shift = x[1].op() == EK::IntConst && x[1].integer() > 0 &&
+                            std::has_single_bit(static_cast<uint64_t>(x[1].integer()));
+      is_found |= !is_shift;
+    };
+    ir::for_each_op(nest.body, [&](const ir::Op& op) {
+      ir::for_each_expr(op, [&](Expr root) {
+        expr::for_each(root, [&](Expr e) {
+          if (e.op() != EK::Read) return;
+          for (Expr index : e.args()) expr::for_each(index, look_at);
+        });
+      });
+    });
+    is_found |= has_row && has_last;
+  }
+  return is_found;
+}
+
 }  // namespace
 
 std::optional<decision::Spread> spread_lines(std::span<const lower::MapNest> nests, int64_t each,
@@ -123,6 +158,21 @@ std::optional<decision::Spread> spread_points(std::span<const lower::MapNest> ne
   for (const lower::MapNest& nest : nests) {
     if (nest.axes.size() != nests[0].axes.size()) return std::nullopt;
     look(nest.body, nest.axes, {}, 0, target.memory.vector_bytes, pool, windows);
+  }
+  if (windows.is_known && windows.turns == 0 && nests[0].axes.size() > 1 &&
+      is_divided(nests, pool)) {
+    // Neighbours below each other share quotients of the last axis, those apart the others.
+    const ir::Axes& axes = nests[0].axes;
+    const double columns = usual(axes.back().extent);
+    if (columns < static_cast<double>(kLeastBeside)) return std::nullopt;
+    const int64_t beside = threads_beside(axes, columns, kLeastBeside, target);
+    decision::Spread out{std::min<int64_t>(beside, target.limits.warp_threads),
+                         target.points.each,
+                         target.points.each,
+                         {}};
+    while (*out.apart > 1 && static_cast<double>(*out.threads * *out.apart) > columns)
+      *out.apart /= 2;
+    return out;
   }
   if (!windows.is_known || !windows.is_near || !windows.is_one || windows.turns < 2 ||
       windows.turns > target.points.unrolled)

@@ -17,6 +17,10 @@ namespace nautilus::choose {
 // find out where a point is and to ask where its window ends, so a thread has several points, and
 // those above each other share what they load. Nothing if the kernel is none of these, or has few
 // points. `usual`: about how long an axis is.
+//
+// Element-wise work that reads at quotients of its last axis likewise: points below each other
+// share those of the column, points beside each other those of the row (classes of a transposed
+// convolution put together: 2.6 ms of 64-bit divisions with one point a thread).
 std::optional<decision::Spread> spread_points(std::span<const lower::MapNest> nests,
                                               const target::Target& target,
                                               const std::function<double(expr::Expr)>& usual,

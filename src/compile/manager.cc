@@ -97,6 +97,7 @@ std::vector<std::string_view> sequence(Algebra algebra) {
   // A scale that leaves the reduction of an output stands before it: split again.
   std::vector<std::string_view> names = {"simplify",
                                          "inline_conditions",
+                                         "split_groups",
                                          "split_residues",
                                          "unroll_sums",
                                          "split_reductions",
@@ -120,6 +121,7 @@ std::vector<std::string_view> sequence(Algebra algebra) {
                                          "merge_equal",
                                          "inline_terms",
                                          "drop_unused"};
+  if (!algebra.splits_groups) std::erase(names, "split_groups");
   if (!algebra.splits_residues) std::erase(names, "split_residues");
   if (algebra.distributes_row_shift)
     names.insert(std::find(names.begin(), names.end(), "defer"), "distribute_row_shift");
@@ -130,7 +132,7 @@ std::vector<std::string_view> sequence(Algebra algebra) {
 }
 
 // All of them: which forms were taken is in a program.
-std::vector<std::string_view> every_pass() { return sequence({true, true, true}); }
+std::vector<std::string_view> every_pass() { return sequence({true, true, true, true, true}); }
 
 // How many passes of the sequence a program has behind it that comes from `after`. Positions are
 // those of the longest sequence: which forms were taken is in the program.
@@ -151,11 +153,14 @@ size_t position_after(const std::vector<std::string_view>& names, const std::str
 
 std::vector<Algebra> forms_of_algebra() {
   std::vector<Algebra> out;
-  for (const bool splits_residues : {true, false}) {
-    for (const bool has_limbs : {false, true}) {
-      for (const bool gathers : {false, true}) {
-        for (const bool distributes_row_shift : {false, true})
-          out.push_back({distributes_row_shift, gathers, has_limbs, splits_residues});
+  for (const bool splits_groups : {false, true}) {
+    for (const bool splits_residues : {true, false}) {
+      for (const bool has_limbs : {false, true}) {
+        for (const bool gathers : {false, true}) {
+          for (const bool distributes_row_shift : {false, true})
+            out.push_back(
+                {distributes_row_shift, gathers, has_limbs, splits_residues, splits_groups});
+        }
       }
     }
   }
@@ -205,14 +210,14 @@ std::optional<ir::Program> LoweredForms::get(const ir::Program& program, ir::Pas
 }
 
 bool LoweredForms::changes(std::string_view pass, const ir::Program& program,
-                           ir::PassContext& context) {
+                           ir::PassContext& context, Algebra algebra) {
   if (!program.after.empty()) return false;
   ir::PassContext quiet{context.pool, context.sink, {}};
-  if (!get(program, quiet)) return false;
+  if (!get(program, quiet, algebra)) return false;
   const auto& after = std::find_if(programs_.begin(), programs_.end(), [&](const OfProgram& p) {
                         return p.program == program;
                       })->after;
-  const auto names = algebra_sequence();
+  const auto names = algebra_sequence(algebra);
   const auto at = std::find(names.begin(), names.end(), pass);
   const std::vector<std::string_view> before(names.begin(), at);
   std::vector<std::string_view> with = before;

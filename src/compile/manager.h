@@ -53,6 +53,7 @@ struct Algebra {
   bool gathers = false;         // operands that no box can bring as they lie are copied first
   bool has_limbs = false;       // operands of f32 products are sums of 16-bit numbers
   bool splits_residues = true;  // sums with terms at every n-th place are divided by residues
+  bool splits_groups = false;   // sums that are products of matrices in groups are divided by them
 
   bool operator==(const Algebra&) const = default;
 };
@@ -73,8 +74,9 @@ class LoweredForms {
  public:
   std::optional<ir::Program> get(const ir::Program& program, ir::PassContext& context,
                                  Algebra algebra = {});
-  // Whether the pass, one of those that every form has by itself, does something to the program.
-  bool changes(std::string_view pass, const ir::Program& program, ir::PassContext& context);
+  // Whether the pass, one of those that the form has, does something to the program.
+  bool changes(std::string_view pass, const ir::Program& program, ir::PassContext& context,
+               Algebra algebra = {});
 
  private:
   struct Step {

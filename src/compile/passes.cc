@@ -34,6 +34,7 @@
 #include "spec/passes/algebra/nest_sums.h"
 #include "spec/passes/algebra/pull_scale.h"
 #include "spec/passes/algebra/push_extremes.h"
+#include "spec/passes/algebra/split_groups.h"
 #include "spec/passes/algebra/split_residues.h"
 #include "spec/passes/algebra/unroll_sums.h"
 #include "spec/passes/equations/beside_scans.h"
@@ -120,6 +121,8 @@ const std::vector<PassInfo>& passes() {
       equations("simplify", spec::simplify, "exact rules and bounds on every expression"),
       equations("inline_conditions", spec::beside<spec::inline_conditions>,
                 "conditions are written where they are read"),
+      reading("algebra", equations("split_groups", spec::beside<spec::split_groups>,
+                                   "sums that are products in groups of an axis become those")),
       algebra("split_residues", spec::beside<spec::split_residues>,
               "sums with terms at every n-th place become sums over those places", kNone,
               "algebra"),

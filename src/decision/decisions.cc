@@ -19,7 +19,7 @@ const Words& words(By) {
 }
 
 const Words& words(Rewrite) {
-  static const Words spellings = {"distribute_row_shift", "gather", "limbs", "residues"};
+  static const Words spellings = {"distribute_row_shift", "gather", "limbs", "residues", "groups"};
   return spellings;
 }
 

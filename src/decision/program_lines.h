@@ -7,7 +7,7 @@
 
 namespace nautilus::decision {
 
-enum class Rewrite : uint8_t { DistributeRowShift, Gather, Limbs, Residues };
+enum class Rewrite : uint8_t { DistributeRowShift, Gather, Limbs, Residues, Groups };
 const std::vector<std::string_view>& words(Rewrite);
 
 struct Algebra {
@@ -18,7 +18,9 @@ struct Algebra {
       "row "
       "leave the products that they stand in. gather: operands that no box can bring as they lie "
       "are copied first. limbs: operands of f32 products are sums of three bf16 numbers. "
-      "residues: sums with terms at every n-th place of an axis are sums over those places.";
+      "residues: sums with terms at every n-th place of an axis are sums over those places. "
+      "groups: sums that are products of matrices within groups of an axis are products of each "
+      "group.";
   Rewrite rewrite = Rewrite::DistributeRowShift;
   Switch use = Switch::Off;
   By by = By::Auto;

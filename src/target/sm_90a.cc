@@ -114,6 +114,8 @@ const Target& sm_90a() {
               .step = 64,
               .deep_step = 32,
               .tap_steps = {32, 16},  // 64 bytes, 32 bytes: the other swizzles of rows
+              .least_filled = 4,      // not measured
+              .few_columns = {32, 16, 8},
               .most_step = 192,
               .usual_steps = {128, 80, 64},
               .columns = {256, 192, 128, 64},

@@ -22,6 +22,8 @@ bool has(const Algebra& form, decision::Rewrite rewrite) {
       return form.has_limbs;
     case decision::Rewrite::Residues:
       return form.splits_residues;
+    case decision::Rewrite::Groups:
+      return form.splits_groups;
   }
   return false;
 }
@@ -39,6 +41,9 @@ Algebra without(Algebra form, decision::Rewrite rewrite) {
       break;
     case decision::Rewrite::Residues:
       form.splits_residues = false;
+      break;
+    case decision::Rewrite::Groups:
+      form.splits_groups = false;
       break;
   }
   return form;
@@ -89,10 +94,11 @@ void describe(FirstSchedule& schedule, const ir::Program& program, Unit& unit) {
   using decision::Switch;
   schedule.decisions.equations = spec::equations_hash(program);
   ir::Block algebra;
-  for (const Rewrite rewrite :
-       {Rewrite::DistributeRowShift, Rewrite::Gather, Rewrite::Limbs, Rewrite::Residues}) {
+  for (const Rewrite rewrite : {Rewrite::DistributeRowShift, Rewrite::Gather, Rewrite::Limbs,
+                                Rewrite::Residues, Rewrite::Groups}) {
     if (rewrite == Rewrite::Limbs && !schedule.may_have_limbs) continue;
     if (rewrite == Rewrite::Residues && !schedule.may_split_residues) continue;
+    if (rewrite == Rewrite::Groups && !schedule.may_split_groups) continue;
     // One that another rewrite left nothing to do is no choice.
     if (is_idle(rewrite, schedule.algebra, program, schedule.unscheduled, unit))
       schedule.algebra = without(schedule.algebra, rewrite);

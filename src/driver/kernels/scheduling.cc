@@ -116,7 +116,7 @@ std::optional<FirstSchedule> schedule_without_trial(const ir::Program& program, 
   const auto lowered = unit.forms.get(program, context);
   if (!lowered) return std::nullopt;
   for (const Algebra& a : {Algebra{.distributes_row_shift = true}, Algebra{.gathers = true},
-                           Algebra{.has_limbs = true}}) {
+                           Algebra{.has_limbs = true}, Algebra{.splits_groups = true}}) {
     if (unit.forms.get(program, context, a) != lowered) return std::nullopt;
   }
   const base::StageScope stage(fmt::format("scheduling @{}", program.name),
@@ -182,7 +182,9 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
   const auto consider = [&](Algebra form, std::string_view note) {
     const auto lowered_so = unit.forms.get(program, context, form);
     Algebra without = form;
-    (form.gathers ? without.gathers : without.has_limbs) = false;
+    (form.gathers     ? without.gathers
+     : form.has_limbs ? without.has_limbs
+                      : without.splits_groups) = false;
     if (!lowered_so || *lowered_so == out.unscheduled ||
         lowered_so == unit.forms.get(program, context, without))
       return;
@@ -197,6 +199,10 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
                          fmt::format("products of f32 operands are products of 16-bit limbs: "
                                      "predicted to take {:.2g} of the time of scalar code",
                                      share));
+    if (form.splits_groups)
+      other.notes.insert(other.notes.begin(),
+                         "sums that are products of matrices within groups of an axis are products "
+                         "of each group");
     other.algebra = form;
     out = std::move(other);
   };
@@ -205,8 +211,22 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
   consider({algebra.distributes_row_shift, false, true}, "");
   consider({algebra.distributes_row_shift, true, out.algebra.has_limbs}, kGathered);
   if (!out.algebra.has_limbs) consider({algebra.distributes_row_shift, true, true}, kGathered);
+  Algebra grouped = algebra;
+  grouped.splits_groups = true;
+  const bool may_split_groups = unit.forms.changes("split_groups", program, context, grouped);
+  if (may_split_groups) {
+    for (const auto& [gathers, has_limbs] : {std::pair(false, false), std::pair(false, true),
+                                             std::pair(true, false), std::pair(true, true)}) {
+      grouped.gathers = gathers;
+      grouped.has_limbs = has_limbs;
+      consider(grouped, gathers ? kGathered : "");
+    }
+  }
+  out.may_split_groups = may_split_groups;
   out.may_have_limbs = may_have_limbs;
-  out.may_split_residues = unit.forms.changes("split_residues", program, context);
+  Algebra divided = out.algebra;
+  divided.splits_residues = true;
+  out.may_split_residues = unit.forms.changes("split_residues", program, context, divided);
   describe(out, program, unit);
   complete(out, unit);
   return out;

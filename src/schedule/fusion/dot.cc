@@ -37,17 +37,25 @@ class DotFinder {
     for (const ir::Op& op : program.body) {
       const auto* d = op.get<ir::Dim>();
       if (d && d->hint) hints_.sizes.emplace(d->name.str(), *d->hint);
+      if (d && d->hint && d->kind == ir::HintKind::Asked) asked_.insert(d->name);
       if (const auto* b = op.get<scalar::Buffer>()) dims_.emplace(b->name, b->type.dims);
     }
   }
 
   std::vector<int> run(Expr wanted) {
+    for (const auto& [axis, extent] : fusion_.extents) {
+      const auto sizes = expr::free_vars(extent);
+      const bool is_asked = std::all_of(sizes.begin(), sizes.end(),
+                                        [&](Expr v) { return asked_.contains(v.name()); });
+      if (is_asked) fusion_.asked.insert_or_assign(axis, ir::evaluate_size(extent, hints_));
+    }
     std::vector<Expr> candidates;
     for (Expr a : fusion_.axis_order) {
       if (a == fusion_.stream || fusion_.is_inner(a)) continue;
       if (!wanted || a == wanted) candidates.push_back(a);
     }
     std::vector<Dot> best;
+    bool best_filling = false;
     size_t best_ordered = 0;
     int64_t best_filled = 0;
     size_t best_count = 0;  // with those that an operand in memory would allow
@@ -64,14 +72,16 @@ class DotFinder {
           for (Dot& d : products(k, row)) dots.push_back(std::move(d));
         }
       }
-      // Of several that do, the one that stands before the columns, then one that fills more
-      // of a tile, and then the innermost.
+      // Of several that do, one that does not leave most rows of several products empty, the one
+      // that stands before the columns, then one that fills more of a tile, and then the innermost.
       for (const Dot& d : dots) ordered_ += is_ordered(d, row) ? 1 : 0;
       const size_t count = dots.size() + computed_.size();
       const int64_t filled = filled_rows(row);
-      const auto rank = std::tuple(count, ordered_, filled);
-      if (count > 0 && rank >= std::tuple(best_count, best_ordered, best_filled)) {
+      const bool is_filling = fills_rows(dots, row);
+      const auto rank = std::tuple(count, is_filling, ordered_, filled);
+      if (count > 0 && rank >= std::tuple(best_count, best_filling, best_ordered, best_filled)) {
         best_filled = filled;
+        best_filling = is_filling;
         best_count = count;
         to_memory_ = computed_;
         best_ordered = ordered_;
@@ -99,6 +109,22 @@ class DotFinder {
   }
 
  private:
+  // Whether a tile of rows is not mostly empty at the sizes that are asked for: the columns are
+  // then the axis that is short. Of sums of several products, which wait for the matrix unit and
+  // not for memory; their rows have the depth along memory.
+  bool fills_rows(const std::vector<Dot>& dots, Expr row) const {
+    const auto known = fusion_.asked.find(row);
+    for (const Dot& d : dots) {
+      const auto terms = std::count_if(dots.begin(), dots.end(),
+                                       [&](const Dot& other) { return other.member == d.member; });
+      if (terms < 2) return true;
+      if (!is_ordered(d, row) && (!d.row_element || !has(d.row_element.args().back(), d.depth)))
+        return false;
+    }
+    return known == fusion_.asked.end() ||
+           fusion_.target->tiles.least_filled * known->second > fusion_.target->matrix.rows;
+  }
+
   // Rows of a tile that there are at the program's hints; all of them where those say nothing.
   int64_t filled_rows(Expr row) const {
     const Expr extent = fusion_.extents.at(row);
@@ -301,6 +327,7 @@ class DotFinder {
   expr::ExprPool& pool_;
   expr::Facts facts_;
   ir::Environment hints_;
+  std::unordered_set<ir::Name> asked_;            // sizes that kernels are chosen for
   std::unordered_map<ir::Name, ir::Exprs> dims_;  // of tensors
   Expr block_;
   std::vector<int> computed_;   // second operands that members compute, for the row looked at

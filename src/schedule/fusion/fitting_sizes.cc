@@ -17,6 +17,9 @@ struct Shape : FusionShape {
   int64_t most_rows = 0;  // 0: not known
   bool is_block = false;
   bool is_deep = false;  // an operand takes so much shared memory that short steps are worth it
+  // Of sums of several products, at the sizes that are asked for; 0: not known.
+  int64_t columns = 0;
+  int64_t depth = 0;
 };
 
 Shape candidate_shape(const Fusion& fusion) {
@@ -29,6 +32,15 @@ Shape candidate_shape(const Fusion& fusion) {
   const Expr rows = fusion.extents.at(fusion.row);
   if (rows.op() == Op::IntConst) s.most_rows = rows.integer();
   s.is_block = fusion.row_block > 0;
+  for (const Dot& d : fusion.dots) {
+    if (!fusion.is_added_apart(d)) continue;
+    const auto asked = [&](Expr axis) {
+      const auto known = fusion.asked.find(axis);
+      return known == fusion.asked.end() ? 0 : known->second;
+    };
+    s.columns = std::max(s.columns, asked(d.column));
+    s.depth = std::max(s.depth, asked(d.depth));
+  }
   return s;
 }
 
@@ -64,6 +76,9 @@ std::vector<TileConfig> fitting_sizes(const Fusion& fusion) {
   };
   std::vector<int64_t> columns = {0};
   if (shape.has_cut) columns = tiles.columns;
+  for (const int64_t few : tiles.few_columns) {
+    if (shape.has_cut && shape.columns > 0 && shape.columns <= few) columns.push_back(few);
+  }
   for (int64_t groups = 1; groups <= tiles.groups; ++groups) {
     if (shape.is_block && groups > 1) break;
     for (const int64_t column : columns) {
@@ -74,7 +89,8 @@ std::vector<TileConfig> fitting_sizes(const Fusion& fusion) {
         if (groups <= tiles.product_groups) consider(s);
         // Where taps are steps, channels may be few: short steps leave fewer of them empty.
         for (const int64_t step : tiles.tap_steps) {
-          if (!shape.has_taps || groups > tiles.product_groups) break;
+          const bool is_short = shape.depth > 0 && shape.depth <= step;
+          if ((!shape.has_taps && !is_short) || groups > tiles.product_groups) continue;
           TileConfig taps = s;
           taps.step = step;
           consider(taps);

@@ -33,6 +33,7 @@ struct Member {
   ir::Name target;
   expr::DType dtype = expr::DType::F32;
   std::vector<Expr> axes;   // axes of the fusion, in the order of the target's dimensions
+  std::vector<Expr> place;  // where its elements are, by the axes; empty: there (Statement::place)
   std::vector<Expr> inner;  // reduced axes of an inner reduction
   bool is_rolled = false;   // a reduction over the streamed axis
   bool is_closing = false;  // an inner reduction behind the loop, along the columns of its result
@@ -71,6 +72,8 @@ struct Fusion {
   std::vector<Member> members;             // in order of dependence
   std::unordered_map<Expr, Expr> extents;  // of every axis
   std::vector<Expr> axis_order;            // as found
+  // Extents at the sizes that kernels are asked for, of the axes where those say it.
+  std::unordered_map<Expr, int64_t> asked;
   Expr stream;
   // Further axes that the seed sums over: the steps along the streamed axis are taken again at
   // every place of them. Slowest first.

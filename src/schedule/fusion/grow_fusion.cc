@@ -131,6 +131,7 @@ class Grower {
     m.is_closing = is_closing;
     m.reducer = s.reducer;
     std::tie(m.value, m.init) = written(s, map);
+    for (Expr e : s.place) m.place.push_back(expr::substitute(pool_, e, map));
     m.read = pool_.read(s.target, s.dtype, m.axes);
     fusion_.members.push_back(std::move(m));
     axes_.push_back(map);

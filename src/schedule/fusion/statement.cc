@@ -5,6 +5,7 @@
 
 #include "expr/walk.h"
 #include "ir/walk.h"
+#include "schedule/fusion/split_axes.h"
 
 namespace nautilus::schedule {
 namespace {
@@ -52,6 +53,9 @@ class Collector {
       if (s.value) s.reads = reads_of(s.value);
       if (s.init) s.init_reads = reads_of(s.init);
       for (int r : s.reads_from) out_.statements[static_cast<size_t>(r)].read_by.push_back(s.id);
+    }
+    for (Statement& s : out_.statements) {
+      if (split_axes(s, out_, pool_)) s.reads = reads_of(s.value);
     }
   }
 

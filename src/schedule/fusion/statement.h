@@ -18,7 +18,10 @@ struct Statement {
   ir::Name target;
   expr::DType dtype = expr::DType::F32;
   scalar::Role role = scalar::Role::Temp;
-  ir::Axes axes;    // of the target, in its order
+  ir::Axes axes;  // of the target, in its order
+  // Where the element of the target is that belongs to a place of the axes; empty: at the axes.
+  // `y[f]` of elements `z[f / n, f % n]` has axes g and p, and the place `g * n + p`.
+  std::vector<Expr> place;
   ir::Axes reduce;  // empty: element-wise
   expr::Reducer reducer = expr::Reducer::Sum;
   Expr init;  // of a reduction

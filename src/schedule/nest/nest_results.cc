@@ -52,6 +52,10 @@ void NestResults::store_member(size_t k, ir::Block& out) {
     indices.push_back(t.position);
     if (t.in_range) condition = f_.both(condition, t.in_range);
   }
+  if (!m.place.empty()) {
+    indices.clear();
+    for (Expr e : m.place) indices.push_back(translation_.translated(e, NestPhase::After));
+  }
   condition = f_.both(condition, is_writer(m));
   if (f_.split)
     condition = f_.both(condition, f_.pool.binary(Op::Eq, f_.split->part, f_.pool.integer(0)));

@@ -225,6 +225,9 @@ std::optional<Rejection> refuse_split(const Fusion& fusion, const Tiling& tiling
   for (const Member& m : fusion.members) {
     if (m.is_closing)
       return Rejection{"split", fmt::format("`{}` needs more than the parts hold", m.target.str())};
+    if (!m.place.empty())
+      return Rejection{"split",
+                       fmt::format("`{}` is put into place by the kernel", m.target.str())};
     if (!m.is_rolled) {
       const bool is_late = !m.is_reduction() && !m.has(fusion.stream);
       if (is_late && reads_other_members(fusion, fusion.inlined(pool, m.value)))

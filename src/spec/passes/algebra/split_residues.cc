@@ -12,6 +12,7 @@
 #include "expr/walk.h"
 #include "ir/decl.h"
 #include "spec/equations.h"
+#include "spec/passes/algebra/without_moves.h"
 
 namespace nautilus::spec {
 namespace {
@@ -66,13 +67,18 @@ class ResidueSplitter {
         names_(program, pool) {}
 
   Let equation(const Let& let, std::vector<Let>& before) {
-    return map_body(let, pool_, [&](Expr r) { return reduction(let, r, before); });
+    Let out = map_body(let, pool_, [&](Expr r) { return reduction(let, r, before); });
+    if (!before.empty()) divided_.insert(let.name);
+    return out;
   }
+
+  // Equations of which some sum is put together from classes now.
+  const std::unordered_set<ir::Name>& divided_equations() const { return divided_; }
 
  private:
   Expr reduction(const Let& let, Expr r, std::vector<Let>& before) {
     if (r.op() != ResidueOp::Reduce || r.reducer() != expr::Reducer::Sum || r.init() ||
-        !expr::is_float(r.dtype()) || expr::has_reduce(r.body()) || !is_of_axes(let, r))
+        !expr::is_float(r.dtype()) || expr::has_reduce(r.body()) || !is_of_axes(let, r, pool_))
       return r;
     Sum sum{let.axes, {}, r.body()};
     for (size_t k = 0; k < r.axis_count(); ++k)
@@ -84,17 +90,6 @@ class ResidueSplitter {
     name_ = fmt::format("{}.classes", let.name.str());
     dtype_ = r.dtype();
     return divided(sum, before);
-  }
-
-  // Whether the reduction has no axis but those of the equation and its own.
-  bool is_of_axes(const Let& let, Expr r) {
-    const auto known = all_axes(let, pool_);
-    for (Expr v : expr::free_vars(r)) {
-      const bool is_own = std::any_of(let.axes.begin(), let.axes.end(),
-                                      [&](const ir::Axis& a) { return a.name == v.name(); });
-      if (known.contains(v) && !is_own) return false;
-    }
-    return true;
   }
 
   // The element of the sum, at its axes: read from sums over classes, which are made before.
@@ -363,6 +358,7 @@ class ResidueSplitter {
   std::map<std::string, ir::TensorType> types_;
   TensorNames names_;
   std::string name_;  // of the sums
+  std::unordered_set<ir::Name> divided_;
   expr::DType dtype_ = expr::DType::F32;
 };
 
@@ -370,9 +366,10 @@ class ResidueSplitter {
 
 std::optional<ir::Program> split_residues(const ir::Program& program, ir::PassContext& context) {
   ResidueSplitter splitter(program, context.pool);
-  return map_equations(program, [&](const Let& let, std::vector<Let>& before) {
+  const ir::Program out = map_equations(program, [&](const Let& let, std::vector<Let>& before) {
     return splitter.equation(let, before);
   });
+  return without_moves(out, splitter.divided_equations(), context.pool);
 }
 
 }  // namespace nautilus::spec

@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <tuple>
 
 #include "algebra/contraction.h"
 #include "algebra/exact_halves.h"
+#include "expr/bounds/affine.h"
+#include "expr/bounds/quotient.h"
 #include "expr/walk.h"
 #include "ir/decl.h"
 #include "ir/target_of.h"
@@ -109,6 +112,7 @@ class Splitting {
       if (n.op() != SplitOp::IntConst || n.integer() >= target_.matrix.depth) depth_ = r.axis(k);
     }
     auto operands = operands_of(let, r);
+    if (operands) operands_ = *operands;
     merged_.reset();
     depth_line_.reset();
     if (operands) choose_depth(let, *operands);
@@ -214,21 +218,86 @@ class Splitting {
     return of_value(operand, let, is_row, made);
   }
 
+  // A dimension of the limbs of a tensor, and where a product reads it.
+  struct Part {
+    ir::Axis axis;
+    Expr at;
+  };
+
+  // The dimensions of limbs of a tensor that is read so, and the element that belongs to a place of
+  // them: those of the tensor, but the depth has one of its own where it is `group * C + depth`, so
+  // that a box ends with its group.
+  std::pair<std::vector<Part>, Expr> parts_of(Expr read, const ir::TensorType& type) {
+    std::vector<Part> parts;
+    std::vector<Expr> indices;
+    std::optional<Part> groups;
+    for (size_t k = 0; k < read.args().size(); ++k) {
+      const Expr index = read[k];
+      const Expr own = pool_.index(fmt::format("x{}", k));
+      if (const auto group = group_of(index, type.dims[k])) {
+        groups = *group;
+        groups->axis.name = own.name();
+        parts.push_back({{depth_.name(), depth_extent()}, depth_});
+        indices.push_back(
+            pool_.binary(SplitOp::Add, pool_.binary(SplitOp::Mul, own, depth_extent()), depth_));
+        continue;
+      }
+      const bool is_plain = index.op() == SplitOp::Var &&
+                            std::find(indices.begin(), indices.end(), index) == indices.end();
+      indices.push_back(is_plain ? index : own);
+      parts.push_back({{indices.back().name(), type.dims[k]}, index});
+    }
+    Expr value = pool_.read(read.name(), read.dtype(), indices);
+    if (groups) put_groups(*groups, parts, value);
+    return {parts, value};
+  }
+
+  // `group` in `group * C + depth`, where the depth has C terms and the dimension whole groups.
+  std::optional<Part> group_of(Expr index, Expr dim) {
+    if (!depth_ || index == depth_ || !expr::depends_on(index, depth_)) return std::nullopt;
+    const auto rest = expr::difference(index, depth_);
+    const Expr group =
+        rest ? expr::exact_quotient(pool_, expr::to_expr(pool_, *rest), depth_extent()) : Expr();
+    const Expr count = expr::exact_quotient(pool_, dim, depth_extent());
+    if (!group || !count || expr::depends_on(group, depth_)) return std::nullopt;
+    return Part{{{}, count}, group};
+  }
+
+  // In front of the first dimension; as one with it where a box has no room for another one.
+  void put_groups(const Part& groups, std::vector<Part>& parts, Expr& value) {
+    const auto first =
+        std::find_if(parts.begin(), parts.end(), [&](const Part& p) { return p.at != depth_; });
+    if (parts.size() < static_cast<size_t>(target_.copies.box_axes) || first == parts.end()) {
+      parts.insert(parts.begin(), groups);
+      return;
+    }
+    const Expr number = pool_.index(groups.axis.name);
+    const Expr count = first->axis.extent;
+    value = expr::substitute(
+        pool_, value,
+        {{pool_.index(first->axis.name), pool_.binary(SplitOp::Mod, number, count)},
+         {number, pool_.binary(SplitOp::FloorDiv, number, count)}});
+    first->at = pool_.binary(SplitOp::Add, pool_.binary(SplitOp::Mul, groups.at, count), first->at);
+    first->axis = {groups.axis.name, pool_.binary(SplitOp::Mul, groups.axis.extent, count)};
+  }
+
+  Expr depth_extent() const {
+    return std::find_if(axes_.begin(), axes_.end(),
+                        [&](const ir::Axis& a) { return a.name == depth_.name(); })
+        ->extent;
+  }
+
   Limbs of_tensor(Expr read, bool is_row, std::vector<Let>& made) {
     const auto type = types_.find(std::string(read.name().str()));
     if (type == types_.end() || read.args().empty()) return {};
+    auto [parts, value] = parts_of(read, type->second);
     ir::Axes whole;
-    std::vector<Expr> indices;
     // Dimensions of one element are left out.
     std::vector<size_t> order;
     StoreRule rule;
-    for (size_t k = 0; k < read.args().size(); ++k) {
-      const Expr index = read[k];
-      const bool is_plain = index.op() == SplitOp::Var &&
-                            std::find(indices.begin(), indices.end(), index) == indices.end();
-      indices.push_back(is_plain ? index : pool_.index(fmt::format("x{}", k)));
-      whole.push_back({indices.back().name(), type->second.dims[k]});
-      if (type->second.dims[k].is_int(1)) {
+    for (size_t k = 0; k < parts.size(); ++k) {
+      whole.push_back(parts[k].axis);
+      if (parts[k].axis.extent.is_int(1)) {
         rule.units.push_back(whole.back().name);
       } else {
         order.push_back(k);
@@ -238,12 +307,12 @@ class Splitting {
     // whole; and where other products have such limbs of the tensor.
     if (is_row || turned_.contains(read.name()))
       std::stable_partition(order.begin(), order.end(),
-                            [&](size_t k) { return read[k] != depth_; });
+                            [&](size_t k) { return parts[k].at != depth_; });
     // Limbs are those of their first reader, whose names of axes a line has.
-    auto [known, is_new] = known_.try_emplace({std::string(read.name().str()), order});
+    auto [known, is_new] =
+        known_.try_emplace({std::string(read.name().str()), dims_of(whole), order});
     if (is_new) {
       for (size_t k : order) rule.axes.push_back(whole[k].name);
-      Expr value = pool_.read(read.name(), read.dtype(), indices);
       rule.tensors = limb_names(read.name().str(), value);
       const decision::Store store = lines_.choose(rule);
       known->second.tensors = store.tensors;
@@ -263,8 +332,14 @@ class Splitting {
     }
     if (!known->second.is_stored) return {};
     std::vector<Expr> at;
-    for (size_t k : known->second.order) at.push_back(read[k]);
+    for (size_t k : known->second.order) at.push_back(parts[k].at);
     return elements(known->second.tensors, at);
+  }
+
+  static std::vector<const void*> dims_of(const ir::Axes& axes) {
+    std::vector<const void*> out;
+    for (const ir::Axis& a : axes) out.push_back(a.extent.node());
+    return out;
   }
 
   Limbs elements(const ir::Names& limbs, const std::vector<Expr>& at) {
@@ -333,7 +408,9 @@ class Splitting {
     }
     axes.push_back(merged_->axis);
     at.push_back(pool_.index(merged_->axis.name));
-    if (axes.size() > static_cast<size_t>(target_.copies.box_axes)) return {};
+    const auto most_axes = static_cast<size_t>(target_.copies.box_axes);
+    if (axes.size() > most_axes && !kept.empty()) join_batch(kept.size(), axes, at, value);
+    if (axes.size() > most_axes) return {};
     const decision::Store store =
         lines_.choose({.tensors = limb_names(read.name().str(), value), .axes = names_of(axes)});
     if (store.as == decision::StoredAs::Off) return {};
@@ -343,6 +420,26 @@ class Splitting {
     Limbs out = elements(store.tensors, places_read);
     for (Expr& limb : out) limb = outside ? pool_.select(outside, limb, operand[2]) : limb;
     return out;
+  }
+
+  // The first of the axes and one that both operands have, an axis of `axes` from `begin` on, as
+  // one: a box has one place of both.
+  void join_batch(size_t begin, ir::Axes& axes, std::vector<Expr>& at, Expr& value) {
+    for (size_t k = begin; k + 1 < axes.size(); ++k) {
+      const Expr batch = pool_.index(axes[k].name);
+      if (!expr::depends_on(operands_.first, batch) || !expr::depends_on(operands_.second, batch))
+        continue;
+      const Expr count = axes[0].extent;
+      const Expr first = pool_.index(axes[0].name);
+      value = expr::substitute(pool_, value,
+                               {{first, pool_.binary(SplitOp::Mod, first, count)},
+                                {batch, pool_.binary(SplitOp::FloorDiv, first, count)}});
+      axes[0].extent = pool_.binary(SplitOp::Mul, axes[k].extent, count);
+      at[0] = pool_.binary(SplitOp::Add, pool_.binary(SplitOp::Mul, batch, count), at[0]);
+      axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(k));
+      at.erase(at.begin() + static_cast<std::ptrdiff_t>(k));
+      return;
+    }
   }
 
   static std::vector<Expr> conjuncts_of(Expr c) {
@@ -434,15 +531,16 @@ class Splitting {
   Expr depth_;  // an axis of the sum that is as long as an instruction, if there is one
   std::optional<MergedDepth> merged_;          // of the equation's product
   std::optional<decision::Depth> depth_line_;  // of a product whose operands leave the choice
+  std::pair<Expr, Expr> operands_;             // the same
   ir::Environment hints_;
   std::unordered_set<ir::Name> turned_;  // tensors of which some product has limbs, depth last
-  // Limbs of tensors, by the order of their dimensions that the rule has.
+  // Limbs of tensors, by their dimensions and the order that the rule has.
   struct Known {
     ir::Names tensors;
     bool is_stored = false;
     std::vector<size_t> order;  // of the tensor's dimensions
   };
-  std::map<std::pair<std::string, std::vector<size_t>>, Known> known_;
+  std::map<std::tuple<std::string, std::vector<const void*>, std::vector<size_t>>, Known> known_;
 };
 
 }  // namespace
