@@ -259,7 +259,10 @@ Cover Coverer::as_points(const Nests& nests, size_t count, const lower::FreshNam
       made.lines.push_back(ir::make(decision::Each{each, {}}));
       made.lines.push_back(ir::make(*spread));
       const int64_t points = each > 1 ? each : *spread->apart * *spread->down;
-      out.cycles = std::min(out.cycles, costs_.points(made.nests, 1, kept, points, where_));
+      // Turns that are written out name what they load: other loops read it from registers.
+      const int64_t held = each > 1 ? 0 : target_.points.unrolled;
+      out.cycles =
+          std::min(out.cycles, costs_.points(made.nests, 1, kept, points, where_, {}, held));
       out.kernels.push_back(std::move(made));
       return out;
     }

@@ -2,6 +2,7 @@
 // The kernels of a list of nests that stand behind each other, by least predicted time.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -65,6 +66,9 @@ class Coverer {
                 bool& has_one);
   void in_pieces(const Nests& nests, const lower::FreshNames& names, Cover& best_cover,
                  bool& has_one);
+  void in_pieces(const Nests& nests,
+                 const std::function<std::optional<int64_t>(const lower::MapNest&)>& usual,
+                 const lower::FreshNames& names, Cover& best_cover, bool& has_one);
   void declare(ir::Name buffer, const ir::TensorType& type, Cover& out);
   void consider_steps(const Nests& all, const Cover& steps, const lower::FreshNames& names,
                       Cover& best_cover, bool& has_one);

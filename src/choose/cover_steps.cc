@@ -87,12 +87,27 @@ void Coverer::in_steps(const Nests& nests, size_t inner, const lower::FreshNames
   if (take_along(all, count, inner, own, out)) consider_steps(all, out, own, best_cover, has_one);
 }
 
-// Few long rows in pieces, all reductions along them that can be.
+// Few long rows in pieces, or few columns, all reductions along them that can be.
 void Coverer::in_pieces(const Nests& nests, const lower::FreshNames& names, Cover& best_cover,
                         bool& has_one) {
+  const auto hinted = [&](expr::Expr e) { return costs_.hinted_extent(e); };
+  in_pieces(
+      nests, [&](const MapNest& nest) { return usual_piece(nest, target_); }, names, best_cover,
+      has_one);
+  // Of sizes that were asked for: others may have few elements in a column.
+  if (!costs_.is_asked()) return;
+  in_pieces(
+      nests,
+      [&](const MapNest& nest) { return usual_column_piece(nest, target_, hinted, context_.pool); },
+      names, best_cover, has_one);
+}
+
+void Coverer::in_pieces(const Nests& nests,
+                        const std::function<std::optional<int64_t>(const MapNest&)>& usual,
+                        const lower::FreshNames& names, Cover& best_cover, bool& has_one) {
   std::optional<int64_t> length;
   for (const MapNest& nest : nests) {
-    length = usual_piece(nest, target_);
+    length = usual(nest);
     if (length || loops_of(nest) > 0) break;
   }
   if (!length) return;
@@ -101,7 +116,7 @@ void Coverer::in_pieces(const Nests& nests, const lower::FreshNames& names, Cove
   Nests all = nests;
   Cover out;
   for (size_t k = 0; k < all.size(); ++k) {
-    if (usual_piece(all[k], target_) != length) continue;
+    if (usual(all[k]) != length) continue;
     const auto made = piece_stages(all, k, {*length}, buffers_, own, signs_, context_.pool);
     if (!made) break;
     const std::string target = *lower::written_by(all[k]).begin();

@@ -145,9 +145,9 @@ NestCosts::NestCosts(const ir::Program& program, const target::Target& target, e
     if (d->hint) hinted_.sizes.sizes[std::string(d->name.str())] = *d->hint;
   }
   // Sizes that were asked for are the problem.
-  const bool is_asked = std::any_of(
-      dims.begin(), dims.end(), [](const ir::Dim* d) { return d->kind == ir::HintKind::Asked; });
-  if (is_asked) {
+  is_asked_ = std::any_of(dims.begin(), dims.end(),
+                          [](const ir::Dim* d) { return d->kind == ir::HintKind::Asked; });
+  if (is_asked_) {
     problems_ = {hinted_};
   } else {
     if (!dims.empty()) add(target.nests.usual_extent, nullptr);

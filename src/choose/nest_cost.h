@@ -49,6 +49,9 @@ class NestCosts {
   // About how long an axis is, by hints alone where there are some.
   double hinted_extent(expr::Expr e) const { return extent(e, hinted_); }
 
+  // Whether the hints are sizes that were asked for.
+  bool is_asked() const { return is_asked_; }
+
   // A buffer that the program does not declare yet.
   void declare(ir::Name buffer, const ir::TensorType& type) {
     types_.insert_or_assign(std::string(buffer.str()), type);
@@ -79,6 +82,7 @@ class NestCosts {
   std::map<std::string, ir::TensorType, std::less<>> types_;
   std::vector<Problem> problems_;
   Problem hinted_;
+  bool is_asked_ = false;
 };
 
 }  // namespace nautilus::choose

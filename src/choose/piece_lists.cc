@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "choose/along_axis.h"
+#include "expr/walk.h"
 #include "lower/program_nests.h"
 
 namespace nautilus::choose {
@@ -94,6 +95,30 @@ std::optional<int64_t> usual_piece(const MapNest& nest, const target::Target& ta
     if (rows * ((n + length - 1) / length) >= target.rows.resident_pieces * target.board.sms) break;
   }
   return out;
+}
+
+std::optional<int64_t> usual_column_piece(const MapNest& nest, const target::Target& target,
+                                          const std::function<double(Expr)>& usual,
+                                          expr::ExprPool& pool) {
+  const auto own = along_axis(nest);
+  if (!own || nest.axes.empty()) return std::nullopt;
+  const Expr last = pool.index(nest.axes.back().name);
+  const Expr axis = pool.index(own->axis.name);
+  bool is_across = false;
+  bool is_along = false;
+  expr::for_each(own->update->value, [&](Expr e) {
+    if (e.op() != EK::Read || !expr::depends_on(e, axis)) return;
+    is_across |= e.args().back() == last;
+    is_along |= expr::depends_on(e.args().back(), axis);
+  });
+  if (!is_across || is_along) return std::nullopt;
+  double points = 1;
+  for (const ir::Axis& a : nest.axes) points *= usual(a.extent);
+  const int64_t length = target.points.column_piece;
+  // With fewer pieces one kernel with lanes, or parts without a number between, is as good.
+  const auto least = static_cast<double>(target.points.column_pieces * length);
+  const bool is_few = points < static_cast<double>(target.points.few_results);
+  return is_few && usual(own->axis.extent) >= least ? std::optional(length) : std::nullopt;
 }
 
 }  // namespace nautilus::choose

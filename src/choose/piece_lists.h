@@ -3,6 +3,7 @@
 // where their steps stand, and what was made of them.
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 
@@ -23,5 +24,12 @@ size_t put_pieces(std::vector<lower::MapNest>& nests, size_t place, const PieceS
 // The length of pieces that fills the machine, if the reduction is along few long rows; else
 // nothing.
 std::optional<int64_t> usual_piece(const lower::MapNest& nest, const target::Target& target);
+
+// The same along an axis across memory that has many elements beside few points: as many as a
+// thread keeps in registers, so that what several reductions need of a piece is read once. `usual`:
+// about how long an axis is.
+std::optional<int64_t> usual_column_piece(const lower::MapNest& nest, const target::Target& target,
+                                          const std::function<double(expr::Expr)>& usual,
+                                          expr::ExprPool& pool);
 
 }  // namespace nautilus::choose

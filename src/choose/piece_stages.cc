@@ -124,6 +124,29 @@ class Pieces {
     return out;
   }
 
+  // Those of the point that a read has in place of the axes of the nest that stores it: each of the
+  // row's once, and the column, wherever it lies in memory.
+  std::optional<expr::Substitution> names_at(const MapNest& nest, const scalar::Store& store,
+                                             Expr read) const {
+    if (nest.axes.size() != read.args().size() || store.indices.size() != read.args().size())
+      return std::nullopt;
+    expr::Substitution out;
+    std::set<Expr, expr::ByContent> places;
+    for (const ir::Axis& a : nest.axes) {
+      const auto stored =
+          std::find(store.indices.begin(), store.indices.end(), pool_.index(a.name));
+      if (stored == store.indices.end()) return std::nullopt;
+      const Expr place = read[static_cast<size_t>(stored - store.indices.begin())];
+      const auto row = std::find(row_.begin(), row_.end(), place);
+      if (row == row_.end() && place != column_) return std::nullopt;
+      const Expr extent =
+          place == column_ ? all_ : nest_.axes[static_cast<size_t>(row - row_.begin())].extent;
+      if (a.extent != extent || !places.insert(place).second) return std::nullopt;
+      out.emplace(pool_.index(a.name), place);
+    }
+    return out;
+  }
+
   // With elements of the same row, and numbers that follow from pieces, in place of their reads.
   Expr written_out(Expr value) {
     return expr::rebuild(pool_, value, [&](Expr e) {
@@ -131,14 +154,9 @@ class Pieces {
       const auto it = place_of_.find(std::string(e.name().str()));
       const MapNest* nest = it == place_of_.end() ? nullptr : &nests_[it->second];
       const scalar::Store* store = nest ? element_of(*nest) : nullptr;
-      const auto map = store ? names_of(nest->axes) : std::nullopt;
+      const auto map = store ? names_at(*nest, *store, e) : std::nullopt;
       if (!map) return e;
-      ir::Exprs point = row_;
-      const bool is_element = nest->axes.size() > row_.size();
-      if (is_element) point.push_back(column_);
-      ir::Exprs stored;
-      for (Expr i : store->indices) stored.push_back(expr::substitute(pool_, i, *map));
-      if (!is_at(e.args(), point) || !is_at(stored, point)) return e;
+      const bool is_element = expr::depends_on(e, column_);
       if (is_element && !may_compute(e.name())) return e;
       const Expr inner = written_out(expr::substitute(pool_, store->value, *map));
       if (is_element) computed_.insert(it->second);

@@ -79,7 +79,8 @@ bool NestKernels::whole_or_parts(size_t i, const MapNest& nest, const SplitReduc
   };
   // Names are given in the order of the launches; alternatives of one kernel are noted together.
   ir::Block notes[3];
-  const ir::Block members = {splits_.at(*written_by(nest).begin())};
+  ir::Block members = asked.inner;
+  members.push_back(splits_.at(*written_by(nest).begin()));
   auto whole = lower(nest, asked.alternatives[1], {}, notes[2]);
   auto parts = lower(s.partial, partial ? partial->alternatives[0] : ir::Block(), {}, notes[0]);
   auto all = lower(s.final, asked.alternatives[0], members, notes[1]);

@@ -228,6 +228,8 @@ const Target& sm_90a() {
               .walk_threads = 256,   // of long rows; not measured
               .walk_rounds = 2,      // not measured
               .walk_resident = 768,  // 80 registers: with 64 some spill
+              .column_piece = 64,    // all of it in registers
+              .column_pieces = 32,   // not measured
               .parts_of_one = 8192,
               .parts_of_many = 64,
               .long_reduction = 1024,

@@ -266,6 +266,8 @@ struct Points {
   int64_t walk_threads;    // that walk along a long row
   int64_t walk_rounds;     // at least, of so many threads
   int64_t walk_resident;   // threads of a multiprocessor that scans leave registers for
+  int64_t column_piece;    // elements of a piece of an axis across memory
+  int64_t column_pieces;   // that are worth it, at least
   int64_t parts_of_one;    // parts of a long reduction to one number
   int64_t parts_of_many;   // of one to many numbers
   int64_t long_reduction;  // elements that are worth parts
