@@ -408,16 +408,25 @@ enum { ADD = 1, INIT = 0 };
   template <int MODE, int TRANS_B, int R>                                                                  \
   DEVICE void name(float (&acc)[R], int first, u64 a, u64 b, HERE) {                                       \
     const nautilus::emulator::ProductCall call = {acc, R, first, nullptr, 0, 0, a, b,                      \
-                                                  n,   is_f16, MODE == INIT, TRANS_B != 0};                \
+                                                  n,   is_f16, MODE == INIT, TRANS_B != 0, false};         \
     nautilus_host->wgmma(&call, (int)line);                                                              \
   }                                                                                                        \
   template <int MODE, int TRANS_B, int R, int Q>                                                           \
   DEVICE void name(float (&acc)[R], int first, const u32 (&a)[Q], int a_first, u64 b, HERE) {              \
     const nautilus::emulator::ProductCall call = {acc, R, first, a, Q, a_first, 0, b,                      \
-                                                  n,   is_f16, MODE == INIT, TRANS_B != 0};                \
+                                                  n,   is_f16, MODE == INIT, TRANS_B != 0, false};         \
     nautilus_host->wgmma(&call, (int)line);                                                              \
   }
-#define WGMMA_N(n) WGMMA(wgmma_bf16_n##n, false, n) WGMMA(wgmma_f16_n##n, true, n)
+#define WGMMA_TURNED(name, is_f16, n)                                                                      \
+  template <int MODE, int TRANS_B, int R>                                                                  \
+  DEVICE void name(float (&acc)[R], int first, u64 a, u64 b, HERE) {                                       \
+    const nautilus::emulator::ProductCall call = {acc, R, first, nullptr, 0, 0, a, b,                      \
+                                                  n,   is_f16, MODE == INIT, TRANS_B != 0, true};          \
+    nautilus_host->wgmma(&call, (int)line);                                                              \
+  }
+#define WGMMA_N(n)                                                                \
+  WGMMA(wgmma_bf16_n##n, false, n) WGMMA(wgmma_f16_n##n, true, n)                 \
+  WGMMA_TURNED(wgmma_bf16_n##n##_turned, false, n) WGMMA_TURNED(wgmma_f16_n##n##_turned, true, n)
 WGMMA_N(8) WGMMA_N(16) WGMMA_N(24) WGMMA_N(32) WGMMA_N(40) WGMMA_N(48) WGMMA_N(56) WGMMA_N(64)
 WGMMA_N(72) WGMMA_N(80) WGMMA_N(88) WGMMA_N(96) WGMMA_N(104) WGMMA_N(112) WGMMA_N(120) WGMMA_N(128)
 WGMMA_N(136) WGMMA_N(144) WGMMA_N(152) WGMMA_N(160) WGMMA_N(168) WGMMA_N(176) WGMMA_N(184) WGMMA_N(192)

@@ -14,7 +14,9 @@ std::string placeholders(int first, int count) {
 
 // m64nNk16, f32 accumulator. The mode is a template parameter: with INIT the accumulator is only
 // written, so that it needs no value before.
-std::string product(const std::string& dtype, int n, bool a_in_registers) {
+std::string product(const std::string& dtype, int n, FirstOperand first) {
+  const bool a_in_registers = first == FirstOperand::Registers;
+  const bool is_turned = first == FirstOperand::DepthByRows;
   const int count = n / 2;
   const auto statement = [&](bool is_init) {
     std::string outputs;
@@ -31,13 +33,16 @@ std::string product(const std::string& dtype, int n, bool a_in_registers) {
         "1, "
         "{}%{};\"\n      : {}\n      : {},\"l\"(b),\"n\"(TRANS_B));\n",
         n, dtype, dtype, placeholders(0, count), operands, b, is_init ? 0 : 1,
-        a_in_registers ? "" : "0, ", b + 1, outputs, inputs);
+        a_in_registers ? ""
+        : is_turned    ? "1, "
+                       : "0, ",
+        b + 1, outputs, inputs);
   };
   return fmt::format(
       "template <int MODE, int TRANS_B, int LENGTH{}>\n"
-      "DEVICE void wgmma_{}_n{}(float (&d)[LENGTH], int at, {}, u64 b) {{\n"
+      "DEVICE void wgmma_{}_n{}{}(float (&d)[LENGTH], int at, {}, u64 b) {{\n"
       "  if constexpr (MODE == INIT) {{\n{}  }} else {{\n{}  }}\n}}\n",
-      a_in_registers ? ", int A_LENGTH" : "", dtype, n,
+      a_in_registers ? ", int A_LENGTH" : "", dtype, n, is_turned ? "_turned" : "",
       a_in_registers ? "u32 (&a)[A_LENGTH], int a_at" : "u64 a", statement(true), statement(false));
 }
 
@@ -69,7 +74,7 @@ std::string wait(const std::vector<std::pair<bool, int>>& arrays) {
 
 std::string Instructions::text() const {
   std::string out;
-  for (const auto& [dtype, n, a_in_registers] : products) out += product(dtype, n, a_in_registers);
+  for (const auto& [dtype, n, first] : products) out += product(dtype, n, first);
   for (const auto& arrays : waits) out += wait(arrays);
   return out;
 }

@@ -3,6 +3,7 @@
 // and one wait per list of register arrays that becomes valid.
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <tuple>
@@ -11,9 +12,12 @@
 
 namespace nautilus::emit {
 
+// Where the first operand of a product is: in registers, or in shared memory.
+enum class FirstOperand : uint8_t { RowsByDepth, DepthByRows, Registers };
+
 struct Instructions {
-  // dtype of the operands ("bf16"), columns, A from registers
-  std::set<std::tuple<std::string, int, bool>> products;
+  // dtype of the operands ("bf16"), columns, the first operand
+  std::set<std::tuple<std::string, int, FirstOperand>> products;
   // arrays named by waits: is it packed (u32), length
   std::set<std::vector<std::pair<bool, int>>> waits;
 

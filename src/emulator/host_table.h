@@ -22,6 +22,7 @@ struct ProductCall {
   bool is_f16;
   bool is_init;
   bool is_b_transposed;
+  bool is_a_transposed;
 };
 
 struct RegisterArray {

@@ -46,6 +46,7 @@ void Cta::issue_product(Warp& warp) {
   product.is_f16 = call.is_f16;
   product.is_init = call.is_init;
   product.is_b_transposed = call.is_b_transposed;
+  product.is_a_transposed = call.is_a_transposed;
   product.is_a_in_registers = call.a != nullptr;
   product.a = call.a_descriptor;
   product.b = call.b_descriptor;
@@ -70,7 +71,7 @@ void Cta::issue_product(Warp& warp) {
   if (flaw.empty()) flaw = descriptor_flaw(product.b);
   if (!flaw.empty()) return fail(flaw);
   if (!product.is_a_in_registers) {
-    product.granules = a_pieces(product.a, warp.index % kWarpsPerGroup);
+    product.granules = a_pieces(product.a, warp.index % kWarpsPerGroup, product.is_a_transposed);
   }
   const std::vector<uint32_t> b = b_pieces(product.b, product.n, product.is_b_transposed);
   product.granules.insert(product.granules.end(), b.begin(), b.end());

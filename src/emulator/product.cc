@@ -75,11 +75,16 @@ std::string descriptor_flaw(uint64_t bits) {
   return "";
 }
 
-std::vector<uint32_t> a_pieces(uint64_t descriptor, int warp) {
+std::vector<uint32_t> a_pieces(uint64_t descriptor, int warp, bool is_transposed) {
   const layout::MatrixDescriptor fields = layout::decode(descriptor);
   std::vector<uint32_t> out;
   out.reserve(2 * kRows);
-  for (int row = 0; row < kRows; ++row) {
+  for (int k = 0; is_transposed && k < kDepth; ++k) {
+    for (int row = 0; row < kRows; row += 8) {
+      out.push_back(layout::operand_address(fields, layout::Major::MN, warp * kRows + row, k));
+    }
+  }
+  for (int row = 0; !is_transposed && row < kRows; ++row) {
     for (int k = 0; k < kDepth; k += 8) {
       out.push_back(layout::operand_address(fields, layout::Major::K, warp * kRows + row, k));
     }
@@ -122,7 +127,12 @@ void multiply(const Product& product, SharedMemory& memory) {
     }
   } else {
     for (int i = 0; i < 2 * kRows; ++i) {
-      convert_piece(memory.at(product.granules[piece++]), product.is_f16, a + 8 * i, 1);
+      const unsigned char* from = memory.at(product.granules[piece++]);
+      if (product.is_a_transposed) {
+        convert_piece(from, product.is_f16, a + 8 * (i % 2) * kDepth + i / 2, kDepth);
+      } else {
+        convert_piece(from, product.is_f16, a + 8 * i, 1);
+      }
     }
   }
   for (int i = 0; i < 2 * n; ++i) {

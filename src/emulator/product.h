@@ -33,6 +33,7 @@ struct Product {
   int n = 0;
   bool is_f16 = false;
   bool is_init = false;
+  bool is_a_transposed = false;
   bool is_b_transposed = false;
   bool is_a_in_registers = false;
   std::array<const uint32_t*, 32> a_registers = {};
@@ -46,10 +47,11 @@ struct Product {
 // Why a descriptor cannot be used, or an empty string.
 std::string descriptor_flaw(uint64_t bits);
 
-// The addresses of the 16-byte pieces that a warp (0..3) reads of A and of B; those of B are
-// ordered so that piece i begins at element (k = 8 * (i % 2), n = i / 2) or, transposed, at (k = i
-// / (n / 8), n = 8 * (i % (n / 8))).
-std::vector<uint32_t> a_pieces(uint64_t descriptor, int warp);
+// The addresses of the 16-byte pieces that a warp (0..3) reads of A and of B. Those of A are
+// ordered so that piece i begins at element (row = i / 2, k = 8 * (i % 2)) or, transposed, at (row
+// = 8 * (i % 2), k = i / 2); those of B at (k = 8 * (i % 2), n = i / 2) or, transposed, at (k = i /
+// (n / 8), n = 8 * (i % (n / 8))).
+std::vector<uint32_t> a_pieces(uint64_t descriptor, int warp, bool is_transposed);
 std::vector<uint32_t> b_pieces(uint64_t descriptor, int n, bool is_transposed);
 
 // Adds the product to the accumulator's values. All addresses must lie in the memory.

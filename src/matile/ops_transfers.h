@@ -108,15 +108,17 @@ struct Leave {
 };
 
 struct Dot {
-  static constexpr std::string_view kFormat = "dot $acc $mode $a{ rows $rows}, $b{ $trans}";
+  static constexpr std::string_view kFormat =
+      "dot $acc $mode $a{ rows $rows}{ $trans_a}, $b{ $trans}";
   static constexpr std::string_view kDoc =
       "Starts a matrix product: acc (+)= a . b as one asynchronous group. a is a part of a "
-      "slot or a register tile, b a part; `trans`: b is stored as columns by depth. rows: the "
-      "first row of a.";
+      "slot or a register tile, b a part. `trans` behind b: it is stored as columns by depth; "
+      "behind a: a part that is stored as depth by rows. rows: the first row of a.";
   ir::Name acc;
   DotMode mode = DotMode::Init;
   ir::Name a;
   ir::Expr rows;
+  Trans trans_a = Trans::No;
   ir::Name b;
   Trans trans = Trans::No;
   static void fields(auto& s, auto&& f) {
@@ -124,6 +126,7 @@ struct Dot {
     f("mode", s.mode);
     f("a", s.a);
     f("rows", s.rows);
+    f("trans_a", s.trans_a);
     f("b", s.b);
     f("trans", s.trans);
   }

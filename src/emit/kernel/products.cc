@@ -15,6 +15,10 @@ layout::Operand operand(const SlotTileInfo& part, layout::Major major) {
   return {.tile = part.tile, .major = major};
 }
 
+layout::Major major_of_a(const matile::Dot& d) {
+  return d.trans_a == matile::Trans::Yes ? layout::Major::MN : layout::Major::K;
+}
+
 std::string stepped(std::string_view base, uint32_t units) {
   return units == 0 ? std::string(base) : fmt::format("descriptor_at({}, {})", base, units);
 }
@@ -25,7 +29,7 @@ void ProductEmitter::begin_role() {
   descriptors_.clear();
   ir::for_each_op(scope_.role->op->body, [&](const Op& op) {
     if (const auto* d = op.get<matile::Dot>()) {
-      descriptor(d->a, layout::Major::K, d->rows);
+      descriptor(d->a, major_of_a(*d), d->rows);
       descriptor(d->b, d->trans == matile::Trans::Yes ? layout::Major::K : layout::Major::MN, {});
     }
   });
@@ -48,9 +52,11 @@ std::string ProductEmitter::descriptor(ir::Name part_name, layout::Major major, 
   std::string address = fmt::format("smem + {}", ring->offset + part->offset);
   if (ring->copies > 1)
     address += fmt::format(" + {} * {}", scope_.group_text(), ring->copy_bytes());
-  if (rows)
-    address +=
-        fmt::format(" + ({}) * {}", scope_.text(rows), layout::span_bytes(part->tile.swizzle));
+  // Rows lie below each other, or in panels of so many beside each other.
+  const int row_bytes = major == layout::Major::K
+                            ? layout::span_bytes(part->tile.swizzle)
+                            : part->tile.panel_bytes() / part->tile.panel_cols();
+  if (rows) address += fmt::format(" + ({}) * {}", scope_.text(rows), row_bytes);
   out_.line("const u64 {} = matrix_descriptor({}, {}, {}, {});", name, address, d.leading, d.stride,
             layout::encode({.swizzle = part->tile.swizzle}) >> 62);
   descriptors_.emplace_back(key, name);
@@ -68,7 +74,11 @@ void ProductEmitter::dot(const matile::Dot& op) {
   const bool a_in_registers = a_tile != scope_.registers.tiles.end();
   const std::string_view dtype = expr::name(b_part->op->type.dtype);
   const int n = shape[1];
-  scope_.instructions.products.emplace(dtype, n, a_in_registers);
+  const bool is_turned = op.trans_a == matile::Trans::Yes;
+  scope_.instructions.products.emplace(dtype, n,
+                                       a_in_registers ? FirstOperand::Registers
+                                       : is_turned    ? FirstOperand::DepthByRows
+                                                      : FirstOperand::RowsByDepth);
 
   const auto at_slot = [&](ir::Name part_name, layout::Major major, Expr rows) {
     const auto [ring, part] = scope_.resources.part(part_name);
@@ -81,8 +91,7 @@ void ProductEmitter::dot(const matile::Dot& op) {
   out_.line("wgmma_fence();");
   out_.open("{{  // {} {} {} . {}", op.acc.str(),
             op.mode == matile::DotMode::Init ? "=" : "+=", op.a.str(), op.b.str());
-  if (!a_in_registers)
-    out_.line("const u64 from_a = {};", at_slot(op.a, layout::Major::K, op.rows));
+  if (!a_in_registers) out_.line("const u64 from_a = {};", at_slot(op.a, major_of_a(op), op.rows));
   out_.line("const u64 from_b = {};", at_slot(op.b, b_major, {}));
   const int blocks = shape[0] / 64;
   for (int k = 0; k < b.k_steps(); ++k) {
@@ -90,15 +99,15 @@ void ProductEmitter::dot(const matile::Dot& op) {
       const char* mode = k == 0 && op.mode == matile::DotMode::Init ? "INIT" : "ADD";
       std::string a = fmt::format("{}, {}", identifier(op.a.str()), 4 * (k + x * b.k_steps()));
       if (!a_in_registers) {
-        layout::Operand rows = operand(*scope_.resources.part(op.a).second, layout::Major::K);
+        layout::Operand rows = operand(*scope_.resources.part(op.a).second, major_of_a(op));
         rows.first_mn = 64 * x;
         const auto first = layout::step_descriptor(
-            operand(*scope_.resources.part(op.a).second, layout::Major::K), 0);
+            operand(*scope_.resources.part(op.a).second, major_of_a(op)), 0);
         const uint32_t shift = (layout::step_descriptor(rows, k).start - first.start) / 16;
         a = stepped("from_a", shift);
       }
-      out_.line("wgmma_{}_n{}<{}, {}>({}, {}, {}, {});", dtype, n, mode, is_trans ? 0 : 1,
-                identifier(op.acc.str()), x * n / 2, a,
+      out_.line("wgmma_{}_n{}{}<{}, {}>({}, {}, {}, {});", dtype, n, is_turned ? "_turned" : "",
+                mode, is_trans ? 0 : 1, identifier(op.acc.str()), x * n / 2, a,
                 stepped("from_b", layout::step_advance(b, k)));
     }
   }

@@ -120,6 +120,7 @@ bool ComputedTiles::dot(const vrtile::Dot& op, ir::Block& out) {
   matile::Dot dot;
   dot.a = a->part ? a->part : a->name;
   dot.rows = a->part ? a->first_row : Expr();
+  if (a->part && a->is_transposed) dot.trans_a = matile::Trans::Yes;
   dot.b = b->part;
   const bool is_trans = (op.trans == vrtile::Trans::Yes) != b->is_transposed;
   dot.trans = is_trans ? matile::Trans::Yes : matile::Trans::No;

@@ -70,24 +70,30 @@ bool TileLoads::fetch(const vrtile::Load& op, const Uses& uses, TileValue& value
   std::string no_box;
   const auto view = view_of(elements, pool_, &no_box);
   // A first operand may come from registers, where every element has an address of its own.
-  if (uses.is_a && !uses.is_b && (!view || view->is_transposed)) return gather(op, value, out);
+  if (uses.is_a && !uses.is_b && !view) return gather(op, value, out);
   if (!view) return scope_.refuse(no_box);
   value.is_transposed = view->is_transposed;
-  if (view->is_transposed && uses.is_a)
-    return scope_.refuse(fmt::format(
-        "`{}` is stored by columns, the first operand of a product by rows", op.name.str()));
-  // In a loop the groups read their rows of one tile; a tile that a group keeps is its own.
+  if (view->is_transposed && uses.is_a && uses.is_b)
+    return scope_.refuse(
+        fmt::format("`{}` is both operands of products, and stored by columns", op.name.str()));
+  // In a loop the groups read their rows of one tile; a tile that a group keeps is its own. Rows
+  // of the product lie beside each other where it is stored by columns.
   Expr row = view->row_base;
+  Expr col = view->col_base;
   int rows = view->rows;
-  if (scope_.frames.back().is_loop && uses.is_a)
-    copies_.join_groups(row, rows, view->row_step, value);
-  const auto map = copies_.map_for(elements, *view, rows, view->cols);
+  int cols = view->cols;
+  if (scope_.frames.back().is_loop && uses.is_a) {
+    if (view->is_transposed)
+      copies_.join_groups(col, cols, 1, value);
+    else
+      copies_.join_groups(row, rows, view->row_step, value);
+  }
+  const auto map = copies_.map_for(elements, *view, rows, cols);
   if (!map) return false;
   const bool is_needed_once =
       (scope_.frames.back().is_loop && is_read_once(elements)) || is_piece_of_rows(elements, *view);
   copies_.promotes(map->op.name, is_needed_once);
-  value.part = copies_.part_for(op.name, map->op, rows, view->cols, uses.last);
-  const Expr col = view->col_base;
+  value.part = copies_.part_for(op.name, map->op, rows, cols, uses.last);
   out.push_back(ir::make(matile::Fetch{value.part, map->op.name, map->at(row, col, pool_)}));
   return true;
 }

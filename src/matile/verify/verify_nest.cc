@@ -3,6 +3,7 @@
 // waits and resources are not decided yet, so nothing is asked of them.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "decision/lines.h"
@@ -187,6 +188,10 @@ class NestVerifier {
       a_shape = static_shape(t->type);
     } else {
       return;
+    }
+    if (d.trans_a == Trans::Yes) {
+      if (a == parts_.end()) v_.fail("a register operand is stored by rows");
+      std::reverse(a_shape.begin(), a_shape.end());
     }
     if (shape.size() != 2 || a_shape.size() != 2 || a_shape[0] < shape[0] ||
         b_shape[is_trans ? 0 : 1] != shape[1] || a_shape[1] != b_shape[is_trans ? 1 : 0])

@@ -48,16 +48,24 @@ void RoleVerifier::dot(const Dot& op) {
       v_.fail(
           fmt::format("`{}` is not {} x {} of {}", op.a.str(), shape[0], depth, expr::name(dtype)));
     if (op.rows) v_.fail("a register operand has no first row");
+    if (op.trans_a == Trans::Yes) v_.fail("a register operand is stored by rows");
     if (shape[0] != matrix.rows)
       v_.fail(fmt::format("a register operand has {} rows", matrix.rows));
     return;
   }
   const auto [a_ring, a] = r_.part(op.a);
   if (!a) return v_.fail(fmt::format("`{}` is neither a tile nor a part", op.a.str()));
-  if (a->tile.cols != depth || a->tile.rows < shape[0] || a->op->type.dtype != dtype)
+  const bool is_turned = op.trans_a == Trans::Yes;
+  const int rows = is_turned ? a->tile.cols : a->tile.rows;
+  const int own_depth = is_turned ? a->tile.rows : a->tile.cols;
+  if (own_depth != depth || rows < shape[0] || a->op->type.dtype != dtype)
     v_.fail(
         fmt::format("`{}` is not {} x {} of {}", op.a.str(), shape[0], depth, expr::name(dtype)));
-  if (op.rows) first_row(op.rows);
+  // An instruction's rows are one panel then.
+  if (is_turned && a->tile.panel_cols() != matrix.rows)
+    v_.fail(fmt::format("`{}` is stored as depth by rows, in panels of {}, not of {}", op.a.str(),
+                        a->tile.panel_cols(), matrix.rows));
+  if (op.rows) first_row(op.rows, is_turned ? matrix.rows : kSwizzleRows);
 }
 
 void RoleVerifier::warp_dot(const WarpDot& op) {
@@ -78,17 +86,20 @@ void RoleVerifier::warp_dot(const WarpDot& op) {
   if (op.rows) first_row(op.rows);
 }
 
-// The first row of an operand becomes a part of its address: a multiple of the swizzle's 8 rows,
-// known at the beginning of the role.
-void RoleVerifier::first_row(Expr rows) {
+// The first row of an operand becomes a part of its address: a multiple of the swizzle's 8 rows, or
+// of a panel where rows lie beside each other; known at the beginning of the role.
+void RoleVerifier::first_row(Expr rows, int64_t step) {
   scalar(rows, DType::I64, "the first row");
   const auto affine = affine_index(rows);
-  bool ok = affine && affine->constant % 8 == 0 && affine->constant >= 0;
+  bool ok = affine && affine->constant % step == 0 && affine->constant >= 0;
   if (affine) {
     for (const auto& [name, coefficient] : affine->coefficients)
-      ok &= role_->index && name == role_->index.str() && coefficient % 8 == 0 && coefficient > 0;
+      ok &=
+          role_->index && name == role_->index.str() && coefficient % step == 0 && coefficient > 0;
   }
-  if (!ok) v_.fail("the first row is a multiple of 8 that depends on the role's index only");
+  if (!ok)
+    v_.fail(fmt::format("the first row is a multiple of {} that depends on the role's index only",
+                        step));
 }
 
 }  // namespace nautilus::matile

@@ -73,7 +73,8 @@ class RoleVerifier {
 
   void dot(const Dot& op);
   void warp_dot(const WarpDot& op);
-  void first_row(expr::Expr rows);
+  static constexpr int64_t kSwizzleRows = 8;
+  void first_row(expr::Expr rows, int64_t step = kSwizzleRows);
 
   KernelScope& scope_;
   const Resources& r_;

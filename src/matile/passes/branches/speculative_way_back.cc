@@ -110,10 +110,11 @@ bool SpeculativeSteps::find_repetition(Search& s) const {
   const auto& type = tiles_.at(scores).type;
   constexpr int64_t kRows = 64;
   constexpr int64_t kColumns = 16;
-  if (!a || !b || dot.mode != DotMode::Init || dot.trans != Trans::Yes || rings[0] == rings[1] ||
-      a->swizzle != MapSwizzle::B128 || b->swizzle != MapSwizzle::B128 ||
-      type.dtype != expr::DType::F32 || type.dims[0].integer() != kRows ||
-      type.dims[1].integer() % kColumns != 0 || type.dims[1] != b->type.dims[0])
+  if (!a || !b || dot.mode != DotMode::Init || dot.trans != Trans::Yes ||
+      dot.trans_a == Trans::Yes || rings[0] == rings[1] || a->swizzle != MapSwizzle::B128 ||
+      b->swizzle != MapSwizzle::B128 || type.dtype != expr::DType::F32 ||
+      type.dims[0].integer() != kRows || type.dims[1].integer() % kColumns != 0 ||
+      type.dims[1] != b->type.dims[0])
     return false;
   // What is done in place must be possible once more.
   for (size_t place = 1; place < again.size(); ++place) {

@@ -82,7 +82,8 @@ int64_t slots_ahead(const Role& role, const NestRing& ring,
   return std::min(target.tiles.slots_alone, 1 + (target.copies.latency + clocks - 1) / clocks);
 }
 
-// Columns of what may be the first operand of a product.
+// The depth of what may be the first operand of a product: its columns, or its rows where it is
+// stored as depth by rows.
 std::map<std::string, int64_t, std::less<>> operand_depths(const Role& role,
                                                            const std::vector<NestRing>& rings) {
   std::map<std::string, int64_t, std::less<>> out;
@@ -93,6 +94,16 @@ std::map<std::string, int64_t, std::less<>> operand_depths(const Role& role,
     for (const SlotTile& p : ring.ops)
       out.emplace(std::string(p.name.str()), static_shape(p.type).back());
   }
+  ir::for_each_op(role.body, [&](const Op& op) {
+    const auto* d = op.get<Dot>();
+    if (!d || d->trans_a != Trans::Yes) return;
+    for (const NestRing& ring : rings) {
+      for (const SlotTile& p : ring.ops) {
+        if (p.name == d->a)
+          out.insert_or_assign(std::string(p.name.str()), static_shape(p.type)[0]);
+      }
+    }
+  });
   return out;
 }
 
