@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
 #include "choose/point_lines.h"
 #include "expr/bounds/affine.h"
@@ -116,7 +117,13 @@ bool is_divided(std::span<const lower::MapNest> nests, expr::ExprPool& pool) {
       ir::for_each_expr(op, [&](Expr root) {
         expr::for_each(root, [&](Expr e) {
           if (e.op() != EK::Read) return;
-          for (Expr index : e.args()) expr::for_each(index, look_at);
+          for (Expr index : e.args()) {
+            const bool had_last = std::exchange(has_last, false);
+            expr::for_each(index, look_at);
+            // A window that is written out, `row + last % taps`.
+            is_found |= has_last && expr::depends_on(index, row);
+            has_last |= had_last;
+          }
         });
       });
     });

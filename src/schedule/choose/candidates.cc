@@ -161,6 +161,16 @@ bool drop_long_code(std::vector<Ranked>& all, double long_code) {
   return least > long_code;
 }
 
+// Whether the sizes that are asked for say how long all axes are, of sums of several products:
+// those wait for the matrix unit, so that shapes which typical problems do not have (groups of few
+// channels) are worth a kernel more.
+bool is_for_asked_sizes(const Fusion& fusion) {
+  const auto is_several = [&](const Dot& d) { return fusion.is_added_apart(d); };
+  return std::any_of(fusion.dots.begin(), fusion.dots.end(), is_several) &&
+         std::all_of(fusion.axis_order.begin(), fusion.axis_order.end(),
+                     [&](Expr a) { return fusion.asked.contains(a); });
+}
+
 }  // namespace
 
 void add_scalars(const ir::Program& program, ir::Environment& env) {
@@ -220,6 +230,12 @@ std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& pro
     for (const auto& env : problems) at[k].push_back(cycles(all[k], env));
   }
   for (size_t k : best_set(at, most_kernels, target.tiles)) all[k].is_kept = true;
+  if (is_for_asked_sizes(fusion)) {
+    const auto best =
+        std::min_element(all.begin(), all.end(),
+                         [](const Ranked& a, const Ranked& b) { return a.at_hints < b.at_hints; });
+    best->is_kept = true;
+  }
   // Those that win most often first.
   std::vector<size_t> order(all.size());
   for (size_t k = 0; k < all.size(); ++k) order[k] = k;

@@ -56,6 +56,7 @@ class DotFinder {
     }
     std::vector<Dot> best;
     bool best_filling = false;
+    bool best_along = false;
     size_t best_ordered = 0;
     int64_t best_filled = 0;
     size_t best_count = 0;  // with those that an operand in memory would allow
@@ -72,16 +73,20 @@ class DotFinder {
           for (Dot& d : products(k, row)) dots.push_back(std::move(d));
         }
       }
-      // Of several that do, one that does not leave most rows of several products empty, the one
-      // that stands before the columns, then one that fills more of a tile, and then the innermost.
+      // Of several that do, one that does not leave most rows of several products empty, one whose
+      // tiles have neighbours of the results, the one that stands before the columns, then one that
+      // fills more of a tile, and then the innermost.
       for (const Dot& d : dots) ordered_ += is_ordered(d, row) ? 1 : 0;
       const size_t count = dots.size() + computed_.size();
       const int64_t filled = filled_rows(row);
       const bool is_filling = fills_rows(dots, row);
-      const auto rank = std::tuple(count, is_filling, ordered_, filled);
-      if (count > 0 && rank >= std::tuple(best_count, best_filling, best_ordered, best_filled)) {
+      const bool is_along = is_along_results(dots, row);
+      const auto rank = std::tuple(count, is_filling, is_along, ordered_, filled);
+      if (count > 0 &&
+          rank >= std::tuple(best_count, best_filling, best_along, best_ordered, best_filled)) {
         best_filled = filled;
         best_filling = is_filling;
+        best_along = is_along;
         best_count = count;
         to_memory_ = computed_;
         best_ordered = ordered_;
@@ -115,14 +120,26 @@ class DotFinder {
   bool fills_rows(const std::vector<Dot>& dots, Expr row) const {
     const auto known = fusion_.asked.find(row);
     for (const Dot& d : dots) {
-      const auto terms = std::count_if(dots.begin(), dots.end(),
-                                       [&](const Dot& other) { return other.member == d.member; });
-      if (terms < 2) return true;
+      if (!is_of_several(d, dots)) return true;
       if (!is_ordered(d, row) && (!d.row_element || !has(d.row_element.args().back(), d.depth)))
         return false;
     }
     return known == fusion_.asked.end() ||
            fusion_.target->tiles.least_filled * known->second > fusion_.target->matrix.rows;
+  }
+
+  // Whether rows or columns are the last axis of results that are stored from registers, those of
+  // sums of several products: a tile of images and filters has no two elements beside each other.
+  bool is_along_results(const std::vector<Dot>& dots, Expr row) const {
+    return std::all_of(dots.begin(), dots.end(), [&](const Dot& d) {
+      const Expr last = fusion_.members[d.member].axes.back();
+      return !is_of_several(d, dots) || row == last || d.column == last;
+    });
+  }
+
+  static bool is_of_several(const Dot& d, const std::vector<Dot>& dots) {
+    return std::count_if(dots.begin(), dots.end(),
+                         [&](const Dot& other) { return other.member == d.member; }) > 1;
   }
 
   // Rows of a tile that there are at the program's hints; all of them where those say nothing.
