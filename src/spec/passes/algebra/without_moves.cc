@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "algebra/contraction.h"
+#include "expr/bounds/affine.h"
 #include "expr/walk.h"
 
 namespace nautilus::spec {
@@ -12,11 +13,88 @@ namespace {
 using expr::Expr;
 using MoveOp = expr::Op;
 
+constexpr int64_t kWindow = 64;  // places of a window at most: kernels write that many out
+
 // Whether the value is an element of some tensor, or 0, whichever conditions on places say.
 bool is_move(Expr e) {
   if (e.op() == MoveOp::Select)
     return expr::tensors_read(e[0]).empty() && is_move(e[1]) && is_move(e[2]);
   return e.op() == MoveOp::Read || e.op() == MoveOp::FloatConst;
+}
+
+// The same with a little arithmetic, such as a bias.
+bool is_cheap(Expr e) {
+  switch (e.op()) {
+    case MoveOp::Add:
+    case MoveOp::Sub:
+    case MoveOp::Mul:
+    case MoveOp::Max:
+    case MoveOp::Min:
+      return is_cheap(e[0]) && is_cheap(e[1]);
+    case MoveOp::Select:
+      return expr::tensors_read(e[0]).empty() && is_cheap(e[1]) && is_cheap(e[2]);
+    default:
+      return is_move(e) || (e.op() == MoveOp::Var && expr::is_float(e.dtype()));
+  }
+}
+
+// Whether it is a reduction over a window, of a few places that are known.
+bool is_window(Expr e) {
+  if (e.op() != MoveOp::Reduce || expr::has_reduce(e.body())) return false;
+  int64_t places = 1;
+  for (size_t k = 0; k < e.axis_count(); ++k) {
+    const Expr extent = e.extent(k);
+    if (extent.op() != MoveOp::IntConst || extent.integer() > kWindow) return false;
+    places *= std::max<int64_t>(extent.integer(), 1);
+  }
+  return places <= kWindow;
+}
+
+// Whether windows of one equation are all that reads the tensor.
+bool is_read_by_windows(const ir::Program& program, ir::Name tensor) {
+  int readers = 0;
+  for (const ir::Op& op : program.body) {
+    const auto* let = op.get<Let>();
+    if (!let) continue;
+    std::unordered_set<Expr> reads;
+    std::unordered_set<Expr> of_windows;
+    expr::for_each(let->body, [&](Expr e) {
+      if (e.op() == MoveOp::Read && e.name() == tensor) reads.insert(e);
+      if (!is_window(e)) return;
+      expr::for_each(e.body(), [&](Expr x) {
+        const bool is_moved = x.op() == MoveOp::Read && x.name() == tensor &&
+                              expr::depends_on(x, e.axis(e.axis_count() - 1));
+        if (is_moved) of_windows.insert(x);
+      });
+    });
+    if (reads.empty()) continue;
+    if (reads.size() != of_windows.size()) return false;
+    ++readers;
+  }
+  return readers == 1;
+}
+
+// Multiples of n leave quotients and remainders by n: of a window that moves by n, places of
+// classes are then those of its turns.
+Expr without_multiples(Expr body, expr::ExprPool& pool) {
+  return expr::rebuild(pool, body, [&](Expr e) {
+    const bool is_divided = (e.op() == MoveOp::FloorDiv || e.op() == MoveOp::Mod) &&
+                            e[1].op() == MoveOp::IntConst && e[1].integer() > 1;
+    const auto p = is_divided ? expr::Poly::of(e[0]) : std::nullopt;
+    if (!p) return e;
+    expr::Poly whole;
+    expr::Poly rest;
+    for (const auto& [monomial, factor] : p->terms()) {
+      const bool is_multiple = !monomial.empty() && factor % e[1].integer() == 0;
+      const bool is_added =
+          is_multiple ? whole.add(monomial, factor / e[1].integer()) : rest.add(monomial, factor);
+      if (!is_added) return e;
+    }
+    if (whole.is_zero()) return e;
+    const Expr left = pool.binary(e.op(), expr::to_expr(pool, rest), e[1]);
+    return e.op() == MoveOp::Mod ? left
+                                 : pool.binary(MoveOp::Add, expr::to_expr(pool, whole), left);
+  });
 }
 
 // Whether some contraction of the equation has the tensor as operand.
@@ -47,14 +125,16 @@ ir::Program without_moves(const ir::Program& program, const std::unordered_set<i
   for (const ir::Op& op : program.body) {
     const auto* let = op.get<Let>();
     if (!let || !equations.contains(let->name) || handed_over.contains(let->name) ||
-        !is_move(let->body))
+        !(is_move(let->body) || (is_cheap(let->body) && is_read_by_windows(program, let->name))))
       continue;
     if (!is_operand(program, let->name, pool)) moves.emplace(let->name.str(), with_moves(*let));
   }
   if (moves.empty()) return program;
   return map_equations(program, [&](const Let& let) -> std::optional<Let> {
     if (moves.contains(let.name.str())) return std::nullopt;
-    return with_moves(let);
+    Let out = with_moves(let);
+    if (out.body != let.body) out.body = without_multiples(out.body, pool);
+    return out;
   });
 }
 

@@ -9,7 +9,8 @@ namespace nautilus::spec {
 
 // The program without those of the equations that only choose among elements of tensors, where all
 // who read them can read those elements themselves: no output, and no operand of a contraction,
-// which has to be an element.
+// which has to be an element. Those with a little arithmetic go, too, where only windows read them
+// (pooling): memory takes longer.
 ir::Program without_moves(const ir::Program& program, const std::unordered_set<ir::Name>& equations,
                           expr::ExprPool& pool);
 
