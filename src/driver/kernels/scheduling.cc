@@ -195,6 +195,8 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
     may_have_limbs |= form.has_limbs;
     FirstSchedule other = with_tile_kernels(*lowered_so, true, unit);
     if (other.kernels.size() <= out.kernels.size()) return;
+    // Products that are fused stand in fewer kernels: groups are for sums that have no tiles yet.
+    if (form.splits_groups && counts(other).products <= counts(out).products) return;
     const double share = predicted_cost(other, unit) / predicted_cost(out, unit);
     if (share >= (form.splits_groups ? kWorthGroups : 1)) return;
     if (!note.empty()) other.notes.insert(other.notes.begin(), std::string(note));
