@@ -2,6 +2,7 @@
 #include "choose/cover.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "choose/point_lines.h"
 #include "choose/scan_vectors.h"
@@ -10,6 +11,7 @@
 #include "ir/print.h"
 #include "lower/points/part_nests.h"
 #include "lower/points/points_loops.h"
+#include "lower/points/scan_elements.h"
 #include "lower/points/scan_kernel.h"
 #include "lower/points/split_reduction.h"
 #include "scalar/ops.h"
@@ -185,7 +187,11 @@ Cover Coverer::as_points(const Nests& nests, size_t count, const lower::FreshNam
   ChosenKernel made = kernel(Form::Points, nests, count);
   const std::set<std::string> kept = kept_behind(nests, count);
   int64_t lanes = 1;
-  out.cycles = costs_.points(made.nests, 1, kept, 1, where_);
+  // Elements behind a scan are a statement of its steps.
+  const Nests counted = lower::is_scan(made.nests[0])
+                            ? Nests{lower::with_elements(made.nests, context_.pool)}
+                            : made.nests;
+  out.cycles = costs_.points(counted, 1, kept, 1, where_);
   diag::Sink ignored(context_.sink.sources());
   ir::PassContext own{context_.pool, ignored, {}};
   lower::FreshNames scratch = names;
@@ -194,15 +200,15 @@ Cover Coverer::as_points(const Nests& nests, size_t count, const lower::FreshNam
   };
   // Lanes for each point, where all its loops are reductions.
   const double shared =
-      most_lanes > 1 ? costs_.points(made.nests, most_lanes, kept, 1, where_) : out.cycles;
+      most_lanes > 1 ? costs_.points(counted, most_lanes, kept, 1, where_) : out.cycles;
   // The steps of a scan that lie along memory are walked by a warp.
   const bool is_worth = lower::is_scan(made.nests[0])
                             ? most_lanes > 1
                             : shared < out.cycles && !is_short(made.nests, most_lanes);
   const auto hinted = [&](Expr e) { return costs_.hinted_extent(e); };
-  const auto vectors = most_lanes > 1
-                           ? scan_vectors(made.nests[0], buffers_, target_, hinted, context_.pool)
-                           : std::nullopt;
+  const auto vectors =
+      most_lanes > 1 ? scan_vectors(made.nests, kept, buffers_, target_, hinted, context_.pool)
+                     : std::nullopt;
   if (vectors) {
     auto parts = trial();
     const int64_t threads = std::max(vectors->lanes, target_.points.threads);
@@ -218,6 +224,9 @@ Cover Coverer::as_points(const Nests& nests, size_t count, const lower::FreshNam
       return out;
     }
   }
+  // A thread that walks along a scan alone has no time for elements: others compute them.
+  if (lower::is_scan(made.nests[0]) && count > 1)
+    out.cycles = std::numeric_limits<double>::infinity();
   if (is_worth) {
     auto parts = trial();
     if (parts &&

@@ -12,13 +12,14 @@ namespace nautilus::choose {
 
 using expr::Expr;
 
-std::optional<lower::ScanLines> scan_vectors(const lower::MapNest& nest,
+std::optional<lower::ScanLines> scan_vectors(std::span<const lower::MapNest> nests,
+                                             const std::set<std::string>& kept,
                                              const std::map<std::string, ir::TensorType>& buffers,
                                              const target::Target& target,
                                              const std::function<double(Expr)>& usual,
                                              expr::ExprPool& pool) {
-  if (!lower::is_scan(nest)) return std::nullopt;
-  const auto& loop = nest.body[0].as<scalar::Loop>();
+  if (!lower::is_scan(nests[0])) return std::nullopt;
+  const auto& loop = nests[0].body[0].as<scalar::Loop>();
   const Expr step = pool.index(loop.var);
   int64_t widest = 1;
   int64_t narrowest = target.memory.vector_bytes;
@@ -34,15 +35,18 @@ std::optional<lower::ScanLines> scan_vectors(const lower::MapNest& nest,
       });
     });
   });
-  for (const std::string& w : lower::written_by(nest)) {
-    const auto type = buffers.find(w);
-    if (type != buffers.end()) add(type->second.dtype);
+  for (const lower::MapNest& nest : nests) {
+    for (const std::string& w : lower::written_by(nest)) {
+      const auto type = buffers.find(w);
+      if (kept.contains(w) && type != buffers.end()) add(type->second.dtype);
+    }
   }
   lower::ScanLines out;
   // A vector of the narrowest elements is a word at least.
   constexpr int64_t kWord = 4;
   out.vector = std::max(target.memory.vector_bytes / widest, kWord / std::min(narrowest, kWord));
-  out.each = std::min(out.vector * target.points.walk_vectors, target.points.walk_each);
+  // Half of the most, since it is there twice: scanned, and loaded for the next round.
+  out.each = std::min(out.vector * target.points.walk_vectors, target.points.walk_each / 2);
   const bool is_up = loop.direction == scalar::Direction::Up;
   const double length = usual(is_up ? loop.to : loop.from);
   const auto round = static_cast<double>(target.points.walk_threads * out.each);

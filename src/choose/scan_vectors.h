@@ -5,6 +5,8 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 
 #include "lower/points/points_kernel.h"
@@ -16,8 +18,10 @@ namespace nautilus::choose {
 // Vectors of the widest elements along the steps, several for each thread, so that enough bytes are
 // under way; and as many threads for a row as have some rounds of it each: a row that one warp
 // walks along takes as long as its rounds follow each other, and the last rows leave most of the
-// machine idle. `usual`: about how long an axis is. Nothing if the nest is no scan.
-std::optional<lower::ScanLines> scan_vectors(const lower::MapNest& nest,
+// machine idle. `kept`: what is written; `usual`: about how long an axis is. Nothing if the first
+// nest is no scan.
+std::optional<lower::ScanLines> scan_vectors(std::span<const lower::MapNest> nests,
+                                             const std::set<std::string>& kept,
                                              const std::map<std::string, ir::TensorType>& buffers,
                                              const target::Target& target,
                                              const std::function<double(expr::Expr)>& usual,

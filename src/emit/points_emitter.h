@@ -2,7 +2,8 @@
 // Text of a kernel of scalar code while it is written. The parts are in points.cc (points and
 // statements), points_lines.cc (vectors), points_inside.cc (conditions that are asked once),
 // points_windows.cc (turns that are written out), points_held.cc (what loops share),
-// points_walks.cc (scans with vectors) and points_parts.cc (loops over the parts of an axis).
+// points_walks.cc and points_scans.cc (scans along memory) and points_parts.cc (loops over the
+// parts of an axis).
 #pragma once
 
 #include <map>
@@ -112,12 +113,14 @@ class PointsEmitter {
   void load_round(const matile::LaneLoop& w, const std::vector<expr::Expr>& reads,
                   const std::string& round);
   void walk_values(const matile::LaneLoop& w, const std::vector<expr::Expr>& reads);
+  void store_round(const matile::LaneLoop& w, const matile::Write& write);
+  void walk(const matile::LaneLoop& w);
+
+  // points_scans.cc
   std::string identity(const matile::LaneScan& s);
   std::string combined(const matile::LaneScan& s, const std::string& before,
                        const std::string& after);
   void scan_round(const matile::LaneLoop& w, const matile::LaneScan& s);
-  void store_round(const matile::LaneLoop& w, const matile::Write& write);
-  void walk(const matile::LaneLoop& w);
 
   // points_parts.cc
   bool is_over_parts(expr::Expr to) const;

@@ -10,6 +10,7 @@
 #include "ir/walk.h"
 #include "lower/points/point_parts.h"
 #include "lower/points/points_loops.h"
+#include "lower/points/scan_elements.h"
 #include "lower/points/scan_kernel.h"
 #include "matile/ops.h"
 #include "scalar/ops.h"
@@ -200,7 +201,8 @@ std::string named_after(const std::vector<MapNest>& nests, const std::set<std::s
 
 bool can_join(const MapNest& first, const MapNest& next, const std::set<std::string>& written,
               expr::ExprPool& pool) {
-  if (first.axes.size() != next.axes.size() || is_scan(first) || is_scan(next)) return false;
+  if (is_scan(first)) return can_follow(first, next, written, pool);
+  if (first.axes.size() != next.axes.size() || is_scan(next)) return false;
   ir::Exprs own;
   for (size_t k = 0; k < first.axes.size(); ++k) {
     if (first.axes[k].extent != next.axes[k].extent) return false;
@@ -223,8 +225,8 @@ std::optional<LoweredKernel> lower_points(const std::vector<MapNest>& nests,
                                           const std::map<std::string, ir::TensorType>& buffers,
                                           FreshNames& names, const target::Points& choice,
                                           ir::PassContext& context) {
-  if (nests.size() == 1 && is_scan(nests[0]))
-    return lower_scan(nests[0], kept, buffers, names, choice, context);
+  if (is_scan(nests[0]))
+    return lower_scan(with_elements(nests, context.pool), kept, buffers, names, choice, context);
   return PointsLowering(kept, buffers, names, choice, context).run(nests);
 }
 

@@ -34,7 +34,8 @@ std::set<std::string> written_by(const MapNest& nest);
 // The statement that a kernel of these nests is named after: the last that is kept.
 std::string named_after(const std::vector<MapNest>& nests, const std::set<std::string>& kept);
 
-// Whether `next` may join nests that write `written`, all over axes of the same extents.
+// Whether `next` may join nests that write `written`, all over axes of the same extents; or
+// elements that follow a scan (scan_elements.h).
 bool can_join(const MapNest& first, const MapNest& next, const std::set<std::string>& written,
               expr::ExprPool& pool);
 

@@ -2,6 +2,7 @@
 #include "lower/points/scan_lines.h"
 
 #include <optional>
+#include <vector>
 
 #include "expr/bounds/affine.h"
 #include "expr/bounds/at_most_zero.h"
@@ -24,7 +25,8 @@ struct WalkedScan {
   Expr first;  // before the first step
   Expr term;
   const matile::Loop* loop = nullptr;
-  const matile::Write* write = nullptr;
+  Expr value;                         // of the step
+  std::vector<matile::Write> writes;  // of what follows from it
 
   bool is_up() const { return loop->direction == matile::Direction::Up; }
   // How many steps there are.
@@ -51,23 +53,39 @@ bool is_later(Expr condition, const matile::Loop& loop, expr::ExprPool& pool) {
   return own && own == expr::at_most_zero(later);
 }
 
-// Nothing if the kernel is no such scan, or if its steps do not lie along memory: then threads
-// beside each other do.
+// What a step writes, in terms of its value; nothing if it does something else, or if its steps do
+// not lie along memory: then threads beside each other do.
+std::optional<std::vector<matile::Write>> writes_of(const matile::Loop& loop,
+                                                    expr::ExprPool& pool) {
+  const Expr t = pool.index(loop.var);
+  expr::Substitution known;
+  std::vector<matile::Write> out;
+  for (size_t k = 1; k + 1 < loop.body.size(); ++k) {
+    if (const auto* l = loop.body[k].get<matile::Let>()) {
+      known.emplace(pool.var(l->name, l->value.dtype()), expr::substitute(pool, l->value, known));
+      continue;
+    }
+    const auto* w = loop.body[k].get<matile::Write>();
+    if (!w || w->indices.empty() || w->indices.back() != t) return std::nullopt;
+    out.push_back({w->target, w->indices, expr::substitute(pool, w->value, known)});
+  }
+  return out.empty() ? std::nullopt : std::optional(out);
+}
+
+// Nothing if the kernel is no such scan.
 std::optional<WalkedScan> walked_scan(const matile::Points& points, expr::ExprPool& pool) {
   if (points.lanes_per_point || points.body.size() != 2) return std::nullopt;
   const auto* before = points.body[0].get<matile::Value>();
   const auto* loop = points.body[1].get<matile::Loop>();
-  if (!before || !loop || loop->body.size() != 3) return std::nullopt;
-  const auto* step = loop->body[0].get<matile::Let>();
-  const auto* write = loop->body[1].get<matile::Write>();
-  const auto* next = loop->body[2].get<matile::Assign>();
-  if (!step || !write || !next || next->name != before->name) return std::nullopt;
+  if (!before || !loop || loop->body.size() < 3) return std::nullopt;
+  const auto* step = loop->body.front().get<matile::Let>();
+  const auto* next = loop->body.back().get<matile::Assign>();
+  if (!step || !next || next->name != before->name) return std::nullopt;
   const Expr value = pool.var(step->name, step->value.dtype());
-  const bool is_written =
-      write->value == value || (write->value.op() == EK::Cast && write->value[0] == value);
-  if (next->value != value || !is_written || value.dtype() != before->dtype) return std::nullopt;
+  if (next->value != value || value.dtype() != before->dtype) return std::nullopt;
+  const auto writes = writes_of(*loop, pool);
+  if (!writes) return std::nullopt;
   const Expr t = pool.index(loop->var);
-  if (write->indices.empty() || write->indices.back() != t) return std::nullopt;
   const Expr state = pool.var(before->name, before->dtype);
   const auto reducer = step->value.args().size() == 2 ? scanned_by(step->value.op()) : std::nullopt;
   if (!reducer || before->dtype == DType::Bool) return std::nullopt;
@@ -76,7 +94,7 @@ std::optional<WalkedScan> walked_scan(const matile::Points& points, expr::ExprPo
     const Expr term = step->value[1 - k];
     if (last.op() != EK::Select || last[1] != state || !is_later(last[0], *loop, pool)) continue;
     if (expr::depends_on(term, state) || expr::depends_on(last[2], t)) continue;
-    return WalkedScan{before->name, before->dtype, *reducer, last[2], term, loop, write};
+    return WalkedScan{before->name, before->dtype, *reducer, last[2], term, loop, value, *writes};
   }
   return std::nullopt;
 }
@@ -132,6 +150,26 @@ Expr term_before(const WalkedScan& scan, Expr none,
   return is_there ? out : Expr();
 }
 
+// The value with elements along the steps, which it reads in any case, as values of the walk.
+Expr read_before(Expr value, Expr t, FreshNames& names, matile::LaneLoop& walk,
+                 expr::ExprPool& pool) {
+  expr::Substitution known;
+  const auto look = [&](const auto& self, Expr e) -> void {
+    if (e.op() == EK::Read && !e.args().empty() && e.args().back() == t && !known.contains(e)) {
+      const DType dtype = expr::compute_dtype(e.dtype());
+      const ir::Name name = names.make(std::string(e.name().str()) + "_lane");
+      walk.body.insert(walk.body.begin(),
+                       ir::make(matile::Value{name, dtype, pool.cast(dtype, e)}));
+      known.emplace(e, pool.cast(e.dtype(), pool.var(name, dtype)));
+      return;
+    }
+    const bool is_lazy = e.op() == EK::Select || e.op() == EK::And || e.op() == EK::Or;
+    for (size_t k = 0; k < e.args().size() && !(is_lazy && k > 0); ++k) self(self, e[k]);
+  };
+  look(look, value);
+  return expr::substitute(pool, value, known);
+}
+
 }  // namespace
 
 bool walk_in_lines(LoweredKernel& parts, const ScanLines& lines, int64_t threads,
@@ -145,7 +183,7 @@ bool walk_in_lines(LoweredKernel& parts, const ScanLines& lines, int64_t threads
       is_float(scan->dtype) ? pool.floating(v.f, scan->dtype) : pool.integer(v.i, scan->dtype);
   const Expr before = term_before(*scan, none, buffers, pool);
   const EK combine = expr::combiner(scan->reducer);
-  const std::string stem(scan->write->target.str());
+  const std::string stem(scan->writes[0].target.str());
   const Expr carry = pool.var(names.make(stem + "_carry"), scan->dtype);
   const Expr own = pool.var(names.make(stem + "_lane"), scan->dtype);
   const Expr all = pool.var(names.make(stem + "_all"), scan->dtype);
@@ -159,9 +197,14 @@ bool walk_in_lines(LoweredKernel& parts, const ScanLines& lines, int64_t threads
   walk.body.push_back(
       ir::make(matile::LaneScan{own.name(), scan->reducer, all.name(),
                                 before ? matile::ScanReach::Before : matile::ScanReach::Upto}));
-  // The write may round what the state keeps.
-  const Expr value = pool.cast(scan->write->value.dtype(), pool.binary(combine, carry, own));
-  walk.body.push_back(ir::make(matile::Write{scan->write->target, scan->write->indices, value}));
+  // What writes read is loaded with the terms: vectors, under way while the round before is
+  // scanned.
+  const Expr value = pool.binary(combine, carry, own);
+  for (const matile::Write& w : scan->writes) {
+    const Expr with_reads = read_before(w.value, pool.index(scan->loop->var), names, walk, pool);
+    walk.body.push_back(ir::make(matile::Write{
+        w.target, w.indices, expr::substitute(pool, with_reads, {{scan->value, value}})}));
+  }
   walk.body.push_back(ir::make(matile::Assign{carry.name(), pool.binary(combine, carry, all)}));
   ir::Block body;
   body.push_back(ir::make(matile::Value{carry.name(), scan->dtype, scan->first}));
