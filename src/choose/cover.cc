@@ -14,6 +14,7 @@
 #include "lower/points/scan_elements.h"
 #include "lower/points/scan_kernel.h"
 #include "lower/points/split_reduction.h"
+#include "lower/points/unroll_loops.h"
 #include "scalar/ops.h"
 
 namespace nautilus::choose {
@@ -278,8 +279,23 @@ Cover Coverer::as_points(const Nests& nests, size_t count, const lower::FreshNam
   }
   if (each > 1) out.cycles = std::min(out.cycles, costs_.points(made.nests, 1, kept, each, where_));
   made.lines.push_back(ir::make(decision::Each{each, {}}));
+  if (lanes == 1 && each == 1 && fills_machine(made.nests)) {
+    const auto parts = trial();
+    if (parts && lower::can_unroll(*parts, false, context_.pool))
+      made.lines.push_back(ir::make(decision::Unroll{1, {}}));
+  }
   out.kernels.push_back(std::move(made));
   return out;
+}
+
+// Whether there are at least as many points as threads on the machine, of sizes that were asked
+// for. Then threads have loads enough under way, and with 16 turns of each more than memory serves
+// well: sums of 4096 elements for 524160 points 2.48 ms, 2.25 with one turn at a time.
+bool Coverer::fills_machine(const Nests& nests) const {
+  if (!costs_.is_asked()) return false;
+  double points = 1;
+  for (const ir::Axis& a : nests[0].axes) points *= costs_.hinted_extent(a.extent);
+  return points >= static_cast<double>(target_.board.sms * target_.limits.sm_threads);
 }
 
 Cover Coverer::as_parts(const Nests& nests) {

@@ -52,6 +52,7 @@ class Coverer {
   Cover as_points(const Nests& nests, size_t count, const lower::FreshNames& names,
                   int64_t most_lanes);
   std::optional<Cover> as_columns(const Nests& nests, size_t count, const lower::FreshNames& names);
+  bool fills_machine(const Nests& nests) const;
   Cover as_parts(const Nests& nests);
   size_t points_end(const Nests& nests) const;
   static bool reads_any(const lower::MapNest& nest, const std::set<std::string>& names);

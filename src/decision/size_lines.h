@@ -70,7 +70,10 @@ struct Cluster {
 
 struct Resident {
   static constexpr std::string_view kFormat = "resident $tiles{ $by}";
-  static constexpr std::string_view kDoc = "Form tile: so many tiles share a multiprocessor.";
+  static constexpr std::string_view kDoc =
+      "Form tile: so many tiles share a multiprocessor. Forms points and parts: registers of a "
+      "thread "
+      "are limited so that so many CTAs do; 1: as the compiler of the text takes them.";
   ir::OptionalInt tiles;
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {

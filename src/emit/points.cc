@@ -65,13 +65,8 @@ KernelText PointsEmitter::run() {
       : lanes_ > kWarp         ? "all for one point"
                                : fmt::format("{} of a warp for each point", lanes_);
   out_.line("// {} threads, {}", threads_, each);
-  // Windows wait for loads, with registers full of elements: more threads wait at a time.
-  const target::Points& choice = ir::target_of(program_).points;
-  const bool has_walk = std::any_of(points.body.begin(), points.body.end(),
-                                    [](const Op& op) { return op.is<matile::LaneLoop>(); });
-  const int64_t resident = (has_walk ? choice.walk_resident : choice.window_threads) / threads_;
-  if (((spread_ > 0 && !is_line_) || has_walk) && resident > 1)
-    out_.open("KERNEL_MIN_CTAS({}, {}, {}) {{", text.name, threads_, resident);
+  if (points.resident)
+    out_.open("KERNEL_MIN_CTAS({}, {}, {}) {{", text.name, threads_, *points.resident);
   else
     out_.open("KERNEL({}, {}) {{", text.name, threads_);
   out_.line("ROLE(\"points\");");

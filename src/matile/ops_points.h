@@ -50,7 +50,7 @@ struct Points {
   static constexpr std::string_view kFormat =
       "points $axes{ by $lanes_per_point}{ beside $points_per_thread}{ line $points_of_line}{ "
       "across $across}{ of $points_across}{ spread $spread}{ apart $points_apart}{ down "
-      "$points_down}{ held $held}{ unroll $unroll}{ threads $threads}$body";
+      "$points_down}{ held $held}{ unroll $unroll}{ threads $threads}{ resident $resident}$body";
   static constexpr std::string_view kDoc =
       "The block is run by one thread for each point of the axes, which are numbered with the last "
       "axis fastest. threads n: a CTA has n threads, a multiple of a warp; without it as many as "
@@ -74,6 +74,7 @@ struct Points {
       "stays in registers for the loops behind; where they have more, it is read again. "
       "unroll n: n turns of a loop that only loads and computes are written one after the other, "
       "where their number is not known. "
+      "resident n: registers of a thread are limited so that n CTAs share a multiprocessor. "
       "Stands alone in its kernel.";
   ir::Axes axes;
   ir::OptionalInt lanes_per_point;
@@ -87,6 +88,7 @@ struct Points {
   ir::OptionalInt held;
   ir::OptionalInt unroll;
   ir::OptionalInt threads;
+  ir::OptionalInt resident;
   ir::Block body;
   static void fields(auto& s, auto&& f) {
     f("axes", s.axes);
@@ -101,6 +103,7 @@ struct Points {
     f("held", s.held);
     f("unroll", s.unroll);
     f("threads", s.threads);
+    f("resident", s.resident);
     f("body", s.body);
   }
   static const ir::OpInfo& info();

@@ -7,6 +7,7 @@
 
 #include "decision/choice.h"
 #include "lower/points/points_loops.h"
+#include "lower/points/resident_ctas.h"
 #include "lower/points/scan_lines.h"
 #include "lower/points/unroll_loops.h"
 #include "matile/ops.h"
@@ -37,6 +38,7 @@ class PointLines {
         spread_(context_),
         held_(context_),
         unroll_(context_),
+        resident_(context_),
         threads_(context_) {
     lanes_.begin(body_);
     each_.begin(body_);
@@ -45,6 +47,7 @@ class PointLines {
     spread_.begin(body_);
     held_.begin(body_);
     unroll_.begin(body_);
+    resident_.begin(body_);
     threads_.begin(body_);
   }
   PointLines(const PointLines&) = delete;
@@ -93,6 +96,13 @@ class PointLines {
     const int64_t turns = unroll_.asked() ? unroll_.asked()->turns.value_or(0) : 1;
     if (turns < 1 || turns > most_turns) {
       unroll_.refuse(fmt::format("1 to {} turns are written one after the other", most_turns));
+      ok = false;
+    }
+    const int64_t most_resident = target_.limits.sm_threads / std::max<int64_t>(threads(), 1);
+    const int64_t resident = resident_.asked() ? resident_.asked()->tiles.value_or(0) : 1;
+    if (resident < 1 || resident > most_resident) {
+      resident_.refuse(fmt::format("1 to {} CTAs of {} threads share a multiprocessor",
+                                   most_resident, threads()));
       ok = false;
     }
     const int64_t most = target_.limits.cta_threads;
@@ -167,6 +177,13 @@ class PointLines {
     set_unroll(parts, turns);
     unroll_.took({turns, {}});
   }
+  // Registers are left for as many CTAs as the line says, or as is usual for such kernels.
+  void resident(LoweredKernel& parts) {
+    const auto* line = resident_.asked();
+    const int64_t ctas = line ? line->tiles.value_or(1) : usual_resident(parts, choice());
+    set_resident(parts, ctas);
+    if (line || ctas > 1) resident_.took({ctas, {}});
+  }
   void refuse_spread(std::string_view why) { spread_.refuse(why); }
   void refuse_threads(std::string_view why) { threads_.refuse(why); }
 
@@ -191,7 +208,8 @@ class PointLines {
         !across_.end("kernels that put parts together turn nothing") ||
         !spread_.end("kernels that put parts together have no tiles") ||
         !held_.end("kernels that put parts together hold nothing") ||
-        !unroll_.end("it has no loop whose turns can be taken together") || !threads_.end(""))
+        !unroll_.end("it has no loop whose turns can be taken together") || !resident_.end("") ||
+        !threads_.end(""))
       return false;
     ir::Block all = members;
     all.insert(all.end(), decided_.begin(), decided_.end());
@@ -211,6 +229,7 @@ class PointLines {
   decision::Choice<decision::Spread> spread_;
   decision::Choice<decision::Held> held_;
   decision::Choice<decision::Unroll> unroll_;
+  decision::Choice<decision::Resident> resident_;
   decision::Choice<Threads> threads_;
 };
 
@@ -231,6 +250,7 @@ bool follow(PointLines& lines, const PointsContext& points, Form form, LoweredKe
     const bool is_scan =
         walk_in_lines(parts, *lines.scan(), threads, points.buffers, points.names, context.pool);
     if (!is_scan) lines.refuse_vector(kNoVectors);
+    if (is_scan) lines.resident(parts);
     return is_scan;
   }
   if (lines.lanes() > 1 &&
@@ -256,6 +276,7 @@ bool follow(PointLines& lines, const PointsContext& points, Form form, LoweredKe
     return false;
   }
   lines.unroll(parts, form == Form::Parts, context.pool);
+  lines.resident(parts);
   return true;
 }
 
@@ -311,6 +332,7 @@ std::optional<std::vector<LoweredKernel>> parts_alternatives(
     if (!other) return true;
     set_threads(*other, lines.threads(), points.target);
     lines.unroll(*other, true, context.pool);
+    lines.resident(*other);
     out.push_back(*other);
     return lines.end(*other, name, Form::Parts, {}, context);
   };

@@ -54,11 +54,19 @@ class PointsVerifier {
     if (threads < 1 || threads % limits_.warp_threads != 0 || threads > limits_.cta_threads)
       v_.fail(fmt::format("a CTA has a multiple of {} threads up to {}, not {}",
                           limits_.warp_threads, limits_.cta_threads, threads));
+    const int64_t most = limits_.sm_threads / std::max<int64_t>(own_threads(points), 1);
+    if (points.resident && (*points.resident < 2 || *points.resident > most))
+      v_.fail(fmt::format("2 to {} CTAs of {} threads are `resident`, not {}", most,
+                          own_threads(points), *points.resident));
     block(points.body);
     v_.leave_axes(mark);
   }
 
  private:
+  int64_t own_threads(const Points& points) const {
+    return points.threads.value_or(target_.points.threads);
+  }
+
   // Points of a thread walk the same loops, so nothing that differs between them may decide.
   void check_points_of_thread(const Points& points, int64_t n) {
     if (n != 2 && n != 4 && n != 8)
