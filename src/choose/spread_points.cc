@@ -177,7 +177,10 @@ std::optional<decision::Spread> spread_points(std::span<const lower::MapNest> ne
                          target.points.each,
                          target.points.each,
                          {}};
-    while (*out.apart > 1 && static_cast<double>(*out.threads * *out.apart) > columns)
+    // Tiles of several points apart may leave more of a short row empty.
+    const auto tiles = [&](int64_t n) { return std::ceil(columns / static_cast<double>(n)); };
+    while (*out.apart > 1 && tiles(*out.threads * *out.apart) * static_cast<double>(*out.apart) >
+                                 tiles(*out.threads) * target.points.worth_narrower)
       *out.apart /= 2;
     return out;
   }

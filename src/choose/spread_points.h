@@ -20,7 +20,7 @@ namespace nautilus::choose {
 //
 // Element-wise work that reads at quotients of its last axis likewise: points below each other
 // share those of the column, points beside each other those of the row (classes of a transposed
-// convolution put together: 2.6 ms of 64-bit divisions with one point a thread).
+// convolution put together: the whole of such a program 3.39 to 1.44 ms).
 std::optional<decision::Spread> spread_points(std::span<const lower::MapNest> nests,
                                               const target::Target& target,
                                               const std::function<double(expr::Expr)>& usual,

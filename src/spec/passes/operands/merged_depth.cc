@@ -2,6 +2,7 @@
 #include "spec/passes/operands/merged_depth.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 
 namespace nautilus::spec {
@@ -18,7 +19,8 @@ bool is_known(Expr extent, const ir::Environment& hints) {
 
 }  // namespace
 
-ir::Names usual_depth(Expr reduction, const ir::Environment& hints, const target::Target& target) {
+ir::Names usual_depth(Expr reduction, const ir::Environment& hints, int64_t reuse,
+                      const target::Target& target) {
   const size_t count = reduction.axis_count();
   std::vector<int64_t> extents;
   int64_t points = 1;
@@ -32,22 +34,31 @@ ir::Names usual_depth(Expr reduction, const ir::Environment& hints, const target
   // Of the sets of axes, the first and some of the last ones (those beside each other in memory, as
   // a rule), the one with the least work: steps of whole instructions, and copies that are as long
   // as the depth.
+  // Copies are worth what results they serve; steps of few results take as long as longer ones.
+  const bool is_few = reuse < target.matrix.rows;
+  const auto served = static_cast<double>(std::max<int64_t>(reuse, target.matrix.column_step));
+  const double copied_steps =
+      target.algebra.copied_steps * std::max(1.0, static_cast<double>(target.matrix.rows) / served);
   double best = 0;
-  size_t best_last = 0;
+  std::optional<size_t> best_last;
   int64_t depth = extents[0];
-  for (size_t last = 1; last < count; ++last) {
-    depth *= extents[count - last];
+  // The first axis alone is a dimension of the limbs if its extent is a size.
+  const size_t fewest = reduction.extent(0).op() == DepthOp::IntConst || !is_few ? 1 : 0;
+  for (size_t last = 0; last < count; ++last) {
+    if (last > 0) depth *= extents[count - last];
+    if (last < fewest) continue;
     const int64_t whole =
         (depth + target.matrix.depth - 1) / target.matrix.depth * target.matrix.depth;
-    const double work = static_cast<double>(whole) *
-                        (static_cast<double>(points / depth) + target.algebra.copied_steps);
-    if (best_last != 0 && work >= best) continue;
+    const int64_t step = is_few ? std::max<int64_t>(whole, 2 * target.matrix.depth) : whole;
+    const double work = static_cast<double>(step) * static_cast<double>(points / depth) +
+                        static_cast<double>(whole) * copied_steps;
+    if (best_last && work >= best) continue;
     best = work;
     best_last = last;
   }
   ir::Names out;
-  for (size_t k = 0; k < count; ++k) {
-    if (k == 0 || k >= count - best_last) out.push_back(reduction.axis(k).name());
+  for (size_t k = 0; *best_last > 0 && k < count; ++k) {
+    if (k == 0 || k >= count - *best_last) out.push_back(reduction.axis(k).name());
   }
   return out;
 }

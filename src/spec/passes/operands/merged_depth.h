@@ -27,8 +27,10 @@ struct MergedDepth {
 };
 
 // Axes of the reduction that are best taken as one, of all sets of the first and some of the last
-// ones. None if an axis is long enough at the hints, or has no extent there.
-ir::Names usual_depth(ir::Expr reduction, const ir::Environment& hints,
+// ones. None if an axis is long enough at the hints, or has no extent there, or if steps along the
+// first one alone are less work than limbs that repeat elements. `reuse`: of how many results an
+// element of an operand is a term.
+ir::Names usual_depth(ir::Expr reduction, const ir::Environment& hints, int64_t reuse,
                       const target::Target& target);
 
 // Axes of the reduction, the last one fastest, as one of that name.

@@ -49,15 +49,19 @@ class Splitting {
     for (const ir::Op& op : program.body) {
       const auto* dim = op.get<ir::Dim>();
       if (dim && dim->hint) hints_.sizes.emplace(dim->name.str(), *dim->hint);
+      if (dim && dim->hint && dim->kind == ir::HintKind::Asked) asked_.insert(dim->name);
     }
     for (const ir::Op& op : program.body) {
       const auto* let = op.get<Let>();
       const auto operands = let ? enter(*let) : std::nullopt;
       if (!operands || merged_) continue;
+      // Few results of a row: the other operand's axes are the rows of tiles.
+      const bool is_short =
+          target_.tiles.least_filled * reuse_of(*let, *operands) <= target_.matrix.rows;
       for (const bool is_row : {true, false}) {
         const Expr operand = is_row ? operands->first : operands->second;
         const Expr read = operand.op() == SplitOp::Select ? operand[1] : operand;
-        if (read.op() == SplitOp::Read && (is_row || !is_along_result(read)))
+        if (read.op() == SplitOp::Read && (is_row || !is_along_result(read) || is_short))
           turned_.insert(read.name());
       }
     }
@@ -127,10 +131,30 @@ class Splitting {
       return;
     ir::Names axes;
     for (size_t k = 0; k < r.axis_count(); ++k) axes.push_back(r.axis(k).name());
-    depth_line_ = lines_.choose_depth({let.name, usual_depth(r, hints_, target_), {}}, axes);
+    depth_line_ = lines_.choose_depth(
+        {let.name, usual_depth(r, hints_, reuse_of(let, operands), target_), {}}, axes);
     if (!depth_line_->axes.empty())
       merged_ = merged_depth(r, depth_line_->axes,
                              pool_.name(fmt::format("{}.depth", let.name.str())), pool_);
+  }
+
+  // Of how many results an element of either operand is a term, the fewer, up to the rows of a
+  // tile: at the sizes that kernels are asked for.
+  int64_t reuse_of(const Let& let, const std::pair<Expr, Expr>& operands) {
+    std::array<double, 2> results = {1, 1};
+    for (const ir::Axis& a : let.axes) {
+      const Expr axis = pool_.index(a.name);
+      const auto sizes = expr::free_vars(a.extent);
+      const bool is_known = std::all_of(sizes.begin(), sizes.end(),
+                                        [&](Expr v) { return asked_.contains(v.name()); });
+      const int64_t n = is_known ? ir::evaluate_size(a.extent, hints_) : target_.matrix.rows;
+      for (const size_t k : {0, 1}) {
+        if (!expr::depends_on(k == 0 ? operands.first : operands.second, axis))
+          results[k] *= static_cast<double>(std::max<int64_t>(n, 1));
+      }
+    }
+    const auto most = static_cast<double>(target_.matrix.rows);
+    return static_cast<int64_t>(std::min({results[0], results[1], most}));
   }
 
   // Whether limbs of the operand can have several axes of the sum as one.
@@ -533,6 +557,7 @@ class Splitting {
   std::optional<decision::Depth> depth_line_;  // of a product whose operands leave the choice
   std::pair<Expr, Expr> operands_;             // the same
   ir::Environment hints_;
+  std::unordered_set<ir::Name> asked_;   // sizes that kernels are chosen for
   std::unordered_set<ir::Name> turned_;  // tensors of which some product has limbs, depth last
   // Limbs of tensors, by their dimensions and the order that the rule has.
   struct Known {
