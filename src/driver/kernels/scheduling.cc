@@ -230,11 +230,9 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
         return k.fusion.row_block > 0 && !k.fusion.block_rows.is_int(1);
       });
   if (may_split_groups && !has_blocks) {
-    for (const auto& [gathers, has_limbs] : {std::pair(false, false), std::pair(false, true),
-                                             std::pair(true, false), std::pair(true, true)}) {
-      grouped.gathers = gathers;
+    for (const bool has_limbs : {false, true}) {
       grouped.has_limbs = has_limbs;
-      consider(grouped, gathers ? kGathered : "");
+      consider(grouped, "");
     }
   }
   out.may_split_groups = may_split_groups;
