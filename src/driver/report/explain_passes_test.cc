@@ -109,13 +109,16 @@ TEST_P(ExplainPasses, EveryKernelHasItsKind) {
     if (!is_points) continue;
     // What was noted of a kernel of points is what it is.
     const auto& points = kernel->body[0].as<matile::Points>();
+    int64_t of_thread = points.points_of_line.value_or(points.points_per_thread.value_or(1));
+    for (const ir::Op& step : points.body) {
+      if (const auto* walk = step.get<matile::LaneLoop>()) of_thread = *walk->each;
+    }
     for (const ir::Op& line : note->lines) {
       if (const auto* lanes = line.get<decision::Lanes>()) {
         EXPECT_EQ(lanes->count, points.lanes_per_point.value_or(1));
       }
       if (const auto* each = line.get<decision::Each>()) {
-        EXPECT_EQ(each->points,
-                  points.points_of_line.value_or(points.points_per_thread.value_or(1)));
+        EXPECT_EQ(each->points, of_thread);
       }
     }
   }
