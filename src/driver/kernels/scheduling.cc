@@ -20,11 +20,6 @@ namespace nautilus::driver {
 
 namespace {
 
-// Where all is scalar code, sums in groups are taken below this share of the predicted time: as
-// scalar code they take 1.5 to 2.5 times what is predicted, as tiles about that
-// (bench/log/products.md).
-constexpr double kWorthGroupsAlone = 1.5;
-
 schedule::KernelSchedule& tile_kernel(std::vector<schedule::KernelSchedule>& kernels,
                                       std::string_view seed) {
   const auto it = std::find_if(kernels.begin(), kernels.end(), [&](const auto& k) {
@@ -199,8 +194,7 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
     // Products that are fused stand in fewer kernels: groups are for sums that have no tiles yet.
     if (form.splits_groups && counts(other).products <= counts(out).products) return;
     const double share = predicted_cost(other, unit) / predicted_cost(out, unit);
-    const double worth = form.splits_groups && out.kernels.empty() ? kWorthGroupsAlone : 1;
-    if (share >= worth) return;
+    if (share >= 1) return;
     if (!note.empty()) other.notes.insert(other.notes.begin(), std::string(note));
     if (form.has_limbs)
       other.notes.insert(other.notes.begin(),
