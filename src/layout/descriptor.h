@@ -26,8 +26,8 @@
 // (under "Shared memory matrix layout" of wgmma), which CUTLASS states in the same form; that LBO
 // is not used for K-major with a swizzle is said there under "Strides". Kernels of ours that ran on
 // an H200 used K-major with 128 bytes (LBO 16, SBO 1024, +32 per step) and MN-major B with 128
-// bytes (LBO = panel, SBO 1024, +2048 per step). What rests on documents alone: the 64- and 32-byte
-// modes, the modes without swizzle, MN-major A.
+// bytes (LBO = panel, SBO 1024, +2048 per step), of A as well. What rests on documents alone: the
+// 64- and 32-byte modes, the modes without swizzle.
 //
 // That the swizzle sees the absolute address, so that a start 32 bytes into a row is legal with
 // base offset 0, is confirmed by the same kernels: they step along k in that way. A base offset
