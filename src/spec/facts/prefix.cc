@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "expr/bounds/at_most_zero.h"
 #include "expr/scalar_ops.h"
@@ -14,8 +15,15 @@ namespace {
 using expr::Expr;
 using expr::Op;
 
+// NaN, which no position is of: `inf - inf`.
+bool is_nan(Expr e) {
+  const auto is_number = [](Expr x) { return x.op() == Op::FloatConst; };
+  return e.op() == Op::Sub && is_number(e[0]) && is_number(e[1]) &&
+         std::isnan(e[0].number() - e[1].number());
+}
+
 bool counts_for_nothing(Expr reduce, Expr masked) {
-  if (is_arg(reduce.reducer())) return masked.is_const() || masked.op() == Op::Sub;
+  if (is_arg(reduce.reducer())) return masked.is_const() || is_nan(masked);
   if (!masked.is_const()) return false;
   const expr::Value none = expr::identity(reduce.reducer(), masked.dtype());
   return is_float(masked.dtype()) ? masked.number() == none.f : masked.integer() == none.i;
