@@ -99,6 +99,7 @@ std::vector<std::string_view> sequence(Algebra algebra) {
                                          "inline_conditions",
                                          "split_groups",
                                          "split_residues",
+                                         "join_sums",
                                          "unroll_sums",
                                          "split_reductions",
                                          "scan_prefixes",

@@ -31,6 +31,7 @@
 #include "spec/passes/algebra/defer.h"
 #include "spec/passes/algebra/distribute_row_shift.h"
 #include "spec/passes/algebra/drop_row_constant.h"
+#include "spec/passes/algebra/join_sums.h"
 #include "spec/passes/algebra/nest_sums.h"
 #include "spec/passes/algebra/pull_scale.h"
 #include "spec/passes/algebra/push_extremes.h"
@@ -126,6 +127,8 @@ const std::vector<PassInfo>& passes() {
       algebra("split_residues", spec::beside<spec::split_residues>,
               "sums with terms at every n-th place become sums over those places", kNone,
               "algebra"),
+      algebra("join_sums", spec::beside<spec::join_sums>,
+              "sums of products that a condition chooses become one product"),
       algebra("unroll_sums", spec::beside<spec::unroll_sums>,
               "short axes of contractions over several are written out"),
       equations("split_reductions", spec::split_reductions,
