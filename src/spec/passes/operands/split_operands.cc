@@ -148,7 +148,7 @@ class Splitting {
       const bool is_known = std::all_of(sizes.begin(), sizes.end(),
                                         [&](Expr v) { return asked_.contains(v.name()); });
       const int64_t n = is_known ? ir::evaluate_size(a.extent, hints_) : target_.matrix.rows;
-      for (const size_t k : {0, 1}) {
+      for (const size_t k : {size_t{0}, size_t{1}}) {
         if (!expr::depends_on(k == 0 ? operands.first : operands.second, axis))
           results[k] *= static_cast<double>(std::max<int64_t>(n, 1));
       }
@@ -314,7 +314,9 @@ class Splitting {
   Limbs of_tensor(Expr read, bool is_row, std::vector<Let>& made) {
     const auto type = types_.find(std::string(read.name().str()));
     if (type == types_.end() || read.args().empty()) return {};
-    auto [parts, value] = parts_of(read, type->second);
+    auto dimensions = parts_of(read, type->second);
+    std::vector<Part>& parts = dimensions.first;
+    Expr value = dimensions.second;
     ir::Axes whole;
     // Dimensions of one element are left out.
     std::vector<size_t> order;
