@@ -225,7 +225,7 @@ const Target& sm_90a() {
               .held_registers = 128,  // not measured: half of a thread's
               .walk_each = 32,
               .walk_vectors = 4,     // 64 bytes of a thread under way, while it scans as many
-              .walk_threads = 256,   // of long rows; not measured
+              .walk_threads = 256,   // of long rows; 32 to 1024 are within 3 %
               .walk_rounds = 2,      // not measured
               .walk_resident = 768,  // 80 registers: with 64 some spill
               .column_piece = 64,    // all of it in registers
