@@ -135,6 +135,8 @@ def _products(add):
         lambda X, W, bias: F.linear(X, W, bias), along="M")
     add("gemm_f16_transposed", PRODUCT, "M=4096,N=4096,K=4096", small,
         lambda A, B: A.T @ B.T, along="M", inputs=dict(B=weights))
+    add("gemm_relu_operand", PRODUCT, "M=8192,N=4096,K=2048", small,
+        lambda A, V: A @ F.relu(V), along="M", inputs=dict(V=weights))
     add("experts_masked", PRODUCT, "M=4096,N=2048,K=1024,E=8", "M=33,N=24,K=50,E=3", experts,
         along="M", inputs=dict(W=weights, choice=below("E")))
 

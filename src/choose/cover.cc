@@ -230,8 +230,8 @@ Cover Coverer::as_points(const Nests& nests, size_t count, const lower::FreshNam
     out.cycles = std::numeric_limits<double>::infinity();
   if (is_worth) {
     auto parts = trial();
-    if (parts &&
-        lower::share_lanes(*parts, most_lanes, target_.points.threads, scratch, context_.pool)) {
+    if (parts && lower::share_lanes(*parts, most_lanes, target_.points.threads, target_.limits,
+                                    scratch, context_.pool)) {
       lanes = most_lanes;
       out.cycles = shared;
     }

@@ -19,8 +19,11 @@ namespace {
 using expr::Expr;
 using EK = expr::Op;
 
-// Threads that have neighbouring points of a short row: 16 bytes of the narrowest results.
-constexpr int64_t kLeastBeside = 8;
+// Threads that have neighbouring points of a short row, at least: a vector of the narrowest
+// results.
+int64_t least_beside(const target::Target& target) {
+  return target.memory.vector_bytes / expr::bytes(expr::DType::BF16);
+}
 
 // What the loops of a kernel say of its windows.
 struct Windows {
@@ -171,8 +174,9 @@ std::optional<decision::Spread> spread_points(std::span<const lower::MapNest> ne
     // Neighbours below each other share quotients of the last axis, those apart the others.
     const ir::Axes& axes = nests[0].axes;
     const double columns = usual(axes.back().extent);
-    if (columns < static_cast<double>(kLeastBeside)) return std::nullopt;
-    const int64_t beside = threads_beside(axes, columns, kLeastBeside, target);
+    const int64_t least = least_beside(target);
+    if (columns < static_cast<double>(least)) return std::nullopt;
+    const int64_t beside = threads_beside(axes, columns, least, target);
     decision::Spread out{std::min<int64_t>(beside, target.limits.warp_threads),
                          target.points.each,
                          target.points.each,

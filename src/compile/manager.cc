@@ -122,18 +122,20 @@ std::vector<std::string_view> sequence(Algebra algebra) {
                                          "merge_equal",
                                          "inline_terms",
                                          "drop_unused"};
-  if (!algebra.splits_groups) std::erase(names, "split_groups");
-  if (!algebra.splits_residues) std::erase(names, "split_residues");
-  if (algebra.distributes_row_shift)
+  if (!algebra.has(Rewrite::Groups)) std::erase(names, "split_groups");
+  if (!algebra.has(Rewrite::Residues)) std::erase(names, "split_residues");
+  if (!algebra.has(Rewrite::Narrow)) std::erase(names, "narrow_operands");
+  if (algebra.has(Rewrite::DistributeRowShift))
     names.insert(std::find(names.begin(), names.end(), "defer"), "distribute_row_shift");
-  if (algebra.has_limbs)
+  if (algebra.has(Rewrite::Limbs))
     names.insert(std::find(names.begin(), names.end(), "store_operands"), "split_operands");
-  if (algebra.gathers) names.insert(names.end(), {"gather_operands", "merge_equal", "drop_unused"});
+  if (algebra.has(Rewrite::Gather))
+    names.insert(names.end(), {"gather_operands", "merge_equal", "drop_unused"});
   return names;
 }
 
 // All of them: which forms were taken is in a program.
-std::vector<std::string_view> every_pass() { return sequence({true, true, true, true, true}); }
+std::vector<std::string_view> every_pass() { return sequence(every_rewrite()); }
 
 // How many passes of the sequence a program has behind it that comes from `after`. Positions are
 // those of the longest sequence: which forms were taken is in the program.
@@ -152,26 +154,10 @@ size_t position_after(const std::vector<std::string_view>& names, const std::str
 
 }  // namespace
 
-std::vector<Algebra> forms_of_algebra() {
-  std::vector<Algebra> out;
-  for (const bool splits_groups : {false, true}) {
-    for (const bool splits_residues : {true, false}) {
-      for (const bool has_limbs : {false, true}) {
-        for (const bool gathers : {false, true}) {
-          for (const bool distributes_row_shift : {false, true})
-            out.push_back(
-                {distributes_row_shift, gathers, has_limbs, splits_residues, splits_groups});
-        }
-      }
-    }
-  }
-  return out;
-}
-
 std::vector<std::string_view> algebra_sequence(Algebra algebra) {
   std::vector<std::string_view> names = sequence(algebra);
   // Taps are further steps of one kernel; written out, each would be six products of its own.
-  if (algebra.has_limbs) std::erase(names, "unroll_sums");
+  if (algebra.has(Rewrite::Limbs)) std::erase(names, "unroll_sums");
   return names;
 }
 

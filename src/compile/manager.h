@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compile/algebra.h"
 #include "compile/passes.h"
 
 namespace nautilus::compile {
@@ -46,20 +47,6 @@ class TraceAttempt {
   size_t begin_;
   bool is_kept_ = false;
 };
-
-// Rewrites of equations that pay for some programs only: scheduling looks at what comes of them.
-struct Algebra {
-  bool distributes_row_shift = false;  // differences from a value of the row leave products
-  bool gathers = false;         // operands that no box can bring as they lie are copied first
-  bool has_limbs = false;       // operands of f32 products are sums of 16-bit numbers
-  bool splits_residues = true;  // sums with terms at every n-th place are divided by residues
-  bool splits_groups = false;   // sums that are products of matrices in groups are divided by them
-
-  bool operator==(const Algebra&) const = default;
-};
-
-// All of them, those that most programs have first.
-std::vector<Algebra> forms_of_algebra();
 
 // The passes on level spec that scheduling runs, in order.
 std::vector<std::string_view> algebra_sequence(Algebra algebra = {});

@@ -19,7 +19,8 @@ const Words& words(By) {
 }
 
 const Words& words(Rewrite) {
-  static const Words spellings = {"distribute_row_shift", "gather", "limbs", "residues", "groups"};
+  static const Words spellings = {
+      "distribute_row_shift", "gather", "limbs", "residues", "groups", "narrow"};
   return spellings;
 }
 

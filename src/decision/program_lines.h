@@ -7,7 +7,7 @@
 
 namespace nautilus::decision {
 
-enum class Rewrite : uint8_t { DistributeRowShift, Gather, Limbs, Residues, Groups };
+enum class Rewrite : uint8_t { DistributeRowShift, Gather, Limbs, Residues, Groups, Narrow };
 const std::vector<std::string_view>& words(Rewrite);
 
 struct Algebra {
@@ -20,7 +20,8 @@ struct Algebra {
       "are copied first. limbs: operands of f32 products are sums of three bf16 numbers. "
       "residues: sums with terms at every n-th place of an axis are sums over those places. "
       "groups: sums that are products of matrices within groups of an axis are products of each "
-      "group.";
+      "group. narrow: operands of products that 16 bits hold exactly are rounded to them, whatever "
+      "expression makes them.";
   Rewrite rewrite = Rewrite::DistributeRowShift;
   Switch use = Switch::Off;
   By by = By::Auto;

@@ -218,6 +218,7 @@ const Target& sm_90a() {
               // An argmax along 1000 elements of 65536 points: 0.137 ms with 4 of 2 bytes.
               .loads = 16,
               .parts_turns = 8,
+              .worth_turns = 4,
               .most_unrolled = 64,
               // 4x4 pixels, 102 registers: 512 threads, 3.5 ms; 1.7 if loads were what it waits
               // for.

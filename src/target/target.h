@@ -258,6 +258,7 @@ struct Points {
   int64_t unrolled;        // most turns of a window with all points of a thread, written one by one
   int64_t loads;           // of a thread under way, of loops whose turns are not known
   int64_t parts_turns;     // of a loop over parts, with their loads under way together
+  int64_t worth_turns;     // of a loop, at least: fewer are left to the compiler of the text
   int64_t most_unrolled;   // turns of a loop that a line may ask for
   int64_t window_threads;  // of a multiprocessor, that kernels of windows leave registers for
   int64_t held_registers;  // of a thread, for elements that loops read several times

@@ -12,49 +12,14 @@
 namespace nautilus::driver {
 namespace {
 
-bool has(const Algebra& form, decision::Rewrite rewrite) {
-  switch (rewrite) {
-    case decision::Rewrite::DistributeRowShift:
-      return form.distributes_row_shift;
-    case decision::Rewrite::Gather:
-      return form.gathers;
-    case decision::Rewrite::Limbs:
-      return form.has_limbs;
-    case decision::Rewrite::Residues:
-      return form.splits_residues;
-    case decision::Rewrite::Groups:
-      return form.splits_groups;
-  }
-  return false;
-}
-
-Algebra without(Algebra form, decision::Rewrite rewrite) {
-  switch (rewrite) {
-    case decision::Rewrite::DistributeRowShift:
-      form.distributes_row_shift = false;
-      break;
-    case decision::Rewrite::Gather:
-      form.gathers = false;
-      break;
-    case decision::Rewrite::Limbs:
-      form.has_limbs = false;
-      break;
-    case decision::Rewrite::Residues:
-      form.splits_residues = false;
-      break;
-    case decision::Rewrite::Groups:
-      form.splits_groups = false;
-      break;
-  }
-  return form;
-}
+using decision::Rewrite;
 
 // Whether the program is the same without this rewrite.
 bool is_idle(decision::Rewrite rewrite, const Algebra& form, const ir::Program& program,
              const ir::Program& lowered, Unit& unit) {
   diag::Sink ignored(unit.sources);
   ir::PassContext context{unit.pool, ignored, {}};
-  return has(form, rewrite) && unit.forms.get(program, context, without(form, rewrite)) == lowered;
+  return form.has(rewrite) && unit.forms.get(program, context, form.without(rewrite)) == lowered;
 }
 
 const scalar::Buffer* find_tensor(const ir::Program& loops, ir::Name name) {
@@ -89,24 +54,44 @@ void add_stored(const ir::Block& decided, FirstSchedule& schedule) {
   schedule::complete(schedule.decisions.lines, stored);
 }
 
-void describe(FirstSchedule& schedule, const ir::Program& program, Unit& unit) {
-  using decision::Rewrite;
-  using decision::Switch;
-  schedule.decisions.equations = spec::equations_hash(program);
-  ir::Block algebra;
-  for (const Rewrite rewrite : {Rewrite::DistributeRowShift, Rewrite::Gather, Rewrite::Limbs,
-                                Rewrite::Residues, Rewrite::Groups}) {
-    if (rewrite == Rewrite::Limbs && !schedule.may_have_limbs) continue;
-    if (rewrite == Rewrite::Residues && !schedule.may_split_residues) continue;
-    if (rewrite == Rewrite::Groups && !schedule.may_split_groups) continue;
+void add_algebra(FirstSchedule& schedule, const ir::Program& program, Unit& unit) {
+  diag::Sink ignored(unit.sources);
+  ir::PassContext context{unit.pool, ignored, {}};
+  // Said of every program: what explains most differences between schedules.
+  const auto is_always_said = [](Rewrite rewrite) {
+    return rewrite == Rewrite::DistributeRowShift || rewrite == Rewrite::Gather;
+  };
+  ir::Block lines;
+  for (const Rewrite rewrite : compile::rewrites()) {
+    const bool is_given = std::any_of(schedule.decisions.lines.begin(),
+                                      schedule.decisions.lines.end(), [&](const ir::Op& line) {
+                                        const auto* a = line.get<decision::Algebra>();
+                                        return a && a->rewrite == rewrite;
+                                      });
+    if (is_given) continue;
+    if (!is_always_said(rewrite) && !unit.forms.changes(compile::pass_of(rewrite), program, context,
+                                                        schedule.algebra.with(rewrite)))
+      continue;
     // One that another rewrite left nothing to do is no choice.
     if (is_idle(rewrite, schedule.algebra, program, schedule.unscheduled, unit))
-      schedule.algebra = without(schedule.algebra, rewrite);
-    const Switch use = has(schedule.algebra, rewrite) ? Switch::On : Switch::Off;
-    algebra.push_back(ir::make(decision::Algebra{rewrite, use, {}}));
+      schedule.algebra = schedule.algebra.without(rewrite);
+    using decision::Switch;
+    const Switch use = schedule.algebra.has(rewrite) ? Switch::On : Switch::Off;
+    lines.push_back(ir::make(decision::Algebra{rewrite, use, {}}));
   }
-  ir::Block& lines = schedule.decisions.lines;
-  lines.insert(lines.begin(), algebra.begin(), algebra.end());
+  ir::Block& all = schedule.decisions.lines;
+  const auto stands_before = [](const ir::Op& a, const ir::Op& b) {
+    const auto* left = a.get<decision::Algebra>();
+    const auto* right = b.get<decision::Algebra>();
+    return left && (!right || left->rewrite < right->rewrite);
+  };
+  all.insert(all.begin(), lines.begin(), lines.end());
+  std::stable_sort(all.begin(), all.end(), stands_before);
+}
+
+void describe(FirstSchedule& schedule, const ir::Program& program, Unit& unit) {
+  schedule.decisions.equations = spec::equations_hash(program);
+  add_algebra(schedule, program, unit);
   ir::Block decided;
   diag::Sink ignored(unit.sources);
   ir::PassContext context{unit.pool, ignored, {}};
@@ -114,12 +99,13 @@ void describe(FirstSchedule& schedule, const ir::Program& program, Unit& unit) {
   unit.forms.get(program, context, schedule.algebra);
   add_stored(decided, schedule);
 }
+
 std::vector<Algebra> forms_for(const schedule::Schedule& decisions) {
   std::vector<Algebra> out = compile::forms_of_algebra();
   std::erase_if(out, [&](const Algebra& form) {
     return std::any_of(decisions.lines.begin(), decisions.lines.end(), [&](const ir::Op& line) {
       const auto* a = line.get<decision::Algebra>();
-      return a && (a->use == decision::Switch::On) != has(form, a->rewrite);
+      return a && (a->use == decision::Switch::On) != form.has(a->rewrite);
     });
   });
   return out;

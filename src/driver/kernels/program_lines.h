@@ -10,6 +10,9 @@ namespace nautilus::driver {
 // Writes down what the schedule says about the program itself.
 void describe(FirstSchedule& schedule, const ir::Program& program, Unit& unit);
 
+// The part of it that is about rewrites of the equations: those that change something and that no
+// line is about yet.
+void add_algebra(FirstSchedule& schedule, const ir::Program& program, Unit& unit);
 // The same for lines about operands, from what passes of equations noted: of tensors that no later
 // pass made superfluous, and of those that a line keeps from being made. One that its kernel
 // computes on the way lies nowhere.

@@ -20,6 +20,8 @@ namespace nautilus::driver {
 
 namespace {
 
+using decision::Rewrite;
+
 schedule::KernelSchedule& tile_kernel(std::vector<schedule::KernelSchedule>& kernels,
                                       std::string_view seed) {
   const auto it = std::find_if(kernels.begin(), kernels.end(), [&](const auto& k) {
@@ -115,9 +117,9 @@ std::optional<FirstSchedule> schedule_without_trial(const ir::Program& program, 
   ir::PassContext context{unit.pool, ignored, {}};
   const auto lowered = unit.forms.get(program, context);
   if (!lowered) return std::nullopt;
-  for (const Algebra& a : {Algebra{.distributes_row_shift = true}, Algebra{.gathers = true},
-                           Algebra{.has_limbs = true}, Algebra{.splits_groups = true}}) {
-    if (unit.forms.get(program, context, a) != lowered) return std::nullopt;
+  for (const Rewrite rewrite :
+       {Rewrite::DistributeRowShift, Rewrite::Gather, Rewrite::Limbs, Rewrite::Groups}) {
+    if (unit.forms.get(program, context, Algebra().with(rewrite)) != lowered) return std::nullopt;
   }
   const base::StageScope stage(fmt::format("scheduling @{}", program.name),
                                "nautilus schedule <the program>");
@@ -145,7 +147,6 @@ std::optional<FirstSchedule> schedule_with_own_lines(const ir::Program& program,
     if (!error.empty()) unit.sink.report(diag::Code::DecisionRefused, {}, error);
     return std::nullopt;
   }
-  out->may_have_limbs = out->algebra.has_limbs;
   describe(*out, program, unit);
   complete(*out, unit);
   return out;
@@ -161,47 +162,43 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
   const base::StageScope stage(fmt::format("scheduling @{}", program.name),
                                "nautilus schedule <the program>");
   FirstSchedule out = with_tile_kernels(*lowered, true, unit);
-  Algebra algebra{.distributes_row_shift = true};
-  if (const auto apart = unit.forms.get(program, context, algebra); apart && *apart != *lowered) {
+  Algebra algebra;
+  const Algebra shifting = algebra.with(Rewrite::DistributeRowShift);
+  if (const auto apart = unit.forms.get(program, context, shifting); apart && *apart != *lowered) {
     FirstSchedule other = with_tile_kernels(*apart, true, unit);
-    algebra.distributes_row_shift = is_better_apart(other, out, unit);
-    if (algebra.distributes_row_shift) {
+    if (is_better_apart(other, out, unit)) {
+      algebra = shifting;
       out = std::move(other);
     } else {
       out.notes.push_back(
           "differences from values of a row stay in their products: taking them apart takes "
           "longer");
     }
-  } else {
-    algebra.distributes_row_shift = false;
   }
   out.algebra = algebra;
   // Copies of operands that no box can bring are made where that gives more kernels, products of
   // limbs where matrix instructions gain more than limbs cost.
-  bool may_have_limbs = false;
   const auto consider = [&](Algebra form, std::string_view note) {
     const auto lowered_so = unit.forms.get(program, context, form);
-    Algebra without = form;
-    (form.gathers     ? without.gathers
-     : form.has_limbs ? without.has_limbs
-                      : without.splits_groups) = false;
+    const Rewrite tried = form.has(Rewrite::Gather)  ? Rewrite::Gather
+                          : form.has(Rewrite::Limbs) ? Rewrite::Limbs
+                                                     : Rewrite::Groups;
     if (!lowered_so || *lowered_so == out.unscheduled ||
-        lowered_so == unit.forms.get(program, context, without))
+        lowered_so == unit.forms.get(program, context, form.without(tried)))
       return;
-    may_have_limbs |= form.has_limbs;
     FirstSchedule other = with_tile_kernels(*lowered_so, true, unit);
     if (other.kernels.size() <= out.kernels.size()) return;
     // Products that are fused stand in fewer kernels: groups are for sums that have no tiles yet.
-    if (form.splits_groups && counts(other).products <= counts(out).products) return;
+    if (form.has(Rewrite::Groups) && counts(other).products <= counts(out).products) return;
     const double share = predicted_cost(other, unit) / predicted_cost(out, unit);
     if (share >= 1) return;
     if (!note.empty()) other.notes.insert(other.notes.begin(), std::string(note));
-    if (form.has_limbs)
+    if (form.has(Rewrite::Limbs))
       other.notes.insert(other.notes.begin(),
                          fmt::format("products of f32 operands are products of 16-bit limbs: "
                                      "predicted to take {:.2g} of the time of scalar code",
                                      share));
-    if (form.splits_groups)
+    if (form.has(Rewrite::Groups))
       other.notes.insert(other.notes.begin(),
                          fmt::format("sums that are products of matrices within groups of an axis "
                                      "are products of each group: predicted to take {:.2g} of the "
@@ -212,28 +209,22 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
   };
   constexpr std::string_view kGathered =
       "operands that no box can bring as they lie are copied first";
-  consider({algebra.distributes_row_shift, false, true}, "");
-  consider({algebra.distributes_row_shift, true, out.algebra.has_limbs}, kGathered);
-  if (!out.algebra.has_limbs) consider({algebra.distributes_row_shift, true, true}, kGathered);
-  Algebra grouped = algebra;
-  grouped.splits_groups = true;
-  const bool may_split_groups = unit.forms.changes("split_groups", program, context, grouped);
+  const Algebra gathering = algebra.with(Rewrite::Gather);
+  consider(algebra.with(Rewrite::Limbs), "");
+  consider(gathering.with(Rewrite::Limbs, out.algebra.has(Rewrite::Limbs)), kGathered);
+  if (!out.algebra.has(Rewrite::Limbs)) consider(gathering.with(Rewrite::Limbs), kGathered);
+  const Algebra grouped = algebra.with(Rewrite::Groups);
+  const bool may_split_groups =
+      unit.forms.changes(compile::pass_of(Rewrite::Groups), program, context, grouped);
   // Groups that are blocks of rows are tiles already, and stay in one kernel with what follows.
   const bool has_blocks =
       std::any_of(out.kernels.begin(), out.kernels.end(), [](const schedule::Kernel& k) {
         return k.fusion.row_block > 0 && !k.fusion.block_rows.is_int(1);
       });
   if (may_split_groups && !has_blocks) {
-    for (const bool has_limbs : {false, true}) {
-      grouped.has_limbs = has_limbs;
-      consider(grouped, "");
-    }
+    for (const bool has_limbs : {false, true})
+      consider(grouped.with(Rewrite::Limbs, has_limbs), "");
   }
-  out.may_split_groups = may_split_groups;
-  out.may_have_limbs = may_have_limbs;
-  Algebra divided = out.algebra;
-  divided.splits_residues = true;
-  out.may_split_residues = unit.forms.changes("split_residues", program, context, divided);
   describe(out, program, unit);
   complete(out, unit);
   return out;
@@ -269,6 +260,7 @@ std::optional<FirstSchedule> replay(const ir::Program& program, const schedule::
     error->clear();
     FirstSchedule out{*lowered, decisions, built->program, built->notes, built->nests, {}, {}};
     out.algebra = algebra;
+    add_algebra(out, asked, unit);
     add_stored(decided, out);
     return out;
   }

@@ -22,9 +22,6 @@ struct FirstSchedule {
   std::vector<schedule::Kernel> kernels;
   ir::Program rounded;  // what the kernels were chosen for: unscheduled, with its `round` decisions
   Algebra algebra = {};
-  bool may_have_limbs = false;      // there are f32 products that could be products of limbs
-  bool may_split_residues = false;  // there are sums with terms at every n-th place
-  bool may_split_groups = false;    // there are sums that are products in groups of an axis
   // Where `complete` made them: the kernels of the program (compile::nests_to_kernels), and what
   // passes decided.
   std::optional<ir::Program> made = {};

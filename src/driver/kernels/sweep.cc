@@ -57,12 +57,14 @@ std::optional<std::vector<SweptSchedule>> sweep(const ir::Program& program, size
   const auto first = first_schedule(program, unit);
   if (!first) return std::nullopt;
   Trial trial(program, limit, unit);
-  for (const schedule::Swept& s : schedule::sweep_candidates(
-           first->decisions, first->kernels, first->rounded, ir::target_of(program), unit.pool)) {
-    if (trial.is_over()) break;
-    trial.add(s.schedule, s.name, s.cycles);
-  }
-  for (const schedule::Swept& s : schedule::sweep_lines(first->decisions, ir::target_of(program))) {
+  std::vector<schedule::Swept> all = schedule::sweep_candidates(
+      first->decisions, first->kernels, first->rounded, ir::target_of(program), unit.pool);
+  // Other forms of the program are few, and far from the best prediction: behind it at once.
+  const auto forms = schedule::sweep_program_lines(first->decisions);
+  all.insert(all.begin() + (all.empty() ? 0 : 1), forms.begin(), forms.end());
+  const auto lines = schedule::sweep_lines(first->decisions, ir::target_of(program));
+  all.insert(all.end(), lines.begin(), lines.end());
+  for (const schedule::Swept& s : all) {
     if (trial.is_over()) break;
     trial.add(s.schedule, s.name, s.cycles);
   }

@@ -253,8 +253,8 @@ bool follow(PointLines& lines, const PointsContext& points, Form form, LoweredKe
     if (is_scan) lines.resident(parts);
     return is_scan;
   }
-  if (lines.lanes() > 1 &&
-      !share_lanes(parts, lines.lanes(), threads, points.names, context.pool)) {
+  if (lines.lanes() > 1 && !share_lanes(parts, lines.lanes(), threads, points.target.limits,
+                                        points.names, context.pool)) {
     lines.refuse_lanes(kNotShared);
     return false;
   }

@@ -21,8 +21,6 @@ using ir::Op;
 using EK = expr::Op;
 using NameSet = std::unordered_set<ir::Name>;
 
-constexpr int64_t kWholeWarp = 32;
-
 void add_names_in(const Op& op, NameSet& out) {
   const auto of = [&](const Op& o) {
     ir::for_each_expr(o, [&](Expr e) {
@@ -230,9 +228,9 @@ ir::Block join_loops(const ir::Block& ops, expr::ExprPool& pool) {
   return body;
 }
 
-bool share_lanes(LoweredKernel& parts, int64_t lanes, int64_t threads, FreshNames& names,
-                 expr::ExprPool& pool) {
-  if (lanes == kWholeWarp && walk_in_lines(parts, {lanes, 1, 1}, threads, {}, names, pool))
+bool share_lanes(LoweredKernel& parts, int64_t lanes, int64_t threads, const target::Limits& limits,
+                 FreshNames& names, expr::ExprPool& pool) {
+  if (lanes == limits.warp_threads && walk_in_lines(parts, {lanes, 1, 1}, threads, {}, names, pool))
     return true;
   return share_all(
       parts, lanes, threads, [](const matile::Loop&) { return true; }, names, pool);

@@ -41,8 +41,8 @@ ir::Block join_loops(const ir::Block& body, expr::ExprPool& pool);
 // exact over the reals. False, and the kernel as it was, if its loops are not all reductions of
 // values that are independent of each other, nor a scan whose steps a warp can take together
 // (scan_lines.h). `threads`: of a CTA, here and below.
-bool share_lanes(LoweredKernel& parts, int64_t lanes, int64_t threads, FreshNames& names,
-                 expr::ExprPool& pool);
+bool share_lanes(LoweredKernel& parts, int64_t lanes, int64_t threads, const target::Limits& limits,
+                 FreshNames& names, expr::ExprPool& pool);
 
 // Gives every thread a line of so many points along the last axis, fewer at its end. False, and the
 // kernel as it was, if lanes share its points, if these branch, or write in a loop.

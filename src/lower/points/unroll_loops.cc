@@ -12,8 +12,6 @@ namespace {
 using matile::Points;
 using EK = expr::Op;
 
-constexpr int64_t kWorthTurns = 4;  // fewer are as the compiler of the text writes them
-
 const Points& points_of(const LoweredKernel& parts) {
   return parts.kernel.as<matile::Kernel>().body[0].as<Points>();
 }
@@ -56,7 +54,7 @@ int64_t usual_unroll(const LoweredKernel& parts, bool over_parts, const target::
   const Points& points = points_of(parts);
   if (over_parts && walks_parts(points)) return choice.parts_turns;
   const int64_t turns = choice.loads / std::max<int64_t>(most_loads(points, pool), 1);
-  return turns >= kWorthTurns ? turns : 1;
+  return turns >= choice.worth_turns ? turns : 1;
 }
 
 void set_unroll(LoweredKernel& parts, int64_t turns) {

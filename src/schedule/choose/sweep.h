@@ -22,8 +22,10 @@ std::vector<Swept> sweep_candidates(const Schedule& first, const std::vector<Ker
                                     const ir::Program& rounded, const Target& target,
                                     expr::ExprPool& pool);
 
-// The same for kernels of rows, points and parts: one line of one alternative is another. Costs are
-// not predicted, and whether a line is legal is not asked.
+// The same for lines about the program, and for kernels of rows, points and parts: one line of one
+// alternative is another, or is there. Costs are not predicted, and whether a line is legal is not
+// asked.
+std::vector<Swept> sweep_program_lines(const Schedule& first);
 std::vector<Swept> sweep_lines(const Schedule& first, const Target& target);
 
 }  // namespace nautilus::schedule

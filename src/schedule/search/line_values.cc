@@ -76,7 +76,8 @@ ir::Block values_in_range(const ir::Op& line, const Target& target) {
   } else if (line.is<dc::Lanes>()) {
     auto d = line.as<dc::Lanes>();
     const int64_t warp = target.limits.warp_threads;
-    std::set<int64_t> values = powers(warp / 8, warp);
+    // Beyond a warp: the threads of a CTA that walk along one row.
+    std::set<int64_t> values = powers(warp / 8, target.points.walk_threads);
     values.insert(1);
     add(&d, d.count, values);
   } else if (line.is<dc::Each>()) {
@@ -180,6 +181,23 @@ ir::Block values_of_fields(const ir::Op& line) {
 }
 
 }  // namespace
+
+ir::Block missing_values(const KernelSchedule& kernel, size_t alternative, const Target& target) {
+  ir::Block out;
+  const ir::Block& lines = kernel.alternatives[alternative];
+  const bool has_one =
+      std::any_of(lines.begin(), lines.end(), [](const ir::Op& l) { return l.is<dc::Resident>(); });
+  if (kernel.form != dc::Form::Points || has_one) return out;
+  for (const ir::Op& line : lines) {
+    const auto* threads = line.get<dc::Threads>();
+    if (!threads || !threads->count) continue;
+    const int64_t most = target.limits.sm_threads / *threads->count;
+    for (const int64_t n : {most / 2, most}) {
+      if (n > 1) out.push_back(ir::make(dc::Resident{n, By::Tuned}));
+    }
+  }
+  return out;
+}
 
 Schedule with_value(const Schedule& schedule, size_t kernel, size_t alternative, size_t line,
                     const ir::Op& value) {

@@ -7,6 +7,7 @@
 
 #include "ir/print.h"
 #include "schedule/search/line_values.h"
+#include "schedule/search/program_values.h"
 
 namespace nautilus::schedule {
 namespace {
@@ -39,6 +40,8 @@ ir::Block with_changed(const ir::Block& lines, size_t changed, const ir::Op& oth
 
 std::vector<Neighbour> neighbours(const Schedule& complete, const target::Target& target) {
   std::vector<Neighbour> out;
+  for (OtherProgram& other : with_other_program_lines(complete))
+    out.push_back({std::move(other.schedule), std::move(other.name), {}});
   for (size_t k = 0; k < complete.kernels.size(); ++k) {
     const KernelSchedule& kernel = complete.kernels[k];
     for (size_t w = 0; w < kernel.alternatives.size(); ++w) {
@@ -54,6 +57,12 @@ std::vector<Neighbour> neighbours(const Schedule& complete, const target::Target
           next.name = fmt::format("{} {}", kernel.name, ir::print(dc::with_by(other, By::Auto)));
           out.push_back(std::move(next));
         }
+      }
+      for (const ir::Op& missing : missing_values(kernel, w, target)) {
+        Neighbour next{complete, {}, kernel.name, w};
+        next.schedule.kernels[k].alternatives[w].push_back(missing);
+        next.name = fmt::format("{} {}", kernel.name, ir::print(dc::with_by(missing, By::Auto)));
+        out.push_back(std::move(next));
       }
     }
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of a search through schedules: one line with another value, or the lines of two schedules
+// Steps of a search through schedules: one line with another value, of a kernel or about the
+// program, or the lines of two schedules
 // mixed. Lines that a rule took and that the changed one may have moved are left to the rule again;
 // what was tuned or written by a person stays. Whether the result is legal is for replay to say.
 #pragma once
@@ -13,7 +14,7 @@ namespace nautilus::schedule {
 struct Neighbour {
   Schedule schedule;
   std::string name;        // the line, for people
-  std::string kernel;      // that it changes
+  std::string kernel;      // that it changes; empty: a line about the program changes all
   size_t alternative = 0;  // of that kernel, from 0
 };
 

@@ -92,7 +92,8 @@ std::vector<Proposal> ScheduleSpace::neighbours(const std::string& schedule) {
   for (const schedule::Neighbour& n : schedule::neighbours(*parsed, ir::target_of(*program))) {
     const std::pair<std::string, size_t> changed(n.kernel, n.alternative);
     // Nobody knows, or it changes what runs.
-    if (running.empty() || std::find(running.begin(), running.end(), changed) != running.end())
+    if (running.empty() || n.kernel.empty() ||
+        std::find(running.begin(), running.end(), changed) != running.end())
       out.push_back({schedule::print(n.schedule), n.name});
   }
   return out;

@@ -6,14 +6,13 @@
 #include "algebra/contraction.h"
 #include "expr/bounds/affine.h"
 #include "expr/walk.h"
+#include "ir/target_of.h"
 
 namespace nautilus::spec {
 namespace {
 
 using expr::Expr;
 using MoveOp = expr::Op;
-
-constexpr int64_t kWindow = 64;  // places of a window at most: kernels write that many out
 
 // Whether the value is an element of some tensor, or 0, whichever conditions on places say.
 bool is_move(Expr e) {
@@ -38,20 +37,22 @@ bool is_cheap(Expr e) {
   }
 }
 
-// Whether it is a reduction over a window, of a few places that are known.
-bool is_window(Expr e) {
+// Whether it is a reduction over a window: of places that are known, and so few that kernels write
+// them out.
+bool is_window(Expr e, int64_t most_places) {
   if (e.op() != MoveOp::Reduce || expr::has_reduce(e.body())) return false;
   int64_t places = 1;
   for (size_t k = 0; k < e.axis_count(); ++k) {
     const Expr extent = e.extent(k);
-    if (extent.op() != MoveOp::IntConst || extent.integer() > kWindow) return false;
+    if (extent.op() != MoveOp::IntConst || extent.integer() > most_places) return false;
     places *= std::max<int64_t>(extent.integer(), 1);
   }
-  return places <= kWindow;
+  return places <= most_places;
 }
 
 // Whether windows of one equation are all that reads the tensor.
 bool is_read_by_windows(const ir::Program& program, ir::Name tensor) {
+  const int64_t most_places = ir::target_of(program).points.unrolled;
   int readers = 0;
   for (const ir::Op& op : program.body) {
     const auto* let = op.get<Let>();
@@ -60,7 +61,7 @@ bool is_read_by_windows(const ir::Program& program, ir::Name tensor) {
     std::unordered_set<Expr> of_windows;
     expr::for_each(let->body, [&](Expr e) {
       if (e.op() == MoveOp::Read && e.name() == tensor) reads.insert(e);
-      if (!is_window(e)) return;
+      if (!is_window(e, most_places)) return;
       expr::for_each(e.body(), [&](Expr x) {
         const bool is_moved = x.op() == MoveOp::Read && x.name() == tensor &&
                               expr::depends_on(x, e.axis(e.axis_count() - 1));

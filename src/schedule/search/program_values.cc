@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/search/program_values.h"
+
+#include <utility>
+
+#include "ir/print.h"
+
+namespace nautilus::schedule {
+namespace {
+
+namespace dc = decision;
+
+ir::Block other_program_values(const ir::Op& line) {
+  ir::Block out;
+  if (const auto* algebra = line.get<dc::Algebra>()) {
+    const dc::Switch other = algebra->use == dc::Switch::On ? dc::Switch::Off : dc::Switch::On;
+    out.push_back(ir::make(dc::Algebra{algebra->rewrite, other, By::Tuned}));
+  } else if (const auto* depth = line.get<dc::Depth>(); depth && !depth->axes.empty()) {
+    out.push_back(ir::make(dc::Depth{depth->tensor, {}, By::Tuned}));
+  } else if (const auto* store = line.get<dc::Store>(); store && store->as != dc::StoredAs::Off) {
+    out.push_back(ir::make(dc::Store{store->tensors, dc::StoredAs::Off, {}, By::Tuned}));
+    if (store->axes.size() > 1) {  // the last two the other way round
+      dc::Store turned = *store;
+      turned.by = By::Tuned;
+      std::swap(turned.axes.end()[-1], turned.axes.end()[-2]);
+      out.push_back(ir::make(std::move(turned)));
+    }
+  }
+  return out;
+}
+
+// Rewrites are said by every schedule; what they make of operands is for rules that know them.
+bool is_left_to_rules(const ir::Op& line) {
+  return dc::by_of(line) == By::Auto && !line.is<dc::Algebra>();
+}
+
+}  // namespace
+
+std::vector<OtherProgram> with_other_program_lines(const Schedule& complete) {
+  std::vector<OtherProgram> out;
+  for (size_t n = 0; n < complete.lines.size(); ++n) {
+    for (const ir::Op& other : other_program_values(complete.lines[n])) {
+      OtherProgram next{complete, ir::print(dc::with_by(other, By::Auto))};
+      next.schedule.lines[n] = other;
+      std::erase_if(next.schedule.lines, is_left_to_rules);
+      next.schedule.kernels.clear();
+      out.push_back(std::move(next));
+    }
+  }
+  return out;
+}
+
+}  // namespace nautilus::schedule
