@@ -34,6 +34,7 @@ struct Member {
   expr::DType dtype = expr::DType::F32;
   std::vector<Expr> axes;   // axes of the fusion, in the order of the target's dimensions
   std::vector<Expr> place;  // where its elements are, by the axes; empty: there (Statement::place)
+  Expr in_place = {};       // the condition that there is one; null: always
   std::vector<Expr> inner;  // reduced axes of an inner reduction
   bool is_rolled = false;   // a reduction over the streamed axis
   bool is_closing = false;  // an inner reduction behind the loop, along the columns of its result

@@ -132,6 +132,7 @@ class Grower {
     m.reducer = s.reducer;
     std::tie(m.value, m.init) = written(s, map);
     for (Expr e : s.place) m.place.push_back(expr::substitute(pool_, e, map));
+    if (s.in_place) m.in_place = expr::substitute(pool_, s.in_place, map);
     m.read = pool_.read(s.target, s.dtype, m.axes);
     fusion_.members.push_back(std::move(m));
     axes_.push_back(map);

@@ -22,6 +22,8 @@ struct Statement {
   // Where the element of the target is that belongs to a place of the axes; empty: at the axes.
   // `y[f]` of elements `z[f / n, f % n]` has axes g and p, and the place `g * n + p`.
   std::vector<Expr> place;
+  // Where there is such an element: the last group of an axis may have fewer. Null: everywhere.
+  Expr in_place;
   ir::Axes reduce;  // empty: element-wise
   expr::Reducer reducer = expr::Reducer::Sum;
   Expr init;  // of a reduction

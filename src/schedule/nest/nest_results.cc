@@ -56,6 +56,8 @@ void NestResults::store_member(size_t k, ir::Block& out) {
     indices.clear();
     for (Expr e : m.place) indices.push_back(translation_.translated(e, NestPhase::After));
   }
+  if (m.in_place)
+    condition = f_.both(condition, translation_.translated(m.in_place, NestPhase::After));
   condition = f_.both(condition, is_writer(m));
   if (f_.split)
     condition = f_.both(condition, f_.pool.binary(Op::Eq, f_.split->part, f_.pool.integer(0)));
