@@ -60,6 +60,24 @@ bool is_short(std::span<const MapNest> nests, int64_t warp) {
   return found;
 }
 
+// Whether one nest behind a scan is all that anybody reads of it, and neighbouring threads write
+// neighbouring elements: the steps are not the last axis.
+bool replaces_states(std::span<const MapNest> nests, const std::set<std::string>& kept) {
+  const auto& loop = nests[0].body[0].as<scalar::Loop>();
+  for (const std::string& w : lower::written_by(nests[0])) {
+    if (kept.contains(w)) return false;
+  }
+  const auto* around = loop.body.empty() ? nullptr : loop.body[0].get<scalar::For>();
+  const auto* state = around ? around->body[0].get<scalar::Store>() : nullptr;
+  const auto* store = nests.back().body[0].get<scalar::Store>();
+  if (nests.size() != 2 || !state || !store || nests[1].axes.empty()) return false;
+  const Expr last = state->indices.back();
+  return last.op() == expr::Op::Var && last.name() != loop.var &&
+         last.name() == around->axes.back().name && store->indices.back().op() == expr::Op::Var &&
+         store->indices.back().name() == nests[1].axes.back().name &&
+         nests[1].axes.back().extent == around->axes.back().extent;
+}
+
 // Whether the reduction over the axis may have so many terms.
 bool has_terms(const MapNest& nest, ir::Name axis, int64_t least) {
   for (const ir::Op& op : nest.body) {
@@ -225,8 +243,9 @@ Cover Coverer::as_points(const Nests& nests, size_t count, const lower::FreshNam
       return out;
     }
   }
-  // A thread that walks along a scan alone has no time for elements: others compute them.
-  if (lower::is_scan(made.nests[0]) && count > 1)
+  // A thread that walks along a scan alone has no time for elements: others compute them, unless
+  // it writes them in place of the states.
+  if (lower::is_scan(made.nests[0]) && count > 1 && !replaces_states(made.nests, kept))
     out.cycles = std::numeric_limits<double>::infinity();
   if (is_worth) {
     auto parts = trial();
