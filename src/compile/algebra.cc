@@ -23,6 +23,8 @@ std::string_view pass_of(Rewrite rewrite) {
       return "split_groups";
     case Rewrite::Narrow:
       return "narrow_operands";
+    case Rewrite::Chunks:
+      return "chunk_scans";
   }
   return {};
 }

@@ -102,6 +102,7 @@ std::vector<std::string_view> sequence(Algebra algebra) {
                                          "join_sums",
                                          "unroll_sums",
                                          "split_reductions",
+                                         "chunk_scans",
                                          "scan_prefixes",
                                          "drop_row_constant",
                                          "push_extremes",
@@ -125,6 +126,7 @@ std::vector<std::string_view> sequence(Algebra algebra) {
   if (!algebra.has(Rewrite::Groups)) std::erase(names, "split_groups");
   if (!algebra.has(Rewrite::Residues)) std::erase(names, "split_residues");
   if (!algebra.has(Rewrite::Narrow)) std::erase(names, "narrow_operands");
+  if (!algebra.has(Rewrite::Chunks)) std::erase(names, "chunk_scans");
   if (algebra.has(Rewrite::DistributeRowShift))
     names.insert(std::find(names.begin(), names.end(), "defer"), "distribute_row_shift");
   if (algebra.has(Rewrite::Limbs))

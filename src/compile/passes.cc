@@ -28,6 +28,7 @@
 #include "matile/passes/waits/place_waits.h"
 #include "spec/passes/algebra/argmax_by_extremes.h"
 #include "spec/passes/algebra/base2.h"
+#include "spec/passes/algebra/chunk_scans.h"
 #include "spec/passes/algebra/defer.h"
 #include "spec/passes/algebra/distribute_row_shift.h"
 #include "spec/passes/algebra/drop_row_constant.h"
@@ -133,6 +134,10 @@ const std::vector<PassInfo>& passes() {
               "short axes of contractions over several are written out"),
       equations("split_reductions", spec::split_reductions,
                 "every reduction becomes an equation of its own", kNone, kReductionsSplit),
+      // Before sums of prefixes: the sums of logarithms in a chunk are some.
+      algebra("chunk_scans", spec::chunk_scans,
+              "scans of matrices become products of chunks of their steps", kReductionsSplit,
+              "algebra"),
       algebra("scan_prefixes", spec::scan_prefixes,
               "reductions of all prefixes of an axis become scans", kReductionsSplit),
       algebra("drop_row_constant", spec::beside<spec::drop_row_constant>,

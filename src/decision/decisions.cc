@@ -20,7 +20,7 @@ const Words& words(By) {
 
 const Words& words(Rewrite) {
   static const Words spellings = {
-      "distribute_row_shift", "gather", "limbs", "residues", "groups", "narrow"};
+      "distribute_row_shift", "gather", "limbs", "residues", "groups", "narrow", "chunks"};
   return spellings;
 }
 

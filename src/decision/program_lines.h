@@ -7,7 +7,15 @@
 
 namespace nautilus::decision {
 
-enum class Rewrite : uint8_t { DistributeRowShift, Gather, Limbs, Residues, Groups, Narrow };
+enum class Rewrite : uint8_t {
+  DistributeRowShift,
+  Gather,
+  Limbs,
+  Residues,
+  Groups,
+  Narrow,
+  Chunks
+};
 const std::vector<std::string_view>& words(Rewrite);
 
 struct Algebra {
@@ -21,7 +29,8 @@ struct Algebra {
       "residues: sums with terms at every n-th place of an axis are sums over those places. "
       "groups: sums that are products of matrices within groups of an axis are products of each "
       "group. narrow: operands of products that 16 bits hold exactly are rounded to them, whatever "
-      "expression makes them.";
+      "expression makes them. chunks: scans with matrices as states are products of matrices for "
+      "each chunk of their steps.";
   Rewrite rewrite = Rewrite::DistributeRowShift;
   Switch use = Switch::Off;
   By by = By::Auto;

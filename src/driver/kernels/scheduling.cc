@@ -15,6 +15,8 @@
 #include "schedule/choose/plan_cost.h"
 #include "schedule/text/schedule.h"
 #include "spec/equations_hash.h"
+#include "spec/passes/algebra/chunk_scans.h"
+#include "spec/scans.h"
 
 namespace nautilus::driver {
 
@@ -117,8 +119,8 @@ std::optional<FirstSchedule> schedule_without_trial(const ir::Program& program, 
   ir::PassContext context{unit.pool, ignored, {}};
   const auto lowered = unit.forms.get(program, context);
   if (!lowered) return std::nullopt;
-  for (const Rewrite rewrite :
-       {Rewrite::DistributeRowShift, Rewrite::Gather, Rewrite::Limbs, Rewrite::Groups}) {
+  for (const Rewrite rewrite : {Rewrite::DistributeRowShift, Rewrite::Gather, Rewrite::Limbs,
+                                Rewrite::Groups, Rewrite::Chunks}) {
     if (unit.forms.get(program, context, Algebra().with(rewrite)) != lowered) return std::nullopt;
   }
   const base::StageScope stage(fmt::format("scheduling @{}", program.name),
@@ -152,6 +154,20 @@ std::optional<FirstSchedule> schedule_with_own_lines(const ir::Program& program,
   return out;
 }
 
+// Why scans are computed one step after the other, whatever that takes.
+std::vector<std::string> sequential_scans(const ir::Program& program, Unit& unit) {
+  if (!program.after.empty() || !spec::has_scans(program)) return {};
+  diag::Sink ignored(unit.sources);
+  ir::PassContext context{unit.pool, ignored, {}};
+  ir::Program split = program;
+  for (const std::string_view name : {"simplify", "inline_conditions", "split_reductions"}) {
+    auto next = compile::run_pass(*compile::find_pass(name), split, context);
+    if (!next) return {};
+    split = std::move(*next);
+  }
+  return spec::chunk_refusals(split, unit.pool);
+}
+
 }  // namespace
 
 std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& unit) {
@@ -180,9 +196,10 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
   // limbs where matrix instructions gain more than limbs cost.
   const auto consider = [&](Algebra form, std::string_view note) {
     const auto lowered_so = unit.forms.get(program, context, form);
-    const Rewrite tried = form.has(Rewrite::Gather)  ? Rewrite::Gather
-                          : form.has(Rewrite::Limbs) ? Rewrite::Limbs
-                                                     : Rewrite::Groups;
+    const Rewrite tried = form.has(Rewrite::Chunks)   ? Rewrite::Chunks
+                          : form.has(Rewrite::Gather) ? Rewrite::Gather
+                          : form.has(Rewrite::Limbs)  ? Rewrite::Limbs
+                                                      : Rewrite::Groups;
     if (!lowered_so || *lowered_so == out.unscheduled ||
         lowered_so == unit.forms.get(program, context, form.without(tried)))
       return;
@@ -191,7 +208,14 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
     // Products that are fused stand in fewer kernels: groups are for sums that have no tiles yet.
     if (form.has(Rewrite::Groups) && counts(other).products <= counts(out).products) return;
     const double share = predicted_cost(other, unit) / predicted_cost(out, unit);
-    if (share >= 1) return;
+    if (share >= 1) {
+      if (form.has(Rewrite::Chunks))
+        out.notes.push_back(
+            fmt::format("scans are computed one step after the other: chunks of their steps are "
+                        "predicted to take {:.2g} of the time",
+                        share));
+      return;
+    }
     if (!note.empty()) other.notes.insert(other.notes.begin(), std::string(note));
     if (form.has(Rewrite::Limbs))
       other.notes.insert(other.notes.begin(),
@@ -203,6 +227,12 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
                          fmt::format("sums that are products of matrices within groups of an axis "
                                      "are products of each group: predicted to take {:.2g} of the "
                                      "time without",
+                                     share));
+    if (form.has(Rewrite::Chunks))
+      other.notes.insert(other.notes.begin(),
+                         fmt::format("scans of matrices are products of chunks of their steps: "
+                                     "predicted to take {:.2g} of the time of one step after the "
+                                     "other",
                                      share));
     other.algebra = form;
     out = std::move(other);
@@ -225,6 +255,10 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
     for (const bool has_limbs : {false, true})
       consider(grouped.with(Rewrite::Limbs, has_limbs), "");
   }
+  const Algebra chunked = out.algebra.with(Rewrite::Chunks);
+  if (unit.forms.changes(compile::pass_of(Rewrite::Chunks), program, context, chunked))
+    consider(chunked, "");
+  for (std::string& why : sequential_scans(program, unit)) out.notes.push_back(std::move(why));
   describe(out, program, unit);
   complete(out, unit);
   return out;

@@ -11,11 +11,13 @@
 
 #include "base/parallel.h"
 #include "expr/walk.h"
+#include "spec/equations.h"
 #include "spec/eval/eval_block.h"
 #include "spec/eval/eval_prefix.h"
 #include "spec/eval/eval_reduction.h"
 #include "spec/facts/factors.h"
 #include "spec/facts/held_tensors.h"
+#include "spec/facts/read_scan.h"
 #include "spec/passes/equations/split_reductions.h"
 #include "spec/passes/operands/store_narrow.h"
 #include "spec/scans.h"
@@ -37,7 +39,8 @@ class Evaluator {
  public:
   Evaluator(const ir::Program& program, const ir::Environment& env, const EvalOptions& options,
             expr::ExprPool& pool, diag::Sink& sink)
-      : env_(env),
+      : program_(program),
+        env_(env),
         pool_(pool),
         held_(program, pool),
         factors_(program, pool, equations_),
@@ -76,9 +79,17 @@ class Evaluator {
     return true;
   }
 
+  // Kernels may compute scans of matrices in chunks of their steps, by products whose operands they
+  // round: a reader's weights, the weighted keys of a chunk and the state that it begins with.
+  bool define_scan(const EquationGroup& scan) {
+    if (!define_steps(scan)) return false;
+    const auto read = read_scan(scan, program_, pool_);
+    return !read || add_operand_roundings(*read);
+  }
+
   // One step after the other. Bounds go from step to step with the elements, operator by operator;
   // steps that only combine terms are a reduction of each prefix, whose terms any order may have.
-  bool define_scan(const EquationGroup& scan) {
+  bool define_steps(const EquationGroup& scan) {
     if (scan.equations.size() == 1) {
       const Let& let = scan.equations[0]->as<Let>();
       const auto prefixes = as_prefix(let, scan.along[0], scan.direction, pool_);
@@ -126,6 +137,39 @@ class Evaluator {
   }
 
  private:
+  // Three roundings of the state's terms, as large as they are without cancelling: the same scan of
+  // magnitudes. Of independent errors: of squares.
+  bool add_operand_roundings(const ReadScan& scan) {
+    const auto magnitude = [&](Expr e) {
+      return noise_seed_ ? pool_.binary(Op::Mul, e, e) : pool_.unary(Op::Abs, e);
+    };
+    Let let = *scan.let;
+    let.name = pool_.name(fmt::format("{}.terms", scan.let->name.str()));
+    std::vector<Expr> before = result_axes(let, pool_);
+    Expr& step = before[scan.step.along];
+    step = pool_.binary(Op::Add, step, pool_.integer(-1));
+    Expr kept = pool_.select(scan.step.is_later, pool_.read(let.name, let.dtype, before),
+                             magnitude(scan.step.initial));
+    if (scan.step.decay) kept = pool_.binary(Op::Mul, magnitude(scan.step.decay), kept);
+    let.body = pool_.binary(Op::Add, kept, magnitude(scan.step.term));
+    const ir::Op op = ir::make(let);
+    if (!define_steps({{&op}, {scan.step.along}, Direction::Up})) return false;
+    const Tensor terms = std::move(tensors_.find(let.name.str())->second.value);
+    tensors_.erase(std::string(let.name.str()));
+    BoundedTensor& states = tensors_.find(scan.let->name.str())->second;
+    if (states.bound.empty()) states.bound.assign(terms.data.size(), 0.0);
+    const double roundoff = 3 * expr::unit_roundoff(scan.half);
+    const Noise noise = Noise(noise_seed_, let.name.str()).at({});
+    for (size_t k = 0; k < terms.data.size(); ++k) {
+      if (noise_seed_)
+        states.value.data[k].f += roundoff * std::sqrt(terms.data[k].f) *
+                                  noise.error(k / kRun, static_cast<int64_t>(k % kRun));
+      else
+        states.bound[k] += roundoff * terms.data[k].f;
+    }
+    return true;
+  }
+
   // The points of an equation, and how lanes run through them.
   struct Space {
     ir::Axes axes;  // of the result, then those that are reduced
@@ -409,6 +453,7 @@ class Evaluator {
     outside_ = outside;
   }
 
+  const ir::Program& program_;
   const ir::Environment& env_;
   expr::ExprPool& pool_;
   HeldTensors held_;

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "spec/passes/algebra/chunk_scans.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "expr/rules/simplify.h"
+#include "expr/walk.h"
+#include "ir/decl.h"
+#include "spec/facts/read_scan.h"
+#include "spec/passes/algebra/chunk_decays.h"
+#include "spec/passes/algebra/without_moves.h"
+
+namespace nautilus::spec {
+namespace {
+
+using expr::Expr;
+using expr::Substitution;
+using ChunkOp = expr::Op;
+
+constexpr int64_t kLength = 64;          // steps of a chunk
+constexpr int64_t kLongestLength = 128;  // where the depth is as long: one kernel has both sums
+
+class ScanChunker {
+ public:
+  ScanChunker(const ir::Program& program, expr::ExprPool& pool)
+      : program_(program),
+        pool_(pool),
+        simplifier_(pool),
+        facts_(ir::facts_of(program, pool)),
+        signs_(program),
+        names_(program, pool) {}
+
+  ir::Program run() {
+    for (const EquationGroup& g : computing_order(program_)) {
+      if (!g.is_scan()) continue;
+      if (const auto scan = read_scan(g, program_, pool_)) divide(*scan);
+    }
+    if (instead_.empty()) return program_;
+    ir::Program out{program_.level, program_.name, {}};
+    for (const ir::Op& op : program_.body) {
+      const auto* state = op.get<State>();
+      const auto* let = op.get<Let>();
+      if (state && last_states_.contains(state->name)) continue;
+      const auto it = let ? instead_.find(let->name) : instead_.end();
+      if (it == instead_.end()) {
+        out.body.push_back(let ? ir::make(with_last_states(*let), op.span()) : op);
+        continue;
+      }
+      for (const Made& made : it->second) {
+        if (made.is_state)
+          out.body.push_back(ir::make(
+              State{made.let.name, made.let.type(), made.along, Direction::Up}, op.span()));
+        out.body.push_back(ir::make(made.let, op.span()));
+      }
+    }
+    return without_moves(out, moved_, pool_);
+  }
+
+ private:
+  // An equation in place of another one.
+  struct Made {
+    Let let;
+    bool is_state = false;
+    int64_t along = 0;
+  };
+
+  void divide(const ReadScan& scan) {
+    const Let& let = *scan.let;
+    const ir::Axis steps = let.axes[scan.step.along];
+    const Expr depth = let.axes[scan.depth].extent;
+    Chunks chunks{steps};
+    if (depth.op() == ChunkOp::IntConst && depth.integer() >= kLength &&
+        depth.integer() <= kLongestLength)
+      chunks.length = depth.integer();
+    const std::string stem(steps.name.str());
+    chunks.chunk = pool_.index(stem + ".chunk");
+    chunks.row = pool_.index(stem + ".row");
+    chunks.key = pool_.index(stem + ".key");
+    chunks.count = simplified(
+        pool_.binary(ChunkOp::FloorDiv,
+                     pool_.binary(ChunkOp::Add, steps.extent, pool_.integer(chunks.length - 1)),
+                     pool_.integer(chunks.length)));
+    ChunkDecays decays(scan.step.decay, let.axes, chunks, signs_, pool_);
+    std::vector<Let> before;
+    decays.add(let.name.str(), names_, before);
+    const Let scale = scale_of(scan, chunks, before);
+    const Let added = added_in_chunks(scan, chunks, decays, before);
+    const Let states = states_of(scan, chunks, decays, added);
+    const Let starts = starts_of(scan, states);
+    std::vector<Made>& out = instead_[let.name];
+    for (const Let& l : before) out.push_back({l});
+    out.push_back({added});
+    out.push_back({states, true, static_cast<int64_t>(scan.step.along)});
+    out.push_back({starts});
+    last_states_.emplace(let.name, LastState{let.axes, scan.step.along, chunks.chunk, chunks.count,
+                                             behind_chunk(scan, decays, states, added)});
+    for (const ScanReader& r : scan.readers) read(scan, r, chunks, decays, scale, starts);
+  }
+
+  Expr simplified(Expr e) { return simplifier_.simplify(e, &facts_); }
+
+  Let finished(Let let) {
+    expr::Facts facts = facts_;
+    for (const ir::Axis& a : let.axes) facts.add_axis(pool_.index(a.name), a.extent);
+    let.body = simplifier_.simplify(let.body, &facts);
+    return let;
+  }
+
+  Expr times(Expr a, Expr b) { return !a ? b : !b ? a : pool_.binary(ChunkOp::Mul, a, b); }
+
+  // The factors at a step of a chunk, 0 behind the last one.
+  Expr product(const std::vector<Expr>& factors, const Substitution& at, Expr step,
+               const Chunks& chunks, Expr place) {
+    Expr out;
+    for (Expr f : factors) {
+      Substitution all = at;
+      all.insert_or_assign(step, chunks.place(place, pool_));
+      const Expr moved = expr::substitute(pool_, f, all);
+      const bool is_read = !expr::tensors_read(f).empty() && expr::depends_on(f, step);
+      out = times(out, is_read ? pool_.select(chunks.is_inside(place, pool_), moved,
+                                              pool_.floating(0, f.dtype()))
+                               : moved);
+    }
+    return out;
+  }
+
+  // Axes of the scan's state, as they are.
+  Substitution own_axes(const Let& let) {
+    Substitution at;
+    for (const ir::Axis& a : let.axes) at.emplace(pool_.index(a.name), pool_.index(a.name));
+    return at;
+  }
+
+  // The axes with those of a chunk in place of that of the steps.
+  static ir::Axes in_chunks(ir::Axes axes, size_t along, const ir::Axes& chunk) {
+    axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(along));
+    axes.insert(axes.begin() + static_cast<std::ptrdiff_t>(along), chunk.begin(), chunk.end());
+    return axes;
+  }
+
+  // Those of the axes that the value has.
+  ir::Axes used(const ir::Axes& axes, Expr value) {
+    ir::Axes out;
+    for (const ir::Axis& a : axes) {
+      if (expr::depends_on(value, pool_.index(a.name))) out.push_back(a);
+    }
+    return out;
+  }
+
+  // What a term has besides keys and values; a name of nothing if that is nothing.
+  Let scale_of(const ReadScan& scan, const Chunks& chunks, std::vector<Let>& before) {
+    if (scan.u.empty()) return {};
+    const Let& let = *scan.let;
+    Let out;
+    out.body = product(scan.u, own_axes(let), pool_.index(chunks.steps.name), chunks, chunks.key);
+    out.axes = used(in_chunks(let.axes, scan.step.along,
+                              {{chunks.chunk.name(), chunks.count},
+                               {chunks.key.name(), pool_.integer(chunks.length)}}),
+                    out.body);
+    out.name = names_.fresh(fmt::format("{}.scale", let.name.str()));
+    before.push_back(finished(out));
+    return before.back();
+  }
+
+  Let added_in_chunks(const ReadScan& scan, const Chunks& chunks, ChunkDecays& decays,
+                      std::vector<Let>& before) {
+    const Let& let = *scan.let;
+    const Substitution own = own_axes(let);
+    const Expr t = pool_.index(chunks.steps.name);
+    const ir::Axes of_steps = in_chunks(
+        let.axes, scan.step.along,
+        {{chunks.chunk.name(), chunks.count}, {chunks.key.name(), pool_.integer(chunks.length)}});
+    // One weight for each step: how much of it is left at the end of its chunk.
+    // Behind the last step its power has no meaning.
+    Let weight;
+    const Expr left = decays.to_end(own);
+    weight.body = times(left ? pool_.select(chunks.is_inside(chunks.key, pool_), left,
+                                            pool_.floating(0, expr::DType::F32))
+                             : left,
+                        product(scan.u, own, t, chunks, chunks.key));
+    if (weight.body) {
+      weight.axes = used(of_steps, weight.body);
+      weight.name = names_.fresh(fmt::format("{}.weight", let.name.str()));
+      before.push_back(finished(weight));
+    }
+    Let out{names_.fresh(fmt::format("{}.chunks", let.name.str())),
+            in_chunks(let.axes, scan.step.along, {{chunks.chunk.name(), chunks.count}}),
+            expr::DType::F32,
+            {}};
+    Expr term = product(scan.k, own, t, chunks, chunks.key);
+    if (weight.body) term = times(term, element(weight, pool_));
+    term = times(term, product(scan.v, own, t, chunks, chunks.key));
+    out.body = pool_.reduce(expr::Reducer::Sum, term, std::array{chunks.key},
+                            std::array{pool_.integer(chunks.length)});
+    return finished(out);
+  }
+
+  // What chunks begin with: a scan of them, each behind the one before.
+  Let states_of(const ReadScan& scan, const Chunks& chunks, ChunkDecays& decays, const Let& added) {
+    Let out = added;
+    out.name = names_.fresh(fmt::format("{}.states", scan.let->name.str()));
+    const Expr last = pool_.binary(ChunkOp::Add, chunks.chunk, pool_.integer(-1));
+    out.body = pool_.select(
+        pool_.binary(ChunkOp::Ge, chunks.chunk, pool_.integer(1)),
+        expr::substitute(pool_, behind_chunk(scan, decays, out, added), {{chunks.chunk, last}}),
+        scan.step.initial);
+    return finished(out);
+  }
+
+  // The state behind a chunk.
+  Expr behind_chunk(const ReadScan& scan, ChunkDecays& decays, const Let& states,
+                    const Let& added) {
+    return pool_.binary(ChunkOp::Add,
+                        times(decays.whole(own_axes(*scan.let)), element(states, pool_)),
+                        element(added, pool_));
+  }
+
+  // The same as the operand of products.
+  Let starts_of(const ReadScan& scan, const Let& states) {
+    Let out = states;
+    out.name = names_.fresh(fmt::format("{}.starts", scan.let->name.str()));
+    out.dtype = scan.half;
+    out.body = pool_.cast(scan.half, element(states, pool_));
+    return out;
+  }
+
+  void read(const ReadScan& scan, const ScanReader& reader, const Chunks& chunks,
+            ChunkDecays& decays, const Let& scale, const Let& starts) {
+    const Let& let = *reader.let;
+    const Expr s = pool_.index(let.axes[reader.steps].name);
+    const std::string stem(let.name.str());
+    const ir::Axis of_chunks{chunks.chunk.name(), chunks.count};
+    const ir::Axis of_rows{chunks.row.name(), pool_.integer(chunks.length)};
+    const ir::Axis of_keys{chunks.key.name(), pool_.integer(chunks.length)};
+    const ir::Axes rows = in_chunks(let.axes, reader.steps, {of_chunks, of_rows});
+    Substitution at;
+    for (size_t k = 0; k < scan.let->axes.size(); ++k)
+      at.emplace(pool_.index(scan.let->axes[k].name), reader.at[k]);
+    const Expr t = pool_.index(chunks.steps.name);
+    const Expr q = product(reader.q, {}, s, chunks, chunks.row);
+    const auto sum = [&](Expr body, Expr axis, Expr extent) {
+      return pool_.reduce(expr::Reducer::Sum, body, std::array{axis}, std::array{extent});
+    };
+    const Expr depth = let.body.extent(0);
+    Let scores;
+    scores.name = names_.fresh(stem + ".scores");
+    scores.body = sum(times(q, product(scan.k, at, t, chunks, chunks.key)), reader.depth, depth);
+    scores.axes =
+        used(in_chunks(let.axes, reader.steps, {of_chunks, of_rows, of_keys}), scores.body);
+    Expr weight = times(element(scores, pool_), decays.between(at, reader.is_before));
+    if (scale.body) weight = times(weight, at_places(scale, at));
+    const Expr is_known =
+        pool_.binary(reader.is_before ? ChunkOp::Lt : ChunkOp::Le, chunks.key, chunks.row);
+    Let inside{names_.fresh(stem + ".inside"), rows, expr::DType::F32, {}};
+    inside.body = sum(times(pool_.select(is_known, weight, pool_.floating(0, weight.dtype())),
+                            product(scan.v, at, t, chunks, chunks.key)),
+                      chunks.key, of_keys.extent);
+    Let before{names_.fresh(stem + ".before"), rows, expr::DType::F32, {}};
+    before.body =
+        sum(times(q, pool_.cast(expr::DType::F32, at_places(starts, at))), reader.depth, depth);
+    Let both{names_.fresh(stem + ".chunks"), rows, expr::DType::F32, {}};
+    both.body = pool_.binary(ChunkOp::Add, element(inside, pool_),
+                             times(element(before, pool_), decays.up_to(at, reader.is_before)));
+    Let out = let;
+    out.body = expr::substitute(
+        pool_, element(both, pool_),
+        {{chunks.chunk, pool_.binary(ChunkOp::FloorDiv, s, pool_.integer(chunks.length))},
+         {chunks.row, pool_.binary(ChunkOp::Mod, s, pool_.integer(chunks.length))}});
+    std::vector<Made>& made = instead_[let.name];
+    for (const Let& l : {scores, inside, before, both}) made.push_back({finished(l)});
+    made.push_back({out});
+    moved_.insert(let.name);
+  }
+
+  // The element at these places of the state's axes; those of a chunk are as they are.
+  Expr at_places(const Let& let, const Substitution& at) {
+    Substitution places = at;
+    return expr::substitute(pool_, element(let, pool_), places);
+  }
+
+  // The state behind all chunks, by the axes of the scan.
+  struct LastState {
+    ir::Axes axes;
+    size_t along = 0;
+    Expr chunk;
+    Expr count;
+    Expr value;
+  };
+
+  Let with_last_states(const Let& let) {
+    return map_reads(let, pool_, [&](Expr read) {
+      const auto it = last_states_.find(read.name());
+      if (it == last_states_.end()) return read;
+      const LastState& last = it->second;
+      if (!is_last_step(read[last.along], last.axes[last.along].extent)) return read;
+      Substitution at{{last.chunk, pool_.binary(ChunkOp::Add, last.count, pool_.integer(-1))}};
+      for (size_t k = 0; k < last.axes.size(); ++k) {
+        if (k != last.along) at.emplace(pool_.index(last.axes[k].name), read[k]);
+      }
+      return expr::substitute(pool_, last.value, at);
+    });
+  }
+
+  const ir::Program& program_;
+  expr::ExprPool& pool_;
+  expr::Simplifier simplifier_;
+  expr::Facts facts_;
+  algebra::Signs signs_;
+  TensorNames names_;
+  std::unordered_map<ir::Name, std::vector<Made>> instead_;
+  std::unordered_map<ir::Name, LastState> last_states_;
+  std::unordered_set<ir::Name> moved_;
+};
+
+}  // namespace
+
+std::optional<ir::Program> chunk_scans(const ir::Program& program, ir::PassContext& context) {
+  if (!has_scans(program)) return program;
+  return ScanChunker(program, context.pool).run();
+}
+
+std::vector<std::string> chunk_refusals(const ir::Program& program, expr::ExprPool& pool) {
+  std::vector<std::string> out;
+  for (const EquationGroup& g : computing_order(program)) {
+    if (!g.is_scan()) continue;
+    const auto scan = read_scan(g, program, pool);
+    if (!scan)
+      out.push_back(fmt::format("`{}` is computed one step after the other: {}",
+                                g.equations[0]->as<Let>().name.str(), scan.rejection().message));
+  }
+  return out;
+}
+
+}  // namespace nautilus::spec
