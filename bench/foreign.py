@@ -35,6 +35,7 @@ def problems():
     _long_rows(add)
     _chains(add)
     _attention(add)
+    _recurrences(add)
     return found
 
 
@@ -269,3 +270,51 @@ def _attention(add):
     attention("attention_prefix", "B=4,H=16,M=2048,D=128", "B=2,H=3,M=67,D=32", with_prefix,
               length=below("M"))
     attention("attention_rope", "B=2,H=16,M=4096,D=128", "B=1,H=3,M=67,D=32", with_rope)
+
+
+def _in_chunks(q, k, v, log_a, length=64):
+    """S = exp(log_a) S + k v^T in each step, and q S, as libraries of PyTorch write it: products of
+    chunks, and a loop over their states. Everything is [.., T, features], log_a [.., T]."""
+    steps = q.shape[-2]
+    more = -steps % length
+    q, k, v = (F.pad(x, (0, 0, 0, more)).unflatten(-2, (-1, length)) for x in (q, k, v))
+    log_a = F.pad(log_a, (0, more)).unflatten(-1, (-1, length))
+    total = log_a.cumsum(-1)
+    place = torch.arange(length, device=q.device)
+    apart = (total[..., :, None] - total[..., None, :]).masked_fill(
+        place[:, None] < place, float("-inf"))
+    inside = ((q @ k.mT) * apart.exp().to(q.dtype)) @ v
+    left = (total[..., -1:] - total).exp().to(k.dtype)
+    added = wide((k * left[..., None]).mT @ v)
+    state = torch.zeros_like(added[..., 0, :, :])
+    before = []
+    for c in range(added.shape[-3]):
+        before.append(state)
+        state = state * total[..., c, -1, None, None].exp() + added[..., c, :, :]
+    of_state = (q @ torch.stack(before, -3).to(q.dtype)) * total.exp().to(q.dtype)[..., None]
+    return (inside + of_state).flatten(-3, -2)[..., :steps, :]
+
+
+def _recurrences(add):
+    def causal(Q, K, V):
+        return _in_chunks(Q, K, V, wide(Q[..., 0]) * 0) / Q.shape[-1]
+
+    def retention(Q, K, V):
+        kind = wide(Q).dtype
+        head = torch.arange(Q.shape[1], device=Q.device, dtype=kind)
+        fade = torch.log1p(-torch.exp2(-5 - head % 8))
+        return _in_chunks(Q, K, V, fade[:, None].expand(Q.shape[:3])) / Q.shape[-1]
+
+    def state_space(X, Bm, Cm, raw, A, Dp):
+        dt = F.softplus(wide(raw)).mT
+        heads = (X.shape[0], X.shape[2], *Bm.shape[1:])
+        y = _in_chunks(Cm[:, None].expand(heads), Bm[:, None].expand(heads),
+                       (dt[..., None] * X.transpose(1, 2)).to(X.dtype),
+                       -dt * torch.exp(A)[:, None])
+        return (y.transpose(1, 2) + Dp[:, None] * X).to(X.dtype)
+
+    add("linear_attention_causal", OTHER, "B=8,H=32,T=8192,D=64", "B=1,H=3,T=133,D=64", causal,
+        along="B")
+    add("retention", OTHER, "B=8,H=32,T=8192,D=64", "B=1,H=3,T=133,D=64", retention, along="B")
+    add("state_space", OTHER, "B=8,H=32,T=8192,N=64,P=64", "B=1,H=3,T=133,N=64,P=64", state_space,
+        along="B")
