@@ -113,6 +113,8 @@ DEVICE float unpack_f16(u32 pair, int half) { return nautilus_host->from_f16((u1
 
 template <int I> DEVICE void forget(u32 (&)[I]) {}
 DEVICE u64 hidden(u64 x) { return x; }
+DEVICE int hidden(int x) { return x; }
+template <class T> DEVICE T* hidden(T* x) { return x; }
 DEVICE int anew(int x) { return x; }
 
 // ---- lanes of a warp

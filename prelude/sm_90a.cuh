@@ -104,6 +104,8 @@ DEVICE int anew(int x) {
 // The same number, of which the compiler does not know how it came about: it would take sums apart that have a number of
 // the instruction in them.
 DEVICE u64 hidden(u64 x) { asm("" : "+l"(x)); return x; }
+DEVICE int hidden(int x) { asm("" : "+r"(x)); return x; }
+template <class T> DEVICE T* hidden(T* x) { asm("" : "+l"(x)); return x; }
 
 // ---- lanes of a warp
 DEVICE float lane_xor(float x, int mask) { return __shfl_xor_sync(~0u, x, mask); }

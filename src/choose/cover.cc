@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <limits>
 
+#include "choose/patch_points.h"
 #include "choose/point_lines.h"
 #include "choose/scan_vectors.h"
 #include "choose/spread_points.h"
 #include "expr/walk.h"
 #include "ir/print.h"
 #include "lower/points/part_nests.h"
+#include "lower/points/patch_points.h"
 #include "lower/points/points_loops.h"
 #include "lower/points/scan_elements.h"
 #include "lower/points/scan_kernel.h"
@@ -200,8 +202,32 @@ size_t Coverer::points_end(const Nests& nests) const {
   return end;
 }
 
+// Patches where they are predicted to be faster than points that threads have otherwise.
 Cover Coverer::as_points(const Nests& nests, size_t count, const lower::FreshNames& names,
                          int64_t most_lanes) {
+  Cover out = as_single_points(nests, count, names, most_lanes);
+  const auto hinted = [&](Expr e) { return costs_.hinted_extent(e); };
+  ChosenKernel made = kernel(Form::Points, nests, count);
+  const auto patch = patch_points(made.nests, buffers_, target_, hinted, context_.pool);
+  if (!patch) return out;
+  const std::set<std::string> kept = kept_behind(nests, count);
+  const double cycles = costs_.patches(made.nests, kept, *patch, where_);
+  diag::Sink ignored(context_.sink.sources());
+  ir::PassContext own{context_.pool, ignored, {}};
+  lower::FreshNames scratch = names;
+  if (cycles >= out.cycles) return out;
+  auto parts = lower::lower_points(made.nests, kept, buffers_, scratch, target_.points, own);
+  if (!parts || !lower::patch(*parts, patch->line, target_.points.threads, context_.pool))
+    return out;
+  made.lines.push_back(ir::make(patch->line));
+  out.kernels.clear();
+  out.kernels.push_back(std::move(made));
+  out.cycles = cycles;
+  return out;
+}
+
+Cover Coverer::as_single_points(const Nests& nests, size_t count, const lower::FreshNames& names,
+                                int64_t most_lanes) {
   Cover out;
   ChosenKernel made = kernel(Form::Points, nests, count);
   const std::set<std::string> kept = kept_behind(nests, count);

@@ -51,6 +51,8 @@ class Coverer {
   std::optional<Cover> as_rows(const Nests& nests, bool has_reductions);
   Cover as_points(const Nests& nests, size_t count, const lower::FreshNames& names,
                   int64_t most_lanes);
+  Cover as_single_points(const Nests& nests, size_t count, const lower::FreshNames& names,
+                         int64_t most_lanes);
   std::optional<Cover> as_columns(const Nests& nests, size_t count, const lower::FreshNames& names);
   bool fills_machine(const Nests& nests) const;
   Cover as_parts(const Nests& nests);

@@ -205,6 +205,36 @@ double NestCosts::points(std::span<const MapNest> nests, int64_t lanes,
   return sum;
 }
 
+double NestCosts::patches(std::span<const MapNest> nests, const std::set<std::string>& kept,
+                          const Patch& patch, const Where& where) const {
+  double sum = 0;
+  for (const Problem& p : problems_) {
+    const bool is_run = !where.condition || !is_known(where.condition, p) ||
+                        (ir::evaluate(where.condition, p.sizes).i != 0) == where.holds;
+    if (!is_run) continue;
+    Traffic traffic;
+    std::set<std::string, std::less<>> own;
+    for (const MapNest& nest : nests) {
+      for (const std::string& w : lower::written_by(nest)) {
+        own.insert(w);
+        if (kept.contains(w)) traffic.add(w, bytes_of(pool_.name(w), p));
+      }
+      ir::for_each_op(nest.body, [&](const ir::Op& op) {
+        ir::for_each_expr(op, [&](Expr root) {
+          for (ir::Name t : expr::tensors_read(root)) {
+            if (!own.contains(t.str())) traffic.add(t.str(), bytes_of(t, p));
+          }
+        });
+      });
+    }
+    const double work =
+        patch_cycles(patch, nests[0].axes, target_, [&](Expr e) { return extent(e, p); });
+    const double memory = memory_cycles(traffic) / target_.nests.single_share;
+    sum += p.weight * (target_.costs.next_kernel_cycles + std::max(memory, work));
+  }
+  return sum;
+}
+
 double NestCosts::over_sizes(const std::function<double(const ir::Environment&)>& cycles) const {
   double sum = 0;
   for (const Problem& p : problems_) sum += p.weight * cycles(p.sizes);

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "choose/patch_points.h"
 #include "ir/environment.h"
 #include "lower/rows/row_group.h"
 #include "target/target.h"
@@ -41,6 +42,9 @@ class NestCosts {
   double points(std::span<const lower::MapNest> nests, int64_t lanes,
                 const std::set<std::string>& kept, int64_t each, const Where& where,
                 expr::Expr across = {}, int64_t held = 0) const;
+  // Of one whose threads have patches.
+  double patches(std::span<const lower::MapNest> nests, const std::set<std::string>& kept,
+                 const Patch& patch, const Where& where) const;
   // Of one whose cycles at given sizes are known.
   double over_sizes(const std::function<double(const ir::Environment&)>& cycles) const;
   // Of one along rows, or of elements.

@@ -202,6 +202,27 @@ struct Spread {
   static const ir::OpInfo& info();
 };
 
+struct Patch {
+  static constexpr std::string_view kFormat = "patch $rows $high by $columns $wide{ $by}";
+  static constexpr std::string_view kDoc =
+      "Form points: a thread has so many points along one axis for each of so many along another. "
+      "What does not change along one of them is loaded once for its points: of a product both "
+      "operands, of a convolution also what windows share.";
+  ir::Name rows;
+  ir::OptionalInt high;
+  ir::Name columns;
+  ir::OptionalInt wide;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("rows", s.rows);
+    f("high", s.high);
+    f("columns", s.columns);
+    f("wide", s.wide);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
 struct Held {
   static constexpr std::string_view kFormat = "held $turns{ $by}";
   static constexpr std::string_view kDoc =

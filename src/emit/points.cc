@@ -57,6 +57,14 @@ KernelText PointsEmitter::run() {
     points_across_ = points.points_down.value_or(1);
     if (points.axes.size() > 1) across_ = pool_.index(points.axes[points.axes.size() - 2].name);
   }
+  if (points.patch) {
+    is_patch_ = true;
+    across_ = pool_.index(points.patch);
+    points_across_ = points.patch_high.value_or(1);
+    last_ = pool_.index(points.patch_over);
+    points_per_thread_ = points.patch_wide.value_or(1);
+    spread_ = 1;
+  }
   const std::string each =
       across_ ? fmt::format("one for {} by {} points", points_across_, points_per_thread_)
       : points_per_thread_ > 1 ? fmt::format("one for {} points", points_per_thread_)
@@ -74,11 +82,14 @@ KernelText PointsEmitter::run() {
   text.may_begin_early = order.is_behind;
   if (order.is_followed) out_.line("let_next_kernel_begin();");
   const bool has_tile = across_ || spread_ > 0;
-  has_tile ? decode_tile(points.axes, order.is_behind) : decode(points.axes, order.is_behind);
+  if (is_patch_)
+    decode_patch(points.axes, order.is_behind);
+  else
+    has_tile ? decode_tile(points.axes, order.is_behind) : decode(points.axes, order.is_behind);
   ir::for_each_op(points.body, [&](const Op& op) {
     if (const auto* w = op.get<matile::Write>()) written_.emplace(w->target.str());
   });
-  body(points.body);
+  is_patch_ ? patch_body(points.body) : body(points.body);
   out_.close();
   text.shared_bytes = static_cast<int>(shared_bytes_);
   text.body = params_struct(text, globals_) + out_.take();
@@ -248,7 +259,7 @@ std::string PointsEmitter::declare(ir::Name name, DType dtype) {
 bool PointsEmitter::is_reserved(std::string_view name) {
   constexpr std::string_view kOwn[] = {"points", "lane",   "has_point", "other", "first",
                                        "more",   "left",   "exist",     "tiles", "exist_across",
-                                       "over",   "beside", "turn"};
+                                       "over",   "beside", "turn",      "again", "again_across"};
   return std::find(std::begin(kOwn), std::end(kOwn), name) != std::end(kOwn);
 }
 
@@ -366,6 +377,8 @@ void PointsEmitter::statement(const Op& op) {
   } else if (const auto* w = op.get<matile::Write>(); w && has_line(w->target, w->indices)) {
     load_lines(w->value);
     store_line(*w);
+  } else if (w && is_patch_) {
+    write_patch(*w);
   } else if (w) {
     load_lines(w->value);
     open_points();
@@ -449,6 +462,7 @@ void PointsEmitter::join(const matile::Join& j) {
 }
 
 void PointsEmitter::loop(const matile::Loop& l) {
+  if (is_patch_ && is_inside_ && patch_loop(l)) return;
   if (spread_ > 0 && is_inside_ && are_written_out_ && is_window(l)) return window(l);
   if (held_loop(l)) return;
   const std::string from = text(l.from);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text of a kernel of scalar code while it is written. The parts are in points.cc (points and
 // statements), points_lines.cc (vectors), points_inside.cc (conditions that are asked once),
-// points_windows.cc (turns that are written out), points_held.cc (what loops share),
-// points_walks.cc and points_scans.cc (scans along memory) and points_parts.cc (loops over the
-// parts of an axis).
+// points_windows.cc (turns that are written out), points_patches.cc (patches), points_held.cc (what
+// loops share), points_walks.cc and points_scans.cc (scans along memory) and points_parts.cc (loops
+// over the parts of an axis).
 #pragma once
 
 #include <map>
@@ -83,6 +83,19 @@ class PointsEmitter {
                    const std::vector<expr::Expr>& elements);
   expr::Expr with_quotients(expr::Expr e);
 
+  // points_patches.cc
+  void decode_patch(const ir::Axes& axes, bool is_behind);
+  void patch_body(const ir::Block& ops);
+  void take_known_strides();
+  std::string are_near() const;
+  void single_points(const ir::Block& ops);
+  bool patch_loop(const matile::Loop& l);
+  std::string known_conditions(expr::Expr condition);
+  struct Place;
+  std::optional<Place> place_of(ir::Name tensor, std::span<const expr::Expr> indices);
+  void load_in_patch(expr::Expr element);
+  void write_patch(const matile::Write& w);
+
   // points_held.cc
   static expr::Expr held_turns(const ir::Block& ops);
   std::map<expr::Expr, expr::Expr, expr::ByContent> reads_of_turn(const matile::Loop& l);
@@ -149,6 +162,14 @@ class PointsEmitter {
   expr::Expr last_;                // that axis
   expr::Expr across_;              // another one along which a thread has points; null if none
   int64_t points_across_ = 1;
+  bool is_patch_ = false;  // points along `across_` for each of those along `last_`
+  std::set<std::string, std::less<>> loops_;  // variables of loops around, of a patch
+  // Of a patch: what is asked, and where elements lie that no loop moves, once for all turns of its
+  // loops; their names by what they are.
+  std::map<expr::Expr, std::string, expr::ByContent> conditions_;
+  std::map<std::string, std::string, std::less<>> pointers_;
+  // Dimensions along which loops and points move.
+  std::set<std::pair<std::string, size_t>> moved_;
   int64_t spread_ = 0;        // threads along the last axis, if points lie so far apart; else 0
   std::string saved_across_;  // its text while points are told apart
   std::string turn_;          // the condition of a turn, asked for each point

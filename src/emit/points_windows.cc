@@ -64,7 +64,7 @@ void PointsEmitter::write_turn(const matile::Assign& a, const expr::Substitution
       reach(moved, always);
       expr::for_each(moved, [&](Expr e) {
         const bool is_element = e.op() == EK::Read || matile::is_load_where(e);
-        if (is_element && always.contains(e.node())) load_once(e);
+        if (is_element && always.contains(e.node())) is_patch_ ? load_in_patch(e) : load_once(e);
       });
       out_.open("{{");
       out_.line("const int over = {}, beside = {};", over, beside);

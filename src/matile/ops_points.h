@@ -38,6 +38,10 @@
 //
 //     points i < M, j < N spread 64 apart 2 down 4
 //
+// or a patch of two axes, whose rows and columns share what they load:
+//
+//     points n < B, f < F, i < H, j < W patch f high 8 over i wide 8
+//
 // Integers have their declared width here, i64 too; every dtype of the language may be a value.
 // Threads know nothing of each other: a kernel must not read what it writes at other points.
 #pragma once
@@ -50,7 +54,8 @@ struct Points {
   static constexpr std::string_view kFormat =
       "points $axes{ by $lanes_per_point}{ beside $points_per_thread}{ line $points_of_line}{ "
       "across $across}{ of $points_across}{ spread $spread}{ apart $points_apart}{ down "
-      "$points_down}{ held $held}{ unroll $unroll}{ threads $threads}{ resident $resident}$body";
+      "$points_down}{ patch $patch}{ high $patch_high}{ over $patch_over}{ wide $patch_wide}{ held "
+      "$held}{ unroll $unroll}{ threads $threads}{ resident $resident}$body";
   static constexpr std::string_view kDoc =
       "The block is run by one thread for each point of the axes, which are numbered with the last "
       "axis fastest. threads n: a CTA has n threads, a multiple of a warp; without it as many as "
@@ -70,6 +75,12 @@ struct Points {
       "each other along the last one, the others along the one before. A thread has a points along "
       "the last axis, w of them apart, for each of d points beside each other along the one "
       "before; with line, d lines below each other instead (a is 1, and nothing loops). "
+      "patch f high a over i wide b: a thread has a points beside each other along one axis for "
+      "each of b along another; what does not change along an axis is loaded once for its points. "
+      "CTAs beside each other have the same points but for those along f, so that all threads of a "
+      "CTA read the same of what changes along f alone. Threads at the end of an axis have the "
+      "last "
+      "points of it, and leave those to others that these write. "
       "held n: where loops whose turns are not known have at most n, what their first turns read "
       "stays in registers for the loops behind; where they have more, it is read again. "
       "unroll n: n turns of a loop that only loads and computes are written one after the other, "
@@ -85,6 +96,10 @@ struct Points {
   ir::OptionalInt spread;
   ir::OptionalInt points_apart;
   ir::OptionalInt points_down;
+  ir::Name patch;
+  ir::OptionalInt patch_high;
+  ir::Name patch_over;
+  ir::OptionalInt patch_wide;
   ir::OptionalInt held;
   ir::OptionalInt unroll;
   ir::OptionalInt threads;
@@ -100,6 +115,10 @@ struct Points {
     f("spread", s.spread);
     f("points_apart", s.points_apart);
     f("points_down", s.points_down);
+    f("patch", s.patch);
+    f("patch_high", s.patch_high);
+    f("patch_over", s.patch_over);
+    f("patch_wide", s.patch_wide);
     f("held", s.held);
     f("unroll", s.unroll);
     f("threads", s.threads);

@@ -223,6 +223,10 @@ const Target& sm_90a() {
               // 4x4 pixels, 102 registers: 512 threads, 3.5 ms; 1.7 if loads were what it waits
               // for.
               .window_threads = 896,  // 72 registers
+              .patch_side = 16,
+              .patch_points = 64,
+              .patch_turns = 1152,    // with loads and places about 30 KB of instructions
+              .patch_threads = 512,   // 128 registers: half of them are sums
               .held_registers = 128,  // not measured: half of a thread's
               .walk_each = 32,
               .walk_vectors = 4,     // 64 bytes of a thread under way, while it scans as many
@@ -252,6 +256,7 @@ const Target& sm_90a() {
               .row_turn_cycles = 800,
               .reduction_cycles = 250,
               .resident_rows = 12,
+              .place_slots = 2,
               .single_share = 0.9,
               .empty_tiles = 0.13,
               .worth_without_tiles = 0.6,

@@ -261,6 +261,10 @@ struct Points {
   int64_t worth_turns;     // of a loop, at least: fewer are left to the compiler of the text
   int64_t most_unrolled;   // turns of a loop that a line may ask for
   int64_t window_threads;  // of a multiprocessor, that kernels of windows leave registers for
+  int64_t patch_side;      // most points of a thread along one axis of a patch
+  int64_t patch_points;    // most of all its points: each has a number in registers
+  int64_t patch_turns;     // of windows with all points of a patch, written one by one
+  int64_t patch_threads;   // of a multiprocessor, that patches leave registers for
   int64_t held_registers;  // of a thread, for elements that loops read several times
   int64_t walk_each;       // most elements of a thread in a round of a scan
   int64_t walk_vectors;    // that it usually has
@@ -290,6 +294,7 @@ struct NestCosts {
   double row_turn_cycles;   // of a step along a row that is walked over
   double reduction_cycles;  // of one reduction of a row
   int64_t resident_rows;    // rows under way on a multiprocessor
+  double place_slots;       // of a thread for the place of an element that a patch loads
   double single_share;      // of the memory's speed, where a thread loads one element at a time
   double empty_tiles;       // share of a tile that is filled: with less, other forms are considered
   double worth_without_tiles;  // of the time with tiles, as a share: then they are taken

@@ -204,9 +204,13 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
         lowered_so == unit.forms.get(program, context, form.without(tried)))
       return;
     FirstSchedule other = with_tile_kernels(*lowered_so, true, unit);
-    if (other.kernels.size() <= out.kernels.size()) return;
+    // Sums of groups are scalar code, too, whose points share what they load.
+    const bool is_scalar =
+        form.has(Rewrite::Groups) && out.kernels.empty() && other.kernels.empty();
+    if (!is_scalar && other.kernels.size() <= out.kernels.size()) return;
     // Products that are fused stand in fewer kernels: groups are for sums that have no tiles yet.
-    if (form.has(Rewrite::Groups) && counts(other).products <= counts(out).products) return;
+    if (!is_scalar && form.has(Rewrite::Groups) && counts(other).products <= counts(out).products)
+      return;
     const double share = predicted_cost(other, unit) / predicted_cost(out, unit);
     if (share >= 1) {
       if (form.has(Rewrite::Chunks))

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "decision/choice.h"
+#include "lower/points/patch_points.h"
 #include "lower/points/points_loops.h"
 #include "lower/points/resident_ctas.h"
 #include "lower/points/scan_lines.h"
@@ -36,6 +37,7 @@ class PointLines {
         vector_(context_),
         across_(context_),
         spread_(context_),
+        patch_(context_),
         held_(context_),
         unroll_(context_),
         resident_(context_),
@@ -45,6 +47,7 @@ class PointLines {
     vector_.begin(body_);
     across_.begin(body_);
     spread_.begin(body_);
+    patch_.begin(body_);
     held_.begin(body_);
     unroll_.begin(body_);
     resident_.begin(body_);
@@ -85,6 +88,17 @@ class PointLines {
           "threads beside each other are a power of two and a part of the CTA's; a thread has a "
           "power of two of points up to {} along each axis",
           most_each));
+      ok = false;
+    }
+    const auto is_patch = [&](const decision::Patch& p) {
+      const int64_t side = target_.points.patch_side;
+      return is_power(p.high.value_or(0), side) && is_power(p.wide.value_or(0), side) &&
+             *p.high * *p.wide <= target_.points.patch_points;
+    };
+    if (patch() && !is_patch(*patch())) {
+      patch_.refuse(fmt::format(
+          "a thread has a power of two of points up to {} along each axis, and at most {}",
+          target_.points.patch_side, target_.points.patch_points));
       ok = false;
     }
     const int64_t most_held = target_.points.held_registers;
@@ -151,6 +165,7 @@ class PointLines {
   const decision::Across* across() const { return across_.asked(); }
   const decision::Held* held() const { return held_.asked(); }
   const decision::Spread* spread() const { return spread_.asked(); }
+  const decision::Patch* patch() const { return patch_.asked(); }
   int64_t threads() const {
     if (threads_.asked()) return threads_.asked()->count.value_or(0);
     const bool has_cta = scan() && scan()->lanes > target_.limits.warp_threads;
@@ -185,6 +200,7 @@ class PointLines {
     if (line || ctas > 1) resident_.took({ctas, {}});
   }
   void refuse_spread(std::string_view why) { spread_.refuse(why); }
+  void refuse_patch(std::string_view why) { patch_.refuse(why); }
   void refuse_threads(std::string_view why) { threads_.refuse(why); }
 
   // Notes what the kernel is.
@@ -202,11 +218,14 @@ class PointLines {
     }
     if (points.across) across_.took({points.across, points.points_across, {}});
     if (points.spread) spread_.took({points.spread, points.points_apart, points.points_down, {}});
+    if (points.patch)
+      patch_.took({points.patch, points.patch_high, points.patch_over, points.patch_wide, {}});
     if (points.held) held_.took({points.held, {}});
     threads_.took({threads(), {}});
     if (!lanes_.end("") || !each_.end("") || !vector_.end(kNoVectors) ||
         !across_.end("kernels that put parts together turn nothing") ||
         !spread_.end("kernels that put parts together have no tiles") ||
+        !patch_.end("kernels that put parts together have no patches") ||
         !held_.end("kernels that put parts together hold nothing") ||
         !unroll_.end("it has no loop whose turns can be taken together") || !resident_.end("") ||
         !threads_.end(""))
@@ -227,6 +246,7 @@ class PointLines {
   decision::Choice<decision::Vector> vector_;
   decision::Choice<decision::Across> across_;
   decision::Choice<decision::Spread> spread_;
+  decision::Choice<decision::Patch> patch_;
   decision::Choice<decision::Held> held_;
   decision::Choice<decision::Unroll> unroll_;
   decision::Choice<decision::Resident> resident_;
@@ -240,6 +260,9 @@ constexpr std::string_view kNotTurned =
 constexpr std::string_view kNotSpread =
     "it has other points of a thread, branches, or loops of different lengths; a kernel with one "
     "axis has all threads along it";
+constexpr std::string_view kNoPatch =
+    "it has not two such axes, or other points of a thread, branches, or loops of different "
+    "lengths";
 constexpr std::string_view kNotWidened = "its points branch, or lanes share them";
 
 // The kernel as its lines say, for all sizes.
@@ -269,6 +292,10 @@ bool follow(PointLines& lines, const PointsContext& points, Form form, LoweredKe
   }
   if (lines.spread() && !spread(parts, *lines.spread(), threads, context.pool)) {
     lines.refuse_spread(kNotSpread);
+    return false;
+  }
+  if (lines.patch() && !patch(parts, *lines.patch(), threads, context.pool)) {
+    lines.refuse_patch(kNoPatch);
     return false;
   }
   if (lines.held() && !hold(parts, lines.held()->turns.value_or(0))) {
@@ -322,7 +349,8 @@ std::optional<std::vector<LoweredKernel>> parts_alternatives(
   if (!first.read()) return std::nullopt;
   if (first.spread()) first.refuse_spread("kernels that put parts together have no tiles");
   if (first.held()) first.refuse_held("kernels that put parts together hold nothing");
-  if (first.spread() || first.held()) return std::nullopt;
+  if (first.patch()) first.refuse_patch("kernels that put parts together have no patches");
+  if (first.spread() || first.held() || first.patch()) return std::nullopt;
   auto one = lower(points, first, context);
   if (!one || !follow(first, points, Form::Parts, *one, context) ||
       !first.end(*one, name, Form::Parts, members, context))

@@ -9,6 +9,7 @@
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
 #include "ir/walk.h"
+#include "lower/points/point_counts.h"
 #include "lower/points/scan_lines.h"
 #include "matile/ops.h"
 
@@ -151,22 +152,6 @@ void share(const matile::Loop& l, FreshNames& names, expr::ExprPool& pool, ir::B
   for (Op& op : after) out.push_back(std::move(op));
 }
 
-Expr quotient_up(Expr n, int64_t by, expr::ExprPool& pool) {
-  if (n.op() == EK::IntConst) return pool.integer((n.integer() + by - 1) / by);
-  return pool.binary(EK::FloorDiv, pool.binary(EK::Add, n, pool.integer(by - 1)), pool.integer(by));
-}
-
-Expr count_of(const ir::Axes& axes, expr::ExprPool& pool) {
-  Expr count;
-  for (const ir::Axis& a : axes) {
-    const Expr n = a.extent.op() == EK::IntConst || a.extent.op() == EK::Var
-                       ? a.extent
-                       : pool.binary(EK::Max, a.extent, pool.integer(0));
-    count = count ? pool.binary(EK::Mul, count, n) : n;
-  }
-  return count;
-}
-
 // Gives every point `lanes` lanes, if all its loops are reductions that `is_worth` wants to share.
 template <typename IsWorth>
 bool share_all(LoweredKernel& parts, int64_t lanes, int64_t threads, const IsWorth& is_worth,
@@ -200,7 +185,8 @@ bool share_all(LoweredKernel& parts, int64_t lanes, int64_t threads, const IsWor
   return true;
 }
 
-// The steps of a scan: what they write is no line of points. A loop that only writes is.
+}  // namespace
+
 bool is_writing_loop(const Op& op) {
   const auto* l = op.get<matile::Loop>();
   bool writes = false;
@@ -213,8 +199,6 @@ bool is_writing_loop(const Op& op) {
   }
   return writes && changes;
 }
-
-}  // namespace
 
 ir::Block join_loops(const ir::Block& ops, expr::ExprPool& pool) {
   ir::Block body = ops;
@@ -338,7 +322,8 @@ bool hold(LoweredKernel& parts, int64_t turns) {
   }
   const bool is_one =
       std::all_of(bounds.begin(), bounds.end(), [&](Expr b) { return b == bounds[0]; });
-  if (points.lanes_per_point || points.across || points.spread || bounds.size() < 2 || !is_one)
+  if (points.lanes_per_point || points.across || points.spread || points.patch ||
+      bounds.size() < 2 || !is_one)
     return false;
   points.held = turns;
   kernel.body[0] = ir::make(std::move(points));

@@ -59,6 +59,10 @@ bool widen(LoweredKernel& parts, int64_t each, int64_t threads, expr::ExprPool& 
 bool turn(LoweredKernel& parts, const decision::Across& line, int64_t threads,
           const target::Points& choice, expr::ExprPool& pool);
 
+// Whether it is the steps of a scan: what they write is no line of points. A loop that only writes
+// is.
+bool is_writing_loop(const ir::Op& op);
+
 // Gives every CTA a tile of the last two axes, and its threads several points of it:
 //
 //   points i < M, j < N                  points i < M, j < N spread 64 apart 2 down 4

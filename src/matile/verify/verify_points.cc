@@ -43,7 +43,9 @@ class PointsVerifier {
     if (points.points_of_line) check_points_of_thread(points, *points.points_of_line);
     if (points.across || points.points_across) check_turned(points);
     if (points.spread || points.points_apart || points.points_down) check_spread(points);
-    if (points.held && (points.lanes_per_point || points.across || points.spread ||
+    if (points.patch || points.patch_high || points.patch_over || points.patch_wide)
+      check_patch(points);
+    if (points.held && (points.patch || points.lanes_per_point || points.across || points.spread ||
                         *points.held < 1 || *points.held > target_.points.held_registers))
       v_.fail(fmt::format("a point of one lane has 1 to {} turns of its loops `held`",
                           target_.points.held_registers));
@@ -111,6 +113,31 @@ class PointsVerifier {
     const size_t from = points.axes.size() > 1 ? points.axes.size() - 2 : 0;
     for (size_t k = from; k < points.axes.size(); ++k)
       apart_of_points_.emplace(points.axes[k].name.str());
+    has_several_ = true;
+  }
+  // Points along two axes.
+  void check_patch(const Points& points) {
+    const auto has = [&](ir::Name axis) {
+      return std::any_of(points.axes.begin(), points.axes.end(),
+                         [&](const ir::Axis& a) { return a.name == axis; });
+    };
+    const auto is_few = [&](ir::OptionalInt n) {
+      return n && *n >= 1 && *n <= target_.points.patch_side && (*n & (*n - 1)) == 0;
+    };
+    const auto points_of = [](ir::OptionalInt n) { return n.value_or(0); };
+    if (!points.patch || !points.patch_over || points.patch == points.patch_over ||
+        !has(points.patch) || !has(points.patch_over) || !is_few(points.patch_high) ||
+        !is_few(points.patch_wide) ||
+        points_of(points.patch_high) * points_of(points.patch_wide) > target_.points.patch_points)
+      v_.fail(
+          fmt::format("a `patch` has a power of two of points up to {} along each of two axes, "
+                      "at most {}",
+                      target_.points.patch_side, target_.points.patch_points));
+    if (points.lanes_per_point || points.points_per_thread || points.points_of_line ||
+        points.across || points.spread)
+      v_.fail("points of a patch have one lane, and no other points beside them");
+    apart_of_points_.emplace(points.patch.str());
+    apart_of_points_.emplace(points.patch_over.str());
     has_several_ = true;
   }
   bool differs(Expr e) const {

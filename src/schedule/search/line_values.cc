@@ -91,6 +91,16 @@ ir::Block values_in_range(const ir::Op& line, const Target& target) {
     add(&d, d.apart, powers(1, target.points.line));
     d = first;
     add(&d, d.down, powers(1, target.points.line));
+  } else if (line.is<dc::Patch>()) {
+    const auto first = line.as<dc::Patch>();
+    auto d = first;
+    add(&d, d.high,
+        powers(1, std::min(target.points.patch_side,
+                           target.points.patch_points / first.wide.value_or(1))));
+    d = first;
+    add(&d, d.wide,
+        powers(1, std::min(target.points.patch_side,
+                           target.points.patch_points / first.high.value_or(1))));
   } else if (line.is<dc::Unroll>()) {
     auto d = line.as<dc::Unroll>();
     add(&d, d.turns, powers(1, 2 * target.points.loads));
