@@ -166,10 +166,10 @@ bool has_products(const std::string& name, const target::Target& target) {
 }
 
 // Everything becomes scalar code if all else fails: a number that a pass does not take from the
-// target may show by that alone.
-TEST_P(Example, HasTheSameKindOfKernelsOnAnotherTarget) {
+// target may show by that alone. (Where costs decide, another target may have products as well.)
+TEST_P(Example, HasProductsOnAnotherTargetToo) {
   const std::string name = GetParam().example;
-  EXPECT_EQ(has_products(name, target::toy()), has_products(name, target::default_target()));
+  if (has_products(name, target::default_target())) EXPECT_TRUE(has_products(name, target::toy()));
 }
 
 // Compiled and run for a machine with other limits and costs: a number that a pass knows by itself

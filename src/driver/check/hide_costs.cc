@@ -14,6 +14,7 @@ namespace {
 constexpr std::string_view kHidden = "...";
 constexpr std::string_view kUnits = ": matrix ";
 constexpr std::string_view kKept = "kept ";
+constexpr std::string_view kShare = "predicted to take ";
 // Times follow from costs of the target, too.
 constexpr std::array<std::string_view, 2> kTimes = {" cycles", " us"};
 
@@ -37,6 +38,20 @@ std::string hide_numbers(std::string_view line, std::string_view unit) {
   }
 }
 
+// The line without the numbers behind these words.
+std::string hide_behind(std::string_view line, std::string_view words) {
+  std::string out;
+  while (true) {
+    const size_t at = line.find(words);
+    if (at == std::string_view::npos) return out.append(line);
+    out.append(line.substr(0, at + words.size()));
+    line.remove_prefix(at + words.size());
+    const size_t end = std::min(line.find_first_not_of("0123456789.e-+"), line.size());
+    if (end > 0) out.append(kHidden);
+    line.remove_prefix(end);
+  }
+}
+
 // Nothing for a candidate that is not kept: such lines are sorted by their cycles.
 std::optional<std::string> hide_in_line(std::string_view line) {
   if (const size_t units = line.find(kUnits); units != std::string_view::npos) {
@@ -45,7 +60,7 @@ std::optional<std::string> hide_in_line(std::string_view line) {
   }
   std::string out(line);
   for (std::string_view unit : kTimes) out = hide_numbers(out, unit);
-  return out;
+  return hide_behind(out, kShare);
 }
 
 }  // namespace
