@@ -118,7 +118,7 @@ DEVICE void sync_warp() { __syncwarp(); }
 // ---- global memory
 // A kernel that begins while others still write must not read by the way for constant data: such reads are not kept
 // behind the wait.
-#ifdef KERNELS_IN_FRONT
+#ifdef BEGINS_EARLY
 #define READ_ONLY ""
 #define READ_ASM asm volatile
 template <class T> DEVICE T read_global(const T* p) { return *p; }

@@ -58,13 +58,6 @@ struct Separation {
   std::vector<SeparatedTerm> terms;  // distinct running parts; empty for the constant 0
 };
 
-// b(c) + a(r), or a(r) * b(c) with a(r) > 0 proven: how a maximum or minimum follows its terms.
-struct MonotoneSplit {
-  bool is_additive = true;
-  Expr running;   // null: nothing (0 or 1)
-  Expr streamed;  // null: nothing
-};
-
 class Separator {
  public:
   // `running`: the reads whose values move. `streamed`: the axes of the loop; an expression that
@@ -74,8 +67,6 @@ class Separator {
       : pool_(pool), running_(std::move(running)), streamed_(std::move(streamed)), signs_(signs) {}
 
   Outcome<Separation> separate(Expr g);
-  // The analogue for max and min.
-  Outcome<MonotoneSplit> separate_monotone(Expr g);
 
   bool is_running(Expr e) { return (class_of(e) & kRunning) != 0; }
   bool is_streamed(Expr e) { return (class_of(e) & kStreamed) != 0; }

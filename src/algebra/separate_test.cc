@@ -212,23 +212,6 @@ TEST_F(SeparateTest, OppositeExponentsCancel) {
   EXPECT_TRUE(s->terms[0].running.is_one());
 }
 
-TEST_F(SeparateTest, MaximaFollowSumsAndPositiveFactors) {
-  Separator s(pool_, {parse("r[i]")}, {parse("j")}, signs_);
-  const auto sum = s.separate_monotone(parse("x[j] - r[i] + v[j]"));
-  ASSERT_TRUE(sum);
-  EXPECT_TRUE(sum->is_additive);
-  EXPECT_EQ(expr::to_string(sum->running), "-r[i]");
-  EXPECT_EQ(expr::to_string(sum->streamed), "x[j] + v[j]");
-  const auto unknown = s.separate_monotone(parse("x[j] * r[i]"));
-  ASSERT_FALSE(unknown);
-  EXPECT_EQ(unknown.rejection().code, "sign");
-  const auto positive = s.separate_monotone(parse("x[j] * exp(-r[i])"));
-  ASSERT_TRUE(positive) << positive.rejection().message;
-  EXPECT_FALSE(positive->is_additive);
-  EXPECT_EQ(expr::to_string(positive->streamed), "x[j]");
-  EXPECT_FALSE(s.separate_monotone(parse("tanh(x[j] * r[i])")));
-}
-
 // h(g(r, c)) = g(r', c): the repaired term is the term against the new values.
 TEST_F(SeparateTest, RepairedTermsAreTermsOfTheNewValues) {
   Signs signs;

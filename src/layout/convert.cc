@@ -185,16 +185,4 @@ Reduction drop_axis(const Layout& layout, int axis) {
   return reduction;
 }
 
-std::optional<std::vector<int>> broadcast_map(const Layout& reduced, const Layout& full, int axis) {
-  NAUT_CHECK(axis >= 0 && axis < full.rank() && reduced.rank() == full.rank() - 1,
-             "broadcast of rank {} to rank {} along axis {}", reduced.rank(), full.rank(), axis);
-  const auto without_axis = [axis](std::vector<int> coordinates) {
-    coordinates.erase(coordinates.begin() + axis);
-    return coordinates;
-  };
-  NAUT_CHECK(without_axis(full.shape()) == reduced.shape(), "broadcast between shapes: {} to {}",
-             to_text(reduced), to_text(full));
-  return register_map(reduced, full, without_axis);
-}
-
 }  // namespace nautilus::layout

@@ -70,9 +70,4 @@ struct Reduction {
 // instruction has.
 Reduction drop_axis(const Layout& layout, int axis);
 
-// Whether a tile laid out as `reduced` can be used beside a tile laid out as `full` without moving
-// data, `axis` of `full` being the one that `reduced` lacks. If so, register r of `full` goes with
-// register `map[r]` of `reduced`. drop_axis(full, axis).result always can.
-std::optional<std::vector<int>> broadcast_map(const Layout& reduced, const Layout& full, int axis);
-
 }  // namespace nautilus::layout

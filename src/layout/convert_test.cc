@@ -221,28 +221,5 @@ TEST(Reduce, PartsAddUpToTheSum) {
   }
 }
 
-TEST(Broadcast, ReducedTileGoesBesideTheFullOne) {
-  base::Random random(4);
-  for (int round = 0; round < 100; ++round) {
-    const Layout layout = random_layout(random, 3, false);
-    for (int axis = 0; axis < 3; ++axis) {
-      const Reduction reduction = drop_axis(layout, axis);
-      const std::optional<std::vector<int>> map = broadcast_map(reduction.result, layout, axis);
-      ASSERT_TRUE(map) << to_text(layout);
-      for (size_t target = 0; target < reduction.sources.size(); ++target) {
-        for (const int source : reduction.sources[target]) {
-          EXPECT_EQ((*map)[static_cast<size_t>(source)], static_cast<int>(target));
-        }
-      }
-    }
-  }
-}
-
-TEST(Broadcast, RefusesWhenDataWouldMove) {
-  EXPECT_EQ(broadcast_map(row_stats(), acc(16), 1), (std::vector<int>{0, 0, 1, 1, 0, 0, 1, 1}));
-  const Layout by_lane = parsed("0: warp 4*16, lane 16*1; copies: lane 2@16");
-  EXPECT_EQ(broadcast_map(by_lane, acc(16), 1), std::nullopt);
-}
-
 }  // namespace
 }  // namespace nautilus::layout

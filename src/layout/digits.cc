@@ -247,13 +247,4 @@ Layout Layout::repeat(int axis, int count, Owner owner) const {
   return Layout(rank(), std::move(digits));
 }
 
-Layout Layout::insert_axis(int axis) const {
-  NAUT_CHECK(axis >= 0 && axis <= rank(), "axis {} of rank {}", axis, rank());
-  std::vector<Digit> digits = digits_;
-  for (Digit& digit : digits) {
-    if (digit.axis >= axis) ++digit.axis;
-  }
-  return Layout(rank() + 1, std::move(digits));
-}
-
 }  // namespace nautilus::layout

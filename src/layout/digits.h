@@ -148,10 +148,6 @@ class Layout {
   // warp groups; repeat(1, 2, Register) doubles the columns of each thread.
   Layout repeat(int axis, int count, Owner owner) const;
 
-  // A new axis of extent 1 before `axis`; repeat() then gives it elements. This is how a
-  // value is broadcast when nothing else fixes the layout of the result.
-  Layout insert_axis(int axis) const;
-
   friend bool operator==(const Layout&, const Layout&) = default;
 
  private:

@@ -102,15 +102,12 @@ TEST(Digits, ScalarsAndEmptyAxes) {
   EXPECT_EQ(parsed("0: -; 1: lane 32*1").shape(), (std::vector<int>{1, 32}));
 }
 
-TEST(Digits, RepeatAndInsertAxis) {
+TEST(Digits, Repeat) {
   const Layout warp = parsed("0: lane 8*1@4; 1: lane 4*2, reg 2*1");
   EXPECT_EQ(to_text(warp.repeat(0, 4, Owner::Warp).repeat(0, 2, Owner::WarpGroup)),
             "0: group 2*32, warp 4*8, lane 8*1@4; 1: lane 4*2, reg 2*1");
   EXPECT_EQ(to_text(warp.repeat(1, 10, Owner::Register)),
             "0: lane 8*1@4; 1: reg 10*8@2, lane 4*2, reg 2*1");
-  EXPECT_EQ(to_text(warp.insert_axis(1)), "0: lane 8*1@4; 1: -; 2: lane 4*2, reg 2*1");
-  EXPECT_EQ(to_text(parsed("0: lane 32*1").insert_axis(1).repeat(1, 5, Owner::Register)),
-            "0: lane 32*1; 1: reg 5*1");
 }
 
 TEST(Digits, TextErrors) {

@@ -7,6 +7,7 @@
 
 #include "diag/render.h"
 #include "driver/check/case_runner.h"
+#include "driver/check/hide_costs.h"
 #include "driver/kernels/scheduling.h"
 #include "driver/report/explain.h"
 
@@ -66,7 +67,7 @@ CaseResult CaseRunner::run() {
   if (c == "kernels") return kernels(*program);
   if (c == "fusion") {
     const CaseResult checked = kernels(*program);
-    return checked.is_ok ? shown(fusion(*program, unit_)) : checked;
+    return checked.is_ok ? shown(without_cycles(fusion(*program, unit_))) : checked;
   }
   if (c == "fires") return fires(*program);
   std::string known;

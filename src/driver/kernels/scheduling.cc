@@ -297,6 +297,7 @@ std::optional<FirstSchedule> replay(const ir::Program& program, const schedule::
     check_verifies(built->program, unit);
     error->clear();
     FirstSchedule out{*lowered, decisions, built->program, built->notes, built->nests, {}, {}};
+    out.decisions.equations = spec::equations_hash(program);  // one of version 1 has none
     out.algebra = algebra;
     add_algebra(out, asked, unit);
     add_stored(decided, out);

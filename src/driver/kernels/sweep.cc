@@ -9,6 +9,7 @@
 #include "schedule/choose/sweep.h"
 #include "schedule/text/holes.h"
 #include "schedule/text/schedule.h"
+#include "spec/equations_hash.h"
 
 namespace nautilus::driver {
 namespace {
@@ -88,9 +89,15 @@ std::optional<std::vector<SweptSchedule>> sweep_holes(const ir::Program& program
   Trial trial(program, limit, unit);
   for (const schedule::Filling& f : *filled) {
     if (trial.is_over()) break;
-    const auto decisions = schedule::parse_schedule(f.text, unit.pool);
-    if (decisions) trial.add(*decisions, f.name.empty() ? "as it is" : f.name, 0);
-    if (!decisions) trial.refuse(f.name, decisions.rejection().message);
+    const auto parsed = schedule::parse_schedule(f.text, unit.pool);
+    if (!parsed) {
+      trial.refuse(f.name, parsed.rejection().message);
+      continue;
+    }
+    schedule::Schedule decisions = *parsed;
+    // One of version 1 has none.
+    if (decisions.equations.empty()) decisions.equations = spec::equations_hash(program);
+    trial.add(decisions, f.name.empty() ? "as it is" : f.name, 0);
   }
   return trial.take();
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "expr/position_blocks.h"
 #include "expr/scalar_ops.h"
 
 namespace nautilus::schedule {
@@ -16,9 +17,6 @@ using expr::Op;
 using scalar::For;
 using scalar::LoopKind;
 
-// Positions are counted in blocks: both numbers are exact as f32 for axes up to 2^36.
-constexpr int64_t kBlock = 4096;
-constexpr int64_t kExactCount = int64_t{1} << 24;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The nest of an argmax or argmin along one axis, of f32 values.
@@ -81,16 +79,18 @@ class Locator {
         reduction(p_.update->best, is_maximum ? expr::Reducer::Max : expr::Reducer::Min, value);
     const Expr is_best = pool_.binary(Op::Eq, value, best);
     const auto number = [&](Expr e) { return pool_.cast(DType::F32, e); };
-    const Expr block = is_long() ? pool_.binary(Op::FloorDiv, axis, pool_.integer(kBlock)) : axis;
+    const Expr block =
+        is_long() ? pool_.binary(Op::FloorDiv, axis, pool_.integer(expr::kPositionBlock)) : axis;
     const Expr term = pool_.select(is_best, number(block), inf);
     const Expr near = reduction(name(near_name(target())), expr::Reducer::Min, term);
     Expr whole = pool_.cast(DType::I64, near);
     if (is_long()) {
-      const Expr place = number(pool_.binary(Op::Mod, axis, pool_.integer(kBlock)));
+      const Expr place = number(pool_.binary(Op::Mod, axis, pool_.integer(expr::kPositionBlock)));
       const Expr in_block = pool_.select(pool_.binary(Op::Eq, term, near), place, inf);
       const Expr rest = reduction(name(rest_name(target())), expr::Reducer::Min, in_block);
-      whole = pool_.binary(Op::Add, pool_.binary(Op::Mul, whole, pool_.integer(kBlock)),
-                           pool_.cast(DType::I64, rest));
+      whole =
+          pool_.binary(Op::Add, pool_.binary(Op::Mul, whole, pool_.integer(expr::kPositionBlock)),
+                       pool_.cast(DType::I64, rest));
     }
     const Expr found = pool_.select(pool_.binary(Op::Eq, near, inf), pool_.integer(-1), whole);
     For each{p_.nest->axes, LoopKind::Map, {}};
@@ -119,7 +119,7 @@ class Locator {
   bool is_stored() const { return p_.update->value.op() == Op::Read; }
   bool is_long() const {
     const Expr extent = p_.steps->axes[0].extent;
-    return extent.op() != Op::IntConst || extent.integer() > kExactCount;
+    return extent.op() != Op::IntConst || extent.integer() > expr::kExactPositions;
   }
 
   Expr reduction(ir::Name to, expr::Reducer reducer, Expr value) {

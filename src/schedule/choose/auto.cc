@@ -11,6 +11,7 @@
 #include "ir/target_of.h"
 #include "schedule/apply/apply.h"
 #include "schedule/choose/candidates.h"
+#include "schedule/choose/computed_twice.h"
 #include "schedule/choose/part_sizes.h"
 
 namespace nautilus::schedule {
@@ -118,20 +119,27 @@ Refusal next_retreat(const Refusal& refusal, const Kernel& refused, const Target
   return {Retreat::Kernel, {}, std::move(why)};
 }
 
-AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool, ScheduleMemo& memo,
-                           const Refusals& refusals) {
-  FusionMemo& fusions = memo.fusions;
-  AutoSchedule out;
-  const StatementList list = statements_of(program, pool);
-  const algebra::Signs signs(program);
-  std::set<int> tried;
+namespace {
+
+// Kernels as they are fused, before their sizes are chosen.
+struct Fused {
+  AutoSchedule schedule;
   std::map<int, Retreat> given_up;  // by the kernels of these seeds
+  std::map<int, std::string> idle;  // seeds that start no kernel, and why; the last one first
+};
+
+// `apart`: statements that stay outside of the kernels of these seeds.
+Fused fuse(const StatementList& list, const ir::Program& program, const algebra::Signs& signs,
+           const std::map<int, std::set<int>>& apart, const Refusals& refusals, FusionMemo& fusions,
+           expr::ExprPool& pool) {
+  Fused fused;
+  AutoSchedule& out = fused.schedule;
+  std::set<int> tried;
   // Seeds that force an earlier pass wait: another seed may have the cascade in one.
   std::set<int> waiting;
-  std::map<int, std::string> idle;  // seeds that start no kernel, and why; the last one first
   const auto starts_none = [&](int seed, std::string_view why) {
     const std::string_view name = list.statements[static_cast<size_t>(seed)].target.str();
-    idle.emplace(-seed, fmt::format("{} starts no kernel: {}", name, why));
+    fused.idle.emplace(-seed, fmt::format("{} starts no kernel: {}", name, why));
   };
   while (true) {
     const std::set<int> plain = remaining(list, out.kernels);
@@ -148,6 +156,7 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool, Sch
     if (seed < 0) break;
     FusionRequest request;
     request.seed = seed;
+    if (const auto own = apart.find(seed); own != apart.end()) request.outside = own->second;
     for (const Kernel& k : out.kernels) {
       for (const Member& m : k.fusion.members) {
         if (!m.has(k.fusion.stream)) request.provided.insert(m.statement);
@@ -178,7 +187,7 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool, Sch
       starts_none(seed, refusal.why);
       continue;
     }
-    given_up.emplace(seed, refusal.given_up);
+    fused.given_up.emplace(seed, refusal.given_up);
     out.kernels.push_back(
         {*fusion, refusal.sizes ? *refusal.sizes : choose_sizes(*fusion), {}, {}, {}});
     bool is_built = have_order(list, out.kernels);
@@ -197,17 +206,35 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool, Sch
       out.kernels.pop_back();
     }
   }
+  return fused;
+}
+
+}  // namespace
+
+AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool, ScheduleMemo& memo,
+                           const Refusals& refusals) {
+  const StatementList list = statements_of(program, pool);
+  const algebra::Signs signs(program);
+  std::map<int, std::set<int>> apart;
+  Fused fused = fuse(list, program, signs, apart, refusals, memo.fusions, pool);
+  std::set<int> plain = remaining(list, fused.schedule.kernels);
+  while (const auto twice = computed_twice(list, fused.schedule.kernels, plain)) {
+    // A kernel that cannot do without it is left as it is.
+    if (!apart[twice->seed].insert(twice->statement).second) break;
+    fused = fuse(list, program, signs, apart, refusals, memo.fusions, pool);
+    plain = remaining(list, fused.schedule.kernels);
+  }
+  AutoSchedule& out = fused.schedule;
   // Kernels that later ones made superfluous.
-  remaining(list, out.kernels);
   std::erase_if(out.kernels, [](const Kernel& k) { return k.stored.empty(); });
   // Some joined the kernel of another seed.
   for (const Kernel& k : out.kernels) {
-    for (const Member& m : k.fusion.members) idle.erase(-m.statement);
+    for (const Member& m : k.fusion.members) fused.idle.erase(-m.statement);
   }
-  for (auto& [seed, note] : idle) out.notes.push_back(std::move(note));
+  for (auto& [seed, note] : fused.idle) out.notes.push_back(std::move(note));
   const Target& target = ir::target_of(program);
   for (Kernel& k : out.kernels) {
-    const Retreat retreat = given_up.at(k.fusion.seed);
+    const Retreat retreat = fused.given_up.at(k.fusion.seed);
     if (retreat >= Retreat::Alternatives) continue;
     choose_kernel(k, memo.ranks.rank(k, program, target, pool));
     if (retreat >= Retreat::Parts) continue;

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "expr/position_blocks.h"
 #include "expr/walk.h"
 #include "ir/target_of.h"
 #include "spec/ops.h"
@@ -19,10 +20,6 @@ using expr::DType;
 using expr::Expr;
 using expr::Op;
 using expr::Reducer;
-
-// Positions are counted in blocks: both numbers are exact as f32 for rows up to 2^36.
-constexpr int64_t kBlock = 4096;
-constexpr int64_t kExactCount = int64_t{1} << 24;
 
 class Rewriter {
  public:
@@ -92,8 +89,9 @@ class Rewriter {
       const Expr value = pool_.select(condition, pool_.cast(DType::F32, number), inf);
       return std::pair(value, equation(let, suffix, Reducer::Min, value, before));
     };
-    const Expr block = pool_.integer(kBlock);
-    const bool is_long = r.extent(0).op() != Op::IntConst || r.extent(0).integer() > kExactCount;
+    const Expr block = pool_.integer(expr::kPositionBlock);
+    const bool is_long =
+        r.extent(0).op() != Op::IntConst || r.extent(0).integer() > expr::kExactPositions;
     const auto [term, near] =
         first("near", is_best, is_long ? pool_.binary(Op::FloorDiv, axis, block) : axis);
     Expr whole = pool_.cast(DType::I64, near);
