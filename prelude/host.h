@@ -249,7 +249,8 @@ DEVICE void stmatrix_x4(u32 address, u32 a, u32 b, u32 c, u32 d, HERE) {
   const u32 registers[4] = {a, b, c, d};
   nautilus_host->stmatrix_x4(address, registers, (int)line);
 }
-DEVICE void ldmatrix_x4(u32 address, u32 (&x)[4], HERE) { nautilus_host->ldmatrix_x4(address, x, (int)line); }
+DEVICE void ldmatrix_x4(u32 address, u32 (&x)[4], HERE) { nautilus_host->ldmatrix_x4(address, x, false, (int)line); }
+DEVICE void ldmatrix_x4_trans(u32 address, u32 (&x)[4], HERE) { nautilus_host->ldmatrix_x4(address, x, true, (int)line); }
 template <int LENGTH> DEVICE void mma_bf16(float (&d)[LENGTH], int at, const u32 (&a)[4], u32 b0, u32 b1, HERE) {
   const u32 b[2] = {b0, b1};
   nautilus_host->mma(d + at, a, b, false, (int)line);

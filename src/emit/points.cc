@@ -474,6 +474,9 @@ void PointsEmitter::loop(const matile::Loop& l) {
   if (is_up && l.from.is_int(0)) facts_.add_axis(pool_.index(l.var), l.to);
   if (unroll_ > 1 && is_up && is_over_parts(l.to) && lanes_ == 1) {
     over_parts(l.var, from, to, l.body);
+  } else if (unroll_ > 1 && lanes_ == 1 && !has_several() &&
+             !matile::loads_ahead(l, pool_).empty()) {
+    loop_behind_loads(l, to, var);
   } else if (unroll_ > 1 && lanes_ == 1 && !has_several() && matile::loads_of_turn(l, pool_) > 0) {
     // The loads of so many turns are under way together; what is left is as the compiler has it.
     const std::string first = fresh("first");
@@ -499,6 +502,39 @@ void PointsEmitter::loop(const matile::Loop& l) {
   }
   locals_ = locals;
   facts_ = facts;
+}
+
+// Turns that write: what so many of them load is loaded before the first.
+void PointsEmitter::loop_behind_loads(const matile::Loop& l, const std::string& to,
+                                      const std::string& var) {
+  const std::string first = fresh("first");
+  out_.line("long long {} = 0;", first);
+  out_.open("for (; {0} + {1} <= {2}; {0} += {1}) {{", first, unroll_, to);
+  std::map<Expr, std::string, expr::ByContent> ahead;
+  for (Expr e : matile::loads_ahead(l, pool_)) {
+    const std::string name = fresh("ahead");
+    out_.line("{} {}[{}];", carrier(e.dtype()), name, unroll_);
+    ahead.emplace(e, name);
+  }
+  const auto open_turn = [&] {
+    out_.open("UNROLL for (int more = 0; more < {}; ++more) {{", unroll_);
+    out_.line("const long long {} = {} + more;", var, first);
+  };
+  open_turn();
+  is_ahead_ = true;
+  for (const auto& [e, name] : ahead) out_.line("{}[more] = {};", name, text(e));
+  is_ahead_ = false;
+  out_.close();
+  open_turn();
+  for (const auto& [e, name] : ahead) held_names_.emplace(e, name + "[more]");
+  block(l.body);
+  held_names_.clear();
+  out_.close();
+  out_.close();
+  const std::string rest = define(l.var);
+  out_.open("for (long long {0} = {1}; {0} < {2}; ++{0}) {{", rest, first, to);
+  block(l.body);
+  out_.close();
 }
 
 KernelText emit_points(const ir::Program& program, const matile::Kernel& kernel,

@@ -102,6 +102,7 @@ class PointsEmitter {
   void load_held(const ir::Block& ops);
   void hold(const ir::Block& ops);
   bool held_loop(const matile::Loop& l);
+  void loop_behind_loads(const matile::Loop& l, const std::string& to, const std::string& var);
 
   // points_lines.cc
   bool has_line(ir::Name tensor, std::span<const expr::Expr> indices) const;

@@ -174,8 +174,22 @@ void Cta::ldmatrix(Warp& warp) {
         *static_cast<const LdmatrixArgument*>(warp.arguments[static_cast<size_t>(lane)]);
     const layout::MatrixElement element = layout::matrix_element(lane, 0);
     for (int matrix = 0; matrix < 4; ++matrix) {
-      const auto row = static_cast<size_t>(8 * matrix + element.row);
-      const uint32_t at = static_cast<const LdmatrixArgument*>(warp.arguments[row])->address;
+      const auto address_of = [&](int row) {
+        return static_cast<const LdmatrixArgument*>(
+                   warp.arguments[static_cast<size_t>(8 * matrix + row)])
+            ->address;
+      };
+      if (own.is_turned) {
+        own.registers[matrix] = 0;
+        for (int k = 0; k < 2; ++k) {
+          const uint32_t word = read_word(
+              reader, address_of(element.col + k) + static_cast<uint32_t>(element.row / 2 * 4),
+              warp.line);
+          own.registers[matrix] |= (word >> (16 * (element.row % 2)) & 0xffff) << (16 * k);
+        }
+        continue;
+      }
+      const uint32_t at = address_of(element.row);
       own.registers[matrix] =
           read_word(reader, at + static_cast<uint32_t>(2 * element.col), warp.line);
     }

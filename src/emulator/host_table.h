@@ -54,7 +54,7 @@ struct HostTable {
   void (*shared_store)(unsigned address, unsigned bits, int line);
   unsigned (*shared_load)(unsigned address, int line);
   void (*stmatrix_x4)(unsigned address, const unsigned* registers, int line);
-  void (*ldmatrix_x4)(unsigned address, unsigned* registers, int line);
+  void (*ldmatrix_x4)(unsigned address, unsigned* registers, bool is_turned, int line);
   // d[4] += a[4] . b[2] of one warp.
   void (*mma)(float* d, const unsigned* a, const unsigned* b, bool is_f16, int line);
   void (*fence_async)(int line);

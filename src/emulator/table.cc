@@ -96,8 +96,8 @@ void stmatrix_x4(unsigned address, const unsigned* registers, int line) {
   call(line, [&](Thread& t, Cta& cta) { cta.collect(t, Collective::Stmatrix, &argument, line); });
 }
 
-void ldmatrix_x4(unsigned address, unsigned* values, int line) {
-  LdmatrixArgument argument = {address, values};
+void ldmatrix_x4(unsigned address, unsigned* values, bool is_turned, int line) {
+  LdmatrixArgument argument = {address, values, is_turned};
   call(line, [&](Thread& t, Cta& cta) { cta.collect(t, Collective::Ldmatrix, &argument, line); });
 }
 

@@ -68,6 +68,47 @@ bool is_load_where(Expr e) {
          (read.dtype() == expr::DType::F32 || expr::is_half(read.dtype()));
 }
 
+std::vector<Expr> loads_ahead(const Loop& l, expr::ExprPool& pool) {
+  std::vector<Expr> out;
+  if (l.direction != Direction::Up || !l.from.is_int(0) || l.to.op() == EK::IntConst) return out;
+  const Expr var = pool.index(l.var);
+  std::set<std::string, std::less<>> written;
+  std::set<std::string, std::less<>> defined;
+  for (const ir::Op& op : l.body) {
+    if (op.is<Loop>() || op.is<If>()) return out;
+    if (const auto* w = op.get<Write>()) written.emplace(w->target.str());
+    if (const auto* let = op.get<Let>()) defined.emplace(let->name.str());
+    if (const auto* a = op.get<Assign>()) defined.emplace(a->name.str());
+    if (const auto* v = op.get<Value>()) defined.emplace(v->name.str());
+  }
+  if (written.empty()) return out;
+  const auto is_known = [&](Expr e) {
+    if (!expr::depends_on(e, var)) return false;
+    for (ir::Name t : expr::tensors_read(e)) {
+      if (written.contains(t.str())) return false;
+    }
+    const auto vars = expr::free_vars(e);
+    return std::none_of(vars.begin(), vars.end(),
+                        [&](Expr v) { return defined.contains(v.name().str()); });
+  };
+  const auto look = [&](const auto& self, Expr e) -> void {
+    const bool is_load = is_load_where(e) || e.op() == EK::Read;
+    if (is_load && is_known(e)) {
+      if (std::find(out.begin(), out.end(), e) == out.end()) out.push_back(e);
+      return;
+    }
+    for (size_t k = 0; k < e.args().size(); ++k) {
+      if (k == 0 || e.op() != EK::Select) self(self, e[k]);
+    }
+  };
+  for (const ir::Op& op : l.body) {
+    if (const auto* let = op.get<Let>()) look(look, let->value);
+    if (const auto* a = op.get<Assign>()) look(look, a->value);
+    if (const auto* w = op.get<Write>()) look(look, w->value);
+  }
+  return out;
+}
+
 int64_t loads_of_turn(const Loop& l, expr::ExprPool& pool) {
   const bool is_open =
       l.direction == Direction::Up && l.from.is_int(0) && l.to.op() != EK::IntConst;

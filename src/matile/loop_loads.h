@@ -16,4 +16,10 @@ bool is_load_where(expr::Expr e);
 // it.
 int64_t loads_of_turn(const Loop& l, expr::ExprPool& pool);
 
+// Of a loop that writes in its turns, as the steps of a scan do: what a turn loads whatever
+// happens, at places that are known before it, from tensors that the loop does not write. Loads of
+// several turns can be done before those turns; behind a write a load waits, since both may be one
+// place. Nothing if there are loops or branches in it.
+std::vector<expr::Expr> loads_ahead(const Loop& l, expr::ExprPool& pool);
+
 }  // namespace nautilus::matile

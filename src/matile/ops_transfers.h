@@ -156,19 +156,24 @@ struct WarpDot {
 };
 
 struct Take {
-  static constexpr std::string_view kFormat = "take $tile from $part{ rows $rows}{ cols $cols}";
+  static constexpr std::string_view kFormat =
+      "take $tile from $part{ rows $rows}{ cols $cols}{ $trans}";
   static constexpr std::string_view kDoc =
       "Loads a register tile from a part of the slot got last. rows: the part's first row. A part "
-      "of one row goes to a col tile in f32; cols: the part's first column.";
+      "of one row goes to a col tile in f32; cols: the part's first column. trans: the part's rows "
+      "are "
+      "the tile's columns; rows: the part's first column then.";
   ir::Name tile;
   ir::Name part;
   ir::Expr rows;
   ir::Expr cols;
+  Trans trans = Trans::No;
   static void fields(auto& s, auto&& f) {
     f("tile", s.tile);
     f("part", s.part);
     f("rows", s.rows);
     f("cols", s.cols);
+    f("trans", s.trans);
   }
   static const ir::OpInfo& info();
 };

@@ -37,13 +37,28 @@ void emit_take(const matile::Take& op, KernelScope& scope) {
   const auto& tile = scope.registers.tiles.find(op.tile.str())->second;
   scope.out.open("{{  // {} from {}", op.tile.str(), op.part.str());
   std::string from = scope.own_slot_address(*ring, *part);
-  if (op.rows) from += fmt::format(" + ({}) * 128", scope.text(op.rows));
+  const bool is_turned = op.trans == matile::Trans::Yes;
+  // Rows of a turned tile are columns of the part, in panels of 64.
+  if (op.rows && is_turned)
+    from += fmt::format(" + ({}) / 64 * {}", scope.text(op.rows), part->tile.panel_bytes());
+  else if (op.rows)
+    from += fmt::format(" + ({}) * 128", scope.text(op.rows));
   if (op.cols) from += fmt::format(" + ({}) * {}", scope.text(op.cols), part->tile.element_bytes);
   scope.out.line("const u32 from = {};", from);
   const int length = array_length(tile);
   const std::string name = identifier(op.tile.str());
   if (part->tile.rows == 1) {
     take_row_piece(*part, name, length, scope.out);
+  } else if (is_turned) {
+    // Each 8 x 8 block is turned on its way: lanes 8 m to 8 m + 7 name the rows of block m, columns
+    // of the tile; blocks 1 and 3 are the tile's rows 8 to 15, 2 and 3 its next 8 columns.
+    scope.out.line("const int column = lane / 16 * 8 + lane % 8, chunk = 2 * warp + lane / 8 % 2;");
+    scope.out.open("UNROLL for (int step = 0; step < {}; ++step) {{", length / 4);
+    scope.out.line("u32 x[4];");
+    scope.out.line(
+        "ldmatrix_x4_trans(from + (16 * step + column) * 128 + (chunk ^ (column % 8)) * 16, x);");
+    scope.out.line("UNROLL for (int reg = 0; reg < 4; ++reg) {}[4 * step + reg] = x[reg];", name);
+    scope.out.close();
   } else if (part->tile.element_bytes == 4) {
     // Two neighbouring columns of rows lane / 4 and 8 further, in panels of 32 columns.
     scope.out.line("const int row = 16 * warp + lane / 4, chunk = lane % 4 / 2;");

@@ -27,7 +27,10 @@ int64_t most_loads(const Points& points, expr::ExprPool& pool) {
   int64_t most = 0;
   if (!has_own_loops(points)) return 0;
   ir::for_each_op(points.body, [&](const ir::Op& op) {
-    if (const auto* l = op.get<matile::Loop>()) most = std::max(most, loads_of_turn(*l, pool));
+    const auto* l = op.get<matile::Loop>();
+    if (!l) return;
+    const auto ahead = static_cast<int64_t>(matile::loads_ahead(*l, pool).size());
+    most = std::max({most, loads_of_turn(*l, pool), ahead});
   });
   return most;
 }

@@ -15,13 +15,36 @@ using ir::Op;
 using EK = expr::Op;
 using TileKind = TileValue::Kind;
 
+namespace {
+
+// Whether the tile, as it is or rounded by another op, is the first operand of a product.
+bool is_first_operand(const ir::Block& block, size_t from, ir::Name name) {
+  bool found = false;
+  for (size_t k = from; k < block.size() && !found; ++k) {
+    if (const auto* d = block[k].get<vrtile::Dot>()) found = d->a == name;
+    const auto* set = block[k].get<vrtile::Set>();
+    bool is_used = false;
+    if (set && set->name != name && set->value.op() == EK::Cast)
+      vrtile::for_each_use(block[k], [&](ir::Name n) { is_used |= n == name; });
+    if (is_used) found = is_first_operand(block, k + 1, set->name);
+  }
+  return found;
+}
+
+}  // namespace
+
 TileLoads::Uses TileLoads::uses_of(const ir::Block& block, size_t from, ir::Name name) {
   Uses uses;
   uses.last = from;
   for (size_t k = from; k < block.size(); ++k) {
     bool here = false;
     ir::for_each_op({block[k]}, [&](const Op& op) {
-      vrtile::for_each_use(op, [&](ir::Name n) { here |= n == name; });
+      bool is_used = false;
+      vrtile::for_each_use(op, [&](ir::Name n) { is_used |= n == name; });
+      here |= is_used;
+      uses.is_stored |= is_used && op.is<vrtile::Store>();
+      const auto* set = op.get<vrtile::Set>();
+      if (is_used && set) uses.makes_operand |= is_first_operand(block, k, set->name);
       if (const auto* d = op.get<vrtile::Dot>()) {
         uses.is_operand |= d->a == name || d->b == name;
         uses.is_a |= d->a == name;
@@ -50,7 +73,8 @@ bool TileLoads::load(const ir::Block& ops, size_t k, ir::Block& out) {
   if (!value.value || (op.condition && !value.condition)) return false;
   const Uses uses = uses_of(ops, k + 1, op.name);
   if (uses.is_operand && !fetch(op, uses, value, out)) return false;
-  if (!uses.is_operand && takes_.is_box(value)) value.box_of = &ops;
+  const bool may_turn = uses.makes_operand && !uses.is_stored;
+  if (!uses.is_operand && takes_.is_box(value, may_turn)) value.box_of = &ops;
   if (!uses.is_operand && takes_.is_row_piece(value)) value.row_piece_of = &ops;
   if (value.box_of && scope_.frames.back().is_eager &&
       !takes_.take_box(op.name, value, uses.last, out))

@@ -31,7 +31,9 @@ class TileLoads {
     bool is_operand = false;
     bool is_a = false;
     bool is_b = false;
-    size_t last = 0;  // op of the block
+    bool is_stored = false;      // in a store
+    bool makes_operand = false;  // it is an operand of what is one of a product
+    size_t last = 0;             // op of the block
   };
 
   static Uses uses_of(const ir::Block& block, size_t from, ir::Name name);

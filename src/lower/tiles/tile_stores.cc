@@ -72,11 +72,14 @@ bool TileStores::stores_panels(const vrtile::Store& op) const {
 
 bool TileStores::stores_whole(const vrtile::Store& op) const {
   const auto type = scope_.tensors.find(op.target.str());
-  return type != scope_.tensors.end() && op.axes.size() == 2 && is_half(op.value.dtype()) &&
-         op.axes[0].extent.is_int(scope_.group_rows()) &&
+  if (type == scope_.tensors.end() || op.axes.size() != 2) return false;
+  // Several panels in a box are a dimension of their own.
+  const bool has_room = op.axes[1].extent.is_int(scope_.panel()) ||
+                        static_cast<int>(type->second.dims.size()) < scope_.target.copies.box_axes;
+  return is_half(op.value.dtype()) && op.axes[0].extent.is_int(scope_.group_rows()) &&
          op.axes[1].extent.integer() % scope_.panel() == 0 &&
          op.axes[1].extent.integer() <= scope_.target.copies.box_extent &&
-         type->second.dims.back() == op.axes[1].extent;
+         type->second.dims.back() == op.axes[1].extent && has_room;
 }
 
 bool TileStores::store(const vrtile::Store& op, const std::vector<ir::Name>& used, ir::Block& out) {

@@ -29,22 +29,22 @@ bool stores_to(const Op& nest, ir::Name tensor) {
 
 }  // namespace
 
-bool TileTakes::is_box(const TileValue& value) {
+bool TileTakes::is_box(const TileValue& value, bool may_turn) {
   if (value.axes.size() != 2 || !is_held(value.value.dtype())) return false;
   if (value.other && !(value.other.is_const() && scope_.is_zero(value.other))) return false;
   const int64_t rows = value.axes[0].extent.integer();
   const int64_t cols = value.axes[1].extent.integer();
-  // A copy moves whole panels; one that is mostly padding costs more than it saves.
-  if (rows % scope_.group_rows() != 0 || cols % scope_.target.matrix.depth != 0 ||
-      2 * cols <= whole_panels(cols, scope_.panel()))
-    return false;
+  if (rows % scope_.group_rows() != 0 || cols % scope_.target.matrix.depth != 0) return false;
   if (!scope_.tensors.contains(value.value.name().str()) ||
       stores_to(scope_.nest, value.value.name()))
     return false;
   std::string ignored;
   const auto view = view_of(scope_.elements_of(value), pool_, &ignored);
-  return view && !view->is_transposed && view->row_step == 1 &&
-         choices_.is_copied(value.value.name());
+  if (!view || view->row_step != 1) return false;
+  // A copy moves whole panels; one that is mostly padding costs more than it saves.
+  const bool is_full = view->is_transposed ? may_turn && is_half(value.value.dtype())
+                                           : 2 * cols > whole_panels(cols, scope_.panel());
+  return is_full && choices_.is_copied(value.value.name());
 }
 
 bool TileTakes::is_row_piece(const TileValue& value) {
@@ -68,7 +68,8 @@ bool TileTakes::take_operands(const std::vector<ir::Name>& used, Expr value, Exp
     if (tile->box_of == scope_.frames.back().block && !tile->part &&
         !take_box(n, *tile, scope_.frames.back().at, out))
       return false;
-    if (!tile->part || tile->is_transposed || tile->row_piece_of) continue;
+    const bool is_turned = tile->is_transposed && tile->box_of;
+    if (!tile->part || tile->is_transposed != is_turned || tile->row_piece_of) continue;
     const ir::TensorType type{tile->value.dtype(), {tile->axes[0].extent, tile->axes[1].extent}};
     // Rows of one register tile only; elements of other operands are read from the tensor.
     if (!type.dims[0].is_int(scope_.group_rows()) ||
@@ -77,7 +78,11 @@ bool TileTakes::take_operands(const std::vector<ir::Name>& used, Expr value, Exp
     tile->kind = TileKind::Register;
     tile->type = type;
     tile->name = scope_.new_register(std::string(n.str()) + "_taken", type);
-    takes.push_back(ir::make(matile::Take{tile->name, tile->part, tile->first_row, {}}));
+    takes.push_back(ir::make(matile::Take{tile->name,
+                                          tile->part,
+                                          tile->first_row,
+                                          {},
+                                          is_turned ? matile::Trans::Yes : matile::Trans::No}));
   }
   if (column) take_row_pieces(value, column, out, takes);
   for (Op& op : takes) out.push_back(std::move(op));
@@ -93,16 +98,21 @@ bool TileTakes::take_box(ir::Name name, TileValue& value, size_t last, ir::Block
   const auto view = view_of(elements, pool_, scope_.why);
   if (!view) return false;
   Expr row = view->row_base;
+  Expr col = view->col_base;
   int rows = view->rows;
-  copies_.join_groups(row, rows, view->row_step, value);
-  const int cols = static_cast<int>(whole_panels(view->cols, scope_.panel()));
+  int cols = view->cols;
+  value.is_transposed = view->is_transposed;
+  if (view->is_transposed)
+    copies_.join_groups(col, cols, 1, value);
+  else
+    copies_.join_groups(row, rows, view->row_step, value);
+  cols = static_cast<int>(whole_panels(cols, scope_.panel()));
   const auto map = copies_.map_for(elements, *view, rows, cols);
   if (!map) return false;
   copies_.promotes(map->op.name, false);
   choices_.took_copied(elements.tensor);
   value.part = copies_.part_for(name, map->op, rows, cols, last);
-  out.push_back(
-      ir::make(matile::Fetch{value.part, map->op.name, map->at(row, view->col_base, pool_)}));
+  out.push_back(ir::make(matile::Fetch{value.part, map->op.name, map->at(row, col, pool_)}));
   return true;
 }
 
@@ -126,7 +136,7 @@ ir::Name TileTakes::take_panel(ir::Name name, const TileValue& value, Expr row_o
   const ir::TensorType type{value.value.dtype(),
                             {pool_.integer(scope_.group_rows()), pool_.integer(scope_.panel())}};
   const ir::Name taken = scope_.new_register(std::string(name.str()) + "_taken", type);
-  takes.push_back(ir::make(matile::Take{taken, part, {}, {}}));
+  takes.push_back(ir::make(matile::Take{taken, part, {}, {}, {}}));
   return taken;
 }
 
@@ -147,7 +157,7 @@ ir::Name TileTakes::take_row_piece(ir::Name name, ir::Name part, int64_t extent,
   const ir::Name taken = scope_.names.make(std::string(name.str()) + "_taken");
   const ir::TensorType type{expr::DType::F32, {pool_.integer(extent)}};
   scope_.declared.push_back(ir::make(matile::Tile{taken, type, matile::Spread::Col, {}}));
-  out.push_back(ir::make(matile::Take{taken, part, {}, cols}));
+  out.push_back(ir::make(matile::Take{taken, part, {}, cols, {}}));
   return taken;
 }
 

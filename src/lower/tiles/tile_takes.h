@@ -14,9 +14,11 @@
 // A piece of one row that is used along columns arrives the same way. Before a store by panels
 // boxes are copied panel by panel, a piece of a row at once.
 //
-// Outside the tensor a copy is 0, so conditions that only keep a load inside are gone. What is
-// no such box, or is transposed, or has elements that registers do not hold in this layout, is read
-// element by element where it is used.
+// Outside the tensor a copy is 0, so conditions that only keep a load inside are gone. A box of 16
+// bits whose rows lie along memory is turned where it is taken, if an operand of a product is made
+// of it (K with a weight for each of its rows, as the first operand of its transpose by another).
+// What is no such box, or has elements that registers do not hold in this layout, is read element
+// by element where it is used.
 #pragma once
 
 #include <vector>
@@ -30,8 +32,9 @@ class TileTakes {
   TileTakes(NestScope& scope, NestChoices& choices, TileCopies& copies)
       : scope_(scope), pool_(scope.pool), choices_(choices), copies_(copies) {}
 
-  // What a load is that element-wise work uses, if the copy engine brings it.
-  bool is_box(const TileValue& value);
+  // What a load is that element-wise work uses, if the copy engine brings it. `may_turn`: also one
+  // whose rows lie along memory, which is turned on its way to registers.
+  bool is_box(const TileValue& value, bool may_turn);
   bool is_row_piece(const TileValue& value);
 
   // Tiles in shared memory that an op uses element by element go to registers, and lines that

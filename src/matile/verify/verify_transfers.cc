@@ -111,7 +111,11 @@ void RoleVerifier::take(const Take& op) {
                       shape[1] % 16 == 0 && (is_half(dtype) || dtype == DType::F32) &&
                       part->tile.rows >= 64 && part->tile.cols >= shape[1] && !op.cols &&
                       part->tile.swizzle == layout::Swizzle::B128;
-  if (!is_row_piece && !is_box)
+  const bool is_turned = tile->op->spread == Spread::Acc && source == dtype && shape[0] == 64 &&
+                         shape[1] % 16 == 0 && is_half(dtype) && part->tile.cols % 64 == 0 &&
+                         part->tile.rows >= shape[1] && !op.cols &&
+                         part->tile.swizzle == layout::Swizzle::B128;
+  if (op.trans == Trans::Yes ? !is_turned : !is_row_piece && !is_box)
     v_.fail(fmt::format("`{}` does not hold what `{}` takes", op.part.str(), op.tile.str()));
 }
 

@@ -19,6 +19,8 @@ using algebra::Rejection;
 using expr::Expr;
 using ReaderOp = expr::Op;
 
+constexpr int64_t kLeastExtent = 16;  // of the axes of a state: the depth of a matrix instruction
+
 bool reads(Expr e, ir::Name tensor) {
   const auto read = expr::tensors_read(e);
   return std::find(read.begin(), read.end(), tensor) != read.end();
@@ -47,6 +49,11 @@ class ReaderFinder {
 
  private:
   Expr extent() const { return let_.axes[scan_.step.along].extent; }
+  Expr extent_of(Expr axis) const {
+    const auto it = std::find_if(let_.axes.begin(), let_.axes.end(),
+                                 [&](const ir::Axis& a) { return a.name == axis.name(); });
+    return it->extent;
+  }
 
   Rejection refuse(const Let& let, Expr node) const {
     return {"reader", fmt::format("`{}` reads the state otherwise than in a sum of products: `{}`",
@@ -58,6 +65,7 @@ class ReaderFinder {
     const Expr rest = expr::rebuild(pool_, let.body, [&](Expr e) {
       const bool is_last = e.op() == ReaderOp::Read && e.name() == let_.name &&
                            is_last_step(e[scan_.step.along], extent());
+      scan_.has_last |= is_last;
       return is_last ? pool_.floating(0, e.dtype()) : e;
     });
     if (!reads(rest, let_.name)) return std::nullopt;
@@ -162,6 +170,14 @@ class ReaderFinder {
                        fmt::format("no axis stands in one side of `{}` alone, apart from `{}`",
                                    expr::to_string(scan_.step.term), d.name().str())};
     for (Expr f : others) (expr::depends_on(f, columns.back()) ? scan_.v : scan_.u).push_back(f);
+    for (Expr axis : {d, columns.back()}) {
+      const Expr n = extent_of(axis);
+      if (n.op() == ReaderOp::IntConst && n.integer() < kLeastExtent)
+        return Rejection{"small",
+                         fmt::format("its states have {} numbers along `{}`, a product of matrices "
+                                     "would be mostly empty",
+                                     n.integer(), axis.name().str())};
+    }
     return halves();
   }
 

@@ -30,6 +30,7 @@ struct ReadScan {
   std::vector<ir::Expr> u;  // those that have neither the depth nor an axis of their own
   std::vector<ir::Expr> v;  // the others
   std::vector<ScanReader> readers;
+  bool has_last = false;             // somebody reads the last state
   ir::DType half = ir::DType::BF16;  // in which operands are rounded
 };
 

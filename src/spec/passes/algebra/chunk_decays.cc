@@ -163,4 +163,19 @@ Expr ChunkDecays::whole(const expr::Substitution& at) {
   return power(at, pool_.integer(chunks_.length - 1), {}, {});
 }
 
+Expr ChunkDecays::whole_before(const expr::Substitution& at) {
+  if (!decay_) return {};
+  const Expr is_later = pool_.binary(DecayOp::Ge, chunks_.chunk, pool_.integer(1));
+  const Expr last = pool_.binary(DecayOp::Add, chunks_.chunk, pool_.integer(-1));
+  const Expr one = pool_.floating(1, expr::DType::F32);
+  const Expr moved = expr::substitute(pool_, whole(at), {{chunks_.chunk, last}});
+  if (is_steady()) return pool_.select(is_later, moved, one);
+  // Each element under the condition: it can be loaded before the step needs it.
+  return expr::rebuild(pool_, moved, [&](Expr e) {
+    if (e.op() != DecayOp::Read) return e;
+    const bool is_log2 = e.name() == log2_->name;
+    return pool_.select(is_later, e, is_log2 ? pool_.floating(0, e.dtype()) : one);
+  });
+}
+
 }  // namespace nautilus::spec

@@ -43,6 +43,8 @@ class ChunkDecays {
   ir::Expr to_end(const expr::Substitution& at);
   ir::Expr up_to(const expr::Substitution& at, bool is_before);
   ir::Expr whole(const expr::Substitution& at);
+  // Of the chunk before; 1 before the first.
+  ir::Expr whole_before(const expr::Substitution& at);
 
  private:
   bool is_steady() const;

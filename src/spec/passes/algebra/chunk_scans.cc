@@ -87,7 +87,14 @@ class ScanChunker {
     std::vector<Let> before;
     decays.add(let.name.str(), names_, before);
     const Let scale = scale_of(scan, chunks, before);
-    const Let added = added_in_chunks(scan, chunks, decays, before);
+    Let added = added_in_chunks(scan, chunks, decays, before);
+    // Only readers that round states to 16 bits see the sums: half of the bytes will do.
+    if (!scan.has_last) {
+      before.push_back(added);
+      added.name = names_.fresh(fmt::format("{}.added", let.name.str()));
+      added.dtype = scan.half;
+      added.body = pool_.cast(scan.half, element(before.back(), pool_));
+    }
     const Let states = states_of(scan, chunks, decays, added);
     const Let starts = starts_of(scan, states);
     std::vector<Made>& out = instead_[let.name];
@@ -198,15 +205,22 @@ class ScanChunker {
     return finished(out);
   }
 
-  // What chunks begin with: a scan of them, each behind the one before.
+  // What chunks begin with: a scan of them, each behind the one before. Loads stand under
+  // conditions of their own, so that they need not wait for the state.
   Let states_of(const ReadScan& scan, const Chunks& chunks, ChunkDecays& decays, const Let& added) {
     Let out = added;
+    out.dtype = expr::DType::F32;
     out.name = names_.fresh(fmt::format("{}.states", scan.let->name.str()));
+    const Expr is_later = pool_.binary(ChunkOp::Ge, chunks.chunk, pool_.integer(1));
     const Expr last = pool_.binary(ChunkOp::Add, chunks.chunk, pool_.integer(-1));
-    out.body = pool_.select(
-        pool_.binary(ChunkOp::Ge, chunks.chunk, pool_.integer(1)),
-        expr::substitute(pool_, behind_chunk(scan, decays, out, added), {{chunks.chunk, last}}),
-        scan.step.initial);
+    const auto before = [&](Expr e, Expr other) {
+      return pool_.select(is_later, expr::substitute(pool_, e, {{chunks.chunk, last}}), other);
+    };
+    out.body = pool_.binary(
+        ChunkOp::Add,
+        times(decays.whole_before(own_axes(*scan.let)),
+              before(element(out, pool_), scan.step.initial)),
+        before(pool_.cast(out.dtype, element(added, pool_)), pool_.floating(0, out.dtype)));
     return finished(out);
   }
 
@@ -215,7 +229,7 @@ class ScanChunker {
                     const Let& added) {
     return pool_.binary(ChunkOp::Add,
                         times(decays.whole(own_axes(*scan.let)), element(states, pool_)),
-                        element(added, pool_));
+                        pool_.cast(expr::DType::F32, element(added, pool_)));
   }
 
   // The same as the operand of products.
