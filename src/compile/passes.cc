@@ -137,7 +137,7 @@ const std::vector<PassInfo>& passes() {
       // Before sums of prefixes: the sums of logarithms in a chunk are some.
       algebra("chunk_scans", spec::chunk_scans,
               "scans of matrices become products of chunks of their steps", kReductionsSplit,
-              "algebra"),
+              "algebra, chunk"),
       algebra("scan_prefixes", spec::scan_prefixes,
               "reductions of all prefixes of an axis become scans", kReductionsSplit),
       algebra("drop_row_constant", spec::beside<spec::drop_row_constant>,

@@ -42,6 +42,23 @@ struct Algebra {
   static const ir::OpInfo& info();
 };
 
+struct Chunk {
+  static constexpr std::string_view kFormat = "chunk $tensor $length{ $by}";
+  static constexpr std::string_view kDoc =
+      "Program, with `algebra chunks on`: how many steps of a scan are computed together by "
+      "products "
+      "of matrices.";
+  ir::Name tensor;
+  ir::OptionalInt length;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("tensor", s.tensor);
+    f("length", s.length);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
 struct Depth {
   static constexpr std::string_view kFormat = "depth $tensor{ of $axes}{ $by}";
   static constexpr std::string_view kDoc =

@@ -62,7 +62,7 @@ class SpecVerifier {
     if (has_decisions_) v_.fail("a program has one list of decisions");
     has_decisions_ = true;
     for (const ir::Op& line : lines.body) {
-      if (!line.is<decision::Store>() && !line.is<decision::Depth>())
+      if (!line.is<decision::Store>() && !line.is<decision::Depth>() && !line.is<decision::Chunk>())
         v_.fail(fmt::format("`{}` is no decision about equations", line.info().mnemonic()));
     }
   }

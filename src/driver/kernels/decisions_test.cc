@@ -32,7 +32,8 @@ std::vector<std::string> example_files() {
 // of images with zeros around them.
 std::vector<std::string> programs_with_operands() {
   std::vector<std::string> out = example_files();
-  for (const char* name : {"attention_rope", "chain_conv_bias_relu", "chain_conv_mean", "gemm_f32"})
+  for (const char* name :
+       {"attention_rope", "chain_conv_bias_relu", "chain_conv_mean", "gemm_f32", "state_space"})
     out.push_back(fmt::format("{}/bench/foreign/{}.naut", NAUTILUS_SOURCE_DIR, name));
   return out;
 }
@@ -199,7 +200,7 @@ TEST_P(ProgramDecisionsTest, WithoutLinesAboutOperandsTheRulesDecide) {
   ASSERT_FALSE(usual.empty()) << why;
   schedule::Schedule old = first_->decisions;
   std::erase_if(old.lines, [](const ir::Op& line) {
-    return line.is<decision::Store>() || line.is<decision::Depth>();
+    return line.is<decision::Store>() || line.is<decision::Depth>() || line.is<decision::Chunk>();
   });
   EXPECT_TRUE(kernels_of(old, &why) == usual) << why;
   const auto again = replay(*program_, old, unit_, &why);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "algebra/contraction.h"
+#include "decision/lines.h"
 #include "expr/rules/simplify.h"
 #include "expr/walk.h"
 #include "ir/decl.h"
@@ -20,24 +22,31 @@ using expr::Expr;
 using expr::Substitution;
 using ChunkOp = expr::Op;
 
-constexpr int64_t kLength = 64;          // steps of a chunk
-constexpr int64_t kLongestLength = 128;  // where the depth is as long: one kernel has both sums
+// Steps of a chunk: 64, or up to 128 where the depth is as long. A line may say others.
+constexpr int64_t kLength = 64;
+constexpr int64_t kUsualLength = 128;
+constexpr int64_t kMostLength = 256;
+constexpr int64_t kLengthStep = 16;  // the depth of a matrix instruction
 
 class ScanChunker {
  public:
-  ScanChunker(const ir::Program& program, expr::ExprPool& pool)
+  ScanChunker(const ir::Program& program, ir::PassContext& context)
       : program_(program),
-        pool_(pool),
-        simplifier_(pool),
-        facts_(ir::facts_of(program, pool)),
+        context_(context),
+        lines_(decision::lines(program.body)),
+        pool_(context.pool),
+        simplifier_(context.pool),
+        facts_(ir::facts_of(program, context.pool)),
         signs_(program),
-        names_(program, pool) {}
+        names_(program, context.pool) {}
 
-  ir::Program run() {
+  // Nothing if a line was refused.
+  std::optional<ir::Program> run() {
     for (const EquationGroup& g : computing_order(program_)) {
       if (!g.is_scan()) continue;
       if (const auto scan = read_scan(g, program_, pool_)) divide(*scan);
     }
+    if (is_refused_) return std::nullopt;
     if (instead_.empty()) return program_;
     ir::Program out{program_.level, program_.name, {}};
     for (const ir::Op& op : program_.body) {
@@ -56,7 +65,9 @@ class ScanChunker {
         out.body.push_back(ir::make(made.let, op.span()));
       }
     }
-    return without_moves(out, moved_, pool_);
+    out = without_moves(out, moved_, pool_);
+    out.body = decision::with_lines(std::move(out.body), lines_);
+    return out;
   }
 
  private:
@@ -72,9 +83,7 @@ class ScanChunker {
     const ir::Axis steps = let.axes[scan.step.along];
     const Expr depth = let.axes[scan.depth].extent;
     Chunks chunks{steps};
-    if (depth.op() == ChunkOp::IntConst && depth.integer() >= kLength &&
-        depth.integer() <= kLongestLength)
-      chunks.length = depth.integer();
+    chunks.length = length_of(let.name, depth);
     const std::string stem(steps.name.str());
     chunks.chunk = pool_.index(stem + ".chunk");
     chunks.row = pool_.index(stem + ".row");
@@ -105,6 +114,34 @@ class ScanChunker {
     last_states_.emplace(let.name, LastState{let.axes, scan.step.along, chunks.chunk, chunks.count,
                                              behind_chunk(scan, decays, states, added)});
     for (const ScanReader& r : scan.readers) read(scan, r, chunks, decays, scale, starts);
+  }
+
+  // As the line about the scan says, which is then read; else by rule.
+  int64_t length_of(ir::Name scan, Expr depth) {
+    int64_t length = kLength;
+    if (depth.op() == ChunkOp::IntConst && depth.integer() >= kLength &&
+        depth.integer() <= kUsualLength && depth.integer() % kLengthStep == 0)
+      length = depth.integer();
+    for (auto it = lines_.begin(); it != lines_.end();) {
+      const auto* asked = it->get<decision::Chunk>();
+      if (!asked || asked->tensor != scan) {
+        ++it;
+        continue;
+      }
+      const int64_t n = asked->length.value_or(0);
+      if (n < kLengthStep || n > kMostLength || n % kLengthStep != 0) {
+        decision::refuse(
+            *it,
+            fmt::format("a chunk has a multiple of {} steps, {} at most", kLengthStep, kMostLength),
+            context_);
+        is_refused_ = true;
+      } else {
+        length = n;
+      }
+      it = lines_.erase(it);
+    }
+    decision::note(ir::make(decision::Chunk{scan, length, {}}), context_);
+    return length;
   }
 
   Expr simplified(Expr e) { return simplifier_.simplify(e, &facts_); }
@@ -273,8 +310,10 @@ class ScanChunker {
                             product(scan.v, at, t, chunks, chunks.key)),
                       chunks.key, of_keys.extent);
     Let before{names_.fresh(stem + ".before"), rows, expr::DType::F32, {}};
-    before.body =
-        sum(times(q, pool_.cast(expr::DType::F32, at_places(starts, at))), reader.depth, depth);
+    const Expr start = pool_.cast(expr::DType::F32, at_places(starts, at));
+    const bool is_short = depth.op() == ChunkOp::IntConst && depth.integer() < chunks.length;
+    before.body = is_short ? padded_sum(reader, q, start, depth, of_keys.extent)
+                           : sum(times(q, start), reader.depth, depth);
     Let both{names_.fresh(stem + ".chunks"), rows, expr::DType::F32, {}};
     both.body = pool_.binary(ChunkOp::Add, element(inside, pool_),
                              times(element(before, pool_), decays.up_to(at, reader.is_before)));
@@ -287,6 +326,26 @@ class ScanChunker {
     for (const Let& l : {scores, inside, before, both}) made.push_back({finished(l)});
     made.push_back({out});
     moved_.insert(let.name);
+  }
+
+  // A sum over the depth as one over as many places as a chunk has, with nothing behind its end:
+  // sums over axes of one length are steps of one loop.
+  Expr padded_sum(const ScanReader& reader, Expr q, Expr start, Expr depth, Expr extent) {
+    const Expr is_inside = pool_.binary(ChunkOp::Lt, reader.depth, depth);
+    const auto guarded = [&](Expr e) {
+      Expr out;
+      for (Expr f : algebra::factors(e)) {
+        const Expr none = pool_.floating(0, f.dtype());
+        const bool is_guarded = f.op() == ChunkOp::Select && f[2] == none;
+        if (expr::depends_on(f, reader.depth))
+          f = is_guarded ? pool_.select(pool_.binary(ChunkOp::And, f[0], is_inside), f[1], none)
+                         : pool_.select(is_inside, f, none);
+        out = times(out, f);
+      }
+      return out;
+    };
+    return pool_.reduce(expr::Reducer::Sum, times(guarded(q), guarded(start)),
+                        std::array{reader.depth}, std::array{extent});
   }
 
   // The element at these places of the state's axes; those of a chunk are as they are.
@@ -319,6 +378,9 @@ class ScanChunker {
   }
 
   const ir::Program& program_;
+  ir::PassContext& context_;
+  ir::Block lines_;  // that are not read yet
+  bool is_refused_ = false;
   expr::ExprPool& pool_;
   expr::Simplifier simplifier_;
   expr::Facts facts_;
@@ -333,7 +395,7 @@ class ScanChunker {
 
 std::optional<ir::Program> chunk_scans(const ir::Program& program, ir::PassContext& context) {
   if (!has_scans(program)) return program;
-  return ScanChunker(program, context.pool).run();
+  return ScanChunker(program, context).run();
 }
 
 std::vector<std::string> chunk_refusals(const ir::Program& program, expr::ExprPool& pool) {
