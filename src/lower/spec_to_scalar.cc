@@ -241,10 +241,17 @@ class Lowering {
 }  // namespace
 
 std::optional<ir::Program> spec_to_scalar(const ir::Program& program, ir::PassContext& context) {
+  ir::Block operands;
+  ir::Block chunks;
+  for (const ir::Op& line : decision::lines(program.body))
+    (line.is<decision::Chunk>() ? chunks : operands).push_back(line);
+  const bool is_read = decision::refuse_all(
+      operands, "no operand of products has this name or depth, with the other lines as they are",
+      context);
   if (!decision::refuse_all(
-          decision::lines(program.body),
-          "no operand of products has this name or depth, with the other lines as they are",
-          context))
+          chunks, "no scan of this name is computed in chunks, with the other lines as they are",
+          context) ||
+      !is_read)
     return std::nullopt;
   return Lowering(context).run(program);
 }

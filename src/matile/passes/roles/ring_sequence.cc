@@ -83,7 +83,14 @@ class SequenceBuilder {
   }
 
  private:
+  // In the run of fetches around that of the ring's first part: runs have their parts in any order.
   static Fetch find(const ir::Block& block, size_t from, const std::string& part) {
+    const ir::Name first = block[from].as<Fetch>().part;
+    const auto is_of_run = [&](const Op& op) {
+      const auto* f = op.get<Fetch>();
+      return f && f->part != first;
+    };
+    while (from > 0 && is_of_run(block[from - 1])) --from;
     for (size_t k = from; k < block.size(); ++k) {
       const auto* f = block[k].get<Fetch>();
       if (f && f->part.str() == part) return *f;
