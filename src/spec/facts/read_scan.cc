@@ -181,9 +181,28 @@ class ReaderFinder {
     return halves();
   }
 
+  // Where the term is 0 by a condition, the condition is a factor: what it hides are elements of
+  // inputs at the scan's own place, which are there and finite.
+  bool is_masked(Expr f) const {
+    if (f.op() != ReaderOp::Select || f[2].op() != ReaderOp::FloatConst || f[2].number() != 0)
+      return false;
+    const std::vector<Expr> hidden = algebra::factors(f[1]);
+    return std::all_of(hidden.begin(), hidden.end(), [&](Expr x) {
+      const Expr read = algebra::element_of(x);
+      return read && !find_equation(program_, read.name()) &&
+             std::all_of(read.args().begin(), read.args().end(),
+                         [](Expr index) { return index.op() == ReaderOp::Var; });
+    });
+  }
+
   std::vector<Expr> factors_of(Expr term) {
     std::vector<Expr> out;
     for (Expr f : algebra::factors(term)) {
+      if (is_masked(f)) {
+        out.push_back(pool_.select(f[0], pool_.floating(1, f.dtype()), f[2]));
+        for (Expr g : factors_of(f[1])) out.push_back(g);
+        continue;
+      }
       if (f.op() != ReaderOp::Neg) {
         out.push_back(f);
         continue;

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <numbers>
 
 #include "expr/walk.h"
@@ -39,6 +41,10 @@ Expr ChunkDecays::log2_of(Expr e) {
       return pool_.binary(DecayOp::Add, log2_of(e[0]), log2_of(e[1]));
     case DecayOp::Exp2:
       return e[0];
+    case DecayOp::Select:
+      return pool_.select(e[0], log2_of(e[1]), log2_of(e[2]));
+    case DecayOp::FloatConst:
+      return pool_.floating(std::max(std::log2(std::abs(e.number())), kLeastLog2), e.dtype());
     case DecayOp::Exp:
       return pool_.binary(DecayOp::Mul, e[0], pool_.constant(std::numbers::log2e, e.dtype()));
     default:
