@@ -184,8 +184,8 @@ bool PointsEmitter::patch_loop(const matile::Loop& l) {
   const bool is_up = l.direction == matile::Direction::Up;
   if (is_up && l.from.is_int(0)) facts_.add_axis(pool_.index(l.var), l.to);
   loops_.emplace(l.var.str());
-  out_.open("NO_UNROLL for (long long {0} = {1}; {0} {2} {3}; {4}{0}) {{", var, from,
-            is_up ? "<" : ">=", to, is_up ? "++" : "--");
+  out_.open("{5}for (long long {0} = {1}; {0} {2} {3}; {4}{0}) {{", var, from,
+            is_up ? "<" : ">=", to, is_up ? "++" : "--", is_innermost ? "" : "NO_UNROLL ");
   window_places_.clear();
   if (is_innermost) {
     for (const ir::Op& op : l.body) write_turn(op.as<matile::Assign>(), {});

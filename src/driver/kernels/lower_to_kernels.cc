@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/kernels/lower_to_kernels.h"
 
+#include <algorithm>
 #include <map>
 
 #include "compile/kernels.h"
@@ -87,10 +88,20 @@ void add_names(const ir::Names& names, std::set<std::string>& out) {
   for (ir::Name n : names) out.emplace(n.str());
 }
 
+// Whether threads have patches: products at the speed of the ordinary units, which were compared
+// with those of the matrix unit.
+bool has_patches(const schedule::KernelSchedule& kernel) {
+  return std::any_of(
+      kernel.alternatives.begin(), kernel.alternatives.end(), [](const ir::Block& lines) {
+        return std::any_of(lines.begin(), lines.end(),
+                           [](const ir::Op& line) { return line.is<decision::Patch>(); });
+      });
+}
+
 Origin origin_of(const FirstSchedule& scheduled) {
   Origin out{scheduled.unscheduled, {}, scheduled.notes};
   for (const schedule::KernelSchedule& k : scheduled.decisions.kernels) {
-    if (k.form != decision::Form::Tile) continue;
+    if (k.form != decision::Form::Tile && !has_patches(k)) continue;
     out.in_tiles.insert(k.name);
     for (const ir::Block& lines : k.alternatives) {
       for (const ir::Op& line : lines) {

@@ -36,8 +36,8 @@ struct KernelNote {
 
 // What was scheduled, for reports about it.
 struct Origin {
-  ir::Program statements;               // of loops, one for each that scheduling saw
-  std::set<std::string> in_tiles;       // of them, those that kernels of tiles compute
+  ir::Program statements;          // of loops, one for each that scheduling saw
+  std::set<std::string> in_tiles;  // of them, those that kernels of tiles or of patches compute
   std::vector<std::string> derivation;  // what joined which kernel, and why others did not
 };
 

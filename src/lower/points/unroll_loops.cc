@@ -19,7 +19,8 @@ const Points& points_of(const LoweredKernel& parts) {
 // Points whose loops are walked by one thread, each loop for one point.
 bool has_own_loops(const Points& points) {
   return points.lanes_per_point.value_or(1) == 1 && points.points_per_thread.value_or(1) == 1 &&
-         points.points_of_line.value_or(1) == 1 && !points.spread && !points.across && !points.held;
+         points.points_of_line.value_or(1) == 1 && !points.spread && !points.patch &&
+         !points.across && !points.held;
 }
 
 // Loads of the loops whose turns can be taken together: the most of one turn, 0 if there is none.
