@@ -174,6 +174,7 @@ def _chains(add):
         lambda Q, K, V: F.scaled_dot_product_attention(Q, K, V), along="B")
     _chains_of_transposed(add)
     _chains_of_groups(add)
+    _chains_of_few_channels(add)
 
 
 def _chains_of_transposed(add):
@@ -220,6 +221,26 @@ def _chains_of_groups(add):
     add("chain_grouped_conv3d", PRODUCT, "B=16,Cg=16,Fg=32,D=16,H=32,W=32,G=4",
         "B=2,Cg=3,Fg=5,D=4,H=5,W=9,G=4",
         lambda x, w, b: F.leaky_relu(F.conv3d(x, w, b, groups=4), 0.1).mean((2, 3, 4)), along="B")
+
+
+def _chains_of_few_channels(add):
+    """Behind convolutions of one or three channels, and a distance."""
+    def stem(x, w, mu, var, gamma, beta):
+        z = F.conv2d(x, w, stride=2, padding=3)
+        return F.relu(F.batch_norm(z, mu, var.abs(), gamma, beta, eps=1e-5))
+
+    def gated(x, w, b, g):
+        z = F.conv3d(x, w, b)
+        return (z * torch.sigmoid(z * g[:, None, None, None])).amax(2)
+
+    add("chain_stem_batchnorm", PRODUCT, "B=64,C=3,F=64,H=224,W=224", "B=2,C=3,F=9,H=17,W=21",
+        stem, along="B")
+    add("chain_wave_gelu", PRODUCT, "B=16,F=512,T=160000", "B=2,F=9,T=101",
+        lambda x, w, b: F.gelu(F.conv1d(x[:, None], w, b, stride=5)), along="B")
+    add("chain_conv3d_gate_max", PRODUCT, "B=16,C=3,F=32,D=32,H=64,W=64",
+        "B=2,C=3,F=9,D=6,H=9,W=10", gated, along="B")
+    add("distance_l1", OTHER, "M=4096,N=4096,K=64", "M=33,N=41,K=17",
+        lambda A, B: torch.cdist(A, B, p=1), along="M")
 
 
 def _attention(add):

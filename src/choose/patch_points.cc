@@ -223,13 +223,17 @@ double patch_cycles(const Patch& patch, const ir::Axes& axes, const target::Targ
   double turns = 1;
   for (const ir::Axis& a : patch.around) turns *= std::max(extent(a.extent), 1.0);
   const auto warp = static_cast<double>(target.limits.warp_threads);
-  const double schedulers = static_cast<double>(target.limits.group_threads) / warp;
+  const double schedulers =
+      static_cast<double>(target.limits.group_threads) / warp * target.nests.patch_share;
   const double of_warp = turns * std::max(patch.slots / schedulers, patch.waves) +
                          std::max(patch.end_slots / schedulers, patch.end_waves);
   // One warp alone waits for its own instructions.
   const double alone =
       target.nests.thread_cycles + turns * (patch.slots + target.nests.turn_cycles);
-  const double warps = std::ceil(threads / warp);
+  // The last CTAs have the machine for themselves.
+  const auto resident = static_cast<double>(target.board.sms * target.points.patch_threads);
+  const double rounds = threads / resident;
+  const double warps = std::ceil(threads / warp) * std::ceil(rounds) / rounds;
   return std::max(warps * of_warp / static_cast<double>(target.board.sms), alone);
 }
 
@@ -242,7 +246,6 @@ std::optional<Patch> patch_points(std::span<const lower::MapNest> nests,
   std::vector<Terms> all;
   for (const lower::MapNest& nest : nests) {
     // Elements behind the reduction have its axes under other names.
-    if (nest.axes.size() != axes.size()) return std::nullopt;
     std::vector<Terms> own;
     if (!collect_terms(nest.body, {}, own)) return std::nullopt;
     if (&nest != nests.data() && !own.empty()) return std::nullopt;
@@ -265,7 +268,7 @@ std::optional<Patch> patch_points(std::span<const lower::MapNest> nests,
         for (int64_t wide = 2; wide <= target.points.patch_side; wide *= 2) {
           const bool is_short = usual(rows.extent) < static_cast<double>(high) ||
                                 usual(columns.extent) < static_cast<double>(wide);
-          if (high * wide > target.points.patch_points || is_short) continue;
+          if (high * wide > target.points.patch_usual || is_short) continue;
           const Patch one = measured(all, axes, {rows.name, high, columns.name, wide, {}}, buffers,
                                      target, usual, pool);
           const double cycles = patch_cycles(one, axes, target, usual);

@@ -263,6 +263,7 @@ struct Points {
   int64_t window_threads;  // of a multiprocessor, that kernels of windows leave registers for
   int64_t patch_side;      // most points of a thread along one axis of a patch
   int64_t patch_points;    // most of all its points: each has a number in registers
+  int64_t patch_usual;     // that it has by rule
   int64_t patch_turns;     // of windows with all points of a patch, written one by one
   int64_t patch_threads;   // of a multiprocessor, that patches leave registers for
   int64_t held_registers;  // of a thread, for elements that loops read several times
@@ -294,6 +295,7 @@ struct NestCosts {
   double row_turn_cycles;   // of a step along a row that is walked over
   double reduction_cycles;  // of one reduction of a row
   int64_t resident_rows;    // rows under way on a multiprocessor
+  double patch_share;       // of the slots for instructions that patches use
   double place_slots;       // of a thread for the place of an element that a patch loads
   double single_share;      // of the memory's speed, where a thread loads one element at a time
   double empty_tiles;       // share of a tile that is filled: with less, other forms are considered
@@ -302,6 +304,7 @@ struct NestCosts {
 
 // Rewrites of the equations.
 struct Algebra {
+  double worth_limbs;       // of what scalar code takes, as a share
   double worth_apart;       // of what two passes over memory take, as a share
   int64_t unrolled_points;  // of a small sum: each has an accumulator of its own
   int64_t short_row;        // of an argmax that is found as it is

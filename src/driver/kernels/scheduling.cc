@@ -212,7 +212,14 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
     if (!is_scalar && form.has(Rewrite::Groups) && counts(other).products <= counts(out).products)
       return;
     const double share = predicted_cost(other, unit) / predicted_cost(out, unit);
-    if (share >= 1) {
+    const bool has_new_limbs = form.has(Rewrite::Limbs) && !out.algebra.has(Rewrite::Limbs);
+    const double worth = has_new_limbs ? ir::target_of(out.program).algebra.worth_limbs : 1;
+    if (share >= worth) {
+      if (share < 1)
+        out.notes.push_back(
+            fmt::format("products of f32 operands are scalar code: products of 16-bit limbs are "
+                        "predicted to take {:.2g} of the time, and usually take longer",
+                        share));
       if (form.has(Rewrite::Chunks))
         out.notes.push_back(
             fmt::format("scans are computed one step after the other: chunks of their steps are "

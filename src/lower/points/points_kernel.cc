@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "expr/bounds/affine.h"
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
 #include "ir/walk.h"
@@ -22,6 +23,21 @@ using expr::DType;
 using expr::Expr;
 using ir::Op;
 using EK = expr::Op;
+
+// Which axis of a nest is two of another one's, whose groups and places it counts through; nothing
+// if their axes differ otherwise.
+std::optional<size_t> joined_axis(const ir::Axes& apart, const ir::Axes& axes,
+                                  expr::ExprPool& pool) {
+  if (axes.size() + 1 != apart.size()) return std::nullopt;
+  size_t k = 0;
+  while (k < axes.size() && axes[k].extent == apart[k].extent) ++k;
+  if (k == axes.size()) return std::nullopt;
+  const Expr both = pool.binary(EK::Mul, apart[k].extent, apart[k + 1].extent);
+  const auto rest = expr::difference(both, axes[k].extent);
+  bool ok = rest && rest->is_zero();
+  for (size_t n = k + 1; n < axes.size(); ++n) ok &= axes[n].extent == apart[n + 1].extent;
+  return ok ? std::optional(k) : std::nullopt;
+}
 
 class PointsLowering {
  public:
@@ -47,12 +63,19 @@ class PointsLowering {
     for (const MapNest& nest : nests) {
       bindings_.clear();
       first_point_ = {};
-      for (size_t k = nest.axes.size(); k < axes_.size(); ++k) {
+      const auto joined = joined_axis(axes_, nest.axes, pool_);
+      for (size_t k = nest.axes.size(); k < axes_.size() && !joined; ++k) {
         const Expr is_zero = pool_.binary(EK::Eq, pool_.index(axes_[k].name), pool_.integer(0));
         first_point_ = first_point_ ? pool_.binary(EK::And, first_point_, is_zero) : is_zero;
       }
-      for (size_t k = 0; k < nest.axes.size(); ++k)
-        bindings_[pool_.index(nest.axes[k].name)] = pool_.index(axes_[k].name);
+      for (size_t k = 0; k < nest.axes.size(); ++k) {
+        const size_t own = joined && k > *joined ? k + 1 : k;
+        Expr place = pool_.index(axes_[own].name);
+        if (joined == k)
+          place = pool_.binary(EK::Add, pool_.binary(EK::Mul, place, axes_[k + 1].extent),
+                               pool_.index(axes_[k + 1].name));
+        bindings_[pool_.index(nest.axes[k].name)] = place;
+      }
       pending_.clear();
       if (!block(nest.body, body)) return std::nullopt;
       for (const auto& [name, indices] : pending_) write(name, indices, known_.at(name), body);
@@ -202,11 +225,20 @@ std::string named_after(const std::vector<MapNest>& nests, const std::set<std::s
 bool can_join(const MapNest& first, const MapNest& next, const std::set<std::string>& written,
               expr::ExprPool& pool) {
   if (is_scan(first)) return can_follow(first, next, written, pool);
-  if (first.axes.size() != next.axes.size() || is_scan(next)) return false;
+  if (is_scan(next)) return false;
+  const auto joined = joined_axis(first.axes, next.axes, pool);
+  if (first.axes.size() != next.axes.size() && !joined) return false;
   ir::Exprs own;
-  for (size_t k = 0; k < first.axes.size(); ++k) {
-    if (first.axes[k].extent != next.axes[k].extent) return false;
-    own.push_back(pool.index(next.axes[k].name));
+  for (size_t k = 0; k < next.axes.size(); ++k) {
+    const Expr axis = pool.index(next.axes[k].name);
+    if (joined == k) {
+      const Expr places = first.axes[k + 1].extent;
+      own.push_back(pool.binary(EK::FloorDiv, axis, places));
+      own.push_back(pool.binary(EK::Mod, axis, places));
+      continue;
+    }
+    if (!joined && first.axes[k].extent != next.axes[k].extent) return false;
+    own.push_back(axis);
   }
   bool ok = true;
   for (const Op& op : next.body) {

@@ -35,7 +35,8 @@ std::set<std::string> written_by(const MapNest& nest);
 std::string named_after(const std::vector<MapNest>& nests, const std::set<std::string>& kept);
 
 // Whether `next` may join nests that write `written`, all over axes of the same extents; or
-// elements that follow a scan (scan_elements.h).
+// elements that follow a scan (scan_elements.h). An axis of `next` may count through two axes of
+// the others, groups and their places, where it reads `f / n` and `f % n`.
 bool can_join(const MapNest& first, const MapNest& next, const std::set<std::string>& written,
               expr::ExprPool& pool);
 
