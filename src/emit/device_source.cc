@@ -9,8 +9,7 @@ namespace nautilus::emit {
 namespace {
 
 std::string with_prelude(bool may_begin_early, const std::string& rest) {
-  return (may_begin_early ? "#define BEGINS_EARLY\n" : "") + std::string(device_prelude()) +
-         rest;
+  return (may_begin_early ? "#define BEGINS_EARLY\n" : "") + std::string(device_prelude()) + rest;
 }
 
 }  // namespace

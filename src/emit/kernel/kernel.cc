@@ -6,7 +6,7 @@
 #include "emit/kernel/kernel_emitter.h"
 #include "emit/kernel/roles.h"
 #include "emit/launch_order.h"
-#include "emit/points.h"
+#include "emit/points/points.h"
 #include "estimate/registers.h"
 #include "expr/walk.h"
 #include "ir/decl.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "emit/identifier.h"
-#include "emit/points_emitter.h"
+#include "emit/points/points_emitter.h"
 #include "expr/walk.h"
 #include "ir/walk.h"
 

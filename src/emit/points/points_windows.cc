@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "emit/identifier.h"
-#include "emit/points_emitter.h"
+#include "emit/points/points_emitter.h"
 #include "emit/typed_expression.h"
 #include "expr/bounds/affine.h"
 #include "expr/walk.h"

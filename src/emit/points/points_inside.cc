@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "emit/identifier.h"
-#include "emit/points_emitter.h"
+#include "emit/points/points_emitter.h"
 #include "expr/walk.h"
 #include "ir/walk.h"
 #include "matile/loop_loads.h"

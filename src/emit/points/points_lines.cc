@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "emit/identifier.h"
-#include "emit/points_emitter.h"
+#include "emit/points/points_emitter.h"
 #include "expr/walk.h"
 
 namespace nautilus::emit {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "emit/points.h"
+#include "emit/points/points.h"
 
 #include <algorithm>
 #include <map>
@@ -8,7 +8,7 @@
 
 #include "emit/launch_order.h"
 #include "emit/params.h"
-#include "emit/points_emitter.h"
+#include "emit/points/points_emitter.h"
 #include "emit/typed_expression.h"
 #include "emit/writer.h"
 #include "expr/scalar_ops.h"

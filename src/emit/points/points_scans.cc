@@ -3,7 +3,7 @@
 // exchanges, across the vectors of a warp, and across the warps of a CTA through shared memory.
 #include <algorithm>
 
-#include "emit/points_emitter.h"
+#include "emit/points/points_emitter.h"
 #include "emit/typed_expression.h"
 #include "expr/scalar_ops.h"
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "emit/identifier.h"
-#include "emit/points_emitter.h"
+#include "emit/points/points_emitter.h"
 #include "emit/typed_expression.h"
 
 namespace nautilus::emit {
