@@ -29,12 +29,30 @@ int64_t streamed_lines(const Fusion& fusion) {
   return static_cast<int64_t>(seen.size());
 }
 
+// Of what first operands are computed of, boxes of 16 bits whose rows lie along memory: turned on
+// their way to registers.
+void add_turned_boxes(const Fusion& fusion, const TileConfig& s, Expr value,
+                      std::unordered_set<Expr>& seen, std::vector<estimate::RingUse>& out) {
+  expr::for_each(value, [&](Expr x) {
+    const bool is_half = x.op() == Op::Read && !x.args().empty() && expr::is_half(x.dtype());
+    if (!is_half || fusion.find(x) || !expr::depends_on(x.args().back(), fusion.row)) return;
+    if (!expr::depends_on(x, fusion.stream) || !seen.insert(x).second) return;
+    const int64_t step = padded(s.step, fusion.target->matrix.depth);
+    out.push_back({s.rows * step * expr::bytes(x.dtype()), 2, s.warp_groups});
+  });
+}
+
 // What element-wise work reads in boxes: two slots of a step's, a panel of those before
 // results.
 void add_boxes(const Fusion& fusion, const TileConfig& s, std::vector<estimate::RingUse>& out) {
   std::unordered_set<Expr> seen;
   for (size_t k = 0; k < fusion.members.size(); ++k) {
-    if (fusion.dot_of(k)) continue;
+    const Dot* dot = fusion.dot_of(k);
+    if (!dot) add_turned_boxes(fusion, s, fusion.members[k].value, seen, out);
+    if (dot && !dot->has_stored_rows()) {
+      for (Expr f : dot->a) add_turned_boxes(fusion, s, f, seen, out);
+    }
+    if (dot) continue;
     expr::for_each(fusion.members[k].value, [&](Expr x) {
       if (x.op() != Op::Read || fusion.find(x) || x.args().empty() || !seen.insert(x).second)
         return;

@@ -19,6 +19,7 @@ namespace {
 
 // exp2 of it is 0 in f32, and sums of 256 of them are exact enough.
 constexpr double kLeastLog2 = -150;
+constexpr double kGreatestLog2 = 126;
 
 }  // namespace
 
@@ -75,13 +76,20 @@ void ChunkDecays::add(std::string_view stem, TensorNames& names, std::vector<Let
     return pool_.reduce(reducer, pool_.select(pool_.binary(DecayOp::Le, key, row), term, none),
                         std::array{key}, std::array{pool_.integer(chunks_.length)});
   };
+  const Expr steps = pool_.binary(DecayOp::Add, row, pool_.integer(1));
   const auto equation = [&](std::string_view what, Expr e, expr::Reducer reducer, Expr none) {
-    Let let{names.fresh(fmt::format("{}.{}", stem, what)), own, f32, e};
-    if (!is_steady()) {
-      let.axes.push_back({chunks_.chunk.name(), chunks_.count});
-      let.axes.push_back({row.name(), pool_.integer(chunks_.length)});
+    Let let{names.fresh(fmt::format("{}.{}", stem, what)), own, f32, {}};
+    if (!is_steady()) let.axes.push_back({chunks_.chunk.name(), chunks_.count});
+    let.axes.push_back({row.name(), pool_.integer(chunks_.length)});
+    if (!is_steady())
       let.body = upto(e, reducer, none);
-    }
+    else if (reducer == expr::Reducer::Sum)
+      let.body = pool_.binary(DecayOp::Mul, pool_.cast(f32, steps), e);
+    else
+      let.body = pool_.select(
+          pool_.binary(DecayOp::Eq, pool_.binary(DecayOp::Mod, steps, pool_.integer(2)),
+                       pool_.integer(1)),
+          e, none);
     out.push_back(let);
     return let;
   };
@@ -104,6 +112,8 @@ Expr ChunkDecays::power(const expr::Substitution& at, Expr upto, Expr from, Expr
   Expr log2 = sums(*log2_, at, upto);
   if (from) log2 = pool_.binary(DecayOp::Sub, log2, sums(*log2_, at, from));
   if (has_steps) log2 = pool_.select(has_steps, log2, zero);
+  // Of steps in the wrong order, which nothing counts, the power stays finite.
+  if (from) log2 = pool_.binary(DecayOp::Min, log2, pool_.floating(kGreatestLog2, log2.dtype()));
   Expr out = pool_.unary(DecayOp::Exp2, log2);
   if (!sign_) return out;
   Expr sign = sums(*sign_, at, upto);
@@ -112,70 +122,47 @@ Expr ChunkDecays::power(const expr::Substitution& at, Expr upto, Expr from, Expr
   return pool_.binary(DecayOp::Mul, out, sign);
 }
 
-Expr ChunkDecays::steady_power(const expr::Substitution& at, Expr steps) {
-  const Expr log2 = sums(*log2_, at, {});
-  const Expr out = pool_.unary(
-      DecayOp::Exp2, pool_.binary(DecayOp::Mul, pool_.cast(expr::DType::F32, steps), log2));
-  if (!sign_) return out;
-  const Expr is_odd = pool_.binary(DecayOp::Eq, pool_.binary(DecayOp::Mod, steps, pool_.integer(2)),
-                                   pool_.integer(1));
-  return pool_.binary(
-      DecayOp::Mul, out,
-      pool_.select(is_odd, sums(*sign_, at, {}), pool_.floating(1, expr::DType::F32)));
-}
-
-Expr ChunkDecays::steps_of_chunk() {
-  return pool_.binary(
-      DecayOp::Min,
-      pool_.binary(DecayOp::Sub, chunks_.steps.extent,
-                   pool_.binary(DecayOp::Mul, chunks_.chunk, pool_.integer(chunks_.length))),
-      pool_.integer(chunks_.length));
+Expr ChunkDecays::last() {
+  const Expr end = pool_.integer(chunks_.length - 1);
+  // Steps behind the last one of all have no decay, so that sums stay as they are.
+  if (!is_steady()) return end;
+  const Expr begin = pool_.binary(DecayOp::Mul, chunks_.chunk, pool_.integer(chunks_.length));
+  const Expr left = pool_.binary(DecayOp::Sub, chunks_.steps.extent, begin);
+  return pool_.binary(DecayOp::Min, pool_.binary(DecayOp::Add, left, pool_.integer(-1)), end);
 }
 
 Expr ChunkDecays::between(const expr::Substitution& at, bool is_before) {
   if (!decay_) return {};
-  const Expr last =
-      is_before ? pool_.binary(DecayOp::Add, chunks_.row, pool_.integer(-1)) : chunks_.row;
-  if (is_steady()) return steady_power(at, pool_.binary(DecayOp::Sub, last, chunks_.key));
   // Before the first row there is no step, and nothing reads the product.
-  const Expr place = is_before ? pool_.binary(DecayOp::Max, last, pool_.integer(0)) : last;
-  return power(at, place, chunks_.key, {});
+  const Expr row = chunks_.row;
+  const Expr before = pool_.binary(DecayOp::Add, row, pool_.integer(-1));
+  return power(at, is_before ? pool_.binary(DecayOp::Max, before, pool_.integer(0)) : row,
+               chunks_.key, {});
 }
 
 Expr ChunkDecays::to_end(const expr::Substitution& at) {
-  if (!decay_) return {};
-  if (is_steady())
-    return steady_power(
-        at,
-        pool_.binary(DecayOp::Sub, pool_.binary(DecayOp::Add, steps_of_chunk(), pool_.integer(-1)),
-                     chunks_.key));
-  return power(at, pool_.integer(chunks_.length - 1), chunks_.key, {});
+  return decay_ ? power(at, last(), chunks_.key, {}) : Expr();
 }
 
 Expr ChunkDecays::up_to(const expr::Substitution& at, bool is_before) {
   if (!decay_) return {};
   const Expr row = chunks_.row;
-  if (is_steady())
-    return steady_power(at, is_before ? row : pool_.binary(DecayOp::Add, row, pool_.integer(1)));
   if (!is_before) return power(at, row, {}, {});
-  const Expr last = pool_.binary(DecayOp::Add, row, pool_.integer(-1));
-  return power(at, pool_.binary(DecayOp::Max, last, pool_.integer(0)), {},
+  const Expr before = pool_.binary(DecayOp::Add, row, pool_.integer(-1));
+  return power(at, pool_.binary(DecayOp::Max, before, pool_.integer(0)), {},
                pool_.binary(DecayOp::Ge, row, pool_.integer(1)));
 }
 
 Expr ChunkDecays::whole(const expr::Substitution& at) {
-  if (!decay_) return {};
-  if (is_steady()) return steady_power(at, steps_of_chunk());
-  return power(at, pool_.integer(chunks_.length - 1), {}, {});
+  return decay_ ? power(at, last(), {}, {}) : Expr();
 }
 
 Expr ChunkDecays::whole_before(const expr::Substitution& at) {
   if (!decay_) return {};
   const Expr is_later = pool_.binary(DecayOp::Ge, chunks_.chunk, pool_.integer(1));
-  const Expr last = pool_.binary(DecayOp::Add, chunks_.chunk, pool_.integer(-1));
+  const Expr previous = pool_.binary(DecayOp::Add, chunks_.chunk, pool_.integer(-1));
   const Expr one = pool_.floating(1, expr::DType::F32);
-  const Expr moved = expr::substitute(pool_, whole(at), {{chunks_.chunk, last}});
-  if (is_steady()) return pool_.select(is_later, moved, one);
+  const Expr moved = expr::substitute(pool_, whole(at), {{chunks_.chunk, previous}});
   // Each element under the condition: it can be loaded before the step needs it.
   return expr::rebuild(pool_, moved, [&](Expr e) {
     if (e.op() != DecayOp::Read) return e;

@@ -6,7 +6,8 @@
 //
 // 2^-150 is 0 in f32, so that a decay of 0 has a logarithm, too. Signs are a tensor of their own,
 // where a decay may be negative. Sums do not leave a chunk: their differences are as exact as 64
-// additions are. A decay that is the same in every step needs none: decay(j, i] = exp2((i - j) l).
+// additions are. Of a decay that is the same in every step they are multiples, the same for all
+// chunks: S.log2[h, i] = (i + 1) l[h].
 #pragma once
 
 #include "algebra/sign.h"
@@ -52,9 +53,8 @@ class ChunkDecays {
   ir::Expr sums(const Let& let, const expr::Substitution& at, ir::Expr place);
   // Of the sums up to one place less those up to another (null: none).
   ir::Expr power(const expr::Substitution& at, ir::Expr upto, ir::Expr from, ir::Expr has_steps);
-  // Of so many steps that are alike.
-  ir::Expr steady_power(const expr::Substitution& at, ir::Expr steps);
-  ir::Expr steps_of_chunk();
+  // The last place of a chunk that counts.
+  ir::Expr last();
 
   ir::Expr decay_;
   const ir::Axes& axes_;

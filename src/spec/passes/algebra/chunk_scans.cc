@@ -301,14 +301,16 @@ class ScanChunker {
     scores.body = sum(times(q, product(scan.k, at, t, chunks, chunks.key)), reader.depth, depth);
     scores.axes =
         used(in_chunks(let.axes, reader.steps, {of_chunks, of_rows, of_keys}), scores.body);
-    Expr weight = times(element(scores, pool_), decays.between(at, reader.is_before));
-    if (scale.body) weight = times(weight, at_places(scale, at));
+    // The condition is around the scores alone: decays of rows and of keys are each computed once.
     const Expr is_known =
         pool_.binary(reader.is_before ? ChunkOp::Lt : ChunkOp::Le, chunks.key, chunks.row);
+    Expr weight =
+        pool_.select(is_known, element(scores, pool_), pool_.floating(0, expr::DType::F32));
+    weight = times(weight, decays.between(at, reader.is_before));
+    if (scale.body) weight = times(weight, at_places(scale, at));
     Let inside{names_.fresh(stem + ".inside"), rows, expr::DType::F32, {}};
-    inside.body = sum(times(pool_.select(is_known, weight, pool_.floating(0, weight.dtype())),
-                            product(scan.v, at, t, chunks, chunks.key)),
-                      chunks.key, of_keys.extent);
+    inside.body =
+        sum(times(weight, product(scan.v, at, t, chunks, chunks.key)), chunks.key, of_keys.extent);
     Let before{names_.fresh(stem + ".before"), rows, expr::DType::F32, {}};
     const Expr start = pool_.cast(expr::DType::F32, at_places(starts, at));
     const bool is_short = depth.op() == ChunkOp::IntConst && depth.integer() < chunks.length;
