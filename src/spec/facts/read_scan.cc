@@ -170,6 +170,9 @@ class ReaderFinder {
                        fmt::format("no axis stands in one side of `{}` alone, apart from `{}`",
                                    expr::to_string(scan_.step.term), d.name().str())};
     for (Expr f : others) (expr::depends_on(f, columns.back()) ? scan_.v : scan_.u).push_back(f);
+    for (size_t k = 0; k < let_.axes.size(); ++k) {
+      if (let_.axes[k].name == columns.back().name()) scan_.column = k;
+    }
     for (Expr axis : {d, columns.back()}) {
       const Expr n = extent_of(axis);
       if (n.op() == ReaderOp::IntConst && n.integer() < kLeastExtent)

@@ -26,6 +26,7 @@ struct ReadScan {
   const Let* let = nullptr;
   AffineScan step;
   size_t depth = 0;         // the axis of the state that readers sum
+  size_t column = 0;        // the axis that only the other side of the term has
   std::vector<ir::Expr> k;  // factors of the term that have the depth
   std::vector<ir::Expr> u;  // those that have neither the depth nor an axis of their own
   std::vector<ir::Expr> v;  // the others
