@@ -259,7 +259,7 @@ const std::vector<PassInfo>& passes() {
             "every nest becomes a kernel, grid nests by way of the passes from scalar_to_vrtile "
             "on",
             "fuse, split, last, columns, vector, hold, groups, shared, keep, unpacked, registers, "
-            "lanes, each, across, spread, held, unroll, threads, resident"),
+            "lanes, each, across, spread, held, patch, unroll, threads, resident"),
       plan("prefetch_rows", matile::prefetch_rows, "rows that later CTAs load are asked for ahead",
            "ahead"),
       plan("share_scalars", matile::share_scalars,

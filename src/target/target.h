@@ -304,7 +304,7 @@ struct NestCosts {
 
 // Rewrites of the equations.
 struct Algebra {
-  double worth_limbs;       // of what scalar code takes, as a share
+  double worth_limbs;       // of what scalar code takes, as a share; sums of groups, too
   double worth_apart;       // of what two passes over memory take, as a share
   int64_t unrolled_points;  // of a small sum: each has an accumulator of its own
   int64_t short_row;        // of an argmax that is found as it is

@@ -69,8 +69,10 @@ void add_algebra(FirstSchedule& schedule, const ir::Program& program, Unit& unit
                                         return a && a->rewrite == rewrite;
                                       });
     if (is_given) continue;
-    if (!is_always_said(rewrite) && !unit.forms.changes(compile::pass_of(rewrite), program, context,
-                                                        schedule.algebra.with(rewrite)))
+    const bool is_taken = schedule.algebra.has(rewrite) && !Algebra().has(rewrite);
+    if (!is_always_said(rewrite) && !is_taken &&
+        !unit.forms.changes(compile::pass_of(rewrite), program, context,
+                            schedule.algebra.with(rewrite)))
       continue;
     // One that another rewrite left nothing to do is no choice.
     if (is_idle(rewrite, schedule.algebra, program, schedule.unscheduled, unit))

@@ -213,9 +213,10 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
       return;
     const double share = predicted_cost(other, unit) / predicted_cost(out, unit);
     const bool has_new_limbs = form.has(Rewrite::Limbs) && !out.algebra.has(Rewrite::Limbs);
-    const double worth = has_new_limbs ? ir::target_of(out.program).algebra.worth_limbs : 1;
+    const double worth =
+        has_new_limbs || is_scalar ? ir::target_of(out.program).algebra.worth_limbs : 1;
     if (share >= worth) {
-      if (share < 1)
+      if (share < 1 && has_new_limbs)
         out.notes.push_back(
             fmt::format("products of f32 operands are scalar code: products of 16-bit limbs are "
                         "predicted to take {:.2g} of the time, and usually take longer",

@@ -218,9 +218,12 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool, Sch
   std::map<int, std::set<int>> apart;
   Fused fused = fuse(list, program, signs, apart, refusals, memo.fusions, pool);
   std::set<int> plain = remaining(list, fused.schedule.kernels);
-  while (const auto twice = computed_twice(list, fused.schedule.kernels, plain)) {
-    // A kernel that cannot do without it is left as it is.
-    if (!apart[twice->seed].insert(twice->statement).second) break;
+  while (true) {
+    bool is_changed = false;
+    // A kernel that has it all the same is left as it is.
+    for (const ComputedTwice& twice : computed_twice(list, fused.schedule.kernels, plain))
+      is_changed |= apart[twice.seed].insert(twice.statement).second;
+    if (!is_changed) break;
     fused = fuse(list, program, signs, apart, refusals, memo.fusions, pool);
     plain = remaining(list, fused.schedule.kernels);
   }

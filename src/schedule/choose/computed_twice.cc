@@ -69,18 +69,19 @@ class Readers {
 
 }  // namespace
 
-std::optional<ComputedTwice> computed_twice(const StatementList& list,
-                                            const std::vector<Kernel>& kernels,
-                                            const std::set<int>& plain) {
+std::vector<ComputedTwice> computed_twice(const StatementList& list,
+                                          const std::vector<Kernel>& kernels,
+                                          const std::set<int>& plain) {
+  std::vector<ComputedTwice> out;
   const Readers readers(list, kernels, plain);
   for (const Kernel& k : kernels) {
     if (k.stored.empty()) continue;
     for (int id : made_of_products(k.fusion, list)) {
       if (readers.is_stored_outside(id, k) && readers.read_both(id, k))
-        return ComputedTwice{k.fusion.seed, id};
+        out.push_back({k.fusion.seed, id});
     }
   }
-  return std::nullopt;
+  return out;
 }
 
 }  // namespace nautilus::schedule

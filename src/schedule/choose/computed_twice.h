@@ -9,7 +9,6 @@
 // kernel then has to read what the first one stores.
 #pragma once
 
-#include <optional>
 #include <set>
 #include <vector>
 
@@ -25,8 +24,8 @@ struct ComputedTwice {
 
 // `kernels` with what they store, `plain` the statements that none of them has (apply.h,
 // remaining).
-std::optional<ComputedTwice> computed_twice(const StatementList& list,
-                                            const std::vector<Kernel>& kernels,
-                                            const std::set<int>& plain);
+std::vector<ComputedTwice> computed_twice(const StatementList& list,
+                                          const std::vector<Kernel>& kernels,
+                                          const std::set<int>& plain);
 
 }  // namespace nautilus::schedule
