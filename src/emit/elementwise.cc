@@ -222,6 +222,61 @@ Expr without_cast(Expr e, DType dtype) {
   return e.op() == EK::Cast && e.dtype() == dtype ? e[0] : e;
 }
 
+namespace {
+
+// Whether a value can be computed where a put's condition does not hold: what it reads from memory
+// exists there, by conditions of its own.
+bool is_readable(Expr e, const expr::Facts& known, const RegisterScope& scope) {
+  const auto are_readable = [&](std::span<const Expr> all, const expr::Facts& facts) {
+    return std::ranges::all_of(all, [&](Expr a) { return is_readable(a, facts, scope); });
+  };
+  if (e.op() == EK::Select) {
+    expr::Facts then = known;
+    then.assume(e[0]);
+    return is_readable(e[0], known, scope) && is_readable(e[1], then, scope) &&
+           is_readable(e[2], known, scope);
+  }
+  if (e.op() == EK::Read && !scope.tiles.contains(e.name().str())) {
+    const std::vector<Expr>& dims = scope.globals->find(e.name().str())->second.type.dims;
+    for (size_t k = 0; k < dims.size(); ++k) {
+      const Expr is_inside =
+          scope.pool->binary(EK::And, scope.pool->binary(EK::Ge, e[k], scope.pool->integer(0)),
+                             scope.pool->binary(EK::Lt, e[k], dims[k]));
+      if (known.prove(is_inside) != expr::Truth::True) return false;
+    }
+  }
+  return are_readable(e.args(), known);
+}
+
+bool is_readable(Expr value, const Domain& domain, const RegisterScope& scope) {
+  expr::Facts known = *scope.facts;
+  for (size_t k = 0; k < domain.axes.size(); ++k)
+    known.add_axis(scope.pool->index(domain.axes[k]),
+                   scope.pool->integer(domain.layout.shape()[k]));
+  return is_readable(value, known, scope);
+}
+
+bool is_computed(Expr e) { return e.op() != EK::Read && e.op() != EK::FloatConst; }
+
+}  // namespace
+
+PutValues::PutValues(Expr value, const Domain& domain, const RegisterScope& scope,
+                     const ElementPrinter& text, Writer& out)
+    : value_(value),
+      text_(text),
+      is_first_(value.dtype() == DType::F32 && is_computed(value) &&
+                is_readable(value, domain, scope)) {
+  text.prepare(value);
+  if (!is_first_) return;
+  out.line("float value[{}];", domain.layout.registers());
+  out.line("UNROLL for (int reg = 0; reg < {}; ++reg) value[reg] = {};", domain.layout.registers(),
+           text.at(value, "reg"));
+}
+
+std::string PutValues::at(const std::string& reg) const {
+  return is_first_ ? fmt::format("value[{}]", reg) : text_.at(value_, reg);
+}
+
 void emit_put(const matile::Put& op, const RegisterScope& scope, Writer& out) {
   const auto domain = domain_of(op.value, axis_names(op.axes), scope);
   NAUT_CHECK(domain, "put reads no tile with its axes");

@@ -36,6 +36,7 @@ struct RegisterScope {
   expr::ExprPool* pool = nullptr;
   std::function<std::string(expr::Expr)> variable;  // text of a scalar
   bool has_coarse_functions = false;                // ir::allows_coarse_functions
+  int64_t many_positions = 0;                       // of the target: such are computed anew
   expr::Divisors divisors;
   std::set<std::string, std::less<>>* vectors = nullptr;  // gets tensors that are moved in pieces
   EarlyReads early;
@@ -73,6 +74,21 @@ int array_length(const TileText& tile);
 // The domain of register work without a target tile: that of a tile read with exactly these axes.
 std::optional<matile::Domain> domain_of(expr::Expr value, const std::vector<expr::Name>& axes,
                                         const RegisterScope& scope);
+
+// What a put stores of a register. Values that can be computed for elements that do not exist are
+// computed for all registers first, into an array that `out` gets: conditions are then around
+// stores alone, and both ways to store share the code of the values.
+class PutValues {
+ public:
+  PutValues(expr::Expr value, const matile::Domain& domain, const RegisterScope& scope,
+            const ElementPrinter& text, Writer& out);
+  std::string at(const std::string& reg) const;
+
+ private:
+  expr::Expr value_;
+  const ElementPrinter& text_;
+  bool is_first_;
+};
 
 void emit_set(const matile::Set& op, const RegisterScope& scope, Writer& out);
 // Of a `set` that follows: integers of its rows and columns, so that their latency passes

@@ -54,7 +54,7 @@ bool emit_put_pairs(const matile::Put& op, const matile::Domain& domain, const R
   const int registers = domain.layout.registers();
   out.open("{{  // {}", op.target.str());
   const ElementPrinter text = element_printer(domain, scope, out);
-  const Expr value = without_cast(op.value, dtype);
+  const PutValues values(without_cast(op.value, dtype), domain, scope, text, out);
   std::string condition;
   if (op.condition) {
     text.prepare(op.condition);
@@ -72,13 +72,13 @@ bool emit_put_pairs(const matile::Put& op, const matile::Domain& domain, const R
                   text.at(op.indices.back(), "(2 * pair)"));
   out.line("UNROLL for (int pair = 0; pair < {}; ++pair)", registers / 2);
   out.line("  store_pair_{}(p.{}, {}, {}, {});", expr::name(dtype), name, at,
-           text.at(value, "(2 * pair)"), text.at(value, "(2 * pair + 1)"));
+           values.at("(2 * pair)"), values.at("(2 * pair + 1)"));
   out.close();
   out.open("else {{");
   out.line("UNROLL for (int reg = 0; reg < {}; ++reg)", registers);
   out.line("  {}store_{}(p.{}, {}, {});",
            condition.empty() ? "" : fmt::format("if ({}) ", condition), expr::name(dtype), name,
-           text.offset(op.target.str(), op.indices, "reg"), text.at(value, "reg"));
+           text.offset(op.target.str(), op.indices, "reg"), values.at("reg"));
   out.close();
   out.close();
   return true;
