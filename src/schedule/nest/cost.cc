@@ -49,10 +49,10 @@ NestCost cost_of(const BuiltKernel& built, const WholeNest& whole, const ir::Pro
   cost.step_unaligned = std::max(least, f.copy_unaligned) * together;
   const double after = groups * counted.vector_once;
   if (is_alone) {
-    const double results = counted.results * groups / (128.0 * 128.0);
-    const double epilogue = target.costs.epilogue_cycles * results + after;
+    const double epilogue = target.costs.result_cycles * counted.results * groups + after;
     if (cost.is_alternating) {
       // The other group's products run meanwhile; of the last tile nothing hides.
+      cost.hidden = epilogue;
       cost.kernel_once = epilogue + target.costs.start_cycles;
     } else {
       cost.once = epilogue;

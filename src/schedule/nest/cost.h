@@ -5,7 +5,8 @@
 //   step    = matrix unit, register work, shared memory and copies of one step of a CTA; products
 //             alone: the largest of them; otherwise a power mean of matrix and register work, at
 //             least the others
-//   tile    = steps * step + what happens once
+//   tile    = steps * step + what happens once; of two groups that take turns, one has its steps
+//             while the other finishes its tile: the longer of both counts
 //   kernel  = tiles taken by the multiprocessors: whole waves where all tiles are alike, the
 //             longest tile or the mean where their steps differ (the longest run first)
 //
@@ -41,6 +42,7 @@ struct NestCost {
   bool is_alternating = false;  // groups take turns: what happens once hides behind products
   StepFloors floors;
   double once = 0;         // cycles of a tile beside its steps
+  double hidden = 0;       // the same while the other group's tile has its steps
   double kernel_once = 0;  // cycles of the kernel beside its tiles
   double step = 0;
   double step_unaligned = 0;

@@ -46,7 +46,14 @@ Expr cycles_of(const NestCost& cost, const Target& target, expr::ExprPool& pool)
     step = pool.select(ragged, num(rounded(cost.step_unaligned)), step);
   }
   const Expr once = num(rounded(cost.once));
-  const auto tile = [&](Expr steps) { return bin(Op::Add, scaled(steps, step), once); };
+  // Two tiles of groups that take turns need the steps of both, or of one and all that it has left.
+  const auto tile = [&](Expr steps) {
+    Expr all = scaled(steps, step);
+    if (cost.hidden > 0)
+      all = bin(Op::Max, all,
+                bin(Op::FloorDiv, bin(Op::Add, all, num(rounded(cost.hidden))), num(2)));
+    return bin(Op::Add, all, once);
+  };
   const int64_t units = target.board.sms / cost.cluster * cost.resident;
   const Expr steps = cost.steps ? cost.steps : num(1);
   Expr all;
