@@ -25,6 +25,10 @@ std::string_view pass_of(Rewrite rewrite) {
       return "narrow_operands";
     case Rewrite::Chunks:
       return "chunk_scans";
+    case Rewrite::Sums:
+      return "unroll_sums";
+    case Rewrite::Extremes:
+      return "argmax_by_extremes";
   }
   return {};
 }

@@ -127,6 +127,8 @@ std::vector<std::string_view> sequence(Algebra algebra) {
   if (!algebra.has(Rewrite::Residues)) std::erase(names, "split_residues");
   if (!algebra.has(Rewrite::Narrow)) std::erase(names, "narrow_operands");
   if (!algebra.has(Rewrite::Chunks)) std::erase(names, "chunk_scans");
+  if (!algebra.has(Rewrite::Sums)) std::erase(names, "unroll_sums");
+  if (!algebra.has(Rewrite::Extremes)) std::erase(names, "argmax_by_extremes");
   if (algebra.has(Rewrite::DistributeRowShift))
     names.insert(std::find(names.begin(), names.end(), "defer"), "distribute_row_shift");
   if (algebra.has(Rewrite::Limbs))
@@ -208,6 +210,7 @@ bool LoweredForms::changes(std::string_view pass, const ir::Program& program,
                       })->after;
   const auto names = algebra_sequence(algebra);
   const auto at = std::find(names.begin(), names.end(), pass);
+  if (at == names.end()) return false;
   const std::vector<std::string_view> before(names.begin(), at);
   std::vector<std::string_view> with = before;
   with.push_back(pass);

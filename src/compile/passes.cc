@@ -131,7 +131,7 @@ const std::vector<PassInfo>& passes() {
       algebra("join_sums", spec::beside<spec::join_sums>,
               "sums of products that a condition chooses become one product"),
       algebra("unroll_sums", spec::beside<spec::unroll_sums>,
-              "short axes of contractions over several are written out"),
+              "short axes of contractions over several are written out", kNone, "algebra"),
       equations("split_reductions", spec::split_reductions,
                 "every reduction becomes an equation of its own", kNone, kReductionsSplit),
       // Before sums of prefixes: the sums of logarithms in a chunk are some.
@@ -144,8 +144,9 @@ const std::vector<PassInfo>& passes() {
               "what a whole row adds leaves its maximum, and cancels", kReductionsSplit),
       algebra("push_extremes", spec::beside<spec::push_extremes>,
               "maxima and minima move inside functions that keep the order", kReductionsSplit),
-      equations("argmax_by_extremes", spec::beside<spec::argmax_by_extremes>,
-                "positions of extremes along rows become reductions of floats", kReductionsSplit),
+      reading("algebra", equations("argmax_by_extremes", spec::beside<spec::argmax_by_extremes>,
+                                   "positions of extremes along rows become reductions of floats",
+                                   kReductionsSplit)),
       algebra("nest_sums", spec::beside<spec::nest_sums>,
               "sums over several axes become sums of sums", kReductionsSplit),
       // Splitting names the same reduction once per reader; one is enough.
@@ -259,7 +260,7 @@ const std::vector<PassInfo>& passes() {
             "every nest becomes a kernel, grid nests by way of the passes from scalar_to_vrtile "
             "on",
             "fuse, split, last, columns, vector, hold, groups, shared, keep, unpacked, registers, "
-            "lanes, each, across, spread, held, patch, unroll, threads, resident"),
+            "lanes, each, across, spread, held, patch, unroll, windows, threads, resident"),
       plan("prefetch_rows", matile::prefetch_rows, "rows that later CTAs load are asked for ahead",
            "ahead"),
       plan("share_scalars", matile::share_scalars,

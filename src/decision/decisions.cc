@@ -19,8 +19,15 @@ const Words& words(By) {
 }
 
 const Words& words(Rewrite) {
-  static const Words spellings = {
-      "distribute_row_shift", "gather", "limbs", "residues", "groups", "narrow", "chunks"};
+  static const Words spellings = {"distribute_row_shift",
+                                  "gather",
+                                  "limbs",
+                                  "residues",
+                                  "groups",
+                                  "narrow",
+                                  "chunks",
+                                  "sums",
+                                  "extremes"};
   return spellings;
 }
 

@@ -14,7 +14,9 @@ enum class Rewrite : uint8_t {
   Residues,
   Groups,
   Narrow,
-  Chunks
+  Chunks,
+  Sums,
+  Extremes
 };
 const std::vector<std::string_view>& words(Rewrite);
 
@@ -30,7 +32,9 @@ struct Algebra {
       "groups: sums that are products of matrices within groups of an axis are products of each "
       "group. narrow: operands of products that 16 bits hold exactly are rounded to them, whatever "
       "expression makes them. chunks: scans with matrices as states are products of matrices for "
-      "each chunk of their steps.";
+      "each chunk of their steps. sums: short axes of products over several are written out, one "
+      "product for each of their points. extremes: positions of extremes along rows are reductions "
+      "of floats.";
   Rewrite rewrite = Rewrite::DistributeRowShift;
   Switch use = Switch::Off;
   By by = By::Auto;

@@ -167,17 +167,21 @@ struct Each {
 };
 
 struct Across {
-  static constexpr std::string_view kFormat = "across $axis $points{ $by}";
+  static constexpr std::string_view kFormat = "across $axis $points{ lines $lines}{ $by}";
   static constexpr std::string_view kDoc =
       "Form points: a thread has so many points along this axis, too, for each of its points along "
       "the last one. What lies along this axis in memory is loaded in vectors, what lies along the "
-      "last one is stored in vectors: a tensor is turned on the way.";
+      "last one is stored in vectors: a tensor is turned on the way. lines: so many threads of a "
+      "CTA "
+      "are neighbours along the last axis, the others along this one.";
   ir::Name axis;
   ir::OptionalInt points;
+  ir::OptionalInt lines;
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {
     f("axis", s.axis);
     f("points", s.points);
+    f("lines", s.lines);
     f("by", s.by);
   }
   static const ir::OpInfo& info();
@@ -242,6 +246,20 @@ struct Unroll {
   static constexpr std::string_view kDoc =
       "Forms points and parts: so many turns of a loop, whose number of turns is not known, are "
       "written one after the other: their loads are under way together. 1: one turn at a time.";
+  ir::OptionalInt turns;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("turns", s.turns);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Windows {
+  static constexpr std::string_view kFormat = "windows $turns{ $by}";
+  static constexpr std::string_view kDoc =
+      "Form points: windows, loops of known turns, are written out turn by turn if they have at "
+      "most so many turns: neighbouring points share what they load. 0: windows stay loops.";
   ir::OptionalInt turns;
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {

@@ -45,7 +45,7 @@ ElementText::Along ElementText::along_axis(size_t axis) const {
 
 void ElementText::place_anew(Expr axis) {
   if (is_address_ || domain_.axes.size() != 1 || domain_.axes[0] != axis.name() ||
-      !place_.empty() || domain_.layout.registers() < kManyPositions)
+      !place_.empty() || domain_.layout.registers() < scope_.many_positions)
     return;
   place_ = fmt::format("place{}", first_limit_);
   out_.line("const int {} = anew({});", place_, matile::thread_coordinate(domain_.layout, 0));
@@ -124,7 +124,7 @@ void ElementText::read_by_lanes(Expr read, const std::string& name, const char* 
 
 bool ElementText::is_spread(Expr e) const {
   return is_guarded_read(e) && is_tile_of_products() && is_memory(e[1]) &&
-         e.dtype() != DType::I64 && domain_.layout.shape()[1] >= kWorthExchange &&
+         e.dtype() != DType::I64 && domain_.layout.shape()[1] >= kLanes &&
          !expr::depends_on(e, scope_.pool->index(domain_.axes[0])) &&
          expr::depends_on(e, scope_.pool->index(domain_.axes[1])) && lanes_share_columns();
 }

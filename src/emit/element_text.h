@@ -98,8 +98,6 @@ class ElementText {
   static constexpr const char* kLaneColumn = "column of a lane";
   static constexpr int kLanes = 32;
   static constexpr int kWarps = 4;
-  static constexpr int kManyPositions = 8;    // of a thread
-  static constexpr int kWorthExchange = 32;   // columns
   static constexpr int kFirstOfLanes = 1000;  // numbers of arrays, apart from those of elements
 
   const matile::Domain& domain_;

@@ -53,9 +53,10 @@ namespace nautilus::matile {
 struct Points {
   static constexpr std::string_view kFormat =
       "points $axes{ by $lanes_per_point}{ beside $points_per_thread}{ line $points_of_line}{ "
-      "across $across}{ of $points_across}{ spread $spread}{ apart $points_apart}{ down "
+      "across $across}{ of $points_across}{ lines $lines_across}{ spread $spread}{ apart "
+      "$points_apart}{ down "
       "$points_down}{ patch $patch}{ high $patch_high}{ over $patch_over}{ wide $patch_wide}{ held "
-      "$held}{ unroll $unroll}{ threads $threads}{ resident $resident}$body";
+      "$held}{ unroll $unroll}{ windows $windows}{ threads $threads}{ resident $resident}$body";
   static constexpr std::string_view kDoc =
       "The block is run by one thread for each point of the axes, which are numbered with the last "
       "axis fastest. threads n: a CTA has n threads, a multiple of a warp; without it as many as "
@@ -69,7 +70,7 @@ struct Points {
       "points of a line are fewer; elements that lie beside each other are loaded and stored as "
       "vectors. across axis of n: besides, n points along another axis for each of a line, in "
       "tiles "
-      "of the two axes that a CTA has (threads along the last axis: as the target says); elements "
+      "of the two axes that a CTA has; lines n: n of its threads are along the last axis; elements "
       "that lie beside each other along that axis are loaded as vectors. Nothing loops then. "
       "spread w apart a down d: a CTA has a tile of the last two axes; w of its threads are beside "
       "each other along the last one, the others along the one before. A thread has a points along "
@@ -85,6 +86,8 @@ struct Points {
       "stays in registers for the loops behind; where they have more, it is read again. "
       "unroll n: n turns of a loop that only loads and computes are written one after the other, "
       "where their number is not known. "
+      "windows n: loops of known turns, with all loops in them, are written out turn by turn if "
+      "they have at most n. "
       "resident n: registers of a thread are limited so that n CTAs share a multiprocessor. "
       "Stands alone in its kernel.";
   ir::Axes axes;
@@ -93,6 +96,7 @@ struct Points {
   ir::OptionalInt points_of_line;
   ir::Name across;
   ir::OptionalInt points_across;
+  ir::OptionalInt lines_across;
   ir::OptionalInt spread;
   ir::OptionalInt points_apart;
   ir::OptionalInt points_down;
@@ -102,6 +106,7 @@ struct Points {
   ir::OptionalInt patch_wide;
   ir::OptionalInt held;
   ir::OptionalInt unroll;
+  ir::OptionalInt windows;
   ir::OptionalInt threads;
   ir::OptionalInt resident;
   ir::Block body;
@@ -112,6 +117,7 @@ struct Points {
     f("points_of_line", s.points_of_line);
     f("across", s.across);
     f("points_across", s.points_across);
+    f("lines_across", s.lines_across);
     f("spread", s.spread);
     f("points_apart", s.points_apart);
     f("points_down", s.points_down);
@@ -121,6 +127,7 @@ struct Points {
     f("patch_wide", s.patch_wide);
     f("held", s.held);
     f("unroll", s.unroll);
+    f("windows", s.windows);
     f("threads", s.threads);
     f("resident", s.resident);
     f("body", s.body);

@@ -137,12 +137,12 @@ struct Costs {
   ByGroups<double> hiding;        // how well register work hides behind products, an exponent
 
   // A tile of a loop with register work, beside its steps.
-  double tile_cycles;      // beginning and end
-  double tile_steps;       // the same, in steps
-  double epilogue_cycles;  // for 128 x 128 results
-  double start_cycles;     // until the ring of a loop of products is filled
-  double step_floor;       // barriers and issue of one step
-  double dynamic_cycles;   // fetching the number of a tile
+  double tile_cycles;     // beginning and end
+  double tile_steps;      // the same, in steps
+  double result_cycles;   // of one result of a tile: rounded, staged and stored
+  double start_cycles;    // until the ring of a loop of products is filled
+  double step_floor;      // barriers and issue of one step
+  double dynamic_cycles;  // fetching the number of a tile
 
   // Parts of a streamed axis.
   double part_cycles;      // putting one more part together
@@ -197,9 +197,10 @@ struct Tiles {
   int64_t most_raster_rows;        // that a schedule may ask for
   int64_t taken_bytes;             // of a row of a box that is taken to registers
   int64_t hoisted_columns;         // of a value of the columns that gets a tile of its own
-  int64_t speculating_groups;      // at least, for references that are guessed
-  double speculating_share;        // of a thread's registers in the tiles of a step's products
-  int64_t speculating_depth;       // depth of the product and columns of the others
+  int64_t many_positions;  // of a thread in a row: from here on they are computed anew, not kept
+  int64_t speculating_groups;  // at least, for references that are guessed
+  double speculating_share;    // of a thread's registers in the tiles of a step's products
+  int64_t speculating_depth;   // depth of the product and columns of the others
 };
 
 // Parts of a streamed axis, each with tiles of its own.
@@ -310,6 +311,9 @@ struct Algebra {
   int64_t short_row;        // of an argmax that is found as it is
   int64_t tile_elements;    // columns of an operand, at least, that is worth a copy
   double copied_steps;      // steps of a product that take as long as a copy of what a step reads
+  int64_t chunk_steps;      // of a chunk of a scan whose decays are data
+  int64_t long_chunk;       // the same with decays that are known, or none
+  int64_t most_chunk;       // that a line may ask for
 };
 
 // From where on a program is warned about (driver/report/warnings.h).

@@ -18,7 +18,9 @@ namespace {
 bool trace_equations(const ir::Program& program, const FirstSchedule& scheduled,
                      ir::PassContext& context) {
   diag::Sink ignored(context.sink.sources());
-  for (const Algebra& form : compile::forms_of_algebra()) {
+  std::vector<Algebra> forms = {scheduled.algebra};
+  for (const Algebra& other : compile::forms_of_algebra()) forms.push_back(other);
+  for (const Algebra& form : forms) {
     // Which form was taken shows in what came of it.
     ir::PassContext silent{context.pool, ignored, {}};
     if (compile::lower_with_algebra(program, silent, form) != scheduled.unscheduled) continue;

@@ -14,6 +14,11 @@ namespace {
 
 using decision::Rewrite;
 
+bool is_about(const ir::Op& line, Rewrite rewrite) {
+  const auto* a = line.get<decision::Algebra>();
+  return a && a->rewrite == rewrite;
+}
+
 // Whether the program is the same without this rewrite.
 bool is_idle(decision::Rewrite rewrite, const Algebra& form, const ir::Program& program,
              const ir::Program& lowered, Unit& unit) {
@@ -63,12 +68,9 @@ void add_algebra(FirstSchedule& schedule, const ir::Program& program, Unit& unit
   };
   ir::Block lines;
   for (const Rewrite rewrite : compile::rewrites()) {
-    const bool is_given = std::any_of(schedule.decisions.lines.begin(),
-                                      schedule.decisions.lines.end(), [&](const ir::Op& line) {
-                                        const auto* a = line.get<decision::Algebra>();
-                                        return a && a->rewrite == rewrite;
-                                      });
-    if (is_given) continue;
+    if (std::any_of(schedule.decisions.lines.begin(), schedule.decisions.lines.end(),
+                    [&](const ir::Op& line) { return is_about(line, rewrite); }))
+      continue;
     const bool is_taken = schedule.algebra.has(rewrite) && !Algebra().has(rewrite);
     if (!is_always_said(rewrite) && !is_taken &&
         !unit.forms.changes(compile::pass_of(rewrite), program, context,
@@ -103,13 +105,20 @@ void describe(FirstSchedule& schedule, const ir::Program& program, Unit& unit) {
 }
 
 std::vector<Algebra> forms_for(const schedule::Schedule& decisions) {
-  std::vector<Algebra> out = compile::forms_of_algebra();
-  std::erase_if(out, [&](const Algebra& form) {
-    return std::any_of(decisions.lines.begin(), decisions.lines.end(), [&](const ir::Op& line) {
-      const auto* a = line.get<decision::Algebra>();
-      return a && (a->use == decision::Switch::On) != form.has(a->rewrite);
-    });
-  });
+  std::vector<Algebra> out = {Algebra()};
+  for (const Rewrite rewrite : compile::rewrites()) {
+    const auto line = std::find_if(decisions.lines.begin(), decisions.lines.end(),
+                                   [&](const ir::Op& l) { return is_about(l, rewrite); });
+    const bool is_given = line != decisions.lines.end();
+    const bool is_on = is_given && line->as<decision::Algebra>().use == decision::Switch::On;
+    const size_t count = out.size();
+    for (size_t k = 0; k < count; ++k) {
+      if (is_given)
+        out[k] = out[k].with(rewrite, is_on);
+      else if (!Algebra().has(rewrite))
+        out.push_back(out[k].with(rewrite));
+    }
+  }
   return out;
 }
 

@@ -64,7 +64,7 @@ std::vector<Place> places() {
   add_list("hiding", &Costs::hiding);
   add("tile_cycles", &Costs::tile_cycles);
   add("tile_steps", &Costs::tile_steps);
-  add("epilogue_cycles", &Costs::epilogue_cycles);
+  add("result_cycles", &Costs::result_cycles);
   add("start_cycles", &Costs::start_cycles);
   add("step_floor", &Costs::step_floor);
   add("dynamic_cycles", &Costs::dynamic_cycles);
@@ -318,6 +318,7 @@ std::optional<FitReport> fit_costs(const std::vector<MeasuredProblem>& problems,
     for (const MeasuredProblem* p : others) held_out.add(p->text(), judge.predictions(*p, found));
   }
   report.held_out = held_out.result();
+  report.families = halves.size();
   Target found = all.fitted();
   const std::vector<size_t> probed = all.probed();
   Costs in_table = target.costs;
@@ -346,7 +347,10 @@ std::string to_text(const FitReport& report, const Target& target) {
         what, r.correlation, 100 * r.loss, 100 * r.worst, r.worst_name);
   };
   out += line("as in the table", report.table);
-  out += line("fitted to other programs", report.held_out);
+  if (report.families > 1)
+    out += line("fitted to other programs", report.held_out);
+  else
+    out += "# all rows are about one program: how it ranks others is not known\n";
   return out;
 }
 

@@ -54,6 +54,7 @@ struct FitReport {
   std::vector<FittedConstant> constants;  // fitted to everything
   size_t problems = 0;
   size_t candidates = 0;
+  size_t families = 0;               // of programs: with one there are no others to fit to
   std::vector<std::string> unknown;  // programs that no folder has
   Ranking table;                     // with the target's constants
   Ranking held_out;                  // with constants fitted to other programs

@@ -23,6 +23,7 @@ void KernelScope::begin_role(const matile::RoleInfo& printed) {
   registers.variable = [this](Expr v) { return variable(v); };
   registers.has_coarse_functions =
       ir::allows_coarse_functions(program, matile::output_dtypes(program));
+  registers.many_positions = ir::target_of(program).tiles.many_positions;
   registers.divisors = divisors;
   registers.vectors = &vectors;
 }

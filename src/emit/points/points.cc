@@ -16,6 +16,7 @@
 #include "ir/decl.h"
 #include "ir/walk.h"
 #include "matile/loop_loads.h"
+#include "matile/windows.h"
 
 namespace nautilus::emit {
 namespace {
@@ -48,9 +49,11 @@ KernelText PointsEmitter::run() {
   if (points.across) {
     across_ = pool_.index(points.across);
     points_across_ = *points.points_across;
+    lines_across_ = points.lines_across.value_or(1);
   }
   held_ = points.held.value_or(0);
   unroll_ = points.unroll.value_or(1);
+  windows_ = points.windows.value_or(0);
   if (points.spread) {
     spread_ = *points.spread;
     if (!is_line_) points_per_thread_ = points.points_apart.value_or(1);
@@ -158,7 +161,7 @@ void PointsEmitter::decode(const ir::Axes& axes, bool is_behind) {
 // lines along the last axis, so that those of a warp also load neighbours; where points are spread,
 // neighbours have neighbouring points.
 void PointsEmitter::decode_tile(const ir::Axes& axes, bool is_behind) {
-  const int64_t lines = spread_ > 0 ? spread_ : ir::target_of(program_).points.turned_lines;
+  const int64_t lines = spread_ > 0 ? spread_ : lines_across_;
   out_.line("u64 tiles = block_index();");
   for (size_t k = axes.size(); k-- > 0;) {
     const bool is_last = k + 1 == axes.size();
@@ -494,7 +497,8 @@ void PointsEmitter::loop(const matile::Loop& l) {
     block(l.body);
     out_.close();
   } else {
-    const bool is_unrolled = (is_inside_ || is_near_) && are_written_out_ && all_turns(l) > 0;
+    const bool is_unrolled =
+        (is_inside_ || is_near_) && are_written_out_ && matile::all_turns(l) > 0;
     out_.open("{5}for (long long {0} = {1}; {0} {2} {3}; {4}{0}) {{", var, from,
               is_up ? "<" : ">=", to, is_up ? "++" : "--", is_unrolled ? "UNROLL " : "");
     block(l.body);

@@ -58,8 +58,6 @@ class PointsEmitter {
 
   // points_inside.cc
   using Ranges = std::vector<std::pair<expr::Expr, int64_t>>;  // loops around, with their turns
-  static int64_t all_turns(const matile::Loop& l);
-  static int64_t window_turns(const ir::Block& body);
   void ask_where(expr::Expr guarded, const Ranges& ranges);
   expr::Expr inside(expr::Expr guarded);
   void collect_names(const ir::Block& body);
@@ -163,7 +161,9 @@ class PointsEmitter {
   expr::Expr last_;                // that axis
   expr::Expr across_;              // another one along which a thread has points; null if none
   int64_t points_across_ = 1;
-  bool is_patch_ = false;  // points along `across_` for each of those along `last_`
+  int64_t lines_across_ = 1;  // threads along the last axis, where points lie across another
+  int64_t windows_ = 0;       // most turns of a window that is written out
+  bool is_patch_ = false;     // points along `across_` for each of those along `last_`
   std::set<std::string, std::less<>> loops_;  // variables of loops around, of a patch
   // Of a patch: what is asked, and where elements lie that no loop moves, once for all turns of its
   // loops; their names by what they are.

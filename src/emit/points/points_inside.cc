@@ -10,6 +10,7 @@
 #include "expr/walk.h"
 #include "ir/walk.h"
 #include "matile/loop_loads.h"
+#include "matile/windows.h"
 
 namespace nautilus::emit {
 
@@ -18,13 +19,6 @@ using expr::Poly;
 using EK = expr::Op;
 
 namespace {
-
-// Turns of a loop that starts at 0, if its text says how many; else 0.
-int64_t turns_of(const matile::Loop& l) {
-  const bool is_known =
-      l.direction == matile::Direction::Up && l.from.is_int(0) && l.to.op() == EK::IntConst;
-  return is_known ? std::max<int64_t>(l.to.integer(), 0) : 0;
-}
 
 // A comparison at the worst values of variables that run from 0, or null.
 // `own`: how far the points of a thread lie from its first one, along their axes.
@@ -55,30 +49,6 @@ Expr at_worst(Expr comparison, const std::vector<std::pair<Expr, int64_t>>& rang
 }
 
 }  // namespace
-
-// The turns of a loop with those of loops in it; 0: not known.
-int64_t PointsEmitter::all_turns(const matile::Loop& l) {
-  int64_t inner = 0;
-  for (const ir::Op& op : l.body) {
-    if (!op.is<matile::Loop>()) continue;
-    const int64_t turns = all_turns(op.as<matile::Loop>());
-    if (turns == 0) return 0;
-    inner += turns;
-  }
-  return turns_of(l) * std::max<int64_t>(inner, 1);
-}
-
-// The turns of the longest window: known loops that are in no other one.
-int64_t PointsEmitter::window_turns(const ir::Block& body) {
-  int64_t most = 0;
-  for (const ir::Op& op : body) {
-    const auto* l = op.get<matile::Loop>();
-    if (!l) continue;
-    const int64_t turns = all_turns(*l);
-    most = std::max(most, turns > 0 ? turns : window_turns(l->body));
-  }
-  return most;
-}
 
 void PointsEmitter::ask_where(Expr guarded, const Ranges& ranges) {
   const Expr condition = guarded[0];
@@ -129,7 +99,7 @@ void PointsEmitter::collect_names(const ir::Block& body) {
     if (const auto* s = op.get<matile::SharedLoop>()) own_.emplace(s->var.str());
     if (const auto* w = op.get<matile::LaneLoop>()) own_.emplace(w->var.str());
     if (const auto* l = op.get<matile::Loop>()) {
-      if (turns_of(*l) == 0) own_.emplace(l->var.str());
+      if (matile::known_turns(*l) == 0) own_.emplace(l->var.str());
       collect_names(l->body);
     }
   }
@@ -139,7 +109,8 @@ void PointsEmitter::collect_conditions(const ir::Block& body, Ranges ranges) {
   for (const ir::Op& op : body) {
     if (const auto* l = op.get<matile::Loop>()) {
       Ranges deeper = ranges;
-      if (const int64_t turns = turns_of(*l)) deeper.emplace_back(pool_.index(l->var), turns);
+      if (const int64_t turns = matile::known_turns(*l))
+        deeper.emplace_back(pool_.index(l->var), turns);
       collect_conditions(l->body, deeper);
       continue;
     }
@@ -247,8 +218,7 @@ void PointsEmitter::fast(const ir::Block& ops, const std::string& inside) {
 // lie beside each other and turns are written one by one, too.
 void PointsEmitter::body(const ir::Block& ops) {
   // Of a window whose turns are not written one by one nothing is shared.
-  const int64_t points = points_per_thread_ * points_across_;
-  are_written_out_ = window_turns(ops) * points <= ir::target_of(program_).points.unrolled;
+  are_written_out_ = matile::window_turns(ops) <= windows_;
   if (lanes_ == 1 && are_written_out_) {
     collect_names(ops);
     collect_conditions(ops, {});

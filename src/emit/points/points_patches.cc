@@ -12,6 +12,7 @@
 #include "expr/bounds/affine.h"
 #include "expr/walk.h"
 #include "ir/target_of.h"
+#include "matile/windows.h"
 
 namespace nautilus::emit {
 
@@ -169,8 +170,7 @@ void PointsEmitter::single_points(const ir::Block& ops) {
 // Turns that are known are written out, as far as instructions for them have room; a loop around
 // them, or one whose turns are not known, has the points of one turn written out.
 bool PointsEmitter::patch_loop(const matile::Loop& l) {
-  const int64_t points = points_per_thread_ * points_across_;
-  if (is_window(l) && all_turns(l) * points <= ir::target_of(program_).points.patch_turns) {
+  if (is_window(l) && matile::all_turns(l) <= windows_) {
     window(l);
     return true;
   }

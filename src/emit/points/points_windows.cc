@@ -10,6 +10,7 @@
 #include "expr/bounds/affine.h"
 #include "expr/walk.h"
 #include "matile/loop_loads.h"
+#include "matile/windows.h"
 
 namespace nautilus::emit {
 
@@ -18,7 +19,7 @@ using EK = expr::Op;
 
 // Whether the loop has known turns and nothing but loops of the same kind and values that change.
 bool PointsEmitter::is_window(const matile::Loop& l) {
-  return all_turns(l) > 0 && std::ranges::all_of(l.body, [](const ir::Op& op) {
+  return matile::all_turns(l) > 0 && std::ranges::all_of(l.body, [](const ir::Op& op) {
            if (const auto* inner = op.get<matile::Loop>()) return is_window(*inner);
            return op.is<matile::Assign>();
          });

@@ -11,6 +11,7 @@
 #include "lower/points/resident_ctas.h"
 #include "lower/points/scan_lines.h"
 #include "lower/points/unroll_loops.h"
+#include "lower/points/write_windows.h"
 #include "matile/ops.h"
 
 namespace nautilus::lower {
@@ -40,6 +41,7 @@ class PointLines {
         patch_(context_),
         held_(context_),
         unroll_(context_),
+        windows_(context_),
         resident_(context_),
         threads_(context_) {
     lanes_.begin(body_);
@@ -50,6 +52,7 @@ class PointLines {
     patch_.begin(body_);
     held_.begin(body_);
     unroll_.begin(body_);
+    windows_.begin(body_);
     resident_.begin(body_);
     threads_.begin(body_);
   }
@@ -77,6 +80,12 @@ class PointLines {
     }
     if (across() && !is_power(across()->points.value_or(0), most_each)) {
       across_.refuse(fmt::format("a thread has a power of two of points up to {}", most_each));
+      ok = false;
+    }
+    if (across() && across()->lines &&
+        (*across()->lines < 1 || threads() % *across()->lines != 0)) {
+      across_.refuse(
+          fmt::format("lines along the last axis are a part of the CTA's {} threads", threads()));
       ok = false;
     }
     const auto is_spread = [&](const decision::Spread& s) {
@@ -192,6 +201,20 @@ class PointLines {
     set_unroll(parts, turns);
     unroll_.took({turns, {}});
   }
+  // Windows are written out as the line says, or as is usual. False if the line is refused.
+  bool windows(LoweredKernel& parts) {
+    const auto usual = usual_windows(parts, target_.points);
+    if (!usual) return true;
+    const auto* line = windows_.asked();
+    const int64_t turns = line ? line->turns.value_or(0) : *usual;
+    if (const std::string why = refuse_windows(parts, turns); !why.empty()) {
+      windows_.refuse(why);
+      return false;
+    }
+    set_windows(parts, turns);
+    windows_.took({turns, {}});
+    return true;
+  }
   // Registers are left for as many CTAs as the line says, or as is usual for such kernels.
   void resident(LoweredKernel& parts) {
     const auto* line = resident_.asked();
@@ -216,7 +239,7 @@ class PointLines {
       each_.took({walk->each, {}});
       vector_.took({walk->vector, {}});
     }
-    if (points.across) across_.took({points.across, points.points_across, {}});
+    if (points.across) across_.took({points.across, points.points_across, points.lines_across, {}});
     if (points.spread) spread_.took({points.spread, points.points_apart, points.points_down, {}});
     if (points.patch)
       patch_.took({points.patch, points.patch_high, points.patch_over, points.patch_wide, {}});
@@ -227,8 +250,9 @@ class PointLines {
         !spread_.end("kernels that put parts together have no tiles") ||
         !patch_.end("kernels that put parts together have no patches") ||
         !held_.end("kernels that put parts together hold nothing") ||
-        !unroll_.end("it has no loop whose turns can be taken together") || !resident_.end("") ||
-        !threads_.end(""))
+        !unroll_.end("it has no loop whose turns can be taken together") ||
+        !windows_.end("it has no window whose points or conditions share anything") ||
+        !resident_.end("") || !threads_.end(""))
       return false;
     ir::Block all = members;
     all.insert(all.end(), decided_.begin(), decided_.end());
@@ -249,6 +273,7 @@ class PointLines {
   decision::Choice<decision::Patch> patch_;
   decision::Choice<decision::Held> held_;
   decision::Choice<decision::Unroll> unroll_;
+  decision::Choice<decision::Windows> windows_;
   decision::Choice<decision::Resident> resident_;
   decision::Choice<Threads> threads_;
 };
@@ -304,7 +329,7 @@ bool follow(PointLines& lines, const PointsContext& points, Form form, LoweredKe
   }
   lines.unroll(parts, form == Form::Parts, context.pool);
   lines.resident(parts);
-  return true;
+  return lines.windows(parts);
 }
 
 // The kernel says how many threads it has where they are not the target's.
@@ -361,6 +386,7 @@ std::optional<std::vector<LoweredKernel>> parts_alternatives(
     set_threads(*other, lines.threads(), points.target);
     lines.unroll(*other, true, context.pool);
     lines.resident(*other);
+    if (!lines.windows(*other)) return false;
     out.push_back(*other);
     return lines.end(*other, name, Form::Parts, {}, context);
   };

@@ -243,22 +243,22 @@ bool turn(LoweredKernel& parts, const decision::Across& line, int64_t threads,
   auto kernel = parts.kernel.as<matile::Kernel>();
   auto points = kernel.body[0].as<matile::Points>();
   const int64_t across = line.points.value_or(0);
+  const int64_t lines = line.lines.value_or(choice.turned_lines);
   const auto it = std::find_if(points.axes.begin(), points.axes.end(),
                                [&](const ir::Axis& a) { return a.name == line.axis; });
   const bool is_plain = std::all_of(points.body.begin(), points.body.end(), [](const Op& op) {
     return op.is<matile::Let>() || op.is<matile::Value>() || op.is<matile::Write>();
   });
   if (it == points.axes.end() || it + 1 == points.axes.end() || !points.points_of_line ||
-      !is_plain || threads % choice.turned_lines != 0)
+      !is_plain || lines < 1 || threads % lines != 0)
     return false;
   points.across = line.axis;
   points.points_across = across;
+  points.lines_across = lines;
   ir::Axes tiles = points.axes;
   const auto side = static_cast<size_t>(it - points.axes.begin());
-  tiles.back().extent =
-      quotient_up(tiles.back().extent, *points.points_of_line * choice.turned_lines, pool);
-  tiles[side].extent =
-      quotient_up(tiles[side].extent, across * (threads / choice.turned_lines), pool);
+  tiles.back().extent = quotient_up(tiles.back().extent, *points.points_of_line * lines, pool);
+  tiles[side].extent = quotient_up(tiles[side].extent, across * (threads / lines), pool);
   auto launch = parts.launch.as<matile::Launch>();
   launch.grid = count_of(tiles, pool);
   kernel.body[0] = ir::make(std::move(points));

@@ -52,6 +52,8 @@ class PointsVerifier {
     if (points.unroll && (*points.unroll < 2 || *points.unroll > target_.points.most_unrolled))
       v_.fail(fmt::format("2 to {} turns of a loop are written one after the other, not {}",
                           target_.points.most_unrolled, *points.unroll));
+    if (points.windows && *points.windows < 1)
+      v_.fail(fmt::format("windows of 1 turn or more are written out, not of {}", *points.windows));
     const int64_t threads = points.threads.value_or(limits_.warp_threads);
     if (threads < 1 || threads % limits_.warp_threads != 0 || threads > limits_.cta_threads)
       v_.fail(fmt::format("a CTA has a multiple of {} threads up to {}, not {}",
@@ -86,6 +88,10 @@ class PointsVerifier {
     const int64_t n = points.points_across.value_or(0);
     if (!is_other || !points.points_of_line || (n != 2 && n != 4 && n != 8))
       v_.fail("a kernel of lines has 2, 4 or 8 points `across` another axis than the last");
+    const int64_t lines = points.lines_across.value_or(0);
+    if (lines < 1 || own_threads(points) % lines != 0)
+      v_.fail(fmt::format("`lines` along the last axis are a part of the CTA's {} threads, not {}",
+                          own_threads(points), lines));
     for (const Op& op : points.body) {
       if (!op.is<Let>() && !op.is<Value>() && !op.is<Assign>() && !op.is<Write>())
         v_.fail("points across an axis neither loop nor branch");

@@ -101,6 +101,9 @@ ir::Block values_in_range(const ir::Op& line, const Target& target) {
     add(&d, d.wide,
         powers(1, std::min(target.points.patch_side,
                            target.points.patch_points / first.high.value_or(1))));
+  } else if (line.is<dc::Windows>()) {
+    auto d = line.as<dc::Windows>();
+    add(&d, d.turns, {0});
   } else if (line.is<dc::Unroll>()) {
     auto d = line.as<dc::Unroll>();
     add(&d, d.turns, powers(1, 2 * target.points.loads));

@@ -11,6 +11,7 @@
 #include "expr/rules/simplify.h"
 #include "expr/walk.h"
 #include "ir/decl.h"
+#include "ir/target_of.h"
 #include "spec/facts/read_scan.h"
 #include "spec/passes/algebra/chunk_decays.h"
 #include "spec/passes/algebra/without_moves.h"
@@ -22,18 +23,11 @@ using expr::Expr;
 using expr::Substitution;
 using ChunkOp = expr::Op;
 
-// Steps of a chunk: 64, or up to 128 where the depth is as long. Without decays 128: half of the
-// states pass through memory (linear attention of 64 numbers: 0.70 to 0.62 ms). A line may say
-// others.
-constexpr int64_t kLength = 64;
-constexpr int64_t kUsualLength = 128;
-constexpr int64_t kMostLength = 256;
-constexpr int64_t kLengthStep = 16;  // the depth of a matrix instruction
-
 class ScanChunker {
  public:
   ScanChunker(const ir::Program& program, ir::PassContext& context)
       : program_(program),
+        target_(ir::target_of(program)),
         context_(context),
         lines_(decision::lines(program.body)),
         pool_(context.pool),
@@ -83,9 +77,8 @@ class ScanChunker {
   void divide(const ReadScan& scan) {
     const Let& let = *scan.let;
     const ir::Axis steps = let.axes[scan.step.along];
-    const Expr depth = let.axes[scan.depth].extent;
     Chunks chunks{steps};
-    chunks.length = length_of(let.name, depth, !scan.step.decay);
+    chunks.length = length_of(scan);
     const std::string stem(steps.name.str());
     chunks.chunk = pool_.index(stem + ".chunk");
     chunks.row = pool_.index(stem + ".row");
@@ -118,31 +111,45 @@ class ScanChunker {
     for (const ScanReader& r : scan.readers) read(scan, r, chunks, decays, scale, starts);
   }
 
+  // Long chunks: fewer states pass through memory. A product that is less deep than a chunk is
+  // padded to it, and decays that are data are loaded and summed for each step of a chunk: such
+  // chunks are shorter.
+  int64_t usual_length(const ReadScan& scan) {
+    const target::Algebra& rule = target_.algebra;
+    const Expr depth = scan.let->axes[scan.depth].extent;
+    const bool is_deep = depth.op() == ChunkOp::IntConst && depth.integer() >= rule.chunk_steps &&
+                         depth.integer() <= rule.long_chunk &&
+                         depth.integer() % target_.matrix.depth == 0;
+    if (!is_deep) return rule.chunk_steps;
+    const Expr steps = pool_.index(scan.let->axes[scan.step.along].name);
+    const bool has_data = scan.step.decay && expr::depends_on(scan.step.decay, steps);
+    return has_data ? depth.integer() : rule.long_chunk;
+  }
+
   // As the line about the scan says, which is then read; else by rule.
-  int64_t length_of(ir::Name scan, Expr depth, bool is_plain) {
-    int64_t length = kLength;
-    if (depth.op() == ChunkOp::IntConst && depth.integer() >= kLength &&
-        depth.integer() <= kUsualLength && depth.integer() % kLengthStep == 0)
-      length = is_plain ? kUsualLength : depth.integer();
+  int64_t length_of(const ReadScan& scan) {
+    const ir::Name name = scan.let->name;
+    const int64_t step = target_.matrix.depth;
+    int64_t length = usual_length(scan);
     for (auto it = lines_.begin(); it != lines_.end();) {
       const auto* asked = it->get<decision::Chunk>();
-      if (!asked || asked->tensor != scan) {
+      if (!asked || asked->tensor != name) {
         ++it;
         continue;
       }
       const int64_t n = asked->length.value_or(0);
-      if (n < kLengthStep || n > kMostLength || n % kLengthStep != 0) {
-        decision::refuse(
-            *it,
-            fmt::format("a chunk has a multiple of {} steps, {} at most", kLengthStep, kMostLength),
-            context_);
+      if (n < step || n > target_.algebra.most_chunk || n % step != 0) {
+        decision::refuse(*it,
+                         fmt::format("a chunk has a multiple of {} steps, {} at most", step,
+                                     target_.algebra.most_chunk),
+                         context_);
         is_refused_ = true;
       } else {
         length = n;
       }
       it = lines_.erase(it);
     }
-    decision::note(ir::make(decision::Chunk{scan, length, {}}), context_);
+    decision::note(ir::make(decision::Chunk{name, length, {}}), context_);
     return length;
   }
 
@@ -395,6 +402,7 @@ class ScanChunker {
   }
 
   const ir::Program& program_;
+  const target::Target& target_;
   ir::PassContext& context_;
   ir::Block lines_;  // that are not read yet
   bool is_refused_ = false;

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows of a kernel of points, which are loops of known turns: how many turns are written out.
+//
+//   points i < M, j < N spread 32 apart 1 down 4     points i < M, j < N spread 32 apart 1 down 4
+//     loop r from 0 up 3                        ->       windows 9
+//       loop s from 0 up 3                           loop r from 0 up 3
+//                                                      loop s from 0 up 3
+//
+// Why: points of a thread that are neighbours share what their windows load. Exact. Tests:
+// test/schedule/windows.sched
+#pragma once
+
+#include "lower/kernel/lowered_kernel.h"
+#include "target/target.h"
+
+namespace nautilus::lower {
+
+// The longest windows whose turns, for all points of a thread, the target has room for; 0 if even
+// the shortest are too long. Nothing if the kernel leaves no choice.
+std::optional<int64_t> usual_windows(const LoweredKernel& parts, const target::Points& choice);
+
+// Why windows of so many turns cannot be written out; empty if they can.
+std::string refuse_windows(const LoweredKernel& parts, int64_t turns);
+
+void set_windows(LoweredKernel& parts, int64_t turns);
+
+}  // namespace nautilus::lower
