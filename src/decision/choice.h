@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One decision of the kernel that a pass is at: what its line asks for, and what the pass did.
+// One decision about the kernel that a pass works on: what its line asks for, and what the pass
+// did.
 //
 //   Choice<Segments> choice(context);
 //   choice.begin(body);                          takes the line out of the kernel's body
@@ -38,8 +39,8 @@ class Choice {
     decision::refuse(lines_[0], why, context_);
   }
 
-  // Notes the decision. False if the line was refused, which it also is where the kernel leaves no
-  // choice, for `why_none`, and where it is written twice.
+  // Notes the decision. False if the line was refused. A line is also refused if it is written
+  // twice, and, with the reason `why_none`, where the kernel leaves no choice.
   bool end(std::string_view why_none) {
     if (lines_.size() > 1) {
       decision::refuse(lines_[1], "the kernel has another line of this kind", context_);
@@ -58,7 +59,7 @@ class Choice {
   bool is_refused_ = false;
 };
 
-// The same for decisions that each operand has its own line of.
+// The same for decisions with a line for each operand.
 template <class D>
 class OperandChoice {
  public:

@@ -5,13 +5,13 @@
 //   groups 2 alternating                two warp groups, each with tiles of its own
 //   ring K slots 3 loader 0             a ring of three slots for K, filled by loader warp 0
 //
-// The same lines stand in schedules (`.sched` files) and, in programs of all levels, in the
-// `decisions` block of a kernel: what its passes have still to read. A pass reads its line or
-// refuses it; where a line is missing, the pass takes what its rule says. In both cases it notes
-// the decision (lines.h), so that a schedule can be printed with all of them.
+// The same lines are in schedules (`.sched` files) and, in programs of all levels, in the
+// `decisions` block of a kernel, which has the lines that its passes have still to read. A pass
+// reads its line or refuses it; where a line is missing, the pass follows its own rule. In both
+// cases it notes the decision (lines.h), so that a schedule can be printed with all of them.
 //
-// Numbers have the units that their doc says. Operands and results are named by their tensors; the
-// second place of a tensor K in a kernel is K.2, the third K.3.
+// The doc of a decision gives the units of its numbers. Operands and results are named by their
+// tensors; the second place of a tensor K in a kernel is K.2, the third K.3.
 //
 // Headers named after what lines are about (`loop_lines.h`, ...) define them; this one includes
 // all.
@@ -53,9 +53,9 @@ struct Decisions {
 enum class Form : uint8_t { Tile, Rows, Points, Parts };
 const std::vector<std::string_view>& words(Form);
 
-// A kernel and what was decided about it: in a list of what passes decided, and in scheduled
-// programs for kernels of other forms than tile, whose statements are no nests of their own. Of
-// several with one name each is an alternative.
+// A kernel and the decisions about it. Used in the list of what passes decided, and in scheduled
+// programs for kernels of forms other than tile: their statements do not form one nest. Several ops
+// with one name are alternatives.
 struct Kernel {
   static constexpr std::string_view kFormat = "kernel $name $form$body";
   static constexpr std::string_view kDoc =
@@ -63,8 +63,7 @@ struct Kernel {
   ir::Name name;
   Form form = Form::Tile;
   ir::Block body;
-  // In a list of what passes decided: what the kernel is called in the MA-tile program. No part of
-  // the text.
+  // In the list of what passes decided: the kernel's name in the MA-tile program. Not printed.
   ir::Name made = {};
   static void fields(auto& s, auto&& f) {
     f("name", s.name);
@@ -75,10 +74,10 @@ struct Kernel {
   static const std::vector<const ir::OpInfo*>& vocabulary() { return decision::vocabulary(); }
 };
 
-// Who took the decision; any op of the vocabulary.
+// Who made the decision; any op of the vocabulary.
 By by(const ir::Op& decision);
 ir::Op with_by(const ir::Op& decision, By by);
-// Who took it; a line that does not say so, a rule.
+// Who made it; a rule, if the line does not say.
 By by_of(const ir::Op& decision);
 
 }  // namespace nautilus::decision

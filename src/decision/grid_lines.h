@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines about who works on which tile: warp groups, the order of tiles and their source, what the
-// last tile does.
+// Lines about which warp groups work on which tile: warp groups, the order of tiles and their
+// source, the work of the last tile.
 #pragma once
 
 #include "decision/shared_words.h"

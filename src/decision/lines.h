@@ -4,7 +4,7 @@
 //   LoopOrder order = kernel_lines.take<LoopOrder>() or else by rule
 //
 // A line is read exactly once: `take` removes it from the kernel's `decisions` block, so that a
-// line which is left when a kernel is finished was read by nobody.
+// line that is left when a kernel is finished has not been read.
 #pragma once
 
 #include <optional>
@@ -41,23 +41,23 @@ ir::Block take(ir::Block& body) {
 // Whether two decisions are of one kind and about the same operand, axis or statement.
 bool is_about_the_same(const ir::Op& a, const ir::Op& b);
 
-// Tells the context what was decided; instead of what was said before about the same.
+// Notes the decision in the context; it replaces an earlier one about the same.
 void note(const ir::Op& decision, ir::PassContext& context);
 
-// The same for all decisions about a kernel; `made` is what it is called in the MA-tile program.
+// The same for all decisions about a kernel; `made` is its name in the MA-tile program.
 void note_kernel(ir::Name name, Form form, const ir::Block& decided, ir::Name made,
                  ir::PassContext& context);
 
-// The message that a line is refused: the line and why.
+// The message for a refused line: the line and the reason.
 std::string refusal(const ir::Op& line, std::string_view why);
 
 // Reports that.
 void refuse(const ir::Op& line, std::string_view why, ir::PassContext& context);
 
-// Refuses all these lines for the same reason; whether there were none.
+// Refuses all these lines for the same reason. True if there were none.
 bool refuse_all(const ir::Block& lines, std::string_view why, ir::PassContext& context);
 
-// Refuses the lines that the passes of a finished kernel have left; whether there were none.
+// Refuses the lines that the passes of a finished kernel have not read. True if there were none.
 bool refuse_unread(const ir::Block& body, ir::PassContext& context);
 
 }  // namespace nautilus::decision

@@ -79,7 +79,7 @@ struct Depth {
   static const ir::OpInfo& info();
 };
 
-// In which 16-bit floats, if in any.
+// The 16-bit floats in which an operand is stored, if it is.
 enum class StoredAs : uint8_t { Off, BF16, F16 };
 const std::vector<std::string_view>& words(StoredAs);
 
@@ -133,7 +133,7 @@ struct Locate {
   static const ir::OpInfo& info();
 };
 
-// Stands in front of a schedule that is one of several in a text (schedule/text/sized_schedules.h).
+// The sizes of a schedule that is one of several in a text (schedule/text/sized_schedules.h).
 struct At {
   static constexpr std::string_view kFormat = "at $dims = $sizes{ within $factor}{ $by}";
   static constexpr std::string_view kDoc =

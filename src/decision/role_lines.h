@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines about what the roles of a CTA do when, and with how many registers.
+// Lines about when the roles of a CTA do their work, and with how many registers.
 #pragma once
 
 #include "decision/shared_words.h"

@@ -8,7 +8,7 @@
 
 namespace nautilus::decision {
 
-// Who took a decision. The first is the default and is not printed.
+// Who made a decision. The first is the default and is not printed.
 enum class By : uint8_t { Auto, Tuned, User };
 const std::vector<std::string_view>& words(By);
 

@@ -15,8 +15,8 @@ namespace nautilus::schedule {
 // The decisions of kernels, in order. `by`: who chose their sizes.
 std::vector<KernelSchedule> to_schedule(const std::vector<Kernel>& kernels, By by);
 
-// Where a grid nest comes from: the seed of its kernel, whether it computes all of it or parts, and
-// what was decided when it was built.
+// Where a grid nest comes from: the seed of its kernel, whether the kernel is split into parts, and
+// the decisions made when the nest was built.
 struct NestOrigin {
   std::string seed;
   bool is_whole = true;
@@ -30,17 +30,16 @@ struct Scheduled {
 };
 
 // Checks every decision against the program and builds the scheduled form. A decision that is not
-// legal is refused with its line; those that passes read are handed to them.
+// legal is refused with its line; lines for later passes stay in the kernels.
 Outcome<Scheduled> apply_schedule(const ir::Program& program, const Schedule& schedule,
                                   expr::ExprPool& pool);
 
-// Puts kernels and remaining statements together.
+// The program of kernels and remaining statements.
 Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& list,
                             std::vector<Kernel> kernels, expr::ExprPool& pool);
 
-// Whether the kernels and the remaining statements can run one after the other: none waits for one
-// that waits for it. What `assemble` needs of them when no line of theirs can be refused. Chooses
-// what they store.
+// Whether the kernels and the remaining statements have an order without circular dependences.
+// `assemble` needs this where no line can be refused. Also chooses what the kernels store.
 bool have_order(const StatementList& list, std::vector<Kernel>& kernels);
 
 // Statements that outputs need and no kernel stores, with the kernels' choice of what to store.

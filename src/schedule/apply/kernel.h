@@ -12,9 +12,9 @@ namespace nautilus::schedule {
 struct Kernel {
   Fusion fusion;
   TileConfig sizes;
-  std::set<int> stored;  // filled when the program is put together
-  // Further kernels of the same fusion, of which the plan runs the cheapest. Where the first has
-  // parts, these have none.
+  std::set<int> stored;  // filled when the program is assembled
+  // Alternatives for the same fusion; the plan launches the cheapest. Where the first has parts,
+  // these have none.
   std::vector<TileConfig> others;
   Split split = {};
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands that pass through memory, in the storage dtype of what they are multiplied with.
+// Stores operands that pass through memory in the storage dtype of the other operand.
 //
 //   for i < M, j < N map                              for i < M, j < N map
 //     store Z[i, j] = ...                               store Z[i, j] = ...
@@ -21,7 +21,7 @@ namespace nautilus::schedule {
 Outcome<ir::Program> round_operand(const ir::Program& program, std::string_view temp,
                                    expr::DType dtype, expr::ExprPool& pool);
 
-// Temporaries that kernels read as an operand, with the dtype of the other one.
+// Temporaries that kernels read as an operand, with the dtype of the other operand.
 std::map<std::string, expr::DType> operands_to_round(const StatementList& list,
                                                      const std::vector<Kernel>& kernels);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which sizes a kernel may have, and which of them a program keeps.
+// Which sizes a kernel may have, and which of them become kernels of the program.
 //
 // Candidates come from legality alone: registers of a thread, shared memory, shapes of the matrix
 // instruction. The cost model (cost.h) orders them at a set of problem sizes; the plan gets those
@@ -21,18 +21,19 @@ struct Ranked {
   bool is_kept = false;
 };
 
-// Scalars of a call may stand in a loop's bounds. Their values are not known here: typical ones.
+// A loop's bounds may contain scalars of a call. Their values are not known here; this adds typical
+// ones.
 void add_scalars(const ir::Program& program, ir::Environment& env);
 
-// The candidates of a kernel, those that are kept first, then by their cycles at the hints.
+// The candidates of a kernel: first the chosen ones, then the others by their cycles at the hints.
 std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& program,
                                     const Target& target, expr::ExprPool& pool);
 
-// Gives a kernel the sizes that are kept of its candidates.
+// Gives a kernel the chosen sizes of its candidates.
 void choose_kernel(Kernel& kernel, const std::vector<Ranked>& ranked);
 
 // Sizes for parts of the streamed axis: the usual ones (choose_sizes), or those of the kernel where
-// they would be too much code.
+// the usual ones would be too much code.
 TileConfig sizes_for_parts(const Kernel& kernel, const ir::Program& program, const Target& target,
                            expr::ExprPool& pool);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What scheduling found about a program, for the next time that it schedules it.
+// Results of scheduling a program, for the next time that the same program is scheduled.
 #pragma once
 
 #include "schedule/choose/rank_memo.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes of tiles whose streamed axis has parts.
+// Sizes of tiles of a kernel with a split streamed axis.
 //
 //   time = max(rounds * (steps of a part * step + once), operands / memory)
 //        + parts * states * 8 bytes / memory          written once and read once
@@ -25,14 +25,14 @@ std::optional<PartTime> time_in_parts(const Kernel& kernel, const Split& split,
                                       const TileConfig& sizes, const ir::Program& program,
                                       const Target& target, expr::ExprPool& pool);
 
-// The sizes with the least time at the program's hints, for a kernel of products alone; `usual` for
-// others, and where nothing is much better. `why`: for people, added to.
+// For a kernel of products alone: the sizes with the least time at the program's hints; `usual` for
+// other kernels, and where no sizes are much better. `why`: for people, added to.
 TileConfig sizes_in_parts(const Kernel& kernel, const Split& split, const TileConfig& usual,
                           const ir::Program& program, const Target& target, expr::ExprPool& pool,
                           std::string* why);
 
-// Whether the last tile puts the parts together in less time than another kernel, at the program's
-// hints; what the split says where they are not known, or one part is enough.
+// Whether the last tile combines the parts in less time than another kernel, at the program's
+// hints. Where sizes have no hints, or one part is enough, the value of the split.
 bool is_last_tile_faster(const Kernel& kernel, const Split& split, const TileConfig& sizes,
                          const ir::Program& program, const Target& target, expr::ExprPool& pool);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicted time of all that a program launches at its hints, to choose between forms of it.
+// Predicted time of all launches of a program at its hints, to choose between forms of the algebra.
 #pragma once
 
 #include <optional>
@@ -8,9 +8,9 @@
 
 namespace nautilus::schedule {
 
-// Cycles at the hints; nothing if a size has none. Kernels of tiles by the cost model, the fastest
-// of each. Of the statements beside them each tensor passes through memory once: neighbours that
-// read the same become one kernel.
+// Cycles at the hints; nothing if a size has no hint. A tile kernel counts with its fastest
+// alternative by the cost model. Every tensor of the other statements counts as passing through
+// memory once, because consecutive statements that read the same tensor become one kernel.
 std::optional<double> plan_cycles(std::vector<Kernel> kernels, const ir::Program& program,
                                   const Target& target, expr::ExprPool& pool);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remembers how candidates of kernels were ranked. A program is scheduled several times, with
-// kernels that gave something up; the others have the same candidates each time.
+// Remembers how candidates of kernels were ranked. A program is scheduled several times, each time
+// after a kernel gave something up; the other kernels have the same candidates each time.
 #pragma once
 
 #include <map>

@@ -7,8 +7,8 @@
 
 namespace nautilus::schedule {
 
-// Sets the fusion's row axis and its dots. `row`: the axis asked for, or null. Gives the statements
-// of members that compute second operands: products of them need those in memory.
+// Sets the fusion's row axis and its dots. `row`: the axis asked for, or null. Returns the
+// statements of members that compute second operands: products need these operands in memory.
 std::vector<int> find_dots(Fusion& fusion, const ir::Program& program, Expr row,
                            expr::ExprPool& pool);
 

@@ -10,7 +10,7 @@ namespace nautilus::schedule {
 
 // All sizes that fit. Never empty: the smallest tile is always among them.
 std::vector<TileConfig> candidate_sizes(const Fusion& fusion);
-// Whether any fit by what is known: registers and shared memory.
+// Whether any sizes fit registers and shared memory.
 bool has_fitting_sizes(const Fusion& fusion);
 
 }  // namespace nautilus::schedule

@@ -2,11 +2,11 @@
 // A fusion: the statements that become one kernel, over one set of axes.
 //
 // It grows from a reduction, the seed. The seed's reduced axis is streamed: the kernel walks along
-// it in steps. Producers join when every read of them is at plain axes: element-wise ones, small
-// inner reductions, and reductions over the streamed axis (rolled: they run in the same loop).
-// Consumers join as epilogue, as further rolled reductions, or as closing ones: those along columns
-// that a tile holds whole. What does not join is read from
-// memory like an input. Nothing here looks at names: index sets and dependences decide.
+// it in steps. Producers join if they are read only at plain axes: element-wise ones, small inner
+// reductions, and reductions over the streamed axis (rolled: they run in the same loop). Consumers
+// join as epilogue, as further rolled reductions, or as closing reductions along columns that a
+// tile holds whole. Results of other statements are read from memory like inputs. Only index sets
+// and dependences decide, never names.
 #pragma once
 
 #include <map>
@@ -33,11 +33,12 @@ struct Member {
   ir::Name target;
   expr::DType dtype = expr::DType::F32;
   std::vector<Expr> axes;   // axes of the fusion, in the order of the target's dimensions
-  std::vector<Expr> place;  // where its elements are, by the axes; empty: there (Statement::place)
-  Expr in_place = {};       // the condition that there is one; null: always
+  std::vector<Expr> place;  // the indices of its elements, by the axes; empty: the axes themselves
+                            // (Statement::place)
+  Expr in_place = {};       // the condition that the element exists; null: always
   std::vector<Expr> inner;  // reduced axes of an inner reduction
   bool is_rolled = false;   // a reduction over the streamed axis
-  bool is_closing = false;  // an inner reduction behind the loop, along the columns of its result
+  bool is_closing = false;  // an inner reduction after the loop, along the columns of its result
   expr::Reducer reducer = expr::Reducer::Sum;
   Expr init;
   Expr value;
@@ -48,22 +49,22 @@ struct Member {
 };
 
 // A contraction: a[row, depth] * b[column, depth] summed over the depth. A member that sums several
-// products, `a * b + c * d`, has one of each, in the order of the terms; they have the same column
-// and depth, and plain operands.
+// products, `a * b + c * d`, has one Dot for each, in the order of the terms; they have the same
+// column and depth, and plain operands.
 struct Dot {
   size_t member = 0;
-  std::vector<Expr> a;  // factors with the row axis, and those of the depth alone
+  std::vector<Expr> a;  // factors with the row axis, and factors with only the depth
   Expr b;               // one factor: a tensor of 16 bits
   Expr column;
   Expr depth;
-  // The elements that the operands are, under conditions that keep them inside their tensors at
-  // most; null: `a` is computed.
+  // The operands as elements of tensors, at most under conditions that keep them inside their
+  // tensors; null: `a` is computed.
   Expr row_element;
   Expr column_element;
 
-  // The first operand is one element of a 16-bit tensor, which copies bring as it is.
+  // The first operand is one element of a 16-bit tensor, which copies load unchanged.
   bool has_stored_rows() const;
-  // It has the dtype of the second one, too: nothing is rounded.
+  // The first operand also has the dtype of the second: nothing is rounded.
   bool is_plain() const;
 };
 
@@ -73,27 +74,27 @@ struct Fusion {
   std::vector<Member> members;             // in order of dependence
   std::unordered_map<Expr, Expr> extents;  // of every axis
   std::vector<Expr> axis_order;            // as found
-  // Extents at the sizes that kernels are asked for, of the axes where those say it.
+  // Extents of axes at the sizes that were asked for, where these give them.
   std::unordered_map<Expr, int64_t> asked;
   Expr stream;
-  // Further axes that the seed sums over: the steps along the streamed axis are taken again at
-  // every place of them. Slowest first.
+  // Further axes that the seed sums over: the steps along the streamed axis are repeated at every
+  // place of these axes. Slowest first.
   std::vector<Expr> outer;
   Expr row;
-  int64_t row_block = 0;  // if not 0: a tile is one block of rows, at most so many
-  Expr block_rows;        // how many: n in the operands' `row / n`, a constant or a size
+  int64_t row_block = 0;  // if not 0: a tile is one block with at most this many rows
+  Expr block_rows;        // the rows of a block: n in the operands' `row / n`, a constant or a size
   std::vector<Dot> dots;
-  bool is_cut = false;             // what the seed needs is computed in an earlier pass
+  bool is_cut = false;             // operands of the seed are computed in an earlier pass
   std::vector<std::string> notes;  // why statements stayed outside
 
   const Member* find(Expr read) const;
   const Member* by_name(expr::Name name) const;
-  // The first contraction of a member; null if it is none.
+  // The first contraction of a member; null if the member has none.
   const Dot* dot_of(size_t member) const;
   // All of them.
   std::span<const Dot> dots_of(size_t member) const;
-  // Whether the terms of a step are added up by themselves, and then to the sum: those of several
-  // products.
+  // Whether the terms of a step are first added up separately and then added to the sum: true of
+  // several products.
   bool is_added_apart(const Dot& dot) const { return dots_of(dot.member).size() > 1; }
   // Whether tiles hold the axis from its first to its last element.
   bool is_whole(Expr axis) const;
@@ -106,7 +107,7 @@ struct Fusion {
   bool depends_on_rolled(const Member& m) const;
   // Statements of all members that do.
   std::set<int> dependent_on_rolled() const;
-  // Whether its loop would need what only the reductions that close it give.
+  // Whether its loop would need a result of its closing reductions, which run after the loop.
   bool needs_closing_early() const;
   // The value with element-wise members written out.
   Expr inlined(expr::ExprPool& pool, Expr e) const;
@@ -116,20 +117,20 @@ struct FusionRequest {
   int seed = 0;
   std::set<int> outside;   // statements that must not join
   std::set<int> only;      // if not empty: no others may
-  std::set<int> provided;  // other kernels have these: they do not join as consumers
+  std::set<int> provided;  // members of other kernels: they do not join as consumers
   Expr row;                // if not null: the row axis, by its name in the seed
 };
 
 Outcome<Fusion> grow_fusion(const StatementList& list, const ir::Program& program,
                             const FusionRequest& request, expr::ExprPool& pool);
-// `provided` gets the statements for which it mattered whether other kernels have them: the result
-// is the same for all requests that agree about those.
+// `provided` receives the statements for which it mattered whether they belong to other kernels:
+// the result is the same for all requests that agree about these statements.
 Outcome<Fusion> grow_fusion(const StatementList& list, const ir::Program& program,
                             const FusionRequest& request, expr::ExprPool& pool,
                             std::map<int, bool>& provided);
 
-// The fusion with every running extreme value under an exponent guarded against its identity: a row
-// that has seen nothing must not give -inf - -inf.
+// The fusion with every running extreme under an exponent guarded against its identity: a row
+// without live terms must not give -inf - -inf.
 Fusion with_guarded_references(Fusion fusion, expr::ExprPool& pool);
 
 }  // namespace nautilus::schedule

@@ -8,15 +8,15 @@
 
 namespace nautilus::schedule {
 
-// Why a reduction that is no sum of products starts no kernel of tiles: that is what it is, and no
-// news to whoever asks what keeps a product out of one.
+// Why a reduction other than a sum of products starts no tile kernel. Reports about products
+// without a tile kernel leave this reason out, because it is not about a product.
 inline constexpr std::string_view kNoProduct = "it is no product of matrices";
 
 struct FusionCheck {
   bool is_ok = true;
   std::string code;
   std::string message;
-  std::vector<int> outside;  // statements to put outside before trying again; empty: give up
+  std::vector<int> outside;  // statements to leave out before trying again; empty: give up
   bool is_cut = false;       // the seed needs them: they become an earlier pass
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remembers what grew. A program is scheduled several times, with kernels that gave something up;
-// most of its fusions are the same each time.
+// Remembers fusions. A program is scheduled several times, each time after a kernel gave something
+// up; most of its fusions are the same each time.
 #pragma once
 
 #include <tuple>
@@ -21,7 +21,8 @@ class FusionMemo {
 
  private:
   struct Grown {
-    std::map<int, bool> provided;  // whether others have these statements: no others mattered
+    std::map<int, bool>
+        provided;  // whether other kernels have these statements: only these mattered
     Outcome<Fusion> fusion;
   };
   using Key = std::tuple<int, std::set<int>, std::set<int>, const void*>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who reads the members of a fusion that grows, so that a new member is a question to those alone,
-// and not to all statements of the program.
+// The readers of a growing fusion's members. After a new member joins, only its readers are asked
+// whether they join, instead of all statements of the program.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ namespace nautilus::schedule {
 
 class MemberReaders {
  public:
-  // The fusion gets its members while this is used.
+  // The fusion may gain members while this object is in use.
   MemberReaders(const StatementList& list, const Fusion& fusion, expr::ExprPool& pool)
       : list_(list), fusion_(fusion), pool_(pool), is_member_(list.statements.size()) {}
 
@@ -22,12 +22,12 @@ class MemberReaders {
   bool is_member(int statement) const { return is_member_[static_cast<size_t>(statement)]; }
 
   // The next statement to ask whether it joins, with axes of its own or without, in the order of
-  // the program: it reads a member that is new since it was asked. All others would answer as
-  // before.
+  // the program. It reads a member that joined since it was last asked; the answer of all other
+  // statements would not change.
   std::optional<int> next(bool takes_axes);
 
-  // The elements of members that a statement reads; of a reduction also through the element-wise
-  // producers that are outside, as if those were written out.
+  // The elements of members that a statement reads. For a reduction, element-wise producers outside
+  // the fusion count as inlined.
   std::vector<Expr> member_reads(const Statement& q) { return reads(q, q.is_reduction()); }
 
  private:
@@ -39,11 +39,12 @@ class MemberReaders {
   const StatementList& list_;
   const Fusion& fusion_;
   expr::ExprPool& pool_;
-  std::vector<bool> is_member_;               // by statement
-  std::vector<int> joined_;                   // members whose readers were not asked yet
-  std::set<int> asked_[2];                    // [1]: with axes of their own
-  std::set<int> passed_;                      // element-wise statements behind members, outside
-  std::map<int, std::vector<Expr>> through_;  // what those read of members, at their own axes
+  std::vector<bool> is_member_;  // by statement
+  std::vector<int> joined_;      // members with readers that were not asked yet
+  std::set<int> asked_[2];       // [1]: with axes of their own
+  std::set<int> passed_;         // element-wise statements outside that read members
+  std::map<int, std::vector<Expr>>
+      through_;  // the elements of members that those read, at their own axes
 };
 
 }  // namespace nautilus::schedule

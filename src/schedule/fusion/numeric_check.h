@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every recurrence that is rolled is run on numbers before it is used.
+// Runs every recurrence on numbers before it is used.
 //
-// The terms of a fusion's rolled reductions are evaluated on random rows, once with final values as
-// the definition says, once step by step with repairs. Rows are: random, constant, far from zero,
-// with a masked beginning, masked altogether. What the solver derives is exact over the reals, so
-// both must agree to a few units of fp64.
+// The terms of a fusion's rolled reductions are evaluated on random rows, once with the final
+// values of the definition, once step by step with repairs. Rows are: random, constant, far from
+// zero, with a masked beginning, masked altogether. Derived recurrences are exact over the reals,
+// so both must agree to a few units of fp64.
 #pragma once
 
 #include "schedule/fusion/fusion.h"

@@ -19,10 +19,10 @@ struct Statement {
   expr::DType dtype = expr::DType::F32;
   scalar::Role role = scalar::Role::Temp;
   ir::Axes axes;  // of the target, in its order
-  // Where the element of the target is that belongs to a place of the axes; empty: at the axes.
-  // `y[f]` of elements `z[f / n, f % n]` has axes g and p, and the place `g * n + p`.
+  // The indices of the target's element that belongs to a place of the axes; empty: the axes
+  // themselves. `y[f]` of elements `z[f / n, f % n]` has axes g and p, and the place `g * n + p`.
   std::vector<Expr> place;
-  // Where there is such an element: the last group of an axis may have fewer. Null: everywhere.
+  // The condition that this element exists: the last group of an axis may have fewer. Null: always.
   Expr in_place;
   ir::Axes reduce;  // empty: element-wise
   expr::Reducer reducer = expr::Reducer::Sum;
@@ -31,10 +31,10 @@ struct Statement {
   std::vector<Expr> reads;  // elements that the value reads, operands first
   std::vector<Expr> init_reads;
   std::vector<size_t> ops;      // positions in the program's body
-  std::vector<int> reads_from;  // statements whose targets it reads
+  std::vector<int> reads_from;  // statements with targets that it reads
   std::vector<int> read_by;     // statements that read its target, in their order
-  // Cannot be fused: a shape that is no single nest, argmax, or a target that is not indexed by its
-  // axes. Only its place in the order matters.
+  // Cannot be fused: it has several nests, is an argmax, or its target is not indexed by its axes.
+  // Only its place in the order matters.
   bool is_opaque = false;
 
   bool is_reduction() const { return !reduce.empty(); }

@@ -6,8 +6,8 @@
 
 namespace nautilus::schedule {
 
-// Of the axes that the seed reduces the one that tensors have along memory; a short one only if
-// all are. Its place among them.
+// The index, among the axes that the seed reduces, of the axis that is contiguous in tensors; a
+// short axis only if all are short.
 size_t streamed_axis(const Statement& seed, const Target& target, expr::ExprPool& pool);
 
 }  // namespace nautilus::schedule

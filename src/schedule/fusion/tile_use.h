@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel of tiles will take of registers and shared memory, from the statements of its
-// fusion and its sizes alone: which tiles there are. What a tile takes is counted in estimate/.
+// The registers and the shared memory that a tile kernel will need, from the statements of its
+// fusion and its sizes alone. This file finds the tiles; estimate/ counts what each needs.
 //
-// Shared memory is that of the fewest slots with which the kernel is worth having; lowering gives
-// rings more where there is room. driver/kernels/tile_use_test.cc holds both against finished
+// Shared memory is counted with the fewest slots that make the kernel worthwhile; lowering gives
+// rings more where there is room. driver/kernels/tile_use_test.cc compares both with finished
 // kernels.
 #pragma once
 
@@ -12,12 +12,12 @@
 
 namespace nautilus::schedule {
 
-// What of a fusion decides which sizes fit.
+// The properties of a fusion that decide which sizes fit.
 struct FusionShape {
   bool has_cut = false;            // columns that no tile holds whole
   bool has_streamed_tile = false;  // a product inside the loop: register work between products
   bool has_product_alone = true;   // every rolled reduction is a product of operands from memory
-  bool has_taps = false;           // the steps of such products are those of short axes besides
+  bool has_taps = false;           // such products also have steps along short axes
   int64_t sums = 0;                // products that the loop adds up
 };
 FusionShape shape_of(const Fusion& fusion);
@@ -35,11 +35,13 @@ struct TileRegisters {
 };
 TileRegisters tile_registers(const Fusion& fusion, const TileConfig& sizes);
 
-// How many of them tiles may be. `is_mixed`: with register work between products, whose temporaries
-// need more beside tiles while one or two groups have the multiprocessor for themselves.
+// The most registers that tiles may have. `is_mixed`: with register work between products,
+// temporaries need more registers in addition to tiles while one or two groups have the
+// multiprocessor for themselves.
 int64_t most_tile_registers(const Fusion& fusion, const TileConfig& sizes, bool is_mixed);
 
-// Rings of operands and of what element-wise work reads in boxes, and the stage of the results.
+// Rings of operands and of tensors that element-wise work reads in boxes, and the staging buffer of
+// the results.
 estimate::SharedUse shared_use(const Fusion& fusion, const TileConfig& sizes);
 
 }  // namespace nautilus::schedule

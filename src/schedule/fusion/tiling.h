@@ -12,14 +12,14 @@ struct TileConfig {
   int64_t rows = 0;         // of a group; more than the matrix unit's only for products alone
   int64_t step = 0;         // of the streamed axis
   int64_t column = 0;       // of column axes that do not fit a tile; 0: none is cut
-  int64_t cluster = 1;      // tiles beside each other that share what they load
+  int64_t cluster = 1;      // neighbouring tiles that share loaded operands
   int64_t resident = 1;     // tiles that a multiprocessor works on at the same time
-  ir::Block lines = {};     // of the schedule, which the passes of the kernel read
+  ir::Block lines = {};     // lines of the schedule for the passes of the kernel
 
   bool operator==(const TileConfig&) const = default;
 };
 
-// Outer: one place in a step, another one when the steps along the streamed axis are through.
+// Outer: one place in a step; the next place after all steps along the streamed axis.
 enum class AxisKind : uint8_t { Batch, Row, Stream, Outer, Whole, Cut };
 
 // One axis of a fusion inside the kernel.
@@ -29,8 +29,8 @@ struct TileAxis {
   int64_t size = 1;
   Expr extent;
   Expr tile;      // number of the tile or step; null for Batch, Outer and Whole
-  Expr position;  // where an element of a tile lies along the axis
-  Expr in_range;  // the condition that it lies inside; null if it always does
+  Expr position;  // the place of a tile's element along the axis
+  Expr in_range;  // the condition that the place is inside the axis; null: always
 };
 
 // Names in use. Variables of different kernels may be equal; a buffer is named like nothing else.
@@ -39,7 +39,7 @@ struct Names {
   std::set<std::string, std::less<>> variables;
 
   void take(ir::Name buffer) { buffers.insert(ir::flat_name(buffer.str())); }
-  // The one wished for, else with a number behind it.
+  // The wished name, with a number appended if it is in use.
   std::string fresh(std::string_view wish);
 };
 
@@ -55,14 +55,14 @@ class Tiling {
   Expr first_row() const { return first_row_; }
   bool has_loop() const { return has_loop_; }
 
-  // The loop along an axis counts something else than its steps: the step is `listed`, which
-  // may lie beyond the axis.
+  // The loop along an axis counts places of a list instead of steps: the step is `listed`, which
+  // may be beyond the axis.
   void take_steps_from(Expr axis, Expr listed, expr::ExprPool& pool);
 
-  // There are tiles also where the axis is empty: what reads and stores along it asks first.
+  // There are tiles even if the axis is empty: reads and stores along it get a condition.
   void guard(Expr axis, expr::ExprPool& pool);
 
-  // The same with the rows of one warp group as tile, numbered by `tile`.
+  // The same with the rows of one warp group as a tile, numbered by `tile`.
   Tiling of_groups(Expr row, Expr tile) const {
     Tiling out = *this;
     TileAxis& t = out.axes_.at(row);
@@ -80,7 +80,7 @@ class Tiling {
   bool has_loop_ = true;
 };
 
-// Steps of the kernel's loop, without what masks leave out.
+// Steps of the kernel's loop; masks are not taken into account.
 Expr count_steps(const Fusion& fusion, int64_t step, expr::ExprPool& pool);
 
 // Sizes of one group with the rows of one matrix instruction, and the usual step of products.

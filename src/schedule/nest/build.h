@@ -7,9 +7,9 @@
 //     for j < N reduce                                  for i < 64 map
 //       update m[i] max T[i, j]                           init m[i] = -inf
 //   for i < M map                             becomes   loop j0 from 0 up (N + 79) / 80
-//     init l[i] = 0.0                                     ... mt = max of the tile, m.new = max(m,
-//     mt) for j < N reduce                                    store repair[i] = exp2(m[i] -
-//     m.new[i])
+//     init l[i] = 0.0                                     ... mt = max of the tile,
+//                                                         m.new = max(m, mt)
+//     for j < N reduce                                    store repair[i] = exp2(m[i] - m.new[i])
 //       update l[i] sum exp2(T[i, j] - m[i])              store l[i] = l[i] * repair[i]
 //                                                         update l[i] sum exp2(T[i, j] - m.new[i])
 //                                                         store m[i] = m.new[i]
@@ -33,7 +33,7 @@ struct WholeNest {
 struct BuiltKernel {
   ir::Block sizes;                        // that the plan computes
   std::vector<scalar::Buffer> locals;     // and temporaries between the nests
-  std::vector<scalar::Buffer> summaries;  // buffers that `before` fills and the nests read
+  std::vector<scalar::Buffer> summaries;  // buffers that `before` writes and the nests read
   ir::Block before;                       // statements that run before the nests
   ir::Block nests;
   std::vector<WholeNest> wholes;
@@ -42,15 +42,15 @@ struct BuiltKernel {
   std::vector<std::string> notes;    // what was done, for people
 };
 
-// `others`: sizes of further nests for the same results; where the first has parts, of those
-// without. `stored`: members whose values go to memory. `names` are taken; the locals' names are
-// added. `program` is what the fusion is of.
+// `others`: sizes of further nests for the same results; where the first has parts, of nests
+// without. `stored`: members with values that go to memory. `names`: names in use; those of the
+// locals are added. `program` is the program of the fusion.
 BuiltKernel build_kernel(const Fusion& fusion, const TileConfig& sizes,
                          const std::vector<TileConfig>& others, const Split& split,
                          const std::set<int>& stored, const ir::Program& program,
                          const algebra::Signs& signs, expr::ExprPool& pool, Names& names);
 
-// Statements outside the fusion that a kernel storing these reads.
+// Statements outside the fusion that a kernel reads if it stores these members.
 std::set<int> needs_of(const Fusion& fusion, const StatementList& list,
                        const std::set<int>& stored);
 

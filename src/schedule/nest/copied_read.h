@@ -8,7 +8,8 @@
 
 namespace nautilus::schedule {
 
-// How elements of a tensor come to a tile of [rows, columns] that element-wise work reads them in.
+// How elements of a tensor reach the tile of [rows, columns] of the element-wise work that reads
+// them.
 enum class CopiedRead : uint8_t {
   No,        // one by one
   Box,       // copied: rows of the tensor along rows, its last dimension along columns

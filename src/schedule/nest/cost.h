@@ -11,7 +11,7 @@
 //             longest tile or the mean where their steps differ (the longest run first)
 //
 // Sizes are known when the kernel is launched: the same formula is an expression of the plan, which
-// takes the cheapest of several kernels.
+// launches the cheapest of several kernels.
 #pragma once
 
 #include <cstdint>
@@ -34,12 +34,12 @@ struct StepFloors {
 struct NestCost {
   ir::Axes grid;
   Expr steps;                // of a tile, by grid axes and sizes; null: no loop
-  std::vector<Expr> ragged;  // one of these true: rows of operands are no whole lines
+  std::vector<Expr> ragged;  // if one of these is true, rows of operands are not whole cache lines
   int64_t warp_groups = 1;
   int64_t cluster = 1;
   int64_t resident = 1;
   Expr row_tile;
-  bool is_alternating = false;  // groups take turns: what happens once hides behind products
+  bool is_alternating = false;  // groups alternate: work that happens once hides behind products
   StepFloors floors;
   double once = 0;         // cycles of a tile beside its steps
   double hidden = 0;       // the same while the other group's tile has its steps
@@ -49,7 +49,7 @@ struct NestCost {
   double code = 0;  // instructions of a thread in the element-wise work of a step
 };
 
-// `program`: declares the buffers that are no locals of the nest.
+// `program`: declares the buffers other than the nest's locals.
 NestCost cost_of(const BuiltKernel& built, const WholeNest& whole, const ir::Program& program,
                  const Target& target, expr::ExprPool& pool);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of an expression when parts of it take limit values: is a term zero where a mask
-// hides it?
+// The value of an expression when some of its elements have limit values: is a term zero where a
+// mask hides it?
 //
 //   exp2(T*c - finite(m)*c) * V    with T = -inf, c > 0    is 0
 #pragma once

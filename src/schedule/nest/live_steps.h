@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which steps a mask on data leaves, found by small statements that run before the kernel.
+// The steps that a mask on data leaves, found by small statements that run before the kernel.
 //
 //   mask doc[b, i] == doc[b, j], tiles of 64 rows, steps of 80 keys
 //
@@ -15,15 +15,15 @@
 //   ...                                            the number after the last, and the range of
 //                                                  steps in which it holds everywhere
 //
-// Warp groups that share a tile have numbers of their own, `i0_group < (M + 127) / 128 * 2`: few
-// rows meet fewer steps, and only a group that straddles a border has no step without the mask. The
-// loaders bring what any of the groups needs.
+// Warp groups that share a tile have numbers of their own, `i0_group < (M + 127) / 128 * 2`: fewer
+// rows need fewer steps, and only a group that straddles a border has no step without the mask. The
+// loaders load the steps that any of the groups needs.
 //
-// The kernel's loop runs from the first to the last of them; steps between them that the mask hides
-// do nothing. Exact: a step outside has no point at which the mask holds.
+// The kernel's loop runs from the first live step to the last; masked steps between them change
+// nothing. Exact: a step outside has no point at which the mask holds.
 //
-// A mask that is given point by point, `keep[i, j]`, leaves steps in no order. They become a list,
-// those that are live in part first, then those in which all of it holds:
+// A mask that is given point by point, `keep[i, j]`, may leave any set of steps. They become a
+// list: first those that are live in part, then those in which the mask holds everywhere:
 //
 //   for i0, j0 map
 //     store j.state[i0, j0] = 0: nothing, 1: a part, 2: everything
@@ -33,8 +33,8 @@
 //     for j0 < steps reduce
 //       update j.list[i0, n] min where(j.state[i0, j0] != 0 and j.place[i0, j0] == n, j0, steps)
 //
-// The kernel's loop counts places of the list, `loop j0 from 0 up j.count[i0]`; where its step lies
-// is `j.list[i0, j0]`. The list is one for all warp groups of the tile. A place behind its end lies
+// The kernel's loop counts places of the list, `loop j0 from 0 up j.count[i0]`; the step at a place
+// is `j.list[i0, j0]`. All warp groups of the tile share the list. A place after its end is a step
 // beyond the axis, where nothing counts.
 #pragma once
 
@@ -50,13 +50,13 @@ struct LiveSteps {
   std::vector<scalar::Buffer> buffers;
   ir::Block statements;
   Expr first;                    // of the steps, in the kernel's terms; null: nothing was found
-  Expr end;                      // number after the last; less than first + 1 if there are none
+  Expr end;                      // one past the last; less than first + 1 if there are none
   std::vector<Expr> conditions;  // that bound them
-  // Steps in which every one of `settled` holds everywhere; null if there is no such range.
+  // Steps in which all of `settled` hold everywhere; null if these steps are not a range.
   Expr full;
   std::vector<Expr> settled;
   // The number of the step at a place of the list, where the loop counts places; null: it counts
-  // steps. `full` then also says that the step lies inside the axis.
+  // steps. `full` then also implies that the step is inside the axis.
   Expr listed;
 };
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a condition can be on a whole tile: interval arithmetic over the rows of a tile and the
-// positions of a step.
+// Whether a condition may or must hold on a whole tile: interval arithmetic over the rows of a tile
+// and the positions of a step.
 //
 //   doc[b, i] == doc[b, j]    may hold somewhere if    least(doc, rows) <= most(doc, step) and
 //                                                      least(doc, step) <= most(doc, rows)
 //                             holds everywhere if      all four are the same
 //
-// Values that depend on one of the two axes are summarised by their extremes along it, whatever
-// they compute; values that depend on both are followed through sums, differences, products with
+// Values that depend on one of the two axes are summarised by their extremes along it, however they
+// are computed; values that depend on both are followed through sums, differences, products with
 // constants, minima, maxima and absolute values. Conditions that read memory at both axes are
-// evaluated at every point of the tile, before the kernel, if other axes share them: tiles along
-// those would all look at them. What cannot be followed may be anything.
+// evaluated at every point of the tile, before the kernel, if other axes share them: all tiles
+// along those axes use the result. A value that cannot be followed may be anything.
 #pragma once
 
 #include <functional>
@@ -30,7 +30,7 @@ struct TileTruth {
 class MaskIntervals {
  public:
   // The least or greatest value over the tile of an axis, as an expression in the tile's number; of
-  // the rows and the positions of a step together if the axis is null. Null: not to be had.
+  // the rows and the positions of a step together if the axis is null. Null: unknown.
   using Extreme = std::function<Expr(Expr value, Expr axis, bool is_greatest)>;
 
   MaskIntervals(const Fusion& fusion, const Tiling& tiling, const ir::Program& program,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rolled sums of polynomials against references that move (algebra/moments.h): the sums of the
-// derivatives, which take a sum from one reference to the next, and the references themselves.
+// Rolled sums of polynomials relative to moving references (algebra/moments.h): the sums of the
+// derivatives, which move a sum from one reference to the next, and the references themselves.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace nautilus::schedule {
 
-// All of it is for rolled members whose recurrence has a shift.
+// Only for rolled members with a shift in their recurrence.
 class MovingSums {
  public:
   MovingSums(NestFrame& frame, NestTranslation& translation, StreamGuards& guards)
@@ -19,16 +19,16 @@ class MovingSums {
   // Before the loop.
   void start(size_t k, ir::Block& out);
 
-  // The references after this step, and the member's own sum against them.
+  // The references after this step, and the member's own sum relative to them.
   Expr move(size_t k, ir::Block& out, ir::Block& commits);
 
-  // The sums of the derivatives; each needs those above it as they were.
+  // The sums of the derivatives; each needs the old values of those of higher order.
   void roll_moments(size_t k, const std::function<Expr(Expr)>& repaired, ir::Block& out);
 
-  // A term of the member, or a derivative of it, against the new references.
+  // A term of the member, or a derivative of it, relative to the new references.
   Expr term(size_t k, size_t moment);
 
-  // After the loop: what was taken for all of the axis is replaced by what all of it gave.
+  // After the loop: extrapolated values are replaced by the final ones.
   void settle(size_t k, ir::Block& out);
 
  private:

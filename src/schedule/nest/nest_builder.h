@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The nest of one kernel (build.h), phase by phase:
 //
-//   nest_outline.h      which members are computed, and where: before the loop, in it, rolled over
-//                       its steps, behind it, or by their readers; the steps of the loop
-//   stream_guards.h     what keeps reductions from counting what lies beyond their axis
+//   nest_outline.h      which members are computed, and when: before the loop, in it, rolled over
+//                       its steps, after it, or by their readers; the steps of the loop
+//   stream_guards.h     guards against terms beyond the axis of a reduction
 //   nest_terms.h        tiles, and terms of reductions
-//   rolling_loop.h      the loop; moving_sums.h: sums against references that move
-//   nest_results.h      what goes to memory, whole or in parts
+//   rolling_loop.h      the loop; moving_sums.h: sums relative to moving references
+//   nest_results.h      results in memory, whole or in parts
 //
-// nest_frame.h has what they share, nest_translation.h how expressions are written in the nest.
+// nest_frame.h has the state that they share, nest_translation.h translates expressions into the
+// nest.
 #pragma once
 
 #include "schedule/nest/build.h"
@@ -38,7 +39,7 @@ class NestBuilder {
   void guard_empty_axes();
   void choose_steps();
 
-  // What a tile of the grid does.
+  // The work of a tile of the grid.
   ir::Block body();
   // The tiles of the grid, and the warp groups of each.
   scalar::For grid(const ir::Axes& once, ir::Block body);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the phases that write a nest (nest_builder.h) share: the fusion, how its axes are tiled,
-// where each member is computed and which tile holds it, and what the nest has come to so far.
+// The state that the phases of writing a nest (nest_builder.h) share: the fusion, the tiling of its
+// axes, where each member is computed and which tile holds it, and the nest so far.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ enum class NestPhase : uint8_t { Before, Loop, After };
 enum class MemberPlace : uint8_t { Inline, Before, Loop, Rolled, Behind };
 
 struct PlacedMember {
-  size_t same_as = 0;  // the earlier member that this one equals; itself if there is none
+  size_t same_as = 0;  // the earlier member that equals this one, or its own index
   bool is_needed = false;
   MemberPlace place = MemberPlace::Inline;
   std::optional<LocalTile> tile;
@@ -41,14 +41,14 @@ struct NestFrame {
         tiling(fusion, tile_sizes, expr_pool, taken),
         split(split_sizes),
         tiles(tiling, tile_sizes, expr_pool, taken) {}
-  // Its parts and the phases refer to it.
+  // Its members and the phases hold references to it.
   NestFrame(const NestFrame&) = delete;
   NestFrame& operator=(const NestFrame&) = delete;
 
   const std::vector<Member>& members() const { return fusion.members; }
   const Member& member(size_t k) const { return fusion.members[k]; }
   bool is_stored(size_t k) const { return stored.contains(member(k).statement); }
-  // The member that a read is of.
+  // The member that is read.
   std::optional<size_t> index_of(Expr read) const;
   // Rows come first: the tile of an accumulator is [rows, columns].
   std::vector<Expr> tile_axes(const Member& m) const;

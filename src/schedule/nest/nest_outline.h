@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The outline of a nest, before any of it is written: which members of the fusion it computes and
-// where, and the steps of its loop.
+// The outline of a nest, made before the nest is written: which members of the fusion it computes
+// and where, and the steps of its loop.
 #pragma once
 
 #include "schedule/nest/nest_frame.h"
@@ -11,7 +11,7 @@ namespace nautilus::schedule {
 // is another name for it.
 void find_needed(NestFrame& frame);
 
-// Gives each of them a place, and a tile unless its readers compute it.
+// Gives each needed member a place, and a tile unless its readers compute it.
 void place_members(NestFrame& frame);
 
 // The steps of the loop: as the line `live` of the schedule says, or by rule.
@@ -22,7 +22,7 @@ struct FoundSteps {
 };
 FoundSteps find_steps(NestFrame& frame);
 
-// The steps of one part. One that the masks leave nothing of runs a step that is masked.
+// The steps of one part. A part without live steps runs one masked step.
 StepRange part_of(StepRange range, NestFrame& frame);
 
 }  // namespace nautilus::schedule

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a nest leaves in memory: values of stored members, or what each part has of a rolled value,
-// and then the nests that put the parts together.
+// The results of a nest in memory: values of stored members, or the state of a rolled value in each
+// part, and then the nests that combine the parts.
 #pragma once
 
 #include "schedule/nest/nest_translation.h"
@@ -15,18 +15,18 @@ class NestResults {
   // At the end of the nest.
   void store(ir::Block& out);
 
-  // The nests that put parts together; their buffers are added.
+  // The nests that combine parts; their buffers are added.
   ir::Block combined(std::vector<scalar::Buffer>& buffers);
 
  private:
   // Writes a member's value to memory.
   void store_member(size_t k, ir::Block& out);
-  // Writes what a part has of a rolled value.
+  // Writes the state of a rolled value in a part.
   void store_part(size_t k, ir::Block& out);
 
-  // A reduction that every part has before its steps; the first part hands it out.
+  // A reduction that every part computes before its steps; the first part writes it.
   bool is_before(size_t k) const;
-  // One of the tiles that have the same value writes it: the condition, or null.
+  // Of the tiles with the same value only one writes it: the condition, or null.
   Expr is_writer(const Member& m);
 
   NestFrame& f_;

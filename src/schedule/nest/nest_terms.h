@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles that are computed in one go: element-wise ones and reductions along an inner axis, and the
-// terms of reductions.
+// Tiles that are not rolled: element-wise ones and reductions along an inner axis; and the terms of
+// reductions.
 #pragma once
 
 #include "schedule/nest/nest_translation.h"

@@ -30,7 +30,7 @@ class NestTiles {
   void emit_result(ir::Block& out, ir::Name target, const ir::Exprs& indices, Expr value,
                    Expr condition, const std::vector<Expr>& axes);
 
-  // Of the tiles, and what else the nest brings along.
+  // The buffers of the tiles, and further buffers of the nest.
   std::vector<scalar::Buffer>& buffers() { return buffers_; }
 
  private:

@@ -21,14 +21,14 @@ class NestTranslation {
   Expr new_translation(Expr e, NestPhase phase, Memo& memo);
   Expr member_value(size_t k, NestPhase phase, Memo& memo);
 
-  // What is written in the place of a part of a mask may contain that part.
+  // The replacement of a conjunct of a mask may contain that conjunct.
   Expr instead_of(Expr other, NestPhase phase);
 
-  // The condition that a place of a tile lies inside the axes an expression uses.
+  // The condition that a place of a tile is inside the axes that an expression uses.
   Expr range_of(Expr e);
 
-  // The condition for one axis: its own range, or that the tensor goes on. Rows and columns beyond
-  // the range are never stored, so `X[i + r]` may read what lies there.
+  // The condition for one axis: its own range, or the end of the tensor. Rows and columns beyond
+  // the range are never stored, so `X[i + r]` may read elements there.
   Expr in_tensor(Expr e, const TileAxis& t);
 
   NestFrame& f_;

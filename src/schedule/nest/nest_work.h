@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one step, and one tile, of a scheduled nest asks of each unit of a multiprocessor.
+// The work of one step, and of one tile, of a scheduled nest for each unit of a multiprocessor.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct NestWork {
   bool is_waited_for = false;  // a step needs its own products before the next one begins
 };
 
-// Also writes to `cost` what the nest itself says: its grid, steps, groups, and the code of a step.
+// Also writes properties of the nest to `cost`: its grid, steps, groups, and the code of a step.
 NestWork count_work(const BuiltKernel& built, const WholeNest& whole, const ir::Program& program,
                     const Target& target, expr::ExprPool& pool, NestCost& cost);
 

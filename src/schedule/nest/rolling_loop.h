@@ -25,13 +25,13 @@ class RollingLoop {
 
  private:
   void roll(size_t k, ir::Block& out, ir::Block& commits, std::vector<algebra::Moved>& moved);
-  // A term of a rolled member, against the references of this step.
+  // A term of a rolled member, relative to the references of this step.
   Expr term(size_t k, ir::Block& out);
 
   bool is_read_in_loop(size_t k);
-  // The condition that no extreme moved which the terms must attain; null: there is none.
+  // The condition that no extreme moved that the terms must attain; null: the terms attain none.
   Expr is_still_attained(const Recurrence& recurrence);
-  // The factor is computed once for all that share it.
+  // The factor is computed once for all members that share it.
   LocalTile repair_tile(Expr factor, ir::Block& out);
 
   void note_steps();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A streamed axis in parts, each with its own tiles of the grid, and what puts the parts together.
+// A split streamed axis: parts with their own tiles of the grid, and the statements that combine
+// the parts.
 //
 //   for i < M map                                  for i0 < .., s < j_parts grid
 //     init m[i] = -inf                               m, l, u of the steps of part s
@@ -26,9 +27,9 @@ namespace nautilus::schedule {
 
 struct Split {
   static constexpr int64_t kFill = -1;
-  int64_t parts = 0;      // at most so many; kFill: as many as fill the machine; 0: no parts
+  int64_t parts = 0;      // the most parts; kFill: as many as fill the machine; 0: no parts
   bool or_whole = false;  // where one part is enough, a kernel without parts runs instead
-  // The tile of the part that comes last puts them together; otherwise another kernel does.
+  // The tile of the part that finishes last combines the parts; otherwise another kernel does.
   bool combines_last = false;
 
   bool is_on() const { return parts != 0; }
@@ -37,10 +38,11 @@ struct Split {
 // Names of a split kernel's sizes.
 struct SplitSizes {
   Expr part;      // axis of the grid
-  Expr run_axis;  // axis of what runs for one of both, a kernel with parts or one without; or null
+  Expr run_axis;  // axis of the statements that run with only one of the two kernels, with parts or
+                  // without; or null
   Expr steps;     // of the whole axis
-  Expr tiles;     // of the kernel without parts, at least 1; null if nobody asks
-  Expr target_parts;    // parts that would be good; null if nobody asks
+  Expr tiles;     // of the kernel without parts, at least 1; null if not needed
+  Expr target_parts;    // parts that would be good; null if not needed
   Expr steps_per_part;  // steps of a part
   Expr parts;
   Expr split;     // parts, or 0 where the kernel without parts runs
@@ -64,18 +66,18 @@ Expr count_tiles(const Fusion& fusion, const Tiling& tiling, expr::ExprPool& poo
 std::optional<Rejection> refuse_split(const Fusion& fusion, const Tiling& tiling,
                                       const algebra::Signs& signs, expr::ExprPool& pool);
 
-// Why the last tile cannot put the parts together; nothing if it can.
+// Why the last tile cannot combine the parts; nothing if it can.
 std::optional<Rejection> refuse_last_tile(const Fusion& fusion, const Tiling& tiling,
                                           const TileConfig& sizes);
 
-// Fewest steps that are worth a part: what a tile hands over is written once and read once.
+// Fewest steps that are worth a part: the states of a part are written once and read once.
 int64_t least_steps(const Fusion& fusion, const TileConfig& sizes);
 
-// Where the number of a part stands among the indices of a stored part: first; behind the row if
+// The position of the part's number among the indices of a stored part: first, or after the row if
 // the last tile reads all parts of its rows.
 size_t place_of_part(const Fusion& fusion, const Member& m, const SplitSizes& s);
 
-// A rolled value: what the parts store, and where the whole is.
+// A rolled value: the buffer of its parts, and the buffer of the combined value.
 struct PartValue {
   size_t member = 0;
   ir::Name parts;
@@ -94,8 +96,7 @@ ir::Block combine_parts(const Fusion& fusion, const std::vector<PartValue>& valu
                         const std::vector<LateValue>& stored, const SplitSizes& s,
                         const algebra::Signs& signs, expr::ExprPool& pool);
 
-// The split that an unscheduled program's kernel gets by itself. `why`: for people; empty where
-// nobody would ask.
+// The split that a kernel gets by rule. `why`: for people; empty where the reason is obvious.
 Split choose_split(const Fusion& fusion, const TileConfig& sizes, const ir::Program& program,
                    const algebra::Signs& signs, expr::ExprPool& pool, std::string* why);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What keeps reductions from counting what lies beyond their axis in the last, ragged step: a tile
-// that many read is given a value there (stream_range.h), and who is left guards its own terms.
+// Guards against terms beyond the axis in the last, ragged step of a reduction. A tile with several
+// readers gets a suitable value there (stream_range.h); the remaining reductions guard their own
+// terms.
 #pragma once
 
 #include "expr/bounds/bounds.h"
@@ -20,22 +21,23 @@ class StreamGuards {
   // Whether a reduction along the axis must guard its own terms.
   bool is_own(size_t k, Expr axis);
 
-  // The condition that a place of a step lies inside the streamed axis; null: it always does.
-  // Steps of a list that are full are known to.
+  // The condition that a place of a step is inside the streamed axis; null: always. Full steps of a
+  // list are known to be inside.
   Expr in_stream();
 
  private:
-  // Whether a rolled reduction gets nothing from beyond the streamed extent as things stand.
+  // Whether, with the present guards, a rolled reduction gets only identities beyond the streamed
+  // extent.
   bool is_identity_past_end(size_t k);
 
-  // A contraction whose tensor operand reads as 0 beyond the axis, and whose other operand is
-  // finite there. Results of reductions are, unless they are over nothing: the first step runs even
-  // then.
+  // A contraction with a tensor operand that reads as 0 beyond the axis, and another operand that
+  // is finite there. Results of reductions are finite unless the axis is empty; the first step runs
+  // even then.
   bool is_zero_filled(size_t k, Expr axis);
 
-  // No fact says that an axis has points.
+  // True unless a fact says that the axis has points.
   bool may_be_empty(Expr axis);
-  // Whether the value depends on what other kernels computed, elements along an axis left out.
+  // Whether the value depends on results of other kernels; elements along `but_along` do not count.
   bool reads_results(Expr e, Expr but_along = {}) const;
 
   NestFrame& f_;

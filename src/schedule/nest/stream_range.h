@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which steps along the streamed axis a warp group needs.
 //
-// Two questions, both answered with the final values of the definition. Where does a mask make
-// every term of every rolled reduction its identity? Steps that lie there altogether are outside
-// the loop: by arithmetic where the mask compares positions, also with numbers that are read for
-// the whole tile, and by summaries of the data (live_steps.h) otherwise. And which tile, given a
-// limit value outside the streamed axis' extent, does the same for the ragged last step?
+// Answers two questions, both with the final values of the definition. First: where does a mask
+// make every term of every rolled reduction its identity? The loop skips steps that are entirely
+// masked. Bounds follow by arithmetic where the mask compares positions, also with numbers that are
+// read for the whole tile, and otherwise from summaries of the data (live_steps.h). Second: which
+// tile, given a limit value outside the streamed axis' extent, does the same for the ragged last
+// step?
 #pragma once
 
 #include "decision/decisions.h"
@@ -19,16 +20,16 @@ struct StepRange {
   Expr first;               // number of the first step
   Expr count;               // number after the last step
   std::vector<Expr> masks;  // the conditions that bound it
-  LiveSteps live;           // what bounds it by data
-  // Parts of masks and what is written for them in the kernel, which is equal there.
+  LiveSteps live;           // the live steps, if data bounds it
+  // Conjuncts of masks and their replacements in the kernel, which are equal there.
   expr::Substitution instead;
   // How steps are left out; nothing: no mask hides whole steps, and there is no choice.
   std::optional<decision::LiveKind> kind;
-  std::string refused;  // why that is not what was asked for; empty: it is
+  std::string refused;  // why the kind that was asked for is refused; empty: it is followed
 };
 
-// `asked`: how steps shall be left out. Without it: by a list where a mask is given point by point,
-// else by a range from the masks of data and positions that there are.
+// `asked`: how to leave steps out. Without it: by a list where a mask is given point by point, else
+// by a range from the masks on data and positions.
 StepRange step_range(const Fusion& fusion, const std::vector<size_t>& rolled, const Tiling& tiling,
                      const ir::Program& program, const algebra::Signs& signs,
                      std::optional<decision::LiveKind> asked, expr::ExprPool& pool, Names& names);
@@ -45,7 +46,7 @@ Limit limit_beyond(const Fusion& fusion, Expr e, const std::vector<RangeGuard>& 
 bool is_identity_beyond(const Fusion& fusion, const Member& rolled,
                         const std::vector<RangeGuard>& guards, const algebra::Signs& signs,
                         expr::ExprPool& pool);
-// A guard that does it together with those present; empty if none does.
+// A guard that achieves this together with the present ones; empty if there is none.
 std::optional<RangeGuard> range_guard(const Fusion& fusion, const Member& rolled,
                                       const std::vector<RangeGuard>& present,
                                       const std::vector<size_t>& candidates,

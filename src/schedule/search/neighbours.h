@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps of a search through schedules: one line with another value, of a kernel or about the
-// program, or the lines of two schedules
-// mixed. Lines that a rule took and that the changed one may have moved are left to the rule again;
-// what was tuned or written by a person stays. Whether the result is legal is for replay to say.
+// program, or the lines of two schedules mixed. `auto` lines that may depend on the changed line
+// are left to the rule again; `tuned` and `user` lines stay. Replay decides whether the result is
+// legal.
 #pragma once
 
 #include "base/random.h"
@@ -21,8 +21,8 @@ struct Neighbour {
 // `complete`: with the lines of all its kernels, as schedules are printed.
 std::vector<Neighbour> neighbours(const Schedule& complete, const target::Target& target);
 
-// Two schedules of the same kernels: of every kernel and topic the lines of one or of the other.
-// Nothing if their kernels are others.
+// Mixes two schedules of the same kernels: every kernel and topic has the lines of one or of the
+// other. Nothing if their kernels differ.
 std::optional<Schedule> crossed(const Schedule& a, const Schedule& b, base::Random& random);
 
 }  // namespace nautilus::schedule

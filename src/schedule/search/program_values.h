@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schedules that differ from another in one line about the program: a rewrite of the equations that
-// is taken or left, an operand that is stored otherwise or not at all, a depth of its own. Such a
-// line changes which kernels there are, so these and whatever rules took about operands are left
+// is on or off, an operand that is stored in another way or not at all, another depth. Such a line
+// changes which kernels there are, so the lines of kernels and `auto` lines about operands are left
 // to the rules again.
 #pragma once
 
@@ -14,7 +14,7 @@ struct OtherProgram {
   std::string name;  // the line, for people
 };
 
-// Whether one is legal is for replay to say.
+// Replay decides whether they are legal.
 std::vector<OtherProgram> with_other_program_lines(const Schedule& complete);
 
 }  // namespace nautilus::schedule

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tunables of a schedule: a word may be left open, with what may stand there.
+// Holes of a schedule: a list of possible words in place of one.
 //
 //   tile i ?{128,192}; tile j ?{64,96,128}; ring K slots ?{2,3,4} loader 0
 //
@@ -10,7 +10,7 @@
 
 namespace nautilus::schedule {
 
-// More than so many are not made.
+// The most fillings that are made.
 constexpr size_t kMostFillings = 10000;
 
 struct Filling {
@@ -19,7 +19,7 @@ struct Filling {
 };
 
 // All fillings of a schedule's text, the last hole changing fastest. Refused, with the line, if a
-// hole is not well formed or they are too many to try.
+// hole is not well formed or there are too many fillings.
 Outcome<std::vector<Filling>> fill_holes(std::string_view text);
 
 }  // namespace nautilus::schedule

@@ -18,10 +18,10 @@
 // First come lines about the program, then kernels, each named after the statement that it was
 // grown from, and of a form (tile, rows, points, parts). Lines of one topic stand on one line of
 // text, with `;` between them; decision/decisions.h says what each means. An `or` is another whole
-// list for the same kernel: the plan runs the cheapest. A line may end with who took the decision:
-// auto (which is not printed), tuned or user. A word may be a hole, `?{64,96}` (holes.h). What is
-// left out is chosen by the compiler's rules; so are kernels for statements that no kernel names.
-// A text may have several schedules for different sizes (sized_schedules.h).
+// list for the same kernel: the plan runs the cheapest. A line may end with who made the decision:
+// auto (which is not printed), tuned or user. A word may be a hole, `?{64,96}` (holes.h). The
+// compiler's rules choose whatever is left out, and also kernels for statements that no kernel
+// names. A text may have several schedules for different sizes (sized_schedules.h).
 //
 // The program is named by a hash of its equations (spec/equations_hash.h), in which names, order
 // and hints do not count.
@@ -59,7 +59,7 @@ Outcome<Schedule> parse_schedule(std::string_view text, expr::ExprPool& pool);
 // Lines of version 1 (schedule_version1.cc).
 Outcome<Schedule> parse_version1(std::string_view text, expr::ExprPool& pool);
 
-// Puts lines that passes decided into a kernel's list, instead of what it says about the same.
+// Puts lines that passes decided into a kernel's list; they replace its lines about the same.
 void complete(ir::Block& alternative, const ir::Block& decided);
 
 }  // namespace nautilus::schedule

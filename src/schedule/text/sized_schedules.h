@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several schedules of a program in one text, each for sizes of its own: what a search found for
-// several shapes.
+// Several schedules of a program in one text, each for sizes of its own: the winners of a search
+// for several shapes.
 //
 //   schedule @gemm version 2 equations 0619ea01
 //   kernel C.sum tile
@@ -11,8 +11,8 @@
 //   kernel C.sum tile
 //     ...
 //
-// The kernels of all are in one plan, and a launch takes those of the nearest sizes
-// (lower/kernel/plan_by_sizes.h); those of the first where no sizes are near enough.
+// One plan has the kernels of all of them, and a launch uses those of the nearest sizes
+// (lower/kernel/plan_by_sizes.h), or those of the first schedule where no sizes are near enough.
 #pragma once
 
 #include "schedule/text/schedule.h"

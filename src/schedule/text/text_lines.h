@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of a schedule's text, before anyone asks what they mean.
+// The lines of a schedule's text, before they are parsed.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct TextLine {
   bool is_indented = false;
 };
 
-// Without comments (`# ...`) and lines that say nothing.
+// Without comments (`# ...`) and empty lines.
 std::vector<TextLine> text_lines(std::string_view text);
 
 // The decisions of a line: what stands between `;`, without blanks around it.
