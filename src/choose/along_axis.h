@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nests are to pieces of rows (piece_stages.h): reductions along one axis, elements, and what
-// pieces left.
+// Nests as pieces of rows see them (piece_stages.h): reductions along one axis, elements, and
+// reductions over the results of pieces.
 #pragma once
 
 #include <optional>
@@ -22,8 +22,8 @@ std::optional<AlongAxis> along_axis(const lower::MapNest& nest);
 // One element of a tensor that a nest maps: its store, or null.
 const scalar::Store* element_of(const lower::MapNest& nest);
 
-// What the terms of a reduction over pieces are made of: a read of what each of them left; null for
-// others. What was moved is the first factor.
+// The read of a piece's result in the terms of a reduction over pieces; null for other reductions.
+// The moved value is the first factor.
 expr::Expr part_read(const AlongAxis& rest);
 
 }  // namespace nautilus::choose

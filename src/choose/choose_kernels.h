@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kernels compute the nests of a scheduled program that are no tiles: which nests share one,
-// of which form it is (rows, points, parts), and which reductions are done in several steps. Every
-// nest that no `kernel` op names gets one:
+// Chooses kernels for the nests of a scheduled program outside tile kernels: which nests share a
+// kernel, its form (rows, points, parts), and which reductions are computed in several steps. Every
+// nest that no `kernel` op names gets a kernel:
 //
 //   for i < M map                           for i < M map
 //     init s[i] = 0.0                         ...
@@ -10,10 +10,10 @@
 //   for i < M, j < N map                    kernel Y rows
 //     store Y[i, j] = X[i, j] / s[i]          fuse s
 //
-// Nests stay in their order, and a kernel computes nests that stand behind each other. Of all ways
-// to cut their list into kernels the one with the least predicted time is taken (nest_cost.h).
-// How a kernel along rows goes over them is the next pass's choice (choose_row_shapes.h).
-// Kernels that are named keep their lines; a reduction with an `inner` line gets its steps here.
+// Nests stay in their order, and a kernel computes consecutive nests. Of all ways to cut their list
+// into kernels the one with the least predicted time is chosen (nest_cost.h). The next pass chooses
+// how a row kernel walks over its rows (choose_row_shapes.h). Kernels that are named keep their
+// lines; a reduction with an `inner` line gets its steps here.
 //
 // Tests: test/choose/*.naut
 #pragma once

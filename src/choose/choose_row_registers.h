@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What threads of kernels along rows keep in registers, and how many of them they have: the lines
-// of each alternative that it does not have yet.
+// What threads of row kernels hold in registers, and how many registers they have: adds the lines
+// about that which an alternative does not have yet.
 //
 //   kernel Y rows                               kernel Y rows
 //     fuse m, E, s                     becomes    fuse m, E, s
 //     columns 4096; vector 8; hold row            columns 4096; vector 8; hold row
 //                                                 keep E on; unpacked m off; registers compute 80
 //
-// The shape of a row is known here (choose_row_shapes.h); the kernel is made by lowering with the
-// rules of row_rules.h in place of lines. Tests: test/choose/row_registers.scalar
+// The shape of a row is already chosen (choose_row_shapes.h). To find the lines, lowering makes the
+// kernel with the rules of row_rules.h in place of lines. Tests: test/choose/row_registers.scalar
 #pragma once
 
 #include "ir/pass.h"

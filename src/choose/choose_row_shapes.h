@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How kernels along rows go over their rows: every `kernel ... rows` op gets the lines that it does
-// not have yet, and one that says nothing gets an alternative for each range of lengths:
+// How row kernels walk over their rows: every `kernel ... rows` op gets the lines that it does not
+// have yet. An op without any such line gets an alternative for each range of lengths:
 //
 //   kernel Y rows                           kernel Y rows
 //     fuse s                      becomes     fuse s; columns 1024; vector 1; hold steps
@@ -8,8 +8,8 @@
 //                                             columns 1024; vector 4; hold row; groups 1 sharing
 //                                           ...
 //
-// Lowering reads these lines and has no rule of its own. Kernels whose statements are no work along
-// rows stay as they are; lowering refuses them.
+// Lowering reads these lines and has no rule of its own. Kernels with statements that have no row
+// form stay unchanged; lowering refuses them.
 //
 // Tests: test/choose/row_shapes.scalar
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of a list of nests that stand behind each other, by least predicted time.
+// The kernels of a list of consecutive nests, by least predicted time.
 #pragma once
 
 #include <functional>
@@ -19,14 +19,15 @@ struct ChosenKernel {
   ir::Name name;
   decision::Form form = decision::Form::Points;
   ir::Block lines;
-  bool or_whole = false;              // another alternative computes without the parts of its line
-  std::vector<lower::MapNest> nests;  // in their order; none if lowering makes them from a line
+  bool or_whole =
+      false;  // another alternative computes the reduction without the parts of its line
+  std::vector<lower::MapNest> nests;  // in their order; empty if lowering makes them from a line
 };
 
 struct Cover {
   double cycles = 0;
   std::vector<ChosenKernel> kernels;
-  std::map<std::string, ir::Block> inner;                    // by statement, the steps that it has
+  std::map<std::string, ir::Block> inner;                    // by statement, its steps
   std::vector<std::pair<ir::Name, ir::TensorType>> buffers;  // of steps
 };
 
@@ -86,8 +87,8 @@ class Coverer {
   std::map<std::string, ir::TensorType> buffers_;
   std::map<std::string, Cover> known_;
   std::set<std::string> parts_;   // buffers of parts (in_parts)
-  std::set<std::string> moving_;  // sums that were taken along with others, or are in pieces
-  NestCosts::Where where_;        // what is looked at is launched
+  std::set<std::string> moving_;  // sums that are computed in the walk of others, or are in pieces
+  NestCosts::Where where_;        // where the kernel under consideration is launched
 };
 
 }  // namespace nautilus::choose

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sum whose terms need a number of another sum over the same axes, in the steps of that sum
-// (stages.h), so that one walk over memory does for both:
+// Computes a sum with terms that need a number of another sum over the same axes in the steps of
+// that sum (stages.h), so that one walk over memory serves both:
 //
 //   for c < C map                                  for n < N, c < C, h < H map
 //     init s[c] = 0.0                                init s_parts[n, c, h] = 0.0 ...
@@ -18,9 +18,9 @@
 //                                                      update q[c] sum q_parts + d * q_parts_d1 +
 //                                                      ..
 //
-// Each part takes its terms against what the number would be if all parts were like it; putting
-// them together moves them to the number itself by d (algebra/moments.h). Exact over the reals, and
-// no term is far from its reference. Tests: test/choose/moving_stages.scalar
+// The terms of a part are relative to the number that would result if all parts were like it;
+// combining the parts moves them to the final number by d (algebra/moments.h). Exact over the
+// reals, and no term is far from its reference. Tests: test/choose/moving_stages.scalar
 #pragma once
 
 #include <optional>
@@ -34,21 +34,21 @@ namespace nautilus::choose {
 
 struct MovingStages {
   std::vector<std::pair<ir::Name, ir::TensorType>> buffers;
-  ir::Name against;                   // the sum in whose steps it is taken
-  std::vector<lower::MapNest> first;  // behind the first steps of that sum
+  ir::Name against;                   // the sum that gives the steps
+  std::vector<lower::MapNest> first;  // to insert after the first steps of that sum
   lower::MapNest rest;                // in place of the nest
 };
 
-// Where parts are not all alike, pieces of a row of which the last is shorter (piece_stages.h):
-// which terms of a part there are, how many, and how many of all.
+// For parts of different lengths, such as pieces of a row with a shorter last one (piece_stages.h):
+// which terms of a part exist, their number, and the number of terms of all parts.
 struct PresentTerms {
   expr::Expr exists;
   expr::Expr count;
   expr::Expr all;
 };
 
-// The nest at `place`; the sum that its number comes from has its steps already, over the axes that
-// `inner` leaves. Nothing if there are no such steps.
+// For the nest at `place`. The sum that gives its number has its steps already, over the axes that
+// `inner` leaves. Nothing if the nest cannot have such steps.
 std::optional<MovingStages> moving_stages(std::span<const lower::MapNest> nests, size_t place,
                                           const ir::Names& inner,
                                           const std::map<std::string, ir::TensorType>& buffers,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel along rows that a program names is made from, for passes that choose its lines.
+// The statements and the form of a row kernel that a program names, for passes that choose its
+// lines.
 #pragma once
 
 #include <optional>
@@ -23,7 +24,7 @@ class NamedRows {
 
   // The kernel that computes the statement.
   const lower::AskedKernel& find(ir::Name statement);
-  // Nothing if it is no work along rows.
+  // Nothing if the kernel has no row form.
   std::optional<Rows> rows(const lower::AskedKernel& asked) const;
   lower::RowContext context(Rows& rows) const {
     return {rows.group, rows.kept, rows.buffers, facts_, rows.names, pool_};

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicted time of kernels without tiles, to choose among forms of them. Each is bound by one of
+// Predicted time of row and point kernels, to choose among them. Each is bound by one of
 //
 //   memory      bytes that the kernel touches, each tensor once for each time that it walks over it
-//   cache       what is read again and again, and lines of which a warp uses one element each
+//   cache       elements that are read repeatedly, and cache lines of which a warp uses one element
+//   each
 //   issue       operations of all threads
 //   latency     loads that one thread, or one CTA with a row, waits for one after the other
 //
 // Kernels are compared at several sizes where sizes are not known when compiling: all small, all
-// usual, and each of them large with the others small; a hint that is larger counts instead. The
-// time at each counts relative to what reading and writing the program's tensors once takes there,
-// so that a form which is hopeless at one of them is not taken for what it gains at another.
+// usual, and each of them large with the others small; a larger hint counts instead. The time at
+// each of these sizes counts relative to reading and writing the program's tensors once there. So a
+// form that is hopeless at some sizes is not chosen for its gain at others.
 #pragma once
 
 #include <functional>
@@ -29,25 +30,25 @@ class NestCosts {
  public:
   NestCosts(const ir::Program& program, const target::Target& target, expr::ExprPool& pool);
 
-  // Sizes at which a kernel is launched: where the condition holds, or where it does not. Without
-  // one: at all.
+  // Sizes at which a kernel is launched: where the condition holds, or where it does not. Without a
+  // condition: at all sizes.
   struct Where {
     expr::Expr condition;
     bool holds = true;
   };
-  // The cost of one kernel with a thread, or so many lanes, for each point, or for each line of
-  // several. `kept`: what is read after it, or an output. `across`: an axis along which a thread
-  // has points besides; null if there is none. `held`: of loops with at most so many turns, what
-  // several read is read once.
+  // The cost of one kernel with a thread, or `lanes` lanes, for each point or for each piece of
+  // several points. `kept`: tensors that are read after it, or outputs. `across`: a further axis
+  // along which a thread has points, or null. `held`: in loops with at most this many turns,
+  // elements that several loops read are loaded once.
   double points(std::span<const lower::MapNest> nests, int64_t lanes,
                 const std::set<std::string>& kept, int64_t each, const Where& where,
                 expr::Expr across = {}, int64_t held = 0) const;
-  // Of one whose threads have patches.
+  // Of a kernel with patches.
   double patches(std::span<const lower::MapNest> nests, const std::set<std::string>& kept,
                  const Patch& patch, const Where& where) const;
-  // Of one whose cycles at given sizes are known.
+  // Of a kernel with known cycles at given sizes.
   double over_sizes(const std::function<double(const ir::Environment&)>& cycles) const;
-  // Of one along rows, or of elements.
+  // Of a row kernel, or of elements.
   double rows(const lower::RowGroup& group, const std::set<std::string>& kept) const;
 
   // About how long an axis is, by hints alone where there are some.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces of rows (piece_stages.h) in a list of nests: for which reductions they are worth a look,
-// where their steps stand, and what was made of them.
+// Pieces of rows (piece_stages.h) in a list of nests: which reductions may have them, where their
+// steps go, and which reductions have them already.
 #pragma once
 
 #include <functional>
@@ -12,12 +12,12 @@
 
 namespace nautilus::choose {
 
-// The length of the pieces that a reduction of the list is put together from; nothing if it is not.
+// The length of the pieces that a reduction of the list combines; nothing if it combines none.
 std::optional<int64_t> pieces_of(std::span<const lower::MapNest> nests, ir::Name reduction);
 
-// Puts them into the list they were made for: first steps beside those of the reductions before it,
-// and elements that what is left does not need behind that; those that nothing needs, `kept` among
-// it, are gone. Returns the place of what is left.
+// Puts the pieces into their list of nests. The first steps go next to those of the reductions
+// before it. Elements that the combining reduction does not need go after that reduction; elements
+// that nothing needs, `kept` included, are dropped. Returns the place of the combining reduction.
 size_t put_pieces(std::vector<lower::MapNest>& nests, size_t place, const PieceStages& made,
                   const std::set<std::string>& kept);
 
@@ -25,9 +25,9 @@ size_t put_pieces(std::vector<lower::MapNest>& nests, size_t place, const PieceS
 // nothing.
 std::optional<int64_t> usual_piece(const lower::MapNest& nest, const target::Target& target);
 
-// The same along an axis across memory that has many elements beside few points: as many as a
-// thread keeps in registers, so that what several reductions need of a piece is read once. `usual`:
-// about how long an axis is.
+// The same along an axis that is not contiguous, with many elements for few points: as many
+// elements as a thread holds in registers, so that a piece is read once for several reductions.
+// `usual`: about how long an axis is.
 std::optional<int64_t> usual_column_piece(const lower::MapNest& nest, const target::Target& target,
                                           const std::function<double(expr::Expr)>& usual,
                                           expr::ExprPool& pool);

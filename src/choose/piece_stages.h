@@ -13,10 +13,10 @@
 //                                                 update m[i] max m_parts[i, p]
 //
 // A piece is a row of its own, so that few long rows are as many CTAs as the machine has room for.
-// Terms that need a number of a reduction which has such pieces are taken against what the number
-// is in their piece, and moved when pieces are put together: polynomials as moving_stages.h does,
-// exponentials of extremes by one factor (algebra/separate.h), and what only counts where an
-// extreme is attained (algebra/attained.h) counts in pieces that attain it:
+// Terms that need a number of a reduction with such pieces use the number of their own piece; the
+// results move when pieces are combined. Polynomials move as in moving_stages.h, exponentials of
+// extremes by one factor (algebra/separate.h). Terms that count only where an extreme is attained
+// (algebra/attained.h) count in pieces that attain it:
 //
 //   s_parts[i, p] = sum exp(X[i, j] - m_parts[i, p])
 //   s[i] = sum s_parts[i, p] * exp(m_parts[i, p] - m[i])
@@ -39,21 +39,22 @@ namespace nautilus::choose {
 
 // How pieces are made.
 struct PieceLine {
-  int64_t length = 0;                   // of a piece, in terms
-  bool may_move = true;                 // terms are taken against what numbers are in their piece
-  const ir::Names* elements = nullptr;  // that are computed in the terms; null: all that can be
+  int64_t length = 0;    // of a piece, in terms
+  bool may_move = true;  // terms use the numbers of their own piece
+  const ir::Names* elements =
+      nullptr;  // that the terms compute; null: all that can be computed there
 };
 
 struct PieceStages {
   std::vector<std::pair<ir::Name, ir::TensorType>> buffers;
-  ir::Name against;                   // the reduction whose number the terms need; or none
+  ir::Name against;                   // the reduction that gives the terms' number; or none
   ir::Names elements;                 // that the terms compute, in the order of the list
   std::vector<lower::MapNest> first;  // of pieces
   lower::MapNest rest;                // in place of the nest
 };
 
-// The nest at `place`. Nothing if it has none: it must be a reduction
-// of f32 over one axis, of a tensor whose elements it reads once.
+// For the nest at `place`. Nothing if it cannot have pieces: it must be a reduction of f32 over one
+// axis that reads each element of a tensor once.
 std::optional<PieceStages> piece_stages(std::span<const lower::MapNest> nests, size_t place,
                                         const PieceLine& line,
                                         const std::map<std::string, ir::TensorType>& buffers,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the threads of a kernel along rows do with their registers, where no line says so: as much
-// is kept as leaves as many CTAs on a multiprocessor as loads need.
+// How the threads of a row kernel use their registers, where no line says so: they hold as much as
+// possible while enough CTAs are resident to hide the latency of loads.
 #pragma once
 
 #include "ir/op.h"
@@ -19,13 +19,13 @@ class RowRules : public lower::RowAnswers {
   bool moves(ir::Name sum, const lower::RowUse& use) override;
   int64_t registers(const lower::RowUse& use, int64_t tiles) override;
 
-  // Lines for what was asked and not written.
+  // Lines for the questions that no line answered.
   const ir::Block& chosen() const { return chosen_; }
 
  private:
   int64_t budget(const lower::RowUse& use) const;
   bool fits_two_ctas(const lower::RowUse& use) const;
-  // The line of the operand, or one with what the rule says.
+  // The line of the operand, or a line by rule.
   template <class Line>
   Line line(Line rule);
 

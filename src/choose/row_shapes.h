@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The alternatives of a kernel along rows, by the number of columns: what each of them keeps in
-// registers. One of them is for any number of columns and tensors of any alignment, and comes
-// first; the others are for whole vectors, the shortest rows first:
+// The alternatives of a row kernel, by the number of columns, and what each of them holds in
+// registers. The first is for any number of columns and tensors of any alignment; the others are
+// for whole vectors, the shortest rows first:
 //
 //   steps of 1024, one element at a time
 //   rows of up to 1024, vectors of 8

@@ -16,10 +16,9 @@
 namespace nautilus::choose {
 
 // Vectors of the widest elements along the steps, several for each thread, so that enough bytes are
-// under way; and as many threads for a row as have some rounds of it each: a row that one warp
-// walks along takes as long as its rounds follow each other, and the last rows leave most of the
-// machine idle. `kept`: what is written; `usual`: about how long an axis is. Nothing if the first
-// nest is no scan.
+// in flight. A row has as many threads as leave each of them a few rounds: the rounds of one warp
+// run one after the other, and the last rows would leave most of the machine idle. `kept`: tensors
+// that are written; `usual`: about how long an axis is. Nothing if the first nest is not a scan.
 std::optional<lower::ScanLines> scan_vectors(std::span<const lower::MapNest> nests,
                                              const std::set<std::string>& kept,
                                              const std::map<std::string, ir::TensorType>& buffers,

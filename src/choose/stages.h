@@ -10,10 +10,10 @@
 //                                                      for n < N, h < H reduce
 //                                                        update s[c] sum s_parts[n, c, h]
 //
-// The first step has a point for each of the other axes: as many as the machine has room for where
-// the reduction itself has few results. Its axes are in the order in which the tensor lies in
-// memory, so that an axis along memory is a row. Sums of floats are taken in another order: exact
-// over the reals. Tests: test/choose/stages.naut
+// The first step has a point for each place of the other axes, so that it fills the machine even if
+// the reduction has few results. Its axes are in the memory order of the tensor, so that a
+// contiguous axis is a row. Sums of floats are computed in another order: exact over the reals.
+// Tests: test/choose/stages.naut
 #pragma once
 
 #include <optional>
@@ -30,13 +30,14 @@ struct Stages {
   lower::MapNest rest;
 };
 
-// The axes of a nest that is one reduction over several axes, each element read once, in the order
-// in which what it reads lies in memory: the last lies closest. Empty for other nests.
+// The axes of a nest that is one reduction over several axes and reads each element once, by
+// decreasing stride of the tensor that it reads. Empty for other nests.
 std::vector<ir::Name> axes_in_memory(const lower::MapNest& nest,
                                      const std::map<std::string, ir::TensorType>& buffers,
                                      expr::ExprPool& pool);
 
-// With `inner`, some of the reduction's axes, first. Nothing if the nest has no such steps.
+// The steps with `inner`, some of the reduction's axes, first. Nothing if the nest cannot have such
+// steps.
 std::optional<Stages> stages(const lower::MapNest& nest, const ir::Names& inner,
                              const std::map<std::string, ir::TensorType>& buffers,
                              lower::FreshNames& names, expr::ExprPool& pool);

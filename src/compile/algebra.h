@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forms of the equations: which of the rewrites are taken that pay for some programs only.
-// Scheduling looks at what comes of them; a line of the schedule, `algebra limbs on`, asks for one.
+// Forms of the algebra: which of the rewrites are used that pay only for some programs. Scheduling
+// compares the resulting programs; a line of the schedule, `algebra limbs on`, asks for one.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace nautilus::compile {
 
 using decision::Rewrite;
 
-// What each rewrite does stands with the decision (decision/program_lines.h).
+// The decision documents what each rewrite does (decision/program_lines.h).
 class Algebra {
  public:
-  // As most programs have it.
+  // The form of most programs.
   Algebra() = default;
 
   bool has(Rewrite rewrite) const { return (taken_ & bit(rewrite)) != 0; }
@@ -44,8 +44,8 @@ std::vector<Rewrite> rewrites();
 std::string_view pass_of(Rewrite rewrite);
 // All forms, those that most programs have first.
 std::vector<Algebra> forms_of_algebra();
-// Every rewrite at once: no program has use for it, but the sequence of its passes has all others
-// in it.
+// Every rewrite at once. No program uses this form, but its sequence of passes contains all other
+// sequences.
 Algebra every_rewrite();
 
 }  // namespace nautilus::compile

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pass did to a program, in a line for people. Nothing is known about passes here: ops are
-// counted and compared as lines of text.
+// What a pass did to a program, in a line for people. Independent of the pass: ops are counted and
+// compared as lines of text.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ namespace nautilus::compile {
 std::string contents_text(const ir::Block& block);
 
 // From printed ops to printed ops of the same level: `+2 vote, -1 fill; 5 set rewritten`. An op
-// that stands elsewhere but reads the same counts as unchanged; where all do, `ops move`. Lines of
-// decisions do not count: passes take them out when they read them.
+// with the same text at another place counts as unchanged; if all ops are, `ops move`. Lines of
+// decisions do not count: passes remove them when they read them.
 std::string change_text(std::string_view before, std::string_view after);
 
 }  // namespace nautilus::compile

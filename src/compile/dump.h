@@ -10,14 +10,14 @@
 
 namespace nautilus::compile {
 
-// The compiled program at a level above `kernels`, as text that is valid input. Of level vrtile it
-// has the grids of all kernels of tiles; what the other kernels compute is an input there. Nothing
-// if the program has no such level: comment lines say which kernels have it not.
+// The compiled program at a level above `kernels`, as text that is valid input. On level vrtile it
+// has the grids of all tile kernels; results of other kernels are inputs there. Nothing if no
+// kernel has that level; comment lines name the kernels that skip it.
 std::optional<std::string> text_at(std::string_view level, const ir::Program& loaded,
                                    const ir::PassTrace& trace, const ir::Program& kernels);
 
-// What files of a folder of dumps are called: NNN-<unit>-<pass>.<level>. Number 0 is the program as
-// it was loaded, number k the k-th step of the trace.
+// The names of files in a folder of dumps: NNN-<unit>-<pass>.<level>. Number 0 is the program as it
+// was loaded, number k the k-th step of the trace.
 std::string dump_name(const ir::Program& loaded);
 std::string dump_name(size_t number, const ir::PassTrace::Step& step);
 

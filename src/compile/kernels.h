@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a program below the equations to finished kernels and their plan: of a scalar program every
-// nest, of a VR-tile program every grid, of an MA-tile program what is still in nest form. A
-// program that comes from a pass (`after`) goes on behind it.
+// From a program below the equations to finished kernels and their plan: every nest of a scalar
+// program, every grid of a VR-tile program, every kernel of an MA-tile program that is still in
+// nest form. A program that comes from a pass (`after`) continues after that pass.
 #pragma once
 
 #include <string_view>
@@ -15,10 +15,10 @@ namespace nautilus::compile {
 // form is reported.
 std::optional<ir::Program> to_kernels(const ir::Program& program, ir::PassContext& context);
 
-// Of a scheduled scalar program: kernels for its nests are chosen and made, without what the passes
-// of stage Plan do for all of them.
+// For a scheduled scalar program: chooses and makes kernels for its nests, without the passes of
+// stage Plan.
 std::optional<ir::Program> nests_to_kernels(const ir::Program& program, ir::PassContext& context);
-// The rest of to_kernels: what those passes do with the kernels that came of it.
+// The rest of to_kernels: the passes of stage Plan on these kernels.
 std::optional<ir::Program> plan_kernels(ir::Program kernels, ir::PassContext& context);
 
 // The pass of that name, as a row of the table: every nest becomes a kernel.
@@ -27,8 +27,8 @@ std::optional<ir::Program> program_to_matile(const ir::Program& program, ir::Pas
 // Stage Kernel, from nest form to final form; verified. Test: test/matile/passes/golden_*.matile.
 std::optional<ir::Program> finish_kernels(const ir::Program& program, ir::PassContext& context);
 
-// The passes of a stage that follow `after`: all of them if it stands before the stage, none if
-// behind it, or if it is empty.
+// The passes of a stage that follow `after`: all of them if `after` precedes the stage or is empty,
+// none if it comes later.
 std::vector<const PassInfo*> passes_after(Stage stage, std::string_view after);
 
 }  // namespace nautilus::compile

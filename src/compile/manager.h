@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running passes: everything that runs one runs it here, so that a trace sees all of them.
+// Runs passes. All code runs passes through this file, so that a trace sees all of them.
 #pragma once
 
 #include <map>
@@ -13,8 +13,8 @@
 
 namespace nautilus::compile {
 
-// Runs one pass. If it changed the program and somebody looks, the trace gets a step; `label` says
-// where on the way that is if the pass's name does not (`merge_equal 2`).
+// Runs one pass. If it changed the program and there is a trace, the trace gets a step; `label`
+// names the step if the pass's name is not unique (`merge_equal 2`).
 std::optional<ir::Program> apply(const PassInfo& pass, const ir::Program& program,
                                  ir::PassContext& context, std::string label = {});
 
@@ -23,11 +23,11 @@ std::optional<ir::Program> apply(const PassInfo& pass, const ir::Program& progra
 std::optional<ir::Program> run_pass(const PassInfo& pass, const ir::Program& program,
                                     ir::PassContext& context, std::string label = {});
 
-// The step of something that is a pass of the table but no function of a program alone.
+// Adds a step for a pass of the table that needs more than a program.
 void trace(const PassInfo& pass, const ir::Program& program, ir::PassContext& context,
            std::string label = {}, double ms = 0);
 
-// Forgets the steps of an attempt that was given up, unless it is kept.
+// Drops the steps of an attempt unless the attempt is kept.
 class TraceAttempt {
  public:
   explicit TraceAttempt(ir::PassContext& context)
@@ -50,18 +50,18 @@ class TraceAttempt {
 
 // The passes on level spec that scheduling runs, in order.
 std::vector<std::string_view> algebra_sequence(Algebra algebra = {});
-// From level spec to an unscheduled scalar program, by way of the algebra passes: what scheduling
-// starts from. A program that comes from one of them (`after`) goes on behind it.
+// From level spec to an unscheduled scalar program, by the algebra passes: the input of scheduling.
+// A program that comes from one of them (`after`) continues after that pass.
 std::optional<ir::Program> lower_with_algebra(const ir::Program& program, ir::PassContext& context,
                                               Algebra algebra = {});
 
-// The same, remembering programs after each pass, and what it decided: forms of the algebra have
+// The same, remembering the program and the decisions after each pass: forms of the algebra have
 // most of their passes in common. Belongs to one pool of expressions.
 class LoweredForms {
  public:
   std::optional<ir::Program> get(const ir::Program& program, ir::PassContext& context,
                                  Algebra algebra = {});
-  // Whether the pass, one of those that the form has, does something to the program.
+  // Whether the pass, one of those of the form, changes the program.
   bool changes(std::string_view pass, const ir::Program& program, ir::PassContext& context,
                Algebra algebra = {});
 
@@ -77,18 +77,19 @@ class LoweredForms {
   std::vector<OfProgram> programs_;
 };
 
-// The way without a schedule: from level spec the exact passes alone, then one nest per equation,
-// and every nest a kernel. From levels vrtile and matile: the kernels (compile/kernels.h).
+// The path without a schedule: from level spec only the exact passes, then one nest per equation,
+// and a kernel for every nest. From levels vrtile and matile: the kernels (compile/kernels.h).
 std::optional<ir::Program> lower_to(std::string_view level, const ir::Program& program,
                                     ir::PassContext& context);
 
 // Whether a program's `after` names a pass that programs of its level come from; reported if not.
 bool verify_after(const ir::Program& program, diag::Sink& sink);
 
-// What a program comes from that a pass made of `before`: empty if nobody knows where that stood.
+// The `after` of a program that a pass made from `before`: empty if the place of `before` is
+// unknown.
 std::string label_after(const ir::Program& before, const PassInfo& pass);
 
-// The program as if somebody had written it.
+// The program as if a person had written it.
 ir::Program without_after(ir::Program program);
 
 }  // namespace nautilus::compile

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of passes: of all levels, each once, in the order of the way down.
+// The table of the passes of all levels, each once, in the order from level spec to kernels.
 //
 //   spec     equations of the program, several forms of which scheduling compares
 //   scalar   loops; scheduling makes the nests of kernels
 //   vrtile   one nest alone: tiles as values
 //   matile   one kernel alone, from nest form to final form; then the plan of all kernels
 //
-// `nautilus opt --list` prints it; compile/manager.h runs passes and writes down what they changed.
+// `nautilus opt --list` prints it; compile/manager.h runs passes and records their changes.
 #pragma once
 
 #include <string_view>
@@ -16,14 +16,14 @@
 
 namespace nautilus::compile {
 
-// Where on the way down a pass runs, and on what.
+// When a pass runs, and on what.
 enum class Stage : uint8_t {
   Equations,  // the program on level spec
   Arrow,      // from a level to the next
   Tiles,      // one nest on level vrtile
   Kernel,     // one kernel on level matile, alone with its plan
   Plan,       // all kernels of the program on level matile
-  Apart,      // not on the way: run by name only
+  Apart,      // not in the sequence: run only by name
 };
 
 // What a program is known to satisfy; passes need and give these.
@@ -40,7 +40,7 @@ struct PassInfo {
       run;  // null for `schedule`, which needs more than the program (driver/kernels/scheduling.h)
   Stage stage;
   std::string_view summary;
-  std::string_view reads = {};  // decisions that it looks at besides the program's ops
+  std::string_view reads = {};  // decisions that it reads in addition to the program's ops
   uint32_t needs = kNone;
   uint32_t gives = kNone;
   bool is_exact = true;  // the same bits; else exact over the reals (docs/semantics.md)

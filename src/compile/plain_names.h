@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program of one nest with names that say nothing: nests of equations that differ in the names of
-// their tensors alone become the same program, so that what is found for one holds for all.
+// A program of one nest with numbered names: nests of equations that differ only in the names of
+// their tensors become the same program, so that results for one hold for all.
 #pragma once
 
 #include "ir/op.h"
@@ -8,8 +8,8 @@
 namespace nautilus::compile {
 
 // Sizes of the caller, scalars and the machine keep their names. All others are numbered in the
-// order in which the nest, the last op of the program, names them; buffers stand in that order,
-// too.
+// order in which the nest, the last op of the program, names them; buffers are declared in that
+// order, too.
 ir::Program with_plain_names(const ir::Program& program, expr::ExprPool& pool);
 
 }  // namespace nautilus::compile

@@ -12,7 +12,7 @@ namespace nautilus::compile {
 
 struct PassStep {
   std::string_view pass;  // of the table; `input`: the program as it was loaded
-  std::string file;       // where a folder of dumps has the program after it (dump.h)
+  std::string file;       // the file of the program after it in a folder of dumps (dump.h)
   std::string change;     // in a line (change_text.h)
   std::string before;     // as text; empty where the pass comes from another level
   std::string after;
@@ -23,8 +23,7 @@ struct KernelSteps {
   std::vector<PassStep> steps;
 };
 
-// The steps of the whole program, with the plan of its kernels, which stand there without their
-// bodies.
+// The steps of the whole program, with the plan and with kernels without their bodies.
 std::vector<PassStep> program_steps(const ir::Program& loaded, const ir::PassTrace& trace);
 
 // The steps of each kernel: those in which it is a program of its own, and those of the whole

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a scheduled nest has a kernel of tiles, found by lowering it alone. A schedule is made of
+// Finds out whether a scheduled nest has a tile kernel by lowering it alone. A schedule consists of
 // nests that have one; the others go back to the statements that they were made of.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace nautilus::compile {
 
-// Remembers what it found: schedules that differ in one kernel have the other nests in common, and
-// a nest sees nothing of the program but what it names. Belongs to one pool of expressions.
+// Remembers the results: schedules that differ in one kernel have the other nests in common, and a
+// nest depends only on what it names of the program. Belongs to one pool of expressions.
 class TileTrials {
  public:
   // Empty if the grid nest of the scheduled program becomes a kernel, else why it does not.

@@ -131,8 +131,8 @@ expr::Facts facts_of(const Program& program, expr::ExprPool& pool);
 
 Numerics numerics_of(const Program& program);
 
-// Whether kernels may use functions that are coarser than a few ulp: where every output is a float
-// of at most 16 bits, which is rounded as much anyway, unless `numerics exact` forbids it
+// Whether kernels may use functions that are coarser than a few ulp: true if every output is a
+// float of at most 16 bits, which rounds by as much anyway, unless `numerics exact` forbids it
 // (docs/language.md, section 8). Decided for the whole program, so that kernels and the oracle's
 // bounds agree on it wherever a function is computed.
 bool allows_coarse_functions(const Program& program, const std::vector<DType>& outputs);

@@ -25,8 +25,8 @@ int64_t evaluate_size(Expr e, const Environment& env);
 // Dimensions of a type; a negative extent counts as 0. Empty if there are more elements than fit.
 std::optional<std::vector<int64_t>> evaluate_shape(const Exprs& dims, const Environment& env);
 
-// The multiprocessors of the machine that interpreters stand for: few, so that small problems have
-// parts of several steps.
+// The number of multiprocessors that interpreters assume: few, so that small problems have parts of
+// several steps.
 inline constexpr int64_t kInterpretedSms = 6;
 
 // Adds the machine's and computed sizes of a program to the sizes of a call.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The name that a program has for the number of multiprocessors: `sms`, unless it means something
-// else by that. A program that does declares the machine under another name (`machine sms_`) when
-// it leaves the level spec, and every later pass asks here.
+// The name of the number of multiprocessors in a program: `sms`, unless the program uses that name
+// for something else. Such a program declares the machine under another name (`machine sms_`) when
+// it leaves level spec, and every later pass asks here.
 #pragma once
 
 #include <optional>
@@ -12,14 +12,13 @@
 
 namespace nautilus::ir {
 
-// What a `machine` may be called: `sms`, `sms_`, `sms__`, ...
+// The possible names of a `machine`: `sms`, `sms_`, `sms__`, ...
 bool is_machine_name(std::string_view name);
 
 // As declared, else `sms`.
 Name machine_name(const Program& program, expr::ExprPool& pool);
 
-// The declaration that a program needs which has `taken` names of its own; nothing if `sms` is
-// free.
+// The declaration that a program with the names `taken` needs; nothing if `sms` is free.
 std::optional<Op> own_machine(const std::set<std::string_view>& taken, expr::ExprPool& pool);
 
 }  // namespace nautilus::ir

@@ -91,7 +91,7 @@ struct OpInfo {
   std::string_view doc;
   std::vector<Field> fields;
   std::shared_ptr<void> (*create)();
-  // Ops that stand in the op's block, where those are not of the level around it.
+  // Ops allowed in the op's block, if they are not those of the level around it.
   const std::vector<const OpInfo*>* vocabulary = nullptr;
 
   std::string_view mnemonic() const { return format.substr(0, format.find_first_of(" {$")); }
@@ -141,8 +141,8 @@ struct Level {
   std::string_view file_suffix;
   std::vector<const OpInfo*> ops;
   void (*declare)(const Op& op, expr::Scope& scope);
-  // Names that the op defines for its own block, given the fields read so far; null if no op of the
-  // level has such names besides axes.
+  // Names that the op defines for its own block, given the fields read so far; null if axes are the
+  // only such names of the level.
   void (*open)(const OpInfo& info, const void* data, expr::Scope& scope) = nullptr;
 
   // In `ops`, which is the order of the level's enum of kinds. The op must be one of them.
@@ -153,8 +153,8 @@ struct Program {
   const Level* level = nullptr;
   std::string name;
   Block body;
-  // A program on its way down: the pass that it comes from, `lazy_reference`, or `merge_equal 2`
-  // where the way has several of a name. Empty for a program that somebody wrote.
+  // Of a program between two passes: the pass that it comes from, `lazy_reference`, or `merge_equal
+  // 2` where a pass runs several times. Empty for a program that a person wrote.
   std::string after = {};
 
   friend bool operator==(const Program& a, const Program& b) {

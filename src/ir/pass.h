@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pass gets besides the program.
+// What a pass gets in addition to the program.
 //
 // A pass is a function from a program to a program (or to nothing, when it reported a diagnostic).
 // It never changes its input. The table of all passes is compile/passes.cc.
@@ -16,12 +16,12 @@
 
 namespace nautilus::ir {
 
-// Programs on their way, for dumps: one step for each pass that changed a program.
+// The programs between passes, for dumps: one step for each pass that changed a program.
 struct PassTrace {
   struct Step {
-    std::string unit;       // the kernel that the program is, or the program's name
+    std::string unit;       // the kernel, if the program is one kernel, or the program's name
     std::string_view pass;  // its name in the table
-    Program program;        // `after` says where it stands on its way
+    Program program;        // `after` names the pass that it comes from
     double ms = 0;
   };
   std::vector<Step> steps;
@@ -32,13 +32,13 @@ struct PassContext {
   diag::Sink& sink;
   // Rewrite rules switched off by name, for bisection.
   std::vector<std::string> disabled_rules;
-  // Where the steps are written down; none if nobody looks.
+  // Where the steps are recorded; null if they are not needed.
   PassTrace* trace = nullptr;
-  // What passes decided, as decision ops in the order in which they did (decision/decisions.h);
-  // null if nobody asks.
+  // What passes decided, as decision ops in the order of the decisions (decision/decisions.h); null
+  // if not needed.
   Block* decided = nullptr;
 
-  // The same for an attempt, whose messages and decisions count only if it succeeds.
+  // The same for an attempt: its messages and decisions count only if it succeeds.
   PassContext with(diag::Sink& messages, Block& decisions) const {
     return {pool, messages, disabled_rules, trace, &decisions};
   }

@@ -3,7 +3,7 @@
 // expressions that use them.
 //
 // A level's verifier walks its ops in order, declares names here and checks expressions; the rules
-// of the level itself are its own. Programs made by passes are held to the same rules as programs
+// of the level itself are its own. The same rules apply to programs made by passes and to programs
 // read from text.
 #pragma once
 
@@ -39,7 +39,7 @@ class Verifier {
   // Declares the axes; extents must be i64 over sizes. Returns what leave_axes needs.
   size_t enter_axes(const Axes& axes);
   void leave_axes(size_t mark);
-  // A name of the block that is open: leave_axes forgets it with the block's axes.
+  // A name of the open block: leave_axes removes it together with the block's axes.
   bool declare_local(Name name, DType dtype);
   bool is_defined(Name name) const {
     return vars_.contains(std::string(name.str())) || tensors_.contains(std::string(name.str()));

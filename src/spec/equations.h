@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Equations as passes see them: walking those of a program, and what one says about its tensor.
+// Equations for passes: walks over those of a program, and questions about one and its tensor.
 #pragma once
 
 #include <set>
@@ -11,8 +11,9 @@
 
 namespace nautilus::spec {
 
-// The program with `f(let)` in place of every equation, or nothing where `f` gives no value.
-// A second parameter of `f`, `std::vector<Let>& before`, takes equations to stand before this one.
+// The program with `f(let)` in place of every equation, or nothing where `f` gives no value. A
+// second parameter of `f`, `std::vector<Let>& before`, receives equations to insert before this
+// one.
 template <class F>
 ir::Program map_equations(const ir::Program& program, F&& f) {
   ir::Program out{program.level, program.name, {}};
@@ -56,29 +57,30 @@ std::unordered_set<ir::Expr> all_axes(const Let& let, expr::ExprPool& pool);
 // The tensor's element at the equation's own axes.
 ir::Expr element(const Let& let, expr::ExprPool& pool);
 
-// The axes as some tensor that the value reads lies in memory, so that neighbours are read and
-// written together; as they were if none has all of them.
+// The axes in the memory order of some tensor that the value reads, so that neighbours are read and
+// written together; unchanged if no tensor has all of them.
 ir::Axes in_order_of_memory(ir::Expr value, ir::Axes axes, expr::ExprPool& pool);
 
 // What a read of the tensor stands for: the body at the indices of the read.
 ir::Expr body_at(const Let& let, ir::Expr read, expr::ExprPool& pool);
 
-// Whether e is `pattern` for some values of the axes, which are noted; axes begin without one.
+// Whether e is `pattern` for some values of the axes, which are returned; axes have no value at
+// first.
 bool is_instance(ir::Expr pattern, ir::Expr e, std::unordered_map<ir::Expr, ir::Expr>& axes);
 
-// The tensors that a program hands over. Equations of others are the compiler's own: it may drop
-// them and change what they hold.
+// The outputs of a program. Other equations are the compiler's own: it may drop them and change
+// their values.
 std::unordered_set<ir::Name> output_set(const ir::Program& program);
 
 // Null if the tensor has none.
 const Let* find_equation(const ir::Program& program, ir::Name name);
 
-// The program without an equation that only copies a whole tensor, which is then read instead; as
-// it is if the equation does more or is an output.
+// The program without an equation that only copies a whole tensor; its readers read that tensor.
+// Unchanged if the equation does more or is an output.
 ir::Program without_copy(const ir::Program& program, ir::Name name, expr::ExprPool& pool);
 
-// Names for new tensors of a program: the one wished for, else with a number after it. They
-// differ in their flat forms, too.
+// Names for new tensors of a program: the wished name, with a number appended if it is in use.
+// Their flat forms differ, too.
 class TensorNames {
  public:
   TensorNames(const ir::Program& program, expr::ExprPool& pool);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hash of a program's equations: equal for programs that compute the same in the same way,
-// whatever their tensors, axes and sizes are called and in which order equations, declarations and
-// operands of commutative operators stand. Stored schedules name their program by it.
+// A hash of a program's equations: equal for programs that compute the same in the same way. The
+// names of tensors, axes and sizes do not matter, nor does the order of equations, of declarations
+// and of operands of commutative operators. Stored schedules name their program by it.
 //
 // It counts what the oracle evaluates: operators, constants, reducers, index expressions, dtypes
 // and casts, static extents, which tensors are inputs, the order of the outputs, facts and

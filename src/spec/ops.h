@@ -7,8 +7,9 @@
 //     let C[i < M, j < 64] : f32 = sum[k < 128] f32(A[i, k]) * f32(B[k, j])
 //     output C
 //
-// Every extent is explicit, every conversion a cast, every function expanded. No loops, no tiles,
-// no order of evaluation but that of a scan, whose equations read each other at the step before:
+// Every extent is explicit, every conversion a cast, every function expanded. No loops and no
+// tiles. The only order of evaluation is that of a scan: its equations read each other at the
+// previous step:
 //
 //     state H : f32[N, T] along 1
 //     let H[i < N, t < T] : f32 = a[i, t] * where(t >= 1, H[i, t - 1], 0.0) + b[i, t]
@@ -65,7 +66,7 @@ struct Let {
   ir::TensorType type() const;
 };
 
-// Where the step before is: at the index below, or at the one above.
+// Whether the previous step is at the index below or above.
 enum class Direction : uint8_t { Up, Down };
 const std::vector<std::string_view>& words(Direction);
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scans: equations that need each other at the step before. One step after the other computes them,
-// in each step one equation after the other as they stand in the program.
+// Scans: equations that need each other at the previous step. They are computed step by step, and
+// within a step in the order of the program.
 //
 //   state S : f32[T, D] along 0
 //   let U[t < T] : f32 = v[t] - sum[d < D] k[t, d] * where(t >= 1, S[t - 1, d], 0.0)
 //   let S[t < T, d < D] : f32 = where(t >= 1, S[t - 1, d], 0.0) + k[t, d] * U[t]
 //
-// What belongs to a scan is found from what reads what, so passes that add equations need not know.
+// The equations of a scan are found from their reads, so passes that add equations need not know
+// about scans.
 #pragma once
 
 #include <unordered_set>
@@ -26,7 +27,7 @@ struct EquationGroup {
   bool is_scan() const { return !along.empty(); }
 };
 
-// All equations, each behind those that it reads.
+// All equations, each after those that it reads.
 std::vector<EquationGroup> computing_order(const ir::Program& program);
 
 bool has_scans(const ir::Program& program);

@@ -55,8 +55,8 @@ struct Matrix {
   int most_columns;
   int depth;      // that one instruction sums over
   int warp_rows;  // of those rows, the ones that a warp holds and can branch for alone
-  // Of a thread, beside the sums of one instruction: with fewer in all when the CTA starts the
-  // assembler refuses the instruction, whatever its role has later.
+  // Of a thread when the CTA starts, in addition to the sums of one instruction: with fewer
+  // registers in total the assembler refuses the instruction, even if its role gets more later.
   int beside_registers;
 };
 
@@ -64,10 +64,10 @@ struct Matrix {
 struct Copies {
   int box_axes;        // of a box, at most
   int box_extent;      // of each axis, in elements
-  int box_step;        // of which a box has every so many, at most
+  int box_step;        // the largest step between rows of a box
   int begin_bytes;     // a box begins at a multiple of this
   int tile_alignment;  // bytes; the period of the widest swizzle
-  int panel_bytes;     // of a row of a tile that lies together; the width of the widest swizzle
+  int panel_bytes;     // contiguous bytes of a row of a tile; the width of the widest swizzle
   int64_t latency;     // cycles from the release of a slot to its data, with some reserve
 
   // Columns of a panel of 16-bit elements.
@@ -84,13 +84,13 @@ struct Board {
 struct Memory {
   int vector_bytes;             // of the widest load of a thread
   int line_bytes;               // of a cache line
-  int promote_bytes;            // that a miss of a box fetches, if nothing else is said
-  std::vector<int> promotions;  // all that it may fetch
+  int promote_bytes;            // that a miss of a box fetches, unless the map says otherwise
+  std::vector<int> promotions;  // all sizes that it may fetch
   int64_t section_bytes;        // of operands that tiles in flight together may share in the cache
 };
 
-// Instructions that functions are in code. Exact to a few ulp they have ranges that numbers hardly
-// ever lie in, but whose code is there; coarse ones have not.
+// Code size of functions, in instructions. Functions exact to a few ulp contain code for ranges in
+// which numbers hardly ever are; coarse ones do not.
 struct FunctionCode {
   double sine;  // and cosine
   double power;
@@ -113,12 +113,12 @@ struct Costs {
   // Matrix unit.
   double products_per_cycle;      // multiply-adds of 16-bit operands, of a multiprocessor
   double alone_factor;            // what power and issue add in loops of products alone
-  ByGroups<double> mixed_factor;  // the same in loops with register work beside products
+  ByGroups<double> mixed_factor;  // the same in loops with products and register work
   ByGroups<double> turn_cycles;  // of a group and step with register work: until its products start
   double shared_bytes_per_cycle;  // of a multiprocessor
   double copy_bytes_per_cycle;    // of a multiprocessor, out of the second-level cache
   double cluster_factor;          // CTAs that wait for each other
-  double unaligned_factor;        // rows of no whole number of lines touch two of them each
+  double unaligned_factor;  // rows that are not a whole number of cache lines touch two lines each
 
   // Register work: issue slots of one warp for an element.
   double special_slots;           // exponentials, reciprocals, roots
@@ -126,11 +126,11 @@ struct Costs {
   double speculated_slots;        // of an extreme value that most steps do not look for
   double cast_slots;              // to another dtype
   double load_slots;              // an element that is read from memory where it is used
-  double take_slots;              // an element of a box that the copy engine brings
+  double take_slots;              // an element of a box that the copy engine loads
   double line_slots;              // of a piece of a row, which every row of a thread shares
   double row_slots;               // of a step: votes, barriers, values per row
-  FunctionCode code;              // of functions that are no instruction
-  double other_registers;         // of a thread, beside tiles
+  FunctionCode code;              // of functions without an instruction of their own
+  double other_registers;         // of a thread, in addition to tiles
   double spill_cycles;            // of a step, for each register that is missing
   double crowded_factor;          // of a step beyond tiles.crowded_registers
   ByGroups<double> group_factor;  // how well groups fill the slots that others leave
@@ -145,35 +145,37 @@ struct Costs {
   double dynamic_cycles;  // fetching the number of a tile
 
   // Parts of a streamed axis.
-  double part_cycles;      // putting one more part together
+  double part_cycles;      // combining one more part
   double exposed_steps;    // of a part: until the first data are there, and after the last
-  double last_tile_bytes;  // of parts that the last tile puts together in a cycle
+  double last_tile_bytes;  // of parts that the last tile combines in a cycle
 };
 
-// Registers of a thread beside its tiles: addresses, cursors, loop variables, temporaries. How many
-// the assembler needs is not known before it runs, so each question has its own number; what a
-// step that spills costs has one more (costs.other_registers), which is fitted to measurements.
+// Registers of a thread in addition to its tiles: addresses, cursors, loop variables, temporaries.
+// How many the assembler needs is not known before it runs, so each question has its own number.
+// The cost of a step that spills uses one more (costs.other_registers), which is fitted to
+// measurements.
 struct Beside {
   int64_t checked;  // a kernel with fewer is refused
-  int64_t tried;    // sizes that leave fewer are no candidates
+  int64_t tried;    // sizes that leave fewer are not candidates
   int64_t mixed;    // the same with register work between the products of one or two groups
-  int64_t taken;    // boxes are taken early where at least so many are left
+  int64_t taken;    // boxes are taken early where at least this many are left
 };
 
 // Tile kernels: what is worth trying and keeping.
 struct Tiles {
-  int64_t groups;                      // that share a tile, at most
-  int64_t usual_groups;                // the same of the sizes tried first
-  int64_t product_groups;              // the same of products alone
-  int64_t step;                        // of the streamed axis: of products alone, and a short one
-  int64_t deep_step;                   // the shortest, where products in the loop are deep
-  std::vector<int64_t> tap_steps;      // others, where each step is one tap of many
-  int64_t least_filled;                // rows are another axis if not a so many-th of them is there
-  std::vector<int64_t> few_columns;    // of tiles of products in f32, where there are no more
-  int64_t most_step;                   // the longest that is tried
-  std::vector<int64_t> usual_steps;    // tried first, the longest first
-  std::vector<int64_t> columns;        // of tiles that hold a part of an axis, the widest first
-  std::vector<int64_t> whole_rows;     // of a tile that one group has alone, beside others in turn
+  int64_t groups;                  // that share a tile, at most
+  int64_t usual_groups;            // the same of the sizes tried first
+  int64_t product_groups;          // the same of products alone
+  int64_t step;                    // of the streamed axis: of products alone, and a short one
+  int64_t deep_step;               // the shortest, where products in the loop are deep
+  std::vector<int64_t> tap_steps;  // others, where each step is one tap of many
+  int64_t least_filled;  // rows are another axis if fewer than 1 / this of a tile's rows exist
+  std::vector<int64_t> few_columns;  // of tiles of products in f32, where there are no more
+  int64_t most_step;                 // the longest that is tried
+  std::vector<int64_t> usual_steps;  // tried first, the longest first
+  std::vector<int64_t> columns;      // of tiles that hold a part of an axis, the widest first
+  std::vector<int64_t>
+      whole_rows;  // of a tile that one group computes alone, where groups alternate
   std::vector<int64_t> whole_columns;  // the same
   int64_t cluster_extent;          // rows and columns of a tile, at least, that is worth sharing
   int64_t stage_columns;           // of results that wait in shared memory, at most
@@ -206,13 +208,13 @@ struct Tiles {
 // Parts of a streamed axis, each with tiles of its own.
 struct Parts {
   int64_t long_axis;       // steps: shorter ones are over before a second kernel has started
-  int64_t few_states;      // values of a tile that its last part puts together at once
+  int64_t few_states;      // values of a tile that its last part combines at once
   int64_t worth_a_round;   // steps of a part that are worth a round of CTAs
-  double worth_other;      // other sizes than the usual ones take no more than this, as a share
-  double worth_smaller;    // the same for blocks of rows, whose usual sizes are not measured
+  double worth_other;      // sizes other than the usual ones need at most this share of the time
+  double worth_smaller;    // the same for blocks of rows; their usual sizes are not measured
   int64_t least_steps;     // of a part: with so many, handing over its states is always worth it
   int64_t points_of_last;  // that the last tile combines at a time
-  int64_t loads_of_last;   // of a thread under way, of all that a loop over parts reads
+  int64_t loads_of_last;   // of a thread in flight, for a loop over parts
   int64_t parts_of_last;   // of a step of that loop
 };
 
@@ -237,7 +239,7 @@ struct Rows {
   int64_t ahead_bytes;           // of rows asked for early, for each multiprocessor
   int64_t ahead_row;             // bytes of a row, at most, that is asked for early
   int64_t ahead_row_of_groups;   // the same where groups share it
-  int64_t beside;                // registers of a thread beside tiles: addresses, limits
+  int64_t beside;                // registers of a thread in addition to tiles: addresses, limits
   int64_t beside_tile;           // more for each tile but the first two
   int64_t late_pieces;           // of a row, at most, that is loaded where it is used
   std::vector<int64_t> pieces;  // columns of pieces of long rows, where rows are few; longest first
@@ -253,12 +255,12 @@ struct Points {
   int64_t many_parts;      // parts that are worth it
   int64_t few;             // points that it is worth it for
   int64_t line;            // most points of a thread, along the last axis
-  int64_t turned_points;   // most points of a thread that turns a tensor
-  int64_t turned_lines;    // threads beside each other along the last axis, where another is turned
+  int64_t turned_points;   // most points of a thread that transposes a tensor
+  int64_t turned_lines;    // neighbouring threads along the last axis, where a tensor is transposed
   double worth_narrower;   // of the share of threads with a point, that narrower tiles gain
   int64_t unrolled;        // most turns of a window with all points of a thread, written one by one
-  int64_t loads;           // of a thread under way, of loops whose turns are not known
-  int64_t parts_turns;     // of a loop over parts, with their loads under way together
+  int64_t loads;           // of a thread in flight, for loops with an unknown number of turns
+  int64_t parts_turns;     // of a loop over parts, with their loads in flight together
   int64_t worth_turns;     // of a loop, at least: fewer are left to the compiler of the text
   int64_t most_unrolled;   // turns of a loop that a line may ask for
   int64_t window_threads;  // of a multiprocessor, that kernels of windows leave registers for
@@ -273,42 +275,42 @@ struct Points {
   int64_t walk_threads;    // that walk along a long row
   int64_t walk_rounds;     // at least, of so many threads
   int64_t walk_resident;   // threads of a multiprocessor that scans leave registers for
-  int64_t column_piece;    // elements of a piece of an axis across memory
+  int64_t column_piece;    // elements of a piece of an axis that is not contiguous
   int64_t column_pieces;   // that are worth it, at least
   int64_t parts_of_one;    // parts of a long reduction to one number
   int64_t parts_of_many;   // of one to many numbers
   int64_t long_reduction;  // elements that are worth parts
-  int64_t few_results;     // numbers, with more of them no parts are needed
+  int64_t few_results;     // results; a reduction with more of them needs no parts
 };
 
-// What kernels along rows and of points cost, to choose among them (choose/nest_cost.h): cycles if
-// nothing else is said.
+// Costs of row and point kernels, to choose among them (choose/nest_cost.h): cycles unless another
+// unit is given.
 struct NestCosts {
-  int64_t small_extent;  // what sizes that are not known are taken as
+  int64_t small_extent;  // assumed values of unknown sizes
   int64_t usual_extent;
   int64_t large_extent;
-  double strided_lines;     // of the cache, that a warp touches whose lanes are far from each other
-  double cache_bytes;       // that a multiprocessor reads from the second-level cache in a cycle
+  double strided_lines;  // of the cache, that a warp touches if its lanes read far from each other
+  double cache_bytes;    // that a multiprocessor reads from the second-level cache in a cycle
   double operation_slots;   // of a thread for an operation of a value
   double thread_cycles;     // until the first load of a thread is there
   double turn_cycles;       // of a loop of a thread that waits for nothing but its loads
   double row_cycles;        // of a row, from its loads to its stores
   double row_turn_cycles;   // of a step along a row that is walked over
   double reduction_cycles;  // of one reduction of a row
-  int64_t resident_rows;    // rows under way on a multiprocessor
+  int64_t resident_rows;    // rows in flight on a multiprocessor
   double patch_share;       // of the slots for instructions that patches use
   double place_slots;       // of a thread for the place of an element that a patch loads
   double single_share;      // of the memory's speed, where a thread loads one element at a time
   double empty_tiles;       // share of a tile that is filled: with less, other forms are considered
-  double worth_without_tiles;  // of the time with tiles, as a share: then they are taken
+  double worth_without_tiles;  // other forms are chosen below this share of the time with tiles
 };
 
 // Rewrites of the equations.
 struct Algebra {
-  double worth_limbs;       // of what scalar code takes, as a share; sums of groups, too
-  double worth_apart;       // of what two passes over memory take, as a share
+  double worth_limbs;       // share of the time of scalar code; sums of groups, too
+  double worth_apart;       // share of the time of two passes over memory
   int64_t unrolled_points;  // of a small sum: each has an accumulator of its own
-  int64_t short_row;        // of an argmax that is found as it is
+  int64_t short_row;        // of an argmax that is not rewritten
   int64_t tile_elements;    // columns of an operand, at least, that is worth a copy
   double copied_steps;      // steps of a product that take as long as a copy of what a step reads
   int64_t chunk_steps;      // of a chunk of a scan whose decays are data
@@ -316,18 +318,18 @@ struct Algebra {
   int64_t most_chunk;       // that a line may ask for
 };
 
-// From where on a program is warned about (driver/report/warnings.h).
+// Thresholds of warnings (driver/report/warnings.h).
 struct Cliffs {
   double intermediate_bytes;  // of a tensor that passes through memory
   int64_t few_threads;        // of a launch, that leave most of the machine idle
   double thread_bytes;        // that each of those reads
-  double filled_tiles;        // share of a tile: less is nearly all work for nothing
+  double filled_tiles;        // share of a tile: with less, nearly all work is wasted
   size_t code_bytes;          // of a kernel
 };
 
 struct Target {
   std::string_view name;
-  std::string_view architecture;  // for the device compiler; empty: it runs in the emulator only
+  std::string_view architecture;  // for the device compiler; empty: it runs only in the emulator
   Limits limits;
   Matrix matrix;
   Copies copies;
@@ -345,7 +347,7 @@ struct Target {
 
 const Target& sm_90a();
 const Target& toy();  // for tests: a machine that does not exist
-// What programs are for that name no target.
+// The target of programs that name none.
 const Target& default_target();
 
 // All targets; null if there is none of that name.

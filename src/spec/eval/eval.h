@@ -4,7 +4,7 @@
 //
 // Semantics in docs/semantics.md. Two evaluators: `evaluate` is blocked and threaded and also
 // returns error bounds; `evaluate_by_definition` follows the equations point by point, reductions
-// nested as written, and is what the first is tested against.
+// nested as written, and is the reference in tests of the first.
 #pragma once
 
 #include <map>
@@ -29,10 +29,10 @@ using Results = std::map<std::string, Result>;
 
 struct EvalOptions {
   int threads = 0;  // 0: all
-  // Tensors to return besides the outputs; `all` returns every equation's.
+  // Tensors to return in addition to the outputs; `all` returns those of every equation.
   bool all = false;
-  // If not 0, every float operation errs at random, by about as much as a kernel may; the results
-  // have no bounds then.
+  // If not 0, every float operation has a random error, about as large as a kernel's may be; the
+  // results then have no bounds.
   uint64_t noise_seed = 0;
 };
 

@@ -19,7 +19,7 @@ namespace nautilus::spec {
 
 constexpr int64_t kRun = 256;
 
-// A tensor as the evaluator keeps it; no bounds means exact.
+// A tensor of the evaluator; no bounds means exact.
 struct BoundedTensor {
   expr::Tensor value;
   std::vector<double> bound;
@@ -81,7 +81,7 @@ class BlockProgram {
 // Registers of one thread.
 class BlockMachine {
  public:
-  // With noise, values have errors instead of bounds; a product at the end may be left out.
+  // With noise, values have errors instead of bounds, except perhaps for a last product.
   explicit BlockMachine(const BlockProgram& program, Noise noise = {},
                         bool is_product_exact = false);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions of all prefixes of an axis, or of all that follow its elements, in one walk along it:
-// as many terms as the axis has, instead of their square.
+// Reductions of all prefixes, or of all suffixes, of an axis in one walk along it: as many terms as
+// the axis has elements, instead of their square.
 //
 // Terms are added in the order in which the reduction of each prefix adds them, so the values have
-// the same bits. What follows an element is added from the end.
+// the same bits. Suffixes are added from the end.
 #pragma once
 
 #include "spec/eval/eval_block.h"
@@ -24,8 +24,8 @@ struct PrefixTask {
   BoundedTensor& out;
 };
 
-// Whether the oracle walks. Sums of floats from the end have other bits than those in order, which
-// are taken while that is quick.
+// Whether the oracle walks. Sums of floats from the end differ in their last bits from sums in
+// order; short sums are computed in order.
 bool is_walked(const Prefix& prefix, const Let& let, int64_t length);
 
 // The results of one row, a point of the other axes. Returns a read that left its tensor, if any.

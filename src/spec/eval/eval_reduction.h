@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One reduction of the evaluator: values in index order, and the bound of what a kernel may give
-// instead.
+// One reduction of the evaluator: values in index order, and the bound for a kernel's result.
 //
 //   sum    K + 1 roundings of the sum of magnitudes (K terms, any order), plus one rounding of an
 //          operand to the storage dtype of the other where the numerics contract licenses it
@@ -46,19 +45,19 @@ class Reduction {
     acc.squares += magnitude * magnitude;
     acc.v.f += x.v.f;
   }
-  // An element that stands before all that were added, of a reduction that runs from the end.
+  // Adds an element that precedes all added ones, in a reduction that runs from the end.
   void add_before(Accumulator& acc, expr::Bounded x, int64_t position) const;
   bool is_licensed() const { return licensed_ > 0; }
   expr::Bounded finish(const Accumulator& acc) const { return finish(acc, length_); }
-  // Of so many terms.
+  // The result of this many terms.
   expr::Bounded finish(const Accumulator& acc, int64_t terms) const;
-  // What the roundings of a float reduction come to if they are independent of each other.
+  // The expected error of a float reduction if its roundings are independent of each other.
   double typical_error(const Accumulator& acc) const { return typical_error(acc, length_); }
   double typical_error(const Accumulator& acc, int64_t terms) const;
 
  private:
   void add_other(Accumulator& acc, expr::Bounded x, int64_t position) const;
-  // `is_behind`: the element stands behind those before, which win ties with it; else it wins them.
+  // `is_behind`: the element follows the earlier ones, which win ties; otherwise it wins ties.
   void add_arg(Accumulator& acc, expr::Bounded x, int64_t position, bool is_behind) const;
   double as_number(expr::Value v) const {
     return is_float(dtype_) ? v.f : static_cast<double>(v.i);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random errors for evaluations that sample what rounding does to a result. The error of an
-// operation depends on where it is (tensor, instruction, point) and on the seed alone, so that
-// threads do not matter.
+// Random errors for evaluations that sample the effect of rounding on a result. The error of an
+// operation depends only on its place (tensor, instruction, point) and on the seed, not on threads.
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scans of one equation whose step is affine in the state:
+// Scans of one equation with a step that is affine in the state:
 //
 //   let S[t < T, d < D, e < E] : f32 =
 //     a[t] * where(t >= 1, S[t - 1, d, e], z[d, e]) + k[t, d] * v[t, e]
 // has the decay a[t], the term k[t, d] * v[t, e] and the initial element z[d, e].
 //
 // Found by the normal form of algebra/separate.h, however the step is written; a refusal names the
-// node that is in the way.
+// node that prevents it.
 #pragma once
 
 #include "algebra/outcome.h"
@@ -19,13 +19,13 @@ struct AffineScan {
   ir::Expr decay;     // null: 1
   ir::Expr term;      // what a step adds
   ir::Expr initial;   // before the first step
-  ir::Expr is_later;  // the condition that there is a step before
+  ir::Expr is_later;  // the condition that a previous step exists
 };
 
 algebra::Outcome<AffineScan> affine_scan(const EquationGroup& scan, const ir::Program& program,
                                          expr::ExprPool& pool);
 
-// Whether the state is 1 times itself and a term: an ordinary sum of prefixes.
+// Whether a step only adds a term to the state: an ordinary prefix sum.
 inline bool is_plain(const AffineScan& scan) { return !scan.decay; }
 
 }  // namespace nautilus::spec

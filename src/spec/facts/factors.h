@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The factors that may leave a sum: parts of its terms without the reduced axes.
+// The factors that may leave a sum: those without the reduced axes.
 //
 //   sum[j < N] where(j <= i, E[i, j] / l[i], 0.0) * c[i]      leaving: / l[i], * c[i]
 //                                                             staying: where(j <= i, E[i, j], 0.0)
-// Looks through element-wise equations and through selects whose other branch is 0. Such a guard
-// may hide all terms of a row, which is then 0 whatever the factor is: each factor says what has to
-// be done about that. An equation that stands behind a long reduction of its own keeps factors that
-// are known there: they cost nothing when its elements are stored, and what is stored without them
-// may be out of range, or have to be computed again.
+// Looks through element-wise equations and through selects with 0 as their other branch. Such a
+// guard may hide all terms of a row; its sum is then 0 whatever the factor is, and each factor says
+// how that is ensured. An equation after a long reduction of its own keeps factors that are known
+// there: they cost nothing when its elements are stored, and stored without them the elements may
+// be out of range, or have to be computed again.
 #pragma once
 
 #include <map>
@@ -20,8 +20,8 @@ namespace nautilus::spec {
 struct Factor {
   expr::Expr value;
   bool is_divisor;
-  // Infinite, or a divisor that is 0, by the definition: a sum without terms to show is to be told
-  // by their number. 1 in the terms that have the factor, 0 in those that are hidden; else null.
+  // For a factor that may be infinite, or a divisor that may be 0: 1 in terms with the factor, 0 in
+  // hidden ones, so that their count tells a sum without live terms. Null for other factors.
   expr::Expr shown = {};
   // Finite by the definition, but perhaps not in the dtype that kernels compute in: a sum that is 0
   // has to stay 0.
@@ -39,9 +39,9 @@ class Factors {
  public:
   Factors(const ir::Program& program, expr::ExprPool& pool, const Equations& equations);
 
-  // The sum whose terms are looked at.
+  // Begins with the sum of this equation.
   void open(const Let& let);
-  // Without `may_count`, factors stay that ask for a number of terms.
+  // Without `may_count`, factors that need a count of terms stay in the sum.
   Split split(expr::Expr term, bool may_count);
 
   // The products of a sum of products, and whether each is subtracted.
@@ -54,8 +54,8 @@ class Factors {
   void add_type(const Let& let) { types_.emplace(std::string(let.name.str()), let.type()); }
 
  private:
-  // What stands around a factor: nothing, a condition that keeps its reads inside, or one that may
-  // hide all terms.
+  // The condition around a factor: none, one that keeps its reads inside, or one that may hide all
+  // terms.
   enum class Guard : uint8_t { None, Reads, HidesAll };
 
   Split part(expr::Expr e, Guard guard, bool is_below);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Named f32 tensors whose numbers 16 bits hold exactly (algebra/exact_halves.h), because they are
-// made of 16-bit elements by signs, extremes and selections:
+// Named f32 tensors with numbers that 16 bits hold exactly (algebra/exact_halves.h), because they
+// are made of 16-bit elements by signs, extremes and selections:
 //
 //   let U[j < N, e < E] : f32 = max(f32(V[j, e]), 0.0)      V : bf16
 //
-// A name changes nothing about an operand: the numerics contract sees `U` as it sees what it is.
+// A name changes nothing about an operand: the numerics contract treats `U` like its definition.
 #pragma once
 
 #include <unordered_map>

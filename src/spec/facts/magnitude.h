@@ -2,8 +2,8 @@
 // Bounds of the size of float expressions in the dtypes that kernels compute in, as powers of two.
 //
 // KnownValues speaks of real numbers: exp(200 * c) is finite. In f32 it is infinite from c = 0.45
-// on. What is asked here is whether a value stays within the range of its dtype whatever the inputs
-// are, so that it may be computed where the program does not compute it. Sound and incomplete.
+// on. The question here is whether a value stays within the range of its dtype for all inputs, so
+// that it may be computed where the program does not compute it. Sound and incomplete.
 #pragma once
 
 #include "spec/facts/values.h"
@@ -15,9 +15,9 @@ class Magnitudes {
   Magnitudes(const ir::Program& program, expr::ExprPool& pool, const Equations& equations)
       : pool_(pool), equations_(equations), values_(program, pool, equations) {}
 
-  // Every kernel gets a finite number, if the value over the reals is one.
+  // Every kernel gets a finite number if the value over the reals is finite.
   bool is_in_range(expr::Expr e);
-  // No kernel gets 0, if the value over the reals is not.
+  // No kernel gets 0 if the value over the reals is not 0.
   bool is_away_from_zero(expr::Expr e);
 
  private:

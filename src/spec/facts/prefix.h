@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions of the elements of an axis up to that of the result, or from it on:
+// Reductions of the elements of an axis up to the place of the result, or from it on:
 //
 //   Y[i, t] = sum[s < N] where(s <= t, f(i, s), 0)
 //
-// However the condition is written. What is reduced does not contain t, so that one walk along s
+// The condition may be written in any form. The terms do not contain t, so that one walk along s
 // gives the results of all t.
 #pragma once
 
@@ -18,14 +18,14 @@ struct Prefix {
   bool is_up = true;  // terms with s <= t + offset; else with s >= t + offset
   int64_t offset = 0;
   ir::Expr body;    // f
-  ir::Expr masked;  // what stands for other terms: nothing that counts, but for positions
+  ir::Expr masked;  // the value of other terms: the identity, except for positions
 };
 
-// Nothing if the equation is no such reduction.
+// Nothing for other equations.
 std::optional<Prefix> prefix_of(const Let& let, expr::ExprPool& pool);
 
-// The other way round: a scan of one equation whose steps only combine the state with a term is
-// such a reduction.
+// The converse: a scan of one equation with steps that only combine the state with a term is such a
+// reduction.
 //
 //   let H[t < T] : f32 = where(t >= 1, H[t - 1], z) + f(t)
 // is

@@ -15,7 +15,7 @@ namespace nautilus::spec {
 struct RangeContext {
   const std::map<std::string, ir::TensorType>& types;
   const std::unordered_map<ir::Expr, diag::Span>& read_spans;
-  diag::Span fallback;  // for reads that stand in no text of their own
+  diag::Span fallback;  // for reads without a place in the text
 };
 
 // Reports reads that leave their tensor, or may and have no guard. `facts` knows sizes and declared
@@ -34,14 +34,14 @@ bool is_inside(ir::Expr read, const ir::TensorType& type, const expr::Facts& fac
 bool are_inside(ir::Expr e, const std::map<std::string, ir::TensorType>& types,
                 const expr::Facts& facts, expr::ExprPool& pool);
 
-// Whether an expression may be evaluated where some axes have no elements: no read is proved to be
-// inside by them alone. `fewer`: facts without those axes, `all`: with them.
+// Whether an expression may be evaluated where some axes are empty: no proof that a read is inside
+// needs these axes. `fewer`: facts without those axes, `all`: with them.
 bool are_inside_without_axes(ir::Expr e, const std::map<std::string, ir::TensorType>& types,
                              const expr::Facts& fewer, const expr::Facts& all,
                              expr::ExprPool& pool);
 
-// Whether what a reduction evaluates at each of its terms may be evaluated where it has none: no
-// read is proved to be inside by the axes of the reduction alone. `outer`: facts without those.
+// Whether the terms of a reduction may be evaluated where the reduction is empty: no proof that a
+// read is inside needs the axes of the reduction. `outer`: facts without those axes.
 bool are_inside_without_terms(ir::Expr e, ir::Expr reduction,
                               const std::map<std::string, ir::TensorType>& types,
                               const expr::Facts& outer, expr::ExprPool& pool);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finite terms of an equation's sums that are the same along an axis of the tensor, or along all
-// axes of the maximum or minimum that it is: `c[i]` of `S[i, j] + c[i]`.
+// reduced axes if it is a maximum or minimum: `c[i]` of `S[i, j] + c[i]`.
 #pragma once
 
 #include <utility>
@@ -17,8 +17,8 @@ class RowTerms {
   // With the number of axes at which they are added.
   std::pair<std::vector<expr::Expr>, size_t> of(const Let& let);
 
-  // An input that is added as it is may be a mask: the contract lets inputs be infinite where the
-  // program handles that itself. What products and sums have made is finite.
+  // An input that is added unchanged may be a mask: the contract lets inputs be infinite where the
+  // program handles infinities itself. Results of products and sums are finite.
   bool may_be_mask(expr::Expr term);
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is known about the values of float expressions on level spec: signs, never 0, finite. As
-// algebra::Signs, and through the equations of the tensors that are read. Sound and incomplete;
-// inputs are finite by contract, but for those that the program compares with infinities, and
-// nothing that is finite overflows.
+// algebra::Signs, but also through the equations of the tensors that are read. Sound and
+// incomplete. Inputs are finite by contract, except for those that the program compares with
+// infinities; finite values are assumed not to overflow.
 #pragma once
 
 #include <unordered_map>
@@ -38,7 +38,7 @@ class KnownValues {
   expr::ExprPool& pool_;
   const Equations& equations_;
   algebra::Signs signs_;
-  // Tensors that the program compares with -inf and with inf: inputs among them may be that.
+  // Tensors that the program compares with -inf and with inf: inputs among them may be infinite.
   std::unordered_set<ir::Name> asked_low_;
   std::unordered_set<ir::Name> asked_high_;
   int steps_ = 0;

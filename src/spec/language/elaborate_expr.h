@@ -3,9 +3,8 @@
 // expansion.
 //
 // A let or an argument that is used more than once and is not a single element becomes an equation
-// of its own, so that what the author shared stays shared and texts cannot grow exponentially. It
-// stays inline under a guard: taken out of `where(i > 0, f(X[i - 1] * 2), 0)` it would read outside
-// of X.
+// of its own, so that shared expressions stay shared and texts cannot grow exponentially. It stays
+// inline under a guard: taken out of `where(i > 0, f(X[i - 1] * 2), 0)` it would read outside of X.
 #pragma once
 
 #include <map>
@@ -56,7 +55,7 @@ class ExprElaborator {
   Typed dispatch(const expr::Syntax& s);
   Typed name(const expr::Syntax& s);
   Typed read(const expr::Syntax& s);
-  // An element of a state, which is the initial one outside of the steps.
+  // An element of a state; outside the steps, the initial element.
   Typed read_state(const Symbol& symbol, ir::Expr read);
   Typed call(const expr::Syntax& s);
   Typed call_builtin(const expr::Syntax& s, expr::Op op);
@@ -68,10 +67,10 @@ class ExprElaborator {
   Typed infix(const expr::Syntax& s);
   Typed binary(const expr::Syntax& s, Typed x, Typed y);
   Typed reduce(const expr::Syntax& s);
-  // An axis of a reduction: what it runs over, and what its terms must hold to.
+  // An axis of a reduction: its extent, and the condition on its terms.
   struct Range {
     ir::Expr axis;
-    ir::Expr renamed = {};  // what stands for it in the reduction, if that is another variable
+    ir::Expr renamed = {};  // its variable in the reduction, if that is another one
     const expr::SyntaxAxis* written = nullptr;
     expr::Op relation = expr::Op::Lt;
     ir::Expr bound = {};  // null: all terms count
@@ -92,13 +91,13 @@ class ExprElaborator {
   bool is_size(const expr::Syntax& s, ir::Expr e);
 
   ir::Expr find_axis(std::string_view name) const;
-  // What an axis in brackets stands for: several axes if it is the last one of a function that was
-  // called with more of them, else one or none.
+  // The axes that a name in brackets stands for: several for the last axis of a function that was
+  // called with more axes than it declares, else one or none.
   std::vector<ir::Expr> find_axes(std::string_view name) const;
   const Symbol* find_function(std::string_view name) const;
   bool is_function_axis(std::string_view name) const;
   // The axes of a value in the order of the element read that has the most of them, so that a
-  // tensor of it lies as what it is made of; the others as the text introduces them.
+  // tensor of the value has the memory order of its operand; the others in the order of the text.
   std::vector<ir::Expr> axes_as_they_lie(ir::Expr value) const;
   Typed share(Typed value, std::string_view name, int uses, bool is_always_guarded);
   ir::Expr rename(ir::Expr e, ir::Expr from, ir::Expr to);
@@ -116,15 +115,15 @@ class ExprElaborator {
   diag::Sink& sink_;
   std::vector<Frame> frames_;
   int guards_ = 0;
-  int integer_context_ = 0;  // inside an index or a size, where floor division is what is meant
+  int integer_context_ = 0;  // inside an index or a size, where `/` means floor division
   int64_t visits_ = 0;
   std::vector<Let> taken_out_;
   std::unordered_map<ir::Expr, ir::Expr> shared_;
   std::unordered_map<ir::Expr, diag::Span> read_spans_;
 };
 
-// How often a name occurs in an expression, and whether every occurrence stands in a branch of
-// `where`, behind `and` or `or`, or in a reduction with a bound.
+// How often a name occurs in an expression, and whether every occurrence is in a branch of `where`,
+// to the right of `and` or `or`, or in a reduction with a bound.
 struct Occurrences {
   int count = 0;
   bool is_always_guarded = true;

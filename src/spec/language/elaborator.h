@@ -35,8 +35,8 @@ class Elaborator {
   // An expression outside any equation: no axes.
   Expr closed_size(const Syntax& s);
   void sizes();
-  // Sizes that the program names, once all that they are made of has a meaning; `is_last`: those
-  // that are left need each other, which is reported.
+  // Defines the named sizes for which everything they are made of is defined. `is_last`: the
+  // remaining ones need each other, which is reported.
   void define_sizes(bool is_last);
   void report_size_cycle(const std::vector<const StaticSyntax*>& left);
   // A size is never negative: refused if it always is, a fact of the program if it may be.
@@ -57,7 +57,7 @@ class Elaborator {
   // Tensor names an expression mentions, function bodies included (a function may read tensors of
   // the program).
   std::vector<std::string_view> names_in(const Syntax& s);
-  // An equation with those that were taken out of it, before it.
+  // An equation, after those that were taken out of it.
   struct Elaborated {
     const EquationSyntax* eq;
     std::vector<Let> lets;

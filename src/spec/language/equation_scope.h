@@ -3,7 +3,7 @@
 //
 // Every axis that the text introduces is a *root* with one extent. A function such as softmax
 // reduces over an axis of its caller; each such reduction gets a fresh variable of the same root,
-// so expansion never captures a name. Extents are inferred from direct uses, which may stand after
+// so expansion never captures a name. Extents are inferred from direct uses, which may come after
 // the first place that needs them: until then an expression contains a placeholder, replaced when
 // the equation is complete.
 #pragma once
@@ -45,7 +45,7 @@ class EquationScope {
   // `var` stands alone in a position of extent `extent`.
   void use(ir::Expr var, ir::Expr extent, diag::Span span, std::string where);
 
-  // One of the two bounds the other: each has the other's extent if nothing else says what it is.
+  // One of the two bounds the other: each has the other's extent if nothing else determines it.
   void link(ir::Expr a, ir::Expr b) { links_.emplace_back(root_of_.at(a), root_of_.at(b)); }
 
   // Decides every extent; false if something was reported. Extents are one where they are the same

@@ -77,7 +77,7 @@ struct MathSyntax {
   std::vector<ScalarSyntax> scalars;
   std::vector<EquationSyntax> equations;
   expr::SyntaxPool pool;
-  std::deque<std::string> names;  // that stand in no text: axes of tables
+  std::deque<std::string> names;  // without a place in the text: axes of tables
 };
 
 // Appends the statements of a file. After an error, parsing resumes at the next line that starts in

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts that are right but may say something else than their author meant.
+// Warns about valid texts that may not mean what their author intended.
 #pragma once
 
 #include "diag/diagnostic.h"

@@ -19,7 +19,7 @@ enum class Hold : uint8_t {
 struct Typed {
   expr::Expr e;
   Hold hold = Hold::Firm;
-  bool has_size = false;  // a Literal that a static size is a part of
+  bool has_size = false;  // a Literal that contains a static size
   explicit operator bool() const { return static_cast<bool>(e); }
 };
 
@@ -39,8 +39,8 @@ bool is_too_large(expr::DType dtype, expr::Expr e);
 // in a float dtype.
 bool can_become(expr::DType to, const Typed& value);
 
-// Whether `-> to` may store a value of dtype `from` without a written cast: same family, bool
-// apart.
+// Whether `-> to` may store a value of dtype `from` without a written cast: same family, except for
+// bool.
 bool can_store(expr::DType to, expr::DType from);
 
 }  // namespace nautilus::spec

@@ -35,8 +35,8 @@ struct StepIndex {
 };
 StepIndex step_index(const expr::Syntax& index, const EquationSyntax& reader);
 
-// Which axes the reads step along; false if they do not, which is reported. `steps` has no order
-// yet; no axis at all means that nothing reads a step before.
+// Finds the axes that the reads step along; false, and reported, if there are none that fit.
+// `steps` has no order yet; without any axis no equation reads a previous step.
 bool find_steps(const std::vector<ScanRead>& reads, ScanSteps& steps, diag::Sink& sink);
 
 }  // namespace nautilus::spec

@@ -18,11 +18,11 @@ namespace nautilus::spec {
 struct StateSymbol {
   size_t along = 0;            // dimension
   bool is_up = true;           // the first step is at index 0, else at the last one
-  std::vector<ir::Expr> axes;  // that stand in `init`, by dimension; null: that of the steps
+  std::vector<ir::Expr> axes;  // used in `init`, by dimension; null: the dimension of the steps
   ir::Expr init;
   // While the scan is elaborated:
   bool is_open = true;
-  bool is_number = true;  // its dtype is not known; what reads it decides
+  bool is_number = true;  // its dtype is not known yet; readers decide
 };
 
 struct Symbol {
@@ -34,7 +34,7 @@ struct Symbol {
   std::vector<diag::Span> dim_spans;  // Tensor that is declared: where each dimension is written
   bool is_known = true;               // Tensor: false until its equation is elaborated
   const FunctionSyntax* function = nullptr;  // Function
-  // Tensor. While a scan is elaborated, dimensions of the type are null that are not known yet.
+  // Tensor. While a scan is elaborated, unknown dimensions of the type are null.
   std::optional<StateSymbol> state = {};
 };
 

@@ -7,9 +7,9 @@
 
 namespace nautilus::spec {
 
-// Reads what stands behind the name and `=` of a table, and adds the equation that it is: its
-// elements chosen by their indices, `w[k < 3] = where(k < 1, 0.25, where(k < 2, 0.5, 0.25))`. The
-// levels below know no tables; whatever computes with constants computes with these.
+// Reads the text after the name and `=` of a table, and adds the table as an equation: its elements
+// chosen by their indices, `w[k < 3] = where(k < 1, 0.25, where(k < 2, 0.5, 0.25))`. So the levels
+// below need no tables.
 bool parse_table(text::Cursor& cursor, const NameSyntax& name, MathSyntax& out);
 
 }  // namespace nautilus::spec

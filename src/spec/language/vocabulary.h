@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of the math language by their part of speech, for those who show programs: editors,
-// grammars, hovers. Everything is taken from the tables that the front end itself reads.
+// The words of the math language by their part of speech, for editors, grammars and hovers. All
+// words come from the tables of the front end itself.
 #pragma once
 
 #include <string>

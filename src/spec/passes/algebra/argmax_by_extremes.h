@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The position of an extreme element of a row becomes reductions that kernels along rows compute in
-// one reading of it: the extreme, and the least position at which it stands.
+// The position of an extreme element of a row becomes reductions that row kernels compute while
+// they read the row once: the extreme, and its least position.
 //
 //   let a[i < M] : i64 = argmax[j < N] X[i, j]
 // becomes
@@ -10,12 +10,11 @@
 //                                              a.near[i], f32(j % 4096), inf)
 //   let a[i < M] : i64 = where(a.near[i] == inf, -1, i64(a.near[i]) * 4096 + i64(a.rest[i]))
 //
-// Two numbers, because an f32 counts to 2^24 only; a row known to be shorter takes one. The element
-// must be an input's, possibly under a condition on integers: what is computed may have other bits
-// when it is computed again. An
-// equation that has the extreme already is used. Short rows stay: one thread reads them. Needs
-// reductions in equations of their own. Exactness class: exact. Test:
-// test/spec/argmax_by_extremes.spec
+// The position is two numbers, because an f32 counts only to 2^24; a row known to be shorter needs
+// one. The element must be an input's, possibly under a condition on integers: a computed value may
+// differ in its last bits when it is computed again. An existing equation of the extreme is used.
+// Short rows stay unchanged: one thread reads them. Needs reductions in equations of their own.
+// Exactness class: exact. Test: test/spec/argmax_by_extremes.spec
 #pragma once
 
 #include "ir/pass.h"

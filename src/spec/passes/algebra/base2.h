@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Natural exponentials become powers of two, which is what the hardware computes; the constant
-// joins scalar factors that are there.
+// Natural exponentials become powers of two, which the hardware computes directly; the constant
+// joins existing scalar factors.
 //
 //   exp(T[i, j] * scale - m[i] * scale)
 // becomes

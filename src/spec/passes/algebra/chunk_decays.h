@@ -5,8 +5,8 @@
 //   decay(j, i] = exp2(S.log2[h, c, i] - S.log2[h, c, j])
 //
 // 2^-150 is 0 in f32, so that a decay of 0 has a logarithm, too. Signs are a tensor of their own,
-// where a decay may be negative. Sums do not leave a chunk: their differences are as exact as 64
-// additions are. Of a decay that is the same in every step they are multiples, the same for all
+// where a decay may be negative. Sums stay within a chunk: their differences are as exact as 64
+// additions. For a decay that is the same in every step the sums are multiples, the same for all
 // chunks: S.log2[h, i] = (i + 1) l[h].
 #pragma once
 
@@ -38,8 +38,9 @@ class ChunkDecays {
   // The equations that the others read.
   void add(std::string_view stem, TensorNames& names, std::vector<Let>& out);
 
-  // Null: 1. `at`: places of the state's axes. Behind step j of a chunk up to i; to the end of the
-  // chunk; from its beginning up to i (up to the step before i, with `is_before`); of all of it.
+  // Products of decays; null: 1. `at`: places of the state's axes. In order: after step j of a
+  // chunk up to i; to the end of the chunk; from its beginning up to i (up to the step before i,
+  // with `is_before`); of the whole chunk.
   ir::Expr between(const expr::Substitution& at, bool is_before);
   ir::Expr to_end(const expr::Substitution& at);
   ir::Expr up_to(const expr::Substitution& at, bool is_before);
@@ -51,7 +52,7 @@ class ChunkDecays {
   bool is_steady() const;
   ir::Expr log2_of(ir::Expr e);
   ir::Expr sums(const Let& let, const expr::Substitution& at, ir::Expr place);
-  // Of the sums up to one place less those up to another (null: none).
+  // The power for the sum up to one place minus the sum up to another (null: 0).
   ir::Expr power(const expr::Substitution& at, ir::Expr upto, ir::Expr from, ir::Expr has_steps);
   // The last place of a chunk that counts.
   ir::Expr last();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every element of a row adds leaves the row's maximum (or minimum), and disappears where the
-// maximum is subtracted again.
+// A term that every element of a row adds leaves the row's maximum (or minimum), and disappears
+// where the maximum is subtracted again.
 //
 //   let T[i < M, j < N] : f32 = where(j <= i, S[i, j] + c[i], -inf)      c: a sum
 //   let m[i < M] : f32 = max[j < N] T[i, j]
@@ -14,11 +14,10 @@
 //
 // A term is followed from the equation that adds it to all readers: through sums, selects of +-inf,
 // products, maxima and minima, positions of extremes, comparisons with +-inf and with values that
-// have the same term. Where it is left, it is added back, which is allowed in equations with fewer
-// axes than the one it came from; otherwise the term stays where it was. Terms must be finite (an
-// input that is added as it is may be a mask where the program looks for -inf), and where a guard
-// takes a term away, nothing but -inf may have had it.
-// Exactness class: exact over the reals. Test: test/spec/drop_row_constant.spec
+// have the same term. Where it remains, it is added back, which is allowed in equations with fewer
+// axes than the one it came from; otherwise the term is not moved. Terms must be finite (an
+// unchanged input may be a mask if the program tests for -inf), and a guard may remove a term only
+// from -inf. Exactness class: exact over the reals. Test: test/spec/drop_row_constant.spec
 #pragma once
 
 #include "ir/pass.h"

@@ -6,10 +6,10 @@
 // becomes
 //   sum[e < E, k < K] where(choice[t] == e, f32(X[t, k]) * f32(W[e, k, j]), 0.0)
 //
-// As it was, every product passed through memory to be chosen from. Only contractions of 16-bit
-// elements, whose condition hoist_operand_masks puts to one operand, and which have every axis
-// around them: none is computed more often than before. Exactness class: exact over the reals.
-// Test: test/spec/join_sums.spec
+// Before, every product passed through memory, and the condition chose among them. Only for
+// contractions of 16-bit elements that have every axis of the outer sum, so that none is computed
+// more often than before; hoist_operand_masks then moves the condition to one operand. Exactness
+// class: exact over the reals. Test: test/spec/join_sums.spec
 #pragma once
 
 #include "ir/pass.h"

@@ -10,7 +10,7 @@
 //   let E[i < M, j < N] : f32 = exp(T[i, j] * scale - m[i] * scale)
 //
 // A tensor that is not an output keeps its name and loses the factor; readers multiply. The sign
-// must be proven, by a constant or a fact. Reductions with an initial element stay as they are.
+// must be proven, by a constant or a fact. Reductions with an initial element stay unchanged.
 // Exactness class: exact over the reals. Test: test/spec/pull_scale.spec
 #pragma once
 

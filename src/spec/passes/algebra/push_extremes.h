@@ -8,14 +8,14 @@
 //   let A[i < M] : f32 = exp(A.max[i] - m[i]) / l[i]
 //   let a[i < M] : i64 = argmax[j < N] S[i, j]
 //
-// A function that falls swaps maximum and minimum. All that the reduced axis does not change may
-// stand around the one operand that it does: sums, products and quotients of known sign,
-// exponentials, logarithms, roots, sigmoids, maxima and minima, casts that widen. What depends on
-// reductions over the axis (a softmax's) so becomes final behind the loop, and needs no second
-// pass. Positions pass functions that rise strictly only. A maximum over nothing, or of NaN alone,
-// stays -inf; elements that may be NaN, or infinite at the far end, stay where they are. Reductions
-// with an initial element stay. Needs reductions in equations of their own. Exactness class: exact
-// over the reals. Test: test/spec/push_extremes.spec
+// A function that falls swaps maximum and minimum. Only one operand may vary along the reduced
+// axis. Around it may be sums, products and quotients of known sign, exponentials, logarithms,
+// roots, sigmoids, maxima and minima, casts that widen. So a value that depends on reductions over
+// the axis (a softmax's) is computed after the loop and needs no second pass. Positions only move
+// through strictly rising functions. An empty maximum, or one of NaN alone, stays -inf. Elements
+// that may be NaN, or infinite at the far end, are not moved, and neither are reductions with an
+// initial element. Needs reductions in equations of their own. Exactness class: exact over the
+// reals. Test: test/spec/push_extremes.spec
 #pragma once
 
 #include "ir/pass.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An axis that one operand of a product has as the number of its group alone becomes two axes, the
+// An axis that one operand of a product reads only as the number of its group becomes two axes, the
 // group and the place in it: the sum is a product of matrices for each group.
 //
 //   let y[f < G * F, i < N] : f32 = sum[c < C] w[f, c] * x[f / F * C + c, i]
@@ -8,10 +8,9 @@
 //     sum[c < C] w[f.group * F + f.place, c] * x[f.group * C + c, i]
 //   let y[f < G * F, i < N] : f32 = y.groups[f / F, f % F, i]
 //
-// As it was, no operand of a grouped convolution has an axis that the other one has not: x has f,
-// too. Only sums that are no contraction and become one, and only axes that are whole groups. A
-// tensor that nobody asked for is read as groups. Exactness class: exact. Test:
-// test/spec/split_groups.spec
+// Before, no operand of a grouped convolution has an axis that the other lacks: x has f, too. Only
+// for sums that become a contraction by it, and only for axes of whole groups. Readers of a tensor
+// that is not an output read its groups. Exactness class: exact. Test: test/spec/split_groups.spec
 #pragma once
 
 #include "ir/pass.h"

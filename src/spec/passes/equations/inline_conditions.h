@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions and positions that are equations of their own are written where they are read.
+// Inlines conditions and positions that are equations of their own.
 //
 //   let keep[i < M, j < N] : bool = j <= i
 //   let T[i < M, j < N] : f32 = where(keep[i, j], S[i, j], -inf)
@@ -7,9 +7,8 @@
 //   let T[i < M, j < N] : f32 = where(j <= i, S[i, j], -inf)
 //
 // Only element-wise equations of integers and bools that are not outputs; integers made of floats
-// are data, and stay. What a mask hides can then
-// be seen from its reader, and no tile has to hold it. Exactness class: exact. Test:
-// test/spec/inline_conditions.spec
+// are data, and stay. Passes then see in the reader what the mask hides, and no tile has to hold
+// the mask. Exactness class: exact. Test: test/spec/inline_conditions.spec
 #pragma once
 
 #include "ir/pass.h"

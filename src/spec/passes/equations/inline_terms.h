@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Terms of a reduction that are an equation of their own are written into the reduction.
+// Inlines terms of a reduction that are an equation of their own.
 //
 //   let x[i < M, j < N, d < D] : f32 = X[i, d] - Y[j, d]
 //   let s[i < M, j < N] : f32 = sum[d < D] x[i, j, d] * x[i, j, d]
 // becomes
 //   let s[i < M, j < N] : f32 = sum[d < D] (X[i, d] - Y[j, d]) * (X[i, d] - Y[j, d])
 //
-// Only element-wise equations that are not outputs and have one reader, which uses every element at
-// one point: nothing is computed twice, and a tensor that may be larger than all others needs no
-// memory. Exactness class: exact. Test: test/spec/inline_terms.spec
+// Only element-wise equations that are not outputs and have one reader, which uses every element
+// once: nothing is computed twice, and a tensor that may be larger than all others needs no memory.
+// Exactness class: exact. Test: test/spec/inline_terms.spec
 #pragma once
 
 #include "ir/pass.h"

@@ -6,9 +6,9 @@
 //   let Y.sum : f32 = sum[k < K] x[k] * x[k]        (as `let Y.sum[] : ...`)
 //   let Y[i < M] : f32 = x[i] / sqrt(Y.sum[])
 //
-// Guarantees: a body is free of reductions, or it is one reduction whose body and initial element
-// are free of them: each equation is one perfect loop nest. A reduction under a guard takes the
-// guard's condition into its body where a read in it needs the guard. Test:
+// Guarantees: a body is free of reductions, or it is one reduction with a body and an initial
+// element that are free of them: each equation is one perfect loop nest. The body of a reduction
+// under a guard gets the guard's condition if a read in it needs the guard. Test:
 // test/spec/split_reductions.spec
 #pragma once
 

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands of matrix products that no box can bring as they lie are copied to where one can: those
-// that are found through other tensors, with steps other than one, with another axis along memory,
-// or under a condition. One that is shifted or packed along memory is copied as a whole, so that
-// another dimension lies there: no element is copied more than once. An operand that is rounded
-// element by element from something else, and for products alone, is computed there.
+// Copies operands of matrix products that no box can load into a layout that boxes can load:
+// operands that are indexed by other tensors, have steps other than one, another contiguous axis,
+// or a condition. An operand that is shifted or packed along memory is copied as a whole with
+// another contiguous dimension, so that no element is copied more than once. If the operand is a
+// tensor that only products read and that rounds other values element by element, the copy computes
+// it.
 //
 //   let S[i < M, j < N] : f32 = sum[d < 64] f32(Q[i, d]) * f32(K[page[j / 16], j % 16, d])
 // becomes
 //   let K.gathered[j < N, d < 64] : bf16 = K[page[j / 16], j % 16, d]
 //   let S[i < M, j < N] : f32 = sum[d < 64] f32(Q[i, d]) * f32(K.gathered[j, d])
 //
-// Needs reductions in equations of their own, so that no condition stands around them. The operand
-// must lack an axis of the result: its elements are used again. Not part of the usual sequence:
-// scheduling asks for it where it gives more kernels. Exactness class: exact. Test:
-// test/spec/gather_operands.spec
+// Needs reductions in equations of their own, so that there is no condition around them. The
+// operand must lack an axis of the result: its elements are used several times. Not part of the
+// usual sequence: scheduling asks for it where it makes more kernels possible. Exactness class:
+// exact. Test: test/spec/gather_operands.spec
 #pragma once
 
 #include "ir/pass.h"

@@ -8,8 +8,8 @@
 //   let O[i < M, e < E] : f32 = sum[j < N] where(j <= i, P[i, j], 0.0) * f32(V[j, e])
 //
 // Both are matrix products then. Only elements of 16-bit inputs leave, which are finite by
-// contract, where they can be read without the condition, and where they and what stays each have
-// an axis of the result that the other has not. Exactness class: exact over the reals. Test:
+// contract. They must be readable without the condition, and they and the rest must each have an
+// axis of the result that the other lacks. Exactness class: exact over the reals. Test:
 // test/spec/hoist_operand_masks.spec
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short axes of a contraction as one: the depth of a product that has no axis as long as a matrix
-// instruction, such as a convolution of three channels.
+// Joins short axes of a contraction: the depth of a product in which no axis is as long as a matrix
+// instruction is deep, such as a convolution of three channels.
 //
 //   sum[c < 3, r < 7, s < 7] w[f, c, r, s] * x[n, c, i + r, j + s]
 // has the depth q = (c, s), 21 long, and steps r; its operands are
@@ -26,14 +26,14 @@ struct MergedDepth {
   ir::Axes steps;                // axes of the sum that stay
 };
 
-// Axes of the reduction that are best taken as one, of all sets of the first and some of the last
-// ones. None if an axis is long enough at the hints, or has no extent there, or if steps along the
-// first one alone are less work than limbs that repeat elements. `reuse`: of how many results an
-// element of an operand is a term.
+// The axes of the reduction that are best joined, among all sets of the first axis and some of the
+// last ones. Empty if an axis is long enough at the hints or has no hint, or if steps along the
+// first axis alone are less work than limbs that repeat elements. `reuse`: the number of results
+// that use an element of an operand.
 ir::Names usual_depth(ir::Expr reduction, const ir::Environment& hints, int64_t reuse,
                       const target::Target& target);
 
-// Axes of the reduction, the last one fastest, as one of that name.
+// Joins axes of the reduction, the last one fastest, into one of that name.
 MergedDepth merged_depth(ir::Expr reduction, const ir::Names& axes, ir::Name name,
                          expr::ExprPool& pool);
 

@@ -8,11 +8,10 @@
 //   let O[i < M, e < E] : f32 = sum[j < N] P[i, j] * f32(bf16(max(f32(V[j, e]), 0.0)))
 //   let S[i < M, j < N] : f32 = sum[d < 64] f32(bf16(f32(i32(Q[i, d])))) * f32(bf16(...))
 //
-// Matrix instructions take 16 bits, so what follows (store_operands) makes tensors of them. An
-// integer beside an operand that 16 bits do not hold stays: rounding that one is licensed by a
-// float that is stored in 16 bits alone. A mask of constants stays, too: it is computed on the way.
-// Exactness class: exact. Test:
-// test/spec/narrow_operands.spec
+// Matrix instructions have 16-bit operands, so store_operands then makes tensors of them. An
+// integer stays if 16 bits do not hold the other operand: only a float stored in 16 bits licenses
+// rounding that operand. A mask of constants stays, too: the kernel computes it. Exactness class:
+// exact. Test: test/spec/narrow_operands.spec
 #pragma once
 
 #include "ir/pass.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands of f32 products become sums of three bf16 numbers, their limbs, and products of operands
-// sums of products of limbs, which matrix instructions compute.
+// Operands of f32 products become sums of three bf16 numbers, their limbs. Products of operands
+// become sums of products of limbs, which matrix instructions compute.
 //
 //   let C[i < M, j < N] : f32 = sum[k < K] A[i, k] * B[k, j]
 // becomes
 //   let A.high[i < M, k < K] : bf16 = bf16(A[i, k])
 //   let A.middle[i < M, k < K] : bf16 = bf16(A[i, k] - f32(bf16(A[i, k])))
-//   let A.low[i < M, k < K] : bf16 = what is left of A[i, k] behind both
+//   let A.low[i < M, k < K] : bf16 = the rest of A[i, k] after both
 //   ..
 //   let C[i < M, j < N] : f32 = sum[k < K] f32(A.low[i, k]) * f32(B.high[k, j])
 //       + f32(A.high[i, k]) * f32(B.low[k, j]) + f32(A.middle[i, k]) * f32(B.middle[k, j])
@@ -14,15 +14,15 @@
 //       + f32(A.high[i, k]) * f32(B.high[k, j])
 //
 // Three limbs have all 24 bits of an f32 number down to 2^-110; the three products that are left
-// out are smaller than a product's rounding. Small products stand first: the matrix unit cuts off
-// what is small beside the sum that it adds to. An operand that bf16 holds exactly is one limb.
-// A number that is not finite is in the last limb, beside 1 or -1 in the first one, so that it
-// meets no 0 of the other operand that is not there: results are those of f32.
+// out are smaller than a product's rounding. Small products come first: the matrix unit truncates
+// terms that are small relative to the sum. An operand that bf16 holds exactly is one limb. A
+// number that is not finite is in the last limb, and the first limb is then 1 or -1, so that limbs
+// add no product of an infinity and 0: results are those of f32.
 //
-// Limbs of an element are those of its tensor, wherever it is read, without dimensions of one
-// element; those of the rows have the depth along memory, as matrix instructions take it. A
-// computed operand has limbs of its own if it reads tensors at plain axes, so that it is no larger
-// than they are. Exactness class: as f32 (within the bound of the sum, without a licence). Test:
+// Limbs are made of whole tensors, wherever an element is read, without dimensions of one element;
+// those of the rows have a contiguous depth, as matrix instructions need it. A computed operand has
+// limbs of its own if it reads tensors at plain axes, so that it is not larger than these tensors.
+// Exactness class: as f32 (within the bound of the sum, without a licence). Test:
 // test/spec/split_operands.spec
 #pragma once
 

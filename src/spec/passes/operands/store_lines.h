@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines `store` and `depth` of a program, as the passes read them that store operands as tensors of
-// their own.
+// Lines `store` and `depth` of a program, for the passes that store operands as tensors of their
+// own.
 //
 //   StoreLines lines(program, context);
 //   const decision::Store store = lines.choose({.tensors = {name}, .dtype = BF16, .axes = ...});
 //   ...                                       store.as and store.axes are followed
 //   return lines.finish(std::move(out));      nothing if a line was refused
 //
-// They stand in the program's `decisions` block. The pass that makes the tensors of a line takes it
-// out of there; one that is left behind all passes was about nothing, and lowering refuses it.
-// Test: test/spec/store_lines.spec
+// They are in the program's `decisions` block. The pass that makes the tensors of a line removes
+// the line; lowering refuses lines that are left after all passes. Test: test/spec/store_lines.spec
 #pragma once
 
 #include "decision/lines.h"
@@ -18,9 +17,9 @@ namespace nautilus::spec {
 
 // How a rule stores an operand, and what a line may say instead.
 struct StoreRule {
-  ir::Names tensors;  // that are stored alike
+  ir::Names tensors;  // that are stored in the same way
   ir::DType dtype = ir::DType::BF16;
-  ir::Names axes = {};   // in the rule's order; none: the equation says it
+  ir::Names axes = {};   // in the rule's order; none: the equation gives it
   ir::Names units = {};  // axes of one element, which are left out unless a line names them
   std::vector<ir::DType> others = {};  // that hold its numbers, too
 };
@@ -29,12 +28,12 @@ class StoreLines {
  public:
   StoreLines(const ir::Program& program, ir::PassContext& context);
 
-  // What the line about the tensors says, or the rule; noted. A line that cannot be followed is
-  // refused, and the rule is taken.
+  // The decision of the line about the tensors, or of the rule; noted. A line that cannot be
+  // followed is refused, and the rule applies.
   decision::Store choose(const StoreRule& rule);
 
-  // The axes that the line about a product's depth names, or the rule's. `axes`: of its
-  // sum. A line that cannot be followed is refused, and the rule is taken.
+  // The axes that the line about a product's depth names, or the rule's. `axes`: of its sum. A line
+  // that cannot be followed is refused, and the rule applies.
   decision::Depth choose_depth(const decision::Depth& rule, const ir::Names& axes);
   // The product has limbs with this depth; noted. Without it the line counts as not read.
   void took(const decision::Depth& depth);
@@ -61,7 +60,7 @@ std::vector<ir::DType> held_dtypes(ir::Expr value);
 ir::Names names_of(const ir::Axes& axes);
 // The axes of these names, in their order.
 ir::Axes in_order(const ir::Axes& axes, const ir::Names& order);
-// Where they stand among `axes`.
+// Their positions among `axes`.
 std::vector<size_t> places(const ir::Names& order, const ir::Names& axes);
 
 }  // namespace nautilus::spec

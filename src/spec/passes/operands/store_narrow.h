@@ -8,9 +8,8 @@
 //   let S[i < M, j < N] : f32 = sum[d < 64] f32(q[i, d]) * f32(K[j, d])
 //
 // So does an operand that 16 bits hold exactly without being rounded, `max(f32(V[j, e]), 0.0)`
-// (algebra/exact_halves.h). A matrix instruction can take such a tensor as it is. Exactness class:
-// exact. Test:
-// test/spec/store_narrow.spec
+// (algebra/exact_halves.h). A matrix instruction can read such a tensor directly. Exactness class:
+// exact. Test: test/spec/store_narrow.spec
 #pragma once
 
 #include "ir/pass.h"

@@ -6,11 +6,11 @@
 //   let S.operand[j < N, d < 64] : bf16 = bf16(g(K[j, d]))
 //   let S[i < M, j < N] : f32 = sum[d < 64] g(Q[i, d]) * f32(S.operand[j, d])
 //
-// Matrix instructions take their second operand from memory; which one that is depends on what else
-// the kernel does. The other one is computed on the way, as any element-wise equation.
-// Its axes stand in the order of memory of a tensor that it reads. An operand stays whose reads are
-// inside only where the result has elements. Exactness class: exact. Test:
-// test/spec/store_operands.spec
+// Matrix instructions read their second operand from memory; which operand is the second depends on
+// the rest of the kernel. The kernel computes the first one like any element-wise equation. The
+// axes of a stored operand are in the memory order of a tensor that it reads. An operand stays if
+// its reads are inside their tensors only where the result has elements. Exactness class: exact.
+// Test: test/spec/store_operands.spec
 #pragma once
 
 #include "ir/pass.h"

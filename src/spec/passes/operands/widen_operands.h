@@ -8,9 +8,8 @@
 //   let K.bf16[x0 < N, x1 < 64] : bf16 = bf16(f32(K[x0, x1]))
 //   let S[i < M, j < N] : f32 = sum[d < 64] f32(Q[i, d]) * f32(K.bf16[j, d])
 //
-// 16-bit floats hold every value of 8-bit ones, and the instructions that are emitted take 16 bits.
-// A product whose operands are vectors of the result's axes stays. Exactness class: exact. Test:
-// test/spec/widen_operands.spec
+// 16-bit floats hold every value of 8-bit ones, and the emitted instructions have 16-bit operands.
+// A product of two vectors stays. Exactness class: exact. Test: test/spec/widen_operands.spec
 #pragma once
 
 #include "ir/pass.h"
