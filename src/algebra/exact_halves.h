@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which 16-bit floats hold every value of an expression exactly, whatever makes it:
+// Which 16-bit floats hold every value of an expression exactly, however it is computed:
 //
 //   f32(V)                     a bf16 element: bf16
 //   max(-f32(V), 0.0)          signs, absolute values, extremes and selections keep their operands'
@@ -14,13 +14,13 @@ namespace nautilus::algebra {
 struct ExactHalves {
   bool in_bf16 = false;
   bool in_f16 = false;
-  // Some number comes from an element of a 16-bit or 8-bit float: where the numerics contract lets
-  // a product's other operand be rounded to what this one is stored in, that is such a product.
+  // Some number comes from an element of a 16-bit or 8-bit float. The numerics contract allows
+  // rounding the other operand of a product to the stored dtype of such an operand.
   bool is_stored_float = false;
-  bool has_element = false;  // of a tensor, of whatever type; else it is made of constants
+  bool has_element = false;  // some number comes from a tensor of any type; else all are constants
 
   bool any() const { return in_bf16 || in_f16; }
-  // The preferred one if it is among them, else the other; only if there is any.
+  // The preferred dtype if it is among them, else the other. At least one must hold the values.
   expr::DType choose(expr::DType preferred) const {
     const bool is_f16 = in_f16 && (preferred == expr::DType::F16 || !in_bf16);
     return is_f16 ? expr::DType::F16 : expr::DType::BF16;

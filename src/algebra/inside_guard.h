@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions that do nothing but keep an element inside its tensor:
+// Conditions that only keep an element inside its tensor:
 //
 //   where(i + r >= 1 and i + r - 1 < H, f32(x[i + r - 1, c]), 0.0)          x: bf16[H, C]
 //
-// Copies of boxes read 0 outside a tensor, so that such an operand of a product comes as the
-// element itself would.
+// Copies of boxes read 0 outside a tensor, so such an operand of a product is loaded like the
+// element itself.
 #pragma once
 
 #include <span>
@@ -18,7 +18,7 @@ namespace nautilus::algebra {
 bool is_inside_test(expr::Expr comparison, std::span<const expr::Expr> indices,
                     std::span<const expr::Expr> dims);
 
-// An element of a tensor, as it stands or converted, where a condition holds, and 0 elsewhere.
+// An element of a tensor, perhaps converted, where a condition holds, and 0 elsewhere.
 struct GuardedElement {
   expr::Expr read;       // null: the factor is something else
   expr::Expr condition;  // null: it always holds

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums whose terms are polynomials of the values that move under them: a finite separation rank.
+// Sums with terms that are polynomials of moving values: a finite separation rank.
 //
 //   T = sum (x[j] - r)^2, and r becomes r1:
 //   T becomes T + d*T1 + d*d/2*T2,    d = r1 - r,    T1 = sum -2*(x[j] - r),    T2 = sum 2
 //
-// The sums of the derivatives are carried along, each moved by those above it. Nothing is
-// multiplied out: every sum stays relative to the reference, so what is added to it is as small as
-// the reference is near. Raw moments would cancel. Exactness class: exact over the reals.
+// The sums of the derivatives are carried along, each moved by those of higher order. Nothing is
+// expanded: every sum stays relative to the reference, so the added terms are small if the
+// reference is near. Raw moments would cancel. Exactness class: exact over the reals.
 #pragma once
 
 #include <vector>
@@ -22,8 +22,8 @@ struct Moment {
   expr::Expr term;
 };
 
-// The term and all its derivatives that are not 0, the term first, higher ones later. Refused: what
-// is not a polynomial of the symbols, or of a degree above 2.
+// The term and all its derivatives that are not 0, the term first, higher ones later. Refused:
+// terms that are not polynomials of the symbols, or have a degree above 2.
 Outcome<std::vector<Moment>> moments_of(expr::ExprPool& pool, expr::Expr term,
                                         const std::vector<expr::Expr>& symbols);
 

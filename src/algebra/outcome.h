@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A result, or why there is none. A refusal is a value: the caller chooses another way.
+// A result, or the reason why there is none. A refusal is a value: the caller tries something else.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace nautilus::algebra {
 
 struct Rejection {
   std::string code;     // one word: `mixed_exponent`
-  std::string message;  // a sentence that names the offending part
+  std::string message;  // a sentence that names the offending node
 };
 
 template <class T>

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The factor by which a sum is multiplied when the values it was taken against have moved.
+// The factor by which a sum is multiplied when its references have moved.
 //
 //   running part  exp2(-finite(m)*c), m becomes m1:   exp2((m - finite(m1)) * c)
 //
 // The exponent is one difference, then one exponential, never a quotient of two. `finite(m)` of the
-// old value is taken without its guard: an untouched maximum is -inf, the factor 0, and so is the
-// sum. Where the sign of the exponent's factor is not proven the same is said by a select. Powers
-// are quotients of new and old, guarded where the old value may be 0.
+// old value is used without its guard: a maximum of no terms is -inf, so the factor is 0, and so is
+// the sum. Where the sign of the exponent's factor is not proven, a select gives the same result.
+// Powers are quotients of new and old, guarded where the old value may be 0.
 #pragma once
 
 #include "algebra/separate.h"
 
 namespace nautilus::algebra {
 
-// A running value with the name of its value before and after a step, and what it starts from.
+// A running value with the names of its value before and after a step, and its initial value.
 struct Moved {
-  Expr read;   // as it stands in the terms
+  Expr read;   // as the terms read it
   Expr after;  // the new value; the old one keeps the read
   double identity;
 };

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The separable normal form: what a reduction term owes to running values.
+// The separable normal form: which factors of a reduction term depend on running values.
 //
 //   g = exp2(T[i, j]*c - finite(m[i])*c) * V[j, e]      running: m[i], streamed axis: j
 // separates into one term
 //   running part   exp2(-finite(m[i])*c)
 //   streamed part  exp2(T[i, j]*c) * V[j, e]
 //
-// An expression is a sum of products; each product is split into what depends on the running values
-// (powers of atoms, and exponents) and the rest. One distinct running part means rank 1: a sum of
-// such terms is repaired by one factor when the running values move. More of them are a finite
-// rank. Anything else is refused, with the node that is in the way. Exactness class: exact over the
-// reals.
+// An expression is a sum of products; each product is split into factors that depend on the running
+// values (powers of atoms, and exponents) and the rest. One distinct running part means rank 1: a
+// sum of such terms is repaired by one factor when the running values move. Several running parts
+// mean a higher, finite rank. Anything else is refused, and the refusal names the node that
+// prevents it. Exactness class: exact over the reals.
 #pragma once
 
 #include <unordered_map>
@@ -60,7 +60,7 @@ struct Separation {
 
 class Separator {
  public:
-  // `running`: the reads whose values move. `streamed`: the axes of the loop; an expression that
+  // `running`: the reads with moving values. `streamed`: the axes of the loop; an expression that
   // contains neither is fixed.
   Separator(ExprPool& pool, std::unordered_set<Expr> running, std::unordered_set<Expr> streamed,
             const Signs& signs)
@@ -95,7 +95,7 @@ class Separator {
   std::unordered_set<Expr> streamed_;
   const Signs& signs_;
   std::unordered_map<Expr, uint8_t> classes_;
-  // Expressions share their parts; each part is taken apart once.
+  // Expressions share nodes; each node is separated once.
   std::unordered_map<Expr, Outcome<Terms>> terms_;
   int flattened_ = 0;
 };

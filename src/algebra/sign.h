@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is known about the sign of float expressions: constants, declared facts (`scale > 0`), and
-// what operators make of them. Sound and incomplete.
+// how operators change signs. Sound and incomplete.
 #pragma once
 
 #include <unordered_set>
@@ -15,11 +15,11 @@ class Signs {
   // Takes the facts of a program of any level.
   explicit Signs(const ir::Program& program);
 
-  // True if every value is > 0 and no operator in it can overflow to NaN. An infinite scalar is
-  // taken as a violated contract, like an infinite input.
+  // True if every value is > 0 and no operator in it can overflow to NaN. An infinite scalar
+  // violates the contract, like an infinite input.
   bool is_positive(expr::Expr e) const;
   bool is_nonnegative(expr::Expr e) const;
-  // Whether a fact says so of this very expression.
+  // Whether a fact says so about exactly this expression.
   bool is_given_positive(expr::Expr e) const { return positive_.contains(e); }
 
  private:

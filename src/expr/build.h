@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typed expressions from syntax, without any conversion: what IR text and rewrite rules mean.
+// Typed expressions from syntax, without any conversion: for IR text and rewrite rules.
 //
 // Operands must already have equal dtypes; casts are written. Integer literals are i64 and float
 // literals f32 unless a cast around the literal says otherwise.

@@ -27,7 +27,7 @@ std::vector<std::string> dtype_names();
 constexpr bool is_float(DType type) { return type >= DType::F8E4M3; }
 // Bool is neither an integer nor a float.
 constexpr bool is_int(DType type) { return type > DType::Bool && type < DType::F8E4M3; }
-// The floats that matrix instructions take.
+// The floats that can be operands of matrix instructions.
 constexpr bool is_half(DType type) { return type == DType::F16 || type == DType::BF16; }
 int bytes(DType type);
 
@@ -45,16 +45,16 @@ DType compute_dtype(DType type);
 // Whether every value of `source`, signed zeros and infinities included, is a value of `target`.
 bool holds_every_value(DType target, DType source);
 
-// The nearest value of a float type, ties to even, in a single rounding with exact subnormals.
-// F16, BF16 and F32 overflow to infinity by the IEEE rule. The 8-bit types saturate: what exceeds
-// the largest finite value, infinities included, becomes it with its sign, as CUDA's satfinite
-// conversions do. NaN stays NaN.
+// The nearest value of a float type, ties to even, in a single rounding with exact subnormals. F16,
+// BF16 and F32 overflow to infinity by the IEEE rule. The 8-bit types saturate: a value beyond the
+// largest finite one, infinities included, becomes the largest finite value with its sign, as
+// CUDA's satfinite conversions do. NaN stays NaN.
 double round_to(DType type, double value);
 
 // Two's complement wrap to an integer type; for Bool 0 or 1, whether the value is not 0.
 int64_t wrap_to(DType type, int64_t value);
 
-// Truncation toward zero; NaN becomes 0, what is out of range the nearest end of the range. For
+// Truncation toward zero; NaN becomes 0, and a value out of range the nearest end of the range. For
 // Bool 0 or 1, whether the value is not 0: there NaN and 0.5 become 1, as in C.
 int64_t float_to_int(DType type, double value);
 

@@ -113,7 +113,7 @@ inline std::string show(const Point& point) {
   return out;
 }
 
-// The expression a text means; null, with the messages in `messages`, if it has none.
+// The expression of a text; null, with the messages in `messages`, if the text is not valid.
 inline Expr parse_text(const std::string& text, Scope& scope, ExprPool& pool,
                        std::string* messages = nullptr) {
   diag::SourceMap sources;

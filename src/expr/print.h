@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expressions as text. The text parses back to the same expression (expr/build.h): constants carry
 // their dtype as a cast unless it is the default one (i64 for integers, f32 for floats),
-// parentheses stand only where the grammar needs them.
+// parentheses are printed only where the grammar needs them.
 #pragma once
 
 #include <string>

@@ -37,7 +37,7 @@ inline int64_t wrapping_mul(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
-// x * 2^n, wrapped, and the floor of x / 2^n, for every n: bits that leave the word are gone, and a
+// x * 2^n, wrapped, and the floor of x / 2^n, for every n: bits that leave the word are lost, and a
 // negative n counts as 0.
 inline int64_t shift_left(int64_t x, int64_t n) {
   if (n >= 64) return 0;
@@ -196,7 +196,7 @@ Value apply(Op op, DType result, DType operand, const Value* args);
 Value cast_value(DType to, DType from, Value x);
 // What a reduction starts from when it has no initial element (argmax, argmin: the value part).
 Value identity(Reducer reducer, DType dtype);
-// Whether argmax or argmin moves on to `x`: NaN is never chosen, the first of equal values stays.
+// Whether argmax or argmin changes to `x`: NaN is never chosen, the first of equal values stays.
 bool is_better(Reducer reducer, DType dtype, Value x, Value best, bool is_first);
 // The operator that combines two partial results (sum: Add, any: Or; argmax, argmin have none).
 Op combiner(Reducer reducer);

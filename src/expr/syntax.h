@@ -24,8 +24,8 @@ struct Syntax;
 struct SyntaxAxis {
   std::string_view name;  // `..`: a copy of the axis that bounds it
   diag::Span span;
-  // Behind a relation: the extent if it is `<` and no axis stands in it, else a bound. Null: the
-  // extent is to be inferred.
+  // The right side of a relation: the extent if the relation is `<` and it contains no axis, else a
+  // bound. Null: the extent is inferred.
   const Syntax* extent = nullptr;
   std::string_view relation = {};  // "<", in a reduction also "<=", ">", ">="
 };

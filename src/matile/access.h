@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which register of a tile an index expression means, for every element of an op's domain.
+// The register of a tile that an index expression means, for every element of an op's domain.
 //
-// An element-wise op runs over the registers of one tile, its domain. Reading another tile beside
-// it is legal if each thread holds the element it needs and the register is the same in every
-// thread; then the register is a sum of digits of the domain's register number, plus multiples of
-// the variables of enclosing `unroll`s.
+// An element-wise op runs over the registers of one tile, its domain. Reading another tile is legal
+// if each thread holds the element it needs and the register is the same in every thread. The
+// register is then a sum of digits of the domain's register number, plus multiples of the variables
+// of enclosing `unroll`s.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@
 
 namespace nautilus::matile {
 
-// A register layout whose axes have names.
+// A register layout with named axes.
 struct Domain {
   layout::Layout layout;
   std::vector<expr::Name> axes;

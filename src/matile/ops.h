@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Level 3, MA-tile: placed tiles, asynchronous work and roles; and the plan, which is the host's
-// part. What a kernel does is decided here; emission adds nothing.
+// share. This level decides everything that a kernel does; emission adds nothing.
 //
 //   matile.program @gemm
 //     tensor A : bf16[M, K] input
@@ -16,10 +16,11 @@
 //     launch gemm grid min(tiles, sms)
 //
 // Barriers are never written: rings, turns, stages and waits imply them (docs/matile.md). A ring's
-// cursor stands on the slot that the role got last; `release` gives back the oldest slot it holds.
+// cursor is at the slot that the role got last; `release` gives back the oldest slot that the role
+// holds.
 //
-// Here are the declarations of a kernel and the control flow of its roles; the plan, what roles do
-// and the other forms of kernels have headers of their own.
+// This header has the declarations of a kernel and the control flow of its roles. The plan, the
+// work of roles and the other forms of kernels have headers of their own.
 #pragma once
 
 #include <string>

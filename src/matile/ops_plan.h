@@ -14,7 +14,7 @@ const std::vector<std::string_view>& words(TensorRole);
 enum class MapSwizzle : uint8_t { B128, B64, B32, None };
 const std::vector<std::string_view>& words(MapSwizzle);
 // How far a kernel is from the text that is emitted (docs/matile.md, nest form). nest: one role
-// that fetches what it needs; roles: roles and rings, but no waits, releases and turns yet.
+// that fetches its operands; roles: roles and rings, but no waits, releases and turns yet.
 enum class KernelForm : uint8_t { Final, Nest, Roles };
 const std::vector<std::string_view>& words(KernelForm);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of scalar code: one thread for each point of some axes, with values of its own. The
-// general form of a kernel, which can say every program of the scalar level; tiles are for speed.
+// general form of a kernel, which can express every program of the scalar level; tiles are for
+// speed.
 //
 //   kernel Y
 //     points i < M, j < N
@@ -9,7 +10,7 @@
 //         assign acc = acc + f32(A[i, k]) * f32(B[k, j])
 //       write Y[i, j] = bf16(acc)
 //
-// A point whose reduction is long has a warp, and neighbours of the warp read neighbours in memory:
+// A point with a long reduction has a warp; neighbouring lanes read neighbouring elements:
 //
 //     points i < M by 32
 //       value least : i64 = i64(inf)
@@ -30,7 +31,7 @@
 //         write Y[i, t] = carry + x
 //         assign carry = carry + all
 //
-// A thread may have several points beside each other, for which places and loops are the same:
+// A thread may have several neighbouring points, for which places and loops are the same:
 //
 //     points i < M, j < N beside 4
 //
@@ -38,12 +39,12 @@
 //
 //     points i < M, j < N spread 64 apart 2 down 4
 //
-// or a patch of two axes, whose rows and columns share what they load:
+// or a patch along two axes; its rows and columns share their loads:
 //
 //     points n < B, f < F, i < H, j < W patch f high 8 over i wide 8
 //
 // Integers have their declared width here, i64 too; every dtype of the language may be a value.
-// Threads know nothing of each other: a kernel must not read what it writes at other points.
+// There is no order among threads: a kernel must not read elements that it writes at other points.
 #pragma once
 
 #include "ir/op.h"
@@ -190,7 +191,7 @@ struct Join {
   static const ir::OpInfo& info();
 };
 
-// In which order the lanes of a point have the numbers of a walk.
+// The order of a walk's numbers over the lanes of a point.
 enum class WalkOrder : uint8_t { Up, Down };
 const std::vector<std::string_view>& words(WalkOrder);
 
@@ -222,7 +223,7 @@ struct LaneLoop {
   static const ir::OpInfo& info();
 };
 
-// Whether a scan has its own number in what it gives.
+// Whether the result of a scan includes the element at its own place.
 enum class ScanReach : uint8_t { Upto, Before };
 const std::vector<std::string_view>& words(ScanReach);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops of roles around shared memory: slots of rings are filled, got and released, turns taken, and
-// products issued on what lies there.
+// Ops of roles around shared memory: slots of rings are filled, got and released, turns are
+// entered, and products are issued on operands there.
 #pragma once
 
 #include "ir/op.h"

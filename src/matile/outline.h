@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of a program do, without the names and the bookkeeping of their text: for
-// holding two programs against each other that were written differently.
+// The kernels of a program without the names and the bookkeeping of their text, to compare two
+// programs that were written differently.
 //
 //   let kb = (K + 63) / 64              ring ring1 slots 6
 //   kernel gemm                           part part1 : bf16[128, 64]
@@ -13,9 +13,9 @@
 //       dot s add a, b trans
 //
 // Scalars named by `let` are written out where they are used, and simplified with the program's
-// facts. A tile is called after its type and its place, so which of two equal tiles is meant does
-// not show; maps are called after their tensors, everything else after its order. Sizes, tensors
-// and params keep their names.
+// facts. A tile is named after its type and its place, so two tiles with the same type and place
+// are not told apart; maps are named after their tensors, everything else by its order. Sizes,
+// tensors and params keep their names.
 #pragma once
 
 #include <string>

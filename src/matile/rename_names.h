@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All names of a program but some, as others: so that two programs can stand in one.
+// Renames all names of a program but some, so that two programs can be joined.
 #pragma once
 
 #include "matile/rewrite.h"

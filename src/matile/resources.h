@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel occupies, derived from its declarations and roles: shared memory, barriers and
-// their arrival counts, threads, named barriers. Nothing here is written in the text, so nothing
-// here can disagree with it.
+// The resources of a kernel, derived from its declarations and roles: shared memory, barriers and
+// their arrival counts, threads, named barriers. The text has none of these, so it cannot
+// contradict them.
 #pragma once
 
 #include <map>
@@ -34,7 +34,8 @@ struct RingInfo {
   int offset = 0;    // of slot 0 of copy 0 in shared memory
   int barriers = 0;  // of copy 0: full barriers, then empty ones, 8 bytes each
   int readers = 0;   // warps that release each slot, in all CTAs that fill it
-  int ctas = 1;  // CTAs whose loaders write to each slot: those of the cluster, if one multicasts
+  int ctas =
+      1;  // number of CTAs that load into each slot: all of the cluster, if a copy multicasts
   const Role* filler = nullptr;
 
   int slots() const { return static_cast<int>(*op->slots); }
@@ -74,20 +75,20 @@ struct RoleInfo {
   const Role* op = nullptr;
   int first_group = 0;  // warp group of the CTA
   int sync = 0;         // named barrier of group 0 of the role; one per group
-  // Where the warps of group 0 meet (`warps`): two buffers, used in turn, so that one barrier per
+  // Shared memory of `warps` for group 0: two buffers, used alternately, so that one barrier per
   // reduction is enough.
   int scratch = 0;
   int scratch_bytes = 0;  // of one buffer; 0 if the role has no such reduction
-  // Where all groups of the role meet (`groups`): two buffers of a word for each group.
+  // Shared memory of `groups` for all groups of the role: two buffers of a word for each group.
   int meeting = 0;
-  int meeting_bytes = 0;  // of one buffer; 0 if they do not meet
+  int meeting_bytes = 0;  // of one buffer; 0 without `groups`
   int meeting_sync = 0;   // named barrier
   bool is_compute() const { return op->unit == RoleUnit::Groups; }
   int groups() const { return is_compute() ? static_cast<int>(*op->count) : 1; }
 };
 
-// What one CTA of a cluster copies of a part that is multicast: an equal share of the panels, or of
-// the rows where there is one panel.
+// The share of a multicast slot tile that one CTA of a cluster copies: equally many panels, or rows
+// where there is one panel.
 struct Share {
   size_t axis = 0;  // of the map
   int extent = 0;   // of the box along that axis
@@ -125,7 +126,7 @@ struct Resources {
 // The kernel must have verified declarations; the result says what they cost, not whether it fits.
 Resources resources_of(const Kernel& kernel, const target::Target& target);
 
-// Nothing if the part does not divide into so many shares of whole swizzle atoms.
+// Nothing if the slot tile does not divide into this many shares of whole swizzle atoms.
 std::optional<Share> share_of(const SlotTileInfo& part, int ctas);
 
 layout::Swizzle swizzle_of(MapSwizzle swizzle);
@@ -138,12 +139,12 @@ layout::Layout layout_of(const Tile& tile);
 int distinct_lanes(const layout::Layout& layout);
 // Registers of a thread that hold its elements of a tile.
 int64_t registers_of(const Tile& tile);
-// Tiles that live through the products of a block: accumulators, and first operands that are not in
-// shared memory. Others come and go, and reuse registers.
+// Tiles that are live during the products of a block: accumulators, and first operands in
+// registers. Other tiles are short-lived and reuse registers.
 std::map<std::string, const Tile*, std::less<>> product_tiles(const Role& role,
                                                               const ir::Block& block);
 int64_t product_registers(const Role& role, const ir::Block& block);
-// Static shape of a tile or part; 0 where a dimension is no constant.
+// Static shape of a tile or part; 0 where a dimension is not a constant.
 std::vector<int> static_shape(const ir::TensorType& type);
 
 }  // namespace nautilus::matile

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of a program occupy, as text: what resources.h derives, for people and tests.
+// The resources of a program's kernels (resources.h) as text, for people and tests.
 #pragma once
 
 #include <string>

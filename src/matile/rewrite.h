@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the passes of this level share: walking kernels, who touches which register tile, new names.
+// Shared by the passes of this level: walks over kernels, which ops touch which register tile, new
+// names.
 #pragma once
 
 #include <functional>
@@ -30,8 +31,8 @@ ir::Op with_block(const ir::Op& op, ir::Block block);
 ir::Block map_blocks(const ir::Block& block, const std::function<ir::Block(ir::Block)>& f);
 
 using Names = std::set<std::string, std::less<>>;
-// Names of tensors and tiles that an op reads or writes, blocks included. What the add form of a
-// product accumulates to is read and written.
+// Names of tensors and tiles that an op reads or writes, blocks included. The accumulator of a
+// product with `add` is read and written.
 struct Touched {
   Names reads;
   Names writes;

@@ -3,7 +3,7 @@
 //
 // With Arithmetic::Oracle floats are fp64 and only casts round, as in the spec evaluator: on
 // unscheduled programs both agree bit for bit. With Arithmetic::Declared every float operation is
-// rounded to its dtype, as plain code for that dtype would: what it gives must lie within the error
+// rounded to its dtype, as plain code for that dtype would: the results must be within the error
 // bounds of the spec evaluator.
 #pragma once
 

@@ -70,7 +70,7 @@ struct Buffer {
 
 enum class LoopKind : uint8_t { Map, Reduce, Grid, Group };
 const std::vector<std::string_view>& words(LoopKind);
-// Where the parts of a grid loop come together. The first value is the default and is not printed.
+// Where the parts of a grid loop are combined. The first value is the default and is not printed.
 enum class Combine : uint8_t { Kernel, Last };
 const std::vector<std::string_view>& words(Combine);
 

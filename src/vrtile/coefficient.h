@@ -10,7 +10,7 @@
 
 namespace nautilus::vrtile {
 
-// A sum of products of scalars, each with a number in front.
+// A sum of products of scalars, each with a numeric coefficient.
 class Coefficient {
  public:
   struct Less {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a loop may run one step when it would run none.
+// Whether an empty loop may run one step.
 //
-// A step behind the end of what is streamed loads nothing but fills, and often changes nothing:
-// masked scores are -inf, their exponentials 0, sums and the maximum stay. That is followed here by
-// computing the first step, from the initial values and under the condition that the range is
-// empty, on tiles filled with one number.
+// A step after the end of the streamed axis loads only fills, and often changes nothing: masked
+// scores are -inf, their exponentials 0, and sums and the maximum stay. This is checked by
+// computing the first step on tiles filled with one number, from the initial values and under the
+// condition that the range is empty.
 #pragma once
 
 #include <unordered_map>
@@ -22,7 +22,7 @@ using Fills = std::unordered_map<ir::Name, ir::Expr>;
 bool is_first_step_idle(const ir::Program& program, const For& loop, const Fills& fills,
                         const expr::Facts& facts, expr::ExprPool& pool);
 
-// The number that the expression is if tiles are filled so; null if it is not known.
+// The value of the expression with these fills; null if it is not known.
 ir::Expr value_with_fills(const ir::Program& program, ir::Expr e, const Fills& fills,
                           expr::ExprPool& pool);
 

@@ -3,9 +3,9 @@
 //
 // Operands of products are finite by the numerics contract, and so are the products. Other inputs
 // may hold -inf where the program guards against it (a bias that masks). A maximum is above -inf if
-// one of its operands is. A reference that is followed only when it grew by more than some amount
-// (passes/lazy_reference.h) is above -inf where the value it follows is: from -inf it grew by
-// infinity.
+// one of its operands is. A lazy reference, which moves only when it grew by more than some amount
+// (passes/lazy_reference.h), is above -inf where the value it follows is: growth from -inf is
+// infinite.
 #pragma once
 
 #include <unordered_map>
@@ -23,7 +23,7 @@ class FiniteTiles {
  public:
   explicit FiniteTiles(const ir::Program& program) : program_(&program) {}
 
-  // To be called for the ops in their order. Carries are not known to be anything.
+  // To be called for the ops in their order. Nothing is known about carries.
   void add(const ir::Op& op);
   // Every value of the expression is above -inf, or not a number.
   bool is_above(ir::Expr e) const;

@@ -8,11 +8,11 @@
 
 namespace nautilus::vrtile {
 
-// Where the parts of the loop's conditions hold at every point of their tiles.
+// Where conjuncts of the loop's conditions hold at every point of their tiles.
 struct LiveRange {
   std::vector<ir::Expr> from;     // var >= each of these
   std::vector<ir::Expr> to;       // var <= each of these
-  std::vector<ir::Expr> holding;  // the parts that then hold
+  std::vector<ir::Expr> holding;  // the conjuncts that then hold
 };
 
 LiveRange live_range(const For& loop, expr::ExprPool& pool);

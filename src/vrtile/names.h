@@ -12,7 +12,7 @@ namespace nautilus::vrtile {
 
 class Names {
  public:
-  // Knows every name that occurs in the block: variables, axes, tensors and what ops define.
+  // Knows every name in the block: variables, axes, tensors and names that ops define.
   Names(const ir::Block& block, expr::ExprPool& pool) : pool_(pool) { add(block); }
 
   void add(const ir::Block& block);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Level 2, VR-tile: tiles as values. What is computed is decided here, where it lives is not.
+// Level 2, VR-tile: tiles as values. This level decides what is computed; level MA-tile decides
+// where tiles are stored.
 //
 //   vrtile.program @gemm
 //     tensor A : bf16[M, K] input
@@ -13,9 +14,9 @@
 //           dot c_next : f32[64, 256] = a, b trans onto c
 //         store [i < 64, j < 256] C[128 * m + 64 * w + i, 256 * n + j] = bf16(c[i, j]) when ...
 //
-// A tile is a name with a static shape, defined once where it stands; what one iteration hands to
-// the next is a `carry`. Sharing between warp groups is not written: a tile that does not depend on
-// the group's index is the same in all of them.
+// A tile is a name with a static shape and one definition; a value that one iteration passes to the
+// next is a `carry`. Sharing between warp groups is implicit: a tile that does not depend on the
+// group's index is the same in all of them.
 #pragma once
 
 #include <map>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running references of loops: carried maxima or minima that other carried values are kept relative
-// to. What is relative to them is derived by following a change of the reference through the loop
-// (vrtile/weights.h).
+// Running references of loops: carried maxima or minima that other carried values are relative to.
+// Which values are relative to them is derived by following a change of the reference through the
+// loop (vrtile/weights.h).
 #pragma once
 
 #include <optional>
@@ -17,9 +17,9 @@ namespace nautilus::vrtile {
 struct Reference {
   Carry carry;                        // the running reference
   Set next;                           // max or min of it and `local`
-  ir::Expr local;                     // what it follows, as the set reads it
+  ir::Expr local;                     // the value it follows, as the set reads it
   ir::Expr scale = {};                // in powers of two per unit
-  bool has_wide_accumulator = false;  // one with more axes than the reference is relative to it
+  bool has_wide_accumulator = false;  // a value with more axes than the reference is relative to it
 };
 
 class References {
@@ -30,14 +30,14 @@ class References {
   // To be called for the ops around the loops, in their order.
   void add(const ir::Op& op);
 
-  // A carry whose next value is the larger or smaller of it and another tile.
+  // A carry with the larger or smaller of itself and another tile as its next value.
   std::optional<Reference> reference(const For& loop, const Carry& c) const;
 
   // Whether the loop and the ops after it compute the same with every sequence of references, and
   // something is relative to this one. Finds the scale; if not, says why.
   bool has_any_gauge(const For& loop, Reference& r, const ir::Block& after, std::string* why) const;
 
-  // exp2 of something that is 0 when the reference stays: only then 1 may stand for it.
+  // exp2 of an expression that is 0 when the reference stays: only then 1 may replace it.
   bool is_factor(const Set& s, const Reference& r) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tiles an op uses, and ops with other names.
+// The tiles that an op uses, and renaming of ops.
 #pragma once
 
 #include <unordered_map>

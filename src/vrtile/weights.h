@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How values change when a running reference is another one.
+// How values change when a running reference changes.
 //
-// A loop that follows a reference m (a running maximum, say) keeps accumulators relative to it:
-// l = sum exp2((t - m) * c). Had m been m + d, l would be l * exp2(-c * d), and l / l or
-// m * c + log2(l) would not change at all. The weight of a value says which of this it does, for a
-// change `old` of the reference at the beginning of an iteration and `now` of the new one; values
-// of a row change with the reference of that row.
+// A loop that follows a reference m (a running maximum, say) keeps accumulators relative to it: l =
+// sum exp2((t - m) * c). Had m been m + d, l would be l * exp2(-c * d), and l / l or m * c +
+// log2(l) would not change at all. The weight of a value says which of these happens, for a change
+// `old` of the reference at the beginning of an iteration and `now` of the new one; values of a row
+// change with the reference of that row.
 #pragma once
 
 #include <unordered_map>
@@ -34,7 +34,7 @@ struct Weight {
 
 struct TileWeight {
   Weight weight;
-  size_t dim = 0;  // the tile's dimension that is the reference's index
+  size_t dim = 0;  // the dimension of the tile that is the reference's index
 };
 
 class Weights {

@@ -42,7 +42,7 @@ class Poly {
   int64_t constant_term() const;
   std::vector<Expr> atoms() const;
 
-  // Adds coefficient * monomial. False on overflow (the polynomial is then not to be used).
+  // Adds coefficient * monomial. False on overflow; do not use the polynomial then.
   bool add(const Monomial& monomial, int64_t coefficient);
   friend std::optional<Poly> add(const Poly& a, const Poly& b, int64_t factor);
   friend std::optional<Poly> multiply(const Poly& a, const Poly& b);

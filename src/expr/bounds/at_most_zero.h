@@ -6,8 +6,7 @@
 
 namespace nautilus::expr {
 
-// The polynomial that is at most 0 where the comparison of i64 holds; empty if it is no such
-// comparison.
+// The polynomial that is at most 0 where the comparison of i64 holds; empty for other conditions.
 std::optional<Poly> at_most_zero(Expr condition);
 
 }  // namespace nautilus::expr

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is known about the variables of an expression, and proofs from it.
 //
-// Known are sizes (>= 0), axes (0 <= i < extent, and then the extent is at least 1), declared facts
+// It knows sizes (>= 0), axes (0 <= i < extent, and then the extent is at least 1), declared facts
 // and the conditions of enclosing guards. A proof of p >= 0 replaces axes and division atoms by
 // their least favourable bound, then shows that the remaining polynomial in sizes has no negative
 // coefficient once every size is written as its lower bound plus something. It may first subtract
-// known non-negative quantities, among them what division says about its remainder, and looks at
-// both operands of a minimum or maximum. Where a fact says that G divides N, a proof about N / G
-// may take N for the product of G and a size of its own. Sound, incomplete, fast. Only i64 is
-// looked at: other integers wrap.
+// known non-negative quantities, among them the bounds of a remainder, and examines both operands
+// of a minimum or maximum. Where a fact says that G divides N, a proof about N / G may replace N by
+// the product of G and a new size. Sound, incomplete, fast. Only for i64: other integers wrap.
 #pragma once
 
 #include <map>
@@ -44,7 +43,7 @@ class Facts {
   std::optional<Poly> lower(const Poly& p) const { return bound(p, false, 0); }
   std::optional<Poly> upper(const Poly& p) const { return bound(p, true, 0); }
 
-  // True if some point takes the value of these bounds: axes take their extreme values
+  // True if some point has the value of these bounds: axes reach their extreme values
   // independently, and their extents are affine.
   bool is_reached(const Poly& p) const;
 
@@ -98,7 +97,7 @@ class Facts {
   };
   // Ranges that range_of has found, by atom and depth, and facts with products, by the quotients in
   // them. A proof asks for the same ones many times; new bounds make them obsolete. A copy of facts
-  // is about to get more of them: it starts empty.
+  // starts empty, because it is about to get more facts.
   struct KnownRanges {
     KnownRanges() = default;
     KnownRanges(const KnownRanges&) {}

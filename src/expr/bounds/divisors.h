@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sizes are known to be multiples of.
+// Known divisors of sizes.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ namespace nautilus::expr {
 // From facts such as `N % 8 == 0`.
 using Divisors = std::map<std::string, int64_t, std::less<>>;
 
-// Adds what a fact says; facts of other kinds add nothing.
+// Adds the divisor of a fact; facts of other kinds add nothing.
 void assume_divisor(Expr fact, Divisors& divisors);
 
 // True if the value is a multiple of n whatever the variables are.

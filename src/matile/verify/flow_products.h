@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products that a role issues and waits for: their operands are there, no two of them write the
-// same registers unless they are a chain, and waits say what they wait for (R4).
+// Products that a role issues and waits for: their operands are ready, no two of them write the
+// same registers unless they are a chain, and waits name the right accumulator and number (R4).
 #pragma once
 
 #include "matile/verify/flow_slots.h"
@@ -14,12 +14,13 @@ class ProductFlow {
       : c_(context), slots_(slots), tiles_(tiles) {}
 
   void issue(const Dot& op);
-  // Of the instructions of a warp, which are done when they end.
+  // For instructions of a single warp, which are synchronous.
   void compute(const WarpDot& op);
   void wait(const Wait& op);
 
  private:
-  // How many groups may run when the last product into `acc` is waited for.
+  // Checks the number of products that may still run when the last product into `acc` is waited
+  // for.
   void check_leaves(const std::string& acc, size_t leaves);
 
   FlowContext& c_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of a role at one of its ops: products in flight with the slots and registers they
-// read, slots held of each ring, turns entered, tiles that have a value. The rules of verify_flow
-// follow it from op to op.
+// The state of a role at one of its ops: products in flight with the slots and registers they read,
+// slots held of each ring, turns entered, tiles that have a value. The rules of verify_flow follow
+// it from op to op.
 #pragma once
 
 #include <deque>
@@ -41,7 +41,7 @@ struct FlowContext {
   diag::Sink& sink;
   RoleTiles tiles;
   FlowState state = {};
-  diag::Span span = {};  // of the op that is looked at
+  diag::Span span = {};  // of the current op
 
   void fail(std::string message) { sink.report(diag::Code::NotVerified, span, std::move(message)); }
 };

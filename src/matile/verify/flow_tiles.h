@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Register tiles that a role reads and writes: they have a value, and no product in flight uses
-// their registers (R4, R5).
+// Register tiles that a role reads and writes: tiles that are read have a value, and no product in
+// flight uses the registers (R4, R5).
 #pragma once
 
 #include "matile/verify/flow_state.h"
@@ -25,7 +25,7 @@ class TileFlow {
   void leave_loop();
 
   // A value set in one branch and read in another of the same condition is not followed. Returns
-  // what was set before.
+  // the previous setting.
   bool set_in_branch(bool is_in_branch) { return std::exchange(in_branch_, is_in_branch); }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the groups of a role have different ones of: scalars and tile elements that depend on the
-// group's number, `X[t, 4096 * w + j]`. By names, whatever the order of the ops: a tile that once
-// holds elements of its group alone counts as such everywhere.
+// Values that differ between the groups of a role: scalars and tile elements that depend on the
+// group's number, `X[t, 4096 * w + j]`. Decided by names, independent of the order of the ops: a
+// tile that once holds elements of its own group counts as such everywhere.
 #pragma once
 
 #include <set>
@@ -18,7 +18,8 @@ class GroupElements {
   // Whether the role has a `groups`.
   bool meet() const { return meet_; }
   bool differ(ir::Name name) const { return names_.contains(name.str()); }
-  // Whether the value may differ from group to group, where shares under way do not count.
+  // Whether the value may differ from group to group; shares that are not combined yet do not
+  // count.
   bool differ_in(ir::Expr e) const;
 
  private:

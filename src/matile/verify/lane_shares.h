@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What threads hold of a value while a reduction is under way, and what element-wise expressions
+// What threads hold of a value before a reduction is complete, and what element-wise expressions
 // make of it:
 //
 //     shares of   stay shares under                                    may meet
@@ -43,7 +43,7 @@ struct Held {
   bool is_number(double x) const { return kind == Kind::Number && number == x; }
   bool is_sum() const { return kind == Kind::Shares && reducer == expr::Reducer::Sum; }
   bool is_extreme() const { return kind == Kind::Shares && reducer != expr::Reducer::Sum; }
-  // Where it is read from and what it is called say nothing about the value.
+  // Compares without the place and the name of the value.
   bool is_like(const Held& o) const {
     return kind == o.kind && (kind != Kind::Number || number == o.number) &&
            (kind != Kind::Shares || (reducer == o.reducer && bits == o.bits));
@@ -51,8 +51,8 @@ struct Held {
 };
 inline Held whole() { return {.kind = Held::Kind::Whole}; }
 
-// What a tile holds that holds the one or the other. A whole value is also shares of a maximum, and
-// 0 shares of a sum.
+// What a tile holds that holds either of the two. A whole value is also shares of a maximum, and 0
+// shares of a sum.
 Held either(const Held& a, const Held& b);
 
 // By tile; others hold whole values.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes and scalars with which a program may be called, drawn at random, for rules that are tried
-// and not proved.
+// Random sizes and scalars with which a program may be called, for rules that are sampled instead
+// of proved.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@
 
 namespace nautilus::matile {
 
-// Calls that the program's facts allow, the first with its hints if they do. Always the same ones;
-// none if hardly any are allowed.
+// Calls that the program's facts allow, the first one with its hints if allowed. Deterministic;
+// empty if hardly any calls are allowed.
 std::vector<ir::Environment> sampled_calls(const ir::Program& program);
 
 }  // namespace nautilus::matile

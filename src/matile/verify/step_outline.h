@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ops of a role that decide about its steps: rings, turns, and the loops, branches and numbers
-// around them. All the rest of a role's text says nothing about steps, and would be walked again
-// with every sample and tile.
+// around them. The rest of a role's text does not affect steps, and would be walked again for every
+// sample and tile.
 #pragma once
 
 #include <unordered_set>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of register work: what an element-wise expression may read, and where it must lie.
+// Rules of register work: what an element-wise expression may read, and in which thread it must be.
 #pragma once
 
 #include <map>
@@ -16,14 +16,14 @@ namespace nautilus::matile {
 class ElementRules {
  public:
   using TensorRoles = std::map<std::string, TensorRole, std::less<>>;
-  // Looks at the role's tiles, the program's tensors and the open unrolls as they are at each call.
+  // Uses the state of the role's tiles, the program's tensors and the open unrolls at each call.
   ElementRules(ir::Verifier& verifier, const RoleTiles& tiles, const TensorRoles& tensors,
                const std::map<std::string, int>& unrolled)
       : v_(verifier), tiles_(tiles), roles_(tensors), unrolled_(unrolled) {}
 
   // Tensors that the kernel writes: it cannot read them as well.
   void set_written(std::set<std::string> tensors) { written_ = std::move(tensors); }
-  // Behind a ticket, what other CTAs have put into temporaries is there.
+  // After a ticket, elements that other CTAs put into temporaries can be read.
   void set_behind_ticket(bool is_behind) { is_behind_ticket_ = is_behind; }
   bool is_behind_ticket() const { return is_behind_ticket_; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names, shapes and places inside one kernel. The rules of a role stand in verify_role.cc
-// (blocks, scalars, register tiles), verify_transfers.cc (data on its way) and verify_products.cc.
+// Names, shapes and places inside one kernel. The rules of a role are in verify_role.cc (blocks,
+// scalars, register tiles), verify_transfers.cc (copies, slots and stores) and verify_products.cc.
 #pragma once
 
 #include <map>
@@ -22,14 +22,14 @@ struct KernelScope {
   std::set<std::string> names = {};  // of the kernel's declarations
   Resources resources = {};          // valid once the declarations are
 
-  // Takes a name for the kernel; reports and returns false if it is taken.
+  // Declares a name of the kernel; reports and returns false if the name is in use.
   bool declare(ir::Name name);
   bool is_scratch(ir::Name tensor) const;
 };
 
-// Each declaration by itself.
+// Checks each declaration by itself.
 void verify_declarations(const Kernel& kernel, KernelScope& scope);
-// What declarations ask of the roles and rings that they name; needs `scope.resources`.
+// Checks the roles and rings that declarations name; needs `scope.resources`.
 void verify_references(const Kernel& kernel, const KernelScope& scope);
 
 class RoleVerifier {
@@ -39,7 +39,7 @@ class RoleVerifier {
   void run(const Role& role);
 
  private:
-  // Under a vote warps differ, so that only register work may stand there: not `is_uniform`.
+  // Under a vote warps differ, so only register work is allowed there: `is_uniform` is false.
   void block(const ir::Block& ops, bool is_uniform);
   void statement(const ir::Op& op, bool is_uniform);
   void body(ir::Name var, const ir::Block& ops);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the verifier (verify.cc). Each reports what it finds and looks at nothing that an
-// earlier part has refused.
+// The parts of the verifier (verify.cc). Each reports its findings and skips whatever an earlier
+// part has refused.
 #pragma once
 
 #include <map>
@@ -28,7 +28,7 @@ struct TileUse {
 using RoleTiles = std::map<std::string, TileUse, std::less<>>;
 RoleTiles tiles_of_role(const Role& role);
 
-// False if the map is not to be used further.
+// False if later parts must not use the map.
 bool verify_map(const Map& map, const target::Copies& copies, ir::Verifier& verifier);
 
 // Maps of the plan by name.
@@ -40,27 +40,27 @@ void verify_nest(const Kernel& kernel, const KernelMaps& maps, ir::Verifier& ver
 // loop's back edge (R4, R5, R10, R12).
 void verify_flow(const Role& role, const Resources& resources, diag::Sink& sink);
 
-// Values of which lanes or warps hold shares are whole where they are used as such (R7).
+// Values that lanes or warps hold in shares are whole where they are used as whole values (R7).
 void verify_lanes(const ir::Program& program, const Role& role, diag::Sink& sink);
 
-// Where the groups of a role meet, all of them come, equally often (R8).
+// All groups of a role execute `groups` equally often (R8).
 void verify_groups(const Role& role, diag::Sink& sink);
 
-// What the CTAs of a cluster must agree on: what they multicast, and how often.
+// The CTAs of a cluster agree on what they multicast, and how often.
 void verify_clusters(const Kernel& kernel, diag::Sink& sink);
 
 // Shared memory, named barriers, threads, registers (R6).
 void verify_resources(const Kernel& kernel, diag::Span span, const Resources& resources,
                       diag::Sink& sink);
 
-// All roles of a kernel step every ring equally often, tile by tile, and take equally many turns
-// (R9). Tried on sampled sizes (`samples`): the roles' loops are run without their work.
+// All roles of a kernel step every ring equally often, tile by tile, and enter equally many turns
+// (R9). Checked on sampled sizes (`samples`): the roles' loops are run without their work.
 void verify_skeletons(const ir::Program& program, const Kernel& kernel, diag::Span span,
                       const Resources& resources, const std::vector<ir::Environment>& samples,
                       diag::Sink& sink);
 
-// Why an expression is no number that a role may read from tensors: it must be a small integer, the
-// same for all who read it. Empty if it is one.
+// Why a role may not read an expression from tensors as a scalar: it must be a small integer, the
+// same for all readers. Empty if it may.
 std::string number_problem(ir::Expr e, const ir::Program& program);
 
 // A kernel of scalar code.

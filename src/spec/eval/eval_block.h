@@ -81,7 +81,8 @@ class BlockProgram {
 // Registers of one thread.
 class BlockMachine {
  public:
-  // With noise, values have errors instead of bounds, except perhaps for a last product.
+  // With noise, values have errors instead of bounds; with `is_product_exact` a last product has no
+  // error.
   explicit BlockMachine(const BlockProgram& program, Noise noise = {},
                         bool is_product_exact = false);
 

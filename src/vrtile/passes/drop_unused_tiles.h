@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles that no store needs go, and with them what only they needed: carries that feed only
+// Removes tiles that no store needs, and everything that only they need: carries that feed only
 // themselves, loops that do nothing.
 //
 //   set a[i < 64] = 0.0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles that are the same in every iteration of a loop are made once, before it.
+// Tiles that are the same in every iteration of a loop are computed once, before it.
 //
 //   for n from 0 up 4
 //     load q[i < 64] = Q[i]

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A running reference that accumulators are kept relative to is followed only when it has moved far
-// (by 2^8 in what it scales), for 16 rows at a time; otherwise the old one stays and nothing is
-// rescaled.
+// A running reference of accumulators moves only when it is far off (by 2^8 in the values that it
+// scales), for 16 rows at a time; otherwise the old reference stays and nothing is rescaled.
 //
 //   set m1[i < 64] = max(m[i], mt[i])
 //   set a[i < 64] = exp2((m[i] - m1[i]) * c)
@@ -14,7 +13,7 @@
 //
 // Which carried value is a reference and which accumulators are relative to it is derived
 // (vrtile/weights.h): any sequence of references must give the same results. A loop for which that
-// is not shown stays as it is.
+// is not shown stays unchanged.
 //
 // Test: test/vrtile/lazy_reference.vrtile
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of tiles that are made in the same way one stays.
+// Keeps one of several tiles with the same definition.
 //
 //   load a[i < 64, k < 64] = A[i, k]
 //   load a_1[i < 64, q < 64] = A[i, q]

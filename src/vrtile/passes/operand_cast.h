@@ -7,7 +7,7 @@
 //   set e_bf16[x0 < 64, x1 < 80] = bf16(e[x0, x1])
 //   dot u : f32[64, 64] = e_bf16, v
 //
-// A tile that was widened from that dtype is the tile that it was.
+// For a tile that was widened from that dtype, the original tile is used.
 //
 // Test: test/vrtile/operand_cast.vrtile
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Software pipelining: a product that needs another product of the same iteration runs one
-// iteration late, beside the first product of the next iteration.
+// iteration late, together with the first product of the next iteration.
 //
 //   for n from 7 down 0
 //     carry u : f32[64, 64] from u_init next u_next
@@ -18,14 +18,14 @@
 //     set p[i < 64, j < 80] = bf16(exp2(s[i, j]))
 //   dot u_2 : f32[64, 64] = p_late, v_1 onto u
 //
-// Every op has a stage (0, or 1 for what runs late) and a place in one order. A dependence from x
-// to y over d iterations is kept iff stage(y) + d > stage(x), or both are equal and x stands before
-// y. What a late op needs from stage 0 is carried; what stage 0 needs from a late op of the
-// iteration before is made by the same iteration of the new loop, before its use.
+// Every op has a stage (0, or 1 for late ops) and a place in one order. A dependence from x to y
+// over d iterations is kept iff stage(y) + d > stage(x), or both are equal and x comes before y.
+// Values that a late op needs from stage 0 are carried. Values that stage 0 needs from a late op of
+// the previous iteration are computed by the same iteration of the new loop, before their use.
 //
-// The loop must run at least once. Where that is not known it is made so, if a step too many is
-// shown to change nothing (vrtile/empty_step.h); else, and without such products, it stays as it
-// is.
+// The loop must run at least once. Where that is not known, the loop is changed to run at least
+// once if an extra step is shown to change nothing (vrtile/empty_step.h). Otherwise, and without
+// such products, the loop stays unchanged.
 //
 // Test: test/vrtile/pipeline_loops.vrtile
 #pragma once

@@ -13,7 +13,7 @@ namespace nautilus::vrtile {
 
 // The stages of a loop's ops and their order.
 struct StagePlan {
-  std::vector<ir::Op> ops;  // without carries, as they stand
+  std::vector<ir::Op> ops;  // without carries, in their order
   std::vector<Carry> carries;
   std::vector<int> stage;     // by position in ops
   std::vector<size_t> order;  // positions in ops

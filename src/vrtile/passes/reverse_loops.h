@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loop that counts up to an end which differs from warp group to warp group counts down from it
-// instead: the groups then end together, on the same tiles. So does a loop of which only the last
-// steps are masked: the first step, which other passes peel, is then the masked one, and the rest
-// needs no loop with masks beside the one without.
+// A loop that counts up to an end that differs between warp groups counts down from it instead: the
+// groups then end together, on the same tiles. A loop in which only the last steps are masked is
+// reversed, too: its first step, which other passes peel, is then the masked one, and the remaining
+// steps need no second loop with masks.
 //
 //   par w < 3 group
 //     for n from 0 up 2 * w + 1
@@ -14,8 +14,8 @@
 //     for n from 2 * w down 0
 //       ...
 //
-// Only if the order of the steps makes no difference: everything that is carried is a sum, a
-// maximum or a minimum of what the steps make without it, or such a sum relative to a running
+// Only if the order of the steps makes no difference: every carried value is a sum, a maximum or a
+// minimum of values that the steps compute without it, or such a sum relative to a running
 // reference (vrtile/references.h). Test: test/vrtile/reverse_loops.vrtile
 #pragma once
 

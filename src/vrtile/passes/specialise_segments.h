@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loop whose steps are partly under a mask becomes a sequence of loops: steps in which the mask
-// decides (mixed) and steps in which it holds everywhere (live), where it disappears.
+// A loop with partly masked steps becomes a sequence of loops: steps in which the mask decides
+// (mixed) and steps in which it holds everywhere (live), where it disappears.
 //
 //   for n from 9 down 0
 //     carry l : f32[64] from l_init next l_next
@@ -17,10 +17,10 @@
 //     set t[i < 64, j < 80] = s[i, j]
 //     ...
 //
-// The parts of a condition that are integer comparisons linear in the loop's variable give the
-// range in which they hold at every point of the tile. What is carried flows from one loop to the
+// Conjuncts of a condition that are integer comparisons linear in the loop's variable give the
+// range in which they hold at every point of the tile. Carried values pass from one loop to the
 // next. Conditions bounded on both sides give three loops: mixed, live, mixed. In a live step a
-// guard `where(x == -inf, y, x)` goes where x is shown to be above -inf.
+// guard `where(x == -inf, y, x)` is removed where x is shown to be above -inf.
 //
 // Test: test/vrtile/specialise_segments.vrtile
 #pragma once

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How strongly the values of a role grow where a reference lags behind: a weight w = exp2(s - m) by
-// 2^d where m is d too small, its square by 2^(2 d), w / sum(w) not at all (vrtile/weights.h). From
-// that follows how large weights may become before something made from them leaves its dtype.
+// How strongly the values of a role grow where a reference lags: a weight w = exp2(s - m) by 2^d
+// where m is d too small, its square by 2^(2 d), w / sum(w) not at all (vrtile/weights.h). This
+// gives the size that weights may reach before a value computed from them leaves the range of its
+// dtype.
 #pragma once
 
 #include <map>
@@ -16,16 +17,16 @@ namespace nautilus::matile {
 
 class ReferencePowers {
  public:
-  // The branches of votes about the reference repair what it moves, and are not looked at.
+  // The branches of votes about the reference only repair moved values, and are skipped.
   ReferencePowers(const Role& role, ir::Name reference, expr::ExprPool& pool);
 
-  // Of a value that changes with the reference in a way that is not known; empty if there is none.
+  // About a value that changes with the reference in an unknown way; empty if there is none.
   const std::string& why() const { return why_; }
   // True if the tile grows or shrinks with the reference.
   bool is_weight(ir::Name tile) const { return tiles_.contains(std::string(tile.str())); }
-  // What elements of the tile may sum up to without anything leaving its range, where `lag` is by
-  // how many powers of two the reference is behind; nothing if the tile does not grow with the lag,
-  // or something changes in another way.
+  // The largest sum of the tile's elements for which no value leaves its range, where `lag` is the
+  // number of powers of two by which the reference lags. Nothing if the tile does not grow with the
+  // lag, or a value changes in another way.
   std::optional<double> range(ir::Name tile, ir::Expr lag) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known while a speculative step is looked for; of speculative_step.cc and
-// speculative_way_back.cc alone.
+// The state of a search for a speculative step; only for speculative_step.cc and
+// speculative_way_back.cc.
 #pragma once
 
 #include <algorithm>
@@ -19,10 +19,10 @@ struct SpeculativeSteps::Search {
   std::string local = {};  // the step's extreme value
   ir::Name reference = {};
   ir::Name vote = {};
-  expr::Expr lag = {};                // by how many powers of two the reference is behind
+  expr::Expr lag = {};                // the number of powers of two by which the reference lags
   Touched moved = {};                 // by the branch
   Names guessed = {};                 // tiles made from the reference
-  Names rows = {};                    // it, and those of them with one value of a row
+  Names rows = {};                    // the reference, and those of them with one value per row
   std::vector<Touched> touched = {};  // of each op of the block
 
   bool no(std::string reason) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The steps of a role that can begin with the old reference (speculate.h): what is computed from
-// it, how to see that it was too far, and how to begin again.
+// it, how to detect that it lagged too far, and how to begin again.
 #pragma once
 
 #include <map>
@@ -12,30 +12,31 @@
 
 namespace nautilus::matile {
 
-// Weights whose range is tested.
+// Weights with a tested range.
 struct WeightCheck {
-  ir::Name tile;              // that has them; none: they are in the sum alone
+  ir::Name tile;              // that has them; none: they are only in the sum
   std::optional<size_t> sum;  // the fold of the block that sums them; none: one has to be made
   bool is_signed = false;     // the sum is one of absolute values
-  double range = 0;           // what its sum must stay below
+  double range = 0;           // the limit of the sum
 };
 
 // Places are those of ops in a block.
 struct SpeculativeStep {
   std::vector<size_t>
-      extreme;  // give the step's extreme value, for the vote and its branches alone
+      extreme;  // compute the step's extreme value, only for the vote and its branches
   size_t vote = 0;
   size_t branch = 0;          // moves the reference
   std::vector<size_t> weigh;  // made from the reference, in order, up to the weights
   std::vector<WeightCheck> checks;
-  size_t end = 0;                // the last of weigh and sums
-  std::vector<size_t> later;     // before the end, but to be done with the final weights
-  std::vector<ir::Expr> unset;   // conditions by row of a reference that nothing has moved yet
-  std::vector<size_t> again;     // make the scores that weighing overwrites: one product, then sets
-  std::vector<size_t> releases;  // of the product's operands, too early if it is repeated
-  std::vector<ir::Name> kept;    // scores that are copied instead
+  size_t end = 0;               // the last of weigh and sums
+  std::vector<size_t> later;    // before the end, but to be executed with the final weights
+  std::vector<ir::Expr> unset;  // conditions by row that the reference has not moved yet
+  std::vector<size_t> again;    // make the scores that weighing overwrites: one product, then sets
+  std::vector<size_t>
+      releases;  // of the product's operands, which would be too early if it is repeated
+  std::vector<ir::Name> kept;  // scores that are copied instead
 
-  // By rule: weights by repeating one product, seen to be in range by a sum that is there.
+  // Chosen by rule: repeating one product gives the weights, and an existing sum shows their range.
   bool is_cheap = false;
 };
 
@@ -46,7 +47,7 @@ class SpeculativeSteps {
   // The step of a block with its vote at that place; nothing, and why, if there is none.
   std::optional<SpeculativeStep> at(const ir::Block& block, size_t vote, std::string* why) const;
 
-  // Columns of an operand of a product that is a part of a slot; 0 of another.
+  // Columns of a product's operand that is a slot tile; 0 for others.
   int64_t depth(ir::Name operand) const;
 
  private:

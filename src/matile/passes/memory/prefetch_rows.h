@@ -14,17 +14,17 @@ namespace nautilus::matile {
 //     < M
 //       when j < N else 0.0                    load x[j < 4096] from X[i, j] when j < N else 0.0
 //
-// Why: a CTA that reduces or writes has no loads under way, and CTAs that began together do so
-// together; asking ahead keeps the memory busy meanwhile (softmax of 4096 columns of 16 bits: 0.080
-// to 0.070 ms). So many rows lie between that they hold 64 KiB for each multiprocessor: of closer
-// ones the data is still under way when they are loaded, further ones leave the cache again. Rows
-// of more than 16 KiB gain where the cache is empty before and lose where results of an earlier
-// kernel still leave it, so they are left alone (docs/row_kernels.md); where several groups share a
-// row (`X[i, 4096 * w + j]`) the first asks for all of it, up to 32 KiB.
+// Why: a CTA that reduces or writes has no loads in flight, and CTAs that began together do so at
+// the same time; asking ahead keeps the memory busy meanwhile (softmax of 4096 columns of 16 bits:
+// 0.080 to 0.070 ms). The distance is 64 KiB of rows for each multiprocessor: data of closer rows
+// is still in flight when it is loaded, and further rows leave the cache again. Rows of more than
+// 16 KiB gain where the cache is empty before and lose where results of an earlier kernel are still
+// written back from it, so they are not prefetched (docs/row_kernels.md); where several groups
+// share a row (`X[i, 4096 * w + j]`) the first asks for the whole row, up to 32 KiB.
 //
 // A line `ahead` says otherwise (decision/decisions.h).
 //
-// Kernels without loading roles whose tiles are rows, loaded at once. Test:
+// For kernels without loading roles with tiles that are rows, loaded at once. Test:
 // test/matile/passes/prefetch_rows.matile.
 std::optional<ir::Program> prefetch_rows(const ir::Program& program, ir::PassContext& context);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives kernels aligned copies of tensors that they cannot use as they are.
+// Gives kernels aligned copies of tensors with other strides or addresses.
 //
 //   tensor A : bf16[M, K] input              tensor A : bf16[M, K] input
 //   map Am[k < K, m < M] = A[m, k] ...       tensor A.packed : bf16[M, (K + 7) / 8 * 8] temp
@@ -13,10 +13,10 @@
 //                                            launch gemm grid tiles
 //
 // The copy engine wants contiguous rows and strides of whole 16 bytes; it stores whole 16 bytes,
-// too. Rows of the copy are padded to that, so any tensor will do. An output is copied back after
-// the launches; a temp tensor is padded where it is. This is how the plan serves tensors of any
-// strides: the same kernel, two passes over the tensor more (plan/executable.h). As a pass it takes
-// every input and output that a map shows. Test: test/matile/passes/repack.matile.
+// too. Rows of the copy are padded to that, so any tensor works. An output is copied back after the
+// launches; a temp tensor is itself padded. In this way the plan serves tensors of any strides with
+// the same kernel and two more passes over the tensor (plan/executable.h). As a pass it repacks
+// every input and output with a map. Test: test/matile/passes/repack.matile.
 #pragma once
 
 #include <set>

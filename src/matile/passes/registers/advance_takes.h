@@ -5,7 +5,7 @@
 
 namespace nautilus::matile {
 
-// A tile is taken from shared memory while the product runs that it is combined with.
+// Loads a tile from shared memory while the product that it is combined with still runs.
 //
 //   get Br                                     get Br
 //   wait 1 for S                               take z from bs
@@ -13,8 +13,8 @@ namespace nautilus::matile {
 //   take z from bs                             release Kr
 //   set S[i < 64, j < 128] = S[i, j] + z[i, j]
 //
-// Why: behind the wait nothing hides the latency of the loads. The tile is held longer, so this is
-// done where the tiles of the block leave registers.
+// Why: after the wait nothing hides the latency of the loads. The tile is held longer, so this is
+// done where the tiles of the block leave registers free.
 //
 // Needs final form, keeps it. Test: test/matile/passes/advance_takes.matile.
 std::optional<ir::Program> advance_takes(const ir::Program& program, ir::PassContext& context);

@@ -5,7 +5,7 @@
 
 namespace nautilus::matile {
 
-// The lane part of a reduction as late as its value is needed (R7).
+// Moves the exchange between lanes of a reduction to where its value is first needed (R7).
 //
 //   loop n from 0 up nt                        loop n from 0 up nt
 //     fold t = sum[j] S[i, j]                    fold l = l * a + sum[j] S[i, j]
@@ -14,7 +14,7 @@ namespace nautilus::matile {
 //   set y = 1.0 / l
 //
 // * Sums through loops: tiles that are linked by sets linear in them, with factors that the lanes
-//   share, are carried as partial values; the exchange stands before the first use of another
+//   share, are carried as partial values; the exchange comes before the first use of another
 //   kind, outside the loops. Zero is its own partial value; of
 //   another initial element each lane keeps its share, `shares l sum`.
 // * Within a block an exchange moves down to the first op that needs it, and into a branch if only

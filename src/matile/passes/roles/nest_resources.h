@@ -18,7 +18,7 @@ struct NestRing {
   std::vector<std::string> parts;
   std::vector<SlotTile> ops;
   ir::Names operands;         // the parts by their tensors, as schedules call them
-  decision::Ring asked = {};  // what the line of the ring says
+  decision::Ring asked = {};  // the decision of the ring's line
   bool is_per_group = false;
   ir::Name name;
   int loader = 0;
@@ -33,15 +33,14 @@ struct NestResources {
   int64_t compute_registers = 0;
 };
 
-// Rings of loops that do nothing but products get as many slots as fit; other loops have register
-// work between their products, two slots are enough for them, a few more where one product is all
-// the time there is for a copy; what is fetched once a tile has one. What is only taken to
-// registers has one slot where products would have less than three; rings of small slots get a
-// fixed few.
-// Registers: the compute groups take what the pool leaves them beside loaders, which have more with
-// two groups and tiles that come from a counter or for a cluster. Lines of the schedule are
-// followed, or refused with what they need and what there is.
-// Nothing (and reported) if it does not fit.
+// Rings of loops with only products get as many slots as fit. Other loops have register work
+// between their products: two slots are enough for them, or a few more where a copy has only the
+// time of one product. Operands that are fetched once a tile have one slot. Tiles that are only
+// taken to registers have one slot where products would have less than three; rings of small slots
+// get a fixed few. Registers: the compute groups get what the loaders leave of the pool. Loaders
+// have more with two groups and with tiles that come from a counter or for a cluster. Lines of the
+// schedule are followed, or refused with what they need and what there is. Nothing (and reported)
+// if it does not fit.
 struct ResourceChoices {
   explicit ResourceChoices(ir::PassContext& context) : stages(context), registers(context) {}
   decision::OperandChoice<decision::Stages> stages;

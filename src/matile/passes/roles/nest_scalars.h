@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of the scalars of a nest when its roles are split: bounds, equality, and how they
-// change from warp group to warp group.
+// What is known about the scalars of a nest when its roles are split: bounds, equality, and how
+// they change from warp group to warp group.
 #pragma once
 
 #include <optional>
@@ -14,8 +14,7 @@
 namespace nautilus::matile {
 
 // Scalars of a nest written out: every `let` replaced by its value. Sizes that are extents of maps
-// of the kernel are at least 1: there is no map of an empty tensor, a launch that needs one is
-// refused.
+// of the kernel are at least 1: an empty tensor has no map, and a launch that needs one is refused.
 class Scalars {
  public:
   Scalars(const ir::Program& program, const Kernel& kernel, const Role& role, expr::ExprPool& pool);
@@ -32,7 +31,7 @@ class Scalars {
   bool is_equal(expr::Expr a, expr::Expr b) const;
 
   // The least or greatest value over all groups, in terms of scalars that all groups share. Null if
-  // the expression is neither monotone in the index nor reads elements by it.
+  // the expression is not monotone in the index and does not read elements by it.
   expr::Expr extreme_over_groups(expr::Expr e, bool is_greatest) const;
 
  private:
@@ -49,7 +48,7 @@ class Scalars {
   int64_t groups_ = 1;
   expr::Substitution all_;
   expr::Substitution group_;
-  // Rings of one nest ask the same questions about the same loops.
+  // Remembered because rings of one nest ask the same questions about the same loops.
   mutable std::unordered_map<expr::Expr, bool> proven_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which order a nest fetches the parts of a ring, tile by tile, as one loop where that is
-// possible: peeled first and last iterations and consecutive loops over neighbouring ranges are
-// parts of one sequence again, so that a loading role needs no copies of the loop's body.
+// The order in which a nest fetches the slot tiles of a ring, as one loop where that is possible.
+// Peeled first and last iterations and consecutive loops over adjacent ranges become one sequence
+// again, so that a loading role needs no copies of the loop's body.
 //
 //   fetch ks from Km[80 * (nt - 1)]                 loop n from nt - 1 down 0
 //   loop n from nt - 2 down nl                        fetch ks from Km[80 * n]

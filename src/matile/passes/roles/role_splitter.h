@@ -41,7 +41,7 @@ class RoleSplitter {
 
   // role_splitter_rings.cc
   bool find_rings();
-  // The operands of the rings by their tensors, and the lines that say something of a ring.
+  // Names the operands of the rings by their tensors, and finds the lines about rings.
   void name_operands();
   bool take_ring_lines(ir::Block& body);
   void note_rings(const NestResources& chosen);
@@ -66,7 +66,7 @@ class RoleSplitter {
   const NestRing* ring_of(std::string_view part) const;
   ir::Block with_gets(const ir::Block& block) const;
   bool uses(const ir::Op& op, ir::Name ring) const;
-  // Iterations low <= x < high that a group does not have, of rings that it jumps over there.
+  // Iterations low <= x < high that a group does not run, with the rings that it jumps over there.
   struct SkippedRange {
     expr::Expr low;
     expr::Expr high;

@@ -21,15 +21,15 @@ namespace nautilus::matile {
 //                                                        get a_b_ring
 //                                                        dot s add a rows 64 * w, b trans
 //
-// Parts that are fetched together everywhere share a ring. A ring is per group if its coordinates
-// depend on the group's index, otherwise shared by the groups; groups whose ranges are shorter than
-// the loader's skip the difference. Slots, registers, staging buffers and loader warps follow from
+// Operands that are always fetched together share a ring. A ring is per group if its coordinates
+// depend on the group's index; otherwise the groups share it. Groups with a shorter range than the
+// loader skip the difference. Slots, registers, staging buffers and loader warps follow from
 // structure and capacity unless a `decide` line says otherwise. Groups that alternate tiles jump
 // over the others' slots.
 //
 // Needs a kernel in nest form with spread layouts; gives roles form. Refused (and reported): bounds
 // of a shared ring that are not monotone in the group and read no elements, more sequences than
-// loading warps, what does not fit shared memory. Test: test/matile/passes/split_roles.matile.
+// loading warps, rings that do not fit shared memory. Test: test/matile/passes/split_roles.matile.
 std::optional<ir::Program> split_roles(const ir::Program& program, ir::PassContext& context);
 
 }  // namespace nautilus::matile

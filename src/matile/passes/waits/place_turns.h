@@ -16,10 +16,10 @@ namespace nautilus::matile {
 //                                        leave issue
 //                                        set S[...] = exp2(S[...])
 //
-// Around the products of loops that issue them together and whose register work then reads their
-// results: while one group computes, another issues. Around all products of a tile where groups
-// alternate tiles, and around what a tile gets behind them: a group must not run a whole ring ahead
-// of the other, whose slots it jumps over. An iteration that a group skips is an empty turn. Loops
+// Turns go around products that a loop issues together and then reads in register work: while one
+// group computes, another issues. Where groups alternate tiles, they go around all products of a
+// tile, and around the slots that a tile gets after them: a group must not run a whole ring ahead
+// of the group whose slots it jumps over. An iteration that a group skips is an empty turn. Loops
 // of products alone need no order. `decide turn = 0` leaves turns out where they are not needed.
 //
 // Needs roles form, keeps it. Test: test/matile/passes/place_turns.matile.

@@ -18,15 +18,15 @@ namespace nautilus::matile {
 //                                           release AB
 //                                           set y[...] = bf16(s[...])
 //
-// A wait stands before the first op that touches the accumulator, or overwrites the register
+// A wait comes before the first op that touches the accumulator, or overwrites the register
 // operand, of a product in flight. A slot is released as soon as no product in flight and no later
 // op reads it. A loop of products alone keeps the products of one iteration in flight (`decide
-// in_flight = 0`: none) if it is known to run, its first iteration stands before it then and
-// needs no zeros. So does a loop with one product of an operand that it computes in registers: the
-// wait then stands where the operand is written again. All other loops end with nothing in flight.
+// in_flight = 0`: none) if it is known to run; its first iteration is then peeled and needs no
+// zeros. A loop with one product of an operand that it computes in registers does so, too: its wait
+// comes where the operand is written again. All other loops end with nothing in flight.
 //
-// What is taken from a slot is read by one op: the release stands behind that op, and what the op
-// waits for before the take.
+// A tile taken from a slot is read by one op: the release comes after that op, and the waits that
+// the op needs come before the take.
 //
 // Needs roles form with turns placed, gives a kernel that can be emitted. Test:
 // test/matile/passes/place_waits.matile.

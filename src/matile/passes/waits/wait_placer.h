@@ -45,7 +45,7 @@ class WaitPlacer {
     ir::Name a;
     std::vector<std::pair<std::string, int>> slots;  // ring, number of the slot
   };
-  // Where the walk stands: what comes after it in this block.
+  // The position of the walk: the ops after it in this block.
   struct Frame {
     const ir::Block* block;
     size_t next;
@@ -98,7 +98,7 @@ class WaitPlacer {
   std::map<std::string, int, std::less<>> slots_;
   std::deque<Group> pending_;
   std::map<std::string, std::deque<int>, std::less<>> held_;
-  std::map<std::string, const ir::Op*, std::less<>> readers_;  // by ring: of what was taken from it
+  std::map<std::string, const ir::Op*, std::less<>> readers_;  // by ring: of tiles taken from it
   std::vector<Frame> frames_;
   int next_slot_ = 0;
   bool is_refused_ = false;
