@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which build of the compiler this is: what it made before may be used again by the same build
-// alone, whatever its version number says.
+// Identifies the build of the compiler: only the same build may reuse stored results, whatever its
+// version number says.
 #pragma once
 
 #include <string>

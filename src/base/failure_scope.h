@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a failed check (check.h) does not end the process: for a library in one that is not ours.
+// Scopes in which a failed check (check.h) does not end the process: for a library inside another
+// program.
 #pragma once
 
 #include <string>

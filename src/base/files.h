@@ -20,17 +20,17 @@ std::optional<std::string> read_file(const std::string& path, std::string* error
 // directly, since renaming over it would replace it. False, with *error set, on failure.
 bool write_file_atomic(const std::string& path, std::string_view content, std::string* error);
 
-// Makes a file that is not there yet; one that is stays as it is, and the call fails. False, with
-// *error set, on failure.
+// Creates a new file; fails without changing a file that exists already. False, with *error set, on
+// failure.
 bool write_new_file(const std::string& path, std::string_view content, std::string* error);
 
-// Adds to the end of a file, which is made if there is none; in one write, so that lines of several
-// writers do not mix. False, with *error set, on failure.
+// Appends to a file, and creates it if needed; in one write, so that lines of several writers do
+// not mix. False, with *error set, on failure.
 bool append_file(const std::string& path, std::string_view content, std::string* error);
 
-// The regular files below `dir` whose names end in `suffix` (all when empty), as paths beginning
-// with `dir`, in byte order so that no output depends on the file system. Empty when `dir` is
-// not a readable folder; links to folders are not followed.
+// The regular files below `dir` with names that end in `suffix` (all when empty), as paths
+// beginning with `dir`, in byte order so that no output depends on the file system. Empty when
+// `dir` is not a readable folder; links to folders are not followed.
 bool is_folder(const std::string& path);
 
 std::vector<std::string> list_files(const std::string& dir, std::string_view suffix);

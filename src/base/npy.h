@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading and writing of NumPy's .npy files, the form in which tensors enter and leave the
-// command line. The reader treats its input as hostile: every length is checked against the file
-// before it is used, and nothing is allocated beyond the size of the file. What it returns is
-// always row-major and little-endian, so that the rest of the program knows one layout only.
+// Reading and writing of NumPy's .npy files, the form in which tensors enter and leave the command
+// line. The reader treats its input as hostile: every length is checked against the file before it
+// is used, and nothing is allocated beyond the size of the file. What it returns is always
+// row-major and little-endian, so that the rest of the program needs only one layout.
 #pragma once
 
 #include <cstddef>

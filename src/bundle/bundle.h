@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs compiled ahead of time, as C that needs the CUDA driver and nothing else: machine code,
-// and a launcher that does what plan::Executable does for every call (docs/bundles.md).
+// Programs compiled ahead of time, as C that needs only the CUDA driver: machine code, and a
+// launcher that does what plan::Executable does for every call (docs/bundles.md).
 //
 //   Bundle bundle{.name = "kernels", .architecture = "sm_90a"};
 //   add_program(bundle, request, pool, &error) ...
@@ -26,7 +26,7 @@ struct Kernel {
   size_t image = 0;
 };
 
-// A way to run a program: as it is, or with aligned copies of some tensors.
+// A plan of a program: the program itself, or its variant with aligned copies of some tensors.
 struct Plan {
   std::set<std::string> copied;
   std::unique_ptr<const ir::Program> program;
@@ -35,10 +35,11 @@ struct Plan {
 };
 
 struct Program {
-  std::string name;         // in the bundle, a C name
-  std::string file;         // where it comes from, without folders
-  std::string text;         // what was in it
-  std::vector<Plan> plans;  // the program as it is, then those with copies, few of them first
+  std::string name;  // in the bundle, a C name
+  std::string file;  // where it comes from, without folders
+  std::string text;  // what was in it
+  std::vector<Plan>
+      plans;  // the program itself, then variants with copies, those with the fewest first
 };
 
 struct Bundle {
@@ -52,7 +53,7 @@ struct Bundle {
 
 // Sets of tensors for which the bundle has a plan with copies.
 struct Copies {
-  bool has_all = true;  // one of all tensors that may need it, which serves every call
+  bool has_all = true;  // a plan that copies all tensors that may need it; it serves every call
   std::vector<std::set<std::string>> sets;
 };
 

@@ -13,7 +13,7 @@
 
 namespace nautilus::bundle {
 
-// What stands for each slot, a double where `is_float` and an int64_t else.
+// The C text of each slot: a double if `is_float`, else an int64_t.
 struct SlotText {
   std::string text;
   bool is_float = false;
@@ -27,7 +27,7 @@ std::string c_rounded(expr::DType dtype, const std::string& text);
 // A literal; every byte that is not plain is escaped.
 std::string c_string(std::string_view text);
 
-// A name that C and C++ take: other characters become `_`, and their words get one behind them.
+// A valid name of C and C++: other characters become `_`, and keywords get a `_` appended.
 std::string c_name(std::string_view name);
 
 }  // namespace nautilus::bundle

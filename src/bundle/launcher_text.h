@@ -21,7 +21,7 @@ struct Arguments {
 };
 Arguments arguments_text(const Program& program);
 
-// What the header declares: two programs must not have one of them in common.
+// The names that the header declares: two programs must not share one.
 std::vector<std::string> public_names(const std::string& bundle, const std::string& program);
 std::vector<std::string> common_names(const std::string& bundle);
 

@@ -9,7 +9,7 @@
 
 namespace nautilus::bundle {
 
-// `files` are the others of the bundle: their hashes stand in it.
+// `files` are the other files of the bundle: the manifest has their hashes.
 std::string manifest_text(const Bundle& bundle, const std::map<std::string, std::string>& files);
 
 }  // namespace nautilus::bundle

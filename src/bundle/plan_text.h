@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan as C: what plan::Frame evaluates for a launch, as functions over prelude/bundle/launch.h.
-// Every expression of sizes is printed by c_expression; tables hold what no launch changes.
+// c_expression prints every expression of sizes; tables hold values that are the same for all
+// launches.
 #pragma once
 
 #include <string>

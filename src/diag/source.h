@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Source texts and places in them.
 //
-// A Span is a half-open byte range of one text. It is all a token, a syntax node or an op remembers
-// about its origin; line numbers, columns and the text of a line are recomputed from the SourceMap
-// when a message is rendered.
+// A Span is a half-open byte range of one text. It is everything that a token, a syntax node or an
+// op remembers about its origin; line numbers, columns and the text of a line are recomputed from
+// the SourceMap when a message is rendered.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Span {
   friend bool operator==(const Span&, const Span&) = default;
 };
 
-// Smallest span that covers both; they must lie in the same text, otherwise the first is returned.
+// Smallest span that covers both; they must be in the same text, otherwise the first is returned.
 Span join(Span a, Span b);
 
 struct Place {

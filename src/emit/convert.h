@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Register tiles brought to another layout (`convert`), each way as its digits ask for.
+// Conversion of register tiles to another layout (`convert`), one way after the other.
 #pragma once
 
 #include "emit/vector.h"
 
 namespace nautilus::emit {
 
-// `meeting` is used by conversions through shared memory only.
+// Only conversions through shared memory use `meeting`.
 void emit_convert(const matile::Convert& op, const RegisterScope& scope, const Meeting& meeting,
                   Writer& out);
 

@@ -24,10 +24,10 @@ struct TileText {
   layout::Layout layout;
 };
 
-// Arrays of elements that were read early, and the extent of the tile's axis they lie along.
+// Arrays of elements that were read early, and the extent of their axis of the tile.
 using EarlyReads = std::map<expr::Expr, std::pair<std::string, int>, expr::ByContent>;
 
-// What register work sees of its surroundings.
+// The surroundings of register work.
 struct RegisterScope {
   std::map<std::string, TileText, std::less<>> tiles;
   std::map<std::string, int> unrolled;  // variables of enclosing unrolls and their extents
@@ -38,12 +38,13 @@ struct RegisterScope {
   bool has_coarse_functions = false;                // ir::allows_coarse_functions
   int64_t many_positions = 0;                       // of the target: such are computed anew
   expr::Divisors divisors;
-  std::set<std::string, std::less<>>* vectors = nullptr;  // gets tensors that are moved in pieces
+  std::set<std::string, std::less<>>* vectors =
+      nullptr;  // receives tensors that are moved in pieces
   EarlyReads early;
 };
 
-// Text of expressions at a register of a domain, which must outlive it: `prepare` writes what does
-// not change from register to register, once before the loop.
+// Text of expressions at a register of a domain, which must outlive it: `prepare` writes values
+// that are the same for all registers, once before the loop.
 struct ElementPrinter {
   std::function<void(expr::Expr)> prepare;
   std::function<std::string(expr::Expr, const std::string& reg)> at;
@@ -54,11 +55,11 @@ struct ElementPrinter {
   // Integers along one axis, before anything else of the expression. Adds their arrays.
   std::function<void(expr::Expr, EarlyReads& arrays)> read_early;
 };
-// `first_limit` keeps the names apart that two printers write into one block.
+// `first_limit` separates the names of two printers that write into one block.
 ElementPrinter element_printer(const matile::Domain& domain, const RegisterScope& scope,
                                Writer& out, size_t first_limit = 0);
 
-// What is stored as `dtype`, which rounds it.
+// The value without a cast to `dtype`, if the store rounds it anyway.
 expr::Expr without_cast(expr::Expr e, expr::DType dtype);
 
 // Two values of a reduction as one.
@@ -91,8 +92,7 @@ class PutValues {
 };
 
 void emit_set(const matile::Set& op, const RegisterScope& scope, Writer& out);
-// Of a `set` that follows: integers of its rows and columns, so that their latency passes
-// meanwhile.
+// For a later `set`: reads integers of its rows and columns early, to hide their latency.
 void emit_early_reads(const matile::Set& op, RegisterScope& scope, Writer& out);
 void emit_fold(const matile::Fold& op, const RegisterScope& scope, Writer& out);
 void emit_lanes(const matile::Lanes& op, const RegisterScope& scope, Writer& out);

@@ -35,7 +35,7 @@ struct KernelText {
   int param_bytes = 0;
   int threads = 0;
   int shared_bytes = 0;
-  // Waits for what kernels before it wrote: it may begin before they have ended.
+  // Waits for the results of earlier kernels: it may begin before they have ended.
   bool may_begin_early = false;
   int cluster = 1;  // CTAs that run together; the grid is a multiple
 };
@@ -45,11 +45,11 @@ std::vector<KernelText> emit_kernels(const ir::Program& program, expr::ExprPool&
 
 // One self-contained file for the device: prelude, instruction wrappers, body.
 std::string device_source(const KernelText& kernel);
-// The same for all kernels of a program, each in a namespace of its own: they have parameters and
-// wrappers of the same names. If one of them may begin before others have ended, all read global
-// memory in the way that allows it.
+// The same for all kernels of a program, each in a namespace of its own: their parameters and
+// wrappers have the same names. If one of them may begin before others have ended, all use ordinary
+// reads of global memory.
 std::string device_source(const std::vector<KernelText>& kernels);
-// The line that separates the device's part from the body in such a file.
+// The line that separates the prelude from the body in such a file.
 inline constexpr std::string_view kBodyMarker = "// ---- kernel ----\n";
 
 // Text of prelude/sm_90a.cuh.

@@ -17,18 +17,20 @@ struct ExpressionNames {
   std::function<std::string(expr::Expr read)> read;
   // Text that replaces a whole subexpression, or empty. Asked before anything else.
   std::function<std::string(expr::Expr e)> instead;
-  // What is known of the variables: decides how division rounds.
+  // What is known about the variables: decides how division rounds.
   const expr::Facts* facts = nullptr;
   // Elements of memory that are read under a condition of their own, `where(c, X[i], 0)`, may be
   // read wherever c holds: conditions are then evaluated without branches.
   bool is_eager = false;
   std::function<bool(expr::Expr read)> is_memory;  // and not a register
-  // Divisions as exact as the language's, for what is computed once and not once per element.
+  // Divisions as exact as the language's, for values that are computed once instead of once per
+  // element.
   bool is_accurate = false;
-  // Where a function of a few ulp is slow, one with a larger error (docs/language.md, section 8).
+  // Uses a function with a larger error where one of a few ulp is slow (docs/language.md, section
+  // 8).
   bool is_coarse = false;
-  // A value of the program, whose integers have the width of their dtype; else a number of the
-  // kernel itself, and 32 bits are enough.
+  // A value of the program: integers have the width of their dtype. Otherwise a number of the
+  // kernel itself, for which 32 bits are enough.
   bool is_value = false;
 };
 

@@ -9,7 +9,7 @@ namespace nautilus::emit {
 
 // A name of the program as a name of the emitted text: one that the text uses itself gets a `_`.
 std::string identifier(std::string_view name);
-// The same for a kernel, which stands beside what the compiler of the text declares itself.
+// The same for a kernel, which must not clash with names that the device compiler declares itself.
 std::string kernel_identifier(std::string_view name);
 
 }  // namespace nautilus::emit

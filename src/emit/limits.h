@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions on coordinates, with everything that does not change from register to register taken
-// out of the loop.
+// Conditions on coordinates, with everything that is the same for all registers moved out of the
+// loop.
 //
 // `80*n + j <= r + i + d and 80*n + j < N` compares, for each register, a constant with a limit of
 // the thread: the coordinates of a register are its digits plus what the thread adds. Comparisons
 // of a conjunction share one limit per value of the digits in which they differ (here the row's),
-// so that an element costs one comparison. Digits that count within whole pieces, all of them on
-// one side of the limit (`j < N` with `N % 8 == 0`), are left out.
+// so that an element costs one comparison. Digits that count within whole pieces, which are
+// entirely on one side of the limit (`j < N` with `N % 8 == 0`), are left out.
 #pragma once
 
 #include <string>
@@ -21,9 +21,9 @@ namespace nautilus::emit {
 
 struct ExpressionNames;
 
-// The parts of a conjunction.
+// The conjuncts of a condition.
 void conjuncts(expr::Expr e, std::vector<expr::Expr>& out);
-// A comparison of integers as `difference >= 0`; empty if it is none.
+// A comparison of integers as `difference >= 0`; empty for other conditions.
 std::optional<expr::Poly> difference_of(expr::Expr e);
 
 // Writes the limits of a conjunction of integer comparisons and returns the condition of register

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel takes from the plan: maps, tensors it touches element by element, scalars. One
-// struct, whose layout the host fills byte by byte.
+// What a kernel gets from the plan: maps, tensors that it accesses element by element, scalars. One
+// struct, which the host fills byte by byte.
 #pragma once
 
 #include <map>

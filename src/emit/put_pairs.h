@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of a tile that go to memory two at a time: accumulators have two neighbours of a row in
-// registers beside each other.
+// Stores elements of a tile two at a time: accumulators have two neighbours of a row in consecutive
+// registers.
 //
 //   bool is_whole = p.C_stride1 == 1 && is_pair(p.C, at);
 //   UNROLL for (int reg = 0; reg < 64; ++reg) is_whole = is_whole && 0 <= limit0[reg];
@@ -10,15 +10,15 @@
 //   } else {
 //     .. one by one
 //
-// Whether a tile lies whole in its tensor, and neighbours beside each other at an even address, is
-// asked once.
+// The kernel tests once whether a tile is entirely inside its tensor, with contiguous rows at an
+// even address.
 #pragma once
 
 #include "emit/elementwise.h"
 
 namespace nautilus::emit {
 
-// False, and nothing written, if the put's registers are no such pairs.
+// False, and nothing written, if the put's registers do not form such pairs.
 bool emit_put_pairs(const matile::Put& op, const matile::Domain& domain, const RegisterScope& scope,
                     Writer& out);
 

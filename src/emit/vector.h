@@ -4,8 +4,8 @@
 //
 // A thread may move 16 bytes at once if its innermost registers are neighbours in memory, the
 // address is aligned, and a condition holds for all of a piece or for none of it. The first and the
-// last are shown here (with facts such as `N % 8 == 0`); address and strides of the tensor are the
-// plan's to check (KernelText::vectors). What cannot be shown is moved element by element.
+// last are shown here (with facts such as `N % 8 == 0`); the plan checks address and strides of the
+// tensor (KernelText::vectors). Otherwise elements are moved one by one.
 #pragma once
 
 #include "emit/elementwise.h"
@@ -14,11 +14,11 @@ namespace nautilus::emit {
 
 void emit_load(const matile::Load& op, const RegisterScope& scope, Writer& out);
 
-// As emit_put, in pieces; false, and nothing written, if that cannot be.
+// As emit_put, in pieces; false, and nothing written, if that is not possible.
 bool emit_put_vectors(const matile::Put& op, const matile::Domain& domain,
                       const RegisterScope& scope, Writer& out);
 
-// Where the warps of a group meet.
+// Shared memory and barrier for exchanges between the warps of a group.
 struct Meeting {
   std::string address;  // text, of the first of two buffers
   int buffer_bytes = 0;
@@ -28,12 +28,12 @@ struct Meeting {
 void emit_warps(const matile::Warps& op, const RegisterScope& scope, const Meeting& meeting,
                 Writer& out);
 
-// Where the groups of a role meet: a word for each of their warps.
+// The same between the groups of a role: a word for each of their warps.
 struct GroupMeeting {
   Meeting place;
   int groups = 0;
   std::string group;             // text of the number of this one
-  bool are_warps_apart = false;  // warps have shares still: all of them meet at once
+  bool are_warps_apart = false;  // warps still have shares: one barrier for all of them
 };
 void emit_groups(const matile::Groups& op, const RegisterScope& scope, const GroupMeeting& meeting,
                  Writer& out);

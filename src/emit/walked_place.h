@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places of elements that are counted through two dimensions, x[.., k / W, k % W]. Where rows lie
-// behind each other in memory, which is asked once for a kernel, the place is k itself; a quotient
-// and a remainder for each vector would be most of what a walk over them computes.
+// Places of elements that one count runs through in two dimensions, x[.., k / W, k % W]. Where rows
+// are contiguous in memory, which a kernel tests once, the place is k itself; a quotient and a
+// remainder for each vector would be most of the instructions of such a walk.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,8 @@ struct WalkedPlace {
   expr::Expr columns;  // W
 };
 
-// Of the last two of the indices; nothing if they are no such count, or W is a constant, by which
-// the compiler divides fast.
+// Of the last two indices; nothing if they have another form, or if W is a constant, by which the
+// device compiler divides fast.
 std::optional<WalkedPlace> walked_place(std::span<const expr::Expr> indices);
 
 }  // namespace nautilus::emit

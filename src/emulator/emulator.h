@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs the body of a generated sm_90a kernel on the CPU. The body is compiled with the system's C++
-// compiler against prelude/host.h, whose functions lead here: threads are fibers, asynchronous work
+// compiler against prelude/host.h, which calls the emulator: threads are fibers, asynchronous work
 // is done late and in a seeded random order, and the rules that the hardware does not check are
 // checked. docs/emulator.md says what is modelled and what is not.
 //
@@ -23,7 +23,7 @@
 namespace nautilus::emulator {
 
 struct CompileOptions {
-  // Where compiled bodies are kept: a folder for runtime::KernelCache, empty for its default.
+  // The folder of compiled bodies, a runtime::KernelCache; empty: its default.
   std::string cache_folder;
   bool use_cache = true;
 };
@@ -63,7 +63,7 @@ struct Launch {
   int shared_bytes = 0;
   const void* params = nullptr;
   size_t param_bytes = 0;
-  // If not empty, every access to global memory must lie in one of them.
+  // If not empty, every access to global memory must be inside one of them.
   std::vector<Buffer> buffers = {};
   // Begins while earlier kernels may still run: no access to global memory before it waited.
   bool is_early = false;
@@ -76,7 +76,7 @@ struct Options {
   // CTAs that run at the same time; the others follow in a random order as these end.
   int resident = 2;
   // Calls of prelude functions by all threads together without progress (progress.h), after which
-  // the kernel is said to loop.
+  // the kernel is reported to loop.
   int64_t idle_limit = kIdleLimit;
   // Of the target; null: those of the default one.
   const target::Limits* limits = nullptr;
@@ -90,7 +90,7 @@ struct Statistics {
 };
 
 // Runs all CTAs. Empty if nothing is wrong with how the kernel ran, else a description of the first
-// violation, several lines of text. Whether the results are right is for the caller to compare.
+// violation, several lines of text. The caller has to compare the results.
 std::string run(const CompiledBody& body, const Launch& launch, const Options& options,
                 Statistics* statistics = nullptr);
 

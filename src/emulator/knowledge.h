@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who knows what: a vector clock per warp, handed on through barriers. Whether an access is ordered
-// after another is decided by it, not by the order in which a run happened to make them.
+// A vector clock per warp, passed on through barriers. It decides whether an access is ordered
+// after another, independent of the order in which a run happened to make them.
 #pragma once
 
 #include <algorithm>
@@ -51,7 +51,7 @@ class LastAccess {
     if (periods_.empty()) return;
     std::fill_n(periods_.begin() + static_cast<std::ptrdiff_t>(place * warps_), warps_, 0);
   }
-  // A warp whose access is not known to be over, -1 if there is none.
+  // A warp with an access that is not known to be over, or -1.
   int unknown_to(const Knowledge& knowledge, size_t place) const {
     if (periods_.empty()) return -1;
     const uint32_t* row = periods_.data() + place * warps_;

@@ -126,7 +126,7 @@ struct Warp {
   int group() const { return index / kWarpsPerGroup; }
 };
 
-// What the warps of a group have executed, so that each can be held against the first.
+// What the warps of a group have executed, so that each can be compared with the first.
 struct GroupStep {
   Collective kind = Collective::Wgmma;
   int line = 0;
@@ -213,7 +213,7 @@ struct Cta {
   void ldmatrix(Warp& warp);
   bool set_registers(Warp& warp);
   void retry_registers();
-  // Holds an instruction against what the other warps of the group executed.
+  // Compares an instruction with those of the other warps of the group.
   void log_step(Warp& warp, const GroupStep& step);
 
   // Barriers (barriers.cc).
@@ -235,7 +235,7 @@ struct Cta {
   void write_word(Thread& thread, uint32_t address, uint32_t bits, int line);
   uint32_t read_word(Thread& thread, uint32_t address, int line);
   void fence_async(Thread& thread);
-  // Hands the warp's knowledge on and begins a new period.
+  // Passes on the warp's knowledge and begins a new period.
   void publish(Warp& warp, Knowledge* to);
   // Why a warp must not yet read a granule (`what` reads), or an empty string.
   std::string unordered_read(const Warp& warp, uint32_t address, std::string_view what);
@@ -306,7 +306,7 @@ struct Machine {
   // Records the first violation; a line of 0 is not shown.
   void fail(const Thread& thread, int line, std::string message);
   void fail(std::string message);
-  // Counts a call, says so if there were too many without progress, and may let another thread run.
+  // Counts a call, reports too many calls without progress, and may let another thread run.
   void step(Thread& thread, int line);
   // Does not return if something was reported.
   void leave_if_failed();

@@ -2,8 +2,8 @@
 //
 // Single deletions in the text of a kernel: each mutant lacks one call that synchronises (a wait,
 // an arrival, an announcement, a commit, a fence, a barrier, a step of a ring). A test harness that
-// lets one pass has not looked at what that call is for. Ring::fill waits and announces, so it
-// gives two mutants: without the one and without the other.
+// lets a mutant pass does not test that call. Ring::fill waits and announces, so it gives two
+// mutants: without the one and without the other.
 #pragma once
 
 #include <string>

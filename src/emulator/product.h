@@ -54,7 +54,7 @@ std::string descriptor_flaw(uint64_t bits);
 std::vector<uint32_t> a_pieces(uint64_t descriptor, int warp, bool is_transposed);
 std::vector<uint32_t> b_pieces(uint64_t descriptor, int n, bool is_transposed);
 
-// Adds the product to the accumulator's values. All addresses must lie in the memory.
+// Adds the product to the accumulator's values. All addresses must be inside the memory.
 void multiply(const Product& product, SharedMemory& memory);
 
 // A lane's part of an m16n8k16 product, d += a . b.

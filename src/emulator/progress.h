@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tells a long launch from a loop. A kernel gets on when it reads or writes global memory that
-// nothing in the launch has read or written before, or when a CTA ends; both can happen only so
-// often, so that a kernel without an end must stop getting on, however long its inputs are.
+// Tells a long launch from an endless loop. A kernel gets on when it reads or writes global memory
+// that nothing in the launch has read or written before, or when a CTA ends; both can happen only a
+// limited number of times, so an endless kernel must stop getting on, however long its inputs are.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class Progress {
  public:
   explicit Progress(const std::vector<Buffer>& buffers);
 
-  // An access to one of the buffers, after so many calls.
+  // An access to one of the buffers, after this many calls.
   void touch(size_t buffer, size_t offset, size_t bytes, bool is_write, int64_t calls);
   void cta_ended(int64_t calls) { last_ = calls; }
 

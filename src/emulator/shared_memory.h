@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The shared memory of a CTA: its bytes and, for every 16 of them (the unit of all asynchronous
-// accesses), who is under way to or from them.
+// accesses), the copies and products in flight.
 #pragma once
 
 #include <cstdint>

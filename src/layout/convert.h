@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What it costs to bring a tile from one layout to another, to reduce one of its axes, and to use a
-// reduced tile beside the original. These are the only questions the compiler asks of layouts when
-// it spreads them from the instructions that fix them; each is answered once, for any layout.
+// The cost of converting a tile from one layout to another, of reducing one of its axes, and of
+// using a reduced tile together with the original. These are the only questions the compiler asks
+// of layouts when it spreads them from the instructions that fix them; each is answered once, for
+// any layout.
 #pragma once
 
 #include <optional>
@@ -48,9 +49,9 @@ struct CommonDigit {
 };
 
 // The digits into which both layouts divide all coordinates: the old place of an element is a sum
-// over digits of its new one. Copies are no coordinates; a reader chooses among those of the old
-// layout, and those of the new one have no say. Nothing where digits straddle each other: 10 and 4
-// have no common refinement. Both layouts must have the same shape.
+// over digits of its new one. Copies do not count as coordinates: a reader chooses among those of
+// the old layout, and those of the new one do not matter. Nothing where digits straddle each other:
+// 10 and 4 have no common refinement. Both layouts must have the same shape.
 std::optional<std::vector<CommonDigit>> common_digits(const Layout& from, const Layout& to);
 
 // A reduction along one axis. The digits of that axis say how it is done, innermost part first:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How the matrix unit finds a shared-memory operand: the 64-bit matrix descriptor of wgmma, and a
-// model of the addresses the unit reads for it. The model is what the tests hold against the copy
-// engine's (swizzle.h): both must name the same byte for the same element.
+// model of the addresses the unit reads for it. Tests compare the model with that of the copy
+// engine (swizzle.h): both must name the same byte for the same element.
 //
 // Fields (PTX ISA, "Matrix descriptor format" of wgmma):
 //
@@ -67,8 +67,8 @@ uint32_t operand_address(const MatrixDescriptor& descriptor, Major major, int mn
 
 // An operand in panels: K-major if the rows of the tile are mn and its columns k, MN-major if the
 // rows are k and the columns mn. The tile begins at `base`, a multiple of its atom. `first_mn` is
-// where the instruction's mn range begins within the tile, as when each of several warp groups
-// takes 64 rows of A: a multiple of 8 (K-major) or of the panel width (MN-major).
+// where the instruction's mn range begins within the tile, as when each of several warp groups has
+// 64 rows of A: a multiple of 8 (K-major) or of the panel width (MN-major).
 struct Operand {
   PanelTile tile;
   Major major = Major::K;

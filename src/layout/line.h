@@ -29,7 +29,7 @@ struct Pieces {
   Layout layout;
   int axis = 0;
 };
-// Empty if the innermost registers of the layout are not so many neighbours.
+// Empty if the innermost registers of the layout are not `width` neighbours.
 std::optional<Pieces> pieces(const Layout& layout, int width);
 
 }  // namespace nautilus::layout

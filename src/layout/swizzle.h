@@ -69,8 +69,8 @@ struct PanelTile {
 
   // Where element (row, col) begins. Columns up to the full width of the last panel are allowed.
   uint32_t offset(int row, int col) const;
-  // Whose byte is at `offset`; the inverse of offset(). The column may be in the unused part of the
-  // last panel.
+  // The element of the byte at `offset`; the inverse of offset(). The column may be in the unused
+  // part of the last panel.
   TileElement element_at(uint32_t offset) const;
 
   friend bool operator==(const PanelTile&, const PanelTile&) = default;
@@ -79,8 +79,8 @@ struct PanelTile {
 // Where the copy engine puts an element of a box. `box` and `at` list the innermost dimension
 // first, as a tensor map does. The box is stored densely in that order and then swizzled. With a
 // swizzle, the innermost dimension must fill the span: narrower rows are allowed by the hardware
-// but their spacing is not established here. What the engine writes for elements outside the tensor
-// is no matter of place.
+// but their spacing is not established here. The values that the engine writes for elements outside
+// the tensor do not matter here.
 //
 // A box {64, rows, panels} of 16-bit elements with the 128-byte swizzle is a PanelTile: one copy
 // fills all panels of a tile.

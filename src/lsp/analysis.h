@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that is told about a document: what is wrong with it, what its names mean, where they
-// are defined, what it consists of. Places are bytes of its text; lsp/replies.h puts them into the
-// words of the protocol.
+// Everything that the server knows about a document: its errors, the meaning and definition of its
+// names, its outline. Places are bytes of its text; lsp/replies.h translates them to the protocol.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +59,7 @@ struct Analysis {
 // Of a text of any level; names are looked at in programs of the math language only.
 Analysis analyse(const std::string& path, const std::string& text);
 
-// As text, for the way out of the process that computes it (lsp/isolated.h).
+// As text, to leave the process that computes it (lsp/isolated.h).
 nlohmann::json to_json(const Analysis& analysis);
 std::optional<Analysis> analysis_from_json(const nlohmann::json& json);
 

@@ -13,8 +13,8 @@ class Framing {
  public:
   void feed(std::string_view bytes) { buffer_ += bytes; }
   // The next whole message, or nothing until there are more bytes. A head without a usable length
-  // is passed over, and the message is then an empty text, which is no JSON: it is answered, and
-  // what follows is read.
+  // is skipped and gives an empty message. That is not JSON, so it is answered with an error, and
+  // reading continues.
   std::optional<std::string> next();
 
  private:

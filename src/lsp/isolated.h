@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work in a process of its own: a failed check, a crash or a search without an end there must not
-// take the server, and with it the editor's session, along.
+// Work in a process of its own: a failed check, a crash or an endless search there must not end the
+// server, and with it the editor's session.
 #pragma once
 
 #include <functional>

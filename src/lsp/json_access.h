@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Members of JSON that somebody else has written: what is not there, or is something else, is
-// nothing. The library's own accessors would end the process then.
+// Members of untrusted JSON: a member that is missing or of another type is nothing. The library's
+// own accessors would end the process.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What elaboration has found out about the names of a program, as text: types of tensors, extents
-// of axes, values of sizes and scalars. Nothing is known of a program that has errors.
+// The results of elaboration for the names of a program, as text: types of tensors, extents of
+// axes, values of sizes and scalars. Empty for a program with errors.
 #pragma once
 
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places in a document as editors count them: lines from 0, and in a line 16-bit units of UTF-16.
-// The compiler counts bytes of UTF-8; one emoji in a comment is four of them, and two units.
+// The compiler counts bytes of UTF-8; one emoji in a comment is four bytes and two units.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ class LineTable {
  public:
   explicit LineTable(std::string_view text);
 
-  // Of a byte; one behind the text is at its end.
+  // Of a byte; a byte after the text is at its end.
   Position position(size_t offset) const;
-  // The byte of a position. One behind the end of its line or of the text is at that end, as the
-  // protocol has it; so is the second half of a character.
+  // The byte of a position. A position after the end of its line or of the text is at that end, as
+  // the protocol requires; so is the second half of a character.
   size_t offset(Position position) const;
 
  private:

@@ -2,8 +2,8 @@
 // The language server without its stream: messages in, messages out.
 //
 // It holds the documents that are open. A change makes its document stale; a stale document is
-// looked at when somebody asks about it, or when the client has nothing more to say (`idle`), so
-// that fast typing costs one look, not one for each letter.
+// analysed when a request needs it, or when the client has sent nothing more (`idle`), so that fast
+// typing costs one analysis instead of one for each letter.
 #pragma once
 
 #include <functional>
@@ -18,14 +18,14 @@ namespace nautilus::lsp {
 
 class Server {
  public:
-  // `analyser` gets path and text. It must come back: serve.h has it work in another process.
+  // `analyser` gets path and text. It must return: serve.h runs it in another process.
   using Analyser = std::function<Analysis(const std::string&, const std::string&)>;
   explicit Server(Analyser analyser) : analyser_(std::move(analyser)) {}
 
-  // What to send for a message, which may be anything at all; discarded if it was no JSON.
-  // `is_cancelled`: a request that the client has taken back since.
+  // The answers to a message, which may be anything; a discarded value if it was not JSON.
+  // `is_cancelled`: the client has cancelled the request since.
   std::vector<nlohmann::json> handle(const nlohmann::json& message, bool is_cancelled = false);
-  // What to send before waiting for the next message.
+  // The messages to send before waiting for the next one.
   std::vector<nlohmann::json> idle();
 
   // After `exit`: 0 if `shutdown` came before it.
@@ -47,7 +47,7 @@ class Server {
   void open_document(const nlohmann::json& params);
   void change_document(const nlohmann::json& params);
   void close_document(const nlohmann::json& params, std::vector<nlohmann::json>& out);
-  // Looks at the document if it is stale, and says what was found.
+  // Analyses the document if it is stale, and sends the results.
   void refresh(const std::string& uri, Document& document, std::vector<nlohmann::json>& out);
 
   Analyser analyser_;
@@ -57,9 +57,9 @@ class Server {
   bool is_over_ = false;
 };
 
-// The id of the request that a message takes back; null if it takes back none.
+// The id of the request that a message cancels; null if it cancels none.
 nlohmann::json cancelled_id(const nlohmann::json& message);
-// The id of a request; null if it is none.
+// The id of a request; null for other messages.
 nlohmann::json request_id(const nlohmann::json& message);
 
 }  // namespace nautilus::lsp

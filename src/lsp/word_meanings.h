@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the words mean that the language itself has.
+// The meanings of the words of the language.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace nautilus::lsp {
 
-// Markdown; empty if the word is none of the language. `is_reducer`: `max[j] x`, not `max(x, y)`.
+// Markdown; empty for other words. `is_reducer`: `max[j] x`, not `max(x, y)`.
 std::string word_meaning(std::string_view word, bool is_reducer);
 
 }  // namespace nautilus::lsp

@@ -7,14 +7,14 @@
 
 namespace nautilus::page {
 
-// Of text between tags or in an attribute. Bytes that are no UTF-8, and control characters, become
+// Of text between tags or in an attribute. Bytes that are not UTF-8, and control characters, become
 // the replacement character.
 std::string escaped(std::string_view text);
 
-// Rounded to so many significant digits, but never in front of the point: 12,084 and 0.4123.
+// Rounded to this many significant digits, but never before the decimal point: 12,084 and 0.4123.
 std::string number_text(double value, int digits);
 
-// With the prefix that leaves one to three digits in front of the point: `949 TFLOP/s`.
+// With the prefix that leaves one to three digits before the decimal point: `949 TFLOP/s`.
 std::string prefixed_text(double value, std::string_view unit);
 
 // A share: `75.2 %`.

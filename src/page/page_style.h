@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The look of reports, light or dark as the reader's system is.
+// The style of reports, light or dark as on the reader's system.
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expressions of sizes and scalars as postfix code over numbered slots: what ir::evaluate computes
-// through names and trees, without looking anything up. Launches evaluate the plan by it.
+// Expressions of sizes and scalars as postfix code over numbered slots: the same results as
+// ir::evaluate, without names, trees and lookups. Launches evaluate the plan with it.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace nautilus::plan {
 
-// Where the value of a name lies.
+// The slot of a name's value.
 using Slots = std::map<std::string, int, std::less<>>;
 
 class Code {
@@ -32,8 +32,8 @@ class Code {
 
   int depth() const { return depth_; }
 
-  // The integer operators of index arithmetic have steps of their own; what is rare takes the way
-  // of every evaluator, expr::apply.
+  // The integer operators of index arithmetic have steps of their own; rare operators go through
+  // expr::apply, as in every evaluator.
   enum class Kind : uint8_t { Constant, Slot, Add, Sub, Mul, FloorDiv, Mod, Min, Max, Apply };
   struct Step {
     Kind kind = Kind::Constant;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random expressions of the integers a, b, the float x and the condition c, for tests of whoever
-// evaluates or prints what a plan computes.
+// Random expressions of the integers a, b, the float x and the condition c, for tests of code that
+// evaluates or prints expressions of a plan.
 #pragma once
 
 #include "base/random.h"

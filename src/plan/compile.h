@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From an MA-tile program to machine code: emission, NVRTC, the disk cache, and the gate that keeps
-// kernels the assembler could not do justice to from running.
+// From an MA-tile program to machine code: emission, NVRTC, the disk cache, and the check that
+// rejects kernels with serialised matrix work.
 #pragma once
 
 #include <optional>
@@ -43,9 +43,9 @@ bool compile_source(DeviceKernel& kernel, const std::string& architecture, bool 
 // Why a kernel must not be used: an advisory of the assembler that means serialised matrix work.
 std::string rejection(const DeviceKernel& kernel);
 // What a schedule's author, or a search, should know: a loop that feeds the tensor cores spends
-// more than kMaxSpillShare of its instructions on spilled registers. It is right but slow, so a
-// program that has no other kernel runs all the same; golden kernels must not have it. Empty if all
-// is well: outside such loops a few bytes cost nothing.
+// more than kMaxSpillShare of its instructions on spilled registers. The kernel is right but slow,
+// so a program without another kernel still runs it; golden kernels must not have this warning.
+// Empty if there is none: outside such loops a few bytes cost nothing.
 std::string spill_warning(const DeviceKernel& kernel);
 
 // Measured: attention of head size 64 in tiles of 256 x 64 is the fastest form at 16k keys with

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A compiled program on a device: tensors are bound, the plan is launched, as often as one likes.
+// A compiled program on a device: tensors are bound and the plan is launched, any number of times.
 #pragma once
 
 #include <functional>
@@ -19,8 +19,8 @@ class Executable {
   static std::unique_ptr<Executable> load(const ir::Program& program,
                                           std::vector<DeviceKernel> kernels,
                                           runtime::Device& device, std::string* error);
-  // Waits for everything that runs on the device: a launch may still be under way. Graphs that
-  // captured launches must be gone.
+  // Waits for everything that runs on the device: a launch may still be running. Graphs that
+  // captured launches must be destroyed before.
   ~Executable();
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
@@ -32,20 +32,20 @@ class Executable {
   // A size or a scalar; false if the program has none of that name.
   bool set(std::string_view name, double value);
 
-  // Evaluates the plan for what is bound and launches its kernels. With nothing bound or set since
-  // the last launch, that one is repeated. Launches must not run at the same time as others of the
-  // same executable, which share its scratch memory: use one stream, or order the streams. The
-  // first launch allocates scratch memory, so it must not be captured.
+  // Evaluates the plan for the bound tensors and launches its kernels. If nothing was bound or set
+  // since the last launch, that launch is repeated. Launches must not run at the same time as
+  // others of the same executable, which share its scratch memory: use one stream, or order the
+  // streams. The first launch allocates scratch memory, so it must not be captured.
   bool launch(const runtime::Stream& stream, std::string* error);
 
   // Makes an executable of the same program with aligned copies of some tensors.
   using VariantMaker = std::function<std::unique_ptr<Executable>(
       const std::set<std::string>& tensors, std::string* error)>;
-  // For launches with tensors whose strides or address the kernels cannot use. Each set of such
-  // tensors is compiled when it is first met. Without a maker these launches fail.
+  // For launches with tensors that have strides or addresses which the kernels cannot use. Each set
+  // of such tensors is compiled when it is first met. Without a maker these launches fail.
   void set_variants(VariantMaker maker) { make_variant_ = std::move(maker); }
 
-  // The program itself, for an executable whose maker does not keep it.
+  // Keeps the program, for an executable with a maker that does not.
   void keep(std::unique_ptr<const ir::Program> program) { program_ = std::move(program); }
 
   const std::vector<DeviceKernel>& kernels() const { return kernels_; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan run for given tensors: sizes solved, scalars evaluated, maps encoded, parameters packed;
-// what is left is to launch. The same for a device and for the emulator, which differ in how a map
-// is encoded.
+// A plan run for given tensors: sizes solved, scalars evaluated, maps encoded, parameters packed,
+// ready to launch. The same for a device and for the emulator, which differ only in how a map is
+// encoded.
 //
 //   Frame frame(prepared);
 //   frame.bind(prepared.tensor("A"), {address, shape, strides}); ...
@@ -30,7 +30,7 @@ struct TensorView {
   std::span<const int64_t> strides;
 };
 
-// The map lies in the parameters already, aligned as the driver wants it.
+// The map is already in the parameters, aligned as the driver requires.
 using MapEncoder =
     std::function<bool(const runtime::TensorMapView&, runtime::EncodedMap*, std::string*)>;
 
@@ -41,7 +41,7 @@ class Frame {
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
 
-  // By number (Prepared::tensor, Prepared::value). False if the rank is another one.
+  // By number (Prepared::tensor, Prepared::value). False if the rank differs.
   bool bind(int tensor, const TensorView& view);
   void set(int value, expr::Value to);
   // Nothing is bound and nothing is set.
@@ -59,11 +59,11 @@ class Frame {
   // the first half zero, the second for stores.
   static constexpr size_t kEmptyBackingBytes = 256;
   void set_empty_backing(uint64_t address) { empty_backing_ = address; }
-  // After a pack that failed: whether it did for want of that memory.
+  // After a pack that failed: whether that memory was missing.
   bool needs_empty_backing() const { return needs_empty_backing_; }
 
-  // After a pack that failed: tensors that no kernel can use with the strides or the address they
-  // have. Aligned copies of them would do (matile/passes/memory/repack.h).
+  // After a pack that failed: tensors that no kernel can use with their strides or address. Aligned
+  // copies of them would work (matile/passes/memory/repack.h).
   const std::set<int>& misaligned() const { return misaligned_; }
   // What was bound; the spans last until the next bind.
   TensorView view(int tensor) const;
@@ -76,7 +76,7 @@ class Frame {
     unsigned char* params = nullptr;  // 64-byte aligned
     size_t param_bytes = 0;
   };
-  // Of the last pack; launches without a tile to do are left out.
+  // Of the last pack; launches without tiles are left out.
   std::span<const Launch> launches() const { return launches_; }
 
   // After evaluate: dimension k of a tensor as the program declares it.

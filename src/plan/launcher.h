@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A compiled program on a device, for callers that have threads, streams and memory of their own:
-// each call brings its tensors and values, and a launch neither compiles nor waits nor takes device
-// memory that the caller did not give. (executable.h keeps what is bound and brings its own
-// memory.)
+// each call has its tensors and values, and a launch does not compile, wait or allocate device
+// memory. (executable.h holds bound tensors and its own memory.)
 #pragma once
 
 #include <map>
@@ -65,16 +64,16 @@ class Launcher {
   // How much memory such a launch needs.
   LaunchStatus workspace_bytes(const Call& call, size_t* bytes, std::string* error);
 
-  // Compiles kernels with aligned copies of those tensors of the call that no kernel can use as
-  // they are; nothing to do if there are none. Not at the same time as others of the same pool.
+  // Compiles kernels with aligned copies of the tensors of the call that no kernel can use; does
+  // nothing if there are none. Not at the same time as others of the same pool.
   LaunchStatus admit(const Call& call, expr::ExprPool& pool, const std::string& architecture,
                      std::string* error);
 
   const std::vector<DeviceKernel>& kernels() const { return kernels_; }
 
  private:
-  // What one launch needs while it runs; the last call is kept, so that the same one again is only
-  // launched.
+  // The state of one launch while it is prepared; it remembers the last call, so that an equal call
+  // is only launched.
   struct Slot {
     explicit Slot(const Prepared& plan) : frame(plan), workspace(plan) {}
     Frame frame;

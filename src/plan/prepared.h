@@ -43,8 +43,8 @@ struct Prepared {
     Code coefficient;
     Code rest;
   };
-  // A dimension from which a size may follow: the one of `sizes` that is not known yet, if there is
-  // an equation for it.
+  // A dimension that may determine a size: the one of `sizes` that is not known yet, if there is an
+  // equation for it.
   struct Solve {
     int tensor = 0;
     int dimension = 0;
@@ -71,10 +71,10 @@ struct Prepared {
     int tensor = 0;
     int bytes = 0;                // of an element
     bool is_stored = false;       // of an output
-    runtime::TensorMapView view;  // all that no launch changes
+    runtime::TensorMapView view;  // everything that is the same for all launches
     std::vector<Code> extents;
     std::vector<Term> terms;
-    std::vector<Term> origin;  // of the element at 0, 0, ...; the axis means nothing
+    std::vector<Term> origin;  // of the element at 0, 0, ...; the axis is not used
   };
   struct Param {
     emit::KernelParam::Kind kind = emit::KernelParam::Kind::Int;
@@ -89,7 +89,7 @@ struct Prepared {
     std::vector<Param> params;
     std::vector<int> vectors;  // tensors that are moved 16 bytes at a time
     int other = -1;            // the launch that runs instead if one of them is not aligned
-    bool is_other = false;     // it runs only so
+    bool is_other = false;     // it runs only in that case
     int param_bytes = 0;
     int cluster = 1;  // the grid is rounded up to whole clusters
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the plan's own tensors lie in one piece of memory: scratch first, which has to be zero,
+// The places of the plan's own tensors in one piece of memory: scratch first, which has to be zero,
 // then temps.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace nautilus::plan {
 
 class Workspace {
  public:
-  // Of the plan's scratch and temps; nothing is computed yet. The plan must outlive this.
+  // For the plan's scratch and temps; the layout is not computed yet. The plan must outlive this.
   explicit Workspace(const Prepared& plan);
 
   // Addresses are multiples of it, and so is the memory.
@@ -21,7 +21,7 @@ class Workspace {
   // For the sizes of a frame that was evaluated. False (and why) if a tensor is too large.
   // Allocates nothing.
   bool lay_out(Frame& frame, std::string* error);
-  // After lay_out: how much memory there must be, and how much of its beginning is zero.
+  // After lay_out: the required memory, and how much of its beginning must be zero.
   size_t bytes() const { return bytes_; }
   size_t zero_bytes() const { return zero_bytes_; }
   void bind(Frame& frame, uint64_t address) const;

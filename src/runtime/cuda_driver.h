@@ -83,8 +83,8 @@ std::string status_text(int status);
 // False for success; otherwise writes "what: status_text".
 bool failed(int status, std::string_view what, std::string* error);
 
-// Makes a context current for a scope. A thread that has it already is not touched, and any other
-// gets back what it had: frameworks in the same process rely on their own choice.
+// Makes a context current for a scope. A thread that already has the context is not changed, and
+// any other thread gets its own back: frameworks in the same process rely on their choice.
 class ContextScope {
  public:
   explicit ContextScope(void* context);

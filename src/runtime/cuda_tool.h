@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of the CUDA toolkit that are run, not linked: where they are, and the files they want.
+// Programs of the CUDA toolkit that are run, not linked: their paths, and temporary files for them.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace nautilus::runtime {
 
-// Its path, from CUDA_HOME, CUDA_PATH, the path and the usual folder; empty if it is nowhere.
+// Its path, from CUDA_HOME, CUDA_PATH, the path and the usual folder; empty if it is not found.
 std::string find_cuda_tool(const std::string& name);
 
 // What the command prints, errors among it, or nothing, and why.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machine code and assembler text in one file, of which a driver takes what fits its device.
+// Machine code and assembler text in one file, from which a driver chooses what fits its device.
 #pragma once
 
 #include <optional>

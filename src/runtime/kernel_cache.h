@@ -3,13 +3,13 @@
 // content.
 //
 // Entries are written to a temporary file and renamed, so that many processes (and network disks)
-// can share a folder: a reader sees a whole entry or none. A file that does not hold what its
-// header says is a miss, never an error. Nothing is ever updated in place, and deleting the folder
-// is always safe.
+// can share a folder: a reader sees a whole entry or none. A file with content that contradicts its
+// header is a miss, never an error. Nothing is ever updated in place, and deleting the folder is
+// always safe.
 //
 // Entries are code that will run, so the folder is the user's alone: it is made with mode 0700, and
-// one that belongs to somebody else, or that others may write to, is not used. It does not grow
-// without end: beyond a limit those that were not used for the longest time go.
+// one that belongs to somebody else, or that others may write to, is not used. Its size is limited:
+// beyond the limit the entries that were unused for the longest time are deleted.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class KernelCache {
   static std::string key(const std::vector<std::string_view>& parts);
 
   std::optional<std::string> get(const std::string& key) const;
-  // False (and why) if the entry could not be written; callers go on without the cache.
+  // False (and why) if the entry could not be written; callers continue without the cache.
   bool put(const std::string& key, std::string_view content, std::string* error) const;
   const std::string& folder() const { return folder_; }
 

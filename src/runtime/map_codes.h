@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver calls the properties of a tensor map (cuda.h): for whoever encodes one, and for
-// text that will.
+// The driver's numbers for the properties of a tensor map (cuda.h), for code that encodes one and
+// for emitted text that will.
 #pragma once
 
 #include "runtime/tensor_map.h"

@@ -16,13 +16,14 @@ struct NvrtcSurroundings {
   std::string environment = {};  // $VIRTUAL_ENV
   std::string home = {};         // $HOME
   std::string own_folder = {};   // of the library or program that this code is in
-  std::string root = {};         // in front of /usr and /opt: for tests
+  std::string root = {};         // prefix of /usr and /opt: for tests
 
   static NvrtcSurroundings of_process();
 };
 
-// Names to try, in this order: what the loader finds by itself (or has loaded already, for another
-// library of the process), then files that are there. Of several versions the newest comes first.
+// Names to try, in this order: names for the loader's own search (it may have loaded one already,
+// for another library of the process), then existing files. Of several versions the newest comes
+// first.
 std::vector<std::string> nvrtc_places(const NvrtcSurroundings& surroundings);
 
 }  // namespace nautilus::runtime

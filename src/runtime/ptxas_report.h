@@ -3,8 +3,8 @@
 // speed.
 //
 // An advisory of the family C75xx (matrix instructions serialised, set-max-register ignored, ...)
-// makes a kernel slow in a way that no later measurement explains, so the compiler treats one as a
-// rejection.
+// makes a kernel slow in a way that no later measurement explains, so the compiler rejects such a
+// kernel.
 #pragma once
 
 #include <string>

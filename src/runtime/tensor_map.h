@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a tensor map says: a strided view of global memory and the box that one copy moves.
 //
-// This is the meaning of the driver's opaque 128 bytes. The runtime encodes it for the copy engine,
-// the emulator keeps it as it is.
+// This is the meaning of the driver's opaque 128 bytes. The runtime encodes it for the copy engine;
+// the emulator uses it directly.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ enum class MapElement : uint8_t { U8, U16, U32, F16, BF16, F32 };
 int element_bytes(MapElement element);
 
 // Dimensions innermost first. The innermost is contiguous: strides[0] is the element size. The
-// stride of an outer dimension of extent 1 means nothing and is not looked at.
+// stride of an outer dimension of extent 1 is ignored.
 struct TensorMapView {
   uint64_t address = 0;
   int64_t dims[kMaxMapRank] = {};
   int64_t strides[kMaxMapRank] = {};  // bytes
   int32_t box[kMaxMapRank] = {};      // elements that are moved
-  int8_t step = 1;                    // of the second dimension every so many
+  int8_t step = 1;                    // step along the second dimension
   uint8_t rank = 0;
   MapElement element = MapElement::BF16;
   layout::Swizzle swizzle = layout::Swizzle::B128;

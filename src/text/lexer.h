@@ -21,7 +21,7 @@ enum class Token : uint8_t {
   Integer,
   Float,
   Symbol,  // punctuation; see Lexeme::text
-  Text,    // `"..."` on one line; Lexeme::text is what stands between the quotes
+  Text,    // `"..."` on one line; Lexeme::text is the text between the quotes
 };
 
 struct Lexeme {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several shapes of a program in one budget: each has a search of its own (tuner.h), and who goes
-// on is who can save most time (work/shares.h). Their winners are one plan (records/tuned_plan.h).
+// Several shapes of a program in one budget: each has a search of its own (tuner.h), and the search
+// that can save most time goes on (work/shares.h). Their winners are one plan
+// (records/tuned_plan.h).
 //
-// Shapes are taken in the order of their sizes, whatever order they come in, and turns are counted
-// in trials: the same trials are made in the same order on a fast machine and on a slow one.
+// Shapes are sorted by their sizes, whatever their order in the list, and turns are counted in
+// trials: the same trials are made in the same order on a fast machine and on a slow one.
 #pragma once
 
 #include "tune/tuner.h"
@@ -34,8 +35,8 @@ struct ShapesResult {
 };
 
 // Options are for all together: time, trials. Their `worker` is not used. Nothing, and why, if a
-// shape is not one of the program's or has no schedule that could be timed. What was measured until
-// then is in the database.
+// shape is not one of the program's or has no schedule that could be timed. Earlier measurements
+// are in the database.
 std::optional<ShapesResult> tune_shapes(const std::vector<ShapeSubject>& shapes,
                                         const TuneOptions& options, const TuneHooks& hooks,
                                         std::string* error);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The search for the fastest schedule of a problem within a budget. Every trial runs in a child
-// process and is in the database before the next one begins: whoever stops the search loses the
-// trial that runs, and the next search goes on from what is there.
+// process and is in the database before the next one begins: stopping the search loses only the
+// running trial, and the next search continues from the database.
 #pragma once
 
 #include <chrono>
@@ -18,11 +18,11 @@ namespace nautilus::tune {
 struct TuneOptions {
   std::string search = "learned";
   double seconds = 120;       // of the whole search
-  int64_t trials = 0;         // at most so many; 0: as many as fit
+  int64_t trials = 0;         // the most trials; 0: as many as fit
   double trial_seconds = 60;  // of one trial, before its process is stopped
   int jobs = 1;               // processes that lower and compile at a time
   uint64_t seed = 1;
-  size_t finalists = 3;             // that are measured again, taking turns
+  size_t finalists = 3;             // that are measured again, alternating
   int64_t patience = 128;           // trials without a better one, after which it stops
   std::string record;               // a file that trials are added to as JSON lines
   std::vector<std::string> worker;  // the command that answers proposals: `nautilus propose ...`
@@ -51,7 +51,7 @@ struct TuneResult {
 
 using TuneClock = std::chrono::steady_clock;
 
-// Where trials go, and who is asked.
+// Where trials go, and callbacks.
 struct TuneHooks {
   Database* database = nullptr;  // null: nothing is kept
   std::function<void(const Progress&)> tell;
@@ -59,7 +59,7 @@ struct TuneHooks {
   TuneClock::time_point start = TuneClock::now();  // of the time that a search has
 };
 
-// What is known of a search that runs.
+// The state of a running search.
 struct TunerState {
   double best = 0;     // median so far; 0: none
   double floor = 0;    // ms that the machine takes at least; 0: unknown
@@ -71,8 +71,8 @@ struct TunerState {
 class Tuner {
  public:
   virtual ~Tuner() = default;
-  // Measures schedules, at most so many; the next ones are made beside it, also while others
-  // measure. False, and why, if what measures or keeps trials failed.
+  // Measures at most `most` schedules; the next ones are made in parallel, also while other
+  // searches measure. False, and why, if measuring or storing trials failed.
   virtual bool step(size_t most, std::string* error) = 0;
   // Why the search is over; empty while it is not.
   virtual const std::string& ended() const = 0;
@@ -85,7 +85,7 @@ class Tuner {
 std::unique_ptr<Tuner> start_tuner(const Subject& subject, const TuneOptions& options,
                                    const TuneHooks& hooks, std::string* error);
 
-// One search to its end. `database` may be null: then nothing is kept. Nothing, and why, if no
+// One search to its end. `database` may be null: then nothing is stored. Nothing, and why, if no
 // schedule could be timed. `is_stopped` is asked between trials.
 std::optional<TuneResult> tune(const Subject& subject, const TuneOptions& options,
                                Database* database, const std::function<void(const Progress&)>& tell,

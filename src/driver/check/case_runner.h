@@ -36,18 +36,18 @@ class CaseRunner {
   // False if there is no such pass (`error` says so), or if a pass reported something.
   bool run_passes(std::string_view names, ir::Program& program, ir::PassContext& context,
                   std::string& error);
-  // The program after the passes of the option `pass` is that of another file but for names.
+  // The program after the passes of the option `pass` equals that of another file except for names.
   CaseResult like(const ir::Program& program);
   CaseResult graph(const ir::Program& program);
   CaseResult emit_case(const ir::Program& program);
   CaseResult resources(const ir::Program& program);
   CaseResult diag();
-  // `#~ E0702 text` on a line: that line must be rejected so. No annotation: the program must
-  // verify.
+  // `#~ E0702 text` on a line: that line must be rejected with this message. No annotation: the
+  // program must verify.
   CaseResult verify_case();
 
-  // --- schedules (schedule_cases.cc)
-  // The input is a schedule; the argument names the kernel that it is held against.
+  // --- schedules (schedule_cases.cc) The input is a schedule; the argument names the kernel to
+  // compare with.
   CaseResult regenerate();
   // The input is a schedule with holes; the argument names its program.
   CaseResult fill();
@@ -56,12 +56,12 @@ class CaseRunner {
   // The input is a schedule; which kernels of its plan run at sizes, and whether they are right.
   CaseResult launches();
   CaseResult sweep_case(const ir::Program& program);
-  // The derivation; or what the passes did, which is no part of it: a test of one should not break
-  // by the other.
+  // The derivation, or what the passes did. The two are separate, so that a change of one does not
+  // break tests of the other.
   CaseResult explain_case(const ir::Program& program);
   // The first lines of explain, at the hints.
   CaseResult summary(const ir::Program& program);
-  // What is far slower than it need be.
+  // Warnings about what is far slower than necessary.
   CaseResult warnings(const ir::Program& program);
   CaseResult schedule(const ir::Program& program);
   std::string with_or_without_cycles(std::string text) const;
@@ -72,7 +72,7 @@ class CaseRunner {
   // The program, after the passes of the option `pass`, against the oracle named by the argument.
   CaseResult check(const ir::Program& program);
   CaseResult kernels(const ir::Program& program);
-  // The rules fire, and the kernels that come of them are right.
+  // The rules fire, and the resulting kernels are right.
   CaseResult fires(const ir::Program& program);
 
   TestCase test_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicted cycles taken out of what a test expects, so that other constants of a machine change
-// the tests of its cost model and no others. A choice that they change still shows.
+// Removes predicted cycles from expectations, so that new constants of a machine change only the
+// tests of its cost model. A changed choice still shows.
 #pragma once
 
 #include <string>

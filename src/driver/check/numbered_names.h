@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts that are the same but for names.
+// Compares texts without regard to names.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,8 +11,8 @@
 namespace nautilus::driver {
 
 // Every name as the number of its first occurrence. The first word of a line is an op and stays:
-// `tiles T < tiles_2` may be `tiles T < tiles` elsewhere. Other words of the language are names as
-// well, which changes nothing: they are the same in both texts.
+// `tiles T < tiles_2` may be `tiles T < tiles` elsewhere. Other words of the language are numbered
+// as well, which does no harm: they are the same in both texts.
 inline std::string with_numbered_names(const std::string& text) {
   std::map<std::string, size_t> numbers;
   std::string out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A smaller program with the same failure: what `nautilus reduce` does with the text of a program.
+// Finds a smaller program with the same failure, for `nautilus reduce`.
 #pragma once
 
 #include <functional>
@@ -12,10 +12,10 @@ struct Reduction {
   int tried = 0;
 };
 
-// Makes a text smaller while `has_failure` holds for it: leaves out lines, puts an operand or the
-// number 1 in place of an expression, makes sizes smaller; again and again until nothing helps or
-// `most` texts were tried. Texts that are no programs are tried too, so `has_failure` must tell the
-// failure that is looked for from all others. It must hold for `text`.
+// Makes a text smaller while `has_failure` holds for it: leaves out lines, replaces an expression
+// by an operand or the number 1, makes sizes smaller. It repeats that until nothing helps or `most`
+// texts were tried. Invalid texts are tried too, so `has_failure` must tell the wanted failure from
+// all others. It must hold for `text`.
 Reduction reduce(std::string text, const std::function<bool(const std::string&)>& has_failure,
                  int most);
 

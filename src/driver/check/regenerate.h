@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel written by hand, and what the compiler makes of its mathematics.
+// Compares a kernel written by hand with the compiler's kernel for the same mathematics.
 #pragma once
 
 #include <optional>

@@ -31,7 +31,7 @@ struct CaseResult {
 CaseResult run_case(const TestCase& test, const std::string& file_name,
                     RunsOn on = RunsOn::Emulator);
 
-// True if the command runs kernels, so that it says something about a device.
+// True if the command runs kernels, so that it can test a device.
 bool runs_kernels(const TestCase& test);
 
 // One line per command: name and what it asserts.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules that somebody gives for a program: in one file or in several, for all of its kernels or
-// for some of them. What no file says is chosen by the rules of the first schedule.
+// Schedules that a user gives for a program: in one file or in several, for all of its kernels or
+// for some of them. The rules of the first schedule choose the rest.
 #pragma once
 
 #include "driver/kernels/scheduling.h"
@@ -10,19 +10,19 @@ namespace nautilus::driver {
 
 struct GivenSchedule {
   std::string path;    // for messages
-  std::string kernel;  // that one of the file alone; empty: all that it has
+  std::string kernel;  // only this kernel of the file; empty: all of its kernels
   std::string text;
 };
 
-// Several files as the text of one schedule; a single one for all of its kernels as it is. Nothing,
-// and why, if a file is no schedule or lacks its kernel, if two have the same kernel, or if they
-// contradict each other about the program.
+// Joins several files into the text of one schedule; a single file for all of its kernels is
+// returned unchanged. Nothing, and why, if a file is not a schedule or lacks its kernel, if two
+// files have the same kernel, or if they contradict each other about the program.
 std::optional<std::string> join_schedules(const std::vector<GivenSchedule>& files,
                                           const ir::Program& program, Unit& unit,
                                           std::string* error);
 
-// A kernel of the schedule that the program has not, with those that it has; empty if there is
-// none.
+// A message about a kernel of the schedule that the program does not have, with the program's
+// kernels; empty if all exist.
 std::string unknown_kernel(const ir::Program& program, const schedule::Schedule& given, Unit& unit);
 
 }  // namespace nautilus::driver

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a program of any level to one that runs: the MA-tile program with its kernels and its plan.
-// Every command that shows, runs or times kernels gets them here.
+// Every command that shows, runs or times kernels gets them through this file.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,8 @@ namespace nautilus::driver {
 
 struct KernelRequest {
   // The text of a schedule, or of several for different sizes, for a program of the math language;
-  // without one its first schedule. One that is not legal, or whose tiles have no kernel, is an
-  // error.
+  // without one its first schedule. A schedule that is not legal, or with tiles that have no
+  // kernel, is an error.
   std::optional<std::string> schedule = {};
   ir::PassTrace* trace = nullptr;  // gets the steps of the program and of each kernel
   bool has_notes = false;          // about kernels; always with a trace
@@ -28,7 +28,7 @@ struct KernelRequest {
 struct KernelNote {
   std::string kernel;  // its name in the program
   decision::Form form = decision::Form::Tile;
-  std::string statement;  // that it is named after in schedules; empty if there is no schedule
+  std::string statement;  // the statement that names it in schedules; empty without a schedule
   size_t alternative = 1;
   size_t alternatives = 1;
   ir::Block lines;  // of its schedule
@@ -36,22 +36,24 @@ struct KernelNote {
 
 // What was scheduled, for reports about it.
 struct Origin {
-  ir::Program statements;          // of loops, one for each that scheduling saw
+  ir::Program statements;          // of loops, one for each statement that scheduling saw
   std::set<std::string> in_tiles;  // of them, those that kernels of tiles or of patches compute
-  std::vector<std::string> derivation;  // what joined which kernel, and why others did not
+  std::vector<std::string>
+      derivation;  // which statements joined which kernel, and why others did not
 };
 
 struct Kernels {
   ir::Program program;
-  std::string schedule;                // the text that they were made with; empty if there is none
-  std::vector<KernelNote> notes = {};  // if asked for; none for kernels that came as such
-  std::optional<Origin> origin = {};   // none for kernels that came as such; of several schedules
-                                       // for sizes, the first one's
-  bool is_stored = false;              // they were read, not made (stored_kernels.h)
+  std::string schedule;  // the text of their schedule; empty without one
+  std::vector<KernelNote> notes =
+      {};  // if asked for; empty for kernels that were given as MA-tile text
+  std::optional<Origin> origin = {};  // none for kernels that were given as MA-tile text; of
+                                      // several schedules for sizes, the first one's
+  bool is_stored = false;  // they were read, not made (stored_kernels.h)
 };
 
 // Empty if something was reported, or is in `error`. A program that comes from a pass (`after`)
-// goes on behind it; an MA-tile program with finished kernels is returned as it is.
+// continues after it; an MA-tile program with finished kernels is returned unchanged.
 std::optional<Kernels> make_kernels(const ir::Program& program, const KernelRequest& request,
                                     Unit& unit, std::string* error);
 
@@ -68,7 +70,7 @@ std::optional<ir::Program> lower_to_kernels(const ir::Program& program, Unit& un
 std::optional<ir::Program> lower_with_schedule(const ir::Program& program, std::string_view text,
                                                Unit& unit, std::string* error);
 
-// One pass of any level, `schedule` among them. What comes of a dump is one, too.
+// One pass of any level, `schedule` included. The result of a pass on a dump is again a dump.
 std::optional<ir::Program> run_single_pass(const compile::PassInfo& pass,
                                            const ir::Program& program, ir::PassContext& context,
                                            Unit& unit);

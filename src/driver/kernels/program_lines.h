@@ -1,34 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of a schedule that are about the program, not about a kernel: those that describe what was
-// chosen, the forms of the algebra that given ones may mean, and which of them are refused.
+// Lines of a schedule about the program instead of a kernel: lines for the choices that were made,
+// the forms of the algebra that given lines may mean, and which lines are refused.
 #pragma once
 
 #include "driver/kernels/scheduling.h"
 
 namespace nautilus::driver {
 
-// Writes down what the schedule says about the program itself.
+// Adds the schedule's lines about the program itself.
 void describe(FirstSchedule& schedule, const ir::Program& program, Unit& unit);
 
-// The part of it that is about rewrites of the equations: those that change something and that no
-// line is about yet.
+// The lines about rewrites of the equations: for rewrites that change something and have no line
+// yet.
 void add_algebra(FirstSchedule& schedule, const ir::Program& program, Unit& unit);
-// The same for lines about operands, from what passes of equations noted: of tensors that no later
-// pass made superfluous, and of those that a line keeps from being made. One that its kernel
-// computes on the way lies nowhere.
+// The same for lines about operands, from the notes of passes on equations: for tensors that no
+// later pass removed, and for tensors that a line says not to store. The line of an operand that
+// its kernel computes has no order.
 void add_stored(const ir::Block& decided, FirstSchedule& schedule);
 
 // The forms of the algebra that a schedule may mean: the one it names; any of them where it names
 // none, the plainest first.
 std::vector<Algebra> forms_for(const schedule::Schedule& decisions);
 
-// Why lines are refused; empty if they are not. Here: of another program, or two about the same.
+// Why lines are refused, or empty. This one: the lines are for another program, or two lines are
+// about the same.
 std::string refuse_program(const ir::Program& program, const schedule::Schedule& decisions);
-// A line about a tensor that the program does not have in the end.
+// A line about a tensor that the final program does not have.
 std::string refuse_unstored(const schedule::Schedule& decisions, const ir::Program& loops);
-// A line about the order of a tensor that lies nowhere in the scheduled program.
+// A line about the order of a tensor that is never in memory in the scheduled program.
 std::string refuse_order(const schedule::Schedule& decisions, const ir::Program& scheduled);
-// A rewrite that is asked for and finds nothing to do.
+// A rewrite that a line asks for and that changes nothing.
 std::string refuse_idle(const schedule::Schedule& decisions, const Algebra& form,
                         const ir::Program& program, const ir::Program& lowered, Unit& unit);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a program of the math language to its first schedule, or to one that is given, and the check
-// of what it computes.
+// From a program of the math language to its first schedule, or to a given one, and the check of
+// its results.
 #pragma once
 
 #include "compile/manager.h"
@@ -20,46 +20,47 @@ struct FirstSchedule {
   std::vector<std::string> notes;
   std::vector<schedule::NestOrigin> nests;  // grid nests, in order
   std::vector<schedule::Kernel> kernels;
-  ir::Program rounded;  // what the kernels were chosen for: unscheduled, with its `round` decisions
+  ir::Program rounded;  // the program for which kernels were chosen: unscheduled, with its `round`
+                        // decisions
   Algebra algebra = {};
-  // Where `complete` made them: the kernels of the program (compile::nests_to_kernels), and what
-  // passes decided.
+  // If `complete` has made them: the kernels of the program (compile::nests_to_kernels), and the
+  // decisions of passes.
   std::optional<ir::Program> made = {};
   ir::Block decided = {};
 };
 
-// Every kernel of it has a form on the device: one that has none is tried with smaller tiles, and
-// at last left out. Empty if something was reported.
+// Every kernel of it has a form on the device: a kernel without one is tried with smaller tiles,
+// and at last left out. Empty if something was reported.
 std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& unit);
-// The first that comes to mind, which is nearly always the same, without looking for the form of
-// its kernels: for a caller that lowers them anyway.
+// The first schedule without checking that its kernels have a form, which is nearly always the
+// same: for a caller that lowers them anyway.
 std::optional<FirstSchedule> schedule_without_trial(const ir::Program& program, Unit& unit);
-// Of a program of loops, which equations were lowered to; tried or not.
+// For a program of loops that equations were lowered to; with or without trial.
 FirstSchedule schedule_loops(const ir::Program& loops, bool is_tried, Unit& unit);
-// With the decisions of a schedule's text. Kernels of tiles that it does not name are those of the
-// first schedule, as far as they compute what no kernel of the text does; so are lines about the
-// program where it has none (replay_schedule.cc). A kernel that the program has not is refused with
-// the names of those that it has.
+// With the decisions of a schedule's text. Tile kernels that the text does not name are those of
+// the first schedule, unless a kernel of the text computes their statements. If the text has no
+// lines about the program, those of the first schedule are used (replay_schedule.cc). A kernel that
+// the program does not have is refused with the names of the existing ones.
 std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::string_view text,
                                              Unit& unit, std::string* error);
-// Puts the lines that passes take by rule into the schedule, which then has all kernels in the
-// order in which they run. As it is where a kernel is refused.
+// Adds the lines that passes choose by rule to the schedule, which then has all kernels in the
+// order in which they run. Unchanged if a kernel is refused.
 void complete(FirstSchedule& schedule, Unit& unit);
 // The same from what passes noted while they made the kernels.
 void complete(FirstSchedule& schedule, const ir::Block& decided);
-// With these decisions and these kernels of tiles alone.
+// With only these decisions and these tile kernels.
 std::optional<FirstSchedule> replay(const ir::Program& program, const schedule::Schedule& decisions,
                                     Unit& unit, std::string* error);
 // The program with the schedule's lines about operands, which passes of equations read.
 ir::Program with_operand_lines(const ir::Program& program, const schedule::Schedule& decisions);
-// Why the passes refuse a line of the schedule, or have no kernel for it; empty if they have.
+// Why the passes refuse a line of the schedule, or have no kernel for it; empty if neither.
 std::string refused_lines(const FirstSchedule& schedule, Unit& unit);
 
 // Changes of the first schedule.
 struct ScheduleEdit {
   std::string parts;    // of every streamed axis: a number or `fill`; empty: as the schedule says
-  std::string combine;  // where parts come together: `kernel` or `last`; empty: as it says
-  std::string reference = {};  // of every kernel of tiles: `follow`, `lazy` or `speculative`
+  std::string combine;  // where parts are combined: `kernel` or `last`; empty: as the schedule says
+  std::string reference = {};  // of every tile kernel: `follow`, `lazy` or `speculative`
 
   bool is_on() const { return !parts.empty() || !combine.empty() || !reference.empty(); }
 };
@@ -68,7 +69,7 @@ struct ScheduleEdit {
 std::optional<std::string> edited_schedule(const ir::Program& program, const ScheduleEdit& edit,
                                            Unit& unit);
 
-// Runs the scheduled program in the declared dtypes and holds it against the definition. The first
+// Runs the scheduled program in the declared dtypes and compares it with the definition. The first
 // disagreement as text, or an empty string; nothing if a diagnostic was reported.
 std::optional<std::string> check_scheduled(const ir::Program& program, const ir::Program& scheduled,
                                            const RunRequest& request, Unit& unit);

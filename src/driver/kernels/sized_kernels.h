@@ -8,9 +8,8 @@
 
 namespace nautilus::driver {
 
-// The schedules of the text, their lines `at` held against the program: every schedule behind the
-// first has some, all name the same dims of the program, no sizes twice. Nothing, and why, if
-// something is wrong.
+// The schedules of the text. Checks their lines `at`: every schedule after the first has some, all
+// name the same dims of the program, no sizes twice. Nothing, and why, if something is wrong.
 std::optional<std::vector<schedule::SizedSchedule>> sized_schedules(const ir::Program& program,
                                                                     std::string_view text,
                                                                     Unit& unit, std::string* error);
@@ -19,7 +18,7 @@ std::optional<std::vector<schedule::SizedSchedule>> sized_schedules(const ir::Pr
 std::optional<Kernels> sized_kernels(const ir::Program& program, const KernelRequest& request,
                                      Unit& unit, std::string* error);
 
-// The text with the lines that passes take by rule in every schedule.
+// The text with the lines that passes choose by rule in every schedule.
 std::optional<std::string> complete_sized(const ir::Program& program, std::string_view text,
                                           Unit& unit, std::string* error);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels as MA-tile programs on disk, next to their machine code: a start of a program that was
-// lowered before reads what scheduling and all passes would find again.
+// Kernels as MA-tile programs on disk, next to their machine code: a program that was lowered
+// before starts without scheduling and passes.
 //
-// An entry is named by everything that its content follows from: the program with its sizes, hints
-// and target, the text of the schedule that was given, and the build of the compiler. Like machine
-// code it is not verified again; a file that is cut or foreign is a miss (runtime/kernel_cache.h),
-// and so is one whose text does not parse, which is then replaced.
+// The name of an entry is a hash of everything that determines its content: the program with its
+// sizes, hints and target, the text of a given schedule, and the build of the compiler. Like
+// machine code it is not verified again. A truncated or foreign file is a miss
+// (runtime/kernel_cache.h), and so is a text that does not parse; it is then replaced.
 #pragma once
 
 #include "driver/kernels/lower_to_kernels.h"
@@ -13,12 +13,11 @@
 
 namespace nautilus::driver {
 
-// As make_kernels, with notes. Steps (`request.trace`) are of kernels that are made now: such a
-// request does not look.
+// As make_kernels, with notes. A request for steps (`request.trace`) always makes the kernels.
 std::optional<Kernels> stored_kernels(const ir::Program& program, const KernelRequest& request,
                                       const runtime::KernelCache& cache, Unit& unit,
                                       std::string* error);
-// Whether it would not have to make them.
+// Whether stored_kernels would find them on disk.
 bool are_stored(const ir::Program& program, const KernelRequest& request,
                 const runtime::KernelCache& cache);
 

@@ -7,14 +7,15 @@
 namespace nautilus::driver {
 
 struct SweptSchedule {
-  std::string name;  // what is different, in words
+  std::string name;  // the difference, in words
   // The schedule, with the name and the prediction as a comment above it. Empty if it was left out.
   std::string text;
   std::string why;  // it was left out
 };
 
 // Of a program of the math language, best predicted at its hints first, until `limit` schedules
-// have kernels; those left out are among them, with the reason. Nothing if something was reported.
+// have kernels; schedules that were left out are included, with the reason. Nothing if something
+// was reported.
 std::optional<std::vector<SweptSchedule>> sweep(const ir::Program& program, size_t limit,
                                                 Unit& unit);
 
@@ -24,7 +25,8 @@ std::optional<std::vector<SweptSchedule>> sweep_holes(const ir::Program& program
                                                       std::string_view schedule, size_t limit,
                                                       Unit& unit, std::string* error);
 
-// As text, one schedule after the other; `has_refused`: also what was left out, and why.
+// As text, one schedule after the other; `has_refused`: with the schedules that were left out, and
+// why.
 std::string sweep_text(const std::vector<SweptSchedule>& swept, bool has_refused);
 
 }  // namespace nautilus::driver

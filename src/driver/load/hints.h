@@ -9,7 +9,7 @@
 
 namespace nautilus::driver {
 
-// The program with these hints for its dims; names that are no dims are left alone.
+// The program with these hints for its dims; other names are ignored.
 ir::Program with_hints(ir::Program program, const std::map<std::string, int64_t>& sizes);
 
 // The program with the hints that another one has for dims of the same name.

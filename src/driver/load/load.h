@@ -25,12 +25,12 @@ using compile::find_level;
 using compile::levels;
 using compile::verify;
 
-// One unit of work: sources, messages and expressions live and die together.
+// One unit of work: sources, messages and expressions with one lifetime.
 struct Unit {
   diag::SourceMap sources;
   diag::Sink sink{sources};
   expr::ExprPool pool;
-  // What programs are for; null: what they say themselves, or the default.
+  // The target of programs; null: the one they declare, or the default.
   const target::Target* target = nullptr;
   // What lowering and scheduling found about programs of the pool.
   compile::LoweredForms forms;
@@ -38,7 +38,7 @@ struct Unit {
   schedule::ScheduleMemo memo;
 };
 
-// Whether a text is one of a level, `<level>.program`, and none of the math language.
+// Whether a text is that of a level, `<level>.program`, and not of the math language.
 bool is_ir_text(std::string_view text);
 
 // A text of any level: IR text starts with `<level>.program`, everything else is the math language.

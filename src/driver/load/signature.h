@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a caller has to know of a program: its tensors, sizes and scalars, and which sizes follow
+// What a caller has to know about a program: its tensors, sizes and scalars, and which sizes follow
 // from the shapes of its inputs.
 #pragma once
 
@@ -25,8 +25,8 @@ struct Signature {
     expr::DType dtype = expr::DType::I64;
     ir::OptionalInt hint;      // of a size; of a static one its value
     std::string default_text;  // of a scalar; empty if it has none
-    // Of a size: the input and its dimension whose extent determines it, given the sizes that
-    // others determine; -1 if none does.
+    // Of a size: the input and the dimension that determine it, given the sizes that others
+    // determine; -1 if none does.
     int tensor = -1;
     int dimension = -1;
   };
@@ -38,8 +38,8 @@ struct Signature {
   int value(std::string_view name) const;
 };
 
-// Of a program of the math language, or of MA-tiles; those of the levels between have no list of
-// their tensors.
+// For programs of the math language or of level MA-tile; programs of the levels between have no
+// list of their tensors.
 Signature signature_of(const ir::Program& program);
 
 }  // namespace nautilus::driver

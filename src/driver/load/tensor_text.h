@@ -20,8 +20,8 @@ std::string tensor_text(const expr::Tensor& tensor, int64_t max_elements);
 std::optional<expr::Tensor> from_npy(const base::NpyArray& array, expr::DType dtype,
                                      std::string* error);
 
-// float64, float32, float16, integers and bool as they are; bf16 and f8 as float32, which holds
-// them exactly.
+// float64, float32, float16, integers and bool unchanged; bf16 and f8 as float32, which holds them
+// exactly.
 base::NpyArray to_npy(const expr::Tensor& tensor);
 
 }  // namespace nautilus::driver

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The correctness ladder: one program run at every level, the results held against each other.
+// The correctness ladder: one program run at every level, with the results compared.
 //
 // definition = blocked evaluator = scalar interpreter, bit for bit; the scalar program in the
 // declared dtypes within the error bounds. Later levels join here.
@@ -19,7 +19,7 @@ struct RunRequest {
   ir::Environment given;  // sizes, scalars, tensors named by the caller
   spec::InputKind inputs = spec::InputKind::Normal;
   uint64_t seed = 1;
-  // An output whose bounds are too wide to judge it counts as wrong. Random programs do without.
+  // An output that is not judged counts as wrong. False for random programs.
   bool must_judge = true;
   int64_t idle_limit = 0;  // of the emulator (emulator.h), 0: its own
 };
@@ -29,8 +29,8 @@ struct RunRequest {
 std::optional<ir::Environment> prepare(const ir::Program& program, const RunRequest& request,
                                        Unit& unit);
 
-// What the oracle says, with bounds that judge if the request wants that and samples can. Empty if
-// something was reported.
+// The results of the oracle. If the request asks for it, outputs that bounds do not judge get
+// sampled bounds. Empty if something was reported.
 std::optional<spec::Results> oracle_results(const ir::Program& program, const ir::Environment& env,
                                             const RunRequest& request, Unit& unit);
 

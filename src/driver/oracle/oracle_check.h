@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program of a lower level, run on random inputs and compared with what it is meant to compute.
+// A program of a lower level, run on random inputs and compared with its oracle.
 #pragma once
 
 #include "driver/oracle/ladder.h"

@@ -9,7 +9,7 @@
 namespace nautilus::driver {
 
 struct ExplainRequest {
-  std::optional<std::string> schedule = {};  // its text; without one the first
+  std::optional<std::string> schedule = {};  // its text; empty: the first schedule
   bool has_summary = true;                   // at the hints
   bool has_derivation = true;
   bool has_passes = true;
@@ -23,12 +23,13 @@ std::optional<std::string> explain(const ir::Program& program, const ExplainRequ
                                    Unit& unit, std::string* error);
 
 // The derivation: the equations, each algebra pass that changed them with its exactness class, the
-// schedule, what was rolled with which repair and what was refused and why, the candidates for
-// tiles with their floors, of each kernel with products its roles, and of the first its main loop.
-// `kernels` are those of the schedule.
+// schedule, which reductions were rolled with which repair, what was refused and why, the
+// candidates for tiles with their floors, the roles of each kernel with products, and the main loop
+// of the first. `kernels` are those of the schedule.
 std::optional<std::string> derivation(const ir::Program& program, const FirstSchedule& scheduled,
                                       const ir::Program& kernels, Unit& unit);
-// Of it what each kernel computes: repairs and refusals, no sizes and costs.
+// The section of the derivation about what each kernel computes: repairs and refusals, without
+// sizes and costs.
 std::string fusion(const ir::Program& program, Unit& unit);
 
 }  // namespace nautilus::driver

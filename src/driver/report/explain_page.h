@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// `nautilus explain --html`: how a program became its kernels, as one page that needs nothing else.
+// `nautilus explain --html`: how a program became its kernels, as one self-contained page.
 //
-// The summary, warnings, launches and floors; then the levels beside each other, from the equations
-// to CUDA, for the kernel that is chosen. A name under the pointer is marked in all of them.
+// The summary, warnings, launches and floors; then the levels side by side, from the equations to
+// CUDA, for the selected kernel. A name under the pointer is marked in all of them.
 #pragma once
 
 #include "driver/report/explain.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program that is compiled after each pass that changed it, and each of its kernels: a table of
-// what each pass read and did, or the programs themselves.
+// The compiled program and each of its kernels after each pass that changed them: a table of what
+// each pass read and did, or the programs themselves.
 #pragma once
 
 #include "driver/kernels/lower_to_kernels.h"
@@ -9,7 +9,7 @@ namespace nautilus::driver {
 
 struct PassesRequest {
   bool shows_programs = false;  // what each pass changed in the text, in place of a line
-  std::string kernel = {};      // that one alone
+  std::string kernel = {};      // only this kernel
 };
 
 // `kernels` were made of `loaded` with the trace. Nothing, and why, if there is no such kernel.

@@ -11,8 +11,8 @@
 namespace nautilus::driver {
 
 struct MemoryUse {
-  // Tensors that are read, with the number of loops that read them: a row that does not stay in
-  // registers is walked over once for each.
+  // Tensors that are read, with the number of loops that read them: a row that does not fit into
+  // registers is read once for each.
   std::map<std::string, int> reads;
   std::set<std::string> writes;
   bool has_products = false;  // on the matrix unit

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first lines of `nautilus explain`: what is launched, how often each input is read, the least
-// time that the machine can take, and what passes through memory and why.
+// time that the machine needs, and which tensors pass through memory and why.
 //
 //   at M = 128, N = 128:
 //   3 launches; 69.6 kB take 0.02 us at the speed of memory, 4.19 MFLOP of products 0.01 us

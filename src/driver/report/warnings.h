@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a program falls off a cliff: it is right, and far slower than its mathematics needs. Each
+// Warnings about cliffs: a program is right, but far slower than its mathematics requires. Each
 // kind has a code, says where and how much, and names a cure.
 #pragma once
 
@@ -9,9 +9,9 @@
 namespace nautilus::driver {
 
 struct WarningRequest {
-  double intermediate_bytes = 0;  // a larger one is reported; 0: what the target says
-  // Whether to look for sizes that would fuse more if they were static. That takes one compilation
-  // more, and one for each size where there is something to gain.
+  double intermediate_bytes = 0;  // a larger one is reported; 0: the target's threshold
+  // Whether to look for sizes that would allow more fusion if they were static. That needs one more
+  // compilation, and another for each size with a possible gain.
   bool tries_static = false;
 };
 
@@ -23,17 +23,17 @@ void report_warnings(const ir::Program& program, const Kernels& kernels,
 // W0105: sizes that would make fewer launches if they were static.
 void report_static_fusion(const ir::Program& program, const ProgramFacts& facts, Unit& unit);
 
-// W0106: machine code of a kernel that does not fit the caches of instructions.
+// W0106: machine code of a kernel that does not fit the instruction caches.
 struct CodeSize {
   std::string kernel;
-  std::string statement;  // that it computes; empty if that is not known
+  std::string statement;  // the statement it computes; empty if unknown
   size_t bytes = 0;
 };
 void report_large_kernels(const ir::Program& program, const std::vector<CodeSize>& kernels,
                           Unit& unit);
 
-// Whether sizes are known, and large enough that the machine is at work for longer than a launch
-// takes: small hints, which tests use, say nothing about speed.
+// Whether sizes are known, and so large that the machine works for longer than a launch takes:
+// small hints, as in tests, say nothing about speed.
 bool has_sizes_that_matter(const ProgramFacts& facts, const target::Target& target);
 
 // The equation of the program that a statement was made of, the first one if that is not known: its

@@ -30,9 +30,9 @@ struct BenchOptions {
   double pause_seconds = 0.4;
   bool use_graph = false;
   int repetitions = 0;      // 0: 100, or 30 in a burst
-  double most_seconds = 0;  // of all of them: with slower kernels they are fewer; 0: any
+  double most_seconds = 0;  // of all of them: slow kernels run fewer times; 0: no limit
   bool host_cost = false;
-  DeviceTensors* tensors = nullptr;  // kept from one call to the next; null: made for this one
+  DeviceTensors* tensors = nullptr;  // shared by several calls; null: made for this call
 };
 
 struct HostCost {
@@ -57,7 +57,7 @@ struct BenchResult {
 std::optional<BenchResult> bench(const ir::Program& program, const BenchOptions& options,
                                  expr::ExprPool& pool, std::string* error);
 
-// What evaluating the plan costs, by a stub in place of the driver: needs no device.
+// The cost of evaluating the plan, with a stub in place of the driver: needs no device.
 std::optional<HostCost> plan_cost(const ir::Program& program, const ir::Environment& given,
                                   expr::ExprPool& pool, std::string* error);
 

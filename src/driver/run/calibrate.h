@@ -10,7 +10,7 @@
 
 namespace nautilus::driver {
 
-// What one timed program says about a constant.
+// A constant as one timed program gives it.
 struct Calibration {
   std::string constant;  // a field of target::Target
   double value = 0;

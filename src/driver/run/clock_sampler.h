@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock and the power of a GPU while something runs, as nvidia-smi tells them. It only reads.
+// The clock and the power of a GPU while something runs, as nvidia-smi reports them. Read-only.
 #pragma once
 
 #include <chrono>

@@ -12,14 +12,14 @@
 
 namespace nautilus::driver {
 
-// The bytes of a tensor of random numbers: floats are normal, none of them 0; integers are 0, which
-// is what scratch and counters expect. A block of some MiB is drawn once and repeated from places
-// that differ by tensor: the multiplier must not see zeros, but it does not see repetition.
+// The bytes of a tensor of random numbers: floats are normal, none of them 0; integers are 0, as
+// scratch and counters require. A block of some MiB is drawn once and repeated from places that
+// differ by tensor: zeros would change the power that multipliers use; repetition does not.
 class RandomBytes {
  public:
   explicit RandomBytes(uint64_t seed) : seed_(seed) {}
   void fill(expr::DType dtype, int tensor, unsigned char* to, size_t bytes);
-  // Bytes behind which a tensor repeats itself.
+  // Bytes after which a tensor repeats itself.
   static size_t period(expr::DType dtype);
 
  private:
@@ -40,7 +40,8 @@ class DeviceTensors {
   DeviceTensors(const DeviceTensors&) = delete;
   DeviceTensors& operator=(const DeviceTensors&) = delete;
 
-  // Of a tensor; the same memory for the same name and size. Nothing, and why, if there is none.
+  // The memory of a tensor; the same memory for the same name and size. Nothing, and why, if it
+  // cannot be allocated.
   std::optional<runtime::DevicePointer> input(const std::string& name, expr::DType dtype,
                                               size_t bytes, std::string* error);
   std::optional<runtime::DevicePointer> output(const std::string& name, size_t bytes,

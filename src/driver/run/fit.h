@@ -2,13 +2,13 @@
 // Costs of a target from recorded measurements (bench/results/*.jsonl), without a device.
 //
 // A row of a sweep says how long one candidate of one program took at some sizes. The model
-// predicts the same candidates today; constants are moved until predictions differ from
-// measurements by a common factor within each problem, which is all that a choice between
-// candidates needs and which does not depend on the clock of the day. A constant that no prediction
-// depends on stays, and is said to.
+// predicts the same candidates today; constants are changed until predictions differ from
+// measurements by a common factor within each problem. A choice between candidates needs no more,
+// and the factor absorbs the clock of the day. A constant that no prediction depends on stays
+// unchanged, and the report says so.
 //
-// How good that is, is asked of programs that were not fitted to: they are divided into two halves,
-// each of which is predicted with constants that were fitted to the other one.
+// The quality is tested on programs that were not fitted: programs are divided into two halves, and
+// each half is predicted with constants fitted to the other.
 #pragma once
 
 #include <map>
@@ -22,7 +22,7 @@
 
 namespace nautilus::driver {
 
-// What was measured of one program at one set of sizes, at one time.
+// Measurements of one program at one set of sizes, at one time.
 struct MeasuredProblem {
   std::string program;  // "attention_full"
   std::map<std::string, int64_t> sizes;
@@ -32,12 +32,12 @@ struct MeasuredProblem {
   std::string family() const;  // of problems that are fitted or held out together
 };
 
-// The rows of a sweep: those with a schedule, whose folder names the program and its sizes. Other
-// rows are left out. Nothing, and why, if a line is no JSON.
+// The rows of a sweep: those with a schedule in a folder named after the program and its sizes.
+// Other rows are left out. Nothing, and why, if a line is not JSON.
 std::optional<std::vector<MeasuredProblem>> measured_problems(std::string_view jsonl,
                                                               std::string* error);
 
-// What the model says about the same candidates, in cycles by name; empty if no folder has the
+// The model's predictions for the same candidates, in cycles by name; empty if no folder has the
 // program.
 std::map<std::string, double> predicted_cycles(const MeasuredProblem& problem,
                                                const std::vector<std::string>& folders,

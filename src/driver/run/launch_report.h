@@ -13,11 +13,11 @@ struct PlannedLaunch {
   std::string kernel;
   int64_t grid = 0;  // CTAs; 0: it is not launched
   int threads = 0;   // of a CTA; 0 for scalar code
-  // Of a launch that the plan decides on: what it looks at, `attention_cost = 4120`.
+  // Of a launch with alternatives: the values that the plan compares, `attention_cost = 4120`.
   std::vector<std::pair<std::string, int64_t>> reasons;
 };
 
-// The numbers that the plan computes for a call, beside those of the call.
+// The environment of a call with the numbers that the plan computes for it.
 ir::Environment with_plan_numbers(const ir::Program& kernels, ir::Environment env,
                                   int multiprocessors);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How well predicted times order measured ones: what a cost model is for.
+// How well predicted times order measured ones, which is the purpose of a cost model.
 #pragma once
 
 #include <string>
@@ -14,10 +14,11 @@ struct Prediction {
   double measured = 0;   // in any unit
 };
 
-// Spearman's rank correlation of both; 1 if they order all alike. Equal values share their ranks.
+// Spearman's rank correlation of both; 1 if both orders are the same. Equal values share their
+// ranks.
 double rank_correlation(const std::vector<Prediction>& predictions);
 
-// What the kernel that is predicted to be best takes longer than the best: 0.02 is 2 %.
+// How much longer the kernel that is predicted to be best takes than the best one: 0.02 is 2 %.
 double loss_of_first(const std::vector<Prediction>& predictions);
 
 // Over several problems.

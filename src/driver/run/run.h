@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An MA-tile program run on given inputs, in the emulator or on a device, and held against the
+// Runs an MA-tile program on given inputs, in the emulator or on a device, and compares it with the
 // program of the math language that it names as its oracle.
 #pragma once
 
@@ -24,8 +24,8 @@ std::optional<ir::Program> load_oracle(const ir::Program& program, const std::st
 struct EmulateOptions {
   uint64_t seed = 1;
   int multiprocessors = 2;   // few, so that a CTA runs several tiles
-  std::string body;          // if not empty: instead of what is emitted, for programs of one kernel
-  int max_grid = 0;          // if not 0: so many CTAs at most, each of which then runs more tiles
+  std::string body;          // if not empty: replaces the emitted text, for programs of one kernel
+  int max_grid = 0;          // if not 0: the most CTAs, each of which then runs more tiles
   bool use_cache = true;     // of compiled bodies
   int64_t idle_limit = 0;    // calls without progress that mean a loop; 0: emulator::kIdleLimit
   int64_t* steps = nullptr;  // if not null: gets the steps of all launches
@@ -36,11 +36,12 @@ struct EmulateOptions {
 std::optional<Outputs> run_emulated(const ir::Program& program, const ir::Environment& env,
                                     const EmulateOptions& options, expr::ExprPool& pool,
                                     std::string* error);
-// What the device compiler calls the program's target; nothing (and why) if no device is one.
+// The device compiler's name of the program's target; nothing (and why) if the target is not a real
+// device.
 std::optional<std::string> architecture_of(const ir::Program& program, std::string* error);
 
 struct DeviceOptions {
-  plan::EditedSources sources = {};  // of kernels that are not those that would be emitted
+  plan::EditedSources sources = {};  // of kernels that replace the emitted ones
 };
 // Kernels for such a run.
 std::optional<std::vector<plan::DeviceKernel>> compile_for(const ir::Program& program,

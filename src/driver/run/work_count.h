@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program of the math language has to do at given sizes: operations of its matrix products
-// and bytes of its tensors.
+// The work of a program of the math language at given sizes: operations of its matrix products and
+// bytes of its tensors.
 #pragma once
 
 #include "driver/load/load.h"
@@ -10,8 +10,7 @@ namespace nautilus::driver {
 
 struct Work {
   // Two for each multiplication of a contraction. Elements that every reader masks are not counted
-  // where the mask is of positions alone; masks on data are counted as if they let everything
-  // through.
+  // if the mask depends only on positions; masks on data count as if they hid nothing.
   double flops = 0;
   double bytes = 0;       // each input read once, each output written once
   bool may_skip = false;  // a condition on data may let a kernel do less

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints one kernel: its parameters, the function's head and its barriers. roles.h has what threads
-// run.
+// Prints one kernel: its parameters, the function's head and its barriers. roles.h prints what
+// threads run.
 #pragma once
 
 #include "emit/emit.h"
@@ -15,7 +15,7 @@ class KernelEmitter {
   KernelText run();
 
  private:
-  // What is known of sizes wherever the kernel is launched.
+  // Facts about sizes that hold for every launch of the kernel.
   void learn_facts();
   void describe();
   void header(const KernelText& text, bool is_followed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all parts of the printer of one kernel share (kernel_emitter.h): the kernel and what it
-// occupies, the text so far, and the names and facts of the role that is being printed.
+// The shared state of the printer of one kernel (kernel_emitter.h): the kernel and its resources,
+// the text so far, and the names and facts of the role that is being printed.
 #pragma once
 
 #include <set>
@@ -25,7 +25,7 @@ struct KernelScope {
   void begin_role(const matile::RoleInfo& printed);
 
   void define(ir::Name name) { locals.emplace(name.str()); }
-  // A variable that is known not to be negative divides as in C++.
+  // Division of a variable that is known not to be negative is that of C++.
   void know(expr::Facts& known, ir::Name name, expr::Expr value) const;
 
   std::string variable(expr::Expr var) const;
@@ -41,8 +41,8 @@ struct KernelScope {
   std::string rank() const { return fmt::format("block_index() % {}", resources.cluster); }
 
   static std::string ring_type(const matile::RingInfo& ring);
-  // A tile in the slot on which the ring's cursor stands; of a ring with copies for each group, in
-  // the first copy or in that of this group.
+  // A slot tile at the ring's cursor; for a ring with copies for each group, in the first copy or
+  // in that of this group.
   static std::string slot_address(const matile::RingInfo& ring, const matile::SlotTileInfo& part);
   std::string own_slot_address(const matile::RingInfo& ring,
                                const matile::SlotTileInfo& part) const;

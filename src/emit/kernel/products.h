@@ -18,16 +18,16 @@ class ProductEmitter {
  public:
   explicit ProductEmitter(KernelScope& scope) : scope_(scope), out_(scope.out) {}
 
-  // The descriptors of all products of the role; those of the role before are forgotten.
+  // Prints the descriptors of all products of the role; drops those of the previous role.
   void begin_role();
 
   void dot(const matile::Dot& op);
-  // mma.sync on the rows of this warp; its accumulator lies as that of the warp group's product.
+  // mma.sync on the rows of this warp; its accumulator has the layout of the warp group's product.
   void warp_dot(const matile::WarpDot& op);
   void wait(const matile::Wait& op);
 
  private:
-  // The name of the variable that describes a slot tile; declares it at first sight.
+  // The name of the variable that describes a slot tile; declares it at its first use.
   std::string descriptor(ir::Name part_name, layout::Major major, expr::Expr rows);
 
   KernelScope& scope_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Roles: who runs which text, and what a role declares before its statements.
+// Roles: which threads run which text, and what a role declares before its statements.
 #pragma once
 
 #include "emit/kernel/statements.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statements of a role: blocks, loops, scalars; what is more than a line has a file of its own.
+// Statements of a role: blocks, loops, scalars; longer texts have files of their own.
 #pragma once
 
 #include "emit/kernel/products.h"
@@ -13,15 +13,15 @@ class StatementEmitter {
   StatementEmitter(KernelScope& scope, RingEmitter& rings, ProductEmitter& products)
       : scope_(scope), out_(scope.out), rings_(rings), products_(products) {}
 
-  // The names of a block, and what is known of them, end with it.
+  // The names of a block, and the facts about them, end with it.
   void block(const ir::Block& ops);
 
  private:
   void statement(const ir::Op& op);
-  // Loads before a turn, which nobody waits for: between them a group would hold it for as long
-  // as memory takes.
+  // Loads before a turn, without waiting for them: inside the turn a group would hold it for as
+  // long as memory takes.
   void early_reads(const ir::Block& ops, size_t from);
-  // Warps that meet right before the groups do: all of them can at one barrier.
+  // `warps` directly before `groups`: one barrier serves both.
   static bool meet_at_once(const ir::Block& ops, size_t k);
   Meeting meeting() const;
   GroupMeeting meeting_of_groups(bool are_warps_apart) const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule as numbers for a learned model: what its launched kernels do (kernel_work.h), what
-// they occupy, and the floors of each unit of the target. Amounts are logarithms, so that programs
-// and shapes of any size lie on one scale.
+// A schedule as numbers for a learned model: the work (kernel_work.h) and the resources of its
+// launched kernels, and the floors of each unit of the target. Amounts are logarithms, so that
+// programs and shapes of any size share one scale.
 #pragma once
 
 #include <string_view>
@@ -15,7 +15,8 @@ namespace nautilus::tune {
 
 using Features = std::vector<double>;
 
-// What each number is. Changes with `kFeatures`: lists of another length are of another version.
+// The meaning of each number. Changes with `kFeatures`: lists of another length are of another
+// version.
 const std::vector<std::string_view>& feature_names();
 
 // Of the launches that are not empty. `env`: the sizes of the problem.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel does in one launch, counted from its text at known sizes: bytes, products, register
-// work, waits. Loops are counted for a few of its tiles or CTAs that lie evenly among all; what
+// The work of a kernel in one launch, counted from its text at known sizes: bytes, products,
+// register work, waits. Loops are counted for a few evenly spaced tiles or CTAs; a loop that
 // depends on data is counted once.
 #pragma once
 

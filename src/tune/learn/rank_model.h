@@ -18,7 +18,7 @@ struct Sample {
 class RankModel {
  public:
   virtual ~RankModel() = default;
-  // False if the samples say nothing: too few, or all alike.
+  // False if the samples are not enough: too few, or all equal.
   virtual bool fit(const std::vector<Sample>& samples) = 0;
   // Less is faster.
   virtual double score(const Features& features) const = 0;
@@ -28,7 +28,7 @@ class RankModel {
 std::unique_ptr<RankModel> make_linear_model();
 // Boosted trees that learn pairs; null in a build without XGBoost.
 std::unique_ptr<RankModel> make_boosted_model();
-// The best that this build has.
+// The best model of this build.
 std::unique_ptr<RankModel> make_rank_model();
 
 }  // namespace nautilus::tune

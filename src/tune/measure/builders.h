@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that lower and compile schedules beside each other. They need no device.
+// Processes that lower and compile schedules in parallel. They need no device.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process that answers lines with lines. What it does wrong, a crash, a loop, an error that its
-// device never recovers from, costs that process alone.
+// A process that answers lines with lines. A crash, an endless loop or a fatal error of its device
+// costs only that process.
 #pragma once
 
 #include <sys/types.h>
@@ -24,7 +24,7 @@ class Child {
 
   bool send(const std::string& line);
   enum class Answer : uint8_t { Line, Ended, Late };
-  // The next line without its end; Late after so many seconds, Ended if the process is gone.
+  // The next line without its end; Late after this many seconds, Ended if the process has ended.
   Answer receive(double seconds, std::string& line);
   // How it ended, in words; only after Ended.
   std::string end();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least time that the machine can take for a program: its bytes at the speed of the memory, its
+// The least time that the machine needs for a program: its bytes at the speed of the memory, its
 // products at that of the matrix unit. Where a condition on data may skip products
 // (driver/run/work_count.h) they do not count for the least time.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace nautilus::tune {
 
-// What a program has to do, and what its target can.
+// The work of a program, and the speed of its target.
 struct Floors {
   double flops = 0;       // of products; 0: there are none
   double bytes = 0;       // inputs and outputs once
@@ -20,7 +20,7 @@ struct Floors {
   double bytes_per_second = 0;
 
   double intensity() const { return flops / bytes; }
-  // That the machine could do at this intensity.
+  // The most operations per second at this intensity.
   double roof() const { return std::min(flops_per_second, intensity() * bytes_per_second); }
   double least_ms() const {
     const double products = may_skip ? 0 : flops / flops_per_second;
@@ -28,7 +28,7 @@ struct Floors {
   }
 };
 
-// Nothing if the subject's text is no program, or a size is open.
+// Nothing if the subject's text is not a program, or a size is unknown.
 std::optional<Floors> floors_of(const Subject& subject);
 
 // In ms; 0 in the emulator, and where sizes are not known.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule before anything is compiled: refused by replay or a pass, or with all its lines, what
-// runs at the sizes of the problem, and its features. A search decides by this what is worth a
-// trial.
+// A schedule before it is compiled: either refused by replay or a pass, or complete, with the
+// kernels that run at the sizes of the problem and its features. A search decides with this what is
+// worth a trial.
 #pragma once
 
 #include "tune/learn/features.h"
@@ -12,10 +12,11 @@ namespace nautilus::tune {
 struct Lowered {
   std::string schedule;  // with all its lines; empty if it is not legal
   std::string refusal;   // why not
-  // What runs at the sizes of the problem, as a hash: schedules with equal kernels are one
-  // candidate.
+  // A hash of the kernels that run at the sizes of the problem: schedules with equal kernels are
+  // one candidate.
   std::string kernels;
-  // The alternatives, counted from 0, of kernels that run there. Changes of others change nothing.
+  // The alternatives, counted from 0, that run at these sizes. Changes of other alternatives have
+  // no effect.
   std::vector<std::pair<std::string, size_t>> running;
   Features features;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trials of one problem in a process apart: a crash, a loop or an error that the device does not
-// recover from is the verdict of its trial, and the next trial gets another process.
+// Trials of one problem in a separate process: a crash, an endless loop or a fatal error of the
+// device becomes the verdict of its trial, and the next trial gets a new process.
 #pragma once
 
 #include "tune/measure/child.h"
@@ -10,7 +10,7 @@ namespace nautilus::tune {
 
 class TrialProcess {
  public:
-  // `command` answers proposals (`nautilus propose ...`); a trial may take so many seconds.
+  // `command` answers proposals (`nautilus propose ...`); a trial may take this many seconds.
   TrialProcess(std::vector<std::string> command, Problem problem, double seconds)
       : command_(std::move(command)), problem_(std::move(problem)), seconds_(seconds) {}
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trials of one subject, one after another in this process. What they share is made once: inputs,
-// what the definition says about them, tensors on the device.
+// Trials of one subject, one after another in this process. They share inputs, the results of the
+// definition, and tensors on the device.
 #pragma once
 
 #include "driver/run/device_tensors.h"
@@ -13,15 +13,16 @@ class Workbench {
  public:
   explicit Workbench(Subject subject) : subject_(std::move(subject)) {}
 
-  // Kernels made, held against the definition, then timed. An empty text is the compiler's choice.
+  // Makes kernels, compares them with the definition, then times them. An empty text is the
+  // compiler's choice.
   Trial measure(const std::string& schedule);
-  // The kernels are compiled, which fills the cache. Why not, or nothing.
+  // Compiles the kernels, which fills the cache. The error, or empty.
   std::string compile(const std::string& schedule);
 
   const Subject& subject() const { return subject_; }
 
  private:
-  // The program at small sizes, with what it computes.
+  // The program at small sizes, with its results.
   struct Case {
     ir::Environment env;
     spec::Results want;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schedule that trials say is best for a program at the sizes of its hints.
+// The winner for a program at the sizes of its hints.
 #pragma once
 
 #include <functional>
@@ -13,23 +13,23 @@ namespace nautilus::tune {
 struct Best {
   Winner winner;
   std::string machine;  // that it was measured on
-  std::string source;   // of the trials, for people: the database's path, or that they are shipped
-  size_t passed_over = 0;  // better ones that no longer apply
+  std::string source;   // the source of the trials, for people: the database's path, or that they
+                        // are shipped
+  size_t passed_over = 0;  // number of better ones that no longer apply
 };
 
-// Dims with hints; statics count with the equations.
+// Dims with hints; statics belong to the equations.
 std::map<std::string, int64_t> hinted_sizes(const ir::Program& program);
 
-// Of trials on devices; of several devices the one with the most. The user's database comes first;
-// where it has nothing that applies, the trials that come with the compiler (shipped.h). A schedule
-// that no longer applies, because the compiler changed, does not hide the next best. Nothing if
-// there are no trials, or none that applies. `error`, if the database cannot be read: shipped
-// trials are looked at all the same. A file that is not there is no error. NAUTILUS_DB=none:
-// nothing.
+// From trials on the device with the most trials. The user's database comes first, then the trials
+// that come with the compiler (shipped.h). If a schedule no longer applies because the compiler
+// changed, the next best is used. Nothing if there are no trials, or none that applies. `error` is
+// set if the database cannot be read; shipped trials are still used. A missing file is not an
+// error. NAUTILUS_DB=none: nothing.
 std::optional<Best> best_of(const ir::Program& program, const std::string& path,
                             std::string* error);
 
-// One line for people: what was taken, and from where.
+// One line for people: which schedule was chosen, and from where.
 std::string note(const Best& best);
 
 // Of this list of trials of one program at one set of sizes; `apply` says whether a schedule can

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A database of trials in a SQLite file: one row for each trial, never changed, so that merging is
-// the union of rows. Many processes may write at the same time; what was added is on the disk when
-// `add` returns, and a process that is killed loses nothing else.
+// the union of rows. Many processes may write at the same time; a trial is on the disk when `add`
+// returns, and a killed process loses nothing that was added.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace nautilus::tune {
 
 enum class Access : uint8_t { Read, Write };  // Write creates the file if there is none
 
-// Which trials; what is empty does not matter.
+// Selects trials; empty fields match everything.
 struct Query {
   std::string equations = {};
   std::optional<std::map<std::string, int64_t>> sizes = {};
@@ -29,10 +29,10 @@ class Database {
  public:
   static constexpr int kSchema = 1;
 
-  // Nothing, and why, if the file is not there, no database of trials, or of a newer schema. An
-  // older one is brought to this version's schema where it may be written, and else refused.
+  // Nothing, and why, if the file is missing, is not a database of trials, or has a newer schema.
+  // An older one is brought to this version's schema if it may be written, and refused otherwise.
   static std::unique_ptr<Database> open(const std::string& path, Access access, std::string* error);
-  // With other steps to the newest schema: for tests of the way there.
+  // With other steps to the newest schema, for tests of migration.
   static std::unique_ptr<Database> open(const std::string& path, Access access,
                                         std::span<const SchemaStep> steps, std::string* error);
   ~Database();
@@ -49,8 +49,8 @@ class Database {
   // Problems with trials, in order.
   std::optional<std::vector<Problem>> problems(std::string* error) const;
 
-  // Leaves of every problem the trials of its winner and of those that say why a schedule is out.
-  // How many rows went.
+  // For every problem keeps only the trials of its winner and those that disqualify a schedule.
+  // Returns the number of dropped rows.
   std::optional<int64_t> drop_slower(std::string* error);
 
  private:
@@ -59,7 +59,7 @@ class Database {
   std::unique_ptr<Handle> handle_;
 };
 
-// Where trials are kept unless a command says otherwise: $NAUTILUS_DB, or `trials.db` in the
+// Where trials are stored unless a command says otherwise: $NAUTILUS_DB, or `trials.db` in the
 // user's data folder. Empty if there is no home, or if the variable is `none`.
 std::string default_database();
 

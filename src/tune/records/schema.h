@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The versions of a database of trials and the way from each to the next. A file says its version
-// itself (`PRAGMA user_version`); a new file takes all steps, an older one those that it lacks.
+// The versions of a database of trials and the steps between them. A file records its version
+// (`PRAGMA user_version`); a new file gets all steps, an older one those that it lacks.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@ struct sqlite3;
 
 namespace nautilus::tune {
 
-// SQL from one version to the next. Steps are never changed once released: files in the world have
-// taken them.
+// SQL from one version to the next. Steps are never changed once released: existing files have gone
+// through them.
 struct SchemaStep {
   std::string_view what;  // for messages: "a table of trials"
   const char* sql;
@@ -25,8 +25,8 @@ std::span<const SchemaStep> schema_steps();
 // Nothing, and why, if the file is not a database, or one of something else.
 std::optional<int> schema_of(sqlite3* db, std::string* error);
 
-// Takes the steps that the file lacks in one transaction: all of them, or the file stays as it was.
-// Several processes may do so at the same time; one of them does it, the others wait.
+// Applies the missing steps in one transaction: all of them, or the file does not change. Several
+// processes may call this at the same time; one of them migrates, the others wait.
 bool migrate(sqlite3* db, std::span<const SchemaStep> steps, std::string* error);
 
 }  // namespace nautilus::tune

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trials that come with the compiler (share/*.jsonl), so that a machine where nothing was tuned has
+// Trials that come with the compiler (share/*.jsonl), so that a machine without its own trials has
 // the schedules that were found elsewhere. The build embeds their texts.
 #pragma once
 
@@ -18,7 +18,7 @@ struct ShippedText {
 // Written by scripts/embed_trials.cmake.
 const std::vector<ShippedText>& shipped_texts();
 
-// Those that the query asks for; lines that are no trials of this version are left out.
+// The trials that match the query; lines that this version cannot read are left out.
 std::vector<Trial> shipped_trials(const Query& query);
 
 }  // namespace nautilus::tune

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trial: one schedule of a problem, what became of it, and how long it took. Trials are what
-// databases hold, what is exchanged as JSON lines, and all that decides which schedule is best.
+// A trial: one schedule of a problem, what became of it, and how long it took. Databases hold
+// trials, JSON lines exchange them, and they alone decide which schedule is best.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Problem {
   std::string equations;
   std::map<std::string, int64_t> sizes;  // of dims; statics are part of the equations
   std::string target;
-  std::string machine;  // the device's name; `emulator`, whose times are steps
+  std::string machine;  // the device's name; or `emulator`, with steps as times
 
   friend bool operator==(const Problem&, const Problem&) = default;
 };
@@ -25,8 +25,8 @@ struct Problem {
 enum class Verdict : uint8_t {
   Timed,    // right and measured
   Refused,  // a line cannot be followed, or the kernel does not compile
-  Wrong,    // its results are not those of the definition
-  Failed,   // it stopped with an error, or took its process with it
+  Wrong,    // its results differ from the definition
+  Failed,   // it stopped with an error, or ended its process
   Hung,     // it did not end in time
 };
 std::string_view word(Verdict verdict);
@@ -51,12 +51,12 @@ struct Trial {
 
 // One line of JSON. Equal trials have equal lines.
 std::string to_json(const Trial& trial);
-// Nothing, and why, if the line is no trial.
+// Nothing, and why, if the line is not a trial.
 std::optional<Trial> trial_of_json(std::string_view line, std::string* error);
 
 // 32 hexadecimal digits.
 std::string text_hash(std::string_view text);
-// The hash of the trial's line: a trial that comes twice is one.
+// The hash of the trial's line: equal trials count once.
 std::string identity(const Trial& trial);
 
 double median(std::vector<double> values);

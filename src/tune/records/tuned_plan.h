@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The winners of several sizes of a program as one text (schedule/text/sized_schedules.h): a launch
-// takes the schedule of the nearest tuned sizes, or the compiler's own where none are near.
+// uses the schedule of the nearest tuned sizes, or the compiler's own choice where none are near.
 #pragma once
 
 #include "ir/op.h"
@@ -8,9 +8,9 @@
 
 namespace nautilus::tune {
 
-// How far sizes may be from tuned ones, as the product of their ratios, for the tuned schedule to
-// be taken: twice in two dims, or four times in one. Beyond, the number of tiles and of waves is
-// another one, and the cost model knows more of that than the nearest measurement.
+// The largest distance from tuned sizes, as the product of their ratios, at which the tuned
+// schedule is used: twice in two dims, or four times in one. Beyond that, the numbers of tiles and
+// of waves differ, and the cost model predicts better than the nearest measurement.
 inline constexpr int64_t kNearFactor = 4;
 
 struct TunedSizes {
@@ -28,13 +28,13 @@ std::optional<std::string> tuned_plan_text(const ir::Program& program,
 
 struct TunedPlan {
   std::string schedule;
-  size_t shapes = 0;    // whose winners it has
+  size_t shapes = 0;    // the sizes of its winners
   std::string machine;  // that they were measured on
 };
 
-// Of trials on devices, of several devices of the one with the most, that this version of the
-// compiler still follows. Nothing if fewer than two sizes were tuned, or, with `error`, if the
-// database cannot be read. A file that is not there is no error.
+// From trials on the device with the most trials that this version of the compiler still follows.
+// Nothing if fewer than two sizes were tuned, or, with `error`, if the database cannot be read. A
+// missing file is not an error.
 std::optional<TunedPlan> tuned_plan_of(const ir::Program& program, const std::string& path,
                                        std::string* error);
 

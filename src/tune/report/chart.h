@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Charts as inline SVG: scales with their ticks, a frame with axes, and shapes that say what they
-// are when the pointer rests on them. Colours are classes; the page's style gives them, light or
+// Charts as inline SVG: scales with their ticks, a frame with axes, and shapes with a title that
+// shows when the pointer rests on them. Colours are classes; the page's style gives them, light or
 // dark.
 #pragma once
 
@@ -46,8 +46,8 @@ class Scale {
 // Without digits that rounding left: 0.3, 1,200.
 std::string tick_text(double value);
 
-// Places for labels that want to stand at `wanted`: in their order, at least `distance` apart and
-// not beyond `high`, and not before `low` where there is room.
+// Places for labels near `wanted`: in their order, at least `distance` apart and not beyond `high`,
+// and not before `low` where there is room.
 std::vector<double> spread(const std::vector<double>& wanted, double distance, double low,
                            double high);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What trials of a problem say, as one page of HTML: how the search went, how far the best schedule
-// is from what the machine could do, which decisions mattered, why schedules were not timed. The
-// page needs nothing else: no script, no font, no picture of another place. The same trials give
-// the same page.
+// The trials of a problem as one page of HTML: how the search went, how far the best schedule is
+// from the machine's limits, which decisions mattered, why schedules were not timed. The page is
+// self-contained: no script, font or picture from elsewhere. The same trials give the same page.
 #pragma once
 
 #include "tune/measure/floor.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a report, each as HTML that begins with its heading. Each says so where the trials
-// have nothing to show.
+// The sections of a report, each as HTML that begins with its heading. A section says so if the
+// trials have nothing to show.
 #pragma once
 
 #include "tune/report/findings.h"

@@ -15,7 +15,7 @@ struct FirstChoice {
   // How much longer the choice takes than the best that was timed: 0.02 is 2 %.
   double predicted = 0;  // of the least predicted time
   double same = 0;       // corrected by all other problems
-  double held_out = 0;   // corrected by problems of other equations alone
+  double held_out = 0;   // corrected only by problems of other equations
 };
 
 // Of problems on devices with at least so many schedules that have predicted times and features.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorded trials of a problem as a Space: searches are compared by what they would have found
-// after so many trials, without a machine.
+// Recorded trials of a problem as a Space: compares what searches would have found after a number
+// of trials, without a machine.
 #pragma once
 
 #include "tune/search/search.h"
@@ -24,7 +24,7 @@ class RecordedSpace final : public Space {
 
   size_t size() const { return entries_.size(); }
   double best() const;
-  // What a trial of a schedule says.
+  // The trial of a schedule.
   Trial trial(const std::string& schedule) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schedules of a program as a Space: seeds by the cost model, steps of one line, mixtures. What
-// replay or the passes of a kernel refuse is left out before anything is compiled.
+// The schedules of a program as a Space: seeds by the cost model, steps of one line, mixtures.
+// Schedules that replay or the passes of a kernel refuse are left out before anything is compiled.
 #pragma once
 
 #include "tune/measure/lowered.h"
@@ -8,14 +8,14 @@
 
 namespace nautilus::tune {
 
-// Lowers texts, in whatever processes; as many answers in the same order.
+// Lowers texts, in any process; one answer for each, in the same order.
 using Lower = std::function<std::vector<Lowered>(const std::vector<std::string>&)>;
 // In this process, one after another.
 Lower lower_here(const Subject& subject);
 
 class ScheduleSpace final : public Space {
  public:
-  // `lower` is asked from one thread at a time. `more`: seeds behind the compiler's own choice.
+  // `lower` is called from one thread at a time. `more`: seeds after the compiler's own choice.
   ScheduleSpace(const Subject& subject, Lower lower, std::vector<Proposal> more = {})
       : subject_(subject), lower_(std::move(lower)), more_(std::move(more)) {}
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strategies of a search: which schedules are tried next, from what earlier trials said. They see
-// schedules as texts and ask a Space for others, so that recorded trials can stand in for a
-// machine.
+// Strategies of a search: which schedules are tried next, given earlier trials. They see schedules
+// as texts and ask a Space for others, so that recorded trials can replace a machine.
 #pragma once
 
 #include <functional>
@@ -18,15 +17,15 @@ struct Proposal {
   std::string schedule;
   std::string name;      // what it tries, for people
   double predicted = 0;  // cycles by the cost model; 0: unknown
-  // What runs at the sizes of the problem: schedules with equal kernels are one candidate. Empty:
-  // the schedule's text tells.
+  // A hash of the kernels that run at the sizes of the problem: schedules with equal kernels are
+  // one candidate. Empty: the schedule's text is compared instead.
   std::string kernels = {};
   Features features = {};
 
   const std::string& identity() const { return kernels.empty() ? schedule : kernels; }
 };
 
-// The schedules of a problem. All but `lower` are cheap and do not ask what is legal.
+// The schedules of a problem. All functions but `lower` are cheap and do not check legality.
 class Space {
  public:
   virtual ~Space() = default;
@@ -34,10 +33,10 @@ class Space {
   virtual std::vector<Proposal> seeds() = 0;
   // One line away from a schedule.
   virtual std::vector<Proposal> neighbours(const std::string& schedule) = 0;
-  // Lines of both; nothing if their kernels are others.
+  // Lines of both; nothing if their kernels differ.
   virtual std::optional<Proposal> crossed(const std::string& a, const std::string& b,
                                           base::Random& random) = 0;
-  // Those that are legal, with all their lines, what runs and their features.
+  // The legal ones, with all their lines, their running kernels and their features.
   virtual std::vector<Proposal> lower(const std::vector<Proposal>& raw) = 0;
 };
 
@@ -46,8 +45,8 @@ class Search {
   explicit Search(Space& space) : space_(space) {}
   virtual ~Search() = default;
 
-  // Legal schedules that were neither proposed nor told before, at most so many; none if the search
-  // knows no more, or if `is_over` says so meanwhile.
+  // Legal schedules that were neither proposed nor told before, at most `count`; none if the search
+  // has no more, or if `is_over` becomes true meanwhile.
   std::vector<Proposal> next(size_t count, const std::function<bool()>& is_over);
   // What became of a schedule, of this search or of an earlier one.
   void tell(const Trial& trial);
@@ -58,11 +57,11 @@ class Search {
     double time;
     Features features;
   };
-  // So many to lower, or a few more or less; they may be known already. None: no more.
+  // About `count` schedules to lower; some may be known already. Empty: no more.
   virtual std::vector<Proposal> propose(size_t count) = 0;
   // How many legal schedules there are to choose from for each that is tried.
   virtual size_t choice() const { return 1; }
-  // Takes those that are tried next out of `waiting`, at most so many.
+  // Moves the schedules to try next out of `waiting`, at most `count`.
   virtual std::vector<Proposal> pick(std::vector<Proposal>& waiting, size_t count);
 
   Space& space() { return space_; }
@@ -70,7 +69,7 @@ class Search {
   const std::vector<Timed>& timed() const { return timed_; }
 
  private:
-  // So many that the space was not asked about, or as many as there are.
+  // At most `count` schedules that the space was not asked about.
   std::vector<Proposal> unknown(size_t count);
 
   Space& space_;

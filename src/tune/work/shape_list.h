@@ -5,9 +5,9 @@
 //   {"B": 8, "N": 1024}                       1,4096,3
 //                                             8,1024,1
 //
-// `count` is another word for `weight`; without one a line weighs 1. Lines with the same sizes are
-// one with their weights together, so that a trace of calls can be given as it is. Empty lines and
-// those that begin with # say nothing.
+// `count` is another word for `weight`; without one a line weighs 1. The weights of lines with the
+// same sizes are added, so that a trace of calls can be used directly. Empty lines and those that
+// begin with # are ignored.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct WeightedSizes {
   friend bool operator==(const WeightedSizes&, const WeightedSizes&) = default;
 };
 
-// In the order of their sizes, each once: what comes of a list does not depend on its order.
+// Sorted by sizes, each once: results do not depend on the order of a list.
 std::vector<WeightedSizes> in_order(std::vector<WeightedSizes> list);
 
 // Nothing, and why, with `name` and the number of the line.

@@ -2,12 +2,14 @@
 // A list of problems that many workers tune, on one machine or on several with a shared folder.
 //
 // A line is a job: `FILE [M=64,N=80] [2m]`, a program, its sizes, the time for it; `#` begins a
-// comment. What became of a job is in files of the folder LIST.claims. Nothing there is
-// changed or removed, only created, which every shared file system does once for all machines:
-//   KEY.1, KEY.2, ...  claims; the last one counts. Who creates the next number has the job.
-//   KEY.1.failed       why the job of this claim did not end
-//   KEY.done           what came of the job
-// The holder of a claim touches it from time to time; one that was not touched for long is lost.
+// comment. The folder LIST.claims records the state of each job. Files there are only created,
+// never changed or removed: creation is atomic on every shared file system:
+//   KEY.1, KEY.2, ...  claims; the last one counts. The worker that creates the next number has the
+//   job.
+//   KEY.1.failed       why the job of this claim did not finish
+//   KEY.done           the result of the job
+// The holder of a claim touches it from time to time; a claim that was not touched for long is
+// lost.
 #pragma once
 
 #include <condition_variable>
@@ -34,8 +36,8 @@ struct Job {
 
 enum class JobState : uint8_t {
   Free,
-  Held,    // by a worker that shows itself
-  Lost,    // by a worker that does not
+  Held,    // by a worker that renews its claim
+  Lost,    // by a worker that does not renew it
   Failed,  // with a reason, or given back
   Done,
 };
@@ -51,18 +53,18 @@ class WorkList {
   static std::optional<WorkList> read(const std::string& path, std::string* error);
 
   const std::vector<Job>& jobs() const { return jobs_; }
-  // A claim that was not touched for so many seconds is lost.
+  // A claim that was not touched for this many seconds is lost.
   void set_lease(double seconds) { lease_ = seconds; }
 
   // Nothing, and why, if the folder of claims cannot be written.
   std::optional<JobState> state(const Job& job, std::string* error) const;
 
-  // The job, if it is free and nobody else took it meanwhile; `retries`: also if its worker is lost
-  // or it failed. Nothing and no error: it is not to be had.
+  // Claims the job if it is free and no other worker claims it meanwhile; `retries`: also if its
+  // worker is lost or it failed. Nothing and no error: it is not available.
   std::optional<Claim> take(const Job& job, bool retries, std::string* error) const;
 
   bool finish(const Job& job, const std::string& result, std::string* error) const;
-  // It may be taken again by those who retry.
+  // Workers that retry may claim it again.
   bool give_back(const Claim& claim, const std::string& reason, std::string* error) const;
 
  private:
@@ -77,7 +79,7 @@ class WorkList {
   double lease_ = 300;
 };
 
-// Shows that the holder of a claim is there, as long as this object lives.
+// Renews a claim as long as this object lives.
 class Heartbeat {
  public:
   Heartbeat(Claim claim, double seconds);
