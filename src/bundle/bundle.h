@@ -38,8 +38,8 @@ struct Program {
   std::string name;  // in the bundle, a C name
   std::string file;  // where it comes from, without folders
   std::string text;  // what was in it
-  std::vector<Plan>
-      plans;  // the program itself, then variants with copies, those with the fewest first
+  // The program itself, then variants with copies, those with the fewest first.
+  std::vector<Plan> plans;
 };
 
 struct Bundle {

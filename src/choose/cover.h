@@ -19,8 +19,8 @@ struct ChosenKernel {
   ir::Name name;
   decision::Form form = decision::Form::Points;
   ir::Block lines;
-  bool or_whole =
-      false;  // another alternative computes the reduction without the parts of its line
+  // Another alternative computes the reduction without the parts of its line.
+  bool or_whole = false;
   std::vector<lower::MapNest> nests;  // in their order; empty if lowering makes them from a line
 };
 

@@ -41,8 +41,8 @@ namespace nautilus::choose {
 struct PieceLine {
   int64_t length = 0;    // of a piece, in terms
   bool may_move = true;  // terms use the numbers of their own piece
-  const ir::Names* elements =
-      nullptr;  // that the terms compute; null: all that can be computed there
+  // That the terms compute; null: all that can be computed there.
+  const ir::Names* elements = nullptr;
 };
 
 struct PieceStages {

@@ -38,8 +38,8 @@ struct RegisterScope {
   bool has_coarse_functions = false;                // ir::allows_coarse_functions
   int64_t many_positions = 0;                       // of the target: such are computed anew
   expr::Divisors divisors;
-  std::set<std::string, std::less<>>* vectors =
-      nullptr;  // receives tensors that are moved in pieces
+  // Receives tensors that are moved in pieces.
+  std::set<std::string, std::less<>>* vectors = nullptr;
   EarlyReads early;
 };
 

@@ -34,8 +34,8 @@ struct RingInfo {
   int offset = 0;    // of slot 0 of copy 0 in shared memory
   int barriers = 0;  // of copy 0: full barriers, then empty ones, 8 bytes each
   int readers = 0;   // warps that release each slot, in all CTAs that fill it
-  int ctas =
-      1;  // number of CTAs that load into each slot: all of the cluster, if a copy multicasts
+  // Number of CTAs that load into each slot: all of the cluster, if a copy multicasts.
+  int ctas = 1;
   const Role* filler = nullptr;
 
   int slots() const { return static_cast<int>(*op->slots); }

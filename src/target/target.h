@@ -174,8 +174,8 @@ struct Tiles {
   int64_t most_step;                 // the longest that is tried
   std::vector<int64_t> usual_steps;  // tried first, the longest first
   std::vector<int64_t> columns;      // of tiles that hold a part of an axis, the widest first
-  std::vector<int64_t>
-      whole_rows;  // of a tile that one group computes alone, where groups alternate
+  // Of a tile that one group computes alone, where groups alternate.
+  std::vector<int64_t> whole_rows;
   std::vector<int64_t> whole_columns;  // the same
   int64_t cluster_extent;          // rows and columns of a tile, at least, that is worth sharing
   int64_t stage_columns;           // of results that wait in shared memory, at most

@@ -36,13 +36,13 @@ struct Progress {
   int64_t trials = 0;            // of this search
   double best = 0;               // median so far; 0: none
   double first = 0;              // of the compiler's own choice; 0: not timed
-  double floor = 0;              // ms that the machine takes at least; 0: unknown
+  double floor = 0;              // least ms of the machine; 0: unknown
 };
 
 struct TuneResult {
   Winner winner;
   double first = 0;  // median of the compiler's own choice
-  double floor = 0;  // ms that the machine takes at least; 0: unknown
+  double floor = 0;  // least ms of the machine; 0: unknown
   int64_t trials = 0;
   double seconds = 0;
   std::map<std::string, int64_t> not_timed;  // by verdict and reason, without numbers
@@ -62,7 +62,7 @@ struct TuneHooks {
 // The state of a running search.
 struct TunerState {
   double best = 0;     // median so far; 0: none
-  double floor = 0;    // ms that the machine takes at least; 0: unknown
+  double floor = 0;    // least ms of the machine; 0: unknown
   int64_t trials = 0;  // of this search
   int64_t idle = 0;    // of them, since one was better
 };

@@ -38,18 +38,18 @@ struct KernelNote {
 struct Origin {
   ir::Program statements;          // of loops, one for each statement that scheduling saw
   std::set<std::string> in_tiles;  // of them, those that kernels of tiles or of patches compute
-  std::vector<std::string>
-      derivation;  // which statements joined which kernel, and why others did not
+  // Which statements joined which kernel, and why others did not.
+  std::vector<std::string> derivation;
 };
 
 struct Kernels {
   ir::Program program;
   std::string schedule;  // the text of their schedule; empty without one
-  std::vector<KernelNote> notes =
-      {};  // if asked for; empty for kernels that were given as MA-tile text
+  // If asked for; empty for kernels that were given as MA-tile text.
+  std::vector<KernelNote> notes = {};
   std::optional<Origin> origin = {};  // none for kernels that were given as MA-tile text; of
                                       // several schedules for sizes, the first one's
-  bool is_stored = false;  // they were read, not made (stored_kernels.h)
+  bool is_stored = false;             // they were read, not made (stored_kernels.h)
 };
 
 // Empty if something was reported, or is in `error`. A program that comes from a pass (`after`)

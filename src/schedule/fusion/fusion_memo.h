@@ -21,8 +21,8 @@ class FusionMemo {
 
  private:
   struct Grown {
-    std::map<int, bool>
-        provided;  // whether other kernels have these statements: only these mattered
+    // Whether other kernels have these statements: only these mattered.
+    std::map<int, bool> provided;
     Outcome<Fusion> fusion;
   };
   using Key = std::tuple<int, std::set<int>, std::set<int>, const void*>;

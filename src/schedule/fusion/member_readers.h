@@ -43,8 +43,8 @@ class MemberReaders {
   std::vector<int> joined_;      // members with readers that were not asked yet
   std::set<int> asked_[2];       // [1]: with axes of their own
   std::set<int> passed_;         // element-wise statements outside that read members
-  std::map<int, std::vector<Expr>>
-      through_;  // the elements of members that those read, at their own axes
+  // The elements of members that those read, at their own axes.
+  std::map<int, std::vector<Expr>> through_;
 };
 
 }  // namespace nautilus::schedule

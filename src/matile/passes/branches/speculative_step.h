@@ -22,8 +22,8 @@ struct WeightCheck {
 
 // Places are those of ops in a block.
 struct SpeculativeStep {
-  std::vector<size_t>
-      extreme;  // compute the step's extreme value, only for the vote and its branches
+  // Compute the step's extreme value, only for the vote and its branches.
+  std::vector<size_t> extreme;
   size_t vote = 0;
   size_t branch = 0;          // moves the reference
   std::vector<size_t> weigh;  // made from the reference, in order, up to the weights
@@ -32,8 +32,8 @@ struct SpeculativeStep {
   std::vector<size_t> later;    // before the end, but to be executed with the final weights
   std::vector<ir::Expr> unset;  // conditions by row that the reference has not moved yet
   std::vector<size_t> again;    // make the scores that weighing overwrites: one product, then sets
-  std::vector<size_t>
-      releases;  // of the product's operands, which would be too early if it is repeated
+  // Of the product's operands, which would be too early if it is repeated.
+  std::vector<size_t> releases;
   std::vector<ir::Name> kept;  // scores that are copied instead
 
   // Chosen by rule: repeating one product gives the weights, and an existing sum shows their range.
