@@ -42,7 +42,7 @@ class Stripper {
     return e.op() == Op::FloatConst && e.number() == expr::identity(reducer_, e.dtype()).f;
   }
 
-  // What is left of the condition; null: nothing.
+  // The rest of the condition; null: nothing.
   Expr condition(Expr c, bool& is_found) {
     if (++steps_ > kMaxSteps) return c;
     if (c.op() == Op::And) {
@@ -52,7 +52,7 @@ class Stripper {
     }
     for (const size_t k : {size_t{0}, size_t{1}}) {
       const bool is_equal = c.op() == Op::Eq;
-      // x >= m, m <= x for a maximum; nothing lies beyond it.
+      // x >= m, m <= x for a maximum: no element is beyond it.
       const bool is_above = c.op() == (k == 0 ? Op::Ge : Op::Le);
       const bool is_below = c.op() == (k == 0 ? Op::Le : Op::Ge);
       if (!is_equal && !is_above && !is_below) continue;

@@ -44,7 +44,7 @@ TEST_F(ContractionTest, OperandsHaveAnAxisEach) {
   EXPECT_FALSE(are_operands(q, q, axes));
   EXPECT_TRUE(is_contraction(factors(times(times(q, w), k)), axes));
   EXPECT_FALSE(is_contraction(factors(times(q, w)), axes));
-  // A batch axis that both have is no axis of either's own; nor is the one that is summed over.
+  // Neither a batch axis that both have nor the summed axis is an axis of one operand alone.
   const Expr b = pool_.index("b");
   const std::vector<Expr> batched = {b, i};
   EXPECT_FALSE(are_operands(at("A", DType::F32, {b, i, d}), at("x", DType::F32, {b, d}), batched));

@@ -12,7 +12,7 @@ using expr::Expr;
 using expr::Op;
 
 namespace {
-// Larger expressions are not looked at: they are walked as trees.
+// Larger expressions are skipped, because they are walked as trees.
 constexpr uint32_t kMaxTree = 64;
 
 // Whether numbers keep their sign: f32 and bf16 have the same exponents.

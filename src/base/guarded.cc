@@ -43,7 +43,7 @@ std::string run_guarded(const std::string& what, std::function<void()> work) {
           },
           outcome.get());
       work();
-      work = nullptr;  // what it owns is gone when the caller goes on
+      work = nullptr;  // releases what it owns before the caller continues
     }
     outcome->end("");
   }).detach();

@@ -80,7 +80,7 @@ void add_block(std::array<uint32_t, 8>& state, const unsigned char* block,
 std::string sha256(std::string_view bytes) {
   static const Sha256Constants constants;
   std::array<uint32_t, 8> state = constants.start;
-  // One bit behind the message, zeros, and its length in bits fill the last block.
+  // One bit after the message, zeros, and its length in bits fill the last block.
   std::vector<unsigned char> tail(bytes.end() - static_cast<ptrdiff_t>(bytes.size() % 64),
                                   bytes.end());
   tail.push_back(0x80);

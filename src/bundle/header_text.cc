@@ -11,7 +11,7 @@
 namespace nautilus::bundle {
 namespace {
 
-// `*/` would end the comment; what is no plain character has no meaning in C.
+// `*/` would end the comment; other characters than plain ones have no meaning in C.
 std::string comment_text(std::string_view text) {
   std::string out;
   for (const char c : text) {

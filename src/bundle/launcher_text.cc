@@ -32,7 +32,7 @@ std::string tables_text(const Bundle& bundle) {
   return out + "};\n\n";
 }
 
-// The plans of a program behind one function.
+// One function that chooses among the plans of a program.
 std::string program_functions(const Program& p) {
   std::string out;
   const plan::Prepared& first = *p.plans[0].prepared;

@@ -100,7 +100,7 @@ std::string manifest_text(const Bundle& bundle, const std::map<std::string, std:
   for (const std::string& image : bundle.images)
     out["images"].push_back({{"bytes", image.size()}, {"sha256", base::sha256(image)}});
   for (const auto& [name, content] : files) out["files"][name] = base::sha256(content);
-  // A program's own text may stand in it; bytes that are no UTF-8 are replaced, not refused.
+  // It may contain a program's own text; bytes that are not UTF-8 are replaced, not refused.
   return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

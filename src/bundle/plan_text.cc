@@ -53,7 +53,7 @@ class PlanPrinter {
                               : fmt::format(", with copies of {}", fmt::join(plan_.copied, ", ")));
     values_struct();
     tables();
-    // Compilers warn of functions that nobody calls.
+    // Compilers warn about unused functions.
     for (size_t m = 0; m < prepared_.maps.size(); ++m) {
       if (is_used(m)) map(m);
     }
@@ -160,7 +160,7 @@ class PlanPrinter {
     line("}}");
   }
 
-  // Numbers of values are those of the first plan, whose order the caller has.
+  // Values are numbered as in the first plan, whose order the caller knows.
   int given(const Prepared::Value& v) const { return program_.plans[0].prepared->value(v.name); }
 
   void values() {

@@ -57,12 +57,12 @@ class Chooser {
   bool is_open(const MapNest& nest) {
     if (lower::is_grid(nest)) return false;
     const std::set<std::string> written = lower::written_by(nest);
-    // A kernel that puts parts together also has statements that follow from them.
+    // A kernel that combines parts also has the statements after them.
     return !asked_.find(written, true) &&
            (lower::is_over_parts(nest, nests_.computed) || !asked_.find(written, false));
   }
 
-  // The end of the nests that the last tile of grid nest `i` may take with its own; `i` for others.
+  // The end of the nests that the last tile of grid nest `i` may compute; `i` for others.
   size_t taken_end(size_t i) {
     const MapNest& nest = nests_.nests[i];
     if (!lower::is_grid(nest) || nest.body[0].as<scalar::For>().combine != scalar::Combine::Last)
@@ -100,8 +100,8 @@ class Chooser {
     buffers_.push_back(ir::make(scalar::Buffer{name, type, scalar::Role::Temp}));
   }
 
-  // The steps that lines of named kernels ask for. A reduction that has them already, in a program
-  // on its way, reads what the line would make.
+  // The steps that lines of named kernels ask for. In a program between passes a reduction may have
+  // them already: it then reads the tensor that the line would make.
   bool asked_steps() {
     for (const Op& op : program_.body) {
       const auto* kernel = op.get<decision::Kernel>();
@@ -184,7 +184,7 @@ class Chooser {
     return true;
   }
 
-  // In a program on its way: the sum reads parts.
+  // In a program between passes: the sum reads parts.
   bool is_moving_step(size_t i) const {
     const std::string parts = ir::flat_name(*lower::written_by(nests_.nests[i]).begin() + "_parts");
     const std::set<std::string> read =
@@ -202,7 +202,7 @@ class Chooser {
       costs_.declare(name, type);
     }
     nests_.nests[i] = made->rest;
-    // Behind the first step of the other sum, and of those that were taken along before.
+    // After the first step of the other sum, and of sums that joined its walk before.
     const std::string parts = ir::flat_name(std::string(inner.number.str()) + "_parts");
     size_t at = 0;
     for (size_t k = 0; k < i; ++k) {
@@ -241,7 +241,8 @@ class Chooser {
     return out;
   }
 
-  // Two alternatives, of which the first has parts: the sizes that it takes, where no line says so.
+  // Two alternatives, of which the first has parts: the sizes at which it runs, where no line says
+  // so.
   void add_sizes_of_parts(Op& kernel, const Op& next) const {
     const auto* first = kernel.get<decision::Kernel>();
     const auto* second = next.get<decision::Kernel>();

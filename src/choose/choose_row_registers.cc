@@ -38,7 +38,7 @@ std::optional<std::vector<ir::Block>> missing_lines(const std::vector<ir::Block>
   return out;
 }
 
-// Of the kernel at `begin`: those that stand behind each other.
+// Of the kernel at `begin`: its consecutive alternatives.
 size_t alternatives_from(const ir::Block& body, size_t begin) {
   const auto& first = body[begin].as<decision::Kernel>();
   size_t end = begin + 1;

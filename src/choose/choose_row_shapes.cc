@@ -63,7 +63,7 @@ class RowShaper {
   }
 
  private:
-  // By rule; none if the kernel is no work along rows.
+  // By rule; empty if the kernel has no row form.
   std::vector<RowShape> shapes_of(const lower::AskedKernel& asked) {
     auto rows = named_.rows(asked);
     if (!rows) return {};

@@ -27,8 +27,8 @@ using lower::MapNest;
 
 namespace {
 
-// What tells a list of nests from the others of one run: its length and its first nest, of which
-// steps and parts change what it reads and its loops; and sums that move, which wait in the list.
+// Identifies a list of nests among those of one run: by its length, by its first nest (steps and
+// parts change its reads and loops), and by the moving sums that wait in the list.
 std::string key_of(const std::vector<MapNest>& nests, const std::set<std::string>& moving) {
   std::string key = std::to_string(nests.size());
   for (const MapNest& nest : nests) {
@@ -62,8 +62,8 @@ bool is_short(std::span<const MapNest> nests, int64_t warp) {
   return found;
 }
 
-// Whether one nest behind a scan is all that anybody reads of it, and neighbouring threads write
-// neighbouring elements: the steps are not the last axis.
+// Whether one nest after a scan is its only reader, and neighbouring threads write neighbouring
+// elements: the steps are not the last axis.
 bool replaces_states(std::span<const MapNest> nests, const std::set<std::string>& kept) {
   const auto& loop = nests[0].body[0].as<scalar::Loop>();
   for (const std::string& w : lower::written_by(nests[0])) {
@@ -80,7 +80,7 @@ bool replaces_states(std::span<const MapNest> nests, const std::set<std::string>
          nests[1].axes.back().extent == around->axes.back().extent;
 }
 
-// Whether the reduction over the axis may have so many terms.
+// Whether the reduction over the axis may have this many terms.
 bool has_terms(const MapNest& nest, ir::Name axis, int64_t least) {
   for (const ir::Op& op : nest.body) {
     const auto* loop = op.get<scalar::For>();
@@ -124,8 +124,8 @@ ChosenKernel Coverer::kernel(Form form, const Nests& nests, size_t count) const 
   return out;
 }
 
-// The least of what can be done with the first nests, and the best of the rest behind it. Of equal
-// ones the first that was considered.
+// The cheapest kernel for the first nests together with the best cover of the rest. Of equal ones
+// the first that was considered.
 Cover Coverer::best(const Nests& nests, lower::FreshNames names) {
   if (nests.empty()) return {};
   const std::string key = key_of(nests, moving_);
@@ -144,7 +144,7 @@ Cover Coverer::best(const Nests& nests, lower::FreshNames names) {
       const size_t count = rows->kernels[0].nests.size();
       consider(std::move(*rows), rest(count), names, out, has_one);
     }
-    // What puts parts together is done at once: its line says so of the whole statement.
+    // The combination of parts is one kernel: its line covers the whole statement.
     if (!reads_any(nests[0], parts_)) {
       in_steps(nests, names, out, has_one);
       in_parts(nests, names, out, has_one);
@@ -191,7 +191,7 @@ std::optional<Cover> Coverer::as_rows(const Nests& nests, bool has_reductions) {
   return out;
 }
 
-// The first nest behind those that can share their points with the first.
+// The end of the nests that can share their points with the first.
 size_t Coverer::points_end(const Nests& nests) const {
   std::set<std::string> written = lower::written_by(nests[0]);
   size_t end = 1;
@@ -232,7 +232,7 @@ Cover Coverer::as_single_points(const Nests& nests, size_t count, const lower::F
   ChosenKernel made = kernel(Form::Points, nests, count);
   const std::set<std::string> kept = kept_behind(nests, count);
   int64_t lanes = 1;
-  // Elements behind a scan are a statement of its steps.
+  // Elements after a scan are a statement of its steps.
   const Nests counted = lower::is_scan(made.nests[0])
                             ? Nests{lower::with_elements(made.nests, context_.pool)}
                             : made.nests;
@@ -246,7 +246,7 @@ Cover Coverer::as_single_points(const Nests& nests, size_t count, const lower::F
   // Lanes for each point, where all its loops are reductions.
   const double shared =
       most_lanes > 1 ? costs_.points(counted, most_lanes, kept, 1, where_) : out.cycles;
-  // The steps of a scan that lie along memory are walked by a warp.
+  // A warp walks along the steps of a scan that are contiguous in memory.
   const bool is_worth = lower::is_scan(made.nests[0])
                             ? most_lanes > 1
                             : shared < out.cycles && !is_short(made.nests, most_lanes);
@@ -334,8 +334,8 @@ Cover Coverer::as_single_points(const Nests& nests, size_t count, const lower::F
 }
 
 // Whether there are at least as many points as threads on the machine, of sizes that were asked
-// for. Then threads have loads enough under way, and with 16 turns of each more than memory serves
-// well: sums of 4096 elements for 524160 points 2.48 ms, 2.25 with one turn at a time.
+// for. Then enough loads are in flight, and 16 turns of each thread would be more than memory
+// serves well: sums of 4096 elements for 524160 points 2.48 ms, 2.25 with one turn at a time.
 bool Coverer::fills_machine(const Nests& nests) const {
   if (!costs_.is_asked()) return false;
   double points = 1;
@@ -351,9 +351,9 @@ Cover Coverer::as_parts(const Nests& nests) {
   return out;
 }
 
-// A long reduction with few results in parts (split_reduction.h), whose nests lowering makes. Of
-// one number as many as a CTA then reduces as one row; of many there are fewer, or as many as lanes
-// put together as fast.
+// A long reduction with few results, in parts (split_reduction.h); lowering makes the nests. A
+// single result has as many parts as a CTA then reduces as one row. Several results have fewer, or
+// as many as lanes combine just as fast.
 void Coverer::in_parts(const Nests& nests, const lower::FreshNames& names, Cover& best_cover,
                        bool& has_one) {
   const target::Points& points = target_.points;
@@ -390,7 +390,7 @@ void Coverer::in_parts(const Nests& nests, int64_t parts, const lower::FreshName
   Nests tail(nests.begin() + 1, nests.end());
   Nests two = {s->partial, s->final};
   two.insert(two.end(), tail.begin(), tail.end());
-  // Neighbouring parts take neighbouring elements: so do threads, not lanes of one.
+  // Neighbouring parts have neighbouring elements, so each part has a thread instead of lanes.
   where_ = {s->condition, true};
   Cover out = as_points(two, 1, own, 1);
   where_ = {};
@@ -411,7 +411,7 @@ void Coverer::in_parts(const Nests& nests, int64_t parts, const lower::FreshName
     consider(std::move(out), tail, own, best_cover, has_one);
     return;
   }
-  // What puts the parts together may do more; its first nest is this one again.
+  // The kernel that combines the parts may have more nests; its first nest is this one again.
   if (has_one && out.cycles >= best_cover.cycles) return;
   Cover behind = best(two, own);
   if (behind.kernels.empty() || behind.kernels[0].nests.empty()) return;

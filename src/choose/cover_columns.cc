@@ -19,8 +19,8 @@ using EK = expr::Op;
 
 namespace {
 
-// What several walks read, in the axes of the first; how many elements a vector of it has, 0 if
-// neighbouring points do not read all of it beside each other.
+// The elements that several walks read, in the axes of the first, and the number of elements of a
+// vector; 0 if neighbouring points do not read neighbouring elements.
 struct Walked {
   Expr turns;
   int64_t tensors = 0;
@@ -56,8 +56,8 @@ Walked walked_by(const std::vector<MapNest>& nests, const target::Target& target
 
 }  // namespace
 
-// The first `count` nests as such a kernel. Lines of points where they make vectors; where walks
-// are short, what they read stays in registers, with as many points as these suffice for.
+// The first `count` nests as such a kernel. A thread has several points where these make vectors.
+// Where walks are short, their elements stay in registers, with as many points as fit there.
 std::optional<Cover> Coverer::as_columns(const Nests& nests, size_t count,
                                          const lower::FreshNames& names) {
   const std::set<std::string> kept = kept_behind(nests, count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers in which reductions are taken in several steps: axes that lie closest in memory first, or
-// pieces of long rows.
+// Covers in which reductions have several steps: axes with the smallest strides first, or pieces of
+// long rows.
 #include <algorithm>
 
 #include "choose/cover.h"
@@ -22,7 +22,7 @@ size_t loops_of(const MapNest& nest) {
   return 0;
 }
 
-// So many of the reduction's axes that lie closest in memory; empty if it has no steps.
+// This many of the reduction's axes with the smallest strides; empty if it has no steps.
 ir::Names closest_axes(const MapNest& nest, size_t count,
                        const std::map<std::string, ir::TensorType>& buffers, expr::ExprPool& pool) {
   const auto order = axes_in_memory(nest, buffers, pool);
@@ -53,8 +53,8 @@ void Coverer::in_steps(const Nests& nests, const lower::FreshNames& names, Cover
     in_steps(nests, inner, names, best_cover, has_one);
 }
 
-// So many axes that lie closest in memory first. Neighbours that reduce the same axes take the step
-// together, so that they read together what they share.
+// This many axes with the smallest strides first. Neighbouring reductions over the same axes share
+// the step, so that they read shared elements together.
 void Coverer::in_steps(const Nests& nests, size_t inner, const lower::FreshNames& names,
                        Cover& best_cover, bool& has_one) {
   lower::FreshNames own = names;
@@ -153,8 +153,8 @@ void Coverer::consider_steps(const Nests& all, const Cover& steps, const lower::
   has_one = true;
 }
 
-// Sums whose terms need numbers of those that begin the list, in the same steps: their first ones
-// stand behind the first `count` nests.
+// Sums with terms that need numbers of the first sums of the list, in the same steps: their first
+// steps come after the first `count` nests.
 bool Coverer::take_along(Nests& all, size_t count, size_t inner, lower::FreshNames& names,
                          Cover& out) {
   bool found = false;

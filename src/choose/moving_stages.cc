@@ -205,7 +205,7 @@ class MovingSteps {
   Expr present_count() const {
     return present_ ? pool_.cast(DType::F32, present_->count) : count(inner_);
   }
-  // By how much a part is scaled to stand for all of them.
+  // The factor that extrapolates a part to all parts.
   Expr scale() const {
     return present_ ? pool_.binary(EK::Div, pool_.cast(DType::F32, present_->all), present_count())
                     : count(rest_);

@@ -41,7 +41,7 @@ std::optional<NamedRows::Rows> NamedRows::rows(const lower::AskedKernel& asked) 
   auto buffers = nests_.buffers;
   lower::FreshNames names = nests_.names;
   if (!asked.split.empty() && asked.parts().parts.value_or(1) > 1) {
-    // Its parts have a kernel of their own: this one puts them together.
+    // Its parts have a kernel of their own: this one combines them.
     const auto split = lower::split_reduction(nests[0], buffers, asked.parts(), names, pool_);
     if (!split) return std::nullopt;
     nests[0] = split->final;

@@ -19,7 +19,7 @@ using lower::MapNest;
 using lower::RowStatement;
 using EK = expr::Op;
 
-// What a kernel moves: of memory each tensor once a walk, of the cache every access.
+// The bytes that a kernel moves: from memory each tensor once a walk, from the cache every access.
 struct NestCosts::Traffic {
   std::map<std::string, double, std::less<>> bytes;  // by tensor
   double cache_bytes = 0;
@@ -45,7 +45,7 @@ double operations_of(Expr value) {
   return n;
 }
 
-// The same along a row, whose places are computed for vectors and rows, not for elements.
+// The same along a row: places are computed for vectors and rows instead of elements.
 double operations_along_row(Expr value) {
   double n = 0;
   std::unordered_set<Expr> seen;
@@ -59,7 +59,7 @@ double operations_along_row(Expr value) {
   return n;
 }
 
-// How neighbours along `axis` read: at one place, beside each other, or far from each other.
+// How neighbours along `axis` read: the same element, neighbouring elements, or elements far apart.
 enum class Stride : uint8_t { None, One, Far };
 
 Stride stride(Expr read, Expr axis) {
@@ -276,7 +276,7 @@ double NestCosts::points_at(std::span<const MapNest> nests, int64_t lanes,
     for (const Work& w : works) {
       const double steps = count(w.loops, at);
       if (!w.loops.empty()) turns += std::ceil(steps / static_cast<double>(lanes));
-      // What neighbouring threads differ in.
+      // The axis in which neighbouring threads differ.
       const bool is_shared = lanes > 1 && !w.loops.empty();
       const Expr fast = is_shared           ? pool_.index(w.loops.back().name)
                         : nest.axes.empty() ? Expr()
@@ -317,7 +317,7 @@ double NestCosts::points_at(std::span<const MapNest> nests, int64_t lanes,
   return target_.costs.next_kernel_cycles + std::max({memory, cache, issue, latency});
 }
 
-// Of the cache, that elements take which lie far from each other along the columns.
+// Bytes of the cache for elements that are far apart along the columns.
 double NestCosts::far_bytes(const lower::RowGroup& group, const Problem& at) const {
   const Expr column = pool_.index(group.column.name);
   const double elements = count(group.rows, at) * extent(group.column.extent, at);

@@ -102,8 +102,8 @@ double places_of(Expr read, size_t indices, const Ranges& ranges) {
   return apart * static_cast<double>(places.size());
 }
 
-// Dimensions in front of those whose strides are numbers, because they and all behind them are of
-// known extents, or the last.
+// Dimensions before those with constant strides: the last one, and those followed only by
+// dimensions of known extents.
 size_t far_dims(Expr read, const std::map<std::string, ir::TensorType>& buffers) {
   const auto type = buffers.find(std::string(read.name().str()));
   size_t k = read.args().empty() ? 0 : read.args().size() - 1;
@@ -112,7 +112,7 @@ size_t far_dims(Expr read, const std::map<std::string, ir::TensorType>& buffers)
   return k;
 }
 
-// The axis along which lanes of a warp have neighbouring points, and how they lie.
+// The axis along which lanes of a warp have neighbouring points, and how these are placed.
 struct LaneAxis {
   Expr axis;
   int64_t apart = 1;  // points from one to the next
@@ -126,7 +126,7 @@ LaneAxis lane_axis(const decision::Patch& line, const ir::Axes& axes, const targ
   LaneAxis out{pool.index(axes[k].name)};
   const bool is_column = axes[k].name == line.columns;
   if (is_column) out.apart = *line.wide;
-  // Rows of points behind each other lie behind each other, unless threads leave some out.
+  // Consecutive rows of points are contiguous, unless threads leave some out.
   const bool is_behind = !is_column && k + 1 == axes.size() && k > 0 &&
                          axes[k - 1].name != line.rows && axes[k - 1].name != line.columns;
   const auto warp = static_cast<double>(target.limits.warp_threads);
@@ -165,7 +165,7 @@ bool is_shared(const std::vector<Terms>& all, Expr rows, Expr columns, Expr lane
   return changes(rows, columns, lanes) && changes(columns, rows, {});
 }
 
-// What is written out and loaded in each turn of the loops that are left.
+// The unrolled code and the loads in each turn of the remaining loops.
 Patch measured(const std::vector<Terms>& all, const ir::Axes& axes, decision::Patch line,
                const std::map<std::string, ir::TensorType>& buffers, const target::Target& target,
                const std::function<double(Expr)>& usual, expr::ExprPool& pool) {
@@ -190,10 +190,10 @@ Patch measured(const std::vector<Terms>& all, const ir::Axes& axes, decision::Pa
     auto registers = static_cast<double>(points);
     for (Expr e : t.reads) {
       const double n = places_of(e, e.args().size(), ranges);
-      // What a turn reads that another one reads as well stays in a register until then.
+      // An element that another turn reads as well stays in a register until then.
       const double of_turn = places_of(e, e.args().size(), {ranges[0], ranges[1]});
       registers += n < of_turn * static_cast<double>(turns) ? n : of_turn;
-      // Elements behind each other have one place.
+      // Consecutive elements share one place.
       out.slots += n + places_of(e, far_dims(e, buffers), ranges) * target.nests.place_slots;
       out.waves += n * waves_of(e, lanes, target);
     }
@@ -245,7 +245,7 @@ std::optional<Patch> patch_points(std::span<const lower::MapNest> nests,
   const ir::Axes& axes = nests[0].axes;
   std::vector<Terms> all;
   for (const lower::MapNest& nest : nests) {
-    // Elements behind the reduction have its axes under other names.
+    // Elements after the reduction have its axes under other names.
     std::vector<Terms> own;
     if (!collect_terms(nest.body, {}, own)) return std::nullopt;
     if (&nest != nests.data() && !own.empty()) return std::nullopt;
@@ -254,7 +254,7 @@ std::optional<Patch> patch_points(std::span<const lower::MapNest> nests,
   if (all.empty()) return std::nullopt;
   std::optional<Patch> best;
   double least = 0;
-  // Of equal ones that of the last axes: what it reads lies near each other.
+  // Of equal ones the patch of the last axes: its reads are close in memory.
   for (size_t r = axes.size(); r-- > 0;) {
     const ir::Axis& rows = axes[r];
     for (size_t c = axes.size(); c-- > 0;) {

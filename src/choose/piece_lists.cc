@@ -58,7 +58,7 @@ size_t put_pieces(std::vector<MapNest>& nests, size_t place, const PieceStages& 
   nests.insert(nests.begin() + static_cast<std::ptrdiff_t>(at), made.first.begin(),
                made.first.end());
   size_t left = place + made.first.size();
-  // Elements leave the way between reductions, so that these share a kernel.
+  // Elements between reductions are moved away, so that the reductions share a kernel.
   for (size_t k = left; k-- > 0;) {
     if (!element_of(nests[k]) || nests[k].axes.size() <= made.rest.axes.size()) continue;
     const auto begin = nests.begin() + static_cast<std::ptrdiff_t>(k);

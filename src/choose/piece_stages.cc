@@ -124,8 +124,8 @@ class Pieces {
     return out;
   }
 
-  // Those of the point that a read has in place of the axes of the nest that stores it: each of the
-  // row's once, and the column, wherever it lies in memory.
+  // The axes of the point at which a read replaces the axes of the storing nest: each axis of the
+  // row once, and the column, at any position in memory.
   std::optional<expr::Substitution> names_at(const MapNest& nest, const scalar::Store& store,
                                              Expr read) const {
     if (nest.axes.size() != read.args().size() || store.indices.size() != read.args().size())
@@ -291,7 +291,7 @@ class Pieces {
       moved.push_back({r.part, r.number, r.identity()});
       parts.insert(r.part);
       to_parts.emplace(r.number, r.part);
-      // A piece in which nothing counts has no reference: its terms are taken against 0.
+      // A piece without live terms has no reference: its terms are relative to 0.
       to_guarded.emplace(r.number, algebra::guarded_reference(pool_, r.part, r.identity()));
       expr::for_each(term, [&](Expr e) {
         if (algebra::unguarded(e, r.identity()) == r.number)
@@ -317,7 +317,7 @@ class Pieces {
     return out;
   }
 
-  // What is made of each piece when they are put together.
+  // The contribution of each piece when they are combined.
   template <class F>
   void change_rest(PieceStages& made, F&& change) const {
     auto loop = made.rest.body[1].as<scalar::For>();
@@ -336,7 +336,7 @@ class Pieces {
   const algebra::Signs& signs_;
   expr::ExprPool& pool_;
   std::map<std::string, size_t> place_of_;  // by what nests before it write
-  std::set<size_t> computed_;               // of them, those whose elements the terms compute
+  std::set<size_t> computed_;               // those of them that the terms compute
   expr::Reducer reducer_ = expr::Reducer::Sum;
   ir::Exprs row_;
   Expr column_;

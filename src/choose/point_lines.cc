@@ -22,8 +22,8 @@ bool is_same_for_neighbours(Expr index, Expr axis) {
   return index.op() == EK::FloorDiv && index[1].op() == EK::IntConst && index[1].integer() > 1;
 }
 
-// Elements of a vector of what the nest reads and writes along its last axis; 0: something is in
-// the way.
+// Elements of a vector for the nest's reads and writes along its last axis; 0 if vectors are not
+// possible.
 int64_t vector_of(const lower::MapNest& nest, const std::map<std::string, ir::TensorType>& buffers,
                   const target::Target& target, expr::ExprPool& pool) {
   const Expr last = pool.index(nest.axes.back().name);
@@ -66,8 +66,8 @@ Expr runs_along(Expr index, const ir::Axes& axes, expr::ExprPool& pool) {
   return out;
 }
 
-// The axis that lies along memory in what the nest reads where its last axis does not; null if
-// there is none, or several, or something is in the way. `bytes`: of an element of it.
+// The contiguous axis of the nest's reads where that is not its last axis; null if there is none or
+// several, or if vectors are not possible. `bytes`: of an element.
 Expr turned_axis(const lower::MapNest& nest, expr::ExprPool& pool, int64_t& bytes) {
   const Expr last = pool.index(nest.axes.back().name);
   Expr axis;

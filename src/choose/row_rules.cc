@@ -28,8 +28,8 @@ bool RowRules::fits_two_ctas(const RowUse& use) const {
   return use.registers + rows.registers_beside <= rows.pair_registers;
 }
 
-// Registers of a thread for what is kept of a row. Of two CTAs of several groups one loads while
-// the other reduces or stores: what could be kept is worth less than the second of them.
+// Registers of a thread for the elements that it holds of a row. Of two CTAs of several groups one
+// loads while the other reduces or stores: a second CTA is worth more than elements in registers.
 int64_t RowRules::budget(const RowUse& use) const {
   const target::Rows& rows = target_.rows;
   if (use.shape.groups == 1) return rows.registers;
@@ -52,7 +52,7 @@ bool RowRules::is_held(ir::Name statement, const RowUse& use, int64_t more) {
   return line(decision::Keep{statement, fits ? Switch::On : Switch::Off, {}}).use == Switch::On;
 }
 
-// With one group fewer registers are more CTAs, so nothing is kept that can be computed again.
+// With one group fewer registers mean more CTAs, so nothing is held that can be computed again.
 bool RowRules::stays_unpacked(ir::Name reduction, const RowUse& use, int64_t more) {
   const bool fits = use.shape.groups > 1 && use.registers + more <= budget(use);
   return line(decision::Unpacked{reduction, fits ? Switch::On : Switch::Off, {}}).use == Switch::On;

@@ -75,13 +75,13 @@ class Shapes {
         });
   }
 
-  // The shape that keeps rows of so many columns, rounded up to whole units of each group; empty if
-  // there is none.
+  // The shape that holds rows of this many columns, rounded up to whole units of each group; empty
+  // if there is none.
   std::optional<RowShape> kept(int64_t columns, int64_t unit, int64_t by) {
     if (lower::has_elements_only(c_.group) || !c_.group.outer.empty()) return std::nullopt;
     for (const int64_t groups : {choice_.groups, int64_t{1}}) {
       if (groups > 1 && columns <= choice_.group_columns) continue;
-      // What only reads rows has more of them under way in small CTAs.
+      // A kernel that only reads rows has more of them in flight in small CTAs.
       if (groups > 1 && columns <= choice_.columns_of_group && !writes_rows()) continue;
       const int64_t all = groups * unit;
       const int64_t capacity = std::max<int64_t>((columns + all - 1) / all, 1) * all;
@@ -92,8 +92,8 @@ class Shapes {
     return std::nullopt;
   }
 
-  // What is read of a row must fit. A kernel of several groups is made to see: its threads have no
-  // registers to spare for values that no read stands for.
+  // The elements read of a row must fit. A kernel of several groups is made to find out: its
+  // threads have no registers to spare for computed values.
   bool fits(const RowShape& shape) {
     const RowRoom r = lower::row_room(c_, shape);
     if (r.needed > r.given) return false;
@@ -170,8 +170,8 @@ std::vector<RowShape> row_shapes(const RowContext& context) {
   std::vector<RowShape> shapes = Shapes(context).run();
   for (RowShape& s : shapes) shorten(s, context);
   if (context.group.outer.empty()) return shapes;
-  // One vector of a thread for each of several rows: as many bytes under way as in a longer step,
-  // and rows that are no longer than this leave no thread idle.
+  // One vector of a thread for each of several rows: as many bytes in flight as in a longer step,
+  // and rows up to this length leave no thread idle.
   for (RowShape& s : shapes) {
     s.columns = context.choice().threads * std::max<int64_t>(s.by, 2);
     s.each = context.choice().walked_rows;

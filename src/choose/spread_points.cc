@@ -25,7 +25,7 @@ int64_t least_beside(const target::Target& target) {
   return target.memory.vector_bytes / expr::bytes(expr::DType::BF16);
 }
 
-// What the loops of a kernel say of its windows.
+// What the loops of a kernel say about its windows.
 struct Windows {
   int64_t turns = 0;     // of the longest
   bool is_known = true;  // all turns are, and nothing branches
@@ -82,8 +82,8 @@ void look(const ir::Block& body, const ir::Axes& axes, const ir::Axes& loops, in
   }
 }
 
-// As many threads beside each other, but no fewer than `least`, as leave few of them without a
-// point, or a line of points.
+// The number of neighbouring threads, at least `least`, that leaves few of them without a point, or
+// a piece of points.
 int64_t threads_beside(const ir::Axes& axes, double columns, int64_t least,
                        const target::Target& target) {
   const auto filled = [&](int64_t threads) {
@@ -98,8 +98,8 @@ int64_t threads_beside(const ir::Axes& axes, double columns, int64_t least,
   return out;
 }
 
-// Whether something is read at quotients or remainders of the last axis by a number that is no
-// power of two, or of both last axes: of element-wise work that is most of what a thread does.
+// Whether reads have quotients or remainders of the last axis by a number that is not a power of
+// two, or of both last axes: in element-wise work these are most of a thread's instructions.
 bool is_divided(std::span<const lower::MapNest> nests, expr::ExprPool& pool) {
   bool is_found = false;
   for (const lower::MapNest& nest : nests) {
@@ -146,9 +146,9 @@ std::optional<decision::Spread> spread_lines(std::span<const lower::MapNest> nes
   for (const ir::Axis& a : axes) lines *= std::max(usual(a.extent), 1.0);
   lines /= static_cast<double>(each);
   const double of_row = std::ceil(usual(axes.back().extent) / static_cast<double>(each));
-  // Rows of 64 elements of 16 bits have 8 lines: a warp has four of them, 32 threads beside each
-  // other would leave three of four without a line (group norm of 64 x 64 pixels 0.205 ms, 0.120
-  // without tiles).
+  // Rows of 64 elements of 16 bits have 8 pieces, so a warp has four rows; 32 threads along a row
+  // would leave three of four without a piece (group norm of 64 x 64 pixels 0.205 ms, 0.120 without
+  // tiles).
   const int64_t least = target.memory.line_bytes / target.memory.vector_bytes;
   decision::Spread out{threads_beside(axes, of_row, least, target), 1, target.points.each, {}};
   const double rows = static_cast<double>(target.points.threads / *out.threads * *out.down);
@@ -194,8 +194,8 @@ std::optional<decision::Spread> spread_points(std::span<const lower::MapNest> ne
   const ir::Axes& axes = nests[0].axes;
   const double columns = std::max(usual(axes.back().extent), 1.0);
   decision::Spread out{threads_beside(axes, columns, target.limits.warp_threads, target), 1, 1, {}};
-  // Windows of several rows share those of the warps below: 4x4 pixels 3.15 ms with 32 threads
-  // beside each other, 3.47 with 128.
+  // Windows of several rows share rows with the warps below: 4x4 pixels 3.15 ms with 32 threads
+  // along a row, 3.47 with 128.
   if (windows.is_tall) out.threads = std::min<int64_t>(*out.threads, target.limits.warp_threads);
   const bool is_short = columns < static_cast<double>(target.points.each * *out.threads);
   // Points above each other share what they load; those apart only what is asked once.

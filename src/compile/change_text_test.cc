@@ -18,7 +18,8 @@ TEST(ChangeText, OpsThatReadTheSameOnlyMove) {
   EXPECT_EQ(change_text("if p\nset a\n", "if p\n  set a\n"), "ops move");
 }
 
-// A pass takes out the lines that it reads; that is told by the lines, not as a change.
+// A pass removes the lines that it reads; the report names these lines and does not count them as a
+// change.
 TEST(ChangeText, DecisionsDoNotCount) {
   EXPECT_EQ(change_text("kernel k\n  decisions\n    loop down\n    ring K\n  set a\n",
                         "kernel k\n  decisions\n    ring K\n  loop j\n    set a\n"),

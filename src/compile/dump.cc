@@ -55,7 +55,7 @@ struct TileAccess {
 };
 
 // The tile kernels of a program as one program: each is a unit of its own, with the tensors of the
-// whole; what another kernel hands over was an input there, and stays one if no grid computes it.
+// whole; results of other kernels were inputs there, and stay inputs if no grid computes them.
 ir::Program joined_tiles(const std::vector<const Step*>& units, const ir::Program& scalar) {
   TileAccess access;
   for (const Step* unit : units) {

@@ -103,7 +103,7 @@ std::optional<LoweredKernel> lower_tiles(const ir::Program& program, const std::
                                          FreshNames& names, ir::PassContext& context,
                                          std::string* why) {
   TraceAttempt attempt(context);
-  // What a stage refuses is a reason here, no error: the caller has another way.
+  // A refusal of a stage is a reason here, not an error: the caller has another form.
   diag::Sink sink(context.sink.sources());
   ir::Block decided = context.decided ? *context.decided : ir::Block{};
   ir::PassContext own = context.with(sink, decided);

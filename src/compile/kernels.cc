@@ -25,7 +25,7 @@ namespace {
 using ir::Op;
 using lower::LoweredKernel;
 
-// What the passes of all kernels do, behind `after`.
+// Runs the passes on all kernels that follow `after`.
 std::optional<ir::Program> with_plan(ir::Program program, const std::string& after,
                                      ir::PassContext& context) {
   for (const PassInfo* pass : passes_after(Stage::Plan, after)) {
@@ -106,7 +106,7 @@ std::optional<ir::Program> tiles_to_kernels(const ir::Program& tiles, ir::PassCo
 
 std::optional<ir::Program> finish(ir::Program current, const std::string& after,
                                   ir::PassContext& context) {
-  bool is_verified = false;  // place_waits does it; what changes afterwards is looked at again
+  bool is_verified = false;  // place_waits does it; later changes are verified again
   for (const PassInfo* pass : passes_after(Stage::Kernel, after)) {
     auto next = apply(*pass, current, context);
     if (!next) return std::nullopt;
@@ -140,7 +140,7 @@ std::optional<ir::Program> rest_of_kernels(const ir::Program& program, ir::PassC
 std::vector<const PassInfo*> passes_after(Stage stage, std::string_view after) {
   const PassInfo* last = after.empty() ? nullptr : find_pass(after);
   std::vector<const PassInfo*> out = passes_of(stage);
-  // Rows of one table: their order is that of the way down.
+  // Rows of one table: their order is that of the passes.
   if (last) std::erase_if(out, [&](const PassInfo* p) { return p <= last; });
   return out;
 }

@@ -64,7 +64,7 @@ std::optional<ir::Program> run_pass(const PassInfo& pass, const ir::Program& pro
 
 namespace {
 
-// The same pass may stand in a sequence several times; the second is `merge_equal 2`.
+// A sequence may contain a pass several times; the second is `merge_equal 2`.
 std::vector<std::string> labels(const std::vector<std::string_view>& names) {
   std::vector<std::string> out;
   for (size_t k = 0; k < names.size(); ++k) {
@@ -94,7 +94,7 @@ std::optional<ir::Program> run_equations(const std::vector<std::string_view>& na
 
 // With whatever some form has no use for.
 std::vector<std::string_view> sequence(Algebra algebra) {
-  // A scale that leaves the reduction of an output stands before it: split again.
+  // A scale that leaves the reduction of an output needs an equation: split again.
   std::vector<std::string_view> names = {"simplify",
                                          "inline_conditions",
                                          "split_groups",
@@ -138,11 +138,11 @@ std::vector<std::string_view> sequence(Algebra algebra) {
   return names;
 }
 
-// All of them: which forms were taken is in a program.
+// All of them: the program itself shows which rewrites were used.
 std::vector<std::string_view> every_pass() { return sequence(every_rewrite()); }
 
-// How many passes of the sequence a program has behind it that comes from `after`. Positions are
-// those of the longest sequence: which forms were taken is in the program.
+// The number of passes of the sequence that a program which comes from `after` has gone through.
+// Positions are those of the longest sequence: the program itself shows which rewrites were used.
 size_t position_after(const std::vector<std::string_view>& names, const std::string& after) {
   if (after.empty()) return 0;
   const auto all = every_pass();
@@ -173,7 +173,7 @@ std::optional<ir::Program> lower_with_algebra(const ir::Program& program, ir::Pa
 
 std::optional<ir::Program> LoweredForms::get(const ir::Program& program, ir::PassContext& context,
                                              Algebra algebra) {
-  // Steps that are written down are run, and so is the rest of a program on its way.
+  // Recorded steps are always run, and so is the rest of a program between passes.
   if (context.trace || !program.after.empty() || !context.disabled_rules.empty())
     return lower_with_algebra(program, context, algebra);
   const auto known = std::find_if(programs_.begin(), programs_.end(),

@@ -200,8 +200,8 @@ const std::vector<PassInfo>& passes() {
             "of tiles made in the same way one stays"),
       tiles("operand_cast", vrtile::operand_cast,
             "f32 operands of products get the 16-bit dtype of the other operand"),
-      // Behind the casts: an operand that a loop only multiplies with is rounded once, and its f32
-      // form takes no registers in the loop.
+      // After the casts: an operand that a loop only multiplies with is rounded once, and its f32
+      // form needs no registers in the loop.
       tiles("hoist_invariant", vrtile::hoist_invariant,
             "tiles that are the same in every iteration are made before the loop"),
       tiles("reverse_loops", vrtile::reverse_loops,
@@ -211,7 +211,7 @@ const std::vector<PassInfo>& passes() {
             "running references are followed only when they moved far", "reference"),
       tiles("pipeline_loops", vrtile::pipeline_loops,
             "products that need other products run one iteration late", "pipeline"),
-      // What the peeled first iteration computes from the initial values.
+      // Simplifies the peeled first iteration, which computes with the initial values.
       tiles("fold_fills", vrtile::fold_fills, "constants go into what reads them"),
       // Last, so that the parts of a loop share one prologue and one epilogue.
       tiles("specialise_segments", vrtile::specialise_segments,
@@ -220,12 +220,12 @@ const std::vector<PassInfo>& passes() {
       arrow("vrtile_to_matile", "vrtile", "matile", lower::vrtile_to_matile,
             "kernels in nest form, with their plan",
             "groups, order, source, bring, fetch, promote"),
-      // Layouts first: they say what a reduction's parts are. Branches before lanes: an exchange
-      // that only a branch needs sinks into it. Work per row is hoisted after that, so that a
-      // branch is still seen as one. Registers are shared before roles are split, while every tile
-      // still has one text. Waits come after that: they depend on everything that touches a tile.
-      // Speculation changes what a step does first, not what it waits for; branches are moved when
-      // all of them are there, and takes when every wait is.
+      // Layouts come first: they determine how a reduction is divided. Branches come before lanes:
+      // an exchange that only a branch needs sinks into it. Work per row is hoisted after that, so
+      // that a branch is still recognised as one. Registers are shared before roles are split,
+      // while every tile still has one text. Waits come after that: they depend on everything that
+      // touches a tile. Speculation changes what a step does first, not what it waits for. Branches
+      // are moved when all of them exist, and takes when all waits exist.
       kernel("spread_layouts", matile::spread_layouts, "where the elements of register tiles lie"),
       kernel("split_tile_reductions", matile::split_tile_reductions,
              "reductions as thread, lane and warp parts"),
@@ -268,7 +268,7 @@ const std::vector<PassInfo>& passes() {
       kernel("finish_kernels", finish_kernels,
              "all passes from nest form to final form, as far as they are missing", {},
              Stage::Apart),
-      // What the plan does when tensors come with other strides.
+      // What the plan does for tensors with other strides.
       kernel("repack", matile::repack_mapped,
              "kernels use aligned copies of the tensors that maps show", {}, Stage::Apart),
   };

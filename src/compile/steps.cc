@@ -29,7 +29,7 @@ bool is_of_kernel(const Step& step) {
   return pass.stage == Stage::Tiles || pass.from == "vrtile" || pass.to == "vrtile";
 }
 
-// Text without the line that names the program and where it stands.
+// Text without the line that names the program and its last pass.
 std::string body_text(const ir::Block& body) {
   std::string out;
   for (const Op& op : body) {
@@ -67,7 +67,7 @@ ir::Block kernel_in(const ir::Program& program, std::string_view name) {
   return out;
 }
 
-// What a kernel is made of, without the declarations around it.
+// The ops of a kernel, without the declarations around it.
 ir::Block work_of(const ir::Block& body) {
   ir::Block out;
   for (const Op& op : body) {
@@ -133,7 +133,7 @@ std::vector<PassStep> program_steps(const ir::Program& loaded, const ir::PassTra
     const ir::Block now = plan_of(step.program);
     const bool is_same_level = step.program.level == level;
     out.push_back(step_between(step, k + 1, is_same_level ? &last : nullptr, now, now));
-    // A pass may have changed kernels only, and a schedule may leave all statements as they are.
+    // A pass may have changed only kernels, and a schedule may change no statement.
     if (is_same_level && last == now)
       out.back().change = level->name == "matile" ? "kernels alone" : "unchanged";
     level = step.program.level;

@@ -78,8 +78,8 @@ size_t TileTrials::Hash::operator()(const ir::Program& program) const {
 std::string TileTrials::refusal(const ir::Program& program, const ir::Op& nest,
                                 ir::PassContext& context) {
   const ir::Program own = alone(program, nest);
-  // Equations that stand in a program several times, with other tensors, have nests that differ in
-  // names alone, on which nothing depends but what a refusal says.
+  // Equal equations of different tensors have nests that differ only in names, and names affect
+  // only the text of a refusal.
   const ir::Program plain = with_plain_names(own, context.pool);
   return lowered(plain, context).empty() ? "" : lowered(own, context);
 }

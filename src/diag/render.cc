@@ -24,8 +24,8 @@ struct LineMarks {
   std::vector<Mark> marks;
 };
 
-// What a terminal would act on (control characters, changes of the writing direction) and bytes
-// that are not text become one visible character each, so that columns stay what they are.
+// Control characters, changes of the writing direction and bytes that are not text become one
+// visible character each, so that columns do not shift.
 std::string printable(std::string_view line) {
   std::string out;
   for (size_t i = 0; i < line.size();) {

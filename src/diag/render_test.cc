@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the marks and labels of a message stand, for every shape of source line.
+// The places of marks and labels of a message, for every shape of source line.
 #include "diag/render.h"
 
 #include <set>

@@ -149,8 +149,8 @@ class Conversion {
     end();
   }
 
-  // Every element has a word of its own. Two buffers take turns, so that one barrier is enough: who
-  // writes to a buffer again has met all others since they read it.
+  // Every element has a word of its own. Two buffers are used alternately, so that one barrier is
+  // enough: before a thread writes to a buffer again, it has met all others since they read it.
   void through_memory(const Meeting& meeting) {
     begin(", through shared memory");
     out_.line("const u32 at = {} + {} * {};", meeting.address, meeting.cursor,

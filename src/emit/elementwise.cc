@@ -29,7 +29,7 @@ std::string_view identity_text(expr::Reducer reducer) {
                                          : "0.f";
 }
 
-// `where(condition, x, identity)` as its condition and x; an empty condition if it is none.
+// `where(condition, x, identity)` as its condition and x; an empty condition for other expressions.
 std::pair<Expr, Expr> under_condition(Expr e, expr::Reducer reducer) {
   const bool is_guarded = e.op() == EK::Select && e[2].op() == EK::FloatConst &&
                           e[2].number() == expr::identity(reducer, DType::F32).f;
@@ -156,7 +156,7 @@ void emit_fold(const matile::Fold& op, const RegisterScope& scope, Writer& out) 
   else
     out.line("UNROLL for (int reg = 0; reg < {}; ++reg) part[reg] = {};", slots,
              identity_text(reduce.reducer()));
-  // A term that may be missing is left out: adding an identity takes an instruction more.
+  // A term that may be missing is skipped: adding an identity needs one more instruction.
   const auto [condition, term] = under_condition(reduce.body(), reduce.reducer());
   out.line("UNROLL for (int reg = {}; reg < {}; ++reg) {}{} = {};", first, full->layout.registers(),
            condition ? fmt::format("if ({}) ", text.at(condition, "reg")) : "", at,

@@ -121,7 +121,7 @@ class Printer {
     return function(e);
   }
 
-  // What the prelude has a function for.
+  // Operators with a function in the prelude.
   Text function(Expr e) {
     switch (e.op()) {
       case EK::Div:

@@ -10,7 +10,7 @@
 namespace nautilus::emit {
 namespace {
 
-// Words of C++ that are no names or may be macros, names of the emitted text, and what the prelude
+// Keywords of C++ and possible macros, names of the emitted text, and names that the prelude
 // declares.
 std::set<std::string, std::less<>> reserved_names() {
   std::set<std::string, std::less<>> names = {

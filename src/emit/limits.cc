@@ -84,7 +84,7 @@ std::optional<Bound> bound_of(Expr condition, const matile::Domain& domain,
     if (std::abs(coefficients.back()) > kLargest) return std::nullopt;
     rest = parts->second;
   }
-  // What is left belongs to the thread: no coordinate hides in a division or an element.
+  // The rest belongs to the thread: no coordinate is inside a division or an element.
   for (Expr atom : rest->atoms()) {
     for (expr::Name axis : domain.axes) {
       if (expr::depends_on(atom, pool.index(axis))) return std::nullopt;

@@ -156,7 +156,7 @@ GlobalTensors collect_params(const ir::Program& program, const matile::Kernel& k
   for (const std::string& m : used.maps) add(ParamKind::Map, identifier(m), m);
   for (const std::string& t : used.tensors) {
     const matile::Tensor& tensor = *tensors.at(t);
-    // What the kernel writes itself is read behind a ticket: other CTAs have written it.
+    // A tensor that the kernel itself writes is read after a ticket: other CTAs have written it.
     const bool is_shared = tensor.role == matile::TensorRole::Scratch ||
                            (tensor.role == matile::TensorRole::Temp && used.put.contains(t));
     GlobalTensor global{tensor.type, is_shared};

@@ -35,7 +35,7 @@ bool is_whole(Expr condition, Expr axis, int64_t width, const RegisterScope& sco
   return limit && expr::is_multiple(*limit, width, scope.divisors);
 }
 
-// A tensor beside a domain, in pieces of 16 bytes.
+// A tensor along a domain, in pieces of 16 bytes.
 struct VectorAccess {
   int width = 0;  // elements
   Domain pieces;  // its axis counts pieces
@@ -144,7 +144,7 @@ std::optional<VectorAccess> vector_access(const Domain& domain, std::string_view
     for (size_t a = 0; a < point.size(); ++a) sum += steps[a] * point[a];
     return static_cast<int>(sum);
   });
-  // What unrolling makes a number goes into the instructions: one address for all pieces.
+  // Values that unrolling makes constant go into the instructions: one address for all pieces.
   std::string numbers;
   for (const auto& [name, extent] : scope.unrolled) {
     const auto parts = rest->split(scope.pool->index(name));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ordinary reads and writes of shared memory, and what stands against them; accesses to global
-// memory.
+// Ordinary reads and writes of shared memory, and the rules for them; accesses to global memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -182,7 +181,7 @@ bool Machine::check_global(const Thread& thread, const void* at, int64_t bytes, 
   for (size_t k = 0; k < launch.buffers.size(); ++k) {
     const Buffer& buffer = launch.buffers[k];
     const auto begin = reinterpret_cast<uintptr_t>(buffer.at);
-    // An empty buffer may lie at 0, and an address before it wraps.
+    // An empty buffer may be at address 0, and an address before it wraps.
     const auto size = static_cast<uintptr_t>(bytes);
     if (first >= begin && size <= buffer.bytes && first - begin <= buffer.bytes - size &&
         (buffer.is_writable || !is_write)) {

@@ -202,7 +202,7 @@ void Cta::complete_phases(PhaseBarrier& barrier) {
   barrier.pending = barrier.count;
   barrier.published.merge(barrier.arriving);
   barrier.arriving = {};
-  // Each looks for itself whether this was its phase.
+  // Each thread checks whether this was its phase.
   for (const int waiter : barrier.waiters) wake(threads[static_cast<size_t>(waiter)]);
   barrier.waiters.clear();
 }

@@ -140,7 +140,7 @@ bool Cta::complete(Warp& warp) {
 }
 
 void Cta::stmatrix(Warp& warp) {
-  // The thread whose register it is counts as the writer: it is the one that has to fence.
+  // The thread that holds the register counts as the writer: it has to fence.
   for (int lane = 0; lane < kWarp; ++lane) {
     Thread& writer = threads[static_cast<size_t>(warp.index * kWarp + lane)];
     const auto& argument =

@@ -33,7 +33,7 @@ constexpr const char* kFlags[] = {
     "-shared",         "-fPIC",     "-fvisibility=hidden",
     "-fno-exceptions", "-fno-rtti", "-fno-asynchronous-unwind-tables"};
 
-// A folder of our own that goes away with the object.
+// A temporary folder that is removed with the object.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -78,7 +78,7 @@ bool is_on_path(const std::string& program) {
   return false;
 }
 
-// The words that start the compiler; empty if there is none.
+// The command that starts the compiler; empty if there is no compiler.
 std::vector<std::string> find_compiler() {
   const char* chosen = std::getenv("CXX");
   for (const char* candidate : {chosen, "c++", "g++", "clang++"}) {
@@ -162,7 +162,8 @@ std::unique_ptr<CompiledBody> CompiledBody::compile(const std::string& body,
     std::string ignored;
     if (options.use_cache) cache.put(key, *library, &ignored);
   }
-  // The loader needs a file of its own for every library: it takes the same path for the same one.
+  // The loader needs a separate file for every library: it treats the same path as the same
+  // library.
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/kernel.so";
   if (!base::write_file_atomic(path, *library, error)) return nullptr;

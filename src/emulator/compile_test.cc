@@ -46,7 +46,7 @@ TEST(CompiledBody, IsKeptAndFoundAgain) {
   std::filesystem::remove_all(folder);
 }
 
-// Words of `text` that are followed by `(` and stand on a line with `marker`.
+// Words of `text` that are followed by `(`, on lines with `marker`.
 std::vector<std::string> declared(const std::string& text, const std::string& marker) {
   std::vector<std::string> out;
   for (size_t begin = 0; begin < text.size();) {

@@ -63,8 +63,8 @@ std::string view_flaw(const runtime::TensorMapView& view, int rank) {
 }
 
 // Calls row(linear, global, first, bytes) for every row of the box: its offset in the dense box and
-// the part of it that lies in the tensor, `bytes` (perhaps 0) from byte `first` of the row, which
-// are at `global`.
+// the bytes of it inside the tensor, `bytes` (perhaps 0) from byte `first` of the row, which are at
+// `global`.
 template <typename F>
 void for_each_row(const Box& box, F&& row) {
   const runtime::TensorMapView& view = *box.view;

@@ -2,7 +2,7 @@
 //
 // Scheduling. Warps have random priorities and the highest that can run does, so that others starve
 // for a while; a fair order would hide most missing synchronisation. Pending work is done with a
-// chance that changes from epoch to epoch and is often 0: late is what a kernel must survive.
+// chance that changes from epoch to epoch and is often 0: a kernel must survive late work.
 #include "emulator/machine.h"
 
 #include <fmt/format.h>
@@ -142,7 +142,7 @@ bool Cta::do_async() {
   return false;
 }
 
-// What must be over when all threads have returned.
+// Checks what must be over when all threads have returned.
 void Cta::check_exit() {
   for (const Thread& thread : threads) {
     for (const PendingCopy& store : thread.open_stores) {

@@ -151,7 +151,7 @@ std::vector<Mutant> mutants(std::string_view body) {
       add(fmt::format("the announcement of `{}`", source), end, end, "_without_expect");
       continue;
     }
-    // A call whose value is used cannot be deleted; the calls above have none.
+    // A call with a used value cannot be deleted; the calls above have no value.
     const size_t semicolon = text.find_first_not_of(" \n\t", call.end);
     if (semicolon == std::string::npos || text[semicolon] != ';') continue;
     if (!is_statement_begin(text, call.begin)) continue;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMaxN = 256;
 
-// Eight floats, wherever they lie: N is a multiple of 8, so no product has a remainder.
+// Eight floats at any address: N is a multiple of 8, so no product has a remainder.
 typedef float Vector __attribute__((vector_size(32), aligned(4), may_alias));
 
 struct Places {

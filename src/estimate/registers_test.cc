@@ -17,7 +17,7 @@ TEST(Registers, OfTilesByHand) {
   EXPECT_EQ(column_registers(128), 32);
 }
 
-// What the assembler asks for.
+// The assembler's requirement.
 TEST(Registers, OfAnInstruction) {
   const target::Target& t = target::sm_90a();
   EXPECT_EQ(instruction_registers(256, t), 154);
@@ -28,7 +28,7 @@ TEST(Registers, OfAnInstruction) {
   EXPECT_GE(t.limits.registers(512, 1), instruction_registers(200, t));
 }
 
-// What the roles of kernels have by hand, with 24 registers for each thread that loads.
+// The registers of roles in kernels written by hand, with 24 for each thread that loads.
 TEST(Registers, OfRolesByHand) {
   const target::Target& t = target::sm_90a();
   EXPECT_EQ(compute_registers({.groups = 1}, t), 240);
@@ -44,7 +44,7 @@ TEST(Registers, OfRolesByHand) {
   EXPECT_EQ(loader_registers({.groups = 3}, 128, t), 40);
 }
 
-// Whatever the loaders and groups are, roles never want more than the CTA was launched with.
+// With any loaders and groups, roles never need more registers than the CTA was launched with.
 TEST(Registers, RolesFitTheirPool) {
   for (const target::Target* t : target::targets()) {
     for (int64_t groups = 1; groups <= t->limits.role_groups; ++groups) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All facts stand in one table; the functions derive from it. Rounding to a narrow format works
-// in double arithmetic: adding and subtracting a constant whose unit in the last place is that of
-// the result makes the hardware round once, to nearest even. This needs the default rounding mode
-// and no -ffast-math.
+// All facts stand in one table; the functions derive from it. Rounding to a narrow format works in
+// double arithmetic: adding and subtracting a constant with the same unit in the last place as the
+// result makes the hardware round once, to nearest even. This needs the default rounding mode and
+// no -ffast-math.
 #include "expr/dtype.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The narrow formats are small enough to test completely: every pattern, and rounding of the
-// points between neighbouring values, whose right answer follows from the patterns alone.
+// The narrow formats are small enough to test completely: every pattern, and rounding of the points
+// between neighbouring values. The right answer follows from the patterns alone.
 #include "expr/dtype.h"
 
 #include <bit>

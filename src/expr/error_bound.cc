@@ -7,8 +7,8 @@ namespace nautilus::expr {
 
 namespace {
 
-// What a coarse function of x +- e adds to an error of a few ulp; its value in a kernel is at most
-// `magnitude`.
+// The error of a coarse function of x +- e in addition to a few ulp; its value in a kernel is at
+// most `magnitude`.
 double coarse_error(Op op, double x, double e, double magnitude) {
   constexpr double kSmallestNormal = 0x1p-126;
   constexpr double kLog2 = 0.693147180559945309;
@@ -95,7 +95,7 @@ double binary_bound(Op op, DType dtype, Bounded x, Bounded y, double value) {
     case Op::Max:
       return finite_bound(value, std::max(x.e, y.e), x, y);
     case Op::Pow: {
-      // Between the corners lie a pole, or points without a value.
+      // Between the corners there is a pole, or there are points without a value.
       if (x.e >= a && x.e > 0 && y.v.f - y.e < 0) return finite_bound(value, kInf, x, y);
       if (x.v.f - x.e < 0 && y.e > 0) return finite_bound(value, kInf, x, y);
       // pow(x, y) = exp2(y * log2(x)): the exponent's rounding is multiplied by its size.

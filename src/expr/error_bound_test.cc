@@ -159,7 +159,7 @@ TEST(ErrorBound, OnlySomeFunctionsAreCoarse) {
               bound(op, DType::F32, 0.7, Functions::Coarse))
         << info(op).name;
   }
-  // The coarse logarithm takes subnormal numbers for 0; that of 0 itself is known.
+  // The coarse logarithm treats subnormal numbers as 0; that of 0 itself is known.
   EXPECT_EQ(bound(Op::Log, DType::F32, 1e-40, Functions::Coarse), kInf);
   EXPECT_LT(bound(Op::Log, DType::F32, 1e-40, Functions::FewUlp), 1e-4);
   EXPECT_EQ(bound(Op::Log2, DType::F32, 0, Functions::Coarse), 0);
@@ -228,7 +228,7 @@ TEST(ErrorBound, AnInfinityBesideWhatMayBeZeroHasNoBound) {
   EXPECT_EQ(bound(Op::Div, infinity, tiny), kInf);
   EXPECT_EQ(bound(Op::Pow, infinity, tiny), kInf);
   EXPECT_EQ(bound(Op::Pow, {float_value(1 + 1e-9), 1e-7}, infinity), kInf);
-  // What is not 0 for sure, is 0 for sure, or no number for sure.
+  // Values that are certainly not 0, certainly 0, or certainly NaN.
   EXPECT_EQ(bound(Op::Mul, infinity, clear), 0);
   EXPECT_EQ(bound(Op::Div, infinity, clear), 0);
   EXPECT_EQ(bound(Op::Pow, infinity, clear), 0);
@@ -293,7 +293,7 @@ TEST(ErrorBound, ComparisonsNearATieAreUncertain) {
   const Bounded mask{float_value(-kInf), 0};
   EXPECT_EQ(comparison_bound(true, mask, mask), 0);
   EXPECT_EQ(comparison_bound(true, {float_value(3), 1}, mask), 0);
-  // What overflowed may as well be no number: an infinity is not one for sure.
+  // An overflowed value may also be NaN: an infinity is not certain.
   const Bounded overflow{float_value(kInf), kInf};
   EXPECT_EQ(comparison_bound(true, overflow, overflow), 1);
   EXPECT_EQ(comparison_bound(true, {float_value(std::nan("")), kInf}, mask), 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The text of an expression reads back as the identical expression, for random expressions of every
-// dtype and operator; and parentheses stand only where the grammar needs them.
+// dtype and operator; and parentheses are only where the grammar needs them.
 #include "expr/print.h"
 
 #include <limits>

@@ -27,7 +27,7 @@ Expr substitute(ExprPool& pool, Expr e, const Substitution& map) {
 
 namespace {
 
-// Free variables of every node, memoised: a node's set does not depend on where it stands.
+// Free variables of every node, memoised: a node's set does not depend on its context.
 class FreeVars {
  public:
   const std::vector<Expr>& of(Expr e) {

@@ -96,7 +96,7 @@ bool is_closed(Expr e, const Environment& env) {
   });
 }
 
-// The value of a polynomial whose atoms are known sizes.
+// The value of a polynomial of known sizes.
 std::optional<int64_t> known_value(const expr::Poly& poly, const Environment& env) {
   int64_t sum = 0;
   for (const auto& [monomial, coefficient] : poly.terms()) {

@@ -324,8 +324,8 @@ class Parser {
   text::Cursor c_;
   const std::vector<const Level*>& levels_;
   const Level* level_ = nullptr;
-  const std::vector<const OpInfo*>* known_ = nullptr;  // ops that may stand here
-  const OpInfo* open_op_ = nullptr;                    // whose fields are read
+  const std::vector<const OpInfo*>* known_ = nullptr;  // ops that are allowed here
+  const OpInfo* open_op_ = nullptr;                    // the op being read
   expr::ExprPool& pool_;
   diag::Sink& sink_;
   expr::SyntaxPool syntax_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every pair of layouts of this folder that have a shape in common: the conversion is carried out
-// on numbers as its way says, and no cheaper way would have done.
+// on numbers in its own way, and no cheaper way would work.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -62,7 +62,7 @@ void for_each_place(const Layout& layout, F&& f) {
 }
 
 // The place that a thread asks for an element, from the digits of the element's new place. Of
-// copies in lanes and warps it takes those that are most like itself.
+// copies in lanes and warps it asks the nearest ones.
 Place asked(const Layout& from, const std::vector<CommonDigit>& digits, const Place& place) {
   Place at;
   for (const CommonDigit& d : digits)

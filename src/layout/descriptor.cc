@@ -104,7 +104,7 @@ uint32_t operand_address(const MatrixDescriptor& descriptor, Major major, int mn
   const uint32_t row_group = stride_between_rows ? descriptor.stride : descriptor.leading;
   const uint32_t panel = stride_between_rows ? descriptor.leading : descriptor.stride;
   const uint32_t linear = descriptor.start + row / 8 * row_group + row % 8 * span;
-  // K-major with a swizzle: the 32 bytes of a step lie in one row, wherever in it they start.
+  // K-major with a swizzle: the 32 bytes of a step are in one row, wherever in it they start.
   const bool in_one_row = major == Major::K && !is_plain;
   const uint32_t along = in_one_row ? bytes : bytes / span * panel + bytes % span;
   return swizzled(linear + along, descriptor.swizzle);

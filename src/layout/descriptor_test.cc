@@ -45,7 +45,7 @@ TEST(Descriptor, ValuesOfKnownKernels) {
   for (int step = 0; step < 4; ++step) {
     EXPECT_EQ(step_advance(k_major, step), 2u * static_cast<uint32_t>(step));
   }
-  // The second warp group takes rows 64..127.
+  // The second warp group has rows 64..127.
   EXPECT_EQ(step_descriptor({{128, 64}, Major::K, 0x400, 64}, 0).start, 0x400u + 8192u);
   // K of attention, 80 x 128 in two panels: step 4 is in the second.
   EXPECT_EQ(step_advance({{80, 128}, Major::K, 0, 0}, 4), 80u * 128 / 16);
@@ -84,7 +84,7 @@ TEST(Descriptor, AdvanceIsAnAddition) {
   }
 }
 
-// The box whose copy makes the tile of an operand, and the element in it.
+// The box that is copied to the tile of an operand, and the element in it.
 uint32_t box_address(const Operand& operand, int mn, int k) {
   const PanelTile& tile = operand.tile;
   const int row = operand.major == Major::K ? mn : k;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The text form of layouts. It has its own small scanner, because this folder stands below the
-// lexer of the languages and needs nothing of it.
+// The text form of layouts. It has its own small scanner, because this folder is below the lexer of
+// the languages and needs nothing of it.
 #include <charconv>
 
 #include <fmt/core.h>

@@ -115,7 +115,7 @@ TEST(HopperCapture, StmatrixPutsRegistersWhereTheModelSays) {
 }
 
 void expect_box(const std::string& name, Swizzle swizzle, int width) {
-  // A 40 x 200 tensor of row * 256 + column; what lies outside is filled with 0.
+  // A 40 x 200 tensor of row * 256 + column; elements outside are filled with 0.
   int checked = 0;
   std::vector<int> smem;
   int x = 0;

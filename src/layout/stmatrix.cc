@@ -52,7 +52,7 @@ uint32_t element_offset(const FragmentStore& store, int warp, int lane, int pair
   NAUT_CHECK(pair >= 0 && pair < store.pairs(), "register {} of {}", pair, store.pairs());
   const MatrixElement element = matrix_element(lane, half, store.transposed);
   // The row of a matrix is contiguous from the address of the lane that names it: 16 bytes, which a
-  // swizzle does not take apart.
+  // swizzle does not split.
   const int naming_lane = 8 * (pair % 4) + element.row;
   return lane_row_offset(store, warp, naming_lane, pair / 4) +
          static_cast<uint32_t>(2 * element.col);

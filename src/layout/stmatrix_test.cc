@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An accumulator stored through stmatrix must be where the copy engine takes it from: each byte of
-// the tile once, each element at the place of its coordinates in the box.
+// An accumulator stored through stmatrix must be where the copy engine reads it: each byte of the
+// tile once, each element at the place of its coordinates in the box.
 #include "layout/stmatrix.h"
 
 #include <array>

@@ -44,8 +44,8 @@ TEST(Swizzle, InvolutionOnItsAtom) {
   }
 }
 
-// The chunks that 8 consecutive rows hold at one position of the row lie in 8 different groups of
-// banks, which is what swizzles are for.
+// The chunks that 8 consecutive rows hold at one position of the row are in 8 different groups of
+// banks, which is the purpose of swizzles.
 TEST(Swizzle, ColumnsOfChunksHitEveryBank) {
   for (const Swizzle swizzle : {Swizzle::B32, Swizzle::B64, Swizzle::B128}) {
     const PanelTile tile = {64, span_bytes(swizzle) / 2, swizzle};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session is told is tested with a client of the protocol, test/tool/test_lsp.py; here is
-// what a client cannot see.
+// A client of the protocol, test/tool/test_lsp.py, tests sessions; this file tests what a client
+// cannot see.
 #include "lsp/analysis.h"
 
 #include <gtest/gtest.h>

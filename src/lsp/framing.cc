@@ -9,7 +9,7 @@
 namespace nautilus::lsp {
 namespace {
 
-// No document is that long; more is taken for a damaged head.
+// No document is that long; a greater length means a damaged head.
 constexpr size_t kMaxBytes = size_t{64} << 20;
 constexpr size_t kMaxHead = size_t{16} << 10;
 

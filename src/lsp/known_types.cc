@@ -13,8 +13,8 @@
 namespace nautilus::lsp {
 namespace {
 
-// The value of an extent with every size at its hint; nothing if one has none, or if it is no sum,
-// difference or product.
+// The value of an extent with every size at its hint; nothing if a size has no hint, or if it is
+// not a sum, difference or product.
 std::optional<int64_t> at_hint(ir::Expr e, const std::unordered_map<ir::Name, int64_t>& hints) {
   if (e.op() == expr::Op::IntConst) return e.integer();
   if (e.op() == expr::Op::Var) {
@@ -61,7 +61,7 @@ KnownTypes::KnownTypes(const std::optional<ir::Program>& program) {
     } else if (const auto* p = op.get<ir::Param>()) {
       if (p->init) values_.emplace(p->name.str(), expr::to_string(p->init));
     } else if (const auto* let = op.get<spec::Let>()) {
-      // What was taken out of an equation `P` is called `P.e`.
+      // Equations that were taken out of an equation `P` have names such as `P.e`.
       const std::string_view equation = let->name.str().substr(0, let->name.str().find('.'));
       for (const ir::Axis& axis : let->axes) add_extent(equation, axis.name.str(), axis.extent);
       expr::for_each(let->body, [&](ir::Expr e) {

@@ -54,7 +54,7 @@ class NameWalk {
     if (span.file == file_) out_.uses.push_back({range_of_span(span), meaning});
   }
 
-  // Words of the language by what stands behind them.
+  // Words of the language by the text after them.
   void words(const std::vector<text::Lexeme>& tokens) {
     std::map<std::string, uint32_t> seen;
     for (size_t k = 0; k + 1 < tokens.size(); ++k) {

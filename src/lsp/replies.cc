@@ -13,7 +13,7 @@ nlohmann::json span_json(Range r, const LineTable& lines) {
           {"end", place_json(lines.position(r.end))}};
 }
 
-// The smallest name around a position; the end of a name counts, where a cursor stands behind it.
+// The smallest name around a position; the end of a name counts, for a cursor directly after it.
 const Use* use_at(const Analysis& analysis, size_t offset) {
   const Use* best = nullptr;
   for (const Use& u : analysis.uses) {

@@ -16,7 +16,7 @@
 namespace nautilus::lsp {
 namespace {
 
-// A program takes milliseconds; what takes longer than this is of no use while typing.
+// A program takes milliseconds; an analysis that takes longer than this is useless while typing.
 constexpr double kSeconds = 10;
 
 Analysis analyse_isolated(const std::string& path, const std::string& text) {
@@ -42,7 +42,7 @@ class Stream {
  public:
   Stream(int input, int output) : input_(input), output_(output) {}
 
-  // What has arrived, as whole messages; `waits`: until something does.
+  // The messages that have arrived; `waits`: waits for at least one.
   void read(bool waits, std::deque<nlohmann::json>& messages) {
     pollfd fd{input_, POLLIN, 0};
     while (!is_closed_ && (waits || ::poll(&fd, 1, 0) > 0)) {
@@ -81,7 +81,7 @@ class Stream {
   int output_;
   Framing framing_;
   bool is_closed_ = false;  // no more messages come; answers may still be read
-  bool is_gone_ = false;    // nobody reads answers
+  bool is_gone_ = false;    // the client no longer reads answers
 };
 
 bool takes_back(const std::deque<nlohmann::json>& later, const nlohmann::json& id) {

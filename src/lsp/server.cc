@@ -163,7 +163,8 @@ void Server::change_document(const json& params) {
   if (!changes || !changes->is_array() || document == documents_.end()) return;
   Document& d = document->second;
   for (const json& change : *changes) {
-    // We have asked for whole texts; a part would need its place, and is not taken for the whole.
+    // The server asks for whole texts; a change with a range is ignored instead of being mistaken
+    // for the whole text.
     const auto text = maybe_text(change, "text");
     if (text && !member(change, "range")) d.text = *text;
   }

@@ -55,7 +55,7 @@ class Outliner {
   }
 
  private:
-  // What a name stands for: other names in fields and reads, expressions for scalars.
+  // The replacement of a name: another name in fields and reads, an expression for scalars.
   struct Scope {
     Renaming names;
     expr::Substitution scalars;
@@ -97,8 +97,8 @@ class Outliner {
     return abbreviated(simple);
   }
 
-  // Of an index: where the tile lies is `at`, whatever is computed from the number of the tile and
-  // sizes alone. Of what is left, the canonical form.
+  // In an index, every term that depends only on the number of the tile and on sizes is written as
+  // `at`; the rest is in canonical form.
   Expr abbreviated(Expr e) {
     if (e.args().empty()) return e;
     if (e.dtype() == expr::DType::I64) {

@@ -74,7 +74,7 @@ bool compile_source(DeviceKernel& kernel, const std::string& architecture, bool 
   const auto nvrtc = runtime::nvrtc_info(error);
   if (!nvrtc && !use_cache) return false;
   const runtime::KernelCache cache;
-  // Entries are of one version of the compiler; where there is none, those of the last one do.
+  // Entries belong to one version of NVRTC; without NVRTC, those of the last version are used.
   const std::string any = runtime::KernelCache::key({architecture, "any nvrtc", kernel.source});
   const std::string key =
       nvrtc ? runtime::KernelCache::key({architecture,

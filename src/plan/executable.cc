@@ -121,8 +121,8 @@ bool Executable::prepare(const runtime::Stream& stream, std::string* error) {
   return is_ready_;
 }
 
-// The executable with copies of the misaligned tensors, given all that this one was given; null if
-// there is none.
+// The executable with copies of the misaligned tensors, with everything that this one was given;
+// null if it cannot be made.
 Executable* Executable::variant(std::string* error) {
   if (!make_variant_) return nullptr;
   std::set<std::string> tensors;

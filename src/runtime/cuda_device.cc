@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding and opening devices, their memory, and loading kernels. What runs on streams is in
+// Finding and opening devices, their memory, and loading kernels. Work on streams is in
 // cuda_queue.cc.
 #include "runtime/cuda_device.h"
 
@@ -181,7 +181,7 @@ Device::~Device() {
     const ContextScope scope(context_);
     for (const Loaded& l : loaded_) api.module_unload(l.module);
   }
-  // Gives up this object's reference. The context goes only if nobody else holds it.
+  // Gives up this object's reference. The context is destroyed only if nothing else holds it.
   if (is_retained_) api.context_release(handle_);
 }
 

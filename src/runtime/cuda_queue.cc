@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs on streams: launches, tensor maps, events, graphs.
+// Work on streams: launches, tensor maps, events, graphs.
 //
 // `encode` and `launch` are the hot path of every call of a kernel, so they allocate nothing and
 // format nothing unless they fail.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs on streams, where there is a device: copies by tensor maps, graphs, events, threads
-// without a context, and what a launch costs.
+// Work on streams, where there is a device: copies by tensor maps, graphs, events, threads without
+// a context, and the cost of a launch.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -153,7 +153,7 @@ TEST_F(CudaQueueOnDevice, CopiesTilesOfOddSizesThroughTensorMaps) {
   std::string error;
   const auto stream = device_->create_stream(&error);
   ASSERT_TRUE(stream) << error;
-  // The last has one plane and one row, whose strides are not multiples of 16.
+  // The last has one plane and one row, with strides that are not multiples of 16.
   for (const auto& [in, out] :
        {std::pair<Padded, Padded>{{101, 37, 3, 112, 112 * 41}, {101, 37, 3, 104, 104 * 37 + 8}},
         {{64, 16, 1, 64, 1024}, {64, 16, 1, 64, 1024}},

@@ -26,7 +26,7 @@ std::string default_folder() {
   }
   if (const char* home = std::getenv("HOME"); home && *home)
     return fmt::format("{}/.cache/nautilus/kernels", home);
-  // A folder that everybody can guess and write to is none for code.
+  // A folder that everybody can guess and write to is not safe for code.
   passwd entry = {};
   passwd* found = nullptr;
   char text[4096];
@@ -157,8 +157,8 @@ bool KernelCache::put(const std::string& key, std::string_view content, std::str
   if (!base::write_file_atomic(
           file, fmt::format("{}{}\n{}", kMagic, KernelCache::key({content}), content), error))
     return false;
-  // Looking at all entries takes a while: once in a process, and then with every part of the limit
-  // that was written.
+  // Checking all entries takes a while: done once in a process, and then after every fraction of
+  // the limit that was written.
   static std::atomic<uint64_t> written = UINT64_MAX;
   const uint64_t before = written.load();
   const uint64_t part = most_bytes_ / 16;

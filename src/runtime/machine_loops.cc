@@ -89,7 +89,7 @@ std::vector<Block> blocks_of(const std::vector<Instruction>& code) {
   return blocks;
 }
 
-// dominates[b][d]: every way from the entry to b leads through d.
+// dominates[b][d]: every path from the entry to b leads through d.
 std::vector<std::vector<bool>> dominators(const std::vector<Block>& blocks) {
   const size_t n = blocks.size();
   std::vector<std::vector<bool>> result(n, std::vector<bool>(n, true));
@@ -111,7 +111,7 @@ std::vector<std::vector<bool>> dominators(const std::vector<Block>& blocks) {
   return result;
 }
 
-// Blocks that can run; behind a kernel's code stands an endless loop that cannot.
+// Blocks that can run; after a kernel's code there is an endless loop that cannot.
 std::set<size_t> reachable(const std::vector<Block>& blocks) {
   std::set<size_t> result;
   std::vector<size_t> todo{0};
@@ -157,7 +157,7 @@ struct Section {
   std::string_view content;
 };
 
-// Sections of a 64-bit little-endian ELF file; those that lie outside it are left out.
+// Sections of a 64-bit little-endian ELF file; those outside it are left out.
 std::vector<Section> sections_of(std::string_view elf) {
   if (elf.substr(0, 4) !=
       "\x7f"

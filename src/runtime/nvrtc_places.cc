@@ -12,8 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Entries of a folder whose names begin like this, the newest version first: names with more digits
-// are newer, and else the greater ones.
+// Entries of a folder with names that begin like this, the newest version first: names with more
+// digits are newer, and else the greater ones.
 std::vector<std::string> entries(const std::string& folder, std::string_view prefix) {
   std::vector<std::string> names;
   std::error_code status;
@@ -82,7 +82,7 @@ std::vector<std::string> nvrtc_places(const NvrtcSurroundings& s) {
   std::vector<std::string> out = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
   for (const std::string& toolkit : {s.cuda_home, s.cuda_path})
     if (!toolkit.empty()) add_toolkit(toolkit, out);
-  // A wheel of ours stands next to those of NVIDIA.
+  // Our own wheel is next to those of NVIDIA.
   if (!s.own_folder.empty()) {
     add_wheels(s.own_folder + "/..", out);
     add_wheels(s.own_folder + "/../..", out);

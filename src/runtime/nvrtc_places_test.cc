@@ -63,7 +63,7 @@ TEST_F(NvrtcPlacesTest, WheelsCondaAndToolkitsAreFound) {
     EXPECT_GE(place(all, path), 0) << path;
   EXPECT_GE(place(all, root_ + "/packages/nautilus/../nvidia/cuda_nvrtc/lib/libnvrtc.so.12"), 0)
       << own;
-  // What the user asks for by name stands before what happens to be there.
+  // A file that the user names comes before files that happen to exist.
   EXPECT_LT(place(all, home), place(all, venv));
   EXPECT_LT(place(all, venv), place(all, toolkit));
 }

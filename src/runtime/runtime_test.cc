@@ -131,7 +131,7 @@ TEST_F(CacheTest, TheFolderIsTheUsersAlone) {
   std::string error;
   ASSERT_TRUE(cache.put(key, "content", &error)) << error;
   EXPECT_EQ(fs::status(folder_).permissions(), fs::perms::owner_all);
-  // What others may write to is not run.
+  // Files that others may write to are not run.
   fs::permissions(folder_, fs::perms::all);
   EXPECT_FALSE(cache.get(key));
   EXPECT_FALSE(cache.put(key, "content", &error));

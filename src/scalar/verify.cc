@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of the scalar level: writes fit their buffers, inputs are never written, updates stand in
-// reduce loops and combine what an init started, nothing is read before it is written.
+// Rules of the scalar level: writes fit their buffers, inputs are never written, updates are in
+// reduce loops and combine with an init, nothing is read before it is written.
 #include <fmt/format.h>
 
 #include <map>

@@ -47,7 +47,7 @@ uint64_t operator_number(EK op) {
   return number;
 }
 
-// What a name stands for, as a number that begins the hash of its use.
+// The meaning of a name, as a number that begins the hash of its use.
 enum class Use : uint64_t { Axis = 1, Dim, Param, Input, Equation, Free, Open };
 
 // First every use of an input, a size or a scalar is the same (numbers_ is empty): that orders the
@@ -142,7 +142,7 @@ class Hasher {
     std::unordered_map<Expr, Hash> memo_;
   };
 
-  // The axes of a reduction get the next places while its arguments are looked at.
+  // The axes of a reduction get the next places while its arguments are hashed.
   void enter(Expr e) {
     if (e.op() != EK::Reduce) return;
     for (size_t k = 0; k < e.axis_count(); ++k) axes_.emplace(e.axis(k), kReduced + axes_.size());
@@ -197,7 +197,7 @@ class Hasher {
 
   Hash tensor(const std::string& name) {
     if (const auto it = done_.find(name); it != done_.end()) return it->second;
-    // An equation that needs itself, by way of so many others.
+    // An equation that needs itself through this many others.
     if (const auto it = std::find(open_.rbegin(), open_.rend(), name); it != open_.rend())
       return used(Use::Open, static_cast<uint64_t>(it - open_.rbegin()));
     Hash h;
@@ -216,7 +216,7 @@ class Hasher {
     return h;
   }
 
-  static constexpr size_t kReduced = 1000;  // places of reduced axes, behind those of equations
+  static constexpr size_t kReduced = 1000;  // places of reduced axes, after those of equations
 
   std::map<std::string, ir::TensorType> inputs_;
   std::map<std::string, const Let*> lets_;

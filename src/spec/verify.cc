@@ -17,8 +17,8 @@ using expr::Expr;
 class SpecVerifier {
  public:
   SpecVerifier(const ir::Program& program, diag::Sink& sink)
-      // Tensor names are taken everywhere, also before their definition: lower levels declare all
-      // storage first.
+      // Tensor names are reserved everywhere, also before their definition: lower levels declare
+      // all storage first.
       : tensors_(tensor_types(program)), sink_(sink), v_(sink) {}
 
   void run(const ir::Program& program) {
@@ -108,7 +108,7 @@ class SpecVerifier {
     declare(let);
   }
 
-  // What is not defined yet is read at the step before, along an axis of the equation.
+  // A tensor that is not defined yet is read at the previous step, along an axis of the equation.
   void check_steps(const Let& let) {
     expr::for_each(let.body, [&](Expr e) {
       if (e.op() != expr::Op::Read) return;

@@ -182,8 +182,8 @@ const Target& sm_90a() {
               .walking_least = 72,
               .columns = {1024, 4096, 8192, 16384, 32768, 65536},
               .most_columns = 65536,
-              // What only reads rows has more of them under way in small CTAs: cross entropy of
-              // 16384 columns 0.081 ms by one group, 0.099 by four.
+              // A kernel that only reads rows has more of them in flight in small CTAs: cross
+              // entropy of 16384 columns 0.081 ms by one group, 0.099 by four.
               .columns_of_group = 16384,
               .positions_of_group = 4096,
               .least_columns = 64,
@@ -195,7 +195,7 @@ const Target& sm_90a() {
               .beside_tile = 16,
               .late_pieces = 64,
               // Not measured: rows that are held have the same lengths, and 4 CTAs of 128 threads
-              // with 4096 numbers each are 64 KiB under way.
+              // with 4096 numbers each have 64 KiB in flight.
               .pieces = {4096, 2048, 1024},
               .resident_pieces = 4,
           },
@@ -207,7 +207,7 @@ const Target& sm_90a() {
               // not measured.
               .many = 131072,
               .part_lanes = 8,
-              .many_parts = 16,  // one thread has the loads of 8 under way
+              .many_parts = 16,  // one thread has the loads of 8 in flight
               .few = 32 * 1024,  // with 8 lanes each, as many as the machine holds at once
               .line = 8,         // 16 bytes of the narrowest elements that have lines
               .turned_points = 32,
@@ -233,7 +233,7 @@ const Target& sm_90a() {
               .patch_threads = 384,
               .held_registers = 128,  // not measured: half of a thread's
               .walk_each = 32,
-              .walk_vectors = 4,     // 64 bytes of a thread under way, while it scans as many
+              .walk_vectors = 4,     // 64 bytes of a thread in flight, while it scans as many
               .walk_threads = 256,   // of long rows; 32 to 1024 are within 3 %
               .walk_rounds = 2,      // not measured
               .walk_resident = 768,  // 80 registers: with 64 some spill
@@ -260,7 +260,8 @@ const Target& sm_90a() {
               .row_turn_cycles = 800,
               .reduction_cycles = 250,
               .resident_rows = 12,
-              // Convolutions of 3 to 48 channels take 1.6 to 1.75 times what their instructions do.
+              // Convolutions of 3 to 48 channels take 1.6 to 1.75 times as long as their
+              // instructions.
               .patch_share = 0.6,
               .place_slots = 2,
               .single_share = 0.9,
@@ -277,8 +278,8 @@ const Target& sm_90a() {
               .unrolled_points = 4,
               .short_row = 128,
               .tile_elements = 64,
-              // Three limbs written and read at 4 TB/s, beside 64 rows of six products at 650
-              // TFLOP/s.
+              // Three limbs written and read at 4 TB/s, compared with 64 rows of six products at
+              // 650 TFLOP/s.
               .copied_steps = 2.5,
               // Heads of 64 numbers, 8192 steps, chunks of 64 and of 128: linear attention 0.70 and
               // 0.62 ms, retention 1.40 and 0.91; with decays of data 1.27 and 1.59.

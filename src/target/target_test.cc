@@ -17,7 +17,7 @@ TEST(Target, IsFoundByItsName) {
   EXPECT_EQ(find_target("sm_1"), nullptr);
 }
 
-// What each of several CTAs gets of a multiprocessor, worked out by hand.
+// The share of a multiprocessor for each of several CTAs, computed by hand.
 TEST(Target, CtasShareAMultiprocessor) {
   const Limits& l = sm_90a().limits;
   EXPECT_EQ(l.shared_bytes(), 232448);
@@ -27,7 +27,7 @@ TEST(Target, CtasShareAMultiprocessor) {
   EXPECT_EQ(l.registers(128, 1), 248);  // not 512: an instruction names no more
 }
 
-// Tables have numbers for so many groups, and a role holds them.
+// Tables have numbers for this many groups, and a role can have them.
 TEST(Target, GroupsOfATileHaveNumbers) {
   for (const Target* t : targets()) {
     EXPECT_LE(t->tiles.groups, kMostGroups) << t->name;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A machine that does not exist, for tests: its kernels are those of sm_90a within other limits, so
-// that the emulator runs them. A number that a pass did not take from the target shows in them.
+// that the emulator runs them. A number that a pass did not read from the target shows up in these
+// kernels.
 #include "target/target.h"
 
 namespace nautilus::target {

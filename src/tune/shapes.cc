@@ -11,7 +11,7 @@
 namespace nautilus::tune {
 namespace {
 
-constexpr size_t kAtOnce = 4;  // searches that make schedules at the same time, or about so many
+constexpr size_t kAtOnce = 4;  // searches that make schedules at the same time, approximately
 
 struct ShapeSearch {
   std::map<std::string, int64_t> sizes;  // all dims

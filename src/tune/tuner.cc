@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kFinalRounds = 3;
 constexpr double kBuildSeconds = 120;  // of lowering or compiling one schedule
-constexpr size_t kNearby = 2;          // problems whose best schedules are tried early
+constexpr size_t kNearby = 2;          // problems that give their best schedules as early trials
 
 // A schedule that is so near the floor is not worth looking further.
 constexpr double kNearFloor = 1.02;
@@ -51,7 +51,7 @@ class OneTuner final : public Tuner {
     process_.emplace(options_.worker, problem_, options_.trial_seconds);
     floor_ = floor_of(subject_);
     if (!begin_search(error)) return false;
-    // The compiler's choice alone at first: what it takes is known at once.
+    // Only the compiler's choice at first, so that its time is known at once.
     begin_making(1);
     return true;
   }
@@ -163,7 +163,7 @@ class OneTuner final : public Tuner {
     return !ended_.empty();
   }
 
-  // Schedules to measure, their kernels compiled. Runs beside the measurements.
+  // Schedules to measure, with compiled kernels. Runs in parallel with measurements.
   std::vector<Proposal> made(size_t count) {
     const auto is_late = [&] { return is_stopped_() || seconds() >= options_.seconds; };
     std::vector<Proposal> out = search_->next(count, is_late);
@@ -226,7 +226,7 @@ class OneTuner final : public Tuner {
     for (const auto& [schedule, time] : times) order.emplace_back(time, schedule);
     std::sort(order.begin(), order.end());
     order.resize(std::min(order.size(), options_.finalists));
-    // What was gained is measured as well.
+    // The gain is measured as well.
     const auto is_own = [&](const auto& o) { return o.second == own_choice_; };
     if (first_ > 0 && std::none_of(order.begin(), order.end(), is_own))
       order.emplace_back(first_, own_choice_);

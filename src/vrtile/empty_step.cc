@@ -40,7 +40,7 @@ class FirstStep {
       if (!c) continue;
       const auto before = fills_.find(c->init);
       const auto after = fills_.find(c->next);
-      // NaN does not equal itself: it is no value that a step leaves as it is.
+      // NaN does not equal itself, so it never counts as unchanged by a step.
       if (before == fills_.end() || after == fills_.end() || before->second != after->second ||
           (after->second.op() == EK::FloatConst && std::isnan(after->second.number())))
         return false;

@@ -128,7 +128,7 @@ class Translator {
       Name value = buffers_.at(c->next);
       for (const auto& [other, changed] : carries) {
         if (value != changed || other == c) continue;
-        // The value changes in this step too: it is kept aside first.
+        // The value changes in this step too: it is saved first.
         const Name aside = names_.fresh(std::string(c->name.str()) + "_aside");
         declare(aside, c->type);
         copy(c->type, value, aside, op, body);
@@ -231,7 +231,7 @@ class Translator {
     return out;
   }
 
-  // Names of tiles, which blocks beside each other may share, to names of buffers; lets to values.
+  // Names of tiles, which neighbouring blocks may share, to names of buffers; lets to values.
   Expr resolved(Expr e) {
     return expr::rebuild(pool_, e, [&](Expr x) {
       if (x.op() == EK::Var) {

@@ -26,7 +26,7 @@ class RangeFinder {
         }
       });
     }
-    // A part must hold wherever it stands: elsewhere the same axis may be longer.
+    // A conjunct must hold wherever it occurs: elsewhere the same axis may be longer.
     for (Expr c : candidates_) {
       Bounds bounds;
       bool is_linear = true;
@@ -104,7 +104,7 @@ class RangeFinder {
     return by == 1 ? e : pool_.binary(EK::FloorDiv, e, pool_.integer(by));
   }
 
-  // The least value over all points of the axes; the rest of the polynomial stays as it is.
+  // The least value over all points of the axes; the rest of the polynomial stays unchanged.
   std::optional<Poly> least_value(const Poly& p, const ir::Axes& axes) {
     Poly out;
     for (const auto& [monomial, factor] : p.terms()) {

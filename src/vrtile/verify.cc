@@ -179,7 +179,7 @@ class VrtileVerifier {
     v_.declare_local(loop.var, DType::I64);
     block(loop.body, Place::Loop, op);
     v_.leave_axes(mark);
-    // What the loop carried is there after it.
+    // Carried values can be read after the loop.
     for (const ir::Op& inner : loop.body) {
       if (inner.is<Carry>()) define(inner);
     }

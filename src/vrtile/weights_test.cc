@@ -48,7 +48,7 @@ TEST_F(WeightsTest, QuotientsOfEqualWeightsArePlain) {
 }
 
 TEST_F(WeightsTest, LogarithmAndReferenceCancelInTheirUnits) {
-  // l is kept relative to exp(scale * m): scale * m + log(l) is fixed, with log2 it is not.
+  // l is relative to exp(scale * m): scale * m + log(l) is fixed, with log2 it is not.
   const Expr m = op(EK::Mul, row("m"), scale);
   EXPECT_EQ(kind(op(EK::Add, m, pool.unary(EK::Log, row("l")))), Kind_::Plain);
   EXPECT_EQ(kind(op(EK::Add, m, pool.unary(EK::Log2, row("l")))), Kind_::Shifted);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every step of the way down is a program: it parses, prints the same, verifies, and what comes of
-// it is what came of the whole.
+// Every step between passes is a program: it parses, prints the same, verifies, and gives the same
+// result as the whole.
 #include "compile/dump.h"
 
 #include <gtest/gtest.h>
@@ -97,8 +97,8 @@ TEST_P(Dumps, GoOnToTheSameKernels) {
       EXPECT_EQ(ir::print(*got), ir::print(kernels_));
       continue;
     }
-    // What the last step of the kernel becomes: in the whole, other passes may have joined it with
-    // what follows. Names are numbered otherwise where fewer are taken.
+    // The result of the kernel's last step: in the whole program, other passes may have joined it
+    // with the statements after it. Names have other numbers where fewer are in use.
     Unit other;
     const auto want = kernels_from(ir::print(last.at(step.unit)->program), other);
     ASSERT_TRUE(want);

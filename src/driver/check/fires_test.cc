@@ -36,7 +36,7 @@ TEST(Fires, SaysWhichRuleDoesNotAndWhichDoes) {
             "there is no pass and no line `nest_sum`\nthere is no pass and no line `rounds.X`\n");
 }
 
-// The names behind `fires=` in the headers of test/fires.
+// The names after `fires=` in the headers of test/fires.
 std::set<std::string> shown_rules() {
   std::set<std::string> out;
   for (const auto& entry : std::filesystem::directory_iterator(NAUTILUS_SOURCE_DIR "/test/fires")) {

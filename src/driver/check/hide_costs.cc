@@ -38,7 +38,7 @@ std::string hide_numbers(std::string_view line, std::string_view unit) {
   }
 }
 
-// The line without the numbers behind these words.
+// The line without the numbers after these words.
 std::string hide_behind(std::string_view line, std::string_view words) {
   std::string out;
   while (true) {
@@ -52,7 +52,7 @@ std::string hide_behind(std::string_view line, std::string_view words) {
   }
 }
 
-// Nothing for a candidate that is not kept: such lines are sorted by their cycles.
+// Nothing for a candidate that was not chosen: such lines are sorted by their cycles.
 std::optional<std::string> hide_in_line(std::string_view line) {
   if (const size_t units = line.find(kUnits); units != std::string_view::npos) {
     if (line.find(kKept) == std::string_view::npos) return std::nullopt;

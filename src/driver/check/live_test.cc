@@ -14,7 +14,7 @@ namespace {
 
 using decision::LiveKind;
 
-// An attention whose scores are masked; `also`: what else the mask reads.
+// An attention with masked scores; `also`: further tensors that the mask reads.
 std::string attention(std::string_view mask, std::string_view also = "") {
   return fmt::format(R"(
 dims M, N            static D = 16
@@ -29,7 +29,7 @@ O[i,e] = sum[j] softmax[j](T[i,j]) * V[j,e]  -> bf16
                      also, mask);
 }
 
-// What the emulator says of the program with this line, empty: all is well; or why it is refused.
+// The emulator's report for the program with this line (empty: none), or why the line is refused.
 std::string outcome(const std::string& text, LiveKind alternative) {
   Unit unit;
   const auto program = load_text("a.naut", text, {}, unit);
@@ -83,7 +83,7 @@ O[h,i,e] = sum[j] softmax[j](T[h,i,j]) * V[h,j,e]  -> bf16
             "`live j data_range`: no mask compares data of a row with data or positions of `j`");
 }
 
-// A range of positions beside a mask of data.
+// A range of positions together with a mask on data.
 TEST(Live, BothKindsOfMasksLeaveEveryChoice) {
   const std::string both =
       attention("j <= i + 100 and of_query[i] == of_key[j]", "of_query: i32[M]\nof_key: i32[N]");

@@ -17,7 +17,7 @@ C[i] = B[i] + 1                       -> f32
 )";
 
 TEST(Reduce, KeepsWhatTheFailureNeeds) {
-  // "Fails" wherever a square root is taken of something.
+  // "Fails" for every program with a square root.
   const auto has_root = [](const std::string& t) { return t.find("sqrt(") != std::string::npos; };
   const Reduction r = reduce(kCommented, has_root, 1000);
   EXPECT_NE(r.text.find("sqrt(1)"), std::string::npos) << r.text;

@@ -21,7 +21,7 @@ constexpr std::string_view kSuffixes[] = {".naut",   ".spec",   ".scalar",
 struct TestFile {
   std::string path;
   std::vector<TestCase> cases;
-  std::vector<std::string> raw;         // input part of each case as it stands in the file
+  std::vector<std::string> raw;         // input of each case, unchanged
   std::vector<std::string> separators;  // the `====` line before each case (empty for the first)
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much work scheduling does, counted and not timed: a program that has the same equations
-// several times must not take much more than several times the work of one.
+// The work of scheduling, counted instead of timed: a program with the same equations n times must
+// not need much more than n times the work of one.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The contract of schedules, over all examples: a printed schedule is complete (its replay gives
-// the same kernels), and every line of it that somebody changes changes the kernels or is refused.
+// the same kernels), and every changed line changes the kernels or is refused.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -28,8 +28,8 @@ std::vector<std::string> example_files() {
   return out;
 }
 
-// Programs whose operands are stored in ways that no example has: tensors of 16-bit numbers, limbs
-// of images with zeros around them.
+// Programs with operands that are stored in ways that no example has: tensors of 16-bit numbers,
+// limbs of images with zeros around them.
 std::vector<std::string> programs_with_operands() {
   std::vector<std::string> out = example_files();
   for (const char* name :
@@ -149,7 +149,7 @@ TEST_P(DecisionsTest, AChangedLineChangesTheKernelsOrIsRefused) {
     for (size_t w = 0; w < alternatives.size(); ++w) {
       for (size_t n = 0; n < alternatives[w].size(); ++n) {
         const std::vector<ir::Op> others = with_other_values(alternatives[w][n]);
-        // A third of the lines, one value each: all of them take many minutes.
+        // A third of the lines, one value each: all of them would take many minutes.
         if (others.empty() || !random.chance(w == 0 ? 0.33 : 0.1)) continue;
         schedule::Schedule changed = first_->decisions;
         const auto pick = random.integer(0, static_cast<int64_t>(others.size()) - 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes of the first schedule that hold for all of its kernels of tiles.
+// Changes of the first schedule for all of its tile kernels.
 #include <algorithm>
 #include <charconv>
 
@@ -11,7 +11,7 @@ namespace nautilus::driver {
 
 namespace {
 
-// The line in every way of every kernel of tiles.
+// Puts the line into every alternative of every tile kernel.
 void ask_for(const decision::Reference& line, schedule::Schedule& changed) {
   for (auto& kernel : changed.kernels) {
     for (ir::Block& alternative : kernel.alternatives) {

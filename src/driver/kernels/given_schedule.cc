@@ -53,7 +53,7 @@ class Join {
     return "";
   }
 
-  // A name may have several forms: what is split and what puts its parts together.
+  // A name may have kernels of several forms: the split one and the one that combines its parts.
   std::string add_kernels(const GivenSchedule& file, const Schedule& schedule) {
     std::vector<std::string> known;
     bool is_found = file.kernel.empty();

@@ -11,7 +11,7 @@
 namespace nautilus::driver {
 namespace {
 
-// Two kernels of tiles that hand a tensor over, and one of rows.
+// Two tile kernels that pass a tensor on, and one row kernel.
 constexpr std::string_view kTwo = R"(
 dims M, N, K, L
 hint M = 512, N = 512, K = 512, L = 512
@@ -61,8 +61,8 @@ class GivenSchedules : public testing::Test {
   std::vector<std::string> tiles_;
 };
 
-// What a file leaves out is what it is without a file, whatever it leaves out: kernels, lines
-// about the program, or everything.
+// Anything that a file leaves out (kernels, lines about the program, or everything) is as without a
+// file.
 TEST_F(GivenSchedules, TheRestIsChosenByRule) {
   const auto all = lower_to_kernels(*program_, unit_);
   ASSERT_TRUE(all);
@@ -79,7 +79,7 @@ TEST_F(GivenSchedules, TheRestIsChosenByRule) {
   EXPECT_EQ(kernels_with(schedule::print(nothing)), want);
 }
 
-// A changed kernel of one file beside an unchanged one of another.
+// A changed kernel of one file together with an unchanged one of another.
 TEST_F(GivenSchedules, FilesOfSomeKernelsAreJoined) {
   schedule::Schedule changed = first_;
   for (schedule::KernelSchedule& k : changed.kernels) {
@@ -103,7 +103,7 @@ TEST_F(GivenSchedules, FilesOfSomeKernelsAreJoined) {
   EXPECT_NE(kernels_with(*one), kernels_with(schedule::print(first_)));
 }
 
-// A kernel that is given takes its statement from one of the rest, which stays a kernel of tiles.
+// A given kernel takes its statement from one of the others, which stays a tile kernel.
 TEST_F(GivenSchedules, AKernelOfTheRestLosesStatements) {
   constexpr std::string_view kEpilogue = R"(
 dims M, N, K
@@ -157,7 +157,7 @@ TEST_F(GivenSchedules, WhatDoesNotFitIsRefused) {
             "`algebra gather on` of b.sched contradicts `algebra gather off` of a.sched");
 }
 
-// Kernels that the program has not come with those that it has, whatever their form.
+// A kernel that the program does not have is reported with the existing ones, whatever their form.
 TEST_F(GivenSchedules, UnknownKernelsAreNamed) {
   for (const decision::Form form : {decision::Form::Tile, decision::Form::Rows,
                                     decision::Form::Points, decision::Form::Parts}) {

@@ -35,8 +35,8 @@ bool trace_equations(const ir::Program& program, const FirstSchedule& scheduled,
 void trace_schedule(const ir::Program& program, const FirstSchedule& scheduled,
                     ir::PassContext& context) {
   if (!context.trace) return;
-  // Lines about operands stand in the programs on the way only if they are not what passes do
-  // anyway.
+  // Programs between passes have lines about operands only where these differ from the rules of
+  // passes.
   if (program.level->name == "spec" && !trace_equations(program, scheduled, context))
     trace_equations(with_operand_lines(program, scheduled.decisions), scheduled, context);
   compile::trace(compile::the_pass("schedule"), scheduled.program, context);
@@ -62,8 +62,8 @@ void add_nest_lines(const schedule::Schedule& schedule, KernelNote& note) {
   note.lines = std::move(lines);
 }
 
-// What passes noted about kernels. `scheduled` is null where nobody scheduled the program; else its
-// nests say what the kernels of tiles come from.
+// The notes of passes about kernels. `scheduled` is null for a program without a schedule;
+// otherwise its nests give the origins of tile kernels.
 std::vector<KernelNote> notes_of(const ir::Block& decided, const FirstSchedule* scheduled) {
   std::vector<KernelNote> out;
   std::map<std::pair<std::string, decision::Form>, size_t> alternatives;
@@ -165,8 +165,8 @@ std::optional<Kernels> make_kernels(const ir::Program& program, const KernelRequ
     return kernels;
   }
   if (is_unscheduled(program)) {
-    // Lowering a schedule tells whether its kernels have a form; only where one has none it pays to
-    // look at each alone. Together they may still not fit, which is no error: every program has
+    // Lowering a schedule shows whether its kernels have a form; only if one has none is it worth
+    // trying each alone. Together they may still not fit, which is not an error: every program has
     // kernels without tiles.
     for (const bool is_tried : {false, true}) {
       const auto scheduled = schedule_of(program, is_tried, unit);

@@ -35,7 +35,7 @@ const scalar::Buffer* find_tensor(const ir::Program& loops, ir::Name name) {
   return nullptr;
 }
 
-// Whether a tensor of the scheduled program passes through memory: no kernel has it for itself.
+// Whether a tensor of the scheduled program passes through memory: it is not local to a kernel.
 bool is_in_memory(const ir::Program& scheduled, ir::Name name) {
   const scalar::Buffer* b = find_tensor(scheduled, name);
   return b && b->role != scalar::Role::Local;
@@ -76,7 +76,7 @@ void add_algebra(FirstSchedule& schedule, const ir::Program& program, Unit& unit
         !unit.forms.changes(compile::pass_of(rewrite), program, context,
                             schedule.algebra.with(rewrite)))
       continue;
-    // One that another rewrite left nothing to do is no choice.
+    // A rewrite that has nothing left to do after another one was not chosen.
     if (is_idle(rewrite, schedule.algebra, program, schedule.unscheduled, unit))
       schedule.algebra = schedule.algebra.without(rewrite);
     using decision::Switch;

@@ -65,7 +65,7 @@ KernelSchedule without(const KernelSchedule& kernel, const Names& others) {
   return out;
 }
 
-// Its kernels of tiles, with what passes decided: sizes may say what those could not follow.
+// Its tile kernels, with the decisions of passes.
 std::vector<KernelSchedule> tile_kernels(const FirstSchedule& first) {
   std::vector<KernelSchedule> out = first.decisions.kernels;
   std::erase_if(out, [](const KernelSchedule& k) { return k.form != decision::Form::Tile; });

@@ -202,8 +202,8 @@ TEST_F(SchedulingTest, AStatementLeftOutIsReadFromMemory) {
   EXPECT_NE(edited_.find("buffer S : f32[M, N] temp"), std::string::npos) << edited_;
 }
 
-// The products of operands that a kernel has no room for pass through memory. The line that says so
-// is `fuse`: a product that it does not name is none of the kernel's.
+// Products that make operands pass through memory if a kernel has no room for them. The line `fuse`
+// says so: it does not name such a product.
 TEST(ProductsApart, FuseSaysWhereAnOperandsProductIs) {
   Unit unit;
   const auto program = load_text("a.naut", R"(
@@ -267,8 +267,8 @@ S[i, j] = sum[d] Q[i, d] * K[j, d] -> bf16
   }
 }
 
-// An operand that its kernel computes on the way has a line, but lies nowhere: it has an order
-// where `fuse` leaves it out.
+// An operand that its kernel computes has a line, but is never in memory: it has an order only if
+// `fuse` leaves it out.
 TEST(OperandsOnTheWay, HaveNoOrder) {
   Unit unit;
   const auto program = load_text("a.naut", R"(
@@ -305,7 +305,7 @@ S[i, j] = sum[d] max(Q[i, d], 0) * K[j, d] -> bf16
   EXPECT_EQ(refused_lines(*apart, unit), "");
 }
 
-// A program on its way that has lines about operands still to read goes on with them.
+// A program between passes that still has lines about operands continues with them.
 TEST(OwnLines, AreThoseOfTheFirstSchedule) {
   constexpr std::string_view kLines = "    store B.high, B.middle, B.low bf16 order j, k user\n";
   constexpr std::string_view kProgram = R"(  dim M hint 33

@@ -42,10 +42,9 @@ std::optional<std::string_view> next_text(std::string_view& rest) {
   return text;
 }
 
-// A note is a kernel of a schedule with its lines, which then stand in the order of schedules, and
-// its numbers.
+// A note is a kernel of a schedule with its lines, in the order of schedules, and its numbers.
 void add_note(std::string& out, const KernelNote& note) {
-  // Of no equations in particular, but the text wants a hash.
+  // A placeholder: the text needs a hash.
   const schedule::Schedule lines{
       "note", std::string(16, '0'), {}, {{note.kernel, {note.lines}, note.form}}};
   add_text(out, schedule::print(lines));
@@ -96,7 +95,7 @@ void add_origin(std::string& out, const std::optional<Origin>& origin) {
   add_text(out, origin ? joined(origin->derivation) : "");
 }
 
-// False if there should be one and is none.
+// False if a required value is missing.
 bool next_origin(std::string_view& rest, std::optional<Origin>& origin, Unit& unit) {
   const auto statements = next_text(rest);
   const auto in_tiles = statements ? next_text(rest) : std::nullopt;
@@ -150,7 +149,7 @@ bool are_stored(const ir::Program& program, const KernelRequest& request,
 std::optional<Kernels> stored_kernels(const ir::Program& program, const KernelRequest& request,
                                       const runtime::KernelCache& cache, Unit& unit,
                                       std::string* error) {
-  // Without a mark of the build nobody knows whose entries they are.
+  // Without an id of the build, entries of other builds cannot be told apart.
   if (request.trace || base::build_id().empty() || program.level == &matile::level())
     return make_kernels(program, request, unit, error);
   const std::string key = entry_of(program, request);

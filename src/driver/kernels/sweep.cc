@@ -21,7 +21,7 @@ std::string refusal(const ir::Program& program, const schedule::Schedule& decisi
   return built ? refused_lines(*built, unit) : why;
 }
 
-// Tries candidates until so many have kernels.
+// Tries candidates until `limit` have kernels.
 class Trial {
  public:
   Trial(const ir::Program& program, size_t limit, Unit& unit)
@@ -60,7 +60,7 @@ std::optional<std::vector<SweptSchedule>> sweep(const ir::Program& program, size
   Trial trial(program, limit, unit);
   std::vector<schedule::Swept> all = schedule::sweep_candidates(
       first->decisions, first->kernels, first->rounded, ir::target_of(program), unit.pool);
-  // Other forms of the program are few, and far from the best prediction: behind it at once.
+  // Other forms of the program are few, and far from the best prediction: they follow it directly.
   const auto forms = schedule::sweep_program_lines(first->decisions);
   all.insert(all.begin() + (all.empty() ? 0 : 1), forms.begin(), forms.end());
   const auto lines = schedule::sweep_lines(first->decisions, ir::target_of(program));
@@ -80,7 +80,7 @@ std::optional<std::vector<SweptSchedule>> sweep_holes(const ir::Program& program
     *error = filled.rejection().message;
     return std::nullopt;
   }
-  // What is wrong with the text, or with the program it is for, is wrong with any filling.
+  // An error of the text, or of its program, is an error of every filling.
   const auto first = schedule::parse_schedule((*filled)[0].text, unit.pool);
   if (!first) {
     *error = first.rejection().message;

@@ -16,7 +16,8 @@ namespace nautilus::driver {
 
 namespace {
 
-// Positions of extremes are found beside what else a kernel rolls, where one kernel has all of it.
+// A kernel finds positions of extremes together with its other rolled reductions, if one kernel has
+// all of them.
 schedule::AutoSchedule located_schedule(ir::Program& base, ir::Block& lines,
                                         const schedule::Refusals& refusals, Unit& unit) {
   std::vector<std::string> targets = schedule::positions(base, unit.pool);
@@ -104,8 +105,8 @@ const schedule::TileConfig& sizes_of(const schedule::Kernel& k, size_t alternati
   return alternative == 0 ? k.sizes : k.others[alternative - 1];
 }
 
-// Seeds whose nests have no kernel, and why: parts without one, or no nest for the whole with one.
-// A nest for the whole beside one that has a kernel is only left out.
+// Seeds of nests without a kernel, and why: a nest with parts has none, or no nest without parts
+// has one. A nest without parts is only left out if another one has a kernel.
 std::map<std::string, std::string> refused_seeds(const FirstSchedule& schedule,
                                                  RefusedAlternatives& alternatives, Unit& unit) {
   ir::PassContext context{unit.pool, unit.sink, {}};
@@ -210,7 +211,7 @@ FirstSchedule with_tile_kernels(const ir::Program& loops, bool is_tried, Unit& u
     }
     out = std::move(other);
     refusals = std::move(without);
-    k = 0;  // others may have taken what it computed
+    k = 0;  // other kernels may compute its statements now
   }
   return out;
 }

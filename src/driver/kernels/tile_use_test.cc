@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What candidates are said to take of registers and shared memory (schedule/fusion/tile_use.h),
-// held against what the verifier counts of the kernels that lowering makes of them, over all
-// candidates of all examples. Registers are an upper bound. So are the bytes of operands, with as
-// many slots as the candidate was counted with: lowering gives rings more where there is room, and
-// a place of their own to results that may also lie where an operand was.
+// Compares the estimated registers and shared memory of candidates (schedule/fusion/tile_use.h)
+// with the verifier's count for the kernels that lowering makes of them, over all candidates of all
+// examples. Registers are an upper bound. So are the bytes of operands, with as many slots as the
+// candidate was counted with: lowering gives rings more where there is room, and may give results a
+// place of their own instead of that of an operand.
 #include "schedule/fusion/tile_use.h"
 #include "schedule/apply/apply.h"
 
@@ -74,8 +74,8 @@ class TileUseTest : public ::testing::TestWithParam<std::string> {
   Unit unit_;
 };
 
-// Bytes of the tiles that come through rings, with at most so many slots. Pieces of rows are small
-// and not counted.
+// Bytes of the tiles in rings, with at most this many slots. Pieces of rows are small and not
+// counted.
 int64_t operand_bytes(const matile::Resources& r, int64_t slots) {
   int64_t bytes = 0;
   for (const matile::RingInfo& ring : r.rings) {
@@ -109,7 +109,7 @@ TEST_P(TileUseTest, IsNotLessThanWhatTheKernelHas) {
       std::string why;
       const auto op = lowered(*first, k, s, &why);
       if (!op) {
-        // What fits by the estimate is never refused for what it takes.
+        // A candidate that fits by the estimate is never refused for its resources.
         EXPECT_EQ(why.find("shared memory"), std::string::npos) << why;
         EXPECT_EQ(why.find("registers"), std::string::npos) << why;
         continue;

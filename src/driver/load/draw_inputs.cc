@@ -11,7 +11,7 @@
 namespace nautilus::driver {
 namespace {
 
-// The sizes that the plan computes: extents of what other kernels hand over may be such.
+// The sizes that the plan computes: extents of other kernels' results may contain them.
 void add_plan_sizes(const ir::Program& program, int multiprocessors, ir::Environment& env) {
   for (const ir::Op& op : program.body) {
     if (const auto* m = op.get<ir::Machine>()) env.sizes.emplace(m->name.str(), multiprocessors);

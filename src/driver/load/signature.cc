@@ -60,8 +60,8 @@ void add_values(const ir::Program& program, Signature& out) {
   }
 }
 
-// The one size of the dimension that is not known, if an extent gives it: it stands in one product
-// with known sizes, which may be 0 in a call; that is said then.
+// The only unknown size of the dimension, if its extent determines it: it is in one product with
+// known sizes. These may be 0 in a call, which is reported then.
 int unknown_of(ir::Expr dim, const Signature& signature, const std::set<int>& known) {
   ir::Expr unknown;
   int found = -1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the oracle judges, and what it says that it cannot (spec/eval/judge.h).
+// Which outputs the oracle judges, and which it reports as not judged (spec/eval/judge.h).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -58,7 +58,7 @@ TEST(Judge, ADeclaredToleranceIsWhatCounts) {
   EXPECT_EQ(verdict({1, 2}, {1, 2.05}, {0, 0}, numerics), Verdict::Accepted);
   EXPECT_EQ(verdict({1, kInf}, {1, kInf}, {0, 0}, numerics), Verdict::Accepted);
   EXPECT_EQ(verdict({1, 2}, {1, kInf}, {0, 0}, numerics), Verdict::Wrong);
-  // Positions are no quantities.
+  // Positions have no magnitude to compare bounds with.
   const spec::Result position{numbers({5}, expr::DType::I64), {kInf}};
   EXPECT_EQ(spec::compare(numbers({6}, expr::DType::I64), position, numerics).verdict,
             Verdict::NotJudged);

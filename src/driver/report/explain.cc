@@ -46,7 +46,7 @@ std::string new_equations(const ir::Program& program, const std::string& before)
   return out;
 }
 
-// The loop of a role with products that stands last: steps without a mask follow those with one.
+// The last loop of a role with products: steps without a mask follow those with one.
 const matile::Loop* main_loop(const matile::Role& role) {
   const matile::Loop* found = nullptr;
   ir::for_each_op(role.body, [&](const ir::Op& op) {
@@ -80,7 +80,7 @@ std::string roles_text(const matile::Kernel& kernel, const matile::Resources& r)
   return out;
 }
 
-// Of each kernel with products who moves what; of the first also what its time is spent in.
+// For each kernel with products its roles; for the first also its main loop.
 std::string kernels_text(const ir::Program& kernels) {
   std::string out;
   bool is_first = true;
@@ -137,7 +137,7 @@ std::optional<std::string> derivation(const ir::Program& program, const FirstSch
 
 namespace {
 
-// Of several schedules for different sizes each by itself.
+// Several schedules for different sizes are shown separately.
 std::optional<std::string> explain_sized(const ir::Program& program, const ExplainRequest& request,
                                          Unit& unit, std::string* error) {
   const auto list = sized_schedules(program, *request.schedule, unit, error);

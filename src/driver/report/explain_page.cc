@@ -17,7 +17,7 @@
 namespace nautilus::driver {
 namespace {
 
-// Levels beside each other need the whole width.
+// Levels side by side need the whole width.
 constexpr std::string_view kLevelStyle = R"css(
 main { max-width: none; }
 .levels { display: flex; gap: 12px; overflow-x: auto; align-items: flex-start; }
@@ -67,7 +67,7 @@ std::string with_names(std::string_view text) {
       out += fmt::format("<i data-n=\"{}\">{}</i>", key, text.substr(at, end - at));
     } else {
       while (end < text.size() && !is_name_begin(text[end])) ++end;
-      // Digits in front of letters, `0x1f`, are no name.
+      // Digits before letters, `0x1f`, do not begin a name.
       while (end < text.size() && end > at && is_name_part(text[end - 1]) &&
              is_name_part(text[end]))
         ++end;
@@ -193,7 +193,7 @@ class PageWriter {
     return out + "</tbody></table></div>\n";
   }
 
-  // The last program of that level on the way, of the whole or of one kernel.
+  // The last program of that level, of the whole or of one kernel.
   std::string last_step(std::string_view level_name, std::string_view of) const {
     std::string out;
     for (const ir::PassTrace::Step& step : trace_.steps) {

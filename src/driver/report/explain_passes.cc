@@ -28,10 +28,11 @@ bool names(std::string_view list, std::string_view word) {
 }
 
 bool is_read_by(const compile::PassInfo& pass, const ir::Op& line, decision::Form form) {
-  // What makes kernels of the other forms finds those of tiles finished, but for their last tile.
+  // The pass that makes kernels of other forms finds tile kernels finished, except for their last
+  // tile.
   const bool makes_others = pass.from == "scalar" && pass.to == "matile";
   if (makes_others && form == decision::Form::Tile) return line.is<decision::LastTile>();
-  // The nests of a schedule are made of these; the other lines it hands to the passes behind it.
+  // These lines decide the nests of a schedule; the other lines are for later passes.
   if (!pass.run) {
     const auto topic = decision::topic(line.info());
     return topic == decision::Topic::Members || topic == decision::Topic::Sizes;
@@ -67,7 +68,7 @@ std::string indented_step(std::string_view text) {
   return out;
 }
 
-// What the pass is for, and the change of the text; all of it where there was none before.
+// The purpose of the pass, and the change of the text; the whole text if there was none before.
 std::string program_text(const PassStep& step) {
   const compile::PassInfo* info = compile::find_pass(step.pass);
   std::string out;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `explain` lists is what a folder of dumps holds, for every example; and the table of passes
-// names the lines that passes read.
+// `explain` lists the files of a folder of dumps, for every example; and the table of passes names
+// the lines that passes read.
 #include "driver/report/explain_passes.h"
 
 #include <gtest/gtest.h>
@@ -107,7 +107,7 @@ TEST_P(ExplainPasses, EveryKernelHasItsKind) {
     EXPECT_EQ(alternative.find("\nkernel "), std::string::npos) << alternative;
     EXPECT_FALSE(files_in(alternative).empty()) << alternative;
     if (!is_points) continue;
-    // What was noted of a kernel of points is what it is.
+    // The notes about a point kernel match the kernel.
     const auto& points = kernel->body[0].as<matile::Points>();
     int64_t of_thread = points.points_of_line.value_or(points.points_per_thread.value_or(1));
     for (const ir::Op& step : points.body) {
@@ -124,7 +124,7 @@ TEST_P(ExplainPasses, EveryKernelHasItsKind) {
   }
 }
 
-// Every line of every kernel stands beside the pass that reads it.
+// Every line of every kernel is listed with the pass that reads it.
 TEST_P(ExplainPasses, EveryLineHasAReader) {
   for (const KernelNote& note : kernels_->notes) {
     const std::string alternative = text({.shows_programs = false, .kernel = note.kernel});
@@ -132,7 +132,7 @@ TEST_P(ExplainPasses, EveryLineHasAReader) {
       if (line.is<decision::Ahead>() && line.as<decision::Ahead>().rows == 0)
         continue;  // no change
       if (alternative.find(ir::print(line)) != std::string::npos) continue;
-      // A pass that reads a line and leaves the kernel as it is has no step.
+      // A pass that reads a line and does not change the kernel has no step.
       const auto& passes = compile::passes();
       EXPECT_TRUE(std::any_of(passes.begin(), passes.end(),
                               [&](const compile::PassInfo& p) {

@@ -30,7 +30,7 @@ class UseCollector {
       const bool repeats =
           op.is<matile::Loop>() || op.is<matile::SharedLoop>() || op.is<matile::LaneLoop>();
       use_.has_products |= op.is<matile::Dot>() || op.is<matile::WarpDot>();
-      // What is asked for early is read later.
+      // Prefetched elements are counted when they are read.
       if (!op.is<matile::Prefetch>()) visit_fields(op, repeats ? op.data() : loop, loop);
     }
   }

@@ -113,7 +113,7 @@ class FactCollector {
         if (l.use.writes.contains(passed.name)) passed.writers.push_back(l.kernel);
         if (l.use.reads.contains(passed.name)) passed.readers.push_back(l.kernel);
       }
-      // What CTAs of one kernel hand to each other is no tensor between kernels.
+      // A tensor that CTAs of one kernel exchange does not pass between kernels.
       if (passed.writers.empty() || passed.readers.empty() || passed.writers == passed.readers)
         continue;
       add_reasons(passed);

@@ -17,7 +17,7 @@ using expr::Expr;
 
 constexpr size_t kShownText = 60;  // of an operand, in a message
 
-// What is summed, without the condition under which it counts.
+// The summed value, without the condition of its mask.
 Expr without_mask(Expr value) {
   while (value.op() == EK::Select || value.op() == EK::Cast) {
     if (value.op() == EK::Cast) {
@@ -52,7 +52,7 @@ Expr without_blocks(Expr e, const std::vector<Expr>& axes, expr::ExprPool& pool)
   return blocks.empty() ? e : expr::substitute(pool, e, blocks);
 }
 
-// Two factors that make the statement a product of matrices; null ones if it is none.
+// Two factors that make the statement a product of matrices; null for other statements.
 Operands operands_of(const schedule::Statement& s, expr::ExprPool& pool) {
   if (!s.is_reduction() || s.reducer != expr::Reducer::Sum) return {};
   const std::vector<Expr> list = algebra::factors(without_mask(s.value));
@@ -75,7 +75,7 @@ Operands operands_of(const schedule::Statement& s, expr::ExprPool& pool) {
   return {};
 }
 
-// An element whose place another tensor says.
+// An element that is indexed by another tensor.
 bool is_gathered(Expr operand) {
   const Expr e = algebra::element_of(operand);
   return e && std::any_of(e.args().begin(), e.args().end(),
@@ -107,7 +107,7 @@ std::string cure_of(const Operands& o) {
       element.name().str());
 }
 
-// The scheduler's reason, behind the colon.
+// The scheduler's reason, after the colon.
 std::string reason_of(const std::string& statement, const std::vector<std::string>& derivation) {
   for (std::string_view line : derivation) {
     line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));

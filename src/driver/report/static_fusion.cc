@@ -32,7 +32,7 @@ ir::Program with_statics(const ir::Program& program, const std::map<std::string,
 // Launches of the program with these sizes static; nothing if it has no kernels so.
 std::optional<size_t> launches_with(const ir::Program& program,
                                     const std::map<std::string, int64_t>& sizes, Unit& unit) {
-  // In a unit of its own: what it says about the changed program is nobody's business.
+  // In a unit of its own: messages about the changed program are not for the user.
   Unit own;
   own.target = unit.target;
   const auto fixed =

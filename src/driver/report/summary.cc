@@ -42,8 +42,8 @@ std::string launch_text(const LaunchFacts& l) {
                      fmt::join(l.use.writes, ", "));
 }
 
-// How often each input is walked over, by all kernels. A kernel of tiles reads an operand once for
-// each tile of the other one, out of the cache: that counts as once.
+// How often all kernels together read each input. A tile kernel reads an operand once for each tile
+// of the other, from the cache: that counts as once.
 std::string passes_over_inputs(const ir::Program& kernels, const ProgramFacts& facts) {
   std::vector<std::string> often;
   size_t inputs = 0;

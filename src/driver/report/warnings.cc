@@ -86,7 +86,7 @@ class WarningReporter {
     for (size_t k = 0; k < all.size(); ++k) {
       const PassedTensor& t = all[k];
       if (t.bytes <= most) continue;
-      // Limbs of a tensor, and others that go the same way: one warning.
+      // One warning for the limbs of a tensor, and for other tensors between the same kernels.
       std::vector<std::string> names;
       for (const PassedTensor& other : all) {
         if (go_the_same_way(t, other)) names.push_back(fmt::format("`{}`", other.name));
@@ -148,7 +148,7 @@ class WarningReporter {
         what += fmt::format("{}`{}` has {} of {}", what.empty() ? "" : ", ", tile->axis.str(),
                             it->second, *tile->size);
     }
-    // Where memory takes longer than all work of the tiles, empty ones cost nothing.
+    // Where memory takes longer than all work of the tiles, empty tiles cost nothing.
     if (filled >= target_.cliffs.filled_tiles || facts_->products_us < facts_->bytes_us * filled)
       return;
     report(diag::Code::EmptyTiles, l.note->statement,

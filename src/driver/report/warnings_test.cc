@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// W0106 needs machine code, which tests have not: sizes stand for it.
+// W0106 needs machine code, which tests do not have: sizes replace it.
 #include "driver/report/warnings.h"
 
 #include <gtest/gtest.h>

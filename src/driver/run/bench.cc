@@ -118,7 +118,7 @@ void set_values(const ir::Environment& given, const plan::Prepared& plan,
   }
 }
 
-// Bind and launch, as a framework does for every call; the device is never behind.
+// Bind and launch, as a framework does for every call; the device always keeps up.
 std::optional<Quartiles> launch_cost(const ir::Program& program,
                                      std::vector<plan::DeviceKernel> kernels,
                                      const BenchOptions& options, runtime::Device& device,

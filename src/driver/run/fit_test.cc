@@ -31,10 +31,10 @@ TEST(Fit, RowsOfASweepAreRead) {
   EXPECT_EQ(error, "line 2 is no row of measurements");
 }
 
-// Times made by a machine of which one constant differs: the fit finds out which way.
+// Times of a machine with one different constant: the fit finds the direction.
 TEST(Fit, FindsTheConstantThatMadeTheTimes) {
   target::Target machine = target::sm_90a();
-  machine.costs.alone_factor *= 0.6;  // then copies are what takes the time
+  machine.costs.alone_factor *= 0.6;  // then copies take most of the time
   std::vector<MeasuredProblem> problems;
   for (const int64_t size : {2048, 8192}) {
     MeasuredProblem p;

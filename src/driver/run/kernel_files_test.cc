@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people do with kernels by hand: one file of all of them, inputs that nobody drew for a
-// program of the math language, which kernel was launched.
+// Work with kernels by hand: one file of all of them, inputs of a program without an oracle, which
+// kernel was launched.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,7 +44,8 @@ std::vector<std::string> example_files() {
   return out;
 }
 
-// Kernels of tiles that are chosen by cost; of rows that are chosen by size; one after the other.
+// Tile kernels that are chosen by cost, and row kernels that are chosen by size, one after the
+// other.
 TEST(KernelFiles, OneFileOfAllKernelsCompiles) {
   std::string error;
   if (!runtime::nvrtc_info(&error)) GTEST_SKIP() << error;

@@ -17,7 +17,7 @@ namespace {
 
 using EK = expr::Op;
 
-// What decides whether a grid is empty: the condition of `where(condition, grid, 0)`.
+// The condition under which a grid is not empty: that of `where(condition, grid, 0)`.
 expr::Expr condition_of(expr::Expr grid) {
   if (grid.op() != EK::Select) return {};
   return grid[1].is_int(0) || grid[2].is_int(0) ? grid[0] : expr::Expr();

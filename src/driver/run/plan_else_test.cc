@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `launch k grid n else other`: the plan takes the other kernel for tensors that are not aligned.
+// `launch k grid n else other`: the plan launches the other kernel for tensors that are not
+// aligned.
 #include <gtest/gtest.h>
 
 #include "diag/render.h"

@@ -67,7 +67,7 @@ std::vector<std::string> golden() {
   return base::list_files(NAUTILUS_SOURCE_DIR "/golden", ".matile");
 }
 
-// The map itself stands for its encoding.
+// The map itself replaces its encoding.
 const plan::MapEncoder kKeep = [](const runtime::TensorMapView& view, runtime::EncodedMap* map,
                                   std::string* why) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(map) % 64, 0U);
@@ -83,7 +83,7 @@ struct HostTensor {
 };
 using HostTensors = std::map<std::string, HostTensor>;
 
-// What the parameters must be, by names and trees.
+// The expected parameters, computed by names and trees.
 std::vector<unsigned char> expected_params(const ir::Program& program,
                                            const emit::KernelText& kernel, ir::Environment env,
                                            const HostTensors& tensors, int multiprocessors) {
@@ -144,8 +144,8 @@ std::vector<unsigned char> expected_params(const ir::Program& program,
   return params;
 }
 
-// Tensors of the shapes that an environment gives; rows are padded, so that strides are no
-// products.
+// Tensors of the shapes that an environment gives; rows are padded, so that strides are not
+// products of extents.
 HostTensors tensors_for(const ir::Program& program, const ir::Environment& env,
                         base::Random& random) {
   HostTensors out;
@@ -251,7 +251,7 @@ struct Case {
     const std::vector<int64_t> strides = expr::strides_of(shape);
     ASSERT_TRUE(frame.bind(plan.tensor(name), {address, shape, strides}));
   }
-  // What evaluation or packing says, or how many launches there are.
+  // The error of evaluation or packing, or the number of launches.
   std::string result() {
     std::string error;
     if (!frame.evaluate(132, &error) || !frame.pack(kKeep, &error)) return error;
@@ -282,7 +282,7 @@ TEST(Plan, SaysWhatDoesNotFit) {
   c.bind("A", {256, 64}, 8);
   c.bind("B", {384, 64});
   EXPECT_EQ(c.result(), "map `Am` of tensor `A`: the address, 0x8, is not a multiple of 16");
-  // Nothing to do is no error, though an empty tensor has no map.
+  // A launch without work is not an error, although an empty tensor has no map.
   c.bind("A", {0, 64});
   c.bind("C", {0, 384});
   EXPECT_EQ(c.result(), "0 launches");

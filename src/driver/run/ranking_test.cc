@@ -17,7 +17,7 @@ TEST(Ranking, CorrelationIsThatOfTheOrder) {
   EXPECT_DOUBLE_EQ(rank_correlation(predictions({{3, 10}, {2, 11}, {1, 12}})), -1);
   // One exchange of neighbours among four: 1 - 6 * 2 / (4 * 15).
   EXPECT_DOUBLE_EQ(rank_correlation(predictions({{1, 2}, {2, 1}, {3, 3}, {4, 4}})), 0.8);
-  // What is predicted to be all alike says nothing.
+  // Equal predictions do not count.
   EXPECT_DOUBLE_EQ(rank_correlation(predictions({{1, 2}, {1, 1}})), 0);
 }
 

@@ -31,7 +31,7 @@ std::string folder_of(const std::string& path) {
 }
 
 #ifdef NAUTILUS_EMULATOR
-// A grid of whole clusters with at most so many CTAs (0: any number), but at least one cluster.
+// A grid of whole clusters with at most this many CTAs (0: any number), but at least one cluster.
 int limited(int grid, int most, int cluster) {
   if (most <= 0 || grid <= most) return grid;
   return std::max(1, most / cluster) * cluster;

@@ -131,7 +131,7 @@ class WorkCounter {
 
   bool is_known(Expr condition) const { return expr::tensors_read(condition).empty(); }
 
-  // What the expression is outside some condition over positions.
+  // The value of the expression where a condition over positions fails.
   Mask mask_of(Expr e) {
     if (e.op() == EK::Select && is_known(e[0]) && constant(e[2]) != Masked::Other)
       return {e[0], constant(e[2])};

@@ -26,7 +26,7 @@ TEST(WorkCount, ProductOfMatrices) {
   EXPECT_EQ(w.bytes, 2.0 * (30 * 70 + 70 * 50 + 30 * 50));
 }
 
-// Sums of squares and of elements are no products of matrices.
+// Sums of squares and of elements are not products of matrices.
 TEST(WorkCount, RowsHaveBytesOnly) {
   const Work w = work_of(
       "dims M, K\n"

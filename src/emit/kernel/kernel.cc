@@ -50,8 +50,8 @@ void add_variables(const Op& op, std::unordered_set<ir::Name>& names) {
   });
 }
 
-// Variables that stand in the kernel, or in what its plan says about tensors, and those that they
-// are computed from. A plan has many more: the costs of all kernels that it chooses from.
+// Variables of the kernel, or of the plan's tensors and maps, and those that they are computed
+// from. A plan has many more: the costs of all kernels that it chooses from.
 std::unordered_set<ir::Name> variables_for(const matile::Kernel& kernel,
                                            const ir::Program& program) {
   std::unordered_set<ir::Name> names;

@@ -52,7 +52,7 @@ std::string ProductEmitter::descriptor(ir::Name part_name, layout::Major major, 
   std::string address = fmt::format("smem + {}", ring->offset + part->offset);
   if (ring->copies > 1)
     address += fmt::format(" + {} * {}", scope_.group_text(), ring->copy_bytes());
-  // Rows lie below each other, or in panels of so many beside each other.
+  // Rows are consecutive, or in panels that are next to each other.
   const int row_bytes = major == layout::Major::K
                             ? layout::span_bytes(part->tile.swizzle)
                             : part->tile.panel_bytes() / part->tile.panel_cols();

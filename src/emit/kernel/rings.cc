@@ -64,12 +64,12 @@ void RingEmitter::fill(const matile::Fill& op) {
 }
 
 void RingEmitter::get(ir::Name ring) {
-  // The cursor stands on the newest slot held, or on the next one if none is.
+  // The cursor is at the newest slot held, or at the next one if none is held.
   if (held_[std::string(ring.str())]++ > 0) out_.line("{}.advance();", identifier(ring.str()));
   out_.line("{}.get();", identifier(ring.str()));
 }
 
-// The oldest slot held is `held - 1` gets behind the cursor.
+// The oldest slot held is `held - 1` gets before the cursor.
 void RingEmitter::release(ir::Name ring) {
   int& held = held_[std::string(ring.str())];
   const bool is_stage = std::any_of(scope_.resources.stages.begin(), scope_.resources.stages.end(),

@@ -6,8 +6,8 @@ namespace nautilus::emit {
 
 namespace {
 
-// One row for all lanes: column 8 * j + 2 * (lane % 4) is register 2 * j. A matrix whose eight rows
-// are the same 16 bytes gives every lane the pair of its columns, four matrices at a time.
+// One row for all lanes: column 8 * j + 2 * (lane % 4) is register 2 * j. A matrix with eight equal
+// rows of 16 bytes gives every lane the pair of its columns, four matrices at a time.
 void take_row_piece(const matile::SlotTileInfo& part, const std::string& name, int length,
                     Writer& out) {
   if (part.tile.element_bytes == 4) {
@@ -38,7 +38,7 @@ void emit_take(const matile::Take& op, KernelScope& scope) {
   scope.out.open("{{  // {} from {}", op.tile.str(), op.part.str());
   std::string from = scope.own_slot_address(*ring, *part);
   const bool is_turned = op.trans == matile::Trans::Yes;
-  // Rows of a turned tile are columns of the part, in panels of 64.
+  // Rows of a transposed tile are columns of the slot tile, in panels of 64.
   if (op.rows && is_turned)
     from += fmt::format(" + ({}) / 64 * {}", scope.text(op.rows), part->tile.panel_bytes());
   else if (op.rows)
@@ -50,8 +50,8 @@ void emit_take(const matile::Take& op, KernelScope& scope) {
   if (part->tile.rows == 1) {
     take_row_piece(*part, name, length, scope.out);
   } else if (is_turned) {
-    // Each 8 x 8 block is turned on its way: lanes 8 m to 8 m + 7 name the rows of block m, columns
-    // of the tile; blocks 1 and 3 are the tile's rows 8 to 15, 2 and 3 its next 8 columns.
+    // Each 8 x 8 block is transposed by the load: lanes 8 m to 8 m + 7 name the rows of block m,
+    // columns of the tile; blocks 1 and 3 are the tile's rows 8 to 15, 2 and 3 its next 8 columns.
     scope.out.line("const int column = lane / 16 * 8 + lane % 8, chunk = 2 * warp + lane / 8 % 2;");
     scope.out.open("UNROLL for (int step = 0; step < {}; ++step) {{", length / 4);
     scope.out.line("u32 x[4];");

@@ -49,8 +49,8 @@ std::optional<Poly> without_division(const Poly& p) {
   return below ? plus(*below, (floor_div(c, -f) + 1) * d - 1) : std::nullopt;
 }
 
-// p >= 0 where d * p > -d, p being an integer: for a p with quotients by d, whose multiples the
-// dividends bound.
+// p >= 0 where d * p > -d, because p is an integer: for a p with quotients by d, because the
+// dividends bound the multiples of these quotients.
 std::optional<Poly> with_whole_quotients(const Poly& p) {
   int64_t d = 0;
   int quotients = 0;
@@ -122,7 +122,7 @@ void Facts::assume(Expr c) {
     assume(c[1]);
     return;
   }
-  // `and` whose right side is read only where the left one holds.
+  // `and` with a right side that is read only where the left one holds.
   if (c.op() == Op::Select && c[2].op() == Op::BoolConst && !c[2].is_true()) {
     assume(c[0]);
     assume(c[1]);
@@ -164,7 +164,7 @@ void Facts::assume_not(Expr c) {
     assume_not(c[1]);
     return;
   }
-  // `or` whose right side is read only where the left one does not hold.
+  // `or` with a right side that is read only where the left one does not hold.
   if (c.op() == Op::Select && c[1].is_true()) {
     assume_not(c[0]);
     assume_not(c[2]);
@@ -207,8 +207,8 @@ bool Facts::is_nonnegative(const Poly& p) const {
   return false;
 }
 
-// What is known of a size serves only those that have it: axes may bring it in with their extents.
-// So may quotients of sizes, which cancel against others before they are replaced by a bound.
+// Facts about a size help only polynomials that contain it; extents of axes may introduce it. So
+// may quotients of sizes, which cancel against others before they are replaced by a bound.
 bool Facts::follows_from_known(const Poly& p) const {
   if (follows(p, nonnegative_, kMaxSplits)) return true;
   const auto without_axes = bound_axes(p, false);
@@ -223,7 +223,7 @@ bool Facts::follows_from_known(const Poly& p) const {
   return low && !(*low == p) && follows(*low, nonnegative_, kMaxSplits);
 }
 
-// What division says about its own atoms: x - d * (x / d) lies in [0, d - 1], and is 0 for a
+// The facts of division about its own atoms: x - d * (x / d) is in [0, d - 1], and is 0 for a
 // multiple of d; x % d is at most x for x >= 0; x / (c * d) is (x / c) / d.
 void Facts::add_division_facts(const Poly& p, std::vector<Poly>& known) const {
   const auto atoms = p.atoms();

@@ -116,7 +116,7 @@ std::optional<Poly> Facts::highest_quotient(const Poly& high, const Poly& diviso
   return std::nullopt;
 }
 
-// `parts` is factor * (x / c) + rest. With factor = q * c the product lies between q * (x - c + 1)
+// `parts` is factor * (x / c) + rest. With factor = q * c the product is between q * (x - c + 1)
 // and q * x, which is sharper than a range of x / c where the bound of x is not a multiple of c.
 // Empty where that does not apply.
 std::optional<Poly> Facts::bound_division(Expr atom, const std::pair<Poly, Poly>& parts,
@@ -136,8 +136,8 @@ std::optional<Poly> Facts::bound_division(Expr atom, const std::pair<Poly, Poly>
 }
 
 // Replaces axes, then other atoms with a range, by the bound that is worst for the wanted side.
-// Axes go first: what their extents bring in (`(N - 1) / 2`) may cancel. Atoms without a range
-// stay; they stand for their own value.
+// Axes come first: atoms that their extents introduce (`(N - 1) / 2`) may cancel. Atoms without a
+// range stay.
 std::optional<Poly> Facts::bound(const Poly& p, bool is_upper, int depth) const {
   if (depth > kMaxNesting) return std::nullopt;
   Poly rest = p;

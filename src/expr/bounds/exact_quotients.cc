@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quotients of sizes without remainder: `fact N % G == 0` makes N the product of G and N / G.
 //
-// A proof about `j / (N / G)` for j < N has to know that N is G times the divisor. It is tried with
-// such sizes replaced by their products, in all that is known; the quotient is then a size like
-// others, at least 0, and at least 1 where N is. A part of bounds.h.
+// A proof about `j / (N / G)` for j < N has to know that N is G times the divisor. The proof is
+// tried with such sizes replaced by their products, in all known facts; the quotient is then a size
+// like others, at least 0, and at least 1 where N is. A part of bounds.h.
 #include <algorithm>
 #include <set>
 

@@ -110,7 +110,7 @@ uint64_t weight(Expr pattern) {
   if (is_constant_pattern(pattern)) return 1;
   uint64_t operands = 0;
   for (Expr a : pattern.args()) operands += weight(a);
-  // A constant at the end of an operand of a sum wants to move outwards.
+  // A constant at the end of an operand of a sum moves outwards.
   auto inner_constants = [&] {
     uint64_t count = 0;
     for (Expr a : pattern.args()) count += a.op() == Op::Add && is_constant_pattern(a[1]) ? 1 : 0;

@@ -16,7 +16,7 @@ Expr canonical_order(ExprPool& pool, Expr e) {
   return {};
 }
 
-// What bounds decide about integers: comparisons, and division or remainder by more than the
+// Simplifications of integers by bounds: comparisons, and division or remainder by more than the
 // operand.
 Expr by_bounds(ExprPool& pool, Expr e, const Facts& facts) {
   if (is_comparison(e.op()) && is_int(e[0].dtype())) {

@@ -96,7 +96,7 @@ class ClusterRules {
 
   const Kernel& kernel_;
   diag::Sink& sink_;
-  std::set<std::string, std::less<>> differs_;  // names whose values depend on the rank
+  std::set<std::string, std::less<>> differs_;  // names with values that depend on the rank
 };
 
 }  // namespace

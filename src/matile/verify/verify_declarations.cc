@@ -97,7 +97,7 @@ class DeclarationRules {
   void part(const SlotTile& p) {
     scope_.declare(p.name);
     const auto shape = static_shape(p.type);
-    // Elements of one row lie side by side, as in panels of 16 bytes.
+    // Elements of one row are contiguous, as in panels of 16 bytes.
     const bool is_row_piece = shape.size() == 2 && shape[0] == 1 && p.swizzle == MapSwizzle::None;
     if (shape.size() != 2 || (!is_row_piece && (shape[0] < 8 || shape[0] % 8 != 0)) ||
         shape[0] > 256 || shape[1] < 1 || shape[1] > 4096)

@@ -77,7 +77,8 @@ void ElementRules::global(Expr read) {
     v_.fail(fmt::format("elements of {} cannot be loaded one by one", expr::name(dtype)));
 }
 
-// Every register tile that the expression reads must lie where the domain needs it.
+// Every register tile that the expression reads must be in the thread and register that the domain
+// needs.
 void ElementRules::elements(Expr e, const Domain& domain) {
   functions(e);
   expr::for_each(e, [&](Expr x) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// `groups` waits for all groups of the role, so all of them must come to it, equally often (R8):
-// not in a branch or a loop that the group's number decides, or what was read or counted by it, nor
-// where groups alternate tiles. (Under a vote stands register work only, see verify_role.cc.)
+// `groups` waits for all groups of the role, so all of them must execute it, equally often (R8). It
+// must not be in a branch or a loop that depends on the group's number, or on values read or
+// counted by it, nor where groups alternate tiles. (Under a vote there is only register work, see
+// verify_role.cc.)
 #include <fmt/format.h>
 
 #include <set>

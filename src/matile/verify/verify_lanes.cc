@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// R7: what a fold leaves in a tile is a share in each lane (or warp) of the reduction's value, and
-// until `lanes` and `warps` have put the shares together only such work may be done with them as
-// gives the same when it is done share by share (lane_shares.h). A vote may ask whether some share
-// is large, of a minimum whether one is small. Everything else needs whole values.
+// R7: after a fold, each lane (or warp) holds a share of the reduction's value. Until `lanes` and
+// `warps` have combined the shares, only work that may be done share by share is allowed
+// (lane_shares.h). A vote may ask whether some share is large, or for a minimum, whether one is
+// small. Everything else needs whole values.
 //
-// In a role whose groups meet (`groups`) a value folded from elements that its group alone has is a
-// share of the group, too (group_elements.h). In others groups have values of their own.
+// In a role with `groups`, a value folded from elements of one group is a share of that group, too
+// (group_elements.h). In others groups have values of their own.
 //
 // One walk over the role follows what every tile holds; loops are walked until nothing changes.
 #include <fmt/format.h>
@@ -137,7 +137,7 @@ class LaneShares {
     state_[held.tile] = std::move(held);
   }
 
-  // The tile over whose elements the reduction runs: the one that is read with all axes.
+  // The tile that the reduction runs over: the one that is read with all axes.
   const layout::Layout* domain_of(Expr reduce, const std::vector<expr::Name>& axes) const {
     const layout::Layout* found = nullptr;
     expr::for_each(reduce.body(), [&](Expr e) {
@@ -320,8 +320,8 @@ class LaneShares {
     }
   }
 
-  // What holds at the start of an iteration is what held before the loop or at the end of
-  // the iteration before. Every tile can only come to hold less, so that this ends.
+  // The state at the start of an iteration is that before the loop or at the end of the previous
+  // iteration. Every tile can only come to hold less, so that this ends.
   void loop(const ir::Block& body, bool may_be_skipped) {
     const HeldByTiles before = state_;
     HeldByTiles start = before;
@@ -332,7 +332,7 @@ class LaneShares {
       ++trials_;
       block(body);
       --trials_;
-      // What comes behind a mistake is no reason for it: it is reported as it is met first.
+      // Only the first mistake is reported, because later ones may follow from it.
       if (has_failed_) break;
       const HeldByTiles next = either(start, state_);
       if (is_like(next, start)) break;

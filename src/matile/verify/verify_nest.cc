@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that passes have not finished (nest form, roles form): names, shapes and dtypes. Places,
-// waits and resources are not decided yet, so nothing is asked of them.
+// waits and resources are not decided yet, so they are not checked.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -226,7 +226,7 @@ class NestVerifier {
     }
   }
 
-  // What stands in blocks and has none of its own.
+  // Ops in blocks that have no block of their own.
   void work(const Op& op) {
     switch (kind(op)) {
       case Kind::Fetch:

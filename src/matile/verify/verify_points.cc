@@ -16,7 +16,7 @@ using expr::DType;
 using expr::Expr;
 using ir::Op;
 
-// As many points as a lane's number is taken modulo fit into a warp.
+// The number of lanes of a point divides a warp.
 bool are_lanes(int64_t n) { return n == 2 || n == 4 || n == 8 || n == 16 || n == 32; }
 
 class PointsVerifier {
@@ -97,7 +97,7 @@ class PointsVerifier {
         v_.fail("points across an axis neither loop nor branch");
     }
   }
-  // Tiles of the last two axes, whose points threads have a row of threads apart.
+  // Tiles of the last two axes; the points of a thread are a row of threads apart.
   void check_spread(const Points& points) {
     const int64_t threads = points.threads.value_or(target_.points.threads);
     const int64_t beside = points.spread.value_or(0);
@@ -331,7 +331,7 @@ class PointsVerifier {
   ir::Verifier& v_;
   std::map<std::string, DType> values_;
   std::set<std::string, std::less<>>
-      apart_of_points_;  // what each point of a thread has for itself
+      apart_of_points_;  // what each point of a thread has separately
   bool has_several_ = false;
   bool has_lanes_ = false;
   bool has_warp_ = false;

@@ -87,7 +87,7 @@ void RoleVerifier::warp_dot(const WarpDot& op) {
 }
 
 // The first row of an operand becomes a part of its address: a multiple of the swizzle's 8 rows, or
-// of a panel where rows lie beside each other; known at the beginning of the role.
+// of a panel where rows are contiguous; known at the beginning of the role.
 void RoleVerifier::first_row(Expr rows, int64_t step) {
   scalar(rows, DType::I64, "the first row");
   const auto affine = affine_index(rows);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands in a role: its blocks, its scalars, its register tiles.
+// The contents of a role: its blocks, its scalars, its register tiles.
 #include "matile/verify/verify_role.h"
 
 #include <fmt/format.h>

@@ -102,7 +102,7 @@ class Skeleton {
     const expr::Value v = reads_.in(e) ? with_reads(e) : ir::evaluate(e, env_);
     return expr::is_float(e.dtype()) ? 0 : v.i;
   }
-  // What a tensor holds is not known: any number, but the same one for all who read the element.
+  // The contents of a tensor are unknown: any number, but the same for all readers of an element.
   expr::Value with_reads(ir::Expr e) const {
     if (!reads_.in(e)) return ir::evaluate(e, env_);
     expr::Value args[3];
@@ -183,7 +183,7 @@ class Comparison {
     }
   }
 
-  // Ring and turn steps belong to tiles; false (and reported) if some stand elsewhere.
+  // Ring and turn steps belong to tiles; false (and reported) if some are elsewhere.
   bool stand_in_tiles() {
     for (const RoleInfo& role : r_.roles) {
       const auto steps = [&](const ir::Block& ops) {
@@ -362,7 +362,7 @@ class Comparison {
   std::unordered_set<ir::Name> names_;  // that the kernel has
   TensorReads reads_;
   std::map<const Each*, StepOutline> outlines_;
-  // By role, group and tile, at the sizes that are looked at.
+  // By role, group and tile, at the current sizes.
   std::map<std::tuple<const Each*, int, int64_t>, std::pair<bool, Counts>> counted_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data on its way between tensors, shared memory and registers: what is moved is what lies there.
+// Transfers between tensors, shared memory and registers: shapes and places must match.
 #include <fmt/format.h>
 
 #include "matile/verify/verify_role.h"

@@ -94,7 +94,7 @@ struct Unit {
   bool is_done = false;
 };
 
-// Kernels that store something and the remaining statements, each behind what it needs; nothing if
+// Kernels that store something and the remaining statements, each after those it needs; nothing if
 // two kernels need each other's results. Chooses what the kernels store.
 std::optional<std::vector<Unit>> in_order(const StatementList& list, std::vector<Kernel>& kernels) {
   const std::set<int> plain = remaining(list, kernels);

@@ -11,7 +11,7 @@ namespace {
 
 namespace dc = decision;
 
-// Column axes whose tiles have a size of their own.
+// Column axes with a tile size of their own.
 std::vector<Expr> cut_axes(const Fusion& fusion) {
   std::vector<Expr> out;
   for (Expr a : fusion.axis_order) {

@@ -18,7 +18,7 @@ namespace nautilus::schedule {
 
 namespace {
 
-// The next smaller tiles; nothing behind the smallest.
+// The next smaller tiles; nothing after the smallest.
 std::optional<TileConfig> smaller(TileConfig s, const target::Tiles& tiles) {
   if (s.warp_groups > tiles.product_groups) {
     s.warp_groups = tiles.product_groups;
@@ -192,7 +192,7 @@ Fused fuse(const StatementList& list, const ir::Program& program, const algebra:
         {*fusion, refusal.sizes ? *refusal.sizes : choose_sizes(*fusion), {}, {}, {}});
     bool is_built = have_order(list, out.kernels);
     if (!is_built && request.only.empty()) {
-      // What joined may wait for other kernels; the seed alone may not.
+      // Members that joined may need other kernels; the seed alone does not.
       request.only = needed_by(seed, list);
       fusion = fusions.grow(list, program, request, pool);
       if (fusion) {
@@ -220,7 +220,7 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool, Sch
   std::set<int> plain = remaining(list, fused.schedule.kernels);
   while (true) {
     bool is_changed = false;
-    // A kernel that has it all the same is left as it is.
+    // A kernel that has it anyway stays unchanged.
     for (const ComputedTwice& twice : computed_twice(list, fused.schedule.kernels, plain))
       is_changed |= apart[twice.seed].insert(twice.statement).second;
     if (!is_changed) break;
@@ -242,7 +242,7 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool, Sch
     choose_kernel(k, memo.ranks.rank(k, program, target, pool));
     if (retreat >= Retreat::Parts) continue;
     std::string why;
-    // Groups that take turns at whole tiles, and clusters, want many tiles; parts are for few.
+    // Alternating groups, and clusters, need many tiles; parts are for few.
     TileConfig in_parts = sizes_for_parts(k, program, target, pool);
     k.split = choose_split(k.fusion, in_parts, program, signs, pool, &why);
     // Smaller tiles that fill the machine need no second kernel.

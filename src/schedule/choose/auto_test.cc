@@ -59,8 +59,7 @@ TEST(Retreat, TilesBecomeSmallerUntilNothingIsLeft) {
   EXPECT_EQ(steps, expected);
 }
 
-// A kernel whose company was dropped for another reason keeps its sizes: the steps go on all the
-// same.
+// A kernel that lost other members for another reason keeps its sizes: the retreat continues.
 TEST(Retreat, EndsWhateverTheKernelHas) {
   const Kernel k = kernel_with(3, 128, 256);
   Refusal r;

@@ -15,7 +15,7 @@ namespace {
 
 using expr::Op;
 
-constexpr size_t kMostShown = 6;  // candidates that were not kept, of a kernel
+constexpr size_t kMostShown = 6;  // candidates of a kernel that were not chosen
 
 // The environment of one set of problem sizes: axes of tiles, the streamed axis, the product of
 // all others.
@@ -99,9 +99,9 @@ ir::Environment hints(const ir::Program& program) {
 // Of scalars, as in a long window.
 constexpr int64_t kTypicalScalar = 4096;
 
-// The candidates that together are nearest to the best at all problems: the sum of the logarithms
-// of what each problem takes with the best of them. One more is taken if it pays on average or is
-// much faster somewhere.
+// The candidates that together are nearest to the best at all problems, by the sum of the
+// logarithms of each problem's time with the best of them. One more is added if it pays on average
+// or is much faster somewhere.
 std::vector<size_t> best_set(const std::vector<std::vector<double>>& at, size_t most_kernels,
                              const target::Tiles& worth) {
   const size_t problems = at[0].size();
@@ -151,8 +151,8 @@ std::vector<size_t> best_set(const std::vector<std::vector<double>>& at, size_t 
   return set;
 }
 
-// Leaves the candidates whose step is not too long as code, or the shortest. Whether even those are
-// too long.
+// Keeps the candidates with a step that is not too much code, or the shortest. Returns whether even
+// those are too long.
 bool drop_long_code(std::vector<Ranked>& all, double long_code) {
   double least = std::numeric_limits<double>::infinity();
   for (const Ranked& r : all) least = std::min(least, r.cost.code);

@@ -42,8 +42,8 @@ class Readers {
     return std::any_of(kernels_.begin(), kernels_.end(),
                        [&](const Kernel& k) { return &k != &kernel && k.stored.contains(id); });
   }
-  // Whether something outside of the kernel reads results of it as well as the stored statement,
-  // each perhaps by way of others.
+  // Whether a statement outside the kernel depends both on results of the kernel and on the stored
+  // statement.
   bool read_both(int stored, const Kernel& kernel) const {
     std::map<int, std::pair<bool, bool>> reads;  // results of the kernel, the stored one
     for (const Statement& s : list_.statements) {

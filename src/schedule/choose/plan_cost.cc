@@ -35,7 +35,7 @@ std::optional<double> plan_cycles(std::vector<Kernel> kernels, const ir::Program
   for (int id : remaining(list, kernels)) {
     const Statement& s = list.statements[static_cast<size_t>(id)];
     if (s.is_opaque) continue;
-    // What such statements hand to each other stays in registers.
+    // Values that such statements pass to each other stay in registers.
     (s.is_reduction() ? touched : passed).insert(s.target.str());
     for (ir::Name n : expr::tensors_read(s.value)) touched.insert(n.str());
     if (s.is_reduction()) cycles += target.costs.next_kernel_cycles;

@@ -15,7 +15,7 @@
 namespace nautilus::schedule {
 namespace {
 
-// One way to run a kernel.
+// One alternative of a kernel.
 struct Alternative {
   TileConfig sizes;
   Split split;
@@ -61,12 +61,12 @@ std::vector<Ranked> all_ranked(const Kernel& kernel, const ir::Program& program,
   return ranked;
 }
 
-// The kernel of a candidate in parts: as many as fill the machine, half and twice as many; put
-// together by a kernel or by the last tile.
+// The kernel of a candidate in parts: as many as fill the machine, half and twice as many; combined
+// by a kernel or by the last tile.
 std::vector<Alternative> in_parts(const Kernel& kernel, const Ranked& r, const ir::Program& program,
                                   const Target& target, expr::ExprPool& pool) {
   std::vector<Alternative> out;
-  // A tile of its own for each group: groups do not take turns at parts.
+  // Each group has the whole tile: groups do not alternate in kernels with parts.
   if (r.sizes.cluster > 1 || r.sizes.rows > target.matrix.rows) return out;
   Names scratch;
   const Tiling tiling(kernel.fusion, r.sizes, pool, scratch);

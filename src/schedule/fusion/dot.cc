@@ -73,9 +73,9 @@ class DotFinder {
           for (Dot& d : products(k, row)) dots.push_back(std::move(d));
         }
       }
-      // Of several that do, one that does not leave most rows of several products empty, one whose
-      // tiles have neighbours of the results, the one that stands before the columns, then one that
-      // fills more of a tile, and then the innermost.
+      // Of several that do, in this order: one that does not leave most rows of several products
+      // empty, one with neighbouring results in its tiles, the one before the columns, one that
+      // fills more of a tile, and the innermost.
       for (const Dot& d : dots) ordered_ += is_ordered(d, row) ? 1 : 0;
       const size_t count = dots.size() + computed_.size();
       const int64_t filled = filled_rows(row);
@@ -99,7 +99,7 @@ class DotFinder {
       }
     };
     for (Expr row : candidates) consider(row, {});
-    // Rows that share operands in blocks, `row / 4`: only where no axis is a row as it stands.
+    // Rows that share operands in blocks, `row / 4`: only where no axis itself is a row.
     for (Expr row : candidates) {
       const Expr block = block_of(row);
       if (best_count == 0 && block) consider(row, block);
@@ -114,9 +114,9 @@ class DotFinder {
   }
 
  private:
-  // Whether a tile of rows is not mostly empty at the sizes that are asked for: the columns are
-  // then the axis that is short. Of sums of several products, which wait for the matrix unit and
-  // not for memory; their rows have the depth along memory.
+  // Whether a tile of rows is not mostly empty at the sizes that were asked for: otherwise the
+  // columns are the short axis. Only for sums of several products, which are bound by the matrix
+  // unit and not by memory; their rows have a contiguous depth.
   bool fills_rows(const std::vector<Dot>& dots, Expr row) const {
     const auto known = fusion_.asked.find(row);
     for (const Dot& d : dots) {
@@ -129,7 +129,7 @@ class DotFinder {
   }
 
   // Whether rows or columns are the last axis of results that are stored from registers, those of
-  // sums of several products: a tile of images and filters has no two elements beside each other.
+  // sums of several products: a tile of images and filters has no two neighbouring elements.
   bool is_along_results(const std::vector<Dot>& dots, Expr row) const {
     return std::all_of(dots.begin(), dots.end(), [&](const Dot& d) {
       const Expr last = fusion_.members[d.member].axes.back();
@@ -151,8 +151,8 @@ class DotFinder {
     return std::min<int64_t>(ir::evaluate_size(extent, hints_), fusion_.target->matrix.rows);
   }
 
-  // The divisor in the fusion's one use of `row / n`; null if there is none, or several, or the
-  // extent is no multiple, or a block may have more rows than a tile.
+  // The divisor in the fusion's one use of `row / n`; null if there is none or several, if the
+  // extent is not a multiple, or if a block may have more rows than a tile.
   Expr block_of(Expr row) {
     Expr block;
     bool is_clear = true;
@@ -181,7 +181,7 @@ class DotFinder {
     return has(expr::substitute(pool_, e, {{number, pool_.integer(0)}}), row);
   }
 
-  // What may be a product of matrices along the rows, whatever its factors are.
+  // A possible product of matrices along the rows, whatever its factors are.
   static bool is_sum_of_rows(const Member& m, Expr row) {
     return m.is_reduction() && !m.is_closing && m.reducer == expr::Reducer::Sum && m.has(row) &&
            m.dtype == DType::F32;
@@ -272,7 +272,7 @@ class DotFinder {
     return d;
   }
 
-  // Of a tensor, where copies of boxes bring what the factor is; null if none do.
+  // The tensor element that boxes can load for the factor; null if there is none.
   Expr copied_element(Expr factor) const {
     const algebra::GuardedElement e = algebra::guarded_element(factor);
     if (!e.read || !e.condition) return e.read;
@@ -347,9 +347,9 @@ class DotFinder {
   std::unordered_set<ir::Name> asked_;            // sizes that kernels are chosen for
   std::unordered_map<ir::Name, ir::Exprs> dims_;  // of tensors
   Expr block_;
-  std::vector<int> computed_;   // second operands that members compute, for the row looked at
+  std::vector<int> computed_;   // second operands that members compute, for the current row
   std::vector<int> to_memory_;  // for the row chosen
-  size_t ordered_ = 0;          // contractions whose rows stand before the columns
+  size_t ordered_ = 0;          // contractions with rows before the columns
 };
 
 }  // namespace

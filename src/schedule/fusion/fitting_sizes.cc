@@ -12,11 +12,11 @@ namespace {
 
 using expr::Op;
 
-// What else of a fusion decides which sizes are tried.
+// Further properties of a fusion that decide which sizes are tried.
 struct Shape : FusionShape {
   int64_t most_rows = 0;  // 0: not known
   bool is_block = false;
-  bool is_deep = false;  // an operand takes so much shared memory that short steps are worth it
+  bool is_deep = false;  // an operand needs so much shared memory that short steps are worthwhile
   // Of sums of several products, at the sizes that are asked for; 0: not known.
   int64_t columns = 0;
   int64_t depth = 0;
@@ -109,8 +109,7 @@ std::vector<TileConfig> fitting_sizes(const Fusion& fusion) {
       }
     }
   }
-  // Groups that take turns at whole tiles: one group's results are written behind the other's
-  // products.
+  // Groups that alternate tiles: one group's results are written while the other's products run.
   if (shape.has_product_alone && !shape.is_block && shape.has_cut) {
     for (const int64_t rows : tiles.whole_rows) {
       for (const int64_t column : tiles.whole_columns) {
@@ -120,8 +119,8 @@ std::vector<TileConfig> fitting_sizes(const Fusion& fusion) {
         consider(s);
       }
     }
-    // Two tiles beside each other that load what both need once, where it pays: rows of operands
-    // that are no whole lines.
+    // Two neighbouring tiles that load shared operands once, where it pays: rows of operands that
+    // are not whole cache lines.
     const size_t alone = fusion.target->limits.cluster_ctas > 1 ? out.size() : 0;
     for (size_t k = 0; k < alone; ++k) {
       TileConfig s = out[k];

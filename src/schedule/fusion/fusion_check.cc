@@ -42,8 +42,8 @@ class Checker {
     if (const int id = not_closing(); id >= 0)
       return outside({id}, "close", "its tile does not hold the axis that it reduces");
     if (fusion_.dots.empty()) return {false, "no_dot", why_no_dot(), {}, false};
-    // What the seed needs first: a reference that leaves the kernel for it is no reason to leave
-    // for the reductions beside it.
+    // What the seed needs comes first: if a reference leaves the kernel for the seed, the other
+    // reductions need not leave.
     for (const bool is_needed : {true, false}) {
       for (size_t k = 0; k < fusion_.members.size(); ++k) {
         if (is_needed_by_seed(fusion_.members[k]) != is_needed) continue;
@@ -54,7 +54,7 @@ class Checker {
     if (auto deep = too_deep()) return *std::move(deep);
     if (auto repeated = repeated_product()) return *std::move(repeated);
     if (const auto why = self_test(fusion_, signs_, pool_)) {
-      // What others are taken against becomes final first.
+      // References of other members become final first.
       std::vector<int> ids;
       for (const Member& m : fusion_.members) {
         const bool is_extreme = m.reducer == expr::Reducer::Max || m.reducer == expr::Reducer::Min;
@@ -72,7 +72,7 @@ class Checker {
     return {false, std::move(code), std::move(message), std::move(ids), false};
   }
 
-  // Whether these are operands of a sum of products, which takes none that is computed.
+  // Whether these are operands of a sum of several products, which must not be computed.
   bool sum_several_products(const std::vector<int>& operands) const {
     return std::any_of(fusion_.members.begin(), fusion_.members.end(), [&](const Member& m) {
       if (!m.is_reduction() || algebra::terms(m.value).size() < 2) return false;
@@ -84,8 +84,8 @@ class Checker {
   }
 
   // A reduction inside the loop along more than registers hold needs operands that come from
-  // memory, and room for them. One that the kernel would compute goes to memory first; if that is
-  // not the reason, the reduction stays outside. Nothing if there is none.
+  // memory, and room for them. An operand that the kernel would compute goes to memory first; if
+  // that is not the reason, the reduction stays outside. Empty if there is no such reduction.
   std::optional<FusionCheck> too_deep() const {
     for (size_t k = 0; k < fusion_.members.size(); ++k) {
       const Member& m = fusion_.members[k];
@@ -106,8 +106,8 @@ class Checker {
     return std::nullopt;
   }
 
-  // A product before reductions that are none themselves, with axes of tiles that it has not:
-  // each place of them would compute it again, and nothing but that would be matrix work.
+  // A product before reductions other than products that have tile axes which the product lacks:
+  // each place of these axes would compute it again, and it would be the only matrix work.
   std::optional<FusionCheck> repeated_product() const {
     const auto is_rolled = [&](const Dot& d) { return fusion_.members[d.member].is_rolled; };
     if (std::any_of(fusion_.dots.begin(), fusion_.dots.end(), is_rolled)) return std::nullopt;
@@ -129,8 +129,8 @@ class Checker {
     return x ? x.name() : expr::Name();
   }
 
-  // Whether memory holds the operand as matrix instructions take it, or will when what passes
-  // through memory has been rounded.
+  // Whether the operand is in memory in a dtype of matrix instructions, or will be after rounding
+  // of tensors that pass through memory.
   bool comes_in_16_bits(Expr factor) const {
     if (algebra::is_half_element(factor)) return true;
     if (factor.op() != Op::Read || factor.dtype() != DType::F32) return false;
@@ -138,7 +138,7 @@ class Checker {
     return s && !s->is_opaque && !s->axes.empty();
   }
 
-  // A reduction behind the loop whose tile has not all columns; -1 if there is none.
+  // A reduction after the loop with a tile that lacks columns; -1 if there is none.
   int not_closing() const {
     bool is_cut = false;
     for (const Dot& d : fusion_.dots) {
@@ -228,8 +228,8 @@ class Checker {
         if (members.contains(r) || !depends(depends, r)) continue;
         if (const int id = known_before(r); id >= 0) return id;
         if (m->statement != fusion_.seed) return m->statement;
-        // The seed itself: what it needs from this kernel must come from elsewhere.
-        // Tiles along the streamed axis are no such result.
+        // The seed itself: what it needs from this kernel must come from elsewhere. Tiles along the
+        // streamed axis do not count.
         for (const bool is_any : {false, true}) {
           for (const Member& p : fusion_.members) {
             if (p.statement != fusion_.seed && p.statement < m->statement &&
@@ -287,7 +287,8 @@ class Checker {
     if (!m.is_reduction() && reads_outer_tile(m))
       return outside({m.statement}, "epilogue", "it belongs behind the reduction that it reads");
     if (!m.inner.empty() && !m.is_closing && depends_on_rolled(m)) {
-      // What the seed needs keeps its place, and is made of final values by an earlier pass.
+      // Operands of the seed stay where they are, and an earlier pass computes them from final
+      // values.
       const bool is_cut = is_needed_by_seed(m);
       std::vector<int> ids = is_cut ? rolled_under(m) : std::vector<int>();
       if (ids.empty())
@@ -302,7 +303,7 @@ class Checker {
     if (!m.is_rolled) return {};
     const auto part = recurrence_of(fusion_, m, signs_, pool_);
     if (part) return {};
-    // What moved under it becomes final first, in another pass.
+    // The values that moved become final first, in another pass.
     const bool is_cut = is_needed_by_seed(m);
     std::vector<int> ids = is_cut ? rolled_under(m) : std::vector<int>{m.statement};
     FusionCheck check =
@@ -324,8 +325,8 @@ class Checker {
     return ids;
   }
 
-  // True if a tile could stand behind a reduction that is computed elsewhere: it reads, at its own
-  // axes, that reduction or what is element-wise in it, and nothing of this kernel's loop.
+  // True if a tile could be computed after a reduction of another kernel: it reads, at its own
+  // axes, that reduction or element-wise values of it, and nothing of this kernel's loop.
   bool reads_outer_tile(const Member& m) {
     return !depends_on_rolled(m) && follows_reduction(m.value, m.axes);
   }

@@ -21,8 +21,8 @@ using expr::Op;
 
 namespace {
 
-// What a kernel's loop begins with. `max(x, -inf)`, in which NaN is ignored, is x here: the loop
-// has a step at least, and what is missing in it counts as -inf.
+// The initial value of a kernel's loop. `max(x, -inf)`, in which NaN is ignored, is x here: the
+// loop has at least one step, and missing elements in it count as -inf.
 Expr first_of_loop(const Statement& s) {
   const Expr init = s.init;
   const bool is_extreme = s.reducer == expr::Reducer::Max || s.reducer == expr::Reducer::Min;
@@ -32,7 +32,7 @@ Expr first_of_loop(const Statement& s) {
   return has_identity ? init[0] : init;
 }
 
-// What rounds have in common.
+// State that the rounds share.
 struct Rounds {
   std::map<int, bool>&
       provided;  // statements for which it mattered whether another kernel has them
@@ -71,8 +71,8 @@ class Grower {
     for (const ir::Axis& a : seed.reduce) add_axis(axis(a), a.extent);
     add(seed, map, true);
     for (bool is_changed = true; is_changed;) {
-      // What lies along the axes of the kernel first: it may lead to another reduction along them,
-      // which would otherwise get axes of its own.
+      // Statements along the axes of the kernel come first: they may lead to another reduction
+      // along these axes, which would otherwise get axes of its own.
       is_changed = producers() || consumers(false) || consumers(true);
     }
     if (conflict_ >= 0)
@@ -86,7 +86,7 @@ class Grower {
     sort();
     return std::move(fusion_);
   }
-  // A member that is read at different axes, and who reads it so; -1 if there is none.
+  // A member that is read at different axes, and its reader; -1 if there is none.
   int conflict() const { return conflict_; }
   int reader() const { return reader_; }
 
@@ -107,7 +107,7 @@ class Grower {
 
   // A name for an axis that only the new member has.
   Expr fresh_axis(const ir::Axis& a) {
-    // Names that were taken stay so: the search goes on where it ended.
+    // Names in use stay in use: the search continues where it ended.
     int& n = next_name_.try_emplace(a.name, 1).first->second;
     for (;; ++n) {
       const Expr var = n == 1 ? axis(a) : pool_.index(fmt::format("{}_{}", a.name.str(), n));
@@ -158,8 +158,8 @@ class Grower {
     return false;
   }
 
-  // Every member is looked at once: what it reads and what is not a member then has been refused,
-  // and will not become one.
+  // Every member is visited once: a statement that it reads and that is not a member then was
+  // refused, and will not become one.
   bool producers() {
     bool is_changed = false;
     for (; looked_at_ < fusion_.members.size(); ++looked_at_) {
@@ -301,7 +301,7 @@ class Grower {
                         [&](Expr e) { return fusion_.by_name(e.name())->has(fusion_.stream); });
   }
 
-  // True if a statement outside lies between members and q.
+  // True if a statement outside is between members and q in the order of dependence.
   bool closes_cycle(const Statement& q) {
     std::map<int, bool> memo;
     auto depends = [&](auto& self, int id) -> bool {
@@ -333,7 +333,7 @@ class Grower {
   std::vector<expr::Substitution> axes_;  // of members: from those of their statements
   MemberReaders readers_;
   std::unordered_map<ir::Name, int> next_name_;  // of fresh axes
-  size_t looked_at_ = 0;                         // members whose producers were looked at
+  size_t looked_at_ = 0;                         // members with visited producers
   std::set<int> refused_;
   std::vector<Expr> reduced_;  // by the seed: the streamed axis and the outer ones, in its order
   int conflict_ = -1;

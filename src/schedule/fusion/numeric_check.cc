@@ -81,7 +81,7 @@ class SelfTest {
     Expr factor;
     Recurrence recurrence;
     std::vector<double> sums;        // of the derivatives of its terms
-    std::vector<double> references;  // that they are taken against
+    std::vector<double> references;  // that they are relative to
   };
   using Values = std::unordered_map<Expr, Value>;
 
@@ -136,7 +136,7 @@ class SelfTest {
     return std::nullopt;
   }
 
-  // One step of a recurrence. `kept`: what is left of running values before their new terms.
+  // One step of a recurrence. `kept`: running values before their new terms are added.
   void step(Rolled& r, int first, Values& state, Values& kept) {
     position_ = -1;
     const int end = std::min(first + kStep, kLength);
@@ -169,7 +169,7 @@ class SelfTest {
     return {};
   }
 
-  // The sums against the references after so many places; the state gets the references.
+  // The sums relative to the references after this many places; the state gets the references.
   std::vector<double> moved(Rolled& r, int seen, Values& state) {
     const Shift& shift = *r.recurrence.shift;
     Values scaled = state;

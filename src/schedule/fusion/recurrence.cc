@@ -55,7 +55,7 @@ class Solver {
       out.part = *part;
       return out;
     }
-    // The moments would count elements that do not stand at the extreme.
+    // The moments would count elements that do not attain the extreme.
     if (!out.attained.empty()) return part.rejection();
     const auto moving = shift(g, start);
     if (!moving) return is_polynomial_ ? moving.rejection() : part.rejection();
@@ -178,8 +178,8 @@ class Solver {
     return plain_sums(s->terms[0].running, std::move(out));
   }
 
-  // Sums are finite, extremes and logarithms if they are guarded: where(m == -inf, 0, m). What is
-  // 0 / 0 without any element that counts makes NaN of the definition, too.
+  // Sums are finite, extremes and logarithms if they are guarded: where(m == -inf, 0, m). A value
+  // that is 0 / 0 without live elements is NaN by the definition, too.
   bool stays_finite(Expr e) {
     if (!separator_.is_running(e)) return true;
     if (e.op() == Op::Read) {
@@ -194,8 +194,8 @@ class Solver {
     return std::all_of(e.args().begin(), e.args().end(), [&](Expr a) { return stays_finite(a); });
   }
 
-  // Which reads of the references are sums that nothing moves; refused are sums that themselves are
-  // taken against a reference of their own choice.
+  // Which reads of the references are sums that nothing moves; sums that are themselves relative to
+  // a reference are refused.
   Outcome<std::pair<algebra::RunningPart, Shift>> plain_sums(const algebra::RunningPart& part,
                                                              Shift shift) {
     for (const Member& m : fusion_.members) {

@@ -23,7 +23,8 @@ class Guarding {
   Expr guard(Expr e, bool is_exponent) {
     if (e.op() == Op::Read) {
       const Member* m = fusion_.find(e);
-      // What a row makes of its extreme value, an output for instance, stands for that value.
+      // A value that is computed from a row's extreme, an output for instance, counts as the
+      // extreme.
       if (is_exponent && m && !m->is_reduction() && !m->has(fusion_.stream)) {
         const Expr value = guarded(fusion_.inlined(pool_, m->value), true);
         return value.dtype() == e.dtype() ? value : e;

@@ -16,7 +16,7 @@ struct NamedLoop {
   scalar::LoopKind kind;
 };
 
-// What the ops of one statement show, in order: also of those that scheduling does not look into.
+// The text of one statement's ops, in order, also of those that are opaque to scheduling.
 class Shown {
  public:
   Shown(const ir::Program& program, const Statement& s) : target_(s.target) {

@@ -29,8 +29,8 @@ int64_t streamed_lines(const Fusion& fusion) {
   return static_cast<int64_t>(seen.size());
 }
 
-// Of what first operands are computed of, boxes of 16 bits whose rows lie along memory: turned on
-// their way to registers.
+// Among the elements that first operands are computed from, boxes of 16 bits with contiguous rows:
+// transposed on their way to registers.
 void add_turned_boxes(const Fusion& fusion, const TileConfig& s, Expr value,
                       std::unordered_set<Expr>& seen, std::vector<estimate::RingUse>& out) {
   expr::for_each(value, [&](Expr x) {
@@ -42,8 +42,8 @@ void add_turned_boxes(const Fusion& fusion, const TileConfig& s, Expr value,
   });
 }
 
-// What element-wise work reads in boxes: two slots of a step's, a panel of those before
-// results.
+// Tensors that element-wise work reads in boxes: two slots for those of a step, a panel for those
+// before results.
 void add_boxes(const Fusion& fusion, const TileConfig& s, std::vector<estimate::RingUse>& out) {
   std::unordered_set<Expr> seen;
   for (size_t k = 0; k < fusion.members.size(); ++k) {
@@ -145,7 +145,7 @@ estimate::SharedUse shared_use(const Fusion& fusion, const TileConfig& s) {
   const auto tile = [&](int64_t rows, int64_t columns) {
     return estimate::bytes_to_next_tile(rows * columns * kHalfBytes, target.copies);
   };
-  // Shorter steps leave no operand that results could lie in.
+  // With shorter steps no operand is large enough to hold results.
   estimate::StageUse results{0, 1, s.warp_groups, s.step >= target.tiles.step};
   std::unordered_set<Expr> seen;  // operands that several products have in common
   for (const Dot& d : fusion.dots) {

@@ -15,7 +15,7 @@ using expr::Op;
 
 namespace {
 
-// Instructions work on multiples of so many along the depth.
+// Instructions work on multiples of this along the depth.
 int64_t grain(const Fusion& fusion) { return fusion.target->matrix.depth; }
 
 int64_t rounded_up(int64_t n, int64_t grain) { return (n + grain - 1) / grain * grain; }
@@ -91,7 +91,7 @@ Tiling::Tiling(const Fusion& fusion, const TileConfig& sizes, expr::ExprPool& po
       t.kind = AxisKind::Stream;
       t.size = sizes.step;
       const bool is_one = is_const && t.extent.integer() <= sizes.step;
-      // The only step is no longer than it needs to be: `X[h * 32 + d]` goes on beyond it.
+      // A single step is not longer than necessary: `X[h * 32 + d]` continues beyond it.
       if (is_one) t.size = std::max(rounded_up(t.extent.integer(), grain(fusion)), grain(fusion));
       if (is_one && fusion.outer.empty()) {
         has_loop_ = false;

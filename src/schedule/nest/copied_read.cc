@@ -8,7 +8,7 @@
 namespace nautilus::schedule {
 namespace {
 
-// The factor of a variable that stands in an index linearly; nothing if it stands otherwise.
+// The factor of a variable in an index that is linear in it; nothing otherwise.
 std::optional<int64_t> factor_in(Expr index, Expr var) {
   if (!expr::depends_on(index, var)) return 0;
   const auto poly = expr::Poly::of(index);

@@ -14,7 +14,7 @@ NestCost cost_of(const BuiltKernel& built, const WholeNest& whole, const ir::Pro
                  const Target& target, expr::ExprPool& pool) {
   NestCost cost;
   const NestWork counted = count_work(built, whole, program, target, pool, cost);
-  // Tiles on one multiprocessor take a step each.
+  // Tiles on one multiprocessor run one step each at the same time.
   const int64_t all_groups = cost.warp_groups * cost.resident;
   const auto groups = static_cast<double>(all_groups);
   const auto tiles = static_cast<double>(cost.resident);

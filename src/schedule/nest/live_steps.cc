@@ -118,7 +118,7 @@ class Prepass {
     const Expr number = pool_.index(fresh(stem + "0_place"));
     axes_ = rows;
     axes_.push_back({number.name(), pool_.binary(Op::Add, steps, one)});
-    // Places of no step lie beyond the axis.
+    // Places without a step are beyond the axis.
     const Expr beyond = i32(steps);
     const Expr is_here = is(Op::And, is(Op::Ne, state, none), is(Op::Eq, place, number));
     const Expr listed =
@@ -166,7 +166,7 @@ class Prepass {
     const Expr first = bound(stem + ".full", Reducer::Min, must, stream.tile, steps);
     const Expr end = bound(stem + ".full_last", Reducer::Max, must, after, none);
     const Expr count = bound(stem + ".full_count", Reducer::Sum, must, one, none);
-    // Steps that are no range count as none.
+    // Steps that are not a range count as none.
     const Expr is_range = pool_.binary(Op::Eq, pool_.binary(Op::Sub, end, first), count);
     const Expr full_end =
         stored(stem + ".full_end", DType::I32, {},
@@ -253,8 +253,8 @@ class Prepass {
     return read;
   }
 
-  // Neighbours of a tile at which the value is the same, as many as divide its size: of a table of
-  // blocks, `block[i / 128, j / 128]`, one element stands for all.
+  // Neighbours of a tile at which the value is the same, as many as divide its size: for a table of
+  // blocks, `block[i / 128, j / 128]`, one element is enough.
   static int64_t alike_places(Expr value, Expr axis, int64_t size) {
     int64_t alike = size;
     auto go = [&](auto& self, Expr e) -> void {
@@ -327,7 +327,7 @@ class Prepass {
   std::vector<std::pair<Expr, Expr>> extremes_[2];
   bool is_of_stream_ = false;
   bool has_both_ = false;  // a condition was evaluated point by point
-  // Summaries of steps come first: those of rows then stand beside the bounds, which have the same
+  // Summaries of steps come first: those of rows are then next to the bounds, which have the same
   // axes and share a kernel with them.
   ir::Block of_stream_;
 };

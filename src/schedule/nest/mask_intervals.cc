@@ -21,7 +21,8 @@ constexpr int kIndexBits = 32;
 constexpr int kMaxBits = 60;
 constexpr int kAllBits = std::numeric_limits<uint64_t>::digits;
 
-// Values of so many bits; what is computed from sizes alone has not many more than they do.
+// Values of this many bits; a value computed from sizes alone has not many more bits than the
+// sizes.
 int bits_of(Expr e) {
   if (e.op() == Op::Cast && expr::is_int(e[0].dtype())) return bits_of(e[0]);
   if (e.dtype() != DType::I64) return kIndexBits;
@@ -235,7 +236,7 @@ TileTruth MaskIntervals::truth(Expr c) {
   return flag(c);
 }
 
-// What a condition is at every point of the tile.
+// The value of a condition at every point of the tile.
 TileTruth MaskIntervals::flag(Expr c) {
   const bool has_row = expr::depends_on(c, fusion_.row);
   const bool has_stream = expr::depends_on(c, fusion_.stream);

@@ -113,7 +113,7 @@ StepRange part_of(StepRange range, NestFrame& frame) {
   const SplitSizes& split = *frame.split;
   const Expr one = pool.integer(1);
   if (range.live.listed) {
-    // A part may begin behind the end of a list.
+    // A part may begin after the end of a list.
     const Expr is_listed =
         pool.binary(Op::Lt, frame.tiling.at(frame.fusion.stream).tile, range.live.end);
     const Expr full = pool.binary(Op::And, range.live.full, is_listed);

@@ -18,7 +18,7 @@ Expr NestTerms::term(size_t k, Expr axis, ir::Block& out, NestPhase phase) {
     return is_own ? f_.pool.select(in_range, value, f_.identity_of(m)) : value;
   }
   if (f_.fusion.is_added_apart(*d)) {
-    // Operands as they lie in memory, with zeros outside.
+    // Operands in their memory layout, with zeros outside.
     Expr sum;
     for (const Dot& one : f_.fusion.dots_of(k)) {
       const Expr product = f_.pool.binary(Op::Mul, translation_.translated(one.a[0], phase),

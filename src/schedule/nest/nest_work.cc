@@ -20,7 +20,7 @@ using scalar::LoopKind;
 
 constexpr int64_t kOperandBytes = 2;  // of an operand of products
 constexpr int64_t kFarStep = int64_t{1} << 30;
-constexpr int64_t kLiveOneOf = 2;  // steps that data leaves: one of so many, a guess
+constexpr int64_t kLiveOneOf = 2;  // the inverse of the share of steps that data leaves; a guess
 
 // Walks a scheduled nest and adds up what one step, and one tile, asks of each unit.
 class Counter {
@@ -84,8 +84,8 @@ class Counter {
     }
   }
 
-  // Data that bounds the steps is not known when kernels are chosen: they are taken to be as many
-  // as the rest of the bound leaves.
+  // Data that bounds the steps is not known when kernels are chosen: the rest of the bound gives
+  // their assumed number.
   void assume(Expr bound, int64_t value, expr::Substitution& assumed) {
     expr::for_each(bound, [&](Expr x) {
       if (x.op() != Op::Read) return;
@@ -94,7 +94,7 @@ class Counter {
     });
   }
 
-  // Of those steps so many are taken to be live.
+  // The share of those steps that is assumed to be live.
   Expr live_part(Expr steps) {
     const int64_t n = kLiveOneOf;
     return pool_.binary(Op::FloorDiv, pool_.binary(Op::Add, steps, pool_.integer(n - 1)),
@@ -214,8 +214,8 @@ class Counter {
       cost_.ragged.push_back(ragged);
   }
 
-  // Issue slots of an expression for one element. What does not depend on the last axis is
-  // computed once per row; a product under a sum is part of it.
+  // Issue slots of an expression for one element. Values that do not depend on the last axis are
+  // computed once per row; a product under a sum belongs to the sum.
   void values(Expr value, const ir::Axes& axes, double elements, bool is_step) {
     const Expr column = axes.empty() ? Expr() : pool_.index(axes.back().name);
     double slots = 0;
@@ -236,7 +236,7 @@ class Counter {
       instructions += instructions_of(e);
       slots += slots_of(e, axes) - (is_fused.contains(e) ? 1 : 0);
       for (Expr a : e.args()) {
-        // Where a mask lies is known for whole steps: those without it skip it.
+        // Whether a mask applies is known for whole steps: steps without it skip it.
         if (e.op() == Op::Select && a == e[0] && is_known_by_steps(a, axes)) continue;
         self(self, a);
       }
@@ -294,7 +294,7 @@ class Counter {
     const CopiedRead copied = copied_read(e, axes, target_, pool_);
     if (copied == CopiedRead::No) return target_.costs.load_slots;
     const bool is_box = copied == CopiedRead::Box;
-    // What several statements of a step read is copied once.
+    // An operand that several statements of a step read is copied once.
     if (is_step && copied_reads_.insert(e).second) {
       const int64_t columns = axes[1].extent.integer();
       const int64_t panel = target_.copies.panel_columns();
@@ -355,7 +355,8 @@ class Counter {
   }
 
   void add(double elements, double slots, size_t rank, bool is_step) {
-    // A value per row lies in four lanes: every thread has two. Those of a step are in row_slots.
+    // Four lanes hold a value per row: every thread has two values. Those of a step are in
+    // row_slots.
     if (rank < 2 && is_step) return;
     const double per_thread = rank > 1 ? elements / threads_ : 2;
     (is_step ? work_.vector : work_.vector_once) += per_thread * slots;

@@ -15,7 +15,7 @@ using expr::Op;
 
 namespace {
 
-// What a reference is before any element: an extreme has its identity, a sum is 0.
+// The value of a reference before any element: the identity of an extreme, 0 for a sum.
 double start_of(const Member& m) {
   const bool is_extreme = m.reducer == expr::Reducer::Max || m.reducer == expr::Reducer::Min;
   return is_float(m.dtype) && is_extreme ? expr::identity(m.reducer, m.dtype).f : 0.0;
@@ -40,7 +40,7 @@ std::string how_rolled(Expr factor, const Recurrence& recurrence) {
 
 void RollingLoop::start(size_t k, ir::Block& out) {
   const Member& m = f_.member(k);
-  // The initial element is taken once, where parts come together.
+  // The initial element is used once, where parts are combined.
   const Expr init =
       f_.split ? f_.identity_of(m) : translation_.translated(m.init, NestPhase::Before);
   f_.tiles.emit_reduction(out, *f_.placed[k].tile, init, {}, m.reducer, {});
@@ -52,7 +52,7 @@ void RollingLoop::emit(ir::Block& out) {
   ir::Block commits;
   std::vector<algebra::Moved> moved;
   // Sums of products that the loop does not read come last: the pipeline makes them wait, and tiles
-  // that anything behind them reads would be held as long.
+  // that later ops read would be held as long.
   const auto is_last = [&](size_t k) {
     return f_.placed[k].place == MemberPlace::Rolled && f_.fusion.dot_of(k) && !is_read_in_loop(k);
   };

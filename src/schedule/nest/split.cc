@@ -310,7 +310,7 @@ ir::Block combine_parts(const Fusion& fusion, const std::vector<PartValue>& valu
     Expr term = part;
     if (const Expr factor = factor_of(fusion, m, moved, signs, pool))
       term = pool.binary(Op::Mul, part, expr::substitute(pool, factor, to_part));
-    // What attained the extreme of its own part counts if that is the extreme of all.
+    // A term that attained the extreme of its own part counts if that is the extreme of all parts.
     for (Expr w : known_recurrence(fusion, m, signs, pool).attained)
       term =
           pool.select(pool.binary(Op::Eq, kept.at(w), to_whole.at(w)), term, identity_of(m, pool));
@@ -320,7 +320,7 @@ ir::Block combine_parts(const Fusion& fusion, const std::vector<PartValue>& valu
     gather.body.push_back(ir::make(scalar::Update{v.whole, m.axes, m.reducer, term}));
     nest(m, {ir::make(scalar::Init{v.whole, m.axes, init}), ir::make(std::move(gather))});
     to_whole.emplace(m.read, whole);
-    // The factor goes from the part's value to the common one.
+    // The factor leads from the part's value to the common one.
     const Expr after = after_of(m, pool);
     moved.push_back(moved_to(m, after));
     to_part.emplace(m.read, part);

@@ -29,7 +29,7 @@ void StreamGuards::choose() {
     const auto g = range_guard(f_.fusion, f_.member(k), guards_, candidates, f_.signs, f_.pool);
     if (g) guards_.push_back(*g);
   }
-  // Guards act on all that reads them; who is left guards its own terms.
+  // A guarded tile serves all its readers; the remaining reductions guard their own terms.
   for (size_t k : f_.rolled) {
     if (!is_identity_past_end(k)) own_guard_.insert(k);
   }

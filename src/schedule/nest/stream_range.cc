@@ -189,8 +189,8 @@ std::optional<RangeGuard> range_guard(const Fusion& fusion, const Member& rolled
                        [&](const RangeGuard& g) { return g.member == k; });
   };
   constexpr double inf = std::numeric_limits<double>::infinity();
-  // Selects that end in the value take the condition for nothing, other element-wise tiles take a
-  // select, results of inner reductions one more tile.
+  // The condition is free in selects that end in the value, costs a select in other element-wise
+  // tiles, and one more tile for results of inner reductions.
   for (const int kind : {0, 1, 2}) {
     for (size_t k : candidates) {
       const Member& m = fusion.members[k];
@@ -216,7 +216,7 @@ static bool has_first_element(const Fusion& fusion, const std::vector<size_t>& r
   });
 }
 
-// What masks say about steps, where they make every term of every rolled reduction its identity.
+// The steps that masks hide: where they make every term of every rolled reduction its identity.
 struct HidingMasks {
   std::vector<Expr> masks;      // that bound the steps by arithmetic
   std::vector<Expr> positions;  // the parts of them that do
@@ -272,8 +272,8 @@ static HidingMasks hiding_masks(const Fusion& fusion, const std::vector<size_t>&
   return out;
 }
 
-// The way that is taken, with the steps that data leave in `range.live`; or why the one that was
-// asked for is not.
+// The chosen kind, with the steps that data leave in `range.live`; or why the kind that was asked
+// for is refused.
 static void take_way(const Fusion& fusion, const Tiling& tiling, const HidingMasks& hiding,
                      const ir::Program& program, std::optional<LiveKind> asked, StepRange& range,
                      expr::ExprPool& pool, Names& names) {
@@ -377,8 +377,8 @@ StepRange step_range(const Fusion& fusion, const std::vector<size_t>& rolled, co
                                         : pool.binary(Op::Max, range.first, range.live.first);
     range.count = pool.binary(Op::Min, range.count, range.live.end);
   }
-  // One step that is masked altogether changes nothing, and the loop always has a first one: also
-  // where a reduction begins with an element of its own, and no first step stands before it.
+  // A step that is masked altogether changes nothing, and the loop always has a first step, even if
+  // a reduction has an initial element and no step is peeled.
   if (range.kind || has_first_element(fusion, rolled)) {
     const Expr least = range.first.is_int(0) ? pool.integer(1)
                                              : pool.binary(Op::Add, range.first, pool.integer(1));

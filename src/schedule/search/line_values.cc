@@ -15,7 +15,7 @@ using target::Target;
 
 constexpr int64_t kUsualBytes = 2;  // of an element of most rows
 
-// Values beside the one that a line has.
+// Values near the present one of a line.
 std::set<int64_t> without(ir::OptionalInt now, std::set<int64_t> values) {
   if (now) values.erase(*now);
   return values;
@@ -119,7 +119,7 @@ ir::Block values_in_range(const ir::Op& line, const Target& target) {
     d.by = By::Tuned;
     out.push_back(ir::make(d));
   } else if (line.is<dc::LastTile>()) {
-    // Parts and loads belong together: a line whose loads no loop reaches is refused.
+    // Parts and loads belong together: a line with more loads than any loop has is refused.
     const auto first = line.as<dc::LastTile>();
     for (const int64_t n : {1, 4}) {
       auto d = first;
@@ -134,7 +134,7 @@ ir::Block values_in_range(const ir::Op& line, const Target& target) {
   return out;
 }
 
-// A line of a tile: other multiples of what matrix instructions take.
+// A line of a tile: other multiples of the sizes of matrix instructions.
 ir::Block tile_sizes(const dc::Tile& line, const Target& target) {
   ir::Block out;
   const int64_t now = line.size.value_or(0);

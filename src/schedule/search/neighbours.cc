@@ -19,8 +19,8 @@ bool is_structure(const ir::Op& line) {
   return topic == dc::Topic::Members || topic == dc::Topic::Sizes;
 }
 
-// What a changed line leaves of a tile kernel's others: which statements and sizes it has, and what
-// no rule took. Groups follow from the rows where these are others.
+// The other lines of a tile kernel that stay when a line changes: its statements and sizes, and
+// lines that are not `auto`. Groups follow from the rows if these change.
 ir::Block with_changed(const ir::Block& lines, size_t changed, const ir::Op& other) {
   ir::Block out;
   for (size_t n = 0; n < lines.size(); ++n) {

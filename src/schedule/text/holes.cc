@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kOpen = "?{";
 
-// What may stand in the place of a hole's inside; none if it is not well formed.
+// The possible words of a hole; empty if it is not well formed.
 std::vector<std::string> choices_of(std::string_view inside) {
   std::vector<std::string> out;
   while (true) {

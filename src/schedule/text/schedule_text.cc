@@ -23,8 +23,8 @@ size_t place_of(const ir::OpInfo& info) {
   return static_cast<size_t>(std::find(all.begin(), all.end(), &info) - all.begin());
 }
 
-// Lines of a list in their order, those of one topic on one line of text; of operands, whose names
-// are many and long, one each.
+// Lines of a list in their order, those of one topic on one line of text; lines about operands,
+// which have many and long names, are printed one by one.
 std::string text_of(ir::Block lines, std::string_view indent) {
   std::stable_sort(lines.begin(), lines.end(), [](const ir::Op& a, const ir::Op& b) {
     return place_of(a.info()) < place_of(b.info());
@@ -178,7 +178,7 @@ bool is_sized(std::string_view text) {
 
 Outcome<std::vector<SizedSchedule>> parse_sized_schedules(std::string_view text,
                                                           expr::ExprPool& pool) {
-  // Each part is read as a schedule with the header of the first, its lines where they stand.
+  // Each schedule is read with the header of the first, and its lines keep their numbers.
   std::vector<std::string> parts(1);
   std::string header;
   int at = 1;  // the line that comes next in the last part

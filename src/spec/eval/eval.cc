@@ -55,7 +55,7 @@ class Evaluator {
       tensors_.emplace(name, BoundedTensor{tensor, {}});
   }
 
-  // `is_scan`: prefixes are to be taken in the order of steps, also from the end.
+  // `is_scan`: prefixes are reduced in the order of steps, also from the end.
   bool define(const Let& let, diag::Span span, bool is_scan = false) {
     const Space space = space_of(let);
     const std::vector<int64_t> shape(space.extents.begin(),
@@ -79,8 +79,8 @@ class Evaluator {
     return true;
   }
 
-  // Kernels may compute scans of matrices in chunks of their steps, by products whose operands they
-  // round: a reader's weights, the weighted keys of a chunk and the state that it begins with.
+  // Kernels may compute scans of matrices in chunks of their steps, by products with rounded
+  // operands: a reader's weights, the weighted keys of a chunk and the state that it begins with.
   bool define_scan(const EquationGroup& scan) {
     if (!define_steps(scan)) return false;
     const auto read = read_scan(scan, program_, pool_);
@@ -88,7 +88,7 @@ class Evaluator {
   }
 
   // One step after the other. Bounds go from step to step with the elements, operator by operator;
-  // steps that only combine terms are a reduction of each prefix, whose terms any order may have.
+  // steps that only combine terms are a reduction of each prefix, in any order of terms.
   bool define_steps(const EquationGroup& scan) {
     if (scan.equations.size() == 1) {
       const Let& let = scan.equations[0]->as<Let>();
@@ -137,8 +137,8 @@ class Evaluator {
   }
 
  private:
-  // Three roundings of the state's terms, as large as they are without cancelling: the same scan of
-  // magnitudes. Of independent errors: of squares.
+  // Three roundings of the state's terms at their own magnitude, without cancellation: the same
+  // scan of magnitudes, or of squares for independent errors.
   bool add_operand_roundings(const ReadScan& scan) {
     const auto magnitude = [&](Expr e) {
       return noise_seed_ ? pool_.binary(Op::Mul, e, e) : pool_.unary(Op::Abs, e);
@@ -315,7 +315,8 @@ class Evaluator {
             "inside");
   }
 
-  // Of a sum of products that kernels may take apart: the sum of their magnitudes. Else null.
+  // For a sum of products that kernels may compute separately: the sum of their magnitudes. Else
+  // null.
   Expr magnitude_of_parts(const Let& let) {
     factors_.open(let);
     const auto parts = factors_.addends(let.body.body(), false);
@@ -374,7 +375,7 @@ class Evaluator {
   }
 
   // Fills `lanes` elements of the result along the run from flat index `base` on. Returns the
-  // machine whose read failed, or null.
+  // machine with a failed read, or null.
   const BlockMachine* element_run(const Task& t, BlockMachine& machine, BlockMachine* init,
                                   BlockMachine* parts, std::vector<int64_t>& point, int64_t base,
                                   int64_t lanes) {

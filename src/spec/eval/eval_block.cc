@@ -15,7 +15,7 @@ using ir::Expr;
 
 namespace {
 
-// The oracle takes `0.1` as it is written, a kernel as the nearest number of its dtype.
+// The oracle uses `0.1` exactly, a kernel the nearest number of its dtype.
 double constant_bound(Op op, DType dtype, Value value) {
   if (op != Op::FloatConst || !std::isfinite(value.f)) return 0;
   return std::fabs(expr::round_to(dtype, value.f) - value.f);
@@ -229,7 +229,7 @@ bool BlockMachine::fail(const Instruction& in, size_t dimension, int64_t value,
   return false;
 }
 
-// One base address and one stride for the whole run; false means the general way has to do it.
+// One base address and one stride for the whole run; false: the general code has to do it.
 bool BlockMachine::read_strided(const Instruction& in, size_t k, int64_t count) {
   int64_t base = 0;
   int64_t stride = 0;

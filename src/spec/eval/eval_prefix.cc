@@ -18,7 +18,7 @@ class PrefixWalk {
         results_(task.extents[task.prefix.axis]),
         point_(task.extents.size(), 0) {
     if (task.parts) parts_.emplace(*task.parts);
-    // A row is a point of the axes before and behind that of the prefixes.
+    // A row is a point of the axes before and after that of the prefixes.
     for (size_t k = task.extents.size() - 1; k-- > 0;) {
       if (k == task.prefix.axis) continue;
       point_[k] = row % task.extents[k];
@@ -43,7 +43,7 @@ class PrefixWalk {
   }
 
  private:
-  // Terms that some prefix takes; others need not have a value.
+  // Terms that some prefix uses; others need not have a value.
   std::optional<OutsideRead> up() {
     const int64_t end = std::min(terms_, results_ + t_.prefix.offset);
     int64_t next = 0;  // result

@@ -61,7 +61,7 @@ double licensed_roundoff(Expr reduce, Expr body) {
       const double roundoff = expr::unit_roundoff(f[0].dtype());
       stored = std::max(stored, roundoff);
       ++narrow;
-      if (expr::bytes(f[0].dtype()) < 2) continue;  // 16 bits hold it as it is
+      if (expr::bytes(f[0].dtype()) < 2) continue;  // 16 bits hold it exactly
       is_mixed |= stored_half != 0 && stored_half != roundoff;
       stored_half = std::max(stored_half, roundoff);
     } else {
@@ -138,13 +138,13 @@ void Reduction::add_arg(Accumulator& acc, Bounded x, int64_t position, bool is_b
   const auto reach_of = [&](expr::Value v, double e) {
     return e == expr::kInf ? expr::kInf : oriented(v) + e;
   };
-  // What stands before the best wins a tie, so reaching it is enough: the next number up. Above an
-  // infinity there is none; NaN makes every position uncertain.
+  // An element before the best one wins a tie, so it only has to reach it: the next number up.
+  // Above an infinity there is none; NaN makes every position uncertain.
   const auto before = [](double reach) {
     return reach < expr::kInf ? std::nextafter(reach, expr::kInf) : std::nan("");
   };
   if (std::isnan(as_number(x.v))) {
-    // It counts for nothing if it is no number for sure; else it may be the best one.
+    // It does not count if it is certainly NaN; otherwise it may be the best one.
     if (x.e != 0) acc.rival = std::nan("");
     return;
   }
@@ -169,7 +169,7 @@ void Reduction::add_arg(Accumulator& acc, Bounded x, int64_t position, bool is_b
 Bounded Reduction::finish(const Accumulator& acc, int64_t terms) const {
   if (is_arg(reducer_)) {
     const double best = oriented(acc.v) - acc.e;
-    // The first of equal exact values wins in every kernel, so an exact tie behind it is no rival.
+    // The first of equal exact values wins in every kernel, so a later exact tie cannot win.
     const bool is_certain =
         acc.position < 0 || acc.rival < best || (acc.e == 0 && acc.rival == best);
     return {expr::int_value(acc.position), is_certain ? 0 : expr::kInf};

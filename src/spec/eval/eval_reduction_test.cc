@@ -35,11 +35,11 @@ TEST(EvalReduction, APositionIsUncertainIfAnElementWithoutBoundMayBeTheBest) {
   const expr::Bounded infinity{float_value(kInf), 0};
   EXPECT_EQ(least_position({infinity, one, infinity}).v.i, 1);
   EXPECT_EQ(least_position({infinity, one, infinity}).e, 0);
-  // An infinity that may as well be another number, before the best one and behind it.
+  // An uncertain infinity, before the best one and after it.
   const expr::Bounded any{float_value(kInf), kInf};
   EXPECT_EQ(least_position({any, one, infinity}).e, kInf);
   EXPECT_EQ(least_position({infinity, one, any}).e, kInf);
-  // What is no number for sure counts for nothing.
+  // An element that is certainly NaN does not count.
   EXPECT_EQ(least_position({{float_value(std::nan("")), 0}, one}).e, 0);
   EXPECT_EQ(least_position({{float_value(std::nan("")), kInf}, one}).e, kInf);
 }

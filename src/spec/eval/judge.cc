@@ -17,7 +17,7 @@ namespace {
 using expr::Tensor;
 using Names = std::unordered_set<ir::Name>;
 
-// Samples whose differences give the bounds, and samples that the bounds are then held against.
+// Samples that give the bounds, and samples that the bounds are then checked with.
 constexpr uint64_t kMeasured = 4;
 constexpr uint64_t kHeldOut = 4;
 // A kernel's errors are of the size of the sampled ones, not the same.
@@ -68,8 +68,9 @@ bool is_too_much(int64_t unjudged, const Result& want) {
   return static_cast<double>(unjudged) > kMostUnjudged * static_cast<double>(want.value.size());
 }
 
-// Tensors that depend on which of two computed numbers is larger, or whether they are equal. What
-// kernels round may be equal where the numbers are not; random errors never make a tie.
+// Tensors that depend on which of two computed numbers is larger, or whether they are equal.
+// Rounded numbers of kernels may be equal where the exact ones are not; random errors never make a
+// tie.
 Names with_steps(const ir::Program& program) {
   Names computed;
   Names stepped;
@@ -80,7 +81,7 @@ Names with_steps(const ir::Program& program) {
   const auto is_computed = [&](ir::Expr e) {
     return is_float(e.dtype()) && (expr::has_reduce(e) || reads(e, computed));
   };
-  // A scan reads what it defines, so it is looked at again.
+  // A scan reads its own tensors, so it is visited again.
   for (const ir::Op& op : program.body) {
     if (const auto* state = op.get<State>()) computed.insert(state->name);
   }
@@ -170,7 +171,7 @@ std::optional<Results> evaluate_to_judge(const ir::Program& program, const ir::E
   for (uint64_t seed = 1; seed <= kMeasured + kHeldOut; ++seed) {
     EvalOptions sampled = options;
     sampled.noise_seed = seed;
-    // A computed index that errs may leave its tensor, which is no fault of the program.
+    // A computed index with an error may leave its tensor, which is not an error of the program.
     diag::Sink unheard(sink.sources());
     auto sample = evaluate(program, env, sampled, pool, unheard);
     if (!sample) return results;

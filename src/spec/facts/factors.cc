@@ -111,7 +111,7 @@ bool Factors::is_reduced(Expr e) const {
                      [&](Expr axis) { return expr::depends_on(e, axis); });
 }
 
-// Whether an element along the reduced axes stands behind a reduction that has a loop of its own.
+// Whether an element along the reduced axes depends on a reduction that has a loop of its own.
 bool Factors::follows_long_reduction(Expr read) {
   if (++steps_ > kMaxFactorSteps || !is_reduced(read)) return false;
   const auto it = equations_.find(read.name());
@@ -153,8 +153,8 @@ std::set<std::string_view> Factors::reductions_alike(Expr e) const {
   return out;
 }
 
-// Whether what leaves is known only after a reduction along the sum's axis that what stays is not
-// behind itself.
+// Whether the leaving factor needs a reduction along the sum's axis that the staying factors do not
+// need.
 bool Factors::waits_for_axis(const Split& split) const {
   const std::set<std::string_view> known = reductions_alike(split.staying);
   return std::any_of(split.leaving.begin(), split.leaving.end(), [&](const Factor& f) {

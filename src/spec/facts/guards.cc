@@ -49,7 +49,7 @@ class ConditionGuard {
     return facts;
   }
 
-  // What is known where operand k is evaluated.
+  // The facts that hold where operand k is evaluated.
   static Facts at(Expr e, size_t k, const Facts& facts) {
     if (e.op() == Op::Select && k > 0) return behind(e[0], k == 1, facts);
     if ((e.op() == Op::And || e.op() == Op::Or) && k == 1)

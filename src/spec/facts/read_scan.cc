@@ -61,7 +61,7 @@ class ReaderFinder {
   }
 
   std::optional<Rejection> reader(const Let& let) {
-    // The last state, wherever it stands.
+    // Reads of the last state.
     const Expr rest = expr::rebuild(pool_, let.body, [&](Expr e) {
       const bool is_last = e.op() == ReaderOp::Read && e.name() == let_.name &&
                            is_last_step(e[scan_.step.along], extent());
@@ -90,7 +90,7 @@ class ReaderFinder {
     return std::nullopt;
   }
 
-  // Indices of the state: the step, the depth, and axes of the equation besides.
+  // Indices of the state: the step, the depth, and axes of the equation.
   bool find_state(const Let& let, Expr state, ScanReader& out) {
     Expr read = state;
     if (state.op() == ReaderOp::Select) read = state[1];

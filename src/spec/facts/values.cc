@@ -21,7 +21,7 @@ bool is_infinite(Expr e, int sign) {
   return e.op() == Op::FloatConst && std::isinf(e.number()) && (e.number() > 0) == (sign > 0);
 }
 
-// where(x == number, y, x): x is not the number where it is taken.
+// where(x == number, y, x): x is not the number where it is chosen.
 bool is_guard(Expr select, bool (*is_number)(Expr)) {
   const Expr c = select[0];
   return c.op() == Op::Eq && c[0] == select[2] && is_number(c[1]);

@@ -51,7 +51,7 @@ std::string Elaborator::program_name(std::string_view path) {
   return name;
 }
 
-// Strongly connected equations (Tarjan's algorithm): each list comes behind those it reads.
+// Strongly connected equations (Tarjan's algorithm): each list comes after those it reads.
 void Elaborator::equations() {
   std::map<std::string_view, const EquationSyntax*> by_name;
   for (const EquationSyntax& e : math_.equations) by_name.emplace(e.name.text, &e);

@@ -90,7 +90,7 @@ bool ExprElaborator::bind_axes(const Syntax& s, const FunctionSyntax& f, Frame& 
 }
 
 Typed ExprElaborator::call_function(const Syntax& s, const FunctionSyntax& f) {
-  // The last axis of a function stands for all that are left.
+  // The last axis of a function stands for all remaining axes.
   const bool has_axes = f.axes.empty() ? s.axes.empty() : s.axes.size() >= f.axes.size();
   if (s.args.size() != f.params.size() || !has_axes) {
     sink_

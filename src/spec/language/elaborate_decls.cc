@@ -192,7 +192,7 @@ namespace {
 
 using Divisions = std::vector<std::pair<Expr, diag::Span>>;
 
-// What a fact divides by, in the comparisons of its conjunction.
+// The divisors of a fact, in the comparisons of its conjunction.
 void collect_divisors(Expr fact, diag::Span span, Divisions& out) {
   if (fact.op() == expr::Op::And) {
     collect_divisors(fact[0], span, out);

@@ -25,7 +25,7 @@ using Form = Syntax::Kind;
 namespace {
 
 constexpr int64_t kMaxVisits =
-    200'000;  // syntax nodes looked at for one equation, function bodies included
+    200'000;  // syntax nodes visited for one equation, function bodies included
 constexpr uint32_t kMaxExprDepth = 1500;
 constexpr uint32_t kMaxTreeSize = 100'000;
 

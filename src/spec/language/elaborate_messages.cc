@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What elaboration says when names or dtypes do not fit; a part of elaborate_expr.h.
+// Messages of elaboration about names or dtypes that do not fit; belongs to elaborate_expr.h.
 #include <fmt/format.h>
 
 #include "base/nearest.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The axes of a reduction: what they run over and what bounds them; a part of elaborate_expr.h.
 //
-//   sum[k < 3]     an extent: no axis stands in it
+//   sum[k < 3]     an extent: it contains no axis
 //   sum[s <= t]    a bound: the extent of s is inferred, from t if nothing else has it
 //   sum[.. <= t]   a copy of t under that bound, which stands for t in the body
 #include <fmt/format.h>
@@ -65,7 +65,7 @@ bool ExprElaborator::copied_range(const expr::SyntaxAxis& a, std::vector<Range>&
   return false;
 }
 
-// A new axis, or those that an axis of a function stands for.
+// A new axis, or the axes that an axis of a function stands for.
 bool ExprElaborator::bind_range(const expr::SyntaxAxis& a, Expr extent, std::vector<Range>& out) {
   const Expr outer = find_axis(a.name);
   if (is_function_axis(a.name) && outer && !a.extent) {

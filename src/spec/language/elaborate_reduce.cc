@@ -2,8 +2,8 @@
 // Reductions: what a reducer asks of its body, initial elements, terms that a bound leaves out; a
 // part of elaborate_expr.h. The axes of reductions are read in elaborate_range.cc.
 //
-// A bound is a condition around the body: what the reducer starts from stands in for terms that do
-// not count. So `sum[s <= t] X[i, s]` is `sum[s < T] where(s <= t, X[i, s], 0)` from here on.
+// A bound is a condition around the body: terms that do not count are replaced by the reducer's
+// empty value. So `sum[s <= t] X[i, s]` is `sum[s < T] where(s <= t, X[i, s], 0)` from here on.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -109,7 +109,8 @@ Expr ExprElaborator::bounded(Reducer reducer, const std::vector<Range>& ranges, 
   if (!condition) return body;
   const DType dtype = body.dtype();
   if (is_arg(reducer) && is_float(dtype)) {
-    // No position is that of a number that is none. It is no constant: texts have no word for it.
+    // NaN has no position, so it stands for terms that do not count. It is computed, because texts
+    // have no word for it.
     const Expr infinite = pool_.floating(std::numeric_limits<double>::infinity(), dtype);
     return pool_.select(condition, body, pool_.binary(Op::Sub, infinite, infinite));
   }
@@ -145,7 +146,7 @@ Expr ExprElaborator::count(const Range& range) {
   return is_prefix ? before : pool_.binary(Op::Sub, extent, before);
 }
 
-// Checks what the reducer asks of its body and brings it to the accumulation dtype.
+// Checks the body's dtype for the reducer and casts it to the accumulation dtype.
 Typed ExprElaborator::reduce_body(const Syntax& s, size_t axes, Typed body) {
   if (is_arg(expr::parse_reducer(s.text).value_or(Reducer::Sum)) && axes != 1) {
     sink_.report(Code::WrongArguments, s.span, fmt::format("`{}` takes one axis", s.text));

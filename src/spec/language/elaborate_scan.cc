@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Equations that need each other at the step before: a scan; a part of elaborator.h.
 //
-// What a state is made of is not known while the equations that read it are looked at, itself among
-// them. So dtypes and extents are found first, from elaborations that count for nothing else: a
-// read of a state is a number in the text there, as long as nothing else decides. Then all
-// equations are elaborated as others are.
+// The dtype of a state is unknown while the equations that read it, itself included, are
+// elaborated. So a first elaboration only finds dtypes and extents: there a read of a state counts
+// as a number in the text, as long as nothing else decides. Then all equations are elaborated like
+// others.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -130,7 +130,7 @@ bool Elaborator::is_scan(const std::vector<const EquationSyntax*>& members, Scan
                      [&](const EquationSyntax* m) { return visit(visit, *m); });
 }
 
-// Gives a state its meaning for readers, as far as it is known before any equation is.
+// Gives a state its meaning for readers, as far as it is known before any equation is elaborated.
 bool Elaborator::open_state(const EquationSyntax& eq, const ScanSteps& steps) {
   Symbol* symbol = symbols_.find(eq.name.text);
   if (!symbol || symbol->kind != Symbol::Kind::Tensor || symbol->is_known) return false;
@@ -221,7 +221,7 @@ void Elaborator::find_types(const ScanSteps& steps) {
     is_changed = false;
     for (const EquationSyntax* m : steps.order) is_changed |= find_type(*m);
   }
-  // What nothing decides is f32; what is wrong is reported when it is elaborated.
+  // f32 if nothing decides; errors are reported when the equation is elaborated.
   for (const EquationSyntax* m : steps.order) {
     Symbol& symbol = *symbols_.find(m->name.text);
     if (symbol.state) symbol.state->is_number = false;
@@ -230,7 +230,7 @@ void Elaborator::find_types(const ScanSteps& steps) {
 }
 
 void Elaborator::scan(const ScanSteps& steps) {
-  // What reads an equation that was reported says nothing more.
+  // Readers of an equation with a reported error report nothing more.
   const auto forget = [&] {
     for (const EquationSyntax* m : steps.order) {
       Symbol* symbol = symbols_.find(m->name.text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names for derived sizes, `size HO = (H - R) / S + 1`: the name stands for the expression wherever
-// a size may stand. The text may have them in any order, and they may be made of integer scalars.
+// a size is allowed. The text may have them in any order, and they may be made of integer scalars.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -59,7 +59,7 @@ void Elaborator::define_sizes(bool is_last) {
             .label("an element of a tensor");
       }
       const Expr value = element ? Expr() : closed_size(*size.value);
-      // A name whose value was reported stays known, so that its uses are not reported as well.
+      // A name with a reported value stays known, so that its uses are not reported as well.
       symbols_.add(
           size.name,
           {Symbol::Kind::Size, {}, value ? value : pool_.integer(1), {}, {}, true, nullptr}, sink_);

@@ -17,7 +17,7 @@ bool is_product(const Syntax& s) {
   return s.kind == Form::Infix && (s.text == "*" || s.text == "/" || s.text == "%");
 }
 
-// In the body, the name of what bounds it stands for a copy of an axis.
+// In the body, the name of the bounding axis means the copy.
 std::string_view name_of(const expr::SyntaxAxis& axis) {
   return axis.name == ".." ? axis.extent->text : axis.name;
 }

@@ -13,7 +13,7 @@ namespace {
 
 double logarithm(double amount) { return std::log2(1 + std::max(amount, 0.0)); }
 
-// What a kernel occupies on a multiprocessor.
+// The resources of a kernel on a multiprocessor.
 struct Occupancy {
   double threads = 0;
   double registers = 0;  // of a thread that computes

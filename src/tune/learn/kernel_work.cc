@@ -68,7 +68,7 @@ class Counter {
       f((2 * s + 1) * count / (2 * n), static_cast<double>(count) / static_cast<double>(n));
   }
 
-  // Nothing if it depends on data, or has no value: what a condition guards is looked at as well.
+  // Nothing if it depends on data, or has no value: guarded expressions are evaluated as well.
   std::optional<int64_t> known(Expr e) const {
     if (!e || expr::is_float(e.dtype()) || expr::has_reduce(e) || !expr::tensors_read(e).empty())
       return std::nullopt;

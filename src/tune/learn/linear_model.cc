@@ -10,8 +10,8 @@ namespace {
 constexpr size_t kLeastOfLine = 4;
 constexpr double kPenalty = 1.0;  // of a weight, in samples; features have variance 1
 
-// Ridge regression of log2(time). Features and times are taken relative to the mean of their
-// problem: what a problem takes as a whole says nothing about its schedules.
+// Ridge regression of log2(time). Features and times are relative to the mean of their problem: the
+// overall time of a problem says nothing about its schedules.
 class LinearModel final : public RankModel {
  public:
   bool fit(const std::vector<Sample>& samples) override {

@@ -35,7 +35,7 @@ std::string hash_of(const ir::Program& kernels, const std::vector<driver::Planne
 
 Lowered lower(const Subject& subject, const std::string& schedule) {
   Lowered out;
-  // In a unit of its own: what a search leaves behind would grow without end.
+  // In a unit of its own: the memory of a long search would otherwise grow without end.
   driver::Unit unit;
   const auto program = load(subject, unit);
   std::string error;

@@ -52,7 +52,7 @@ TEST(Lowered, HalfOfTheScoresAreMasked) {
   EXPECT_LT(ratio, 0.60);
 }
 
-// Sizes whose streamed axis has parts: some of them are empty.
+// Sizes with a split streamed axis: some of its parts are empty.
 TEST(Lowered, PartsHaveFeatures) {
   for (const auto& [file, sizes] :
        std::vector<std::pair<std::string, std::map<std::string, int64_t>>>{

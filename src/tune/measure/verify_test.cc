@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verification with a made-up compiler, whose answers the test chooses, and once with the emulator.
+// Verification with a fake compiler that answers as the test says, and once with the emulator.
 #ifdef NAUTILUS_SQLITE
 #include "tune/measure/verify.h"
 
@@ -43,7 +43,7 @@ class VerifyTest : public testing::Test {
   void record(const std::string& schedule, std::vector<double> times) {
     ASSERT_TRUE(database_->add(made(schedule, std::move(times)), &error_)) << error_;
   }
-  // What the compiler of today says of a schedule; "" is its own choice.
+  // The present compiler's answer to a schedule; "" is its own choice.
   void answer(const std::string& schedule, std::vector<double> times) {
     answers_[schedule] = made(schedule.empty() ? "own" : schedule, std::move(times));
   }
@@ -159,7 +159,7 @@ TEST_F(VerifyTest, WhatTheCompilerSaysOfTheWinnerIsReported) {
     EXPECT_EQ(result->reason, "line 3: because");
     EXPECT_EQ(std::count(asked_.begin(), asked_.end(), "fast"), 1);  // once is enough
     EXPECT_EQ(std::count(asked_.begin(), asked_.end(), "slow"), options_.rounds);
-    // What disqualifies it would leave the next case without a winner.
+    // A disqualifying trial would leave the next case without a winner.
     std::filesystem::remove_all(folder_);
     database_ = Database::open(folder_ + "/a.db", Access::Write, &error_);
     ASSERT_TRUE(database_->add(*before, &error_)) << error_;

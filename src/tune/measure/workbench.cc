@@ -17,7 +17,7 @@ namespace {
 
 // Between trials, so that one does not heat the machine for the next. `bench` waits longer.
 constexpr double kPauseSeconds = 0.05;
-// Of the launches of one trial: a kernel that takes long is told from others by few.
+// Of the launches of one trial: a slow kernel needs only few of them.
 constexpr double kTimedSeconds = 0.5;
 
 // Compilers say much, and not always as text.

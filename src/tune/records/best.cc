@@ -18,7 +18,7 @@
 namespace nautilus::tune {
 namespace {
 
-// With today's compiler, in a unit of its own: what it refuses is nobody's mistake.
+// With the present compiler, in a unit of its own: a refusal is not an error of the user.
 bool still_applies(const ir::Program& program, const std::string& schedule) {
   const runtime::KernelCache cache;
   if (driver::are_stored(program, {.schedule = schedule}, cache)) return true;
@@ -68,7 +68,7 @@ std::optional<Best> best_of(const ir::Program& program, const std::string& path,
                        .sizes = hinted_sizes(program),
                        .target = std::string(ir::target_of(program).name)};
   const auto apply = [&](const std::string& schedule) { return still_applies(program, schedule); };
-  // Who wants no database wants no trials.
+  // Without a database no trials are used.
   const char* asked = std::getenv("NAUTILUS_DB");
   if (path.empty() && asked && std::string_view(asked) == "none") return std::nullopt;
   std::error_code ignored;

@@ -145,8 +145,8 @@ std::unique_ptr<Database> Database::open(const std::string& path, Access access,
     return nullptr;
   }
   if (writes) {
-    // The log in place of a journal lets others read meanwhile. A process that creates the file at
-    // the same time may be in the way; then it is the one that asks for the log.
+    // The log in place of a journal lets others read meanwhile. Another process may be creating the
+    // file at the same time; then that one sets the log.
     sqlite3_exec(handle->db, "PRAGMA journal_mode = WAL", nullptr, nullptr, nullptr);
     if (static_cast<size_t>(*schema) < steps.size() && !migrate(handle->db, steps, &why)) {
       *error = fmt::format("{}: {}", path, why);

@@ -169,7 +169,8 @@ TEST_F(DatabaseTest, GarbageIsWhatIsSlower) {
   for (const Trial& t : left) EXPECT_NE(t.schedule, "slow");
 }
 
-// What compile, run and bench take: the winner at the hints, from devices, if it still applies.
+// The schedule of compile, run and bench: the winner at the hints, from devices, if it still
+// applies.
 TEST_F(DatabaseTest, TheBestOfAProgramIsFound) {
   driver::Unit unit;
   const std::string file = std::string(NAUTILUS_SOURCE_DIR) + "/examples/softmax.naut";
@@ -183,7 +184,7 @@ TEST_F(DatabaseTest, TheBestOfAProgramIsFound) {
   EXPECT_FALSE(best());  // no file
   const auto db = open("a.db");
   ASSERT_TRUE(db->add(t, &error_));
-  EXPECT_FALSE(best());  // steps are no times
+  EXPECT_FALSE(best());  // steps are not times
   t.problem.machine = "NVIDIA H200";
   ASSERT_TRUE(db->add(t, &error_));
   ASSERT_TRUE(best());
@@ -192,7 +193,7 @@ TEST_F(DatabaseTest, TheBestOfAProgramIsFound) {
   t.schedule = "a schedule of another time";
   t.times = {1};
   ASSERT_TRUE(db->add(t, &error_));
-  // What is faster and no longer applies does not hide the next.
+  // A faster schedule that no longer applies does not hide the next.
   ASSERT_TRUE(best());
   EXPECT_EQ(best()->winner.schedule, schedule::print(first->decisions));
   EXPECT_EQ(best()->passed_over, 1u);

@@ -35,7 +35,7 @@ INSERT INTO trials VALUES('77aa', '00ff', 'M=64,N=80', 'sm_90a', 'emulator',
    "sizes":{"M":64,"N":80},"target":"sm_90a","verdict":"refused"}');
 )";
 
-// The next version, if there were one: who took the step, and a column.
+// A hypothetical next version: a table of migrations, and a column.
 constexpr const char* kAddDate =
     "CREATE TABLE migrations(step INTEGER); INSERT INTO migrations VALUES(2);"
     "ALTER TABLE trials ADD COLUMN date TEXT;"
@@ -212,7 +212,7 @@ TEST_P(SchemaRace, OneOfThemTakesTheSteps) {
 INSTANTIATE_TEST_SUITE_P(Files, SchemaRace, testing::Values(false, true),
                          [](const auto& i) { return i.param ? "Older" : "New"; });
 
-// A disk that takes so many more bytes: SQLite's calls of the system go through here.
+// A disk with room for this many more bytes: SQLite's system calls go through here.
 class FullDisk {
  public:
   explicit FullDisk(int64_t bytes) {

@@ -11,7 +11,7 @@
 namespace nautilus::tune {
 namespace {
 
-// What every SQLite file begins with.
+// The first bytes of every SQLite file.
 constexpr std::string_view kDatabaseMark = "SQLite format 3";
 
 std::optional<std::vector<Trial>> trials_of_lines(const std::string& path, const std::string& text,

@@ -93,7 +93,7 @@ TEST(Winner, TimesOfTheVersionThatAsksComeFirst) {
   EXPECT_EQ(winner_of(trials, "3")->schedule, "a");
   EXPECT_EQ(standings(trials, "2")[1].samples, 3u);
   EXPECT_EQ(standings(trials, "3")[0].samples, 8u);
-  // A schedule that was wrong and is right now, and the other way round.
+  // A schedule that was wrong and is right now, and vice versa.
   Trial wrong = timed("c", {});
   wrong.verdict = Verdict::Wrong;
   EXPECT_EQ(winner_of({by("1", wrong), by("2", timed("c", {1}))}, "2")->schedule, "c");

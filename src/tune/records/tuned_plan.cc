@@ -30,7 +30,7 @@ std::string at_line(const std::map<std::string, int64_t>& sizes) {
                      fmt::join(numbers, ", "), kNearFactor);
 }
 
-// The program again in a unit of its own: what the compiler refuses there is nobody's mistake.
+// The program again in a unit of its own: a refusal there is not an error of the user.
 std::optional<ir::Program> loaded_again(const ir::Program& program, driver::Unit& unit) {
   unit.target = &ir::target_of(program);
   return driver::load_text("tuned.spec", ir::print(program), {}, unit);

@@ -103,12 +103,12 @@ class TunedPlanTest : public testing::Test {
 
 TEST_F(TunedPlanTest, WinnersOfSeveralSizesAreOnePlan) {
   add(4, own_, 1);
-  EXPECT_FALSE(tuned_plan_of(*program_, path_, &error_));  // one is no choice
+  EXPECT_FALSE(tuned_plan_of(*program_, path_, &error_));  // a single schedule leaves no choice
   // Neither the emulator's nor another machine's with fewer trials.
   add(64, own_, 1, "emulator");
   add(64, own_, 1, "another device");
   EXPECT_FALSE(tuned_plan_of(*program_, path_, &error_));
-  // What the compiler refuses is left out.
+  // Schedules that the compiler refuses are left out.
   add(64, "schedule @rmsnorm version 2 equations ab\nkernel nothing rows\n", 1);
   EXPECT_FALSE(tuned_plan_of(*program_, path_, &error_));
   add(128, own_, 1);

@@ -39,7 +39,7 @@ struct SearchChart {
     return out;
   }
 
-  // Trials, and below them the time since the first: trials take different times.
+  // Trials, and below them the time since the first: trials have different durations.
   void axes() {
     std::vector<double> ticks = x.ticks(12);
     std::erase_if(ticks, [&](double t) {

@@ -45,7 +45,7 @@ struct ScheduleDecisions {
 // Which kernels there are is a decision, too; no line says it.
 const DecisionKey kKernels = {"", "kernels"};
 
-// What a line is about, and what it says of it: `tile i` and `128`.
+// The subject of a line, and its value: `tile i` and `128`.
 std::pair<std::string, std::string> topic_and_value(const ir::Op& line) {
   const std::string text = ir::print(dc::with_by(line, dc::By::Auto));
   const bool is_member = dc::topic(line.info()) == dc::Topic::Members;
@@ -118,7 +118,7 @@ bool is_taken(const DecisionKey& key, const ScheduleDecisions& a, const Schedule
   return a.of(key).is_taken || b.of(key).is_taken;
 }
 
-// Decisions beside this one that are not the same, or may not be, and that no rule took in both.
+// Other decisions that differ, or may differ, and are not `auto` in both.
 size_t further_differences(const DecisionKey& key, const ScheduleDecisions& a,
                            const ScheduleDecisions& b) {
   std::set<DecisionKey> keys;

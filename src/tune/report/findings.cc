@@ -11,7 +11,7 @@
 namespace nautilus::tune {
 namespace {
 
-// Seconds of a date as trials have it; nothing if it is none.
+// Seconds of a trial's date; nothing if it is not a date.
 std::optional<double> seconds_of_date(std::string_view date) {
   constexpr std::string_view kForm = "0000-00-00T00:00:00Z";
   if (date.size() != kForm.size()) return std::nullopt;

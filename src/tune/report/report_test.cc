@@ -138,7 +138,7 @@ TEST(Report, ThePageNeedsNothingElse) {
   EXPECT_TRUE(has(page, "prefers-color-scheme: dark"));
 }
 
-// The base of each text of a picture lies in it, with and without failures, and where schedules
+// The base of each text of a picture is inside it, with and without failures, and where schedules
 // were timed again.
 TEST(Report, TextsAreInsideTheirPictures) {
   ReportInput in = usual("NVIDIA H200");

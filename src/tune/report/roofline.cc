@@ -26,7 +26,7 @@ std::string_view style_of_schedule(const Findings& found, const Winner& w) {
   return "dot";
 }
 
-// Dots that would hide each other stand beside each other, the same ones in every run.
+// Dots that would hide each other are drawn side by side, in the same way in every run.
 constexpr double kAside = 24;  // more where there are many
 constexpr size_t kManyDots = 150;
 

@@ -17,7 +17,7 @@ bool is_taken_piece(std::string_view piece) {
   return piece.ends_with(" tuned") || piece.ends_with(" user");
 }
 
-// The text with its taken decisions marked.
+// The text with its `tuned` and `user` decisions marked.
 std::string marked_text(const std::string& schedule) {
   std::string out;
   for (size_t at = 0; at < schedule.size();) {
@@ -33,7 +33,7 @@ std::string marked_text(const std::string& schedule) {
   return out;
 }
 
-// `tile i 64; tile j 80` of the lines that were taken, each once.
+// `tile i 64; tile j 80` of the `tuned` and `user` lines, each once.
 std::string taken_decisions(const std::string& schedule) {
   std::vector<std::string> found;
   for (const schedule::TextLine& line : schedule::text_lines(schedule)) {

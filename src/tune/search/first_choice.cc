@@ -53,7 +53,7 @@ std::vector<RecordedProblem> recorded_problems(const std::vector<Trial>& trials,
   return out;
 }
 
-// What the schedule with the least score takes beyond the best one.
+// How much longer the schedule with the least score takes than the best one.
 double loss(const RecordedProblem& p, const std::function<double(const Recorded&)>& score) {
   const auto by_score = [&](const Recorded& a, const Recorded& b) { return score(a) < score(b); };
   const auto by_time = [](const Recorded& a, const Recorded& b) { return a.time < b.time; };
@@ -63,7 +63,7 @@ double loss(const RecordedProblem& p, const std::function<double(const Recorded&
          1;
 }
 
-// With a line through what the model missed in the problems that `counts` takes.
+// With a line through the model's errors in the problems that `counts` selects.
 double corrected_loss(const std::vector<RecordedProblem>& all, const RecordedProblem& p,
                       const std::function<bool(const RecordedProblem&)>& counts) {
   std::vector<Sample> missed;

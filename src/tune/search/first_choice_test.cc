@@ -10,8 +10,8 @@
 namespace nautilus::tune {
 namespace {
 
-// Schedules whose time is the predicted one but for what feature 2 adds, `weight` powers of two
-// for each unit.
+// Schedules with the predicted time times a factor of feature 2, `weight` powers of two for each
+// unit.
 void add_problem(std::vector<Trial>& out, const std::string& equations, int64_t size, double weight,
                  uint64_t seed) {
   base::Random random(seed);

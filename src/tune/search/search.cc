@@ -8,15 +8,15 @@ namespace {
 
 constexpr int kAttempts = 50;         // rounds of proposals without a new one, then there are none
 constexpr size_t kFirst = 8;          // seeds that an evolution begins with
-constexpr size_t kParents = 6;        // the fastest, from which it goes on
+constexpr size_t kParents = 6;        // the fastest, from which the search continues
 constexpr double kCrossed = 0.2;      // share of mixtures
 constexpr double kExploration = 0.1;  // share that begins, or is picked, anywhere
 constexpr size_t kChoice = 4;         // mutations among which the learned model picks one
-constexpr size_t kWaiting = 256;      // of those that are kept for later
+constexpr size_t kWaiting = 256;      // of those that are stored for later
 
 constexpr size_t kAll = static_cast<size_t>(-1);
 
-// Seeds in order, at most so many.
+// Seeds in order, at most `count`.
 class Seeds {
  public:
   explicit Seeds(Space& space) : space_(space) {}

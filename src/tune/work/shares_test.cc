@@ -6,7 +6,7 @@
 namespace nautilus::tune {
 namespace {
 
-// How many trials each gets, so many a turn; nothing changes meanwhile.
+// How many trials each search gets, with a fixed number a turn; nothing else changes.
 std::vector<int> turns(const std::vector<Shared>& searches, int count, int at_once = 1) {
   Shares shares;
   std::vector<int> out(searches.size(), 0);

@@ -53,7 +53,7 @@ bool read_sizes(std::string_view text, std::map<std::string, int64_t>& out) {
   return true;
 }
 
-// Nothing, and why, if the words of a line are no job.
+// Nothing, and why, if the words of a line are not a job.
 std::optional<Job> job_of(const std::vector<std::string>& words, std::string* error) {
   Job out;
   out.file = words[0];
@@ -182,7 +182,8 @@ std::optional<JobState> WorkList::state(const Job& job, std::string* error) cons
 
 std::optional<Claim> WorkList::take(const Job& job, bool retries, std::string* error) const {
   if (!make_folder(error)) return std::nullopt;
-  // Before the state: who takes the number behind it meanwhile is seen, for that number is gone.
+  // Read before the state: if another worker claims the next number meanwhile, that number is in
+  // use and creating it fails.
   const int last = last_claim(job);
   if (last > 0) {
     if (!retries) return std::nullopt;

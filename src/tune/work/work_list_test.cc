@@ -141,7 +141,8 @@ TEST_F(WorkListTest, AClaimThatIsTouchedIsHeld) {
   while (l->state(l->jobs()[0], &error_) != JobState::Held) usleep(1000);
 }
 
-// All processes want all jobs, at first free ones, then lost ones: each job has one taker.
+// All processes try to claim all jobs, at first free ones, then lost ones: each job is claimed
+// once.
 TEST_F(WorkListTest, ProcessesTakeEveryJobOnce) {
   constexpr int kJobs = 200;
   constexpr int kProcesses = 4;

@@ -40,7 +40,7 @@ Block kept(const Block& block, const std::unordered_set<Name>& live) {
 }  // namespace
 
 std::optional<ir::Program> drop_unused_tiles(const ir::Program& program, ir::PassContext&) {
-  // Blocks beside each other may share names; all definitions of a name live or die together.
+  // Neighbouring blocks may share names; all definitions of a name stay or are removed together.
   std::unordered_multimap<Name, Op> definitions;
   std::unordered_set<Name> live;
   std::vector<Name> work;

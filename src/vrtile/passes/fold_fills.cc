@@ -139,8 +139,8 @@ class Folder {
     }
   }
 
-  // where(c, v, other) without the parts of c whose failure makes loads take their fill, and v then
-  // the other value anyway.
+  // where(c, v, other) without the conjuncts of c whose failure gives loads their fill, so that v
+  // equals `other` anyway.
   Expr without_needless_guards(Expr x) {
     if (!x[2].is_const()) return x;
     std::vector<Expr> kept;

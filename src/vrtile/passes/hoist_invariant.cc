@@ -14,7 +14,7 @@ using ir::Block;
 using ir::Name;
 using ir::Op;
 
-// A name that blocks beside each other share must stay where it is.
+// A name that neighbouring blocks share must stay where it is.
 std::unordered_map<Name, int> definition_counts(const Block& block) {
   std::unordered_map<Name, int> counts;
   ir::for_each_op(block, [&](const Op& op) {

@@ -93,7 +93,7 @@ class LazyReference {
   Op followed_lazily(const Op& op, Reference r, const Block& after) {
     const auto& loop = op.as<For>();
     if (!references_.has_any_gauge(loop, r, after, &why_)) return op;
-    // What is saved is the work on tiles; one value of a row is rescaled as fast as it is tested.
+    // Only work on tiles is saved; a single value per row is rescaled as fast as it is tested.
     if (!r.has_wide_accumulator && !is_asked_) return op;
     has_choice_ = true;
     if (!is_lazy_) return op;
@@ -171,7 +171,7 @@ class LazyReference {
   int64_t lag_ = kLag;
   bool is_lazy_ = true;
   bool is_asked_ = false;    // a line says when references move
-  std::string why_;          // the reference looked at last may not lag
+  std::string why_;          // why the last reference may not lag
   bool has_choice_ = false;  // of the kernel at hand
   bool is_refused_ = false;
 };

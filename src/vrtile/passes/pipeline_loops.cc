@@ -35,7 +35,7 @@ class Pipeliner {
 
   Block block(const Block& ops) {
     Block out;
-    Renaming after;  // names of values behind a loop that was pipelined
+    Renaming after;  // names of values after a pipelined loop
     for (const Op& original : ops) {
       const Op op = after.empty() ? original : rename(original, after, pool_);
       if (const auto* let = op.get<Let>()) {
@@ -227,7 +227,7 @@ class Pipeliner {
     }
   }
 
-  // Kernels bring operands of products ahead of their use: they want to know that there are some.
+  // Kernels load operands of products ahead of their use, so the loop must be known to run.
   static bool has_products(const For& loop) {
     return std::any_of(loop.body.begin(), loop.body.end(),
                        [](const Op& op) { return op.is<Dot>(); });
@@ -266,7 +266,7 @@ class Pipeliner {
     return ir::map_exprs(op, [&](Expr e) { return simplified(e); });
   }
 
-  // What putting a number in the place of a variable leaves behind.
+  // Simplifies after a variable was replaced by a number.
   Expr simplified(Expr e) {
     return expr::rebuild(pool_, e, [&](Expr x) {
       if (x.dtype() != ir::DType::I64 || x.args().size() != 2) return x;

@@ -84,7 +84,7 @@ class Stager {
   }
 
   // Operands of products live in shared memory and are not carried: where products of both stages
-  // take the same tile, it is loaded for each.
+  // use the same tile, it is loaded for each.
   void load_again() {
     const size_t count = out_.ops.size();
     for (size_t k = 0; k < count; ++k) {
@@ -112,7 +112,7 @@ class Stager {
     return false;
   }
 
-  // Copies that were added at the end stand before their readers.
+  // Copies that were added at the end are moved before their readers.
   void sort_by_need() {
     std::vector<size_t> order;
     std::vector<bool> is_placed(out_.ops.size());

@@ -99,7 +99,8 @@ class Specialiser {
     bool is_live;
   };
 
-  // In the order in which they run. `first`, `last`: of the live steps; null: no step lies beyond.
+  // In the order in which they run. `first`, `last`: of the live steps; null: there are no steps
+  // beyond.
   std::vector<Segment> segments_of(const For& loop, Expr first, Expr last) {
     const Expr one = pool_.integer(1);
     const auto plus = [&](Expr e, Expr x) { return pool_.binary(EK::Add, e, x); };
@@ -220,7 +221,7 @@ class Specialiser {
     return types_match(*s) ? s->value.name() : Name();
   }
 
-  // A set may take a part of a larger tile.
+  // A set may read a piece of a larger tile.
   bool types_match(const Set& s) const {
     bool is_same = false;
     ir::for_each_op(program_.body, [&](const Op& op) {

@@ -24,7 +24,7 @@ constexpr double kPowersOfHalf = 15;  // f16 ends at 2^16
 
 double powers_of(ir::DType dtype) { return dtype == ir::DType::F16 ? kPowersOfHalf : kPowers; }
 
-// k with a = k * b, of those that powers and roots of a weight have; 0 if it is none of them.
+// k with a = k * b, among the values for powers and roots of a weight; 0 for other ratios.
 double quotient(const vrtile::Coefficient& a, const vrtile::Coefficient& b) {
   for (double k : {1.0, 2.0, 0.5, 3.0, 4.0, 1.5, 0.25, 6.0, 8.0}) {
     if (a == b.times(k)) return k;

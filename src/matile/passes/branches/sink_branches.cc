@@ -110,7 +110,8 @@ class BranchSinker {
     return true;
   }
 
-  // The tile that an expression is where the factor has its constant; null if it is none.
+  // The tile that an expression equals where the factor has its constant; null for other
+  // expressions.
   Expr other_value(Expr e, const Set& factor, const ir::Axes& axes) {
     const Expr constant = factor.value[2];
     const Expr other = simplifier_.simplify(expr::rebuild(pool_, e, [&](Expr x) {
@@ -204,7 +205,7 @@ class BranchSinker {
     return out;
   }
 
-  // Whether an op may stand in a branch at `at` instead of at the end.
+  // Whether an op may be in a branch at `at` instead of at the end.
   static bool can_move(const ir::Block& out, size_t at, const Touched& op) {
     for (size_t k = at + 1; k < out.size(); ++k) {
       const Touched between = touched_by(out[k]);
@@ -218,7 +219,7 @@ class BranchSinker {
     return true;
   }
 
-  // A value whose old one is read after it: under another name, until that was the last time.
+  // A new value with later reads of the old one: under another name until the last of these reads.
   void commit_late(Branch& branch) {
     for (const Kept& kept : branch.kept) {
       size_t at = branch.body.size();
@@ -243,7 +244,7 @@ class BranchSinker {
     }
   }
 
-  // Sets before a branch whose targets nobody else reads.
+  // Sets before a branch with targets that no other op reads.
   void sink_helpers(ir::Block& out, size_t which, std::vector<Branch>& branches,
                     const ir::Block& block) {
     size_t& at = branches[which].at;

@@ -103,7 +103,7 @@ class Speculator {
     Op fold;
     ir::Name tile;
     ir::Axes axes;
-    Expr total = {};  // what it is added to behind the branch; null if nothing is
+    Expr total = {};  // the tile that it is added to after the branch; or null
     double range = 0;
   };
 
@@ -134,7 +134,7 @@ class Speculator {
     return {ir::make(Fold{name, extreme.axes, sum}), name, extreme.axes, {}, check.range};
   }
 
-  // Weights that are not below the range, or of a row whose reference is not there yet.
+  // Weights that are beyond the range, or of a row without a reference yet.
   Expr out_of_range(const StepSum& sum, const std::vector<Expr>& unset) {
     const Expr row = pool_.index(sum.axes[0].name);
     const Expr at[] = {row};

@@ -84,8 +84,8 @@ bool SpeculativeSteps::find_extreme(Search& s) const {
   return true;
 }
 
-// Sets that follow the branch and are made from what it moves. What is made from weights alone,
-// behind a sum of them, is not looked at: it stands behind the test.
+// Sets after the branch that use moved values. Values that use only weights, after a sum of them,
+// are skipped: they come after the test.
 bool SpeculativeSteps::find_weights(Search& s) const {
   Names late_reads;
   Names late_writes;
@@ -172,8 +172,8 @@ bool SpeculativeSteps::find_checks(Search& s) const {
   }
   if (step.checks.empty())
     return s.no(fmt::format("no weights are computed from `{}`", s.reference.str()));
-  // What stands before the end and needs the weights is done behind the branch; the sums that
-  // are tested must not depend on it.
+  // Ops before the end that need the weights are executed after the branch; the tested sums must
+  // not depend on them.
   Touched late;
   for (size_t k = step.branch + 1; k <= step.end; ++k) {
     if (has(step.weigh, k)) continue;
@@ -195,7 +195,7 @@ bool SpeculativeSteps::find_checks(Search& s) const {
   return true;
 }
 
-// What is computed from the reference behind the test is made of weights that were tested.
+// Values that are computed from the reference after the test use tested weights.
 bool SpeculativeSteps::find_others(Search& s) const {
   const SpeculativeStep& step = s.step;
   std::vector<Expr> tested;

@@ -116,7 +116,7 @@ bool SpeculativeSteps::find_repetition(Search& s) const {
       type.dims[0].integer() != kRows || type.dims[1].integer() % kColumns != 0 ||
       type.dims[1] != b->type.dims[0])
     return false;
-  // What is done in place must be possible once more.
+  // In-place work must be repeatable.
   for (size_t place = 1; place < again.size(); ++place) {
     for (size_t k = again[place]; k <= step.end; ++k) {
       for (const std::string& n : s.touched[k].writes) {
@@ -135,7 +135,7 @@ bool SpeculativeSteps::find_repetition(Search& s) const {
   if (releases.size() > 1) return false;
   step.again = std::move(again);
   step.releases = std::move(releases);
-  // Masked steps are few: where the reference may not be there yet, they stay as they are.
+  // Masked steps are few: where the reference may not exist yet, they stay unchanged.
   const bool is_masked = std::any_of(step.again.begin() + 1, step.again.end(), [&](size_t k) {
     return has_select(s.block[k].as<Set>().value);
   });

@@ -37,7 +37,7 @@ struct RowColumns {
   }
 };
 
-// A load of a whole row: how many of its elements there are, nothing if it is none.
+// The number of elements of a load of a whole row; nothing for other loads.
 Expr row_elements(const Load& load, const RowColumns& columns) {
   if (load.axes.size() != 1 || load.reuse == Reuse::Often) return {};
   const ir::Axis& tile = load.axes[0];
@@ -76,7 +76,7 @@ RowLoads row_loads(const Each& each, const Role& role, expr::ExprPool& pool) {
   return out;
 }
 
-// Several groups of threads leave room for fewer rows under way.
+// Several groups of threads leave room for fewer rows in flight.
 int64_t by_rule(const RowLoads& rows, int64_t groups, const target::Rows& choice) {
   const int64_t most = groups > 1 ? choice.ahead_row_of_groups : choice.ahead_row;
   return rows.bytes > most ? 0 : choice.ahead_bytes / rows.bytes;

@@ -81,7 +81,7 @@ class Repacker {
     return type;
   }
 
-  // How many units of so many elements hold the extent.
+  // How many units of this many elements hold the extent.
   Expr whole(Expr extent, int64_t unit) {
     if (extent.op() == EK::IntConst) return pool_.integer((extent.integer() + unit - 1) / unit);
     return pool_.binary(EK::FloorDiv, pool_.binary(EK::Add, extent, pool_.integer(unit - 1)),

@@ -45,7 +45,7 @@ class Advancer {
   }
 
  private:
-  // Registers of the tiles of two axes that a block mentions, and those of products beside it.
+  // Registers of the tiles of two axes that a block mentions, and of products in flight.
   int64_t held_in(const ir::Block& block) const {
     const Touched touched = touched_by(block);
     int64_t held = 0;

@@ -96,7 +96,7 @@ class Deferrer {
     return count;
   }
 
-  // `fold t = sum ...` whose only use is a term of a later set of the block: one fold.
+  // `fold t = sum ...` with a term of a later set of the block as its only use: one fold.
   ir::Block join_folds(ir::Block block, const Names& partial) {
     for (size_t k = 0; k < block.size(); ++k) {
       const auto* fold = block[k].get<Fold>();
@@ -162,7 +162,7 @@ class Deferrer {
                                         !is_asked_beside_shares(block, to + 1, lanes.tile))))
         ++to;
       if (to + 1 >= block.size() || to == k) continue;
-      // Only a move behind a vote or into a branch is worth anything.
+      // Only a move past a vote or into a branch gains anything.
       const Op& next = block[to + 1];
       const bool into = next.is<If>() && is_only_use(block, k, to + 1, lanes.tile);
       bool passes_vote = false;
@@ -182,7 +182,7 @@ class Deferrer {
     return block;
   }
 
-  // The tile is written in this block before the exchange, and beside votes only the branch
+  // The tile is written in this block before the exchange, and apart from votes only the branch
   // reads it.
   bool is_only_use(const ir::Block& block, size_t from, size_t branch, ir::Name tile) const {
     size_t here = 0;
@@ -194,7 +194,7 @@ class Deferrer {
       here += inside;
       if (k > branch && inside > 0) return false;
     }
-    // As many mentions in the whole role: nobody else knows the tile.
+    // Equally many mentions in the whole role: no other op uses the tile.
     return from > 0 && here == mentions(role_.body, tile.str());
   }
 

@@ -91,7 +91,7 @@ class RegisterSharer {
     return node;
   }
 
-  // What is read at another place than where the result is written must stay until the end.
+  // A tile that is read at another element than the one written must stay until the end.
   void add_apart(Expr value, const ir::Axes& axes, Node& node) const {
     expr::for_each(value, [&](Expr x) {
       if (x.op() != EK::Read || is_identity_read(x, axes)) return;
@@ -106,7 +106,7 @@ class RegisterSharer {
     for (size_t e : ends) nodes_[e].next.push_back(exit);
   }
 
-  // Appends the block behind the nodes `from`; gives the nodes from which it is left.
+  // Appends the block after the nodes `from`; returns the nodes from which it is left.
   std::vector<size_t> add_block(const ir::Block& block, std::vector<size_t> from) {
     for (const Op& op : block) {
       const size_t n = new_node();
@@ -126,7 +126,7 @@ class RegisterSharer {
     return from;
   }
 
-  // Liveness backwards to a fixed point, then who must stay apart.
+  // Liveness backwards to a fixed point, then the tiles that must not share.
   void solve() {
     std::vector<TileSet> in(nodes_.size());
     std::vector<TileSet> out(nodes_.size());

@@ -26,7 +26,7 @@ class Spreader {
     for (auto& [name, tile] : tiles_) {
       if (tile.spread == Spread::Unset && tile.type.dims.size() == 2) tile.spread = Spread::Acc;
     }
-    // Facts travel from op to op until nothing is new; what is left without one lies by rows.
+    // Facts are passed from op to op until nothing is new; tiles without one get the row layout.
     while (true) {
       changed_ = false;
       ir::for_each_op(role_.body, [&](const Op& op) { spread(op); });
@@ -143,8 +143,8 @@ class Spreader {
     });
   }
 
-  // Conversions around the ops that have a tile along the other axis: before those that read
-  // it, behind those that write it.
+  // Conversions around the ops that have a tile along the other axis: before those that read it,
+  // after those that write it.
   ir::Block converted(const ir::Block& block) {
     ir::Block out;
     for (const Op& op : block) {
@@ -176,8 +176,7 @@ class Spreader {
     return out;
   }
 
-  // Whether a tile of one dimension lies along the other axis than the one that the op takes it
-  // along.
+  // Whether a tile of one dimension has the layout of the other axis than the op needs.
   bool is_along_other(const std::string& name, const std::string& axis,
                       const AxisSpread& spreads) const {
     const auto it = tiles_.find(name);
@@ -187,7 +186,7 @@ class Spreader {
     return (spread == Spread::Row || spread == Spread::Col) && spread != s->second;
   }
 
-  // An op may read a tile along both axes: only what lies along the other one gets the new name.
+  // An op may read a tile along both axes: only reads along the other axis get the new name.
   Op renamed(const Op& op, const Names& axes, const AxisSpread& spreads, const Renaming& renaming) {
     const Op mapped = ir::map_exprs(op, [&](Expr e) {
       return expr::rebuild(pool_, e, [&](Expr x) {
@@ -230,7 +229,7 @@ class Spreader {
     }
   }
 
-  // The first tile whose shape no layout has.
+  // The first tile with a shape that no layout has.
   const Tile* without_layout() const {
     for (const auto& [name, tile] : tiles_) {
       if (!has_layout(tile)) return &tile;

@@ -117,13 +117,13 @@ class SumDeferral {
     Names combined;
     for (size_t k = 0; k < ops_.size(); ++k) {
       const Op& op = ops_[k].op;
-      // A product of two sums is no sum of products.
+      // A product of two sums is not a sum of products.
       if (const auto* fold = op.get<Fold>(); fold && reads_partial(fold->value, partial))
         return std::nullopt;
       if (is_partial_op(op, partial) || op.is<Lanes>()) continue;
       for (const std::string& name : touched_by(op).reads) {
         if (!partial.contains(name)) continue;
-        // Afterwards the tile is whole: nothing may take it for partial, nor come here again.
+        // Afterwards the tile is whole: no op may treat it as partial, nor reach this place again.
         if (k < last || !ops_[k].loops.empty()) return std::nullopt;
         if (combined.insert(name).second) uses.emplace_back(op, name);
       }

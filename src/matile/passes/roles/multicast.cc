@@ -93,7 +93,7 @@ class Multicaster {
       const SlotTileInfo info{&part->second, panel_tile(part->second.type, part->second.swizzle),
                               0};
       const auto share = share_of(info, kernel_.ctas());
-      // A line of a vector has one axis, and no second one to take a share of.
+      // A row vector has one axis, and no second one to divide into shares.
       const auto axes = axes_.find(map);
       is_own = !share || axes == axes_.end() || axes->second <= share->axis;
       if (!is_own) shared_.emplace(map, *share);

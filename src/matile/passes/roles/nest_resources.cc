@@ -23,7 +23,7 @@ int64_t slot_bytes(const NestRing& ring, const target::Copies& copies) {
   return bytes;
 }
 
-// A loop that fetches the ring and has nothing but products beside it.
+// A loop that fetches the ring and otherwise has only products.
 bool is_in_product_loop(const Role& role, const NestRing& ring) {
   bool found = false;
   ir::for_each_op(role.body, [&](const Op& op) {
@@ -52,8 +52,8 @@ bool is_operand(const Role& role, const NestRing& ring) {
   return found;
 }
 
-// Slots that keep the copies of a ring ahead of a loop with register work: as many as its products
-// take the time of a copy. 0 for rings of no such loop.
+// Slots that keep the copies of a ring ahead of a loop with register work: as many as cover the
+// time of a copy with products. 0 for rings of other loops.
 int64_t slots_ahead(const Role& role, const NestRing& ring,
                     const std::map<std::string, int64_t, std::less<>>& depths,
                     const target::Target& target) {
@@ -175,7 +175,7 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
   const bool has_loop = std::any_of(rings.begin(), rings.end(), [](const NestRing& r) {
     return r.sequence.kind != RingSequence::Kind::Once;
   });
-  // Groups that take turns at tiles step over each other's slots: with fewer slots than groups one
+  // Groups that alternate tiles jump over each other's slots: with fewer slots than groups, a group
   // would wait two phases ahead, which a parity cannot tell from none.
   int64_t least_slots = 1;
   ir::for_each_op(role.body, [&](const Op& op) {
@@ -209,7 +209,7 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
     is_decided.push_back(chosen.has_value());
     growing += grows ? uses.back().bytes_of_one_more() : 0;
   }
-  // A stage that lies on a ring of one slot per group costs nothing. It is for one store of a tile:
+  // A staging buffer on a ring of one slot per group costs nothing. It is for one store of a tile:
   // a second one would have to wait until the first has been read.
   const bool is_stored_once = stores.size() == 1 && stores.begin()->second.count == 1;
   const auto* stage_asked =
@@ -234,15 +234,15 @@ std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& 
                           "a stage lies on a ring of one slot for each group, of the same type, if "
                           "a tile stores once");
   for (const decision::Stages& line : stage_lines) choices.stages.took(line);
-  // What is only taken to registers is free again soon: one slot will do, where products would have
-  // less than three.
+  // A tile that is only taken to registers is soon free again: one slot is enough where products
+  // would have less than three.
   for (size_t k = 0; k < rings.size() && shared.bytes() + 3 * growing > most_bytes; ++k) {
     if (least_slots > 1 || uses[k].slots != 2 || is_decided[k] ||
         uses[k].slot_bytes <= choice.small_slot_bytes || is_operand(role, rings[k]))
       continue;
     uses[k].slots = 1;
   }
-  // One group alone hides no latency behind the work of others: more slots do.
+  // One group alone cannot hide latency behind the work of others: more slots do.
   while (groups == 1 && growing == 0) {
     estimate::SharedUse more = shared;
     for (size_t k = 0; k < rings.size(); ++k) {

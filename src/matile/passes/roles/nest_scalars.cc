@@ -116,7 +116,7 @@ std::optional<int64_t> Scalars::limit(Expr e, bool is_upper) const {
       const auto x = of(e[0], is_upper);
       if (!x) return std::nullopt;
       if (e[1].op() == EK::IntConst) return (*x - (*x % *d + *d) % *d) / *d;
-      // An unknown divisor brings a non-negative number closer to 0.
+      // Division by an unknown divisor moves a non-negative number closer to 0.
       return *x < 0 ? std::nullopt : std::optional<int64_t>(is_upper ? *x / *d : 0);
     }
     case EK::Mod:

@@ -209,8 +209,8 @@ class SequenceBuilder {
     const auto ordered = [&](Expr a, Expr b) {
       return is_up ? scalars_.is_at_least(b, a) : scalars_.is_at_least(a, b);
     };
-    // The first is not emptier than "ends right before it starts".
-    // Nor is the second: it would take steps of the first away.
+    // The first is not emptier than "ends right before it starts". Nor is the second: it would
+    // remove steps of the first.
     if (scalars_.is_equal(second.from, next))
       return (first.is_point || ordered(first.from, next)) &&
              (second.is_point || ordered(plus(second.from, -one), second.to));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The computing role: gets in place of fetches, and what keeps a group in step with rings whose
-// slots it does not all use.
+// The computing role: gets in place of fetches, and the skips and jumps of a group that does not
+// use all slots of a ring.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ bool steps(const Op& op, ir::Name ring) {
   return found;
 }
 
-// How often a block of constant loops is repeated; nothing if it is no such block.
+// How often a block of constant loops is repeated; nothing for other blocks.
 std::optional<int64_t> repetitions(const Op& op) {
   if (const auto* unroll = op.get<Unroll>()) {
     int64_t copies = 1;
@@ -62,7 +62,7 @@ std::optional<int64_t> fetch_count(const ir::Block& block, const NestRing& ring)
 
 std::optional<Role> RoleSplitter::compute_role(const NestResources& chosen) {
   ir::Block body = with_gets(each_->body);
-  // Common bounds stand behind the scalars they are made of: before the first of a group.
+  // Common bounds come after the scalars they are made of: before the first of a group.
   ir::Block tile;
   bool has_bounds = bounds_.empty();
   const auto add_bounds = [&] {
@@ -144,7 +144,7 @@ void RoleSplitter::join_skips(std::vector<SkippedRange>& ranges) const {
   }
 }
 
-// A group whose range ends earlier than the loader's takes part in the rest by skips.
+// A group with a shorter range than the loader's skips the rest.
 void RoleSplitter::add_skips(ir::Block& tile) {
   std::vector<SkippedRange> differences;
   const auto add = [&](Expr low, Expr high, bool is_front, ir::Name ring) {
@@ -163,7 +163,7 @@ void RoleSplitter::add_skips(ir::Block& tile) {
     // As ranges low <= x < high of iterations that this group does not have. A group without any
     // iteration skips what the others have, no more.
     const Expr begin = is_up ? s.from : s.to;                    // first of the group's
-    const Expr end = is_up ? s.to : plus_simple(s.from, 1);      // behind its last
+    const Expr end = is_up ? s.to : plus_simple(s.from, 1);      // after its last
     const Expr first = is_up ? it->second.from : it->second.to;  // and of the loader's
     const Expr last = is_up ? it->second.to : plus_simple(it->second.from, 1);
     if (first != begin) {

@@ -124,7 +124,7 @@ std::optional<Role> RoleSplitter::loader_role(int warp, int64_t registers) {
     const bool runs = is_up ? scalars_.is_at_least(plus(to, -1), from) || runs_once(s)
                             : scalars_.is_at_least(from, to) || runs_once(s);
     if (!once.empty() && runs) {
-      // The slot of a ring with one slot is free late; a step of the loop goes in front.
+      // The slot of a ring with one slot becomes free late; a step of the loop comes before it.
       If first{pool_.binary(EK::Eq, pool_.index(s.var), from), {}};
       fill_once(first.body);
       loop.body.push_back(ir::make(std::move(first)));
@@ -171,7 +171,7 @@ ir::Block RoleSplitter::projection(const ir::Block& block, const NestRing& ring)
   return out;
 }
 
-// Scalars that all groups share, and the common bounds behind those they are made of.
+// Scalars that all groups share, and the common bounds after the scalars they are made of.
 ir::Block RoleSplitter::shared_lets() {
   ir::Block out;
   for (const Op& op : each_->body) {

@@ -176,7 +176,7 @@ bool RoleSplitter::find_shared_range(NestRing& ring) {
   return true;
 }
 
-// What the loader's range has instead of a group's bound: the scalar of all groups, named once.
+// The loader's replacement of a group's bound: a scalar of all groups, named once.
 Expr RoleSplitter::bound(Expr own, Expr common) {
   if (!scalars_.depends_on_group(own)) return own;
   if (common.is_const()) return common;

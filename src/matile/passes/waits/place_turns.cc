@@ -24,9 +24,8 @@ bool contains_get(const Op& op) {
   return found;
 }
 
-// A loop whose own ops issue products one after the other and then read their results. Register
-// work between two products would be done in turns as well, which is the opposite of what turns are
-// for.
+// A loop that issues consecutive products and then reads their results. Register work between two
+// products would be inside the turn, which defeats the purpose of turns.
 bool is_ordered_loop(const Op& op) {
   const auto* loop = op.get<Loop>();
   if (!loop) return false;
@@ -57,8 +56,8 @@ bool is_skip_loop(const Op& op) {
                      [](const Op& o) { return o.is<Skip>(); });
 }
 
-// The ring that every ordered loop gets once an iteration, before its first product; skips of
-// it count turns. None if there is no such ring.
+// The ring that every ordered loop gets once an iteration, before its first product; skips of it
+// count turns. Empty if no ring qualifies.
 ir::Name counting_ring(const ir::Block& tile) {
   ir::Name ring;
   for (const Op& op : tile) {
@@ -132,8 +131,8 @@ ir::Block enclosed_tile(const ir::Block& tile, ir::Name turn) {
   return out;
 }
 
-// What a tile gets behind its products, and what follows until the last of it: first and last op;
-// nothing where all slots are got in front.
+// The first and the last op of the gets after a tile's products; nothing where all slots are got
+// before them.
 std::optional<std::pair<size_t, size_t>> later_gets(const ir::Block& tile) {
   size_t product = 0;
   for (size_t k = 0; k < tile.size(); ++k) {

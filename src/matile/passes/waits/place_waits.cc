@@ -100,9 +100,9 @@ void WaitPlacer::visit_all(const ir::Block& ops, bool is_loop, ir::Block& out) {
   frames_.pop_back();
 }
 
-// The op that uses what a take loads, if nothing but other takes stands between them. What it
-// waits for goes before the take and the release behind it, so that its elements need not
-// all be in registers at once.
+// The op that uses the tile of a take, if there are only other takes between them. Its waits come
+// before the take and the release after it, so that its elements need not all be in registers at
+// once.
 const Op* WaitPlacer::reader_of(const Take& take) const {
   const Frame& frame = frames_.back();
   for (size_t k = frame.next; k < frame.block->size(); ++k) {
@@ -155,7 +155,7 @@ void WaitPlacer::touch(const Op& op, ir::Block& out) {
 
 void WaitPlacer::dot(const Op& op, ir::Block& out) {
   const auto& d = op.as<Dot>();
-  // The last products under way, if they add to the same tile: they and this one follow each other.
+  // The last products in flight, if they add to the same tile: they and this one form a chain.
   size_t chain = pending_.size();
   while (d.mode == DotMode::Add && chain > 0 && pending_[chain - 1].acc == d.acc) --chain;
   size_t count = 0;

@@ -128,7 +128,7 @@ class Rewriter {
     return read;
   }
 
-  // An equation that has the reduction already, of inputs alone, so that it may stand anywhere.
+  // An existing equation of the reduction that reads only inputs, so that it may be anywhere.
   const Let* equal(const Let& let, Expr reduction) const {
     for (const ir::Op& op : program_.body) {
       const auto* other = op.get<Let>();
@@ -148,7 +148,7 @@ class Rewriter {
   std::map<std::string, ir::TensorType> types_;
   const ir::Program& program_;
   std::set<std::string, std::less<>> inputs_;
-  std::set<std::string, std::less<>> done_;   // equations that stand already
+  std::set<std::string, std::less<>> done_;   // existing equations
   std::set<std::string, std::less<>> moved_;  // to an earlier place
 };
 

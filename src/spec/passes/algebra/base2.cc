@@ -17,7 +17,7 @@ class ExponentScaler {
   ExponentScaler(expr::ExprPool& pool, std::unordered_set<Expr> axes)
       : pool_(pool), axes_(std::move(axes)) {}
 
-  // e * log2(e), the constant taken into the terms of a sum and into their scalar factors.
+  // e * log2(e), with the constant moved into the terms of a sum and into their scalar factors.
   Expr scaled(Expr e) {
     if (const auto it = memo_.find(e); it != memo_.end()) return it->second;
     const Expr result = scale(e);

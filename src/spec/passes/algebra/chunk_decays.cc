@@ -124,7 +124,7 @@ Expr ChunkDecays::power(const expr::Substitution& at, Expr upto, Expr from, Expr
 
 Expr ChunkDecays::last() {
   const Expr end = pool_.integer(chunks_.length - 1);
-  // Steps behind the last one of all have no decay, so that sums stay as they are.
+  // Steps after the last one have no decay, so that sums do not change.
   if (!is_steady()) return end;
   const Expr begin = pool_.binary(DecayOp::Mul, chunks_.chunk, pool_.integer(chunks_.length));
   const Expr left = pool_.binary(DecayOp::Sub, chunks_.steps.extent, begin);

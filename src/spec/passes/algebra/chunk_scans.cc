@@ -164,7 +164,7 @@ class ScanChunker {
 
   Expr times(Expr a, Expr b) { return !a ? b : !b ? a : pool_.binary(ChunkOp::Mul, a, b); }
 
-  // The factors at a step of a chunk, 0 behind the last one.
+  // The factors at a step of a chunk, 0 after the last one.
   Expr product(const std::vector<Expr>& factors, const Substitution& at, Expr step,
                const Chunks& chunks, Expr place) {
     Expr out;
@@ -180,7 +180,7 @@ class ScanChunker {
     return out;
   }
 
-  // Axes of the scan's state, as they are.
+  // Axes of the scan's state, unchanged.
   Substitution own_axes(const Let& let) {
     Substitution at;
     for (const ir::Axis& a : let.axes) at.emplace(pool_.index(a.name), pool_.index(a.name));
@@ -203,7 +203,7 @@ class ScanChunker {
     return out;
   }
 
-  // What a term has besides keys and values; a name of nothing if that is nothing.
+  // The factors of a term other than keys and values; an empty name if there are none.
   Let scale_of(const ReadScan& scan, const Chunks& chunks, std::vector<Let>& before) {
     if (scan.u.empty()) return {};
     const Let& let = *scan.let;
@@ -264,8 +264,8 @@ class ScanChunker {
     });
   }
 
-  // What chunks begin with: a scan of them, each behind the one before. Loads stand under
-  // conditions of their own, so that they need not wait for the state.
+  // The initial states of chunks: a scan over chunks. Loads are under conditions of their own, so
+  // that they need not wait for the state.
   Let states_of(const ReadScan& scan, const Chunks& chunks, ChunkDecays& decays, const Let& added) {
     Let out = added;
     out.dtype = expr::DType::F32;
@@ -283,7 +283,7 @@ class ScanChunker {
     return finished(out);
   }
 
-  // The state behind a chunk.
+  // The state after a chunk.
   Expr behind_chunk(const ReadScan& scan, ChunkDecays& decays, const Let& states,
                     const Let& added) {
     return pool_.binary(ChunkOp::Add,
@@ -352,8 +352,8 @@ class ScanChunker {
     moved_.insert(let.name);
   }
 
-  // A sum over the depth as one over as many places as a chunk has, with nothing behind its end:
-  // sums over axes of one length are steps of one loop.
+  // A sum over the depth, padded with zeros to the length of a chunk: sums over axes of one length
+  // are steps of one loop.
   Expr padded_sum(const ScanReader& reader, Expr q, Expr start, Expr depth, Expr extent) {
     const Expr is_inside = pool_.binary(ChunkOp::Lt, reader.depth, depth);
     const auto guarded = [&](Expr e) {
@@ -372,13 +372,13 @@ class ScanChunker {
                         std::array{reader.depth}, std::array{extent});
   }
 
-  // The element at these places of the state's axes; those of a chunk are as they are.
+  // The element at these places of the state's axes; those of a chunk are unchanged.
   Expr at_places(const Let& let, const Substitution& at) {
     Substitution places = at;
     return expr::substitute(pool_, element(let, pool_), places);
   }
 
-  // The state behind all chunks, by the axes of the scan.
+  // The state after all chunks, by the axes of the scan.
   struct LastState {
     ir::Axes axes;
     size_t along = 0;

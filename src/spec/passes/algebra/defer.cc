@@ -49,11 +49,11 @@ class Deferral {
       if (!terms.back().staying) return std::nullopt;
       terms.back().is_negative = is_negative;
     }
-    // Sums of products are taken apart only where every product has factors of its own to lose.
+    // Sums of products are divided only where every product has factors of its own that leave.
     const bool all_lose =
         terms.size() > 1 && terms.size() <= Factors::kMaxTerms &&
         std::all_of(terms.begin(), terms.end(), [](const Split& t) { return !t.leaving.empty(); });
-    // What all of them lose leaves the sum as it is: products taken apart would cancel.
+    // Factors that all products share leave the undivided sum: divided products would cancel.
     const bool is_alike = std::all_of(
         terms.begin(), terms.end(), [&](const Split& t) { return t.leaving == terms[0].leaving; });
     if (all_lose && is_alike) {
@@ -76,10 +76,10 @@ class Deferral {
     return outer;
   }
 
-  // Whether several sums may stand for one. Their difference loses digits where it is much smaller
-  // than they are: that is licensed for matrix products only, one for each product of the terms, of
-  // which one operand may be rounded anyway (docs/language.md, section 8). Sums of numbers that are
-  // not negative lose nothing.
+  // Whether several sums may replace one. Their difference loses digits where it is much smaller
+  // than the sums: the contract allows that only for matrix products, one for each product of the
+  // terms, of which one operand may be rounded anyway (docs/language.md, section 8). Sums of
+  // numbers that are not negative lose nothing.
   bool may_be_apart(const Let& let, const std::vector<Split>& terms) {
     const auto is_added = [&](const Split& t) {
       return !t.is_negative && values_.is_nonnegative(t.staying) &&
@@ -114,8 +114,8 @@ class Deferral {
               pool_.with_args(let.body, args)};
     const Expr sum = element(inner, pool_);
     const Expr zero = pool_.constant(0, sum.dtype());
-    // The products with those factors that need the same care, as they were written: all factors
-    // before all divisors could leave the range of the dtype on the way.
+    // The product of factors that need the same care, in the order of the text: all factors before
+    // all divisors could leave the range of the dtype.
     const auto times = [&](Expr e, auto is_meant, auto value_of) {
       for (const Factor& f : t.leaving) {
         if (is_meant(f)) e = pool_.binary(f.is_divisor ? Op::Div : Op::Mul, e, value_of(f));

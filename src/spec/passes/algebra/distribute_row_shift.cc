@@ -36,7 +36,7 @@ Expr stripped(Expr e) { return e.op() == Op::Cast ? e[0] : e; }
 
 bool is_widened(Expr e) { return e.dtype() == DType::F32 && algebra::is_half_element(e); }
 
-// `all` without `part`; nothing if it has not all of them.
+// `all` without `part`; nothing if `all` lacks some of them.
 std::optional<Factors> without(Factors all, const Factors& part) {
   for (const Factor& f : part) {
     const auto it = std::find(all.begin(), all.end(), f);
@@ -133,8 +133,8 @@ class Taking {
     if (main.is_negative) main.varying = pool_.unary(Op::Neg, main.varying);
     const bool is_plain = main.along.empty() && is_widened(main.varying) &&
                           stripped(main.varying).dtype() == stripped(operand).dtype();
-    // A value of the row along something else may cancel the operand all the same (x_k g_k - m):
-    // what the operand is taken relative to would not.
+    // A value of the row times something else may still cancel the operand (x_k g_k - m); the value
+    // that the operand is relative to would not.
     const bool is_other = std::any_of(others.begin(), others.end(), [&](const Term& t) {
       return t.along != main.along && !without(t.row, main.row).value_or(t.row).empty();
     });
@@ -153,8 +153,8 @@ class Taking {
     acc.name = names_.fresh(fmt::format("{}.acc", let.name.str()));
     acc.body = sum_of(product(main.varying, main.along), operand);
 
-    // What the value in the loop lacks: per sum without a row, first under the factors of the
-    // whole.
+    // The missing terms of the value in the loop, for each sum without a row: first those under the
+    // factors of the whole.
     struct Lack {
       Factors along;
       Expr inside;
@@ -414,7 +414,7 @@ class Taking {
   Expr reduction_;
   std::vector<Expr> reduced_;
   std::vector<Expr> extents_;
-  std::vector<Expr> rows_;  // axes of the result that the operand has not
+  std::vector<Expr> rows_;  // axes of the result that the operand lacks
   int steps_ = 0;
 };
 

@@ -30,7 +30,7 @@ struct Shifted {
   std::optional<Except> except;
 };
 
-// One term on its way from the equation that adds it to the end of the program.
+// Follows one term from the equation that adds it to the end of the program.
 class Follower {
  public:
   Follower(ir::PassContext& context, const ir::Program& program, size_t level)
@@ -41,7 +41,7 @@ class Follower {
         level_(level),
         values_(program, context.pool, equations_) {}
 
-  // The program without the term in equation `origin`; nothing if that is no gain.
+  // The program without the term in equation `origin`; nothing if that gains nothing.
   std::optional<ir::Program> run(const ir::Program& program, ir::Name origin, Expr term,
                                  bool may_be_mask) {
     may_be_mask_ = may_be_mask;
@@ -72,7 +72,7 @@ class Follower {
       }
       if (e.op() != Op::Read || !shifts_.contains(e.name())) return;
       reads_shifted = true;
-      // What cancels it may be written out next to it.
+      // The term that cancels it may be in the same expression.
       const Expr term = at(e, shifts_.at(e.name()).term);
       wanted_.insert(term.op() == Op::Neg ? term[0] : term);
     });
@@ -230,7 +230,7 @@ class Follower {
     return are_inside_without_terms(term, reduction, types_, outer, pool_);
   }
 
-  // A finite term does not change what an infinite value is, nor who is larger.
+  // A finite term changes neither an infinite value nor an order.
   Shifted choice(Expr e) {
     const size_t first = e.op() == Op::Select ? 1 : 0;
     const Shifted a = split(e[first]);
@@ -273,7 +273,7 @@ class Follower {
                          (a.term && !a.except && a.rest && is_infinity(e[1])) ||
                          (b.term && !b.except && b.rest && is_infinity(e[0]));
     if (!is_free) return unchanged(e);
-    // Rows that are -inf altogether compare with infinities and with each other as they are.
+    // Rows of only -inf compare in the same way with infinities and with each other.
     is_refused_ |= may_be_mask_;
     const Expr args[] = {a.rest, b.rest};
     return {pool_.with_args(e, args), {}, {}};
@@ -403,7 +403,7 @@ std::optional<ir::Program> drop_row_constant(const ir::Program& program, ir::Pas
       current = *std::move(next);
       is_changed = true;
     }
-    // What is left of a sum may be a tensor that exists.
+    // The rest of a sum may be an existing tensor.
     if (is_changed) current = without_copy(current, name, context.pool);
   }
   return current;

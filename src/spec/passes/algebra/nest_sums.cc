@@ -51,7 +51,7 @@ class Nesting {
     ir::Axes all = let.axes;
     for (size_t k = 0; k < r.axis_count(); ++k) all.push_back({r.axis(k).name(), r.extent(k)});
     const bool is_product = algebra::is_contraction(list, result_axes(let, pool_));
-    // The axis whose factors have the fewest axes.
+    // The axis with the fewest axes in its factors.
     std::optional<size_t> best;
     size_t best_axes = 0;
     for (size_t k = 0; k < r.axis_count(); ++k) {

@@ -37,8 +37,8 @@ class ScalePuller {
   }
 
  private:
-  // A node whose operands are done: reads of scaled tensors get their factor back, and selects and
-  // comparisons give it on.
+  // A node with finished operands: reads of scaled tensors get their factor back, and selects and
+  // comparisons pass it on.
   Expr node(Expr e) {
     if (e.op() == Op::Read) {
       const auto it = scales_.find(e.name());
@@ -61,7 +61,7 @@ class ScalePuller {
       }
     }
     if (e.op() == Op::Reduce && expr::is_arg(e.reducer()) && !e.init()) {
-      // Where an extreme stands does not depend on the scale.
+      // The position of an extreme does not depend on the scale.
       const Scaled s = split(e.body());
       if (!s.scale) return e;
       std::vector<Expr> args(e.args().begin(), e.args().end());

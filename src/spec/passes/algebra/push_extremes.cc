@@ -26,7 +26,7 @@ struct Peeled {
   std::function<Expr(Expr)> around;
   bool is_falling = false;
   bool is_strict = true;
-  std::vector<Expr> others;  // what else the function takes
+  std::vector<Expr> others;  // other operands of the function
 };
 // factor * rest, the factor not negative and without the reduced axis.
 struct ScaledExtreme {
@@ -74,8 +74,8 @@ class ExtremePusher {
     const Reducer inside = p.is_falling ? opposite(r.reducer()) : r.reducer();
     const Expr reduction = pool_.reduce(inside, p.core, axes, extents);
     if (is_arg) {
-      // Of NaN alone there is no position, and of a row that is -inf altogether it is the first:
-      // what is left out must not be what made them.
+      // A row of NaN alone has no position, and in a row of only -inf it is the first: the removed
+      // function must not be what made these values.
       const auto is_tame = [&](Expr e) {
         return values_.is_finite(e) && !row_terms_.may_be_mask(e);
       };
@@ -83,19 +83,19 @@ class ExtremePusher {
       if (p.is_strict && are_others_tame) out.body = reduction;
       return out;
     }
-    // Where nothing but the core waits for this axis, the reduction is as good as it stands.
+    // If only the core needs this axis, nothing is gained by a rewrite.
     const bool waits = std::any_of(p.others.begin(), p.others.end(),
                                    [&](Expr e) { return waits_for(e, extents, equations_); });
     if (!waits) return let;
-    // A row of NaN alone has the extreme of an empty one, which the functions would take for an
-    // element; and an element at the far end may be what they make NaN of.
+    // A row of NaN alone has the extreme of an empty one, which the functions would treat as an
+    // element; and the functions may turn an element at the far end into NaN.
     const bool is_max = inside == Reducer::Max;
     if (!values_.is_below_infinity(p.core, is_max ? 1 : -1)) return let;
     Let inner{names_.fresh(fmt::format("{}.{}", let.name.str(), is_max ? "max" : "min")), let.axes,
               DType::F32, reduction};
     const Expr identity =
         pool_.floating(expr::identity(r.reducer(), DType::F32).f, r.body().dtype());
-    // Of NaN alone nothing is taken.
+    // NaN elements alone give no extreme.
     Expr value = pool_.binary(r.reducer() == Reducer::Max ? Op::Max : Op::Min,
                               p.around(element(inner, pool_)), identity);
     for (Expr extent : extents) {

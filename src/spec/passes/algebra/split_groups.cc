@@ -36,8 +36,8 @@ class GroupSplitter {
   // Equations of which some sum is one of groups now.
   const std::unordered_set<ir::Name>& split() const { return split_; }
 
-  // What is computed of groups is kept as groups: nobody asked for it otherwise. `is_kept`: the
-  // equation stays as it is.
+  // Values computed from groups stay in groups, because they are not outputs. `is_kept`: the
+  // equation stays unchanged.
   Let kept_in_groups(const Let& let, bool is_kept) {
     expr::Facts facts = facts_;
     for (const ir::Axis& a : let.axes) facts.add_axis(pool_.index(a.name), a.extent);
@@ -58,7 +58,7 @@ class GroupSplitter {
   }
 
  private:
-  // A tensor with its dimension `k` as two, groups of so many.
+  // A tensor with its dimension `k` split into groups of this many.
   struct Grouped {
     ir::Name name;
     size_t k = 0;
@@ -146,8 +146,7 @@ class GroupSplitter {
     return is_clear ? size : Expr();
   }
 
-  // The element of the sum with its axis `k` in groups, which is made before; null if that is no
-  // contraction either.
+  // The element of a new sum with axis `k` in groups; null if that is not a contraction either.
   Expr of_groups(const Let& let, Expr r, size_t k, Expr size, Expr groups,
                  std::vector<Let>& before) {
     const Expr axis = pool_.index(let.axes[k].name);

@@ -45,7 +45,7 @@ struct Sum {
   ir::Axes axes;
   ir::Axes reduced;
   Expr body;
-  size_t classes_at = 0;  // where among `axes` those of classes stand
+  size_t classes_at = 0;  // the positions of classes among `axes`
   bool has_classes = false;
 };
 
@@ -72,7 +72,7 @@ class ResidueSplitter {
     return out;
   }
 
-  // Equations of which some sum is put together from classes now.
+  // Equations with a sum that is now combined from classes.
   const std::unordered_set<ir::Name>& divided_equations() const { return divided_; }
 
  private:
@@ -164,7 +164,7 @@ class ResidueSplitter {
     return std::nullopt;
   }
 
-  // What must hold for a term to be anything but 0.
+  // The condition under which a term is not 0.
   static std::vector<Expr> tests_of(Expr body) {
     std::vector<Expr> out;
     for (Expr f : algebra::factors(body)) {
@@ -308,7 +308,7 @@ class ResidueSplitter {
     return pool_.binary(ResidueOp::Ge, expr::to_expr(pool_, *steps), pool_.integer(0));
   }
 
-  // Tests around reads that may be outside at places that the tensor has not.
+  // Tests around reads that may be outside at places beyond the tensor.
   Expr inside(Expr body, const Sum& sum) {
     if (body.op() == ResidueOp::Mul)
       return pool_.binary(ResidueOp::Mul, inside(body[0], sum), inside(body[1], sum));

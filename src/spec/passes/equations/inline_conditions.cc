@@ -10,7 +10,7 @@ using expr::Expr;
 
 // Longer ones are computed once.
 constexpr size_t kMostNodes = 64;
-constexpr size_t kMostWrittenOut = 256;  // with what is shared counted where it stands
+constexpr size_t kMostWrittenOut = 256;  // with shared nodes counted at each use
 
 // Numbers made of floats are data, not positions: their readers may use each of them many times.
 bool is_made_of_floats(Expr e) {

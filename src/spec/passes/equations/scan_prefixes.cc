@@ -28,7 +28,7 @@ class PrefixScans {
   bool scan(const Let& let, diag::Span span, ir::Block& out) {
     const auto prefix = scanned_.contains(let.name) ? std::nullopt : prefix_of(let, pool_);
     if (!prefix || is_arg(let.body.reducer()) || !is_everywhere(let, *prefix)) return false;
-    // A count costs little beside the sums of the kernel that needs it.
+    // A count costs little compared with the sums of the kernel that needs it.
     if (expr::tensors_read(prefix->body).empty()) return false;
     const ir::Axis own = let.axes[prefix->axis];
     const ir::Axis terms{let.body.axis(0).name(), let.body.extent(0)};
@@ -73,8 +73,8 @@ class PrefixScans {
     return is_extreme ? pool_.binary(expr::combiner(r.reducer()), r.init(), none(r)) : r.init();
   }
 
-  // What a sum of the elements before a step adds in it: the term of the step before, if there is
-  // one.
+  // What a sum of the elements before a step adds in this step: the term of the previous step, if
+  // there is one.
   Expr term_before(const Let& let, const Prefix& prefix, Expr before, Expr is_step) {
     return pool_.select(is_step, expr::substitute(pool_, prefix.body, {{let.body.axis(0), before}}),
                         none(let.body));

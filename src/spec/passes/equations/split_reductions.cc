@@ -38,7 +38,7 @@ class Splitter {
   }
 
  private:
-  // Lifts what stands inside a reduction that stays where it is.
+  // Lifts reductions inside a reduction that itself stays.
   Expr inside_reduce(Expr e, const std::vector<Guard>& guards) {
     const size_t outer = axes_.size();
     std::vector<Expr> args(e.args().begin(), e.args().end());
@@ -56,8 +56,7 @@ class Splitter {
     if (e.op() == Op::Select) {
       args[0] = lift(args[0], guards);
       for (const size_t branch : {size_t{1}, size_t{2}}) {
-        // The condition is used as it stands after lifting: the equations it
-        // reads come first.
+        // The condition is used in its lifted form: the equations it reads come first.
         std::vector<Guard> inner = guards;
         inner.push_back({args[0], branch == 1});
         args[branch] = lift(args[branch], inner);
@@ -101,10 +100,9 @@ class Splitter {
     return out;
   }
 
-  // Takes the guards into the body (and the initial element) if a read there is
-  // not proven to be inside its tensor by the axes of the new equation alone.
-  // An axis in scope that the reduction does not depend on is a guard too:
-  // where it is empty, nothing was to be read.
+  // Moves the guards into the body (and the initial element) if the axes of the new equation alone
+  // do not prove that a read there is inside its tensor. An axis in scope that the reduction does
+  // not depend on is a guard too: where it is empty, nothing was to be read.
   Expr guarded(Expr reduce, std::vector<Guard> guards) {
     Facts outside = facts_;
     for (const ir::Axis& a : axes_of(reduce)) outside.add_axis(pool_.index(a.name), a.extent);

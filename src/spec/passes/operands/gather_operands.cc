@@ -48,13 +48,13 @@ class Gathering {
       return let;
     ir::Axes reduced;
     for (size_t k = 0; k < r.axis_count(); ++k) reduced.push_back({r.axis(k).name(), r.extent(k)});
-    // The last axis of a copy lies along memory: a short one is no good there.
+    // The last axis of a copy is contiguous in memory: a short one would be bad there.
     std::stable_partition(reduced.begin(), reduced.end(),
                           [&](const ir::Axis& a) { return is_short(a); });
     expr::Substitution copied;
     for (Expr term : algebra::terms(r.body())) product(let, term, reduced, copied, copies);
     let.body = expr::substitute(pool_, r, copied);
-    // What is computed alike stands together, as it did before.
+    // Equal computations stay next to each other, as before.
     std::stable_sort(copies.begin(), copies.end(), [&](const Let& a, const Let& b) {
       return place_of_.at(a.name) < place_of_.at(b.name);
     });
@@ -66,7 +66,7 @@ class Gathering {
   void product(const Let& let, Expr term, const ir::Axes& reduced, expr::Substitution& copied,
                std::vector<Let>& copies) {
     const std::vector<Expr> list = algebra::factors(term);
-    // Axes that may lie inside a tile: not those that all factors have.
+    // Axes that may be inside a tile: not those that all factors have.
     ir::Axes inside;
     for (const ir::Axis& a : let.axes) {
       const Expr axis = pool_.index(a.name);
@@ -93,7 +93,7 @@ class Gathering {
       for (const ir::Axis& a : let.axes) add(a, value, axes);
       for (const ir::Axis& a : reduced) add(a, value, axes);
       if (axes.size() < 2 || axes.size() > static_cast<size_t>(target_.copies.box_axes)) continue;
-      // The copy is made also where an axis that it has not is empty.
+      // The copy is also made if an axis that it lacks is empty.
       if (!are_inside_without_axes(value, types_, with(axes, facts_), all, pool_)) continue;
       const Expr other = copy(value, read.name(), std::move(axes), copies);
       if (!other) continue;
@@ -105,8 +105,8 @@ class Gathering {
     return a.extent.op() == Op::IntConst && a.extent.integer() < target_.matrix.depth;
   }
 
-  // The 16-bit element that a factor is: as it stands, widened, or where a condition holds (0
-  // elsewhere). Null if it is something else.
+  // The 16-bit element of a factor that is an element: plain, widened, or under a condition (0
+  // elsewhere). Null for other factors.
   static Expr half_read(Expr f) {
     if (f.op() == Op::Select) {
       const bool is_zero = f[2].op() == Op::FloatConst && f[2].number() == 0;
@@ -115,7 +115,7 @@ class Gathering {
     return algebra::is_half_element(f) ? algebra::element_of(f) : Expr();
   }
 
-  // Whether the factor is an element wherever that exists, and 0 elsewhere: boxes bring that.
+  // Whether the factor is an element wherever that exists, and 0 elsewhere: boxes load that.
   bool is_element(Expr f) const {
     const algebra::GuardedElement e = algebra::guarded_element(f);
     return e.read && (!e.condition || algebra::keeps_inside(e, type_of(e.read).dims));
@@ -129,9 +129,9 @@ class Gathering {
     return types_.find(std::string(read.name().str()))->second;
   }
 
-  // Whether the copy engine can bring tiles of the tensor as it lies: no index is data, each has
-  // axes in steps that a box can take, an axis is in one of them, and one that may lie in a tile
-  // runs along memory.
+  // Whether the copy engine can load tiles of the tensor from its place: no index is data, each has
+  // axes in steps that a box allows, each axis is in one index, and an axis that may be in a tile
+  // is contiguous.
   bool is_box(Expr read, const ir::Axes& inside) {
     return !has_data_index(read) &&
            is_box({read.args().begin(), read.args().end()}, type_of(read).dims, inside);
@@ -186,9 +186,9 @@ class Gathering {
     return expr::same_index(pool_.binary(Op::Add, first, axis.extent), dim);
   }
 
-  // The read from a copy of the tensor that lies along another dimension, which an axis of the tile
-  // runs along alone: what is shifted or packed along memory is no trouble along rows. Nothing if
-  // that makes no box of it; null if a line is against it.
+  // The read from a copy of the tensor with another contiguous dimension, which one axis of the
+  // tile alone runs along: shifts and packing do no harm along rows. Nothing if boxes cannot load
+  // that either; null if a line forbids it.
   std::optional<Expr> transposed_read(Expr read, const ir::Axes& inside, const ir::Axes& reduced,
                                       std::vector<Let>& copies) {
     const size_t rank = read.args().size();
@@ -282,7 +282,7 @@ class Gathering {
     return element(copies.back(), pool_);
   }
 
-  // What is computed element by element for products alone is computed where it is copied to.
+  // If only products read an element-wise tensor, the copy computes it.
   Expr written_out(Expr value, ir::Name tensor) {
     const auto own = own_.find(tensor);
     if (own == own_.end()) return value;

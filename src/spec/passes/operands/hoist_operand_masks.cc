@@ -60,7 +60,7 @@ class Freeing {
   }
 
  private:
-  // What stays under the condition, as one factor, and what leaves it.
+  // The factors that stay under the condition, as one, and those that leave it.
   Parts opened(Expr select) {
     const bool is_first = is_zero_number(select[2]);
     if (!is_first && !is_zero_number(select[1])) return {{select}, {}};

@@ -31,10 +31,10 @@ ir::Names usual_depth(Expr reduction, const ir::Environment& hints, int64_t reus
     points *= extents.back();
   }
   if (count < 2 || points < target.matrix.depth / 2) return {};
-  // Of the sets of axes, the first and some of the last ones (those beside each other in memory, as
-  // a rule), the one with the least work: steps of whole instructions, and copies that are as long
-  // as the depth.
-  // Copies are worth what results they serve; steps of few results take as long as longer ones.
+  // Among the sets of the first axis and some of the last ones (usually neighbours in memory), the
+  // one with the least work: steps of whole instructions, and copies as long as the depth. The
+  // worth of a copy depends on the number of results that use it; steps of few results take as long
+  // as longer ones.
   const bool is_few = reuse < target.matrix.rows;
   const auto served = static_cast<double>(std::max<int64_t>(reuse, target.matrix.column_step));
   const double copied_steps =

@@ -29,7 +29,7 @@ using SplitOp = expr::Op;
 
 constexpr size_t kLimbs = 3;
 constexpr std::array<std::string_view, kLimbs> kSuffix = {"high", "middle", "low"};
-// Pairs of limbs whose products count, small products first.
+// Pairs of limbs with products that count, small products first.
 constexpr std::array<std::pair<size_t, size_t>, 6> kProducts = {
     {{2, 0}, {0, 2}, {1, 1}, {1, 0}, {0, 1}, {0, 0}}};
 constexpr double kLargestBf16 = 0x1.FEp127;
@@ -102,7 +102,7 @@ class Splitting {
   }
 
  private:
-  // The operands of the equation's product, whose axes are looked at from here on.
+  // Begins with the operands of the equation's product and their axes.
   std::optional<std::pair<Expr, Expr>> enter(const Let& let) {
     const Expr r = let.body;
     if (r.op() != SplitOp::Reduce || r.reducer() != expr::Reducer::Sum || r.dtype() != DType::F32)
@@ -164,8 +164,8 @@ class Splitting {
     return (is_guarded ? operand[1] : operand).op() == SplitOp::Read;
   }
 
-  // The two operands of an f32 product of matrices; nothing if it is none, or if 16 bits hold both,
-  // or one of them so that the other may be rounded, too.
+  // The two operands of an f32 product of matrices. Nothing for other equations, if 16 bits hold
+  // both operands, or if they hold one so that the other may be rounded.
   std::optional<std::pair<Expr, Expr>> operands_of(const Let& let, Expr r) {
     const std::vector<Expr> list = algebra::factors(r.body());
     const std::vector<Expr> axes = result_axes(let, pool_);
@@ -189,7 +189,7 @@ class Splitting {
             return std::nullopt;
           }
         }
-        // Rows of tiles stand before columns, which are the last axis that one operand has alone.
+        // Rows of tiles come before columns, which are the last axis that only one operand has.
         const auto last = std::find_if(axes.rbegin(), axes.rend(), [&](Expr axis) {
           return expr::depends_on(product(a), axis) != expr::depends_on(product(b), axis);
         });
@@ -227,8 +227,8 @@ class Splitting {
     return false;
   }
 
-  // None if the operand cannot have any. `is_row`: it is that of the rows of a tile, which matrix
-  // instructions take with the depth along memory.
+  // Empty if the operand cannot have limbs. `is_row`: the operand of the rows of a tile, which
+  // matrix instructions need with a contiguous depth.
   Limbs limbs_of(Expr operand, const Let& let, bool is_row, std::vector<Let>& made) {
     if (operand.dtype() != DType::F32) return {};
     if (merged_) return of_merged(operand, made);
@@ -248,9 +248,9 @@ class Splitting {
     Expr at;
   };
 
-  // The dimensions of limbs of a tensor that is read so, and the element that belongs to a place of
-  // them: those of the tensor, but the depth has one of its own where it is `group * C + depth`, so
-  // that a box ends with its group.
+  // The dimensions of limbs for this read of a tensor, and the element at a place of them: those of
+  // the tensor, but the depth has one of its own where it is `group * C + depth`, so that a box
+  // ends with its group.
   std::pair<std::vector<Part>, Expr> parts_of(Expr read, const ir::TensorType& type) {
     std::vector<Part> parts;
     std::vector<Expr> indices;
@@ -329,12 +329,12 @@ class Splitting {
         order.push_back(k);
       }
     }
-    // The depth is the last one for rows, and where nothing else lies along memory that a tile has
-    // whole; and where other products have such limbs of the tensor.
+    // The depth is the last dimension for rows, and where no other axis that a tile has whole is
+    // contiguous; and where other products have such limbs of the tensor.
     if (is_row || turned_.contains(read.name()))
       std::stable_partition(order.begin(), order.end(),
                             [&](size_t k) { return parts[k].at != depth_; });
-    // Limbs are those of their first reader, whose names of axes a line has.
+    // Limbs are made for their first reader; a line uses its names of axes.
     auto [known, is_new] =
         known_.try_emplace({std::string(read.name().str()), dims_of(whole), order});
     if (is_new) {
@@ -417,7 +417,7 @@ class Splitting {
                                           [&](const ir::Axis& a) { return a.name == v.name(); });
           const bool is_axis = std::any_of(axes_.begin(), axes_.end(),
                                            [&](const ir::Axis& a) { return a.name == v.name(); });
-          // A test of both would need an axis that the tensor has not.
+          // A test of both would need an axis that the tensor lacks.
           if (is_axis && !is_own && !is_merged(v) && is_along) return {};
           is_along |= is_own;
         }
@@ -556,7 +556,7 @@ class Splitting {
   std::vector<Expr> results_;  // axes of the equation alone
   Expr depth_;  // an axis of the sum that is as long as an instruction, if there is one
   std::optional<MergedDepth> merged_;          // of the equation's product
-  std::optional<decision::Depth> depth_line_;  // of a product whose operands leave the choice
+  std::optional<decision::Depth> depth_line_;  // of a product with operands that allow both
   std::pair<Expr, Expr> operands_;             // the same
   ir::Environment hints_;
   std::unordered_set<ir::Name> asked_;   // sizes that kernels are chosen for

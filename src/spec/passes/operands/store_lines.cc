@@ -28,7 +28,7 @@ bool share_one(const ir::Names& a, const ir::Names& b) {
   return std::any_of(a.begin(), a.end(), [&](ir::Name n) { return has(b, n); });
 }
 
-// Whether it names all axes once, and besides only axes of one element.
+// Whether it names all axes once, and otherwise only axes of one element.
 bool is_order(const ir::Names& order, const StoreRule& rule) {
   for (size_t k = 0; k < order.size(); ++k) {
     const bool is_again = std::find(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(k),

@@ -15,7 +15,7 @@ namespace {
 using expr::DType;
 using expr::Expr;
 
-// Tensors that are operands of products, as they are.
+// Tensors that are operands of products without conversion.
 std::unordered_set<ir::Name> operands_of(const ir::Program& program, expr::ExprPool& pool) {
   std::unordered_set<ir::Name> out;
   for (const ir::Op& op : program.body) {

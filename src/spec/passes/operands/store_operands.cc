@@ -59,7 +59,7 @@ class Storing {
         own.add_axis(pool_.index(a.name), a.extent);
       }
       operand.axes = in_order_of_memory(f, std::move(operand.axes), pool_);
-      // The tensor is computed also where an axis that it has not is empty.
+      // The tensor is also computed if an axis that it lacks is empty.
       if (!are_inside_without_axes(f, types_, own, all, pool_)) continue;
       const Expr exact = exact_value(f);
       const decision::Store store =
@@ -85,8 +85,8 @@ class Storing {
   }
 
  private:
-  // What is rounded, where that changes no number: nobody else asked for the rounding. Null where
-  // it does.
+  // The rounded value if rounding changes no number: only the pass added it. Null if rounding
+  // changes numbers.
   static Expr exact_value(Expr f) {
     const Expr x = f[0][0];
     if (x.dtype() != f.dtype()) return {};

@@ -79,7 +79,7 @@ class Widening {
   struct Copy {
     ir::Name name;
     DType dtype;
-    std::vector<size_t> dims;  // of the input, as they lie in the copy
+    std::vector<size_t> dims;  // of the input, in the order of the copy
   };
 
   void copy(const std::string& name, DType dtype, std::vector<Let>& before) {
