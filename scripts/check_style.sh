@@ -5,7 +5,7 @@
 # a folder do not include each other in circles, that
 # every file names its license, that names, namespaces and headers follow CONTRIBUTING.md, that
 # files are formatted and of a readable size, that tests say what they show and decisions whether
-# they hold. Prints all findings, then fails if there were any.
+# they hold, that phrases to avoid do not spread. Prints all findings, then fails if there were any.
 #
 # usage: scripts/check_style.sh            check
 #        scripts/check_style.sh --format   format the sources in place instead
@@ -192,6 +192,24 @@ if [ -n "$found" ]; then fail "$found"; fi
 found=$(grep -nE '^#include <(iostream|regex)>|(^|[^a-z_:])f?printf\(' "${sources[@]}" |
   sed -E 's|^([^:]*:[0-9]*):.*|\1: use fmt instead of <iostream> and printf, and no <regex>|') || true
 if [ -n "$found" ]; then fail "$found"; fi
+
+# Wording: phrases that docs/glossary.md says to avoid, in comments of src/ and in docs/. Lines are
+# joined first, because a phrase may be broken by one. The limits are the numbers that are left:
+# lower them when a phrase goes, never raise them.
+prose=$({
+  sed -nE 's|"([^"\\]\|\\.)*"||g; s|^.*//||p' $(printf '%s\n' "${sources[@]}" | grep '^src/')
+  find docs -name '*.md' -exec cat {} +
+} | tr '\n' ' ' | tr -s ' ')
+limit_phrase() { # PATTERN, matches that do not count, LIMIT, NAME
+  local count
+  count=$(grep -oiE "$1" <<<"$prose" | grep -cviE "$2" || true)
+  if [ "$count" -gt "$3" ]; then
+    fail "style: \"$4\" $count times, the limit is $3: docs/glossary.md has other words"
+  fi
+}
+limit_phrase '([a-z]+ )?\bis no [a-z`]+' '^there |is no longer|is no X' 17 'is no'
+limit_phrase ' beside ' '^$' 25 'beside'
+limit_phrase 'behind each other' '^$' 1 'behind each other'
 
 # Formatting.
 if [ -n "$clang_format" ]; then

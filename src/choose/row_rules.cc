@@ -73,8 +73,8 @@ int64_t RowRules::registers(const RowUse& use, int64_t tiles) {
   const target::Limits& limits = target_.limits;
   int64_t count = fits_two_ctas(use) ? rows.pair_registers : rows.alone_registers;
   if (use.shape.groups == 1) {
-    // Beside the tiles: addresses, limits, a few partial results, and numbers unpacked of each
-    // tile. A walk has more addresses.
+    // In addition to the tiles: addresses, limits, a few partial results, and numbers unpacked of
+    // each tile. A walk has more addresses.
     const int64_t beside = rows.beside + rows.beside_tile * std::max<int64_t>(tiles - 2, 0);
     const int64_t least = use.shape.is_held() ? rows.resident_least : rows.walking_least;
     const int64_t steps =

@@ -23,7 +23,7 @@ namespace nautilus::tune {
 struct OtherValue {
   std::string value;
   double median = 0;
-  size_t further = 0;  // decisions that differ from the winner's, beside this one
+  size_t further = 0;  // further decisions that differ from the winner's
 };
 
 struct DecisionEffect {

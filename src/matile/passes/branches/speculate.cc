@@ -83,9 +83,9 @@ class Speculator {
     return depth <= target_.tiles.speculating_depth;
   }
 
-  // Beside the tiles of the step's products.
+  // Whether the tiles of the step's products leave registers free.
   bool has_registers_left(const ir::Block& block) const {
-    // Beside more of them the repeated product spills.
+    // With more registers in tiles the repeated product spills.
     const int64_t all = role_.regs.value_or(target_.tiles.most_registers);
     return static_cast<double>(product_registers(role_, block)) <=
            target_.tiles.speculating_share * static_cast<double>(all);
