@@ -149,7 +149,7 @@ TileConfig sizes_in_parts(const Kernel& kernel, const Split& split, const TileCo
   TileConfig best = usual;
   auto time = *first;
   for (TileConfig s : candidate_sizes(kernel.fusion)) {
-    // Each group has the whole tile: groups do not alternate in kernels with parts.
+    // Not a tile of its own for each group: groups do not alternate in kernels with parts.
     if (s.cluster > 1 || s.rows > target.matrix.rows || s == usual) continue;
     const auto t = cost.at(s);
     if (t && (t->is_product_alone || is_blocked) && t->parts > 1 && t->cycles < time.cycles) {

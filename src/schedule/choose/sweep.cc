@@ -66,7 +66,7 @@ std::vector<Ranked> all_ranked(const Kernel& kernel, const ir::Program& program,
 std::vector<Alternative> in_parts(const Kernel& kernel, const Ranked& r, const ir::Program& program,
                                   const Target& target, expr::ExprPool& pool) {
   std::vector<Alternative> out;
-  // Each group has the whole tile: groups do not alternate in kernels with parts.
+  // Not a tile of its own for each group: groups do not alternate in kernels with parts.
   if (r.sizes.cluster > 1 || r.sizes.rows > target.matrix.rows) return out;
   Names scratch;
   const Tiling tiling(kernel.fusion, r.sizes, pool, scratch);

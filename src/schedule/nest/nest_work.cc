@@ -94,7 +94,7 @@ class Counter {
     });
   }
 
-  // The share of those steps that is assumed to be live.
+  // The number of those steps that are assumed to be live.
   Expr live_part(Expr steps) {
     const int64_t n = kLiveOneOf;
     return pool_.binary(Op::FloorDiv, pool_.binary(Op::Add, steps, pool_.integer(n - 1)),
