@@ -55,7 +55,7 @@ std::string ExpressionGenerator::value(DType dtype, int depth) {
   return is_float(dtype) ? floating(dtype, depth) : integer(dtype, depth);
 }
 
-// A value, or (beside a value) a number or an index.
+// A value, or (together with a value) a number or an index.
 std::string ExpressionGenerator::operand(DType dtype, int depth) {
   if (chance(0.2)) return literal(dtype);
   if (chance(0.12) && dtype != DType::I32 && dtype != DType::Bool) return index_value(2);

@@ -2,9 +2,9 @@
 // Random expressions of the math language, directed by type.
 //
 // Every value() is data of exactly the compute dtype asked for, so that operands always promote;
-// numbers and indices, which take the dtype of what they meet, appear only beside such data. Floats
-// are kept tame (tanh before exp, an offset before a division) most of the time, because a program
-// that is all NaN tests nothing.
+// numbers and indices, which get the dtype of the other operand, appear only together with such
+// data. Floats are kept tame (tanh before exp, an offset before a division) most of the time,
+// because a program that is all NaN tests nothing.
 #pragma once
 
 #include <initializer_list>

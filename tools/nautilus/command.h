@@ -100,7 +100,7 @@ std::string messages_json(const driver::Unit& unit);
 bool parse_pairs(const std::vector<std::string>& texts, std::map<std::string, std::string>& out);
 // Whether a word is such a pair, `N=512`: what was meant for an option stands where a file should.
 bool is_pair(std::string_view word);
-// Integer values. False (and a message) if one is no integer.
+// Integer values. False (and a message) if one is not an integer.
 bool parse_sizes(const std::vector<std::string>& texts, std::map<std::string, int64_t>& out);
 
 // Hand-edited CUDA files, `FILE` or `KERNEL=FILE`, for kernels of the program. False (and a

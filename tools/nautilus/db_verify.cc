@@ -192,7 +192,7 @@ int run_verify(const DbVerifyOptions& o, const std::string& path) {
   int code = kOk;
   if (!read_programs(o, programs, code)) return code;
   std::string error;
-  // Nothing to verify is no reason to make a file.
+  // Without anything to verify no file is made.
   if (!tune::Database::open(path, tune::Access::Read, &error)) return not_verified(error);
   const auto database = tune::Database::open(path, tune::Access::Write, &error);
   const auto problems = database ? database->problems(&error) : std::nullopt;

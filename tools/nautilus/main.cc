@@ -32,7 +32,7 @@ int report(const CLI::App& app, const CLI::ParseError& error) {
   const auto used = app.get_subcommands();
   const CLI::App& command = used.empty() ? app : *used.front();
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
-    // The flag itself says more than the positional words that were left over beside it.
+    // The flag itself says more than the positional words that were left over.
     const auto extras = app.remaining(true);
     const auto flag_at = std::find_if(extras.begin(), extras.end(),
                                       [](const std::string& e) { return e.starts_with('-'); });
