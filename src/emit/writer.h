@@ -27,6 +27,10 @@ class Writer {
     indent_ -= 2;
     line("{}", text);
   }
+  void open_else() {
+    close("} else {");
+    indent_ += 2;
+  }
   void indent(int by) { indent_ += by; }
   void blank() { text_ += '\n'; }
   std::string take() { return std::move(text_); }

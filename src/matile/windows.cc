@@ -21,9 +21,10 @@ bool has_condition(const ir::Block& body) {
 
 }  // namespace
 
+bool counts_from_zero(const Loop& l) { return l.direction == Direction::Up && l.from.is_int(0); }
+
 int64_t known_turns(const Loop& l) {
-  const bool is_known =
-      l.direction == Direction::Up && l.from.is_int(0) && l.to.op() == expr::Op::IntConst;
+  const bool is_known = counts_from_zero(l) && l.to.op() == expr::Op::IntConst;
   return is_known ? std::max<int64_t>(l.to.integer(), 0) : 0;
 }
 
@@ -47,6 +48,13 @@ int64_t window_turns(const ir::Block& body) {
     most = std::max(most, turns > 0 ? turns : window_turns(l->body));
   }
   return most;
+}
+
+bool is_window(const Loop& l) {
+  return all_turns(l) > 0 && std::ranges::all_of(l.body, [](const ir::Op& op) {
+           if (const auto* inner = op.get<Loop>()) return is_window(*inner);
+           return op.is<Assign>();
+         });
 }
 
 std::set<int64_t> sizes_of_windows(const Points& points) {

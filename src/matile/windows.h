@@ -8,6 +8,7 @@
 
 namespace nautilus::matile {
 
+bool counts_from_zero(const Loop& l);
 // Turns of the loop alone; 0 if they are not known.
 int64_t known_turns(const Loop& l);
 
@@ -16,6 +17,9 @@ int64_t all_turns(const Loop& l);
 
 // Turns of the longest window that is in no other one; 0 without windows.
 int64_t window_turns(const ir::Block& body);
+
+// Whether the loop has known turns and nothing but loops of the same kind and values that change.
+bool is_window(const Loop& l);
 
 // Turns that the line `windows` can name. Patches write out each window for itself, also those in
 // others; all other kernels write out either every window or none. Empty where nothing is gained:

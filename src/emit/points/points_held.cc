@@ -1,58 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops with the same number of turns, which is small when the kernel runs: elements that several
-// of them read are loaded once, all turns at a time, and stay in registers.
+#include "emit/points/points_held.h"
+
 #include <algorithm>
 
 #include "emit/identifier.h"
-#include "emit/points/points_emitter.h"
+#include "emit/points/each_point.h"
+#include "emit/points/points_lines.h"
+#include "emit/points/points_loops.h"
+#include "emit/points/points_parts.h"
+#include "emit/points/points_statements.h"
 #include "expr/walk.h"
 #include "ir/walk.h"
+#include "matile/windows.h"
 
 namespace nautilus::emit {
+namespace {
 
 using expr::Expr;
 using EK = expr::Op;
 
-namespace {
-
 // The turn of all of them; no name of a program.
 constexpr std::string_view kTurn = "turn of loops";
 
-bool is_of_turns(const matile::Loop& l) {
-  return l.direction == matile::Direction::Up && l.from.is_int(0) && l.to.op() != EK::IntConst;
-}
-
-}  // namespace
-
 // The number of turns; null if no loop has them.
-Expr PointsEmitter::held_turns(const ir::Block& ops) {
+Expr held_turns(const ir::Block& ops) {
   for (const ir::Op& op : ops) {
     const auto* l = op.get<matile::Loop>();
-    if (l && is_of_turns(*l)) return l->to;
+    if (l && is_held_loop(*l)) return l->to;
   }
   return {};
 }
 
 // What a turn of the loop reads whatever happens, at places that are known before it: as elements
 // of turn `kTurn`, and as they stand.
-std::map<Expr, Expr, expr::ByContent> PointsEmitter::reads_of_turn(const matile::Loop& l) {
-  std::set<std::string, std::less<>> defined;
+std::map<Expr, Expr, expr::ByContent> reads_of_turn(const PointsScope& scope,
+                                                    const matile::Loop& l) {
+  NameSet defined;
   ir::for_each_op(l.body, [&](const ir::Op& op) {
     if (const auto* let = op.get<matile::Let>()) defined.emplace(let->name.str());
     if (const auto* inner = op.get<matile::Loop>()) defined.emplace(inner->var.str());
   });
-  const Expr var = pool_.index(l.var);
+  const Expr var = scope.pool.index(l.var);
   std::map<Expr, Expr, expr::ByContent> out;
   const auto look = [&](Expr value) {
-    std::set<const expr::Node*> always;
-    reach(value, always);
+    const auto always = evaluated_always(value);
     expr::for_each(value, [&](Expr e) {
       if (e.op() != EK::Read || !always.contains(e.node()) || !expr::depends_on(e, var)) return;
       const bool is_number = e.dtype() == expr::DType::F32 || expr::is_half(e.dtype());
-      const bool is_known =
-          std::ranges::all_of(e.args(), [&](Expr index) { return is_settled(index, defined); });
-      if (!is_number || !is_known || written_.contains(e.name().str())) return;
-      out.emplace(expr::substitute(pool_, e, {{var, pool_.index(kTurn)}}), e);
+      const bool is_known = std::ranges::all_of(
+          e.args(), [&](Expr index) { return is_known_before(scope, index, defined); });
+      if (!is_number || !is_known || scope.written.contains(e.name().str())) return;
+      out.emplace(expr::substitute(scope.pool, e, {{var, scope.pool.index(kTurn)}}), e);
     });
   };
   for (const ir::Op& op : l.body) {
@@ -63,74 +61,77 @@ std::map<Expr, Expr, expr::ByContent> PointsEmitter::reads_of_turn(const matile:
   return out;
 }
 
+void open_turns(PointsScope& scope, const std::string& turns) {
+  scope.out.open("UNROLL for (int turn = 0; turn < {}; ++turn) {{", scope.grid.held);
+  scope.out.line("if (turn >= {}) break;", turns);
+}
+
 // Loads what at least two of the loops read.
-void PointsEmitter::load_held(const ir::Block& ops) {
+void load_held(PointsScope& scope, const ir::Block& ops) {
+  const PointsGrid& grid = scope.grid;
   std::map<Expr, int, expr::ByContent> uses;
   for (const ir::Op& op : ops) {
     const auto* l = op.get<matile::Loop>();
-    if (!l || !is_of_turns(*l)) continue;
-    for (const auto& read : reads_of_turn(*l)) ++uses[read.first];
+    if (!l || !is_held_loop(*l)) continue;
+    for (const auto& read : reads_of_turn(scope, *l)) ++uses[read.first];
   }
   std::erase_if(uses, [](const auto& use) { return use.second < 2; });
-  const std::string each = has_several() ? fmt::format("[{}]", points_per_thread_) : "";
+  const std::string each = grid.has_several() ? fmt::format("[{}]", grid.points_per_thread) : "";
   for (const auto& use : uses) {
-    const std::string name = fresh("held");
-    out_.line("float {}[{}]{};", name, held_, each);
-    held_arrays_.emplace(use.first, name);
+    const std::string name = scope.fresh("held");
+    scope.out.line("float {}[{}]{};", name, grid.held, each);
+    scope.held.arrays.emplace(use.first, name);
   }
-  out_.open("UNROLL for (int turn = 0; turn < {}; ++turn) {{", held_);
-  out_.line("if (turn >= {}) break;", text(held_turns(ops)));
-  locals_[std::string(kTurn)] = "turn";
-  for (const auto& [read, name] : held_arrays_) {
-    if (are_lines_whole_ && has_line(read.name(), read.args())) {
-      out_.line("load_whole_{}({}[turn], p.{}, {});", expr::name(read.dtype()), name,
-                identifier(read.name().str()), offset(read.name().str(), read.args()));
+  open_turns(scope, scope.text(held_turns(ops)));
+  scope.locals[std::string(kTurn)] = "turn";
+  for (const auto& [read, name] : scope.held.arrays) {
+    if (scope.mode.are_lines_whole && has_line(scope, read.name(), read.args())) {
+      scope.out.line("load_whole_{}({}[turn], p.{}, {});", expr::name(read.dtype()), name,
+                     identifier(read.name().str()), scope.offset(read.name(), read.args()));
       continue;
     }
-    open_points();
-    out_.line("{}[turn]{} = {};", name, has_several() ? "[beside]" : "", text(read));
-    close_points();
+    const EachPoint point(scope);
+    scope.out.line("{}[turn]{} = {};", name, grid.has_several() ? "[beside]" : "",
+                   scope.text(read));
   }
-  locals_.erase(std::string(kTurn));
-  out_.close();
+  scope.locals.erase(std::string(kTurn));
+  scope.out.close();
 }
 
-// The block where loops have few turns, and as it is where they have more.
-void PointsEmitter::hold(const ir::Block& ops) {
-  out_.open("if ({} <= {}) {{", text(held_turns(ops)), held_);
-  load_held(ops);
-  is_holding_ = true;
-  block(ops);
-  is_holding_ = false;
-  held_arrays_.clear();
-  out_.close("} else {");
-  out_.indent(2);
-  block(ops);
-  out_.close();
+}  // namespace
+
+void write_held(PointsScope& scope, const ir::Block& ops) {
+  scope.out.open("if ({} <= {}) {{", scope.text(held_turns(ops)), scope.grid.held);
+  load_held(scope, ops);
+  scope.held.is_holding = true;
+  write_block(scope, ops);
+  scope.held.is_holding = false;
+  scope.held.arrays.clear();
+  scope.out.open_else();
+  write_block(scope, ops);
+  scope.out.close();
 }
 
-// A loop whose elements are there. False if it is none.
-bool PointsEmitter::held_loop(const matile::Loop& l) {
-  if (!is_holding_ || !is_of_turns(l)) return false;
-  is_holding_ = false;  // loops in it are as they are
-  const auto locals = locals_;
-  const expr::Facts facts = facts_;
-  out_.open("UNROLL for (int turn = 0; turn < {}; ++turn) {{", held_);
-  out_.line("if (turn >= {}) break;", text(l.to));
-  out_.line("const long long {} = turn;", define(l.var));
-  facts_.add_axis(pool_.index(l.var), l.to);
-  for (const auto& [at_turn, read] : reads_of_turn(l)) {
-    const auto it = held_arrays_.find(at_turn);
-    if (it != held_arrays_.end())
-      held_names_.emplace(read, it->second + (has_several() ? "[turn][beside]" : "[turn]"));
+bool is_held_loop(const matile::Loop& l) {
+  return matile::counts_from_zero(l) && l.to.op() != EK::IntConst;
+}
+
+void write_held_loop(PointsScope& scope, const matile::Loop& l) {
+  scope.held.is_holding = false;  // loops in it are as they are
+  const OwnNames own(scope);
+  const LoopText loop = begin_loop(scope, l);
+  open_turns(scope, loop.to);
+  scope.out.line("const long long {} = turn;", loop.var);
+  for (const auto& [at_turn, read] : reads_of_turn(scope, l)) {
+    const auto it = scope.held.arrays.find(at_turn);
+    if (it != scope.held.arrays.end())
+      scope.held.names.emplace(
+          read, it->second + (scope.grid.has_several() ? "[turn][beside]" : "[turn]"));
   }
-  block(l.body);
-  held_names_.clear();
-  out_.close();
-  locals_ = locals;
-  facts_ = facts;
-  is_holding_ = true;
-  return true;
+  write_block(scope, l.body);
+  scope.held.names.clear();
+  scope.out.close();
+  scope.held.is_holding = true;
 }
 
 }  // namespace nautilus::emit

@@ -1,25 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of the points of one thread that lie beside each other: loaded and stored together.
+#include "emit/points/points_lines.h"
+
 #include <algorithm>
 
 #include "emit/identifier.h"
-#include "emit/points/points_emitter.h"
+#include "emit/points/each_point.h"
 #include "expr/walk.h"
 
 namespace nautilus::emit {
+namespace {
 
 using expr::DType;
 using expr::Expr;
 
-// Whether the elements of the points of a thread are neighbours.
-bool PointsEmitter::has_line(ir::Name tensor, std::span<const Expr> indices) const {
-  return is_line_ && turn_.empty() && has_line_along(last_, tensor, indices);
-}
-
-bool PointsEmitter::has_line_along(Expr axis, ir::Name tensor,
-                                   std::span<const Expr> indices) const {
+bool has_line_along(const PointsScope& scope, Expr axis, ir::Name tensor,
+                    std::span<const Expr> indices) {
   if (indices.empty() || indices.back() != axis) return false;
-  const GlobalTensor& global = globals_.find(tensor.str())->second;
+  const GlobalTensor& global = scope.global(tensor);
   const DType dtype = global.type.dtype;
   const bool has_lines = dtype == DType::F32 || expr::is_half(dtype);
   return has_lines && !global.is_scratch &&
@@ -27,144 +24,145 @@ bool PointsEmitter::has_line_along(Expr axis, ir::Name tensor,
                       [&](Expr index) { return expr::depends_on(index, axis); });
 }
 
-// Loads what every point of the thread reads. What a point reads under a condition stays where it
-// is: it may be outside its tensor.
-void PointsEmitter::load_lines(Expr value) {
-  if (!is_line_) return;
-  std::set<const expr::Node*> always;
-  reach(value, always);
+void load_line(PointsScope& scope, Expr r, const std::string& name) {
+  scope.out.line("float {}[{}];", name, scope.grid.points_per_thread);
+  const std::string at = scope.offset(r.name(), r.args());
+  if (scope.mode.are_lines_whole)
+    scope.out.line("load_whole_{}({}, p.{}, {});", expr::name(r.dtype()), name,
+                   identifier(r.name().str()), at);
+  else
+    scope.out.line("load_line_{}({}, p.{}, {}, {}, exist);", expr::name(r.dtype()), name,
+                   identifier(r.name().str()), at, apart(scope, r.name()));
+}
+
+// An element of both axes of the tile under a condition, and a number elsewhere.
+bool is_guarded(const PointsScope& scope, Expr e) {
+  return e.op() == expr::Op::Select && e[1].op() == expr::Op::Read && e[2].is_const() &&
+         e.dtype() == DType::F32 && expr::depends_on(e[1], scope.grid.across) &&
+         expr::depends_on(e[1], scope.grid.last);
+}
+
+// Whether another statement has loaded it; then it has that name.
+bool is_kept(PointsScope& scope, Expr e) {
+  const auto known = scope.kept_lines.find(e);
+  if (known == scope.kept_lines.end()) return false;
+  scope.named.emplace(e, known->second);
+  return true;
+}
+
+void keep(PointsScope& scope, Expr e, const std::string& element) {
+  scope.named.emplace(e, element);
+  scope.kept_lines.emplace(e, element);
+}
+
+// Those of all points of a thread, once for all its statements.
+void load_guarded(PointsScope& scope, Expr e) {
+  if (is_kept(scope, e)) return;
+  const std::string name = scope.fresh("line");
+  scope.out.line("float {}[{}][{}];", name, scope.grid.points_across, scope.grid.points_per_thread);
+  {
+    const EachPoint each(scope);
+    scope.out.line("{}[over][beside] = {};", name, scope.text(e));
+  }
+  keep(scope, e, name + "[over][beside]");
+}
+
+// Lines of all points of a thread that has some across the last axis: along whichever of the two
+// axes the tensor lies.
+void load_turned(PointsScope& scope, Expr r) {
+  const PointsGrid& grid = scope.grid;
+  Writer& out = scope.out;
+  if (is_kept(scope, r)) return;
+  const bool is_turned = has_line_along(scope, grid.across, r.name(), r.args());
+  const std::string name = scope.fresh("line");
+  if (!is_turned && !expr::depends_on(r, grid.across)) {  // one for all lines
+    load_line(scope, r, name);
+    return keep(scope, r, name + "[beside]");
+  }
+  const ir::Name over = (is_turned ? grid.last : grid.across).name();
+  const std::string_view number = is_turned ? "beside" : "over";
+  const int64_t lines = is_turned ? grid.points_per_thread : grid.points_across;
+  out.line("float {}[{}][{}];", name, lines,
+           is_turned ? grid.points_across : grid.points_per_thread);
+  out.open("UNROLL for (int {0} = 0; {0} < {1}; ++{0}) {{", number, lines);
+  {
+    const OtherText place(scope, over, fmt::format("({} + {})", scope.local(over), number));
+    const std::string at = scope.offset(r.name(), r.args());
+    if (scope.mode.are_lines_whole)
+      out.line("load_whole_{}({}[{}], p.{}, {});", expr::name(r.dtype()), name, number,
+               identifier(r.name().str()), at);
+    else
+      out.line("if ({} < {}) load_line_{}({}[{}], p.{}, {}, {}, {});", number,
+               is_turned ? "exist" : "exist_across", expr::name(r.dtype()), name, number,
+               identifier(r.name().str()), at, apart(scope, r.name()),
+               is_turned ? "exist_across" : "exist");
+  }
+  out.close();
+  keep(scope, r, name + (is_turned ? "[beside][over]" : "[over][beside]"));
+}
+
+void put_line(PointsScope& scope, const matile::Write& w, const std::string& name) {
+  const std::string at = scope.offset(w.target, w.indices);
+  if (scope.mode.are_lines_whole)
+    scope.out.line("store_whole_{}(p.{}, {}, {});", expr::name(w.value.dtype()),
+                   identifier(w.target.str()), at, name);
+  else
+    scope.out.line("store_line_{}(p.{}, {}, {}, {}, exist);", expr::name(w.value.dtype()),
+                   identifier(w.target.str()), at, name, apart(scope, w.target));
+}
+
+}  // namespace
+
+bool has_line(const PointsScope& scope, ir::Name tensor, std::span<const Expr> indices) {
+  return scope.grid.is_line && scope.mode.turn.empty() &&
+         has_line_along(scope, scope.grid.last, tensor, indices);
+}
+
+void load_lines(PointsScope& scope, Expr value) {
+  const PointsGrid& grid = scope.grid;
+  if (!grid.is_line) return;
+  const auto always = evaluated_always(value);
   std::vector<Expr> reads;
   expr::for_each(value, [&](Expr e) {
     if (!always.contains(e.node())) return;
-    if (across_ && is_guarded(e)) load_guarded(e);
+    if (grid.across && is_guarded(scope, e)) load_guarded(scope, e);
     if (e.op() != expr::Op::Read) return;
-    const bool may_turn = across_ && spread_ == 0;
-    if (has_line(e.name(), e.args()) || (may_turn && has_line_along(across_, e.name(), e.args())))
+    const bool may_turn = grid.across && grid.spread == 0;
+    if (has_line(scope, e.name(), e.args()) ||
+        (may_turn && has_line_along(scope, grid.across, e.name(), e.args())))
       reads.push_back(e);
   });
   for (Expr r : reads) {
     const bool has_read = std::any_of(r.args().begin(), r.args().end(), [](Expr index) {
       return !expr::tensors_read(index).empty();
     });
-    if (named_.contains(r) || walked_.contains(r) || held_names_.contains(r) || has_read) continue;
-    if (across_) {
-      load_turned(r);
+    const bool is_known =
+        scope.named.contains(r) || scope.part_places.contains(r) || scope.held.names.contains(r);
+    if (is_known || has_read) continue;
+    if (grid.across) {
+      load_turned(scope, r);
       continue;
     }
-    const std::string name = fresh("line");
-    load_line(r, name);
-    named_.emplace(r, name + "[beside]");
+    const std::string name = scope.fresh("line");
+    load_line(scope, r, name);
+    scope.named.emplace(r, name + "[beside]");
   }
 }
 
-void PointsEmitter::load_line(Expr r, const std::string& name) {
-  out_.line("float {}[{}];", name, points_per_thread_);
-  if (are_lines_whole_)
-    out_.line("load_whole_{}({}, p.{}, {});", expr::name(r.dtype()), name,
-              identifier(r.name().str()), offset(r.name().str(), r.args()));
-  else
-    out_.line("load_line_{}({}, p.{}, {}, {}, exist);", expr::name(r.dtype()), name,
-              identifier(r.name().str()), offset(r.name().str(), r.args()), apart(r.name()));
-}
-
-// An element of both axes of the tile under a condition, and a number elsewhere.
-bool PointsEmitter::is_guarded(Expr e) const {
-  return e.op() == expr::Op::Select && e[1].op() == expr::Op::Read && e[2].is_const() &&
-         e.dtype() == DType::F32 && expr::depends_on(e[1], across_) &&
-         expr::depends_on(e[1], last_);
-}
-
-// Those of all points of a thread, once for all its statements.
-void PointsEmitter::load_guarded(Expr e) {
-  const auto known = kept_lines_.find(e);
-  if (known != kept_lines_.end()) {
-    named_.emplace(e, known->second);
-    return;
+void store_line(PointsScope& scope, const matile::Write& w) {
+  const std::string name = scope.fresh("line");
+  const EachLine lines(scope);
+  scope.out.line("float {}[{}];", name, scope.grid.points_per_thread);
+  {
+    const EachInLine points(scope);
+    scope.name_shared(w.value);
+    scope.out.line("{}[beside] = {};", name, scope.text(w.value));
   }
-  const std::string name = fresh("line");
-  out_.line("float {}[{}][{}];", name, points_across_, points_per_thread_);
-  open_points();
-  out_.line("{}[over][beside] = {};", name, text(e));
-  close_points();
-  named_.emplace(e, kept_lines_.emplace(e, name + "[over][beside]").first->second);
+  put_line(scope, w, name);
 }
 
-// Lines of all points of a thread that has some across the last axis: along whichever of the two
-// axes the tensor lies.
-void PointsEmitter::load_turned(Expr r) {
-  const bool is_turned = has_line_along(across_, r.name(), r.args());
-  const Expr over = is_turned ? last_ : across_;
-  const std::string_view number = is_turned ? "beside" : "over";
-  const int64_t lines = is_turned ? points_per_thread_ : points_across_;
-  const auto known = kept_lines_.find(r);
-  if (known != kept_lines_.end()) {
-    named_.emplace(r, known->second);
-    return;
-  }
-  const std::string name = fresh("line");
-  if (!is_turned && !expr::depends_on(r, across_)) {  // one for all lines
-    load_line(r, name);
-    named_.emplace(r, kept_lines_.emplace(r, name + "[beside]").first->second);
-    return;
-  }
-  out_.line("float {}[{}][{}];", name, lines, is_turned ? points_across_ : points_per_thread_);
-  out_.open("UNROLL for (int {0} = 0; {0} < {1}; ++{0}) {{", number, lines);
-  std::string& at = locals_.at(std::string(over.name().str()));
-  const std::string saved = at;
-  at = fmt::format("({} + {})", saved, number);
-  if (are_lines_whole_)
-    out_.line("load_whole_{}({}[{}], p.{}, {});", expr::name(r.dtype()), name, number,
-              identifier(r.name().str()), offset(r.name().str(), r.args()));
-  else
-    out_.line("if ({} < {}) load_line_{}({}[{}], p.{}, {}, {}, {});", number,
-              is_turned ? "exist" : "exist_across", expr::name(r.dtype()), name, number,
-              identifier(r.name().str()), offset(r.name().str(), r.args()), apart(r.name()),
-              is_turned ? "exist_across" : "exist");
-  at = saved;
-  out_.close();
-  const std::string element = name + (is_turned ? "[beside][over]" : "[over][beside]");
-  named_.emplace(r, element);
-  kept_lines_.emplace(r, element);
-}
-
-void PointsEmitter::store_line(const matile::Write& w) {
-  const std::string name = fresh("line");
-  if (across_) {
-    open_across();
-    out_.line("float {}[{}];", name, points_per_thread_);
-    out_.open("UNROLL for (int beside = 0; beside < {}; ++beside) {{", points_per_thread_);
-    if (!are_whole_) out_.open("if (beside < exist) {{");
-    std::string& at = locals_.at(std::string(last_.name().str()));
-    const std::string saved = at;
-    at = fmt::format("({} + beside)", saved);
-    name_shared({w.value});
-    out_.line("{}[beside] = {};", name, text(w.value));
-    locals_.at(std::string(last_.name().str())) = saved;
-    if (!are_whole_) out_.close();
-    out_.close();
-    put_line(w, name);
-    return close_across();
-  }
-  out_.line("float {}[{}];", name, points_per_thread_);
-  open_points();
-  name_shared({w.value});
-  out_.line("{}[beside] = {};", name, text(w.value));
-  close_points();
-  put_line(w, name);
-}
-
-void PointsEmitter::put_line(const matile::Write& w, const std::string& name) {
-  if (are_lines_whole_)
-    out_.line("store_whole_{}(p.{}, {}, {});", expr::name(w.value.dtype()),
-              identifier(w.target.str()), offset(w.target.str(), w.indices), name);
-  else
-    out_.line("store_line_{}(p.{}, {}, {}, {}, exist);", expr::name(w.value.dtype()),
-              identifier(w.target.str()), offset(w.target.str(), w.indices), name, apart(w.target));
-}
-
-// How far elements of neighbouring points lie from each other.
-std::string PointsEmitter::apart(ir::Name tensor) const {
-  return globals_.find(tensor.str())->second.strides.back();
+std::string apart(const PointsScope& scope, ir::Name tensor) {
+  return scope.global(tensor).strides.back();
 }
 
 }  // namespace nautilus::emit

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows of spread points, for threads inside: every turn for every point is written out, and an
-// element that several of them read is loaded once. The compiler would find some of these, but it
-// rewrites places until equal ones look different.
+#include "emit/points/points_windows.h"
+
 #include <algorithm>
 
 #include "emit/identifier.h"
-#include "emit/points/points_emitter.h"
+#include "emit/points/points_inside.h"
+#include "emit/points/points_patches.h"
 #include "emit/typed_expression.h"
 #include "expr/bounds/affine.h"
 #include "expr/walk.h"
@@ -13,96 +13,51 @@
 #include "matile/windows.h"
 
 namespace nautilus::emit {
+namespace {
 
 using expr::Expr;
 using EK = expr::Op;
 
-// Whether the loop has known turns and nothing but loops of the same kind and values that change.
-bool PointsEmitter::is_window(const matile::Loop& l) {
-  return matile::all_turns(l) > 0 && std::ranges::all_of(l.body, [](const ir::Op& op) {
-           if (const auto* inner = op.get<matile::Loop>()) return is_window(*inner);
-           return op.is<matile::Assign>();
-         });
-}
-
-void PointsEmitter::window(const matile::Loop& l) {
-  window_places_.clear();
-  expr::Substitution turns;
-  write_turns(l, turns);
-  window_places_.clear();
-  named_.clear();
-}
-
-void PointsEmitter::write_turns(const matile::Loop& l, expr::Substitution& turns) {
-  const Expr var = pool_.index(l.var);
+void write_turns(PointsScope& scope, const matile::Loop& l, expr::Substitution& turns) {
+  const Expr var = scope.pool.index(l.var);
   for (int64_t turn = 0; turn < l.to.integer(); ++turn) {
-    turns[var] = pool_.integer(turn);
+    turns[var] = scope.pool.integer(turn);
     for (const ir::Op& op : l.body) {
       if (const auto* inner = op.get<matile::Loop>())
-        write_turns(*inner, turns);
+        write_turns(scope, *inner, turns);
       else
-        write_turn(op.as<matile::Assign>(), turns);
+        write_turn(scope, op.as<matile::Assign>(), turns);
     }
   }
   turns.erase(var);
 }
 
-// One turn for all points of the thread.
-void PointsEmitter::write_turn(const matile::Assign& a, const expr::Substitution& turns) {
-  const Expr value = expr::rebuild(pool_, a.value, [&](Expr x) {
-    return x.op() == EK::Select && inside_.contains(x[0]) ? inside(x) : x;
-  });
-  for (int64_t over = 0; over < points_across_; ++over) {
-    for (int64_t beside = 0; beside < points_per_thread_; ++beside) {
-      expr::Substitution here = turns;
-      const auto move = [&](Expr axis, int64_t by) {
-        if (by > 0) here[axis] = pool_.binary(EK::Add, axis, pool_.integer(by));
-      };
-      if (across_) move(across_, over);
-      move(last_, beside * spread_);
-      const Expr moved = expr::substitute(pool_, value, here);
-      std::set<const expr::Node*> always;
-      reach(moved, always);
-      expr::for_each(moved, [&](Expr e) {
-        const bool is_element = e.op() == EK::Read || matile::is_load_where(e);
-        if (is_element && always.contains(e.node())) is_patch_ ? load_in_patch(e) : load_once(e);
-      });
-      out_.open("{{");
-      out_.line("const int over = {}, beside = {};", over, beside);
-      out_.line("{} = {};", locals_.find(a.name.str())->second, text(moved));
-      out_.close();
-    }
-  }
+// The name of a place; writes it down if no turn before has.
+std::string named_place(PointsScope& scope, const std::string& key, const std::string& text) {
+  const auto it = scope.window_places.find(key);
+  if (it != scope.window_places.end()) return it->second;
+  const std::string name = scope.fresh("at");
+  scope.out.line("const u64 {} = hidden({});", name, text);
+  return scope.window_places.emplace(key, name).first->second;
 }
 
-// Names the element; loads it if no turn before has. Its place is that of a row and a number.
-void PointsEmitter::load_once(Expr element) {
-  const bool is_guarded = element.op() == EK::Select;
-  const Expr under = is_guarded ? element[1] : element;
-  const Expr read = under.op() == EK::Cast ? under[0] : under;
-  if (named_.contains(element) || written_.contains(read.name().str())) return;
-  const GlobalTensor& global = globals_.find(read.name().str())->second;
+// The text of an element's place: that of a row and a number. Empty if its indices are no sums.
+std::string shared_place(PointsScope& scope, Expr read) {
+  const GlobalTensor& global = scope.global(read.name());
   std::string base(read.name().str());  // what the indices are but for their numbers
   std::vector<int64_t> numbers;
   ir::Exprs without;
   for (Expr index : read.args()) {
     const auto p = expr::tensors_read(index).empty() ? expr::Poly::of(index) : std::nullopt;
-    if (!p) return;
+    if (!p) return "";
     const int64_t number = p->constant_term();
     const auto rest = expr::plus(*p, -number);
-    if (!rest) return;
+    if (!rest) return "";
     numbers.push_back(number);
-    without.push_back(expr::to_expr(pool_, *rest));
-    base += " " + text(without.back());
+    without.push_back(expr::to_expr(scope.pool, *rest));
+    base += " " + scope.text(without.back());
   }
-  const auto place = [&](const std::string& key, const std::string& text_of) {
-    const auto it = window_places_.find(key);
-    if (it != window_places_.end()) return it->second;
-    const std::string name = fresh("at");
-    out_.line("const u64 {} = hidden({});", name, text_of);
-    return window_places_.emplace(key, name).first->second;
-  };
-  std::string at = place(base, offset(read.name().str(), without));
+  std::string at = named_place(scope, base, scope.offset(read.name(), without));
   const auto add = [&](std::string& to, size_t k) {
     if (numbers[k] == 0) return;
     to += fmt::format(" + (u64){}ll", numbers[k]);
@@ -110,73 +65,36 @@ void PointsEmitter::load_once(Expr element) {
   };
   std::string row = at;
   for (size_t k = 0; k + 1 < numbers.size(); ++k) add(row, k);
-  if (row != at) at = place(base + " at " + row, row);
+  if (row != at) at = named_place(scope, base + " at " + row, row);
   if (!numbers.empty()) add(at, numbers.size() - 1);
-  const std::string load = is_guarded ? load_where(element, at)
+  return at;
+}
+
+// Names the element; loads it if no turn before has.
+void load_once(PointsScope& scope, Expr element) {
+  const bool is_guarded = element.op() == EK::Select;
+  const Expr under = is_guarded ? element[1] : element;
+  const Expr read = under.op() == EK::Cast ? under[0] : under;
+  if (scope.named.contains(element) || scope.written.contains(read.name().str())) return;
+  const std::string at = shared_place(scope, read);
+  if (at.empty()) return;
+  const std::string load = is_guarded ? load_where(scope, element, at)
                                       : fmt::format("load_{}(p.{}, {})", expr::name(read.dtype()),
                                                     identifier(read.name().str()), at);
-  const auto known = window_places_.find(load);
-  if (known != window_places_.end()) {
-    named_.emplace(element, known->second);
-    return;
+  auto known = scope.window_places.find(load);
+  if (known == scope.window_places.end()) {
+    const std::string name = scope.fresh("element");
+    scope.out.line("const {} {} = {};", carrier(element.dtype()), name, load);
+    known = scope.window_places.emplace(load, name).first;
   }
-  const std::string name = fresh("element");
-  out_.line("const {} {} = {};", carrier(element.dtype()), name, load);
-  window_places_.emplace(load, name);
-  named_.emplace(element, name);
-}
-
-// Of lines that are spread: what they read whatever happens, each point for itself. Neighbours may
-// read the same.
-std::vector<Expr> PointsEmitter::elements_of(Expr value) const {
-  std::vector<Expr> out;
-  if (!are_lines_whole_ || spread_ == 0 || !across_) return out;
-  std::set<const expr::Node*> always;
-  reach(value, always);
-  expr::for_each(value, [&](Expr e) {
-    if (e.op() != EK::Read || !always.contains(e.node()) || named_.contains(e)) return;
-    const bool has_read = std::ranges::any_of(
-        e.args(), [](Expr index) { return !expr::tensors_read(index).empty(); });
-    const bool differs = expr::depends_on(e, last_) || expr::depends_on(e, across_);
-    if (differs && !has_read && !written_.contains(e.name().str())) out.push_back(e);
-  });
-  return out;
-}
-
-// A number of each point, with elements that several points read loaded once.
-void PointsEmitter::define_each(const std::string& own, Expr value,
-                                const std::vector<Expr>& elements) {
-  const auto locals = locals_;
-  const std::string last(last_.name().str());
-  const std::string across(across_.name().str());
-  for (int64_t over = 0; over < points_across_; ++over) {
-    for (int64_t beside = 0; beside < points_per_thread_; ++beside) {
-      expr::Substitution here;
-      if (over > 0) here[across_] = pool_.binary(EK::Add, across_, pool_.integer(over));
-      if (beside > 0) here[last_] = pool_.binary(EK::Add, last_, pool_.integer(beside));
-      std::vector<std::string> names;
-      for (Expr e : elements) {
-        const Expr moved = with_quotients(expr::substitute(pool_, e, here));
-        named_.erase(moved);  // what another point has under this name
-        load_once(moved);
-        const auto it = named_.find(moved);
-        names.push_back(it == named_.end() ? text(moved) : it->second);
-      }
-      for (size_t k = 0; k < elements.size(); ++k) named_.insert_or_assign(elements[k], names[k]);
-      locals_[last] = fmt::format("({} + beside)", locals.at(last));
-      locals_[across] = fmt::format("({} + over)", locals.at(across));
-      out_.open("{{");
-      out_.line("const int over = {}, beside = {};", over, beside);
-      out_.line("{} = {};", own, text(value));
-      out_.close();
-      locals_ = locals;
-    }
-  }
+  scope.named.emplace(element, known->second);
 }
 
 // (j + 3) / 2 = j / 2 + 1 where j, where a line begins, is a multiple of 2.
-Expr PointsEmitter::with_quotients(Expr e) {
-  return expr::rebuild(pool_, e, [&](Expr x) {
+Expr with_quotients(PointsScope& scope, Expr e) {
+  const PointsGrid& grid = scope.grid;
+  expr::ExprPool& pool = scope.pool;
+  return expr::rebuild(pool, e, [&](Expr x) {
     if (x.op() != EK::FloorDiv || x[1].op() != EK::IntConst || x[1].integer() < 1) return x;
     const auto above = expr::Poly::of(x[0]);
     if (!above) return x;
@@ -184,17 +102,107 @@ Expr PointsEmitter::with_quotients(Expr e) {
     for (const auto& [atoms, factor] : above->terms()) {
       if (atoms.empty()) continue;
       const bool is_one = atoms.size() == 1;
-      const int64_t multiple = is_one && atoms[0] == last_     ? points_per_thread_
-                               : is_one && atoms[0] == across_ ? points_across_
-                                                               : 1;
+      const int64_t multiple = is_one && atoms[0] == grid.last     ? grid.points_per_thread
+                               : is_one && atoms[0] == grid.across ? grid.points_across
+                                                                   : 1;
       if (factor * multiple % by != 0) return x;
     }
     const int64_t number = above->constant_term();
     const auto rest = expr::plus(*above, -number);
     if (!rest || number < 0) return x;
-    const Expr whole = pool_.binary(EK::FloorDiv, expr::to_expr(pool_, *rest), x[1]);
-    return pool_.binary(EK::Add, whole, pool_.integer(number / by));
+    const Expr whole = pool.binary(EK::FloorDiv, expr::to_expr(pool, *rest), x[1]);
+    return pool.binary(EK::Add, whole, pool.integer(number / by));
   });
+}
+
+// What an expression of the thread's first point becomes for another one.
+expr::Substitution moved_to(PointsScope& scope, expr::Substitution here, int64_t across,
+                            int64_t along) {
+  const auto move = [&](Expr axis, int64_t by) {
+    if (by > 0) here[axis] = scope.pool.binary(EK::Add, axis, scope.pool.integer(by));
+  };
+  if (scope.grid.across) move(scope.grid.across, across);
+  move(scope.grid.last, along);
+  return here;
+}
+
+// A number of one point gets its value.
+void write_of_point(PointsScope& scope, int64_t over, int64_t beside, const std::string& own,
+                    Expr value) {
+  scope.out.open("{{");
+  scope.out.line("const int over = {}, beside = {};", over, beside);
+  scope.out.line("{} = {};", own, scope.text(value));
+  scope.out.close();
+}
+
+}  // namespace
+
+void write_window(PointsScope& scope, const matile::Loop& l) {
+  scope.window_places.clear();
+  expr::Substitution turns;
+  write_turns(scope, l, turns);
+  scope.window_places.clear();
+  scope.named.clear();
+}
+
+void write_turn(PointsScope& scope, const matile::Assign& a, const expr::Substitution& turns) {
+  const PointsGrid& grid = scope.grid;
+  const Expr value = expr::rebuild(scope.pool, a.value, [&](Expr x) {
+    return holds_inside(scope, x) ? element_inside(scope, x) : x;
+  });
+  for (int64_t over = 0; over < grid.points_across; ++over) {
+    for (int64_t beside = 0; beside < grid.points_per_thread; ++beside) {
+      const Expr moved =
+          expr::substitute(scope.pool, value, moved_to(scope, turns, over, beside * grid.spread));
+      const auto always = evaluated_always(moved);
+      expr::for_each(moved, [&](Expr e) {
+        const bool is_element = e.op() == EK::Read || matile::is_load_where(e);
+        if (is_element && always.contains(e.node()))
+          grid.is_patch ? load_in_patch(scope, e) : load_once(scope, e);
+      });
+      write_of_point(scope, over, beside, scope.local(a.name), moved);
+    }
+  }
+}
+
+std::vector<Expr> elements_of(const PointsScope& scope, Expr value) {
+  const PointsGrid& grid = scope.grid;
+  std::vector<Expr> out;
+  if (!scope.mode.are_lines_whole || grid.spread == 0 || !grid.across) return out;
+  const auto always = evaluated_always(value);
+  expr::for_each(value, [&](Expr e) {
+    if (e.op() != EK::Read || !always.contains(e.node()) || scope.named.contains(e)) return;
+    const bool has_read = std::ranges::any_of(
+        e.args(), [](Expr index) { return !expr::tensors_read(index).empty(); });
+    const bool differs = expr::depends_on(e, grid.last) || expr::depends_on(e, grid.across);
+    if (differs && !has_read && !scope.written.contains(e.name().str())) out.push_back(e);
+  });
+  return out;
+}
+
+void define_each(PointsScope& scope, const std::string& own, Expr value,
+                 const std::vector<Expr>& elements) {
+  const PointsGrid& grid = scope.grid;
+  const ir::Name last = grid.last.name();
+  const ir::Name across = grid.across.name();
+  for (int64_t over = 0; over < grid.points_across; ++over) {
+    for (int64_t beside = 0; beside < grid.points_per_thread; ++beside) {
+      const expr::Substitution here = moved_to(scope, {}, over, beside);
+      std::vector<std::string> names;
+      for (Expr e : elements) {
+        const Expr moved = with_quotients(scope, expr::substitute(scope.pool, e, here));
+        scope.named.erase(moved);  // what another point has under this name
+        load_once(scope, moved);
+        const auto it = scope.named.find(moved);
+        names.push_back(it == scope.named.end() ? scope.text(moved) : it->second);
+      }
+      for (size_t k = 0; k < elements.size(); ++k)
+        scope.named.insert_or_assign(elements[k], names[k]);
+      const OtherText column(scope, last, fmt::format("({} + beside)", scope.local(last)));
+      const OtherText row(scope, across, fmt::format("({} + over)", scope.local(across)));
+      write_of_point(scope, over, beside, own, value);
+    }
+  }
 }
 
 }  // namespace nautilus::emit

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emit/points/points_decode.h"
+
+#include <algorithm>
+
+#include "ir/target_of.h"
+
+namespace nautilus::emit {
+namespace {
+
+constexpr int64_t kDecodedWarp = 32;
+
+// So many blocks of points as an axis has.
+std::string blocks_text(const std::string& extent, int64_t points) {
+  return points == 1 ? extent : fmt::format("(({} + {}) / {})", extent, points - 1, points);
+}
+
+// Of an axis, in points of a thread.
+std::string extent_text(PointsScope& scope, const ir::Axes& axes, size_t k) {
+  const PointsGrid& grid = scope.grid;
+  const std::string all = scope.text(axes[k].extent);
+  if (grid.points_per_thread == 1 || k + 1 < axes.size()) return all;
+  return grid.is_line ? blocks_text(all, grid.points_per_thread)
+                      : fmt::format("({} / {})", all, grid.points_per_thread);
+}
+
+// The number of the thread's point, and which of the point's lanes it is.
+void decode_lanes(PointsScope& scope) {
+  Writer& out = scope.out;
+  const int64_t threads = scope.grid.threads;
+  const int64_t lanes = scope.grid.lanes;
+  if (lanes == 1) {
+    out.line("u64 points = (u64)block_index() * {} + (u64)thread_index();", threads);
+  } else if (lanes > kDecodedWarp) {
+    out.line("u64 points = (u64)block_index();");
+    out.line("const int lane = thread_index() % {};", kDecodedWarp);
+  } else if (lanes == kDecodedWarp) {
+    out.line("u64 points = (u64)block_index() * {} + (u64)(thread_index() / {});",
+             threads / kDecodedWarp, kDecodedWarp);
+    out.line("const int lane = thread_index() % {};", kDecodedWarp);
+  } else {
+    const int64_t points_per_warp = kDecodedWarp / lanes;
+    out.line(
+        "u64 points = (u64)block_index() * {0} + (u64)(thread_index() / {1} * {2} + "
+        "thread_index() % {2});",
+        threads / lanes, kDecodedWarp, points_per_warp);
+    out.line("const int lane = thread_index() % {} / {};", kDecodedWarp, points_per_warp);
+  }
+}
+
+// A thread or its lanes have one point after the other along the last axis. Who has none waits for
+// kernels in front too, because the kernel behind waits for this one alone.
+void decode_row(PointsScope& scope, const ir::Axes& axes, bool is_behind) {
+  Writer& out = scope.out;
+  const PointsGrid& grid = scope.grid;
+  decode_lanes(scope);
+  std::string count;
+  for (size_t k = 0; k < axes.size(); ++k)
+    count += fmt::format("{}(u64){}", k ? " * " : "", extent_text(scope, axes, k));
+  const bool is_mixed = grid.lanes > 1 && grid.lanes < kDecodedWarp;
+  if (is_mixed) {
+    out.line("const bool has_point = points < {};", count);
+    out.line("if (!has_point) points = 0;  // lanes join as a whole warp");
+  } else if (is_behind) {
+    out.line("const bool has_point = points < {};", count);
+  } else {
+    out.line("if (points >= {}) return;", count);
+  }
+  for (size_t k = axes.size(); k-- > 0;) {
+    const std::string name = scope.define(axes[k].name);
+    const std::string times = grid.points_per_thread > 1 && k + 1 == axes.size()
+                                  ? fmt::format("{} * ", grid.points_per_thread)
+                                  : "";
+    if (k == 0)
+      out.line("const long long {} = {}(long long)points;", name, times);
+    else
+      out.line("const long long {} = {}take_axis(points, {});", name, times,
+               extent_text(scope, axes, k));
+  }
+  if (is_behind) out.line("wait_for_kernels_in_front();");
+  if (is_mixed) {
+    out.line("if ({} == 0) return;", count);
+  } else if (is_behind) {
+    out.line("if (!has_point) return;");
+  }
+  if (!grid.is_line) return;
+  const std::string all = scope.text(axes.back().extent);
+  out.line("const int exist = (int)({0} - {1} < {2} ? {0} - {1} : {2});", all,
+           scope.local(grid.last.name()), grid.points_per_thread);
+}
+
+// How many points of a thread exist along an axis, of which it has at most `most` so far apart.
+void ask_existing(PointsScope& scope, const ir::Axis& axis, std::string_view name, int64_t most,
+                  int64_t apart) {
+  Writer& out = scope.out;
+  const std::string& at = scope.local(axis.name);
+  const std::string all = scope.text(axis.extent);
+  out.line("if ({} >= {}) return;", at, all);
+  if (apart == 1)
+    out.line("const int {0} = (int)({1} - {2} < {3} ? {1} - {2} : {3});", name, all, at, most);
+  else
+    out.line("const int {0} = (int)({1} - {2} < {3} ? ({1} - {2} + {4}) / {5} : {6});", name, all,
+             at, most * apart, apart - 1, apart, most);
+}
+
+// A CTA has a tile of the last axis and the one across it. Threads beside each other are a few
+// lines along the last axis, so that those of a warp also load neighbours; where points are spread,
+// neighbours have neighbouring points.
+void decode_tile(PointsScope& scope, const ir::Axes& axes, bool is_behind) {
+  Writer& out = scope.out;
+  const PointsGrid& grid = scope.grid;
+  const int64_t lines = grid.spread > 0 ? grid.spread : grid.lines_across;
+  const auto is_across = [&](const ir::Axis& a) {
+    return grid.across && a.name == grid.across.name();
+  };
+  out.line("u64 tiles = block_index();");
+  for (size_t k = axes.size(); k-- > 0;) {
+    const bool is_last = k + 1 == axes.size();
+    const bool is_over = is_across(axes[k]);
+    const int64_t own = is_last ? grid.points_per_thread : is_over ? grid.points_across : 1;
+    const int64_t threads = is_last ? lines : is_over ? grid.threads / lines : 1;
+    const std::string count = blocks_text(scope.text(axes[k].extent), own * threads);
+    const std::string taken =
+        k == 0 ? "(long long)tiles" : fmt::format("take_axis(tiles, {})", count);
+    const std::string thread = is_last   ? fmt::format("thread_index() % {}", lines)
+                               : is_over ? fmt::format("thread_index() / {}", lines)
+                                         : "";
+    const std::string name = scope.define(axes[k].name);
+    if (thread.empty())
+      out.line("const long long {} = {};", name, taken);
+    else if (is_last && grid.spread > 0 && !grid.is_line)
+      out.line("const long long {} = {} * {} + {};", name, own * threads, taken, thread);
+    else
+      out.line("const long long {} = {} * ({} * {} + {});", name, own, threads, taken, thread);
+  }
+  if (is_behind) out.line("wait_for_kernels_in_front();");
+  for (const ir::Axis& a : axes) {
+    if (is_across(a)) ask_existing(scope, a, "exist_across", grid.points_across, 1);
+  }
+  ask_existing(scope, axes.back(), "exist", grid.points_per_thread, grid.distance());
+}
+
+// Where the patch of a thread begins along an axis. So that all threads have whole patches, those
+// at the end of an axis have the last points of it: `again` of them a neighbour has as well.
+void begin_patch(PointsScope& scope, const ir::Axis& a, int64_t points, const std::string& taken) {
+  Writer& out = scope.out;
+  const std::string name = scope.define(a.name);
+  const std::string first = scope.fresh(name + "_first");
+  const std::string all = scope.text(a.extent);
+  out.line("const long long {} = {} * {};", first, points, taken);
+  out.line("const long long {0} = {1} + {2} <= {3} ? {1} : {3} < {2} ? 0 : {3} - {2};", name, first,
+           points, all);
+  const bool is_row = a.name == scope.grid.across.name();
+  out.line("const int {} = (int)({} - {});", is_row ? "again_across" : "again", first, name);
+  out.line("const int {0} = (int)({1} < {2} ? {1} : {2});", is_row ? "exist_across" : "exist", all,
+           points);
+}
+
+// A CTA has one place along the rows of patches, so that its threads read the same of what changes
+// along them alone; CTAs beside each other have the others, and read the same of the rest.
+void decode_patch(PointsScope& scope, const ir::Axes& axes, bool is_behind) {
+  Writer& out = scope.out;
+  const PointsGrid& grid = scope.grid;
+  const auto is_row = [&](const ir::Axis& a) { return a.name == grid.across.name(); };
+  const auto points_along = [&](const ir::Axis& a) {
+    return is_row(a) ? grid.points_across : a.name == grid.last.name() ? grid.points_per_thread : 1;
+  };
+  const auto blocks = [&](const ir::Axis& a) {
+    return blocks_text(scope.text(a.extent), points_along(a));
+  };
+  std::string count;
+  for (const ir::Axis& a : axes) {
+    if (!is_row(a)) count += fmt::format("{}(u64){}", count.empty() ? "" : " * ", blocks(a));
+  }
+  out.line("u64 tiles = (u64)block_index();");
+  for (const ir::Axis& a : axes) {
+    if (is_row(a))
+      begin_patch(scope, a, grid.points_across, fmt::format("take_axis(tiles, {})", blocks(a)));
+  }
+  out.line("u64 points = tiles * {} + (u64)thread_index();", grid.threads);
+  if (is_behind)
+    out.line("const bool has_point = points < {};", count);
+  else
+    out.line("if (points >= {}) return;", count);
+  for (size_t k = axes.size(); k-- > 0;) {
+    const ir::Axis& a = axes[k];
+    if (is_row(a)) continue;
+    const std::string taken = fmt::format("take_axis(points, {})", blocks(a));
+    if (a.name == grid.last.name())
+      begin_patch(scope, a, grid.points_per_thread, taken);
+    else
+      out.line("const long long {} = {};", scope.define(a.name), taken);
+  }
+  if (is_behind) {
+    out.line("wait_for_kernels_in_front();");
+    out.line("if (!has_point) return;");
+  }
+}
+
+}  // namespace
+
+void decode_grid(PointsScope& scope, bool is_behind) {
+  const ir::Axes& axes = scope.points().axes;
+  if (scope.grid.is_patch)
+    decode_patch(scope, axes, is_behind);
+  else if (scope.grid.has_tile())
+    decode_tile(scope, axes, is_behind);
+  else
+    decode_row(scope, axes, is_behind);
+  // The point exists, so no extent is 0.
+  for (const ir::Axis& a : axes) scope.facts.add_axis(scope.pool.index(a.name), a.extent);
+}
+
+}  // namespace nautilus::emit

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements of the points of one thread that lie beside each other: loaded and stored together.
+#pragma once
+
+#include "emit/points/points_scope.h"
+
+namespace nautilus::emit {
+
+// Whether the elements of the points of a thread are neighbours.
+bool has_line(const PointsScope& scope, ir::Name tensor, std::span<const expr::Expr> indices);
+// Loads what every point of the thread reads. What a point reads under a condition stays where it
+// is: it may be outside its tensor.
+void load_lines(PointsScope& scope, expr::Expr value);
+void store_line(PointsScope& scope, const matile::Write& w);
+// How far elements of neighbouring points lie from each other.
+std::string apart(const PointsScope& scope, ir::Name tensor);
+
+}  // namespace nautilus::emit

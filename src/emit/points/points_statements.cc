@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emit/points/points_statements.h"
+
+#include "emit/identifier.h"
+#include "emit/points/each_point.h"
+#include "emit/points/points_inside.h"
+#include "emit/points/points_lines.h"
+#include "emit/points/points_loops.h"
+#include "emit/points/points_parts.h"
+#include "emit/points/points_patches.h"
+#include "emit/points/points_walks.h"
+#include "emit/points/points_windows.h"
+#include "emit/typed_expression.h"
+#include "expr/scalar_ops.h"
+
+namespace nautilus::emit {
+namespace {
+
+using expr::DType;
+using expr::Expr;
+
+constexpr int64_t kJoinedWarp = 32;
+
+// A number gets its value, for each point.
+void assign_each(PointsScope& scope, const std::string& own, Expr value) {
+  PointsMode& mode = scope.mode;
+  mode.are_whole = mode.is_inside || (mode.is_near && is_guarded_always(value));
+  {
+    const EachPoint each(scope);
+    scope.name_shared(value);
+    scope.out.line("{} = {};", own, scope.text(value));
+  }
+  mode.are_whole = mode.is_inside;
+}
+
+void define_number(PointsScope& scope, ir::Name name, DType dtype, Expr value,
+                   std::string_view constant) {
+  if (scope.grid.has_several()) {
+    load_lines(scope, value);
+    const std::string own = scope.declare(name, dtype);
+    const auto elements = elements_of(scope, value);
+    return elements.empty() ? assign_each(scope, own, value)
+                            : define_each(scope, own, value, elements);
+  }
+  scope.name_shared(value);
+  const std::string init = scope.text(value);  // what has the name until now may stand in it
+  scope.out.line("{}{} {} = {};", constant, carrier(dtype), scope.define(name), init);
+}
+
+void write_elements(PointsScope& scope, const matile::Write& w) {
+  if (has_line(scope, w.target, w.indices)) {
+    load_lines(scope, w.value);
+    return store_line(scope, w);
+  }
+  if (scope.grid.is_patch) return write_patch(scope, w);
+  load_lines(scope, w.value);
+  const EachPoint each(scope);
+  scope.name_shared(w.value);
+  const int64_t lanes = scope.grid.lanes;
+  scope.out.line("{}store_{}(p.{}, {}, {});",
+                 lanes == 1             ? ""
+                 : lanes == kJoinedWarp ? "if (lane == 0) "
+                                        : "if (lane == 0 && has_point) ",
+                 expr::name(w.value.dtype()), identifier(w.target.str()),
+                 scope.offset(w.target, w.indices), scope.text(w.value));
+}
+
+void write_if(PointsScope& scope, const matile::If& i) {
+  scope.name_shared(i.condition);
+  scope.out.open("if ({}) {{", scope.text(i.condition));
+  scope.facts.assume(i.condition);
+  write_block(scope, i.body);
+  scope.out.close();
+}
+
+// Lane k of n takes the turns k, k + n, ...
+void write_shared_loop(PointsScope& scope, const matile::SharedLoop& s) {
+  const std::string to = scope.text(s.to);
+  const OwnNames own(scope);
+  const std::string var = scope.define(s.var);
+  scope.facts.add_axis(scope.pool.index(s.var), s.to);
+  if (scope.grid.unroll > 1 && is_over_parts(scope, s.to)) {
+    write_parts(scope, {s.var, "lane", to}, s.body);
+  } else {
+    scope.out.open("for (long long {0} = lane; {0} < {1}; {0} += {2}) {{", var, to,
+                   scope.grid.lanes);
+    write_block(scope, s.body);
+    scope.out.close();
+  }
+}
+
+// Lanes of a point put together what each of them has.
+void write_join(PointsScope& scope, const matile::Join& j) {
+  const DType dtype = scope.dtypes.find(j.name.str())->second;
+  const std::string own = scope.local(j.name);
+  const OwnNames names(scope);
+  scope.locals["other"] = "other";
+  const Expr both = scope.pool.binary(expr::combiner(j.reducer), scope.pool.var(j.name, dtype),
+                                      scope.pool.var(scope.pool.name("other"), dtype));
+  const int64_t lanes = scope.grid.lanes;
+  scope.out.open("UNROLL for (int mask = {}; mask > {}; mask /= 2) {{", kJoinedWarp / 2,
+                 lanes == kJoinedWarp ? 0 : kJoinedWarp / lanes / 2);
+  scope.out.line("const {} other = lane_xor({}, mask);", carrier(dtype), own);
+  scope.out.line("{} = {};", own, scope.text(both));
+  scope.out.close();
+}
+
+void write_statement(PointsScope& scope, const ir::Op& op) {
+  scope.named.clear();
+  if (const auto* v = op.get<matile::Value>()) {
+    scope.dtypes[std::string(v->name.str())] = v->dtype;
+    define_number(scope, v->name, v->dtype, v->init, "");
+  } else if (const auto* l = op.get<matile::Let>()) {
+    define_number(scope, l->name, l->value.dtype(), l->value, "const ");
+  } else if (const auto* a = op.get<matile::Assign>()) {
+    load_lines(scope, a->value);
+    assign_each(scope, scope.local(a->name), a->value);
+  } else if (const auto* w = op.get<matile::Write>()) {
+    write_elements(scope, *w);
+  } else if (const auto* i = op.get<matile::If>()) {
+    write_if(scope, *i);
+  } else if (const auto* j = op.get<matile::Join>()) {
+    write_join(scope, *j);
+  } else if (const auto* s = op.get<matile::SharedLoop>()) {
+    write_shared_loop(scope, *s);
+  } else if (const auto* k = op.get<matile::LaneLoop>()) {
+    write_walk(scope, *k);
+  } else {
+    write_loop(scope, op.as<matile::Loop>());
+  }
+}
+
+}  // namespace
+
+void write_block(PointsScope& scope, const ir::Block& ops) {
+  const OwnNames own(scope);
+  for (const ir::Op& op : ops) write_statement(scope, op);
+}
+
+}  // namespace nautilus::emit
