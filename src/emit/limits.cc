@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "emit/expression.h"
+#include "expr/conjuncts.h"
 #include "expr/walk.h"
 #include "matile/registers.h"
 
@@ -112,15 +113,6 @@ std::optional<Bound> bound_of(Expr condition, const matile::Domain& domain,
 
 }  // namespace
 
-void conjuncts(Expr e, std::vector<Expr>& out) {
-  if (e.op() != EK::And) {
-    out.push_back(e);
-    return;
-  }
-  conjuncts(e[0], out);
-  conjuncts(e[1], out);
-}
-
 std::optional<expr::Poly> difference_of(Expr e) {
   if (e.args().size() != 2 || e[0].dtype() != expr::DType::I64) return std::nullopt;
   std::optional<expr::Poly> d;
@@ -144,10 +136,8 @@ std::optional<expr::Poly> difference_of(Expr e) {
 std::string emit_limits(Expr condition, const matile::Domain& domain, const ExpressionNames& names,
                         const expr::Divisors& divisors, expr::ExprPool& pool,
                         const std::string& name, const std::string& e, Writer& out) {
-  std::vector<Expr> parts;
-  conjuncts(condition, parts);
   std::vector<Bound> bounds;
-  for (Expr part : parts) {
+  for (Expr part : expr::conjuncts(condition)) {
     auto bound = bound_of(part, domain, names, divisors, pool);
     if (!bound) return "";
     bounds.push_back(std::move(*bound));

@@ -21,9 +21,7 @@ namespace nautilus::emit {
 
 struct ExpressionNames;
 
-// The conjuncts of a condition.
-void conjuncts(expr::Expr e, std::vector<expr::Expr>& out);
-// A comparison of integers as `difference >= 0`; empty for other conditions.
+// A comparison of integers as `difference >= 0`; empty if it is none.
 std::optional<expr::Poly> difference_of(expr::Expr e);
 
 // Writes the limits of a conjunction of integer comparisons and returns the condition of register

@@ -6,6 +6,7 @@
 #include "emit/expression.h"
 #include "emit/limits.h"
 #include "emit/walked_place.h"
+#include "expr/conjuncts.h"
 #include "expr/walk.h"
 #include "layout/line.h"
 
@@ -88,12 +89,8 @@ std::optional<VectorAccess> vector_access(const Domain& domain, std::string_view
   access.pieces = {pieces->layout, domain.axes};
   access.in_pieces = {
       {axis, scope.pool->binary(expr::Op::Mul, scope.pool->integer(access.width), axis)}};
-  if (condition) {
-    std::vector<Expr> parts;
-    conjuncts(condition, parts);
-    for (Expr part : parts) {
-      if (!is_whole(part, axis, access.width, scope)) return std::nullopt;
-    }
+  for (Expr part : expr::conjuncts(condition)) {
+    if (!is_whole(part, axis, access.width, scope)) return std::nullopt;
   }
   // The last index counts elements, the others rows: only the last may go along the pieces.
   Writer nowhere;

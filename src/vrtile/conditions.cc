@@ -10,14 +10,6 @@ using expr::Expr;
 using expr::Poly;
 using EK = expr::Op;
 
-std::vector<Expr> conjuncts(Expr condition) {
-  if (!condition) return {};
-  if (condition.op() != EK::And) return {condition};
-  std::vector<Expr> out = conjuncts(condition[0]);
-  for (Expr c : conjuncts(condition[1])) out.push_back(c);
-  return out;
-}
-
 Expr conjunction(expr::ExprPool& pool, const std::vector<Expr>& parts) {
   Expr out;
   for (Expr p : parts) out = out ? pool.binary(EK::And, out, p) : p;

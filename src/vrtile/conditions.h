@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "expr/bounds/affine.h"
+#include "expr/conjuncts.h"
 #include "ir/op.h"
 
 namespace nautilus::vrtile {
 
-// The conjuncts of a condition, and their conjunction; the conjunction of nothing is null.
-std::vector<ir::Expr> conjuncts(ir::Expr condition);
+// The parts of a conjunction, and back; the conjunction of nothing is null.
+using expr::conjuncts;
 ir::Expr conjunction(expr::ExprPool& pool, const std::vector<ir::Expr>& parts);
 
 // An integer comparison as p >= 0; empty for other conditions.

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "expr/bounds/affine.h"
+#include "expr/conjuncts.h"
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
 #include "schedule/nest/mask_intervals.h"
@@ -42,15 +43,6 @@ Expr inlined_up_to(const Fusion& fusion, const std::unordered_map<Expr, Limit>& 
     });
   };
   return go(go, e);
-}
-
-void conjuncts(Expr c, std::vector<Expr>& out) {
-  if (c.op() == Op::And && c.tree_size() <= 4096) {
-    conjuncts(c[0], out);
-    conjuncts(c[1], out);
-  } else {
-    out.push_back(c);
-  }
 }
 
 // No position is further away: numbers beyond say the same as these, and sums with them do not
@@ -253,10 +245,10 @@ static HidingMasks hiding_masks(const Fusion& fusion, const std::vector<size_t>&
       hides_all = limit_of(hidden, {}, signs) == identity_limit(fusion.members[rolled[k]]);
     }
     if (!hides_all) continue;
-    std::vector<Expr> parts;
-    conjuncts(mask, parts);
+    // Of a condition that shares parts with itself there could be more than anyone waits for.
+    const bool is_small = mask.tree_size() <= 4096;
     bool is_used = false;
-    for (Expr c : parts) {
+    for (Expr c : is_small ? expr::conjuncts(mask) : std::vector<Expr>{mask}) {
       const bool is_bound = bounds.add(c);
       const Expr limited = is_bound ? expr::substitute(pool, c, bounds.limited) : c;
       if (limited != c) out.instead.emplace(c, limited);

@@ -7,6 +7,7 @@
 
 #include "base/nearest.h"
 #include "expr/bounds/affine.h"
+#include "expr/conjuncts.h"
 #include "expr/print.h"
 #include "expr/walk.h"
 #include "spec/facts/ranges.h"
@@ -194,17 +195,15 @@ using Divisions = std::vector<std::pair<Expr, diag::Span>>;
 
 // The divisors of a fact, in the comparisons of its conjunction.
 void collect_divisors(Expr fact, diag::Span span, Divisions& out) {
-  if (fact.op() == expr::Op::And) {
-    collect_divisors(fact[0], span, out);
-    return collect_divisors(fact[1], span, out);
+  for (Expr part : expr::conjuncts(fact)) {
+    if (!is_comparison(part.op())) continue;
+    expr::for_each(part, [&](Expr e) {
+      if ((e.op() != expr::Op::FloorDiv && e.op() != expr::Op::Mod) || e[1].is_const()) return;
+      const bool is_new = std::none_of(out.begin(), out.end(),
+                                       [&](const auto& known) { return known.first == e[1]; });
+      if (is_new) out.emplace_back(e[1], span);
+    });
   }
-  if (!is_comparison(fact.op())) return;
-  expr::for_each(fact, [&](Expr e) {
-    if ((e.op() != expr::Op::FloorDiv && e.op() != expr::Op::Mod) || e[1].is_const()) return;
-    const bool is_new = std::none_of(out.begin(), out.end(),
-                                     [&](const auto& known) { return known.first == e[1]; });
-    if (is_new) out.emplace_back(e[1], span);
-  });
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "algebra/contraction.h"
 #include "expr/bounds/affine.h"
+#include "expr/conjuncts.h"
 #include "expr/rules/simplify.h"
 #include "expr/walk.h"
 #include "ir/decl.h"
@@ -50,12 +51,6 @@ struct Sum {
 };
 
 bool is_zero_of_sum(Expr e) { return e.op() == ResidueOp::FloatConst && e.number() == 0; }
-
-void add_conjuncts(Expr c, std::vector<Expr>& out) {
-  if (c.op() != ResidueOp::And) return out.push_back(c);
-  add_conjuncts(c[0], out);
-  add_conjuncts(c[1], out);
-}
 
 class ResidueSplitter {
  public:
@@ -169,7 +164,7 @@ class ResidueSplitter {
     std::vector<Expr> out;
     for (Expr f : algebra::factors(body)) {
       if (f.op() != ResidueOp::Select || !is_zero_of_sum(f[2])) continue;
-      add_conjuncts(f[0], out);
+      for (Expr test : expr::conjuncts(f[0])) out.push_back(test);
       for (Expr inner : tests_of(f[1])) out.push_back(inner);
     }
     return out;

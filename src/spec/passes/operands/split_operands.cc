@@ -12,6 +12,7 @@
 #include "algebra/exact_halves.h"
 #include "expr/bounds/affine.h"
 #include "expr/bounds/quotient.h"
+#include "expr/conjuncts.h"
 #include "expr/walk.h"
 #include "ir/decl.h"
 #include "ir/target_of.h"
@@ -410,7 +411,7 @@ class Splitting {
     Expr outside;
     if (is_guarded) {
       Expr inside;
-      for (Expr c : conjuncts_of(operand[0])) {
+      for (Expr c : expr::conjuncts(operand[0])) {
         bool is_along = is_merged(c);
         for (Expr v : expr::free_vars(c)) {
           const bool is_own = std::any_of(along.begin(), along.end(),
@@ -466,13 +467,6 @@ class Splitting {
       at.erase(at.begin() + static_cast<std::ptrdiff_t>(k));
       return;
     }
-  }
-
-  static std::vector<Expr> conjuncts_of(Expr c) {
-    if (c.op() != SplitOp::And) return {c};
-    std::vector<Expr> out = conjuncts_of(c[0]);
-    for (Expr other : conjuncts_of(c[1])) out.push_back(other);
-    return out;
   }
 
   Limbs of_value(Expr value, const Let& let, bool is_row, std::vector<Let>& made) {
