@@ -11,6 +11,79 @@
 #include "layout/stmatrix.h"
 
 namespace nautilus::emulator {
+namespace {
+
+template <class Argument>
+Argument& argument_of(const Warp& warp, size_t lane) {
+  return *static_cast<Argument*>(warp.arguments[lane]);
+}
+
+// What the lanes gave, before the first of them gets something else.
+template <class Argument>
+std::array<float, kWarp> numbers_of(const Warp& warp) {
+  std::array<float, kWarp> out;
+  for (size_t lane = 0; lane < kWarp; ++lane) out[lane] = argument_of<Argument>(warp, lane).x;
+  return out;
+}
+
+// The functions below carry an instruction out for all lanes, and return what is wrong with it.
+std::string check_uniform(const Warp& warp) {
+  const int value = argument_of<const int>(warp, 0);
+  for (size_t lane = 1; lane < kWarp; ++lane) {
+    const int other = argument_of<const int>(warp, lane);
+    if (other == value) continue;
+    return fmt::format("uniform of values that differ: {} in lane 0, {} in lane {}", value, other,
+                       lane);
+  }
+  return "";
+}
+
+void exchange_xor(const Warp& warp) {
+  const auto values = numbers_of<LaneXorArgument>(warp);
+  for (size_t lane = 0; lane < kWarp; ++lane) {
+    auto& argument = argument_of<LaneXorArgument>(warp, lane);
+    argument.x = values[(lane ^ static_cast<size_t>(argument.mask)) % kWarp];
+  }
+}
+
+std::string exchange_from(const Warp& warp) {
+  const auto values = numbers_of<LaneFromArgument>(warp);
+  for (size_t lane = 0; lane < kWarp; ++lane) {
+    auto& argument = argument_of<LaneFromArgument>(warp, lane);
+    if (argument.lane < 0 || argument.lane >= static_cast<int>(kWarp)) {
+      return fmt::format("lane_from lane {}: a warp has {}", argument.lane, kWarp);
+    }
+    argument.x = values[static_cast<size_t>(argument.lane)];
+  }
+  return "";
+}
+
+void vote_any(const Warp& warp) {
+  bool any = false;
+  for (void* argument : warp.arguments) any = any || *static_cast<const bool*>(argument);
+  for (void* argument : warp.arguments) *static_cast<bool*>(argument) = any;
+}
+
+void multiply_lanes(const Warp& warp) {
+  std::array<SmallProduct, kWarp> lanes;
+  for (size_t lane = 0; lane < kWarp; ++lane) {
+    lanes[lane] = argument_of<const SmallProduct>(warp, lane);
+  }
+  multiply_small(lanes);
+}
+
+std::string check_barrier(const Warp& warp) {
+  const auto& call = argument_of<const BarrierArgument>(warp, 0);
+  for (size_t lane = 1; lane < kWarp; ++lane) {
+    const auto& other = argument_of<const BarrierArgument>(warp, lane);
+    if (other.id != call.id || other.threads != call.threads) {
+      return "lanes of a warp name different barriers or counts";
+    }
+  }
+  return "";
+}
+
+}  // namespace
 
 void Cta::collect(Thread& thread, Collective kind, void* argument, int line) {
   Warp& warp = warp_of(thread);
@@ -43,80 +116,39 @@ void Cta::collect(Thread& thread, Collective kind, void* argument, int line) {
 
 // Whether the warp may go on.
 bool Cta::complete(Warp& warp) {
-  const auto& arguments = warp.arguments;
-  const Thread& first = threads[static_cast<size_t>(warp.index * kWarp)];
+  const auto is_right = [&](std::string flaw) {
+    if (flaw.empty()) return true;
+    const Thread& first = threads[static_cast<size_t>(warp.index * kWarp)];
+    machine.fail(first, warp.line, std::move(flaw));
+    return false;
+  };
   switch (warp.collective) {
     case Collective::SyncWarp:
       return true;
-    case Collective::Uniform: {
-      const int value = *static_cast<const int*>(arguments[0]);
-      for (size_t lane = 1; lane < kWarp; ++lane) {
-        const int other = *static_cast<const int*>(arguments[lane]);
-        if (other == value) continue;
-        machine.fail(first, warp.line,
-                     fmt::format("uniform of values that differ: {} in lane 0, {} in lane {}",
-                                 value, other, lane));
-      }
+    case Collective::Uniform:
+      return is_right(check_uniform(warp));
+    case Collective::LaneXor:
+      exchange_xor(warp);
       return true;
-    }
-    case Collective::LaneXor: {
-      float values[kWarp];
-      for (size_t lane = 0; lane < kWarp; ++lane) {
-        values[lane] = static_cast<const LaneXorArgument*>(arguments[lane])->x;
-      }
-      for (size_t lane = 0; lane < kWarp; ++lane) {
-        auto& argument = *static_cast<LaneXorArgument*>(arguments[lane]);
-        argument.x = values[(lane ^ static_cast<size_t>(argument.mask)) % kWarp];
-      }
+    case Collective::LaneFrom:
+      return is_right(exchange_from(warp));
+    case Collective::VoteAny:
+      vote_any(warp);
       return true;
-    }
-    case Collective::LaneFrom: {
-      float values[kWarp];
-      for (size_t lane = 0; lane < kWarp; ++lane) {
-        values[lane] = static_cast<const LaneFromArgument*>(arguments[lane])->x;
-      }
-      for (size_t lane = 0; lane < kWarp; ++lane) {
-        auto& argument = *static_cast<LaneFromArgument*>(arguments[lane]);
-        if (argument.lane < 0 || argument.lane >= static_cast<int>(kWarp)) {
-          machine.fail(first, warp.line,
-                       fmt::format("lane_from lane {}: a warp has {}", argument.lane, kWarp));
-          return true;
-        }
-        argument.x = values[static_cast<size_t>(argument.lane)];
-      }
-      return true;
-    }
-    case Collective::VoteAny: {
-      bool any = false;
-      for (void* argument : arguments) any = any || *static_cast<const bool*>(argument);
-      for (void* argument : arguments) *static_cast<bool*>(argument) = any;
-      return true;
-    }
     case Collective::Stmatrix:
       stmatrix(warp);
       return true;
     case Collective::Ldmatrix:
       ldmatrix(warp);
       return true;
-    case Collective::Mma: {
-      std::array<SmallProduct, kWarp> lanes;
-      for (size_t lane = 0; lane < kWarp; ++lane) {
-        lanes[lane] = *static_cast<const SmallProduct*>(arguments[lane]);
-      }
-      multiply_small(lanes);
+    case Collective::Mma:
+      multiply_lanes(warp);
       return true;
-    }
     case Collective::BarSync:
     case Collective::BarArrive: {
-      const auto& call = *static_cast<const BarrierArgument*>(arguments[0]);
-      for (const void* argument : arguments) {
-        const auto& other = *static_cast<const BarrierArgument*>(argument);
-        if (other.id != call.id || other.threads != call.threads) {
-          machine.fail(first, warp.line, "lanes of a warp name different barriers or counts");
-          return false;
-        }
-      }
-      return arrive_named(warp, call.id, call.threads, warp.collective == Collective::BarSync);
+      const auto& call = argument_of<const BarrierArgument>(warp, 0);
+      return is_right(check_barrier(warp)) &&
+             arrive_named(warp, call.id, call.threads, warp.collective == Collective::BarSync);
     }
     case Collective::ClusterSync:
       return arrive_cluster(warp);

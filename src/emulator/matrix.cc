@@ -18,29 +18,23 @@ bool overlaps(const float* a, int a_size, const float* b, int b_size) {
   return a < b + b_size && b < a + a_size;
 }
 
-}  // namespace
-
-void Cta::issue_product(Warp& warp) {
-  const Thread& first = threads[static_cast<size_t>(warp.index * kWarp)];
-  const auto fail = [&](std::string message) {
-    machine.fail(first, warp.line, std::move(message));
-  };
-  const auto& call = *static_cast<const ProductCall*>(warp.arguments[0]);
-  log_step(warp, {Collective::Wgmma, warp.line, call.a_descriptor, call.b_descriptor});
-  if (machine.is_failed()) return;
+// Why the instruction cannot be issued as it is called; empty if it can.
+std::string call_flaw(const Warp& warp, const ProductCall& call) {
   if (call.first < 0 || call.first + call.n / 2 > call.accumulator_size) {
-    return fail(fmt::format("wgmma with accumulator registers {}..{} of an array of {}", call.first,
-                            call.first + call.n / 2 - 1, call.accumulator_size));
+    return fmt::format("wgmma with accumulator registers {}..{} of an array of {}", call.first,
+                       call.first + call.n / 2 - 1, call.accumulator_size);
   }
   if (call.a != nullptr && (call.a_first < 0 || call.a_first + 4 > call.a_size)) {
-    return fail(fmt::format("wgmma with A registers {}..{} of an array of {}", call.a_first,
-                            call.a_first + 3, call.a_size));
+    return fmt::format("wgmma with A registers {}..{} of an array of {}", call.a_first,
+                       call.a_first + 3, call.a_size);
   }
   if (!warp.is_fenced) {
-    return fail(
-        "wgmma without a wgmma_fence since the last commit: every commit group begins with "
-        "one");
+    return "wgmma without a wgmma_fence since the last commit: every commit group begins with one";
   }
+  return "";
+}
+
+Product product_of(const Warp& warp, const ProductCall& call) {
   Product product;
   product.n = call.n;
   product.is_f16 = call.is_f16;
@@ -51,62 +45,76 @@ void Cta::issue_product(Warp& warp) {
   product.a = call.a_descriptor;
   product.b = call.b_descriptor;
   product.line = warp.line;
-  std::array<float*, kWarp> registers;
+  return product;
+}
+
+using LaneRegisters = std::array<float*, kWarp>;
+
+// The registers that the lanes give: those of the accumulator, and into the product those of A.
+// Returns why they are no product of one warp; empty if they are.
+std::string take_registers(const Warp& warp, const ProductCall& call, Product& product,
+                           LaneRegisters& accumulator) {
   for (size_t lane = 0; lane < kWarp; ++lane) {
     const auto& other = *static_cast<const ProductCall*>(warp.arguments[lane]);
     if (other.a_descriptor != call.a_descriptor || other.b_descriptor != call.b_descriptor) {
-      return fail(fmt::format(
-          "lanes of a warp give different matrix descriptors ({:#x} and {:#x}, "
-          "{:#x} and {:#x})",
-          call.a_descriptor, other.a_descriptor, call.b_descriptor, other.b_descriptor));
+      return fmt::format(
+          "lanes of a warp give different matrix descriptors ({:#x} and {:#x}, {:#x} and {:#x})",
+          call.a_descriptor, other.a_descriptor, call.b_descriptor, other.b_descriptor);
     }
-    registers[lane] = other.accumulator + other.first;
+    accumulator[lane] = other.accumulator + other.first;
     if (product.is_a_in_registers) {
       product.a_registers[lane] = other.a + other.a_first;
       std::memcpy(product.a_values[lane].data(), other.a + other.a_first, 16);
     }
   }
+  return "";
+}
 
+// The pieces of shared memory that the product reads. Returns what is wrong with its descriptors.
+std::string take_granules(const Warp& warp, Product& product) {
   std::string flaw = product.is_a_in_registers ? "" : descriptor_flaw(product.a);
   if (flaw.empty()) flaw = descriptor_flaw(product.b);
-  if (!flaw.empty()) return fail(flaw);
+  if (!flaw.empty()) return flaw;
   if (!product.is_a_in_registers) {
     product.granules = a_pieces(product.a, warp.index % kWarpsPerGroup, product.is_a_transposed);
   }
   const std::vector<uint32_t> b = b_pieces(product.b, product.n, product.is_b_transposed);
   product.granules.insert(product.granules.end(), b.begin(), b.end());
-  for (const uint32_t address : product.granules) {
-    const int64_t offset = int64_t{address} - SharedMemory::kBase;
-    if (!memory.contains(address, 16)) {
-      return fail(fmt::format("wgmma reads smem{:+}, outside the {} bytes of shared memory", offset,
-                              memory.size()));
-    }
-    const Granule& granule = memory.granule(address);
-    if (std::string why = unordered_read(warp, address, "wgmma reads"); !why.empty()) {
-      return fail(std::move(why));
-    }
-    if (granule.is_dirty()) {
-      const int writer = *std::max_element(granule.dirty, granule.dirty + 4) - 1;
-      return fail(
-          fmt::format("wgmma reads smem+{}, written by warp {} lane {} without a "
-                      "fence_async since",
-                      offset, writer / kWarp, writer % kWarp));
-    }
-    const int other = fenced_writes.unknown_to(warp.knows, SharedMemory::granule_index(address));
-    if (other >= 0) {
-      return fail(
-          fmt::format("wgmma reads smem+{}: that {} has written it is known through no "
-                      "barrier",
-                      offset, describe_warp(*this, other)));
-    }
-  }
+  return "";
+}
 
-  Accumulator* accumulator = nullptr;
+// Why the matrix unit must not yet read a piece of shared memory; empty if it may.
+std::string read_flaw(Cta& cta, const Warp& warp, uint32_t address) {
+  const int64_t offset = int64_t{address} - SharedMemory::kBase;
+  if (!cta.memory.contains(address, 16)) {
+    return fmt::format("wgmma reads smem{:+}, outside the {} bytes of shared memory", offset,
+                       cta.memory.size());
+  }
+  const Granule& granule = cta.memory.granule(address);
+  if (std::string why = cta.unordered_read(warp, address, "wgmma reads"); !why.empty()) return why;
+  if (granule.is_dirty()) {
+    const int writer = *std::max_element(granule.dirty, granule.dirty + 4) - 1;
+    return fmt::format(
+        "wgmma reads smem+{}, written by warp {} lane {} without a fence_async since", offset,
+        writer / kWarp, writer % kWarp);
+  }
+  const int other = cta.fenced_writes.unknown_to(warp.knows, SharedMemory::granule_index(address));
+  if (other >= 0) {
+    return fmt::format("wgmma reads smem+{}: that {} has written it is known through no barrier",
+                       offset, describe_warp(cta, other));
+  }
+  return "";
+}
+
+// Finds the accumulator that a product in flight has, or makes one of the registers. Returns why
+// the product cannot have it.
+std::string take_accumulator(Warp& warp, const ProductCall& call, const LaneRegisters& registers,
+                             Accumulator*& accumulator) {
   for (const auto& other : warp.accumulators) {
     if (other->registers == registers && other->n == call.n) {
       accumulator = other.get();
     } else if (overlaps(other->registers[0], other->register_count(), registers[0], call.n / 2)) {
-      return fail("wgmma whose accumulator overlaps another one that is in flight");
+      return "wgmma whose accumulator overlaps another one that is in flight";
     }
   }
   if (accumulator == nullptr) {
@@ -118,10 +126,31 @@ void Cta::issue_product(Warp& warp) {
     if (!call.is_init) gather(accumulator);
     poison(*accumulator);
   } else if (!is_poisoned(*accumulator)) {
-    return fail("accumulator registers were written while a wgmma on them is in flight");
+    return "accumulator registers were written while a wgmma on them is in flight";
   }
-  ++accumulator->pending;
-  product.accumulator = accumulator;
+  return "";
+}
+
+}  // namespace
+
+void Cta::issue_product(Warp& warp) {
+  const auto& call = *static_cast<const ProductCall*>(warp.arguments[0]);
+  log_step(warp, {Collective::Wgmma, warp.line, call.a_descriptor, call.b_descriptor});
+  if (machine.is_failed()) return;
+  Product product = product_of(warp, call);
+  LaneRegisters registers;
+  std::string flaw = call_flaw(warp, call);
+  if (flaw.empty()) flaw = take_registers(warp, call, product, registers);
+  if (flaw.empty()) flaw = take_granules(warp, product);
+  for (size_t k = 0; flaw.empty() && k < product.granules.size(); ++k) {
+    flaw = read_flaw(*this, warp, product.granules[k]);
+  }
+  if (flaw.empty()) flaw = take_accumulator(warp, call, registers, product.accumulator);
+  if (!flaw.empty()) {
+    const Thread& first = threads[static_cast<size_t>(warp.index * kWarp)];
+    return machine.fail(first, warp.line, std::move(flaw));
+  }
+  ++product.accumulator->pending;
   for (const uint32_t address : product.granules) ++memory.granule(address).products;
   warp.open.products.push_back(std::move(product));
 }
