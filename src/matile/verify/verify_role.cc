@@ -84,98 +84,148 @@ void RoleVerifier::statement(const Op& op, bool is_uniform) {
   if (!is_uniform && !is_register_work)
     return v_.fail(
         fmt::format("`{}` under a vote: only register work may stand there", op.info().mnemonic()));
-  switch (k) {
+  if (!control(op, is_uniform) && !exchange(op) && !register_work(op))
+    v_.fail(fmt::format("`{}` does not stand in a role", op.info().mnemonic()));
+}
+
+// Names, loops and branches. False if the op is another one; so are those below.
+bool RoleVerifier::control(const Op& op, bool is_uniform) {
+  switch (kind(op)) {
     case Kind::Tile:
-      return tile(op.as<Tile>());
+      tile(op.as<Tile>());
+      return true;
     case Kind::Let:
       number(op.as<Let>().value);
-      return local(op.as<Let>().name, op.as<Let>().value.dtype());
+      local(op.as<Let>().name, op.as<Let>().value.dtype());
+      return true;
     case Kind::Each:
-      return each(op.as<Each>());
+      each(op.as<Each>());
+      return true;
     case Kind::Loop:
       scalar(op.as<Loop>().from, DType::I64, "the first value");
       scalar(op.as<Loop>().to, DType::I64, "the last value");
-      return body(op.as<Loop>().var, op.as<Loop>().body);
+      body(op.as<Loop>().var, op.as<Loop>().body);
+      return true;
     case Kind::Unroll:
-      return unroll(op.as<Unroll>());
-    case Kind::If: {
-      const auto& branch = op.as<If>();
-      if (is_vote(branch.condition))
-        v_.check(branch.condition, "the condition");
-      else
-        scalar(branch.condition, DType::Bool, "the condition");
-      const bool was_behind = e_.is_behind_ticket();
-      e_.set_behind_ticket(was_behind || is_ticket(branch.condition));
-      block(branch.body, is_uniform && !is_vote(branch.condition));
-      return e_.set_behind_ticket(was_behind);
-    }
+      unroll(op.as<Unroll>());
+      return true;
+    case Kind::If:
+      branch(op.as<If>(), is_uniform);
+      return true;
+    case Kind::Ticket:
+      ticket(op.as<Ticket>());
+      return true;
+    default:
+      return false;
+  }
+}
+
+void RoleVerifier::branch(const If& op, bool is_uniform) {
+  if (is_vote(op.condition))
+    v_.check(op.condition, "the condition");
+  else
+    scalar(op.condition, DType::Bool, "the condition");
+  const bool was_behind = e_.is_behind_ticket();
+  e_.set_behind_ticket(was_behind || is_ticket(op.condition));
+  block(op.body, is_uniform && !is_vote(op.condition));
+  e_.set_behind_ticket(was_behind);
+}
+
+// Rings and turns, and products and transfers, which go on while the role does something else.
+bool RoleVerifier::exchange(const Op& op) {
+  switch (kind(op)) {
     case Kind::Fill:
-      return fill(op.as<Fill>());
+      fill(op.as<Fill>());
+      return true;
     case Kind::Get:
-      return ring(op.as<Get>().ring);
+      ring(op.as<Get>().ring);
+      return true;
     case Kind::Release:
-      return ring(op.as<Release>().ring);
+      ring(op.as<Release>().ring);
+      return true;
     case Kind::Skip:
-      return ring(op.as<Skip>().ring);
+      ring(op.as<Skip>().ring);
+      return true;
     case Kind::Jump:
       scalar(op.as<Jump>().slots, DType::I64, "the number of slots");
-      return ring(op.as<Jump>().ring);
+      ring(op.as<Jump>().ring);
+      return true;
     case Kind::Enter:
-      return turn(op.as<Enter>().turn);
+      turn(op.as<Enter>().turn);
+      return true;
     case Kind::Leave:
-      return turn(op.as<Leave>().turn);
+      turn(op.as<Leave>().turn);
+      return true;
     case Kind::Dot:
-      return dot(op.as<Dot>());
-    case Kind::WarpDot:
-      return warp_dot(op.as<WarpDot>());
-    case Kind::Take:
-      return take(op.as<Take>());
+      dot(op.as<Dot>());
+      return true;
     case Kind::Wait:
       if (op.as<Wait>().leaves.value_or(-1) < 0) v_.fail("a wait leaves 0 or more groups");
       if (op.as<Wait>().acc) find_tile(op.as<Wait>().acc);
-      return;
+      return true;
+    case Kind::Take:
+      take(op.as<Take>());
+      return true;
+    case Kind::Load:
+      e_.load(op.as<Load>());
+      return true;
+    case Kind::Prefetch:
+      e_.prefetch(op.as<Prefetch>());
+      return true;
+    case Kind::Store:
+      store(op.as<Store>());
+      return true;
+    default:
+      return false;
+  }
+}
+
+// What is computed of tiles in registers.
+bool RoleVerifier::register_work(const Op& op) {
+  switch (kind(op)) {
+    case Kind::WarpDot:
+      warp_dot(op.as<WarpDot>());
+      return true;
     case Kind::Set:
-      return e_.set(op.as<Set>());
+      e_.set(op.as<Set>());
+      return true;
     case Kind::Fold:
-      return e_.fold(op.as<Fold>());
+      e_.fold(op.as<Fold>());
+      return true;
     case Kind::Lanes:
       find_tile(op.as<Lanes>().tile);
       if (!ElementRules::is_foldable(op.as<Lanes>().reducer))
         v_.fail("lanes combine by sum, max or min");
-      return;
+      return true;
     case Kind::Shares:
       find_tile(op.as<Shares>().tile);
       if (op.as<Shares>().reducer != expr::Reducer::Sum)
         v_.fail("only a sum has equal shares: of a maximum every lane may keep the whole");
-      return;
+      return true;
     case Kind::Warps:
-      return warps(op.as<Warps>());
+      warps(op.as<Warps>());
+      return true;
     case Kind::Groups:
-      return groups(op.as<Groups>());
+      groups(op.as<Groups>());
+      return true;
     case Kind::Convert:
-      return convert(op.as<Convert>());
-    case Kind::Load:
-      return e_.load(op.as<Load>());
-    case Kind::Prefetch:
-      return e_.prefetch(op.as<Prefetch>());
+      convert(op.as<Convert>());
+      return true;
     case Kind::Forget: {
       const TileUse* tile = find_tile(op.as<Forget>().tile);
       if (tile && !is_half(tile->op->type.dtype)) v_.fail("`forget` is for tiles of 16-bit floats");
-      return;
+      return true;
     }
     case Kind::Vote:
       e_.vote(op.as<Vote>());
       local(op.as<Vote>().name, DType::Bool);
       votes_.emplace(op.as<Vote>().name.str());
-      return;
-    case Kind::Ticket:
-      return ticket(op.as<Ticket>());
+      return true;
     case Kind::Put:
-      return e_.put(op.as<Put>());
-    case Kind::Store:
-      return store(op.as<Store>());
+      e_.put(op.as<Put>());
+      return true;
     default:
-      v_.fail(fmt::format("`{}` does not stand in a role", op.info().mnemonic()));
+      return false;
   }
 }
 

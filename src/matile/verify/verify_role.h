@@ -42,6 +42,10 @@ class RoleVerifier {
   // Under a vote warps differ, so only register work is allowed there: `is_uniform` is false.
   void block(const ir::Block& ops, bool is_uniform);
   void statement(const ir::Op& op, bool is_uniform);
+  bool control(const ir::Op& op, bool is_uniform);
+  bool exchange(const ir::Op& op);
+  bool register_work(const ir::Op& op);
+  void branch(const If& op, bool is_uniform);
   void body(ir::Name var, const ir::Block& ops);
   void each(const Each& op);
   void unroll(const Unroll& op);
