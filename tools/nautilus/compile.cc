@@ -163,6 +163,100 @@ bool warn_about_code(const CompileOptions& o, const ir::Program& loaded,
   return !is_failure(o.warn, unit);
 }
 
+int tell_error(const std::string& error) {
+  fmt::print(stderr, "nautilus: {}\n", error);
+  return kProgramError;
+}
+
+int fail(const CompileOptions& o, const driver::Unit& unit, const std::string& why) {
+  if (o.json)
+    write_json(report_json(false, unit, why));
+  else if (!why.empty())
+    tell_error(why);
+  return kProgramError;
+}
+
+int emit_source(const CompileOptions& o, const ir::Program& program, driver::Unit& unit) {
+  const auto texts = emit::emit_kernels(program, unit.pool);
+  if (o.emit == "cuda") return write(o, emit::device_source(texts));
+  std::string text;
+  for (const emit::KernelText& k : texts) text += k.body;
+  return write(o, text);
+}
+
+int emit_ptx(const CompileOptions& o, const ir::Program& program, const std::string& architecture,
+             driver::Unit& unit) {
+  std::string error;
+  const auto texts = emit::emit_kernels(program, unit.pool);
+  if (is_folder_wanted(o)) {
+    std::vector<std::string> names;
+    for (const emit::KernelText& k : texts) names.push_back(k.name);
+    const auto contents = ptx_of(texts, architecture, &error);
+    return contents ? write_each(o, names, *contents) : tell_error(error);
+  }
+  const std::string file = program.name + ".cu";
+  const auto ptx = runtime::compile_ptx(emit::device_source(texts), file, architecture, &error);
+  return ptx ? write(o, *ptx) : tell_error(error);
+}
+
+int emit_sass(const CompileOptions& o, const std::vector<plan::DeviceKernel>& kernels) {
+  std::string error;
+  std::string text;
+  for (const plan::DeviceKernel& k : kernels) {
+    const auto instructions = runtime::disassemble(k.cubin, &error);
+    if (!instructions) return tell_error(error);
+    text += *instructions;
+  }
+  return write(o, text);
+}
+
+// Machine code: a file, or a folder with one for each kernel.
+int emit_code(const CompileOptions& o, const std::vector<plan::DeviceKernel>& kernels,
+              const std::string& architecture) {
+  std::vector<std::string> names;
+  std::vector<std::string> contents;
+  for (const plan::DeviceKernel& k : kernels) {
+    names.push_back(k.text.name);
+    contents.push_back(k.cubin);
+  }
+  return o.emit == "fatbin" ? write_fatbins(o, kernels, names, architecture)
+                            : write_each(o, names, contents);
+}
+
+// What `--emit` asks for of kernels that there are.
+int emit_program(const CompileOptions& o, const ir::Program& loaded, const driver::Kernels& made,
+                 driver::Unit& unit) {
+  const ir::Program& program = made.program;
+  plan::EditedSources sources;
+  if (!read_sources(o.source, program, sources)) return kUsageError;
+  const bool is_source = o.emit == "cuda" || o.emit == "body";
+  if (!sources.empty() && (is_source || o.emit == "ptx")) {
+    usage_error("--source is compiled, not emitted: --emit report, sass or cubin");
+    return kUsageError;
+  }
+  if (is_source) return emit_source(o, program, unit);
+  std::string error;
+  const auto architecture = driver::architecture_of(program, &error);
+  if (!architecture) return fail(o, unit, error);
+  if (o.emit == "ptx") return emit_ptx(o, program, *architecture, unit);
+  const auto kernels =
+      plan::compile_edited(program, unit.pool, sources, *architecture, !o.no_cache, &error);
+  if (!kernels) return fail(o, unit, error);
+  for (const plan::DeviceKernel& k : *kernels) {
+    const std::string warning = plan::spill_warning(k);
+    if (!warning.empty()) fmt::print(stderr, "nautilus: warning: {}\n", warning);
+  }
+  if (!warn_about_code(o, loaded, made, *kernels, unit)) return fail(o, unit, "");
+  if (o.json) {
+    nlohmann::json j = report_json(true, unit);
+    j["kernels"] = compile_json(*kernels);
+    write_json(j);
+    return kOk;
+  }
+  if (o.emit == "report") return write(o, report_text(*kernels) + sources_report(program, sources));
+  return o.emit == "sass" ? emit_sass(o, *kernels) : emit_code(o, *kernels, *architecture);
+}
+
 int run_compile(const CompileOptions& o) {
   if (o.json && o.emit != "report") {
     usage_error("--json goes with --emit report alone; what else is emitted is text or code");
@@ -184,85 +278,10 @@ int run_compile(const CompileOptions& o) {
   const auto made =
       loaded ? make_kernels(*loaded, o.schedule, nullptr, unit, code, reuse) : std::nullopt;
   if (made) warn(*loaded, *made, o.warn, false, unit);
-  const ir::Program* program = made ? &made->program : nullptr;
   print_messages(unit);
-  const auto fail = [&](const std::string& why) {
-    if (o.json)
-      write_json(report_json(false, unit, why));
-    else if (!why.empty())
-      fmt::print(stderr, "nautilus: {}\n", why);
-    return kProgramError;
-  };
-  if (!program && code == kUsageError) return kUsageError;
-  if (!program || is_failure(o.warn, unit)) return fail("");
-  plan::EditedSources sources;
-  if (!read_sources(o.source, *program, sources)) return kUsageError;
-  if (!sources.empty() && (o.emit == "cuda" || o.emit == "body" || o.emit == "ptx")) {
-    usage_error("--source is compiled, not emitted: --emit report, sass or cubin");
-    return kUsageError;
-  }
-  if (o.emit == "cuda" || o.emit == "body") {
-    const auto texts = emit::emit_kernels(*program, unit.pool);
-    if (o.emit == "cuda") return write(o, emit::device_source(texts));
-    std::string text;
-    for (const emit::KernelText& k : texts) text += k.body;
-    return write(o, text);
-  }
-  std::string error;
-  const auto architecture = driver::architecture_of(*program, &error);
-  if (!architecture) return fail(error);
-  if (o.emit == "ptx" && is_folder_wanted(o)) {
-    const auto texts = emit::emit_kernels(*program, unit.pool);
-    std::vector<std::string> names;
-    for (const emit::KernelText& k : texts) names.push_back(k.name);
-    const auto contents = ptx_of(texts, *architecture, &error);
-    if (contents) return write_each(o, names, *contents);
-    fmt::print(stderr, "nautilus: {}\n", error);
-    return kProgramError;
-  }
-  if (o.emit == "ptx") {
-    const auto source = emit::device_source(emit::emit_kernels(*program, unit.pool));
-    const auto ptx = runtime::compile_ptx(source, program->name + ".cu", *architecture, &error);
-    if (ptx) return write(o, *ptx);
-    fmt::print(stderr, "nautilus: {}\n", error);
-    return kProgramError;
-  }
-  const auto kernels =
-      plan::compile_edited(*program, unit.pool, sources, *architecture, !o.no_cache, &error);
-  if (!kernels) return fail(error);
-  for (const plan::DeviceKernel& k : *kernels) {
-    const std::string warning = plan::spill_warning(k);
-    if (!warning.empty()) fmt::print(stderr, "nautilus: warning: {}\n", warning);
-  }
-  if (!warn_about_code(o, *loaded, *made, *kernels, unit)) return fail("");
-  if (o.json) {
-    nlohmann::json j = report_json(true, unit);
-    j["kernels"] = compile_json(*kernels);
-    write_json(j);
-    return kOk;
-  }
-  if (o.emit == "report")
-    return write(o, report_text(*kernels) + sources_report(*program, sources));
-  if (o.emit == "sass") {
-    std::string text;
-    for (const plan::DeviceKernel& k : *kernels) {
-      const auto instructions = runtime::disassemble(k.cubin, &error);
-      if (!instructions) {
-        fmt::print(stderr, "nautilus: {}\n", error);
-        return kProgramError;
-      }
-      text += *instructions;
-    }
-    return write(o, text);
-  }
-  std::vector<std::string> names;
-  std::vector<std::string> contents;
-  for (const plan::DeviceKernel& k : *kernels) {
-    names.push_back(k.text.name);
-    contents.push_back(k.cubin);
-  }
-  return o.emit == "fatbin" ? write_fatbins(o, *kernels, names, *architecture)
-                            : write_each(o, names, contents);
+  if (!made && code == kUsageError) return kUsageError;
+  if (!made || is_failure(o.warn, unit)) return fail(o, unit, "");
+  return emit_program(o, *loaded, *made, unit);
 }
 
 }  // namespace

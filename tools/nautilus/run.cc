@@ -89,124 +89,173 @@ nlohmann::json launches_json(const std::vector<driver::PlannedLaunch>& launches)
   return out;
 }
 
-int run_run(const RunOptions& o) {
-  nlohmann::json report = nlohmann::json::object();
-  std::string error;
-  driver::Unit unit;
-  if (!choose_target(o.target, unit)) return kUsageError;
-  int code = kOk;
-  std::map<std::string, int64_t> sizes;
-  if (!parse_sizes(o.shape, sizes)) return kUsageError;
-  const auto loaded = load_file(o.file, sizes, unit, code);
-  const auto finish = [&](int exit) {
-    if (o.json && exit != kUsageError) {
-      report.update(report_json(exit == kOk, unit, error));
-      write_json(report);
+// One call of `run`. Each step returns how the tool ends if it fails, and nothing if not.
+class RunCommand {
+ public:
+  explicit RunCommand(const RunOptions& o) : o_(o) {}
+
+  int run() {
+    if (!choose_target(o_.target, unit_) || !parse_sizes(o_.shape, sizes_)) return kUsageError;
+    for (const auto step : {&RunCommand::load, &RunCommand::read_given, &RunCommand::prepare,
+                            &RunCommand::execute, &RunCommand::check}) {
+      if (const auto code = (this->*step)()) return *code;
+    }
+    return finish(kOk);
+  }
+
+ private:
+  using Step = std::optional<int>;
+
+  int finish(int exit) {
+    if (o_.json && exit != kUsageError) {
+      report_.update(report_json(exit == kOk, unit_, error_));
+      write_json(report_);
     } else {
-      print_messages(unit);
+      print_messages(unit_);
     }
     return exit;
-  };
-  if (!loaded) return finish(std::max<int>(code, kProgramError));
-  const auto made = make_kernels(*loaded, o.schedule, nullptr, unit, code);
-  if (!made) return finish(code);
-  const ir::Program* program = &made->program;
-  warn(driver::with_hints(*loaded, sizes), *made, o.warn, false, unit);
-  if (is_failure(o.warn, unit)) return finish(kProgramError);
-  driver::DeviceOptions device;
-  if (!o.source.empty() && o.emulate) {
-    usage_error("--source is for a GPU: the emulator runs the body alone");
-    return kUsageError;
   }
-  if (!read_sources(o.source, *program, device.sources)) return finish(kUsageError);
-  driver::RunRequest request;
-  request.seed = o.seed;
-  for (const ir::Op& op : program->body) {
-    const auto* s = op.get<ir::Static>();  // is in the program already
-    if (s) sizes.erase(std::string(s->name.str()));
+
+  const ir::Program& program() const { return made_->program; }
+
+  Step load() {
+    int code = kOk;
+    loaded_ = load_file(o_.file, sizes_, unit_, code);
+    if (!loaded_) return finish(std::max<int>(code, kProgramError));
+    made_ = make_kernels(*loaded_, o_.schedule, nullptr, unit_, code);
+    if (!made_) return finish(code);
+    warn(driver::with_hints(*loaded_, sizes_), *made_, o_.warn, false, unit_);
+    if (is_failure(o_.warn, unit_)) return finish(kProgramError);
+    return std::nullopt;
   }
-  request.given.sizes.insert(sizes.begin(), sizes.end());
-  if (!read_scalars(*program, o.set, request.given) ||
-      !read_inputs(*program, o.input, request.given) || !names_outputs(*program, o.output))
-    return kUsageError;
-  // Inputs are drawn for the program that others are held against: both see the same numbers.
-  std::optional<ir::Program> oracle;
-  if (loaded->level->name == "spec") {
-    oracle = loaded;
-  } else if (o.check || names_oracle(*program)) {
-    oracle = driver::load_oracle(*program, o.file, unit);
-    if (!oracle) return finish(kProgramError);
-  }
-  int sms = o.sms;
-  if (!o.emulate) {
-    std::string ignored;  // the run itself says it
-    const auto architecture = driver::architecture_of(*program, &ignored);
-    const auto opened = architecture ? runtime::Device::open(0, *architecture, &ignored) : nullptr;
-    if (opened) sms = opened->info().multiprocessors;
-  }
-  std::optional<ir::Environment> env;
-  if (oracle) {
-    for (const ir::Op& op : program->body) {
-      const auto* d = op.get<ir::Dim>();
-      if (d && d->hint && o.input.empty()) request.given.sizes.emplace(d->name.str(), *d->hint);
+
+  // What the options say of sources, sizes, inputs and outputs.
+  Step read_given() {
+    if (!o_.source.empty() && o_.emulate) {
+      usage_error("--source is for a GPU: the emulator runs the body alone");
+      return kUsageError;
     }
-    env = driver::prepare(*oracle, request, unit);
-  } else {
-    env = driver::draw_inputs(*program, request.given, o.seed, sms, unit, &error);
-    if (!env && !error.empty()) fmt::print(stderr, "nautilus: {}\n", error);
+    if (!read_sources(o_.source, program(), device_.sources)) return finish(kUsageError);
+    request_.seed = o_.seed;
+    for (const ir::Op& op : program().body) {
+      const auto* s = op.get<ir::Static>();  // is in the program already
+      if (s) sizes_.erase(std::string(s->name.str()));
+    }
+    request_.given.sizes.insert(sizes_.begin(), sizes_.end());
+    if (!read_scalars(program(), o_.set, request_.given) ||
+        !read_inputs(program(), o_.input, request_.given) || !names_outputs(program(), o_.output))
+      return kUsageError;
+    return std::nullopt;
   }
-  if (!env) return finish(kProgramError);
-  const ir::Environment own = oracle ? driver::environment_of(*program, *env) : *env;
-  const auto start = std::chrono::steady_clock::now();
-  driver::EmulateOptions emulate_options;
-  emulate_options.seed = o.seed;
-  emulate_options.multiprocessors = o.sms;
-  emulate_options.idle_limit = o.idle_limit;
-  const auto got = o.emulate
-                       ? driver::run_emulated(*program, own, emulate_options, unit.pool, &error)
-                       : driver::run_on_device(*program, own, device, unit.pool, &error);
-  if (!got) {
-    fmt::print(stderr, "nautilus: {}\n", error);
-    // What the evaluator finds wrong with the inputs, an index outside a tensor, explains it.
-    if (o.check) spec::evaluate(*oracle, *env, {}, unit.pool, unit.sink);
-    return finish(kProgramError);
+
+  // Inputs are drawn for the program that others are held against: both see the same numbers.
+  Step prepare() {
+    if (loaded_->level->name == "spec") {
+      oracle_ = loaded_;
+    } else if (o_.check || names_oracle(program())) {
+      oracle_ = driver::load_oracle(program(), o_.file, unit_);
+      if (!oracle_) return finish(kProgramError);
+    }
+    find_multiprocessors();
+    if (oracle_) {
+      for (const ir::Op& op : program().body) {
+        const auto* d = op.get<ir::Dim>();
+        if (d && d->hint && o_.input.empty()) request_.given.sizes.emplace(d->name.str(), *d->hint);
+      }
+      env_ = driver::prepare(*oracle_, request_, unit_);
+    } else {
+      env_ = driver::draw_inputs(program(), request_.given, o_.seed, sms_, unit_, &error_);
+      if (!env_ && !error_.empty()) fmt::print(stderr, "nautilus: {}\n", error_);
+    }
+    if (!env_) return finish(kProgramError);
+    return std::nullopt;
   }
-  const auto launches = driver::planned_launches(*program, own, sms);
-  report["file"] = o.file;
-  report["emulated"] = o.emulate;
-  report["seconds"] = seconds_since(start);
-  report["sizes"] = own.sizes;
-  report["launches"] = launches_json(launches);
-  if (!o.json) {
-    fmt::print("{}: {} in {:.3f} s\n", o.file, o.emulate ? "emulated" : "run",
-               report["seconds"].get<double>());
+
+  void find_multiprocessors() {
+    sms_ = o_.sms;
+    if (o_.emulate) return;
+    std::string ignored;  // the run itself says it
+    const auto architecture = driver::architecture_of(program(), &ignored);
+    const auto opened = architecture ? runtime::Device::open(0, *architecture, &ignored) : nullptr;
+    if (opened) sms_ = opened->info().multiprocessors;
+  }
+
+  Step execute() {
+    const ir::Environment own = oracle_ ? driver::environment_of(program(), *env_) : *env_;
+    const auto start = std::chrono::steady_clock::now();
+    driver::EmulateOptions emulate_options;
+    emulate_options.seed = o_.seed;
+    emulate_options.multiprocessors = o_.sms;
+    emulate_options.idle_limit = o_.idle_limit;
+    got_ = o_.emulate ? driver::run_emulated(program(), own, emulate_options, unit_.pool, &error_)
+                      : driver::run_on_device(program(), own, device_, unit_.pool, &error_);
+    if (!got_) {
+      fmt::print(stderr, "nautilus: {}\n", error_);
+      // What the evaluator finds wrong with the inputs, an index outside a tensor, explains it.
+      if (o_.check) spec::evaluate(*oracle_, *env_, {}, unit_.pool, unit_.sink);
+      return finish(kProgramError);
+    }
+    tell(own, seconds_since(start));
+    if (!write_outputs(*got_, o_.output, o_.json)) return finish(kUsageError);
+    return std::nullopt;
+  }
+
+  void tell(const ir::Environment& own, double seconds) {
+    const auto launches = driver::planned_launches(program(), own, sms_);
+    report_["file"] = o_.file;
+    report_["emulated"] = o_.emulate;
+    report_["seconds"] = seconds;
+    report_["sizes"] = own.sizes;
+    report_["launches"] = launches_json(launches);
+    if (o_.json) return;
+    fmt::print("{}: {} in {:.3f} s\n", o_.file, o_.emulate ? "emulated" : "run", seconds);
     fmt::print("{}", driver::launch_report(launches));
-    fmt::print("{}", sources_report(*program, device.sources));
+    fmt::print("{}", sources_report(program(), device_.sources));
   }
-  if (!write_outputs(*got, o.output, o.json)) return finish(kUsageError);
-  if (!o.check) return finish(kOk);
-  const auto want = spec::evaluate_to_judge(*oracle, *env, {}, unit.pool, unit.sink);
-  if (!want) return finish(kProgramError);
-  bool ok = true;
-  for (const driver::CheckLine& line :
-       driver::compare_outputs(*got, *want, ir::numerics_of(*oracle))) {
-    const spec::Result& result = want->at(line.tensor);
-    const std::string why = spec::objection(line.comparison, got->at(line.tensor), result);
-    ok &= why.empty();
-    report["outputs"].push_back({{"name", line.tensor},
-                                 {"verdict", verdict_text(line.comparison.verdict)},
-                                 {"relative_error", line.relative_error},
-                                 {"of_allowed", line.comparison.worst_ratio},
-                                 {"sampled", result.is_sampled},
-                                 {"objection", why}});
-    if (o.json) continue;
+
+  Step check() {
+    if (!o_.check) return std::nullopt;
+    const auto want = spec::evaluate_to_judge(*oracle_, *env_, {}, unit_.pool, unit_.sink);
+    if (!want) return finish(kProgramError);
+    bool ok = true;
+    for (const driver::CheckLine& line :
+         driver::compare_outputs(*got_, *want, ir::numerics_of(*oracle_))) {
+      const spec::Result& result = want->at(line.tensor);
+      const std::string why = spec::objection(line.comparison, got_->at(line.tensor), result);
+      ok &= why.empty();
+      tell_check(line, result.is_sampled, why);
+    }
+    return finish(ok ? kOk : kProgramError);
+  }
+
+  void tell_check(const driver::CheckLine& line, bool is_sampled, const std::string& why) {
+    report_["outputs"].push_back({{"name", line.tensor},
+                                  {"verdict", verdict_text(line.comparison.verdict)},
+                                  {"relative_error", line.relative_error},
+                                  {"of_allowed", line.comparison.worst_ratio},
+                                  {"sampled", is_sampled},
+                                  {"objection", why}});
+    if (o_.json) return;
     fmt::print("  {}: {}, relative error {:.2e}, worst element {:.2f} of what is allowed{}{}\n",
                line.tensor, verdict_text(line.comparison.verdict), line.relative_error,
-               line.comparison.worst_ratio, result.is_sampled ? " (sampled)" : "",
+               line.comparison.worst_ratio, is_sampled ? " (sampled)" : "",
                why.empty() ? "" : "; " + why);
   }
-  return finish(ok ? kOk : kProgramError);
-}
+
+  const RunOptions& o_;
+  driver::Unit unit_;
+  nlohmann::json report_ = nlohmann::json::object();
+  std::string error_;
+  std::map<std::string, int64_t> sizes_;
+  std::optional<ir::Program> loaded_;
+  std::optional<driver::Kernels> made_;
+  driver::DeviceOptions device_;
+  driver::RunRequest request_;
+  std::optional<ir::Program> oracle_;  // what others are held against
+  std::optional<ir::Environment> env_;
+  int sms_ = 0;
+  std::optional<driver::Outputs> got_;
+};
 
 }  // namespace
 
@@ -239,7 +288,7 @@ void add_run(CLI::App& app, int& exit_code) {
       "compare with the reference evaluator, or with the oracle that an MA-tile file names");
   c->footer(
       "Example: nautilus run golden/gemm_coop_128x256.matile --target sm_90a --emulate --check");
-  c->callback([o, &exit_code] { exit_code = run_run(*o); });
+  c->callback([o, &exit_code] { exit_code = RunCommand(*o).run(); });
 }
 
 }  // namespace nautilus::tool

@@ -31,7 +31,7 @@ struct Instruction {
   expr::Value constant{.i = 0};
   int axis = -1;                          // Var: position among the axes
   const BoundedTensor* tensor = nullptr;  // Read
-  std::string name = {};  // Read
+  std::string name = {};                  // Read
   std::vector<int> indices = {};
   std::vector<int64_t> strides = {};
   int mask = -1;

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first schedule of a program: forms of its equations are tried one after the other, and each
+// is taken if what it gives is predicted to be faster than what was there before.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compile/kernels.h"
+#include "decision/lines.h"
+#include "driver/kernels/program_lines.h"
+#include "driver/kernels/scheduling.h"
+#include "driver/kernels/tile_kernels.h"
+#include "ir/target_of.h"
+#include "schedule/choose/plan_cost.h"
+#include "schedule/text/schedule.h"
+#include "spec/equations_hash.h"
+#include "spec/passes/algebra/chunk_scans.h"
+#include "spec/scans.h"
+
+namespace nautilus::driver {
+namespace {
+
+using decision::Rewrite;
+
+struct KernelCounts {
+  size_t products = 0;
+  size_t rolled = 0;
+};
+
+KernelCounts counts(const FirstSchedule& schedule) {
+  KernelCounts n;
+  for (const schedule::Kernel& k : schedule.kernels) {
+    n.products += k.fusion.dots.size();
+    for (const schedule::Member& m : k.fusion.members) n.rolled += m.is_rolled ? 1 : 0;
+  }
+  return n;
+}
+
+// Whether a form of the program without differences in its products is worth its further sums: it
+// reads once what the other one reads twice. The time of a small kernel or two is not known so
+// well.
+bool is_better_apart(const FirstSchedule& apart, const FirstSchedule& whole, Unit& unit) {
+  const KernelCounts a = counts(apart);
+  const KernelCounts w = counts(whole);
+  if (a.products < w.products || a.rolled <= w.rolled) return false;
+  const target::Target& target = ir::target_of(whole.program);
+  const auto cycles = [&](const FirstSchedule& s) {
+    return schedule::plan_cycles(s.kernels, s.rounded, target, unit.pool);
+  };
+  const auto with = cycles(apart);
+  const double unsure = 2 * target.costs.next_kernel_cycles;
+  return !with || *with < target.algebra.worth_apart * *cycles(whole) + unsure;
+}
+
+// Of a program that brings lines about operands, as dumps on the way do: the first form of the
+// algebra that has these operands.
+std::optional<FirstSchedule> schedule_with_own_lines(const ir::Program& program, Unit& unit) {
+  ir::Program plain = program;
+  plain.body = decision::with_lines(std::move(plain.body), {});
+  const schedule::Schedule given{
+      program.name, spec::equations_hash(program), decision::lines(program.body), {}};
+  std::string error;
+  auto out = replay_schedule(plain, schedule::print(given), unit, &error);
+  if (!out) {
+    if (!error.empty()) unit.sink.report(diag::Code::DecisionRefused, {}, error);
+    return std::nullopt;
+  }
+  describe(*out, program, unit);
+  complete(*out, unit);
+  return out;
+}
+
+// Why scans are computed one step after the other, whatever that takes.
+std::vector<std::string> sequential_scans(const ir::Program& program, Unit& unit) {
+  if (!program.after.empty() || !spec::has_scans(program)) return {};
+  diag::Sink ignored(unit.sources);
+  ir::PassContext context{unit.pool, ignored, {}};
+  ir::Program split = program;
+  for (const std::string_view name : {"simplify", "inline_conditions", "split_reductions"}) {
+    auto next = compile::run_pass(*compile::find_pass(name), split, context);
+    if (!next) return {};
+    split = std::move(*next);
+  }
+  return spec::chunk_refusals(split, unit.pool);
+}
+
+// What a form is said to be, and what the time without it is called.
+struct TakenForm {
+  Rewrite rewrite;
+  std::string_view what;
+  std::string_view otherwise;
+};
+constexpr TakenForm kTakenForms[] = {
+    {Rewrite::Limbs, "products of f32 operands are products of 16-bit limbs", "of scalar code"},
+    {Rewrite::Groups,
+     "sums that are products of matrices within groups of an axis are products of each group",
+     "without"},
+    {Rewrite::Chunks, "scans of matrices are products of chunks of their steps",
+     "of one step after the other"}};
+
+class FormChooser {
+ public:
+  // `lowered`: the program as it is without any of the rewrites.
+  FormChooser(const ir::Program& program, const ir::Program& lowered, ir::PassContext& context,
+              Unit& unit)
+      : program_(program),
+        context_(context),
+        unit_(unit),
+        best_(with_tile_kernels(lowered, true, unit)) {
+    consider_shift(lowered);
+  }
+
+  FirstSchedule run() {
+    consider_operands();
+    consider_groups();
+    const Algebra chunked = best_.algebra.with(Rewrite::Chunks);
+    if (changes(Rewrite::Chunks, chunked)) consider(chunked, "");
+    return std::move(best_);
+  }
+
+ private:
+  // Differences from values of a row, in their products or apart: what all further forms have.
+  void consider_shift(const ir::Program& lowered) {
+    const Algebra shifting = algebra_.with(Rewrite::DistributeRowShift);
+    const auto apart = unit_.forms.get(program_, context_, shifting);
+    if (apart && *apart != lowered) {
+      FirstSchedule other = with_tile_kernels(*apart, true, unit_);
+      if (is_better_apart(other, best_, unit_)) {
+        algebra_ = shifting;
+        best_ = std::move(other);
+      } else {
+        best_.notes.push_back(
+            "differences from values of a row stay in their products: taking them apart takes "
+            "longer");
+      }
+    }
+    best_.algebra = algebra_;
+  }
+
+  // Copies of operands that no box can bring are made where that gives more kernels, products of
+  // limbs where matrix instructions gain more than limbs cost.
+  void consider_operands() {
+    constexpr std::string_view kGathered =
+        "operands that no box can bring as they lie are copied first";
+    const Algebra gathering = algebra_.with(Rewrite::Gather);
+    consider(algebra_.with(Rewrite::Limbs), "");
+    consider(gathering.with(Rewrite::Limbs, best_.algebra.has(Rewrite::Limbs)), kGathered);
+    if (!best_.algebra.has(Rewrite::Limbs)) consider(gathering.with(Rewrite::Limbs), kGathered);
+  }
+
+  void consider_groups() {
+    const Algebra grouped = algebra_.with(Rewrite::Groups);
+    if (!changes(Rewrite::Groups, grouped)) return;
+    // Groups that are blocks of rows are tiles already, and stay in one kernel with what follows.
+    const bool has_blocks =
+        std::any_of(best_.kernels.begin(), best_.kernels.end(), [](const schedule::Kernel& k) {
+          return k.fusion.row_block > 0 && !k.fusion.block_rows.is_int(1);
+        });
+    if (has_blocks) return;
+    for (const bool has_limbs : {false, true})
+      consider(grouped.with(Rewrite::Limbs, has_limbs), "");
+  }
+
+  bool changes(Rewrite rewrite, const Algebra& form) {
+    return unit_.forms.changes(compile::pass_of(rewrite), program_, context_, form);
+  }
+
+  // Takes the form if it gives kernels that are worth it.
+  void consider(const Algebra& form, std::string_view note) {
+    const auto lowered = unit_.forms.get(program_, context_, form);
+    const Rewrite tried = form.has(Rewrite::Chunks)   ? Rewrite::Chunks
+                          : form.has(Rewrite::Gather) ? Rewrite::Gather
+                          : form.has(Rewrite::Limbs)  ? Rewrite::Limbs
+                                                      : Rewrite::Groups;
+    if (!lowered || *lowered == best_.unscheduled ||
+        lowered == unit_.forms.get(program_, context_, form.without(tried)))
+      return;
+    FirstSchedule other = with_tile_kernels(*lowered, true, unit_);
+    // Sums of groups are scalar code, too, whose points share what they load.
+    const bool has_groups = form.has(Rewrite::Groups);
+    const bool is_scalar = has_groups && best_.kernels.empty() && other.kernels.empty();
+    if (!is_scalar && other.kernels.size() <= best_.kernels.size()) return;
+    // Products that are fused stand in fewer kernels: groups are for sums that have no tiles yet.
+    if (!is_scalar && has_groups && counts(other).products <= counts(best_).products) return;
+    const double share = predicted_cost(other, unit_) / predicted_cost(best_, unit_);
+    const bool has_new_limbs = form.has(Rewrite::Limbs) && !best_.algebra.has(Rewrite::Limbs);
+    const double worth =
+        has_new_limbs || is_scalar ? ir::target_of(best_.program).algebra.worth_limbs : 1;
+    share >= worth ? note_left(form, share, has_new_limbs)
+                   : take(std::move(other), form, share, note);
+  }
+
+  void note_left(const Algebra& form, double share, bool has_new_limbs) {
+    if (share < 1 && has_new_limbs)
+      best_.notes.push_back(
+          fmt::format("products of f32 operands are scalar code: products of 16-bit limbs are "
+                      "predicted to take {:.2g} of the time, and usually take longer",
+                      share));
+    if (form.has(Rewrite::Chunks))
+      best_.notes.push_back(
+          fmt::format("scans are computed one step after the other: chunks of their steps are "
+                      "predicted to take {:.2g} of the time",
+                      share));
+  }
+
+  void take(FirstSchedule other, const Algebra& form, double share, std::string_view note) {
+    const auto put_first = [&](std::string text) {
+      other.notes.insert(other.notes.begin(), std::move(text));
+    };
+    if (!note.empty()) put_first(std::string(note));
+    for (const TakenForm& taken : kTakenForms) {
+      if (form.has(taken.rewrite))
+        put_first(fmt::format("{}: predicted to take {:.2g} of the time {}", taken.what, share,
+                              taken.otherwise));
+    }
+    other.algebra = form;
+    best_ = std::move(other);
+  }
+
+  const ir::Program& program_;
+  ir::PassContext& context_;
+  Unit& unit_;
+  Algebra algebra_;
+  FirstSchedule best_;
+};
+
+}  // namespace
+
+std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& unit) {
+  if (!decision::lines(program.body).empty()) return schedule_with_own_lines(program, unit);
+  ir::PassContext context{unit.pool, unit.sink, {}};
+  const auto lowered = unit.forms.get(program, context);
+  if (!lowered) return std::nullopt;
+  const base::StageScope stage(fmt::format("scheduling @{}", program.name),
+                               "nautilus schedule <the program>");
+  FirstSchedule out = FormChooser(program, *lowered, context, unit).run();
+  for (std::string& why : sequential_scans(program, unit)) out.notes.push_back(std::move(why));
+  describe(out, program, unit);
+  complete(out, unit);
+  return out;
+}
+
+}  // namespace nautilus::driver
