@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "ir/target_of.h"
 
 namespace nautilus::emit {
 namespace {

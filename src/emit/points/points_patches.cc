@@ -6,7 +6,6 @@
 #include "emit/points/points_loops.h"
 #include "emit/points/points_statements.h"
 #include "emit/points/points_windows.h"
-#include "ir/target_of.h"
 #include "matile/windows.h"
 
 namespace nautilus::emit {
