@@ -30,8 +30,10 @@ class ByKind {
   std::vector<std::pair<std::string, T>> list_;
 };
 
-// Ops as lines without indentation, how often each is there; lines of decisions left out.
-std::map<std::string_view, int> lines_of(std::string_view text, ByKind<int>* kinds) {
+// Ops as lines without indentation, how often each is there; lines of decisions left out. `order`:
+// with indentation, one after the other.
+std::map<std::string_view, int> lines_of(std::string_view text, ByKind<int>* kinds,
+                                         std::vector<std::string_view>* order) {
   std::map<std::string_view, int> out;
   size_t decisions_at = std::string_view::npos;  // indentation of the block that is left out
   while (!text.empty()) {
@@ -41,11 +43,13 @@ std::map<std::string_view, int> lines_of(std::string_view text, ByKind<int>* kin
     const size_t indent = line.find_first_not_of(' ');
     if (indent == std::string_view::npos) continue;
     if (decisions_at != std::string_view::npos && indent > decisions_at) continue;
+    const std::string_view indented = line;
     line.remove_prefix(indent);
     const std::string_view kind = line.substr(0, line.find(' '));
     decisions_at = kind == decision::Decisions::info().mnemonic() ? indent : std::string_view::npos;
     if (decisions_at != std::string_view::npos) continue;
     ++out[line];
+    order->push_back(indented);
     (*kinds)[kind];
   }
   return out;
@@ -61,7 +65,11 @@ struct Change {
 std::string contents_text(const ir::Block& block) {
   ByKind<int> counts;
   size_t all = 0;
+  const auto& lines = decision::kernel_vocabulary();
   ir::for_each_op(block, [&](const ir::Op& op) {
+    const bool is_line = op.is<decision::Decisions>() ||
+                         std::find(lines.begin(), lines.end(), &op.info()) != lines.end();
+    if (is_line) return;
     ++counts[op.info().mnemonic()];
     ++all;
   });
@@ -73,8 +81,10 @@ std::string contents_text(const ir::Block& block) {
 
 std::string change_text(std::string_view before, std::string_view after) {
   ByKind<int> kinds;
-  const auto new_lines = lines_of(after, &kinds);
-  const auto old_lines = lines_of(before, &kinds);
+  std::vector<std::string_view> order;
+  std::vector<std::string_view> old_order;
+  const auto new_lines = lines_of(after, &kinds, &order);
+  const auto old_lines = lines_of(before, &kinds, &old_order);
   std::map<std::string_view, Change> changes;
   const auto count = [&](const auto& lines, const auto& others, int Change::*into) {
     for (const auto& [line, times] : lines) {
@@ -85,7 +95,7 @@ std::string change_text(std::string_view before, std::string_view after) {
   };
   count(new_lines, old_lines, &Change::added);
   count(old_lines, new_lines, &Change::removed);
-  if (changes.empty()) return "ops move";
+  if (changes.empty()) return order == old_order ? "lines alone" : "ops move";
   std::string counted;
   std::string rewritten;
   const auto add = [](std::string& to, const std::string& piece) {

@@ -11,11 +11,13 @@
 namespace nautilus::compile {
 
 // `31 ops: 2 loop, 3 dot, 12 map`, blocks inside included; kinds in the order in which they come.
+// Lines of decisions do not count.
 std::string contents_text(const ir::Block& block);
 
 // From printed ops to printed ops of the same level: `+2 vote, -1 fill; 5 set rewritten`. An op
-// with the same text at another place counts as unchanged; if all ops are, `ops move`. Lines of
-// decisions do not count: passes remove them when they read them.
+// that stands elsewhere but reads the same counts as unchanged; where all do, `ops move`. Lines of
+// decisions do not count: passes take them out when they read them; where nothing else changed,
+// `lines alone`.
 std::string change_text(std::string_view before, std::string_view after);
 
 }  // namespace nautilus::compile

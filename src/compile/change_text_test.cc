@@ -24,6 +24,8 @@ TEST(ChangeText, DecisionsDoNotCount) {
   EXPECT_EQ(change_text("kernel k\n  decisions\n    loop down\n    ring K\n  set a\n",
                         "kernel k\n  decisions\n    ring K\n  loop j\n    set a\n"),
             "+1 loop");
+  EXPECT_EQ(change_text("kernel k\n  set a\n", "kernel k\n  decisions\n    ring K\n  set a\n"),
+            "lines alone");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "choose/tiles/choose_tile_lines.h"
 #include "compile/kernels.h"
 #include "compile/manager.h"
 #include "ir/walk.h"
@@ -64,8 +65,15 @@ std::optional<LoweredKernel> lower_with(const ir::Program& tiles, decision::Oper
   ir::Block decided = context.decided ? *context.decided : ir::Block{};
   ir::PassContext own = context.with(sink, decided);
   std::string failure;
-  const auto parts =
-      lower::lower_tile_nest(tiles, *nest_of(tiles), tiles.name, path, tried, own, &failure);
+  // What no line says is decided before the nest is lowered, which only reads lines.
+  const auto nest = choose::with_tile_lines(tiles, *nest_of(tiles), path, own, &failure);
+  std::optional<LoweredKernel> parts;
+  if (nest) {
+    const ir::Program complete = tile_unit(tiles, *nest, tiles.name);
+    if (!(complete == tiles)) trace(the_pass("choose_tile_lines"), complete, own);
+    parts = lower::lower_tile_nest(complete, *nest_of(complete), complete.name, nullptr, tried, own,
+                                   &failure);
+  }
   auto out = parts ? finished(tiles, *parts, own) : std::nullopt;
   if (!out) {
     *why = sink.all().empty() ? failure : sink.all()[0].message;

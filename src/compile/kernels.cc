@@ -55,8 +55,9 @@ std::vector<std::vector<const Op*>> choices_of(const ir::Program& tiles) {
   for (const Op& op : tiles.body) {
     const auto* grid = op.get<vrtile::Par>();
     if (!grid) continue;
-    const bool is_choice =
-        last && grid->cost && last->as<vrtile::Par>().cost && results_of(op) == results_of(*last);
+    const bool is_choice = last && decision::cost_of(grid->body) &&
+                           decision::cost_of(last->as<vrtile::Par>().body) &&
+                           results_of(op) == results_of(*last);
     if (!is_choice) out.emplace_back();
     out.back().push_back(&op);
     last = &op;
@@ -83,7 +84,8 @@ std::optional<ir::Program> tiles_to_kernels(const ir::Program& tiles, ir::PassCo
         const ir::Name name = finished.name;
         decision::note_kernel(name, decision::Form::Tile, decided, name, context);
       }
-      if (parts) made.emplace_back(std::move(*parts), nest->as<vrtile::Par>().cost);
+      if (parts)
+        made.emplace_back(std::move(*parts), decision::cost_of(nest->as<vrtile::Par>().body));
       if (first_why.empty()) first_why = why;
     }
     if (made.empty()) {

@@ -6,6 +6,7 @@
 #include "choose/choose_kernels.h"
 #include "choose/choose_row_registers.h"
 #include "choose/choose_row_shapes.h"
+#include "choose/tiles/choose_tile_lines.h"
 #include "compile/kernels.h"
 #include "lower/spec_to_scalar.h"
 #include "lower/tiles/vrtile_to_matile.h"
@@ -217,15 +218,18 @@ const std::vector<PassInfo>& passes() {
       tiles("specialise_segments", vrtile::specialise_segments,
             "steps that no mask touches get a loop of their own", "segments"),
       tiles("drop_unused_tiles", vrtile::drop_unused_tiles, "tiles that no store needs go"),
+      arrow("choose_tile_lines", "vrtile", "vrtile", choose::choose_tile_lines,
+            "nests of tiles get the lines that their lowering reads",
+            "groups, order, source, bring, whole, fetch, promote"),
       arrow("vrtile_to_matile", "vrtile", "matile", lower::vrtile_to_matile,
             "kernels in nest form, with their plan",
-            "groups, order, source, bring, fetch, promote"),
-      // Layouts come first: they determine how a reduction is divided. Branches come before lanes:
-      // an exchange that only a branch needs sinks into it. Work per row is hoisted after that, so
-      // that a branch is still recognised as one. Registers are shared before roles are split,
-      // while every tile still has one text. Waits come after that: they depend on everything that
-      // touches a tile. Speculation changes what a step does first, not what it waits for. Branches
-      // are moved when all of them exist, and takes when all waits exist.
+            "groups, cluster, resident, order, source, bring, whole, fetch, promote"),
+      // Layouts first: they say what a reduction's parts are. Branches before lanes: an exchange
+      // that only a branch needs sinks into it. Work per row is hoisted after that, so that a
+      // branch is still seen as one. Registers are shared before roles are split, while every tile
+      // still has one text. Waits come after that: they depend on everything that touches a tile.
+      // Speculation changes what a step does first, not what it waits for; branches are moved when
+      // all of them are there, and takes when every wait is.
       kernel("spread_layouts", matile::spread_layouts, "where the elements of register tiles lie"),
       kernel("split_tile_reductions", matile::split_tile_reductions,
              "reductions as thread, lane and warp parts"),

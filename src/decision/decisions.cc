@@ -6,6 +6,7 @@ namespace nautilus::decision {
 #define DECISION(name, topic) NAUT_DEFINE_OP(name)
 #include "decision/decisions.def"
 #undef DECISION
+NAUT_DEFINE_OP(Cost)
 NAUT_DEFINE_OP(Decisions)
 NAUT_DEFINE_OP(Kernel)
 
@@ -102,6 +103,15 @@ const std::vector<const ir::OpInfo*>& vocabulary() {
 #include "decision/decisions.def"
 #undef DECISION
   };
+  return all;
+}
+
+const std::vector<const ir::OpInfo*>& kernel_vocabulary() {
+  static const std::vector<const ir::OpInfo*> all = [] {
+    std::vector<const ir::OpInfo*> out = vocabulary();
+    out.push_back(&Cost::info());
+    return out;
+  }();
   return all;
 }
 

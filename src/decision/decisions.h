@@ -38,16 +38,30 @@ Topic topic(const ir::OpInfo& decision);
 // All decisions, in the order in which schedules print them.
 const std::vector<const ir::OpInfo*>& vocabulary();
 
+// Of a kernel that has alternatives: what is predicted of it. No choice, so no line of a schedule.
+struct Cost {
+  static constexpr std::string_view kFormat = "cost $cycles";
+  static constexpr std::string_view kDoc =
+      "Predicted cycles of a kernel of tiles; of grids that stand behind each other, have a cost "
+      "and write the same, a kernel plan runs the cheapest alone.";
+  ir::Expr cycles;
+  static void fields(auto& s, auto&& f) { f("cycles", s.cycles); }
+  static const ir::OpInfo& info();
+};
+
+// The decisions, and what else stands among the lines of a kernel.
+const std::vector<const ir::OpInfo*>& kernel_vocabulary();
+
 // The lines that the passes of a kernel have still to read.
 struct Decisions {
   static constexpr std::string_view kFormat = "decisions$body";
   static constexpr std::string_view kDoc =
       "Lines of the kernel's schedule that its passes have still to read, one decision each "
-      "(`nautilus print --ops decisions`).";
+      "(`nautilus print --ops decisions`), and the predicted cost of one that has alternatives.";
   ir::Block body;
   static void fields(auto& s, auto&& f) { f("body", s.body); }
   static const ir::OpInfo& info();
-  static const std::vector<const ir::OpInfo*>& vocabulary() { return decision::vocabulary(); }
+  static const std::vector<const ir::OpInfo*>& vocabulary() { return kernel_vocabulary(); }
 };
 
 enum class Form : uint8_t { Tile, Rows, Points, Parts };

@@ -15,6 +15,11 @@ const ir::Block& lines(const ir::Block& body) {
   return kNone;
 }
 
+ir::Expr cost_of(const ir::Block& body) {
+  const ir::Op* line = find<Cost>(body);
+  return line ? line->as<Cost>().cycles : ir::Expr();
+}
+
 ir::Block with_lines(ir::Block body, const ir::Block& lines) {
   std::erase_if(body, [](const ir::Op& op) { return op.is<Decisions>(); });
   if (!lines.empty()) body.insert(body.begin(), ir::make(Decisions{lines}));

@@ -28,6 +28,9 @@ const ir::Op* find(const ir::Block& body) {
   return nullptr;
 }
 
+// What is predicted of the kernel; null if nothing is.
+ir::Expr cost_of(const ir::Block& body);
+
 // All lines of one kind, which the body then no longer has.
 template <class D>
 ir::Block take(ir::Block& body) {

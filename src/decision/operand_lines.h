@@ -26,6 +26,23 @@ struct Bring {
   static const ir::OpInfo& info();
 };
 
+struct Whole {
+  static constexpr std::string_view kFormat = "whole $operand $use{ $by}";
+  static constexpr std::string_view kDoc =
+      "Form tile: a box that only element-wise work uses goes to registers at once where it is "
+      "used; off: its elements are read there one by one. Panels of a box before a store by panels "
+      "are no such use.";
+  ir::Name operand;
+  Switch use = Switch::On;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("operand", s.operand);
+    f("use", s.use);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
 struct Fetch {
   static constexpr std::string_view kFormat = "fetch $moment{ $by}";
   static constexpr std::string_view kDoc =

@@ -95,7 +95,9 @@ class Assembler {
 
   // The first nest behind those that compute the same as nest `i` with a cost.
   size_t alternatives_end(size_t i) const {
-    const auto cost = [&](size_t k) { return state_.nests[k].body[0].as<scalar::For>().cost; };
+    const auto cost = [&](size_t k) {
+      return decision::cost_of(state_.nests[k].body[0].as<scalar::For>().body);
+    };
     size_t end = i + 1;
     if (!cost(i)) return end;
     const std::set<std::string> results = results_of(state_.nests[i]);
@@ -131,7 +133,7 @@ class Assembler {
       }
       if (!decision::refuse_unread(parts->kernel.as<matile::Kernel>().body, context_)) return false;
       note(*parts, decided);
-      made.emplace_back(std::move(*parts), nest.as<scalar::For>().cost);
+      made.emplace_back(std::move(*parts), decision::cost_of(nest.as<scalar::For>().body));
     }
     if (made.size() > 1) {
       for (Op& let : launch_cheapest(made, state_.names, context_.pool))

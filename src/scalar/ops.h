@@ -75,34 +75,23 @@ enum class Combine : uint8_t { Kernel, Last };
 const std::vector<std::string_view>& words(Combine);
 
 struct For {
-  static constexpr std::string_view kFormat =
-      "for $axes $kind{ cluster $cluster}{ resident $resident}{ combine $combine}{ cost "
-      "$cost}$body";
+  static constexpr std::string_view kFormat = "for $axes $kind{ combine $combine}$body";
   static constexpr std::string_view kDoc =
       "Runs its body for every point of the axes, the last axis fastest. The iterations of a map "
       "loop are independent; those "
       "of a reduce loop meet only in `update`s, so they may be reordered where the reducer allows "
       "it. A grid loop is a map loop over the tiles of a kernel, a group loop one over the warp "
-      "groups of a tile. cluster: so many tiles beside each other run together and share what they "
-      "load. resident: so many tiles share a multiprocessor. combine last: the last axis numbers "
-      "parts; the reductions over parts that follow are "
-      "computed by the tile that comes last, not by a kernel of their own. cost: predicted cycles; "
-      "of grid loops that stand behind each other, have a cost and "
-      "write the same, a kernel plan runs the cheapest alone.";
+      "groups of a tile. combine last: the last axis numbers parts; the reductions over parts that "
+      "follow are computed by the tile that comes last, not by a kernel of their own. What else "
+      "was decided about a kernel stands in the `decisions` of its grid loop.";
   ir::Axes axes;
   LoopKind kind = LoopKind::Map;
   ir::Block body;
-  std::optional<int64_t> cluster = {};
-  std::optional<int64_t> resident = {};
-  ir::Expr cost = {};
   Combine combine = Combine::Kernel;
   static void fields(auto& s, auto&& f) {
     f("axes", s.axes);
     f("kind", s.kind);
-    f("cluster", s.cluster);
-    f("resident", s.resident);
     f("combine", s.combine);
-    f("cost", s.cost);
     f("body", s.body);
   }
   static const ir::OpInfo& info();

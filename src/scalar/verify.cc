@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "decision/lines.h"
 #include "expr/walk.h"
 #include "ir/verify.h"
 #include "ir/walk.h"
@@ -98,11 +99,8 @@ class ScalarVerifier {
   void loops(const ir::Op& op, const For& loop) {
     if (loop.kind == LoopKind::Grid && depth_ > 0) v_.fail("a grid loop inside a loop");
     if (loop.kind == LoopKind::Group && !is_in_grid_) v_.fail("a group loop outside a grid");
-    if (loop.kind != LoopKind::Grid && (loop.cluster || loop.resident || loop.cost))
-      v_.fail("only grid loops have clusters, costs and tiles that share a multiprocessor");
-    if (loop.cost) v_.check_dtype(loop.cost, ir::DType::I64, "the cost");
-    if (loop.cluster && *loop.cluster != 2) v_.fail("a cluster has 2 tiles");
-    if (loop.resident && *loop.resident != 2) v_.fail("2 tiles share a multiprocessor");
+    if (const ir::Expr cost = decision::cost_of(loop.body))
+      v_.check_dtype(cost, ir::DType::I64, "the cost");
     const size_t mark = v_.enter_axes(loop.axes);
     const bool was_in_grid = is_in_grid_;
     is_in_grid_ = loop.kind == LoopKind::Grid || (is_in_grid_ && loop.kind != LoopKind::Group);

@@ -79,24 +79,16 @@ struct Let {
 };
 
 struct Par {
-  static constexpr std::string_view kFormat =
-      "par $axes $kind{ cluster $cluster}{ resident $resident}{ cost $cost}$body";
+  static constexpr std::string_view kFormat = "par $axes $kind$body";
   static constexpr std::string_view kDoc =
       "Independent copies of the block. grid: the tiles of one kernel, anywhere on the device. "
-      "group: the warp groups of one tile; extents are constants. cluster, resident and cost are "
-      "those of the grid loop of level scalar.";
+      "group: the warp groups of one tile; extents are constants.";
   ir::Axes axes;
   ParKind kind = ParKind::Grid;
   ir::Block body;
-  std::optional<int64_t> cluster = {};
-  std::optional<int64_t> resident = {};
-  ir::Expr cost = {};
   static void fields(auto& s, auto&& f) {
     f("axes", s.axes);
     f("kind", s.kind);
-    f("cluster", s.cluster);
-    f("resident", s.resident);
-    f("cost", s.cost);
     f("body", s.body);
   }
   static const ir::OpInfo& info();

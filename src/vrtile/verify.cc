@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "decision/lines.h"
 #include "expr/walk.h"
 #include "ir/print.h"
 #include "ir/verify.h"
@@ -74,11 +75,8 @@ class VrtileVerifier {
   void par(const ir::Op& op, Place place) {
     const auto& p = op.as<Par>();
     if (p.kind == ParKind::Group) static_axes(p.axes);
-    if (p.kind == ParKind::Group && (p.cluster || p.resident || p.cost))
-      v_.fail("only a grid has a cluster, a cost and tiles that share a multiprocessor");
-    if (p.cost) v_.check_dtype(p.cost, ir::DType::I64, "the cost");
-    if (p.cluster && *p.cluster != 2) v_.fail("a cluster has 2 tiles");
-    if (p.resident && *p.resident != 2) v_.fail("2 tiles share a multiprocessor");
+    if (const ir::Expr cost = decision::cost_of(p.body))
+      v_.check_dtype(cost, ir::DType::I64, "the cost");
     const size_t mark = v_.enter_axes(p.axes);
     block(p.body, place, op);
     v_.leave_axes(mark);

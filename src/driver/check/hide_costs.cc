@@ -6,6 +6,7 @@
 #include <cctype>
 #include <optional>
 
+#include "decision/lines.h"
 #include "scalar/ops.h"
 
 namespace nautilus::driver {
@@ -68,9 +69,14 @@ std::optional<std::string> hide_in_line(std::string_view line) {
 ir::Program without_costs(ir::Program program, expr::ExprPool& pool) {
   for (ir::Op& op : program.body) {
     const auto* loop = op.get<scalar::For>();
-    if (!loop || !loop->cost) continue;
+    if (!loop || !decision::cost_of(loop->body)) continue;
     scalar::For hidden = *loop;
-    hidden.cost = pool.var(pool.name(kHidden), expr::DType::I64);
+    ir::Block lines = decision::lines(loop->body);
+    for (ir::Op& line : lines) {
+      if (line.is<decision::Cost>())
+        line = ir::make(decision::Cost{pool.var(pool.name(kHidden), expr::DType::I64)});
+    }
+    hidden.body = decision::with_lines(std::move(hidden.body), lines);
     op = ir::make(std::move(hidden), op.span());
   }
   return program;

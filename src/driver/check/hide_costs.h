@@ -11,7 +11,7 @@
 
 namespace nautilus::driver {
 
-// Scheduled programs: `grid cost ...` in place of an expression.
+// Scheduled programs: a line `cost ...` in place of an expression.
 ir::Program without_costs(ir::Program program, expr::ExprPool& pool);
 
 // Derivations and sweeps: `... cycles`, and the units of a candidate (`: matrix 587, ...`) as

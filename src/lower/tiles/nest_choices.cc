@@ -1,45 +1,98 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lower/tiles/nest_choices.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace nautilus::lower {
 
+using decision::Moment;
 using decision::OperandPath;
+using decision::Switch;
 
 void NestChoices::begin(ir::Block& body) {
   groups.begin(body);
+  cluster.begin(body);
+  resident.begin(body);
   order.begin(body);
   source.begin(body);
   fetch_.begin(body);
   bring_.begin(body);
+  whole_.begin(body);
   promote.begin(body);
+  decision::take<decision::Cost>(body);  // the plan's, which was read from the nest
 }
 
 bool NestChoices::end() {
+  // A box of which no use is one that a copy serves: its elements are read one by one.
+  for (const auto& [tensor, is_copied] : copied_by_rule_) {
+    if (!is_copied) bring_.took({tensor, OperandPath::Direct, {}});
+  }
   const bool ok[] = {groups.end("the kernel has no groups"),
+                     cluster.end("the kernel has no tiles"),
+                     resident.end("the kernel has no tiles"),
                      order.end("the kernel has no tiles"),
                      source.end("the kernel has no tiles"),
                      fetch_.end("no loop has exactly one product, of a computed operand"),
                      bring_.end("the kernel does not read it in boxes for element-wise work"),
+                     whole_.end("the kernel has no box of it that could go to registers at once"),
                      promote.end("the kernel does not copy it")};
   return std::all_of(std::begin(ok), std::end(ok), [](bool x) { return x; });
 }
 
-bool NestChoices::is_copied(ir::Name tensor) {
-  const auto* asked = bring_.asked(tensor);
-  const OperandPath path = asked ? asked->path : usual_path_;
+std::string NestChoices::missing() const {
+  return missing_.empty()
+             ? ""
+             : fmt::format("it has no line `{}`, which choose_tile_lines writes", missing_);
+}
+
+bool NestChoices::is_copied(ir::Name tensor, int64_t columns, int64_t copied_columns) {
+  const auto line = answer(bring_.asked(tensor), [&](NestAnswers& rules) {
+    return decision::Bring{tensor, rules.path(tensor, columns, copied_columns), {}};
+  });
+  if (!line) return false;
   // What is copied is noted where it is: not everything that could be is.
-  if (path == OperandPath::Direct) bring_.took({tensor, path, {}});
-  return path == OperandPath::Copied;
+  if (line->path == OperandPath::Direct) bring_.took({tensor, line->path, {}});
+  const bool is_by_rule = line->path == OperandPath::Copied && !bring_.asked(tensor);
+  if (is_by_rule && !find_by_rule(tensor)) copied_by_rule_.emplace_back(tensor, false);
+  return line->path == OperandPath::Copied;
+}
+
+std::pair<ir::Name, bool>* NestChoices::find_by_rule(ir::Name tensor) {
+  for (auto& known : copied_by_rule_) {
+    if (known.first == tensor) return &known;
+  }
+  return nullptr;
+}
+
+void NestChoices::took_copied(ir::Name tensor) {
+  if (auto* known = find_by_rule(tensor)) known->second = true;
+  bring_.took({tensor, OperandPath::Copied, {}});
+}
+
+bool NestChoices::is_whole(ir::Name tensor, int64_t row_bytes) {
+  const auto line = answer(whole_.asked(tensor), [&](NestAnswers& rules) {
+    return decision::Whole{
+        tensor, rules.is_whole(tensor, row_bytes) ? Switch::On : Switch::Off, {}};
+  });
+  if (line) whole_.took({tensor, line->use, {}});
+  return line && line->use == Switch::On;
 }
 
 bool NestChoices::is_fetched_early() {
-  using decision::Moment;
-  const auto* asked = fetch_.asked();
-  const bool is_early = asked ? asked->moment == Moment::Early : usual_path_ == OperandPath::Copied;
-  fetch_.took({is_early ? Moment::Early : Moment::Late, {}});
-  return is_early;
+  const auto line = answer(fetch_.asked(), [](NestAnswers& rules) {
+    return decision::Fetch{rules.fetch(), {}};
+  });
+  if (line) fetch_.took({line->moment, {}});
+  return line && line->moment == Moment::Early;
+}
+
+int64_t NestChoices::promoted_bytes(ir::Name operand, bool is_needed_once, bool has_cluster) {
+  const auto line = answer(promote.asked(operand), [&](NestAnswers& rules) {
+    return decision::Promote{operand, rules.promoted_bytes(is_needed_once, has_cluster), {}};
+  });
+  return line ? line->bytes.value_or(-1) : 0;
 }
 
 }  // namespace nautilus::lower

@@ -81,22 +81,20 @@ void TileCopies::join_groups(Expr& row, int& rows, int row_step, TileValue& valu
   value.first_row = own_rows;
 }
 
-void TileCopies::promotes(ir::Name map, bool is_needed_once) {
-  int64_t& bytes = promotions_.emplace(map.str(), scope_.target.memory.promote_bytes).first->second;
-  if (is_needed_once || scope_.has_cluster) bytes = scope_.target.memory.line_bytes;
+void TileCopies::fetches(ir::Name map, bool is_needed_once) {
+  is_needed_once_.emplace(map.str(), false).first->second |= is_needed_once;
 }
 
-void TileCopies::choose_promotions() {
+void TileCopies::write_promotions() {
   std::map<std::string, int> places;
   for (Op& op : map_ops_) {
     matile::Map map = op.as<matile::Map>();
-    const auto usual = promotions_.find(std::string(map.name.str()));
-    if (usual == promotions_.end()) continue;
+    const auto known = is_needed_once_.find(std::string(map.name.str()));
+    if (known == is_needed_once_.end()) continue;
     const std::string tensor(map.value.name().str());
     const int place = ++places[tensor];
     const ir::Name operand = pool_.name(place == 1 ? tensor : fmt::format("{}.{}", tensor, place));
-    const auto* asked = choices_.promote.asked(operand);
-    const int64_t bytes = asked ? asked->bytes.value_or(-1) : usual->second;
+    const int64_t bytes = choices_.promoted_bytes(operand, known->second, scope_.has_cluster);
     const std::vector<int>& all = scope_.target.memory.promotions;
     if (std::find(all.begin(), all.end(), bytes) == all.end())
       choices_.promote.refuse(operand,

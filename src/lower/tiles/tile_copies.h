@@ -30,11 +30,10 @@ class TileCopies {
   // `row` the first of them and remembers where the group's own begin.
   void join_groups(expr::Expr& row, int& rows, int row_step, TileValue& value);
 
-  // What misses of a map bring to the second-level cache. Those of what no other tile needs bring
-  // little more than that, and so do those of a cluster, whose CTAs each copy a part of it.
-  void promotes(ir::Name map, bool is_needed_once);
-  // When all maps are known: writes it to them.
-  void choose_promotions();
+  // The map is fetched from; whether no other tile needs what some fetch brings.
+  void fetches(ir::Name map, bool is_needed_once);
+  // When all maps are known: writes to them what misses bring to the second-level cache.
+  void write_promotions();
 
   ir::Block take_maps() { return std::move(map_ops_); }
   ir::Block take_parts() { return std::move(parts_); }
@@ -54,7 +53,7 @@ class TileCopies {
   ir::Block parts_;
   std::map<std::string, TileMap> maps_;
   std::map<std::string, matile::Map> row_piece_maps_;
-  std::map<std::string, int64_t> promotions_;  // of maps that are fetched from
+  std::map<std::string, bool> is_needed_once_;  // of maps that are fetched from
   std::vector<PartUse> part_uses_;
 };
 

@@ -13,9 +13,8 @@ using EK = expr::Op;
 
 class Numbering {
  public:
-  Numbering(const ir::Axes& axes, const target::Target& target, FreshNames& names,
-            expr::ExprPool& pool)
-      : axes_(axes), target_(target), names_(names), pool_(pool) {}
+  Numbering(const ir::Axes& axes, FreshNames& names, expr::ExprPool& pool)
+      : axes_(axes), names_(names), pool_(pool) {}
 
   TileGrid run(const GridFacts& facts) {
     cluster_ = facts.rows >= 0 && facts.growing < 0 ? facts.packing.cluster : 1;
@@ -105,7 +104,7 @@ class Numbering {
       split(plane, batch);
       t = let("inner", sub(t, mul(plane, mul(tm, tn))));
     }
-    const Expr most = pool_.integer(facts.order.rows.value_or(target_.tiles.raster_rows));
+    const Expr most = pool_.integer(facts.order.rows.value_or(1));
     const Expr group = let("group", div(t, mul(most, tn)));
     const Expr rest = let("in_group", sub(t, mul(group, mul(most, tn))));
     const Expr height = let("height", pool_.binary(EK::Min, most, sub(tm, mul(most, group))));
@@ -155,7 +154,6 @@ class Numbering {
   }
 
   const ir::Axes& axes_;
-  const target::Target& target_;
   FreshNames& names_;
   expr::ExprPool& pool_;
   std::vector<Expr> counts_;
@@ -164,23 +162,6 @@ class Numbering {
 };
 
 }  // namespace
-
-decision::TileOrder usual_order(const GridFacts& facts, const target::Target& target) {
-  using decision::OrderKind;
-  if (facts.growing >= 0) {
-    decision::TileOrder longest{OrderKind::Longest, {}, {}, {}};
-    if (facts.shared_bytes) longest.section_mib = target.memory.section_bytes >> 20;
-    return longest;
-  }
-  if (facts.rows >= 0) return {OrderKind::Raster, target.tiles.raster_rows, {}, {}};
-  return {OrderKind::Plain, {}, {}, {}};
-}
-
-decision::TileSource usual_source(const decision::TileOrder& order) {
-  using decision::SourceKind;
-  return {order.kind == decision::OrderKind::Longest ? SourceKind::Dynamic : SourceKind::Static,
-          {}};
-}
 
 std::string refuse_order(const decision::TileOrder& order, const GridFacts& facts,
                          const target::Target& target) {
@@ -206,9 +187,9 @@ std::string refuse_source(const decision::TileSource& source, const GridFacts& f
                                                  : "";
 }
 
-TileGrid number_tiles(const ir::Axes& axes, const GridFacts& facts, const target::Target& target,
-                      FreshNames& names, expr::ExprPool& pool) {
-  return Numbering(axes, target, names, pool).run(facts);
+TileGrid number_tiles(const ir::Axes& axes, const GridFacts& facts, FreshNames& names,
+                      expr::ExprPool& pool) {
+  return Numbering(axes, names, pool).run(facts);
 }
 
 }  // namespace nautilus::lower

@@ -43,15 +43,13 @@ struct TileGrid {
 // * longest: the longest tiles first, in sections whose shared bytes stay in the cache. Within them
 //   the repeated axis runs fastest.
 // * plain: the last axis runs fastest.
-// The order and source that suit what is known of the grid.
-decision::TileOrder usual_order(const GridFacts& facts, const target::Target& target);
-decision::TileSource usual_source(const decision::TileOrder& order);
+//
 // Why the grid cannot have this order or source; empty if it can.
 std::string refuse_order(const decision::TileOrder& order, const GridFacts& facts,
                          const target::Target& target);
 std::string refuse_source(const decision::TileSource& source, const GridFacts& facts);
 
-TileGrid number_tiles(const ir::Axes& axes, const GridFacts& facts, const target::Target& target,
-                      FreshNames& names, expr::ExprPool& pool);
+TileGrid number_tiles(const ir::Axes& axes, const GridFacts& facts, FreshNames& names,
+                      expr::ExprPool& pool);
 
 }  // namespace nautilus::lower

@@ -116,7 +116,7 @@ bool TileLoads::fetch(const vrtile::Load& op, const Uses& uses, TileValue& value
   if (!map) return false;
   const bool is_needed_once =
       (scope_.frames.back().is_loop && is_read_once(elements)) || is_piece_of_rows(elements, *view);
-  copies_.promotes(map->op.name, is_needed_once);
+  copies_.fetches(map->op.name, is_needed_once);
   value.part = copies_.part_for(op.name, map->op, rows, cols, uses.last);
   out.push_back(ir::make(matile::Fetch{value.part, map->op.name, map->at(row, col, pool_)}));
   return true;

@@ -81,19 +81,17 @@ ir::Block loads_first(const ir::Block& body) {
 }  // namespace
 
 NestLowering::NestLowering(const ir::Program& program, const Op& nest, std::string_view name,
-                           FreshNames& names, ir::PassContext& context,
-                           decision::OperandPath usual_path, std::string* why,
-                           const CtaPacking& packing)
+                           FreshNames& names, ir::PassContext& context, NestAnswers* rules,
+                           std::string* why)
     : scope_(program, nest, names, context.pool, why),
       pool_(context.pool),
-      choices_(context, usual_path),
+      choices_(context, rules),
       copies_(scope_, choices_),
       takes_(scope_, choices_, copies_),
       loads_(scope_, copies_, takes_),
       stores_(scope_, copies_, takes_),
       computed_(scope_, takes_, stores_),
-      kernel_name_(name),
-      packing_(packing) {}
+      kernel_name_(name) {}
 
 std::optional<LoweredKernel> NestLowering::run() {
   const auto* grid = scope_.nest.get<vrtile::Par>();
@@ -117,7 +115,7 @@ std::optional<LoweredKernel> NestLowering::run() {
   }
   if (groups && groups->axes.size() != 1) return scope_.fail("one axis numbers the groups");
   const ir::Block& work = groups ? groups->body : own_body;
-  if (!choose_groups(*grid, groups, work)) return std::nullopt;
+  if (!read_packing() || !read_groups(*grid, groups, work)) return std::nullopt;
   if (!number_axes(*grid, own_body)) return std::nullopt;
   group_index_ = groups ? scope_.tiles.define_scalar(groups->axes[0].name, DType::I64)
                         : scope_.names.make("w");
@@ -141,46 +139,72 @@ std::optional<LoweredKernel> NestLowering::run() {
   return assemble(std::move(out));
 }
 
-bool NestLowering::choose_groups(const vrtile::Par& grid, const vrtile::Par* groups,
-                                 const ir::Block& work) {
+bool NestLowering::read_packing() {
+  const auto count = [](const auto* line) { return line ? line->tiles.value_or(0) : 1; };
+  packing_ = {count(choices_.cluster.asked()), count(choices_.resident.asked())};
+  // More than a pair has no form.
+  constexpr int64_t kPair = 2;
+  const int64_t most_ctas = std::min<int64_t>(kPair, scope_.target.limits.cluster_ctas);
+  if (packing_.cluster < 1 || packing_.cluster > most_ctas) {
+    choices_.cluster.refuse(fmt::format("a cluster has 1 to {} tiles", most_ctas));
+    return scope_.refuse("it has another number of tiles in a cluster");
+  }
+  if (packing_.resident < 1 || packing_.resident > kPair) {
+    choices_.resident.refuse(fmt::format("1 to {} tiles share a multiprocessor", kPair));
+    return scope_.refuse("another number of tiles share a multiprocessor");
+  }
+  if (choices_.cluster.asked()) choices_.cluster.took({packing_.cluster, {}});
+  if (choices_.resident.asked()) choices_.resident.took({packing_.resident, {}});
+  return true;
+}
+
+bool NestLowering::read_groups(const vrtile::Par& grid, const vrtile::Par* groups,
+                               const ir::Block& work) {
   using decision::GroupKind;
   constexpr int64_t kAlternating = 2;
-  const auto* asked = choices_.groups.asked();
   scope_.groups = groups ? groups->axes[0].extent.integer() : 1;
   const bool can_alternate =
       scope_.groups == 1 && has_only_product_loops(work) && has_equal_tiles(grid, work, pool_);
-  alternates_ = asked ? asked->kind == GroupKind::Alternating : can_alternate;
+  const auto line = choices_.answer(choices_.groups.asked(), [&](NestAnswers& rules) {
+    return rules.groups(scope_.groups, can_alternate);
+  });
+  if (!line) return scope_.refuse(choices_.missing());
+  alternates_ = line->kind == GroupKind::Alternating;
   if (alternates_ && !can_alternate) {
     choices_.groups.refuse(
         "groups alternate where loops have nothing but products and tiles have equal steps");
     return scope_.refuse("groups cannot alternate");
   }
   if (alternates_) scope_.groups = kAlternating;
-  if (asked && asked->count != scope_.groups) {
+  if (line->count != scope_.groups) {
     choices_.groups.refuse(fmt::format("the tile is for {} groups", scope_.groups));
     return scope_.refuse("the tile is for another number of groups");
   }
-  choices_.groups.took(
-      {scope_.groups, alternates_ ? GroupKind::Alternating : GroupKind::Sharing, {}});
+  choices_.groups.took(*line);
   return true;
 }
 
-bool NestLowering::choose_grid(const ir::Axes& axes, GridFacts facts) {
+bool NestLowering::read_grid(const ir::Axes& axes, GridFacts facts) {
   facts.packing = packing_;
-  const auto* order = choices_.order.asked();
-  facts.order = order ? *order : usual_order(facts, scope_.target);
+  const auto order = choices_.answer(choices_.order.asked(),
+                                     [&](NestAnswers& rules) { return rules.order(facts); });
+  if (!order) return scope_.refuse(choices_.missing());
+  facts.order = *order;
   if (const std::string why = refuse_order(facts.order, facts, scope_.target);
-      order && !why.empty()) {
+      choices_.order.asked() && !why.empty()) {
     choices_.order.refuse(why);
     return scope_.refuse(why);
   }
-  const auto* source = choices_.source.asked();
-  facts.source = source ? *source : usual_source(facts.order);
-  if (const std::string why = refuse_source(facts.source, facts); source && !why.empty()) {
+  const auto source = choices_.answer(
+      choices_.source.asked(), [&](NestAnswers& rules) { return rules.source(facts.order); });
+  if (!source) return scope_.refuse(choices_.missing());
+  facts.source = *source;
+  if (const std::string why = refuse_source(facts.source, facts);
+      choices_.source.asked() && !why.empty()) {
     choices_.source.refuse(why);
     return scope_.refuse(why);
   }
-  grid_ = number_tiles(axes, facts, scope_.target, scope_.names, pool_);
+  grid_ = number_tiles(axes, facts, scope_.names, pool_);
   scope_.has_cluster = static_cast<bool>(grid_.rank);
   if (packing_.cluster > 1 && !grid_.rank)
     return scope_.refuse("no two tiles beside each other share an operand");
@@ -206,7 +230,7 @@ bool NestLowering::number_axes(const vrtile::Par& grid, const ir::Block& body) {
     if (is_used) used.push_back(axes[k]);
   }
   loads_.set_used_axes(std::move(used));
-  return choose_grid(axes, grid_facts(grid.axes, body, scope_));
+  return read_grid(axes, grid_facts(grid.axes, body, scope_));
 }
 
 bool NestLowering::block(NestFrame frame, ir::Block& out) {
@@ -337,7 +361,8 @@ bool NestLowering::carry_on(const std::vector<Carried>& carried, ir::Block& out)
 std::optional<LoweredKernel> NestLowering::assemble(ir::Block body) {
   if (!stores_.is_complete())
     return scope_.fail("a tile is computed for a store that does not come");
-  copies_.choose_promotions();
+  copies_.write_promotions();
+  if (const std::string missing = choices_.missing(); !missing.empty()) return scope_.fail(missing);
   if (!choices_.end()) return scope_.fail("a line of its schedule is refused");
   const ir::Name name = scope_.names.make(kernel_name_);
   matile::Kernel kernel{.name = name, .form = matile::KernelForm::Nest};

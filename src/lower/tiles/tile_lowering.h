@@ -17,8 +17,7 @@ namespace nautilus::lower {
 class NestLowering {
  public:
   NestLowering(const ir::Program& program, const ir::Op& nest, std::string_view name,
-               FreshNames& names, ir::PassContext& context, decision::OperandPath usual_path,
-               std::string* why, const CtaPacking& packing = {});
+               FreshNames& names, ir::PassContext& context, NestAnswers* rules, std::string* why);
   NestLowering(const NestLowering&) = delete;
   NestLowering& operator=(const NestLowering&) = delete;
   std::optional<LoweredKernel> run();
@@ -32,9 +31,10 @@ class NestLowering {
     ir::Name name;  // in the loop, of VR-tile
   };
 
-  // Who works on the tiles, and how they are numbered.
-  bool choose_groups(const vrtile::Par& grid, const vrtile::Par* groups, const ir::Block& work);
-  bool choose_grid(const ir::Axes& axes, GridFacts facts);
+  // Who works on the tiles, how CTAs share the machine, and how tiles are numbered.
+  bool read_groups(const vrtile::Par& grid, const vrtile::Par* groups, const ir::Block& work);
+  bool read_packing();
+  bool read_grid(const ir::Axes& axes, GridFacts facts);
   // The coordinates of a tile, under names of the kernel.
   bool number_axes(const vrtile::Par& grid, const ir::Block& body);
 

@@ -41,10 +41,10 @@ bool TileTakes::is_box(const TileValue& value, bool may_turn) {
   std::string ignored;
   const auto view = view_of(scope_.elements_of(value), pool_, &ignored);
   if (!view || view->row_step != 1) return false;
-  // A copy moves whole panels; one that is mostly padding costs more than it saves.
-  const bool is_full = view->is_transposed ? may_turn && is_half(value.value.dtype())
-                                           : 2 * cols > whole_panels(cols, scope_.panel());
-  return is_full && choices_.is_copied(value.value.name());
+  if (view->is_transposed && (!may_turn || !is_half(value.value.dtype()))) return false;
+  // A copy moves whole panels.
+  const int64_t copied = view->is_transposed ? cols : whole_panels(cols, scope_.panel());
+  return choices_.is_copied(value.value.name(), cols, copied);
 }
 
 bool TileTakes::is_row_piece(const TileValue& value) {
@@ -54,8 +54,8 @@ bool TileTakes::is_row_piece(const TileValue& value) {
   if (!scope_.tensors.contains(value.value.name().str()) ||
       stores_to(scope_.nest, value.value.name()))
     return false;
-  return row_piece_view_of(scope_.elements_of(value), pool_).has_value() &&
-         choices_.is_copied(value.value.name());
+  const auto view = row_piece_view_of(scope_.elements_of(value), pool_);
+  return view && choices_.is_copied(value.value.name(), view->extent, view->extent);
 }
 
 bool TileTakes::take_operands(const std::vector<ir::Name>& used, Expr value, Expr column,
@@ -92,7 +92,7 @@ bool TileTakes::take_operands(const std::vector<ir::Name>& used, Expr value, Exp
 bool TileTakes::take_box(ir::Name name, TileValue& value, size_t last, ir::Block& out) {
   const int64_t row_bytes = value.axes[1].extent.integer() * expr::bytes(value.value.dtype());
   if (!value.axes[0].extent.is_int(scope_.group_rows()) ||
-      row_bytes > scope_.target.tiles.taken_bytes)
+      !choices_.is_whole(value.value.name(), row_bytes))
     return true;
   const TileElements elements = scope_.elements_of(value);
   const auto view = view_of(elements, pool_, scope_.why);
@@ -109,7 +109,7 @@ bool TileTakes::take_box(ir::Name name, TileValue& value, size_t last, ir::Block
   cols = static_cast<int>(whole_panels(cols, scope_.panel()));
   const auto map = copies_.map_for(elements, *view, rows, cols);
   if (!map) return false;
-  copies_.promotes(map->op.name, false);
+  copies_.fetches(map->op.name, false);
   choices_.took_copied(elements.tensor);
   value.part = copies_.part_for(name, map->op, rows, cols, last);
   out.push_back(ir::make(matile::Fetch{value.part, map->op.name, map->at(row, col, pool_)}));
@@ -123,7 +123,7 @@ ir::Name TileTakes::take_panel(ir::Name name, const TileValue& value, Expr row_o
   const auto map =
       view ? copies_.map_for(elements, *view, scope_.group_rows(), scope_.panel()) : std::nullopt;
   if (!map) return {};
-  copies_.promotes(map->op.name, false);
+  copies_.fetches(map->op.name, false);
   choices_.took_copied(elements.tensor);
   const auto shifted = [&](Expr base, Expr offset) {
     return !offset ? base : base.is_int(0) ? offset : pool_.binary(expr::Op::Add, base, offset);
@@ -145,7 +145,7 @@ ir::Name TileTakes::fetch_row_piece(ir::Name name, const TileValue& value, size_
   const TileElements elements = scope_.elements_of(value);
   const auto view = row_piece_view_of(elements, pool_);
   const RowPieceMap map = copies_.row_piece_map_for(elements, *view);
-  copies_.promotes(map.op.name, false);
+  copies_.fetches(map.op.name, false);
   choices_.took_copied(elements.tensor);
   const ir::Name part = copies_.part_for(name, map.op, 1, view->extent, last);
   out.push_back(ir::make(matile::Fetch{part, map.op.name, map.at}));

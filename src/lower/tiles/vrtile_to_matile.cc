@@ -9,7 +9,6 @@
 
 namespace nautilus::lower {
 
-using decision::OperandPath;
 using ir::Op;
 
 ir::Program tile_declarations(const ir::Program& program, FreshNames& names, expr::ExprPool& pool) {
@@ -43,13 +42,10 @@ ir::Program tile_declarations(const ir::Program& program, FreshNames& names, exp
 }
 
 std::optional<LoweredKernel> lower_tile_nest(const ir::Program& program, const Op& nest,
-                                             std::string_view name, OperandPath usual_path,
+                                             std::string_view name, NestAnswers* rules,
                                              FreshNames& names, ir::PassContext& context,
                                              std::string* why) {
-  CtaPacking packing;
-  if (const auto* grid = nest.get<vrtile::Par>())
-    packing = {grid->cluster.value_or(1), grid->resident.value_or(1)};
-  return NestLowering(program, nest, name, names, context, usual_path, why, packing).run();
+  return NestLowering(program, nest, name, names, context, rules, why).run();
 }
 
 std::optional<ir::Program> vrtile_to_matile(const ir::Program& program, ir::PassContext& context) {
@@ -58,8 +54,7 @@ std::optional<ir::Program> vrtile_to_matile(const ir::Program& program, ir::Pass
   for (const Op& op : program.body) {
     if (!op.is<vrtile::Par>()) continue;
     std::string why;
-    auto parts =
-        lower_tile_nest(program, op, program.name, OperandPath::Copied, names, context, &why);
+    auto parts = lower_tile_nest(program, op, program.name, nullptr, names, context, &why);
     if (!parts) {
       context.sink.report(diag::Code::BadPass, op.span(),
                           fmt::format("this nest is no kernel of tiles: {}", why));

@@ -21,26 +21,26 @@
 // rows.
 // * 16-bit results are stored by the copy engine: whole rows at once, or panels of 64 columns in an
 //   unrolled loop together with the element-wise work before them. Others are put one by one.
-// * Without a group axis, if loops have products only and all tiles as many steps, two groups
-//   alternate tiles.
+// * Who works on a tile, how tiles are numbered and how operands arrive is read from the nest's
+//   lines (nest_choices.h).
 #pragma once
 
 #include <string>
 
-#include "decision/decisions.h"
 #include "ir/pass.h"
 #include "lower/kernel/lowered_kernel.h"
+#include "lower/tiles/nest_answers.h"
 
 namespace nautilus::lower {
 
 // The kernel of one grid nest of a VR-tile program, in nest form. Nothing, and why, if some op has
-// no counterpart. `machine sms` and the program's declarations are the caller's. `usual_path`: how
-// boxes arrive that only element-wise work uses, where no line says it; the copy engine takes slots
-// and loading warps.
+// no counterpart. `machine sms` and the program's declarations are the caller's. `rules`: answer
+// what no line of the nest does; null: the lines are complete (choose/tiles/choose_tile_lines.h),
+// and without one of them there is no kernel.
 std::optional<LoweredKernel> lower_tile_nest(const ir::Program& program, const ir::Op& nest,
-                                             std::string_view name,
-                                             decision::OperandPath usual_path, FreshNames& names,
-                                             ir::PassContext& context, std::string* why);
+                                             std::string_view name, NestAnswers* rules,
+                                             FreshNames& names, ir::PassContext& context,
+                                             std::string* why);
 
 // Sizes, scalars, facts and tensors of a VR-tile program, and the machine: the MA-tile program that
 // its kernels are added to. Takes their names.

@@ -78,9 +78,7 @@ void NestsToTiles::kernel(const Op& op, Block& out) {
   for (Op& inner : block(grid->body)) body.push_back(std::move(inner));
   facts_ = before;
   body = decision::with_lines(std::move(body), decision::lines(grid->body));
-  out.push_back(ir::make(vr::Par{grid->axes, vr::ParKind::Grid, std::move(body), grid->cluster,
-                                 grid->resident, grid->cost},
-                         op.span()));
+  out.push_back(ir::make(vr::Par{grid->axes, vr::ParKind::Grid, std::move(body)}, op.span()));
 }
 
 void NestsToTiles::know(const Block& lets) {

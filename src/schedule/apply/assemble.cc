@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "decision/lines.h"
 #include "ir/machine.h"
@@ -68,17 +69,29 @@ std::set<int> remaining(const StatementList& list, std::vector<Kernel>& kernels)
 
 namespace {
 
+template <class D>
+bool has_line(const ir::Block& lines) {
+  return std::any_of(lines.begin(), lines.end(), [](const ir::Op& line) { return line.is<D>(); });
+}
+
 // The lines that passes read, in the nests of the kernel's alternatives. Which steps a loop runs
-// was read when the nests were built.
-void add_lines(const Kernel& kernel, BuiltKernel& built) {
+// was read when the nests were built. `costs`: of nests that are alternatives, by their places.
+void add_lines(const Kernel& kernel, const std::map<size_t, Expr>& costs, BuiltKernel& built) {
   for (size_t n = 0; n < built.nests.size(); ++n) {
     const auto* nest = built.nests[n].get<scalar::For>();
     if (!nest || nest->kind != scalar::LoopKind::Grid) continue;
-    ir::Block lines = kernel.sizes.lines;
+    const TileConfig* sizes = &kernel.sizes;
     for (const WholeNest& w : built.wholes) {
-      if (w.nest == n) lines = w.sizes.lines;
+      if (w.nest == n) sizes = &w.sizes;
     }
+    ir::Block lines = sizes->lines;
     std::erase_if(lines, [](const ir::Op& line) { return line.is<decision::Live>(); });
+    if (sizes->cluster > 1 && !has_line<decision::Cluster>(lines))
+      lines.push_back(ir::make(decision::Cluster{sizes->cluster, {}}));
+    if (sizes->resident > 1 && !has_line<decision::Resident>(lines))
+      lines.push_back(ir::make(decision::Resident{sizes->resident, {}}));
+    if (const auto cost = costs.find(n); cost != costs.end())
+      lines.push_back(ir::make(decision::Cost{cost->second}));
     scalar::For with = *nest;
     with.body = decision::with_lines(std::move(with.body), lines);
     built.nests[n] = ir::make(std::move(with), built.nests[n].span());
@@ -180,13 +193,13 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
                                      kernel.stored, program, signs, pool, names);
     if (built.refused) return *built.refused;
     // Of several nests for the same results the plan runs the one with the least cost.
+    std::map<size_t, Expr> costs;
     for (const WholeNest& whole : built.wholes) {
       if (built.wholes.size() == 1) break;
-      scalar::For nest = built.nests[whole.nest].as<scalar::For>();
-      nest.cost = cycles_of(cost_of(built, whole, program, target, pool), target, pool);
-      built.nests[whole.nest] = ir::make(std::move(nest), built.nests[whole.nest].span());
+      costs.emplace(whole.nest,
+                    cycles_of(cost_of(built, whole, program, target, pool), target, pool));
     }
-    add_lines(kernel, built);
+    add_lines(kernel, costs, built);
     for (ir::Op& op : built.sizes) sizes.push_back(std::move(op));
     for (scalar::Buffer& b : built.summaries) out.program.body.push_back(ir::make(std::move(b)));
     for (ir::Op& op : built.before) code.push_back(std::move(op));

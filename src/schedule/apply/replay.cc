@@ -128,6 +128,8 @@ class KernelReplay {
         sizes.lines.push_back(line);
       } else if (const std::string why = read_size(fusion, line, sizes, rows); !why.empty()) {
         return refused(line, why);
+      } else if (line.is<dc::Cluster>() || line.is<dc::Resident>()) {
+        sizes.lines.push_back(line);
       }
     }
     if (const auto why = read_groups(alternative, rows, *fusion.target, sizes)) return *why;

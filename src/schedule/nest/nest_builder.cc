@@ -95,8 +95,6 @@ For NestBuilder::grid(const ir::Axes& once, ir::Block body) {
     }
   }
   if (f_.split) out.axes.push_back({f_.split->part.name(), f_.split->split});
-  if (f_.sizes.cluster > 1) out.cluster = f_.sizes.cluster;
-  if (f_.sizes.resident > 1) out.resident = f_.sizes.resident;
   if (f_.split && f_.split->combines_last) out.combine = scalar::Combine::Last;
   return out;
 }
