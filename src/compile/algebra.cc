@@ -29,6 +29,8 @@ std::string_view pass_of(Rewrite rewrite) {
       return "unroll_sums";
     case Rewrite::Extremes:
       return "argmax_by_extremes";
+    case Rewrite::Pieces:
+      return "reduce_pieces";
   }
   return {};
 }

@@ -108,6 +108,7 @@ std::vector<std::string_view> sequence(Algebra algebra) {
                                          "push_extremes",
                                          "argmax_by_extremes",
                                          "nest_sums",
+                                         "reduce_pieces",
                                          "merge_equal",
                                          "pull_scale",
                                          "split_reductions",
@@ -127,6 +128,7 @@ std::vector<std::string_view> sequence(Algebra algebra) {
   if (!algebra.has(Rewrite::Residues)) std::erase(names, "split_residues");
   if (!algebra.has(Rewrite::Narrow)) std::erase(names, "narrow_operands");
   if (!algebra.has(Rewrite::Chunks)) std::erase(names, "chunk_scans");
+  if (!algebra.has(Rewrite::Pieces)) std::erase(names, "reduce_pieces");
   if (!algebra.has(Rewrite::Sums)) std::erase(names, "unroll_sums");
   if (!algebra.has(Rewrite::Extremes)) std::erase(names, "argmax_by_extremes");
   if (algebra.has(Rewrite::DistributeRowShift))

@@ -37,6 +37,7 @@
 #include "spec/passes/algebra/nest_sums.h"
 #include "spec/passes/algebra/pull_scale.h"
 #include "spec/passes/algebra/push_extremes.h"
+#include "spec/passes/algebra/reduce_pieces.h"
 #include "spec/passes/algebra/split_groups.h"
 #include "spec/passes/algebra/split_residues.h"
 #include "spec/passes/algebra/unroll_sums.h"
@@ -150,6 +151,9 @@ const std::vector<PassInfo>& passes() {
                                    kReductionsSplit)),
       algebra("nest_sums", spec::beside<spec::nest_sums>,
               "sums over several axes become sums of sums", kReductionsSplit),
+      algebra("reduce_pieces", spec::beside<spec::reduce_pieces>,
+              "reductions along an axis of a product are taken in pieces first", kReductionsSplit,
+              "algebra, piece"),
       // Splitting names the same reduction once per reader; one is enough.
       equations("merge_equal", spec::beside<spec::merge_equal>, "equal equations become one"),
       algebra("pull_scale", spec::beside<spec::pull_scale>,

@@ -28,7 +28,8 @@ const Words& words(Rewrite) {
                                   "narrow",
                                   "chunks",
                                   "sums",
-                                  "extremes"};
+                                  "extremes",
+                                  "pieces"};
   return spellings;
 }
 

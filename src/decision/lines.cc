@@ -26,6 +26,10 @@ ir::Block with_lines(ir::Block body, const ir::Block& lines) {
   return body;
 }
 
+bool is_about_equations(const ir::Op& line) {
+  return line.is<Store>() || line.is<Depth>() || line.is<Chunk>() || line.is<Piece>();
+}
+
 // Decisions of one kind that are about different things differ in the first field.
 bool is_about_the_same(const ir::Op& a, const ir::Op& b) {
   if (&a.info() != &b.info()) return false;

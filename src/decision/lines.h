@@ -41,6 +41,9 @@ ir::Block take(ir::Block& body) {
   return taken;
 }
 
+// Whether passes over equations read it: a line about operands, chunks or pieces.
+bool is_about_equations(const ir::Op& line);
+
 // Whether two decisions are of one kind and about the same operand, axis or statement.
 bool is_about_the_same(const ir::Op& a, const ir::Op& b);
 

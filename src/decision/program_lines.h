@@ -16,7 +16,8 @@ enum class Rewrite : uint8_t {
   Narrow,
   Chunks,
   Sums,
-  Extremes
+  Extremes,
+  Pieces
 };
 const std::vector<std::string_view>& words(Rewrite);
 
@@ -34,7 +35,8 @@ struct Algebra {
       "expression makes them. chunks: scans with matrices as states are products of matrices for "
       "each chunk of their steps. sums: short axes of products over several are written out, one "
       "product for each of their points. extremes: positions of extremes along rows are reductions "
-      "of floats.";
+      "of floats. pieces: reductions along an axis of a product are taken in pieces first, by the "
+      "kernel of the product.";
   Rewrite rewrite = Rewrite::DistributeRowShift;
   Switch use = Switch::Off;
   By by = By::Auto;
@@ -52,6 +54,22 @@ struct Chunk {
       "Program, with `algebra chunks on`: how many steps of a scan are computed together by "
       "products "
       "of matrices.";
+  ir::Name tensor;
+  ir::OptionalInt length;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("tensor", s.tensor);
+    f("length", s.length);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Piece {
+  static constexpr std::string_view kFormat = "piece $tensor $length{ $by}";
+  static constexpr std::string_view kDoc =
+      "Program, with `algebra pieces on`: how many elements of a product, along the axis that all "
+      "its readers reduce, are reduced by the kernel of the product.";
   ir::Name tensor;
   ir::OptionalInt length;
   By by = By::Auto;

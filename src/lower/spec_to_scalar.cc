@@ -241,18 +241,16 @@ class Lowering {
 }  // namespace
 
 std::optional<ir::Program> spec_to_scalar(const ir::Program& program, ir::PassContext& context) {
-  ir::Block operands;
-  ir::Block chunks;
-  for (const ir::Op& line : decision::lines(program.body))
-    (line.is<decision::Chunk>() ? chunks : operands).push_back(line);
-  const bool is_read = decision::refuse_all(
-      operands, "no operand of products has this name or depth, with the other lines as they are",
-      context);
-  if (!decision::refuse_all(
-          chunks, "no scan of this name is computed in chunks, with the other lines as they are",
-          context) ||
-      !is_read)
-    return std::nullopt;
+  bool are_read = true;
+  for (const ir::Op& line : decision::lines(program.body)) {
+    const std::string_view none =
+        line.is<decision::Chunk>()   ? "no scan of this name is computed in chunks"
+        : line.is<decision::Piece>() ? "no product of this name is reduced in pieces"
+                                     : "no operand of products has this name or depth";
+    decision::refuse(line, fmt::format("{}, with the other lines as they are", none), context);
+    are_read = false;
+  }
+  if (!are_read) return std::nullopt;
   return Lowering(context).run(program);
 }
 

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "decision/lines.h"
 #include "expr/bounds/affine.h"
 #include "expr/walk.h"
 #include "ir/verify.h"
@@ -62,7 +63,7 @@ class SpecVerifier {
     if (has_decisions_) v_.fail("a program has one list of decisions");
     has_decisions_ = true;
     for (const ir::Op& line : lines.body) {
-      if (!line.is<decision::Store>() && !line.is<decision::Depth>() && !line.is<decision::Chunk>())
+      if (!decision::is_about_equations(line))
         v_.fail(fmt::format("`{}` is no decision about equations", line.info().mnemonic()));
     }
   }

@@ -286,6 +286,7 @@ const Target& sm_90a() {
               .chunk_steps = 64,
               .long_chunk = 128,
               .most_chunk = 256,
+              .piece_columns = 128,
           },
       .cliffs =
           {

@@ -316,6 +316,7 @@ struct Algebra {
   int64_t chunk_steps;      // of a chunk of a scan whose decays are data
   int64_t long_chunk;       // the same with decays that are known, or none
   int64_t most_chunk;       // that a line may ask for
+  int64_t piece_columns;    // of a product, that its kernel reduces
 };
 
 // Thresholds of warnings (driver/report/warnings.h).

@@ -199,9 +199,7 @@ TEST_P(ProgramDecisionsTest, WithoutLinesAboutOperandsTheRulesDecide) {
   const std::string usual = kernels_of(first_->decisions, &why);
   ASSERT_FALSE(usual.empty()) << why;
   schedule::Schedule old = first_->decisions;
-  std::erase_if(old.lines, [](const ir::Op& line) {
-    return line.is<decision::Store>() || line.is<decision::Depth>() || line.is<decision::Chunk>();
-  });
+  std::erase_if(old.lines, [](const ir::Op& line) { return decision::is_about_equations(line); });
   EXPECT_TRUE(kernels_of(old, &why) == usual) << why;
   const auto again = replay(*program_, old, unit_, &why);
   ASSERT_TRUE(again) << why;

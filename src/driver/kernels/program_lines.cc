@@ -47,7 +47,7 @@ void add_stored(const ir::Block& decided, FirstSchedule& schedule) {
   ir::Block stored;
   for (const ir::Op& line : decided) {
     const auto* noted = line.get<decision::Store>();
-    if (line.is<decision::Depth>() || line.is<decision::Chunk>()) stored.push_back(line);
+    if (!noted && decision::is_about_equations(line)) stored.push_back(line);
     if (!noted) continue;
     decision::Store store = *noted;
     if (store.as != decision::StoredAs::Off) {
@@ -173,9 +173,7 @@ std::string refuse_program(const ir::Program& program, const schedule::Schedule&
 ir::Program with_operand_lines(const ir::Program& program, const schedule::Schedule& decisions) {
   ir::Block lines;
   for (const ir::Op& line : decisions.lines) {
-    const bool is_read =
-        line.is<decision::Store>() || line.is<decision::Depth>() || line.is<decision::Chunk>();
-    if (is_read) lines.push_back(line);
+    if (decision::is_about_equations(line)) lines.push_back(line);
   }
   ir::Program out = program;
   if (program.level->name == "spec" && !lines.empty())

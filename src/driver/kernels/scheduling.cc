@@ -82,7 +82,7 @@ std::optional<FirstSchedule> schedule_without_trial(const ir::Program& program, 
   const auto lowered = unit.forms.get(program, context);
   if (!lowered) return std::nullopt;
   for (const Rewrite rewrite : {Rewrite::DistributeRowShift, Rewrite::Gather, Rewrite::Limbs,
-                                Rewrite::Groups, Rewrite::Chunks}) {
+                                Rewrite::Groups, Rewrite::Chunks, Rewrite::Pieces}) {
     if (unit.forms.get(program, context, Algebra().with(rewrite)) != lowered) return std::nullopt;
   }
   const base::StageScope stage(fmt::format("scheduling @{}", program.name),
