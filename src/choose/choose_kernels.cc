@@ -278,7 +278,7 @@ std::optional<ir::Program> choose_kernels(const ir::Program& program, ir::PassCo
   return Chooser(program, context).run();
 }
 
-double cost_beside_tiles(const ir::Program& program, ir::PassContext& context) {
+double cost_without_tiles(const ir::Program& program, ir::PassContext& context) {
   Chooser chooser(program, context);
   chooser.run();
   return chooser.cycles();

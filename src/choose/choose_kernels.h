@@ -26,6 +26,6 @@ namespace nautilus::choose {
 std::optional<ir::Program> choose_kernels(const ir::Program& program, ir::PassContext& context);
 
 // The predicted time of the kernels that it chooses (nest_cost.h).
-double cost_beside_tiles(const ir::Program& program, ir::PassContext& context);
+double cost_without_tiles(const ir::Program& program, ir::PassContext& context);
 
 }  // namespace nautilus::choose

@@ -289,10 +289,10 @@ Cover Coverer::as_single_points(const Nests& nests, size_t count, const lower::F
   }
   const auto turned = lanes > 1 || each > 1
                           ? std::nullopt
-                          : turned_lines(made.nests, buffers_, target_, context_.pool);
+                          : points_across(made.nests, buffers_, target_, context_.pool);
   if (turned) {
     auto parts = trial();
-    const decision::Across across{turned->axis, turned->across, target_.points.turned_lines, {}};
+    const decision::Across across{turned->axis, turned->across, target_.points.lines_across, {}};
     if (parts && lower::widen(*parts, turned->each, target_.points.threads, context_.pool) &&
         lower::turn(*parts, across, target_.points.threads, target_.points, context_.pool)) {
       made.lines.push_back(ir::make(decision::Each{turned->each, {}}));

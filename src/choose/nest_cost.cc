@@ -91,7 +91,7 @@ bool leaves_registers(const lower::RowGroup& group) {
     });
     own.emplace(s.target.str());
   }
-  return registers > rows.groups * rows.threads * (rows.alone_registers - rows.registers_beside);
+  return registers > rows.groups * rows.threads * (rows.alone_registers - rows.spare_registers);
 }
 
 // One reduction or store of a nest, with the axes of the loops around it.

@@ -198,7 +198,7 @@ Patch measured(const std::vector<Terms>& all, const ir::Axes& axes, decision::Pa
       out.waves += n * waves_of(e, lanes, target);
     }
     const auto free = static_cast<double>(target.limits.sm_registers / target.points.patch_threads -
-                                          target.rows.registers_beside);
+                                          target.rows.spare_registers);
     out.slots += std::max(registers - free, 0.0) * target.nests.place_slots;
     const ir::Axes around(t.loops.begin(), t.loops.begin() + static_cast<std::ptrdiff_t>(begin));
     if (around.size() > out.around.size()) out.around = around;

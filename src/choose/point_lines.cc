@@ -112,9 +112,9 @@ bool has_many(const ir::Axes& axes, const target::Target& target) {
   return points >= target.points.many;
 }
 
-std::optional<TurnedLines> turned_lines(std::span<const lower::MapNest> nests,
-                                        const std::map<std::string, ir::TensorType>& buffers,
-                                        const target::Target& target, expr::ExprPool& pool) {
+std::optional<PointsAcross> points_across(std::span<const lower::MapNest> nests,
+                                          const std::map<std::string, ir::TensorType>& buffers,
+                                          const target::Target& target, expr::ExprPool& pool) {
   Expr axis;
   int64_t read_bytes = 0;
   int64_t written_bytes = 0;
@@ -131,8 +131,8 @@ std::optional<TurnedLines> turned_lines(std::span<const lower::MapNest> nests,
     }
   }
   if (!axis || !has_many(nests[0].axes, target)) return std::nullopt;
-  TurnedLines out{std::min(target.memory.vector_bytes / written_bytes, target.points.line),
-                  axis.name(), 1};
+  PointsAcross out{std::min(target.memory.vector_bytes / written_bytes, target.points.line),
+                   axis.name(), 1};
   out.across =
       std::min(target.memory.vector_bytes / read_bytes, target.points.turned_points / out.each);
   for (const ir::Axis& a : nests[0].axes) {

@@ -20,16 +20,16 @@ int64_t points_of_line(std::span<const lower::MapNest> nests,
 
 // Lines of a kernel that transposes a tensor: its reads are contiguous along `axis`, its writes
 // along the last axis.
-struct TurnedLines {
+struct PointsAcross {
   int64_t each = 1;    // points of a thread along the last axis
   ir::Name axis;       // the other one
   int64_t across = 1;  // points of a thread along that
 };
 // As many as fill vectors of the elements written and read; nothing if the kernel transposes no
 // tensor, reduces, branches, or has few points.
-std::optional<TurnedLines> turned_lines(std::span<const lower::MapNest> nests,
-                                        const std::map<std::string, ir::TensorType>& buffers,
-                                        const target::Target& target, expr::ExprPool& pool);
+std::optional<PointsAcross> points_across(std::span<const lower::MapNest> nests,
+                                          const std::map<std::string, ir::TensorType>& buffers,
+                                          const target::Target& target, expr::ExprPool& pool);
 
 // Whether the axes are known to have enough points for several in a thread.
 bool has_many(const ir::Axes& axes, const target::Target& target);

@@ -26,7 +26,7 @@ double program_cost(const ir::Program& scheduled, const std::vector<schedule::Ke
                     const ir::Program& unscheduled, ir::PassContext& context) {
   const target::Target& target = ir::target_of(scheduled);
   const NestCosts costs(scheduled, target, context.pool);
-  double sum = cost_beside_tiles(scheduled, context);
+  double sum = cost_without_tiles(scheduled, context);
   for (const schedule::Kernel& k : kernels) {
     const auto ranked = schedule::rank_candidates(k, unscheduled, target, context.pool);
     sum += costs.over_sizes([&](const ir::Environment& sizes) {

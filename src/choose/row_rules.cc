@@ -25,7 +25,7 @@ Line RowRules::line(Line rule) {
 
 bool RowRules::fits_two_ctas(const RowUse& use) const {
   const target::Rows& rows = target_.rows;
-  return use.registers + rows.registers_beside <= rows.pair_registers;
+  return use.registers + rows.spare_registers <= rows.pair_registers;
 }
 
 // Registers of a thread for the elements that it holds of a row. Of two CTAs of several groups one
@@ -33,14 +33,14 @@ bool RowRules::fits_two_ctas(const RowUse& use) const {
 int64_t RowRules::budget(const RowUse& use) const {
   const target::Rows& rows = target_.rows;
   if (use.shape.groups == 1) return rows.registers;
-  return (fits_two_ctas(use) ? rows.pair_registers : rows.alone_registers) - rows.registers_beside;
+  return (fits_two_ctas(use) ? rows.pair_registers : rows.alone_registers) - rows.spare_registers;
 }
 
 // If all that is read would fill the registers: the cache has what all rows share.
 bool RowRules::is_late(ir::Name tensor, const RowUse& use, int64_t early, int64_t pieces) {
   const target::Rows& rows = target_.rows;
   // Of groups two CTAs fit.
-  const int64_t early_of_pair = rows.pair_registers - rows.registers_beside;
+  const int64_t early_of_pair = rows.pair_registers - rows.spare_registers;
   const int64_t most = use.shape.groups > 1 ? early_of_pair : rows.early_registers;
   const bool is_late = early > most && pieces <= rows.late_pieces;
   return line(decision::Shared{tensor, is_late ? Moment::Late : Moment::Early, {}}).moment ==
@@ -75,7 +75,8 @@ int64_t RowRules::registers(const RowUse& use, int64_t tiles) {
   if (use.shape.groups == 1) {
     // In addition to the tiles: addresses, limits, a few partial results, and numbers unpacked of
     // each tile. A walk has more addresses.
-    const int64_t beside = rows.beside + rows.beside_tile * std::max<int64_t>(tiles - 2, 0);
+    const int64_t beside =
+        rows.other_registers + rows.other_per_tile * std::max<int64_t>(tiles - 2, 0);
     const int64_t least = use.shape.is_held() ? rows.resident_least : rows.walking_least;
     const int64_t steps =
         (use.registers + beside + limits.register_step - 1) / limits.register_step;

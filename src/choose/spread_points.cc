@@ -21,7 +21,7 @@ using EK = expr::Op;
 
 // Threads that have neighbouring points of a short row, at least: a vector of the narrowest
 // results.
-int64_t least_beside(const target::Target& target) {
+int64_t least_along_last(const target::Target& target) {
   return target.memory.vector_bytes / expr::bytes(expr::DType::BF16);
 }
 
@@ -84,8 +84,8 @@ void look(const ir::Block& body, const ir::Axes& axes, const ir::Axes& loops, in
 
 // The number of neighbouring threads, at least `least`, that leaves few of them without a point, or
 // a piece of points.
-int64_t threads_beside(const ir::Axes& axes, double columns, int64_t least,
-                       const target::Target& target) {
+int64_t threads_along_last(const ir::Axes& axes, double columns, int64_t least,
+                           const target::Target& target) {
   const auto filled = [&](int64_t threads) {
     const auto n = static_cast<double>(threads);
     return columns / (std::ceil(columns / n) * n);
@@ -150,7 +150,7 @@ std::optional<decision::Spread> spread_lines(std::span<const lower::MapNest> nes
   // would leave three of four without a piece (group norm of 64 x 64 pixels 0.205 ms, 0.120 without
   // tiles).
   const int64_t least = target.memory.line_bytes / target.memory.vector_bytes;
-  decision::Spread out{threads_beside(axes, of_row, least, target), 1, target.points.each, {}};
+  decision::Spread out{threads_along_last(axes, of_row, least, target), 1, target.points.each, {}};
   const double rows = static_cast<double>(target.points.threads / *out.threads * *out.down);
   const auto resident = static_cast<double>(target.board.sms * target.limits.sm_threads);
   const bool has_rows = usual(axes[axes.size() - 2].extent) >= rows;
@@ -174,9 +174,9 @@ std::optional<decision::Spread> spread_points(std::span<const lower::MapNest> ne
     // Neighbours below each other share quotients of the last axis, those apart the others.
     const ir::Axes& axes = nests[0].axes;
     const double columns = usual(axes.back().extent);
-    const int64_t least = least_beside(target);
+    const int64_t least = least_along_last(target);
     if (columns < static_cast<double>(least)) return std::nullopt;
-    const int64_t beside = threads_beside(axes, columns, least, target);
+    const int64_t beside = threads_along_last(axes, columns, least, target);
     decision::Spread out{std::min<int64_t>(beside, target.limits.warp_threads),
                          target.points.each,
                          target.points.each,
@@ -193,7 +193,8 @@ std::optional<decision::Spread> spread_points(std::span<const lower::MapNest> ne
     return std::nullopt;
   const ir::Axes& axes = nests[0].axes;
   const double columns = std::max(usual(axes.back().extent), 1.0);
-  decision::Spread out{threads_beside(axes, columns, target.limits.warp_threads, target), 1, 1, {}};
+  decision::Spread out{
+      threads_along_last(axes, columns, target.limits.warp_threads, target), 1, 1, {}};
   // Windows of several rows share rows with the warps below: 4x4 pixels 3.15 ms with 32 threads
   // along a row, 3.47 with 128.
   if (windows.is_tall) out.threads = std::min<int64_t>(*out.threads, target.limits.warp_threads);

@@ -36,7 +36,7 @@ int64_t column_registers(int64_t columns) {
 
 int64_t instruction_registers(int64_t columns, const target::Target& target) {
   return tile_registers(target.matrix.rows * columns, kWordBytes, target.limits) +
-         target.matrix.beside_registers;
+         target.matrix.spare_registers;
 }
 
 int64_t Roles::threads(const target::Limits& limits) const {

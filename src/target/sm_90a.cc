@@ -37,7 +37,7 @@ const Target& sm_90a() {
               .depth = 16,
               .warp_rows = 16,
               // The assembler asks for 130, 134, 138 and 154 with 208, 216, 224 and 256 columns.
-              .beside_registers = 26,
+              .spare_registers = 26,
           },
       .copies =
           {
@@ -126,7 +126,7 @@ const Target& sm_90a() {
               .most_registers = 240,
               // Checked: fitted to kernels that the assembler takes without serialising (decision
               // 0006).
-              .beside = {.checked = 24, .tried = 32, .mixed = 48, .taken = 40},
+              .spare = {.checked = 24, .tried = 32, .mixed = 48, .taken = 40},
               .crowded_registers = 180,
               .barrier_bytes = 1024,
               .whole_extent = 256,
@@ -177,7 +177,7 @@ const Target& sm_90a() {
               .group_columns = 8192,
               .pair_registers = 64,
               .alone_registers = 128,
-              .registers_beside = 24,
+              .spare_registers = 24,
               .resident_least = 40,
               .walking_least = 72,
               .columns = {1024, 4096, 8192, 16384, 32768, 65536},
@@ -191,8 +191,8 @@ const Target& sm_90a() {
               .ahead_bytes = int64_t{64} << 10,
               .ahead_row = int64_t{16} << 10,
               .ahead_row_of_groups = int64_t{64} << 10,
-              .beside = 16,
-              .beside_tile = 16,
+              .other_registers = 16,
+              .other_per_tile = 16,
               .late_pieces = 64,
               // Not measured: rows that are held have the same lengths, and 4 CTAs of 128 threads
               // with 4096 numbers each have 64 KiB in flight.
@@ -211,7 +211,7 @@ const Target& sm_90a() {
               .few = 32 * 1024,  // with 8 lanes each, as many as the machine holds at once
               .line = 8,         // 16 bytes of the narrowest elements that have lines
               .turned_points = 32,
-              .turned_lines = 8,       // write 128 bytes, and 4 threads of a warp read 64
+              .lines_across = 8,       // write 128 bytes, and 4 threads of a warp read 64
               .worth_narrower = 1.05,  // not measured
               // 4x4 pixels 9.4 to 6.0 ms, 5x9 taps of 32 channels as before, 11x11 of 3 channels 18
               // to 31 ms.

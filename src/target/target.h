@@ -57,7 +57,7 @@ struct Matrix {
   int warp_rows;  // of those rows, the ones that a warp holds and can branch for alone
   // Of a thread when the CTA starts, in addition to the sums of one instruction: with fewer
   // registers in total the assembler refuses the instruction, even if its role gets more later.
-  int beside_registers;
+  int spare_registers;
 };
 
 // Copy engine: boxes of tensors to and from shared memory.
@@ -154,7 +154,7 @@ struct Costs {
 // How many the assembler needs is not known before it runs, so each question has its own number.
 // The cost of a step that spills uses one more (costs.other_registers), which is fitted to
 // measurements.
-struct Beside {
+struct SpareRegisters {
   int64_t checked;  // a kernel with fewer is refused
   int64_t tried;    // sizes that leave fewer are not candidates
   int64_t mixed;    // the same with register work between the products of one or two groups
@@ -180,7 +180,7 @@ struct Tiles {
   int64_t cluster_extent;          // rows and columns of a tile, at least, that is worth sharing
   int64_t stage_columns;           // of results that wait in shared memory, at most
   int64_t most_registers;          // of a thread that computes, whatever the loaders leave
-  Beside beside;                   // registers of a thread that its tiles leave
+  SpareRegisters spare;            // registers of a thread that its tiles leave
   int64_t crowded_registers;       // in tiles: beyond it a step takes costs.crowded_factor
   int64_t barrier_bytes;           // of shared memory: more than all barriers of a kernel need
   int64_t whole_extent;            // longest axis that is held whole in a tile
@@ -227,7 +227,7 @@ struct Rows {
   int64_t group_columns;         // longer rows are shared by them
   int64_t pair_registers;        // of a thread of such groups, if two CTAs shall fit
   int64_t alone_registers;       // the same if one shall
-  int64_t registers_beside;      // of those, the ones that tiles leave free
+  int64_t spare_registers;       // of those, the ones that tiles leave free
   int64_t resident_least;        // registers of a thread that keeps its row, at least
   int64_t walking_least;         // of one that walks along it
   std::vector<int64_t> columns;  // kept rows, for programs that leave their number open
@@ -239,8 +239,8 @@ struct Rows {
   int64_t ahead_bytes;           // of rows asked for early, for each multiprocessor
   int64_t ahead_row;             // bytes of a row, at most, that is asked for early
   int64_t ahead_row_of_groups;   // the same where groups share it
-  int64_t beside;                // registers of a thread in addition to tiles: addresses, limits
-  int64_t beside_tile;           // more for each tile but the first two
+  int64_t other_registers;       // registers of a thread in addition to tiles: addresses, limits
+  int64_t other_per_tile;        // more for each tile but the first two
   int64_t late_pieces;           // of a row, at most, that is loaded where it is used
   std::vector<int64_t> pieces;  // columns of pieces of long rows, where rows are few; longest first
   int64_t resident_pieces;      // for each multiprocessor, that leave no need for shorter ones
@@ -256,7 +256,7 @@ struct Points {
   int64_t few;             // points that it is worth it for
   int64_t line;            // most points of a thread, along the last axis
   int64_t turned_points;   // most points of a thread that transposes a tensor
-  int64_t turned_lines;    // neighbouring threads along the last axis, where a tensor is transposed
+  int64_t lines_across;    // neighbouring threads along the last axis, where a tensor is transposed
   double worth_narrower;   // of the share of threads with a point, that narrower tiles gain
   int64_t unrolled;        // most turns of a window with all points of a thread, written one by one
   int64_t loads;           // of a thread in flight, for loops with an unknown number of turns

@@ -82,7 +82,7 @@ void KernelEmitter::learn_facts() {
 
 void KernelEmitter::header(const KernelText& text, bool is_followed) {
   describe();
-  const int ctas = ctas_beside();
+  const int ctas = ctas_together();
   if (scope_.resources.cluster > 1)
     out_.open("KERNEL_CLUSTER({}, {}, {}) {{", text.name, text.threads, scope_.resources.cluster);
   else if (ctas > 1)
@@ -125,7 +125,7 @@ void KernelEmitter::barriers() {
 
 // The kernel's own decision; without it and without loading roles registers do not move between
 // groups: what the roles ask for decides how many CTAs share a multiprocessor.
-int KernelEmitter::ctas_beside() const {
+int KernelEmitter::ctas_together() const {
   if (scope_.kernel.resident) return scope_.resources.resident;
   const target::Limits& limits = scope_.resources.target->limits;
   int64_t regs = 0;

@@ -20,7 +20,7 @@ class KernelEmitter {
   void describe();
   void header(const KernelText& text, bool is_followed);
   void barriers();
-  int ctas_beside() const;
+  int ctas_together() const;
 
   KernelScope scope_;
   Writer& out_;

@@ -21,7 +21,7 @@ class RowLowering {
   // Whether the tiles leave registers for the rest; known after run().
   bool fits() const {
     return scope_.shape.groups == 1 ||
-           scope_.registers() + scope_.choice.registers_beside <= scope_.choice.alone_registers;
+           scope_.registers() + scope_.choice.spare_registers <= scope_.choice.alone_registers;
   }
   // Whether a reduction has a condition for each of its terms; known after run().
   bool has_conditions() const { return has_conditions_; }

@@ -59,7 +59,7 @@ RowRoom row_room(const RowContext& context, const RowShape& shape) {
     });
   }
   return {sum,
-          shape.groups > 1 ? choice.alone_registers - choice.registers_beside : choice.registers};
+          shape.groups > 1 ? choice.alone_registers - choice.spare_registers : choice.registers};
 }
 
 int64_t row_tile_registers(DType dtype, int64_t columns, int64_t threads) {

@@ -34,7 +34,7 @@ void verify_resources(const Kernel& kernel, diag::Span span, const Resources& r,
   if (r.threads == 0) return fail("has no role");
   int loader_registers = 0;
   int wanted = 0;
-  const int64_t beside = r.target->tiles.beside.checked;
+  const int64_t beside = r.target->tiles.spare.checked;
   for (const RoleInfo& role : r.roles) {
     const int regs = static_cast<int>(role.op->regs.value_or(0));
     if (role.is_compute()) {

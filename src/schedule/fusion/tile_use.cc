@@ -133,7 +133,7 @@ int64_t most_tile_registers(const Fusion& fusion, const TileConfig& s, bool is_m
   const int64_t budget =
       estimate::compute_registers({s.warp_groups, true, is_shared, s.resident}, target);
   const bool reserves_more = is_mixed && s.warp_groups <= target.tiles.product_groups && !is_shared;
-  return budget - (reserves_more ? target.tiles.beside.mixed : target.tiles.beside.tried);
+  return budget - (reserves_more ? target.tiles.spare.mixed : target.tiles.spare.tried);
 }
 
 estimate::SharedUse shared_use(const Fusion& fusion, const TileConfig& s) {

@@ -75,7 +75,7 @@ class Advancer {
 std::optional<ir::Program> advance_takes(const ir::Program& program, ir::PassContext& context) {
   using decision::Moment;
   decision::Choice<decision::Takes> choice(context);
-  const int64_t beside = ir::target_of(program).tiles.beside.taken;
+  const int64_t beside = ir::target_of(program).tiles.spare.taken;
   return map_kernels(
       program, KernelForm::Final, [&](const Kernel& kernel) -> std::optional<Kernel> {
         Kernel out = kernel;

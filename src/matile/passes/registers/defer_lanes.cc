@@ -140,7 +140,7 @@ class Deferrer {
   }
 
   // Lanes of a tile that the same question reads are combined later: both would be shares.
-  static bool is_asked_beside_shares(const ir::Block& block, size_t at, ir::Name tile) {
+  static bool is_asked_with_shares(const ir::Block& block, size_t at, ir::Name tile) {
     const Expr condition = block[at].as<Vote>().value.body();
     bool found = false;
     for (size_t k = at + 1; k < block.size(); ++k) {
@@ -159,7 +159,7 @@ class Deferrer {
       size_t to = k;
       while (to + 1 < block.size() && (!touched_by(block[to + 1]).mentions(lanes.tile.str()) ||
                                        (tolerates(block[to + 1], lanes) &&
-                                        !is_asked_beside_shares(block, to + 1, lanes.tile))))
+                                        !is_asked_with_shares(block, to + 1, lanes.tile))))
         ++to;
       if (to + 1 >= block.size() || to == k) continue;
       // Only a move past a vote or into a branch gains anything.

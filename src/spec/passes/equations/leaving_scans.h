@@ -11,20 +11,20 @@
 //   output Y                                            output Y
 //
 // So no pass needs to know about steps, and none can break one. Not for passes that work on each
-// equation separately (simplify, split_reductions). Test: test/spec/beside_scans.spec
+// equation separately (simplify, split_reductions). Test: test/spec/leaving_scans.spec
 #pragma once
 
 #include "ir/pass.h"
 
 namespace nautilus::spec {
 
-std::optional<ir::Program> beside_scans(const ir::Program& program, ir::PassContext& context,
-                                        ir::Pass pass);
+std::optional<ir::Program> leaving_scans(const ir::Program& program, ir::PassContext& context,
+                                         ir::Pass pass);
 
 // The wrapped pass; programs without scans go through the pass itself.
 template <ir::Pass kPass>
-std::optional<ir::Program> beside(const ir::Program& program, ir::PassContext& context) {
-  return beside_scans(program, context, kPass);
+std::optional<ir::Program> leaving_scans(const ir::Program& program, ir::PassContext& context) {
+  return leaving_scans(program, context, kPass);
 }
 
 }  // namespace nautilus::spec

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spec/passes/equations/beside_scans.h"
+#include "spec/passes/equations/leaving_scans.h"
 
 #include <algorithm>
 
@@ -86,8 +86,8 @@ class Cut {
 
 }  // namespace
 
-std::optional<ir::Program> beside_scans(const ir::Program& program, ir::PassContext& context,
-                                        ir::Pass pass) {
+std::optional<ir::Program> leaving_scans(const ir::Program& program, ir::PassContext& context,
+                                         ir::Pass pass) {
   if (!has_scans(program)) return pass(program, context);
   const Cut cut(program);
   if (cut.has_halves()) return program;
