@@ -100,12 +100,14 @@ constexpr TakenForm kTakenForms[] = {
 
 class FormChooser {
  public:
-  // `lowered`: the program as it is without any of the rewrites.
-  FormChooser(const ir::Program& program, const ir::Program& lowered, ir::PassContext& context,
-              Unit& unit)
+  // `given`: lines that every form has. `lowered`: the program in the plainest form of those.
+  FormChooser(const ir::Program& program, const schedule::Schedule& given,
+              const ir::Program& lowered, ir::PassContext& context, Unit& unit)
       : program_(program),
+        given_(given),
         context_(context),
         unit_(unit),
+        algebra_(as_given(given, {})),
         best_(with_tile_kernels(lowered, true, unit)) {
     consider_shift(lowered);
   }
@@ -113,7 +115,7 @@ class FormChooser {
   FirstSchedule run() {
     consider_operands();
     consider_groups();
-    const Algebra chunked = best_.algebra.with(Rewrite::Chunks);
+    const Algebra chunked = form(best_.algebra, Rewrite::Chunks);
     if (changes(Rewrite::Chunks, chunked)) consider(chunked, "");
     consider_pieces();
     return std::move(best_);
@@ -122,7 +124,7 @@ class FormChooser {
  private:
   // Differences from values of a row, in their products or apart: what all further forms have.
   void consider_shift(const ir::Program& lowered) {
-    const Algebra shifting = algebra_.with(Rewrite::DistributeRowShift);
+    const Algebra shifting = form(algebra_, Rewrite::DistributeRowShift);
     const auto apart = unit_.forms.get(program_, context_, shifting);
     if (apart && *apart != lowered) {
       FirstSchedule other = with_tile_kernels(*apart, true, unit_);
@@ -143,14 +145,14 @@ class FormChooser {
   void consider_operands() {
     constexpr std::string_view kGathered =
         "operands that no box can bring as they lie are copied first";
-    const Algebra gathering = algebra_.with(Rewrite::Gather);
-    consider(algebra_.with(Rewrite::Limbs), "");
-    consider(gathering.with(Rewrite::Limbs, best_.algebra.has(Rewrite::Limbs)), kGathered);
-    if (!best_.algebra.has(Rewrite::Limbs)) consider(gathering.with(Rewrite::Limbs), kGathered);
+    const Algebra gathering = form(algebra_, Rewrite::Gather);
+    consider(form(algebra_, Rewrite::Limbs), "");
+    consider(form(gathering, Rewrite::Limbs, best_.algebra.has(Rewrite::Limbs)), kGathered);
+    if (!best_.algebra.has(Rewrite::Limbs)) consider(form(gathering, Rewrite::Limbs), kGathered);
   }
 
   void consider_groups() {
-    const Algebra grouped = algebra_.with(Rewrite::Groups);
+    const Algebra grouped = form(algebra_, Rewrite::Groups);
     if (!changes(Rewrite::Groups, grouped)) return;
     // Groups that are blocks of rows are tiles already, and stay in one kernel with what follows.
     const bool has_blocks =
@@ -159,14 +161,14 @@ class FormChooser {
         });
     if (has_blocks) return;
     for (const bool has_limbs : {false, true})
-      consider(grouped.with(Rewrite::Limbs, has_limbs), "");
+      consider(form(grouped, Rewrite::Limbs, has_limbs), "");
   }
 
   // Reductions behind products start in the kernels of those, whatever forms products have by now.
   void consider_pieces() {
-    const Algebra form = best_.algebra.with(Rewrite::Pieces);
-    if (!changes(Rewrite::Pieces, form)) return;
-    const auto lowered = unit_.forms.get(program_, context_, form);
+    const Algebra divided = form(best_.algebra, Rewrite::Pieces);
+    if (divided == best_.algebra || !changes(Rewrite::Pieces, divided)) return;
+    const auto lowered = unit_.forms.get(program_, context_, divided);
     FirstSchedule other = with_tile_kernels(*lowered, true, unit_);
     const double share = predicted_cost(other, unit_) / predicted_cost(best_, unit_);
     if (counts(other).products < counts(best_).products || share >= 1) {
@@ -181,8 +183,13 @@ class FormChooser {
         fmt::format("products are reduced in pieces first, by their own kernels: predicted to take "
                     "{:.2g} of the time without",
                     share));
-    other.algebra = form;
+    other.algebra = divided;
     best_ = std::move(other);
+  }
+
+  // Another form, as far as the lines leave it open.
+  Algebra form(const Algebra& from, Rewrite rewrite, bool is_taken = true) const {
+    return as_given(given_, from.with(rewrite, is_taken));
   }
 
   bool changes(Rewrite rewrite, const Algebra& form) {
@@ -242,6 +249,7 @@ class FormChooser {
   }
 
   const ir::Program& program_;
+  const schedule::Schedule& given_;
   ir::PassContext& context_;
   Unit& unit_;
   Algebra algebra_;
@@ -257,11 +265,21 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
   if (!lowered) return std::nullopt;
   const base::StageScope stage(fmt::format("scheduling @{}", program.name),
                                "nautilus schedule <the program>");
-  FirstSchedule out = FormChooser(program, *lowered, context, unit).run();
+  const schedule::Schedule nothing;
+  FirstSchedule out = FormChooser(program, nothing, *lowered, context, unit).run();
   for (std::string& why : sequential_scans(program, unit)) out.notes.push_back(std::move(why));
   describe(out, program, unit);
   complete(out, unit);
   return out;
+}
+
+std::optional<Algebra> chosen_forms(const ir::Program& program, const schedule::Schedule& given,
+                                    Unit& unit) {
+  diag::Sink ignored(unit.sources);
+  ir::PassContext context{unit.pool, ignored, {}};
+  const auto lowered = unit.forms.get(program, context, as_given(given, {}));
+  if (!lowered) return std::nullopt;
+  return FormChooser(program, given, *lowered, context, unit).run().algebra;
 }
 
 }  // namespace nautilus::driver

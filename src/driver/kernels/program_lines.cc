@@ -104,6 +104,22 @@ void describe(FirstSchedule& schedule, const ir::Program& program, Unit& unit) {
   add_stored(decided, schedule);
 }
 
+Algebra as_given(const schedule::Schedule& decisions, Algebra form) {
+  for (const ir::Op& line : decisions.lines) {
+    if (const auto* a = line.get<decision::Algebra>())
+      form = form.with(a->rewrite, a->use == decision::Switch::On);
+  }
+  return form;
+}
+
+void add_forms(schedule::Schedule& decisions, const Algebra& form) {
+  for (const Rewrite rewrite : compile::rewrites()) {
+    if (form.has(rewrite) != as_given(decisions, {}).has(rewrite))
+      decisions.lines.push_back(ir::make(decision::Algebra{
+          rewrite, form.has(rewrite) ? decision::Switch::On : decision::Switch::Off, {}}));
+  }
+}
+
 std::vector<Algebra> forms_for(const schedule::Schedule& decisions) {
   std::vector<Algebra> out = {Algebra()};
   for (const Rewrite rewrite : compile::rewrites()) {

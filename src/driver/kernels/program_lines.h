@@ -18,6 +18,11 @@ void add_algebra(FirstSchedule& schedule, const ir::Program& program, Unit& unit
 // its kernel computes has no order.
 void add_stored(const ir::Block& decided, FirstSchedule& schedule);
 
+// The form with what the lines say about rewrites.
+Algebra as_given(const schedule::Schedule& decisions, Algebra form);
+// Adds lines for the rewrites in which the form is not what the lines say, or most programs have.
+void add_forms(schedule::Schedule& decisions, const Algebra& form);
+
 // The forms of the algebra that a schedule may mean: the one it names; any of them where it names
 // none, the plainest first.
 std::vector<Algebra> forms_for(const schedule::Schedule& decisions);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "driver/kernels/given_schedule.h"
+#include "driver/kernels/program_lines.h"
 #include "driver/kernels/scheduling.h"
 #include "schedule/apply/apply.h"
 #include "schedule/text/schedule.h"
@@ -102,8 +103,18 @@ std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::st
     *error = parsed.rejection().message;
     return std::nullopt;
   }
-  const Schedule& given = *parsed;
-  auto alone = replay(program, given, unit, error);
+  Schedule given = *parsed;
+  auto alone = std::optional<FirstSchedule>();
+  // Lines about the program alone: the other rewrites are chosen with them.
+  if (given.kernels.empty() && !given.lines.empty()) {
+    if (const auto form = chosen_forms(program, given, unit)) {
+      Schedule chosen = given;
+      add_forms(chosen, *form);
+      alone = replay(program, chosen, unit, error);
+      if (alone) given = std::move(chosen);
+    }
+  }
+  if (!alone) alone = replay(program, given, unit, error);
   const bool has_lines = !given.lines.empty();  // about the program: then it says all of them
   if (!alone && error->ends_with("there is no such statement")) {
     const std::string unknown = unknown_kernel(program, given, unit);

@@ -32,6 +32,10 @@ struct FirstSchedule {
 // Every kernel of it has a form on the device: a kernel without one is tried with smaller tiles,
 // and at last left out. Empty if something was reported.
 std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& unit);
+// The form of the equations that the first schedule would have with the rewrites that `given` asks
+// for. Nothing if there is no such form.
+std::optional<Algebra> chosen_forms(const ir::Program& program, const schedule::Schedule& given,
+                                    Unit& unit);
 // The first schedule without checking that its kernels have a form, which is nearly always the
 // same: for a caller that lowers them anyway.
 std::optional<FirstSchedule> schedule_without_trial(const ir::Program& program, Unit& unit);
