@@ -2,21 +2,12 @@
 #include "choose/cover.h"
 
 #include <algorithm>
-#include <limits>
 
-#include "choose/patch_points.h"
-#include "choose/point_lines.h"
-#include "choose/scan_vectors.h"
-#include "choose/spread_points.h"
 #include "expr/walk.h"
 #include "ir/print.h"
 #include "lower/points/part_nests.h"
-#include "lower/points/patch_points.h"
 #include "lower/points/points_loops.h"
-#include "lower/points/scan_elements.h"
-#include "lower/points/scan_kernel.h"
 #include "lower/points/split_reduction.h"
-#include "lower/points/unroll_loops.h"
 #include "scalar/ops.h"
 
 namespace nautilus::choose {
@@ -48,39 +39,7 @@ bool is_known(const MapNest& nest) {
          });
 }
 
-// Loops that leave lanes of a warp idle.
-bool is_short(std::span<const MapNest> nests, int64_t warp) {
-  bool found = false;
-  for (const MapNest& nest : nests) {
-    for (const ir::Op& op : nest.body) {
-      const auto* f = op.get<scalar::For>();
-      if (!f) continue;
-      const Expr n = f->axes.back().extent;
-      found |= n.op() == expr::Op::IntConst && n.integer() < warp;
-    }
-  }
-  return found;
-}
-
-// Whether one nest after a scan is its only reader, and neighbouring threads write neighbouring
-// elements: the steps are not the last axis.
-bool replaces_states(std::span<const MapNest> nests, const std::set<std::string>& kept) {
-  const auto& loop = nests[0].body[0].as<scalar::Loop>();
-  for (const std::string& w : lower::written_by(nests[0])) {
-    if (kept.contains(w)) return false;
-  }
-  const auto* around = loop.body.empty() ? nullptr : loop.body[0].get<scalar::For>();
-  const auto* state = around ? around->body[0].get<scalar::Store>() : nullptr;
-  const auto* store = nests.back().body[0].get<scalar::Store>();
-  if (nests.size() != 2 || !state || !store || nests[1].axes.empty()) return false;
-  const Expr last = state->indices.back();
-  return last.op() == expr::Op::Var && last.name() != loop.var &&
-         last.name() == around->axes.back().name && store->indices.back().op() == expr::Op::Var &&
-         store->indices.back().name() == nests[1].axes.back().name &&
-         nests[1].axes.back().extent == around->axes.back().extent;
-}
-
-// Whether the reduction over the axis may have this many terms.
+// Whether the reduction over the axis may have so many terms.
 bool has_terms(const MapNest& nest, ir::Name axis, int64_t least) {
   for (const ir::Op& op : nest.body) {
     const auto* loop = op.get<scalar::For>();
@@ -200,147 +159,6 @@ size_t Coverer::points_end(const Nests& nests) const {
     written.merge(lower::written_by(nests[end]));
   }
   return end;
-}
-
-// Patches where they are predicted to be faster than points that threads have otherwise.
-Cover Coverer::as_points(const Nests& nests, size_t count, const lower::FreshNames& names,
-                         int64_t most_lanes) {
-  Cover out = as_single_points(nests, count, names, most_lanes);
-  const auto hinted = [&](Expr e) { return costs_.hinted_extent(e); };
-  ChosenKernel made = kernel(Form::Points, nests, count);
-  const auto patch = patch_points(made.nests, buffers_, target_, hinted, context_.pool);
-  if (!patch) return out;
-  const std::set<std::string> kept = kept_behind(nests, count);
-  const double cycles = costs_.patches(made.nests, kept, *patch, where_);
-  diag::Sink ignored(context_.sink.sources());
-  ir::PassContext own{context_.pool, ignored, {}};
-  lower::FreshNames scratch = names;
-  if (cycles >= out.cycles) return out;
-  auto parts = lower::lower_points(made.nests, kept, buffers_, scratch, target_.points, own);
-  if (!parts || !lower::patch(*parts, patch->line, target_.points.threads, context_.pool))
-    return out;
-  made.lines.push_back(ir::make(patch->line));
-  out.kernels.clear();
-  out.kernels.push_back(std::move(made));
-  out.cycles = cycles;
-  return out;
-}
-
-Cover Coverer::as_single_points(const Nests& nests, size_t count, const lower::FreshNames& names,
-                                int64_t most_lanes) {
-  Cover out;
-  ChosenKernel made = kernel(Form::Points, nests, count);
-  const std::set<std::string> kept = kept_behind(nests, count);
-  int64_t lanes = 1;
-  // Elements after a scan are a statement of its steps.
-  const Nests counted = lower::is_scan(made.nests[0])
-                            ? Nests{lower::with_elements(made.nests, context_.pool)}
-                            : made.nests;
-  out.cycles = costs_.points(counted, 1, kept, 1, where_);
-  diag::Sink ignored(context_.sink.sources());
-  ir::PassContext own{context_.pool, ignored, {}};
-  lower::FreshNames scratch = names;
-  const auto trial = [&] {
-    return lower::lower_points(made.nests, kept, buffers_, scratch, target_.points, own);
-  };
-  // Lanes for each point, where all its loops are reductions.
-  const double shared =
-      most_lanes > 1 ? costs_.points(counted, most_lanes, kept, 1, where_) : out.cycles;
-  // A warp walks along the steps of a scan that are contiguous in memory.
-  const bool is_worth = lower::is_scan(made.nests[0])
-                            ? most_lanes > 1
-                            : shared < out.cycles && !is_short(made.nests, most_lanes);
-  const auto hinted = [&](Expr e) { return costs_.hinted_extent(e); };
-  const auto vectors =
-      most_lanes > 1 ? scan_vectors(made.nests, kept, buffers_, target_, hinted, context_.pool)
-                     : std::nullopt;
-  if (vectors) {
-    auto parts = trial();
-    const int64_t threads = std::max(vectors->lanes, target_.points.threads);
-    if (parts &&
-        lower::walk_in_lines(*parts, *vectors, threads, buffers_, scratch, context_.pool)) {
-      made.lines.push_back(ir::make(decision::Lanes{vectors->lanes, {}}));
-      made.lines.push_back(ir::make(decision::Each{vectors->each, {}}));
-      made.lines.push_back(ir::make(decision::Vector{vectors->vector, {}}));
-      if (threads != target_.points.threads)
-        made.lines.push_back(ir::make(decision::Threads{threads, {}}));
-      out.cycles = shared;
-      out.kernels.push_back(std::move(made));
-      return out;
-    }
-  }
-  // A thread that walks along a scan alone has no time for elements: others compute them, unless
-  // it writes them in place of the states.
-  if (lower::is_scan(made.nests[0]) && count > 1 && !replaces_states(made.nests, kept))
-    out.cycles = std::numeric_limits<double>::infinity();
-  if (is_worth) {
-    auto parts = trial();
-    if (parts && lower::share_lanes(*parts, most_lanes, target_.points.threads, target_.limits,
-                                    scratch, context_.pool)) {
-      lanes = most_lanes;
-      out.cycles = shared;
-    }
-  }
-  made.lines.push_back(ir::make(decision::Lanes{lanes, {}}));
-  int64_t each = lanes > 1 ? 1 : points_of_line(made.nests, buffers_, target_, context_.pool);
-  if (each > 1) {
-    auto parts = trial();
-    if (!parts || !lower::widen(*parts, each, target_.points.threads, context_.pool)) each = 1;
-  }
-  const auto turned = lanes > 1 || each > 1
-                          ? std::nullopt
-                          : points_across(made.nests, buffers_, target_, context_.pool);
-  if (turned) {
-    auto parts = trial();
-    const decision::Across across{turned->axis, turned->across, target_.points.lines_across, {}};
-    if (parts && lower::widen(*parts, turned->each, target_.points.threads, context_.pool) &&
-        lower::turn(*parts, across, target_.points.threads, target_.points, context_.pool)) {
-      made.lines.push_back(ir::make(decision::Each{turned->each, {}}));
-      made.lines.push_back(ir::make(across));
-      out.cycles = costs_.points(made.nests, 1, kept, turned->each, where_,
-                                 context_.pool.index(turned->axis));
-      out.kernels.push_back(std::move(made));
-      return out;
-    }
-  }
-  const auto spread = each > 1    ? spread_lines(made.nests, each, target_, hinted)
-                      : lanes > 1 ? std::nullopt
-                                  : spread_points(made.nests, target_, hinted, context_.pool);
-  if (spread) {
-    auto parts = trial();
-    const bool is_wide =
-        parts && (each == 1 || lower::widen(*parts, each, target_.points.threads, context_.pool));
-    if (is_wide && lower::spread(*parts, *spread, target_.points.threads, context_.pool)) {
-      made.lines.push_back(ir::make(decision::Each{each, {}}));
-      made.lines.push_back(ir::make(*spread));
-      const int64_t points = each > 1 ? each : *spread->apart * *spread->down;
-      // Turns that are written out name what they load: other loops read it from registers.
-      const int64_t held = each > 1 ? 0 : target_.points.unrolled;
-      out.cycles =
-          std::min(out.cycles, costs_.points(made.nests, 1, kept, points, where_, {}, held));
-      out.kernels.push_back(std::move(made));
-      return out;
-    }
-  }
-  if (each > 1) out.cycles = std::min(out.cycles, costs_.points(made.nests, 1, kept, each, where_));
-  made.lines.push_back(ir::make(decision::Each{each, {}}));
-  if (lanes == 1 && each == 1 && fills_machine(made.nests)) {
-    const auto parts = trial();
-    if (parts && lower::can_unroll(*parts, false, context_.pool))
-      made.lines.push_back(ir::make(decision::Unroll{1, {}}));
-  }
-  out.kernels.push_back(std::move(made));
-  return out;
-}
-
-// Whether there are at least as many points as threads on the machine, of sizes that were asked
-// for. Then enough loads are in flight, and 16 turns of each thread would be more than memory
-// serves well: sums of 4096 elements for 524160 points 2.48 ms, 2.25 with one turn at a time.
-bool Coverer::fills_machine(const Nests& nests) const {
-  if (!costs_.is_asked()) return false;
-  double points = 1;
-  for (const ir::Axis& a : nests[0].axes) points *= costs_.hinted_extent(a.extent);
-  return points >= static_cast<double>(target_.board.sms * target_.limits.sm_threads);
 }
 
 Cover Coverer::as_parts(const Nests& nests) {

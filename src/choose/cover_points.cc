@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of points: what a thread has of them (one, a line, lines of two axes, points spread over
+// rows, a patch), and whether lanes share one.
+#include <algorithm>
+#include <limits>
+
+#include "choose/cover.h"
+#include "choose/patch_points.h"
+#include "choose/point_lines.h"
+#include "choose/scan_vectors.h"
+#include "choose/spread_points.h"
+#include "lower/points/patch_points.h"
+#include "lower/points/points_loops.h"
+#include "lower/points/scan_elements.h"
+#include "lower/points/scan_kernel.h"
+#include "lower/points/unroll_loops.h"
+#include "scalar/ops.h"
+
+namespace nautilus::choose {
+
+using decision::Form;
+using expr::Expr;
+using lower::MapNest;
+
+namespace {
+
+// Loops that leave lanes of a warp idle.
+bool is_short(std::span<const MapNest> nests, int64_t warp) {
+  bool found = false;
+  for (const MapNest& nest : nests) {
+    for (const ir::Op& op : nest.body) {
+      const auto* f = op.get<scalar::For>();
+      if (!f) continue;
+      const Expr n = f->axes.back().extent;
+      found |= n.op() == expr::Op::IntConst && n.integer() < warp;
+    }
+  }
+  return found;
+}
+
+// Whether one nest behind a scan is all that anybody reads of it, and neighbouring threads write
+// neighbouring elements: the steps are not the last axis.
+bool replaces_states(std::span<const MapNest> nests, const std::set<std::string>& kept) {
+  const auto& loop = nests[0].body[0].as<scalar::Loop>();
+  for (const std::string& w : lower::written_by(nests[0])) {
+    if (kept.contains(w)) return false;
+  }
+  const auto* around = loop.body.empty() ? nullptr : loop.body[0].get<scalar::For>();
+  const auto* state = around ? around->body[0].get<scalar::Store>() : nullptr;
+  const auto* store = nests.back().body[0].get<scalar::Store>();
+  if (nests.size() != 2 || !state || !store || nests[1].axes.empty()) return false;
+  const Expr last = state->indices.back();
+  return last.op() == expr::Op::Var && last.name() != loop.var &&
+         last.name() == around->axes.back().name && store->indices.back().op() == expr::Op::Var &&
+         store->indices.back().name() == nests[1].axes.back().name &&
+         nests[1].axes.back().extent == around->axes.back().extent;
+}
+
+// One kernel of points whose lines are chosen one after the other. Each is tried: what lowering
+// refuses is not taken.
+class PointsChooser {
+ public:
+  // What is asked of all of them.
+  struct Given {
+    const NestCosts& costs;
+    const NestCosts::Where& where;  // it is launched
+    const std::map<std::string, ir::TensorType>& buffers;
+    const target::Target& target;
+    ir::PassContext& context;
+    bool fills_machine;  // as many points as it has threads
+  };
+
+  PointsChooser(const Given& given, ChosenKernel made, std::set<std::string> kept,
+                const lower::FreshNames& names)
+      : given_(given),
+        points_(given.target.points),
+        pool_(given.context.pool),
+        made_(std::move(made)),
+        kept_(std::move(kept)),
+        scratch_(names),
+        is_scan_(lower::is_scan(made_.nests[0])),
+        // Elements behind a scan are a statement of its steps.
+        counted_(is_scan_ ? Nests{lower::with_elements(made_.nests, pool_)} : made_.nests) {}
+
+  Cover run(int64_t most_lanes) {
+    cycles_ = cycles_of(counted_, 1, 1);
+    // Lanes for each point, where all its loops are reductions.
+    const double shared = most_lanes > 1 ? cycles_of(counted_, most_lanes, 1) : cycles_;
+    if (most_lanes <= 1 || !take_vectors(shared)) {
+      take_lanes(most_lanes, shared);
+      take_line();
+      if (!take_turned() && !take_spread()) take_each();
+    }
+    Cover out;
+    out.cycles = cycles_;
+    out.kernels.push_back(std::move(made_));
+    return out;
+  }
+
+ private:
+  using Nests = std::vector<MapNest>;
+
+  double cycles_of(const Nests& nests, int64_t lanes, int64_t each, Expr across = {},
+                   int64_t held = 0) const {
+    return given_.costs.points(nests, lanes, kept_, each, given_.where, across, held);
+  }
+
+  auto hinted() const {
+    return [this](Expr e) { return given_.costs.hinted_extent(e); };
+  }
+
+  template <class Line>
+  void add(const Line& line) {
+    made_.lines.push_back(ir::make(line));
+  }
+
+  auto lowered() {
+    diag::Sink ignored(given_.context.sink.sources());
+    ir::PassContext own{pool_, ignored, {}};
+    return lower::lower_points(made_.nests, kept_, given_.buffers, scratch_, points_, own);
+  }
+
+  // The steps of a scan along memory, in vectors.
+  bool take_vectors(double shared) {
+    const auto vectors =
+        scan_vectors(made_.nests, kept_, given_.buffers, given_.target, hinted(), pool_);
+    if (!vectors) return false;
+    auto parts = lowered();
+    const int64_t threads = std::max(vectors->lanes, points_.threads);
+    if (!parts || !lower::walk_in_lines(*parts, *vectors, threads, given_.buffers, scratch_, pool_))
+      return false;
+    add(decision::Lanes{vectors->lanes, {}});
+    add(decision::Each{vectors->each, {}});
+    add(decision::Vector{vectors->vector, {}});
+    if (threads != points_.threads) add(decision::Threads{threads, {}});
+    cycles_ = shared;
+    return true;
+  }
+
+  void take_lanes(int64_t most_lanes, double shared) {
+    // The steps of a scan that lie along memory are walked by a warp.
+    const bool is_worth =
+        is_scan_ ? most_lanes > 1 : shared < cycles_ && !is_short(made_.nests, most_lanes);
+    // A thread that walks along a scan alone has no time for elements: others compute them, unless
+    // it writes them in place of the states.
+    if (is_scan_ && made_.nests.size() > 1 && !replaces_states(made_.nests, kept_))
+      cycles_ = std::numeric_limits<double>::infinity();
+    if (is_worth) {
+      auto parts = lowered();
+      if (parts && lower::share_lanes(*parts, most_lanes, points_.threads, given_.target.limits,
+                                      scratch_, pool_)) {
+        lanes_ = most_lanes;
+        cycles_ = shared;
+      }
+    }
+    add(decision::Lanes{lanes_, {}});
+  }
+
+  // Points beside each other.
+  void take_line() {
+    each_ = lanes_ > 1 ? 1 : points_of_line(made_.nests, given_.buffers, given_.target, pool_);
+    if (each_ <= 1) return;
+    auto parts = lowered();
+    if (!parts || !lower::widen(*parts, each_, points_.threads, pool_)) each_ = 1;
+  }
+
+  // Lines along two axes, where one tensor lies along the other.
+  bool take_turned() {
+    if (lanes_ > 1 || each_ > 1) return false;
+    const auto turned = turned_lines(made_.nests, given_.buffers, given_.target, pool_);
+    if (!turned) return false;
+    auto parts = lowered();
+    const decision::Across across{turned->axis, turned->across, {}};
+    if (!parts || !lower::widen(*parts, turned->each, points_.threads, pool_) ||
+        !lower::turn(*parts, across, points_.threads, points_, pool_))
+      return false;
+    add(decision::Each{turned->each, {}});
+    add(across);
+    cycles_ = cycles_of(made_.nests, 1, turned->each, pool_.index(turned->axis));
+    return true;
+  }
+
+  bool take_spread() {
+    const auto spread = each_ > 1    ? spread_lines(made_.nests, each_, given_.target, hinted())
+                        : lanes_ > 1 ? std::nullopt
+                                     : spread_points(made_.nests, given_.target, hinted(), pool_);
+    if (!spread) return false;
+    auto parts = lowered();
+    const bool is_wide =
+        parts && (each_ == 1 || lower::widen(*parts, each_, points_.threads, pool_));
+    if (!is_wide || !lower::spread(*parts, *spread, points_.threads, pool_)) return false;
+    add(decision::Each{each_, {}});
+    add(*spread);
+    const int64_t points = each_ > 1 ? each_ : *spread->apart * *spread->down;
+    // Turns that are written out name what they load: other loops read it from registers.
+    const int64_t held = each_ > 1 ? 0 : points_.unrolled;
+    cycles_ = std::min(cycles_, cycles_of(made_.nests, 1, points, {}, held));
+    return true;
+  }
+
+  void take_each() {
+    if (each_ > 1) cycles_ = std::min(cycles_, cycles_of(made_.nests, 1, each_));
+    add(decision::Each{each_, {}});
+    if (lanes_ > 1 || each_ > 1 || !given_.fills_machine) return;
+    const auto parts = lowered();
+    if (parts && lower::can_unroll(*parts, false, pool_)) add(decision::Unroll{1, {}});
+  }
+
+  Given given_;
+  const target::Points& points_;
+  expr::ExprPool& pool_;
+  ChosenKernel made_;
+  std::set<std::string> kept_;
+  lower::FreshNames scratch_;
+  bool is_scan_;
+  Nests counted_;
+  double cycles_ = 0;
+  int64_t lanes_ = 1;
+  int64_t each_ = 1;
+};
+
+}  // namespace
+
+// Patches where they are predicted to be faster than points that threads have otherwise.
+Cover Coverer::as_points(const Nests& nests, size_t count, const lower::FreshNames& names,
+                         int64_t most_lanes) {
+  Cover out = as_single_points(nests, count, names, most_lanes);
+  const auto hinted = [&](Expr e) { return costs_.hinted_extent(e); };
+  ChosenKernel made = kernel(Form::Points, nests, count);
+  const auto patch = patch_points(made.nests, buffers_, target_, hinted, context_.pool);
+  if (!patch) return out;
+  const std::set<std::string> kept = kept_behind(nests, count);
+  const double cycles = costs_.patches(made.nests, kept, *patch, where_);
+  diag::Sink ignored(context_.sink.sources());
+  ir::PassContext own{context_.pool, ignored, {}};
+  lower::FreshNames scratch = names;
+  if (cycles >= out.cycles) return out;
+  auto parts = lower::lower_points(made.nests, kept, buffers_, scratch, target_.points, own);
+  if (!parts || !lower::patch(*parts, patch->line, target_.points.threads, context_.pool))
+    return out;
+  made.lines.push_back(ir::make(patch->line));
+  out.kernels.clear();
+  out.kernels.push_back(std::move(made));
+  out.cycles = cycles;
+  return out;
+}
+
+Cover Coverer::as_single_points(const Nests& nests, size_t count, const lower::FreshNames& names,
+                                int64_t most_lanes) {
+  ChosenKernel made = kernel(Form::Points, nests, count);
+  const PointsChooser::Given given{costs_,  where_,   buffers_,
+                                   target_, context_, fills_machine(made.nests)};
+  return PointsChooser(given, std::move(made), kept_behind(nests, count), names).run(most_lanes);
+}
+
+// Whether there are at least as many points as threads on the machine, of sizes that were asked
+// for. Then threads have loads enough under way, and with 16 turns of each more than memory serves
+// well: sums of 4096 elements for 524160 points 2.48 ms, 2.25 with one turn at a time.
+bool Coverer::fills_machine(const Nests& nests) const {
+  if (!costs_.is_asked()) return false;
+  double points = 1;
+  for (const ir::Axis& a : nests[0].axes) points *= costs_.hinted_extent(a.extent);
+  return points >= static_cast<double>(target_.board.sms * target_.limits.sm_threads);
+}
+
+}  // namespace nautilus::choose
