@@ -147,11 +147,11 @@ void solve_sizes(const std::map<std::string, TensorType>& inputs, Environment& e
   }
 }
 
-}  // namespace
+using InputTypes = std::map<std::string, TensorType>;
 
-bool complete(const Program& program, const std::map<std::string, TensorType>& inputs,
-              Environment& env, diag::Sink& sink) {
-  const size_t before = sink.all().size();
+// What is given belongs to the program.
+void check_names(const Program& program, const InputTypes& inputs, const Environment& env,
+                 diag::Sink& sink) {
   std::vector<std::string> size_names;
   std::vector<std::string> scalar_names;
   for (const Op& op : program.body) {
@@ -171,8 +171,9 @@ bool complete(const Program& program, const std::map<std::string, TensorType>& i
   std::vector<std::string> input_names;
   for (const auto& [name, type] : inputs) input_names.push_back(name);
   for (const auto& [name, tensor] : env.tensors) known(name, input_names, "input");
-  if (sink.all().size() != before) return false;
+}
 
+void check_given(const InputTypes& inputs, const Environment& env, diag::Sink& sink) {
   for (const auto& [name, value] : env.sizes) {
     if (value < 0) sink.report(Code::BadInput, {}, fmt::format("size `{}` is {}", name, value));
   }
@@ -185,34 +186,37 @@ bool complete(const Program& program, const std::map<std::string, TensorType>& i
                               type.dims.size(), expr::shape_text(it->second.shape)));
     }
   }
-  solve_sizes(inputs, env);
-  for (const Op& op : program.body) {
-    if (const auto* d = op.get<Dim>()) {
-      const std::string name(d->name.str());
-      if (env.sizes.contains(name)) continue;
-      if (!d->hint) {
-        sink.report(Code::MissingSize, op.span(), fmt::format("size `{}` has no value", name))
-            .with_help(
-                fmt::format("give one with `--shape {}=...`, or add a hint to the program", name));
-      } else {
-        env.sizes.emplace(name, *d->hint);
-      }
-    }
-    if (const auto* p = op.get<Param>()) {
-      const std::string name(p->name.str());
-      if (env.scalars.contains(name)) continue;
-      if (!p->init) {
-        sink.report(Code::MissingSize, op.span(), fmt::format("scalar `{}` has no value", name))
-            .with_help(
-                fmt::format("give one with `--set {}=...`, or add a default to the program", name));
-      } else if (is_closed(p->init, env)) {
-        const Value v = evaluate(p->init, env);
-        env.scalars.emplace(
-            name, expr::is_float(p->dtype) ? expr::float_value(expr::round_to(p->dtype, v.f)) : v);
-      }
-    }
+}
+
+// A size without a value has that of its hint, a scalar its default.
+void take_hint(const Op& op, const Dim& d, Environment& env, diag::Sink& sink) {
+  const std::string name(d.name.str());
+  if (env.sizes.contains(name)) return;
+  if (!d.hint) {
+    sink.report(Code::MissingSize, op.span(), fmt::format("size `{}` has no value", name))
+        .with_help(
+            fmt::format("give one with `--shape {}=...`, or add a hint to the program", name));
+  } else {
+    env.sizes.emplace(name, *d.hint);
   }
-  if (sink.all().size() != before) return false;
+}
+
+void take_default(const Op& op, const Param& p, Environment& env, diag::Sink& sink) {
+  const std::string name(p.name.str());
+  if (env.scalars.contains(name)) return;
+  if (!p.init) {
+    sink.report(Code::MissingSize, op.span(), fmt::format("scalar `{}` has no value", name))
+        .with_help(
+            fmt::format("give one with `--set {}=...`, or add a default to the program", name));
+  } else if (is_closed(p.init, env)) {
+    const Value v = evaluate(p.init, env);
+    env.scalars.emplace(
+        name, expr::is_float(p.dtype) ? expr::float_value(expr::round_to(p.dtype, v.f)) : v);
+  }
+}
+
+// Tensors have the shapes that sizes say.
+void check_shapes(const InputTypes& inputs, const Environment& env, diag::Sink& sink) {
   for (const auto& [name, type] : inputs) {
     const auto it = env.tensors.find(name);
     if (it == env.tensors.end()) continue;
@@ -226,6 +230,9 @@ bool complete(const Program& program, const std::map<std::string, TensorType>& i
                       expr::shape_text(it->second.shape)));
     }
   }
+}
+
+void check_facts(const Program& program, const Environment& env, diag::Sink& sink) {
   for (const Op& op : program.body) {
     const auto* fact = op.get<Fact>();
     if (!fact || evaluate(fact->condition, env).i) continue;
@@ -240,7 +247,26 @@ bool complete(const Program& program, const std::map<std::string, TensorType>& i
     }
     d.label("declared here").with_help(values);
   }
-  return sink.all().size() == before;
+}
+
+}  // namespace
+
+bool complete(const Program& program, const std::map<std::string, TensorType>& inputs,
+              Environment& env, diag::Sink& sink) {
+  const size_t before = sink.all().size();
+  const auto is_wrong = [&] { return sink.all().size() != before; };
+  check_names(program, inputs, env, sink);
+  if (is_wrong()) return false;
+  check_given(inputs, env, sink);
+  solve_sizes(inputs, env);
+  for (const Op& op : program.body) {
+    if (const auto* d = op.get<Dim>()) take_hint(op, *d, env, sink);
+    if (const auto* p = op.get<Param>()) take_default(op, *p, env, sink);
+  }
+  if (is_wrong()) return false;
+  check_shapes(inputs, env, sink);
+  check_facts(program, env, sink);
+  return !is_wrong();
 }
 
 }  // namespace nautilus::ir

@@ -138,6 +138,127 @@ std::optional<std::vector<Unit>> in_order(const StatementList& list, std::vector
   return out;
 }
 
+// A program of kernels while it is put together.
+class Assembler {
+ public:
+  Assembler(const ir::Program& program, const StatementList& list, expr::ExprPool& pool)
+      : program_(program),
+        list_(list),
+        pool_(pool),
+        signs_(program),
+        target_(ir::target_of(program)) {
+    out_.program = {program.level, program.name, {}};
+  }
+
+  Outcome<Scheduled> run(const std::vector<Unit>& units, const std::vector<Kernel>& kernels) {
+    declare(units);
+    for (const Unit& unit : units) {
+      if (unit.statement >= 0) {
+        for (size_t k : list_.statements[static_cast<size_t>(unit.statement)].ops)
+          code_.push_back(program_.body[k]);
+        continue;
+      }
+      if (const auto refused = add(kernels[static_cast<size_t>(unit.kernel)])) return *refused;
+    }
+    const bool has_machine = std::any_of(out_.program.body.begin(), out_.program.body.end(),
+                                         [](const ir::Op& op) { return op.is<ir::Machine>(); });
+    if (!sizes_.empty() && !has_machine)
+      out_.program.body.push_back(ir::make(ir::Machine{ir::machine_name(program_, pool_)}));
+    for (ir::Block* block : {&sizes_, &locals_, &code_}) {
+      for (ir::Op& op : *block) out_.program.body.push_back(std::move(op));
+    }
+    return std::move(out_);
+  }
+
+ private:
+  // What the program declares, but for buffers that no unit writes any more.
+  void declare(const std::vector<Unit>& units) {
+    std::set<int> kept;
+    for (const Unit& u : units) kept.insert(u.gives.begin(), u.gives.end());
+    for (const ir::Op& op : program_.body) {
+      if (const auto* d = op.get<ir::Dim>()) names_.take(d->name);
+      if (const auto* d = op.get<ir::Static>()) names_.take(d->name);
+      if (const auto* p = op.get<ir::Param>()) names_.take(p->name);
+      if (const auto* m = op.get<ir::Machine>()) names_.take(m->name);
+      if (const auto* b = op.get<scalar::Buffer>()) {
+        const auto writer = list_.writer.find(b->name.str());
+        const bool is_kept = b->role == scalar::Role::Input || writer == list_.writer.end() ||
+                             kept.contains(writer->second);
+        if (!is_kept) continue;
+        names_.take(b->name);
+        out_.program.body.push_back(op);
+      } else if (!op.is<scalar::For>() && !op.is<scalar::Loop>() && !op.is<scalar::Store>() &&
+                 !op.is<scalar::Init>()) {
+        out_.program.body.push_back(op);
+      }
+    }
+    for (const Statement& s : list_.statements) {
+      for (const ir::Axes* axes : {&s.axes, &s.reduce}) {
+        for (const ir::Axis& a : *axes) names_.variables.insert(std::string(a.name.str()));
+      }
+    }
+  }
+
+  // Why the kernel cannot be built; nothing if it is there.
+  std::optional<Rejection> add(const Kernel& kernel) {
+    BuiltKernel built = build_kernel(kernel.fusion, kernel.sizes, kernel.others, kernel.split,
+                                     kernel.stored, program_, signs_, pool_, names_);
+    if (built.refused) return *built.refused;
+    // Of several nests for the same results the plan runs the one with the least cost.
+    for (const WholeNest& whole : built.wholes) {
+      if (built.wholes.size() == 1) break;
+      scalar::For nest = built.nests[whole.nest].as<scalar::For>();
+      nest.cost = cycles_of(cost_of(built, whole, program_, target_, pool_), target_, pool_);
+      built.nests[whole.nest] = ir::make(std::move(nest), built.nests[whole.nest].span());
+    }
+    add_lines(kernel, built);
+    for (ir::Op& op : built.sizes) sizes_.push_back(std::move(op));
+    for (scalar::Buffer& b : built.summaries) out_.program.body.push_back(ir::make(std::move(b)));
+    for (ir::Op& op : built.before) code_.push_back(std::move(op));
+    for (scalar::Buffer& b : built.locals) locals_.push_back(ir::make(std::move(b)));
+    note_nests(kernel, built);
+    for (ir::Op& op : built.nests) code_.push_back(std::move(op));
+    note(kernel, built);
+    return std::nullopt;
+  }
+
+  // Where the grid nests of the program come from.
+  void note_nests(const Kernel& kernel, const BuiltKernel& built) {
+    const std::string seed(list_.statements[static_cast<size_t>(kernel.fusion.seed)].target.str());
+    auto decided = built.decided.begin();
+    for (size_t n = 0; n < built.nests.size(); ++n) {
+      const auto* nest = built.nests[n].get<scalar::For>();
+      if (!nest || nest->kind != scalar::LoopKind::Grid) continue;
+      const bool is_whole = std::any_of(built.wholes.begin(), built.wholes.end(),
+                                        [&](const WholeNest& w) { return w.nest == n; });
+      out_.nests.push_back({seed, is_whole, *decided++});
+    }
+  }
+
+  void note(const Kernel& kernel, const BuiltKernel& built) {
+    std::string stored;
+    for (int id : kernel.stored)
+      stored += fmt::format("{}{}", stored.empty() ? "" : ", ",
+                            list_.statements[static_cast<size_t>(id)].target.str());
+    out_.notes.push_back(fmt::format("kernel gives {}: rows {}, streams {}", stored,
+                                     kernel.fusion.row.name().str(),
+                                     kernel.fusion.stream.name().str()));
+    for (const std::string& n : kernel.fusion.notes) out_.notes.push_back("  " + n);
+    for (const std::string& n : built.notes) out_.notes.push_back("  " + n);
+  }
+
+  const ir::Program& program_;
+  const StatementList& list_;
+  expr::ExprPool& pool_;
+  algebra::Signs signs_;
+  const Target& target_;
+  Names names_;
+  ir::Block code_;
+  ir::Block locals_;
+  ir::Block sizes_;
+  Scheduled out_;
+};
+
 }  // namespace
 
 bool have_order(const StatementList& list, std::vector<Kernel>& kernels) {
@@ -148,90 +269,7 @@ Outcome<Scheduled> assemble(const ir::Program& program, const StatementList& lis
                             std::vector<Kernel> kernels, expr::ExprPool& pool) {
   const auto units = in_order(list, kernels);
   if (!units) return Rejection{"cycle", "two kernels need each other's results"};
-
-  Scheduled out;
-  out.program = {program.level, program.name, {}};
-  Names names;
-  std::set<int> kept;
-  for (const Unit& u : *units) kept.insert(u.gives.begin(), u.gives.end());
-  for (const ir::Op& op : program.body) {
-    if (const auto* d = op.get<ir::Dim>()) names.take(d->name);
-    if (const auto* d = op.get<ir::Static>()) names.take(d->name);
-    if (const auto* p = op.get<ir::Param>()) names.take(p->name);
-    if (const auto* m = op.get<ir::Machine>()) names.take(m->name);
-    if (const auto* b = op.get<scalar::Buffer>()) {
-      const auto writer = list.writer.find(b->name.str());
-      const bool is_kept = b->role == scalar::Role::Input || writer == list.writer.end() ||
-                           kept.contains(writer->second);
-      if (!is_kept) continue;
-      names.take(b->name);
-      out.program.body.push_back(op);
-    } else if (!op.is<scalar::For>() && !op.is<scalar::Loop>() && !op.is<scalar::Store>() &&
-               !op.is<scalar::Init>()) {
-      out.program.body.push_back(op);
-    }
-  }
-  for (const Statement& s : list.statements) {
-    for (const ir::Axes* axes : {&s.axes, &s.reduce}) {
-      for (const ir::Axis& a : *axes) names.variables.insert(std::string(a.name.str()));
-    }
-  }
-
-  const algebra::Signs signs(program);
-  const Target& target = ir::target_of(program);
-  ir::Block code;
-  ir::Block locals;
-  ir::Block sizes;
-  for (const Unit& unit : *units) {
-    if (unit.statement >= 0) {
-      for (size_t k : list.statements[static_cast<size_t>(unit.statement)].ops)
-        code.push_back(program.body[k]);
-      continue;
-    }
-    const Kernel& kernel = kernels[static_cast<size_t>(unit.kernel)];
-    BuiltKernel built = build_kernel(kernel.fusion, kernel.sizes, kernel.others, kernel.split,
-                                     kernel.stored, program, signs, pool, names);
-    if (built.refused) return *built.refused;
-    // Of several nests for the same results the plan runs the one with the least cost.
-    std::map<size_t, Expr> costs;
-    for (const WholeNest& whole : built.wholes) {
-      if (built.wholes.size() == 1) break;
-      costs.emplace(whole.nest,
-                    cycles_of(cost_of(built, whole, program, target, pool), target, pool));
-    }
-    add_lines(kernel, costs, built);
-    for (ir::Op& op : built.sizes) sizes.push_back(std::move(op));
-    for (scalar::Buffer& b : built.summaries) out.program.body.push_back(ir::make(std::move(b)));
-    for (ir::Op& op : built.before) code.push_back(std::move(op));
-    for (scalar::Buffer& b : built.locals) locals.push_back(ir::make(std::move(b)));
-    const std::string seed(list.statements[static_cast<size_t>(kernel.fusion.seed)].target.str());
-    auto decided = built.decided.begin();
-    for (size_t n = 0; n < built.nests.size(); ++n) {
-      const auto* nest = built.nests[n].get<scalar::For>();
-      if (!nest || nest->kind != scalar::LoopKind::Grid) continue;
-      const bool is_whole = std::any_of(built.wholes.begin(), built.wholes.end(),
-                                        [&](const WholeNest& w) { return w.nest == n; });
-      out.nests.push_back({seed, is_whole, *decided++});
-    }
-    for (ir::Op& op : built.nests) code.push_back(std::move(op));
-    std::string stored;
-    for (int id : kernel.stored)
-      stored += fmt::format("{}{}", stored.empty() ? "" : ", ",
-                            list.statements[static_cast<size_t>(id)].target.str());
-    out.notes.push_back(fmt::format("kernel gives {}: rows {}, streams {}", stored,
-                                    kernel.fusion.row.name().str(),
-                                    kernel.fusion.stream.name().str()));
-    for (const std::string& n : kernel.fusion.notes) out.notes.push_back("  " + n);
-    for (const std::string& n : built.notes) out.notes.push_back("  " + n);
-  }
-  const bool has_machine = std::any_of(out.program.body.begin(), out.program.body.end(),
-                                       [](const ir::Op& op) { return op.is<ir::Machine>(); });
-  if (!sizes.empty() && !has_machine)
-    out.program.body.push_back(ir::make(ir::Machine{ir::machine_name(program, pool)}));
-  for (ir::Op& op : sizes) out.program.body.push_back(std::move(op));
-  for (ir::Op& op : locals) out.program.body.push_back(std::move(op));
-  for (ir::Op& op : code) out.program.body.push_back(std::move(op));
-  return out;
+  return Assembler(program, list, pool).run(*units, kernels);
 }
 
 }  // namespace nautilus::schedule

@@ -39,6 +39,126 @@ bool has_other_rolled(const Fusion& fusion) {
   return false;
 }
 
+// Axes of a fusion as they are written inside a kernel.
+class AxisMaker {
+ public:
+  AxisMaker(const Fusion& fusion, const TileConfig& sizes, expr::ExprPool& pool, Names& names)
+      : fusion_(fusion), sizes_(sizes), pool_(pool), names_(names), taken_(names.buffers) {
+    for (Expr a : fusion.axis_order) {
+      taken_.insert(std::string(a.name().str()));
+      names_.variables.insert(std::string(a.name().str()));
+    }
+  }
+
+  TileAxis axis(Expr a) {
+    TileAxis t;
+    t.var = a;
+    t.extent = fusion_.extents.at(a);
+    if (a == fusion_.row) {
+      make_row(t);
+    } else if (a == fusion_.stream) {
+      make_stream(t);
+    } else if (fusion_.is_outer(a)) {
+      t.kind = AxisKind::Outer;  // its position follows when the streamed axis has one
+    } else if (!fusion_.is_tile_axis(a)) {
+      t.kind = AxisKind::Batch;
+      t.position = a;
+    } else if (fusion_.is_whole(a)) {
+      t.kind = AxisKind::Whole;
+      t.size = rounded_up(t.extent.integer(), grain(fusion_));
+      t.position = a;
+    } else {
+      t.kind = AxisKind::Cut;
+      t.size = sizes_.column;
+      t.tile = number_of(a);
+      t.position = pool_.binary(Op::Add, scaled(t.size, t.tile), a);
+    }
+    const bool is_block = t.kind == AxisKind::Row && fusion_.row_block > 0;
+    if (is_block && !fusion_.block_rows.is_int(fusion_.target->matrix.rows))
+      t.in_range = pool_.binary(Op::Lt, a, fusion_.block_rows);
+    if (t.kind != AxisKind::Batch && t.kind != AxisKind::Outer && !is_block &&
+        !(t.extent.op() == Op::IntConst && t.extent.integer() % t.size == 0))
+      t.in_range = pool_.binary(Op::Lt, t.position, t.extent);
+    return t;
+  }
+
+  Expr group_var;  // null: one group
+  Expr first_row;
+  bool has_loop = true;
+
+ private:
+  Expr fresh(std::string name) {
+    const std::string stem = name;
+    for (int n = 2; !taken_.insert(name).second; ++n) name = fmt::format("{}_{}", stem, n);
+    names_.variables.insert(name);
+    return pool_.index(name);
+  }
+  // Of the tile or step along an axis.
+  Expr number_of(Expr axis) { return fresh(fmt::format("{}0", axis.name().str())); }
+  Expr scaled(int64_t factor, Expr x) {
+    return factor == 1 ? x : pool_.binary(Op::Mul, x, pool_.integer(factor));
+  }
+
+  void make_row(TileAxis& t) {
+    t.kind = AxisKind::Row;
+    t.size = fusion_.row_block > 0 ? fusion_.row_block : sizes_.rows * sizes_.warp_groups;
+    t.tile = number_of(t.var);
+    first_row = scaled(t.size, t.tile);
+    if (fusion_.row_block > 0 && fusion_.block_rows.op() != Op::IntConst)
+      first_row = pool_.binary(Op::Mul, t.tile, fusion_.block_rows);
+    if (sizes_.warp_groups > 1) {
+      group_var = fresh("w");
+      first_row = pool_.binary(Op::Add, first_row, scaled(sizes_.rows, group_var));
+    }
+    t.position = pool_.binary(Op::Add, first_row, t.var);
+  }
+
+  void make_stream(TileAxis& t) {
+    t.kind = AxisKind::Stream;
+    t.size = sizes_.step;
+    const bool is_one = t.extent.op() == Op::IntConst && t.extent.integer() <= sizes_.step;
+    // The only step is no longer than it needs to be: `X[h * 32 + d]` goes on beyond it.
+    if (is_one) t.size = std::max(rounded_up(t.extent.integer(), grain(fusion_)), grain(fusion_));
+    if (is_one && fusion_.outer.empty()) {
+      has_loop = false;
+      t.position = t.var;
+      return;
+    }
+    t.tile = number_of(t.var);
+    Expr step = t.tile;
+    if (!fusion_.outer.empty())
+      step = pool_.binary(Op::Mod, step, radix(steps_along(t.extent, t.size, pool_), pool_));
+    t.position = is_one ? t.var : pool_.binary(Op::Add, scaled(t.size, step), t.var);
+  }
+
+  const Fusion& fusion_;
+  const TileConfig& sizes_;
+  expr::ExprPool& pool_;
+  Names& names_;
+  std::set<std::string, std::less<>> taken_;
+};
+
+// The number of a step has the places of the outer axes as digits, the last one fastest.
+void place_outer(const Fusion& fusion, const TileConfig& sizes, expr::ExprPool& pool,
+                 std::unordered_map<Expr, TileAxis>& axes) {
+  TileAxis& stream = axes.at(fusion.stream);
+  Expr rest = stream.tile;
+  Expr places = radix(steps_along(fusion.extents.at(fusion.stream), sizes.step, pool), pool);
+  for (size_t k = fusion.outer.size(); k-- > 0;) {
+    TileAxis& t = axes.at(fusion.outer[k]);
+    if (!places.is_int(1)) rest = pool.binary(Op::FloorDiv, rest, places);
+    places = radix(t.extent, pool);
+    t.position = k == 0 ? rest : pool.binary(Op::Mod, rest, places);
+    // The one step that the loop always has reads nothing if an axis is empty.
+    if (t.extent.op() == Op::IntConst && t.extent.integer() >= 1) continue;
+    t.in_range = pool.binary(Op::Lt, t.position, t.extent);
+    // Contractions get zeros from their tensors; other reductions ask the streamed axis.
+    if (has_other_rolled(fusion))
+      stream.in_range =
+          stream.in_range ? pool.binary(Op::And, stream.in_range, t.in_range) : t.in_range;
+  }
+}
+
 }  // namespace
 
 Expr count_steps(const Fusion& fusion, int64_t step, expr::ExprPool& pool) {
@@ -56,95 +176,15 @@ std::string Names::fresh(std::string_view wish) {
 
 Tiling::Tiling(const Fusion& fusion, const TileConfig& sizes, expr::ExprPool& pool, Names& names)
     : group_rows_(sizes.rows) {
-  std::set<std::string, std::less<>> taken = names.buffers;
+  AxisMaker maker(fusion, sizes, pool, names);
   for (Expr a : fusion.axis_order) {
-    taken.insert(std::string(a.name().str()));
-    names.variables.insert(std::string(a.name().str()));
-  }
-  auto fresh = [&](std::string name) {
-    const std::string stem = name;
-    for (int n = 2; !taken.insert(name).second; ++n) name = fmt::format("{}_{}", stem, n);
-    names.variables.insert(name);
-    return pool.index(name);
-  };
-  auto scaled = [&](int64_t factor, Expr x) {
-    return factor == 1 ? x : pool.binary(Op::Mul, x, pool.integer(factor));
-  };
-  for (Expr a : fusion.axis_order) {
-    TileAxis t;
-    t.var = a;
-    t.extent = fusion.extents.at(a);
-    const bool is_const = t.extent.op() == Op::IntConst;
-    if (a == fusion.row) {
-      t.kind = AxisKind::Row;
-      t.size = fusion.row_block > 0 ? fusion.row_block : sizes.rows * sizes.warp_groups;
-      t.tile = fresh(fmt::format("{}0", a.name().str()));
-      first_row_ = scaled(t.size, t.tile);
-      if (fusion.row_block > 0 && fusion.block_rows.op() != Op::IntConst)
-        first_row_ = pool.binary(Op::Mul, t.tile, fusion.block_rows);
-      if (sizes.warp_groups > 1) {
-        group_var_ = fresh("w");
-        first_row_ = pool.binary(Op::Add, first_row_, scaled(sizes.rows, group_var_));
-      }
-      t.position = pool.binary(Op::Add, first_row_, a);
-    } else if (a == fusion.stream) {
-      t.kind = AxisKind::Stream;
-      t.size = sizes.step;
-      const bool is_one = is_const && t.extent.integer() <= sizes.step;
-      // A single step is not longer than necessary: `X[h * 32 + d]` continues beyond it.
-      if (is_one) t.size = std::max(rounded_up(t.extent.integer(), grain(fusion)), grain(fusion));
-      if (is_one && fusion.outer.empty()) {
-        has_loop_ = false;
-        t.position = a;
-      } else {
-        t.tile = fresh(fmt::format("{}0", a.name().str()));
-        Expr step = t.tile;
-        if (!fusion.outer.empty())
-          step = pool.binary(Op::Mod, step, radix(steps_along(t.extent, t.size, pool), pool));
-        t.position = is_one ? a : pool.binary(Op::Add, scaled(t.size, step), a);
-      }
-    } else if (fusion.is_outer(a)) {
-      t.kind = AxisKind::Outer;  // its position follows when the streamed axis has one
-    } else if (!fusion.is_tile_axis(a)) {
-      t.kind = AxisKind::Batch;
-      t.position = a;
-    } else if (fusion.is_whole(a)) {
-      t.kind = AxisKind::Whole;
-      t.size = rounded_up(t.extent.integer(), grain(fusion));
-      t.position = a;
-    } else {
-      t.kind = AxisKind::Cut;
-      t.size = sizes.column;
-      t.tile = fresh(fmt::format("{}0", a.name().str()));
-      t.position = pool.binary(Op::Add, scaled(t.size, t.tile), a);
-    }
-    const bool is_block = t.kind == AxisKind::Row && fusion.row_block > 0;
-    if (is_block && !fusion.block_rows.is_int(fusion.target->matrix.rows))
-      t.in_range = pool.binary(Op::Lt, a, fusion.block_rows);
-    if (t.kind != AxisKind::Batch && t.kind != AxisKind::Outer && !is_block &&
-        !(is_const && t.extent.integer() % t.size == 0))
-      t.in_range = pool.binary(Op::Lt, t.position, t.extent);
-    axes_.emplace(a, t);
+    axes_.emplace(a, maker.axis(a));
     order_.push_back(a);
   }
-  // The number of a step has the places of the outer axes as digits, the last one fastest.
-  if (fusion.outer.empty()) return;
-  Expr rest = at(fusion.stream).tile;
-  Expr places = radix(steps_along(fusion.extents.at(fusion.stream), sizes.step, pool), pool);
-  for (size_t k = fusion.outer.size(); k-- > 0;) {
-    TileAxis& t = axes_.at(fusion.outer[k]);
-    if (!places.is_int(1)) rest = pool.binary(Op::FloorDiv, rest, places);
-    places = radix(t.extent, pool);
-    t.position = k == 0 ? rest : pool.binary(Op::Mod, rest, places);
-    // The one step that the loop always has reads nothing if an axis is empty.
-    if (t.extent.op() == Op::IntConst && t.extent.integer() >= 1) continue;
-    t.in_range = pool.binary(Op::Lt, t.position, t.extent);
-    // Contractions get zeros from their tensors; other reductions ask the streamed axis.
-    TileAxis& stream = axes_.at(fusion.stream);
-    if (has_other_rolled(fusion))
-      stream.in_range =
-          stream.in_range ? pool.binary(Op::And, stream.in_range, t.in_range) : t.in_range;
-  }
+  group_var_ = maker.group_var;
+  first_row_ = maker.first_row;
+  has_loop_ = maker.has_loop;
+  if (!fusion.outer.empty()) place_outer(fusion, sizes, pool, axes_);
 }
 
 void Tiling::take_steps_from(Expr axis, Expr listed, expr::ExprPool& pool) {

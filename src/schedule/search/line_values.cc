@@ -35,102 +35,106 @@ ir::Op turned(Line line) {
   return ir::make(line);
 }
 
-// Of lines that have a range of their own.
-ir::Block values_in_range(const ir::Op& line, const Target& target) {
-  ir::Block out;
-  const auto add = [&](auto decision, ir::OptionalInt& value, std::set<int64_t> values) {
-    for (const int64_t n : without(value, std::move(values))) {
-      value = n;
-      decision->by = By::Tuned;
-      out.push_back(ir::make(*decision));
+// Lines with other numbers in their place.
+class OtherValues {
+ public:
+  template <class Line>
+  void add(Line line, ir::OptionalInt Line::*value, std::set<int64_t> values) {
+    line.by = By::Tuned;
+    for (const int64_t n : without(line.*value, std::move(values))) {
+      line.*value = n;
+      out.push_back(ir::make(line));
     }
-  };
-  const auto around = [](ir::OptionalInt n, int64_t by) {
-    return std::set<int64_t>{n.value_or(0) / by, n.value_or(0) * by};
-  };
-  if (line.is<dc::Columns>()) {
-    auto d = line.as<dc::Columns>();
-    add(&d, d.count, around(d.count, 2));
-  } else if (line.is<dc::Vector>()) {
-    auto d = line.as<dc::Vector>();
-    add(&d, d.elements, powers(2, target.memory.vector_bytes / kUsualBytes));
-  } else if (line.is<dc::Groups>()) {
-    auto d = line.as<dc::Groups>();
-    add(&d, d.count, powers(1, target.rows.groups));
-  } else if (line.is<dc::Registers>()) {
-    auto d = line.as<dc::Registers>();
-    const int64_t now = d.compute.value_or(0);
-    const int64_t step = 2 * target.limits.register_step;
-    add(&d, d.compute, {now - step, now + step, now + 2 * step});
-  } else if (line.is<dc::Ahead>()) {
-    auto d = line.as<dc::Ahead>();
-    std::set<int64_t> values = around(d.rows, 2);
-    values.insert({0, target.rows.ahead_bytes / target.rows.ahead_row});
-    add(&d, d.rows, values);
-  } else if (line.is<dc::Split>()) {
-    auto d = line.as<dc::Split>();
-    std::set<int64_t> values = around(d.parts, 4);
-    values.insert({1, target.points.parts_of_many});
-    values.erase(0);
-    add(&d, d.parts, values);
-  } else if (line.is<dc::Lanes>()) {
-    auto d = line.as<dc::Lanes>();
-    const int64_t warp = target.limits.warp_threads;
-    // Beyond a warp: the threads of a CTA that walk along one row.
-    std::set<int64_t> values = powers(warp / 8, target.points.walk_threads);
-    values.insert(1);
-    add(&d, d.count, values);
-  } else if (line.is<dc::Each>()) {
-    auto d = line.as<dc::Each>();
-    add(&d, d.points, powers(1, target.points.each));
-  } else if (line.is<dc::Spread>()) {
-    const auto first = line.as<dc::Spread>();
-    auto d = first;
-    add(&d, d.threads, powers(target.limits.warp_threads, target.points.threads));
-    d = first;
-    add(&d, d.apart, powers(1, target.points.line));
-    d = first;
-    add(&d, d.down, powers(1, target.points.line));
-  } else if (line.is<dc::Patch>()) {
-    const auto first = line.as<dc::Patch>();
-    auto d = first;
-    add(&d, d.high,
-        powers(1, std::min(target.points.patch_side,
-                           target.points.patch_points / first.wide.value_or(1))));
-    d = first;
-    add(&d, d.wide,
-        powers(1, std::min(target.points.patch_side,
-                           target.points.patch_points / first.high.value_or(1))));
-  } else if (line.is<dc::Windows>()) {
-    auto d = line.as<dc::Windows>();
-    add(&d, d.turns, {0});
-  } else if (line.is<dc::Unroll>()) {
-    auto d = line.as<dc::Unroll>();
-    add(&d, d.turns, powers(1, 2 * target.points.loads));
-  } else if (line.is<dc::Keep>()) {
-    out.push_back(turned(line.as<dc::Keep>()));
-  } else if (line.is<dc::Unpacked>()) {
-    out.push_back(turned(line.as<dc::Unpacked>()));
-  } else if (line.is<dc::Moving>()) {
-    out.push_back(turned(line.as<dc::Moving>()));
-  } else if (line.is<dc::Shared>()) {
-    auto d = line.as<dc::Shared>();
-    d.moment = d.moment == dc::Moment::Late ? dc::Moment::Early : dc::Moment::Late;
-    d.by = By::Tuned;
-    out.push_back(ir::make(d));
-  } else if (line.is<dc::LastTile>()) {
-    // Parts and loads belong together: a line with more loads than any loop has is refused.
-    const auto first = line.as<dc::LastTile>();
-    for (const int64_t n : {1, 4}) {
-      auto d = first;
-      d.parts = *first.parts * n / 2;
-      d.by = By::Tuned;
-      add(&d, d.loads, {*first.loads * n / 2});
-    }
-  } else if (line.is<dc::Threads>()) {
-    auto d = line.as<dc::Threads>();
-    add(&d, d.count, around(d.count, 2));
   }
+  template <class Line>
+  void add_around(const Line& line, ir::OptionalInt Line::*value, int64_t by,
+                  std::set<int64_t> more = {}) {
+    const int64_t now = (line.*value).value_or(0);
+    more.insert({now / by, now * by});
+    add(line, value, std::move(more));
+  }
+
+  ir::Block out;
+};
+
+// Of lines about kernels of rows and tiles that have a range of their own.
+ir::Block values_of_rows(const ir::Op& line, const Target& target) {
+  OtherValues values;
+  if (const auto* columns = line.get<dc::Columns>()) {
+    values.add_around(*columns, &dc::Columns::count, 2);
+  } else if (const auto* vector = line.get<dc::Vector>()) {
+    values.add(*vector, &dc::Vector::elements, powers(2, target.memory.vector_bytes / kUsualBytes));
+  } else if (const auto* groups = line.get<dc::Groups>()) {
+    values.add(*groups, &dc::Groups::count, powers(1, target.rows.groups));
+  } else if (const auto* registers = line.get<dc::Registers>()) {
+    const int64_t now = registers->compute.value_or(0);
+    const int64_t step = 2 * target.limits.register_step;
+    values.add(*registers, &dc::Registers::compute, {now - step, now + step, now + 2 * step});
+  } else if (const auto* ahead = line.get<dc::Ahead>()) {
+    values.add_around(*ahead, &dc::Ahead::rows, 2,
+                      {0, target.rows.ahead_bytes / target.rows.ahead_row});
+  } else if (const auto* last = line.get<dc::LastTile>()) {
+    // Parts and loads belong together: a line whose loads no loop reaches is refused.
+    for (const int64_t n : {1, 4}) {
+      dc::LastTile other = *last;
+      other.parts = *last->parts * n / 2;
+      values.add(other, &dc::LastTile::loads, {*last->loads * n / 2});
+    }
+  }
+  return values.out;
+}
+
+// The same of kernels of points.
+ir::Block values_of_points(const ir::Op& line, const Target& target) {
+  const target::Points& points = target.points;
+  OtherValues values;
+  if (const auto* split = line.get<dc::Split>()) {
+    const int64_t now = split->parts.value_or(0);
+    std::set<int64_t> parts = {now / 4, now * 4, 1, points.parts_of_many};
+    parts.erase(0);
+    values.add(*split, &dc::Split::parts, parts);
+  } else if (const auto* lanes = line.get<dc::Lanes>()) {
+    // Beyond a warp: the threads of a CTA that walk along one row.
+    std::set<int64_t> counts = powers(target.limits.warp_threads / 8, points.walk_threads);
+    counts.insert(1);
+    values.add(*lanes, &dc::Lanes::count, counts);
+  } else if (const auto* each = line.get<dc::Each>()) {
+    values.add(*each, &dc::Each::points, powers(1, points.each));
+  } else if (const auto* spread = line.get<dc::Spread>()) {
+    values.add(*spread, &dc::Spread::threads, powers(target.limits.warp_threads, points.threads));
+    values.add(*spread, &dc::Spread::apart, powers(1, points.line));
+    values.add(*spread, &dc::Spread::down, powers(1, points.line));
+  } else if (const auto* patch = line.get<dc::Patch>()) {
+    const auto beside = [&](ir::OptionalInt other) {
+      return powers(1, std::min(points.patch_side, points.patch_points / other.value_or(1)));
+    };
+    values.add(*patch, &dc::Patch::high, beside(patch->wide));
+    values.add(*patch, &dc::Patch::wide, beside(patch->high));
+  } else if (const auto* unroll = line.get<dc::Unroll>()) {
+    values.add(*unroll, &dc::Unroll::turns, powers(1, 2 * points.loads));
+  } else if (const auto* threads = line.get<dc::Threads>()) {
+    values.add_around(*threads, &dc::Threads::count, 2);
+  }
+  return values.out;
+}
+
+// The same of lines that say one of two things.
+ir::Block other_side(const ir::Op& line) {
+  if (const auto* keep = line.get<dc::Keep>()) return {turned(*keep)};
+  if (const auto* unpacked = line.get<dc::Unpacked>()) return {turned(*unpacked)};
+  if (const auto* moving = line.get<dc::Moving>()) return {turned(*moving)};
+  const auto* shared = line.get<dc::Shared>();
+  if (!shared) return {};
+  dc::Shared other = *shared;
+  other.moment = other.moment == dc::Moment::Late ? dc::Moment::Early : dc::Moment::Late;
+  other.by = By::Tuned;
+  return {ir::make(other)};
+}
+
+ir::Block values_in_range(const ir::Op& line, const Target& target) {
+  ir::Block out = values_of_rows(line, target);
+  for (ir::Block more : {values_of_points(line, target), other_side(line)})
+    out.insert(out.end(), more.begin(), more.end());
   return out;
 }
 
