@@ -5,16 +5,13 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cmath>
-#include <mutex>
 
 #include "base/parallel.h"
 #include "expr/walk.h"
 #include "spec/equations.h"
-#include "spec/eval/eval_block.h"
+#include "spec/eval/eval_points.h"
 #include "spec/eval/eval_prefix.h"
-#include "spec/eval/eval_reduction.h"
 #include "spec/facts/factors.h"
 #include "spec/facts/held_tensors.h"
 #include "spec/facts/read_scan.h"
@@ -25,10 +22,8 @@
 namespace nautilus::spec {
 namespace {
 
-using expr::Bounded;
 using expr::DType;
 using expr::Op;
-using expr::Reducer;
 using expr::Tensor;
 using expr::Value;
 using ir::Expr;
@@ -57,7 +52,7 @@ class Evaluator {
 
   // `is_scan`: prefixes are reduced in the order of steps, also from the end.
   bool define(const Let& let, diag::Span span, bool is_scan = false) {
-    const Space space = space_of(let);
+    const PointSpace space = point_space(let, env_);
     const std::vector<int64_t> shape(space.extents.begin(),
                                      space.extents.begin() + static_cast<long>(space.outer));
     const auto count = expr::element_count(shape);
@@ -69,7 +64,7 @@ class Evaluator {
       walk(let, space, *prefix, out);
     else
       compute(let, space, *count, out);
-    if (failed_item_ != INT64_MAX) {
+    if (failure_.is_there()) {
       report_outside(span);
       return false;
     }
@@ -95,12 +90,12 @@ class Evaluator {
       const auto prefixes = as_prefix(let, scan.along[0], scan.direction, pool_);
       if (prefixes) return define(*prefixes, scan.equations[0]->span(), true);
     }
-    std::vector<Space> spaces;
+    std::vector<PointSpace> spaces;
     std::vector<BoundedTensor*> out;
     for (size_t m = 0; m < scan.equations.size(); ++m) {
       const Let& let = scan.equations[m]->as<Let>();
-      spaces.push_back(space_of(let));
-      Space& space = spaces.back();
+      spaces.push_back(point_space(let, env_));
+      PointSpace& space = spaces.back();
       const std::vector<int64_t> shape(space.extents.begin(),
                                        space.extents.begin() + static_cast<long>(space.outer));
       const auto count = expr::element_count(shape);
@@ -115,13 +110,13 @@ class Evaluator {
     const int64_t steps = spaces[0].extents[scan.along[0]];
     for (int64_t k = 0; k < steps; ++k) {
       for (size_t m = 0; m < scan.equations.size(); ++m) {
-        Space& space = spaces[m];
+        PointSpace& space = spaces[m];
         const int64_t own = space.extents[scan.along[m]];
         space.at = scan.direction == Direction::Up ? k : steps - 1 - k;
         if (own == 0 || space.at >= own) continue;
         const auto count = static_cast<int64_t>(out[m]->bound.size()) / own;
         compute(scan.equations[m]->as<Let>(), space, count, *out[m]);
-        if (failed_item_ == INT64_MAX) continue;
+        if (!failure_.is_there()) continue;
         report_outside(scan.equations[m]->span());
         return false;
       }
@@ -170,18 +165,6 @@ class Evaluator {
     return true;
   }
 
-  // The points of an equation, and how lanes run through them.
-  struct Space {
-    ir::Axes axes;  // of the result, then those that are reduced
-    std::vector<int64_t> extents;
-    size_t outer = 0;          // axes of the result
-    int64_t length = 1;        // of the reduction
-    int run = -1;              // the axis along which lanes run; -1: none
-    bool runs_inside = false;  // it is a reduced one
-    int step = -1;             // an axis of the result of which there is one element; -1: none
-    int64_t at = 0;            // which
-  };
-
   // No bounds means exact.
   static void without_zeros(BoundedTensor& t) {
     if (std::all_of(t.bound.begin(), t.bound.end(), [](double e) { return e == 0; }))
@@ -195,36 +178,8 @@ class Evaluator {
     return false;
   }
 
-  Space space_of(const Let& let) const {
-    Space s;
-    const bool is_reduce = let.body.op() == Op::Reduce;
-    s.axes = let.axes;
-    for (const ir::Axis& a : let.axes) s.extents.push_back(ir::evaluate_size(a.extent, env_));
-    s.outer = s.extents.size();
-    if (is_reduce) {
-      for (size_t k = 0; k < let.body.axis_count(); ++k) {
-        s.axes.push_back({let.body.axis(k).name(), let.body.extent(k)});
-        s.extents.push_back(ir::evaluate_size(let.body.extent(k), env_));
-        s.length *= s.extents.back();
-      }
-    }
-    choose_run(s, is_reduce);
-    return s;
-  }
-
-  // Lanes run along the last axis of the result, or along the last reduced axis where that is much
-  // longer.
-  static void choose_run(Space& s, bool is_reduce) {
-    s.run = static_cast<int>(s.outer) - 1;
-    if (s.run >= 0 && s.run == s.step) --s.run;
-    const int64_t extent = s.run < 0 ? 0 : s.extents[static_cast<size_t>(s.run)];
-    if (is_reduce && (s.run < 0 || (extent < 16 && s.extents.back() > extent)))
-      s.run = static_cast<int>(s.extents.size()) - 1;
-    s.runs_inside = is_reduce && s.run >= static_cast<int>(s.outer);
-  }
-
-  // Fills the `count` elements of the result, or leaves the first read that fails in `outside_`.
-  void compute(const Let& let, const Space& space, int64_t count, BoundedTensor& out) {
+  // Fills the `count` elements of the result, or leaves the first read that fails in `failure_`.
+  void compute(const Let& let, const PointSpace& space, int64_t count, BoundedTensor& out) {
     const bool is_reduce = let.body.op() == Op::Reduce;
     const int run = space.run;
     const BlockProgram code(is_reduce ? let.body.body() : let.body, space.axes, run, tensors_, env_,
@@ -244,23 +199,21 @@ class Evaluator {
     const int64_t run_extent =
         run >= 0 && !space.runs_inside ? space.extents[static_cast<size_t>(run)] : 1;
     const int64_t rows = run_extent == 0 ? 0 : count / run_extent;
-    const int64_t runs_per_row = (run_extent + kRun - 1) / kRun;
-    Task task{let,
-              space,
-              code,
-              init ? &*init : nullptr,
-              parts ? &*parts : nullptr,
-              reduction ? &*reduction : nullptr,
-              noise_seed_ ? Noise(noise_seed_, let.name.str()) : Noise(),
-              out};
-    auto work = [&](int64_t begin, int64_t end) {
-      run_range(task, run_extent, runs_per_row, begin, end);
-    };
+    const PointsTask task{let,
+                          space,
+                          run_extent,
+                          code,
+                          init ? &*init : nullptr,
+                          parts ? &*parts : nullptr,
+                          reduction ? &*reduction : nullptr,
+                          noise_seed_ ? Noise(noise_seed_, let.name.str()) : Noise(),
+                          out};
+    auto work = [&](int64_t begin, int64_t end) { evaluate_points(task, begin, end, failure_); };
     using Work = decltype(work);
     // A step of a scan may be little work.
     const bool is_small = space.step >= 0 && count * space.length < kWorthThreads;
     base::parallel_ranges(
-        rows * runs_per_row, is_small ? 1 : threads_,
+        rows * runs_of(run_extent), is_small ? 1 : threads_,
         [](void* context, int64_t begin, int64_t end) {
           (*static_cast<Work*>(context))(begin, end);
         },
@@ -268,7 +221,7 @@ class Evaluator {
   }
 
   // A reduction of all prefixes of an axis.
-  void walk(const Let& let, const Space& space, const Prefix& prefix, BoundedTensor& out) {
+  void walk(const Let& let, const PointSpace& space, const Prefix& prefix, BoundedTensor& out) {
     const int run = static_cast<int>(space.outer);
     const auto program = [&](Expr e, int along) {
       return BlockProgram(e, space.axes, along, tensors_, env_, functions_);
@@ -297,17 +250,18 @@ class Evaluator {
     const int64_t results = space.extents[prefix.axis];
     const int64_t rows = results == 0 ? 0 : static_cast<int64_t>(out.bound.size()) / results;
     base::parallel_for(rows, threads_, [&](int64_t row) {
-      if (row >= failed_item_) return;
-      if (const auto outside = walk_prefixes(task, row)) fail(row, *outside);
+      if (!failure_.is_behind(row)) return;
+      if (const auto outside = walk_prefixes(task, row)) failure_.add(row, *outside);
     });
   }
 
   void report_outside(diag::Span span) {
+    const OutsideRead& outside = failure_.outside();
     sink_
         .report(diag::Code::ReadOutside, span,
-                fmt::format("index {} of `{}` is {}, the extent is {}{}", outside_.dimension + 1,
-                            outside_.tensor, outside_.index, outside_.extent,
-                            outside_.is_by_rounding
+                fmt::format("index {} of `{}` is {}, the extent is {}{}", outside.dimension + 1,
+                            outside.tensor, outside.index, outside.extent,
+                            outside.is_by_rounding
                                 ? ", and rounding decides whether the guard leaves it out"
                                 : ""))
         .with_help(
@@ -329,131 +283,6 @@ class Evaluator {
     return sum;
   }
 
-  struct Task {
-    const Let& let;
-    const Space& space;
-    const BlockProgram& code;
-    const BlockProgram* init;
-    const BlockProgram* parts;
-    const Reduction* reduction;
-    Noise noise;
-    BoundedTensor& out;
-  };
-
-  void run_range(const Task& t, int64_t run_extent, int64_t runs_per_row, int64_t begin,
-                 int64_t end) {
-    // The rounding of products is counted with those of their sum.
-    const bool is_sum = t.reduction && t.let.body.reducer() == Reducer::Sum;
-    BlockMachine machine(t.code, t.noise, is_sum);
-    std::optional<BlockMachine> init;
-    if (t.init) init.emplace(*t.init, t.noise);
-    std::optional<BlockMachine> parts;
-    if (t.parts) parts.emplace(*t.parts);
-    std::vector<int64_t> point(t.space.extents.size(), 0);
-    // Everything before the first failing item is still run, so that the message does not depend on
-    // threads.
-    for (int64_t item = begin; item < end && item < failed_item_; ++item) {
-      const int64_t first = item % runs_per_row * kRun;
-      const int64_t lanes = std::min(kRun, run_extent - first);
-      int64_t rest = item / runs_per_row;
-      for (size_t k = t.space.outer; k-- > 0;) {
-        if (static_cast<int>(k) == t.space.run || static_cast<int>(k) == t.space.step) {
-          point[k] = static_cast<int>(k) == t.space.step ? t.space.at : first;
-          continue;
-        }
-        point[k] = rest % t.space.extents[k];
-        rest /= t.space.extents[k];
-      }
-      int64_t base = 0;
-      for (size_t k = 0; k < t.space.outer; ++k) base = base * t.space.extents[k] + point[k];
-      if (const BlockMachine* failed = element_run(t, machine, init ? &*init : nullptr,
-                                                   parts ? &*parts : nullptr, point, base, lanes)) {
-        fail(item, failed->outside());
-        return;
-      }
-    }
-  }
-
-  // Fills `lanes` elements of the result along the run from flat index `base` on. Returns the
-  // machine with a failed read, or null.
-  const BlockMachine* element_run(const Task& t, BlockMachine& machine, BlockMachine* init,
-                                  BlockMachine* parts, std::vector<int64_t>& point, int64_t base,
-                                  int64_t lanes) {
-    int64_t apart = 1;
-    for (size_t k = static_cast<size_t>(t.space.run + 1); k < t.space.outer; ++k)
-      apart *= t.space.extents[k];
-    auto store = [&](int64_t lane, Bounded x) {
-      t.out.value.data[static_cast<size_t>(base + lane * apart)] = x.v;
-      t.out.bound[static_cast<size_t>(base + lane * apart)] = x.e;
-    };
-    if (!t.reduction) {
-      if (!machine.run(point, lanes)) return &machine;
-      for (int64_t i = 0; i < lanes; ++i) store(i, machine.result()[i]);
-      return nullptr;
-    }
-    const Expr body = t.let.body;
-    Accumulator accumulators[kRun];
-    if (init && !init->run(point, lanes)) return init;
-    for (int64_t i = 0; i < lanes; ++i) {
-      accumulators[i] = t.reduction->start(
-          init ? init->result()[i]
-               : Bounded{expr::identity(body.reducer(), body.body().dtype()), 0});
-    }
-    auto loop = [&](auto& self, size_t k) -> bool {
-      if (k == t.space.extents.size()) {
-        if (!machine.run(point, lanes) || (parts && !parts->run(point, lanes))) return false;
-        const auto terms = machine.result();
-        for (int64_t i = 0; i < lanes; ++i) {
-          if (parts)
-            t.reduction->add_term(accumulators[i], terms[i], parts->result()[i].v.f);
-          else
-            t.reduction->add(accumulators[i], terms[i], point.back());
-        }
-        return true;
-      }
-      if (static_cast<int>(k) ==
-          t.space.run) {  // lanes along the last reduced axis: added one after the other, in order
-        for (int64_t i = 0; i < t.space.extents[k]; i += kRun) {
-          const int64_t n = std::min(kRun, t.space.extents[k] - i);
-          point[k] = i;
-          if (!machine.run(point, n) || (parts && !parts->run(point, n))) return false;
-          const auto terms = machine.result();
-          for (int64_t lane = 0; lane < n; ++lane) {
-            if (parts)
-              t.reduction->add_term(accumulators[0], terms[lane], parts->result()[lane].v.f);
-            else
-              t.reduction->add(accumulators[0], terms[lane], i + lane);
-          }
-        }
-        return true;
-      }
-      for (int64_t i = 0; i < t.space.extents[k]; ++i) {
-        point[k] = i;
-        if (!self(self, k + 1)) return false;
-      }
-      return true;
-    };
-    if (!loop(loop, t.space.outer)) return &machine;
-    const Noise noise = t.noise ? t.noise.at(point) : t.noise;
-    for (int64_t i = 0; i < lanes; ++i) {
-      Bounded x = t.reduction->finish(accumulators[i]);
-      if (noise) {
-        x.e = 0;
-        if (is_float(body.dtype()))
-          x.v.f += t.reduction->typical_error(accumulators[i]) * noise.error(0, i);
-      }
-      store(i, x);
-    }
-    return nullptr;
-  }
-
-  void fail(int64_t item, const OutsideRead& outside) {
-    const std::lock_guard lock(mutex_);
-    if (item >= failed_item_) return;
-    failed_item_ = item;
-    outside_ = outside;
-  }
-
   const ir::Program& program_;
   const ir::Environment& env_;
   expr::ExprPool& pool_;
@@ -466,9 +295,7 @@ class Evaluator {
   expr::Functions functions_;
   diag::Sink& sink_;
   BoundedTensors tensors_;
-  std::mutex mutex_;
-  std::atomic<int64_t> failed_item_ = INT64_MAX;
-  OutsideRead outside_;
+  FirstFailure failure_;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "spec/equations.h"
 #include "spec/facts/ranges.h"
 #include "spec/facts/waits.h"
+#include "spec/passes/algebra/row_shift_terms.h"
 
 namespace nautilus::spec {
 namespace {
@@ -17,34 +18,9 @@ using expr::DType;
 using expr::Expr;
 using expr::Op;
 
-struct Factor {
-  Expr value;
-  bool is_divisor = false;
-  bool operator==(const Factor&) const = default;
-};
-using Factors = std::vector<Factor>;
-
-// +- (values of the row) * (values along the reduced axes) * (one that varies along both)
-struct Term {
-  bool is_negative = false;
-  Factors row;
-  Factors along;
-  Expr varying;  // null: 1
-};
-
 Expr stripped(Expr e) { return e.op() == Op::Cast ? e[0] : e; }
 
 bool is_widened(Expr e) { return e.dtype() == DType::F32 && algebra::is_half_element(e); }
-
-// `all` without `part`; nothing if `all` lacks some of them.
-std::optional<Factors> without(Factors all, const Factors& part) {
-  for (const Factor& f : part) {
-    const auto it = std::find(all.begin(), all.end(), f);
-    if (it == all.end()) return std::nullopt;
-    all.erase(it);
-  }
-  return all;
-}
 
 class Taking {
  public:
@@ -75,7 +51,6 @@ class Taking {
   }
 
  private:
-  static constexpr size_t kMaxTerms = 6;
   // Equations share their parts; written out as trees they may be too large to look at.
   static constexpr int kMaxSteps = 500;
 
@@ -105,42 +80,42 @@ class Taking {
     if (rows_.empty() || columns.empty()) return std::nullopt;
 
     steps_ = 0;
-    std::vector<Term> terms = {{}};
+    std::vector<ShiftTerm> terms = {{}};
     for (size_t n = 0; n < list.size(); ++n) {
-      if (n != k) terms = times(terms, expanded(list[n]));
-      if (terms.empty() || terms.size() > kMaxTerms) return std::nullopt;
+      if (n != k) terms = times(terms, expanded(list[n]), pool_);
+      if (terms.empty() || terms.size() > kMaxShiftTerms) return std::nullopt;
     }
-    std::optional<Term> main;
+    std::optional<ShiftTerm> main;
     bool is_waiting = false;
-    for (const Term& t : terms) {
-      for (const Factor& f : t.row) is_waiting |= waits_for(f.value, extents_, equations_);
+    for (const ShiftTerm& t : terms) {
+      for (const ShiftFactor& f : t.row) is_waiting |= waits_for(f.value, extents_, equations_);
       if (t.varying && main) return std::nullopt;
       if (t.varying) main = t;
     }
     // A product alone is not a sum: its factors leave it by themselves.
     if (!main || terms.size() < 2 || !is_waiting || waits_for(main->varying, extents_, equations_))
       return std::nullopt;
-    std::erase_if(terms, [](const Term& t) { return static_cast<bool>(t.varying); });
+    std::erase_if(terms, [](const ShiftTerm& t) { return static_cast<bool>(t.varying); });
     // The factors of the whole would leave the sum in any case.
-    for (const Term& t : terms) {
+    for (const ShiftTerm& t : terms) {
       if (!is_finite(without(t.row, main->row).value_or(t.row))) return std::nullopt;
     }
     return apart(let, operand, *main, terms, before);
   }
 
-  std::optional<Let> apart(const Let& let, Expr operand, Term main, const std::vector<Term>& others,
-                           std::vector<Let>& before) {
+  std::optional<Let> apart(const Let& let, Expr operand, ShiftTerm main,
+                           const std::vector<ShiftTerm>& others, std::vector<Let>& before) {
     if (main.is_negative) main.varying = pool_.unary(Op::Neg, main.varying);
     const bool is_plain = main.along.empty() && is_widened(main.varying) &&
                           stripped(main.varying).dtype() == stripped(operand).dtype();
-    // A value of the row times something else may still cancel the operand (x_k g_k - m); the value
-    // that the operand is relative to would not.
-    const bool is_other = std::any_of(others.begin(), others.end(), [&](const Term& t) {
+    // A value of the row along something else may cancel the operand all the same (x_k g_k - m):
+    // what the operand is taken relative to would not.
+    const bool is_other = std::any_of(others.begin(), others.end(), [&](const ShiftTerm& t) {
       return t.along != main.along && !without(t.row, main.row).value_or(t.row).empty();
     });
     if (is_other) return std::nullopt;
     const bool cancels = std::any_of(others.begin(), others.end(),
-                                     [&](const Term& t) { return t.along == main.along; });
+                                     [&](const ShiftTerm& t) { return t.along == main.along; });
     Expr at;  // what the operand is taken relative to
     if (!is_plain && is_exact_) return std::nullopt;
     if (!is_plain && cancels) {
@@ -151,28 +126,28 @@ class Taking {
     }
     Let acc = let;
     acc.name = names_.fresh(fmt::format("{}.acc", let.name.str()));
-    acc.body = sum_of(product(main.varying, main.along), operand);
+    acc.body = sum_of(product(pool_, main.varying, main.along), operand);
 
     // The missing terms of the value in the loop, for each sum without a row: first those under the
     // factors of the whole.
     struct Lack {
-      Factors along;
+      ShiftFactors along;
       Expr inside;
       Expr outside;
     };
     std::vector<Lack> lacks;
-    const auto lack_of = [&](const Factors& along) -> Lack& {
+    const auto lack_of = [&](const ShiftFactors& along) -> Lack& {
       for (Lack& l : lacks) {
         if (l.along == along) return l;
       }
       return lacks.emplace_back(Lack{along, {}, {}});
     };
     if (at) lack_of(main.along).inside = at;
-    for (const Term& t : others) {
+    for (const ShiftTerm& t : others) {
       const auto rest = without(t.row, main.row);
       Lack& l = lack_of(t.along);
       Expr& sum = rest ? l.inside : l.outside;
-      sum = plus(sum, product({}, rest.value_or(t.row)), t.is_negative);
+      sum = plus(pool_, sum, product(pool_, {}, rest.value_or(t.row)), t.is_negative);
     }
     Expr inside = element(acc, pool_);
     Expr outside;
@@ -180,18 +155,18 @@ class Taking {
       Let all{names_.fresh(fmt::format("{}.all", let.name.str())),
               {},
               DType::F32,
-              sum_of(l.along.empty() ? Expr() : product({}, l.along), operand)};
+              sum_of(l.along.empty() ? Expr() : product(pool_, {}, l.along), operand)};
       for (const ir::Axis& a : let.axes) {
         if (expr::depends_on(all.body, pool_.index(a.name))) all.axes.push_back(a);
       }
       const Expr value = element(all, pool_);
-      if (l.inside) inside = plus(inside, pool_.binary(Op::Mul, l.inside, value), false);
-      if (l.outside) outside = plus(outside, pool_.binary(Op::Mul, l.outside, value), false);
+      if (l.inside) inside = plus(pool_, inside, pool_.binary(Op::Mul, l.inside, value), false);
+      if (l.outside) outside = plus(pool_, outside, pool_.binary(Op::Mul, l.outside, value), false);
       before.push_back(std::move(all));
     }
     before.push_back(std::move(acc));
     Let out = let;
-    out.body = product(inside, main.row);
+    out.body = product(pool_, inside, main.row);
     if (outside) out.body = pool_.binary(Op::Add, out.body, outside);
     // A sum of nothing is 0, whatever a mean of nothing is.
     const Expr zero = pool_.constant(0, DType::F32);
@@ -270,8 +245,8 @@ class Taking {
   }
 
   // Sums of means, and of what else cannot be infinite where the axes have elements.
-  bool is_finite(const Factors& row) {
-    return std::all_of(row.begin(), row.end(), [&](const Factor& f) {
+  bool is_finite(const ShiftFactors& row) {
+    return std::all_of(row.begin(), row.end(), [&](const ShiftFactor& f) {
       return f.is_divisor ? is_nonzero(f.value) : is_finite(f.value);
     });
   }
@@ -300,101 +275,45 @@ class Taking {
             std::find(extents_.begin(), extents_.end(), e[0]) != extents_.end());
   }
 
-  std::vector<Term> expanded(Expr e) {
+  std::vector<ShiftTerm> expanded(Expr e) {
     if (!is_reduced(e)) return {{false, {{e}}, {}, {}}};
     if (!has_row(e)) return {{false, {}, {{e}}, {}}};
-    const std::vector<Term> whole = {{false, {}, {}, e}};
+    const std::vector<ShiftTerm> whole = {{false, {}, {}, e}};
     if (++steps_ > kMaxSteps || e.dtype() != DType::F32) return whole;
-    const auto or_whole = [&](std::vector<Term> terms) {
-      return terms.empty() || terms.size() > kMaxTerms ? whole : terms;
+    const auto or_whole = [&](std::vector<ShiftTerm> terms) {
+      return terms.empty() || terms.size() > kMaxShiftTerms ? whole : terms;
     };
     switch (e.op()) {
       case Op::Neg:
         return negated(expanded(e[0]));
       case Op::Add:
       case Op::Sub: {
-        std::vector<Term> terms = expanded(e[0]);
-        for (Term& t : expanded(e[1])) {
+        std::vector<ShiftTerm> terms = expanded(e[0]);
+        for (ShiftTerm& t : expanded(e[1])) {
           t.is_negative ^= e.op() == Op::Sub;
           terms.push_back(std::move(t));
         }
-        return or_whole(joined(terms));
+        return or_whole(joined(terms, pool_));
       }
       case Op::Mul:
-        return or_whole(times(expanded(e[0]), expanded(e[1])));
+        return or_whole(times(expanded(e[0]), expanded(e[1]), pool_));
       case Op::Div: {
         if (is_reduced(e[1]) && has_row(e[1])) return whole;
-        std::vector<Term> terms = expanded(e[0]);
-        for (Term& t : terms) (is_reduced(e[1]) ? t.along : t.row).push_back({e[1], true});
+        std::vector<ShiftTerm> terms = expanded(e[0]);
+        for (ShiftTerm& t : terms) (is_reduced(e[1]) ? t.along : t.row).push_back({e[1], true});
         return terms;
       }
       case Op::Read: {
         const Expr body = written_out(e);
         if (!body) return whole;
-        std::vector<Term> terms = expanded(body);
-        const Term& t = terms[0];
+        std::vector<ShiftTerm> terms = expanded(body);
+        const ShiftTerm& t = terms[0];
         const bool is_element = terms.size() == 1 && t.row.empty() && t.along.empty();
         return is_element ? whole : terms;
       }
       default:
         return whole;
     }
-  }
-
-  static std::vector<Term> negated(std::vector<Term> terms) {
-    for (Term& t : terms) t.is_negative = !t.is_negative;
-    return terms;
-  }
-
-  std::vector<Term> times(const std::vector<Term>& a, const std::vector<Term>& b) {
-    std::vector<Term> out;
-    if (a.size() * b.size() > kMaxTerms) return out;
-    for (const Term& x : a) {
-      for (const Term& y : b) {
-        Term t = x;
-        t.is_negative ^= y.is_negative;
-        t.row.insert(t.row.end(), y.row.begin(), y.row.end());
-        t.along.insert(t.along.end(), y.along.begin(), y.along.end());
-        t.varying = !x.varying   ? y.varying
-                    : !y.varying ? x.varying
-                                 : pool_.binary(Op::Mul, x.varying, y.varying);
-        out.push_back(std::move(t));
-      }
-    }
-    return out;
-  }
-
-  // Of terms that differ only in what varies one stays, the sum of them.
-  std::vector<Term> joined(const std::vector<Term>& terms) {
-    std::vector<Term> out;
-    for (const Term& t : terms) {
-      const auto same = std::find_if(out.begin(), out.end(), [&](const Term& o) {
-        return o.varying && t.varying && o.row == t.row && o.along == t.along;
-      });
-      if (same == out.end()) {
-        out.push_back(t);
-        continue;
-      }
-      same->varying = plus(same->varying, t.varying, same->is_negative != t.is_negative);
-    }
-    return out;
-  }
-
-  Expr plus(Expr sum, Expr e, bool is_negative) {
-    if (!sum) return is_negative ? pool_.unary(Op::Neg, e) : e;
-    return pool_.binary(is_negative ? Op::Sub : Op::Add, sum, e);
-  }
-
-  // first * factors; `first` may be null.
-  Expr product(Expr first, const Factors& list) {
-    for (const bool is_divisor : {false, true}) {
-      for (const Factor& f : list) {
-        if (f.is_divisor != is_divisor) continue;
-        if (!first && is_divisor) first = pool_.constant(1, DType::F32);
-        first = first ? pool_.binary(is_divisor ? Op::Div : Op::Mul, first, f.value) : f.value;
-      }
-    }
-    return first ? first : pool_.constant(1, DType::F32);
   }
 
   // The sum of this, which may be null, times the operand.

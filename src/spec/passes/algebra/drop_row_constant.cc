@@ -6,6 +6,7 @@
 
 #include "spec/equations.h"
 #include "spec/facts/ranges.h"
+#include "spec/facts/reduced_by.h"
 #include "spec/facts/row_terms.h"
 #include "spec/facts/values.h"
 
@@ -303,7 +304,9 @@ class Follower {
   // what products and finite terms make of one.
   bool is_infinite_where(Expr e, const Except& except) {
     if (!e) return false;
-    if (is_of(except, e)) return true;
+    // The extreme is a maximum and -inf, or a minimum and inf.
+    const Reducer reducer = except.infinity.number() < 0 ? Reducer::Max : Reducer::Min;
+    if (is_reduced_by(except.extreme, reducer, e, equations_, extents_, pool_)) return true;
     switch (e.op()) {
       case Op::Neg:
         return is_infinite_where(e[0], except);
@@ -318,34 +321,6 @@ class Follower {
       default:
         return false;
     }
-  }
-
-  // The extreme is a maximum and -inf, or a minimum and inf, of values of which e is one.
-  bool is_of(const Except& except, Expr e) {
-    const Expr m = except.extreme;
-    if (m.op() != Op::Read) return false;
-    const auto it = equations_.find(m.name());
-    if (it == equations_.end()) return false;
-    // An axis of the place must not come to mean the reduced axis of that name.
-    const Expr written = it->second.body;
-    for (size_t k = 0; written.op() == Op::Reduce && k < written.axis_count(); ++k) {
-      for (Expr index : m.args()) {
-        if (expr::depends_on(index, written.axis(k))) return false;
-      }
-    }
-    const Expr r = body_at(it->second, m, pool_);
-    if (r.op() != Op::Reduce || r.init() ||
-        r.reducer() != (except.infinity.number() < 0 ? Reducer::Max : Reducer::Min))
-      return false;
-    std::unordered_map<Expr, Expr> axes;
-    for (size_t k = 0; k < r.axis_count(); ++k) axes.emplace(r.axis(k), Expr());
-    if (!is_instance(r.body(), e, axes)) return false;
-    for (size_t k = 0; k < r.axis_count(); ++k) {
-      const Expr place = axes.at(r.axis(k));
-      const auto extent = place ? extents_.find(place) : extents_.end();
-      if (extent == extents_.end() || extent->second != r.extent(k)) return false;
-    }
-    return true;
   }
 
   expr::ExprPool& pool_;

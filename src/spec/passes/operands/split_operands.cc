@@ -5,20 +5,18 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <tuple>
 
-#include "algebra/contraction.h"
-#include "algebra/exact_halves.h"
-#include "expr/bounds/affine.h"
-#include "expr/bounds/quotient.h"
 #include "expr/conjuncts.h"
 #include "expr/walk.h"
 #include "ir/decl.h"
 #include "ir/target_of.h"
 #include "spec/equations.h"
 #include "spec/facts/ranges.h"
+#include "spec/passes/operands/limb_dimensions.h"
+#include "spec/passes/operands/limb_tensors.h"
 #include "spec/passes/operands/merged_depth.h"
+#include "spec/passes/operands/product_operands.h"
 #include "spec/passes/operands/store_lines.h"
 
 namespace nautilus::spec {
@@ -28,15 +26,9 @@ using expr::DType;
 using expr::Expr;
 using SplitOp = expr::Op;
 
-constexpr size_t kLimbs = 3;
-constexpr std::array<std::string_view, kLimbs> kSuffix = {"high", "middle", "low"};
-// Pairs of limbs with products that count, small products first.
+// Pairs of limbs whose products count, small products first.
 constexpr std::array<std::pair<size_t, size_t>, 6> kProducts = {
     {{2, 0}, {0, 2}, {1, 1}, {1, 0}, {0, 1}, {0, 0}}};
-constexpr double kLargestBf16 = 0x1.FEp127;
-
-// An operand as products of it are written: one 16-bit number, or three.
-using Limbs = std::vector<Expr>;
 
 class Splitting {
  public:
@@ -45,7 +37,7 @@ class Splitting {
         pool_(context.pool),
         facts_(ir::facts_of(program, pool_)),
         types_(tensor_types(program)),
-        names_(program, pool_),
+        limbs_(program, types_, pool_),
         lines_(program, context) {
     for (const ir::Op& op : program.body) {
       const auto* dim = op.get<ir::Dim>();
@@ -116,7 +108,7 @@ class Splitting {
       const Expr n = r.extent(k);
       if (n.op() != SplitOp::IntConst || n.integer() >= target_.matrix.depth) depth_ = r.axis(k);
     }
-    auto operands = operands_of(let, r);
+    auto operands = product_operands(let, pool_);
     if (operands) operands_ = *operands;
     merged_.reset();
     depth_line_.reset();
@@ -165,58 +157,6 @@ class Splitting {
     return (is_guarded ? operand[1] : operand).op() == SplitOp::Read;
   }
 
-  // The two operands of an f32 product of matrices. Nothing for other equations, if 16 bits hold
-  // both operands, or if they hold one so that the other may be rounded.
-  std::optional<std::pair<Expr, Expr>> operands_of(const Let& let, Expr r) {
-    const std::vector<Expr> list = algebra::factors(r.body());
-    const std::vector<Expr> axes = result_axes(let, pool_);
-    for (Expr f : list) {
-      const bool is_summed = has_axis_of(r, f);
-      if (!is_summed || algebra::exact_halves(f).is_stored_float) return std::nullopt;
-    }
-    for (size_t k = 0; k < list.size(); ++k) {
-      for (size_t n = 0; n < k; ++n) {
-        if (!algebra::are_operands(list[n], list[k], axes)) continue;
-        std::vector<Expr> a = {list[n]};
-        std::vector<Expr> b = {list[k]};
-        for (size_t other = 0; other < list.size(); ++other) {
-          if (other == n || other == k) continue;
-          const Expr f = list[other];
-          if (!algebra::has_own_axis({&f, 1}, a, axes)) {
-            a.push_back(f);
-          } else if (!algebra::has_own_axis({&f, 1}, b, axes)) {
-            b.push_back(f);
-          } else {
-            return std::nullopt;
-          }
-        }
-        // Rows of tiles come before columns, which are the last axis that only one operand has.
-        const auto last = std::find_if(axes.rbegin(), axes.rend(), [&](Expr axis) {
-          return expr::depends_on(product(a), axis) != expr::depends_on(product(b), axis);
-        });
-        if (last != axes.rend() && expr::depends_on(product(a), *last)) std::swap(a, b);
-        const std::pair out(product(a), product(b));
-        if (algebra::exact_halves(out.first).any() && algebra::exact_halves(out.second).any())
-          return std::nullopt;
-        return out;
-      }
-    }
-    return std::nullopt;
-  }
-
-  static bool has_axis_of(Expr reduction, Expr f) {
-    for (size_t k = 0; k < reduction.axis_count(); ++k) {
-      if (expr::depends_on(f, reduction.axis(k))) return true;
-    }
-    return false;
-  }
-
-  Expr product(const std::vector<Expr>& list) {
-    Expr out;
-    for (Expr f : list) out = out ? pool_.binary(SplitOp::Mul, out, f) : f;
-    return out;
-  }
-
   // Whether an axis of the result runs along memory, alone.
   bool is_along_result(Expr read) const {
     const auto type = types_.find(std::string(read.name().str()));
@@ -243,81 +183,16 @@ class Splitting {
     return of_value(operand, let, is_row, made);
   }
 
-  // A dimension of the limbs of a tensor, and where a product reads it.
-  struct Part {
-    ir::Axis axis;
-    Expr at;
-  };
-
-  // The dimensions of limbs for this read of a tensor, and the element at a place of them: those of
-  // the tensor, but the depth has one of its own where it is `group * C + depth`, so that a box
-  // ends with its group.
-  std::pair<std::vector<Part>, Expr> parts_of(Expr read, const ir::TensorType& type) {
-    std::vector<Part> parts;
-    std::vector<Expr> indices;
-    std::optional<Part> groups;
-    for (size_t k = 0; k < read.args().size(); ++k) {
-      const Expr index = read[k];
-      const Expr own = pool_.index(fmt::format("x{}", k));
-      if (const auto group = group_of(index, type.dims[k])) {
-        groups = *group;
-        groups->axis.name = own.name();
-        parts.push_back({{depth_.name(), depth_extent()}, depth_});
-        indices.push_back(
-            pool_.binary(SplitOp::Add, pool_.binary(SplitOp::Mul, own, depth_extent()), depth_));
-        continue;
-      }
-      const bool is_plain = index.op() == SplitOp::Var &&
-                            std::find(indices.begin(), indices.end(), index) == indices.end();
-      indices.push_back(is_plain ? index : own);
-      parts.push_back({{indices.back().name(), type.dims[k]}, index});
-    }
-    Expr value = pool_.read(read.name(), read.dtype(), indices);
-    if (groups) put_groups(*groups, parts, value);
-    return {parts, value};
-  }
-
-  // `group` in `group * C + depth`, where the depth has C terms and the dimension whole groups.
-  std::optional<Part> group_of(Expr index, Expr dim) {
-    if (!depth_ || index == depth_ || !expr::depends_on(index, depth_)) return std::nullopt;
-    const auto rest = expr::difference(index, depth_);
-    const Expr group =
-        rest ? expr::exact_quotient(pool_, expr::to_expr(pool_, *rest), depth_extent()) : Expr();
-    const Expr count = expr::exact_quotient(pool_, dim, depth_extent());
-    if (!group || !count || expr::depends_on(group, depth_)) return std::nullopt;
-    return Part{{{}, count}, group};
-  }
-
-  // In front of the first dimension; as one with it where a box has no room for another one.
-  void put_groups(const Part& groups, std::vector<Part>& parts, Expr& value) {
-    const auto first =
-        std::find_if(parts.begin(), parts.end(), [&](const Part& p) { return p.at != depth_; });
-    if (parts.size() < static_cast<size_t>(target_.copies.box_axes) || first == parts.end()) {
-      parts.insert(parts.begin(), groups);
-      return;
-    }
-    const Expr number = pool_.index(groups.axis.name);
-    const Expr count = first->axis.extent;
-    value = expr::substitute(
-        pool_, value,
-        {{pool_.index(first->axis.name), pool_.binary(SplitOp::Mod, number, count)},
-         {number, pool_.binary(SplitOp::FloorDiv, number, count)}});
-    first->at = pool_.binary(SplitOp::Add, pool_.binary(SplitOp::Mul, groups.at, count), first->at);
-    first->axis = {groups.axis.name, pool_.binary(SplitOp::Mul, groups.axis.extent, count)};
-  }
-
-  Expr depth_extent() const {
-    return std::find_if(axes_.begin(), axes_.end(),
-                        [&](const ir::Axis& a) { return a.name == depth_.name(); })
-        ->extent;
+  ir::Axis depth_axis() const {
+    return *std::find_if(axes_.begin(), axes_.end(),
+                         [&](const ir::Axis& a) { return a.name == depth_.name(); });
   }
 
   Limbs of_tensor(Expr read, bool is_row, std::vector<Let>& made) {
     const auto type = types_.find(std::string(read.name().str()));
     if (type == types_.end() || read.args().empty()) return {};
-    auto dimensions = parts_of(read, type->second);
-    std::vector<Part>& parts = dimensions.first;
-    Expr value = dimensions.second;
+    const ir::Axis depth = depth_ ? depth_axis() : ir::Axis{};
+    auto [parts, value] = limb_dimensions(read, type->second, depth, target_, pool_);
     ir::Axes whole;
     // Dimensions of one element are left out.
     std::vector<size_t> order;
@@ -340,7 +215,7 @@ class Splitting {
         known_.try_emplace({std::string(read.name().str()), dims_of(whole), order});
     if (is_new) {
       for (size_t k : order) rule.axes.push_back(whole[k].name);
-      rule.tensors = limb_names(read.name().str(), value);
+      rule.tensors = limbs_.names(read.name().str(), value);
       const decision::Store store = lines_.choose(rule);
       known->second.tensors = store.tensors;
       known->second.is_stored = store.as != decision::StoredAs::Off;
@@ -354,25 +229,18 @@ class Splitting {
           left_out.erase(pool_.index(whole[k].name));
         }
         value = expr::substitute(pool_, value, left_out);
-        make_limbs(store.tensors, value, axes, made);
+        limbs_.make(store.tensors, value, axes, made);
       }
     }
     if (!known->second.is_stored) return {};
     std::vector<Expr> at;
     for (size_t k : known->second.order) at.push_back(parts[k].at);
-    return elements(known->second.tensors, at);
+    return limbs_.elements(known->second.tensors, at);
   }
 
   static std::vector<const void*> dims_of(const ir::Axes& axes) {
     std::vector<const void*> out;
     for (const ir::Axis& a : axes) out.push_back(a.extent.node());
-    return out;
-  }
-
-  Limbs elements(const ir::Names& limbs, const std::vector<Expr>& at) {
-    Limbs out;
-    for (const ir::Name name : limbs)
-      out.push_back(pool_.cast(DType::F32, pool_.read(name, DType::BF16, at)));
     return out;
   }
 
@@ -387,16 +255,14 @@ class Splitting {
       return std::any_of(merged_->merged.begin(), merged_->merged.end(),
                          [&](Expr axis) { return expr::depends_on(e, axis); });
     };
-    ir::Axes kept;
+    LimbDimensions limbs;
     ir::Axes along;  // of the equation, in indices that are written out
     std::vector<Expr> from;
-    std::vector<Expr> at;
     for (size_t k = 0; k < read.args().size(); ++k) {
       if (!is_merged(read[k])) {
         const Expr place = pool_.index(fmt::format("x{}", k));
-        kept.push_back({place.name(), type->second.dims[k]});
+        limbs.parts.push_back({{place.name(), type->second.dims[k]}, read[k]});
         from.push_back(place);
-        at.push_back(read[k]);
         continue;
       }
       from.push_back(expr::substitute(pool_, read[k], merged_->at));
@@ -407,7 +273,7 @@ class Splitting {
         if (!is_known && !is_merged(axis) && expr::depends_on(read[k], axis)) along.push_back(a);
       }
     }
-    Expr value = pool_.read(read.name(), read.dtype(), from);
+    limbs.value = pool_.read(read.name(), read.dtype(), from);
     Expr outside;
     if (is_guarded) {
       Expr inside;
@@ -426,47 +292,24 @@ class Splitting {
         const Expr test = is_along ? expr::substitute(pool_, c, merged_->at) : c;
         all = all ? pool_.binary(SplitOp::And, all, test) : test;
       }
-      if (inside) value = pool_.select(inside, value, operand[2]);
+      if (inside) limbs.value = pool_.select(inside, limbs.value, operand[2]);
     }
-    ir::Axes axes = kept;
-    for (const ir::Axis& a : along) {
-      axes.push_back(a);
-      at.push_back(pool_.index(a.name));
-    }
-    axes.push_back(merged_->axis);
-    at.push_back(pool_.index(merged_->axis.name));
+    const size_t kept = limbs.parts.size();
+    along.push_back(merged_->axis);
+    for (const ir::Axis& a : along) limbs.parts.push_back({a, pool_.index(a.name)});
     const auto most_axes = static_cast<size_t>(target_.copies.box_axes);
-    if (axes.size() > most_axes && !kept.empty()) join_batch(kept.size(), axes, at, value);
-    if (axes.size() > most_axes) return {};
-    const decision::Store store =
-        lines_.choose({.tensors = limb_names(read.name().str(), value), .axes = names_of(axes)});
+    if (limbs.parts.size() > most_axes && kept > 0) join_batch(kept, operands_, limbs, pool_);
+    if (limbs.parts.size() > most_axes) return {};
+    const ir::Axes axes = limbs.axes();
+    const decision::Store store = lines_.choose(
+        {.tensors = limbs_.names(read.name().str(), limbs.value), .axes = names_of(axes)});
     if (store.as == decision::StoredAs::Off) return {};
     std::vector<Expr> places_read;
-    for (size_t k : places(store.axes, names_of(axes))) places_read.push_back(at[k]);
-    make_limbs(store.tensors, value, in_order(axes, store.axes), made);
-    Limbs out = elements(store.tensors, places_read);
+    for (size_t k : places(store.axes, names_of(axes))) places_read.push_back(limbs.parts[k].at);
+    limbs_.make(store.tensors, limbs.value, in_order(axes, store.axes), made);
+    Limbs out = limbs_.elements(store.tensors, places_read);
     for (Expr& limb : out) limb = outside ? pool_.select(outside, limb, operand[2]) : limb;
     return out;
-  }
-
-  // The first of the axes and one that both operands have, an axis of `axes` from `begin` on, as
-  // one: a box has one place of both.
-  void join_batch(size_t begin, ir::Axes& axes, std::vector<Expr>& at, Expr& value) {
-    for (size_t k = begin; k + 1 < axes.size(); ++k) {
-      const Expr batch = pool_.index(axes[k].name);
-      if (!expr::depends_on(operands_.first, batch) || !expr::depends_on(operands_.second, batch))
-        continue;
-      const Expr count = axes[0].extent;
-      const Expr first = pool_.index(axes[0].name);
-      value = expr::substitute(pool_, value,
-                               {{first, pool_.binary(SplitOp::Mod, first, count)},
-                                {batch, pool_.binary(SplitOp::FloorDiv, first, count)}});
-      axes[0].extent = pool_.binary(SplitOp::Mul, axes[k].extent, count);
-      at[0] = pool_.binary(SplitOp::Add, pool_.binary(SplitOp::Mul, batch, count), at[0]);
-      axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(k));
-      at.erase(at.begin() + static_cast<std::ptrdiff_t>(k));
-      return;
-    }
   }
 
   Limbs of_value(Expr value, const Let& let, bool is_row, std::vector<Let>& made) {
@@ -490,61 +333,21 @@ class Splitting {
                             [&](const ir::Axis& a) { return pool_.index(a.name) != depth_; });
     if (!is_plain || !are_inside_without_axes(value, types_, fewer, all, pool_)) return {};
     const decision::Store store =
-        lines_.choose({.tensors = limb_names(fmt::format("{}.operand", let.name.str()), value),
+        lines_.choose({.tensors = limbs_.names(fmt::format("{}.operand", let.name.str()), value),
                        .axes = names_of(own)});
     if (store.as == decision::StoredAs::Off) return {};
     own = in_order(own, store.axes);
     std::vector<Expr> indices;
     for (const ir::Axis& a : own) indices.push_back(pool_.index(a.name));
-    make_limbs(store.tensors, value, own, made);
-    return elements(store.tensors, indices);
-  }
-
-  // Of the tensors that hold the limbs of a value.
-  ir::Names limb_names(std::string_view base, Expr value) {
-    const size_t count = algebra::exact_halves(value).in_bf16 ? 1 : kLimbs;
-    ir::Names out;
-    for (size_t k = 0; k < count; ++k)
-      out.push_back(names_.fresh(fmt::format("{}.{}", base, kSuffix[k])));
-    return out;
-  }
-
-  // The limbs of `value` over the axes.
-  void make_limbs(const ir::Names& names, Expr value, const ir::Axes& axes,
-                  std::vector<Let>& made) {
-    // Each is computed from the value itself, so that one kernel makes all of them, whatever order
-    // of axes they get.
-    size_t count = 0;
-    const auto add = [&](Expr number) {
-      const Let limb{names[count++], axes, DType::BF16, number};
-      types_.emplace(std::string(limb.name.str()), limb.type());
-      made.push_back(limb);
-      return pool_.cast(DType::F32, number);
-    };
-    if (names.size() == 1) {
-      add(pool_.cast(DType::BF16, value));
-    } else {
-      const auto f32 = [&](double x) { return pool_.floating(x, DType::F32); };
-      const auto rounded = [&](Expr x) { return pool_.cast(DType::BF16, x); };
-      const auto minus = [&](Expr x, Expr y) { return pool_.binary(SplitOp::Sub, x, y); };
-      const Expr is_finite = pool_.binary(SplitOp::Lt, pool_.unary(SplitOp::Abs, value),
-                                          f32(std::numeric_limits<double>::infinity()));
-      const Expr sign = pool_.select(pool_.binary(SplitOp::Lt, value, f32(0)), f32(-1), f32(1));
-      // The largest numbers would be rounded to infinity.
-      const Expr inside = pool_.binary(
-          SplitOp::Min, pool_.binary(SplitOp::Max, value, f32(-kLargestBf16)), f32(kLargestBf16));
-      const Expr high = add(rounded(pool_.select(is_finite, inside, sign)));
-      const Expr rest = minus(value, high);
-      const Expr middle = add(rounded(pool_.select(is_finite, rest, f32(0))));
-      add(rounded(pool_.select(is_finite, minus(rest, middle), value)));
-    }
+    limbs_.make(store.tensors, value, own, made);
+    return limbs_.elements(store.tensors, indices);
   }
 
   const target::Target& target_;
   expr::ExprPool& pool_;
   expr::Facts facts_;
   std::map<std::string, ir::TensorType> types_;
-  TensorNames names_;
+  LimbTensors limbs_;
   StoreLines lines_;
   ir::Axes axes_;              // of the equation and its sum
   std::vector<Expr> results_;  // axes of the equation alone
