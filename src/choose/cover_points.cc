@@ -167,10 +167,10 @@ class PointsChooser {
   // Lines along two axes, where one tensor lies along the other.
   bool take_turned() {
     if (lanes_ > 1 || each_ > 1) return false;
-    const auto turned = turned_lines(made_.nests, given_.buffers, given_.target, pool_);
+    const auto turned = points_across(made_.nests, given_.buffers, given_.target, pool_);
     if (!turned) return false;
     auto parts = lowered();
-    const decision::Across across{turned->axis, turned->across, {}};
+    const decision::Across across{turned->axis, turned->across, points_.lines_across, {}};
     if (!parts || !lower::widen(*parts, turned->each, points_.threads, pool_) ||
         !lower::turn(*parts, across, points_.threads, points_, pool_))
       return false;

@@ -205,13 +205,13 @@ class Assembler {
                                      kernel.stored, program_, signs_, pool_, names_);
     if (built.refused) return *built.refused;
     // Of several nests for the same results the plan runs the one with the least cost.
+    std::map<size_t, Expr> costs;
     for (const WholeNest& whole : built.wholes) {
       if (built.wholes.size() == 1) break;
-      scalar::For nest = built.nests[whole.nest].as<scalar::For>();
-      nest.cost = cycles_of(cost_of(built, whole, program_, target_, pool_), target_, pool_);
-      built.nests[whole.nest] = ir::make(std::move(nest), built.nests[whole.nest].span());
+      costs.emplace(whole.nest,
+                    cycles_of(cost_of(built, whole, program_, target_, pool_), target_, pool_));
     }
-    add_lines(kernel, built);
+    add_lines(kernel, costs, built);
     for (ir::Op& op : built.sizes) sizes_.push_back(std::move(op));
     for (scalar::Buffer& b : built.summaries) out_.program.body.push_back(ir::make(std::move(b)));
     for (ir::Op& op : built.before) code_.push_back(std::move(op));
