@@ -110,6 +110,8 @@ ir::Block values_of_points(const ir::Op& line, const Target& target) {
     };
     values.add(*patch, &dc::Patch::high, beside(patch->wide));
     values.add(*patch, &dc::Patch::wide, beside(patch->high));
+  } else if (const auto* windows = line.get<dc::Windows>()) {
+    values.add(*windows, &dc::Windows::turns, {0});
   } else if (const auto* unroll = line.get<dc::Unroll>()) {
     values.add(*unroll, &dc::Unroll::turns, powers(1, 2 * points.loads));
   } else if (const auto* threads = line.get<dc::Threads>()) {

@@ -10,8 +10,17 @@ namespace {
 
 namespace dc = decision;
 
+// Half and twice as long.
+template <class Line>
+void add_lengths(const Line& line, ir::Block& out) {
+  for (const int64_t length : {*line.length / 2, *line.length * 2})
+    out.push_back(ir::make(Line{line.tensor, length, By::Tuned}));
+}
+
 ir::Block other_program_values(const ir::Op& line) {
   ir::Block out;
+  if (const auto* chunk = line.get<dc::Chunk>(); chunk && chunk->length) add_lengths(*chunk, out);
+  if (const auto* piece = line.get<dc::Piece>(); piece && piece->length) add_lengths(*piece, out);
   if (const auto* algebra = line.get<dc::Algebra>()) {
     const dc::Switch other = algebra->use == dc::Switch::On ? dc::Switch::Off : dc::Switch::On;
     out.push_back(ir::make(dc::Algebra{algebra->rewrite, other, By::Tuned}));
