@@ -76,6 +76,22 @@ bool is_folded(std::span<const Expr> indices, Expr axis, int64_t width,
                      [&](Expr i) { return is_same_in_piece(i, axis, width, scope); });
 }
 
+// The place of a piece whose elements lie in such rows. `at_piece`: the text of an index there.
+template <class AtPiece>
+std::string folded_place(const GlobalTensor& global, std::span<const Expr> indices,
+                         const AtPiece& at_piece) {
+  const auto place = walked_place(indices);
+  const size_t rows = indices.size() - (place ? 2 : 0);
+  std::string out;
+  for (size_t k = 0; k < rows; ++k) out += (k ? " + " : "") + global.step(at_piece(indices[k]), k);
+  if (!place) return out;
+  if (place->first) out += (rows ? " + " : "") + global.step(at_piece(place->first), rows);
+  out += fmt::format("{}walked_place({}, {}, {}, {})", out.empty() ? "" : " + ",
+                     at_piece(place->count), at_piece(place->columns), global.strides[rows],
+                     global.strides[rows + 1]);
+  return out;
+}
+
 std::optional<VectorAccess> vector_access(const Domain& domain, std::string_view tensor,
                                           std::span<const Expr> indices, Expr condition,
                                           const RegisterScope& scope) {
@@ -96,21 +112,9 @@ std::optional<VectorAccess> vector_access(const Domain& domain, std::string_view
   Writer nowhere;
   const ElementPrinter text = element_printer(access.pieces, scope, nowhere);
   if (domain.axes.size() == 1 && is_folded(indices, axis, access.width, scope)) {
-    const auto place = walked_place(indices);
-    const size_t rows = indices.size() - (place ? 2 : 0);
-    const auto at_piece = [&](Expr e) {
+    access.folded = folded_place(global, indices, [&](Expr e) {
       return text.at(expr::substitute(*scope.pool, e, access.in_pieces), "vec");
-    };
-    for (size_t k = 0; k < rows; ++k)
-      access.folded += (k ? " + " : "") + global.step(at_piece(indices[k]), k);
-    if (place) {
-      if (place->first)
-        access.folded += (rows ? " + " : "") + global.step(at_piece(place->first), rows);
-      access.folded +=
-          fmt::format("{}walked_place({}, {}, {}, {})", access.folded.empty() ? "" : " + ",
-                      at_piece(place->count), at_piece(place->columns), global.strides[rows],
-                      global.strides[rows + 1]);
-    }
+    });
     access.thread = "0";
     return access;
   }

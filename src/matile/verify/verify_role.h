@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names, shapes and places inside one kernel. The rules of a role are in verify_role.cc (blocks,
-// scalars, register tiles), verify_transfers.cc (copies, slots and stores) and verify_products.cc.
+// Names, shapes and places inside one kernel. The rules of a role stand in verify_role.cc
+// (blocks, scalars, register tiles), verify_transfers.cc (data on its way) and verify_products.cc;
+// verify_statements.cc finds them.
 #pragma once
 
 #include <map>
