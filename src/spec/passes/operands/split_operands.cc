@@ -192,7 +192,8 @@ class Splitting {
     const auto type = types_.find(std::string(read.name().str()));
     if (type == types_.end() || read.args().empty()) return {};
     const ir::Axis depth = depth_ ? depth_axis() : ir::Axis{};
-    auto [parts, value] = limb_dimensions(read, type->second, depth, target_, pool_);
+    const LimbDimensions limbs = limb_dimensions(read, type->second, depth, target_, pool_);
+    const std::vector<LimbDimension>& parts = limbs.parts;
     ir::Axes whole;
     // Dimensions of one element are left out.
     std::vector<size_t> order;
@@ -215,7 +216,7 @@ class Splitting {
         known_.try_emplace({std::string(read.name().str()), dims_of(whole), order});
     if (is_new) {
       for (size_t k : order) rule.axes.push_back(whole[k].name);
-      rule.tensors = limbs_.names(read.name().str(), value);
+      rule.tensors = limbs_.names(read.name().str(), limbs.value);
       const decision::Store store = lines_.choose(rule);
       known->second.tensors = store.tensors;
       known->second.is_stored = store.as != decision::StoredAs::Off;
@@ -228,7 +229,7 @@ class Splitting {
           axes.push_back(whole[k]);
           left_out.erase(pool_.index(whole[k].name));
         }
-        value = expr::substitute(pool_, value, left_out);
+        const Expr value = expr::substitute(pool_, limbs.value, left_out);
         limbs_.make(store.tensors, value, axes, made);
       }
     }
