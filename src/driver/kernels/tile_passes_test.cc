@@ -30,121 +30,149 @@ class Generator {
   std::map<std::string, int64_t> sizes;
 
   void make() {
-    const int64_t rows = pick({16, 32});
-    const int64_t keys = pick({8, 16, 24});
-    const int64_t depth = pick({4, 8, 16});
-    const int64_t width = pick({8, 16});
-    const int64_t groups = pick({1, 2});
-    const bool has_max = !chance(4);
-    const bool has_sum = chance(2);
-    const bool has_extra = chance(3);
-    const bool is_down = chance(2);
-    const int64_t mask = pick({0, 1, 2, 3});
-    sizes = {{"M", pick({1, 7, 20, 33})}, {"N", pick({0, 1, 9, 25, 40})}, {"W", pick({1, 6, 19})}};
-    const std::string r = groups > 1 ? fmt::format("{} * i0 + {} * w", rows * groups, rows)
-                                     : fmt::format("{} * i0", rows);
-    const std::string j = fmt::format("{} * n + j", keys);
-    const std::string at = fmt::format("{} + i + N - M", r);
+    choose();
+    declare();
+    line(1, fmt::format("for i0 < (M + {}) / {} grid", rows_ * groups_ - 1, rows_ * groups_));
+    int in = 2;
+    if (groups_ > 1) line(in++, fmt::format("for w < {} group", groups_));
+    begin_loop(in++);
+    write_scores(in);
+    write_values(in);
+    write_sums(in);
+    write_outputs(in - 1);
+  }
 
+ private:
+  // Everything is drawn in one order, so that a seed says which program it is.
+  void choose() {
+    rows_ = pick({16, 32});
+    keys_ = pick({8, 16, 24});
+    depth_ = pick({4, 8, 16});
+    width_ = pick({8, 16});
+    groups_ = pick({1, 2});
+    has_max_ = !chance(4);
+    has_sum_ = chance(2);
+    has_extra_ = chance(3);
+    is_down_ = chance(2);
+    mask_ = pick({0, 1, 2, 3});
+    sizes = {{"M", pick({1, 7, 20, 33})}, {"N", pick({0, 1, 9, 25, 40})}, {"W", pick({1, 6, 19})}};
+    first_ = groups_ > 1 ? fmt::format("{} * i0 + {} * w", rows_ * groups_, rows_)
+                         : fmt::format("{} * i0", rows_);
+    key_ = fmt::format("{} * n + j", keys_);
+    row_ = fmt::format("for i < {} map", rows_);
+    tile_ = fmt::format("for i < {}, j < {} map", rows_, keys_);
+    wide_ = fmt::format("for i < {}, e < {} map", rows_, width_);
+    over_ = fmt::format("for j < {} reduce", keys_);
+  }
+
+  void declare() {
     line(0, "scalar.program @cascade");
     for (const auto& [name, size] : sizes) line(1, fmt::format("dim {} hint {}", name, size));
     if (sizes.at("N") > 0 && chance(2)) line(1, "fact N >= 1");
     line(1, "param c : f32 = 0.5");
     if (chance(2)) line(1, "fact c > 0.0");
-    line(1, fmt::format("buffer Q : bf16[M, {}] input", depth));
-    line(1, fmt::format("buffer K : bf16[N, {}] input", depth));
-    line(1, fmt::format("buffer V : bf16[N, {}] input", width));
+    line(1, fmt::format("buffer Q : bf16[M, {}] input", depth_));
+    line(1, fmt::format("buffer K : bf16[N, {}] input", depth_));
+    line(1, fmt::format("buffer V : bf16[N, {}] input", width_));
     line(1, "buffer bias : f32[N] input");
-    line(1, fmt::format("buffer O : f32[M, {}] output", width));
+    line(1, fmt::format("buffer O : f32[M, {}] output", width_));
     line(1, "buffer L : f32[M] output");
-    for (const char* name : {"s", "t", "p"}) local(name, {rows, keys});
-    for (const char* name : {"mt", "m1", "m", "l", "a", "x"}) local(name, {rows});
-    local("u", {rows, width});
-    line(1, fmt::format("for i0 < (M + {}) / {} grid", rows * groups - 1, rows * groups));
-    int in = 2;
-    if (groups > 1) line(in++, fmt::format("for w < {} group", groups));
-    const std::string row = fmt::format("for i < {} map", rows);
-    const std::string tile = fmt::format("for i < {}, j < {} map", rows, keys);
-    const std::string wide = fmt::format("for i < {}, e < {} map", rows, width);
-    const std::string over = fmt::format("for j < {} reduce", keys);
-    nest(in, row, has_max && chance(4) ? "init m[i] = 0.25" : "init m[i] = -inf");
-    nest(in, row, "init l[i] = 0.0");
-    nest(in, row, "init x[i] = 0.0");
-    nest(in, wide, "init u[i, e] = 0.0");
-    std::string last = fmt::format("(N + {}) / {}", keys - 1, keys);
-    if (mask == 1 || mask == 2)
-      last = fmt::format("max(1, (min(N, {} + {} + N - M) + {}) / {})", r, rows, keys - 1, keys);
-    line(in++, is_down ? fmt::format("loop n from {} - 1 down 0", last)
-                       : fmt::format("loop n from 0 up {}", last));
-    line(in, tile);
+    for (const char* name : {"s", "t", "p"}) local(name, {rows_, keys_});
+    for (const char* name : {"mt", "m1", "m", "l", "a", "x"}) local(name, {rows_});
+    local("u", {rows_, width_});
+  }
+
+  void begin_loop(int in) {
+    nest(in, row_, has_max_ && chance(4) ? "init m[i] = 0.25" : "init m[i] = -inf");
+    nest(in, row_, "init l[i] = 0.0");
+    nest(in, row_, "init x[i] = 0.0");
+    nest(in, wide_, "init u[i, e] = 0.0");
+    std::string last = fmt::format("(N + {}) / {}", keys_ - 1, keys_);
+    if (mask_ == 1 || mask_ == 2)
+      last = fmt::format("max(1, (min(N, {} + {} + N - M) + {}) / {})", first_, rows_, keys_ - 1,
+                         keys_);
+    line(in, is_down_ ? fmt::format("loop n from {} - 1 down 0", last)
+                      : fmt::format("loop n from 0 up {}", last));
+  }
+
+  void write_scores(int in) {
+    const std::string at = fmt::format("{} + i + N - M", first_);
+    line(in, tile_);
     line(in + 1, "init s[i, j] = 0.0");
-    line(in + 1, fmt::format("for d < {} reduce", depth));
+    line(in + 1, fmt::format("for d < {} reduce", depth_));
     line(in + 2,
          fmt::format("update s[i, j] sum f32(where({0} + i < M, Q[{0} + i, d], bf16(0.0))) * "
                      "f32(where({1} < N, K[{1}, d], bf16(0.0)))",
-                     r, j));
+                     first_, key_));
     std::string score = "s[i, j]";
     if (chance(3)) score = fmt::format("tanh({})", score);
-    if (chance(3)) score = fmt::format("{} + where({} < N, bias[{}], 0.0)", score, j, j);
-    std::string condition = fmt::format("{} < N", j);
-    if (mask == 1) condition = fmt::format("{} <= {} and {}", j, at, condition);
-    if (mask == 2)
-      condition = fmt::format("{} <= {} and {} < {} + W and {}", j, at, at, j, condition);
-    if (mask == 3) condition = fmt::format("({} + i + {}) % 3 > 0 and {}", r, j, condition);
-    nest(in, tile, fmt::format("store t[i, j] = where({}, {}, -inf)", condition, score));
-    const std::string scale = pick({0, 1}) ? "c" : "(c * 1.5)";
-    const bool is_exp2 = chance(2);
-    const std::string exp = is_exp2 ? "exp2" : "exp";
+    if (chance(3)) score = fmt::format("{} + where({} < N, bias[{}], 0.0)", score, key_, key_);
+    condition_ = fmt::format("{} < N", key_);
+    if (mask_ == 1) condition_ = fmt::format("{} <= {} and {}", key_, at, condition_);
+    if (mask_ == 2)
+      condition_ = fmt::format("{} <= {} and {} < {} + W and {}", key_, at, at, key_, condition_);
+    if (mask_ == 3)
+      condition_ = fmt::format("({} + i + {}) % 3 > 0 and {}", first_, key_, condition_);
+    nest(in, tile_, fmt::format("store t[i, j] = where({}, {}, -inf)", condition_, score));
+  }
+
+  void write_values(int in) {
+    scale_ = pick({0, 1}) ? "c" : "(c * 1.5)";
+    is_exp2_ = chance(2);
+    const std::string exp = is_exp2_ ? "exp2" : "exp";
     const std::string reference = "where(m1[i] == -inf, 0.0, m1[i])";
-    if (has_max) {
-      line(in, row);
-      line(in + 1, "init mt[i] = -inf");
-      line(in + 1, over);
-      line(in + 2, "update mt[i] max t[i, j]");
-      nest(in, row, "store m1[i] = max(m[i], mt[i])");
-      nest(in, row, fmt::format("store a[i] = {}((m[i] - {}) * {})", exp, reference, scale));
-      nest(in, tile,
-           fmt::format("store p[i, j] = {0}(t[i, j] * {1} - {2} * {1})", exp, scale, reference));
-      nest(in, row, "store l[i] = l[i] * a[i]");
-      nest(in, wide, "store u[i, e] = u[i, e] * a[i]");
-      // Forgetting this factor makes x depend on the sequence of references.
-      if (has_extra && chance(2)) nest(in, row, "store x[i] = x[i] * a[i]");
-    } else {
-      nest(in, tile, fmt::format("store p[i, j] = sigmoid(t[i, j] * {})", scale));
-    }
-    if (has_sum || has_max) sum(in, row, over, "l", "p[i, j]");
-    if (has_extra)
-      sum(in, row, over, "x", fmt::format("where({}, p[i, j] * s[i, j], 0.0)", condition));
-    line(in, wide);
-    line(in + 1, over);
+    if (!has_max_)
+      return nest(in, tile_, fmt::format("store p[i, j] = sigmoid(t[i, j] * {})", scale_));
+    line(in, row_);
+    line(in + 1, "init mt[i] = -inf");
+    line(in + 1, over_);
+    line(in + 2, "update mt[i] max t[i, j]");
+    nest(in, row_, "store m1[i] = max(m[i], mt[i])");
+    nest(in, row_, fmt::format("store a[i] = {}((m[i] - {}) * {})", exp, reference, scale_));
+    nest(in, tile_,
+         fmt::format("store p[i, j] = {0}(t[i, j] * {1} - {2} * {1})", exp, scale_, reference));
+    nest(in, row_, "store l[i] = l[i] * a[i]");
+    nest(in, wide_, "store u[i, e] = u[i, e] * a[i]");
+    // Forgetting this factor makes x depend on the sequence of references.
+    if (has_extra_ && chance(2)) nest(in, row_, "store x[i] = x[i] * a[i]");
+  }
+
+  void write_sums(int in) {
+    if (has_sum_ || has_max_) sum(in, row_, over_, "l", "p[i, j]");
+    if (has_extra_)
+      sum(in, row_, over_, "x", fmt::format("where({}, p[i, j] * s[i, j], 0.0)", condition_));
+    line(in, wide_);
+    line(in + 1, over_);
     line(in + 2,
-         fmt::format("update u[i, e] sum p[i, j] * f32(where({0} < N, V[{0}, e], bf16(0.0)))", j));
-    if (has_max) nest(in, row, "store m[i] = m1[i]");
-    --in;
-    const std::string guard = fmt::format("if {} + i < M", r);
+         fmt::format("update u[i, e] sum p[i, j] * f32(where({0} < N, V[{0}, e], bf16(0.0)))",
+                     key_));
+    if (has_max_) nest(in, row_, "store m[i] = m1[i]");
+  }
+
+  void write_outputs(int in) {
+    const std::string guard = fmt::format("if {} + i < M", first_);
     const bool is_normal = !chance(3);
-    output(in, wide, guard,
-           fmt::format("store O[{} + i, e] = {}", r,
+    output(in, wide_, guard,
+           fmt::format("store O[{} + i, e] = {}", first_,
                        is_normal ? "u[i, e] / where(l[i] == 0.0, 1.0, l[i])" : "u[i, e]"));
     std::string other = "l[i]";
-    const std::string log = is_exp2 ? "log2" : "log";
+    const std::string log = is_exp2_ ? "log2" : "log";
     switch (pick({0, 1, 2, 3})) {
       case 0:
-        if (has_max) other = fmt::format("m[i] * {} + {}(l[i])", scale, log);
+        if (has_max_) other = fmt::format("m[i] * {} + {}(l[i])", scale_, log);
         break;
       case 1:
-        if (has_max) other = "m[i]";
+        if (has_max_) other = "m[i]";
         break;
       case 2:
-        if (has_extra) other = "x[i] / where(l[i] == 0.0, 1.0, l[i])";
+        if (has_extra_) other = "x[i] / where(l[i] == 0.0, 1.0, l[i])";
         break;
       default:
         other = "1.0";
     }
-    output(in, row, guard, fmt::format("store L[{} + i] = {}", r, other));
+    output(in, row_, guard, fmt::format("store L[{} + i] = {}", first_, other));
   }
 
- private:
   int64_t pick(std::vector<int64_t> values) {
     return values[static_cast<size_t>(random_.integer(0, static_cast<int64_t>(values.size()) - 1))];
   }
@@ -172,6 +200,25 @@ class Generator {
   }
 
   base::Random random_;
+  int64_t rows_ = 0;
+  int64_t keys_ = 0;
+  int64_t depth_ = 0;
+  int64_t width_ = 0;
+  int64_t groups_ = 0;
+  bool has_max_ = false;
+  bool has_sum_ = false;
+  bool has_extra_ = false;
+  bool is_down_ = false;
+  bool is_exp2_ = false;
+  int64_t mask_ = 0;
+  std::string first_;  // row of a tile
+  std::string key_;
+  std::string row_;  // heads of loops
+  std::string tile_;
+  std::string wide_;
+  std::string over_;
+  std::string scale_;
+  std::string condition_;
 };
 
 using Outputs = std::map<std::string, expr::Tensor>;
