@@ -4,8 +4,8 @@
 # What a compiler does not check: that includes point from higher folders to lower ones and rooms of
 # a folder do not include each other in circles, that
 # every file names its license, that names, namespaces and headers follow CONTRIBUTING.md, that
-# files are formatted and of a readable size, that tests say what they show and decisions whether
-# they hold, that phrases to avoid do not spread. Prints all findings, then fails if there were any.
+# files, functions and types are formatted and of a readable size, that tests say what they show and decisions whether
+# they hold. Prints all findings, then fails if there were any.
 #
 # usage: scripts/check_style.sh            check
 #        scripts/check_style.sh --format   format the sources in place instead
@@ -20,6 +20,8 @@ format_version=14
 warn_lines=400
 fail_lines=800
 warn_files=40 # in one folder
+most_lines=100   # of a function
+most_methods=50  # of a type
 
 failures=0
 fail() {
@@ -254,6 +256,11 @@ for file in docs/decisions/[0-9]*.md; do
     fail "docs/decisions/README.md: $file is not in the list"
   fi
 done
+
+# Functions that are no screen long, and types that do several things.
+found=$(awk -v most_lines="$most_lines" -v most_methods="$most_methods" \
+  -f scripts/function_sizes.awk "${sources[@]}")
+if [ -n "$found" ]; then fail "$found"; fi
 
 # Sizes.
 awk -v warn="$warn_lines" -v limit="$fail_lines" -v warn_files="$warn_files" '
