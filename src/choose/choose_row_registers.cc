@@ -6,6 +6,7 @@
 #include "ir/target_of.h"
 #include "lower/rows/row_lines.h"
 #include "lower/rows/row_lowering.h"
+#include "matile/passes/memory/prefetch_rows.h"
 
 namespace nautilus::choose {
 namespace {
@@ -31,9 +32,13 @@ std::optional<std::vector<ir::Block>> missing_lines(const std::vector<ir::Block>
   std::vector<ir::Block> out;
   for (size_t k = 0; k < alternatives.size(); ++k) {
     RowRules rules(*rows.group.target, alternatives[k]);
-    lower::RowLowering(rows, (*variants)[k], context.pool.name(lower::row_stem(rows.group)), rules)
-        .run();
+    const matile::Kernel kernel =
+        lower::RowLowering(rows, (*variants)[k], context.pool.name(lower::row_stem(rows.group)),
+                           rules)
+            .run();
     out.push_back(rules.chosen());
+    const auto ahead = matile::usual_rows_ahead(kernel, rows.choice(), rows.pool);
+    if (ahead && !shapes[k].ahead) out.back().push_back(ir::make(decision::Ahead{*ahead, {}}));
   }
   return out;
 }

@@ -203,7 +203,7 @@ class PointsChooser {
     add(decision::Each{each_, {}});
     if (lanes_ > 1 || each_ > 1 || !given_.fills_machine) return;
     const auto parts = lowered();
-    if (parts && lower::can_unroll(*parts, false, pool_)) add(decision::Unroll{1, {}});
+    if (parts && lower::turn_facts(*parts, false, pool_)) add(decision::Unroll{1, {}});
   }
 
   Given given_;

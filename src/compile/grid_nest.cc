@@ -55,10 +55,18 @@ std::optional<LoweredKernel> finished(const ir::Program& tiles, const LoweredKer
   return out;
 }
 
+// The first message is the reason; without one, `other`.
+lower::NoKernel no_kernel(const diag::Sink& sink, std::string other) {
+  if (sink.all().empty()) return {std::move(other)};
+  const diag::Diagnostic& first = sink.all()[0];
+  const bool is_line = first.code == diag::Code::DecisionRefused;
+  return {first.message, is_line ? first.code : diag::Code::BadPass};
+}
+
 // One attempt: its messages are the reason, and its decisions count, if it succeeds.
 std::optional<LoweredKernel> lower_with(const ir::Program& tiles, decision::OperandPath path,
                                         FreshNames& names, ir::PassContext& context,
-                                        std::string* why) {
+                                        lower::NoKernel* refused) {
   TraceAttempt attempt(context);
   FreshNames tried = names;
   diag::Sink sink(context.sink.sources());
@@ -76,8 +84,7 @@ std::optional<LoweredKernel> lower_with(const ir::Program& tiles, decision::Oper
   }
   auto out = parts ? finished(tiles, *parts, own) : std::nullopt;
   if (!out) {
-    *why = sink.all().empty() ? failure : sink.all()[0].message;
-    if (why->empty()) *why = "a pass refused it";
+    *refused = no_kernel(sink, failure.empty() ? "a pass refused it" : failure);
     return std::nullopt;
   }
   names = tried;
@@ -109,7 +116,7 @@ ir::Program tile_unit(const ir::Program& tiles, const Op& nest, std::string name
 
 std::optional<LoweredKernel> lower_tiles(const ir::Program& program, const std::string& after,
                                          FreshNames& names, ir::PassContext& context,
-                                         std::string* why) {
+                                         lower::NoKernel* refused) {
   TraceAttempt attempt(context);
   // A refusal of a stage is a reason here, not an error: the caller has another form.
   diag::Sink sink(context.sink.sources());
@@ -119,18 +126,18 @@ std::optional<LoweredKernel> lower_tiles(const ir::Program& program, const std::
   for (const PassInfo* pass : passes_after(Stage::Tiles, after)) {
     tiles = apply(*pass, *tiles, own);
     if (!tiles) {
-      *why = sink.all().empty() ? "a pass of the tile level refused it" : sink.all()[0].message;
+      *refused = no_kernel(sink, "a pass of the tile level refused it");
       return std::nullopt;
     }
   }
   if (!nest_of(*tiles)) {
-    *why = "nothing of it is left";
+    *refused = {"nothing of it is left"};
     return std::nullopt;
   }
   // Copied boxes need slots and loading warps; a kernel that has none left reads elements.
   using decision::OperandPath;
-  auto parts = lower_with(*tiles, OperandPath::Copied, names, own, why);
-  if (!parts) parts = lower_with(*tiles, OperandPath::Direct, names, own, why);
+  auto parts = lower_with(*tiles, OperandPath::Copied, names, own, refused);
+  if (!parts) parts = lower_with(*tiles, OperandPath::Direct, names, own, refused);
   if (!parts) return std::nullopt;
   if (context.decided) *context.decided = std::move(decided);
   attempt.keep();
@@ -139,20 +146,20 @@ std::optional<LoweredKernel> lower_tiles(const ir::Program& program, const std::
 
 std::optional<LoweredKernel> lower_grid_nest(const ir::Program& program, const Op& nest,
                                              std::string_view name, FreshNames& names,
-                                             ir::PassContext& context, std::string* why) {
+                                             ir::PassContext& context, lower::NoKernel* refused) {
   TraceAttempt attempt(context);
   diag::Sink sink(context.sink.sources());
   ir::Block decided = context.decided ? *context.decided : ir::Block{};
   ir::PassContext own = context.with(sink, decided);
   const auto tiles = lower::nest_to_vrtile(program, nest, own);
   if (!tiles || !nest_of(*tiles)) {
-    *why = sink.all().empty() ? "nothing of it is left" : sink.all()[0].message;
+    *refused = no_kernel(sink, "nothing of it is left");
     return std::nullopt;
   }
   const std::string kernel(FreshNames(names).make(name).str());
   const ir::Program unit = tile_unit(*tiles, *nest_of(*tiles), kernel);
   trace(the_pass("scalar_to_vrtile"), unit, own);
-  auto parts = lower_tiles(unit, "", names, own, why);
+  auto parts = lower_tiles(unit, "", names, own, refused);
   if (!parts) return std::nullopt;
   if (context.decided) *context.decided = std::move(decided);
   attempt.keep();

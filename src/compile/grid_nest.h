@@ -17,13 +17,14 @@ namespace nautilus::compile {
 // form. A plan that needs the number of multiprocessors calls it `sms`; the caller declares it.
 std::optional<lower::LoweredKernel> lower_grid_nest(const ir::Program& program, const ir::Op& nest,
                                                     std::string_view name, lower::FreshNames& names,
-                                                    ir::PassContext& context, std::string* why);
+                                                    ir::PassContext& context,
+                                                    lower::NoKernel* refused);
 
 // The rest of the path, from a VR-tile program with this one nest. The program's name is the
 // kernel's; `after`: the passes up to this one have run.
 std::optional<lower::LoweredKernel> lower_tiles(const ir::Program& program,
                                                 const std::string& after, lower::FreshNames& names,
-                                                ir::PassContext& context, std::string* why);
+                                                ir::PassContext& context, lower::NoKernel* refused);
 
 // A program of this nest alone, with its tensors as inputs and outputs accordingly.
 ir::Program tile_unit(const ir::Program& tiles, const ir::Op& nest, std::string name);

@@ -42,10 +42,10 @@ TEST(GridNest, Alone) {
   ir::PassContext context{pool, sink, {}, &trace};
   lower::FreshNames names(pool);
   for (const char* taken : {"M", "N", "K", "A", "B", "C", "sms", "k"}) names.take(taken);
-  std::string why;
+  lower::NoKernel refused;
   const ir::Program unit = tile_unit(*program, program->body.back(), "product_kernel");
-  const auto parts = lower_tiles(unit, "", names, context, &why);
-  ASSERT_TRUE(parts) << why;
+  const auto parts = lower_tiles(unit, "", names, context, &refused);
+  ASSERT_TRUE(parts) << refused.why;
   EXPECT_EQ(parts->kernel.as<matile::Kernel>().form, matile::KernelForm::Final);
   EXPECT_EQ(parts->launch.as<matile::Launch>().kernel.str(), "product_kernel");
   for (const ir::Op& op : parts->plan)
@@ -79,9 +79,9 @@ TEST(GridNest, RefusedLeavesNoSteps) {
   ir::PassTrace trace;
   ir::PassContext context{pool, sink, {}, &trace};
   lower::FreshNames names(pool);
-  std::string why;
-  EXPECT_FALSE(lower_tiles(*program, "", names, context, &why));
-  EXPECT_EQ(why, "it has no matrix product");
+  lower::NoKernel refused;
+  EXPECT_FALSE(lower_tiles(*program, "", names, context, &refused));
+  EXPECT_EQ(refused.why, "it has no matrix product");
   EXPECT_TRUE(trace.steps.empty());
 }
 

@@ -7,15 +7,18 @@
 #include <set>
 
 #include "base/check.h"
+#include "choose/points/point_rules.h"
 #include "compile/grid_nest.h"
 #include "compile/manager.h"
 #include "decision/lines.h"
 #include "ir/print.h"
+#include "ir/target_of.h"
 #include "ir/walk.h"
 #include "lower/kernel/launch_choice.h"
 #include "lower/program_to_matile.h"
 #include "lower/tiles/vrtile_to_matile.h"
 #include "matile/ops.h"
+#include "matile/passes/memory/prefetch_rows.h"
 #include "matile/passes/waits/place_waits.h"
 #include "vrtile/ops.h"
 
@@ -71,13 +74,13 @@ std::optional<ir::Program> tiles_to_kernels(const ir::Program& tiles, ir::PassCo
   ir::Program out = lower::tile_declarations(tiles, names, context.pool);
   for (const auto& choice : choices_of(tiles)) {
     std::vector<std::pair<LoweredKernel, expr::Expr>> made;
-    std::string first_why;
+    lower::NoKernel first;
     for (const Op* nest : choice) {
       const std::string kernel(lower::FreshNames(names).make(tiles.name).str());
-      std::string why;
+      lower::NoKernel refused;
       ir::Block decided;
       ir::PassContext own = context.with(context.sink, decided);
-      auto parts = lower_tiles(tile_unit(tiles, *nest, kernel), after, names, own, &why);
+      auto parts = lower_tiles(tile_unit(tiles, *nest, kernel), after, names, own, &refused);
       if (parts) {
         const auto& finished = parts->kernel.as<matile::Kernel>();
         if (!decision::refuse_unread(finished.body, context)) return std::nullopt;
@@ -86,11 +89,11 @@ std::optional<ir::Program> tiles_to_kernels(const ir::Program& tiles, ir::PassCo
       }
       if (parts)
         made.emplace_back(std::move(*parts), decision::cost_of(nest->as<vrtile::Par>().body));
-      if (first_why.empty()) first_why = why;
+      if (first.why.empty()) first = refused;
     }
     if (made.empty()) {
-      context.sink.report(diag::Code::BadPass, choice[0]->span(),
-                          "this nest does not become a kernel: " + first_why);
+      context.sink.report(first.code, choice[0]->span(),
+                          "this nest does not become a kernel: " + first.why);
       return std::nullopt;
     }
     if (made.size() > 1) {
@@ -132,7 +135,14 @@ std::optional<ir::Program> rest_of_kernels(const ir::Program& program, ir::PassC
   if (!current) return std::nullopt;
   for (const Op& op : current->body) {
     const auto* kernel = op.get<matile::Kernel>();
-    if (kernel && !decision::refuse_unread(kernel->body, context)) return std::nullopt;
+    if (!kernel) continue;
+    // A pass of the plan reads what is said about rows ahead, of kernels that load any.
+    matile::Kernel rest = *kernel;
+    decision::take<decision::Ahead>(rest.body);
+    const bool has_rows =
+        matile::usual_rows_ahead(rest, ir::target_of(program).rows, context.pool).has_value();
+    const ir::Block unread = has_rows ? rest.body : kernel->body;
+    if (!decision::refuse_unread(unread, context)) return std::nullopt;
   }
   return with_plan(std::move(*current), program.after, context);
 }
@@ -152,7 +162,8 @@ std::optional<ir::Program> finish_kernels(const ir::Program& program, ir::PassCo
 }
 
 std::optional<ir::Program> program_to_matile(const ir::Program& program, ir::PassContext& context) {
-  return lower::program_to_matile(program, lower_grid_nest, context);
+  choose::PointRules rules(ir::target_of(program));
+  return lower::program_to_matile(program, lower_grid_nest, rules, context);
 }
 
 std::optional<ir::Program> nests_to_kernels(const ir::Program& program, ir::PassContext& context) {
@@ -161,7 +172,9 @@ std::optional<ir::Program> nests_to_kernels(const ir::Program& program, ir::Pass
   const auto shaped = apply(the_pass("choose_row_shapes"), *chosen, context);
   if (!shaped) return std::nullopt;
   const auto filled = apply(the_pass("choose_row_registers"), *shaped, context);
-  return filled ? apply(the_pass("program_to_matile"), *filled, context) : std::nullopt;
+  if (!filled) return std::nullopt;
+  const auto complete = apply(the_pass("choose_point_lines"), *filled, context);
+  return complete ? apply(the_pass("program_to_matile"), *complete, context) : std::nullopt;
 }
 
 std::optional<ir::Program> to_kernels(const ir::Program& program, ir::PassContext& context) {

@@ -6,6 +6,7 @@
 #include "choose/choose_kernels.h"
 #include "choose/choose_row_registers.h"
 #include "choose/choose_row_shapes.h"
+#include "choose/points/choose_point_lines.h"
 #include "choose/tiles/choose_tile_lines.h"
 #include "compile/kernels.h"
 #include "lower/spec_to_scalar.h"
@@ -266,6 +267,9 @@ const std::vector<PassInfo>& passes() {
       arrow("choose_row_registers", "scalar", "scalar", choose::choose_row_registers,
             "threads of kernels along rows get what they keep in registers",
             "shared, keep, unpacked, registers"),
+      arrow("choose_point_lines", "scalar", "scalar", choose::choose_point_lines,
+            "kernels of points and parts get the lines that their lowering reads",
+            "lanes, each, vector, unroll, threads, resident"),
       arrow("program_to_matile", "scalar", "matile", program_to_matile,
             "every nest becomes a kernel, grid nests by way of the passes from scalar_to_vrtile "
             "on",

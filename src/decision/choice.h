@@ -79,6 +79,8 @@ class OperandChoice {
     return nullptr;
   }
 
+  const ir::Block& lines() const { return lines_; }
+
   // What the pass did for the operand; the last one counts.
   void took(D decision) {
     const D* line = asked(decision.operand);

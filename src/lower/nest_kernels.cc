@@ -19,8 +19,11 @@ namespace nautilus::lower {
 
 using ir::Op;
 
-NestKernels::NestKernels(const ir::Program& program, ProgramNests& state, ir::PassContext& context)
+NestKernels::NestKernels(const ir::Program& program, ProgramNests& state, PointAnswers& rules,
+                         PointAnswers* of_named, ir::PassContext& context)
     : state_(state),
+      rules_(rules),
+      of_named_(of_named),
       context_(context),
       target_(ir::target_of(program)),
       facts_(ir::facts_of(program, context.pool)),
@@ -46,6 +49,15 @@ bool NestKernels::next(size_t& i) {
     }
   }
   return asked->form == decision::Form::Rows ? rows(i, limit, *asked) : points(i, limit, *asked);
+}
+
+bool NestKernels::skips_rows(size_t& i) {
+  const bool is_from_parts = is_over_parts(state_.nests[i], state_.computed);
+  AskedKernel& asked = kernel_for(state_.nests[i], is_from_parts);
+  if (is_from_parts || asked.form != decision::Form::Rows || !asked.split.empty()) return false;
+  asked.is_read = true;
+  i = sharing_end(i, asked);
+  return true;
 }
 
 // Parts of a reduction, and what a last tile left, may have no name: a thread for each point then.
@@ -150,8 +162,9 @@ bool NestKernels::points(size_t& i, size_t end, const AskedKernel& asked) {
   }
   const ir::Block members = members_of(i, end, named_after(group, kept), asked);
   if (columns) group = std::move(*columns);
-  auto parts = points_alternative({group, kept, state_.buffers, target_, state_.names},
-                                  asked.alternatives[0], members, context_);
+  auto parts =
+      points_alternative({group, kept, state_.buffers, target_, state_.names, rules_for(asked)},
+                         asked.alternatives[0], members, context_);
   if (!parts) return false;
   state_.add(std::move(*parts));
   i = end;
@@ -169,10 +182,11 @@ bool NestKernels::parts(size_t& i, size_t limit, const AskedKernel& asked) {
   const std::set<std::string> kept = state_.kept_after(end);
   const ir::Block members = members_of(i, end, named_after(group, kept), asked);
   const bool is_open = asked.alternatives.size() == 1 && asked.alternatives[0].empty();
-  const auto alternatives =
-      is_open ? std::span<const ir::Block>() : std::span<const ir::Block>(asked.alternatives);
-  auto made = parts_alternatives({group, kept, state_.buffers, target_, state_.names}, alternatives,
-                                 members, context_);
+  PointAnswers* rules = rules_for(asked);
+  const std::vector<ir::Block> alternatives =
+      is_open && rules ? rules->part_alternatives() : asked.alternatives;
+  auto made = parts_alternatives({group, kept, state_.buffers, target_, state_.names, rules},
+                                 alternatives, is_open, members, context_);
   if (!made) return false;
   for (LoweredKernel& parts : *made) state_.add(std::move(parts));
   i = end;

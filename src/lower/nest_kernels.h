@@ -13,6 +13,7 @@
 
 #include "ir/pass.h"
 #include "lower/asked_kernels.h"
+#include "lower/kernel/point_answers.h"
 #include "lower/points/split_reduction.h"
 #include "lower/program_nests.h"
 #include "lower/rows/row_group.h"
@@ -21,15 +22,23 @@ namespace nautilus::lower {
 
 class NestKernels {
  public:
-  NestKernels(const ir::Program& program, ProgramNests& state, ir::PassContext& context);
+  // `rules`: answer for kernels that have no name in the schedule. `of_named`: for what lines of
+  // the others do not say; null: they are complete.
+  NestKernels(const ir::Program& program, ProgramNests& state, PointAnswers& rules,
+              PointAnswers* of_named, ir::PassContext& context);
 
   // The kernel of nest `i`, which is no grid, and of those that share it; `i` is then the next
   // nest. False if something was reported.
   bool next(size_t& i);
+  // The same without a kernel, if it would be one along rows; whether it is.
+  bool skips_rows(size_t& i);
   // Refuses lines for kernels that were not made; whether there were none.
   bool end() { return asked_.end(context_); }
 
  private:
+  PointAnswers* rules_for(const AskedKernel& asked) {
+    return &asked == &usual_ ? &rules_ : of_named_;
+  }
   AskedKernel& kernel_for(const MapNest& nest, bool is_from_parts);
   size_t sharing_end(size_t i, const AskedKernel& asked);
   bool are_all_there(size_t begin, size_t end, AskedKernel& asked);
@@ -47,6 +56,8 @@ class NestKernels {
                       const AskedKernel& asked);
 
   ProgramNests& state_;
+  PointAnswers& rules_;
+  PointAnswers* of_named_;
   ir::PassContext& context_;
   const target::Target& target_;
   expr::Facts facts_;

@@ -71,19 +71,20 @@ bool NestKernels::whole_or_parts(size_t i, const MapNest& nest, const SplitReduc
   AskedKernel* partial = asked_.find({std::string(s.buffer.str())}, false);
   if (partial) partial->is_read = true;
   const auto lower = [&](const MapNest& n, const ir::Block& alternative, const ir::Block& members,
-                         ir::Block& decided) {
+                         PointAnswers* rules, ir::Block& decided) {
     const std::vector<MapNest> nests = {n};
     ir::PassContext own = context_.with(context_.sink, decided);
-    return points_alternative({nests, kept, state_.buffers, target_, state_.names}, alternative,
-                              members, own);
+    return points_alternative({nests, kept, state_.buffers, target_, state_.names, rules},
+                              alternative, members, own);
   };
   // Names are given in the order of the launches; alternatives of one kernel are noted together.
   ir::Block notes[3];
   ir::Block members = asked.inner;
   members.push_back(splits_.at(*written_by(nest).begin()));
-  auto whole = lower(nest, asked.alternatives[1], {}, notes[2]);
-  auto parts = lower(s.partial, partial ? partial->alternatives[0] : ir::Block(), {}, notes[0]);
-  auto all = lower(s.final, asked.alternatives[0], members, notes[1]);
+  auto whole = lower(nest, asked.alternatives[1], {}, of_named_, notes[2]);
+  auto parts = lower(s.partial, partial ? partial->alternatives[0] : ir::Block(), {},
+                     partial ? of_named_ : &rules_, notes[0]);
+  auto all = lower(s.final, asked.alternatives[0], members, of_named_, notes[1]);
   if (!whole || !parts || !all) return false;
   for (const ir::Block& n : notes) {
     for (const Op& op : n) {

@@ -24,9 +24,11 @@ using ir::Op;
 
 class Assembler {
  public:
-  Assembler(const ir::Program& program, LowerGridNest lower_grid_nest, ir::PassContext& context)
+  Assembler(const ir::Program& program, LowerGridNest lower_grid_nest, PointAnswers& rules,
+            ir::PassContext& context)
       : program_(program),
         lower_grid_nest_(lower_grid_nest),
+        rules_(rules),
         context_(context),
         target_(ir::target_of(program)),
         machine_(ir::machine_name(program, context.pool)),
@@ -70,7 +72,7 @@ class Assembler {
 
  private:
   bool kernels() {
-    NestKernels others(program_, state_, context_);
+    NestKernels others(program_, state_, rules_, nullptr, context_);
     for (size_t i = 0; i < state_.nests.size();) {
       if (is_grid(state_.nests[i])) {
         if (state_.nests[i].body[0].as<scalar::For>().combine == scalar::Combine::Last) {
@@ -108,9 +110,9 @@ class Assembler {
   }
 
   // The kernel of a grid nest, and what was decided about it.
-  std::optional<LoweredKernel> tile_kernel(const Op& nest, ir::Block& decided, std::string* why) {
+  std::optional<LoweredKernel> tile_kernel(const Op& nest, ir::Block& decided, NoKernel* refused) {
     ir::PassContext own = context_.with(context_.sink, decided);
-    return lower_grid_nest_(program_, nest, program_.name, state_.names, own, why);
+    return lower_grid_nest_(program_, nest, program_.name, state_.names, own, refused);
   }
 
   void note(const LoweredKernel& parts, const ir::Block& decided) {
@@ -123,12 +125,12 @@ class Assembler {
     std::vector<std::pair<LoweredKernel, expr::Expr>> made;
     for (size_t k = begin; k < end; ++k) {
       const Op& nest = state_.nests[k].body[0];
-      std::string why;
+      NoKernel refused;
       ir::Block decided;
-      auto parts = tile_kernel(nest, decided, &why);
+      auto parts = tile_kernel(nest, decided, &refused);
       if (!parts) {
-        context_.sink.report(diag::Code::BadPass, nest.span(),
-                             "this nest does not become a kernel: " + why);
+        context_.sink.report(refused.code, nest.span(),
+                             "this nest does not become a kernel: " + refused.why);
         return false;
       }
       if (!decision::refuse_unread(parts->kernel.as<matile::Kernel>().body, context_)) return false;
@@ -154,10 +156,11 @@ class Assembler {
   // follow as it can take, at least with all that read parts.
   bool tiles_and_parts(size_t& i) {
     const Op& nest = state_.nests[i].body[0];
-    std::string why;
+    NoKernel refused;
     ir::Block decided;
-    auto kernel = tile_kernel(nest, decided, &why);
-    LastTileChoice choice;
+    auto kernel = tile_kernel(nest, decided, &refused);
+    std::string& why = refused.why;
+    LastTileChoice choice{rules_};
     ir::Block asked;
     if (kernel) asked = take_last_tile_lines(*kernel);
     if (asked.size() > 1) {
@@ -182,7 +185,7 @@ class Assembler {
       why.clear();
       auto both = combine_in_last_tile(*kernel, *points, state_.buffers, target_, names,
                                        context_.pool, choice, &why);
-      if (!choice.refused.empty()) {
+      if (!choice.refused.empty() && !asked.empty()) {
         decision::refuse(asked[0], choice.refused, context_);
         return false;
       }
@@ -194,7 +197,7 @@ class Assembler {
       i = end;
       return true;
     }
-    context_.sink.report(diag::Code::BadPass, nest.span(),
+    context_.sink.report(refused.code, nest.span(),
                          "the last tile of this nest does not put its parts together: " + why);
     return false;
   }
@@ -210,6 +213,7 @@ class Assembler {
 
   const ir::Program& program_;
   LowerGridNest lower_grid_nest_;
+  PointAnswers& rules_;
   ir::PassContext& context_;
   const target::Target& target_;
   ir::Name machine_;
@@ -219,9 +223,9 @@ class Assembler {
 }  // namespace
 
 std::optional<ir::Program> program_to_matile(const ir::Program& program,
-                                             LowerGridNest lower_grid_nest,
+                                             LowerGridNest lower_grid_nest, PointAnswers& rules,
                                              ir::PassContext& context) {
-  return Assembler(program, lower_grid_nest, context).run();
+  return Assembler(program, lower_grid_nest, rules, context).run();
 }
 
 }  // namespace nautilus::lower

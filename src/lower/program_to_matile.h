@@ -17,19 +17,21 @@
 
 #include "ir/pass.h"
 #include "lower/kernel/lowered_kernel.h"
+#include "lower/kernel/point_answers.h"
 
 namespace nautilus::lower {
 
 // The kernel of one grid nest of a scalar program. Nothing, and why, if some part of it has no
-// counterpart in tiles. A plan that needs the number of multiprocessors calls it `sms`, which is
-// declared here.
+// counterpart in tiles, or a line of it cannot be followed. A plan that needs the number of
+// multiprocessors calls it `sms`, which is declared here.
 using LowerGridNest = std::optional<LoweredKernel> (*)(const ir::Program& program,
                                                        const ir::Op& nest, std::string_view name,
                                                        FreshNames& names, ir::PassContext& context,
-                                                       std::string* why);
+                                                       NoKernel* refused);
 
+// `rules`: answer for kernels that have no name in the schedule, and where a last tile has no line.
 std::optional<ir::Program> program_to_matile(const ir::Program& program,
-                                             LowerGridNest lower_grid_nest,
+                                             LowerGridNest lower_grid_nest, PointAnswers& rules,
                                              ir::PassContext& context);
 
 }  // namespace nautilus::lower

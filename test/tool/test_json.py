@@ -52,6 +52,16 @@ CASES = [
     (["doctor", "--json"], (0, 1), "missing"),
     (["version", "--json"], (0,), "targets"),
 ]
+# Changes of a complete schedule of examples/gemm.naut that are refused where it is replayed, or where its kernels are lowered: all
+# with the same code, the line and the number that it may have.
+REFUSED = [
+    ("tile i 128", "tile i 100", "64 rows"),
+    ("rows i", "rows q", "rows q"),
+    ("fuse C", "fuse Z", "there is no statement `Z`"),
+    ("in_flight 1", "in_flight 7", "0 or 1 products"),
+    ("promote A 128", "promote A 77", "0, 64, 128, 256 bytes"),
+    ("loader 0", "loader 9", "loader 9"),
+]
 # One JSON value on each line.
 LINES = [
     (["tune", "examples/rmsnorm.naut", "--emulate", "--trials", "1", "--db", "{folder}/trials.db", "--json"], (0,)),
@@ -99,6 +109,16 @@ def main():
                 faults.append(f"{line}: no `{key}` in {list(value)}")
             if isinstance(value, dict) and "ok" in value and value["ok"] != (done.returncode == 0):
                 faults.append(f"{line}: ok is {value['ok']}, the status {done.returncode}")
+        schedule = run(["schedule", "examples/gemm.naut"])[1].stdout
+        changed = pathlib.Path(folder) / "changed.sched"
+        for old, new, number in REFUSED:
+            if old not in schedule:
+                faults.append(f"no `{old}` in the schedule of gemm")
+            changed.write_text(schedule.replace(old, new))
+            words, done = run(["compile", "examples/gemm.naut", "--schedule", str(changed), "--json"])
+            messages = json.loads(done.stdout).get("messages", [])
+            if done.returncode != 1 or not messages or messages[0]["code"] != "E0720" or number not in messages[0]["message"]:
+                faults.append(f"{new}: {messages}")
     version = json.loads(run(["version", "--json"])[1].stdout)
     if "sm_90a" not in version["targets"] or "oracle" in version["targets"]:
         faults.append(f"version: {version}")

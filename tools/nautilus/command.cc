@@ -154,6 +154,12 @@ std::optional<std::string> tuned_schedule(const ir::Program& loaded) {
 
 }  // namespace
 
+void report_schedule(const std::vector<std::string>& files, const std::string& error,
+                     driver::Unit& unit) {
+  unit.sink.report(diag::Code::DecisionRefused, {},
+                   files.empty() ? error : fmt::format("{}: {}", fmt::join(files, ", "), error));
+}
+
 std::optional<driver::Kernels> make_kernels(const ir::Program& loaded,
                                             const std::vector<std::string>& schedule_files,
                                             ir::PassTrace* trace, driver::Unit& unit,
@@ -169,8 +175,7 @@ std::optional<driver::Kernels> make_kernels(const ir::Program& loaded,
   auto kernels = reuse == Reuse::Cached
                      ? driver::stored_kernels(loaded, request, runtime::KernelCache(), unit, &error)
                      : driver::make_kernels(loaded, request, unit, &error);
-  if (!error.empty())
-    fmt::print(stderr, "nautilus: {}: {}\n", fmt::join(schedule_files, ", "), error);
+  if (!error.empty()) report_schedule(schedule_files, error, unit);
   if (!kernels) exit_code = kProgramError;
   return kernels;
 }

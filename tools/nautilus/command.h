@@ -62,6 +62,9 @@ NamedFile named_file(const std::string& text);
 std::optional<std::string> read_schedule(const std::vector<std::string>& files,
                                          const ir::Program& loaded, driver::Unit& unit,
                                          int& exit_code);
+// Reports why the schedule of these files cannot be followed.
+void report_schedule(const std::vector<std::string>& files, const std::string& error,
+                     driver::Unit& unit);
 // Whether what was made before may be read from the disk cache.
 enum class Reuse : uint8_t { Cached, None };
 // The kernels of a loaded program: with its first schedule, or with that of files. Prints what went

@@ -77,8 +77,8 @@ int finish_sized(const ScheduleOptions& o, const ir::Program& program, const std
   }
   std::string error;
   const auto all = driver::complete_sized(program, text, unit, &error);
+  if (!error.empty()) report_schedule(o.schedule, error, unit);
   print_messages(unit);
-  if (!error.empty()) fmt::print(stderr, "nautilus: {}: {}\n", fmt::join(o.schedule, ", "), error);
   if (!all) return kProgramError;
   fmt::print("{}", *all);
   return kOk;
@@ -96,8 +96,7 @@ int run_sweep(const ScheduleOptions& o, const ir::Program& program, driver::Unit
     if (!text) return code;
     const size_t limit = o.limit > 0 ? o.limit : std::numeric_limits<size_t>::max();
     swept = driver::sweep_holes(program, *text, limit, unit, &error);
-    if (!error.empty())
-      fmt::print(stderr, "nautilus: {}: {}\n", fmt::join(o.schedule, ", "), error);
+    if (!error.empty()) report_schedule(o.schedule, error, unit);
   }
   print_messages(unit);
   if (!swept) {
@@ -219,9 +218,8 @@ int run_schedule(const ScheduleOptions& o) {
   if (schedule::is_sized(*text)) return finish_sized(o, *program, *text, unit);
   auto s = driver::replay_schedule(*program, *text, unit, &error);
   if (!s) {
+    if (!error.empty()) report_schedule(o.schedule, error, unit);
     print_messages(unit);
-    if (!error.empty())
-      fmt::print(stderr, "nautilus: {}: {}\n", fmt::join(o.schedule, ", "), error);
     if (o.json) write_json(report_json(false, unit, error));
     return kProgramError;
   }

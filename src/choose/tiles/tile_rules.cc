@@ -48,11 +48,13 @@ Moment TileRules::fetch() {
   return usual_path_ == OperandPath::Copied ? Moment::Early : Moment::Late;
 }
 
-// Misses of what no other tile needs bring little more than that, and so do those of a cluster,
-// whose CTAs each copy a part of it.
-int64_t TileRules::promoted_bytes(bool is_needed_once, bool has_cluster) {
+// Misses of what no other tile needs bring little more than that, and so do those of pieces of rows
+// that are shorter, and of a cluster, whose CTAs each copy a part of it.
+int64_t TileRules::promoted_bytes(const lower::CopyFacts& facts) {
   const target::Memory& memory = target_.memory;
-  return is_needed_once || has_cluster ? memory.line_bytes : memory.promote_bytes;
+  const bool is_short = facts.piece_bytes && *facts.piece_bytes < memory.promote_bytes;
+  return facts.is_read_once || is_short || facts.has_cluster ? memory.line_bytes
+                                                             : memory.promote_bytes;
 }
 
 }  // namespace nautilus::choose

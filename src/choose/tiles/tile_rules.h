@@ -24,7 +24,7 @@ class TileRules : public lower::NestAnswers {
   decision::OperandPath path(ir::Name tensor, int64_t columns, int64_t copied_columns) override;
   bool is_whole(ir::Name tensor, int64_t row_bytes) override;
   decision::Moment fetch() override;
-  int64_t promoted_bytes(bool is_needed_once, bool has_cluster) override;
+  int64_t promoted_bytes(const lower::CopyFacts& facts) override;
 
  private:
   const target::Target& target_;

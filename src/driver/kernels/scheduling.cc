@@ -11,6 +11,7 @@
 #include "driver/kernels/tile_kernels.h"
 #include "scalar/interp.h"
 #include "schedule/apply/apply.h"
+#include "schedule/apply/dependent_lines.h"
 #include "schedule/text/schedule.h"
 #include "spec/equations_hash.h"
 
@@ -96,8 +97,9 @@ FirstSchedule schedule_loops(const ir::Program& loops, bool is_tried, Unit& unit
   return with_tile_kernels(loops, is_tried, unit);
 }
 
-std::optional<FirstSchedule> replay(const ir::Program& program, const schedule::Schedule& decisions,
+std::optional<FirstSchedule> replay(const ir::Program& program, const schedule::Schedule& given,
                                     Unit& unit, std::string* error) {
+  const schedule::Schedule decisions = schedule::without_dependents(given);
   *error = refuse_program(program, decisions);
   if (!error->empty()) return std::nullopt;
   const ir::Program asked = with_operand_lines(program, decisions);

@@ -63,8 +63,10 @@ class TileUseTest : public ::testing::TestWithParam<std::string> {
         if (const auto* b = declared.get<scalar::Buffer>()) names.take(b->name.str());
       }
       ir::PassContext context{unit_.pool, unit_.sink, {}};
+      lower::NoKernel refused;
       const auto parts =
-          compile::lower_grid_nest(built->program, op, "kernel", names, context, why);
+          compile::lower_grid_nest(built->program, op, "kernel", names, context, &refused);
+      *why = refused.why;
       return parts ? std::optional(parts->kernel) : std::nullopt;
     }
     *why = "it has no nest";

@@ -7,10 +7,18 @@
 #include <string>
 #include <vector>
 
+#include "diag/diagnostic.h"
 #include "ir/flat_name.h"
 #include "ir/op.h"
 
 namespace nautilus::lower {
+
+// Why a nest has no kernel: a sentence, and what it is reported as. A line of its schedule that
+// cannot be followed stays one of those.
+struct NoKernel {
+  std::string why = {};
+  diag::Code code = diag::Code::BadPass;
+};
 
 // How CTAs of a kernel share the machine.
 struct CtaPacking {

@@ -13,6 +13,7 @@
 #include "lower/points/unroll_loops.h"
 #include "lower/points/write_windows.h"
 #include "matile/ops.h"
+#include "matile/windows.h"
 
 namespace nautilus::lower {
 namespace {
@@ -29,8 +30,11 @@ constexpr std::string_view kNoVectors =
 // The lines of one kernel.
 class PointLines {
  public:
-  PointLines(const ir::Block& alternative, const target::Target& target, ir::PassContext& context)
+  // `rules`: answer what no line does; null: the lines are complete.
+  PointLines(const ir::Block& alternative, const target::Target& target, PointAnswers* rules,
+             ir::PassContext& context)
       : target_(target),
+        rules_(rules),
         context_(context.with(context.sink, decided_)),
         body_(decision::with_lines({}, alternative)),
         lanes_(context_),
@@ -67,6 +71,7 @@ class PointLines {
     };
     bool ok = decision::refuse_all(decision::lines(body_), "kernels of points have no such line",
                                    context_);
+    if (threads() == 0 && !missing_.empty()) return refuse_missing();
     if (scan()) {
       ok &= read_scan();
     } else if (lanes_.asked() && !is_power(lanes(), warp)) {
@@ -167,8 +172,10 @@ class PointLines {
   std::optional<ScanLines> scan() const {
     if (!vector_.asked()) return std::nullopt;
     const int64_t vector = vector_.asked()->elements.value_or(0);
-    return ScanLines{lanes_.asked() ? lanes() : target_.limits.warp_threads,
-                     each_.asked() ? each() : vector, vector};
+    ScanLines out{lanes(), each(), vector};
+    if (!lanes_.asked()) out.lanes = rules_ ? rules_->scan_lanes() : lacks("lanes");
+    if (!each_.asked()) out.each = rules_ ? rules_->scan_each(vector) : lacks("each");
+    return out;
   }
   // Null if there is no such line.
   const decision::Across* across() const { return across_.asked(); }
@@ -177,8 +184,8 @@ class PointLines {
   const decision::Patch* patch() const { return patch_.asked(); }
   int64_t threads() const {
     if (threads_.asked()) return threads_.asked()->count.value_or(0);
-    const bool has_cta = scan() && scan()->lanes > target_.limits.warp_threads;
-    return has_cta ? scan()->lanes : target_.points.threads;
+    const auto steps = scan();
+    return rules_ ? rules_->threads(steps ? steps->lanes : 0) : lacks("threads");
   }
   // Numbers of the target for such kernels, with the threads of this one.
   target::Points choice() const {
@@ -191,22 +198,26 @@ class PointLines {
   void refuse_vector(std::string_view why) { vector_.refuse(why); }
   void refuse_across(std::string_view why) { across_.refuse(why); }
   void refuse_held(std::string_view why) { held_.refuse(why); }
-  // Loops of the kernel have as many turns under way as the line says, or as is usual.
-  // `over_parts`: of a kernel that puts parts together.
+  // Loops of the kernel have as many turns under way as the line says. `over_parts`: of a kernel
+  // that puts parts together.
   void unroll(LoweredKernel& parts, bool over_parts, expr::ExprPool& pool) {
-    if (!can_unroll(parts, over_parts, pool)) return;
+    const auto facts = turn_facts(parts, over_parts, pool);
+    if (!facts) return;
     const auto* line = unroll_.asked();
-    const int64_t turns =
-        line ? line->turns.value_or(1) : usual_unroll(parts, over_parts, target_.points, pool);
+    const int64_t turns = line     ? line->turns.value_or(1)
+                          : rules_ ? rules_->turns(*facts)
+                                   : lacks("unroll");
     set_unroll(parts, turns);
     unroll_.took({turns, {}});
   }
-  // Windows are written out as the line says, or as is usual. False if the line is refused.
+  // Windows are written out as the line says. False if the line is refused.
   bool windows(LoweredKernel& parts) {
-    const auto usual = usual_windows(parts, target_.points);
-    if (!usual) return true;
+    const auto& points = parts.kernel.as<matile::Kernel>().body[0].as<matile::Points>();
+    if (matile::sizes_of_windows(points).empty()) return true;
     const auto* line = windows_.asked();
-    const int64_t turns = line ? line->turns.value_or(0) : *usual;
+    const int64_t turns = line     ? line->turns.value_or(0)
+                          : rules_ ? rules_->windows(points)
+                                   : lacks("windows");
     if (const std::string why = refuse_windows(parts, turns); !why.empty()) {
       windows_.refuse(why);
       return false;
@@ -215,10 +226,14 @@ class PointLines {
     windows_.took({turns, {}});
     return true;
   }
-  // Registers are left for as many CTAs as the line says, or as is usual for such kernels.
+  // Registers are left for as many CTAs as the line says; without one, as the compiler of the text
+  // takes them.
   void resident(LoweredKernel& parts) {
     const auto* line = resident_.asked();
-    const int64_t ctas = line ? line->tiles.value_or(1) : usual_resident(parts, choice());
+    const auto& points = parts.kernel.as<matile::Kernel>().body[0].as<matile::Points>();
+    const int64_t ctas = line     ? line->tiles.value_or(1)
+                         : rules_ ? rules_->resident(points, threads())
+                                  : 1;
     set_resident(parts, ctas);
     if (line || ctas > 1) resident_.took({ctas, {}});
   }
@@ -229,6 +244,7 @@ class PointLines {
   // Notes what the kernel is.
   bool end(const LoweredKernel& parts, std::string_view name, Form form, const ir::Block& members,
            ir::PassContext& context) {
+    if (!missing_.empty()) return refuse_missing();
     const auto& kernel = parts.kernel.as<matile::Kernel>();
     const auto& points = kernel.body[0].as<matile::Points>();
     lanes_.took({points.lanes_per_point.value_or(1), {}});
@@ -261,7 +277,22 @@ class PointLines {
   }
 
  private:
+  // A line that nobody wrote and no rule answers for.
+  int64_t lacks(std::string_view line) const {
+    missing_ = line;
+    return 0;
+  }
+  bool refuse_missing() {
+    context_.sink.report(diag::Code::DecisionRefused, {},
+                         fmt::format("`kernel ... points`: it has no line `{}`, which "
+                                     "choose_point_lines writes",
+                                     missing_));
+    return false;
+  }
+
   const target::Target& target_;
+  PointAnswers* rules_;
+  mutable std::string missing_;
   ir::Block decided_;
   ir::PassContext context_;
   ir::Block body_;
@@ -356,7 +387,7 @@ std::optional<LoweredKernel> points_alternative(const PointsContext& points,
                                                 const ir::Block& alternative,
                                                 const ir::Block& members,
                                                 ir::PassContext& context) {
-  PointLines lines(alternative, points.target, context);
+  PointLines lines(alternative, points.target, points.rules, context);
   if (!lines.read()) return std::nullopt;
   auto parts = lower(points, lines, context);
   const std::string name = named_after(points.nests, points.kept);
@@ -367,10 +398,10 @@ std::optional<LoweredKernel> points_alternative(const PointsContext& points,
 }
 
 std::optional<std::vector<LoweredKernel>> parts_alternatives(
-    const PointsContext& points, std::span<const ir::Block> alternatives, const ir::Block& members,
-    ir::PassContext& context) {
+    const PointsContext& points, std::span<const ir::Block> alternatives, bool are_optional,
+    const ir::Block& members, ir::PassContext& context) {
   const std::string name = named_after(points.nests, points.kept);
-  PointLines first(alternatives.empty() ? ir::Block() : alternatives[0], points.target, context);
+  PointLines first(alternatives[0], points.target, points.rules, context);
   if (!first.read()) return std::nullopt;
   if (first.spread()) first.refuse_spread("kernels that put parts together have no tiles");
   if (first.held()) first.refuse_held("kernels that put parts together hold nothing");
@@ -381,23 +412,14 @@ std::optional<std::vector<LoweredKernel>> parts_alternatives(
       !first.end(*one, name, Form::Parts, members, context))
     return std::nullopt;
   std::vector<LoweredKernel> out = {*one};
-  const auto add = [&](PointLines& lines, std::optional<LoweredKernel> other) {
-    if (!other) return true;
-    set_threads(*other, lines.threads(), points.target);
-    lines.unroll(*other, true, context.pool);
-    lines.resident(*other);
-    if (!lines.windows(*other)) return false;
-    out.push_back(*other);
-    return lines.end(*other, name, Form::Parts, {}, context);
-  };
-  for (size_t k = 1; k < (alternatives.empty() ? 3 : alternatives.size()); ++k) {
-    PointLines lines(alternatives.empty() ? ir::Block() : alternatives[k], points.target, context);
+  for (const ir::Block& alternative : alternatives.subspan(1)) {
+    PointLines lines(alternative, points.target, points.rules, context);
     if (!lines.read()) return std::nullopt;
-    const bool is_shared = alternatives.empty() ? k == 1 : lines.lanes() > 1;
-    const bool is_wide = alternatives.empty() ? k == 2 : lines.each() > 1;
+    const bool is_shared = lines.lanes() > 1;
+    const bool is_wide = lines.each() > 1;
     target::Points choice = lines.choice();
-    if (lines.lanes() > 1) choice.part_lanes = lines.lanes();
-    if (lines.each() > 1) choice.each = lines.each();
+    if (is_shared) choice.part_lanes = lines.lanes();
+    if (is_wide) choice.each = lines.each();
     if (is_shared == is_wide) {
       constexpr std::string_view kOne =
           "another alternative has several lanes for a point, or several points in a thread";
@@ -408,12 +430,18 @@ std::optional<std::vector<LoweredKernel>> parts_alternatives(
     }
     auto other = is_shared ? share_parts(out[0], choice, points.names, context.pool)
                            : widen_points(out[0], choice, points.names, context.pool);
-    if (!other && !alternatives.empty()) {
+    if (!other && are_optional) continue;
+    if (!other) {
       lines.refuse_lanes(kNotShared);
       lines.refuse_each(kNotWidened);
       return std::nullopt;
     }
-    if (!add(lines, std::move(other))) return std::nullopt;
+    set_threads(*other, lines.threads(), points.target);
+    lines.unroll(*other, true, context.pool);
+    lines.resident(*other);
+    if (!lines.windows(*other)) return std::nullopt;
+    out.push_back(*other);
+    if (!lines.end(*other, name, Form::Parts, {}, context)) return std::nullopt;
   }
   return out;
 }

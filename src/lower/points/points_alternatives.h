@@ -6,6 +6,7 @@
 #include <span>
 
 #include "decision/decisions.h"
+#include "lower/kernel/point_answers.h"
 #include "lower/points/points_kernel.h"
 
 namespace nautilus::lower {
@@ -17,6 +18,7 @@ struct PointsContext {
   const std::map<std::string, ir::TensorType>& buffers;
   const target::Target& target;
   FreshNames& names;
+  PointAnswers* rules;  // for what no line says; null: the lines are complete
 };
 
 // One kernel. `alternative`: its lines; `members`: what is noted besides. Nothing if something was
@@ -26,10 +28,10 @@ std::optional<LoweredKernel> points_alternative(const PointsContext& points,
                                                 const ir::Block& members, ir::PassContext& context);
 
 // The kernels that put parts together, of which the plan launches one by its sizes: the first, or
-// one whose lanes share a point, or one with several points in a thread. Without `alternatives` all
-// that can be made.
+// one whose lanes share a point, or one with several points in a thread. `are_optional`: those that
+// cannot be made, but for the first, are left out.
 std::optional<std::vector<LoweredKernel>> parts_alternatives(
-    const PointsContext& points, std::span<const ir::Block> alternatives, const ir::Block& members,
-    ir::PassContext& context);
+    const PointsContext& points, std::span<const ir::Block> alternatives, bool are_optional,
+    const ir::Block& members, ir::PassContext& context);
 
 }  // namespace nautilus::lower

@@ -8,13 +8,8 @@
 #pragma once
 
 #include "lower/kernel/lowered_kernel.h"
-#include "target/target.h"
 
 namespace nautilus::lower {
-
-// By rule: those of windows and of scans along memory; 1 for others, whose registers are as the
-// compiler of the text takes them. `choice`: with the threads of this kernel.
-int64_t usual_resident(const LoweredKernel& parts, const target::Points& choice);
 
 void set_resident(LoweredKernel& parts, int64_t ctas);
 

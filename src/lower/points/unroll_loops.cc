@@ -48,17 +48,11 @@ bool walks_parts(const Points& points) {
 
 }  // namespace
 
-bool can_unroll(const LoweredKernel& parts, bool over_parts, expr::ExprPool& pool) {
+std::optional<TurnFacts> turn_facts(const LoweredKernel& parts, bool over_parts,
+                                    expr::ExprPool& pool) {
   const Points& points = points_of(parts);
-  return (over_parts && walks_parts(points)) || most_loads(points, pool) > 0;
-}
-
-int64_t usual_unroll(const LoweredKernel& parts, bool over_parts, const target::Points& choice,
-                     expr::ExprPool& pool) {
-  const Points& points = points_of(parts);
-  if (over_parts && walks_parts(points)) return choice.parts_turns;
-  const int64_t turns = choice.loads / std::max<int64_t>(most_loads(points, pool), 1);
-  return turns >= choice.worth_turns ? turns : 1;
+  const TurnFacts out{over_parts && walks_parts(points), most_loads(points, pool)};
+  return out.is_over_parts || out.loads > 0 ? std::optional(out) : std::nullopt;
 }
 
 void set_unroll(LoweredKernel& parts, int64_t turns) {

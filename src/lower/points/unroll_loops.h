@@ -10,19 +10,18 @@
 // test/schedule/unroll.sched
 #pragma once
 
+#include <optional>
+
 #include "ir/pass.h"
 #include "lower/kernel/lowered_kernel.h"
-#include "target/target.h"
+#include "lower/kernel/point_answers.h"
 
 namespace nautilus::lower {
 
-// Whether it has a loop whose turns can be taken together. `over_parts`: it puts parts together.
-bool can_unroll(const LoweredKernel& parts, bool over_parts, expr::ExprPool& pool);
-
-// As many turns as make the target's loads under way, if those are four or more; as many as the
-// target takes of parts, where the kernel puts parts together. 1: one at a time.
-int64_t usual_unroll(const LoweredKernel& parts, bool over_parts, const target::Points& choice,
-                     expr::ExprPool& pool);
+// Of the loops whose turns can be taken together; nothing if it has none. `over_parts`: it puts
+// parts together.
+std::optional<TurnFacts> turn_facts(const LoweredKernel& parts, bool over_parts,
+                                    expr::ExprPool& pool);
 
 void set_unroll(LoweredKernel& parts, int64_t turns);
 

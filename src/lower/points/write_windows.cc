@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-
 #include "matile/windows.h"
 
 namespace nautilus::lower {
@@ -15,27 +13,7 @@ const matile::Points& kernel_points(const LoweredKernel& parts) {
   return parts.kernel.as<matile::Kernel>().body[0].as<matile::Points>();
 }
 
-int64_t points_of_thread(const matile::Points& p) {
-  if (p.patch) return p.patch_high.value_or(1) * p.patch_wide.value_or(1);
-  const int64_t along =
-      p.points_of_line.value_or(p.points_apart.value_or(p.points_per_thread.value_or(1)));
-  return along * p.points_across.value_or(1) * p.points_down.value_or(1);
-}
-
 }  // namespace
-
-std::optional<int64_t> usual_windows(const LoweredKernel& parts, const target::Points& choice) {
-  const matile::Points& points = kernel_points(parts);
-  const auto sizes = matile::sizes_of_windows(points);
-  if (sizes.empty()) return std::nullopt;
-  const int64_t most =
-      (points.patch ? choice.patch_turns : choice.unrolled) / points_of_thread(points);
-  int64_t turns = 0;
-  for (const int64_t n : sizes) {
-    if (n <= most) turns = std::max(turns, n);
-  }
-  return turns;
-}
 
 std::string refuse_windows(const LoweredKernel& parts, int64_t turns) {
   const auto sizes = matile::sizes_of_windows(kernel_points(parts));

@@ -11,13 +11,8 @@
 #pragma once
 
 #include "lower/kernel/lowered_kernel.h"
-#include "target/target.h"
 
 namespace nautilus::lower {
-
-// The longest windows whose turns, for all points of a thread, the target has room for; 0 if even
-// the shortest are too long. Nothing if the kernel leaves no choice.
-std::optional<int64_t> usual_windows(const LoweredKernel& parts, const target::Points& choice);
 
 // Why windows of so many turns cannot be written out; empty if they can.
 std::string refuse_windows(const LoweredKernel& parts, int64_t turns);

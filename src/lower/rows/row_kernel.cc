@@ -40,8 +40,8 @@ std::optional<ir::Block> lower_rows(const RowContext& rows,
     const ir::Name name = rows.names.make(fmt::format("{}_rows{}", stem, v.suffix));
     RowLowering lowering(rows, v, name, lines[k]);
     matile::Kernel kernel = lowering.run();
-    const auto ahead = matile::usual_rows_ahead(kernel, rows.choice(), rows.pool);
-    if (!lines[k].end(v.shape, ahead)) return std::nullopt;
+    const bool has_rows = matile::usual_rows_ahead(kernel, rows.choice(), rows.pool).has_value();
+    if (!lines[k].end(v.shape, has_rows)) return std::nullopt;
     if (v.shape.ahead)
       kernel.body = decision::with_lines(std::move(kernel.body),
                                          {ir::make(decision::Ahead{*v.shape.ahead, {}})});

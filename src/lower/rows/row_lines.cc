@@ -200,7 +200,8 @@ int64_t RowLines::registers(const RowUse& use, int64_t) {
   return use.shape.registers.value_or(0);
 }
 
-bool RowLines::end(const RowShape& shape, std::optional<int64_t> ahead) {
+bool RowLines::end(const RowShape& shape, bool has_rows) {
+  if (has_rows && !shape.ahead) missing_ = "ahead";
   if (!missing_.empty()) {
     refuse(fmt::format("it has no line `{}`, which choose_row_registers writes", missing_));
     return false;
@@ -211,7 +212,7 @@ bool RowLines::end(const RowShape& shape, std::optional<int64_t> ahead) {
   if (shape.is_held()) groups_.took({shape.groups, GroupKind::Sharing, {}});
   if (!rows_.group.outer.empty()) each_.took({shape.each, {}});
   registers_.took({*shape.registers, {}, {}});
-  if (ahead) ahead_.took({shape.ahead.value_or(*ahead), {}});
+  if (has_rows) ahead_.took({shape.ahead.value_or(0), {}});
   return columns_.end("") && vector_.end("") &&
          hold_.end("elements without reductions need no row") &&
          groups_.end("groups share rows that are held") &&

@@ -4,7 +4,7 @@
 //   RowLines lines(alternative, rows, context);
 //   const auto shape = lines.read();          nothing if a line is refused or missing
 //   ...                                       the kernel is made; it asks `lines` about registers
-//   if (!lines.end(*shape, ahead)) ...        the decisions are noted in lines.decided()
+//   if (!lines.end(*shape, has_rows)) ...     the decisions are noted in lines.decided()
 #pragma once
 
 #include <optional>
@@ -25,8 +25,8 @@ class RowLines : public RowAnswers {
   // The shape that the lines ask for.
   std::optional<RowShape> read();
   void refuse(std::string_view why);
-  // `ahead`: rows that it asks for ahead by rule, if it has the choice.
-  bool end(const RowShape& shape, std::optional<int64_t> ahead);
+  // `has_rows`: it loads whole rows by vectors, which others can ask for ahead.
+  bool end(const RowShape& shape, bool has_rows);
   const ir::Block& decided() const { return decided_; }
 
   bool is_late(ir::Name tensor, const RowUse& use, int64_t early, int64_t pieces) override;

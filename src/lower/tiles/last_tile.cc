@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -56,7 +57,7 @@ class LastTile {
     if (!read_tile_of_parts(each.body, points, out_.tiles, pool_, parts_, why_) ||
         !read_reductions(points.body, pool_, reductions_, why_))
       return std::nullopt;
-    choose_sizes();
+    read_sizes();
     if (!choice_.refused.empty()) return fail(choice_.refused);
     choose_domain();
     ir::Block last;
@@ -110,45 +111,21 @@ class LastTile {
     return (is_constant ? rows.integer() : parts_.lanes[0].second) * columns_of_tile();
   }
 
-  // How much of the parts is taken at once: by the line, or as the target's numbers say.
-  void choose_sizes() {
-    const int64_t all = most_elements(rows_of_tile());
-    const target::Parts& usual = target_.parts;
-    choice_.taken = choice_.asked.value_or(
-        decision::LastTile{std::clamp<int64_t>((all + threads_ - 1) / threads_ * threads_, threads_,
-                                               usual.points_of_last),
-                           usual.parts_of_last, usual.loads_of_last, decision::By::Auto});
-    const int64_t points = *choice_.taken.points;
-    const int64_t parts = *choice_.taken.parts;
-    const int64_t loads = *choice_.taken.loads;
-    const int64_t most = target_.limits.thread_registers;
-    if (points < threads_ || points % threads_ != 0)
-      choice_.refused = fmt::format("{} points are no multiple of {} threads", points, threads_);
-    else if (points / threads_ > loads)
-      choice_.refused = fmt::format("one part takes {} loads of a thread", points / threads_);
-    else if (parts < 1 || parts > most || loads > most)
-      choice_.refused = fmt::format("parts and loads are 1 to {}, a thread's registers", most);
-    else
-      keep_what_is_reached();
+  LastTileFacts facts() {
+    LastTileFacts out{most_elements(rows_of_tile()), threads_, {}};
+    std::set<int> levels;
+    for (const PointNumber& n : reductions_.numbers) {
+      const bool is_loop = n.update && tensors_of(n.level) > 0;
+      if (is_loop && levels.insert(n.level).second) out.tensors.push_back(tensors_of(n.level));
+    }
+    return out;
   }
 
-  // The line says what the loops over parts have: the most parts of a step, the most loads of a
-  // thread. A line that asks for other numbers than they reach is refused.
-  void keep_what_is_reached() {
-    int64_t parts = 0;
-    int64_t loads = 0;
-    for (const PointNumber& n : reductions_.numbers) {
-      if (!n.update || tensors_of(n.level) == 0) continue;
-      const int64_t step = parts_of_step(n.level);
-      parts = std::max(parts, step);
-      loads = std::max(loads, loads_of(n.level, step));
-    }
-    if (parts == 0) return;
-    if (choice_.asked && (parts != *choice_.taken.parts || loads != *choice_.taken.loads))
-      choice_.refused = fmt::format(
-          "no loop over parts reaches it: they have at most {} parts and {} loads", parts, loads);
-    choice_.taken.parts = parts;
-    choice_.taken.loads = loads;
+  // How much of the parts is taken at once: by the line, or as the scheduler's rules say.
+  void read_sizes() {
+    const LastTileFacts known = facts();
+    choice_.taken = choice_.asked ? *choice_.asked : choice_.rules.last_tile(known);
+    choice_.refused = refuse_last_tile(choice_.taken, known, target_);
   }
 
   // The elements of the tile as one row of points.
@@ -278,20 +255,8 @@ class LastTile {
     return static_cast<int64_t>(reads.size());
   }
 
-  // Loads of a thread for one step of a level's loop, with so many parts a step.
-  int64_t loads_of(int level, int64_t parts) const {
-    return parts * tensors_of(level) * (*choice_.taken.points / threads_);
-  }
-
-  // As many as the loads under way allow.
-  int64_t parts_of_step(int level) const {
-    int64_t parts = *choice_.taken.parts;
-    while (parts > 1 && loads_of(level, parts) > *choice_.taken.loads) parts /= 2;
-    return parts;
-  }
-
   void over_parts(int level, ir::Block& out) {
-    const int64_t parts_at_once = parts_of_step(level);
+    const int64_t parts_at_once = parts_of_step(choice_.taken, tensors_of(level), threads_);
     const ir::Name step = names_.make("step");
     const ir::Name place = names_.make("place");
     const Expr at_once = num(parts_at_once);

@@ -29,16 +29,18 @@
 
 #include "decision/grid_lines.h"
 #include "lower/kernel/lowered_kernel.h"
+#include "lower/kernel/point_answers.h"
 #include "target/target.h"
 
 namespace nautilus::lower {
 
-// How much of the parts the last tile has at once: what a line asks for, if one does, and what was
-// taken.
+// How much of the parts the last tile has at once: what a line asks for, if one does, or else the
+// rules say, and what was taken.
 struct LastTileChoice {
+  PointAnswers& rules;
   std::optional<decision::LastTile> asked = {};
   decision::LastTile taken = {};
-  std::string refused = {};  // why the line cannot be followed
+  std::string refused = {};  // why it cannot be followed
 };
 
 // `kernel` puts the parts, `points` is the kernel of scalar code that reads them. Nothing, and why,

@@ -4,10 +4,19 @@
 // What is legal is told with the question.
 #pragma once
 
+#include <optional>
+
 #include "decision/decisions.h"
 #include "lower/tiles/tile_grid.h"
 
 namespace nautilus::lower {
+
+// Of copies that share a map.
+struct CopyFacts {
+  bool is_read_once = false;                // some of them bring what no other tile reads
+  std::optional<int64_t> piece_bytes = {};  // of the rows that they bring a part of, the least
+  bool has_cluster = false;                 // CTAs copy parts of a box each
+};
 
 class NestAnswers {
  public:
@@ -25,9 +34,8 @@ class NestAnswers {
   virtual bool is_whole(ir::Name tensor, int64_t row_bytes) = 0;
   // When a step with one product, of a computed operand, fetches what it needs.
   virtual decision::Moment fetch() = 0;
-  // Bytes that a miss of copies brings to the second-level cache. `is_needed_once`: no other tile
-  // reads what they bring.
-  virtual int64_t promoted_bytes(bool is_needed_once, bool has_cluster) = 0;
+  // Bytes that a miss of copies brings to the second-level cache.
+  virtual int64_t promoted_bytes(const CopyFacts& facts) = 0;
 };
 
 }  // namespace nautilus::lower

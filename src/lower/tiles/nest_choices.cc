@@ -24,7 +24,36 @@ void NestChoices::begin(ir::Block& body) {
   decision::take<decision::Cost>(body);  // the plan's, which was read from the nest
 }
 
+void NestChoices::refuse_copies(const ir::Block& later, const std::set<std::string>& copied,
+                                ir::PassContext& context) {
+  const auto is_idle = [&](ir::Name operand) {
+    if (copied.contains(std::string(operand.str()))) return false;
+    const auto* bring = bring_.asked(operand);
+    return bring && bring->path == OperandPath::Direct;
+  };
+  constexpr std::string_view kIdle = "`bring {} direct` copies nothing of it: delete this line";
+  for (const ir::Op& line : promote.lines()) {
+    const ir::Name operand = line.as<decision::Promote>().operand;
+    if (is_idle(operand)) promote.refuse(operand, fmt::format(kIdle, operand.str()));
+  }
+  for (const ir::Op& line : whole_.lines()) {
+    const ir::Name operand = line.as<decision::Whole>().operand;
+    if (is_idle(operand)) whole_.refuse(operand, fmt::format(kIdle, operand.str()));
+  }
+  for (const ir::Op& line : later) {
+    const auto* ring = line.get<decision::Ring>();
+    if (!ring) continue;
+    for (const ir::Name operand : ring->operands) {
+      if (!is_idle(operand)) continue;
+      decision::refuse(line, fmt::format(kIdle, operand.str()), context);
+      has_idle_lines_ = true;
+      break;
+    }
+  }
+}
+
 bool NestChoices::end() {
+  if (has_idle_lines_) return false;
   // A box of which no use is one that a copy serves: its elements are read one by one.
   for (const auto& [tensor, is_copied] : copied_by_rule_) {
     if (!is_copied) bring_.took({tensor, OperandPath::Direct, {}});
@@ -88,9 +117,9 @@ bool NestChoices::is_fetched_early() {
   return line && line->moment == Moment::Early;
 }
 
-int64_t NestChoices::promoted_bytes(ir::Name operand, bool is_needed_once, bool has_cluster) {
+int64_t NestChoices::promoted_bytes(ir::Name operand, const CopyFacts& facts) {
   const auto line = answer(promote.asked(operand), [&](NestAnswers& rules) {
-    return decision::Promote{operand, rules.promoted_bytes(is_needed_once, has_cluster), {}};
+    return decision::Promote{operand, rules.promoted_bytes(facts), {}};
   });
   return line ? line->bytes.value_or(-1) : 0;
 }

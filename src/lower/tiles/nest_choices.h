@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,11 @@ class NestChoices {
   void begin(ir::Block& body);
   bool end();
 
+  // Refuses lines about copies of what is not copied, because its own line says so. `later`: lines
+  // that other passes read, `copied`: operands that maps bring.
+  void refuse_copies(const ir::Block& later, const std::set<std::string>& copied,
+                     ir::PassContext& context);
+
   // What the line says, or else the rules. Nothing if neither does.
   template <class D, class Rule>
   std::optional<D> answer(const D* asked, Rule rule) {
@@ -51,7 +57,7 @@ class NestChoices {
   // Of a loop with one product, of a computed operand: whether it fetches everything first.
   bool is_fetched_early();
   // Bytes that a miss of the operand's copies brings.
-  int64_t promoted_bytes(ir::Name operand, bool is_needed_once, bool has_cluster);
+  int64_t promoted_bytes(ir::Name operand, const CopyFacts& facts);
 
   decision::Choice<decision::Groups> groups;
   decision::Choice<decision::Cluster> cluster;
@@ -69,6 +75,7 @@ class NestChoices {
   NestAnswers* rules_;
   // What rules would copy, and whether some use of it is one that a copy serves.
   std::vector<std::pair<ir::Name, bool>> copied_by_rule_;
+  bool has_idle_lines_ = false;
   std::string missing_;
 };
 

@@ -81,26 +81,32 @@ void TileCopies::join_groups(Expr& row, int& rows, int row_step, TileValue& valu
   value.first_row = own_rows;
 }
 
-void TileCopies::fetches(ir::Name map, bool is_needed_once) {
-  is_needed_once_.emplace(map.str(), false).first->second |= is_needed_once;
+void TileCopies::fetches(ir::Name map, const CopyFacts& facts) {
+  CopyFacts& known = copies_.emplace(map.str(), facts).first->second;
+  known.is_read_once |= facts.is_read_once;
+  if (facts.piece_bytes)
+    known.piece_bytes =
+        std::min(*facts.piece_bytes, known.piece_bytes.value_or(*facts.piece_bytes));
+  known.has_cluster = scope_.has_cluster;
 }
 
 void TileCopies::write_promotions() {
   std::map<std::string, int> places;
   for (Op& op : map_ops_) {
     matile::Map map = op.as<matile::Map>();
-    const auto known = is_needed_once_.find(std::string(map.name.str()));
-    if (known == is_needed_once_.end()) continue;
+    const auto known = copies_.find(std::string(map.name.str()));
+    if (known == copies_.end()) continue;
     const std::string tensor(map.value.name().str());
     const int place = ++places[tensor];
     const ir::Name operand = pool_.name(place == 1 ? tensor : fmt::format("{}.{}", tensor, place));
-    const int64_t bytes = choices_.promoted_bytes(operand, known->second, scope_.has_cluster);
+    const int64_t bytes = choices_.promoted_bytes(operand, known->second);
     const std::vector<int>& all = scope_.target.memory.promotions;
     if (std::find(all.begin(), all.end(), bytes) == all.end())
       choices_.promote.refuse(operand,
                               fmt::format("a miss brings one of {} bytes", fmt::join(all, ", ")));
     if (bytes != scope_.target.memory.promote_bytes) map.promote = bytes;
     choices_.promote.took({operand, bytes, {}});
+    copied_.emplace(operand.str());
     op = ir::make(std::move(map));
   }
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,10 +31,13 @@ class TileCopies {
   // `row` the first of them and remembers where the group's own begin.
   void join_groups(expr::Expr& row, int& rows, int row_step, TileValue& value);
 
-  // The map is fetched from; whether no other tile needs what some fetch brings.
-  void fetches(ir::Name map, bool is_needed_once);
+  // The map is fetched from, by one more copy.
+  void fetches(ir::Name map, const CopyFacts& facts);
   // When all maps are known: writes to them what misses bring to the second-level cache.
   void write_promotions();
+
+  // Operands that maps bring, as lines call them; when promotions are written.
+  const std::set<std::string>& copied() const { return copied_; }
 
   ir::Block take_maps() { return std::move(map_ops_); }
   ir::Block take_parts() { return std::move(parts_); }
@@ -53,8 +57,9 @@ class TileCopies {
   ir::Block parts_;
   std::map<std::string, TileMap> maps_;
   std::map<std::string, matile::Map> row_piece_maps_;
-  std::map<std::string, bool> is_needed_once_;  // of maps that are fetched from
+  std::map<std::string, CopyFacts> copies_;  // of maps that are fetched from
   std::vector<PartUse> part_uses_;
+  std::set<std::string> copied_;
 };
 
 }  // namespace nautilus::lower

@@ -114,9 +114,10 @@ bool TileLoads::fetch(const vrtile::Load& op, const Uses& uses, TileValue& value
   }
   const auto map = copies_.map_for(elements, *view, rows, cols);
   if (!map) return false;
-  const bool is_needed_once =
-      (scope_.frames.back().is_loop && is_read_once(elements)) || is_piece_of_rows(elements, *view);
-  copies_.fetches(map->op.name, is_needed_once);
+  CopyFacts facts{.is_read_once = scope_.frames.back().is_loop && is_read_once(elements)};
+  if (!elements.type.dims.back().is_int(view->cols))
+    facts.piece_bytes = view->cols * expr::bytes(elements.type.dtype);
+  copies_.fetches(map->op.name, facts);
   value.part = copies_.part_for(op.name, map->op, rows, cols, uses.last);
   out.push_back(ir::make(matile::Fetch{value.part, map->op.name, map->at(row, col, pool_)}));
   return true;
@@ -156,11 +157,6 @@ bool TileLoads::is_read_once(const TileElements& e) const {
              return depends_on_tile(i, pool_.index(a.name));
            });
   });
-}
-
-bool TileLoads::is_piece_of_rows(const TileElements& e, const TileView& view) const {
-  return view.cols * expr::bytes(e.type.dtype) < scope_.target.memory.promote_bytes &&
-         !e.type.dims.back().is_int(view.cols);
 }
 
 bool TileLoads::runs_along_columns(ir::Name line, const ir::Block& body) const {

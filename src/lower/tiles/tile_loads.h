@@ -44,8 +44,6 @@ class TileLoads {
   bool depends_on_tile(expr::Expr e, expr::Expr tile) const;
   // No two tiles need the same of it.
   bool is_read_once(const TileElements& elements) const;
-  // Narrower than what a miss would fetch, and not all of a row: what lies beside it is for later.
-  bool is_piece_of_rows(const TileElements& elements, const TileView& view) const;
   // Every op of the block that reads the line does so along its columns.
   bool runs_along_columns(ir::Name line, const ir::Block& body) const;
 

@@ -83,7 +83,8 @@ ir::Block loads_first(const ir::Block& body) {
 NestLowering::NestLowering(const ir::Program& program, const Op& nest, std::string_view name,
                            FreshNames& names, ir::PassContext& context, NestAnswers* rules,
                            std::string* why)
-    : scope_(program, nest, names, context.pool, why),
+    : context_(context),
+      scope_(program, nest, names, context.pool, why),
       pool_(context.pool),
       choices_(context, rules),
       copies_(scope_, choices_),
@@ -362,6 +363,7 @@ std::optional<LoweredKernel> NestLowering::assemble(ir::Block body) {
   if (!stores_.is_complete())
     return scope_.fail("a tile is computed for a store that does not come");
   copies_.write_promotions();
+  choices_.refuse_copies(lines_, copies_.copied(), context_);
   if (const std::string missing = choices_.missing(); !missing.empty()) return scope_.fail(missing);
   if (!choices_.end()) return scope_.fail("a line of its schedule is refused");
   const ir::Name name = scope_.names.make(kernel_name_);

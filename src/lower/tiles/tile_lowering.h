@@ -50,6 +50,7 @@ class NestLowering {
 
   std::optional<LoweredKernel> assemble(ir::Block body);
 
+  ir::PassContext& context_;
   NestScope scope_;
   expr::ExprPool& pool_;
   NestChoices choices_;

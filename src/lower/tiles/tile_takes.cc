@@ -109,7 +109,7 @@ bool TileTakes::take_box(ir::Name name, TileValue& value, size_t last, ir::Block
   cols = static_cast<int>(whole_panels(cols, scope_.panel()));
   const auto map = copies_.map_for(elements, *view, rows, cols);
   if (!map) return false;
-  copies_.fetches(map->op.name, false);
+  copies_.fetches(map->op.name, {});
   choices_.took_copied(elements.tensor);
   value.part = copies_.part_for(name, map->op, rows, cols, last);
   out.push_back(ir::make(matile::Fetch{value.part, map->op.name, map->at(row, col, pool_)}));
@@ -123,7 +123,7 @@ ir::Name TileTakes::take_panel(ir::Name name, const TileValue& value, Expr row_o
   const auto map =
       view ? copies_.map_for(elements, *view, scope_.group_rows(), scope_.panel()) : std::nullopt;
   if (!map) return {};
-  copies_.fetches(map->op.name, false);
+  copies_.fetches(map->op.name, {});
   choices_.took_copied(elements.tensor);
   const auto shifted = [&](Expr base, Expr offset) {
     return !offset ? base : base.is_int(0) ? offset : pool_.binary(expr::Op::Add, base, offset);
@@ -145,7 +145,7 @@ ir::Name TileTakes::fetch_row_piece(ir::Name name, const TileValue& value, size_
   const TileElements elements = scope_.elements_of(value);
   const auto view = row_piece_view_of(elements, pool_);
   const RowPieceMap map = copies_.row_piece_map_for(elements, *view);
-  copies_.fetches(map.op.name, false);
+  copies_.fetches(map.op.name, {});
   choices_.took_copied(elements.tensor);
   const ir::Name part = copies_.part_for(name, map.op, 1, view->extent, last);
   out.push_back(ir::make(matile::Fetch{part, map.op.name, map.at}));

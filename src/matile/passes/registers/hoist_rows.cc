@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "matile/passes/registers/hoist_rows.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <set>
 
 #include "decision/choice.h"
 #include "expr/walk.h"
@@ -19,12 +22,13 @@ using EK = expr::Op;
 
 class RowHoister {
  public:
-  RowHoister(const Role& role, bool is_exact, int64_t most_columns,
-             decision::Choice<decision::Hoist>& choice, Names& taken, expr::ExprPool& pool)
+  // `widths`: gets the columns of tiles that have work which depends on the column alone.
+  RowHoister(const Role& role, bool is_exact, int64_t most_columns, std::set<int64_t>& widths,
+             Names& taken, expr::ExprPool& pool)
       : role_(role),
         is_exact_(is_exact),
         most_columns_(most_columns),
-        choice_(choice),
+        widths_(widths),
         taken_(taken),
         pool_(pool),
         tiles_(declared_tiles(role)) {}
@@ -115,10 +119,9 @@ class RowHoister {
   int axis_of(Expr e, const ir::Axes& axes) const {
     if (is_along(e, axes, 0)) return 0;
     if (!is_along(e, axes, 1)) return -1;
-    const int64_t most = choice_.asked() ? choice_.asked()->columns.value_or(-1) : most_columns_;
-    if (most < 0) choice_.refuse("columns are counted from 0");
-    choice_.took({most, {}});
-    return axes[1].extent.integer() <= most ? 1 : -1;
+    const int64_t columns = axes[1].extent.integer();
+    widths_.insert(columns);
+    return columns <= most_columns_ ? 1 : -1;
   }
 
   Expr hoist(Expr e, const ir::Axes& axes, int axis, ir::Block& out) {
@@ -168,14 +171,24 @@ class RowHoister {
 
   const Role& role_;
   bool is_exact_;
-  int64_t most_columns_;  // of a value along columns, where no line says it
-  decision::Choice<decision::Hoist>& choice_;
+  int64_t most_columns_;  // of a value along columns
+  std::set<int64_t>& widths_;
   Names& taken_;
   expr::ExprPool& pool_;
   std::map<std::string, Tile, std::less<>> tiles_;
   std::vector<Tile> made_;
   std::unordered_map<Expr, ir::Name> hoisted_;  // of the op that is rewritten
 };
+
+}  // namespace
+
+namespace {
+
+// What a limit comes to: the widest tile with such work that it lets through, or none.
+int64_t reached(int64_t most, const std::set<int64_t>& widths) {
+  const auto above = widths.upper_bound(most);
+  return above == widths.begin() ? 0 : *std::prev(above);
+}
 
 }  // namespace
 
@@ -187,11 +200,20 @@ std::optional<ir::Program> hoist_rows(const ir::Program& program, ir::PassContex
   return map_kernels(program, KernelForm::Nest, [&](const Kernel& kernel) -> std::optional<Kernel> {
     Kernel out = kernel;
     choice.begin(out.body);
+    const int64_t most = choice.asked() ? choice.asked()->columns.value_or(-1) : columns;
+    std::set<int64_t> widths;
     for (Op& op : out.body) {
       if (const auto* role = op.get<Role>())
-        op = ir::make(RowHoister(*role, is_exact, columns, choice, taken, context.pool).run(),
+        op = ir::make(RowHoister(*role, is_exact, most, widths, taken, context.pool).run(),
                       op.span());
     }
+    // A line that says another number than its kernel comes to would have no effect.
+    if (choice.asked() && !widths.empty() && most != reached(most, widths))
+      choice.refuse(
+          fmt::format("tiles with work that depends on the column alone have {} columns: "
+                      "one of these, or 0",
+                      fmt::join(widths, ", ")));
+    if (!widths.empty()) choice.took({reached(most, widths), {}});
     if (!choice.end("no work of this kernel depends on the column alone")) return std::nullopt;
     return out;
   });

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "choose/points/point_rules.h"
+
+#include <algorithm>
+
+#include "matile/windows.h"
+
+namespace nautilus::choose {
+
+// Those that walk along a row together are all of a CTA, or warps of it.
+int64_t PointRules::threads(int64_t lanes) {
+  return lanes > target_.limits.warp_threads ? lanes : target_.points.threads;
+}
+
+int64_t PointRules::scan_lanes() { return target_.limits.warp_threads; }
+
+int64_t PointRules::scan_each(int64_t vector) { return vector; }
+
+// As many turns as make the target's loads under way, if those are enough; of loops over parts as
+// many as the target takes.
+int64_t PointRules::turns(const lower::TurnFacts& facts) {
+  const target::Points& points = target_.points;
+  if (facts.is_over_parts) return points.parts_turns;
+  const int64_t turns = points.loads / std::max<int64_t>(facts.loads, 1);
+  return turns >= points.worth_turns ? turns : 1;
+}
+
+// The longest ones with turns, for all points of a thread, that the target has room for.
+int64_t PointRules::windows(const matile::Points& p) {
+  const int64_t along =
+      p.points_of_line.value_or(p.points_apart.value_or(p.points_per_thread.value_or(1)));
+  const int64_t points = p.patch ? p.patch_high.value_or(1) * p.patch_wide.value_or(1)
+                                 : along * p.points_across.value_or(1) * p.points_down.value_or(1);
+  const int64_t most = (p.patch ? target_.points.patch_turns : target_.points.unrolled) / points;
+  int64_t turns = 0;
+  for (const int64_t n : matile::sizes_of_windows(p)) {
+    if (n <= most) turns = std::max(turns, n);
+  }
+  return turns;
+}
+
+// Of windows, patches and scans along memory, which wait for loads with registers full of elements;
+// registers of others are as the compiler of the text takes them.
+int64_t PointRules::resident(const matile::Points& points, int64_t threads) {
+  const target::Points& choice = target_.points;
+  const bool is_window = points.spread && !points.points_of_line;
+  const bool is_walk = std::any_of(points.body.begin(), points.body.end(),
+                                   [](const ir::Op& op) { return op.is<matile::LaneLoop>(); });
+  // More sums of a thread leave registers for fewer of them.
+  const int64_t sums = points.patch_high.value_or(1) * points.patch_wide.value_or(1);
+  const int64_t more = std::max<int64_t>(sums / choice.patch_usual, 1);
+  const int64_t all = points.patch ? choice.patch_threads / more
+                      : is_window  ? choice.window_threads
+                      : is_walk    ? choice.walk_resident
+                                   : 0;
+  return std::max<int64_t>(all / threads, 1);
+}
+
+// A thread for each point, lanes that share one where points are few, lines where they are many.
+std::vector<ir::Block> PointRules::part_alternatives() {
+  const target::Points& points = target_.points;
+  return {{},
+          {ir::make(decision::Lanes{points.part_lanes, {}})},
+          {ir::make(decision::Each{points.each, {}})}};
+}
+
+// All elements at once, up to what the target has loads for.
+decision::LastTile PointRules::last_tile(const lower::LastTileFacts& facts) {
+  const target::Parts& usual = target_.parts;
+  const int64_t threads = facts.threads;
+  const int64_t all = (facts.elements + threads - 1) / threads * threads;
+  const int64_t points = std::clamp<int64_t>(all, threads, usual.points_of_last);
+  return lower::reached({points, usual.parts_of_last, usual.loads_of_last, {}}, facts);
+}
+
+}  // namespace nautilus::choose

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// How threads of a kernel of points work where no line says so.
+#pragma once
+
+#include "lower/kernel/point_answers.h"
+#include "target/target.h"
+
+namespace nautilus::choose {
+
+class PointRules : public lower::PointAnswers {
+ public:
+  explicit PointRules(const target::Target& target) : target_(target) {}
+
+  int64_t threads(int64_t lanes) override;
+  int64_t scan_lanes() override;
+  int64_t scan_each(int64_t vector) override;
+  int64_t turns(const lower::TurnFacts& facts) override;
+  int64_t windows(const matile::Points& points) override;
+  int64_t resident(const matile::Points& points, int64_t threads) override;
+  std::vector<ir::Block> part_alternatives() override;
+  decision::LastTile last_tile(const lower::LastTileFacts& facts) override;
+
+ private:
+  const target::Target& target_;
+};
+
+}  // namespace nautilus::choose

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the lowering of kernels of points asks, where it has a choice. The lines of a kernel answer
+// (points_alternatives.h). Rules do (choose/points/point_rules.h) while lines are chosen, and for
+// kernels that nobody could name before: those of what a last tile left, and that tile's own work.
+#pragma once
+
+#include <vector>
+
+#include "decision/decisions.h"
+#include "lower/kernel/last_tile_facts.h"
+#include "matile/ops.h"
+
+namespace nautilus::lower {
+
+// Of the loops of a kernel whose turns can be taken together.
+struct TurnFacts {
+  bool is_over_parts = false;  // it puts parts together, in a loop over them
+  int64_t loads = 0;           // of one turn, the most
+};
+
+class PointAnswers {
+ public:
+  virtual ~PointAnswers() = default;
+
+  // Of a CTA; `lanes`: threads that walk along a row of a scan together, 0 without one.
+  virtual int64_t threads(int64_t lanes) = 0;
+  // Of a scan with vectors: threads that walk along a row, and steps that each has.
+  virtual int64_t scan_lanes() = 0;
+  virtual int64_t scan_each(int64_t vector) = 0;
+  // Turns that are written one after the other.
+  virtual int64_t turns(const TurnFacts& facts) = 0;
+  // Turns of the longest windows that are written out, of a kernel that has some.
+  virtual int64_t windows(const matile::Points& points) = 0;
+  // CTAs that registers are left for; 1: as the compiler of the text takes them.
+  virtual int64_t resident(const matile::Points& points, int64_t threads) = 0;
+  // The lines of the kernels that put parts together; those that cannot be made are left out.
+  virtual std::vector<ir::Block> part_alternatives() = 0;
+  // How much of the parts the tile that comes last has at once.
+  virtual decision::LastTile last_tile(const LastTileFacts& facts) = 0;
+};
+
+}  // namespace nautilus::lower
