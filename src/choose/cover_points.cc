@@ -156,7 +156,7 @@ class PointsChooser {
     add(decision::Lanes{lanes_, {}});
   }
 
-  // Points beside each other.
+  // Neighbouring points.
   void take_line() {
     each_ = lanes_ > 1 ? 1 : points_of_line(made_.nests, given_.buffers, given_.target, pool_);
     if (each_ <= 1) return;

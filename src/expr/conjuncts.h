@@ -9,7 +9,7 @@
 
 namespace nautilus::expr {
 
-// In the order in which they stand; a condition that is no conjunction is its only one, and null
+// In the order in which they stand; any other condition is its only one, and null
 // has none.
 std::vector<Expr> conjuncts(Expr condition);
 

@@ -27,8 +27,8 @@ class NestKernels {
   NestKernels(const ir::Program& program, ProgramNests& state, PointAnswers& rules,
               PointAnswers* of_named, ir::PassContext& context);
 
-  // The kernel of nest `i`, which is no grid, and of those that share it; `i` is then the next
-  // nest. False if something was reported.
+  // The kernel of nest `i`, which has another form than a grid, and of those that share it; `i` is
+  // then the next nest. False if something was reported.
   bool next(size_t& i);
   // The same without a kernel, if it would be one along rows; whether it is.
   bool skips_rows(size_t& i);

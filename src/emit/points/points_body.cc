@@ -45,7 +45,7 @@ std::string are_aligned(const PointsScope& scope, const ir::Block& ops) {
   return all;
 }
 
-// From now on elements of all tensors lie beside each other along their last dimensions. Text of
+// From now on elements of all tensors are neighbours along their last dimensions. Text of
 // the condition that they do; empty if that is known.
 std::string take_strides_of_one(PointsScope& scope) {
   std::string along;
@@ -73,7 +73,7 @@ void write_inside(PointsScope& scope, const ir::Block& ops, const std::string& c
 
 // The block twice where conditions can be asked once: for threads inside, and for the others. Where
 // points are spread, threads at an edge are in every row: they have a third text, in which elements
-// lie beside each other and turns are written one by one, too.
+// are neighbours and turns are written one by one, too.
 void write_texts(PointsScope& scope, const ir::Block& ops) {
   Writer& out = scope.out;
   const PointsGrid& grid = scope.grid;

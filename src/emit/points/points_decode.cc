@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-
 namespace nautilus::emit {
 namespace {
 
@@ -102,7 +101,7 @@ void ask_existing(PointsScope& scope, const ir::Axis& axis, std::string_view nam
              at, most * apart, apart - 1, apart, most);
 }
 
-// A CTA has a tile of the last axis and the one across it. Threads beside each other are a few
+// A CTA has a tile of the last axis and the one across it. Neighbouring threads are a few
 // lines along the last axis, so that those of a warp also load neighbours; where points are spread,
 // neighbours have neighbouring points.
 void decode_tile(PointsScope& scope, const ir::Axes& axes, bool is_behind) {
@@ -156,7 +155,7 @@ void begin_patch(PointsScope& scope, const ir::Axis& a, int64_t points, const st
 }
 
 // A CTA has one place along the rows of patches, so that its threads read the same of what changes
-// along them alone; CTAs beside each other have the others, and read the same of the rest.
+// along them alone; neighbouring CTAs have the others, and read the same of the rest.
 void decode_patch(PointsScope& scope, const ir::Axes& axes, bool is_behind) {
   Writer& out = scope.out;
   const PointsGrid& grid = scope.grid;

@@ -18,7 +18,7 @@ struct PointsGrid {
   bool has_tile() const { return across || spread > 0; }
   // Whether the points that exist along the last axis are asked for each of them.
   bool may_end() const { return is_line || spread > 0; }
-  // Of points that lie beside each other in a thread.
+  // Between neighbouring points of a thread.
   int64_t distance() const { return is_line || spread == 0 ? 1 : spread; }
   // What threads are for, in words.
   std::string described() const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of the points of one thread that lie beside each other: loaded and stored together.
+// Elements of the points of one thread that are neighbours in memory: loaded and stored together.
 #pragma once
 
 #include "emit/points/points_scope.h"

@@ -59,7 +59,7 @@ class WalkWriter {
  private:
   static std::vector<WalkedValue> values_of(const matile::LaneLoop& w);
   void begin();
-  // Whether the tensor's elements of a walk lie beside each other.
+  // Whether the tensor's elements of a walk are neighbours.
   bool is_walked(ir::Name tensor, std::span<const Expr> indices) const;
   // Whether an element lies in its tensor for all numbers.
   bool is_there(Expr read) const;
@@ -194,7 +194,7 @@ std::string WalkWriter::line_place(const std::string& round) const {
   return is_up_ ? at : fmt::format("{} - {} - ({})", names_.count, vector_, at);
 }
 
-// The place of a vector, whose elements are known to lie beside each other.
+// The place of a vector, with elements that are known to be neighbours.
 std::string WalkWriter::vector_place(ir::Name tensor, std::span<const Expr> indices) {
   std::string& stride = scope_.globals.find(tensor.str())->second.strides.back();
   const std::string saved = std::exchange(stride, "1");

@@ -141,7 +141,7 @@ class PointLines {
     return ok;
   }
 
-  // Steps of a scan beside each other in a thread: what its lines say together.
+  // Neighbouring steps of a scan in a thread: what its lines say together.
   bool read_scan() {
     const int64_t warp = target_.limits.warp_threads;
     const auto is_power = [](int64_t n, int64_t most) {

@@ -37,7 +37,7 @@ ir::Block join_loops(const ir::Block& body, expr::ExprPool& pool);
 //                                         assign a = a + a_lane
 //                                         write A[i] = a
 //
-// Lanes beside each other take turns beside each other. Sums of floats are taken in another order:
+// Neighbouring lanes take neighbouring turns. Sums of floats are taken in another order:
 // exact over the reals. False, and the kernel as it was, if its loops are not all reductions of
 // values that are independent of each other, nor a scan whose steps a warp can take together
 // (scan_lines.h). `threads`: of a CTA, here and below.
@@ -67,7 +67,7 @@ bool is_writing_loop(const ir::Op& op);
 //
 //   points i < M, j < N                  points i < M, j < N spread 64 apart 2 down 4
 //
-// 64 threads are beside each other along j, which have points j and j + 64, and two of them along
+// 64 threads are neighbours along j, which have points j and j + 64, and two of them along
 // i, with points i to i + 3: neighbours read neighbours, what is above each other is loaded once,
 // and the place of the tile is found out once. A kernel of lines has lines in place of points along
 // j, one apart, and no loops. False, and the kernel as it was, if lanes share its points, if these
@@ -86,7 +86,7 @@ bool hold(LoweredKernel& parts, int64_t turns);
 //   launch O grid where(16 <= parts and (points + 15) / 16 <= 2048, 0, (points + 127) / 128)
 //   launch O_2 grid where(16 <= parts and (points + 15) / 16 <= 2048, (points + 15) / 16, 0)
 //
-// Points are beside each other in memory, parts are not: 4 points in a warp still read half a
+// Points are neighbours in memory, parts are not: 4 points in a warp still read half a
 // sector at once, and the time is that of the loads one after the other, of which there are 8 times
 // fewer. Nothing, and `one` as it was, if its loops are not all reductions over the parts.
 std::optional<LoweredKernel> share_parts(LoweredKernel& one, const target::Points& choice,

@@ -19,7 +19,7 @@ using EK = expr::Op;
 struct OneScan {
   const scalar::Loop* loop = nullptr;
   const scalar::Store* store = nullptr;
-  ir::Axes axes;  // beside the step
+  ir::Axes axes;  // all but the step
 };
 
 std::optional<OneScan> one_scan(const MapNest& nest) {

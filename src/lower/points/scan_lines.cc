@@ -54,7 +54,7 @@ bool is_later(Expr condition, const matile::Loop& loop, expr::ExprPool& pool) {
 }
 
 // What a step writes, in terms of its value; nothing if it does something else, or if its steps do
-// not lie along memory: then threads beside each other do.
+// not lie along memory: then neighbouring threads do.
 std::optional<std::vector<matile::Write>> writes_of(const matile::Loop& loop,
                                                     expr::ExprPool& pool) {
   const Expr t = pool.index(loop.var);
@@ -72,7 +72,7 @@ std::optional<std::vector<matile::Write>> writes_of(const matile::Loop& loop,
   return out.empty() ? std::nullopt : std::optional(out);
 }
 
-// Nothing if the kernel is no such scan.
+// Nothing if the kernel is anything else.
 std::optional<WalkedScan> walked_scan(const matile::Points& points, expr::ExprPool& pool) {
   if (points.lanes_per_point || points.body.size() != 2) return std::nullopt;
   const auto* before = points.body[0].get<matile::Value>();

@@ -26,7 +26,7 @@ namespace nautilus::lower {
 struct ScanLines {
   int64_t lanes = 32;  // of a warp, or all threads of a CTA
   int64_t each = 1;    // steps of a thread in a round
-  int64_t vector = 1;  // of those beside each other
+  int64_t vector = 1;  // neighbours among those
 };
 
 // False, and the kernel as it was, if it is no such scan, or if its steps do not lie along memory.

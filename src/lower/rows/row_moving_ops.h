@@ -4,7 +4,7 @@
 //
 // A reference is one number for all threads, so every step puts the sums together that it is made
 // of. The sums about it stay shares of the threads; what moving adds of the number of elements is
-// the same in all threads, and is kept beside the shares until the end.
+// the same in all threads, and is kept with the shares until the end.
 #pragma once
 
 #include <map>

@@ -19,7 +19,7 @@ struct GridFacts {
   int growing = -1;
   // An axis along which neighbours read the same tiles, with growing; -1 if there is none.
   int repeated = -1;
-  // CTAs of a cluster have tiles beside each other along `rows`.
+  // CTAs of a cluster have neighbouring tiles along `rows`.
   CtaPacking packing;
   // How tiles are ordered and handed out; the axes above are those that it needs.
   decision::TileOrder order;

@@ -101,7 +101,7 @@ bool TileLoads::fetch(const vrtile::Load& op, const Uses& uses, TileValue& value
     return scope_.refuse(
         fmt::format("`{}` is both operands of products, and stored by columns", op.name.str()));
   // In a loop the groups read their rows of one tile; a tile that a group keeps is its own. Rows
-  // of the product lie beside each other where it is stored by columns.
+  // of the product are neighbours where it is stored by columns.
   Expr row = view->row_base;
   Expr col = view->col_base;
   int rows = view->rows;

@@ -18,7 +18,7 @@ namespace {
 using expr::Expr;
 using EK = expr::Op;
 
-// The factor of the axis in the index; 0 if it is no constant.
+// The factor of the axis in the index; 0 if it is not constant.
 int64_t step_of(Expr index, Expr axis) {
   const auto p = expr::Poly::of(index);
   const auto parts = p ? p->split(axis) : std::nullopt;

@@ -66,7 +66,7 @@ class NestsToTiles {
                ir::Name old, ir::Name part, expr::Expr outer);
   // True if the sum is a sum of products of matrices, or has failed. Several are added up from 0
   // in the order of the terms, and then to what was there: the matrix unit cuts off what is small
-  // beside the sum that it adds to.
+  // next to the sum that it adds to.
   bool dots(const ir::Op& op, ir::Name target, expr::Expr value, const ir::Axes& axes,
             const ir::Axis& depth, ir::Name old);
   // The same of one product.
@@ -77,7 +77,7 @@ class NestsToTiles {
     vrtile::Trans trans = vrtile::Trans::No;
     expr::Expr outer;  // null if there is none
   };
-  // Nothing if the value is no product of matrices.
+  // Nothing if the value is anything but a product of matrices.
   std::optional<Operands> operands_of(const ir::Op& op, ir::Name target, expr::Expr value,
                                       const ir::Axes& axes, const ir::Axis& depth);
   // The element of a load under a guard; null if the value is anything else.

@@ -21,7 +21,7 @@ struct DotFactors {
   bool is_guarded_twice = false;
 };
 
-// Empty if the value is no such product. Guards whose other branch is 0 go to the factor that has
+// Empty if the value is anything else. Guards whose other branch is 0 go to the factor that has
 // their axes.
 std::optional<DotFactors> split_dot(expr::ExprPool& pool, expr::Expr value, expr::Expr row,
                                     expr::Expr col, expr::Expr depth);

@@ -75,7 +75,7 @@ static bool is_plus_zero(Expr e) {
 }
 
 // where(c, f32(where(d, read, 0)), 0) as f32(where(c and d, read, 0)): conditions of a guarded
-// element, widened or not, are those of its load. The select as it is if it is no such.
+// element, widened or not, are those of its load. Any other select stays as it is.
 Expr TileReads::with_joined_guards(Expr e) {
   if (!is_plus_zero(e[2])) return e;
   const bool is_cast = e[1].op() == EK::Cast;

@@ -41,9 +41,9 @@ struct NestCost {
   Expr row_tile;
   bool is_alternating = false;  // groups alternate: work that happens once hides behind products
   StepFloors floors;
-  double once = 0;         // cycles of a tile beside its steps
+  double once = 0;         // cycles of a tile in addition to its steps
   double hidden = 0;       // the same while the other group's tile has its steps
-  double kernel_once = 0;  // cycles of the kernel beside its tiles
+  double kernel_once = 0;  // cycles of the kernel in addition to its tiles
   double step = 0;
   double step_unaligned = 0;
   double code = 0;  // instructions of a thread in the element-wise work of a step
