@@ -178,13 +178,23 @@ class FormChooser {
                       share));
       return;
     }
-    other.notes = best_.notes;
-    other.notes.push_back(
+    other.notes.insert(
+        other.notes.begin(),
         fmt::format("products are reduced in pieces first, by their own kernels: predicted to take "
                     "{:.2g} of the time without",
                     share));
+    keep_notes_of_forms(other);
     other.algebra = divided;
     best_ = std::move(other);
+  }
+
+  // What was said about forms that were taken before holds for another schedule with them, too.
+  void keep_notes_of_forms(FirstSchedule& other) const {
+    for (const std::string& note : best_.notes) {
+      if (std::ranges::any_of(kTakenForms,
+                              [&](const TakenForm& f) { return note.starts_with(f.what); }))
+        other.notes.insert(other.notes.begin(), note);
+    }
   }
 
   // Another form, as far as the lines leave it open.
