@@ -63,10 +63,12 @@ lower::NoKernel no_kernel(const diag::Sink& sink, std::string other) {
   return {first.message, is_line ? first.code : diag::Code::BadPass};
 }
 
-// One attempt: its messages are the reason, and its decisions count, if it succeeds.
+// One attempt: its messages are the reason, and its decisions count, if it succeeds. `last`: the
+// nest with its lines as it was tried before. The same lines would be the same kernel: that is
+// asked, not tried.
 std::optional<LoweredKernel> lower_with(const ir::Program& tiles, decision::OperandPath path,
-                                        FreshNames& names, ir::PassContext& context,
-                                        lower::NoKernel* refused) {
+                                        std::optional<Op>& last, FreshNames& names,
+                                        ir::PassContext& context, lower::NoKernel* refused) {
   TraceAttempt attempt(context);
   FreshNames tried = names;
   diag::Sink sink(context.sink.sources());
@@ -75,6 +77,8 @@ std::optional<LoweredKernel> lower_with(const ir::Program& tiles, decision::Oper
   std::string failure;
   // What no line says is decided before the nest is lowered, which only reads lines.
   const auto nest = choose::with_tile_lines(tiles, *nest_of(tiles), path, own, &failure);
+  if (nest && last && *nest == *last) return std::nullopt;  // for the reason that is known
+  last = nest;
   std::optional<LoweredKernel> parts;
   if (nest) {
     const ir::Program complete = tile_unit(tiles, *nest, tiles.name);
@@ -136,8 +140,9 @@ std::optional<LoweredKernel> lower_tiles(const ir::Program& program, const std::
   }
   // Copied boxes need slots and loading warps; a kernel that has none left reads elements.
   using decision::OperandPath;
-  auto parts = lower_with(*tiles, OperandPath::Copied, names, own, refused);
-  if (!parts) parts = lower_with(*tiles, OperandPath::Direct, names, own, refused);
+  std::optional<Op> last;
+  auto parts = lower_with(*tiles, OperandPath::Copied, last, names, own, refused);
+  if (!parts) parts = lower_with(*tiles, OperandPath::Direct, last, names, own, refused);
   if (!parts) return std::nullopt;
   if (context.decided) *context.decided = std::move(decided);
   attempt.keep();
