@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/random.h"
 #include "compile/kernels.h"
+#include "decision/lines.h"
 #include "driver/kernels/lower_to_kernels.h"
 #include "driver/kernels/scheduling.h"
 #include "driver/load/load.h"
