@@ -355,7 +355,7 @@ TEST(Decisions, EveryVerbIsTried) {
   EveryVerb verbs;
   std::vector<std::string> files = programs_with_operands();
   for (const char* name : {"batchnorm_statistics", "softmax_channels", "groupnorm_silu", "conv1d",
-                           "linear_attention_causal", "attention_two_biases"}) {
+                           "linear_attention_causal", "attention_two_biases", "gemm_row_max"}) {
     const std::string file = fmt::format("{}/bench/foreign/{}.naut", NAUTILUS_SOURCE_DIR, name);
     if (std::filesystem::exists(file)) files.push_back(file);
   }
