@@ -103,8 +103,7 @@ class ReducedProducts {
     return operands == 1;
   }
 
-  // Whether all reads of the tensor are at the axes of the equation that reads, in any order, with
-  // `axis` among them.
+  // Whether all reads of the tensor are of the element at its own axes.
   bool reads_own_element(const Let& reader, const Let& tensor) const {
     bool is_own = true;
     expr::for_each(reader.body, [&](Expr e) {
@@ -167,6 +166,17 @@ class ReducedProducts {
     if (std::ranges::any_of(out.elements, needs_one) ||
         std::ranges::any_of(out.reductions, needs_one))
       return std::nullopt;
+    out.elements = in_order(out.elements);
+    return out;
+  }
+
+  // As they stand in the program: each behind those that it reads.
+  std::vector<const Let*> in_order(const std::vector<const Let*>& lets) const {
+    std::vector<const Let*> out;
+    for (const ir::Op& op : program_.body) {
+      const auto* let = op.get<Let>();
+      if (let && std::find(lets.begin(), lets.end(), let) != lets.end()) out.push_back(let);
+    }
     return out;
   }
 
