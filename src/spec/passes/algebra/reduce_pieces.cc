@@ -150,7 +150,8 @@ class ReducedProducts {
         if (!reads_own_element(*reader, tensor)) return std::nullopt;
         if (is_reduction(*reader, product, axis)) {
           if (given.insert(reader->name).second) out.reductions.push_back(reader);
-        } else if (!expr::has_reduce(reader->body) && has_axes(*reader, product.axes, nullptr)) {
+        } else if (!expr::has_reduce(reader->body) && expr::is_float(reader->body.dtype()) &&
+                   has_axes(*reader, product.axes, nullptr)) {
           const bool is_new =
               std::find(out.elements.begin(), out.elements.end(), reader) == out.elements.end();
           if (is_new) out.elements.push_back(reader);

@@ -15,7 +15,7 @@
 // Why: the kernel of the product has a piece of a row in its registers. The product passes through
 // memory otherwise, twice and in f32.
 //
-// For a product whose readers, and readers of elements that are computed of it, are such reductions
+// For a product whose readers, and readers of floats that are computed of it, are such reductions
 // (sum, max, min) and nothing else; none of them needs what another one gives. Axes of one operand
 // alone that are read as they stand; no short axis, which a tile holds anyway, and no short depth,
 // with which kernels walk along the axis. Needs reductions in equations of their own. Exactness
