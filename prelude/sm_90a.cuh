@@ -116,9 +116,9 @@ DEVICE bool vote_any(bool x) { return __any_sync(~0u, x); }
 DEVICE void sync_warp() { __syncwarp(); }
 
 // ---- global memory
-// A kernel that begins while others still write must not read by the way for constant data: such reads are not kept
-// behind the wait.
-#ifdef BEGINS_EARLY
+// Ordered reads stay where the text has them. A kernel that begins while others still write needs them: reads by the
+// way for constant data are not kept behind its wait.
+#ifdef ORDERED_READS
 #define READ_ONLY ""
 #define READ_ASM asm volatile
 template <class T> DEVICE T read_global(const T* p) { return *p; }

@@ -18,7 +18,8 @@ namespace {
 
 bool is_same(const emit::KernelText& a, const emit::KernelText& b) {
   return a.name == b.name && a.threads == b.threads && a.shared_bytes == b.shared_bytes &&
-         a.may_begin_early == b.may_begin_early && a.cluster == b.cluster;
+         a.may_begin_early == b.may_begin_early && a.has_ordered_reads == b.has_ordered_reads &&
+         a.cluster == b.cluster;
 }
 
 size_t add_kernel(Bundle& bundle, const plan::DeviceKernel& kernel) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "decision/decisions.h"
+#include "estimate/registers.h"
 
 namespace nautilus::choose {
 
@@ -82,6 +83,8 @@ int64_t RowRules::registers(const RowUse& use, int64_t tiles) {
         (use.registers + beside + limits.register_step - 1) / limits.register_step;
     count = std::clamp<int64_t>(steps * limits.register_step, least, limits.launch_registers);
   }
+  const int64_t threads = use.shape.groups * rows.threads;
+  count = estimate::most_registers(threads, count, limits);
   chosen_.push_back(ir::make(decision::Registers{count, {}, {}}));
   return count;
 }

@@ -28,19 +28,26 @@ namespace {
 using ir::Op;
 using lower::LoweredKernel;
 
-// Runs the passes on all kernels that follow `after`.
-std::optional<ir::Program> with_plan(ir::Program program, const std::string& after,
-                                     ir::PassContext& context) {
-  for (const PassInfo* pass : passes_after(Stage::Plan, after)) {
+// Runs the passes of a stage on all kernels that follow `after`.
+std::optional<ir::Program> with_stage(Stage stage, ir::Program program, const std::string& after,
+                                      ir::PassContext& context) {
+  for (const PassInfo* pass : passes_after(stage, after)) {
     auto next = apply(*pass, program, context);
     if (!next) return std::nullopt;
     program = std::move(*next);
   }
-  diag::Sink sink(context.sink.sources());
-  const bool ok = matile::verify(program, sink);
-  NAUT_CHECK(ok, "the kernels of @{} do not verify together: {}\n{}", program.name,
-             sink.all()[0].message, ir::print(program));
   return program;
+}
+
+std::optional<ir::Program> with_plan(ir::Program program, const std::string& after,
+                                     ir::PassContext& context) {
+  const auto planned = with_stage(Stage::Plan, std::move(program), after, context);
+  if (!planned) return std::nullopt;
+  diag::Sink sink(context.sink.sources());
+  const bool ok = matile::verify(*planned, sink);
+  NAUT_CHECK(ok, "the kernels of @{} do not verify together: {}\n{}", planned->name,
+             sink.all()[0].message, ir::print(*planned));
+  return planned;
 }
 
 std::set<std::string> results_of(const Op& nest) {
@@ -106,7 +113,8 @@ std::optional<ir::Program> tiles_to_kernels(const ir::Program& tiles, ir::PassCo
       out.body.push_back(std::move(parts.launch));
     }
   }
-  return with_plan(std::move(out), "", context);
+  auto together = with_stage(Stage::Together, std::move(out), "", context);
+  return together ? with_plan(std::move(*together), "", context) : std::nullopt;
 }
 
 std::optional<ir::Program> finish(ir::Program current, const std::string& after,
@@ -144,7 +152,8 @@ std::optional<ir::Program> rest_of_kernels(const ir::Program& program, ir::PassC
     const ir::Block unread = has_rows ? rest.body : kernel->body;
     if (!decision::refuse_unread(unread, context)) return std::nullopt;
   }
-  return with_plan(std::move(*current), program.after, context);
+  auto together = with_stage(Stage::Together, std::move(*current), program.after, context);
+  return together ? with_plan(std::move(*together), program.after, context) : std::nullopt;
 }
 
 }  // namespace
@@ -174,7 +183,8 @@ std::optional<ir::Program> nests_to_kernels(const ir::Program& program, ir::Pass
   const auto filled = apply(the_pass("choose_row_registers"), *shaped, context);
   if (!filled) return std::nullopt;
   const auto complete = apply(the_pass("choose_point_lines"), *filled, context);
-  return complete ? apply(the_pass("program_to_matile"), *complete, context) : std::nullopt;
+  auto kernels = complete ? apply(the_pass("program_to_matile"), *complete, context) : std::nullopt;
+  return kernels ? with_stage(Stage::Together, std::move(*kernels), "", context) : std::nullopt;
 }
 
 std::optional<ir::Program> to_kernels(const ir::Program& program, ir::PassContext& context) {

@@ -15,6 +15,9 @@
 #include "matile/passes/branches/delay_branches.h"
 #include "matile/passes/branches/sink_branches.h"
 #include "matile/passes/branches/speculate.h"
+#include "matile/passes/launch/begin_kernels.h"
+#include "matile/passes/launch/chain_folds.h"
+#include "matile/passes/launch/order_reads.h"
 #include "matile/passes/memory/prefetch_rows.h"
 #include "matile/passes/memory/repack.h"
 #include "matile/passes/memory/share_scalars.h"
@@ -110,6 +113,11 @@ PassInfo tiles(std::string_view name, ir::Pass run, std::string_view summary,
 PassInfo kernel(std::string_view name, ir::Pass run, std::string_view summary,
                 std::string_view reads = {}, Stage stage = Stage::Kernel) {
   return {name, "matile", "matile", run, stage, summary, reads};
+}
+
+PassInfo together(std::string_view name, ir::Pass run, std::string_view summary,
+                  std::string_view reads) {
+  return kernel(name, run, summary, reads, Stage::Together);
 }
 
 PassInfo plan(std::string_view name, ir::Pass run, std::string_view summary,
@@ -275,6 +283,12 @@ const std::vector<PassInfo>& passes() {
             "on",
             "fuse, split, last, columns, vector, hold, groups, shared, keep, unpacked, registers, "
             "lanes, each, across, spread, held, patch, unroll, windows, threads, resident"),
+      together("begin_kernels", matile::begin_kernels,
+               "kernels begin before those in front of them have ended", "begin"),
+      together("order_reads", matile::order_reads,
+               "reads of global memory stay where the text has them", "reads"),
+      together("chain_folds", matile::chain_folds,
+               "reductions of a thread have several partial results", "chains"),
       plan("prefetch_rows", matile::prefetch_rows, "rows that later CTAs load are asked for ahead",
            "ahead"),
       plan("share_scalars", matile::share_scalars,

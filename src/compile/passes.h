@@ -22,7 +22,8 @@ enum class Stage : uint8_t {
   Arrow,      // from a level to the next
   Tiles,      // one nest on level vrtile
   Kernel,     // one kernel on level matile, alone with its plan
-  Plan,       // all kernels of the program on level matile
+  Together,   // all kernels of the program on level matile, by lines of theirs
+  Plan,       // the same, and the host's part of them
   Apart,      // not in the sequence: run only by name
 };
 

@@ -32,6 +32,9 @@ class Choice {
   // What the pass did, where the kernel left it a choice. The last one counts.
   void took(D decision) { taken_ = decision; }
 
+  // The line repeats what holds without it.
+  void drop() { lines_.clear(); }
+
   // The line cannot be followed.
   void refuse(std::string_view why) {
     if (lines_.empty() || is_refused_) return;

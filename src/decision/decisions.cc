@@ -93,6 +93,11 @@ const Words& words(OperandPath) {
   return spellings;
 }
 
+const Words& words(ReadOrder) {
+  static const Words spellings = {"free", "ordered"};
+  return spellings;
+}
+
 const Words& words(Moment) {
   static const Words spellings = {"early", "late"};
   return spellings;

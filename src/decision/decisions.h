@@ -18,6 +18,7 @@
 #pragma once
 
 #include "decision/grid_lines.h"
+#include "decision/launch_lines.h"
 #include "decision/loop_lines.h"
 #include "decision/member_lines.h"
 #include "decision/operand_lines.h"

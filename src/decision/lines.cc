@@ -53,6 +53,29 @@ void note_kernel(ir::Name name, Form form, const ir::Block& decided, ir::Name ma
   if (context.decided) context.decided->push_back(ir::make(Kernel{name, form, decided, made}));
 }
 
+void note_of(ir::Name made, const ir::Op& decision, ir::PassContext& context) {
+  if (!context.decided) return;
+  for (ir::Op& op : *context.decided) {
+    const auto* noted = op.get<Kernel>();
+    if (!noted || noted->made != made) continue;
+    Kernel more = *noted;
+    more.body.push_back(decision);
+    op = ir::make(std::move(more));
+  }
+}
+
+bool is_read_last(const ir::Op& line) {
+  return line.is<Begin>() || line.is<Reads>() || line.is<Chains>();
+}
+
+ir::Block take_read_last(ir::Block& body) {
+  ir::Block taken;
+  ir::Block rest;
+  for (const ir::Op& op : lines(body)) (is_read_last(op) ? taken : rest).push_back(op);
+  if (!taken.empty()) body = with_lines(std::move(body), rest);
+  return taken;
+}
+
 std::string refusal(const ir::Op& line, std::string_view why) {
   return fmt::format("`{}`: {}", ir::print(with_by(line, By::Auto)), why);
 }
@@ -67,7 +90,9 @@ bool refuse_all(const ir::Block& lines, std::string_view why, ir::PassContext& c
 }
 
 bool refuse_unread(const ir::Block& body, ir::PassContext& context) {
-  return refuse_all(lines(body), "nothing of this kernel is decided by it", context);
+  ir::Block rest = body;
+  take_read_last(rest);
+  return refuse_all(lines(rest), "nothing of this kernel is decided by it", context);
 }
 
 }  // namespace nautilus::decision

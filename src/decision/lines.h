@@ -54,6 +54,14 @@ void note(const ir::Op& decision, ir::PassContext& context);
 void note_kernel(ir::Name name, Form form, const ir::Block& decided, ir::Name made,
                  ir::PassContext& context);
 
+// One more decision about a kernel that was noted; `made` is its name in the MA-tile program.
+void note_of(ir::Name made, const ir::Op& decision, ir::PassContext& context);
+
+// Lines that passes over all kernels of a program read (decision/launch_lines.h).
+bool is_read_last(const ir::Op& line);
+// All of them, which the body then no longer has.
+ir::Block take_read_last(ir::Block& body);
+
 // The message for a refused line: the line and the reason.
 std::string refusal(const ir::Op& line, std::string_view why);
 
@@ -63,7 +71,8 @@ void refuse(const ir::Op& line, std::string_view why, ir::PassContext& context);
 // Refuses all these lines for the same reason. True if there were none.
 bool refuse_all(const ir::Block& lines, std::string_view why, ir::PassContext& context);
 
-// Refuses the lines that the passes of a finished kernel have not read. True if there were none.
+// Refuses the lines that the passes of a finished kernel have not read, but for those that are
+// read last. True if there were none.
 bool refuse_unread(const ir::Block& body, ir::PassContext& context);
 
 }  // namespace nautilus::decision

@@ -8,14 +8,15 @@
 namespace nautilus::emit {
 namespace {
 
-std::string with_prelude(bool may_begin_early, const std::string& rest) {
-  return (may_begin_early ? "#define BEGINS_EARLY\n" : "") + std::string(device_prelude()) + rest;
+std::string with_prelude(bool has_ordered_reads, const std::string& rest) {
+  return (has_ordered_reads ? "#define ORDERED_READS\n" : "") + std::string(device_prelude()) +
+         rest;
 }
 
 }  // namespace
 
 std::string device_source(const KernelText& kernel) {
-  return with_prelude(kernel.may_begin_early,
+  return with_prelude(kernel.has_ordered_reads,
                       kernel.instructions + std::string(kBodyMarker) + kernel.body);
 }
 
@@ -28,9 +29,9 @@ std::string device_source(const std::vector<KernelText>& kernels) {
     rest += fmt::format("namespace scope_{} {{\n{}{}{}}}\n", k.name,
                         has_waits ? "using ::wgmma_wait;\n" : "", k.instructions, k.body);
   }
-  const bool may_begin_early = std::any_of(kernels.begin(), kernels.end(),
-                                           [](const KernelText& k) { return k.may_begin_early; });
-  return with_prelude(may_begin_early, rest);
+  const bool has_ordered_reads = std::any_of(
+      kernels.begin(), kernels.end(), [](const KernelText& k) { return k.has_ordered_reads; });
+  return with_prelude(has_ordered_reads, rest);
 }
 
 }  // namespace nautilus::emit

@@ -49,6 +49,16 @@ std::string combine(expr::Reducer reducer, const std::string& a, const std::stri
   }
 }
 
+// Chains `first` to `first + count` of a partial value, each half by itself.
+std::string combined_chains(expr::Reducer reducer, int chains, int first, int count) {
+  if (chains == 1) return "part[reg]";
+  if (count == 1)
+    return first == 0 ? fmt::format("part[{} * reg]", chains)
+                      : fmt::format("part[{} * reg + {}]", chains, first);
+  return combine(reducer, combined_chains(reducer, chains, first, count / 2),
+                 combined_chains(reducer, chains, first + count / 2, count / 2));
+}
+
 }  // namespace
 
 std::string combined(expr::Reducer reducer, const std::string& a, const std::string& b) {
@@ -61,21 +71,6 @@ std::string pack_name(DType dtype) { return fmt::format("pack_{}", expr::name(dt
 
 int array_length(const TileText& tile) {
   return tile.layout.registers() / (is_packed(tile) ? 2 : 1);
-}
-
-std::optional<Domain> domain_of(Expr value, const std::vector<expr::Name>& axes,
-                                const RegisterScope& scope) {
-  std::optional<Domain> found;
-  expr::for_each(value, [&](Expr e) {
-    if (found || e.op() != EK::Read) return;
-    const auto tile = scope.tiles.find(e.name().str());
-    if (tile == scope.tiles.end() || e.args().size() != axes.size()) return;
-    for (size_t k = 0; k < axes.size(); ++k) {
-      if (e[k].op() != EK::Var || e[k].name() != axes[k]) return;
-    }
-    found = Domain{tile->second.layout, axes};
-  });
-  return found;
 }
 
 void emit_set(const matile::Set& op, const RegisterScope& scope, Writer& out) {
@@ -111,34 +106,13 @@ void emit_early_reads(const matile::Set& op, RegisterScope& scope, Writer& out) 
 
 void emit_fold(const matile::Fold& op, const RegisterScope& scope, Writer& out) {
   const TileText& target = scope.tiles.find(op.target.str())->second;
-  Expr reduce;
-  expr::for_each(op.value, [&](Expr e) {
-    if (e.op() == EK::Reduce) reduce = e;
-  });
-  std::vector<expr::Name> axes = axis_names(op.axes);
-  for (size_t k = 0; k < reduce.axis_count(); ++k) axes.push_back(reduce.axis(k).name());
-  const auto full = domain_of(reduce.body(), axes, scope);
-  NAUT_CHECK(full, "the reduction reads no tile with its axes");
-  // Where the partial value of register e of the domain goes; several chains per value shorten
-  // the dependence.
-  std::vector<Expr> target_indices;
-  for (const ir::Axis& a : op.axes) target_indices.push_back(scope.pool->index(a.name));
-  const auto to = matile::register_access(*full, target.layout, target_indices, scope.unrolled);
-  NAUT_CHECK(to, "`{}` is not where the reduction leaves its values", op.target.str());
-  matile::DigitSum slot = to->reg;
-  int chains = 1;
-  if (full->layout.registers() >= 4 * target.layout.registers() && !slot.coefficients.empty() &&
-      slot.coefficients[0] == 0) {
-    const int extent = slot.digits[0].extent;
-    chains = extent % 4 == 0 ? 4 : extent % 2 == 0 ? 2 : 1;
-    if (chains < extent) {  // the chain is a digit of its own
-      slot.digits[0] = {chains, extent / chains};
-      slot.digits.insert(slot.digits.begin(), {1, chains});
-      slot.coefficients.insert(slot.coefficients.begin(), 0);
-    }
-  }
-  for (int& c : slot.coefficients) c *= chains;
-  if (chains > 1) slot.coefficients[0] = 1;
+  const Expr reduce = matile::reduction_of(op);
+  const matile::FoldSlots fold =
+      matile::fold_slots(op, scope.layouts(), scope.unrolled, *scope.pool);
+  const Domain* full = &fold.domain;
+  const int chains = fold.chains(scope.chains);
+  // Where the partial value of register e of the domain goes.
+  const matile::DigitSum slot = fold.slot(chains);
   const int slots = target.layout.registers() * chains;
 
   out.open("{{  // {}: thread part", op.target.str());
@@ -161,13 +135,7 @@ void emit_fold(const matile::Fold& op, const RegisterScope& scope, Writer& out) 
   out.line("UNROLL for (int reg = {}; reg < {}; ++reg) {}{} = {};", first, full->layout.registers(),
            condition ? fmt::format("if ({}) ", text.at(condition, "reg")) : "", at,
            combine(reduce.reducer(), at, text.at(term, "reg")));
-  const auto pair = [&](int of) {
-    return combine(reduce.reducer(), fmt::format("part[{} * reg{}]", chains, of ? " + 2" : ""),
-                   fmt::format("part[{} * reg + {}]", chains, of + 1));
-  };
-  const std::string result = chains == 4   ? combine(reduce.reducer(), pair(0), pair(2))
-                             : chains == 2 ? pair(0)
-                                           : "part[reg]";
+  const std::string result = combined_chains(reduce.reducer(), chains, 0, chains);
   const Domain own{target.layout, axis_names(op.axes)};
   const ElementPrinter target_text = element_printer(own, scope, out);
   // The reduction inside the value is a name now.
@@ -208,7 +176,7 @@ void emit_shares(const matile::Shares& op, const RegisterScope& scope, Writer& o
 void emit_vote(const matile::Vote& op, const RegisterScope& scope, Writer& out) {
   std::vector<expr::Name> axes;
   for (size_t k = 0; k < op.value.axis_count(); ++k) axes.push_back(op.value.axis(k).name());
-  const auto domain = domain_of(op.value.body(), axes, scope);
+  const auto domain = matile::domain_of(op.value.body(), axes, scope.layouts());
   NAUT_CHECK(domain, "the vote reads no tile with its axes");
   const ElementPrinter text = element_printer(*domain, scope, out);
   const std::string name = identifier(op.name.str());
@@ -278,7 +246,7 @@ std::string PutValues::at(const std::string& reg) const {
 }
 
 void emit_put(const matile::Put& op, const RegisterScope& scope, Writer& out) {
-  const auto domain = domain_of(op.value, axis_names(op.axes), scope);
+  const auto domain = matile::domain_of(op.value, axis_names(op.axes), scope.layouts());
   NAUT_CHECK(domain, "put reads no tile with its axes");
   if (emit_put_vectors(op, *domain, scope, out) || emit_put_pairs(op, *domain, scope, out)) return;
   const ir::TensorType& type = scope.globals->find(op.target.str())->second.type;

@@ -14,7 +14,7 @@
 #include "expr/bounds/bounds.h"
 #include "expr/bounds/divisors.h"
 #include "layout/digits.h"
-#include "matile/access.h"
+#include "matile/fold_chains.h"
 #include "matile/ops.h"
 
 namespace nautilus::emit {
@@ -37,10 +37,18 @@ struct RegisterScope {
   std::function<std::string(expr::Expr)> variable;  // text of a scalar
   bool has_coarse_functions = false;                // ir::allows_coarse_functions
   int64_t many_positions = 0;                       // of the target: such are computed anew
+  int64_t chains = 1;                               // of a fold, at most
   expr::Divisors divisors;
   // Receives tensors that are moved in pieces.
   std::set<std::string, std::less<>>* vectors = nullptr;
   EarlyReads early;
+
+  matile::LayoutOf layouts() const {
+    return [this](std::string_view name) {
+      const auto tile = tiles.find(name);
+      return tile == tiles.end() ? nullptr : &tile->second.layout;
+    };
+  }
 };
 
 // Text of expressions at a register of a domain, which must outlive it: `prepare` writes values
@@ -71,10 +79,6 @@ std::string pack_name(expr::DType dtype);
 
 // Registers that an array of the tile has: packed pairs for 16-bit types.
 int array_length(const TileText& tile);
-
-// The domain of register work without a target tile: that of a tile read with exactly these axes.
-std::optional<matile::Domain> domain_of(expr::Expr value, const std::vector<expr::Name>& axes,
-                                        const RegisterScope& scope);
 
 // What a put stores of a register. Values that can be computed for elements that do not exist are
 // computed for all registers first, into an array that `out` gets: conditions are then around

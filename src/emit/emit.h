@@ -37,7 +37,8 @@ struct KernelText {
   int shared_bytes = 0;
   // Waits for the results of earlier kernels: it may begin before they have ended.
   bool may_begin_early = false;
-  int cluster = 1;  // CTAs that run together; the grid is a multiple
+  bool has_ordered_reads = false;  // of global memory, by its threads
+  int cluster = 1;                 // CTAs that run together; the grid is a multiple
 };
 
 // The kernels of a program in the order of the text.
@@ -46,8 +47,7 @@ std::vector<KernelText> emit_kernels(const ir::Program& program, expr::ExprPool&
 // One self-contained file for the device: prelude, instruction wrappers, body.
 std::string device_source(const KernelText& kernel);
 // The same for all kernels of a program, each in a namespace of its own: their parameters and
-// wrappers have the same names. If one of them may begin before others have ended, all use ordinary
-// reads of global memory.
+// wrappers have the same names. If one of them has ordered reads of global memory, all have.
 std::string device_source(const std::vector<KernelText>& kernels);
 // The line that separates the prelude from the body in such a file.
 inline constexpr std::string_view kBodyMarker = "// ---- kernel ----\n";

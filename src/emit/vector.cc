@@ -253,7 +253,8 @@ bool emit_put_vectors(const matile::Put& op, const Domain& domain, const Registe
   const auto tile =
       value.op() == expr::Op::Read ? scope.tiles.find(value.name().str()) : scope.tiles.end();
   const bool is_itself = tile != scope.tiles.end() && value.dtype() == dtype &&
-                         is_packed(tile->second) && domain_of(value, domain.axes, scope);
+                         is_packed(tile->second) &&
+                         matile::domain_of(value, domain.axes, scope.layouts());
   if (is_itself && tile->second.layout == domain.layout) {
     // Packed already: the words are the registers.
     word = fmt::format("{}[{} * vec + word]", identifier(value.name().str()), kWords);

@@ -79,4 +79,13 @@ int64_t ctas_that_fit(int64_t threads, int64_t registers, const target::Limits& 
                             limits.sm_threads / threads, limits.sm_ctas});
 }
 
+int64_t most_registers(int64_t threads, int64_t registers, const target::Limits& limits) {
+  const int64_t ctas = ctas_that_fit(threads, registers, limits);
+  const int64_t most = std::min<int64_t>(limits.launch_registers, limits.sm_registers / threads);
+  while (registers + limits.register_step <= most &&
+         ctas_that_fit(threads, registers + limits.register_step, limits) == ctas)
+    registers += limits.register_step;
+  return registers;
+}
+
 }  // namespace nautilus::estimate

@@ -41,5 +41,7 @@ int64_t needed_registers(const Roles& roles, int64_t compute, int64_t load,
 // CTAs that a multiprocessor runs at a time by their threads and registers. `registers`: of a
 // thread, as it is launched.
 int64_t ctas_that_fit(int64_t threads, int64_t registers, const target::Limits& limits);
+// The most registers of a thread with which as many CTAs fit as with `registers`.
+int64_t most_registers(int64_t threads, int64_t registers, const target::Limits& limits);
 
 }  // namespace nautilus::estimate

@@ -63,6 +63,15 @@ TEST(Registers, RolesFitTheirPool) {
   }
 }
 
+TEST(Registers, MostThatKeepTheCtas) {
+  const target::Limits& limits = target::sm_90a().limits;
+  EXPECT_EQ(most_registers(128, 72, limits), 72);    // 7 CTAs
+  EXPECT_EQ(most_registers(384, 144, limits), 168);  // one
+  for (int64_t n = limits.register_step; n <= 168; n += limits.register_step)
+    EXPECT_EQ(ctas_that_fit(384, most_registers(384, n, limits), limits),
+              ctas_that_fit(384, n, limits));
+}
+
 TEST(Registers, CtasThatFitByHand) {
   const target::Limits& limits = target::sm_90a().limits;
   EXPECT_EQ(ctas_that_fit(128, 40, limits), 12);  // 65536 / (40 * 128) = 12.8

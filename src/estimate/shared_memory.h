@@ -46,4 +46,8 @@ struct SharedUse {
   int64_t bytes() const;
 };
 
+// What a CTA asks for that needs `bytes`, so that no more than `resident` of its kind share a
+// multiprocessor.
+int64_t bytes_that_keep_apart(int64_t bytes, int64_t resident, const target::Limits& limits);
+
 }  // namespace nautilus::estimate

@@ -22,5 +22,15 @@ TEST(SharedMemory, OfAKernelByHand) {
   EXPECT_EQ(use.bytes(), 16384 + 30720 + 30720 + 1024);
 }
 
+TEST(SharedMemory, KeepsCtasApart) {
+  const target::Limits& limits = target::sm_90a().limits;
+  for (const int64_t resident : {1, 2, 3}) {
+    const int64_t bytes = bytes_that_keep_apart(1024, resident, limits);
+    const auto fit = limits.sm_shared_bytes / (bytes + limits.kept_shared_bytes);
+    EXPECT_EQ(fit, resident) << bytes;
+  }
+  EXPECT_EQ(bytes_that_keep_apart(200 * 1024, 1, limits), 200 * 1024);
+}
+
 }  // namespace
 }  // namespace nautilus::estimate

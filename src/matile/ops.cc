@@ -118,6 +118,11 @@ const std::vector<std::string_view>& words(Reach) {
   return spellings;
 }
 
+const std::vector<std::string_view>& words(Begins) {
+  static const std::vector<std::string_view> spellings = {"late", "early"};
+  return spellings;
+}
+
 const std::vector<std::string_view>& words(KernelForm) {
   static const std::vector<std::string_view> spellings = {"final", "nest", "roles"};
   return spellings;

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "decision/launch_lines.h"
 #include "ir/op.h"
 
 namespace nautilus::matile {
@@ -17,6 +18,8 @@ const std::vector<std::string_view>& words(MapSwizzle);
 // that fetches its operands; roles: roles and rings, but no waits, releases and turns yet.
 enum class KernelForm : uint8_t { Final, Nest, Roles };
 const std::vector<std::string_view>& words(KernelForm);
+enum class Begins : uint8_t { Late, Early };
+const std::vector<std::string_view>& words(Begins);
 
 struct Oracle {
   static constexpr std::string_view kFormat = "oracle $path";
@@ -87,18 +90,24 @@ struct Map {
 
 struct Kernel {
   static constexpr std::string_view kFormat =
-      "kernel $name{ $form}{ resident $resident}{ cluster $cluster}{ rank $rank}$body";
+      "kernel $name{ $form}{ resident $resident}{ cluster $cluster}{ rank $rank}{ begins "
+      "$begins}{ reads $reads}{ chains $chains}$body";
   static constexpr std::string_view kDoc =
       "A kernel: declarations of its shared resources, then its roles. nest, roles: forms that "
       "passes finish before it can be emitted. resident n: n of its CTAs "
       "share a multiprocessor, so each gets that part of the registers and of the shared memory. "
       "cluster n: n neighbouring CTAs run together, walk the same tiles and may multicast copies "
-      "to each other; `rank` tells them apart.";
+      "to each other; `rank` tells them apart. begins early: its CTAs start before the kernels in "
+      "front of it have ended, and wait for them. reads ordered: reads of global memory stay where "
+      "the text has them. chains n: partial results of a fold in a thread.";
   ir::Name name;
   KernelForm form = KernelForm::Final;
   ir::OptionalInt resident = {};
   ir::OptionalInt cluster = {};
   ir::Name rank = {};
+  Begins begins = Begins::Late;
+  decision::ReadOrder reads = decision::ReadOrder::Free;
+  ir::OptionalInt chains = {};
   ir::Block body = {};
   int ctas() const { return static_cast<int>(cluster.value_or(1)); }
   static void fields(auto& s, auto&& f) {
@@ -107,6 +116,9 @@ struct Kernel {
     f("resident", s.resident);
     f("cluster", s.cluster);
     f("rank", s.rank);
+    f("begins", s.begins);
+    f("reads", s.reads);
+    f("chains", s.chains);
     f("body", s.body);
   }
   static const ir::OpInfo& info();

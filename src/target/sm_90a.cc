@@ -145,6 +145,8 @@ const Target& sm_90a() {
               .most_raster_rows = 64,
               .taken_bytes = 512,  // 64 registers
               .hoisted_columns = 64,
+              .fold_chains = 4,
+              .most_chains = 16,
               .many_positions = 8,
               // Beside more registers in tiles the repeated product spills (D = 64, 192 rows,
               // steps of 128: 0.80, 8 % slower; steps of 112 or 80 at D = 128: 0.73, 0.775).

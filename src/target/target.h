@@ -199,6 +199,8 @@ struct Tiles {
   int64_t most_raster_rows;        // that a schedule may ask for
   int64_t taken_bytes;             // of a row of a box that is taken to registers
   int64_t hoisted_columns;         // of a value of the columns that gets a tile of its own
+  int64_t fold_chains;             // partial results of a thread's part of a reduction
+  int64_t most_chains;             // that a schedule may ask for
   int64_t many_positions;  // of a thread in a row: from here on they are computed anew, not kept
   int64_t speculating_groups;  // at least, for references that are guessed
   double speculating_share;    // of a thread's registers in the tiles of a step's products

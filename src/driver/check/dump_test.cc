@@ -41,7 +41,8 @@ const ir::Op* kernel_of(const ir::Program& program, const std::string& name) {
 bool is_of_program(const ir::PassTrace::Step& step) {
   const compile::Stage stage = compile::the_pass(step.pass).stage;
   return stage == compile::Stage::Equations || stage == compile::Stage::Plan ||
-         step.program.level->name == "scalar" || step.pass == "program_to_matile";
+         stage == compile::Stage::Together || step.program.level->name == "scalar" ||
+         step.pass == "program_to_matile";
 }
 
 // The kernels of a dump's text, made in a unit of its own.

@@ -23,12 +23,13 @@ KernelText KernelEmitter::run() {
   KernelText text;
   text.name = kernel_identifier(scope_.kernel.name.str());
   text.threads = scope_.resources.threads;
-  text.shared_bytes = scope_.resources.shared_bytes;
   text.cluster = scope_.resources.cluster;
   scope_.globals = collect_params(scope_.program, scope_.kernel, text);
   learn_facts();
   const LaunchOrder order = launch_order(scope_.program, scope_.kernel);
-  text.may_begin_early = order.is_behind;
+  text.may_begin_early = order.is_early;
+  text.has_ordered_reads = scope_.kernel.reads == decision::ReadOrder::Ordered;
+  text.shared_bytes = asked_shared_bytes(order, scope_.resources);
   header(text, order.is_followed);
   RoleEmitter(scope_).run();
   // Nobody leaves while others may still arrive at its barriers.

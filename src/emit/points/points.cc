@@ -25,9 +25,10 @@ KernelText emit_points(const ir::Program& program, const matile::Kernel& kernel,
     scope.out.open("KERNEL({}, {}) {{", text.name, grid.threads);
   scope.out.line("ROLE(\"points\");");
   const LaunchOrder order = launch_order(program, kernel);
-  text.may_begin_early = order.is_behind;
+  text.may_begin_early = order.is_early;
+  text.has_ordered_reads = kernel.reads == decision::ReadOrder::Ordered;
   if (order.is_followed) scope.out.line("let_next_kernel_begin();");
-  decode_grid(scope, order.is_behind);
+  decode_grid(scope, order.is_early);
   write_body(scope, scope.points().body);
   scope.out.close();
   text.shared_bytes = static_cast<int>(scope.shared_bytes);

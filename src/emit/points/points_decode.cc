@@ -48,7 +48,7 @@ void decode_lanes(PointsScope& scope) {
 
 // A thread or its lanes have one point after the other along the last axis. Who has none waits for
 // kernels in front too, because the kernel behind waits for this one alone.
-void decode_row(PointsScope& scope, const ir::Axes& axes, bool is_behind) {
+void decode_row(PointsScope& scope, const ir::Axes& axes, bool is_early) {
   Writer& out = scope.out;
   const PointsGrid& grid = scope.grid;
   decode_lanes(scope);
@@ -59,7 +59,7 @@ void decode_row(PointsScope& scope, const ir::Axes& axes, bool is_behind) {
   if (is_mixed) {
     out.line("const bool has_point = points < {};", count);
     out.line("if (!has_point) points = 0;  // lanes join as a whole warp");
-  } else if (is_behind) {
+  } else if (is_early) {
     out.line("const bool has_point = points < {};", count);
   } else {
     out.line("if (points >= {}) return;", count);
@@ -75,10 +75,10 @@ void decode_row(PointsScope& scope, const ir::Axes& axes, bool is_behind) {
       out.line("const long long {} = {}take_axis(points, {});", name, times,
                extent_text(scope, axes, k));
   }
-  if (is_behind) out.line("wait_for_kernels_in_front();");
+  if (is_early) out.line("wait_for_kernels_in_front();");
   if (is_mixed) {
     out.line("if ({} == 0) return;", count);
-  } else if (is_behind) {
+  } else if (is_early) {
     out.line("if (!has_point) return;");
   }
   if (!grid.is_line) return;
@@ -104,7 +104,7 @@ void ask_existing(PointsScope& scope, const ir::Axis& axis, std::string_view nam
 // A CTA has a tile of the last axis and the one across it. Neighbouring threads are a few
 // lines along the last axis, so that those of a warp also load neighbours; where points are spread,
 // neighbours have neighbouring points.
-void decode_tile(PointsScope& scope, const ir::Axes& axes, bool is_behind) {
+void decode_tile(PointsScope& scope, const ir::Axes& axes, bool is_early) {
   Writer& out = scope.out;
   const PointsGrid& grid = scope.grid;
   const int64_t lines = grid.spread > 0 ? grid.spread : grid.lines_across;
@@ -131,7 +131,7 @@ void decode_tile(PointsScope& scope, const ir::Axes& axes, bool is_behind) {
     else
       out.line("const long long {} = {} * ({} * {} + {});", name, own, threads, taken, thread);
   }
-  if (is_behind) out.line("wait_for_kernels_in_front();");
+  if (is_early) out.line("wait_for_kernels_in_front();");
   for (const ir::Axis& a : axes) {
     if (is_across(a)) ask_existing(scope, a, "exist_across", grid.points_across, 1);
   }
@@ -156,7 +156,7 @@ void begin_patch(PointsScope& scope, const ir::Axis& a, int64_t points, const st
 
 // A CTA has one place along the rows of patches, so that its threads read the same of what changes
 // along them alone; neighbouring CTAs have the others, and read the same of the rest.
-void decode_patch(PointsScope& scope, const ir::Axes& axes, bool is_behind) {
+void decode_patch(PointsScope& scope, const ir::Axes& axes, bool is_early) {
   Writer& out = scope.out;
   const PointsGrid& grid = scope.grid;
   const auto is_row = [&](const ir::Axis& a) { return a.name == grid.across.name(); };
@@ -176,7 +176,7 @@ void decode_patch(PointsScope& scope, const ir::Axes& axes, bool is_behind) {
       begin_patch(scope, a, grid.points_across, fmt::format("take_axis(tiles, {})", blocks(a)));
   }
   out.line("u64 points = tiles * {} + (u64)thread_index();", grid.threads);
-  if (is_behind)
+  if (is_early)
     out.line("const bool has_point = points < {};", count);
   else
     out.line("if (points >= {}) return;", count);
@@ -189,7 +189,7 @@ void decode_patch(PointsScope& scope, const ir::Axes& axes, bool is_behind) {
     else
       out.line("const long long {} = {};", scope.define(a.name), taken);
   }
-  if (is_behind) {
+  if (is_early) {
     out.line("wait_for_kernels_in_front();");
     out.line("if (!has_point) return;");
   }
@@ -197,14 +197,14 @@ void decode_patch(PointsScope& scope, const ir::Axes& axes, bool is_behind) {
 
 }  // namespace
 
-void decode_grid(PointsScope& scope, bool is_behind) {
+void decode_grid(PointsScope& scope, bool is_early) {
   const ir::Axes& axes = scope.points().axes;
   if (scope.grid.is_patch)
-    decode_patch(scope, axes, is_behind);
+    decode_patch(scope, axes, is_early);
   else if (scope.grid.has_tile())
-    decode_tile(scope, axes, is_behind);
+    decode_tile(scope, axes, is_early);
   else
-    decode_row(scope, axes, is_behind);
+    decode_row(scope, axes, is_early);
   // The point exists, so no extent is 0.
   for (const ir::Axis& a : axes) scope.facts.add_axis(scope.pool.index(a.name), a.extent);
 }

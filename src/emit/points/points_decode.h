@@ -7,7 +7,7 @@
 
 namespace nautilus::emit {
 
-// `is_behind`: the kernel may begin before those in front of it have ended.
-void decode_grid(PointsScope& scope, bool is_behind);
+// `is_early`: the kernel may begin before those in front of it have ended.
+void decode_grid(PointsScope& scope, bool is_early);
 
 }  // namespace nautilus::emit

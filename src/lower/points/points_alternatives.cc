@@ -48,6 +48,7 @@ class PointLines {
         windows_(context_),
         resident_(context_),
         threads_(context_) {
+    read_last_ = decision::take_read_last(body_);
     lanes_.begin(body_);
     each_.begin(body_);
     vector_.begin(body_);
@@ -272,8 +273,17 @@ class PointLines {
       return false;
     ir::Block all = members;
     all.insert(all.end(), decided_.begin(), decided_.end());
+    if (rules_) all.insert(all.end(), read_last_.begin(), read_last_.end());
     decision::note_kernel(context.pool.name(name), form, all, kernel.name, context);
     return true;
+  }
+
+  // The kernel gets the lines that are read last.
+  void leave(LoweredKernel& parts) const {
+    if (rules_) return;
+    auto kernel = parts.kernel.as<matile::Kernel>();
+    kernel.body = decision::with_lines(std::move(kernel.body), read_last_);
+    parts.kernel = ir::make(std::move(kernel));
   }
 
  private:
@@ -296,6 +306,7 @@ class PointLines {
   ir::Block decided_;
   ir::PassContext context_;
   ir::Block body_;
+  ir::Block read_last_;
   decision::Choice<Lanes> lanes_;
   decision::Choice<Each> each_;
   decision::Choice<decision::Vector> vector_;
@@ -394,6 +405,7 @@ std::optional<LoweredKernel> points_alternative(const PointsContext& points,
   if (!parts || !follow(lines, points, Form::Points, *parts, context) ||
       !lines.end(*parts, name, Form::Points, members, context))
     return std::nullopt;
+  lines.leave(*parts);
   return parts;
 }
 
@@ -440,9 +452,11 @@ std::optional<std::vector<LoweredKernel>> parts_alternatives(
     lines.unroll(*other, true, context.pool);
     lines.resident(*other);
     if (!lines.windows(*other)) return std::nullopt;
-    out.push_back(*other);
     if (!lines.end(*other, name, Form::Parts, {}, context)) return std::nullopt;
+    lines.leave(*other);
+    out.push_back(*other);
   }
+  first.leave(out[0]);
   return out;
 }
 

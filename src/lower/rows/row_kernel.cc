@@ -42,9 +42,9 @@ std::optional<ir::Block> lower_rows(const RowContext& rows,
     matile::Kernel kernel = lowering.run();
     const bool has_rows = matile::usual_rows_ahead(kernel, rows.choice(), rows.pool).has_value();
     if (!lines[k].end(v.shape, has_rows)) return std::nullopt;
-    if (v.shape.ahead)
-      kernel.body = decision::with_lines(std::move(kernel.body),
-                                         {ir::make(decision::Ahead{*v.shape.ahead, {}})});
+    ir::Block later = lines[k].read_last();
+    if (v.shape.ahead) later.push_back(ir::make(decision::Ahead{*v.shape.ahead, {}}));
+    kernel.body = decision::with_lines(std::move(kernel.body), later);
     out.push_back(ir::make(std::move(kernel)));
     ir::Block decided = k == 0 ? members : ir::Block();
     decided.insert(decided.end(), lines[k].decided().begin(), lines[k].decided().end());

@@ -5,6 +5,8 @@
 
 #include <bit>
 
+#include "estimate/registers.h"
+
 namespace nautilus::lower {
 
 using decision::GroupKind;
@@ -27,6 +29,7 @@ RowLines::RowLines(const ir::Block& alternative, bool is_first, const RowContext
       keep_(context_),
       unpacked_(context_),
       moving_(context_) {
+  read_last_ = decision::take_read_last(body_);
   columns_.begin(body_);
   vector_.begin(body_);
   hold_.begin(body_);
@@ -143,6 +146,10 @@ std::string RowLines::read_registers(RowShape& shape) {
   if (asked % limits.register_step != 0 || asked < limits.least_role_registers || asked > most)
     return fmt::format("a thread of them has {} to {} registers, a multiple of {}",
                        limits.least_role_registers, most, limits.register_step);
+  // The compiler of the text is told how many CTAs share a multiprocessor.
+  const int64_t all = estimate::most_registers(threads, asked, limits);
+  if (all != asked)
+    return fmt::format("as many CTAs share a multiprocessor if a thread has {} registers", all);
   shape.registers = asked;
   return "";
 }

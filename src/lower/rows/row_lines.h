@@ -28,6 +28,8 @@ class RowLines : public RowAnswers {
   // `has_rows`: it loads whole rows by vectors, which others can ask for ahead.
   bool end(const RowShape& shape, bool has_rows);
   const ir::Block& decided() const { return decided_; }
+  // The lines that are read last, which the kernel's body gets.
+  const ir::Block& read_last() const { return read_last_; }
 
   bool is_late(ir::Name tensor, const RowUse& use, int64_t early, int64_t pieces) override;
   bool is_held(ir::Name statement, const RowUse& use, int64_t more) override;
@@ -51,6 +53,7 @@ class RowLines : public RowAnswers {
   ir::Block decided_;
   ir::PassContext context_;
   ir::Block body_;
+  ir::Block read_last_;
   decision::Choice<decision::Columns> columns_;
   decision::Choice<decision::Vector> vector_;
   decision::Choice<decision::Hold> hold_;

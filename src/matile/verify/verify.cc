@@ -86,10 +86,14 @@ class MatileVerifier {
     const auto& k = op.as<Kernel>();
     if (!kernels_.emplace(k.name.str()).second)
       v_.fail(fmt::format("kernel `{}` is defined twice", k.name.str()));
-    if (!k.body.empty() && k.body[0].is<Points>()) {
-      v_.set_op(k.body[0]);
-      if (k.body.size() != 1) v_.fail("`points` stands alone in its kernel");
-      return verify_points(k.body[0].as<Points>(), target_, roles_, v_);
+    if (k.begins == Begins::Early && k.reads != decision::ReadOrder::Ordered)
+      v_.fail(fmt::format("kernel `{}` begins early, so its reads are `ordered`", k.name.str()));
+    // In front of it at most lines of the schedule.
+    const size_t first = !k.body.empty() && k.body[0].is<decision::Decisions>() ? 1 : 0;
+    if (first < k.body.size() && k.body[first].is<Points>()) {
+      v_.set_op(k.body[first]);
+      if (k.body.size() != first + 1) v_.fail("`points` stands alone in its kernel");
+      return verify_points(k.body[first].as<Points>(), target_, roles_, v_);
     }
     if (k.form != KernelForm::Final) return verify_nest(k, maps_, v_);
     const size_t kernel_mark = v_.mark();

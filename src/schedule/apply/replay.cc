@@ -166,6 +166,10 @@ class KernelReplay {
       if (size % fusion.target->matrix.depth != 0 || size > fusion.target->tiles.whole_extent)
         return fmt::format("a step is a multiple of {} up to {}", fusion.target->matrix.depth,
                            fusion.target->tiles.whole_extent);
+      const auto most = longest_step(fusion);
+      if (most && size > *most)
+        return fmt::format("the axis has {} elements: a step is at most {}",
+                           fusion.extents.at(axis).integer(), *most);
       sizes.step = size;
     } else if (fusion.is_tile_axis(axis)) {
       if (fusion.is_whole(axis)) return "tiles hold this axis as a whole";

@@ -37,8 +37,10 @@ ir::Block members_of(const Kernel& k) {
 
 // Groups that alternate have no parts: parts of a tile are not alike.
 ir::Block sizes_of(const Fusion& fusion, const TileConfig& s, bool is_split) {
-  ir::Block out = {ir::make(dc::Tile{fusion.row.name(), s.rows * s.warp_groups, {}}),
-                   ir::make(dc::Tile{fusion.stream.name(), s.step, {}})};
+  ir::Block out = {
+      ir::make(dc::Tile{fusion.row.name(), s.rows * s.warp_groups, {}}),
+      ir::make(dc::Tile{
+          fusion.stream.name(), std::min(s.step, longest_step(fusion).value_or(s.step)), {}})};
   for (Expr a : cut_axes(fusion)) out.push_back(ir::make(dc::Tile{a.name(), s.column, {}}));
   if (s.warp_groups > 1)
     out.push_back(ir::make(dc::Groups{s.warp_groups, dc::GroupKind::Sharing, {}}));

@@ -118,7 +118,7 @@ class AxisMaker {
     t.size = sizes_.step;
     const bool is_one = t.extent.op() == Op::IntConst && t.extent.integer() <= sizes_.step;
     // The only step is no longer than it needs to be: `X[h * 32 + d]` goes on beyond it.
-    if (is_one) t.size = std::max(rounded_up(t.extent.integer(), grain(fusion_)), grain(fusion_));
+    if (is_one) t.size = *longest_step(fusion_);
     if (is_one && fusion_.outer.empty()) {
       has_loop = false;
       t.position = t.var;
@@ -197,6 +197,12 @@ void Tiling::take_steps_from(Expr axis, Expr listed, expr::ExprPool& pool) {
 void Tiling::guard(Expr axis, expr::ExprPool& pool) {
   TileAxis& t = axes_.at(axis);
   t.in_range = pool.binary(Op::Lt, t.position, t.extent);
+}
+
+std::optional<int64_t> longest_step(const Fusion& fusion) {
+  const Expr extent = fusion.extents.at(fusion.stream);
+  if (extent.op() != Op::IntConst) return std::nullopt;
+  return std::max(rounded_up(extent.integer(), grain(fusion)), grain(fusion));
 }
 
 TileConfig least_sizes(const Target& target) {

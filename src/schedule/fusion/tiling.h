@@ -83,6 +83,9 @@ class Tiling {
 // Steps of the kernel's loop; masks are not taken into account.
 Expr count_steps(const Fusion& fusion, int64_t step, expr::ExprPool& pool);
 
+// Of an axis of known extent that is streamed: a step that has all of it. Nothing for others.
+std::optional<int64_t> longest_step(const Fusion& fusion);
+
 // Sizes of one group with the rows of one matrix instruction, and the usual step of products.
 TileConfig least_sizes(const Target& target);
 

@@ -70,6 +70,8 @@ ir::Block values_of_rows(const ir::Op& line, const Target& target) {
     const int64_t now = registers->compute.value_or(0);
     const int64_t step = 2 * target.limits.register_step;
     values.add(*registers, &dc::Registers::compute, {now - step, now + step, now + 2 * step});
+  } else if (const auto* chains = line.get<dc::Chains>()) {
+    values.add(*chains, &dc::Chains::count, powers(1, target.tiles.most_chains));
   } else if (const auto* ahead = line.get<dc::Ahead>()) {
     values.add_around(*ahead, &dc::Ahead::rows, 2,
                       {0, target.rows.ahead_bytes / target.rows.ahead_row});
@@ -120,17 +122,25 @@ ir::Block values_of_points(const ir::Op& line, const Target& target) {
   return values.out;
 }
 
+template <class Line>
+ir::Op other_moment(Line line) {
+  line.moment = line.moment == dc::Moment::Late ? dc::Moment::Early : dc::Moment::Late;
+  line.by = By::Tuned;
+  return ir::make(line);
+}
+
 // The same of lines that say one of two things.
 ir::Block other_side(const ir::Op& line) {
   if (const auto* keep = line.get<dc::Keep>()) return {turned(*keep)};
   if (const auto* unpacked = line.get<dc::Unpacked>()) return {turned(*unpacked)};
   if (const auto* moving = line.get<dc::Moving>()) return {turned(*moving)};
-  const auto* shared = line.get<dc::Shared>();
-  if (!shared) return {};
-  dc::Shared other = *shared;
-  other.moment = other.moment == dc::Moment::Late ? dc::Moment::Early : dc::Moment::Late;
-  other.by = By::Tuned;
-  return {ir::make(other)};
+  if (const auto* shared = line.get<dc::Shared>()) return {other_moment(*shared)};
+  if (const auto* begin = line.get<dc::Begin>()) return {other_moment(*begin)};
+  if (const auto* reads = line.get<dc::Reads>()) {
+    const bool is_free = reads->order == dc::ReadOrder::Free;
+    return {ir::make(dc::Reads{is_free ? dc::ReadOrder::Ordered : dc::ReadOrder::Free, By::Tuned})};
+  }
+  return {};
 }
 
 ir::Block values_in_range(const ir::Op& line, const Target& target) {

@@ -358,7 +358,18 @@ class ResourceChooser {
     if (needed > pool_registers)
       choices_.registers.refuse(
           fmt::format("it needs {} registers; a CTA has {}", needed, pool_registers));
-    choices_.registers.took({out_.compute_registers, out_.loader_registers, {}});
+    // Threads that start with enough keep what they have: there is nothing to say, and a line that
+    // repeats the rule's numbers says nothing.
+    const int64_t at_launch = pool_registers / roles.threads(limits);
+    const bool moves = std::max(compute, out_.compute_registers) > at_launch;
+    if (moves || !roles.has_loaders)
+      choices_.registers.took({out_.compute_registers, out_.loader_registers, {}});
+    else if (asked && (out_.compute_registers != compute || out_.loader_registers != load))
+      choices_.registers.refuse(fmt::format(
+          "each of its {} threads starts with {} registers: none pass from one role to another",
+          roles.threads(limits), at_launch));
+    else if (asked)
+      choices_.registers.drop();
   }
 
   const Kernel& kernel_;

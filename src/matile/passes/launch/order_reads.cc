@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "matile/passes/launch/order_reads.h"
+
+#include "expr/walk.h"
+#include "ir/walk.h"
+#include "matile/passes/launch/last_choice.h"
+#include "matile/rewrite.h"
+
+namespace nautilus::matile {
+namespace {
+
+using decision::ReadOrder;
+
+Names tensors_of(const ir::Program& program) {
+  Names out;
+  for (const ir::Op& op : program.body) {
+    if (const auto* tensor = op.get<Tensor>()) out.emplace(tensor->name.str());
+  }
+  return out;
+}
+
+// Whether threads read elements of tensors, and not the copy engine alone.
+bool reads_elements(const Kernel& kernel, const Names& tensors) {
+  bool found = false;
+  ir::for_each_op(kernel.body, [&](const ir::Op& op) {
+    ir::for_each_expr(op, [&](ir::Expr value) {
+      expr::for_each(value, [&](ir::Expr e) {
+        found |= e.op() == expr::Op::Read && tensors.contains(e.name().str());
+      });
+    });
+  });
+  return found;
+}
+
+bool has_patch(const Kernel& kernel) {
+  const auto* points = kernel.body.empty() ? nullptr : kernel.body.back().get<Points>();
+  return points && points->patch;
+}
+
+}  // namespace
+
+std::optional<ir::Program> order_reads(const ir::Program& program, ir::PassContext& context) {
+  const Names tensors = tensors_of(program);
+  return map_kernels(
+      program, KernelForm::Final, [&](const Kernel& kernel) -> std::optional<Kernel> {
+        Kernel out = kernel;
+        LastChoice<decision::Reads> choice(out, context);
+        const bool is_bound = kernel.begins == Begins::Early;
+        if (!is_bound && reads_elements(kernel, tensors)) {
+          const ReadOrder rule = has_patch(out) ? ReadOrder::Ordered : ReadOrder::Free;
+          out.reads = choice.asked() ? choice.asked()->order : rule;
+          choice.took({out.reads, {}});
+        }
+        if (!choice.end(is_bound ? "the kernel begins early: its reads stay behind its wait"
+                                 : "its threads read no elements of tensors"))
+          return std::nullopt;
+        return out;
+      });
+}
+
+}  // namespace nautilus::matile

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ir/pass.h"
+
+namespace nautilus::matile {
+
+// Reads of global memory that stay where the text has them.
+//
+//   kernel Y                                     kernel Y reads ordered
+//     points f < F, i < H patch f high 8  ->       points f < F, i < H patch f high 8
+//
+// Why: the compiler of the text moves free reads to the front of a loop, where each takes a
+// register. Threads with a patch have none to spare. A line `reads` of the kernel says otherwise.
+//
+// Test: test/matile/passes/order_reads.matile.
+std::optional<ir::Program> order_reads(const ir::Program& program, ir::PassContext& context);
+
+}  // namespace nautilus::matile
