@@ -270,7 +270,9 @@ ir::Exprs TileMap::at(Expr row, Expr col, expr::ExprPool& pool) const {
 }
 
 std::optional<RowPieceView> row_piece_view_of(const TileElements& e, expr::ExprPool& pool) {
-  if (e.axes.size() != 1 || e.indices.empty() || e.indices.size() > 4) return std::nullopt;
+  if (e.axes.size() != 1 || e.indices.empty()) return std::nullopt;
+  // Parts of a row are an axis of their own beside those of the tensor.
+  if (static_cast<int>(e.indices.size()) >= e.copies->box_axes) return std::nullopt;
   if (e.condition && !is_all_inside(e.condition, e)) return std::nullopt;
   RowPieceView view;
   const Expr axis = pool.index(e.axes[0].name);
