@@ -8,6 +8,7 @@
 #include "compile/manager.h"
 #include "decision/lines.h"
 #include "ir/walk.h"
+#include "lower/tiles/tile_loads.h"
 #include "lower/tiles/vrtile_to_matile.h"
 #include "lower/to_vrtile/scalar_to_vrtile.h"
 #include "matile/ops.h"
@@ -179,6 +180,12 @@ std::optional<LoweredKernel> lower_grid_nest(const ir::Program& program, const O
   if (!tiles || !nest_of(*tiles)) {
     const ir::Block lines = decision::lines(nest.as<scalar::For>().body);
     *refused = blamed(decision::written(lines), no_kernel(sink, "nothing of it is left"));
+    return std::nullopt;
+  }
+  if (std::string why = lower::refuse_second_operands(*tiles, *nest_of(*tiles), context.pool);
+      !why.empty()) {
+    const ir::Block lines = decision::lines(nest.as<scalar::For>().body);
+    *refused = blamed(decision::written(lines), {std::move(why)});
     return std::nullopt;
   }
   const std::string kernel(FreshNames(names).make(name).str());
