@@ -27,13 +27,13 @@ std::optional<std::vector<ir::Block>> missing_lines(const std::vector<ir::Block>
   }
   ir::Block plan;
   size_t unreached = 0;
-  const auto variants = lower::row_variants(shapes, rows, plan, &unreached);
-  if (!variants) return std::nullopt;
+  const auto launched = lower::row_alternatives(shapes, rows, plan, &unreached);
+  if (!launched) return std::nullopt;
   std::vector<ir::Block> out;
   for (size_t k = 0; k < alternatives.size(); ++k) {
     RowRules rules(*rows.group.target, alternatives[k]);
     const matile::Kernel kernel =
-        lower::RowLowering(rows, (*variants)[k], context.pool.name(lower::row_stem(rows.group)),
+        lower::RowLowering(rows, (*launched)[k], context.pool.name(lower::row_stem(rows.group)),
                            rules)
             .run();
     out.push_back(rules.chosen());

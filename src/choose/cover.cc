@@ -140,10 +140,17 @@ void Coverer::consider(Cover cover, const Nests& rest, const lower::FreshNames& 
   has_one = true;
 }
 
+// A row that a thread walks over in less time than a CTA takes to start.
+bool Coverer::is_short_row(const lower::RowGroup& group) const {
+  const expr::Expr columns = group.column.extent;
+  return group.outer.empty() && columns.op() == expr::Op::IntConst &&
+         columns.integer() < target_.rows.least_columns;
+}
+
 std::optional<Cover> Coverer::as_rows(const Nests& nests, bool has_reductions) {
   const auto group = has_reductions ? lower::row_group(nests, target_, context_.pool)
                                     : lower::element_group(nests, target_, context_.pool);
-  if (!group) return std::nullopt;
+  if (!group || is_short_row(*group)) return std::nullopt;
   Cover out;
   out.kernels.push_back(kernel(Form::Rows, nests, group->nests));
   out.cycles = costs_.rows(*group, kept_behind(nests, group->nests));

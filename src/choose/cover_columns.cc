@@ -61,7 +61,8 @@ Walked walked_by(const std::vector<MapNest>& nests, const target::Target& target
 std::optional<Cover> Coverer::as_columns(const Nests& nests, size_t count,
                                          const lower::FreshNames& names) {
   const std::set<std::string> kept = kept_behind(nests, count);
-  const auto columns = lower::column_nests(std::span(nests).first(count), kept, context_.pool);
+  const auto columns =
+      lower::column_nests(std::span(nests).first(count), kept, target_.points, context_.pool);
   if (!columns) return std::nullopt;
   const Walked walked = walked_by(*columns, target_, context_.pool);
   int64_t each = walked.vector > 1 && has_many(columns->front().axes, target_)

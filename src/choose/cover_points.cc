@@ -172,7 +172,7 @@ class PointsChooser {
     auto parts = lowered();
     const decision::Across across{turned->axis, turned->across, points_.lines_across, {}};
     if (!parts || !lower::widen(*parts, turned->each, points_.threads, pool_) ||
-        !lower::turn(*parts, across, points_.threads, points_, pool_))
+        !lower::turn(*parts, across, points_.threads, pool_))
       return false;
     add(decision::Each{turned->each, {}});
     add(across);

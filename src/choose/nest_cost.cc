@@ -3,9 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <unordered_set>
 
-#include "expr/bounds/affine.h"
+#include "choose/points/value_costs.h"
 #include "expr/walk.h"
 #include "ir/machine.h"
 #include "ir/walk.h"
@@ -34,47 +33,6 @@ struct NestCosts::Traffic {
 };
 
 namespace {
-
-double operations_of(Expr value) {
-  double n = 0;
-  expr::for_each(value, [&](Expr e) {
-    const bool is_leaf = e.op() == EK::IntConst || e.op() == EK::FloatConst ||
-                         e.op() == EK::BoolConst || e.op() == EK::Var;
-    n += is_leaf ? 0 : (e.op() >= EK::Exp && e.op() <= EK::Cos) || e.op() == EK::Div ? 8 : 1;
-  });
-  return n;
-}
-
-// The same along a row: places are computed for vectors and rows instead of elements.
-double operations_along_row(Expr value) {
-  double n = 0;
-  std::unordered_set<Expr> seen;
-  const auto go = [&](const auto& self, Expr e) -> void {
-    if (!seen.insert(e).second || e.args().empty()) return;
-    n += (e.op() >= EK::Exp && e.op() <= EK::Cos) || e.op() == EK::Div ? 8 : 1;
-    if (e.op() == EK::Read) return;
-    for (Expr a : e.args()) self(self, a);
-  };
-  go(go, value);
-  return n;
-}
-
-// How neighbours along `axis` read: the same element, neighbouring elements, or elements far apart.
-enum class Stride : uint8_t { None, One, Far };
-
-Stride stride(Expr read, Expr axis) {
-  Stride out = Stride::None;
-  for (size_t k = 0; k < read.args().size(); ++k) {
-    if (!expr::depends_on(read[k], axis)) continue;
-    if (k + 1 < read.args().size()) return Stride::Far;
-    // Neighbours read the same element, or the next one.
-    const bool is_quotient = read[k].op() == EK::FloorDiv && read[k][1].op() == EK::IntConst;
-    const auto p = expr::Poly::of(is_quotient ? read[k][0] : read[k]);
-    const auto parts = p ? p->split(axis) : std::nullopt;
-    out = parts && parts->first.constant() == 1 ? Stride::One : Stride::Far;
-  }
-  return out;
-}
 
 // Whether a row of known length is more than the registers of all its groups hold.
 bool leaves_registers(const lower::RowGroup& group) {
@@ -283,7 +241,7 @@ double NestCosts::points_at(std::span<const MapNest> nests, int64_t lanes,
                                             : pool_.index(nest.axes.back().name);
       Traffic walked;
       for (Expr value : w.values) {
-        traffic.operations += points * steps * operations_of(value);
+        traffic.operations += points * steps * operations_of(value, c);
         expr::for_each(value, [&](Expr e) {
           if (e.op() != EK::Read || own.contains(e.name().str())) return;
           const auto bytes = static_cast<double>(expr::bytes(e.dtype()));
@@ -299,7 +257,9 @@ double NestCosts::points_at(std::span<const MapNest> nests, int64_t lanes,
                                      : walked.add(e.name().str(), all);
           const bool is_turned = across && stride(e, across) == Stride::One;
           const Stride s = is_turned ? Stride::One : fast ? stride(e, fast) : Stride::None;
-          const double line = s == Stride::Far ? c.strided_lines : s == Stride::None ? 0.25 : 1;
+          const double line = s == Stride::Far    ? c.strided_lines
+                              : s == Stride::None ? c.same_lines
+                                                  : 1;
           traffic.cache_bytes += points * steps * bytes * line;
         });
       }
@@ -351,7 +311,7 @@ double NestCosts::rows_at(const lower::RowGroup& group, const std::set<std::stri
     own.emplace(s.target.str());
     if (kept.contains(std::string(s.target.str())))
       traffic.add(s.target.str(), bytes_of(s.target, at));
-    traffic.operations += rows * walked * operations_along_row(s.value);
+    traffic.operations += rows * walked * operations_along_row(s.value, c);
   }
   std::map<std::string, double> walks;  // over each tensor
   double all_walks = 0;
@@ -373,7 +333,8 @@ double NestCosts::rows_at(const lower::RowGroup& group, const std::set<std::stri
       traffic.add(tensor, bytes_of(pool_.name(tensor), at) * (is_held ? 1 : times));
   }
   const double under_way = sms * static_cast<double>(c.resident_rows);
-  const double turns = walked / static_cast<double>(8 * target_.rows.threads);
+  const auto block = static_cast<double>(target_.rows.turn_elements * target_.rows.threads);
+  const double turns = walked / block;
   const double latency =
       std::max(1.0, rows / under_way) * (c.row_cycles + reductions * c.reduction_cycles +
                                          (is_held ? 0 : all_walks * turns * c.row_turn_cycles));
@@ -381,7 +342,6 @@ double NestCosts::rows_at(const lower::RowGroup& group, const std::set<std::stri
                  (sms * static_cast<double>(target_.limits.group_threads));
   // Without reductions a CTA has a block of a row's columns, the only one where rows are short:
   // its other threads have nothing to do.
-  const auto block = static_cast<double>(8 * target_.rows.threads);
   const double blocks = rows * std::ceil(columns / block);
   const double starts = blocks / under_way * c.row_cycles;
   if (reductions == 0) issue *= blocks * block / (rows * columns);

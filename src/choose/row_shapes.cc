@@ -59,7 +59,7 @@ class Shapes {
 
  private:
   // Element by element: for any length and any alignment.
-  RowShape single() const { return {choice_.threads * 8, 1}; }
+  RowShape single() const { return {choice_.threads * choice_.turn_elements, 1}; }
   expr::Truth truth(Expr condition) const { return c_.facts.prove(condition); }
 
   bool may_have_vectors(Expr length, int64_t width) const {

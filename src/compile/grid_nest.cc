@@ -6,10 +6,13 @@
 #include "choose/tiles/choose_tile_lines.h"
 #include "compile/kernels.h"
 #include "compile/manager.h"
+#include "decision/lines.h"
 #include "ir/walk.h"
+#include "lower/tiles/tile_loads.h"
 #include "lower/tiles/vrtile_to_matile.h"
 #include "lower/to_vrtile/scalar_to_vrtile.h"
 #include "matile/ops.h"
+#include "scalar/ops.h"
 #include "vrtile/ops.h"
 
 namespace nautilus::compile {
@@ -53,6 +56,19 @@ std::optional<LoweredKernel> finished(const ir::Program& tiles, const LoweredKer
     }
   }
   return out;
+}
+
+// Lines of the nest that somebody wrote, whoever reads them.
+ir::Block written_lines(const ir::Program& tiles) {
+  const Op* nest = nest_of(tiles);
+  return nest ? decision::written(decision::lines(nest->as<vrtile::Par>().body)) : ir::Block{};
+}
+
+// Where somebody wrote lines, a kernel that cannot be made is a refusal of these; without them it
+// is what the compiler itself should not have tried.
+lower::NoKernel blamed(const ir::Block& written, lower::NoKernel refused) {
+  if (written.empty() || refused.code == diag::Code::DecisionRefused) return refused;
+  return {decision::refusal(written, refused.why), diag::Code::DecisionRefused};
 }
 
 // The first message is the reason; without one, `other`.
@@ -126,16 +142,17 @@ std::optional<LoweredKernel> lower_tiles(const ir::Program& program, const std::
   diag::Sink sink(context.sink.sources());
   ir::Block decided = context.decided ? *context.decided : ir::Block{};
   ir::PassContext own = context.with(sink, decided);
+  const ir::Block written = written_lines(program);
   std::optional<ir::Program> tiles = program;
   for (const PassInfo* pass : passes_after(Stage::Tiles, after)) {
     tiles = apply(*pass, *tiles, own);
     if (!tiles) {
-      *refused = no_kernel(sink, "a pass of the tile level refused it");
+      *refused = blamed(written, no_kernel(sink, "a pass of the tile level refused it"));
       return std::nullopt;
     }
   }
   if (!nest_of(*tiles)) {
-    *refused = {"nothing of it is left"};
+    *refused = blamed(written, {"nothing of it is left"});
     return std::nullopt;
   }
   // Copied boxes need slots and loading warps; a kernel that has none left reads elements.
@@ -143,7 +160,10 @@ std::optional<LoweredKernel> lower_tiles(const ir::Program& program, const std::
   std::optional<Op> last;
   auto parts = lower_with(*tiles, OperandPath::Copied, last, names, own, refused);
   if (!parts) parts = lower_with(*tiles, OperandPath::Direct, last, names, own, refused);
-  if (!parts) return std::nullopt;
+  if (!parts) {
+    *refused = blamed(written, std::move(*refused));
+    return std::nullopt;
+  }
   if (context.decided) *context.decided = std::move(decided);
   attempt.keep();
   return parts;
@@ -158,7 +178,14 @@ std::optional<LoweredKernel> lower_grid_nest(const ir::Program& program, const O
   ir::PassContext own = context.with(sink, decided);
   const auto tiles = lower::nest_to_vrtile(program, nest, own);
   if (!tiles || !nest_of(*tiles)) {
-    *refused = no_kernel(sink, "nothing of it is left");
+    const ir::Block lines = decision::lines(nest.as<scalar::For>().body);
+    *refused = blamed(decision::written(lines), no_kernel(sink, "nothing of it is left"));
+    return std::nullopt;
+  }
+  if (std::string why = lower::refuse_second_operands(*tiles, *nest_of(*tiles), context.pool);
+      !why.empty()) {
+    const ir::Block lines = decision::lines(nest.as<scalar::For>().body);
+    *refused = blamed(decision::written(lines), {std::move(why)});
     return std::nullopt;
   }
   const std::string kernel(FreshNames(names).make(name).str());

@@ -6,6 +6,7 @@
 #include "compile/levels.h"
 #include "ir/parse.h"
 #include "ir/print.h"
+#include "lower/tiles/tile_loads.h"
 #include "matile/ops.h"
 #include "vrtile/ops.h"
 
@@ -60,6 +61,37 @@ TEST(GridNest, Alone) {
     has_roles |= step.pass == "split_roles";
   }
   EXPECT_TRUE(has_roles);
+}
+
+// What is known of the indices of an operand before passes run is what lowering says in the end.
+TEST(GridNest, OperandsThatNoBoxHasAreKnownBefore) {
+  struct {
+    std::string from;
+    std::string to;
+    bool is_refused;
+  } cases[] = {{"B[64 * n + j, 64 * k + q]", "B[64 * n + j, 64 * k + q]", false},
+               {"B[64 * n + j, 64 * k + q]", "B[64 * n + j, 128 * k + 2 * q]", true},
+               {"B[64 * n + j, 64 * k + q]", "B[1024 * n + 16 * j, 64 * k + q]", true},
+               // A first operand may come from registers.
+               {"A[64 * m + i, 64 * k + q]", "A[64 * m + i, 128 * k + 2 * q]", false}};
+  for (const auto& [from, to, is_refused] : cases) {
+    std::string text = kProduct;
+    text.replace(text.find(from), from.size(), to);
+    diag::SourceMap sources;
+    diag::Sink sink{sources};
+    expr::ExprPool pool;
+    const auto program = ir::parse(sources.add("product.vrtile", text), levels(), pool, sink);
+    ASSERT_TRUE(program) << to;
+    ir::PassContext context{pool, sink, {}};
+    lower::FreshNames names(pool);
+    for (const char* taken : {"M", "N", "K", "A", "B", "C", "sms", "k"}) names.take(taken);
+    const std::string why = lower::refuse_second_operands(*program, program->body.back(), pool);
+    EXPECT_EQ(!why.empty(), is_refused) << to << ": " << why;
+    lower::NoKernel refused;
+    const ir::Program unit = tile_unit(*program, program->body.back(), "product_kernel");
+    EXPECT_EQ(!lower_tiles(unit, "", names, context, &refused), is_refused) << to;
+    EXPECT_EQ(refused.why, why) << to;
+  }
 }
 
 // An attempt that a pass refuses leaves nothing in the trace.

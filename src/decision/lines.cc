@@ -30,6 +30,33 @@ bool is_about_equations(const ir::Op& line) {
   return line.is<Store>() || line.is<Depth>() || line.is<Chunk>() || line.is<Piece>();
 }
 
+bool is_about_nest(const ir::Op& line) {
+  const Topic about = topic(line.info());
+  return about == Topic::Program || about == Topic::Members || line.is<Tile>() ||
+         line.is<Split>() || line.is<Live>();
+}
+
+bool is_kept_for_messages(const ir::Op& line) {
+  return !line.is<Cost>() && by_of(line) == By::User && is_about_nest(line);
+}
+
+void take_followed(ir::Block& body) {
+  ir::Block rest = lines(body);
+  const auto count = std::erase_if(rest, is_kept_for_messages);
+  if (count > 0) body = with_lines(std::move(body), rest);
+}
+
+ir::Block written(const ir::Block& lines) {
+  ir::Block out;
+  for (const By who : {By::User, By::Tuned}) {
+    for (const ir::Op& line : lines) {
+      if (!line.is<Cost>() && by_of(line) == who) out.push_back(line);
+    }
+    if (!out.empty()) break;
+  }
+  return out;
+}
+
 // Decisions of one kind that are about different things differ in the first field.
 bool is_about_the_same(const ir::Op& a, const ir::Op& b) {
   if (&a.info() != &b.info()) return false;
@@ -78,6 +105,13 @@ ir::Block take_read_last(ir::Block& body) {
 
 std::string refusal(const ir::Op& line, std::string_view why) {
   return fmt::format("`{}`: {}", ir::print(with_by(line, By::Auto)), why);
+}
+
+std::string refusal(const ir::Block& lines, std::string_view why) {
+  std::string text;
+  for (const ir::Op& line : lines)
+    text += fmt::format("{}`{}`", text.empty() ? "" : ", ", ir::print(with_by(line, By::Auto)));
+  return fmt::format("{}: {}", text, why);
 }
 
 void refuse(const ir::Op& line, std::string_view why, ir::PassContext& context) {

@@ -44,6 +44,17 @@ ir::Block take(ir::Block& body) {
 // Whether passes over equations read it: a line about operands, chunks or pieces.
 bool is_about_equations(const ir::Op& line);
 
+// Whether it is followed before there is a kernel: it is about the program, or says which
+// statements, tiles, parts and live steps the nest has.
+bool is_about_nest(const ir::Op& line);
+// Such a line of a user stays with the nest, for messages. Lowering has no use for it: the body
+// then no longer has them.
+bool is_kept_for_messages(const ir::Op& line);
+void take_followed(ir::Block& body);
+
+// The lines that somebody wrote: those of a user, or, where there are none, tuned ones.
+ir::Block written(const ir::Block& lines);
+
 // Whether two decisions are of one kind and about the same operand, axis or statement.
 bool is_about_the_same(const ir::Op& a, const ir::Op& b);
 
@@ -65,7 +76,10 @@ ir::Block take_read_last(ir::Block& body);
 // The message for a refused line: the line and the reason.
 std::string refusal(const ir::Op& line, std::string_view why);
 
-// Reports that.
+// The same for a reason that several lines have together.
+std::string refusal(const ir::Block& lines, std::string_view why);
+
+// Reports that a line is refused.
 void refuse(const ir::Op& line, std::string_view why, ir::PassContext& context);
 
 // Refuses all these lines for the same reason. True if there were none.

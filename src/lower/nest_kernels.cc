@@ -150,7 +150,8 @@ bool NestKernels::points(size_t& i, size_t end, const AskedKernel& asked) {
   }
   const std::set<std::string> kept = state_.kept_after(end);
   std::vector<MapNest> group = nests_from(i, end);
-  auto columns = is_joined ? std::nullopt : column_nests(group, kept, context_.pool);
+  auto columns =
+      is_joined ? std::nullopt : column_nests(group, kept, target_.points, context_.pool);
   is_joined |= columns.has_value();
   if (!is_joined || asked.alternatives.size() != 1) {
     refuse(asked,

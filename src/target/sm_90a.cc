@@ -72,6 +72,14 @@ const Target& sm_90a() {
               .cluster_factor = 1.01,
               .unaligned_factor = 2.2,
               .special_slots = 8,
+              // Counted in the instructions of the device compiler, as the next one.
+              .functions = {.sine = 3,
+                            .near_one = 3,
+                            .power = 8,
+                            .error_function = 3,
+                            .hyperbolic_tangent = 2,
+                            .sigmoid = 2},
+              .select_slots = 2,
               .extreme_slots = 2,
               .speculated_slots = 0.25,
               .cast_slots = 0.5,
@@ -102,6 +110,7 @@ const Target& sm_90a() {
               .start_cycles = 600,
               .step_floor = 190,
               .dynamic_cycles = 320,
+              .live_one_of = 2,  // a guess
               .part_cycles = 90,
               .exposed_steps = 3,  // fitted to a sweep of decode, as the next one
               .last_tile_bytes = 6.7,
@@ -138,6 +147,10 @@ const Target& sm_90a() {
               .long_code = 2500,
               .most_slots = 12,
               .slots_alone = 4,
+              .product_slots = 3,
+              .small_slots = 4,
+              .resident_slots = 4,  // each waits for memory, not for products
+              .most_stages = 4,
               .small_slot_bytes = 2048,
               .least_loader_registers = 24,
               .busy_loader_registers = 40,
@@ -158,6 +171,9 @@ const Target& sm_90a() {
           {
               .long_axis = 16,
               .few_states = 128,
+              .filled = 4,
+              .filled_of = 5,
+              .rounds = 4,
               .worth_a_round = 64,
               .worth_other = 0.95,
               .worth_smaller = 0.99,
@@ -189,6 +205,9 @@ const Target& sm_90a() {
               .columns_of_group = 16384,
               .positions_of_group = 4096,
               .least_columns = 64,
+              .least_vector = 4,  // 16 bytes of 32-bit elements
+              .most_vector = 8,   // 16 bytes of 16-bit elements
+              .turn_elements = 8,
               .walked_rows = 4,
               .ahead_bytes = int64_t{64} << 10,
               .ahead_row = int64_t{16} << 10,
@@ -240,6 +259,7 @@ const Target& sm_90a() {
               .walk_rounds = 2,      // not measured
               .walk_resident = 768,  // 80 registers: with 64 some spill
               .column_piece = 64,    // all of it in registers
+              .column_nodes = 400,   // not measured
               .column_pieces = 32,   // not measured
               .parts_of_one = 8192,
               .parts_of_many = 64,
@@ -254,8 +274,10 @@ const Target& sm_90a() {
               .usual_extent = 1024,
               .large_extent = 65536,
               .strided_lines = 16,
+              .same_lines = 0.25,
               .cache_bytes = 40,
               .operation_slots = 1,
+              .function_operations = 8,
               .thread_cycles = 1500,
               .turn_cycles = 150,
               .row_cycles = 1500,

@@ -103,6 +103,16 @@ struct FunctionCode {
   double coarse_hyperbolic_tangent;
 };
 
+// Slots of functions that are made of several special ones, in multiples of `special_slots`.
+struct FunctionSlots {
+  double sine;      // and cosine
+  double near_one;  // log1p, expm1
+  double power;
+  double error_function;
+  double hyperbolic_tangent;
+  double sigmoid;
+};
+
 // Constants of the cost model: least-squares values from measured kernels, in cycles if nothing
 // else is said.
 struct Costs {
@@ -122,6 +132,8 @@ struct Costs {
 
   // Register work: issue slots of one warp for an element.
   double special_slots;           // exponentials, reciprocals, roots
+  FunctionSlots functions;        // of those that are made of them
+  double select_slots;            // of a selection by data; one by positions costs nothing
   double extreme_slots;           // maximum, minimum
   double speculated_slots;        // of an extreme value that most steps do not look for
   double cast_slots;              // to another dtype
@@ -143,6 +155,9 @@ struct Costs {
   double start_cycles;    // until the ring of a loop of products is filled
   double step_floor;      // barriers and issue of one step
   double dynamic_cycles;  // fetching the number of a tile
+
+  // Loops whose steps depend on data.
+  int64_t live_one_of;  // of so many steps one is assumed to be left
 
   // Parts of a streamed axis.
   double part_cycles;      // combining one more part
@@ -192,6 +207,10 @@ struct Tiles {
   double long_code;                // instructions of a step: beyond it the assembler is slow
   int64_t most_slots;              // of a ring of small tiles
   int64_t slots_alone;             // of loops with other work, for one group
+  int64_t product_slots;           // of operands of products, at least, before others have two
+  int64_t small_slots;             // of a ring of small slots in a loop
+  int64_t resident_slots;          // of a ring, where tiles share a multiprocessor
+  int64_t most_stages;             // buffers of a store that a schedule may ask for
   int64_t small_slot_bytes;        // a ring of such slots may always have a few
   int64_t least_loader_registers;  // of a thread of a loading role
   int64_t busy_loader_registers;   // the same if it numbers tiles or serves a cluster
@@ -211,6 +230,9 @@ struct Tiles {
 struct Parts {
   int64_t long_axis;       // steps: shorter ones are over before a second kernel has started
   int64_t few_states;      // values of a tile that its last part combines at once
+  int64_t filled;          // rounds of CTAs that fill `filled` of `filled_of` of the machine
+  int64_t filled_of;       // stay as few as they are
+  int64_t rounds;          // of shorter parts, where they do not
   int64_t worth_a_round;   // steps of a part that are worth a round of CTAs
   double worth_other;      // sizes other than the usual ones need at most this share of the time
   double worth_smaller;    // the same for blocks of rows; their usual sizes are not measured
@@ -237,6 +259,9 @@ struct Rows {
   int64_t columns_of_group;      // of a row that one group keeps
   int64_t positions_of_group;    // of a group among several, if columns are used as numbers
   int64_t least_columns;         // of a row that is worth a CTA
+  int64_t least_vector;          // neighbours of a thread, where a row is loaded in vectors
+  int64_t most_vector;           // the same at most
+  int64_t turn_elements;         // of a thread in a step along a row, one by one
   int64_t walked_rows;           // that a step loads, of reductions over several axes
   int64_t ahead_bytes;           // of rows asked for early, for each multiprocessor
   int64_t ahead_row;             // bytes of a row, at most, that is asked for early
@@ -278,6 +303,7 @@ struct Points {
   int64_t walk_rounds;     // at least, of so many threads
   int64_t walk_resident;   // threads of a multiprocessor that scans leave registers for
   int64_t column_piece;    // elements of a piece of an axis that is not contiguous
+  uint32_t column_nodes;   // of the expression of an element in such a walk; larger: two kernels
   int64_t column_pieces;   // that are worth it, at least
   int64_t parts_of_one;    // parts of a long reduction to one number
   int64_t parts_of_many;   // of one to many numbers
@@ -292,18 +318,20 @@ struct NestCosts {
   int64_t usual_extent;
   int64_t large_extent;
   double strided_lines;  // of the cache, that a warp touches if its lanes read far from each other
+  double same_lines;     // the same if its lanes read one element
   double cache_bytes;    // that a multiprocessor reads from the second-level cache in a cycle
-  double operation_slots;   // of a thread for an operation of a value
-  double thread_cycles;     // until the first load of a thread is there
-  double turn_cycles;       // of a loop of a thread that waits for nothing but its loads
-  double row_cycles;        // of a row, from its loads to its stores
-  double row_turn_cycles;   // of a step along a row that is walked over
-  double reduction_cycles;  // of one reduction of a row
-  int64_t resident_rows;    // rows in flight on a multiprocessor
-  double patch_share;       // of the slots for instructions that patches use
-  double place_slots;       // of a thread for the place of an element that a patch loads
-  double single_share;      // of the memory's speed, where a thread loads one element at a time
-  double empty_tiles;       // share of a tile that is filled: with less, other forms are considered
+  double operation_slots;      // of a thread for an operation of a value
+  double function_operations;  // that a function or a division counts as
+  double thread_cycles;        // until the first load of a thread is there
+  double turn_cycles;          // of a loop of a thread that waits for nothing but its loads
+  double row_cycles;           // of a row, from its loads to its stores
+  double row_turn_cycles;      // of a step along a row that is walked over
+  double reduction_cycles;     // of one reduction of a row
+  int64_t resident_rows;       // rows in flight on a multiprocessor
+  double patch_share;          // of the slots for instructions that patches use
+  double place_slots;          // of a thread for the place of an element that a patch loads
+  double single_share;         // of the memory's speed, where a thread loads one element at a time
+  double empty_tiles;  // share of a tile that is filled: with less, other forms are considered
   double worth_without_tiles;  // other forms are chosen below this share of the time with tiles
 };
 

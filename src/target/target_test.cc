@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <sstream>
+
+#include "base/files.h"
 
 namespace nautilus::target {
 namespace {
@@ -43,6 +46,36 @@ TEST(Target, ToyHasOtherLimitsAndCosts) {
   EXPECT_EQ(toy().limits.cluster_ctas, 1);
   EXPECT_NE(toy().costs.memory_bytes_per_cycle, sm_90a().costs.memory_bytes_per_cycle);
   EXPECT_TRUE(toy().architecture.empty());
+}
+
+// Every number of a target, with its meaning, is a row of the page about targets. Structs that are
+// one row, and the groups themselves, are not.
+TEST(Target, EveryFieldIsDocumented) {
+  std::string error;
+  const auto header = base::read_file(NAUTILUS_SOURCE_DIR "/src/target/target.h", &error);
+  ASSERT_TRUE(header) << error;
+  const auto page = base::read_file(NAUTILUS_SOURCE_DIR "/docs/targets.md", &error);
+  ASSERT_TRUE(page) << error;
+  const std::set<std::string> together = {"FunctionCode", "FunctionSlots", "Target"};
+  std::istringstream lines(*header);
+  std::string line;
+  std::string type;
+  size_t fields = 0;
+  while (std::getline(lines, line)) {
+    if (line.starts_with("struct ")) type = line.substr(7, line.find(' ', 7) - 7);
+    const size_t end = line.find(';');
+    const bool is_field = line.starts_with("  ") && line[2] != ' ' && line[2] != '/' &&
+                          end != std::string::npos && line.find('(') == std::string::npos;
+    if (!is_field || together.contains(type)) continue;
+    const size_t begin = line.rfind(' ', end) + 1;
+    const std::string name = line.substr(begin, end - begin);
+    if (name == "spare") continue;  // its own fields are rows
+    ++fields;
+    EXPECT_TRUE(page->find("`" + name + "`") != std::string::npos ||
+                page->find("." + name + "`") != std::string::npos)
+        << type << "::" << name << " is not in docs/targets.md";
+  }
+  EXPECT_GT(fields, 150u);
 }
 
 }  // namespace

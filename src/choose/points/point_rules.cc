@@ -16,6 +16,8 @@ int64_t PointRules::scan_lanes() { return target_.limits.warp_threads; }
 
 int64_t PointRules::scan_each(int64_t vector) { return vector; }
 
+int64_t PointRules::lines_across() { return target_.points.lines_across; }
+
 // As many turns as make the target's loads under way, if those are enough; of loops over parts as
 // many as the target takes.
 int64_t PointRules::turns(const lower::TurnFacts& facts) {

@@ -114,6 +114,9 @@ std::string kernels_of(const ir::Program& program, const schedule::Schedule& dec
   ir::PassContext context{unit.pool, sink, {}};
   const auto kernels = compile::to_kernels(built->program, context);
   if (!kernels) *why = sink.all().empty() ? "no reason" : sink.all()[0].message;
+  if (!kernels && !sink.all().empty()) {
+    EXPECT_EQ(sink.all()[0].code, diag::Code::DecisionRefused) << *why;
+  }
   return kernels ? emitted(*kernels, unit.pool) : "";
 }
 

@@ -157,6 +157,30 @@ TEST_F(GivenSchedules, WhatDoesNotFitIsRefused) {
             "`algebra gather on` of b.sched contradicts `algebra gather off` of a.sched");
 }
 
+// Who edits a printed schedule marks nothing: what the first schedule has otherwise is named.
+TEST_F(GivenSchedules, AChangedLineWithoutAMarkIsNamed) {
+  schedule::Schedule changed = first_;
+  std::string line;
+  for (schedule::KernelSchedule& k : changed.kernels) {
+    for (ir::Op& op : k.alternatives[0]) {
+      const auto* ring = op.get<decision::Ring>();
+      if (!ring || !line.empty()) continue;
+      decision::Ring longer = *ring;
+      longer.slots = 12;
+      op = ir::make(longer);
+      line = ir::print(op);
+    }
+  }
+  ASSERT_FALSE(line.empty());
+  std::string error;
+  EXPECT_FALSE(lower_with_schedule(*program_, schedule::print(changed), unit_, &error));
+  ASSERT_FALSE(unit_.sink.all().empty());
+  const diag::Diagnostic& said = unit_.sink.all().back();
+  EXPECT_EQ(said.code, diag::Code::DecisionRefused);
+  EXPECT_NE(said.message.find("`" + line + "`: kernel `"), std::string::npos) << said.message;
+  EXPECT_NE(said.message.find("bytes of shared memory"), std::string::npos) << said.message;
+}
+
 // A kernel that the program does not have is reported with the existing ones, whatever their form.
 TEST_F(GivenSchedules, UnknownKernelsAreNamed) {
   for (const decision::Form form : {decision::Form::Tile, decision::Form::Rows,

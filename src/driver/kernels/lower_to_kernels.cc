@@ -5,6 +5,7 @@
 #include <map>
 
 #include "compile/kernels.h"
+#include "driver/kernels/changed_lines.h"
 #include "driver/kernels/given_schedule.h"
 #include "driver/kernels/scheduling.h"
 #include "driver/kernels/sized_kernels.h"
@@ -136,6 +137,37 @@ std::optional<Kernels> kernels_of(const ir::Program& program, const FirstSchedul
                  notes_of(decided, &scheduled), origin_of(scheduled)};
 }
 
+// What is said about lines that somebody changed without a mark; nothing if it is not for one of
+// them that there are no kernels.
+std::optional<diag::Diagnostic> refused_change(const ir::Program& program,
+                                               const schedule::Schedule& given, Unit& unit) {
+  const auto first = first_schedule(program, unit);
+  if (!first) return std::nullopt;
+  std::string ignored;
+  const auto marked = replay(program, with_changes_marked(given, first->decisions), unit, &ignored);
+  if (!marked) return std::nullopt;
+  diag::Sink sink(unit.sources);
+  ir::PassContext context{unit.pool, sink, {}};
+  if (compile::nests_to_kernels(marked->program, context) || sink.all().empty() ||
+      sink.all()[0].code != diag::Code::DecisionRefused)
+    return std::nullopt;
+  return sink.all()[0];
+}
+
+// The kernels of a schedule that was given.
+std::optional<Kernels> kernels_of_given(const ir::Program& program, const FirstSchedule& scheduled,
+                                        const KernelRequest& request, Unit& unit) {
+  diag::Sink sink(unit.sources);
+  ir::PassContext context{unit.pool, sink, {}, request.trace};
+  auto kernels = kernels_of(program, scheduled, request.has_notes, context);
+  std::vector<diag::Diagnostic> said = sink.all();
+  if (!kernels && !said.empty() && said[0].code != diag::Code::DecisionRefused) {
+    if (const auto refused = refused_change(program, scheduled.decisions, unit)) said = {*refused};
+  }
+  for (const diag::Diagnostic& d : said) unit.sink.report(d.code, d.primary.span, d.message) = d;
+  return kernels;
+}
+
 // Of a program that has nests, or will have them.
 bool is_unscheduled(const ir::Program& program) {
   return program.level->name == "spec" || program.after == "spec_to_scalar";
@@ -159,8 +191,7 @@ std::optional<Kernels> make_kernels(const ir::Program& program, const KernelRequ
     }
     if (schedule::is_sized(*request.schedule)) return sized_kernels(program, request, unit, error);
     const auto scheduled = replay_schedule(program, *request.schedule, unit, error);
-    auto kernels =
-        scheduled ? kernels_of(program, *scheduled, request.has_notes, context) : std::nullopt;
+    auto kernels = scheduled ? kernels_of_given(program, *scheduled, request, unit) : std::nullopt;
     if (scheduled && !kernels) *error = unknown_kernel(program, scheduled->decisions, unit);
     return kernels;
   }

@@ -27,6 +27,8 @@ class PointAnswers {
   // Of a scan with vectors: threads that walk along a row, and steps that each has.
   virtual int64_t scan_lanes() = 0;
   virtual int64_t scan_each(int64_t vector) = 0;
+  // Neighbouring threads along the last axis, of a kernel that has points across it.
+  virtual int64_t lines_across() = 0;
   // Turns that are written one after the other.
   virtual int64_t turns(const TurnFacts& facts) = 0;
   // Turns of the longest windows that are written out, of a kernel that has some.

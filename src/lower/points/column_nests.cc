@@ -14,14 +14,11 @@ namespace {
 using expr::Expr;
 using EK = expr::Op;
 
-// Elements of a walk grow with every statement that is written into another; of more nodes than
-// this they are read from memory instead.
-constexpr uint32_t kMostNodes = 400;
-
 class Columns {
  public:
-  Columns(std::span<const MapNest> nests, const std::set<std::string>& kept, expr::ExprPool& pool)
-      : nests_(nests), kept_(kept), pool_(pool) {}
+  Columns(std::span<const MapNest> nests, const std::set<std::string>& kept,
+          const target::Points& limits, expr::ExprPool& pool)
+      : nests_(nests), kept_(kept), limits_(limits), pool_(pool) {}
 
   std::optional<std::vector<MapNest>> run() {
     if (!find_axes()) return std::nullopt;
@@ -141,7 +138,8 @@ class Columns {
                        it->second.first.end());
       return it->second.second;
     });
-    return ok && out.tree_size() <= kMostNodes ? out : Expr();
+    // Elements grow with every statement that is written into another.
+    return ok && out.tree_size() <= limits_.column_nodes ? out : Expr();
   }
 
   // Whether neighbouring points read neighbours: something is read at all points and steps, with
@@ -162,6 +160,7 @@ class Columns {
 
   std::span<const MapNest> nests_;
   const std::set<std::string>& kept_;
+  const target::Points& limits_;
   expr::ExprPool& pool_;
   ir::Axes axes_;
   ir::Exprs point_;
@@ -175,8 +174,9 @@ class Columns {
 
 std::optional<std::vector<MapNest>> column_nests(std::span<const MapNest> nests,
                                                  const std::set<std::string>& kept,
+                                                 const target::Points& limits,
                                                  expr::ExprPool& pool) {
-  return Columns(nests, kept, pool).run();
+  return Columns(nests, kept, limits, pool).run();
 }
 
 }  // namespace nautilus::lower

@@ -33,9 +33,11 @@
 namespace nautilus::lower {
 
 // The nests that share their points, for all of `nests`; nothing if they are not such work.
-// `kept`: what is read after them.
+// `kept`: what is read after them. An element whose expression has more nodes than `limits` allow
+// is not computed where it is needed.
 std::optional<std::vector<MapNest>> column_nests(std::span<const MapNest> nests,
                                                  const std::set<std::string>& kept,
+                                                 const target::Points& limits,
                                                  expr::ExprPool& pool);
 
 }  // namespace nautilus::lower

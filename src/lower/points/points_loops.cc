@@ -239,11 +239,11 @@ bool widen(LoweredKernel& parts, int64_t each, int64_t threads, expr::ExprPool& 
 }
 
 bool turn(LoweredKernel& parts, const decision::Across& line, int64_t threads,
-          const target::Points& choice, expr::ExprPool& pool) {
+          expr::ExprPool& pool) {
   auto kernel = parts.kernel.as<matile::Kernel>();
   auto points = kernel.body[0].as<matile::Points>();
   const int64_t across = line.points.value_or(0);
-  const int64_t lines = line.lines.value_or(choice.lines_across);
+  const int64_t lines = line.lines.value_or(0);
   const auto it = std::find_if(points.axes.begin(), points.axes.end(),
                                [&](const ir::Axis& a) { return a.name == line.axis; });
   const bool is_plain = std::all_of(points.body.begin(), points.body.end(), [](const Op& op) {

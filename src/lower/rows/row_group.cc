@@ -145,12 +145,7 @@ class Grouping {
     const auto has_size = [](const ir::Axis& a) { return is_size(a.extent); };
     return std::all_of(group_.rows.begin(), group_.rows.end(), has_size) &&
            std::all_of(group_.outer.begin(), group_.outer.end(), has_size) &&
-           is_size(group_.column.extent) &&
-           (!group_.outer.empty() || !is_short(group_.column.extent));
-  }
-  // A row that a thread walks over in less time than a CTA takes to start.
-  bool is_short(Expr e) const {
-    return e.op() == EK::IntConst && e.integer() < group_.target->rows.least_columns;
+           is_size(group_.column.extent);
   }
   // Of sizes and constants.
   static bool is_size(Expr e) {

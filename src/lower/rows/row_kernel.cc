@@ -27,8 +27,8 @@ std::optional<ir::Block> lower_rows(const RowContext& rows,
   }
   ir::Block out;
   size_t unreached = 0;
-  const auto variants = row_variants(shapes, rows, out, &unreached);
-  if (!variants) {
+  const auto launched = row_alternatives(shapes, rows, out, &unreached);
+  if (!launched) {
     lines[unreached].refuse("no rows are left for it: alternatives before it take them");
     return std::nullopt;
   }
@@ -36,7 +36,7 @@ std::optional<ir::Block> lower_rows(const RowContext& rows,
   ir::Block launches;
   ir::Name single;  // takes tensors of any alignment; the first of the list
   for (size_t k = 0; k < shapes.size(); ++k) {
-    const RowVariant& v = (*variants)[k];
+    const RowAlternative& v = (*launched)[k];
     const ir::Name name = rows.names.make(fmt::format("{}_rows{}", stem, v.suffix));
     RowLowering lowering(rows, v, name, lines[k]);
     matile::Kernel kernel = lowering.run();

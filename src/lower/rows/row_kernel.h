@@ -18,10 +18,10 @@
 // Rows of more than 4096 columns are shared by four groups: `groups 4 index w`, columns 4096 * w +
 // j, and `groups Y_max max` after each reduction.
 //
-// A row is kept in registers if it fits; the variants for longer rows, and for those that do not
-// consist of whole vectors, walk over the columns once for each reduction and read them again. The
-// plan launches the one that fits the sizes. Tests: test/lower/rows.naut, test/kernels/rows.naut,
-// test/lower/rows_of_groups.naut, test/kernels/rows_of_groups.naut
+// A row is kept in registers if it fits; the alternatives for longer rows, and for those that do
+// not consist of whole vectors, walk over the columns once for each reduction and read them again.
+// The plan launches the one that fits the sizes. Tests: test/lower/rows.naut,
+// test/kernels/rows.naut, test/lower/rows_of_groups.naut, test/kernels/rows_of_groups.naut
 //
 // Each kernel is an alternative of the schedule, with lines of its own (row_lines.h).
 #pragma once

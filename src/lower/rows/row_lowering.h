@@ -10,9 +10,9 @@ namespace nautilus::lower {
 
 class RowLowering {
  public:
-  RowLowering(const RowContext& context, const RowVariant& variant, ir::Name kernel,
+  RowLowering(const RowContext& context, const RowAlternative& alternative, ir::Name kernel,
               RowAnswers& answers)
-      : scope_(context, variant, answers),
+      : scope_(context, alternative, answers),
         group_(scope_.group),
         pool_(scope_.pool),
         kernel_(kernel) {}

@@ -16,6 +16,7 @@ using expr::Expr;
 using EK = expr::Op;
 using Kind = RowStatement::Kind;
 
+// A sum of degree 2 keeps 1 + r + r (r + 1) / 2 numbers about r references: six for two.
 constexpr size_t kMostReferences = 2;
 
 bool is_zero_constant(Expr e) { return e.op() == EK::FloatConst && e.number() == 0; }

@@ -9,7 +9,7 @@ using expr::DType;
 using expr::Expr;
 using EK = expr::Op;
 
-RowScope::RowScope(const RowContext& context, const RowVariant& variant, RowAnswers& given)
+RowScope::RowScope(const RowContext& context, const RowAlternative& alternative, RowAnswers& given)
     : group(context.group),
       choice(context.choice()),
       kept(context.kept),
@@ -18,10 +18,11 @@ RowScope::RowScope(const RowContext& context, const RowVariant& variant, RowAnsw
       answers(given),
       pool(context.pool),
       names(context.names),
-      shape(variant.shape),
-      limit(variant.limit),
-      exists(group.exists && variant.length ? pool.binary(EK::Lt, group.exists[0], variant.length)
-                                            : group.exists) {}
+      shape(alternative.shape),
+      limit(alternative.limit),
+      exists(group.exists && alternative.length
+                 ? pool.binary(EK::Lt, group.exists[0], alternative.length)
+                 : group.exists) {}
 
 void RowScope::begin() {
   for (const ir::Axis& a : group.rows) names.take(a.name.str());

@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "expr/walk.h"
+#include "lower/rows/row_alternatives.h"
 #include "lower/rows/row_answers.h"
-#include "lower/rows/row_variants.h"
 
 namespace nautilus::lower {
 
 struct RowScope {
-  RowScope(const RowContext& context, const RowVariant& variant, RowAnswers& given);
+  RowScope(const RowContext& context, const RowAlternative& alternative, RowAnswers& given);
 
   // Takes the names of the group, and makes those of the columns.
   void begin();

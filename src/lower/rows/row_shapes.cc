@@ -33,11 +33,12 @@ std::vector<ir::TensorType> row_tensors(const RowContext& c) {
 }  // namespace
 
 int64_t most_row_vector(const RowContext& context) {
-  int64_t width = 4;
+  const target::Rows& rows = context.choice();
+  int64_t width = rows.least_vector;
   for (const ir::TensorType& t : row_tensors(context))
     width = std::max<int64_t>(
-        width,
-        std::min<int64_t>(context.group.target->memory.vector_bytes / expr::bytes(t.dtype), 8));
+        width, std::min<int64_t>(context.group.target->memory.vector_bytes / expr::bytes(t.dtype),
+                                 rows.most_vector));
   return width;
 }
 
@@ -54,7 +55,9 @@ RowRoom row_room(const RowContext& context, const RowShape& shape) {
       if (own.contains(std::string(e.name().str()))) return;
       if (!read.emplace(e.name().str()).second) return;
       const bool is_shared = std::find(shared.begin(), shared.end(), e) != shared.end();
-      const int64_t held = is_shared ? std::min(shape.columns, choice.threads * 8) : shape.columns;
+      const int64_t held = is_shared
+                               ? std::min(shape.columns, choice.threads * choice.turn_elements)
+                               : shape.columns;
       sum += row_tile_registers(e.dtype(), held, choice.threads);
     });
   }

@@ -41,7 +41,7 @@ struct RowShape {
   int64_t capacity() const { return groups * columns; }
 };
 
-// Elements of the narrowest tensor in a vector, at most 8.
+// Elements of the narrowest tensor in a vector, within what rows of the target have.
 int64_t most_row_vector(const RowContext& context);
 // What a row of the shape takes of a thread's registers, and what there is for it.
 struct RowRoom {

@@ -22,6 +22,7 @@ void NestChoices::begin(ir::Block& body) {
   whole_.begin(body);
   promote.begin(body);
   decision::take<decision::Cost>(body);  // the plan's, which was read from the nest
+  decision::take_followed(body);
 }
 
 void NestChoices::refuse_copies(const ir::Block& later, const std::set<std::string>& copied,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ir/target_of.h"
 #include "ir/walk.h"
 #include "vrtile/walk.h"
 
@@ -174,6 +175,33 @@ bool TileLoads::runs_along_columns(ir::Name line, const ir::Block& body) const {
     });
   }
   return ok;
+}
+
+std::string refuse_second_operands(const ir::Program& tiles, const Op& nest, expr::ExprPool& pool) {
+  const target::Copies& copies = ir::target_of(tiles).copies;
+  std::string why;
+  const auto look_at = [&](const auto& self, const ir::Block& block) -> void {
+    for (size_t k = 0; k < block.size() && why.empty(); ++k) {
+      for (const ir::Field& f : block[k].info().fields) {
+        if (f.kind == ir::FieldKind::Body)
+          self(self, ir::field_value<ir::Block>(block[k].data(), f));
+      }
+      const auto* load = block[k].get<vrtile::Load>();
+      if (!load || load->value.op() != EK::Read || !why.empty()) continue;
+      if (!TileLoads::uses_of(block, k + 1, load->name).is_b) continue;
+      const auto indices = load->value.args();
+      why = refuse_indices({&copies,
+                            load->value.name(),
+                            {},
+                            {indices.begin(), indices.end()},
+                            load->axes,
+                            {},
+                            nullptr},
+                           pool);
+    }
+  };
+  look_at(look_at, {nest});
+  return why;
 }
 
 }  // namespace nautilus::lower

@@ -10,6 +10,12 @@
 
 namespace nautilus::lower {
 
+// Why no kernel of tiles has the nest, whatever its lines say: the second operand of a product is
+// copied in boxes, and the indices of one are none of a box. Empty if nothing of this kind is
+// known. It is what lowering says of such a nest, asked before its passes run.
+std::string refuse_second_operands(const ir::Program& tiles, const ir::Op& nest,
+                                   expr::ExprPool& pool);
+
 class TileLoads {
  public:
   TileLoads(NestScope& scope, TileCopies& copies, TileTakes& takes)
@@ -25,7 +31,6 @@ class TileLoads {
   // Op k of the block.
   bool load(const ir::Block& ops, size_t k, ir::Block& out);
 
- private:
   // How the ops behind a load use its tile.
   struct Uses {
     bool is_operand = false;
@@ -36,7 +41,10 @@ class TileLoads {
     size_t last = 0;             // op of the block
   };
 
+  // Of the ops of the block from this one on.
   static Uses uses_of(const ir::Block& block, size_t from, ir::Name name);
+
+ private:
   bool fetch(const vrtile::Load& op, const Uses& uses, TileValue& value, ir::Block& out);
   // Loads the elements one by one into a register tile.
   bool gather(const vrtile::Load& op, TileValue& value, ir::Block& out);

@@ -123,82 +123,84 @@ bool TileStores::store_panels(const vrtile::Store& op, const TileElements& eleme
   const auto map = copies_.map_for(elements, view, scope_.group_rows(), scope_.panel());
   if (!map) return false;
   stored_panels_ = true;
-  matile::Unroll unroll;
   const int64_t row_blocks = view.rows / scope_.group_rows();
   const int64_t panels = view.cols / scope_.panel();
-  Expr row = scope_.axis[0];
+  Panel panel{{}, scope_.axis[0], scope_.axis[1], {}, {}};
   Expr row_base = view.row_base;
+  Expr col_base = view.col_base;
   const auto shifted = [&](const char* stem, int64_t count, int64_t step, Expr& axis, Expr& base) {
     const ir::Name name = scope_.names.make(stem);
-    unroll.axes.push_back({name, pool_.integer(count)});
+    panel.unroll.axes.push_back({name, pool_.integer(count)});
     const Expr offset = pool_.binary(EK::Mul, pool_.integer(step), pool_.index(name));
     axis = pool_.binary(EK::Add, offset, axis);
     base = base.is_int(0) ? offset : pool_.binary(EK::Add, base, offset);
   };
-  if (row_blocks > 1) shifted("v", row_blocks, scope_.group_rows(), row, row_base);
-  Expr col = scope_.axis[1];
-  Expr col_base = view.col_base;
-  shifted("q", panels, scope_.panel(), col, col_base);
-  const ir::TensorType block_type{
-      DType::F32, {pool_.integer(scope_.group_rows()), pool_.integer(scope_.panel())}};
+  if (row_blocks > 1) shifted("v", row_blocks, scope_.group_rows(), panel.row, row_base);
+  shifted("q", panels, scope_.panel(), panel.col, col_base);
+  if (row_blocks > 1) panel.row_offset = panel.row[0];
+  if (!take_loads(op, panel, out)) return false;
   // Element-wise work of the panel first; its tiles are those of one panel.
+  for (const vrtile::Set& s : deferred_) {
+    const auto made = set_panel(s.value, s.axes, s.name.str(), panel);
+    if (!made) return false;
+    stand_for(s.name, made->name, made->type.dtype, panel);
+  }
+  const auto y = set_panel(op.value, op.axes, std::string(op.target.str()) + "_out", panel);
+  if (!y) return false;
+  panel.unroll.body.push_back(
+      ir::make(matile::Store{map->op.name, map->at(row_base, col_base, pool_), y->name, {}}));
+  out.push_back(ir::make(std::move(panel.unroll)));
+  return true;
+}
+
+void TileStores::stand_for(ir::Name stem, ir::Name part, DType dtype, Panel& panel) {
+  TileValue whole;
+  whole.name = scope_.names.make(std::string(stem.str()) + "_whole");
+  const std::vector<Expr> at = {panel.row, panel.col};
   const std::vector<Expr> own = {scope_.axis[0], scope_.axis[1]};
-  std::vector<std::pair<Expr, Expr>> panel_tiles;
-  const auto written = [&](Expr value, const ir::Axes& axes) {
-    const expr::Substitution at{{pool_.index(axes[0].name), row}, {pool_.index(axes[1].name), col}};
-    Expr e = scope_.written(value, at);
-    if (!e) return e;
-    expr::Substitution replaced;
-    for (const auto& [whole, panel] : panel_tiles) replaced.emplace(whole, panel);
-    return expr::substitute(pool_, e, replaced);
-  };
-  const auto whole_tile = [&](ir::Name stem, ir::Name panel, DType dtype) {
-    TileValue whole;
-    whole.name = scope_.names.make(std::string(stem.str()) + "_whole");
-    const std::vector<Expr> at = {row, col};
-    panel_tiles.emplace_back(pool_.read(whole.name, dtype, at), pool_.read(panel, dtype, own));
-    scope_.tiles.define(stem, whole);
-  };
-  const Expr row_offset = row_blocks > 1 ? row[0] : Expr();
+  panel.tiles.emplace_back(pool_.read(whole.name, dtype, at), pool_.read(part, dtype, own));
+  scope_.tiles.define(stem, whole);
+}
+
+std::optional<TileStores::PanelTile> TileStores::set_panel(Expr value, const ir::Axes& axes,
+                                                           std::string_view stem, Panel& panel) {
+  const expr::Substitution at{{pool_.index(axes[0].name), panel.row},
+                              {pool_.index(axes[1].name), panel.col}};
+  const Expr whole = scope_.written(value, at);
+  if (!whole) return std::nullopt;
+  expr::Substitution parts;
+  for (const auto& [of_whole, of_panel] : panel.tiles) parts.emplace(of_whole, of_panel);
+  const Expr written = expr::substitute(pool_, whole, parts);
+  const ir::TensorType type{written.dtype(),
+                            {pool_.integer(scope_.group_rows()), pool_.integer(scope_.panel())}};
+  const ir::Name name = scope_.new_register(stem, type);
+  panel.unroll.body.push_back(ir::make(matile::Set{name, scope_.own_axes(type), written}));
+  return PanelTile{name, type};
+}
+
+bool TileStores::take_loads(const vrtile::Store& op, Panel& panel, ir::Block& out) {
   const PanelLoads loads = panel_loads(op);
   ir::Block takes;
   for (ir::Name line : loads.lines) {
     const TileValue value = *scope_.tiles.find(line);
     const ir::Name part = takes_.fetch_row_piece(line, value, scope_.frames.back().at, out);
-    const ir::Name taken = takes_.take_row_piece(line, part, scope_.panel(), col[0], takes);
+    const ir::Name taken = takes_.take_row_piece(line, part, scope_.panel(), panel.col[0], takes);
     TileValue whole = value;
     whole.kind = TileKind::Register;
     whole.type = {DType::F32, {value.axes[0].extent}};
     whole.name = scope_.names.make(std::string(line.str()) + "_whole");
-    panel_tiles.emplace_back(pool_.read(whole.name, DType::F32, {&col, 1}),
+    panel.tiles.emplace_back(pool_.read(whole.name, DType::F32, {&panel.col, 1}),
                              pool_.read(taken, DType::F32, {&scope_.axis[1], 1}));
     scope_.tiles.define(line, std::move(whole));
   }
   for (ir::Name box : loads.boxes) {
     const TileValue value = *scope_.tiles.find(box);
-    const ir::Name taken = takes_.take_panel(box, value, row_offset, col[0], unroll.body, takes);
+    const ir::Name taken =
+        takes_.take_panel(box, value, panel.row_offset, panel.col[0], panel.unroll.body, takes);
     if (!taken) return false;
-    whole_tile(box, taken, value.value.dtype());
+    stand_for(box, taken, value.value.dtype(), panel);
   }
-  for (Op& take : takes) unroll.body.push_back(std::move(take));
-  for (const vrtile::Set& s : deferred_) {
-    const Expr value = written(s.value, s.axes);
-    if (!value) return false;
-    ir::TensorType type = block_type;
-    type.dtype = value.dtype();
-    const ir::Name name = scope_.new_register(s.name.str(), type);
-    unroll.body.push_back(ir::make(matile::Set{name, scope_.own_axes(type), value}));
-    whole_tile(s.name, name, type.dtype);
-  }
-  const Expr value = written(op.value, op.axes);
-  if (!value) return false;
-  ir::TensorType type = block_type;
-  type.dtype = value.dtype();
-  const ir::Name y = scope_.new_register(std::string(op.target.str()) + "_out", type);
-  unroll.body.push_back(ir::make(matile::Set{y, scope_.own_axes(type), value}));
-  unroll.body.push_back(
-      ir::make(matile::Store{map->op.name, map->at(row_base, col_base, pool_), y, {}}));
-  out.push_back(ir::make(std::move(unroll)));
+  for (Op& take : takes) panel.unroll.body.push_back(std::move(take));
   return true;
 }
 

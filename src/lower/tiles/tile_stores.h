@@ -32,6 +32,20 @@ class TileStores {
     std::vector<ir::Name> lines;
   };
 
+  // The code of one panel while it is written: where its elements lie in the tile, and which
+  // elements of its own tiles stand for those of whole ones.
+  struct Panel {
+    matile::Unroll unroll;
+    expr::Expr row;
+    expr::Expr col;
+    expr::Expr row_offset;  // of its block of rows; none if there is one block
+    std::vector<std::pair<expr::Expr, expr::Expr>> tiles;
+  };
+  struct PanelTile {
+    ir::Name name;
+    ir::TensorType type;
+  };
+
   // Stored by the copy engine, in panels of 64 columns.
   bool stores_panels(const vrtile::Store& op) const;
   // Whole rows of a tensor: one box.
@@ -40,6 +54,13 @@ class TileStores {
                    ir::Block& out);
   bool store_panels(const vrtile::Store& op, const TileElements& elements, const TileView& view,
                     ir::Block& out);
+  // Takes what the panel reads to registers; false if that has no form.
+  bool take_loads(const vrtile::Store& op, Panel& panel, ir::Block& out);
+  // A tile of the panel with this value, which is of the elements of the whole tile.
+  std::optional<PanelTile> set_panel(expr::Expr value, const ir::Axes& axes, std::string_view stem,
+                                     Panel& panel);
+  // In the panel, its tile `part` stands for the whole tile `stem`.
+  void stand_for(ir::Name stem, ir::Name part, expr::DType dtype, Panel& panel);
   PanelLoads panel_loads(const vrtile::Store& op);
   bool put(const vrtile::Store& op, ir::Block& out);
 

@@ -123,48 +123,80 @@ bool is_all_inside(Expr c, Expr row, const TileElements& e, TileView& view, expr
          take_end(c, e, view, pool);
 }
 
+// The axes of a tile that run along another dimension and along the last one of the tensor.
+struct BoxAxes {
+  Expr row;
+  Expr col;
+};
+BoxAxes box_axes(const TileElements& e, expr::ExprPool& pool) {
+  const Expr first = pool.index(e.axes[0].name);
+  const Expr second = pool.index(e.axes[1].name);
+  const Expr last = e.indices.back();
+  const bool is_transposed = !expr::depends_on(last, second) && expr::depends_on(last, first);
+  return is_transposed ? BoxAxes{second, first} : BoxAxes{first, second};
+}
+
+bool has_box_step(Expr index, Expr row, const TileElements& e) {
+  const int64_t step = step_of(index, row);
+  return step >= 1 && step <= e.copies->box_step;
+}
+
 }  // namespace
+
+std::string refuse_indices(const TileElements& e, expr::ExprPool& pool) {
+  const auto refused = [&](std::string reason) {
+    return fmt::format("the tile of `{}`: {}", e.tensor.str(), reason);
+  };
+  if (e.axes.size() != 2 || e.indices.size() < 2)
+    return refused("only boxes of two axes are copied");
+  const auto [row, col] = box_axes(e, pool);
+  const Expr last = e.indices.back();
+  if (!base_of(last, col, pool) || expr::depends_on(last, row))
+    return refused("no axis runs along the last dimension in steps of one");
+  int rows_found = 0;
+  bool has_base = false;
+  for (size_t k = 0; k + 1 < e.indices.size(); ++k) {
+    if (expr::depends_on(e.indices[k], col)) return refused("an axis runs along two dimensions");
+    if (!expr::depends_on(e.indices[k], row)) continue;
+    ++rows_found;
+    has_base = has_box_step(e.indices[k], row, e) &&
+               base_of(e.indices[k], row, pool, step_of(e.indices[k], row));
+  }
+  if (rows_found == 1 && has_base) return "";
+  return refused(
+      fmt::format("no axis runs along another dimension in steps of up to {}", e.copies->box_step));
+}
 
 std::optional<TileView> view_of(const TileElements& e, expr::ExprPool& pool, std::string* why) {
   const auto fail = [&](std::string reason) {
     *why = fmt::format("the tile of `{}`: {}", e.tensor.str(), reason);
     return std::nullopt;
   };
-  if (e.axes.size() != 2 || e.indices.size() < 2) return fail("only boxes of two axes are copied");
+  if (std::string reason = refuse_indices(e, pool); !reason.empty()) {
+    *why = std::move(reason);
+    return std::nullopt;
+  }
   TileView view;
-  const Expr axis[2] = {pool.index(e.axes[0].name), pool.index(e.axes[1].name)};
+  const auto [row, col] = box_axes(e, pool);
   const size_t last = e.indices.size() - 1;
-  view.is_transposed =
-      !expr::depends_on(e.indices[last], axis[1]) && expr::depends_on(e.indices[last], axis[0]);
-  const Expr col = axis[view.is_transposed ? 0 : 1];
-  const Expr row = axis[view.is_transposed ? 1 : 0];
+  view.is_transposed = col == pool.index(e.axes[0].name);
   view.cols = static_cast<int>(e.axes[view.is_transposed ? 0 : 1].extent.integer());
   view.rows = static_cast<int>(e.axes[view.is_transposed ? 1 : 0].extent.integer());
   view.col_base = base_of(e.indices[last], col, pool);
-  if (!view.col_base || expr::depends_on(e.indices[last], row))
-    return fail("no axis runs along the last dimension in steps of one");
   if (!begins_aligned(view.col_base, e))
     return fail(fmt::format("it may begin inside {} bytes, where the copy engine cannot",
                             e.copies->begin_bytes));
-  int rows_found = 0;
   for (size_t k = 0; k < last; ++k) {
-    if (expr::depends_on(e.indices[k], col)) return fail("an axis runs along two dimensions");
     if (!expr::depends_on(e.indices[k], row)) {
       view.rest.push_back(e.indices[k]);
       continue;
     }
-    ++rows_found;
     view.row_dim = k;
-    const int64_t step = step_of(e.indices[k], row);
-    if (step < 1 || step > e.copies->box_step) continue;
-    view.row_step = static_cast<int>(step);
-    view.row_base = base_of(e.indices[k], row, pool, step);
+    view.row_step = static_cast<int>(step_of(e.indices[k], row));
+    view.row_base = base_of(e.indices[k], row, pool, view.row_step);
     view.rest.push_back({});
   }
   view.rest.push_back({});
-  if (rows_found != 1 || !view.row_base)
-    return fail(fmt::format("no axis runs along another dimension in steps of up to {}",
-                            e.copies->box_step));
   if (e.condition && !is_all_inside(e.condition, row, e, view, pool))
     return fail("its condition is more than a test whether the element exists");
   return view;
@@ -270,7 +302,9 @@ ir::Exprs TileMap::at(Expr row, Expr col, expr::ExprPool& pool) const {
 }
 
 std::optional<RowPieceView> row_piece_view_of(const TileElements& e, expr::ExprPool& pool) {
-  if (e.axes.size() != 1 || e.indices.empty() || e.indices.size() > 4) return std::nullopt;
+  if (e.axes.size() != 1 || e.indices.empty()) return std::nullopt;
+  // Parts of a row are an axis of their own beside those of the tensor.
+  if (static_cast<int>(e.indices.size()) >= e.copies->box_axes) return std::nullopt;
   if (e.condition && !is_all_inside(e.condition, e)) return std::nullopt;
   RowPieceView view;
   const Expr axis = pool.index(e.axes[0].name);

@@ -44,6 +44,10 @@ struct TileView {
   bool is_transposed = false;  // the tile's first axis runs along the tensor's last dimension
 };
 
+// Why the indices are none of a box, whatever the tensor's sizes are and wherever the box begins;
+// empty if they are. `view_of` asks this first.
+std::string refuse_indices(const TileElements& elements, expr::ExprPool& pool);
+
 // Nothing (and why) if the tile is no box of the tensor, or if its condition is more than "inside
 // of the tensor", "inside the block of rows" or "before an end that sizes say": points outside read
 // as 0 and are not written, which is what the copy engine does.

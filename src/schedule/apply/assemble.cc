@@ -75,7 +75,8 @@ bool has_line(const ir::Block& lines) {
 }
 
 // The lines that passes read, in the nests of the kernel's alternatives. Which steps a loop runs
-// was read when the nests were built. `costs`: of nests that are alternatives, by their places.
+// was read when the nests were built; such a line of a user stays, so that a refusal can name it.
+// `costs`: of nests that are alternatives, by their places.
 void add_lines(const Kernel& kernel, const std::map<size_t, Expr>& costs, BuiltKernel& built) {
   for (size_t n = 0; n < built.nests.size(); ++n) {
     const auto* nest = built.nests[n].get<scalar::For>();
@@ -85,7 +86,9 @@ void add_lines(const Kernel& kernel, const std::map<size_t, Expr>& costs, BuiltK
       if (w.nest == n) sizes = &w.sizes;
     }
     ir::Block lines = sizes->lines;
-    std::erase_if(lines, [](const ir::Op& line) { return line.is<decision::Live>(); });
+    std::erase_if(lines, [](const ir::Op& line) {
+      return line.is<decision::Live>() && !decision::is_kept_for_messages(line);
+    });
     if (sizes->cluster > 1 && !has_line<decision::Cluster>(lines))
       lines.push_back(ir::make(decision::Cluster{sizes->cluster, {}}));
     if (sizes->resident > 1 && !has_line<decision::Resident>(lines))

@@ -23,9 +23,14 @@ Rejection refused(const ir::Op& line, std::string_view why) {
 
 class KernelReplay {
  public:
-  KernelReplay(const KernelSchedule& schedule, const ir::Program& program,
-               const StatementList& list, expr::ExprPool& pool)
-      : schedule_(schedule), program_(program), list_(list), pool_(pool) {}
+  // `about_program`: lines that the program was made with.
+  KernelReplay(const KernelSchedule& schedule, const ir::Block& about_program,
+               const ir::Program& program, const StatementList& list, expr::ExprPool& pool)
+      : schedule_(schedule),
+        about_program_(about_program),
+        program_(program),
+        list_(list),
+        pool_(pool) {}
 
   Outcome<Kernel> run() {
     Outcome<Fusion> fusion = grow();
@@ -133,11 +138,23 @@ class KernelReplay {
       }
     }
     if (const auto why = read_groups(alternative, rows, *fusion.target, sizes)) return *why;
+    add_followed(alternative, sizes);
     if (sizes.cluster > 1 && sizes.resident > 1)
       return no_kernel("tiles of a cluster do not share a multiprocessor");
     if (sizes.cluster > 1 && fusion.row_block > 0)
       return no_kernel("blocks of rows have no clusters");
     return sizes;
+  }
+
+  // Lines of a user that are followed here go with the kernel, too: a pass that has no kernel with
+  // them names them.
+  void add_followed(const ir::Block& alternative, TileConfig& sizes) const {
+    const auto add = [&](const ir::Op& line) {
+      if (dc::is_kept_for_messages(line) && !line.is<dc::Live>()) sizes.lines.push_back(line);
+    };
+    std::for_each(alternative.begin(), alternative.end(), add);
+    if (&alternative != &first()) std::for_each(first().begin(), first().end(), add);
+    std::for_each(about_program_.begin(), about_program_.end(), add);
   }
 
   std::string read_size(const Fusion& fusion, const ir::Op& line, TileConfig& sizes,
@@ -201,15 +218,26 @@ class KernelReplay {
     const int64_t groups = alternates ? 1 : asked.count.value_or(0);
     if (groups < 1 || groups > most_groups || all % groups != 0 || all / groups % least != 0 ||
         all / groups > most || (groups > 1 && all / groups != least))
-      return line ? refused(*line, fmt::format("a tile of {} rows: groups that share it have {} "
-                                               "rows each, 1 to {}; one that alternates {} to {}",
-                                               all, least, most_groups, least, most))
+      return line ? refused(rows_line(alternative, all, *line),
+                            fmt::format("a tile of {} rows: groups that share it have {} "
+                                        "rows each, 1 to {}; one that alternates {} to {}",
+                                        all, least, most_groups, least, most))
                   : no_kernel(fmt::format("a tile has a multiple of {} rows up to {}, not {}",
                                           least, least * most_groups, all));
     sizes.warp_groups = groups;
     sizes.rows = all / groups;
     if (line) sizes.lines.push_back(*line);
     return std::nullopt;
+  }
+
+  // Of the lines that say together what rows a group has, the one that a user wrote.
+  static const ir::Op& rows_line(const ir::Block& alternative, int64_t rows, const ir::Op& groups) {
+    const auto is_of_user = [&](const ir::Op& line) {
+      const auto* tile = line.get<dc::Tile>();
+      return tile && tile->size == rows && tile->by == By::User;
+    };
+    const auto tile = std::find_if(alternative.begin(), alternative.end(), is_of_user);
+    return dc::by_of(groups) == By::User || tile == alternative.end() ? groups : *tile;
   }
 
   std::optional<Rejection> read_split(Kernel& kernel) const {
@@ -237,6 +265,7 @@ class KernelReplay {
   }
 
   const KernelSchedule& schedule_;
+  const ir::Block& about_program_;
   const ir::Program& program_;
   const StatementList& list_;
   expr::ExprPool& pool_;
@@ -270,7 +299,7 @@ Outcome<Scheduled> apply_schedule(const ir::Program& program, const Schedule& sc
         other_forms.push_back(ir::make(dc::Kernel{pool.name(k.name), k.form, alternative}));
       continue;
     }
-    Outcome<Kernel> kernel = KernelReplay(k, rounded, list, pool).run();
+    Outcome<Kernel> kernel = KernelReplay(k, schedule.lines, rounded, list, pool).run();
     if (!kernel) return kernel.rejection();
     kernels.push_back(*kernel);
   }

@@ -37,8 +37,6 @@ constexpr Problem kBatched[] = {
     {1024, 1024, 128}, {16384, 16384, 32}, {16384, 16384, 256}, {1000, 1000, 64},
     {2048, 2048, 24},  {1024, 1024, 28},   {2048, 2048, 40}};
 
-constexpr int64_t kUsualSize = 1024;  // without a hint
-
 // Taps of images: pixels of a row, channels, images, filters.
 constexpr Problem kTaps[] = {
     {1024, 3, 16, 64},   {1024, 16, 16, 128}, {1024, 32, 16, 64},  {512, 64, 16, 128},
@@ -81,17 +79,17 @@ ir::Environment environment(const Fusion& fusion, const ir::Program& program, co
     for (const ir::Op& op : program.body) {
       const auto* d = op.get<ir::Dim>();
       if (d && expr::depends_on(extent, pool.index(d->name)))
-        env.sizes[std::string(d->name.str())] = d->hint.value_or(kUsualSize);
+        env.sizes[std::string(d->name.str())] = d->hint.value_or(fusion.target->nests.usual_extent);
     }
   }
   return env;
 }
 
-ir::Environment hints(const ir::Program& program) {
+ir::Environment hints(const ir::Program& program, const Target& target) {
   ir::Environment env;
   for (const ir::Op& op : program.body) {
     if (const auto* d = op.get<ir::Dim>())
-      env.sizes.emplace(d->name.str(), d->hint.value_or(kUsualSize));
+      env.sizes.emplace(d->name.str(), d->hint.value_or(target.nests.usual_extent));
   }
   return env;
 }
@@ -205,7 +203,7 @@ std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& pro
   }
   if (drop_long_code(all, target.tiles.long_code))
     most_kernels = std::min(most_kernels, target.tiles.long_kernels);
-  ir::Environment hint = hints(program);
+  ir::Environment hint = hints(program, target);
   add_scalars(program, hint);
   std::vector<ir::Environment> problems;
   bool has_batch = false;

@@ -59,13 +59,15 @@ class PartCost {
         std::ceil(number(*tiles * *parts) / number(target_.board.sms * cost.resident));
     const double work = rounds * (number(*each) * step + cost.once);
     const double memory = *read / target_.costs.memory_bytes_per_cycle;
+    constexpr double kNumberBytes = 4;  // states pass through memory as f32, written and read
     const double together =
         split_.combines_last
-            ? number(*parts) * *passed / number(std::max<int64_t>(*tiles, 1)) * 4 /
+            ? number(*parts) * *passed / number(std::max<int64_t>(*tiles, 1)) * kNumberBytes /
                   target_.costs.last_tile_bytes
             : target_.costs.next_kernel_cycles + number(*parts) * target_.costs.part_cycles;
     const double handed =
-        number(*parts) * *passed * 8 / target_.costs.memory_bytes_per_cycle + together;
+        number(*parts) * *passed * 2 * kNumberBytes / target_.costs.memory_bytes_per_cycle +
+        together;
     // One group alone hides little of what it waits for.
     const bool is_alone = cost.floors.vector > 0;
     const double both = is_alone ? std::hypot(work, memory) +

@@ -17,6 +17,7 @@ using expr::Op;
 
 namespace {
 
+// A sum of degree 2 keeps 1 + r + r (r + 1) / 2 numbers about r references: six for two.
 constexpr size_t kMaxReferences = 2;
 
 bool is_extreme(const Member& m) {

@@ -9,6 +9,11 @@ namespace nautilus::schedule {
 
 using expr::Op;
 
+namespace {
+// A long axis is before any short one: a read gives 3 at most, and no product has that many.
+constexpr int kLongBeforeReads = 16;
+}  // namespace
+
 size_t streamed_axis(const Statement& seed, const Target& target, expr::ExprPool& pool) {
   size_t best = 0;
   int best_score = -1;
@@ -16,7 +21,7 @@ size_t streamed_axis(const Statement& seed, const Target& target, expr::ExprPool
     const Expr extent = seed.reduce[k].extent;
     // No step of its own worth streaming: a product's depth is longer.
     const bool is_short = extent.op() == Op::IntConst && extent.integer() < target.matrix.depth;
-    int score = is_short ? 0 : 16;
+    int score = is_short ? 0 : kLongBeforeReads;
     expr::for_each(seed.value, [&](Expr e) {
       if (e.op() != Op::Read || e.args().empty()) return;
       const Expr a = pool.index(seed.reduce[k].name);

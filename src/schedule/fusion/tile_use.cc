@@ -138,8 +138,9 @@ int64_t most_tile_registers(const Fusion& fusion, const TileConfig& s, bool is_m
 
 estimate::SharedUse shared_use(const Fusion& fusion, const TileConfig& s) {
   const target::Target& target = *fusion.target;
-  // Where tiles share a multiprocessor each of them waits for memory, not for products.
-  const int64_t slots = s.resident > 1 ? 4 : 2;
+  // One slot is filled while another is read.
+  constexpr int64_t kLeastSlots = 2;
+  const int64_t slots = s.resident > 1 ? target.tiles.resident_slots : kLeastSlots;
   estimate::SharedUse out;
   out.other_bytes = target.tiles.barrier_bytes;
   const auto tile = [&](int64_t rows, int64_t columns) {

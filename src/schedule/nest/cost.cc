@@ -20,7 +20,7 @@ NestCost cost_of(const BuiltKernel& built, const WholeNest& whole, const ir::Pro
   const auto tiles = static_cast<double>(cost.resident);
   const bool is_alone = counted.vector == 0;
   cost.is_alternating = is_alone && cost.warp_groups == 1;
-  const size_t g = static_cast<size_t>(std::clamp<int64_t>(all_groups, 1, 4));
+  const size_t g = static_cast<size_t>(std::clamp<int64_t>(all_groups, 1, target::kMostGroups));
   StepFloors& f = cost.floors;
   f.matrix = groups * (is_alone ? counted.matrix * target.costs.alone_factor
                                 : counted.matrix * target.costs.mixed_factor[g] +

@@ -20,7 +20,6 @@ using scalar::LoopKind;
 
 constexpr int64_t kOperandBytes = 2;  // of an operand of products
 constexpr int64_t kFarStep = int64_t{1} << 30;
-constexpr int64_t kLiveOneOf = 2;  // the inverse of the share of steps that data leaves; a guess
 
 // Walks a scheduled nest and adds up what one step, and one tile, asks of each unit.
 class Counter {
@@ -96,7 +95,7 @@ class Counter {
 
   // The number of those steps that are assumed to be live.
   Expr live_part(Expr steps) {
-    const int64_t n = kLiveOneOf;
+    const int64_t n = target_.costs.live_one_of;
     return pool_.binary(Op::FloorDiv, pool_.binary(Op::Add, steps, pool_.integer(n - 1)),
                         pool_.integer(n));
   }
@@ -316,6 +315,7 @@ class Counter {
   }
 
   double slots_of(Expr e, const ir::Axes& axes) const {
+    const target::FunctionSlots& functions = target_.costs.functions;
     switch (e.op()) {
       case Op::Exp:
       case Op::Exp2:
@@ -327,21 +327,23 @@ class Counter {
         return target_.costs.special_slots;
       case Op::Sin:
       case Op::Cos:
+        return functions.sine * target_.costs.special_slots;
       case Op::Log1p:
       case Op::Expm1:
-        return 3 * target_.costs.special_slots;
+        return functions.near_one * target_.costs.special_slots;
       case Op::Pow:
-        return 8 * target_.costs.special_slots;
+        return functions.power * target_.costs.special_slots;
       case Op::Tanh:
+        return functions.hyperbolic_tangent * target_.costs.special_slots;
       case Op::Sigmoid:
-        return 2 * target_.costs.special_slots;
+        return functions.sigmoid * target_.costs.special_slots;
       case Op::Erf:
-        return 3 * target_.costs.special_slots;
+        return functions.error_function * target_.costs.special_slots;
       case Op::Max:
       case Op::Min:
         return target_.costs.extreme_slots;
       case Op::Select:
-        return is_known_by_steps(e[0], axes) ? 0 : 2;
+        return is_known_by_steps(e[0], axes) ? 0 : target_.costs.select_slots;
       case Op::Cast:
         return target_.costs.cast_slots;
       case Op::Var:

@@ -165,19 +165,21 @@ ir::Block declare_split_sizes(const SplitSizes& s, const Fusion& fusion, const T
   declare(s.steps, steps);
   Expr wanted;
   if (split.parts == Split::kFill) {
-    // As few rounds of CTAs as there must be, if they fill four fifths of the machine; else four
+    // As few rounds of CTAs as there must be, if they fill most of the machine; else several
     // rounds of shorter ones, if those are long enough to be worth another round.
+    const target::Parts& choice = fusion.target->parts;
     const Expr sms = pool.index(ir::machine_name(program, pool));
     const Expr places = sizes.resident > 1 ? make.mul(make.number(sizes.resident), sms) : sms;
     declare(s.tiles, make.most(tiles, one));
     const Expr fit = make.most(make.div(places, s.tiles), one);
     const Expr run = make.mul(fit, s.tiles);
     const Expr is_full =
-        pool.binary(Op::Ge, make.mul(make.number(5), run),
-                    make.mul(make.mul(make.number(4), make.ceil(run, places)), places));
-    const Expr more = make.most(make.div(make.mul(make.number(4), places), s.tiles), one);
-    const Expr is_short = pool.binary(
-        Op::Lt, s.steps, make.mul(make.number(fusion.target->parts.worth_a_round), more));
+        pool.binary(Op::Ge, make.mul(make.number(choice.filled_of), run),
+                    make.mul(make.mul(make.number(choice.filled), make.ceil(run, places)), places));
+    const Expr more =
+        make.most(make.div(make.mul(make.number(choice.rounds), places), s.tiles), one);
+    const Expr is_short =
+        pool.binary(Op::Lt, s.steps, make.mul(make.number(choice.worth_a_round), more));
     declare(s.target_parts, pool.select(pool.binary(Op::Or, is_full, is_short), fit, more));
     const int64_t least = least_steps(fusion, sizes);
     wanted =
@@ -196,19 +198,22 @@ ir::Block declare_split_sizes(const SplitSizes& s, const Fusion& fusion, const T
 }
 
 int64_t least_steps(const Fusion& fusion, const TileConfig& sizes) {
+  constexpr int64_t kF32Bytes = 4;         // of an element of a state
+  constexpr int64_t kHalfBytesOfStep = 2;  // of an element of an operand
   int64_t state = 0;
   int64_t step = 0;
   for (size_t k = 0; k < fusion.members.size(); ++k) {
     const Member& m = fusion.members[k];
     if (m.is_rolled) {
-      int64_t elements = 4;
-      for (Expr a : fusion.tile_axes(m)) elements *= width_of(fusion, sizes, a);
-      state += elements;
+      int64_t bytes = kF32Bytes;
+      for (Expr a : fusion.tile_axes(m)) bytes *= width_of(fusion, sizes, a);
+      state += bytes;
     }
     for (const Dot& d : fusion.dots_of(k)) {
       for (const Expr a : {d.column, fusion.row}) {
         const bool is_streamed = a == fusion.stream || d.depth == fusion.stream;
-        if (is_streamed) step += 2 * width_of(fusion, sizes, a) * width_of(fusion, sizes, d.depth);
+        if (is_streamed)
+          step += kHalfBytesOfStep * width_of(fusion, sizes, a) * width_of(fusion, sizes, d.depth);
       }
     }
   }

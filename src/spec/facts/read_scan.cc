@@ -10,6 +10,7 @@
 #include "expr/bounds/at_most_zero.h"
 #include "expr/print.h"
 #include "ir/environment.h"
+#include "ir/target_of.h"
 #include "spec/equations.h"
 
 namespace nautilus::spec {
@@ -18,8 +19,6 @@ namespace {
 using algebra::Rejection;
 using expr::Expr;
 using ReaderOp = expr::Op;
-
-constexpr int64_t kLeastExtent = 16;  // of the axes of a state: the depth of a matrix instruction
 
 bool reads(Expr e, ir::Name tensor) {
   const auto read = expr::tensors_read(e);
@@ -175,7 +174,8 @@ class ReaderFinder {
     }
     for (Expr axis : {d, columns.back()}) {
       const Expr n = extent_of(axis);
-      if (n.op() == ReaderOp::IntConst && n.integer() < kLeastExtent)
+      // Less than one matrix instruction sums over.
+      if (n.op() == ReaderOp::IntConst && n.integer() < ir::target_of(program_).matrix.depth)
         return Rejection{"small",
                          fmt::format("its states have {} numbers along `{}`, a product of matrices "
                                      "would be mostly empty",

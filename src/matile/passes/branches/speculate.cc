@@ -38,7 +38,7 @@ class Speculator {
         taken_(taken),
         pool_(pool),
         tiles_(declared_tiles(role)),
-        steps_(kernel, role, pool) {}
+        steps_(kernel, role, target.matrix, pool) {}
 
   bool has_fired() const { return has_fired_; }
   // Why a step of the role cannot begin so; empty if it has none.

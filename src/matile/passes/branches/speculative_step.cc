@@ -28,8 +28,9 @@ Expr value_of(const Op& op) {
 
 }  // namespace
 
-SpeculativeSteps::SpeculativeSteps(const Kernel& kernel, const Role& role, expr::ExprPool& pool)
-    : kernel_(kernel), role_(role), pool_(pool), tiles_(declared_tiles(role)) {}
+SpeculativeSteps::SpeculativeSteps(const Kernel& kernel, const Role& role,
+                                   const target::Matrix& matrix, expr::ExprPool& pool)
+    : kernel_(kernel), role_(role), matrix_(matrix), pool_(pool), tiles_(declared_tiles(role)) {}
 
 std::optional<SpeculativeStep> SpeculativeSteps::at(const ir::Block& block, size_t vote,
                                                     std::string* why) const {

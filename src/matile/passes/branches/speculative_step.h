@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "matile/rewrite.h"
+#include "target/target.h"
 
 namespace nautilus::matile {
 
@@ -42,7 +43,8 @@ struct SpeculativeStep {
 
 class SpeculativeSteps {
  public:
-  SpeculativeSteps(const Kernel& kernel, const Role& role, expr::ExprPool& pool);
+  SpeculativeSteps(const Kernel& kernel, const Role& role, const target::Matrix& matrix,
+                   expr::ExprPool& pool);
 
   // The step of a block with its vote at that place; nothing, and why, if there is none.
   std::optional<SpeculativeStep> at(const ir::Block& block, size_t vote, std::string* why) const;
@@ -64,6 +66,7 @@ class SpeculativeSteps {
 
   const Kernel& kernel_;
   const Role& role_;
+  const target::Matrix& matrix_;
   expr::ExprPool& pool_;
   std::map<std::string, Tile, std::less<>> tiles_;
 };

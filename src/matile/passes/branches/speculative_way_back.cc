@@ -108,12 +108,12 @@ bool SpeculativeSteps::find_repetition(Search& s) const {
   const SlotTile* a = part(dot.a, &rings[0]);
   const SlotTile* b = part(dot.b, &rings[1]);
   const auto& type = tiles_.at(scores).type;
-  constexpr int64_t kRows = 64;
-  constexpr int64_t kColumns = 16;
+  // A warp repeats the product two instructions at a time: it loads what both need at once.
+  const int64_t columns = int64_t{2} * matrix_.column_step;
   if (!a || !b || dot.mode != DotMode::Init || dot.trans != Trans::Yes ||
       dot.trans_a == Trans::Yes || rings[0] == rings[1] || a->swizzle != MapSwizzle::B128 ||
       b->swizzle != MapSwizzle::B128 || type.dtype != expr::DType::F32 ||
-      type.dims[0].integer() != kRows || type.dims[1].integer() % kColumns != 0 ||
+      type.dims[0].integer() != matrix_.rows || type.dims[1].integer() % columns != 0 ||
       type.dims[1] != b->type.dims[0])
     return false;
   // In-place work must be repeatable.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "expr/walk.h"
+#include "ir/target_of.h"
 #include "ir/walk.h"
 #include "layout/convert.h"
 #include "matile/resources.h"
@@ -18,8 +19,14 @@ using EK = expr::Op;
 
 class Spreader {
  public:
-  Spreader(const Kernel& kernel, const Role& role, Names& taken, ir::PassContext& context)
-      : kernel_(kernel), role_(role), taken_(taken), pool_(context.pool), sink_(context.sink) {}
+  Spreader(const Kernel& kernel, const Role& role, const target::Matrix& matrix, Names& taken,
+           ir::PassContext& context)
+      : kernel_(kernel),
+        role_(role),
+        matrix_(matrix),
+        taken_(taken),
+        pool_(context.pool),
+        sink_(context.sink) {}
 
   std::optional<Role> run() {
     tiles_ = declared_tiles(role_);
@@ -215,15 +222,17 @@ class Spreader {
     return ir::make(Convert{to.name, from.name, static_cast<ConvertKind>(kind)});
   }
 
-  static bool has_layout(const Tile& tile) {
+  // Whether the matrix unit has tiles of this shape, or values of their rows and columns.
+  bool has_layout(const Tile& tile) const {
     const auto shape = static_shape(tile.type);
     switch (tile.spread) {
       case Spread::Acc:
-        return shape.size() == 2 && shape[0] % 64 == 0 && shape[1] % 8 == 0 && shape[1] <= 256;
+        return shape.size() == 2 && shape[0] % matrix_.rows == 0 &&
+               shape[1] % matrix_.column_step == 0 && shape[1] <= matrix_.most_columns;
       case Spread::Row:
-        return shape.size() == 1 && shape[0] % 64 == 0;
+        return shape.size() == 1 && shape[0] % matrix_.rows == 0;
       case Spread::Col:
-        return shape.size() == 1 && shape[0] % 8 == 0;
+        return shape.size() == 1 && shape[0] % matrix_.column_step == 0;
       default:
         return true;
     }
@@ -242,6 +251,7 @@ class Spreader {
 
   const Kernel& kernel_;
   const Role& role_;
+  const target::Matrix& matrix_;
   Names& taken_;
   expr::ExprPool& pool_;
   diag::Sink& sink_;
@@ -254,8 +264,9 @@ class Spreader {
 
 std::optional<ir::Program> spread_layouts(const ir::Program& program, ir::PassContext& context) {
   Names taken = names_of(program);
+  const target::Matrix& matrix = ir::target_of(program).matrix;
   return map_nests(program, [&](const Kernel& kernel, const Role& role) {
-    return Spreader(kernel, role, taken, context).run();
+    return Spreader(kernel, role, matrix, taken, context).run();
   });
 }
 

@@ -14,8 +14,6 @@ namespace {
 
 using ir::Op;
 
-constexpr int64_t kMostStages = 4;  // buffers of a store
-
 int64_t slot_bytes(const NestRing& ring, const target::Copies& copies) {
   int64_t bytes = 0;
   for (const SlotTile& p : ring.ops)
@@ -183,9 +181,9 @@ class ResourceChooser {
       decision::Stages line{maps.find(use.map.str())->second.value.name(), {}, {}, {}};
       const auto* asked = choices_.stages.asked(line.operand);
       line.buffers = asked ? asked->buffers.value_or(0) : use.is_unrolled ? 2 : 1;
-      if (*line.buffers < 1 || *line.buffers > kMostStages)
+      if (*line.buffers < 1 || *line.buffers > choice_.most_stages)
         choices_.stages.refuse(line.operand,
-                               fmt::format("a stage has 1 to {} buffers", kMostStages));
+                               fmt::format("a stage has 1 to {} buffers", choice_.most_stages));
       Stage stage{fresh_name(name + "_stage", taken, context_.pool),
                   line.buffers,
                   role_.name,
@@ -227,7 +225,7 @@ class ResourceChooser {
       const bool is_small = bytes <= choice_.small_slot_bytes;
       const bool grows = !chosen && !is_once(k) && !is_small && is_in_product_loop(role_, ring);
       const int64_t slots = chosen                   ? *chosen
-                            : is_small               ? is_once(k) ? 2 : 4
+                            : is_small               ? is_once(k) ? 2 : choice_.small_slots
                             : is_once(k) && has_loop ? least_slots_
                             : grows                  ? 0
                                                      : 2;
@@ -263,9 +261,11 @@ class ResourceChooser {
   }
 
   // What is only taken to registers is free again soon: one slot will do, where products would have
-  // less than three.
+  // less than the target's `product_slots`.
   void free_taken_rings() {
-    for (size_t k = 0; k < rings_.size() && shared_.bytes() + 3 * growing_ > most_bytes_; ++k) {
+    for (size_t k = 0;
+         k < rings_.size() && shared_.bytes() + choice_.product_slots * growing_ > most_bytes_;
+         ++k) {
       estimate::RingUse& use = shared_.rings[k];
       if (least_slots_ > 1 || use.slots != 2 || is_decided_[k] ||
           use.slot_bytes <= choice_.small_slot_bytes || is_operand(role_, rings_[k]))

@@ -17,8 +17,6 @@ namespace nautilus::matile {
 
 class RoleSplitter {
  public:
-  static constexpr int kLoaderWarps = 4;
-
   RoleSplitter(const ir::Program& program, const Kernel& kernel, const Role& role,
                ir::PassContext& context)
       : kernel_(kernel),
@@ -51,6 +49,8 @@ class RoleSplitter {
   expr::Expr bound(expr::Expr own, expr::Expr common);
 
   // role_splitter_loaders.cc
+  // Warps that load: those of one group.
+  int loader_warps() const { return target_.limits.group_threads / target_.limits.warp_threads; }
   bool assign_loaders();
   void fill(const NestRing& ring, const std::vector<Fetch>& fetches, ir::Block& to);
   expr::Expr read_first(expr::Expr at, std::vector<std::pair<expr::Expr, expr::Expr>>& read,

@@ -21,17 +21,18 @@ bool RoleSplitter::assign_loaders() {
     if (ring.sequence.kind == RingSequence::Kind::Once) continue;
     ring.loader = next++;
   }
+  const int warps = loader_warps();
   for (NestRing& ring : rings_) {
     if (!ring.asked.loader) continue;
     ring.loader = static_cast<int>(*ring.asked.loader);
-    if (ring.loader >= 0 && ring.loader < kLoaderWarps) continue;
-    decision::refuse(ir::make(ring.asked),
-                     fmt::format("loader warps are 0 to {}", kLoaderWarps - 1), context_);
+    if (ring.loader >= 0 && ring.loader < warps) continue;
+    decision::refuse(ir::make(ring.asked), fmt::format("loader warps are 0 to {}", warps - 1),
+                     context_);
     return false;
   }
   if (std::any_of(rings_.begin(), rings_.end(),
-                  [](const NestRing& r) { return r.loader >= kLoaderWarps; })) {
-    refuse(fmt::format("it has more than {} independent sequences of copies", kLoaderWarps));
+                  [&](const NestRing& r) { return r.loader >= warps; })) {
+    refuse(fmt::format("it has more than {} independent sequences of copies", warps));
     return false;
   }
   return true;

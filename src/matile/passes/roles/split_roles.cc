@@ -42,7 +42,7 @@ std::optional<Kernel> RoleSplitter::run() {
     if (op.is<Tiles>() || op.is<Cta>()) out.body.push_back(op);
   }
   for (const Op& op : chosen->declarations) out.body.push_back(op);
-  for (int warp = 0; warp < kLoaderWarps; ++warp) {
+  for (int warp = 0; warp < loader_warps(); ++warp) {
     auto loader = loader_role(warp, chosen->loader_registers);
     if (loader) out.body.push_back(ir::make(std::move(*loader)));
     if (is_refused_) return std::nullopt;

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "algebra/contraction.h"
+#include "decision/length_line.h"
 #include "decision/lines.h"
 #include "expr/rules/simplify.h"
 #include "expr/walk.h"
@@ -78,7 +79,10 @@ class ScanChunker {
     const Let& let = *scan.let;
     const ir::Axis steps = let.axes[scan.step.along];
     Chunks chunks{steps};
-    chunks.length = length_of(scan);
+    const auto length = length_of(scan);
+    is_refused_ |= !length;
+    if (!length) return;
+    chunks.length = *length;
     const std::string stem(steps.name.str());
     chunks.chunk = pool_.index(stem + ".chunk");
     chunks.row = pool_.index(stem + ".row");
@@ -126,31 +130,11 @@ class ScanChunker {
     return has_data ? depth.integer() : rule.long_chunk;
   }
 
-  // As the line about the scan says, which is then read; else by rule.
-  int64_t length_of(const ReadScan& scan) {
-    const ir::Name name = scan.let->name;
-    const int64_t step = target_.matrix.depth;
-    int64_t length = usual_length(scan);
-    for (auto it = lines_.begin(); it != lines_.end();) {
-      const auto* asked = it->get<decision::Chunk>();
-      if (!asked || asked->tensor != name) {
-        ++it;
-        continue;
-      }
-      const int64_t n = asked->length.value_or(0);
-      if (n < step || n > target_.algebra.most_chunk || n % step != 0) {
-        decision::refuse(*it,
-                         fmt::format("a chunk has a multiple of {} steps, {} at most", step,
-                                     target_.algebra.most_chunk),
-                         context_);
-        is_refused_ = true;
-      } else {
-        length = n;
-      }
-      it = lines_.erase(it);
-    }
-    decision::note(ir::make(decision::Chunk{name, length, {}}), context_);
-    return length;
+  // As the line about the scan says, else by rule. Nothing if the line is refused.
+  std::optional<int64_t> length_of(const ReadScan& scan) {
+    const decision::Lengths lengths{usual_length(scan), target_.matrix.depth,
+                                    target_.algebra.most_chunk, "a chunk", "steps"};
+    return decision::read_length<decision::Chunk>(lines_, scan.let->name, lengths, context_);
   }
 
   Expr simplified(Expr e) { return simplifier_.simplify(e, &facts_); }

@@ -7,8 +7,8 @@
 #include <array>
 
 #include "algebra/contraction.h"
+#include "decision/length_line.h"
 #include "decision/lines.h"
-#include "decision/program_lines.h"
 #include "expr/rules/simplify.h"
 #include "expr/scalar_ops.h"
 #include "ir/decl.h"
@@ -228,7 +228,10 @@ class PieceMaker {
 
  private:
   void divide(const Reduced& r) {
-    Pieces pieces{r.axis, {}, {}, {}, length_of(r.product->name)};
+    const auto length = length_of(r.product->name);
+    is_refused_ |= !length;
+    if (!length) return;
+    Pieces pieces{r.axis, {}, {}, {}, *length};
     const std::string stem(r.axis.name.str());
     pieces.piece = pool_.index(stem + ".piece");
     pieces.at = pool_.index(stem + ".at");
@@ -265,30 +268,11 @@ class PieceMaker {
     }
   }
 
-  // As the line about the product says, which is then read; else by rule.
-  int64_t length_of(ir::Name product) {
-    const int64_t step = target_.matrix.column_step;
-    int64_t length = target_.algebra.piece_columns;
-    for (auto it = lines_.begin(); it != lines_.end();) {
-      const auto* asked = it->get<decision::Piece>();
-      if (!asked || asked->tensor != product) {
-        ++it;
-        continue;
-      }
-      const int64_t n = asked->length.value_or(0);
-      if (n < step || n > target_.tiles.whole_extent || n % step != 0) {
-        decision::refuse(*it,
-                         fmt::format("a piece has a multiple of {} elements, {} at most", step,
-                                     target_.tiles.whole_extent),
-                         context_);
-        is_refused_ = true;
-      } else {
-        length = n;
-      }
-      it = lines_.erase(it);
-    }
-    decision::note(ir::make(decision::Piece{product, length, {}}), context_);
-    return length;
+  // As the line about the product says, else by rule. Nothing if the line is refused.
+  std::optional<int64_t> length_of(ir::Name product) {
+    const decision::Lengths lengths{target_.algebra.piece_columns, target_.matrix.column_step,
+                                    target_.tiles.whole_extent, "a piece", "elements"};
+    return decision::read_length<decision::Piece>(lines_, product, lengths, context_);
   }
 
   // The axes with the number of a piece in place of the divided one.

@@ -11,7 +11,7 @@
 
 namespace nautilus::lower {
 
-struct RowVariant {
+struct RowAlternative {
   RowShape shape;
   std::string suffix;    // of the kernel's name
   expr::Expr limit;      // the number of columns, as a kernel sees it
@@ -23,9 +23,9 @@ struct RowVariant {
 // tensors are not aligned; each of the others runs where none before it does. Plan ops that they
 // need are added to `plan`. Nothing if a shape is left without any number of columns: its number is
 // in `unreached`.
-std::optional<std::vector<RowVariant>> row_variants(const std::vector<RowShape>& shapes,
-                                                    const RowContext& context, ir::Block& plan,
-                                                    size_t* unreached);
+std::optional<std::vector<RowAlternative>> row_alternatives(const std::vector<RowShape>& shapes,
+                                                            const RowContext& context,
+                                                            ir::Block& plan, size_t* unreached);
 
 // What kernels of a group are named after.
 std::string row_stem(const RowGroup& group);

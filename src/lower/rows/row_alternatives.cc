@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lower/rows/row_variants.h"
+#include "lower/rows/row_alternatives.h"
 
 #include <fmt/format.h>
 
@@ -15,13 +15,13 @@ using decision::HoldKind;
 using expr::Expr;
 using EK = expr::Op;
 
-class Variants {
+class RowAlternatives {
  public:
-  Variants(const std::vector<RowShape>& shapes, const RowContext& context, ir::Block& plan)
+  RowAlternatives(const std::vector<RowShape>& shapes, const RowContext& context, ir::Block& plan)
       : shapes_(shapes), c_(context), n_(context.columns()), plan_(plan) {}
 
-  std::optional<std::vector<RowVariant>> run(size_t* unreached) {
-    std::vector<RowVariant> out;
+  std::optional<std::vector<RowAlternative>> run(size_t* unreached) {
+    std::vector<RowAlternative> out;
     for (size_t k = 0; k < shapes_.size(); ++k) {
       // The condition of the first needs those of the others.
       out.push_back({shapes_[k], suffix(k), limit(shapes_[k]), k == 0 ? Expr() : condition(k),
@@ -177,10 +177,10 @@ class Variants {
 
 }  // namespace
 
-std::optional<std::vector<RowVariant>> row_variants(const std::vector<RowShape>& shapes,
-                                                    const RowContext& context, ir::Block& plan,
-                                                    size_t* unreached) {
-  return Variants(shapes, context, plan).run(unreached);
+std::optional<std::vector<RowAlternative>> row_alternatives(const std::vector<RowShape>& shapes,
+                                                            const RowContext& context,
+                                                            ir::Block& plan, size_t* unreached) {
+  return RowAlternatives(shapes, context, plan).run(unreached);
 }
 
 std::string row_stem(const RowGroup& group) {
