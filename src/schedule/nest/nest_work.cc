@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "algebra/contraction.h"
+#include "algebra/op_slots.h"
 #include "estimate/registers.h"
 #include "ir/walk.h"
 #include "schedule/nest/copied_read.h"
@@ -316,42 +317,8 @@ class Counter {
   }
 
   double slots_of(Expr e, const ir::Axes& axes) const {
-    switch (e.op()) {
-      case Op::Exp:
-      case Op::Exp2:
-      case Op::Log:
-      case Op::Log2:
-      case Op::Sqrt:
-      case Op::Rsqrt:
-      case Op::Div:
-        return target_.costs.special_slots;
-      case Op::Sin:
-      case Op::Cos:
-      case Op::Log1p:
-      case Op::Expm1:
-        return 3 * target_.costs.special_slots;
-      case Op::Pow:
-        return 8 * target_.costs.special_slots;
-      case Op::Tanh:
-      case Op::Sigmoid:
-        return 2 * target_.costs.special_slots;
-      case Op::Erf:
-        return 3 * target_.costs.special_slots;
-      case Op::Max:
-      case Op::Min:
-        return target_.costs.extreme_slots;
-      case Op::Select:
-        return is_known_by_steps(e[0], axes) ? 0 : 2;
-      case Op::Cast:
-        return target_.costs.cast_slots;
-      case Op::Var:
-      case Op::IntConst:
-      case Op::FloatConst:
-      case Op::BoolConst:
-        return 0;
-      default:
-        return 1;
-    }
+    if (e.op() == Op::Select) return is_known_by_steps(e[0], axes) ? 0 : 2;
+    return algebra::op_slots(e.op(), target_.costs);
   }
 
   void add(double elements, double slots, size_t rank, bool is_step) {
