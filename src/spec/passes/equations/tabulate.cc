@@ -29,18 +29,19 @@ struct Value {
   std::vector<Expr> key;
   double evaluations = 0;  // in the equation that it stands in
   double count = 0;        // of different values
-  double saved = 0;        // cycles, if it is read instead
 };
 
 // Equal values, wherever they stand.
 struct Table {
-  double saved = 0;
+  double readers = 0;  // equations that have them
   ir::Name name = {};  // once it is made
 };
 
-struct Choice {
-  double gain = 0;  // cycles
-  std::vector<Expr> values;
+// What is known of an equation.
+struct Elements {
+  std::unordered_map<Expr, Value> values;
+  std::unordered_map<Expr, double> cycles;  // of each operator of the body
+  Expr last;                                // axis
 };
 
 class Tabulating {
@@ -60,12 +61,11 @@ class Tabulating {
   }
 
   Let equation(const Let& let, std::vector<Let>& before) {
-    const Values& values = values_[let.name];
-    if (values.empty()) return let;
-    std::unordered_map<Expr, Choice> known;
+    const Elements& own = elements_[let.name];
+    if (own.values.empty()) return let;
     expr::Substitution reads;
-    for (Expr e : best(let.body, values, known).values) {
-      const Value& value = values.at(e);
+    for (Expr e : best(let.body, own)) {
+      const Value& value = own.values.at(e);
       Table& table = tables_.at(value.key);
       if (!table.name) {
         before.push_back(tensor_of(let, e, value));
@@ -84,7 +84,7 @@ class Tabulating {
   }
 
  private:
-  using Values = std::unordered_map<Expr, Value>;
+  using Chosen = std::vector<Expr>;
 
   void find_values(const Let& let) {
     ir::Axes axes = let.axes;
@@ -92,94 +92,81 @@ class Tabulating {
     const bool is_reduction = r.op() == TableOp::Reduce;
     for (size_t k = 0; is_reduction && k < r.axis_count(); ++k)
       axes.push_back({r.axis(k).name(), r.extent(k)});
-    if (axes.empty()) return;
+    if (axes.empty() || !has_function(r)) return;
     expr::Facts facts = facts_;
     for (const ir::Axis& a : axes) facts.add_axis(pool_.index(a.name), a.extent);
     // A tile of a product computes its operands once for all its columns.
     if (is_reduction &&
         algebra::is_contraction(algebra::factors(r.body()), result_axes(let, pool_)))
       return;
+    Elements& own = elements_[let.name];
+    own.last = pool_.index(axes.back().name);
     std::unordered_set<Expr> functions;  // expressions with one
     expr::for_each(is_reduction ? r.body() : r, [&](Expr e) {
-      const bool has_function =
-          algebra::op_slots(e.op(), target_.costs) >= target_.costs.special_slots ||
-          std::ranges::any_of(e.args(), [&](Expr a) { return functions.contains(a); });
-      if (!has_function) return;
+      own.cycles.emplace(e, evaluations(e, axes) * cycles_of(e, own.last));
+      if (!is_function(e) &&
+          std::ranges::none_of(e.args(), [&](Expr a) { return functions.contains(a); }))
+        return;
       functions.insert(e);
-      if (e.dtype() != expr::DType::F32 || !may_stand_alone(e)) return;
+      if (e.dtype() != expr::DType::F32 || !is_costly(e, own.last) || !may_stand_alone(e)) return;
       Value value = value_of(e, axes, facts);
-      value.saved = value.evaluations * saved_by_read(e, let, axes.back(), value.places);
-      if (value.saved <= 0 || value.count >= value.evaluations || !is_inside_alone(value)) return;
-      tables_[value.key].saved += value.saved;
-      values_[let.name].emplace(e, value);
+      if (value.count >= value.evaluations || !is_inside_alone(value)) return;
+      tables_[value.key].readers += 1;
+      own.values.emplace(e, std::move(value));
     });
   }
 
+  bool is_function(Expr e) const {
+    return algebra::op_slots(e.op(), target_.costs) >= target_.costs.special_slots;
+  }
+  bool has_function(Expr e) const {
+    bool has = false;
+    expr::for_each(e, [&](Expr x) { has |= is_function(x); });
+    return has;
+  }
+
+  // What takes fewer instructions than a load is done while other loads are waited for.
+  bool is_costly(Expr value, Expr last) const {
+    const bool has_last = expr::depends_on(value, last);
+    double slots = 0;
+    expr::for_each(value, [&](Expr e) {
+      const bool is_counted = !has_last || expr::depends_on(e, last);
+      if (is_counted && e.op() != TableOp::Read) slots += algebra::op_slots(e.op(), target_.costs);
+    });
+    return slots >= target_.costs.load_slots;
+  }
+
+  // Kernels have axes in this order: what is the same along the last ones is computed once.
+  double evaluations(Expr e, const ir::Axes& axes) const {
+    auto end = axes.end();
+    while (end != axes.begin() && !expr::depends_on(e, pool_.index((end - 1)->name))) --end;
+    return sizes_.count({axes.begin(), end});
+  }
+
+  // Of the machine, for one evaluation of the operator.
+  double cycles_of(Expr e, Expr last) const {
+    if (e.op() == TableOp::Read && expr::depends_on(e, last)) return load_cycles(e.dtype());
+    return algebra::op_slots(e.op(), target_.costs) / lanes();
+  }
+  double load_cycles(expr::DType dtype) const {
+    const double speed = static_cast<double>(target_.board.sms) * target_.nests.cache_bytes;
+    return target_.costs.load_slots / lanes() + static_cast<double>(expr::bytes(dtype)) / speed;
+  }
+  double lanes() const {
+    return static_cast<double>(target_.board.sms) * target_.limits.group_threads;
+  }
+
   Value value_of(Expr e, const ir::Axes& axes, const expr::Facts& facts) {
-    Value out{places_of(e, axes, facts, sizes_, pool_), {}, 1, 1, 0};
+    Value out{places_of(e, axes, facts, sizes_, pool_), {}, evaluations(e, axes), 1};
     expr::Substitution canonical;
     for (size_t k = 0; k < out.places.size(); ++k) {
       const Place& p = out.places[k];
       canonical.emplace(p.index, pool_.binary(TableOp::Add, axis_of_key(k), p.least));
       out.count *= sizes_.extent(p.extent);
     }
-    out.key.push_back(with_places(e, canonical));
+    out.key.push_back(simplifier_.simplify(expr::substitute(pool_, e, canonical), &facts_));
     for (const Place& p : out.places) out.key.push_back(p.extent);
-    // Kernels have axes in this order: what is the same along the last ones is computed once.
-    auto end = axes.end();
-    while (end != axes.begin() && !expr::depends_on(e, pool_.index((end - 1)->name))) --end;
-    out.evaluations = sizes_.count({axes.begin(), end});
     return out;
-  }
-
-  Expr with_places(Expr e, const expr::Substitution& places) {
-    return simplifier_.simplify(expr::substitute(pool_, e, places), &facts_);
-  }
-
-  // Cycles of the machine for each evaluation; 0 if there is nothing to gain.
-  double saved_by_read(Expr value, const Let& let, const ir::Axis& last_axis,
-                       const std::vector<Place>& places) {
-    const target::Costs& costs = target_.costs;
-    const Expr last = pool_.index(last_axis.name);
-    const bool has_last = expr::depends_on(value, last);
-    const std::unordered_set<Expr> others = needed_beside(let.body, value);
-    double slots = 0;
-    double reads = -1;  // of elements that are no fewer than the values; the new one is more
-    double bytes = -static_cast<double>(expr::bytes(value.dtype()));
-    expr::for_each(value, [&](Expr e) {
-      // Kernels compute what is the same along their last axis once per row.
-      if (has_last && !expr::depends_on(e, last)) return;
-      if (e.op() == TableOp::Read && has_all(e, places)) {
-        reads += 1;
-        bytes += static_cast<double>(expr::bytes(e.dtype()));
-      } else if (!others.contains(e)) {
-        slots += algebra::op_slots(e.op(), costs);
-      }
-    });
-    // What takes fewer instructions than a load is done while other loads are waited for.
-    if (slots < costs.load_slots) return 0;
-    const auto sms = static_cast<double>(target_.board.sms);
-    return (slots + reads * costs.load_slots) / (sms * target_.limits.group_threads) +
-           bytes / (sms * target_.nests.cache_bytes);
-  }
-
-  // What an expression computes even if it reads the value.
-  static std::unordered_set<Expr> needed_beside(Expr all, Expr value) {
-    std::unordered_set<Expr> out;
-    auto go = [&](auto& self, Expr e) -> void {
-      if (e == value || !out.insert(e).second) return;
-      for (Expr a : e.args()) self(self, a);
-    };
-    go(go, all);
-    return out;
-  }
-
-  static bool has_all(Expr read, const std::vector<Place>& places) {
-    return std::ranges::all_of(places, [&](const Place& p) {
-      bool has = false;
-      expr::for_each(read, [&](Expr e) { has |= e == p.index; });
-      return has;
-    });
   }
 
   Expr axis_of_key(size_t k) { return pool_.index(fmt::format("place.{}", k)); }
@@ -216,31 +203,132 @@ class Tabulating {
     return are_inside(value.key[0], types_, facts, pool_);
   }
 
-  // The values in it whose tensors save most: itself, or values that it is computed of.
-  const Choice& best(Expr e, const Values& values, std::unordered_map<Expr, Choice>& known) {
-    if (const auto it = known.find(e); it != known.end()) return it->second;
-    Choice out;
-    for (Expr a : e.args()) {
-      const Choice& inside = best(a, values, known);
-      out.gain += inside.gain;
-      out.values.insert(out.values.end(), inside.values.begin(), inside.values.end());
+  // The values whose tensors save most. Values that share what they are computed of are worth it
+  // together: begins with all that have the same axes, then goes on one by one.
+  Chosen best(Expr body, const Elements& own) const {
+    Chosen out;
+    double least = cycles(body, own, out);
+    const auto take_if_less = [&](const Chosen& other) {
+      const double c = cycles(body, own, other);
+      if (c >= least) return false;
+      least = c;
+      out = other;
+      return true;
+    };
+    for (const Chosen& alike : with_equal_axes(body, own)) {
+      if (take_if_less(alike)) continue;
+      Chosen both = out;
+      add_new(alike, both);
+      take_if_less(both);
     }
-    if (const auto it = values.find(e); it != values.end()) {
-      const double gain = gain_of(it->second);
-      if (gain > 0 && gain >= out.gain) out = {gain, {e}};
+    for (bool is_better = true; is_better;) {
+      is_better = false;
+      for (Expr e : Chosen(out)) {
+        Chosen other;
+        for (Expr kept : out) {
+          if (kept != e) other.push_back(kept);
+        }
+        const auto is_value = [&](Expr x) { return own.values.contains(x); };
+        add_new(outermost(e.args(), is_value), other);
+        is_better |= take_if_less(other);
+        if (is_better) break;
+      }
     }
-    return known.emplace(e, std::move(out)).first->second;
+    // Others stand inside of those alone.
+    std::erase_if(out, [&](Expr e) { return !is_needed(body, e, out); });
+    return out;
   }
 
-  // Cycles of the machine that a tensor of these values saves.
-  double gain_of(const Value& value) const {
+  static bool is_needed(Expr body, Expr value, const Chosen& read) {
+    std::unordered_set<Expr> seen;
+    bool is = false;
+    auto go = [&](auto& self, Expr e) -> void {
+      if (!seen.insert(e).second) return;
+      is |= e == value;
+      if (std::ranges::find(read, e) != read.end()) return;
+      for (Expr a : e.args()) self(self, a);
+    };
+    go(go, body);
+    return is;
+  }
+
+  static void add_new(const Chosen& from, Chosen& to) {
+    for (Expr e : from) {
+      if (std::ranges::find(to, e) == to.end()) to.push_back(e);
+    }
+  }
+
+  // By the extents of their tensors, the outermost ones of each.
+  static std::vector<Chosen> with_equal_axes(Expr body, const Elements& own) {
+    std::vector<Chosen> out;
+    std::vector<std::vector<Expr>> known;
+    expr::for_each(body, [&](Expr e) {
+      const auto it = own.values.find(e);
+      if (it == own.values.end()) return;
+      const std::vector<Expr> extents = extents_of(it->second);
+      if (std::ranges::find(known, extents) != known.end()) return;
+      known.push_back(extents);
+      out.push_back(outermost({&body, 1}, [&](Expr x) {
+        const auto value = own.values.find(x);
+        return value != own.values.end() && extents_of(value->second) == extents;
+      }));
+    });
+    return out;
+  }
+  static std::vector<Expr> extents_of(const Value& value) {
+    return {value.key.begin() + 1, value.key.end()};
+  }
+
+  template <class F>
+  static Chosen outermost(std::span<const Expr> roots, F&& is_wanted) {
+    Chosen out;
+    std::unordered_set<Expr> seen;
+    auto go = [&](auto& self, Expr e) -> void {
+      if (!seen.insert(e).second) return;
+      if (is_wanted(e)) {
+        out.push_back(e);
+        return;
+      }
+      for (Expr a : e.args()) self(self, a);
+    };
+    for (Expr root : roots) go(go, root);
+    return out;
+  }
+
+  // Of the equation and its share of the tensors, if it reads these values.
+  double cycles(Expr body, const Elements& own, const Chosen& read) const {
+    double sum = 0;
+    std::vector<std::vector<Expr>> launched;
+    std::unordered_set<Expr> seen;
+    auto go = [&](auto& self, Expr e) -> void {
+      if (!seen.insert(e).second) return;
+      if (std::ranges::find(read, e) != read.end()) {
+        const Value& value = own.values.at(e);
+        const Table& table = tables_.at(value.key);
+        const bool has_last = expr::depends_on(e, own.last);
+        sum += value.evaluations * (has_last ? load_cycles(e.dtype()) : 1 / lanes());
+        if (table.name) return;
+        sum += cycles_to_make(value) / table.readers;
+        // One kernel makes all that have the same axes.
+        const std::vector<Expr> extents = extents_of(value);
+        if (std::ranges::find(launched, extents) != launched.end()) return;
+        launched.push_back(extents);
+        sum += target_.costs.next_kernel_cycles / table.readers;
+        return;
+      }
+      if (const auto it = own.cycles.find(e); it != own.cycles.end()) sum += it->second;
+      for (Expr a : e.args()) self(self, a);
+    };
+    go(go, body);
+    return sum;
+  }
+
+  double cycles_to_make(const Value& value) const {
     double slots = 0;
     expr::for_each(value.key[0],
                    [&](Expr e) { slots += algebra::op_slots(e.op(), target_.costs); });
-    const double lanes = static_cast<double>(target_.board.sms) * target_.limits.group_threads;
     const auto bytes = 2.0 * expr::bytes(value.key[0].dtype());  // stored, and read once
-    const double made = slots / lanes + bytes / target_.costs.memory_bytes_per_cycle;
-    return tables_.at(value.key).saved - value.count * made - target_.costs.next_kernel_cycles;
+    return value.count * (slots / lanes() + bytes / target_.costs.memory_bytes_per_cycle);
   }
 
   Let tensor_of(const Let& let, Expr e, const Value& value) {
@@ -272,7 +360,7 @@ class Tabulating {
   ir::UsualSizes sizes_;
   TensorNames names_;
   std::unordered_map<ir::Name, bool> is_of_elements_;
-  std::unordered_map<ir::Name, Values> values_;  // by equation
+  std::unordered_map<ir::Name, Elements> elements_;  // by equation
   std::map<std::vector<Expr>, Table, ByNode> tables_;
 };
 
