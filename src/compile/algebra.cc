@@ -31,6 +31,8 @@ std::string_view pass_of(Rewrite rewrite) {
       return "argmax_by_extremes";
     case Rewrite::Pieces:
       return "reduce_pieces";
+    case Rewrite::Tables:
+      return "tabulate";
   }
   return {};
 }

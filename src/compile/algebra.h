@@ -34,8 +34,8 @@ class Algebra {
     return uint32_t{1} << static_cast<uint32_t>(rewrite);
   }
 
-  uint32_t taken_ =
-      bit(Rewrite::Residues) | bit(Rewrite::Narrow) | bit(Rewrite::Sums) | bit(Rewrite::Extremes);
+  uint32_t taken_ = bit(Rewrite::Residues) | bit(Rewrite::Narrow) | bit(Rewrite::Sums) |
+                    bit(Rewrite::Extremes) | bit(Rewrite::Tables);
 };
 
 // All rewrites, in the order of their lines.

@@ -54,6 +54,7 @@
 #include "spec/passes/equations/scan_prefixes.h"
 #include "spec/passes/equations/simplify.h"
 #include "spec/passes/equations/split_reductions.h"
+#include "spec/passes/equations/tabulate.h"
 #include "spec/passes/operands/gather_operands.h"
 #include "spec/passes/operands/hoist_operand_masks.h"
 #include "spec/passes/operands/narrow_operands.h"
@@ -191,6 +192,10 @@ const std::vector<PassInfo>& passes() {
        .is_exact = false},
       reading("store", equations("store_operands", spec::leaving_scans<spec::store_operands>,
                                  "computed operands of 16 bits become tensors")),
+      // When operands are equations of their own: values are computed for each of their elements
+      // then. Before tensors of 16-bit numbers get 16 bits: tables may be some.
+      reading("algebra", equations("tabulate", spec::leaving_scans<spec::tabulate>,
+                                   "costly values of many elements are computed once")),
       reading("store", equations("store_narrow", spec::leaving_scans<spec::store_narrow>,
                                  "tensors of 16-bit numbers have 16 bits")),
       reading("store", equations("widen_operands", spec::leaving_scans<spec::widen_operands>,

@@ -29,7 +29,8 @@ const Words& words(Rewrite) {
                                   "chunks",
                                   "sums",
                                   "extremes",
-                                  "pieces"};
+                                  "pieces",
+                                  "tables"};
   return spellings;
 }
 

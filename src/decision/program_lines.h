@@ -17,7 +17,8 @@ enum class Rewrite : uint8_t {
   Chunks,
   Sums,
   Extremes,
-  Pieces
+  Pieces,
+  Tables
 };
 const std::vector<std::string_view>& words(Rewrite);
 
@@ -36,7 +37,8 @@ struct Algebra {
       "each chunk of their steps. sums: short axes of products over several are written out, one "
       "product for each of their points. extremes: positions of extremes along rows are reductions "
       "of floats. pieces: reductions along an axis of a product are taken in pieces first, by the "
-      "kernel of the product.";
+      "kernel of the product. tables: costly values that are the same for many elements are "
+      "computed once.";
   Rewrite rewrite = Rewrite::DistributeRowShift;
   Switch use = Switch::Off;
   By by = By::Auto;

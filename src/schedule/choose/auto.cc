@@ -12,6 +12,7 @@
 #include "schedule/apply/apply.h"
 #include "schedule/choose/candidates.h"
 #include "schedule/choose/computed_twice.h"
+#include "schedule/choose/costly_members.h"
 #include "schedule/choose/part_sizes.h"
 
 namespace nautilus::schedule {
@@ -215,7 +216,9 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool, Sch
                            const Refusals& refusals) {
   const StatementList list = statements_of(program, pool);
   const algebra::Signs signs(program);
+  const ir::UsualSizes sizes(program);
   std::map<int, std::set<int>> apart;
+  std::vector<CostlyMember> why_apart;
   Fused fused = fuse(list, program, signs, apart, refusals, memo.fusions, pool);
   std::set<int> plain = remaining(list, fused.schedule.kernels);
   while (true) {
@@ -223,11 +226,23 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool, Sch
     // A kernel that has it anyway stays unchanged.
     for (const ComputedTwice& twice : computed_twice(list, fused.schedule.kernels, plain))
       is_changed |= apart[twice.seed].insert(twice.statement).second;
+    for (const CostlyMember& costly : costly_members(list, fused.schedule.kernels, sizes, pool)) {
+      if (!apart[costly.seed].insert(costly.statement).second) continue;
+      is_changed = true;
+      why_apart.emplace_back(costly);
+    }
     if (!is_changed) break;
     fused = fuse(list, program, signs, apart, refusals, memo.fusions, pool);
     plain = remaining(list, fused.schedule.kernels);
   }
   AutoSchedule& out = fused.schedule;
+  for (const CostlyMember& costly : why_apart) {
+    for (Kernel& k : out.kernels) {
+      if (k.fusion.seed != costly.seed) continue;
+      const Statement& s = list.statements[static_cast<size_t>(costly.statement)];
+      k.fusion.notes.push_back(fmt::format("{} stays outside: {}", s.target.str(), costly.why));
+    }
+  }
   // Kernels that later ones made superfluous.
   std::erase_if(out.kernels, [](const Kernel& k) { return k.stored.empty(); });
   // Some joined the kernel of another seed.

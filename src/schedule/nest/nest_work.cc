@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "algebra/contraction.h"
+#include "algebra/op_slots.h"
 #include "estimate/registers.h"
 #include "ir/walk.h"
 #include "schedule/nest/copied_read.h"
@@ -315,45 +316,9 @@ class Counter {
   }
 
   double slots_of(Expr e, const ir::Axes& axes) const {
-    const target::FunctionSlots& functions = target_.costs.functions;
-    switch (e.op()) {
-      case Op::Exp:
-      case Op::Exp2:
-      case Op::Log:
-      case Op::Log2:
-      case Op::Sqrt:
-      case Op::Rsqrt:
-      case Op::Div:
-        return target_.costs.special_slots;
-      case Op::Sin:
-      case Op::Cos:
-        return functions.sine * target_.costs.special_slots;
-      case Op::Log1p:
-      case Op::Expm1:
-        return functions.near_one * target_.costs.special_slots;
-      case Op::Pow:
-        return functions.power * target_.costs.special_slots;
-      case Op::Tanh:
-        return functions.hyperbolic_tangent * target_.costs.special_slots;
-      case Op::Sigmoid:
-        return functions.sigmoid * target_.costs.special_slots;
-      case Op::Erf:
-        return functions.error_function * target_.costs.special_slots;
-      case Op::Max:
-      case Op::Min:
-        return target_.costs.extreme_slots;
-      case Op::Select:
-        return is_known_by_steps(e[0], axes) ? 0 : target_.costs.select_slots;
-      case Op::Cast:
-        return target_.costs.cast_slots;
-      case Op::Var:
-      case Op::IntConst:
-      case Op::FloatConst:
-      case Op::BoolConst:
-        return 0;
-      default:
-        return 1;
-    }
+    if (e.op() == Op::Select)
+      return is_known_by_steps(e[0], axes) ? 0 : target_.costs.select_slots;
+    return algebra::op_slots(e.op(), target_.costs);
   }
 
   void add(double elements, double slots, size_t rank, bool is_step) {
