@@ -316,8 +316,7 @@ class Counter {
   }
 
   double slots_of(Expr e, const ir::Axes& axes) const {
-    if (e.op() == Op::Select)
-      return is_known_by_steps(e[0], axes) ? 0 : target_.costs.select_slots;
+    if (e.op() == Op::Select) return is_known_by_steps(e[0], axes) ? 0 : target_.costs.select_slots;
     return algebra::op_slots(e.op(), target_.costs);
   }
 
