@@ -32,6 +32,16 @@ bool reads_elements(const Kernel& kernel, const Names& tensors) {
   return found;
 }
 
+// Tensors that all rows share: a line (`shared X early`) says where they are loaded.
+bool loads_shared(const Kernel& kernel) {
+  bool found = false;
+  ir::for_each_op(kernel.body, [&](const ir::Op& op) {
+    const auto* load = op.get<Load>();
+    found |= load && load->reuse == Reuse::Often;
+  });
+  return found;
+}
+
 bool has_patch(const Kernel& kernel) {
   const auto* points = kernel.body.empty() ? nullptr : kernel.body.back().get<Points>();
   return points && points->patch;
@@ -47,7 +57,8 @@ std::optional<ir::Program> order_reads(const ir::Program& program, ir::PassConte
         LastChoice<decision::Reads> choice(out, context);
         const bool is_bound = kernel.begins == Begins::Early;
         if (!is_bound && reads_elements(kernel, tensors)) {
-          const ReadOrder rule = has_patch(out) ? ReadOrder::Ordered : ReadOrder::Free;
+          const bool is_tight = has_patch(out) || loads_shared(out);
+          const ReadOrder rule = is_tight ? ReadOrder::Ordered : ReadOrder::Free;
           out.reads = choice.asked() ? choice.asked()->order : rule;
           choice.took({out.reads, {}});
         }
