@@ -282,4 +282,24 @@ struct Threads {
   static const ir::OpInfo& info();
 };
 
+struct Serves {
+  static constexpr std::string_view kFormat =
+      "serves{ from $least points}{ to $most points}{ with $parts parts}{ $by}";
+  static constexpr std::string_view kDoc =
+      "Form parts, alternatives behind the first: the sizes that the plan launches this one for, "
+      "at least and at most so many points and at least so many parts; without numbers all sizes. "
+      "Where several serve, the first of them runs; where none does, the first alternative.";
+  ir::OptionalInt least;
+  ir::OptionalInt most;
+  ir::OptionalInt parts;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("least", s.least);
+    f("most", s.most);
+    f("parts", s.parts);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
 }  // namespace nautilus::decision

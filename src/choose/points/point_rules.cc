@@ -66,6 +66,25 @@ std::vector<ir::Block> PointRules::part_alternatives() {
           {ir::make(decision::Each{points.each, {}})}};
 }
 
+// Lanes where parts are many and points few, lines where points are many. A number of points that
+// never changes is compared here: a line about it would choose nothing.
+std::optional<decision::Serves> PointRules::serves(const lower::ServedFacts& facts) {
+  const target::Points& points = target_.points;
+  decision::Serves out;
+  if (facts.has_lanes) {
+    out.most = points.few;
+    out.parts = points.many_parts;
+  } else {
+    out.least = points.many;
+  }
+  if (!facts.points) return out;
+  if (*facts.points < out.least.value_or(0) || *facts.points > out.most.value_or(*facts.points))
+    return std::nullopt;
+  out.least.reset();
+  out.most.reset();
+  return out;
+}
+
 // All elements at once, up to what the target has loads for.
 decision::LastTile PointRules::last_tile(const lower::LastTileFacts& facts) {
   const target::Parts& usual = target_.parts;

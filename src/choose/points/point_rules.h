@@ -19,6 +19,7 @@ class PointRules : public lower::PointAnswers {
   int64_t windows(const matile::Points& points) override;
   int64_t resident(const matile::Points& points, int64_t threads) override;
   std::vector<ir::Block> part_alternatives() override;
+  std::optional<decision::Serves> serves(const lower::ServedFacts& facts) override;
   decision::LastTile last_tile(const lower::LastTileFacts& facts) override;
 
  private:

@@ -115,6 +115,11 @@ constexpr std::pair<const char*, const char*> kRareLines[] = {
      "X: bf16[M, K]    A: bf16[K, J]    B: bf16[J, N]\n"
      "H[i,j] = sin(sum[k] X[i,k] * A[k,j])\n"
      "Y[i,n] = sum[j] H[i,j] * B[j,n]  -> f32\n"},
+    {"serves.naut",
+     "dims M, N, K\n"
+     "hint M = 16, N = 512, K = 4096\n"
+     "A: bf16[M, K]    B: bf16[N, K]\n"
+     "C[i,j] = sum[k] A[i,k] * B[j,k]  -> bf16\n"},
     {"patch.naut",
      "dims M, N, K\n"
      "hint M = 4096, N = 4096, K = 64\n"

@@ -4,6 +4,7 @@
 // kernels that nobody could name before: those of what a last tile left, and that tile's own work.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "decision/decisions.h"
@@ -16,6 +17,12 @@ namespace nautilus::lower {
 struct TurnFacts {
   bool is_over_parts = false;  // it puts parts together, in a loop over them
   int64_t loads = 0;           // of one turn, the most
+};
+
+// Of an alternative of a kernel that puts parts together.
+struct ServedFacts {
+  bool has_lanes = false;         // lanes share a point; else a thread has several
+  std::optional<int64_t> points;  // where it is the same for all sizes
 };
 
 class PointAnswers {
@@ -37,6 +44,8 @@ class PointAnswers {
   virtual int64_t resident(const matile::Points& points, int64_t threads) = 0;
   // The lines of the kernels that put parts together; those that cannot be made are left out.
   virtual std::vector<ir::Block> part_alternatives() = 0;
+  // Sizes that the plan launches such an alternative for; nothing: there are none.
+  virtual std::optional<decision::Serves> serves(const ServedFacts& facts) = 0;
   // How much of the parts the tile that comes last has at once.
   virtual decision::LastTile last_tile(const LastTileFacts& facts) = 0;
 };

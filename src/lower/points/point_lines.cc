@@ -40,7 +40,8 @@ PointLines::PointLines(const ir::Block& alternative, const target::Target& targe
       unroll_(context_),
       windows_(context_),
       resident_(context_),
-      threads_(context_) {
+      threads_(context_),
+      serves_(context_) {
   read_last_ = decision::take_read_last(body_);
   lanes_.begin(body_);
   each_.begin(body_);
@@ -53,6 +54,7 @@ PointLines::PointLines(const ir::Block& alternative, const target::Target& targe
   windows_.begin(body_);
   resident_.begin(body_);
   threads_.begin(body_);
+  serves_.begin(body_);
 }
 
 bool PointLines::read() {
@@ -205,6 +207,28 @@ int64_t PointLines::threads() const {
   return rules_ ? rules_->threads(steps ? steps->lanes : 0) : lacks("threads");
 }
 
+std::optional<decision::Serves> PointLines::serves(const ServedFacts& facts) {
+  std::optional<decision::Serves> out;
+  if (serves_.asked()) {
+    out = *serves_.asked();
+  } else if (rules_) {
+    out = rules_->serves(facts);
+  } else {
+    lacks("serves");
+  }
+  if (out) serves_.took(*out);
+  return out;
+}
+
+void PointLines::refuse_served(std::string_view why) {
+  if (serves_.asked()) return serves_.refuse(why);
+  if (!missing_.empty()) {
+    refuse_missing();
+    return;
+  }
+  lanes() > 1 ? lanes_.refuse(why) : each_.refuse(why);
+}
+
 target::Points PointLines::choice() const {
   target::Points out = target_.points;
   out.threads = threads();
@@ -276,7 +300,8 @@ bool PointLines::end(const LoweredKernel& parts, std::string_view name, decision
       !held_.end("kernels that put parts together hold nothing") ||
       !unroll_.end("it has no loop whose turns can be taken together") ||
       !windows_.end("it has no window whose points or conditions share anything") ||
-      !resident_.end("") || !threads_.end(""))
+      !resident_.end("") || !threads_.end("") ||
+      !serves_.end("it runs for all sizes that no other alternative of it serves"))
     return false;
   ir::Block all = members;
   all.insert(all.end(), decided_.begin(), decided_.end());

@@ -32,6 +32,9 @@ class PointLines {
   std::optional<ScanLines> scan() const;
   // With the number of lines, which rules answer; nothing if there is no such line.
   std::optional<decision::Across> across() const;
+  // The sizes that an alternative behind the first runs for: those of its line, or, with rules for
+  // lines that are not there, theirs. Nothing if it runs for none.
+  std::optional<decision::Serves> serves(const ServedFacts& facts);
   // Null if there is no such line.
   const decision::Held* held() const { return held_.asked(); }
   const decision::Spread* spread() const { return spread_.asked(); }
@@ -56,6 +59,8 @@ class PointLines {
   void refuse_held(std::string_view why) { held_.refuse(why); }
   void refuse_spread(std::string_view why) { spread_.refuse(why); }
   void refuse_patch(std::string_view why) { patch_.refuse(why); }
+  // The line about sizes; where rules have answered, what makes it another alternative.
+  void refuse_served(std::string_view why);
   void refuse_threads(std::string_view why) { threads_.refuse(why); }
 
   // Notes what the kernel is. False if a line had no effect or was missing.
@@ -96,6 +101,7 @@ class PointLines {
   decision::Choice<decision::Windows> windows_;
   decision::Choice<decision::Resident> resident_;
   decision::Choice<decision::Threads> threads_;
+  decision::Choice<decision::Serves> serves_;
 };
 
 }  // namespace nautilus::lower

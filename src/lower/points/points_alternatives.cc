@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lower/points/points_alternatives.h"
 
+#include "lower/points/parts_by_sizes.h"
 #include "lower/points/patch_points.h"
 #include "lower/points/point_lines.h"
 #include "lower/points/points_loops.h"
@@ -23,6 +24,11 @@ constexpr std::string_view kNoPatch =
     "it has not two such axes, or other points of a thread, branches, or loops of different "
     "lengths";
 constexpr std::string_view kNotWidened = "its points branch, or lanes share them";
+constexpr std::string_view kNotWhole =
+    "its points branch, lanes share them, or its last axis leaves a rest";
+constexpr std::string_view kNotAnother =
+    "another alternative has several lanes for a point, or several points in a thread";
+constexpr std::string_view kServesNone = "no size has as many points as this alternative is for";
 
 // The kernel as its lines say, for all sizes.
 bool follow(PointLines& lines, const PointsContext& points, Form form, LoweredKernel& parts,
@@ -83,6 +89,43 @@ std::optional<LoweredKernel> lower(const PointsContext& points, const PointLines
   return parts;
 }
 
+// The first of the kernels that put parts together, as if it were the only one.
+std::optional<LoweredKernel> first_of_parts(const PointsContext& points, PointLines& lines,
+                                            std::string_view name, const ir::Block& members,
+                                            ir::PassContext& context) {
+  if (!lines.read()) return std::nullopt;
+  if (lines.spread()) lines.refuse_spread("kernels that put parts together have no tiles");
+  if (lines.held()) lines.refuse_held("kernels that put parts together hold nothing");
+  if (lines.patch()) lines.refuse_patch("kernels that put parts together have no patches");
+  if (lines.spread() || lines.held() || lines.patch()) return std::nullopt;
+  auto one = lower(points, lines, context);
+  if (!one || !follow(lines, points, Form::Parts, *one, context) ||
+      !lines.end(*one, name, Form::Parts, members, context))
+    return std::nullopt;
+  return one;
+}
+
+bool has_one_form(const PointLines& lines) { return (lines.lanes() > 1) != (lines.each() > 1); }
+
+// Another of them, with lanes for a point or points in a thread; nothing if it has no such form.
+std::optional<LoweredKernel> other_of_parts(const PointsContext& points, const PointLines& lines,
+                                            const LoweredKernel& first, expr::ExprPool& pool) {
+  if (!has_one_form(lines)) return std::nullopt;
+  return lines.lanes() > 1 ? share_parts(first, lines.lanes(), lines.threads(), points.names, pool)
+                           : widen_points(first, lines.each(), lines.threads(), points.names, pool);
+}
+
+void refuse_other_of_parts(PointLines& lines) {
+  if (has_one_form(lines)) {
+    lines.refuse_lanes(kNotShared);
+    lines.refuse_each(kNotWhole);
+    return;
+  }
+  lines.refuse_lanes(kNotAnother);
+  lines.refuse_each(kNotAnother);
+  lines.refuse_threads(kNotAnother);
+}
+
 }  // namespace
 
 std::optional<LoweredKernel> points_alternative(const PointsContext& points,
@@ -105,40 +148,26 @@ std::optional<std::vector<LoweredKernel>> parts_alternatives(
     const ir::Block& members, ir::PassContext& context) {
   const std::string name = named_after(points.nests, points.kept);
   PointLines first(alternatives[0], points.target, points.rules, context);
-  if (!first.read()) return std::nullopt;
-  if (first.spread()) first.refuse_spread("kernels that put parts together have no tiles");
-  if (first.held()) first.refuse_held("kernels that put parts together hold nothing");
-  if (first.patch()) first.refuse_patch("kernels that put parts together have no patches");
-  if (first.spread() || first.held() || first.patch()) return std::nullopt;
-  auto one = lower(points, first, context);
-  if (!one || !follow(first, points, Form::Parts, *one, context) ||
-      !first.end(*one, name, Form::Parts, members, context))
-    return std::nullopt;
+  auto one = first_of_parts(points, first, name, members, context);
+  if (!one) return std::nullopt;
+  PartsBySizes sizes(*one, context.pool);
   std::vector<LoweredKernel> out = {*one};
   for (const ir::Block& alternative : alternatives.subspan(1)) {
     PointLines lines(alternative, points.target, points.rules, context);
     if (!lines.read()) return std::nullopt;
-    const bool is_shared = lines.lanes() > 1;
-    const bool is_wide = lines.each() > 1;
-    target::Points choice = lines.choice();
-    if (is_shared) choice.part_lanes = lines.lanes();
-    if (is_wide) choice.each = lines.each();
-    if (is_shared == is_wide) {
-      constexpr std::string_view kOne =
-          "another alternative has several lanes for a point, or several points in a thread";
-      lines.refuse_lanes(kOne);
-      lines.refuse_each(kOne);
-      lines.refuse_threads(kOne);
-      return std::nullopt;
-    }
-    auto other = is_shared ? share_parts(out[0], choice, points.names, context.pool)
-                           : widen_points(out[0], choice, points.names, context.pool);
-    if (!other && are_optional) continue;
+    auto other = other_of_parts(points, lines, *one, context.pool);
+    const auto served = lines.serves({lines.lanes() > 1, sizes.points()});
+    if ((!other || !served) && are_optional) continue;
     if (!other) {
-      lines.refuse_lanes(kNotShared);
-      lines.refuse_each(kNotWidened);
+      refuse_other_of_parts(lines);
       return std::nullopt;
     }
+    const std::string why = served ? sizes.refuse(*served) : std::string(kServesNone);
+    if (!why.empty()) {
+      lines.refuse_served(why);
+      return std::nullopt;
+    }
+    sizes.add(out[0], *other, *served);
     set_threads(*other, lines.threads(), points.target);
     lines.unroll(*other, true, context.pool);
     lines.resident(*other);

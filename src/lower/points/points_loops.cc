@@ -185,6 +185,16 @@ bool share_all(LoweredKernel& parts, int64_t lanes, int64_t threads, const IsWor
   return true;
 }
 
+// Another kernel has another name.
+void rename(LoweredKernel& parts, FreshNames& names) {
+  auto kernel = parts.kernel.as<matile::Kernel>();
+  auto launch = parts.launch.as<matile::Launch>();
+  kernel.name = names.make(kernel.name.str());
+  launch.kernel = kernel.name;
+  parts.kernel = ir::make(std::move(kernel));
+  parts.launch = ir::make(std::move(launch));
+}
+
 }  // namespace
 
 bool is_writing_loop(const Op& op) {
@@ -331,37 +341,30 @@ bool hold(LoweredKernel& parts, int64_t turns) {
   return true;
 }
 
-std::optional<LoweredKernel> share_parts(LoweredKernel& one, const target::Points& choice,
+Expr parts_of(const LoweredKernel& one) {
+  Expr count;
+  const auto& points = one.kernel.as<matile::Kernel>().body[0].as<matile::Points>();
+  for (const Op& op : points.body) {
+    const auto* l = op.get<matile::Loop>();
+    if (!l) continue;
+    if (l->to.op() != EK::Var || (count && count != l->to)) return {};
+    count = l->to;
+  }
+  return count;
+}
+
+std::optional<LoweredKernel> share_parts(const LoweredKernel& one, int64_t lanes, int64_t threads,
                                          FreshNames& names, expr::ExprPool& pool) {
-  Expr count;  // of parts
-  const auto is_over_parts = [&](const matile::Loop& l) {
-    if (l.to.op() != EK::Var || (count && count != l.to)) return false;
-    count = l.to;
-    return true;
-  };
+  const Expr count = parts_of(one);
   LoweredKernel shared = one;
   shared.plan.clear();
-  if (!share_all(shared, choice.part_lanes, choice.threads, is_over_parts, names, pool))
-    return std::nullopt;
-  auto kernel = shared.kernel.as<matile::Kernel>();
-  kernel.name = names.make(kernel.name.str());
-  auto alone = one.launch.as<matile::Launch>();
-  auto together = shared.launch.as<matile::Launch>();
-  together.kernel = kernel.name;
-  const Expr is_better =
-      pool.binary(EK::And, pool.binary(EK::Le, pool.integer(choice.many_parts), count),
-                  pool.binary(EK::Le, together.grid,
-                              pool.integer(choice.few * choice.part_lanes / choice.threads)));
-  const Expr none = pool.integer(0);
-  alone.grid = pool.select(is_better, none, alone.grid);
-  together.grid = pool.select(is_better, together.grid, none);
-  one.launch = ir::make(std::move(alone));
-  shared.kernel = ir::make(std::move(kernel));
-  shared.launch = ir::make(std::move(together));
+  const auto is_over_parts = [&](const matile::Loop& l) { return count && l.to == count; };
+  if (!share_all(shared, lanes, threads, is_over_parts, names, pool)) return std::nullopt;
+  rename(shared, names);
   return shared;
 }
 
-std::optional<LoweredKernel> widen_points(LoweredKernel& one, const target::Points& choice,
+std::optional<LoweredKernel> widen_points(const LoweredKernel& one, int64_t each, int64_t threads,
                                           FreshNames& names, expr::ExprPool& pool) {
   LoweredKernel wide = one;
   wide.plan.clear();
@@ -369,30 +372,16 @@ std::optional<LoweredKernel> widen_points(LoweredKernel& one, const target::Poin
   auto points = kernel.body[0].as<matile::Points>();
   const bool is_plain = std::none_of(points.body.begin(), points.body.end(),
                                      [](const Op& op) { return op.is<matile::If>(); });
-  if (points.lanes_per_point || !is_plain) return std::nullopt;
-  const Expr count = count_of(points.axes, pool);
-  if (count.op() == EK::IntConst && count.integer() < choice.many) return std::nullopt;
   const Expr last = points.axes.back().extent;
-  const bool is_whole = last.op() == EK::IntConst && last.integer() % choice.each == 0;
-  if (last.op() == EK::IntConst && !is_whole) return std::nullopt;
-  points.points_per_thread = choice.each;
+  const bool has_rest = last.op() == EK::IntConst && last.integer() % each != 0;
+  if (points.lanes_per_point || !is_plain || has_rest) return std::nullopt;
+  auto launch = wide.launch.as<matile::Launch>();
+  launch.grid = quotient_up(count_of(points.axes, pool), each * threads, pool);
+  points.points_per_thread = each;
   kernel.body[0] = ir::make(std::move(points));
-  kernel.name = names.make(kernel.name.str());
-  auto alone = one.launch.as<matile::Launch>();
-  auto together = alone;
-  together.kernel = kernel.name;
-  Expr are_many = pool.binary(EK::Le, pool.integer(choice.many), count);
-  if (!is_whole) {
-    const Expr rest = pool.binary(EK::Mod, last, pool.integer(choice.each));
-    are_many = pool.binary(EK::And, are_many, pool.binary(EK::Eq, rest, pool.integer(0)));
-  }
-  const Expr none = pool.integer(0);
-  const Expr grid = quotient_up(count, choice.each * choice.threads, pool);
-  alone.grid = pool.select(are_many, none, alone.grid);
-  together.grid = pool.select(are_many, grid, none);
-  one.launch = ir::make(std::move(alone));
   wide.kernel = ir::make(std::move(kernel));
-  wide.launch = ir::make(std::move(together));
+  wide.launch = ir::make(std::move(launch));
+  rename(wide, names);
   return wide;
 }
 

@@ -80,27 +80,23 @@ bool spread(LoweredKernel& parts, const decision::Spread& line, int64_t threads,
 // was, if there are no two such loops.
 bool hold(LoweredKernel& parts, int64_t turns);
 
-// For a kernel that puts the parts of an axis together, another one with 8 lanes for each point.
-// The plan launches it instead of the first where parts are many and points are few:
+// How many parts the loops of a kernel that puts parts together walk over; null if its loops have
+// other numbers of turns.
+expr::Expr parts_of(const LoweredKernel& one);
+
+// For a kernel that puts the parts of an axis together, another one with `lanes` for each point,
+// for sizes with many parts and few points (parts_by_sizes.h).
 //
-//   launch O grid where(16 <= parts and (points + 15) / 16 <= 2048, 0, (points + 127) / 128)
-//   launch O_2 grid where(16 <= parts and (points + 15) / 16 <= 2048, (points + 15) / 16, 0)
-//
-// Points are neighbours in memory, parts are not: 4 points in a warp still read half a
+// Points are neighbours in memory, parts are not: with 8 lanes 4 points in a warp still read half a
 // sector at once, and the time is that of the loads one after the other, of which there are 8 times
-// fewer. Nothing, and `one` as it was, if its loops are not all reductions over the parts.
-std::optional<LoweredKernel> share_parts(LoweredKernel& one, const target::Points& choice,
+// fewer. Nothing if its loops are not all reductions over the parts.
+std::optional<LoweredKernel> share_parts(const LoweredKernel& one, int64_t lanes, int64_t threads,
                                          FreshNames& names, expr::ExprPool& pool);
 
-// For a kernel that puts the parts of an axis together, another one whose threads have four points
-// beside each other. The plan launches it where points are so many that instructions, most of them
-// for places, are what takes the time:
-//
-//   launch C grid where(131072 <= points and N % 4 == 0, 0, (points + 127) / 128)
-//   launch C_2 grid where(131072 <= points and N % 4 == 0, (points + 511) / 512, 0)
-//
-// Nothing, and `one` as it was, if its points branch.
-std::optional<LoweredKernel> widen_points(LoweredKernel& one, const target::Points& choice,
+// For a kernel that puts the parts of an axis together, another one whose threads have `each`
+// points beside each other, for sizes with points so many that instructions, most of them for
+// places, are what takes the time. Nothing if its points branch or leave a rest.
+std::optional<LoweredKernel> widen_points(const LoweredKernel& one, int64_t each, int64_t threads,
                                           FreshNames& names, expr::ExprPool& pool);
 
 }  // namespace nautilus::lower

@@ -118,6 +118,10 @@ ir::Block values_of_points(const ir::Op& line, const Target& target) {
     values.add(*unroll, &dc::Unroll::turns, powers(1, 2 * points.loads));
   } else if (const auto* threads = line.get<dc::Threads>()) {
     values.add_around(*threads, &dc::Threads::count, 2);
+  } else if (const auto* serves = line.get<dc::Serves>()) {
+    // Thresholds far from these change what few sizes run.
+    for (const auto bound : {&dc::Serves::least, &dc::Serves::most, &dc::Serves::parts})
+      if (serves->*bound) values.add_around(*serves, bound, 4);
   }
   return values.out;
 }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/print.h"
+
 namespace nautilus::schedule {
 namespace {
 
@@ -39,6 +41,18 @@ TEST(LineValues, AnotherLengthOfPiecesLeavesTheRestOfTheirKernelsToTheRules) {
   const ir::Block& columns = parsed->kernels[2].alternatives[0];
   const Schedule wider = with_value(*parsed, 2, 0, 0, other_values(columns[0], target)[0]);
   EXPECT_EQ(wider.kernels.size(), 3u);
+}
+
+// Each threshold of the line alone, with the others as they are.
+TEST(LineValues, OtherSizesThatAnAlternativeServes) {
+  const decision::Serves line{{}, 32768, 16, {}};
+  std::vector<std::string> texts;
+  for (const ir::Op& other : other_values(ir::make(line), target::default_target()))
+    texts.push_back(ir::print(other));
+  EXPECT_EQ(texts, (std::vector<std::string>{"serves to 8192 points with 16 parts tuned",
+                                             "serves to 131072 points with 16 parts tuned",
+                                             "serves to 32768 points with 4 parts tuned",
+                                             "serves to 32768 points with 64 parts tuned"}));
 }
 
 }  // namespace
