@@ -108,7 +108,7 @@ void emit_fold(const matile::Fold& op, const RegisterScope& scope, Writer& out) 
   const TileText& target = scope.tiles.find(op.target.str())->second;
   const Expr reduce = matile::reduction_of(op);
   const matile::FoldSlots fold =
-      matile::fold_slots(op, scope.layouts(), scope.unrolled, *scope.pool);
+      matile::fold_slots(op, scope.layouts(), scope.unrolled, scope.chained_terms, *scope.pool);
   const Domain* full = &fold.domain;
   const int chains = fold.chains(scope.chains);
   // Where the partial value of register e of the domain goes.

@@ -38,6 +38,7 @@ struct RegisterScope {
   bool has_coarse_functions = false;                // ir::allows_coarse_functions
   int64_t many_positions = 0;                       // of the target: such are computed anew
   int64_t chains = 1;                               // of a fold, at most
+  int64_t chained_terms = 0;                        // of the target: fewer have one chain
   expr::Divisors divisors;
   // Receives tensors that are moved in pieces.
   std::set<std::string, std::less<>>* vectors = nullptr;

@@ -33,7 +33,8 @@ Expr reduction_of(const Fold& fold) {
 }
 
 FoldSlots fold_slots(const Fold& fold, const LayoutOf& layout_of,
-                     const std::map<std::string, int>& unrolled, expr::ExprPool& pool) {
+                     const std::map<std::string, int>& unrolled, int64_t least_terms,
+                     expr::ExprPool& pool) {
   const Expr reduce = reduction_of(fold);
   std::vector<expr::Name> axes;
   std::vector<Expr> indices;
@@ -48,10 +49,8 @@ FoldSlots fold_slots(const Fold& fold, const LayoutOf& layout_of,
   const auto to = register_access(*domain, target, indices, unrolled);
   NAUT_CHECK(to, "`{}` is not where the reduction leaves its values", fold.target.str());
   FoldSlots out{*domain, to->reg, target.registers()};
-  // Shorter sums gain nothing by a second chain.
-  constexpr int kLeastTerms = 4;
   const bool has_neighbours = !out.reg.coefficients.empty() && out.reg.coefficients[0] == 0;
-  if (has_neighbours && domain->layout.registers() >= kLeastTerms * out.targets)
+  if (has_neighbours && domain->layout.registers() >= least_terms * out.targets)
     out.longest = out.reg.digits[0].extent;
   return out;
 }

@@ -32,8 +32,10 @@ struct FoldSlots {
   // By the register of the domain: the chain of the partial result, for so many chains each.
   DigitSum slot(int chains) const;
 };
-// `unrolled` gives the extents of the unroll variables in scope.
+// `unrolled` gives the extents of the unroll variables in scope; `least_terms`: of a thread for a
+// result, fewer have one chain (the target's `chained_terms`).
 FoldSlots fold_slots(const Fold& fold, const LayoutOf& layout_of,
-                     const std::map<std::string, int>& unrolled, expr::ExprPool& pool);
+                     const std::map<std::string, int>& unrolled, int64_t least_terms,
+                     expr::ExprPool& pool);
 
 }  // namespace nautilus::matile

@@ -160,6 +160,7 @@ const Target& sm_90a() {
               .hoisted_columns = 64,
               .fold_chains = 4,
               .most_chains = 16,
+              .chained_terms = 4,  // not measured
               .many_positions = 8,
               // Beside more registers in tiles the repeated product spills (D = 64, 192 rows,
               // steps of 128: 0.80, 8 % slower; steps of 112 or 80 at D = 128: 0.73, 0.775).
@@ -209,6 +210,7 @@ const Target& sm_90a() {
               .most_vector = 8,   // 16 bytes of 16-bit elements
               .turn_elements = 8,
               .walked_rows = 4,
+              .most_walked_rows = 8,  // not measured
               .ahead_bytes = int64_t{64} << 10,
               .ahead_row = int64_t{16} << 10,
               .ahead_row_of_groups = int64_t{64} << 10,

@@ -220,6 +220,7 @@ struct Tiles {
   int64_t hoisted_columns;         // of a value of the columns that gets a tile of its own
   int64_t fold_chains;             // partial results of a thread's part of a reduction
   int64_t most_chains;             // that a schedule may ask for
+  int64_t chained_terms;           // of a thread for a result, at least, where it has several
   int64_t many_positions;  // of a thread in a row: from here on they are computed anew, not kept
   int64_t speculating_groups;  // at least, for references that are guessed
   double speculating_share;    // of a thread's registers in the tiles of a step's products
@@ -263,6 +264,7 @@ struct Rows {
   int64_t most_vector;           // the same at most
   int64_t turn_elements;         // of a thread in a step along a row, one by one
   int64_t walked_rows;           // that a step loads, of reductions over several axes
+  int64_t most_walked_rows;      // that a schedule may ask for
   int64_t ahead_bytes;           // of rows asked for early, for each multiprocessor
   int64_t ahead_row;             // bytes of a row, at most, that is asked for early
   int64_t ahead_row_of_groups;   // the same where groups share it

@@ -24,6 +24,7 @@ void KernelScope::begin_role(const matile::RoleInfo& printed) {
   registers.has_coarse_functions =
       ir::allows_coarse_functions(program, matile::output_dtypes(program));
   registers.many_positions = ir::target_of(program).tiles.many_positions;
+  registers.chained_terms = ir::target_of(program).tiles.chained_terms;
   registers.chains = kernel.chains.value_or(1);
   registers.divisors = divisors;
   registers.vectors = &vectors;

@@ -130,7 +130,7 @@ std::string RowLines::read_columns(RowShape& shape) {
 std::string RowLines::read_each(RowShape& shape) {
   if (!each_.asked() || rows_.group.outer.empty()) return "";  // end() refuses a line
   shape.each = each_.asked()->points.value_or(0);
-  const int64_t most = 2 * rows_.choice().walked_rows;
+  const int64_t most = rows_.choice().most_walked_rows;
   return shape.each < 1 || shape.each > most
              ? fmt::format("a step loads 1 to {} rows at once", most)
              : "";

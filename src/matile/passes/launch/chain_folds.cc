@@ -17,7 +17,8 @@ namespace {
 // The folds of a role, each with the unrolls around it.
 class RoleFolds {
  public:
-  RoleFolds(const Role& role, expr::ExprPool& pool) : pool_(pool) {
+  RoleFolds(const Role& role, int64_t least_terms, expr::ExprPool& pool)
+      : least_terms_(least_terms), pool_(pool) {
     for (const auto& [name, tile] : declared_tiles(role)) layouts_.emplace(name, layout_of(tile));
     add(role.body);
   }
@@ -31,7 +32,7 @@ class RoleFolds {
           const auto found = layouts_.find(tile);
           return found == layouts_.end() ? nullptr : &found->second;
         };
-        folds_.push_back(fold_slots(*fold, layout, unrolled_, pool_));
+        folds_.push_back(fold_slots(*fold, layout, unrolled_, least_terms_, pool_));
       }
       const auto before = unrolled_;
       if (const auto* unroll = op.get<Unroll>()) {
@@ -43,6 +44,7 @@ class RoleFolds {
     }
   }
 
+  int64_t least_terms_;
   expr::ExprPool& pool_;
   std::map<std::string, layout::Layout, std::less<>> layouts_;
   std::map<std::string, int> unrolled_;
@@ -68,7 +70,7 @@ std::optional<ir::Program> chain_folds(const ir::Program& program, ir::PassConte
         for (const ir::Op& op : kernel.body) {
           const auto* role = op.get<Role>();
           if (!role) continue;
-          const RoleFolds of_role(*role, context.pool);
+          const RoleFolds of_role(*role, tiles.chained_terms, context.pool);
           folds.insert(folds.end(), of_role.all().begin(), of_role.all().end());
         }
         const int64_t most = most_chains(folds, tiles.most_chains);
