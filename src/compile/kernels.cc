@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "base/check.h"
 #include "choose/points/point_rules.h"
@@ -13,13 +12,13 @@
 #include "decision/lines.h"
 #include "ir/print.h"
 #include "ir/target_of.h"
-#include "ir/walk.h"
 #include "lower/kernel/launch_choice.h"
 #include "lower/program_to_matile.h"
 #include "lower/tiles/vrtile_to_matile.h"
 #include "matile/ops.h"
 #include "matile/passes/memory/prefetch_rows.h"
 #include "matile/passes/waits/place_waits.h"
+#include "matile/results.h"
 #include "vrtile/ops.h"
 
 namespace nautilus::compile {
@@ -50,24 +49,19 @@ std::optional<ir::Program> with_plan(ir::Program program, const std::string& aft
   return planned;
 }
 
-std::set<std::string> results_of(const Op& nest) {
-  std::set<std::string> out;
-  ir::for_each_op({nest}, [&](const Op& op) {
-    if (const auto* s = op.get<vrtile::Store>()) out.emplace(s->target.str());
-  });
-  return out;
-}
-
 // The grids of a VR-tile program; neighbours that have a cost and store the same are a choice.
 std::vector<std::vector<const Op*>> choices_of(const ir::Program& tiles) {
   std::vector<std::vector<const Op*>> out;
   const Op* last = nullptr;
+  const auto results_of = [&](const vrtile::Par& grid) {
+    return matile::results_of(grid.body, tiles.body);
+  };
   for (const Op& op : tiles.body) {
     const auto* grid = op.get<vrtile::Par>();
     if (!grid) continue;
     const bool is_choice = last && decision::cost_of(grid->body) &&
                            decision::cost_of(last->as<vrtile::Par>().body) &&
-                           results_of(op) == results_of(*last);
+                           results_of(*grid) == results_of(last->as<vrtile::Par>());
     if (!is_choice) out.emplace_back();
     out.back().push_back(&op);
     last = &op;

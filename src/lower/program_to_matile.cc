@@ -15,6 +15,7 @@
 #include "lower/points/part_nests.h"
 #include "lower/tiles/last_tile.h"
 #include "matile/ops.h"
+#include "matile/results.h"
 #include "scalar/ops.h"
 
 namespace nautilus::lower {
@@ -40,19 +41,14 @@ class Assembler {
     out.name = program_.name;
     if (!kernels()) return std::nullopt;
     // A buffer that lives inside one kernel needs no memory.
-    std::set<std::string> used;
-    ir::for_each_op(state_.kernels, [&](const Op& op) {
-      if (const auto* w = op.get<matile::Write>()) used.emplace(w->target.str());
-      if (const auto* p = op.get<matile::Put>()) used.emplace(p->target.str());
-      if (const auto* m = op.get<matile::Map>()) used.emplace(m->value.name().str());
-    });
+    const matile::Names used = matile::results_of(state_.kernels, state_.kernels);
     ir::Block temps;
     for (const Op& op : program_.body) {
       const auto* b = op.get<scalar::Buffer>();
       if (!b && is_declaration(op)) out.body.push_back(op);
       if (!b || b->role == scalar::Role::Local) continue;
       const bool is_temp = b->role == scalar::Role::Temp;
-      if (is_temp && !used.contains(std::string(b->name.str()))) continue;
+      if (is_temp && !used.contains(b->name.str())) continue;
       const auto role = b->role == scalar::Role::Input    ? matile::TensorRole::Input
                         : b->role == scalar::Role::Output ? matile::TensorRole::Output
                                                           : matile::TensorRole::Temp;
@@ -89,10 +85,8 @@ class Assembler {
     return others.end();
   }
 
-  std::set<std::string> results_of(const MapNest& nest) const {
-    std::set<std::string> out = written_by(nest);
-    std::erase_if(out, [&](const std::string& n) { return state_.locals.contains(n); });
-    return out;
+  matile::Names results_of(size_t nest) const {
+    return matile::results_of(state_.nests[nest].body, program_.body);
   }
 
   // The first nest behind those that compute the same as nest `i` with a cost.
@@ -102,9 +96,9 @@ class Assembler {
     };
     size_t end = i + 1;
     if (!cost(i)) return end;
-    const std::set<std::string> results = results_of(state_.nests[i]);
+    const matile::Names results = results_of(i);
     while (end < state_.nests.size() && is_grid(state_.nests[end]) && cost(end) &&
-           results_of(state_.nests[end]) == results)
+           results_of(end) == results)
       ++end;
     return end;
   }

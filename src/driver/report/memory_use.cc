@@ -2,6 +2,7 @@
 #include "driver/report/memory_use.h"
 
 #include "expr/walk.h"
+#include "matile/results.h"
 
 namespace nautilus::driver {
 namespace {
@@ -36,9 +37,6 @@ class UseCollector {
   }
 
   void visit_fields(const ir::Op& op, const void* inner, const void* loop) {
-    if (const auto* put = op.get<matile::Put>()) write(put->target);
-    if (const auto* write_op = op.get<matile::Write>()) write(write_op->target);
-    if (const auto* store = op.get<matile::Store>()) write(store->map);
     if (const auto* copy = op.get<matile::Copy>()) read(copy->map.str(), loop);
     for (const ir::Field& f : op.info().fields) {
       if (f.kind == ir::FieldKind::Body) visit(ir::field_value<ir::Block>(op.data(), f), inner);
@@ -54,10 +52,6 @@ class UseCollector {
   }
   void read(std::string_view name, const void* loop) {
     if (const std::string tensor = tensor_of(name); !tensor.empty()) loops_[tensor].insert(loop);
-  }
-  void write(expr::Name name) {
-    if (const std::string tensor = tensor_of(name.str()); !tensor.empty())
-      use_.writes.insert(tensor);
   }
 
   // Of a tensor's own name, or of a map; empty for tiles.
@@ -76,7 +70,10 @@ class UseCollector {
 }  // namespace
 
 MemoryUse memory_use(const matile::Kernel& kernel, const ir::Program& program) {
-  return UseCollector(program).run(kernel);
+  MemoryUse out = UseCollector(program).run(kernel);
+  for (const std::string& tensor : matile::results_of(kernel.body, program.body))
+    out.writes.insert(tensor);
+  return out;
 }
 
 }  // namespace nautilus::driver

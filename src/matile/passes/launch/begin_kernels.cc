@@ -1,30 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "matile/passes/launch/begin_kernels.h"
 
-#include "ir/walk.h"
 #include "matile/passes/launch/last_choice.h"
+#include "matile/results.h"
 #include "matile/rewrite.h"
 
 namespace nautilus::matile {
 namespace {
 
 using decision::Moment;
-
-// The tensors that a kernel writes.
-Names results_of(const Kernel& kernel, const ir::Program& program) {
-  Names maps;
-  Names out;
-  ir::for_each_op(kernel.body, [&](const ir::Op& op) {
-    if (const auto* w = op.get<Write>()) out.emplace(w->target.str());
-    if (const auto* p = op.get<Put>()) out.emplace(p->target.str());
-    if (const auto* s = op.get<Store>()) maps.emplace(s->map.str());
-  });
-  for (const ir::Op& op : program.body) {
-    const auto* map = op.get<Map>();
-    if (map && maps.contains(map->name.str())) out.emplace(map->value.name().str());
-  }
-  return out;
-}
 
 // Kernels with others in front of them, by the order of launches. Those that write the same are
 // alternatives: one of them runs.
@@ -33,7 +17,7 @@ class Fronts {
   explicit Fronts(const ir::Program& program) {
     for (const ir::Op& op : program.body) {
       if (const auto* k = op.get<Kernel>())
-        results_.emplace(k->name.str(), results_of(*k, program));
+        results_.emplace(k->name.str(), results_of(k->body, program.body));
       if (const auto* launch = op.get<Launch>()) launches_.push_back(*launch);
     }
   }
