@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // nautilus bench: times of a program on a GPU, and what a launch costs the host.
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <functional>
 
 #include "base/files.h"
 #include "driver/load/hints.h"
@@ -106,6 +111,25 @@ void print_json(const BenchOptions& o, const driver::BenchResult& r, const drive
   fmt::print("{}\n", j.dump(2));
 }
 
+// Writes how far the command is beside its output, so that this stays the same.
+class Steps {
+ public:
+  ~Steps() { write(text_.end()); }
+  void operator()(const driver::Step& step) {
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin_;
+    write(text_.next(step, seconds.count()));
+  }
+
+ private:
+  static void write(const std::string& text) {
+    fmt::print(stderr, "{}", text);
+    std::fflush(stderr);
+  }
+
+  driver::StepText text_{isatty(STDERR_FILENO) != 0};
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
 // From recorded rows: needs no GPU.
 int run_fit(const BenchOptions& o, const target::Target& target) {
   std::vector<driver::MeasuredProblem> problems;
@@ -119,7 +143,10 @@ int run_fit(const BenchOptions& o, const target::Target& target) {
     }
     problems.insert(problems.end(), found->begin(), found->end());
   }
-  const auto report = driver::fit_costs(problems, o.programs, target, &error);
+  const auto report = [&] {
+    Steps steps;
+    return driver::fit_costs(problems, o.programs, target, std::ref(steps), &error);
+  }();
   if (!report) {
     usage_error(error);
     return kUsageError;
@@ -135,7 +162,10 @@ int run_calibrate(const BenchOptions& o) {
   const target::Target& target = unit.target ? *unit.target : target::default_target();
   std::string error;
   if (!o.rows.empty()) return run_fit(o, target);
-  const auto constants = driver::calibrate({}, target, &error);
+  const auto constants = [&] {
+    Steps steps;
+    return driver::calibrate({}, target, std::ref(steps), &error);
+  }();
   if (!constants) {
     fmt::print(stderr, "nautilus: {}\n", error);
     if (o.json) write_json({{"ok", false}, {"error", error}});

@@ -85,23 +85,32 @@ double special_slots(double functions, double seconds, const target::Target& tar
 
 std::optional<std::vector<Calibration>> calibrate(const DeviceOptions& device,
                                                   const target::Target& target,
-                                                  std::string* error) {
-  const auto small = seconds_of(kSmall, device, target, error);
-  if (!small) return std::nullopt;
-  const auto copy = seconds_of(kCopy, device, target, error);
-  if (!copy) return std::nullopt;
-  const auto product = seconds_of(kProduct, device, target, error);
-  if (!product) return std::nullopt;
-  const auto functions = seconds_of(functions_text(), device, target, error);
-  if (!functions) return std::nullopt;
+                                                  const TellStep& tell, std::string* error) {
+  constexpr std::string_view kSmallText = "64 elements";
+  constexpr std::string_view kCopyText = "8192 x 16384 elements of 16 bits read and written";
+  constexpr std::string_view kProductText = "a product of 8192 x 8192 x 8192";
+  constexpr std::string_view kFunctionsText = "64 exponentials and sums of 1024 x 4096 elements";
+  const std::pair<std::string_view, std::string> programs[] = {
+      {kSmallText, std::string(kSmall)},
+      {kCopyText, std::string(kCopy)},
+      {kProductText, std::string(kProduct)},
+      {kFunctionsText, functions_text()}};
+  std::vector<double> seconds;
+  for (const auto& [what, text] : programs) {
+    tell({seconds.size() + 1, std::size(programs), fmt::format("times {}", what)});
+    const auto found = seconds_of(text, device, target, error);
+    if (!found) return std::nullopt;
+    seconds.push_back(*found);
+  }
+  const double small = seconds[0];
   return std::vector<Calibration>{
-      {"launch_cycles", cycles(*small, target), target.costs.launch_cycles, "64 elements"},
-      {"memory_bytes_per_cycle", memory_bytes_per_cycle(kCopyBytes, *copy - *small, target),
-       target.costs.memory_bytes_per_cycle, "8192 x 16384 elements of 16 bits read and written"},
-      {"alone_factor", alone_factor(kProducts, *product - *small, target),
-       target.costs.alone_factor, "a product of 8192 x 8192 x 8192"},
-      {"special_slots", special_slots(kFunctions * kElements, *functions - *small, target) - 1,
-       target.costs.special_slots, "64 exponentials and sums of 1024 x 4096 elements"}};
+      {"launch_cycles", cycles(small, target), target.costs.launch_cycles, std::string(kSmallText)},
+      {"memory_bytes_per_cycle", memory_bytes_per_cycle(kCopyBytes, seconds[1] - small, target),
+       target.costs.memory_bytes_per_cycle, std::string(kCopyText)},
+      {"alone_factor", alone_factor(kProducts, seconds[2] - small, target),
+       target.costs.alone_factor, std::string(kProductText)},
+      {"special_slots", special_slots(kFunctions * kElements, seconds[3] - small, target) - 1,
+       target.costs.special_slots, std::string(kFunctionsText)}};
 }
 
 std::string to_text(const std::vector<Calibration>& constants, const target::Target& target) {

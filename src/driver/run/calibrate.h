@@ -6,6 +6,7 @@
 #include <string>
 
 #include "driver/run/bench.h"
+#include "driver/run/steps.h"
 #include "target/target.h"
 
 namespace nautilus::driver {
@@ -23,9 +24,11 @@ double memory_bytes_per_cycle(double bytes, double seconds, const target::Target
 double alone_factor(double products, double seconds, const target::Target& target);
 double special_slots(double functions, double seconds, const target::Target& target);
 
-// Compiles the programs, runs them and compares with the table. Empty (and why) without a device.
+// Compiles the programs, runs them and compares with the table; tells which one is next. Empty (and
+// why) without a device.
 std::optional<std::vector<Calibration>> calibrate(const DeviceOptions& device,
-                                                  const target::Target& target, std::string* error);
+                                                  const target::Target& target,
+                                                  const TellStep& tell, std::string* error);
 
 // One line per constant.
 std::string to_text(const std::vector<Calibration>& constants, const target::Target& target);

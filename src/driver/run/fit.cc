@@ -158,12 +158,15 @@ class Fitter {
   }
 
   // Each constant in turn a step up or down, as long as that helps, with ever smaller steps.
-  Target fitted() {
+  // `what`: the words of its steps.
+  Target fitted(const std::string& what, const TellStep& tell) {
     Target best = table_;
     double least = error(best);
     const std::vector<size_t> moving = probed();
+    size_t tried = 0;
     for (const double step : kSteps) {
       for (size_t k : moving) {
+        tell({++tried, std::size(kSteps) * moving.size(), what});
         for (const double factor : {step, 1 / step}) {
           Target next = best;
           places_[k].in(next.costs) *= factor;
@@ -276,12 +279,14 @@ std::map<std::string, double> predicted_cycles(const MeasuredProblem& problem,
 
 std::optional<FitReport> fit_costs(const std::vector<MeasuredProblem>& problems,
                                    const std::vector<std::string>& folders, const Target& target,
-                                   std::string* error) {
+                                   const TellStep& tell, std::string* error) {
   FitReport report;
   std::map<std::string, std::unique_ptr<Modelled>> models;
   std::vector<const MeasuredProblem*> known;
   std::map<std::string, size_t> halves;  // of families
+  size_t modelled = 0;
   for (const MeasuredProblem& p : problems) {
+    tell({++modelled, problems.size(), "candidates of measured problems"});
     auto& m = models[p.text()];
     if (!m) m = model(p, folders, target);
     if (!m) {
@@ -313,13 +318,16 @@ std::optional<FitReport> fit_costs(const std::vector<MeasuredProblem>& problems,
     for (const MeasuredProblem* p : known)
       (halves.at(p->family()) % 2 == half ? others : fitted_to).push_back(p);
     Fitter fitter(target, fitted_to, models);
-    const Target found = fitted_to.empty() ? target : fitter.fitted();
+    const Target found =
+        fitted_to.empty()
+            ? target
+            : fitter.fitted(fmt::format("constants for half {} of the programs", half + 1), tell);
     Fitter judge(found, others, models);
     for (const MeasuredProblem* p : others) held_out.add(p->text(), judge.predictions(*p, found));
   }
   report.held_out = held_out.result();
   report.families = halves.size();
-  Target found = all.fitted();
+  Target found = all.fitted("constants for all programs", tell);
   const std::vector<size_t> probed = all.probed();
   Costs in_table = target.costs;
   for (size_t k = 0; k < all.all_places().size(); ++k) {

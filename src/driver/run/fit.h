@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "driver/run/ranking.h"
+#include "driver/run/steps.h"
 #include "target/target.h"
 
 namespace nautilus::driver {
@@ -63,7 +64,8 @@ struct FitReport {
 // `folders`: where the programs are. Nothing, and why, if there is nothing to fit to.
 std::optional<FitReport> fit_costs(const std::vector<MeasuredProblem>& problems,
                                    const std::vector<std::string>& folders,
-                                   const target::Target& target, std::string* error);
+                                   const target::Target& target, const TellStep& tell,
+                                   std::string* error);
 
 std::string to_text(const FitReport& report, const target::Target& target);
 

@@ -45,9 +45,17 @@ TEST(Fit, FindsTheConstantThatMadeTheTimes) {
     problems.push_back(std::move(p));
   }
   std::string error;
-  const auto report = fit_costs(problems, folders(), target::sm_90a(), &error);
+  std::vector<std::string> kinds;  // of steps that it tells
+  const auto tell = [&](const Step& step) {
+    EXPECT_LE(step.number, step.count);
+    if (step.number == 1) kinds.push_back(step.what);
+  };
+  const auto report = fit_costs(problems, folders(), target::sm_90a(), tell, &error);
   ASSERT_TRUE(report) << error;
   EXPECT_EQ(report->problems, 2u);
+  ASSERT_FALSE(kinds.empty());
+  EXPECT_EQ(kinds.front(), "candidates of measured problems");
+  EXPECT_EQ(kinds.back(), "constants for all programs");
   for (const FittedConstant& c : report->constants) {
     if (c.name == "costs.alone_factor") {
       EXPECT_LT(c.value, 0.95 * c.in_table);
@@ -65,7 +73,8 @@ TEST(Fit, RowsOfUnknownProgramsAreNamed) {
   p.program = "nobody_has_it";
   p.ms = {{"a", 1}, {"b", 2}};
   std::string error;
-  EXPECT_FALSE(fit_costs({p}, folders(), target::sm_90a(), &error));
+  EXPECT_FALSE(fit_costs(
+      {p}, folders(), target::sm_90a(), [](const Step&) {}, &error));
   EXPECT_EQ(error, "no row is about a candidate of a program that is there");
 }
 
