@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan as C: what plan::Frame evaluates for a launch, as functions over prelude/bundle/launch.h.
+// A plan as C: what plan::Frame evaluates for a launch, as functions over prelude/bundle.
 // c_expression prints every expression of sizes; tables hold values that are the same for all
 // launches.
 #pragma once
