@@ -7,8 +7,8 @@
 //     map Am[k < K, m < M] = A[m, k] box 64, 128
 //     kernel gemm
 //       ring AB slots 4
-//         part a : bf16[128, 64]
-//         part b : bf16[256, 64]
+//         slot_tile a : bf16[128, 64]
+//         slot_tile b : bf16[256, 64]
 //       role load warp 0 regs 24
 //         ...
 //       role compute groups 2 index w regs 240
@@ -94,7 +94,7 @@ struct Ring {
   static constexpr std::string_view kFormat = "ring $name slots $slots{ per $per}$body";
   static constexpr std::string_view kDoc =
       "A ring of buffers between the role that fills it and the roles that read it. A slot "
-      "holds the parts of the block; `per r`: each group of role r has its own.";
+      "holds the slot tiles of the block; `per r`: each group of role r has its own.";
   ir::Name name;
   ir::OptionalInt slots;
   ir::Name per;
@@ -109,7 +109,7 @@ struct Ring {
 };
 
 struct SlotTile {
-  static constexpr std::string_view kFormat = "part $name : $type{ swizzle $swizzle}";
+  static constexpr std::string_view kFormat = "slot_tile $name : $type{ swizzle $swizzle}";
   static constexpr std::string_view kDoc = "A tile of a slot, in panels.";
   ir::Name name;
   ir::TensorType type;

@@ -10,16 +10,16 @@ enum class ConvertKind : uint8_t { Free, Lanes, Shared };
 const std::vector<std::string_view>& words(ConvertKind);
 
 struct Fetch {
-  static constexpr std::string_view kFormat = "fetch $part from $map[$at]";
+  static constexpr std::string_view kFormat = "fetch $slot_tile from $map[$at]";
   static constexpr std::string_view kDoc =
-      "Nest form: one box of a map becomes the content of a part, or one box for each of its "
+      "Nest form: one box of a map becomes the content of a slot tile, or one box for each of its "
       "panels "
       "if it is as wide as one. `split_roles` makes it a fill of a loading role and a get.";
-  ir::Name part;
+  ir::Name slot_tile;
   ir::Name map;
   ir::Exprs at;
   static void fields(auto& s, auto&& f) {
-    f("part", s.part);
+    f("slot_tile", s.slot_tile);
     f("map", s.map);
     f("at", s.at);
   }

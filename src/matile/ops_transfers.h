@@ -31,20 +31,23 @@ struct Fill {
 };
 
 struct Copy {
-  static constexpr std::string_view kFormat = "copy $part from $map[$at]{ panel $panel}{ $reach}";
+  static constexpr std::string_view kFormat =
+      "copy $slot_tile from $map[$at]{ panel $panel}{ $reach}";
   static constexpr std::string_view kDoc =
-      "One box of a map into a part of the slot being filled. panel: into this panel of the part, "
+      "One box of a map into a slot tile of the slot being filled. panel: into this panel of the "
+      "slot tile, "
       "of which the box is as wide as one; for rows whose length is no multiple of a panel. "
       "multicast: "
-      "the box is this CTA's share of the part, by rank, and every CTA of the cluster gets all "
-      "shares; `at` is where the whole part begins, the same in all CTAs.";
-  ir::Name part;
+      "the box is this CTA's share of the slot tile, by rank, and every CTA of the cluster gets "
+      "all "
+      "shares; `at` is where the whole slot tile begins, the same in all CTAs.";
+  ir::Name slot_tile;
   ir::Name map;
   ir::Exprs at;
   ir::OptionalInt panel;
   Reach reach = Reach::Own;
   static void fields(auto& s, auto&& f) {
-    f("part", s.part);
+    f("slot_tile", s.slot_tile);
     f("map", s.map);
     f("at", s.at);
     f("panel", s.panel);
@@ -56,7 +59,7 @@ struct Copy {
 struct Get {
   static constexpr std::string_view kFormat = "get $ring";
   static constexpr std::string_view kDoc =
-      "Waits until the ring's next slot is full. Its parts are then the operands of `dot`.";
+      "Waits until the ring's next slot is full. Its slot tiles are then the operands of `dot`.";
   ir::Name ring;
   static void fields(auto& s, auto&& f) { f("ring", s.ring); }
   static const ir::OpInfo& info();
@@ -111,9 +114,9 @@ struct Dot {
   static constexpr std::string_view kFormat =
       "dot $acc $mode $a{ rows $rows}{ $trans_a}, $b{ $trans}";
   static constexpr std::string_view kDoc =
-      "Starts a matrix product: acc (+)= a . b as one asynchronous group. a is a part of a "
-      "slot or a register tile, b a part. `trans` behind b: it is stored as columns by depth; "
-      "behind a: a part that is stored as depth by rows. rows: the first row of a.";
+      "Starts a matrix product: acc (+)= a . b as one asynchronous group. a is a slot tile of a "
+      "slot or a register tile, b a slot tile. `trans` behind b: it is stored as columns by depth; "
+      "behind a: a slot tile that is stored as depth by rows. rows: the first row of a.";
   ir::Name acc;
   DotMode mode = DotMode::Init;
   ir::Name a;
@@ -139,7 +142,7 @@ struct WarpDot {
       "The rows of this warp of acc = a . b, computed at once and by this warp alone, so that it "
       "may "
       "stand under a vote: the way to repeat a product whose accumulator was overwritten. a and b "
-      "are parts of slots held.";
+      "are slot tiles of slots held.";
   ir::Name acc;
   ir::Name a;
   ir::Expr rows;
@@ -157,20 +160,22 @@ struct WarpDot {
 
 struct Take {
   static constexpr std::string_view kFormat =
-      "take $tile from $part{ rows $rows}{ cols $cols}{ $trans}";
+      "take $tile from $slot_tile{ rows $rows}{ cols $cols}{ $trans}";
   static constexpr std::string_view kDoc =
-      "Loads a register tile from a part of the slot got last. rows: the part's first row. A part "
-      "of one row goes to a col tile in f32; cols: the part's first column. trans: the part's rows "
+      "Loads a register tile from a slot tile of the slot got last. rows: the slot tile's first "
+      "row. A slot tile "
+      "of one row goes to a col tile in f32; cols: the slot tile's first column. trans: the slot "
+      "tile's rows "
       "are "
-      "the tile's columns; rows: the part's first column then.";
+      "the tile's columns; rows: the slot tile's first column then.";
   ir::Name tile;
-  ir::Name part;
+  ir::Name slot_tile;
   ir::Expr rows;
   ir::Expr cols;
   Trans trans = Trans::No;
   static void fields(auto& s, auto&& f) {
     f("tile", s.tile);
-    f("part", s.part);
+    f("slot_tile", s.slot_tile);
     f("rows", s.rows);
     f("cols", s.cols);
     f("trans", s.trans);

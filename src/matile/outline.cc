@@ -148,14 +148,14 @@ class Outliner {
     rename(kernel.name, "kernel", scope);
     if (kernel.rank) rename_scalar(kernel.rank, "rank", scope);
     int rings = 0;
-    int parts = 0;
+    int slot_tiles = 0;
     int turns = 0;
     int stages = 0;
     int roles = 0;
     ir::for_each_op(kernel.body, [&](const Op& op) {
       if (const auto* x = op.get<Ring>()) rename(x->name, fmt::format("ring{}", ++rings), scope);
       if (const auto* x = op.get<SlotTile>())
-        rename(x->name, fmt::format("part{}", ++parts), scope);
+        rename(x->name, fmt::format("slot_tile{}", ++slot_tiles), scope);
       if (const auto* x = op.get<Turn>()) rename(x->name, fmt::format("turn{}", ++turns), scope);
       if (const auto* x = op.get<Stage>()) rename(x->name, fmt::format("stage{}", ++stages), scope);
       if (const auto* x = op.get<Role>()) rename(x->name, fmt::format("role{}", ++roles), scope);

@@ -3,11 +3,11 @@
 // programs that were written differently.
 //
 //   let kb = (K + 63) / 64              ring ring1 slots 6
-//   kernel gemm                           part part1 : bf16[128, 64]
+//   kernel gemm                           slot_tile slot_tile1 : bf16[128, 64]
 //     ring AB slots 6                   ...
-//       part a : bf16[128, 64]          loop i from 1 up (K + 63) / 64
+//       slot_tile a : bf16[128, 64]     loop i from 1 up (K + 63) / 64
 //     ...                                 get ring1
-//     tile s : f32[128, 128] acc          dot acc_f32_128_128 add part1, part2 trans
+//     tile s : f32[128, 128] acc          dot acc_f32_128_128 add slot_tile1, slot_tile2 trans
 //     loop k from 1 up kb
 //       get AB
 //       dot s add a, b trans

@@ -47,8 +47,10 @@ void count_ring_users(Resources& r) {
       if (contains(role.op->body, [&](const ir::Op& op) {
             const auto* c = op.get<Copy>();
             return c && c->reach == Reach::Multicast &&
-                   std::any_of(ring.parts.begin(), ring.parts.end(),
-                               [&](const SlotTileInfo& part) { return part.op->name == c->part; });
+                   std::any_of(ring.slot_tiles.begin(), ring.slot_tiles.end(),
+                               [&](const SlotTileInfo& slot_tile) {
+                                 return slot_tile.op->name == c->slot_tile;
+                               });
           }))
         ring.ctas = r.cluster;
       if (reads) ring.readers += 4 * (ring.op->per ? 1 : groups_per_slot(role));
@@ -96,11 +98,11 @@ void collect(const Kernel& kernel, Resources& r) {
   int compute_groups = 0;
   for (const ir::Op& op : kernel.body) {
     if (const auto* ring = op.get<Ring>()) {
-      RingInfo info{.op = ring, .parts = {}};
+      RingInfo info{.op = ring, .slot_tiles = {}};
       for (const ir::Op& inner : ring->body) {
-        const auto& part = inner.as<SlotTile>();
-        const layout::PanelTile tile = panel_tile(part.type, part.swizzle);
-        info.parts.push_back({&part, tile, info.slot_bytes});
+        const auto& slot_tile = inner.as<SlotTile>();
+        const layout::PanelTile tile = panel_tile(slot_tile.type, slot_tile.swizzle);
+        info.slot_tiles.push_back({&slot_tile, tile, info.slot_bytes});
         info.slot_bytes +=
             static_cast<int>(estimate::bytes_to_next_tile(tile.bytes(), r.target->copies));
       }
@@ -145,9 +147,9 @@ layout::Swizzle swizzle_of(MapSwizzle swizzle) {
   return layout::Swizzle::None;
 }
 
-std::optional<Share> share_of(const SlotTileInfo& part, int ctas) {
+std::optional<Share> share_of(const SlotTileInfo& slot_tile, int ctas) {
   constexpr int kAtomRows = 8;  // after which the swizzle repeats
-  const layout::PanelTile& tile = part.tile;
+  const layout::PanelTile& tile = slot_tile.tile;
   const int panels = tile.cols / tile.panel_cols();
   if (panels > 1) {
     if (panels % ctas != 0) return std::nullopt;
@@ -309,9 +311,9 @@ const RingInfo* Resources::ring(ir::Name name) const {
   }
   return nullptr;
 }
-std::pair<const RingInfo*, const SlotTileInfo*> Resources::part(ir::Name name) const {
+std::pair<const RingInfo*, const SlotTileInfo*> Resources::slot_tile(ir::Name name) const {
   for (const RingInfo& r : rings) {
-    for (const SlotTileInfo& p : r.parts) {
+    for (const SlotTileInfo& p : r.slot_tiles) {
       if (p.op->name == name) return {&r, &p};
     }
   }

@@ -28,7 +28,7 @@ struct SlotTileInfo {
 
 struct RingInfo {
   const Ring* op = nullptr;
-  std::vector<SlotTileInfo> parts;
+  std::vector<SlotTileInfo> slot_tiles;
   int slot_bytes = 0;
   int copies = 1;    // one per group of the role it belongs to
   int offset = 0;    // of slot 0 of copy 0 in shared memory
@@ -115,8 +115,8 @@ struct Resources {
   bool moves_registers() const;
 
   const RingInfo* ring(ir::Name name) const;
-  // The ring and the part of that name.
-  std::pair<const RingInfo*, const SlotTileInfo*> part(ir::Name name) const;
+  // The ring and the slot tile of that name.
+  std::pair<const RingInfo*, const SlotTileInfo*> slot_tile(ir::Name name) const;
   const StageInfo* stage(ir::Name name) const;
   const TurnInfo* turn(ir::Name name) const;
   const TilesInfo* tiles_of(ir::Name name) const;
@@ -127,7 +127,7 @@ struct Resources {
 Resources resources_of(const Kernel& kernel, const target::Target& target);
 
 // Nothing if the slot tile does not divide into this many shares of whole swizzle atoms.
-std::optional<Share> share_of(const SlotTileInfo& part, int ctas);
+std::optional<Share> share_of(const SlotTileInfo& slot_tile, int ctas);
 
 layout::Swizzle swizzle_of(MapSwizzle swizzle);
 // rows x cols elements in panels.
@@ -144,7 +144,7 @@ int64_t registers_of(const Tile& tile);
 std::map<std::string, const Tile*, std::less<>> product_tiles(const Role& role,
                                                               const ir::Block& block);
 int64_t product_registers(const Role& role, const ir::Block& block);
-// Static shape of a tile or part; 0 where a dimension is not a constant.
+// Static shape of a tile or slot tile; 0 where a dimension is not a constant.
 std::vector<int> static_shape(const ir::TensorType& type);
 
 }  // namespace nautilus::matile

@@ -20,9 +20,9 @@ std::string kernel_text(const Kernel& kernel, const target::Target& target) {
                        ring.slot_bytes);
     if (ring.copies > 1) out += fmt::format(", {} copies", ring.copies);
     out += fmt::format(", filled by {}\n", ring.filler ? ring.filler->name.str() : "nobody");
-    for (const SlotTileInfo& part : ring.parts)
-      out += fmt::format("    part {} at {}: {} bytes\n", part.op->name.str(), part.offset,
-                         part.tile.bytes());
+    for (const SlotTileInfo& slot_tile : ring.slot_tiles)
+      out += fmt::format("    slot tile {} at {}: {} bytes\n", slot_tile.op->name.str(),
+                         slot_tile.offset, slot_tile.tile.bytes());
     out += fmt::format("    barriers at {}: {} full (1 arrival and the bytes), {} empty ({})\n",
                        ring.barriers, ring.copies * ring.slots(), ring.copies * ring.slots(),
                        diag::counted(static_cast<size_t>(ring.readers), "arrival", "arrivals"));

@@ -122,11 +122,11 @@ void touch(const Op& op, Touched& t) {
       write(op.as<WarpDot>().acc);
       break;
     case Kind::Take:
-      read(op.as<Take>().part);
+      read(op.as<Take>().slot_tile);
       write(op.as<Take>().tile);
       break;
     case Kind::Fetch:
-      write(op.as<Fetch>().part);
+      write(op.as<Fetch>().slot_tile);
       break;
     case Kind::Store:
       read(op.as<Store>().tile);

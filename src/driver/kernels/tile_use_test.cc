@@ -81,9 +81,9 @@ class TileUseTest : public ::testing::TestWithParam<std::string> {
 int64_t operand_bytes(const matile::Resources& r, int64_t slots) {
   int64_t bytes = 0;
   for (const matile::RingInfo& ring : r.rings) {
-    for (const matile::SlotTileInfo& part : ring.parts) {
-      if (part.tile.bytes() <= r.target->tiles.small_slot_bytes) continue;
-      const int64_t tile = estimate::bytes_to_next_tile(part.tile.bytes(), r.target->copies);
+    for (const matile::SlotTileInfo& slot_tile : ring.slot_tiles) {
+      if (slot_tile.tile.bytes() <= r.target->tiles.small_slot_bytes) continue;
+      const int64_t tile = estimate::bytes_to_next_tile(slot_tile.tile.bytes(), r.target->copies);
       bytes += estimate::RingUse{tile, std::min<int64_t>(ring.slots(), slots), ring.copies}.bytes();
     }
   }

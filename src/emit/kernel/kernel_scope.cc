@@ -79,16 +79,16 @@ std::string KernelScope::ring_type(const matile::RingInfo& ring) {
 }
 
 std::string KernelScope::slot_address(const matile::RingInfo& ring,
-                                      const matile::SlotTileInfo& part) {
-  std::string address = fmt::format("smem + {}", ring.offset + part.offset);
+                                      const matile::SlotTileInfo& slot_tile) {
+  std::string address = fmt::format("smem + {}", ring.offset + slot_tile.offset);
   if (ring.slots() > 1)
     address += fmt::format(" + {}.slot * {}", identifier(ring.op->name.str()), ring.slot_bytes);
   return address;
 }
 
 std::string KernelScope::own_slot_address(const matile::RingInfo& ring,
-                                          const matile::SlotTileInfo& part) const {
-  std::string address = slot_address(ring, part);
+                                          const matile::SlotTileInfo& slot_tile) const {
+  std::string address = slot_address(ring, slot_tile);
   if (ring.copies > 1) address += fmt::format(" + {} * {}", group_text(), ring.copy_bytes());
   return address;
 }

@@ -43,9 +43,10 @@ struct KernelScope {
   static std::string ring_type(const matile::RingInfo& ring);
   // A slot tile at the ring's cursor; for a ring with copies for each group, in the first copy or
   // in that of this group.
-  static std::string slot_address(const matile::RingInfo& ring, const matile::SlotTileInfo& part);
+  static std::string slot_address(const matile::RingInfo& ring,
+                                  const matile::SlotTileInfo& slot_tile);
   std::string own_slot_address(const matile::RingInfo& ring,
-                               const matile::SlotTileInfo& part) const;
+                               const matile::SlotTileInfo& slot_tile) const;
 
   const ir::Program& program;
   const matile::Kernel& kernel;

@@ -11,8 +11,8 @@ using matile::SlotTileInfo;
 
 namespace {
 
-layout::Operand operand(const SlotTileInfo& part, layout::Major major) {
-  return {.tile = part.tile, .major = major};
+layout::Operand operand(const SlotTileInfo& slot_tile, layout::Major major) {
+  return {.tile = slot_tile.tile, .major = major};
 }
 
 layout::Major major_of_a(const matile::Dot& d) {
@@ -35,30 +35,30 @@ void ProductEmitter::begin_role() {
   });
 }
 
-std::string ProductEmitter::descriptor(ir::Name part_name, layout::Major major, Expr rows) {
-  const auto [ring, part] = scope_.resources.part(part_name);
-  if (!part) return "";  // a register tile
-  const auto key = std::make_tuple(part_name, major, rows);
+std::string ProductEmitter::descriptor(ir::Name slot_tile_name, layout::Major major, Expr rows) {
+  const auto [ring, slot_tile] = scope_.resources.slot_tile(slot_tile_name);
+  if (!slot_tile) return "";  // a register tile
+  const auto key = std::make_tuple(slot_tile_name, major, rows);
   for (const auto& [known, name] : descriptors_) {
     if (known == key) return name;
   }
-  std::string name = identifier(part_name.str()) + "_desc";
+  std::string name = identifier(slot_tile_name.str()) + "_desc";
   if (!descriptors_.empty()) {
     const auto clashes = std::count_if(descriptors_.begin(), descriptors_.end(),
                                        [&](auto& d) { return d.second.starts_with(name); });
     if (clashes > 0) name += fmt::format("{}", clashes + 1);
   }
-  const layout::MatrixDescriptor d = layout::step_descriptor(operand(*part, major), 0);
-  std::string address = fmt::format("smem + {}", ring->offset + part->offset);
+  const layout::MatrixDescriptor d = layout::step_descriptor(operand(*slot_tile, major), 0);
+  std::string address = fmt::format("smem + {}", ring->offset + slot_tile->offset);
   if (ring->copies > 1)
     address += fmt::format(" + {} * {}", scope_.group_text(), ring->copy_bytes());
   // Rows are consecutive, or in panels that are next to each other.
   const int row_bytes = major == layout::Major::K
-                            ? layout::span_bytes(part->tile.swizzle)
-                            : part->tile.panel_bytes() / part->tile.panel_cols();
+                            ? layout::span_bytes(slot_tile->tile.swizzle)
+                            : slot_tile->tile.panel_bytes() / slot_tile->tile.panel_cols();
   if (rows) address += fmt::format(" + ({}) * {}", scope_.text(rows), row_bytes);
   out_.line("const u64 {} = matrix_descriptor({}, {}, {}, {});", name, address, d.leading, d.stride,
-            layout::encode({.swizzle = part->tile.swizzle}) >> 62);
+            layout::encode({.swizzle = slot_tile->tile.swizzle}) >> 62);
   descriptors_.emplace_back(key, name);
   return name;
 }
@@ -66,13 +66,13 @@ std::string ProductEmitter::descriptor(ir::Name part_name, layout::Major major, 
 void ProductEmitter::dot(const matile::Dot& op) {
   const auto& acc = scope_.registers.tiles.find(op.acc.str())->second;
   const std::vector<int> shape = matile::static_shape(acc.op->type);
-  const auto [b_ring, b_part] = scope_.resources.part(op.b);
+  const auto [b_ring, b_slot_tile] = scope_.resources.slot_tile(op.b);
   const bool is_trans = op.trans == matile::Trans::Yes;
   const layout::Major b_major = is_trans ? layout::Major::K : layout::Major::MN;
-  const layout::Operand b = operand(*b_part, b_major);
+  const layout::Operand b = operand(*b_slot_tile, b_major);
   const auto a_tile = scope_.registers.tiles.find(op.a.str());
   const bool a_in_registers = a_tile != scope_.registers.tiles.end();
-  const std::string_view dtype = expr::name(b_part->op->type.dtype);
+  const std::string_view dtype = expr::name(b_slot_tile->op->type.dtype);
   const int n = shape[1];
   const bool is_turned = op.trans_a == matile::Trans::Yes;
   scope_.instructions.products.emplace(dtype, n,
@@ -80,9 +80,9 @@ void ProductEmitter::dot(const matile::Dot& op) {
                                        : is_turned    ? FirstOperand::DepthByRows
                                                       : FirstOperand::RowsByDepth);
 
-  const auto at_slot = [&](ir::Name part_name, layout::Major major, Expr rows) {
-    const auto [ring, part] = scope_.resources.part(part_name);
-    std::string out = descriptor(part_name, major, rows);
+  const auto at_slot = [&](ir::Name slot_tile_name, layout::Major major, Expr rows) {
+    const auto [ring, slot_tile] = scope_.resources.slot_tile(slot_tile_name);
+    std::string out = descriptor(slot_tile_name, major, rows);
     if (ring->slots() > 1)
       out = fmt::format("descriptor_at({}, {}.slot * {})", out, identifier(ring->op->name.str()),
                         ring->slot_bytes / 16);
@@ -99,10 +99,10 @@ void ProductEmitter::dot(const matile::Dot& op) {
       const char* mode = k == 0 && op.mode == matile::DotMode::Init ? "INIT" : "ADD";
       std::string a = fmt::format("{}, {}", identifier(op.a.str()), 4 * (k + x * b.k_steps()));
       if (!a_in_registers) {
-        layout::Operand rows = operand(*scope_.resources.part(op.a).second, major_of_a(op));
+        layout::Operand rows = operand(*scope_.resources.slot_tile(op.a).second, major_of_a(op));
         rows.first_mn = 64 * x;
         const auto first = layout::step_descriptor(
-            operand(*scope_.resources.part(op.a).second, major_of_a(op)), 0);
+            operand(*scope_.resources.slot_tile(op.a).second, major_of_a(op)), 0);
         const uint32_t shift = (layout::step_descriptor(rows, k).start - first.start) / 16;
         a = stepped("from_a", shift);
       }
@@ -119,12 +119,12 @@ void ProductEmitter::dot(const matile::Dot& op) {
 void ProductEmitter::warp_dot(const matile::WarpDot& op) {
   const auto& acc = scope_.registers.tiles.find(op.acc.str())->second;
   const std::string name = identifier(op.acc.str());
-  const auto address = [&](ir::Name part_name) {
-    const auto [ring, part] = scope_.resources.part(part_name);
-    return scope_.own_slot_address(*ring, *part);
+  const auto address = [&](ir::Name slot_tile_name) {
+    const auto [ring, slot_tile] = scope_.resources.slot_tile(slot_tile_name);
+    return scope_.own_slot_address(*ring, *slot_tile);
   };
-  const SlotTileInfo& a = *scope_.resources.part(op.a).second;
-  const SlotTileInfo& b = *scope_.resources.part(op.b).second;
+  const SlotTileInfo& a = *scope_.resources.slot_tile(op.a).second;
+  const SlotTileInfo& b = *scope_.resources.slot_tile(op.b).second;
   out_.open("{{  // {} = {} . {}, by this warp", op.acc.str(), op.a.str(), op.b.str());
   out_.line("const u32 from_a = {}{};", address(op.a),
             op.rows ? fmt::format(" + ({}) * 128", scope_.text(op.rows)) : "");

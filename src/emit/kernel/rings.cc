@@ -13,7 +13,7 @@ void RingEmitter::fill(const matile::Fill& op) {
   const RingInfo& ring = *scope_.resources.ring(op.ring);
   const std::string name = identifier(op.ring.str());
   int bytes = 0;
-  for (const SlotTileInfo& part : ring.parts) bytes += part.tile.bytes();
+  for (const SlotTileInfo& slot_tile : ring.slot_tiles) bytes += slot_tile.tile.bytes();
   std::string copy;
   if (op.group) {
     const std::string g = identifier(op.group.str());
@@ -28,16 +28,16 @@ void RingEmitter::fill(const matile::Fill& op) {
   }
   for (const Op& inner : op.body) {
     const auto& c = inner.as<matile::Copy>();
-    const auto [owner, part] = scope_.resources.part(c.part);
+    const auto [owner, slot_tile] = scope_.resources.slot_tile(c.slot_tile);
     const std::string panel =
-        c.panel ? fmt::format(" + {}", *c.panel * part->tile.panel_bytes()) : "";
-    const std::string to = scope_.slot_address(ring, *part) + copy + panel;
+        c.panel ? fmt::format(" + {}", *c.panel * slot_tile->tile.panel_bytes()) : "";
+    const std::string to = scope_.slot_address(ring, *slot_tile) + copy + panel;
     const std::string map = identifier(c.map.str());
     if (c.reach == matile::Reach::Own) {
       out_.line("tma_load({}, &p.{}, full{});", to, map, scope_.list(c.at));
       continue;
     }
-    const matile::Share share = *matile::share_of(*part, scope_.resources.cluster);
+    const matile::Share share = *matile::share_of(*slot_tile, scope_.resources.cluster);
     const std::string mine =
         scope_.kernel.rank ? identifier(scope_.kernel.rank.str()) : "(" + scope_.rank() + ")";
     std::string at;

@@ -16,7 +16,7 @@ void emit_store(const matile::Store& op, KernelScope& scope) {
   scope.out.open("{{  // store {} through {}", op.tile.str(), op.stage.str());
   if (const RingInfo* ring = stage.op->ring ? scope.resources.ring(stage.op->ring) : nullptr) {
     // The newest slot held; it was given back, so that it could be filled, after it had been read.
-    scope.out.line("const u32 to = {} + {} * {};", scope.slot_address(*ring, ring->parts[0]),
+    scope.out.line("const u32 to = {} + {} * {};", scope.slot_address(*ring, ring->slot_tiles[0]),
                    scope.group_text(), ring->copy_bytes());
   } else {
     scope.out.line("const u32 to = smem + {} + ({}{}) * {};", stage.offset,

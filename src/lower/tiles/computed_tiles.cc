@@ -110,18 +110,18 @@ bool ComputedTiles::vote(const vrtile::Reduce& op, ir::Block& out) {
 bool ComputedTiles::dot(const vrtile::Dot& op, ir::Block& out) {
   const TileValue* a = scope_.tiles.find(op.a);
   const TileValue* b = scope_.tiles.find(op.b);
-  if (!b || !b->part)
+  if (!b || !b->slot_tile)
     return scope_.refuse(
         fmt::format("`{}`: the second operand of a product is loaded", op.b.str()));
-  if (!a || (!a->part && (a->kind != TileKind::Register || !is_half(a->type.dtype))))
+  if (!a || (!a->slot_tile && (a->kind != TileKind::Register || !is_half(a->type.dtype))))
     return scope_.refuse(
         fmt::format("`{}`: the first operand of a product is loaded or 16-bit", op.a.str()));
   if (op.type.dtype != DType::F32) return scope_.refuse("products accumulate in f32");
   matile::Dot dot;
-  dot.a = a->part ? a->part : a->name;
-  dot.rows = a->part ? a->first_row : Expr();
-  if (a->part && a->is_transposed) dot.trans_a = matile::Trans::Yes;
-  dot.b = b->part;
+  dot.a = a->slot_tile ? a->slot_tile : a->name;
+  dot.rows = a->slot_tile ? a->first_row : Expr();
+  if (a->slot_tile && a->is_transposed) dot.trans_a = matile::Trans::Yes;
+  dot.b = b->slot_tile;
   const bool is_trans = (op.trans == vrtile::Trans::Yes) != b->is_transposed;
   dot.trans = is_trans ? matile::Trans::Yes : matile::Trans::No;
   dot.mode = op.acc ? matile::DotMode::Add : matile::DotMode::Init;

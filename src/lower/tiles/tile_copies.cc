@@ -44,24 +44,25 @@ RowPieceMap TileCopies::row_piece_map_for(const TileElements& elements, const Ro
   return map;
 }
 
-ir::Name TileCopies::part_for(ir::Name load, const matile::Map& map, int rows, int cols,
-                              size_t last) {
+ir::Name TileCopies::slot_tile_for(ir::Name load, const matile::Map& map, int rows, int cols,
+                                   size_t last) {
   const std::pair<const ir::Block*, size_t> use{scope_.frames.back().block, last};
-  for (PartUse& part : part_uses_) {
-    if (part.map != map.name.str()) continue;
-    const bool is_busy = std::any_of(part.busy.begin(), part.busy.end(), [&](const auto& b) {
-      return std::any_of(scope_.frames.begin(), scope_.frames.end(), [&](const NestFrame& f) {
-        return f.block == b.first && f.at <= b.second;
-      });
-    });
+  for (SlotTileUse& slot_tile : slot_tile_uses_) {
+    if (slot_tile.map != map.name.str()) continue;
+    const bool is_busy =
+        std::any_of(slot_tile.busy.begin(), slot_tile.busy.end(), [&](const auto& b) {
+          return std::any_of(scope_.frames.begin(), scope_.frames.end(), [&](const NestFrame& f) {
+            return f.block == b.first && f.at <= b.second;
+          });
+        });
     if (is_busy) continue;
-    part.busy.push_back(use);
-    return part.name;
+    slot_tile.busy.push_back(use);
+    return slot_tile.name;
   }
   const ir::Name name = scope_.names.make(std::string(load.str()) + "_part");
-  part_uses_.push_back({name, std::string(map.name.str()), {use}});
+  slot_tile_uses_.push_back({name, std::string(map.name.str()), {use}});
   const ir::TensorType type{map.value.dtype(), {pool_.integer(rows), pool_.integer(cols)}};
-  parts_.push_back(ir::make(matile::SlotTile{name, type, map.swizzle}));
+  slot_tiles_.push_back(ir::make(matile::SlotTile{name, type, map.swizzle}));
   return name;
 }
 

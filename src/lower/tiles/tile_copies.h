@@ -26,7 +26,7 @@ class TileCopies {
   // The same for boxes of one row, with the coordinates of this one.
   RowPieceMap row_piece_map_for(const TileElements& elements, const RowPieceView& view);
   // Loads of one map share a slot tile unless both tiles are needed at a time.
-  ir::Name part_for(ir::Name load, const matile::Map& map, int rows, int cols, size_t last);
+  ir::Name slot_tile_for(ir::Name load, const matile::Map& map, int rows, int cols, size_t last);
   // The rows of all groups at once, if `row` and those of the others are 64 steps apart: makes
   // `row` the first of them and remembers where the group's own begin.
   void join_groups(expr::Expr& row, int& rows, int row_step, TileValue& value);
@@ -40,10 +40,10 @@ class TileCopies {
   const std::set<std::string>& copied() const { return copied_; }
 
   ir::Block take_maps() { return std::move(map_ops_); }
-  ir::Block take_parts() { return std::move(parts_); }
+  ir::Block take_slot_tiles() { return std::move(slot_tiles_); }
 
  private:
-  struct PartUse {
+  struct SlotTileUse {
     ir::Name name;
     std::string map;
     std::vector<std::pair<const ir::Block*, size_t>> busy;  // last use in a block
@@ -54,11 +54,11 @@ class TileCopies {
   NestChoices& choices_;
   expr::Simplifier simplifier_;
   ir::Block map_ops_;
-  ir::Block parts_;
+  ir::Block slot_tiles_;
   std::map<std::string, TileMap> maps_;
   std::map<std::string, matile::Map> row_piece_maps_;
   std::map<std::string, CopyFacts> copies_;  // of maps that are fetched from
-  std::vector<PartUse> part_uses_;
+  std::vector<SlotTileUse> slot_tile_uses_;
   std::set<std::string> copied_;
 };
 

@@ -81,7 +81,7 @@ bool TileLoads::load(const ir::Block& ops, size_t k, ir::Block& out) {
       !takes_.take_box(op.name, value, uses.last, out))
     return false;
   if (value.row_piece_of && scope_.frames.back().is_eager && runs_along_columns(op.name, ops))
-    value.part = takes_.fetch_row_piece(op.name, value, uses.last, out);
+    value.slot_tile = takes_.fetch_row_piece(op.name, value, uses.last, out);
   scope_.tiles.define(op.name, std::move(value));
   return true;
 }
@@ -119,8 +119,8 @@ bool TileLoads::fetch(const vrtile::Load& op, const Uses& uses, TileValue& value
   if (!elements.type.dims.back().is_int(view->cols))
     facts.piece_bytes = view->cols * expr::bytes(elements.type.dtype);
   copies_.fetches(map->op.name, facts);
-  value.part = copies_.part_for(op.name, map->op, rows, cols, uses.last);
-  out.push_back(ir::make(matile::Fetch{value.part, map->op.name, map->at(row, col, pool_)}));
+  value.slot_tile = copies_.slot_tile_for(op.name, map->op, rows, cols, uses.last);
+  out.push_back(ir::make(matile::Fetch{value.slot_tile, map->op.name, map->at(row, col, pool_)}));
   return true;
 }
 

@@ -374,7 +374,7 @@ std::optional<LoweredKernel> NestLowering::assemble(ir::Block body) {
   }
   if (packing_.resident > 1) kernel.resident = packing_.resident;
   kernel.body.push_back(ir::make(grid_.op));
-  for (Op& p : copies_.take_parts()) kernel.body.push_back(std::move(p));
+  for (Op& p : copies_.take_slot_tiles()) kernel.body.push_back(std::move(p));
   matile::Role role{role_name_, matile::RoleUnit::Groups, scope_.groups, group_index_, {}, {}};
   role.body = scope_.declared;
   matile::Each each{grid_.tile, grid_.op.name, {}, std::move(body)};

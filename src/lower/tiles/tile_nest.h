@@ -31,9 +31,9 @@ struct TileValue {
   expr::Expr condition;  // Load
   expr::Expr other;      // Load
   // Load that products use:
-  ir::Name part;
-  bool is_transposed = false;  // the part holds the tile's columns as rows
-  expr::Expr first_row;        // of the group in a part that all groups share
+  ir::Name slot_tile;
+  bool is_transposed = false;  // the slot tile holds the tile's columns as rows
+  expr::Expr first_row;        // of the group in a slot tile that all groups share
   // Load that element-wise work uses: a box of its tensor, which the copy engine may bring instead.
   const ir::Block* box_of = nullptr;  // the block of the load; null if it is no such box
   // The same for a piece of one row, which becomes an f32 tile along columns.

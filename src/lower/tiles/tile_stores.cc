@@ -183,8 +183,9 @@ bool TileStores::take_loads(const vrtile::Store& op, Panel& panel, ir::Block& ou
   ir::Block takes;
   for (ir::Name line : loads.lines) {
     const TileValue value = *scope_.tiles.find(line);
-    const ir::Name part = takes_.fetch_row_piece(line, value, scope_.frames.back().at, out);
-    const ir::Name taken = takes_.take_row_piece(line, part, scope_.panel(), panel.col[0], takes);
+    const ir::Name slot_tile = takes_.fetch_row_piece(line, value, scope_.frames.back().at, out);
+    const ir::Name taken =
+        takes_.take_row_piece(line, slot_tile, scope_.panel(), panel.col[0], takes);
     TileValue whole = value;
     whole.kind = TileKind::Register;
     whole.type = {DType::F32, {value.axes[0].extent}};
@@ -210,7 +211,7 @@ TileStores::PanelLoads TileStores::panel_loads(const vrtile::Store& op) {
   const auto look_at = [&](Expr value, const ir::Axes& axes) {
     expr::for_each(value, [&](Expr x) {
       const TileValue* tile = x.op() == EK::Read ? scope_.tiles.find(x.name()) : nullptr;
-      if (!tile || tile->kind != TileKind::Load || tile->part ||
+      if (!tile || tile->kind != TileKind::Load || tile->slot_tile ||
           (!tile->box_of && !tile->row_piece_of))
         return;
       auto& names = tile->box_of ? found.boxes : found.lines;

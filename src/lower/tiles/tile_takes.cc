@@ -65,11 +65,11 @@ bool TileTakes::take_operands(const std::vector<ir::Name>& used, Expr value, Exp
   for (ir::Name n : used) {
     TileValue* tile = scope_.tiles.find(n);
     if (!tile || tile->kind != TileKind::Load) continue;
-    if (tile->box_of == scope_.frames.back().block && !tile->part &&
+    if (tile->box_of == scope_.frames.back().block && !tile->slot_tile &&
         !take_box(n, *tile, scope_.frames.back().at, out))
       return false;
     const bool is_turned = tile->is_transposed && tile->box_of;
-    if (!tile->part || tile->is_transposed != is_turned || tile->row_piece_of) continue;
+    if (!tile->slot_tile || tile->is_transposed != is_turned || tile->row_piece_of) continue;
     const ir::TensorType type{tile->value.dtype(), {tile->axes[0].extent, tile->axes[1].extent}};
     // Rows of one register tile only; elements of other operands are read from the tensor.
     if (!type.dims[0].is_int(scope_.group_rows()) ||
@@ -79,7 +79,7 @@ bool TileTakes::take_operands(const std::vector<ir::Name>& used, Expr value, Exp
     tile->type = type;
     tile->name = scope_.new_register(std::string(n.str()) + "_taken", type);
     takes.push_back(ir::make(matile::Take{tile->name,
-                                          tile->part,
+                                          tile->slot_tile,
                                           tile->first_row,
                                           {},
                                           is_turned ? matile::Trans::Yes : matile::Trans::No}));
@@ -111,8 +111,8 @@ bool TileTakes::take_box(ir::Name name, TileValue& value, size_t last, ir::Block
   if (!map) return false;
   copies_.fetches(map->op.name, {});
   choices_.took_copied(elements.tensor);
-  value.part = copies_.part_for(name, map->op, rows, cols, last);
-  out.push_back(ir::make(matile::Fetch{value.part, map->op.name, map->at(row, col, pool_)}));
+  value.slot_tile = copies_.slot_tile_for(name, map->op, rows, cols, last);
+  out.push_back(ir::make(matile::Fetch{value.slot_tile, map->op.name, map->at(row, col, pool_)}));
   return true;
 }
 
@@ -128,15 +128,15 @@ ir::Name TileTakes::take_panel(ir::Name name, const TileValue& value, Expr row_o
   const auto shifted = [&](Expr base, Expr offset) {
     return !offset ? base : base.is_int(0) ? offset : pool_.binary(expr::Op::Add, base, offset);
   };
-  const ir::Name part =
-      copies_.part_for(name, map->op, scope_.group_rows(), scope_.panel(), scope_.frames.back().at);
+  const ir::Name slot_tile = copies_.slot_tile_for(name, map->op, scope_.group_rows(),
+                                                   scope_.panel(), scope_.frames.back().at);
   out.push_back(ir::make(matile::Fetch{
-      part, map->op.name,
+      slot_tile, map->op.name,
       map->at(shifted(view->row_base, row_offset), shifted(view->col_base, col_offset), pool_)}));
   const ir::TensorType type{value.value.dtype(),
                             {pool_.integer(scope_.group_rows()), pool_.integer(scope_.panel())}};
   const ir::Name taken = scope_.new_register(std::string(name.str()) + "_taken", type);
-  takes.push_back(ir::make(matile::Take{taken, part, {}, {}, {}}));
+  takes.push_back(ir::make(matile::Take{taken, slot_tile, {}, {}, {}}));
   return taken;
 }
 
@@ -147,17 +147,17 @@ ir::Name TileTakes::fetch_row_piece(ir::Name name, const TileValue& value, size_
   const RowPieceMap map = copies_.row_piece_map_for(elements, *view);
   copies_.fetches(map.op.name, {});
   choices_.took_copied(elements.tensor);
-  const ir::Name part = copies_.part_for(name, map.op, 1, view->extent, last);
-  out.push_back(ir::make(matile::Fetch{part, map.op.name, map.at}));
-  return part;
+  const ir::Name slot_tile = copies_.slot_tile_for(name, map.op, 1, view->extent, last);
+  out.push_back(ir::make(matile::Fetch{slot_tile, map.op.name, map.at}));
+  return slot_tile;
 }
 
-ir::Name TileTakes::take_row_piece(ir::Name name, ir::Name part, int64_t extent, Expr cols,
+ir::Name TileTakes::take_row_piece(ir::Name name, ir::Name slot_tile, int64_t extent, Expr cols,
                                    ir::Block& out) {
   const ir::Name taken = scope_.names.make(std::string(name.str()) + "_taken");
   const ir::TensorType type{expr::DType::F32, {pool_.integer(extent)}};
   scope_.declared.push_back(ir::make(matile::Tile{taken, type, matile::Spread::Col, {}}));
-  out.push_back(ir::make(matile::Take{taken, part, {}, cols, {}}));
+  out.push_back(ir::make(matile::Take{taken, slot_tile, {}, cols, {}}));
   return taken;
 }
 
@@ -176,9 +176,9 @@ void TileTakes::take_row_pieces(Expr value, Expr column, ir::Block& out, ir::Blo
     TileValue& tile = *scope_.tiles.find(n);
     const int64_t extent = tile.axes[0].extent.integer();
     tile.type = {expr::DType::F32, {tile.axes[0].extent}};
-    const ir::Name part =
-        tile.part ? tile.part : fetch_row_piece(n, tile, scope_.frames.back().at, out);
-    tile.name = take_row_piece(n, part, extent, {}, takes);
+    const ir::Name slot_tile =
+        tile.slot_tile ? tile.slot_tile : fetch_row_piece(n, tile, scope_.frames.back().at, out);
+    tile.name = take_row_piece(n, slot_tile, extent, {}, takes);
     tile.kind = TileKind::Register;
   }
 }

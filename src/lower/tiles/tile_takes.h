@@ -46,10 +46,10 @@ class TileTakes {
   // A panel of a box for the panel of a store; gives the register tile.
   ir::Name take_panel(ir::Name name, const TileValue& value, expr::Expr row_offset,
                       expr::Expr col_offset, ir::Block& out, ir::Block& takes);
-  // The part of a line, fetched here.
+  // The slot tile of a line, fetched here.
   ir::Name fetch_row_piece(ir::Name name, const TileValue& value, size_t last, ir::Block& out);
   // An f32 tile of `extent` columns of it.
-  ir::Name take_row_piece(ir::Name name, ir::Name part, int64_t extent, expr::Expr cols,
+  ir::Name take_row_piece(ir::Name name, ir::Name slot_tile, int64_t extent, expr::Expr cols,
                           ir::Block& out);
 
  private:

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// VR-tile to MA-tile: tiles as values become parts that are fetched, register tiles and views of
-// tensors. Where things lie and who waits for whom is left to the passes of MA-tile.
+// VR-tile to MA-tile: tiles as values become slot tiles that are fetched, register tiles and views
+// of tensors. Where things lie and who waits for whom is left to the passes of MA-tile.
 //
 //   par m < (M + 127) / 128, n < (N + 255) / 256 grid     let m_tiles = (M + 127) / 128
 //     par w < 2 group                                     ...
 //       set c_init[i < 64, j < 256] = 0.0                 map A_map[...] = A[...] box 64, 128
 //       for k from 0 up (K + 63) / 64                     kernel gemm nest
 //         carry c : f32[64, 256] from c_init next c1  ->    tiles T < tiles static
-//         load a[i < 64, q < 64] = A[...] when ...          part a : bf16[128, 64]
+//         load a[i < 64, q < 64] = A[...] when ...          slot_tile a : bf16[128, 64]
 //         load b[j < 256, q < 64] = B[...] when ...         role compute groups 2 index w
 //         dot c1 : f32[64, 256] = a, b trans onto c           each t in T
 //       store [i < 64, j < 256] C[...] = bf16(c[i, j])          ...
 //
-// * A load that products use becomes a part and a fetch; one that only differs by 64 rows from
-//   group to group inside a loop is one part for all groups. Boxes and pieces of rows that other
-//   ops use are fetched where they are used (tile_takes.h), other elements are read there.
+// * A load that products use becomes a slot tile and a fetch; one that only differs by 64 rows from
+//   group to group inside a loop is one slot tile for all groups. Boxes and pieces of rows that
+//   other ops use are fetched where they are used (tile_takes.h), other elements are read there.
 // * Carried values are tiles that are copied before the loop and at its end; share_registers
 //   removes the copies.
 // * A condition per 16 rows (`any` of a group of rows) becomes a vote, since a warp holds such

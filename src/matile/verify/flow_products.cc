@@ -7,8 +7,8 @@ namespace nautilus::matile {
 
 void ProductFlow::issue(const Dot& op) {
   IssuedProduct product{std::string(op.acc.str()), "", {}};
-  const auto part = [&](ir::Name name) {
-    const ir::Name ring = c_.resources.part(name).first->op->name;
+  const auto slot_tile = [&](ir::Name name) {
+    const ir::Name ring = c_.resources.slot_tile(name).first->op->name;
     slots_.check_held(name, ring, "an operand");
     product.slots.emplace_back(ring.str(), 0);
   };
@@ -16,9 +16,9 @@ void ProductFlow::issue(const Dot& op) {
     tiles_.read(op.a);
     product.a_tile = op.a.str();
   } else {
-    part(op.a);
+    slot_tile(op.a);
   }
-  part(op.b);
+  slot_tile(op.b);
   FlowState& s = c_.state;
   const bool is_chain = !s.pending.empty() && s.pending.back().acc == product.acc;
   for (const IssuedProduct& p : s.pending) {
@@ -36,7 +36,7 @@ void ProductFlow::issue(const Dot& op) {
 
 void ProductFlow::compute(const WarpDot& op) {
   for (ir::Name name : {op.a, op.b}) {
-    const RingInfo* ring = c_.resources.part(name).first;
+    const RingInfo* ring = c_.resources.slot_tile(name).first;
     if (ring) slots_.check_held(name, ring->op->name, "an operand");
   }
   tiles_.write(op.acc);

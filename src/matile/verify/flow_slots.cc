@@ -47,9 +47,10 @@ void SlotFlow::pass(ir::Name ring, std::string_view what) {
   if (held(ring) > 0) c_.fail(fmt::format("a {} while a slot of the ring is held", what));
 }
 
-void SlotFlow::check_held(ir::Name part, ir::Name ring, std::string_view use) {
+void SlotFlow::check_held(ir::Name slot_tile, ir::Name ring, std::string_view use) {
   if (held(ring) == 0)
-    c_.fail(fmt::format("`{}` is {}, but no slot of `{}` is held", part.str(), use, ring.str()));
+    c_.fail(
+        fmt::format("`{}` is {}, but no slot of `{}` is held", slot_tile.str(), use, ring.str()));
 }
 
 void SlotFlow::stage(const Store& op) {

@@ -21,7 +21,7 @@ class SlotFlow {
   void pass(ir::Name ring, std::string_view what);
   // An operand, or a slot tile that is taken, must be in a slot that is held; `use` says which of
   // the two.
-  void check_held(ir::Name part, ir::Name ring, std::string_view use);
+  void check_held(ir::Name slot_tile, ir::Name ring, std::string_view use);
   // A result that is staged on a ring needs a held slot that nothing reads any more.
   void stage(const Store& op);
 

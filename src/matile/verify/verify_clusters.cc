@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A slot that is filled by multicast is filled by all CTAs of the cluster: each copies its share of
-// the same part, and waits for the readers of all. So the CTAs must reach the same fills, equally
-// often and in the same order, and mean the same part. What differs between them is the rank and
-// what is computed from it; such values may neither decide whether a multicast happens nor where it
-// begins.
+// the same slot tile, and waits for the readers of all. So the CTAs must reach the same fills,
+// equally often and in the same order, and mean the same slot tile. What differs between them is
+// the rank and what is computed from it; such values may neither decide whether a multicast happens
+// nor where it begins.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -83,12 +83,12 @@ class ClusterRules {
       if (is_apart)
         fail(op, fmt::format("`{}` is multicast under a condition that depends on the rank; all "
                              "CTAs of a cluster take part",
-                             copy->part.str()));
+                             copy->slot_tile.str()));
       for (ir::Expr at : copy->at) {
         if (!depends_on_rank(at)) continue;
         fail(op, fmt::format("where `{}` begins depends on the rank; CTAs that multicast load "
-                             "shares of the same part",
-                             copy->part.str()));
+                             "shares of the same slot tile",
+                             copy->slot_tile.str()));
         break;
       }
     }

@@ -37,13 +37,13 @@ class DeclarationRules {
         const auto& ring = op.as<Ring>();
         scope_.declare(ring.name);
         if (ring.slots.value_or(0) < 1 || *ring.slots > 64) v_.fail("a ring has 1 to 64 slots");
-        if (ring.body.empty()) v_.fail("a ring's slot has at least one part");
-        for (const Op& part : ring.body) {
-          v_.set_op(part);
-          if (const auto* p = part.get<SlotTile>())
-            this->part(*p);
+        if (ring.body.empty()) v_.fail("a ring's slot has at least one slot tile");
+        for (const Op& slot_tile : ring.body) {
+          v_.set_op(slot_tile);
+          if (const auto* p = slot_tile.get<SlotTile>())
+            this->slot_tile(*p);
           else
-            v_.fail("a ring consists of parts");
+            v_.fail("a ring consists of slot tiles");
         }
         return;
       }
@@ -94,18 +94,18 @@ class DeclarationRules {
   }
 
  private:
-  void part(const SlotTile& p) {
+  void slot_tile(const SlotTile& p) {
     scope_.declare(p.name);
     const auto shape = static_shape(p.type);
     // Elements of one row are contiguous, as in panels of 16 bytes.
     const bool is_row_piece = shape.size() == 2 && shape[0] == 1 && p.swizzle == MapSwizzle::None;
     if (shape.size() != 2 || (!is_row_piece && (shape[0] < 8 || shape[0] % 8 != 0)) ||
         shape[0] > 256 || shape[1] < 1 || shape[1] > 4096)
-      return v_.fail("a part has a multiple of 8 rows, up to 256, and constant extents");
+      return v_.fail("a slot tile has a multiple of 8 rows, up to 256, and constant extents");
     const layout::PanelTile tile = panel_tile(p.type, p.swizzle);
     if (tile.cols % tile.panel_cols() != 0)
-      v_.fail(
-          fmt::format("the columns of a part are a multiple of its panels' {}", tile.panel_cols()));
+      v_.fail(fmt::format("the columns of a slot tile are a multiple of its panels' {}",
+                          tile.panel_cols()));
   }
 
   KernelScope& scope_;
@@ -154,10 +154,10 @@ void verify_references(const Kernel& k, const KernelScope& scope) {
     compute(stage->role);
     if (!stage->ring) continue;
     const RingInfo* ring = scope.resources.ring(stage->ring);
-    if (!ring || ring->op->per != stage->role || ring->parts.size() != 1 ||
-        !(ring->parts[0].tile == panel_tile(stage->type, MapSwizzle::B128)))
+    if (!ring || ring->op->per != stage->role || ring->slot_tiles.size() != 1 ||
+        !(ring->slot_tiles[0].tile == panel_tile(stage->type, MapSwizzle::B128)))
       v.fail(
-          fmt::format("a stage lies on a ring of its role with one part of its shape; `{}` is "
+          fmt::format("a stage lies on a ring of its role with one slot tile of its shape; `{}` is "
                       "none",
                       stage->ring.str()));
   }

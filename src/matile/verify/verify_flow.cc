@@ -112,7 +112,7 @@ class Flow {
   }
 
   void take(const Take& op) {
-    slots_.check_held(op.part, c_.resources.part(op.part).first->op->name, "taken");
+    slots_.check_held(op.slot_tile, c_.resources.slot_tile(op.slot_tile).first->op->name, "taken");
     tiles_.write(op.tile);
   }
 

@@ -52,12 +52,12 @@ class NestVerifier {
       v_.fail(fmt::format("`{}` is defined twice", name.str()));
   }
 
-  void part(const SlotTile& p) {
+  void slot_tile(const SlotTile& p) {
     unique(p.name);
     const auto shape = static_shape(p.type);
     if (shape.size() != 2 || shape[0] <= 0 || shape[1] <= 0)
-      return v_.fail("a part has two constant extents");
-    parts_.emplace(p.name.str(), &p);
+      return v_.fail("a slot tile has two constant extents");
+    slot_tiles_.emplace(p.name.str(), &p);
   }
 
   void declaration(const Op& op) {
@@ -67,11 +67,11 @@ class NestVerifier {
         v_.check_closed(op.as<Tiles>().count, DType::I64, "the number of tiles");
         return;
       case Kind::SlotTile:
-        return part(op.as<SlotTile>());
+        return slot_tile(op.as<SlotTile>());
       case Kind::Ring:
         unique(op.as<Ring>().name);
         for (const Op& inner : op.as<Ring>().body) {
-          if (const auto* p = inner.get<SlotTile>()) part(*p);
+          if (const auto* p = inner.get<SlotTile>()) slot_tile(*p);
         }
         return;
       case Kind::Decisions:
@@ -154,9 +154,9 @@ class NestVerifier {
   }
 
   void fetch(const Fetch& f) {
-    const auto part = parts_.find(f.part.str());
-    if (part == parts_.end())
-      return v_.fail(fmt::format("the kernel has no part `{}`", f.part.str()));
+    const auto slot_tile = slot_tiles_.find(f.slot_tile.str());
+    if (slot_tile == slot_tiles_.end())
+      return v_.fail(fmt::format("the kernel has no slot tile `{}`", f.slot_tile.str()));
     const auto map = maps_.find(f.map.str());
     if (map == maps_.end()) return v_.fail(fmt::format("there is no map `{}`", f.map.str()));
     if (f.at.size() != map->second->axes.size())
@@ -164,25 +164,27 @@ class NestVerifier {
     for (Expr e : f.at) scalar(e, DType::I64);
     int64_t elements = 1;
     for (Expr b : map->second->box) elements *= b.integer();
-    const auto shape = static_shape(part->second->type);
+    const auto shape = static_shape(slot_tile->second->type);
     const int64_t whole = static_cast<int64_t>(shape[0]) * shape[1];
     const int64_t width = map->second->box.empty() ? 1 : map->second->box[0].integer();
-    if (map->second->value.dtype() != part->second->type.dtype ||
+    if (map->second->value.dtype() != slot_tile->second->type.dtype ||
         (elements != whole && elements != width * shape[0]) || shape[1] % width != 0)
-      v_.fail(fmt::format("the box of `{}` is not what `{}` holds", f.map.str(), f.part.str()));
+      v_.fail(
+          fmt::format("the box of `{}` is not what `{}` holds", f.map.str(), f.slot_tile.str()));
   }
 
   void dot(const Dot& d) {
     const Tile* acc = tile(d.acc);
-    const auto b = parts_.find(d.b.str());
-    if (b == parts_.end()) return v_.fail(fmt::format("the kernel has no part `{}`", d.b.str()));
+    const auto b = slot_tiles_.find(d.b.str());
+    if (b == slot_tiles_.end())
+      return v_.fail(fmt::format("the kernel has no slot tile `{}`", d.b.str()));
     if (!acc) return;
     const auto shape = static_shape(acc->type);
     const auto b_shape = static_shape(b->second->type);
     const bool is_trans = d.trans == Trans::Yes;
-    const auto a = parts_.find(d.a.str());
+    const auto a = slot_tiles_.find(d.a.str());
     std::vector<int> a_shape;
-    if (a != parts_.end()) {
+    if (a != slot_tiles_.end()) {
       a_shape = static_shape(a->second->type);
     } else if (const Tile* t = tile(d.a)) {
       a_shape = static_shape(t->type);
@@ -190,7 +192,7 @@ class NestVerifier {
       return;
     }
     if (d.trans_a == Trans::Yes) {
-      if (a == parts_.end()) v_.fail("a register operand is stored by rows");
+      if (a == slot_tiles_.end()) v_.fail("a register operand is stored by rows");
       std::reverse(a_shape.begin(), a_shape.end());
     }
     if (shape.size() != 2 || a_shape.size() != 2 || a_shape[0] < shape[0] ||
@@ -312,7 +314,7 @@ class NestVerifier {
   const KernelMaps& maps_;
   ir::Verifier& v_;
   std::set<std::string> names_;
-  std::map<std::string, const SlotTile*, std::less<>> parts_;
+  std::map<std::string, const SlotTile*, std::less<>> slot_tiles_;
   std::map<std::string, const Tile*, std::less<>> tiles_;
 };
 

@@ -13,8 +13,8 @@ using expr::Expr;
 
 void RoleVerifier::dot(const Dot& op) {
   const TileUse* acc = find_tile(op.acc);
-  const auto [b_ring, b] = r_.part(op.b);
-  if (!b) return v_.fail(fmt::format("the kernel has no part `{}`", op.b.str()));
+  const auto [b_ring, b] = r_.slot_tile(op.b);
+  if (!b) return v_.fail(fmt::format("the kernel has no slot tile `{}`", op.b.str()));
   if (!acc) return;
   if (acc->op->spread != Spread::Acc || acc->op->type.dtype != DType::F32)
     return v_.fail(fmt::format("`{}` is no accumulator (f32, acc)", op.acc.str()));
@@ -53,8 +53,8 @@ void RoleVerifier::dot(const Dot& op) {
       v_.fail(fmt::format("a register operand has {} rows", matrix.rows));
     return;
   }
-  const auto [a_ring, a] = r_.part(op.a);
-  if (!a) return v_.fail(fmt::format("`{}` is neither a tile nor a part", op.a.str()));
+  const auto [a_ring, a] = r_.slot_tile(op.a);
+  if (!a) return v_.fail(fmt::format("`{}` is neither a tile nor a slot tile", op.a.str()));
   const bool is_turned = op.trans_a == Trans::Yes;
   const int rows = is_turned ? a->tile.cols : a->tile.rows;
   const int own_depth = is_turned ? a->tile.rows : a->tile.cols;
@@ -70,9 +70,9 @@ void RoleVerifier::dot(const Dot& op) {
 
 void RoleVerifier::warp_dot(const WarpDot& op) {
   const TileUse* acc = find_tile(op.acc);
-  const SlotTileInfo* a = r_.part(op.a).second;
-  const SlotTileInfo* b = r_.part(op.b).second;
-  if (!a || !b) return v_.fail("the operands of `warpdot` are parts");
+  const SlotTileInfo* a = r_.slot_tile(op.a).second;
+  const SlotTileInfo* b = r_.slot_tile(op.b).second;
+  if (!a || !b) return v_.fail("the operands of `warpdot` are slot tiles");
   if (!acc) return;
   const auto shape = static_shape(acc->op->type);
   if (acc->op->spread != Spread::Acc || acc->op->type.dtype != DType::F32 || shape[0] != 64 ||

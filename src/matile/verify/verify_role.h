@@ -70,7 +70,7 @@ class RoleVerifier {
 
   void fill(const Fill& op);
   void copy(const Copy& c, const RingInfo& ring_info, std::set<std::string>& filled);
-  void share(const Copy& c, const Map& m, const SlotTileInfo& part);
+  void share(const Copy& c, const Map& m, const SlotTileInfo& slot_tile);
   const Map* coordinates(ir::Name name, const ir::Exprs& at);
   void take(const Take& op);
   int64_t first_column(expr::Expr cols);

@@ -29,56 +29,57 @@ void RoleVerifier::fill(const Fill& op) {
       v_.fail("a fill consists of copies");
   }
   size_t boxes = 0;
-  for (const SlotTileInfo& part : info->parts)
-    boxes += filled.contains(std::string(part.op->name.str()))
+  for (const SlotTileInfo& slot_tile : info->slot_tiles)
+    boxes += filled.contains(std::string(slot_tile.op->name.str()))
                  ? 1
-                 : static_cast<size_t>(part.tile.panels());
+                 : static_cast<size_t>(slot_tile.tile.panels());
   if (filled.size() != boxes || op.body.size() != boxes)
-    v_.fail(fmt::format("a fill of `{}` copies each part of its slot once", op.ring.str()));
+    v_.fail(fmt::format("a fill of `{}` copies each slot tile of its slot once", op.ring.str()));
   v_.leave_axes(mark);
 }
 
 void RoleVerifier::copy(const Copy& c, const RingInfo& ring_info, std::set<std::string>& filled) {
-  const auto [owner, part] = r_.part(c.part);
+  const auto [owner, slot_tile] = r_.slot_tile(c.slot_tile);
   if (owner != &ring_info)
-    return v_.fail(
-        fmt::format("`{}` is no part of ring `{}`", c.part.str(), ring_info.op->name.str()));
-  filled.emplace(c.panel ? fmt::format("{} {}", c.part.str(), *c.panel) : c.part.str());
-  if (c.panel && (*c.panel < 0 || *c.panel >= part->tile.panels()))
-    v_.fail(fmt::format("`{}` has {} panels", c.part.str(), part->tile.panels()));
+    return v_.fail(fmt::format("`{}` is no slot tile of ring `{}`", c.slot_tile.str(),
+                               ring_info.op->name.str()));
+  filled.emplace(c.panel ? fmt::format("{} {}", c.slot_tile.str(), *c.panel) : c.slot_tile.str());
+  if (c.panel && (*c.panel < 0 || *c.panel >= slot_tile->tile.panels()))
+    v_.fail(fmt::format("`{}` has {} panels", c.slot_tile.str(), slot_tile->tile.panels()));
   const Map* m = coordinates(c.map, c.at);
   if (!m) return;
-  if (c.reach == Reach::Multicast) return share(c, *m, *part);
+  if (c.reach == Reach::Multicast) return share(c, *m, *slot_tile);
   int64_t elements = 1;
   for (Expr b : m->box) elements *= b.integer();
   const int64_t rows = m->box.size() > 1 ? m->box[1].integer() : 1;
-  const int width = part->tile.rows == 1 ? part->tile.cols : part->tile.panel_cols();
-  if (m->value.dtype() != part->op->type.dtype || m->swizzle != part->op->swizzle ||
-      m->box[0].integer() != width || rows != part->tile.rows ||
-      elements != static_cast<int64_t>(part->tile.rows) *
-                      (c.panel ? part->tile.panel_cols() : part->tile.cols))
-    v_.fail(fmt::format("the box of `{}` is not what part `{}` holds", c.map.str(), c.part.str()));
+  const int width = slot_tile->tile.rows == 1 ? slot_tile->tile.cols : slot_tile->tile.panel_cols();
+  if (m->value.dtype() != slot_tile->op->type.dtype || m->swizzle != slot_tile->op->swizzle ||
+      m->box[0].integer() != width || rows != slot_tile->tile.rows ||
+      elements != static_cast<int64_t>(slot_tile->tile.rows) *
+                      (c.panel ? slot_tile->tile.panel_cols() : slot_tile->tile.cols))
+    v_.fail(fmt::format("the box of `{}` is not what slot tile `{}` holds", c.map.str(),
+                        c.slot_tile.str()));
 }
 
 // The box of a multicast copy is what one CTA contributes.
-void RoleVerifier::share(const Copy& c, const Map& m, const SlotTileInfo& part) {
+void RoleVerifier::share(const Copy& c, const Map& m, const SlotTileInfo& slot_tile) {
   if (r_.cluster == 1) return v_.fail("a copy is multicast in kernels with clusters only");
-  const auto share = share_of(part, r_.cluster);
+  const auto share = share_of(slot_tile, r_.cluster);
   if (!share)
-    return v_.fail(
-        fmt::format("part `{}` does not divide into {} shares: whole panels, or multiples of 8 "
-                    "rows of one panel",
-                    c.part.str(), r_.cluster));
-  bool ok = m.value.dtype() == part.op->type.dtype && m.swizzle == part.op->swizzle &&
-            m.box.size() > share->axis && m.box[0].integer() == part.tile.panel_cols();
+    return v_.fail(fmt::format(
+        "slot tile `{}` does not divide into {} shares: whole panels, or multiples of 8 "
+        "rows of one panel",
+        c.slot_tile.str(), r_.cluster));
+  bool ok = m.value.dtype() == slot_tile.op->type.dtype && m.swizzle == slot_tile.op->swizzle &&
+            m.box.size() > share->axis && m.box[0].integer() == slot_tile.tile.panel_cols();
   for (size_t k = 1; k < m.box.size(); ++k) {
-    const int wanted = k == share->axis ? share->extent : k == 1 ? part.tile.rows : 1;
+    const int wanted = k == share->axis ? share->extent : k == 1 ? slot_tile.tile.rows : 1;
     ok = ok && m.box[k].integer() == wanted;
   }
   if (!ok)
     v_.fail(fmt::format(
-        "the box of `{}` is not one of {} shares of part `{}`, which have {} along axis {}",
-        c.map.str(), r_.cluster, c.part.str(), share->extent, share->axis + 1));
+        "the box of `{}` is not one of {} shares of slot tile `{}`, which have {} along axis {}",
+        c.map.str(), r_.cluster, c.slot_tile.str(), share->extent, share->axis + 1));
 }
 
 const Map* RoleVerifier::coordinates(ir::Name name, const ir::Exprs& at) {
@@ -96,27 +97,28 @@ const Map* RoleVerifier::coordinates(ir::Name name, const ir::Exprs& at) {
 
 void RoleVerifier::take(const Take& op) {
   const TileUse* tile = find_tile(op.tile);
-  const SlotTileInfo* part = r_.part(op.part).second;
-  if (!part) return v_.fail(fmt::format("the kernel has no part `{}`", op.part.str()));
+  const SlotTileInfo* slot_tile = r_.slot_tile(op.slot_tile).second;
+  if (!slot_tile)
+    return v_.fail(fmt::format("the kernel has no slot tile `{}`", op.slot_tile.str()));
   if (op.rows) first_row(op.rows);
   if (!tile) return;
   const auto shape = static_shape(tile->op->type);
   const DType dtype = tile->op->type.dtype;
-  const DType source = part->op->type.dtype;
-  const bool is_row_piece = part->tile.rows == 1 && tile->op->spread == Spread::Col && !op.rows &&
-                            shape[0] % 8 == 0 &&
-                            shape[0] + first_column(op.cols) <= part->tile.cols &&
+  const DType source = slot_tile->op->type.dtype;
+  const bool is_row_piece = slot_tile->tile.rows == 1 && tile->op->spread == Spread::Col &&
+                            !op.rows && shape[0] % 8 == 0 &&
+                            shape[0] + first_column(op.cols) <= slot_tile->tile.cols &&
                             dtype == DType::F32 && (is_half(source) || source == DType::F32);
   const bool is_box = tile->op->spread == Spread::Acc && source == dtype && shape[0] == 64 &&
                       shape[1] % 16 == 0 && (is_half(dtype) || dtype == DType::F32) &&
-                      part->tile.rows >= 64 && part->tile.cols >= shape[1] && !op.cols &&
-                      part->tile.swizzle == layout::Swizzle::B128;
+                      slot_tile->tile.rows >= 64 && slot_tile->tile.cols >= shape[1] && !op.cols &&
+                      slot_tile->tile.swizzle == layout::Swizzle::B128;
   const bool is_turned = tile->op->spread == Spread::Acc && source == dtype && shape[0] == 64 &&
-                         shape[1] % 16 == 0 && is_half(dtype) && part->tile.cols % 64 == 0 &&
-                         part->tile.rows >= shape[1] && !op.cols &&
-                         part->tile.swizzle == layout::Swizzle::B128;
+                         shape[1] % 16 == 0 && is_half(dtype) && slot_tile->tile.cols % 64 == 0 &&
+                         slot_tile->tile.rows >= shape[1] && !op.cols &&
+                         slot_tile->tile.swizzle == layout::Swizzle::B128;
   if (op.trans == Trans::Yes ? !is_turned : !is_row_piece && !is_box)
-    v_.fail(fmt::format("`{}` does not hold what `{}` takes", op.part.str(), op.tile.str()));
+    v_.fail(fmt::format("`{}` does not hold what `{}` takes", op.slot_tile.str(), op.tile.str()));
 }
 
 // The greatest first column: constants and unrolled variables, in steps of 8.

@@ -177,7 +177,7 @@ class Counter {
       out_.waits += times;
       block(fill->body, times);
     } else if (const auto* copy = op.get<Copy>()) {
-      out_.copied += times * bytes(copy->part);
+      out_.copied += times * bytes(copy->slot_tile);
     } else if (const auto* dot = op.get<Dot>()) {
       const auto acc = types_.find(dot->acc);
       const double rows =

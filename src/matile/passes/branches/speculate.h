@@ -36,8 +36,8 @@ namespace nautilus::matile {
 //   and the vote asks for that: `m[i] == -inf and lt[i] > 0.0`. The same holds of a minimum and
 //   inf.
 // * The step can begin again: scores that were overwritten come from their product once more, if
-//   it is one of two parts in slots, of which the streamed one is then held for longer; else from a
-//   copy.
+//   it is one of two slot tiles in slots, of which the streamed one is then held for longer; else
+//   from a copy.
 //
 // By rule this is done where groups share the matrix unit, register work takes more than half as
 // long as the products, and registers are free for the repeated product. An existing sum must show

@@ -54,7 +54,7 @@ class SpeculativeSteps {
 
  private:
   struct Search;
-  const SlotTile* part(ir::Name name, ir::Name* ring) const;
+  const SlotTile* slot_tile(ir::Name name, ir::Name* ring) const;
   bool find_extreme(Search& s) const;
   bool find_weights(Search& s) const;
   bool find_checks(Search& s) const;

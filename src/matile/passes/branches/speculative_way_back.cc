@@ -65,7 +65,7 @@ bool SpeculativeSteps::find_way_back(Search& s) const {
   return true;
 }
 
-const SlotTile* SpeculativeSteps::part(ir::Name name, ir::Name* ring_name) const {
+const SlotTile* SpeculativeSteps::slot_tile(ir::Name name, ir::Name* ring_name) const {
   for (const Op& op : kernel_.body) {
     const auto* ring = op.get<Ring>();
     if (!ring) continue;
@@ -80,7 +80,7 @@ const SlotTile* SpeculativeSteps::part(ir::Name name, ir::Name* ring_name) const
 
 int64_t SpeculativeSteps::depth(ir::Name operand) const {
   ir::Name ring;
-  const SlotTile* p = part(operand, &ring);
+  const SlotTile* p = slot_tile(operand, &ring);
   return p ? p->type.dims[1].integer() : 0;
 }
 
@@ -105,8 +105,8 @@ bool SpeculativeSteps::find_repetition(Search& s) const {
   if (again.empty()) return false;
   const Dot& dot = s.block[again[0]].as<Dot>();
   ir::Name rings[2];
-  const SlotTile* a = part(dot.a, &rings[0]);
-  const SlotTile* b = part(dot.b, &rings[1]);
+  const SlotTile* a = slot_tile(dot.a, &rings[0]);
+  const SlotTile* b = slot_tile(dot.b, &rings[1]);
   const auto& type = tiles_.at(scores).type;
   // A warp repeats the product two instructions at a time: it loads what both need at once.
   const int64_t columns = int64_t{2} * matrix_.column_step;

@@ -59,7 +59,7 @@ class Advancer {
   bool may_pass(const Take& take, const Op& op) const {
     if (op.is<Wait>()) return true;
     const auto* release = op.get<Release>();
-    const auto ring = ring_of_.find(take.part.str());
+    const auto ring = ring_of_.find(take.slot_tile.str());
     return release && ring != ring_of_.end() && release->ring != ring->second;
   }
 

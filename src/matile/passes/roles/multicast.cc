@@ -24,7 +24,8 @@ class Multicaster {
     for (const Op& op : kernel.body) {
       const auto* ring = op.get<Ring>();
       if (!ring || ring->per) continue;
-      for (const Op& p : ring->body) parts_.emplace(p.as<SlotTile>().name.str(), p.as<SlotTile>());
+      for (const Op& p : ring->body)
+        slot_tiles_.emplace(p.as<SlotTile>().name.str(), p.as<SlotTile>());
     }
   }
 
@@ -86,12 +87,12 @@ class Multicaster {
 
   void add(const Copy& copy, bool is_apart) {
     const std::string map(copy.map.str());
-    const auto part = parts_.find(copy.part.str());
-    bool is_own = is_apart || copy.panel || part == parts_.end();
+    const auto slot_tile = slot_tiles_.find(copy.slot_tile.str());
+    bool is_own = is_apart || copy.panel || slot_tile == slot_tiles_.end();
     for (Expr at : copy.at) is_own |= depends_on_rank(at);
     if (!is_own) {
-      const SlotTileInfo info{&part->second, panel_tile(part->second.type, part->second.swizzle),
-                              0};
+      const SlotTileInfo info{&slot_tile->second,
+                              panel_tile(slot_tile->second.type, slot_tile->second.swizzle), 0};
       const auto share = share_of(info, kernel_.ctas());
       // A row vector has one axis, and no second one to divide into shares.
       const auto axes = axes_.find(map);
@@ -103,7 +104,7 @@ class Multicaster {
 
   const Kernel& kernel_;
   const AxisCounts& axes_;
-  std::map<std::string, SlotTile, std::less<>> parts_;
+  std::map<std::string, SlotTile, std::less<>> slot_tiles_;
   Names differs_;
   Names own_;
   std::map<std::string, Share> shared_;

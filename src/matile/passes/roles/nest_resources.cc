@@ -156,7 +156,8 @@ class ResourceChooser {
                                  : shared_.bytes() + 2 * growing_ > most_bytes_ && is_stored_once;
     for (size_t k = 0; is_wanted && is_stored_once && k < rings_.size(); ++k) {
       const NestRing& ring = rings_[k];
-      if (!ring.is_per_group || ring.parts.size() != 1 || shared_.rings[k].slots != 1) continue;
+      if (!ring.is_per_group || ring.slot_tiles.size() != 1 || shared_.rings[k].slots != 1)
+        continue;
       if (!(ring.ops[0].type == stages_[0].type) || *stages_[0].buffers != 1) continue;
       if (asked && asked->ring != ring.operands[0]) continue;
       stages_[0].ring = ring.name;

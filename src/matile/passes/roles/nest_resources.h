@@ -15,9 +15,9 @@
 namespace nautilus::matile {
 
 struct NestRing {
-  std::vector<std::string> parts;
+  std::vector<std::string> slot_tiles;
   std::vector<SlotTile> ops;
-  ir::Names operands;         // the parts by their tensors, as schedules call them
+  ir::Names operands;         // the slot tiles by their tensors, as schedules call them
   decision::Ring asked = {};  // the decision of the ring's line
   bool is_per_group = false;
   ir::Name name;

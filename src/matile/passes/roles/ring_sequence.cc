@@ -14,16 +14,16 @@ using expr::Expr;
 using ir::Op;
 using EK = expr::Op;
 
-bool contains_part(const Op& op, const std::string& part) {
+bool fetches_slot_tile(const Op& op, const std::string& slot_tile) {
   bool found = false;
   ir::for_each_op({op}, [&](const Op& o) {
     const auto* f = o.get<Fetch>();
-    found |= f && f->part.str() == part;
+    found |= f && f->slot_tile.str() == slot_tile;
   });
   return found;
 }
 
-// One fetch of all parts of the slot, over a range (a point is a range of one).
+// One fetch of all slot tiles of the slot, over a range (a point is a range of one).
 struct Step {
   Expr from;
   Expr to;  // included
@@ -37,17 +37,18 @@ class SequenceBuilder {
   SequenceBuilder(const Scalars& scalars, expr::ExprPool& pool)
       : scalars_(scalars), pool_(pool), simplifier_(pool) {}
 
-  RingSequence build(const ir::Block& body, const std::vector<std::string>& parts) {
+  RingSequence build(const ir::Block& body, const std::vector<std::string>& slot_tiles) {
     RingSequence literal;
     std::vector<Step> steps;
     std::optional<Direction> direction;
     for (size_t i = 0; i < body.size(); ++i) {
       const Op& op = body[i];
-      if (!contains_part(op, parts[0])) continue;
+      if (!fetches_slot_tile(op, slot_tiles[0])) continue;
       if (op.is<Fetch>()) {
         Step step;
         step.is_point = true;
-        for (size_t k = 0; k < parts.size(); ++k) step.fetches.push_back(find(body, i, parts[k]));
+        for (size_t k = 0; k < slot_tiles.size(); ++k)
+          step.fetches.push_back(find(body, i, slot_tiles[k]));
         steps.push_back(std::move(step));
         continue;
       }
@@ -55,7 +56,7 @@ class SequenceBuilder {
       if (!loop) return literal;
       std::vector<size_t> at;
       for (size_t k = 0; k < loop->body.size(); ++k) {
-        if (!contains_part(loop->body[k], parts[0])) continue;
+        if (!fetches_slot_tile(loop->body[k], slot_tiles[0])) continue;
         if (!loop->body[k].is<Fetch>()) return literal;
         at.push_back(k);
       }
@@ -66,7 +67,8 @@ class SequenceBuilder {
       step.from = loop->from;
       step.to = loop->direction == Direction::Up ? minus(loop->to, 1) : loop->to;
       step.var = loop->var;
-      for (const std::string& part : parts) step.fetches.push_back(find(loop->body, at[0], part));
+      for (const std::string& slot_tile : slot_tiles)
+        step.fetches.push_back(find(loop->body, at[0], slot_tile));
       steps.push_back(std::move(step));
     }
     if (steps.size() == 1 && steps[0].is_point)
@@ -83,19 +85,20 @@ class SequenceBuilder {
   }
 
  private:
-  // In the run of fetches around that of the ring's first part: runs have their parts in any order.
-  static Fetch find(const ir::Block& block, size_t from, const std::string& part) {
-    const ir::Name first = block[from].as<Fetch>().part;
+  // In the run of fetches around that of the ring's first slot tile: runs have their slot tiles in
+  // any order.
+  static Fetch find(const ir::Block& block, size_t from, const std::string& slot_tile) {
+    const ir::Name first = block[from].as<Fetch>().slot_tile;
     const auto is_of_run = [&](const Op& op) {
       const auto* f = op.get<Fetch>();
-      return f && f->part != first;
+      return f && f->slot_tile != first;
     };
     while (from > 0 && is_of_run(block[from - 1])) --from;
     for (size_t k = from; k < block.size(); ++k) {
       const auto* f = block[k].get<Fetch>();
-      if (f && f->part.str() == part) return *f;
+      if (f && f->slot_tile.str() == slot_tile) return *f;
     }
-    NAUT_CHECK(false, "part {} is not fetched with the others of its ring", part);
+    NAUT_CHECK(false, "slot tile {} is not fetched with the others of its ring", slot_tile);
   }
 
   // The variable counts from (or down to) 0, so that sequences of the same length have the same
@@ -251,9 +254,9 @@ class SequenceBuilder {
 
 }  // namespace
 
-RingSequence ring_sequence(const ir::Block& tile_body, const std::vector<std::string>& parts,
+RingSequence ring_sequence(const ir::Block& tile_body, const std::vector<std::string>& slot_tiles,
                            const Scalars& scalars, expr::ExprPool& pool) {
-  return SequenceBuilder(scalars, pool).build(tile_body, parts);
+  return SequenceBuilder(scalars, pool).build(tile_body, slot_tiles);
 }
 
 }  // namespace nautilus::matile

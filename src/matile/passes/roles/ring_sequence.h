@@ -33,8 +33,8 @@ struct RingSequence {
   std::vector<Fetch> fetches;
 };
 
-// `parts` are those of the ring, fetched together wherever one of them is.
-RingSequence ring_sequence(const ir::Block& tile_body, const std::vector<std::string>& parts,
+// `slot_tiles` are those of the ring, fetched together wherever one of them is.
+RingSequence ring_sequence(const ir::Block& tile_body, const std::vector<std::string>& slot_tiles,
                            const Scalars& scalars, expr::ExprPool& pool);
 
 }  // namespace nautilus::matile

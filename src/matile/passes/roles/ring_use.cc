@@ -26,7 +26,7 @@ bool is_in_product_loop(const Role& role, const NestRing& ring) {
     bool is_pure = true;
     for (const Op& inner : loop->body) {
       const auto* f = inner.get<Fetch>();
-      fetches |= f && f->part.str() == ring.parts[0];
+      fetches |= f && f->slot_tile.str() == ring.slot_tiles[0];
       is_pure &= f || inner.is<Dot>() || inner.is<Let>();
     }
     found |= fetches && is_pure;
@@ -39,7 +39,8 @@ bool is_operand(const Role& role, const NestRing& ring) {
   ir::for_each_op(role.body, [&](const Op& op) {
     const auto* d = op.get<Dot>();
     if (!d) return;
-    for (const std::string& part : ring.parts) found |= d->a.str() == part || d->b.str() == part;
+    for (const std::string& slot_tile : ring.slot_tiles)
+      found |= d->a.str() == slot_tile || d->b.str() == slot_tile;
   });
   return found;
 }
@@ -55,7 +56,7 @@ int64_t slots_ahead(const Role& role, const NestRing& ring, const OperandDepths&
     bool fetches = false;
     int64_t work = 0;
     for (const Op& inner : loop->body) {
-      if (const auto* f = inner.get<Fetch>()) fetches |= f->part.str() == ring.parts[0];
+      if (const auto* f = inner.get<Fetch>()) fetches |= f->slot_tile.str() == ring.slot_tiles[0];
       const auto* d = inner.get<Dot>();
       if (!d) continue;
       const auto acc = tiles.find(d->acc.str());

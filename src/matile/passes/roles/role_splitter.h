@@ -43,8 +43,8 @@ class RoleSplitter {
   void name_operands();
   bool take_ring_lines(ir::Block& body);
   void note_rings(const NestResources& chosen);
-  bool depends_on_group(const std::string& part) const;
-  bool is_loop_bound_only(const std::string& part) const;
+  bool depends_on_group(const std::string& slot_tile) const;
+  bool is_loop_bound_only(const std::string& slot_tile) const;
   bool find_shared_range(NestRing& ring);
   expr::Expr bound(expr::Expr own, expr::Expr common);
 
@@ -63,7 +63,7 @@ class RoleSplitter {
 
   // role_splitter_compute.cc
   std::optional<Role> compute_role(const NestResources& chosen);
-  const NestRing* ring_of(std::string_view part) const;
+  const NestRing* ring_of(std::string_view slot_tile) const;
   ir::Block with_gets(const ir::Block& block) const;
   bool uses(const ir::Op& op, ir::Name ring) const;
   // Iterations low <= x < high that a group does not run, with the rings that it jumps over there.

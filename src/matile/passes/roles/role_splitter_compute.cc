@@ -45,7 +45,7 @@ std::optional<int64_t> fetch_count(const ir::Block& block, const NestRing& ring)
   int64_t count = 0;
   for (const Op& op : block) {
     const auto* f = op.get<Fetch>();
-    if (f && f->part.str() == ring.parts[0]) ++count;
+    if (f && f->slot_tile.str() == ring.slot_tiles[0]) ++count;
     const ir::Block* inner = block_of(op);
     if (!inner) continue;
     const auto once = fetch_count(*inner, ring);
@@ -94,9 +94,11 @@ std::optional<Role> RoleSplitter::compute_role(const NestResources& chosen) {
   return role;
 }
 
-const NestRing* RoleSplitter::ring_of(std::string_view part) const {
+const NestRing* RoleSplitter::ring_of(std::string_view slot_tile) const {
   for (const NestRing& ring : rings_) {
-    if (std::find(ring.parts.begin(), ring.parts.end(), part) != ring.parts.end()) return &ring;
+    if (std::find(ring.slot_tiles.begin(), ring.slot_tiles.end(), slot_tile) !=
+        ring.slot_tiles.end())
+      return &ring;
   }
   return nullptr;
 }
@@ -108,7 +110,8 @@ ir::Block RoleSplitter::with_gets(const ir::Block& block) const {
       const auto* f = op.get<Fetch>();
       if (!f) {
         out.push_back(std::move(op));
-      } else if (const NestRing* ring = ring_of(f->part.str()); ring->parts[0] == f->part.str()) {
+      } else if (const NestRing* ring = ring_of(f->slot_tile.str());
+                 ring->slot_tiles[0] == f->slot_tile.str()) {
         out.push_back(ir::make(Get{ring->name}, op.span()));
       }
     }
@@ -116,14 +119,15 @@ ir::Block RoleSplitter::with_gets(const ir::Block& block) const {
   });
 }
 
-// Gets a slot of the ring or reads its parts.
+// Gets a slot of the ring or reads its slot tiles.
 bool RoleSplitter::uses(const Op& op, ir::Name ring) const {
   if (steps(op, ring)) return true;
   const Touched touched = touched_by(op);
   for (const NestRing& r : rings_) {
     if (r.name != ring) continue;
-    return std::any_of(r.parts.begin(), r.parts.end(),
-                       [&](const std::string& part) { return touched.reads.contains(part); });
+    return std::any_of(r.slot_tiles.begin(), r.slot_tiles.end(), [&](const std::string& slot_tile) {
+      return touched.reads.contains(slot_tile);
+    });
   }
   return false;
 }
@@ -208,7 +212,7 @@ bool RoleSplitter::add_jumps(ir::Block& before, ir::Block& tile) {
     }
     if (!count || ring.is_per_group || scalars_.depends_on(count, each_->var)) {
       refuse(fmt::format("groups alternate tiles, but `{}` is not fetched equally often for each",
-                         ring.parts[0]));
+                         ring.slot_tiles[0]));
       return false;
     }
     const Expr index = pool_.index(role_.index);

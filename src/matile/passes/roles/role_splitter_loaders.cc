@@ -47,7 +47,7 @@ void RoleSplitter::fill(const NestRing& ring, const std::vector<Fetch>& fetches,
     group.emplace(pool_.index(role_.index), pool_.index(out.group));
   }
   for (const Fetch& f : fetches) {
-    Copy copy{f.part, f.map, {}, {}};
+    Copy copy{f.slot_tile, f.map, {}, {}};
     for (Expr e : f.at) {
       const Expr written = ring.is_per_group ? scalars_.without_group_lets(e) : e;
       const Expr at = expr::substitute(pool_, written, group);
@@ -77,14 +77,14 @@ Expr RoleSplitter::read_first(Expr at, std::vector<std::pair<Expr, Expr>>& read,
   return read.back().second;
 }
 
-// How many boxes fill the part: one, or one for each panel.
+// How many boxes fill the slot tile: one, or one for each panel.
 int64_t RoleSplitter::panels_of(const NestRing& ring, const Fetch& f) const {
   const Map& map = maps_.find(f.map.str())->second;
   int64_t elements = 1;
   for (Expr b : map.box) elements *= b.integer();
-  for (const SlotTile& part : ring.ops) {
-    if (part.name != f.part) continue;
-    return part.type.dims[0].integer() * part.type.dims[1].integer() / elements;
+  for (const SlotTile& slot_tile : ring.ops) {
+    if (slot_tile.name != f.slot_tile) continue;
+    return slot_tile.type.dims[0].integer() * slot_tile.type.dims[1].integer() / elements;
   }
   return 1;
 }
@@ -101,8 +101,8 @@ std::optional<Role> RoleSplitter::loader_role(int warp, int64_t registers) {
     if (ring->sequence.kind == RingSequence::Kind::Once) {
       once.push_back(ring);
     } else if (repeated) {
-      refuse(
-          fmt::format("`{}` and `{}` are loaded by one warp", repeated->parts[0], ring->parts[0]));
+      refuse(fmt::format("`{}` and `{}` are loaded by one warp", repeated->slot_tiles[0],
+                         ring->slot_tiles[0]));
       return std::nullopt;
     } else {
       repeated = ring;
@@ -138,7 +138,7 @@ std::optional<Role> RoleSplitter::loader_role(int warp, int64_t registers) {
     for (Op& op : projection(each_->body, *repeated)) body.push_back(std::move(op));
   }
   std::string name = "load";
-  if (warp > 0) name += "_" + mine[0]->parts[0];
+  if (warp > 0) name += "_" + mine[0]->slot_tiles[0];
   Each each{each_->var, each_->tiles, {}, std::move(body)};
   return Role{fresh_name(name, taken_, pool_), RoleUnit::Warp, warp, {}, registers,
               {ir::make(std::move(each))}};
@@ -156,10 +156,11 @@ ir::Block RoleSplitter::projection(const ir::Block& block, const NestRing& ring)
   std::vector<Fetch> pending;
   for (const Op& op : block) {
     if (const auto* f = op.get<Fetch>()) {
-      if (std::find(ring.parts.begin(), ring.parts.end(), f->part.str()) == ring.parts.end())
+      if (std::find(ring.slot_tiles.begin(), ring.slot_tiles.end(), f->slot_tile.str()) ==
+          ring.slot_tiles.end())
         continue;
       pending.push_back(*f);
-      if (pending.size() < ring.parts.size()) continue;
+      if (pending.size() < ring.slot_tiles.size()) continue;
       fill(ring, pending, out);
       pending.clear();
       continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parts share a ring, and the range of its fills where groups have ranges of their own.
+// Which slot tiles share a ring, and the range of its fills where groups have ranges of their own.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,8 +15,8 @@ using expr::Expr;
 using ir::Op;
 using EK = expr::Op;
 
-// Parts with the same fetches: of each run of neighbouring fetches, those that occur in the same
-// runs.
+// Slot tiles with the same fetches: of each run of neighbouring fetches, those that occur in the
+// same runs.
 bool RoleSplitter::find_rings() {
   std::map<std::string, std::vector<int>, std::less<>> runs_of;
   std::vector<std::string> order;
@@ -26,16 +26,16 @@ bool RoleSplitter::find_rings() {
     Names in_run;
     for (const Op& op : block) {
       const auto* f = op.get<Fetch>();
-      if (!f || in_run.contains(f->part.str())) {
+      if (!f || in_run.contains(f->slot_tile.str())) {
         is_open = false;
         in_run.clear();
       }
       if (!f) continue;
       if (!is_open) ++run;
       is_open = true;
-      in_run.emplace(f->part.str());
-      auto& runs = runs_of[std::string(f->part.str())];
-      if (runs.empty()) order.emplace_back(f->part.str());
+      in_run.emplace(f->slot_tile.str());
+      auto& runs = runs_of[std::string(f->slot_tile.str())];
+      if (runs.empty()) order.emplace_back(f->slot_tile.str());
       runs.push_back(run);
     }
     return block;
@@ -43,7 +43,7 @@ bool RoleSplitter::find_rings() {
   for (const Op& op : kernel_.body) {
     const auto* p = op.get<SlotTile>();
     if (p && !runs_of.contains(p->name.str())) {
-      refuse(fmt::format("part `{}` is never fetched", p->name.str()));
+      refuse(fmt::format("slot tile `{}` is never fetched", p->name.str()));
       return false;
     }
   }
@@ -56,28 +56,28 @@ bool RoleSplitter::find_rings() {
     const auto [it, is_new] =
         known.emplace(std::make_pair(runs_of.at(name), is_per_group), rings_.size());
     if (is_new) rings_.emplace_back().is_per_group = is_per_group;
-    rings_[it->second].parts.push_back(name);
+    rings_[it->second].slot_tiles.push_back(name);
     rings_[it->second].ops.push_back(*p);
   }
   for (NestRing& ring : rings_) {
     std::string base;
-    for (const std::string& part : ring.parts) base += part + "_";
+    for (const std::string& slot_tile : ring.slot_tiles) base += slot_tile + "_";
     ring.name = fresh_name(base + "ring", taken_, pool_);
   }
   return true;
 }
 
 void RoleSplitter::name_operands() {
-  std::map<std::string, std::string, std::less<>> tensor_of;  // by part
+  std::map<std::string, std::string, std::less<>> tensor_of;  // by slot tile
   ir::for_each_op(each_->body, [&](const Op& op) {
     const auto* f = op.get<Fetch>();
     const auto map = f ? maps_.find(f->map.str()) : maps_.end();
-    if (map != maps_.end()) tensor_of.emplace(f->part.str(), map->second.value.name().str());
+    if (map != maps_.end()) tensor_of.emplace(f->slot_tile.str(), map->second.value.name().str());
   });
   std::map<std::string, int> places;
   for (NestRing& ring : rings_) {
-    for (const std::string& part : ring.parts) {
-      const std::string& tensor = tensor_of.at(part);
+    for (const std::string& slot_tile : ring.slot_tiles) {
+      const std::string& tensor = tensor_of.at(slot_tile);
       const int place = ++places[tensor];
       ring.operands.push_back(
           pool_.name(place == 1 ? tensor : fmt::format("{}.{}", tensor, place)));
@@ -112,22 +112,22 @@ void RoleSplitter::note_rings(const NestResources& chosen) {
   }
 }
 
-bool RoleSplitter::depends_on_group(const std::string& part) const {
+bool RoleSplitter::depends_on_group(const std::string& slot_tile) const {
   bool found = false;
   ir::for_each_op(each_->body, [&](const Op& op) {
     const auto* f = op.get<Fetch>();
-    if (!f || f->part.str() != part) return;
+    if (!f || f->slot_tile.str() != slot_tile) return;
     for (Expr e : f->at) found |= scalars_.depends_on_group(e);
   });
   // The range of a loop may differ from group to group; the coordinates at one of its values may
   // not.
-  return found && !is_loop_bound_only(part);
+  return found && !is_loop_bound_only(slot_tile);
 }
 
 // A peeled iteration has the group's bounds in its coordinates. If the whole sequence is one
 // loop, they are values of its variable.
-bool RoleSplitter::is_loop_bound_only(const std::string& part) const {
-  const RingSequence s = ring_sequence(each_->body, {part}, scalars_, pool_);
+bool RoleSplitter::is_loop_bound_only(const std::string& slot_tile) const {
+  const RingSequence s = ring_sequence(each_->body, {slot_tile}, scalars_, pool_);
   if (s.kind != RingSequence::Kind::Range) return false;
   for (const Fetch& f : s.fetches) {
     for (Expr e : f.at) {
@@ -149,18 +149,20 @@ bool RoleSplitter::find_shared_range(NestRing& ring) {
       bool fetches = false;
       ir::for_each_op(*block_of(op), [&](const Op& o) {
         const auto* f = o.get<Fetch>();
-        fetches |= f && f->part.str() == ring.parts[0];
+        fetches |= f && f->slot_tile.str() == ring.slot_tiles[0];
       });
       if (!fetches) return;
       ok &= loop ? !scalars_.depends_on_group(loop->from) && !scalars_.depends_on_group(loop->to)
                  : !scalars_.depends_on_group(branch->condition);
     });
-    if (!ok) refuse(fmt::format("the fetches of `{}` differ from group to group", ring.parts[0]));
+    if (!ok)
+      refuse(fmt::format("the fetches of `{}` differ from group to group", ring.slot_tiles[0]));
     return ok;
   }
   if (ring.is_per_group) {
     if (!scalars_.depends_on_group(s.from) && !scalars_.depends_on_group(s.to)) return true;
-    refuse(fmt::format("how often `{}` is fetched differs from group to group", ring.parts[0]));
+    refuse(
+        fmt::format("how often `{}` is fetched differs from group to group", ring.slot_tiles[0]));
     return false;
   }
   const bool is_up = s.direction == Direction::Up;
@@ -169,7 +171,7 @@ bool RoleSplitter::find_shared_range(NestRing& ring) {
   const Expr to =
       scalars_.depends_on_group(s.to) ? scalars_.extreme_over_groups(s.to, is_up) : s.to;
   if (!from || !to) {
-    refuse(fmt::format("the range of `{}` is not monotone in the group", ring.parts[0]));
+    refuse(fmt::format("the range of `{}` is not monotone in the group", ring.slot_tiles[0]));
     return false;
   }
   shared_.emplace(ring.name.str(), SharedRange{bound(s.from, from), bound(s.to, to)});

@@ -23,7 +23,7 @@ std::optional<Kernel> RoleSplitter::run() {
   choices.stages.begin(lines);
   choices.registers.begin(lines);
   for (NestRing& ring : rings_) {
-    ring.sequence = ring_sequence(each_->body, ring.parts, scalars_, pool_);
+    ring.sequence = ring_sequence(each_->body, ring.slot_tiles, scalars_, pool_);
     if (!find_shared_range(ring)) return std::nullopt;
   }
   if (!assign_loaders()) return std::nullopt;

@@ -7,9 +7,9 @@ namespace nautilus::matile {
 
 // Loading roles and a compute role from the one role of a nest (R9: roles are projections).
 //
-//   part a : bf16[128, 64]                         ring a_b_ring slots 4
-//   part b : bf16[256, 64]                           part a : bf16[128, 64]
-//   role compute groups 2 index w                    part b : bf16[256, 64]
+//   slot_tile a : bf16[128, 64]                    ring a_b_ring slots 4
+//   slot_tile b : bf16[256, 64]                      slot_tile a : bf16[128, 64]
+//   role compute groups 2 index w                    slot_tile b : bf16[256, 64]
 //     each t in T                                  role load warp 0 regs 24
 //       loop k from 0 up kb                ->        each t in T
 //         fetch a from Am[64 * k, 128 * t]             loop k from 0 up kb

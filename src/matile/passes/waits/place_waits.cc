@@ -74,9 +74,9 @@ void WaitPlacer::visit(const Op& op, ir::Block& out) {
       break;
     }
     case Kind::Take:
-      if (slot_of(op.as<Take>().part) < 0) refuse("a part is taken before it was got");
+      if (slot_of(op.as<Take>().slot_tile) < 0) refuse("a slot tile is taken before it was got");
       if (const Op* reader = reader_of(op.as<Take>())) {
-        readers_.insert_or_assign(ring_of_.find(op.as<Take>().part.str())->second, reader);
+        readers_.insert_or_assign(ring_of_.find(op.as<Take>().slot_tile.str())->second, reader);
         touch(*reader, out);
       }
       break;

@@ -31,8 +31,8 @@ class WaitPlacer {
       const auto* ring = op.get<Ring>();
       if (!ring) continue;
       slots_.emplace(ring->name.str(), static_cast<int>(ring->slots.value_or(1)));
-      for (const ir::Op& part : ring->body)
-        ring_of_.emplace(part.as<SlotTile>().name.str(), ring->name.str());
+      for (const ir::Op& slot_tile : ring->body)
+        ring_of_.emplace(slot_tile.as<SlotTile>().name.str(), ring->name.str());
     }
   }
 
@@ -67,13 +67,13 @@ class WaitPlacer {
   void dot(const ir::Op& op, ir::Block& out);
 
   // wait_placer_slots.cc
-  int slot_of(ir::Name part);
+  int slot_of(ir::Name slot_tile);
   void get(const ir::Op& op, ir::Block& out);
   void wait_for_slot(const std::string& ring, int slot, ir::Block& out);
   void drain_ring(ir::Name name, ir::Block& out);
   void release(ir::Block& out);
   bool is_read_in_flight(const std::string& ring, int slot) const;
-  bool is_part_of(ir::Name part, const std::string& ring) const;
+  bool is_slot_tile_of(ir::Name slot_tile, const std::string& ring) const;
   Next first_use(const ir::Op& op, const std::string& ring) const;
   Next first_use(const ir::Block& block, size_t from, size_t to, const std::string& ring) const;
   bool is_read_later(const std::string& ring) const;
@@ -93,7 +93,7 @@ class WaitPlacer {
   expr::ExprPool& pool_;
   diag::Sink& sink_;
   Scalars scalars_;
-  std::map<std::string, std::string, std::less<>> ring_of_;  // by part
+  std::map<std::string, std::string, std::less<>> ring_of_;  // by slot tile
   std::map<std::string, std::string, std::less<>> staged_on_;
   std::map<std::string, int, std::less<>> slots_;
   std::deque<Group> pending_;

@@ -125,7 +125,7 @@ bool WaitPlacer::is_computed_loop(const Loop& loop) {
   bool gets = false;
   for (const Op& op : loop.body) {
     const auto* g = op.get<Get>();
-    gets |= g && is_part_of(product->b, std::string(g->ring.str()));
+    gets |= g && is_slot_tile_of(product->b, std::string(g->ring.str()));
     if (!op.is<Dot>() && touched_by(op).mentions(product->acc.str())) return false;
   }
   return gets && loop.body.back().is<Dot>();

@@ -10,8 +10,8 @@ namespace nautilus::matile {
 
 using ir::Op;
 
-int WaitPlacer::slot_of(ir::Name part) {
-  const auto ring = ring_of_.find(part.str());
+int WaitPlacer::slot_of(ir::Name slot_tile) {
+  const auto ring = ring_of_.find(slot_tile.str());
   if (ring == ring_of_.end()) return -1;
   const auto& held = held_[ring->second];
   return held.empty() ? -1 : held.back();
@@ -65,15 +65,16 @@ bool WaitPlacer::is_read_in_flight(const std::string& ring, int slot) const {
   });
 }
 
-bool WaitPlacer::is_part_of(ir::Name part, const std::string& ring) const {
-  const auto it = ring_of_.find(part.str());
+bool WaitPlacer::is_slot_tile_of(ir::Name slot_tile, const std::string& ring) const {
+  const auto it = ring_of_.find(slot_tile.str());
   return it != ring_of_.end() && it->second == ring;
 }
 
 WaitPlacer::Next WaitPlacer::first_use(const Op& op, const std::string& ring) const {
   if (const auto* d = op.get<Dot>())
-    return is_part_of(d->a, ring) || is_part_of(d->b, ring) ? Next::Read : Next::None;
-  if (const auto* t = op.get<Take>()) return is_part_of(t->part, ring) ? Next::Read : Next::None;
+    return is_slot_tile_of(d->a, ring) || is_slot_tile_of(d->b, ring) ? Next::Read : Next::None;
+  if (const auto* t = op.get<Take>())
+    return is_slot_tile_of(t->slot_tile, ring) ? Next::Read : Next::None;
   if (const auto* s = op.get<Store>()) {
     const auto it = staged_on_.find(s->stage.str());
     return it != staged_on_.end() && it->second == ring ? Next::Read : Next::None;
