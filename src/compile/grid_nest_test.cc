@@ -63,7 +63,7 @@ TEST(GridNest, Alone) {
   EXPECT_TRUE(has_roles);
 }
 
-// What is known of the indices of an operand before passes run is what lowering says in the end.
+// What is known of a second operand before passes run is what lowering says in the end.
 TEST(GridNest, OperandsThatNoBoxHasAreKnownBefore) {
   struct {
     std::string from;
@@ -72,6 +72,11 @@ TEST(GridNest, OperandsThatNoBoxHasAreKnownBefore) {
   } cases[] = {{"B[64 * n + j, 64 * k + q]", "B[64 * n + j, 64 * k + q]", false},
                {"B[64 * n + j, 64 * k + q]", "B[64 * n + j, 128 * k + 2 * q]", true},
                {"B[64 * n + j, 64 * k + q]", "B[1024 * n + 16 * j, 64 * k + q]", true},
+               // No pass makes a load of what is computed.
+               {"      dot c_next : f32[64, 64] = a, b trans",
+                "      set masked[j < 64, q < 64] = where(q < 10, b[j, q], bf16(0.0))\n"
+                "      dot c_next : f32[64, 64] = a, masked trans",
+                true},
                // A first operand may come from registers.
                {"A[64 * m + i, 64 * k + q]", "A[64 * m + i, 128 * k + 2 * q]", false}};
   for (const auto& [from, to, is_refused] : cases) {

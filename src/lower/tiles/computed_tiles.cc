@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "lower/tiles/tile_loads.h"
 #include "lower/tiles/used_names.h"
 
 namespace nautilus::lower {
@@ -110,9 +111,7 @@ bool ComputedTiles::vote(const vrtile::Reduce& op, ir::Block& out) {
 bool ComputedTiles::dot(const vrtile::Dot& op, ir::Block& out) {
   const TileValue* a = scope_.tiles.find(op.a);
   const TileValue* b = scope_.tiles.find(op.b);
-  if (!b || !b->slot_tile)
-    return scope_.refuse(
-        fmt::format("`{}`: the second operand of a product is loaded", op.b.str()));
+  if (!b || !b->slot_tile) return scope_.refuse(refuse_computed_operand(op.b));
   if (!a || (!a->slot_tile && (a->kind != TileKind::Register || !is_half(a->type.dtype))))
     return scope_.refuse(
         fmt::format("`{}`: the first operand of a product is loaded or 16-bit", op.a.str()));

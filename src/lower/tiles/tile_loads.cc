@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "ir/target_of.h"
 #include "ir/walk.h"
@@ -177,8 +178,19 @@ bool TileLoads::runs_along_columns(ir::Name line, const ir::Block& body) const {
   return ok;
 }
 
+std::string refuse_computed_operand(ir::Name operand) {
+  return fmt::format("`{}`: the second operand of a product is loaded", operand.str());
+}
+
 std::string refuse_second_operands(const ir::Program& tiles, const Op& nest, expr::ExprPool& pool) {
   const target::Copies& copies = ir::target_of(tiles).copies;
+  // Tiles in another dtype or by another name may still be what was loaded.
+  std::unordered_set<ir::Name> computed;
+  ir::for_each_op({nest}, [&](const Op& op) {
+    const auto* set = op.get<vrtile::Set>();
+    if (set && set->value.op() != EK::Read && set->value.op() != EK::Cast)
+      computed.insert(set->name);
+  });
   std::string why;
   const auto look_at = [&](const auto& self, const ir::Block& block) -> void {
     for (size_t k = 0; k < block.size() && why.empty(); ++k) {
@@ -186,6 +198,8 @@ std::string refuse_second_operands(const ir::Program& tiles, const Op& nest, exp
         if (f.kind == ir::FieldKind::Body)
           self(self, ir::field_value<ir::Block>(block[k].data(), f));
       }
+      const auto* dot = block[k].get<vrtile::Dot>();
+      if (dot && why.empty() && computed.contains(dot->b)) why = refuse_computed_operand(dot->b);
       const auto* load = block[k].get<vrtile::Load>();
       if (!load || load->value.op() != EK::Read || !why.empty()) continue;
       if (!TileLoads::uses_of(block, k + 1, load->name).is_b) continue;

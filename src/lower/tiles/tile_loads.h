@@ -10,9 +10,13 @@
 
 namespace nautilus::lower {
 
+// Why a product cannot have a tile that is computed as its second operand.
+std::string refuse_computed_operand(ir::Name operand);
+
 // Why no kernel of tiles has the nest, whatever its lines say: the second operand of a product is
-// copied in boxes, and the indices of one are none of a box. Empty if nothing of this kind is
-// known. It is what lowering says of such a nest, asked before its passes run.
+// copied in boxes, and the indices of one are none of a box, or it is computed of what is copied.
+// Empty if nothing of this kind is known. It is what lowering says of such a nest, asked before its
+// passes run: none of them makes a load of a tile that is computed.
 std::string refuse_second_operands(const ir::Program& tiles, const ir::Op& nest,
                                    expr::ExprPool& pool);
 
