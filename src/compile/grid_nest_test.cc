@@ -72,6 +72,8 @@ TEST(GridNest, OperandsThatNoBoxHasAreKnownBefore) {
   } cases[] = {{"B[64 * n + j, 64 * k + q]", "B[64 * n + j, 64 * k + q]", false},
                {"B[64 * n + j, 64 * k + q]", "B[64 * n + j, 128 * k + 2 * q]", true},
                {"B[64 * n + j, 64 * k + q]", "B[1024 * n + 16 * j, 64 * k + q]", true},
+               {"B[64 * n + j, 64 * k + q] when 64 * n + j < N",
+                "B[320 * n + 5 * j, 64 * k + q] when 320 * n + 5 * j < N", true},
                // No pass makes a load of what is computed.
                {"      dot c_next : f32[64, 64] = a, b trans",
                 "      set masked[j < 64, q < 64] = where(q < 10, b[j, q], bf16(0.0))\n"

@@ -204,14 +204,14 @@ std::string refuse_second_operands(const ir::Program& tiles, const Op& nest, exp
       if (!load || load->value.op() != EK::Read || !why.empty()) continue;
       if (!TileLoads::uses_of(block, k + 1, load->name).is_b) continue;
       const auto indices = load->value.args();
-      why = refuse_indices({&copies,
-                            load->value.name(),
-                            {},
-                            {indices.begin(), indices.end()},
-                            load->axes,
-                            {},
-                            nullptr},
-                           pool);
+      why = refuse_box({&copies,
+                        load->value.name(),
+                        {},
+                        {indices.begin(), indices.end()},
+                        load->axes,
+                        {},
+                        nullptr},
+                       pool);
     }
   };
   look_at(look_at, {nest});

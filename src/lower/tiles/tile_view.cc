@@ -141,6 +141,13 @@ bool has_box_step(Expr index, Expr row, const TileElements& e) {
   return step >= 1 && step <= e.copies->box_step;
 }
 
+// Rows of a box that are a step apart; empty if it reaches over all of them.
+std::string refuse_reach(const TileElements& e, int64_t rows, int64_t step) {
+  if ((rows - 1) * step < e.copies->box_extent) return "";
+  return fmt::format("the tile of `{}`: a box reaches over at most {} rows", e.tensor.str(),
+                     e.copies->box_extent);
+}
+
 }  // namespace
 
 std::string refuse_indices(const TileElements& e, expr::ExprPool& pool) {
@@ -165,6 +172,20 @@ std::string refuse_indices(const TileElements& e, expr::ExprPool& pool) {
   if (rows_found == 1 && has_base) return "";
   return refused(
       fmt::format("no axis runs along another dimension in steps of up to {}", e.copies->box_step));
+}
+
+std::string refuse_box(const TileElements& e, expr::ExprPool& pool) {
+  std::string why = refuse_indices(e, pool);
+  if (!why.empty()) return why;
+  const auto [row, col] = box_axes(e, pool);
+  for (const ir::Axis& a : e.axes) {
+    if (pool.index(a.name) != row || a.extent.op() != EK::IntConst) continue;
+    for (size_t k = 0; k + 1 < e.indices.size() && why.empty(); ++k) {
+      if (expr::depends_on(e.indices[k], row))
+        why = refuse_reach(e, a.extent.integer(), step_of(e.indices[k], row));
+    }
+  }
+  return why;
 }
 
 std::optional<TileView> view_of(const TileElements& e, expr::ExprPool& pool, std::string* why) {
@@ -222,8 +243,10 @@ std::optional<TileMap> map_of(const TileElements& e, const TileView& view, int r
   };
   const int bytes = expr::bytes(e.type.dtype);
   if (bytes != 2 && bytes != 4) return fail("only elements of 16 and 32 bits are copied in panels");
-  if ((rows - 1) * view.row_step >= e.copies->box_extent)
-    return fail(fmt::format("a box reaches over at most {} rows", e.copies->box_extent));
+  if (std::string reason = refuse_reach(e, rows, view.row_step); !reason.empty()) {
+    *why = std::move(reason);
+    return std::nullopt;
+  }
   const auto most_axes = static_cast<size_t>(e.copies->box_axes);
   TileMap out;
   const size_t last = e.indices.size() - 1;

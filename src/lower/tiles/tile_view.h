@@ -48,6 +48,9 @@ struct TileView {
 // empty if they are. `view_of` asks this first.
 std::string refuse_indices(const TileElements& elements, expr::ExprPool& pool);
 
+// The same of all elements in one box, which may reach over too many rows.
+std::string refuse_box(const TileElements& elements, expr::ExprPool& pool);
+
 // Nothing (and why) if the tile is no box of the tensor, or if its condition is more than "inside
 // of the tensor", "inside the block of rows" or "before an end that sizes say": points outside read
 // as 0 and are not written, which is what the copy engine does.
