@@ -59,6 +59,21 @@ TEST_F(TuneSeveral, BadListsAreWrongUse) {
   EXPECT_TRUE(says("Q=4: the program has no size `Q`")) << said_;
 }
 
+TEST_F(TuneSeveral, ADryRunSaysWhatAndHowLong) {
+  ASSERT_EQ(run(fmt::format("tune {} --shape M=4 --shape M=5 --emulate --dry-run --db none.db",
+                            rmsnorm_)),
+            0)
+      << said_;
+  EXPECT_TRUE(says("K=96,M=4: by the cost model, best first\n  the compiler's choice\n")) << said_;
+  EXPECT_TRUE(says("K=96,M=5: ")) << said_;
+  EXPECT_TRUE(says(" minutes for all of these, 0.7 s for each trial (as on an H200")) << said_;
+  EXPECT_TRUE(says("a search stops after 2.0 minutes at the latest")) << said_;
+  EXPECT_FALSE(std::filesystem::exists(path("none.db")));
+  ASSERT_EQ(run(fmt::format("tune {} --emulate --dry-run --no-database --json", rmsnorm_)), 0);
+  EXPECT_TRUE(says("\"event\":\"candidate\"")) << said_;
+  EXPECT_TRUE(says("\"minutes\":")) << said_;
+}
+
 TEST_F(TuneSeveral, OneScheduleForAllShapes) {
   write("trace.jsonl", "{\"M\": 4, \"weight\": 3}\n{\"M\": 5}\n{\"M\": 5}\n");
   ASSERT_EQ(
