@@ -48,7 +48,7 @@ struct Trial {
   double predicted = 0;          // cycles by the model; 0: unknown
   std::vector<double> features;  // of the kernels, for learning (features.h); empty: unknown
   Running running;               // changes of other alternatives have no effect; empty: unknown
-  std::string clocks;            // "1755 MHz, 540 W" while it ran
+  std::string clocks;            // "1755 MHz, 540 W, 62 degrees Celsius" while it ran
   std::string compiler;          // version
   std::string date;              // UTC, as 2026-11-17T07:00:00Z
 
