@@ -138,6 +138,62 @@ TEST_F(TuneSeveral, WinnersOfSeveralSizesAreOnePlan) {
   }
 }
 
+// Not only rows: products, points, and programs with several kernels.
+TEST_F(TuneSeveral, APlanChoosesBySizesForEveryForm) {
+  struct Case {
+    std::string program, from, to;
+    std::map<std::string, int64_t> small, large;
+  };
+  const std::vector<Case> cases = {
+      {"gemm",
+       "in_flight 1",
+       "in_flight 0 tuned",
+       {{"K", 64}, {"M", 96}, {"N", 80}},
+       {{"K", 64}, {"M", 192}, {"N", 160}}},
+      {"cumsum",
+       "reads free",
+       "reads ordered tuned",
+       {{"N", 6}, {"T", 200}},
+       {{"N", 60}, {"T", 200}}},
+      {"cross_entropy",
+       "begin early",
+       "begin late tuned",
+       {{"C", 100}, {"M", 48}},
+       {{"C", 100}, {"M", 480}}},
+  };
+  for (const Case& c : cases) {
+    const std::string file = fmt::format("{}/examples/{}.naut", NAUTILUS_SOURCE_DIR, c.program);
+    ASSERT_EQ(run("schedule " + file), 0) << said_;
+    const std::string own = said_;
+    std::string other = own;
+    ASSERT_NE(other.find(c.from), std::string::npos) << other;
+    other.replace(other.find(c.from), c.from.size(), c.to);
+    const std::string mark = "equations ";
+    const size_t hash = own.find(mark) + mark.size();
+    const auto database = Database::open(path(c.program + ".db"), Access::Write, &error_);
+    ASSERT_TRUE(database) << error_;
+    for (const auto& [sizes, schedule] : {std::pair(c.small, own), std::pair(c.large, other)}) {
+      Trial t;
+      t.problem = {own.substr(hash, own.find('\n') - hash), sizes, "sm_90a", "a device"};
+      t.program = c.program;
+      t.schedule = schedule;
+      t.verdict = Verdict::Timed;
+      t.times = {1};
+      t.compiler = "0.1.0";
+      t.date = "2026-11-17T07:00:00Z";
+      ASSERT_TRUE(database->add(t, &error_)) << error_;
+    }
+    int number = 0;
+    for (const auto& sizes : {c.small, c.large}) {
+      ASSERT_EQ(run(fmt::format("run {} --emulate --check --shape {}", file, sizes_text(sizes)),
+                    path(c.program + ".db")),
+                0)
+          << said_;
+      EXPECT_TRUE(says(fmt::format("nearest = {}", number++))) << said_;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace nautilus::tune
 #endif
