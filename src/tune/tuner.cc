@@ -205,6 +205,7 @@ class OneTuner final : public Tuner {
     if (!trial) return false;
     trial->predicted = proposal.predicted;
     trial->features = proposal.features;
+    trial->running = proposal.running;
     if (trial->verdict == Verdict::Timed && median(trial->times) < kImpossible * floor_)
       trial->reason = fmt::format("impossible: the machine takes {:.4g} ms at least", floor_);
     ++count_;

@@ -154,6 +154,34 @@ TEST(Library, ASchedulesTextIsTakenAndRefused) {
   EXPECT_EQ(nautilus_kernel_count(deferred.program, &count), NAUTILUS_ERROR_PROGRAM);
 }
 
+// At sizes that were not tuned: those of the nearest, or why they are not taken.
+TEST(Library, SizesNearTunedOnesUseTheirSchedule) {
+  const std::string path = std::string(NAUTILUS_SOURCE_DIR) + "/golden/gemm_nt.naut";
+  const auto note_at = [&](const char* sizes, uint32_t flags) {
+    nautilus_open_options options = NAUTILUS_OPEN_OPTIONS_INIT;
+    options.sizes = sizes;
+    options.flags = flags;
+    options.database = "/nowhere/trials.db";
+    nautilus_program* program = nullptr;
+    EXPECT_EQ(nautilus_open_file(path.c_str(), &options, &program), NAUTILUS_OK)
+        << nautilus_last_error();
+    const char* note = "";
+    EXPECT_EQ(nautilus_text(program, NAUTILUS_TEXT_NOTE, &note), NAUTILUS_OK);
+    const std::string out = note;
+    nautilus_close(program);
+    return out;
+  };
+  const std::string near = note_at("M=32,N=8192,K=8192", 0);
+  EXPECT_NE(near.find("for K=8192,M=16,N=8192, the nearest sizes that were tuned; at these it is "
+                      "expected to take "),
+            std::string::npos)
+      << near;
+  EXPECT_EQ(note_at("M=7,N=9,K=11", 0),
+            "the first schedule: there are no trials of this program at these sizes or near them");
+  EXPECT_EQ(note_at("M=32,N=8192,K=8192", NAUTILUS_OPEN_UNTUNED),
+            "the first schedule: trials were not asked");
+}
+
 // Trials that come with the library are taken where the user has none.
 TEST(Library, ShippedTrialsAreConsulted) {
   const std::string path = std::string(NAUTILUS_SOURCE_DIR) + "/golden/attention_causal.naut";

@@ -49,6 +49,13 @@ CASES = [
     (["new", "{folder}/made", "--kind", "rows", "--json"], (0,), "next"),
     (["db", "--db", "{folder}/trials.db", "list", "--json"], (0,), None),
     (["db", "--db", "{folder}/trials.db", "best", "--json"], (0,), None),
+    (["db", "--db", "{folder}/trials.db", "gc", "--json"], (0,), "dropped"),
+    (["db", "--db", "{folder}/other.db", "merge", "{folder}/trials.db", "--json"], (0,), "read"),
+    (["db", "--db", "{folder}/nothing.db", "list", "--json"], (1,), "error"),
+    (["build", GOOD, "-o", "{folder}/bundle", "--json"], (0, 1), "programs"),
+    (["build", "{bad}", "-o", "{folder}/bundle", "--json"], (1,), "messages"),
+    (["reduce", "{bad}", "--most", "20", "--json"], (0,), "text"),
+    (["reduce", GOOD, "--command", "true", "--json"], (1,), "error"),
     (["doctor", "--json"], (0, 1), "missing"),
     (["version", "--json"], (0,), "targets"),
 ]
@@ -65,6 +72,8 @@ REFUSED = [
 # One JSON value on each line.
 LINES = [
     (["tune", "examples/rmsnorm.naut", "--emulate", "--trials", "1", "--db", "{folder}/trials.db", "--json"], (0,)),
+    (["tune", "examples/rmsnorm.naut", "--emulate", "--dry-run", "--db", "{folder}/trials.db", "--json"], (0,)),
+    (["worker", "--list", "{folder}/jobs", "--status", "--json"], (0,)),
     (["db", "--db", "{folder}/trials.db", "show", "--json"], (0,)),
     (["db", "--db", "{folder}/trials.db", "export"], (0,)),
 ]
@@ -75,6 +84,7 @@ def main():
     faults = []
     with tempfile.TemporaryDirectory() as folder:
         bad = pathlib.Path(folder) / "bad.naut"
+        (pathlib.Path(folder) / "jobs").write_text("examples/rmsnorm.naut M=4\n")
         bad.write_text("dims M\nX: f32[M]\nY[i] = X[j] -> f32\n")
 
         def run(words):

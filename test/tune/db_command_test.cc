@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // `nautilus db` as its users call it: what it prints, how it ends, what is in the files afterwards.
 #ifdef NAUTILUS_SQLITE
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "base/files.h"
 #include "tune/records/database.h"
@@ -96,6 +99,92 @@ TEST_F(DbCommand, UpgradeSaysTheSchema) {
   EXPECT_EQ(said_, fmt::format("a.db: schema {}\n", Database::kSchema));
   EXPECT_EQ(db("--db none.db upgrade"), 1);
   EXPECT_FALSE(std::filesystem::exists(path("none.db")));
+}
+
+// What --json says of commands that change a database, and of failures.
+TEST_F(DbCommand, ChangesAreToldAsJson) {
+  fill("a.db", {timed("s", 1), timed("t", 2)});
+  const auto told = [&](const std::string& arguments, int status) {
+    EXPECT_EQ(db(arguments), status) << said_;
+    return nlohmann::json::parse(said_, nullptr, false);
+  };
+  EXPECT_EQ(told("--db b.db merge a.db --json", 0), (nlohmann::json{{"ok", true}, {"read", 2}}));
+  EXPECT_EQ(told("--db b.db gc --json", 0), (nlohmann::json{{"ok", true}, {"dropped", 1}}));
+  EXPECT_EQ(told("--db b.db upgrade --json", 0)["schema"], Database::kSchema);
+  EXPECT_EQ(told("--db b.db export -o b.jsonl --json", 0)["trials"], 1);
+  EXPECT_EQ(told("--db b.db html -o b.html --json", 0)["problems"], 1);
+  EXPECT_EQ(db("--db b.db html --json"), 2);  // a page is not JSON
+  for (const char* command : {"list", "show", "best", "export", "choices", "searches", "upgrade",
+                              "verify " NAUTILUS_SOURCE_DIR "/examples/rmsnorm.naut"}) {
+    const auto failed = told(fmt::format("--db none.db {} --json", command), 1);
+    EXPECT_EQ(failed.value("ok", true), false) << command << ": " << said_;
+    EXPECT_NE(failed.value("error", "").find("none.db"), std::string::npos) << said_;
+  }
+}
+
+TEST_F(DbCommand, EveryCommandNamesAFileThatWasCut) {
+  std::vector<Trial> many;
+  for (int k = 0; k < 500; ++k) many.push_back(timed(std::string(200, 's') + std::to_string(k), 1));
+  fill("cut.db", many);
+  std::filesystem::resize_file(path("cut.db"), std::filesystem::file_size(path("cut.db")) / 2);
+  const auto before = base::read_file(path("cut.db"), &error_);
+  fill("all.db", {timed("s", 1)});
+  for (const char* command :
+       {"--db cut.db list", "--db cut.db show", "--db cut.db best", "--db cut.db export",
+        "--db cut.db gc", "--db cut.db html", "--db cut.db choices", "--db cut.db searches",
+        "--db cut.db verify " NAUTILUS_SOURCE_DIR "/examples/rmsnorm.naut",
+        "--db all.db merge cut.db"}) {
+    EXPECT_EQ(db(command), 1) << command;
+    EXPECT_NE(said_.find("cut.db: "), std::string::npos) << command << ": " << said_;
+  }
+  EXPECT_EQ(base::read_file(path("cut.db"), &error_), before);
+  EXPECT_EQ(trials_of("all.db").size(), 1u);
+}
+
+// Killed at any time, a merge has added all trials or none, and the next one adds them.
+TEST_F(DbCommand, AMergeThatIsKilledIsWholeOrNothing) {
+  std::vector<Trial> many;
+  for (int k = 0; k < 4000; ++k) many.push_back(timed(std::to_string(k), 1));
+  fill("many.db", many);
+  fill("all.db", {timed("own", 1)});
+  for (const int ms : {5, 20, 40, 80, 160}) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
+      execl(NAUTILUS_TOOL_DIR "/nautilus", "nautilus", "db", "--db", path("all.db").c_str(),
+            "merge", path("many.db").c_str(), nullptr);
+      _exit(127);
+    }
+    usleep(static_cast<useconds_t>(ms) * 1000);
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+    const size_t count = trials_of("all.db").size();
+    EXPECT_TRUE(count == 1 || count == many.size() + 1) << count;
+  }
+  EXPECT_EQ(db("--db all.db merge many.db"), 0) << said_;
+  EXPECT_EQ(trials_of("all.db").size(), many.size() + 1);
+}
+
+// Trials that another process adds meanwhile are there afterwards; the winner always is.
+TEST_F(DbCommand, GarbageIsCollectedWhileOthersAdd) {
+  fill("a.db", {timed("fast", 1), timed("slow", 2)});
+  const pid_t writer = fork();
+  if (writer == 0) {
+    std::string error;
+    const auto database = Database::open(path("a.db"), Access::Write, &error);
+    for (int k = 0; database && k < 200; ++k) {
+      if (!database->add(timed("slow" + std::to_string(k), 3), &error)) _exit(1);
+    }
+    _exit(database ? 0 : 1);
+  }
+  for (int k = 0; k < 5; ++k) EXPECT_EQ(db("--db a.db gc"), 0) << said_;
+  int status = 0;
+  waitpid(writer, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(db("--db a.db gc"), 0) << said_;
+  const auto left = trials_of("a.db");
+  ASSERT_EQ(left.size(), 1u);
+  EXPECT_EQ(left[0].schedule, "fast");
 }
 
 #ifdef NAUTILUS_EMULATOR

@@ -59,6 +59,21 @@ TEST_F(TuneSeveral, BadListsAreWrongUse) {
   EXPECT_TRUE(says("Q=4: the program has no size `Q`")) << said_;
 }
 
+TEST_F(TuneSeveral, ADryRunSaysWhatAndHowLong) {
+  ASSERT_EQ(run(fmt::format("tune {} --shape M=4 --shape M=5 --emulate --dry-run --db none.db",
+                            rmsnorm_)),
+            0)
+      << said_;
+  EXPECT_TRUE(says("K=96,M=4: by the cost model, best first\n  the compiler's choice\n")) << said_;
+  EXPECT_TRUE(says("K=96,M=5: ")) << said_;
+  EXPECT_TRUE(says(" minutes for all of these, 0.7 s for each trial (as on an H200")) << said_;
+  EXPECT_TRUE(says("a search stops after 2.0 minutes at the latest")) << said_;
+  EXPECT_FALSE(std::filesystem::exists(path("none.db")));
+  ASSERT_EQ(run(fmt::format("tune {} --emulate --dry-run --no-database --json", rmsnorm_)), 0);
+  EXPECT_TRUE(says("\"event\":\"candidate\"")) << said_;
+  EXPECT_TRUE(says("\"minutes\":")) << said_;
+}
+
 TEST_F(TuneSeveral, OneScheduleForAllShapes) {
   write("trace.jsonl", "{\"M\": 4, \"weight\": 3}\n{\"M\": 5}\n{\"M\": 5}\n");
   ASSERT_EQ(
@@ -120,6 +135,62 @@ TEST_F(TuneSeveral, WinnersOfSeveralSizesAreOnePlan) {
   for (const char* command : {"print --level matile", "compile --emit cuda -o k.cu"}) {
     ASSERT_EQ(run(fmt::format("{} {}", command, rmsnorm_), path("a.db")), 0) << said_;
     EXPECT_TRUE(says("the schedules are the best for 2 sizes")) << command << "\n" << said_;
+  }
+}
+
+// Not only rows: products, points, and programs with several kernels.
+TEST_F(TuneSeveral, APlanChoosesBySizesForEveryForm) {
+  struct Case {
+    std::string program, from, to;
+    std::map<std::string, int64_t> small, large;
+  };
+  const std::vector<Case> cases = {
+      {"gemm",
+       "in_flight 1",
+       "in_flight 0 tuned",
+       {{"K", 64}, {"M", 96}, {"N", 80}},
+       {{"K", 64}, {"M", 192}, {"N", 160}}},
+      {"cumsum",
+       "reads free",
+       "reads ordered tuned",
+       {{"N", 6}, {"T", 200}},
+       {{"N", 60}, {"T", 200}}},
+      {"cross_entropy",
+       "begin early",
+       "begin late tuned",
+       {{"C", 100}, {"M", 48}},
+       {{"C", 100}, {"M", 480}}},
+  };
+  for (const Case& c : cases) {
+    const std::string file = fmt::format("{}/examples/{}.naut", NAUTILUS_SOURCE_DIR, c.program);
+    ASSERT_EQ(run("schedule " + file), 0) << said_;
+    const std::string own = said_;
+    std::string other = own;
+    ASSERT_NE(other.find(c.from), std::string::npos) << other;
+    other.replace(other.find(c.from), c.from.size(), c.to);
+    const std::string mark = "equations ";
+    const size_t hash = own.find(mark) + mark.size();
+    const auto database = Database::open(path(c.program + ".db"), Access::Write, &error_);
+    ASSERT_TRUE(database) << error_;
+    for (const auto& [sizes, schedule] : {std::pair(c.small, own), std::pair(c.large, other)}) {
+      Trial t;
+      t.problem = {own.substr(hash, own.find('\n') - hash), sizes, "sm_90a", "a device"};
+      t.program = c.program;
+      t.schedule = schedule;
+      t.verdict = Verdict::Timed;
+      t.times = {1};
+      t.compiler = "0.1.0";
+      t.date = "2026-11-17T07:00:00Z";
+      ASSERT_TRUE(database->add(t, &error_)) << error_;
+    }
+    int number = 0;
+    for (const auto& sizes : {c.small, c.large}) {
+      ASSERT_EQ(run(fmt::format("run {} --emulate --check --shape {}", file, sizes_text(sizes)),
+                    path(c.program + ".db")),
+                0)
+          << said_;
+      EXPECT_TRUE(says(fmt::format("nearest = {}", number++))) << said_;
+    }
   }
 }
 

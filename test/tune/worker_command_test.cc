@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "base/files.h"
 #include "tune/records/database.h"
@@ -122,6 +124,18 @@ TEST_F(WorkerCommand, AJobThatFailsDoesNotStopTheOthers) {
   EXPECT_NE(log_of("a.db").find("the program has no size `Q`"), std::string::npos);
   EXPECT_NE(log_of("a.db").find("/no/such.naut"), std::string::npos);
   EXPECT_NE(log_of("a.db").find("1 jobs done, 2 failed\n"), std::string::npos);
+}
+
+TEST_F(WorkerCommand, EventsAreLinesOfJson) {
+  write_list(fmt::format("{} M=2\n/no/such.naut\n", example("rmsnorm")));
+  EXPECT_EQ(WEXITSTATUS(end_of(start("a.db", {"--trials", "1", "--json"}))), 1);
+  std::vector<std::string> events;
+  std::istringstream log(log_of("a.db"));
+  for (std::string line; std::getline(log, line);) {
+    const auto j = nlohmann::json::parse(line, nullptr, false);
+    if (j.is_object()) events.push_back(j.value("event", ""));  // others are on standard error
+  }
+  EXPECT_EQ(events, (States{"begin", "done", "begin", "failed", "end"})) << log_of("a.db");
 }
 
 // By force it loses the trial that ran; others wait until it was not seen for the lease.

@@ -14,7 +14,7 @@
 #include "ir/print.h"
 #include "matile/ops.h"
 #include "target/target.h"
-#include "tune/records/best.h"
+#include "tune/records/near_best.h"
 
 namespace nautilus::capi {
 
@@ -156,7 +156,12 @@ std::optional<std::string> tuned_schedule(const State& state, std::string* note)
     *note = tune::note(*best);
     return best->winner.schedule;
   }
-  *note = "the first schedule: there are no trials of this program at these sizes";
+  const auto near = error.empty() ? tune::near_best_of(*state.loaded, path, &error) : std::nullopt;
+  if (near) {
+    *note = tune::note(*near);
+    return near->is_used() ? std::optional(near->best.winner.schedule) : std::nullopt;
+  }
+  *note = "the first schedule: there are no trials of this program at these sizes or near them";
   if (!error.empty()) *note += ", and no database: " + error;
   return std::nullopt;
 }

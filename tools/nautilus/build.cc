@@ -11,10 +11,10 @@
 #include "base/nearest.h"
 #include "bundle/bundle.h"
 #include "bundle/c_code.h"
-#include "command.h"
 #include "driver/load/hints.h"
 #include "driver/run/run.h"
 #include "ir/decl.h"
+#include "json_output.h"
 
 namespace nautilus::tool {
 namespace {
@@ -28,6 +28,7 @@ struct BuildOptions {
   std::vector<std::string> copies;
   std::vector<std::string> schedule;
   bool no_cache = false;
+  bool json = false;
 };
 
 // A program of the bundle, as the command line has it. Expressions of the bundle live in its unit.
@@ -41,6 +42,31 @@ struct Subject {
   std::string file() const { return std::filesystem::path(path).filename().string(); }
 };
 using Subjects = std::vector<Subject>;
+
+// `ok`, the messages about all programs, and the programs.
+nlohmann::json bundle_json(const Subjects& subjects, bool ok, const std::string& error) {
+  nlohmann::json messages = nlohmann::json::array();
+  nlohmann::json programs = nlohmann::json::array();
+  for (const Subject& s : subjects) {
+    for (const nlohmann::json& m : nlohmann::json::parse(messages_json(*s.unit)))
+      messages.push_back(m);
+    programs.push_back({{"name", s.name}, {"file", s.path}});
+  }
+  nlohmann::json out = {{"ok", ok}, {"messages", messages}, {"programs", programs}};
+  if (!error.empty()) out["error"] = error;
+  return out;
+}
+
+// What failed, as text or as JSON with the messages about all programs. `error` may be empty if
+// they say it. Returns the exit status.
+int not_built(const BuildOptions& o, const Subjects& subjects, const std::string& error) {
+  if (!o.json) {
+    if (!error.empty()) fmt::print(stderr, "nautilus: {}\n", error);
+    return kProgramError;
+  }
+  write_json(bundle_json(subjects, false, error));
+  return kProgramError;
+}
 
 // `PROGRAM:NAME`, or a name for every program.
 struct Scoped {
@@ -100,7 +126,8 @@ bool read_files(const BuildOptions& o, Subjects& out) {
 }
 
 // With the sizes that are for each. Sizes that no program has are mistakes.
-int load_programs(const std::map<std::string, int64_t>& sizes, Subjects& subjects) {
+int load_programs(const BuildOptions& o, const std::map<std::string, int64_t>& sizes,
+                  Subjects& subjects) {
   std::set<std::string> known;
   std::set<std::string> used;
   for (Subject& s : subjects) {
@@ -113,8 +140,8 @@ int load_programs(const std::map<std::string, int64_t>& sizes, Subjects& subject
     int code = kOk;
     s.loaded = load_file(s.path, own, *s.unit, code);
     if (!s.loaded) {
-      print_messages(*s.unit);
-      return std::max<int>(code, kProgramError);
+      if (!o.json) print_messages(*s.unit);
+      return code == kUsageError ? code : not_built(o, subjects, "");
     }
     for (const ir::Op& op : s.loaded->body) {
       std::string name;
@@ -172,13 +199,13 @@ bundle::Copies copies_for(const BuildOptions& o, const Subject& subject, const i
   return out;
 }
 
-int add_subject(const BuildOptions& o, Subject& s, bundle::Bundle& result,
+int add_subject(const BuildOptions& o, Subject& s, const Subjects& all, bundle::Bundle& result,
                 std::set<std::string>& used_copies) {
   int code = kOk;
   auto program =
       kernels_of(*s.loaded, o.schedule, *s.unit, code, o.no_cache ? Reuse::None : Reuse::Cached);
-  print_messages(*s.unit);
-  if (!program) return std::max<int>(code, kProgramError);
+  if (!o.json) print_messages(*s.unit);
+  if (!program) return code == kUsageError ? code : not_built(o, all, "");
   std::string error;
   const auto architecture = driver::architecture_of(*program, &error);
   if (architecture && !result.architecture.empty() && *architecture != result.architecture)
@@ -194,9 +221,7 @@ int add_subject(const BuildOptions& o, Subject& s, bundle::Bundle& result,
                                                               .copies = copies,
                                                               .use_cache = !o.no_cache},
                                                              s.unit->pool, &error);
-  if (is_added) return kOk;
-  fmt::print(stderr, "nautilus: {}\n", error);
-  return kProgramError;
+  return is_added ? kOk : not_built(o, all, error);
 }
 
 int run_build(const BuildOptions& o) {
@@ -214,14 +239,14 @@ int run_build(const BuildOptions& o) {
   for (const std::string& text : o.copies) {
     if (!has_program(subjects, "--copies", text)) return kUsageError;
   }
-  if (const int code = load_programs(sizes, subjects); code != kOk) return code;
+  if (const int code = load_programs(o, sizes, subjects); code != kOk) return code;
 
   bundle::Bundle result;
   result.name = bundle_name(o);
   result.compiler = "nautilus " NAUTILUS_VERSION;
   std::set<std::string> used_copies;
   for (Subject& s : subjects) {
-    if (const int code = add_subject(o, s, result, used_copies); code != kOk) return code;
+    if (const int code = add_subject(o, s, subjects, result, used_copies); code != kOk) return code;
   }
   for (const std::string& text : o.copies) {
     if (used_copies.contains(text)) continue;
@@ -235,6 +260,16 @@ int run_build(const BuildOptions& o) {
   }
   size_t bytes = 0;
   for (const std::string& image : result.images) bytes += image.size();
+  if (o.json) {
+    nlohmann::json j = bundle_json(subjects, true, "");
+    j["folder"] = o.output;
+    j["name"] = result.name;
+    j["architecture"] = result.architecture;
+    j["kernels"] = result.kernels.size();
+    j["machine_code_bytes"] = bytes;
+    write_json(j);
+    return kOk;
+  }
   fmt::print("{}: {} {}, {} kernels for {}, {} KiB of machine code\n", o.output,
              result.programs.size(), result.programs.size() == 1 ? "program" : "programs",
              result.kernels.size(), result.architecture, (bytes + 1023) / 1024);
@@ -266,6 +301,7 @@ void add_build(CLI::App& app, int& exit_code) {
   c->add_option("--schedule", o->schedule, kScheduleHelp)->allow_extra_args(false);
   c->add_flag("--no-cache", o->no_cache,
               "lower and compile even if the disk cache has the kernels");
+  c->add_flag("--json", o->json, kJsonHelp);
   c->footer(
       "Example: nautilus build examples/gemm.naut examples/softmax.naut -o kernels\n"
       "         cc -std=c11 -c kernels/kernels.c kernels/kernels_kernels.c");

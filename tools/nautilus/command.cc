@@ -19,7 +19,7 @@
 #include "matile/ops.h"
 #include "spec/ops.h"
 #include "target/target.h"
-#include "tune/records/best.h"
+#include "tune/records/near_best.h"
 #include "tune/records/tuned_plan.h"
 
 namespace nautilus::tool {
@@ -133,7 +133,8 @@ std::optional<std::string> read_schedule(const std::vector<std::string>& files,
 namespace {
 
 // What trials say is best, the user's or those that come with the compiler: for several tuned sizes
-// a choice by the sizes of the launch, for one its winner where it has the sizes of the hints.
+// a choice by the sizes of the launch, for one its winner where it has the sizes of the hints or
+// sizes near them.
 std::optional<std::string> tuned_schedule(const ir::Program& loaded) {
   if (loaded.level->name != "spec") return std::nullopt;
   const std::string path = tune::default_database();
@@ -146,10 +147,16 @@ std::optional<std::string> tuned_schedule(const ir::Program& loaded) {
     return plan->schedule;
   }
   const auto best = error.empty() ? tune::best_of(loaded, path, &error) : std::nullopt;
+  const auto near =
+      error.empty() && !best ? tune::near_best_of(loaded, path, &error) : std::nullopt;
   if (!error.empty()) fmt::print(stderr, "nautilus: no tuned schedules: {}\n", error);
-  if (!best) return std::nullopt;
-  fmt::print(stderr, "nautilus: {}\n", tune::note(*best));
-  return best->winner.schedule;
+  if (best) {
+    fmt::print(stderr, "nautilus: {}\n", tune::note(*best));
+    return best->winner.schedule;
+  }
+  if (!near) return std::nullopt;
+  fmt::print(stderr, "nautilus: {}\n", tune::note(*near));
+  return near->is_used() ? std::optional(near->best.winner.schedule) : std::nullopt;
 }
 
 }  // namespace

@@ -27,28 +27,23 @@ std::string path_of(const DbOptions& o) {
   return o.database.empty() ? tune::default_database() : o.database;
 }
 
-int fail(const std::string& error) {
-  fmt::print(stderr, "nautilus: {}\n", error);
-  return kProgramError;
-}
-
 // Every problem with its trials, to `body`; the hash may be cut short.
 template <class Body>
 int for_each_problem(const DbOptions& o, Body&& body) {
   std::string error;
   const auto db = tune::Database::open(path_of(o), tune::Access::Read, &error);
   const auto problems = db ? db->problems(&error) : std::nullopt;
-  if (!problems) return fail(error);
+  if (!problems) return report_failure(o.json, error);
   size_t found = 0;
   for (const tune::Problem& p : *problems) {
     if (!p.equations.starts_with(o.equations)) continue;
     const auto trials = db->find(tune::Query::of(p), &error);
-    if (!trials) return fail(error);
+    if (!trials) return report_failure(o.json, error);
     ++found;
     body(p, *trials);
   }
   if (found == 0 && !o.equations.empty())
-    return fail(fmt::format("no trials of equations {}", o.equations));
+    return report_failure(o.json, fmt::format("no trials of equations {}", o.equations));
   return kOk;
 }
 
@@ -112,14 +107,16 @@ int run_export(const DbOptions& o) {
   std::string error;
   const auto db = tune::Database::open(path_of(o), tune::Access::Read, &error);
   const auto trials = db ? db->find({}, &error) : std::nullopt;
-  if (!trials) return fail(error);
+  if (!trials) return report_failure(o.json, error);
   std::string out;
   for (const tune::Trial& t : *trials) out += tune::to_json(t) + "\n";
   if (o.output.empty()) {
     fmt::print("{}", out);
     return kOk;
   }
-  return base::write_file_atomic(o.output, out, &error) ? kOk : fail(error);
+  if (!base::write_file_atomic(o.output, out, &error)) return report_failure(o.json, error);
+  if (o.json) write_json({{"ok", true}, {"file", o.output}, {"trials", trials->size()}});
+  return kOk;
 }
 
 // Files of JSON lines or other databases. A flaw in one of them leaves the database as it was.
@@ -128,12 +125,13 @@ int run_import(const DbOptions& o) {
   std::vector<tune::Trial> trials;
   for (const std::string& path : o.files) {
     const auto found = tune::read_trials(path, &error);
-    if (!found) return fail(error);
+    if (!found) return report_failure(o.json, error);
     trials.insert(trials.end(), found->begin(), found->end());
   }
   const auto db = tune::Database::open(path_of(o), tune::Access::Write, &error);
-  if (!db || !db->add(trials, &error)) return fail(error);
-  fmt::print("{} trials read\n", trials.size());
+  if (!db || !db->add(trials, &error)) return report_failure(o.json, error);
+  o.json ? write_json({{"ok", true}, {"read", trials.size()}})
+         : fmt::print("{} trials read\n", trials.size());
   return kOk;
 }
 
@@ -154,8 +152,12 @@ std::optional<tune::Floors> floors_in(const std::string& path, const std::string
 
 int run_html(const DbOptions& o) {
   std::string error;
+  if (o.json && o.output.empty()) {
+    usage_error("--json needs --output: the page is not JSON");
+    return kUsageError;
+  }
   const auto text = o.program.empty() ? std::string() : base::read_file(o.program, &error);
-  if (!text) return fail(error);
+  if (!text) return report_failure(o.json, error);
   std::vector<tune::ReportInput> inputs;
   bool has_floors = o.program.empty();
   const int code =
@@ -166,21 +168,25 @@ int run_html(const DbOptions& o) {
             {.problem = p, .program = trials.back().program, .trials = trials, .floors = floors});
       });
   if (code != kOk) return code;
-  if (!has_floors) return fail(fmt::format("{}: no trials of these equations", o.program));
+  if (!has_floors)
+    return report_failure(o.json, fmt::format("{}: no trials of these equations", o.program));
   const std::string page = tune::html_page(inputs);
   if (o.output.empty()) {
     fmt::print("{}", page);
     return kOk;
   }
-  return base::write_file_atomic(o.output, page, &error) ? kOk : fail(error);
+  if (!base::write_file_atomic(o.output, page, &error)) return report_failure(o.json, error);
+  if (o.json) write_json({{"ok", true}, {"file", o.output}, {"problems", inputs.size()}});
+  return kOk;
 }
 
 int run_gc(const DbOptions& o) {
   std::string error;
   const auto db = tune::Database::open(path_of(o), tune::Access::Write, &error);
   const auto gone = db ? db->drop_slower(&error) : std::nullopt;
-  if (!gone) return fail(error);
-  fmt::print("{} trials of slower schedules dropped\n", *gone);
+  if (!gone) return report_failure(o.json, error);
+  o.json ? write_json({{"ok", true}, {"dropped", *gone}})
+         : fmt::print("{} trials of slower schedules dropped\n", *gone);
   return kOk;
 }
 
@@ -189,9 +195,12 @@ int run_upgrade(const DbOptions& o) {
   std::string error;
   const std::string path = path_of(o);
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return fail(fmt::format("{}: no such file", path));
-  if (!tune::Database::open(path, tune::Access::Write, &error)) return fail(error);
-  fmt::print("{}: schema {}\n", path, tune::Database::kSchema);
+  if (!std::filesystem::exists(path, ignored))
+    return report_failure(o.json, fmt::format("{}: no such file", path));
+  if (!tune::Database::open(path, tune::Access::Write, &error))
+    return report_failure(o.json, error);
+  o.json ? write_json({{"ok", true}, {"database", path}, {"schema", tune::Database::kSchema}})
+         : fmt::print("{}: schema {}\n", path, tune::Database::kSchema);
   return kOk;
 }
 
@@ -202,17 +211,17 @@ void add_db(CLI::App& app, int& exit_code) {
   CLI::App* c = app.add_subcommand("db", "Look at, exchange and tidy databases of trials");
   c->add_option("--db", o->database, "the database (default: $NAUTILUS_DB, or that of the user)");
   c->require_subcommand(1);
-  const auto add = [&](const char* name, const char* help, int (*run)(const DbOptions&)) {
+  const auto add = [&](const char* name, const char* help, int (*run)(const DbOptions&),
+                       const char* json = kJsonHelp) {
     CLI::App* s = c->add_subcommand(name, help);
+    s->add_flag("--json", o->json, json);
     s->callback([o, run, &exit_code] { exit_code = run(*o); });
     return s;
   };
   const char* which = "only problems whose equations' hash begins so";
   const auto add_shown = [&](const char* name, const char* help, int (*run)(const DbOptions&),
                              const char* json) {
-    CLI::App* s = add(name, help, run);
-    s->add_option("EQUATIONS", o->equations, which);
-    s->add_flag("--json", o->json, json);
+    add(name, help, run, json)->add_option("EQUATIONS", o->equations, which);
   };
   add_shown("list", "problems, how many trials each has, the best time", run_list, kJsonHelp);
   add_shown("show", "all trials as JSON lines", run_show, "without the lines that name problems");

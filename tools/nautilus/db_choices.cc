@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "command.h"
+#include "json_output.h"
 #include "tune/records/database.h"
 #include "tune/search/first_choice.h"
 
@@ -40,14 +40,13 @@ int run_choices(const ChoicesOptions& o) {
   const auto db = tune::Database::open(o.database, tune::Access::Read, &error);
   const auto all = db ? db->find({}, &error) : std::nullopt;
   if (!all) {
-    fmt::print(stderr, "nautilus: {}\n", error);
-    return kProgramError;
+    return report_failure(o.json, error);
   }
   const auto choices = tune::first_choices(*all, o.least);
   if (choices.empty()) {
-    fmt::print(stderr, "nautilus: {}: no problem has {} schedules with times and predictions\n",
-               o.database, o.least);
-    return kProgramError;
+    return report_failure(o.json,
+                          fmt::format("{}: no problem has {} schedules with times and predictions",
+                                      o.database, o.least));
   }
   std::map<std::string, Means> programs;
   Means mean;

@@ -2,7 +2,7 @@
 // nautilus db searches: what each search would have found in recorded trials.
 #include <fmt/format.h>
 
-#include "command.h"
+#include "json_output.h"
 #include "tune/records/database.h"
 #include "tune/search/near_problem.h"
 #include "tune/search/recorded_space.h"
@@ -25,8 +25,7 @@ int run_searches(const SearchesOptions& o) {
   const auto problems = db ? db->problems(&error) : std::nullopt;
   const auto all = problems ? db->find({}, &error) : std::nullopt;
   if (!all) {
-    fmt::print(stderr, "nautilus: {}\n", error);
-    return kProgramError;
+    return report_failure(o.json, error);
   }
   std::map<std::string_view, std::vector<double>> sums;
   size_t count = 0;
@@ -58,15 +57,15 @@ int run_searches(const SearchesOptions& o) {
         fmt::print("  {:13} {}\n", name, fmt::join(texts, " "));
         continue;
       }
-      fmt::print(
-          "{{\"program\": \"{}\", \"sizes\": \"{}\", \"search\": \"{}\", \"regret\": [{}]}}\n",
-          own.back().program, tune::sizes_text(p.sizes), name, fmt::join(regret.after, ", "));
+      write_json_line({{"program", own.back().program},
+                       {"sizes", tune::sizes_text(p.sizes)},
+                       {"search", name},
+                       {"regret", regret.after}});
     }
   }
   if (count == 0) {
-    fmt::print(stderr, "nautilus: {}: no problem has {} schedules that were timed\n", o.database,
-               o.least);
-    return kProgramError;
+    return report_failure(o.json, fmt::format("{}: no problem has {} schedules that were timed",
+                                              o.database, o.least));
   }
   if (o.json) return kOk;
   fmt::print("mean of {} problems\n", count);

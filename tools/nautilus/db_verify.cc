@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
-#include "command.h"
+#include "json_output.h"
 #include "tune/measure/known_program.h"
 #include "tune/measure/trial_process.h"
 #include "tune/measure/verify.h"
@@ -26,11 +26,6 @@ struct DbVerifyOptions {
   int repetitions = 0;
   bool json = false;
 };
-
-int not_verified(const std::string& error) {
-  fmt::print(stderr, "nautilus: {}\n", error);
-  return kProgramError;
-}
 
 // The programs of the files, with all settings of their statics. Prints what went wrong.
 bool read_programs(const DbVerifyOptions& o, std::vector<tune::KnownProgram>& out, int& exit_code) {
@@ -55,7 +50,7 @@ bool read_programs(const DbVerifyOptions& o, std::vector<tune::KnownProgram>& ou
     subject.seed = o.seed;
     auto programs = tune::with_statics(subject, settings, is_used, &error);
     if (!programs) {
-      exit_code = not_verified(error);
+      exit_code = report_failure(o.json, error);
       return false;
     }
     out.insert(out.end(), programs->begin(), programs->end());
@@ -116,7 +111,7 @@ class VerifyReport {
       for (const auto& [standing, n] : counts_) parts.push_back(fmt::format("{} {}", n, standing));
       if (!parts.empty()) fmt::print("{}\n", fmt::join(parts, ", "));
     }
-    if (counts_.empty()) return not_verified("no problem of the database was measured");
+    if (counts_.empty()) return report_failure(is_json_, "no problem of the database was measured");
     return counts_.size() == 1 && counts_.contains("confirmed") ? kOk : kProgramError;
   }
 
@@ -193,10 +188,10 @@ int run_verify(const DbVerifyOptions& o, const std::string& path) {
   if (!read_programs(o, programs, code)) return code;
   std::string error;
   // Without anything to verify no file is made.
-  if (!tune::Database::open(path, tune::Access::Read, &error)) return not_verified(error);
+  if (!tune::Database::open(path, tune::Access::Read, &error)) return report_failure(o.json, error);
   const auto database = tune::Database::open(path, tune::Access::Write, &error);
   const auto problems = database ? database->problems(&error) : std::nullopt;
-  if (!problems) return not_verified(error);
+  if (!problems) return report_failure(o.json, error);
   VerifyReport report(o.json);
   for (const tune::Problem& problem : *problems) {
     std::optional<tune::Subject> subject;
@@ -218,7 +213,7 @@ int run_verify(const DbVerifyOptions& o, const std::string& path) {
     };
     error.clear();
     const auto verification = tune::verify(*database, problem, o.how, measure, &error);
-    if (!error.empty()) return not_verified(error);
+    if (!error.empty()) return report_failure(o.json, error);
     if (verification)
       report(problem, program, subject->path, *verification);
     else

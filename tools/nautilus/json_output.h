@@ -19,6 +19,20 @@ inline void write_json(const nlohmann::json& j) {
   fmt::print("{}\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
+// A value of a command that prints several, each on a line.
+inline void write_json_line(const nlohmann::json& j) {
+  fmt::print("{}\n", j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+// A failure that is not about the text of a program. Returns the exit status.
+inline int report_failure(bool is_json, const std::string& error) {
+  if (is_json)
+    write_json_line({{"ok", false}, {"error", error}});
+  else
+    fmt::print(stderr, "nautilus: {}\n", error);
+  return kProgramError;
+}
+
 // `ok` and the messages, with which the object of every command about a program begins.
 inline nlohmann::json report_json(bool ok, const driver::Unit& unit,
                                   const std::string& error = "") {

@@ -12,7 +12,7 @@
 #include <filesystem>
 
 #include "base/files.h"
-#include "command.h"
+#include "json_output.h"
 
 extern char** environ;
 
@@ -25,6 +25,7 @@ struct ReduceOptions {
   std::string output;
   int seconds = 20;
   int most = 2000;
+  bool json = false;
 };
 
 // What a run showed, without what differs between programs that fail in the same way: the exit
@@ -145,21 +146,28 @@ int run_reduce(ReduceOptions o) {
   }
   const Outcome wanted = runner.run(*text);
   if (wanted.status == 0) {
-    fmt::print(stderr, "nautilus: {} does not fail: the command gives 0\n", o.file);
-    return kProgramError;
+    return report_failure(o.json, fmt::format("{} does not fail: the command gives 0", o.file));
   }
-  fmt::print(stderr, "{}: status {}, {}\n", o.file, wanted.status, wanted.message);
+  if (!o.json) fmt::print(stderr, "{}: status {}, {}\n", o.file, wanted.status, wanted.message);
   const auto reduced = driver::reduce(
       *text, [&](const std::string& t) { return runner.run(t) == wanted; }, o.most);
-  fmt::print(stderr, "{} of {} bytes are left after {} runs\n", reduced.text.size(), text->size(),
-             reduced.tried);
-  if (o.output.empty()) {
-    fmt::print("{}", reduced.text);
+  if (!o.output.empty() && !base::write_file_atomic(o.output, reduced.text, &error)) {
+    usage_error(error);
+    return kUsageError;
+  }
+  if (o.json) {
+    write_json({{"ok", true},
+                {"status", wanted.status},
+                {"message", wanted.message},
+                {"bytes_before", text->size()},
+                {"runs", reduced.tried},
+                {"text", reduced.text}});
     return kOk;
   }
-  if (base::write_file_atomic(o.output, reduced.text, &error)) return kOk;
-  usage_error(error);
-  return kUsageError;
+  fmt::print(stderr, "{} of {} bytes are left after {} runs\n", reduced.text.size(), text->size(),
+             reduced.tried);
+  if (o.output.empty()) fmt::print("{}", reduced.text);
+  return kOk;
 }
 
 }  // namespace
@@ -177,6 +185,7 @@ void add_reduce(CLI::App& app, int& exit_code) {
   c->add_option("--most", o->most, "the most programs to try")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  c->add_flag("--json", o->json, kJsonHelp);
   c->footer(
       "A run fails in the same way if its exit status and its first message, numbers and names\n"
       "aside, are the same.\n"

@@ -5,22 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
-#include "tune/search/schedule_space.h"
+#include "json_output.h"
 #include "tune/work/budget.h"
 #include "tune_command.h"
 
 namespace nautilus::tool {
 namespace {
-
-void print_candidates(const tune::Subject& subject) {
-  tune::ScheduleSpace space(subject, tune::lower_here(subject));
-  fmt::print("By the cost model, best first; then others, one line away from the fastest:\n");
-  for (const tune::Proposal& raw : space.seeds()) {
-    for (const tune::Proposal& p : space.lower({raw}))
-      fmt::print("  {}{}\n", p.name,
-                 p.predicted > 0 ? fmt::format(", {:.0f} cycles", p.predicted) : "");
-  }
-}
 
 void print_result(const TuneCommand& o, const tune::TuneResult& r) {
   const bool is_emulated = o.subject.emulate;
@@ -65,8 +55,7 @@ int tune_one(const TuneCommand& o, const tune::Subject& subject, double seconds,
   std::string error;
   const auto problem = tune::problem_of(subject, &error);
   if (!problem) {
-    fmt::print(stderr, "nautilus: {}\n", error);
-    return kProgramError;
+    return report_failure(o.json, error);
   }
   tune::TuneOptions options = tune_options(o.search, o.subject, seconds);
   options.record = o.record;
@@ -84,8 +73,7 @@ int tune_one(const TuneCommand& o, const tune::Subject& subject, double seconds,
     if (!write_tuned_pages(o.html, {page}, trials, database)) return kUsageError;
   }
   if (!result) {
-    fmt::print(stderr, "nautilus: {}\n", error);
-    return kProgramError;
+    return report_failure(o.json, error);
   }
   print_result(o, *result);
   return write_tuned(o, result->winner.schedule) ? kOk : kUsageError;
@@ -132,17 +120,7 @@ int run_tune(const TuneCommand& o) {
     subjects.push_back(std::move(next));
   }
   std::string error;
-  if (o.dry_run) {
-    for (const tune::ShapeSubject& s : subjects) {
-      if (!tune::problem_of(s.subject, &error)) {
-        fmt::print(stderr, "nautilus: {}\n", error);
-        return kProgramError;
-      }
-      if (subjects.size() > 1) fmt::print("{}\n", tune::sizes_text(s.subject.sizes));
-      print_candidates(s.subject);
-    }
-    return kOk;
-  }
+  if (o.dry_run) return tune_dry_run(o, subjects, *seconds);
   const std::string path = o.database.empty() ? tune::default_database() : o.database;
   std::unique_ptr<tune::Database> database;
   if (!o.no_database && !path.empty()) {
@@ -177,7 +155,9 @@ void add_tune(CLI::App& app, int& exit_code) {
   c->add_option("--output,-o", o->output, "write the best schedule to a file");
   c->add_option("--html", o->html, "write a page about the trials to a file");
   c->add_flag("--json", o->json, "one JSON object for each trial, and one at the end");
-  c->add_flag("--dry-run", o->dry_run, "print the first schedules that would be tried, and stop");
+  c->add_flag(
+      "--dry-run", o->dry_run,
+      "print the schedules that would be tried first and about how long a search takes, and stop");
   c->footer(
       "A search that is stopped has lost at most the trial that ran; the next one goes on from "
       "there.\n"

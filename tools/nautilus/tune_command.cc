@@ -50,17 +50,20 @@ void TuneReport::as_json(const tune::Progress& p) const {
 void TuneReport::as_text(const tune::Progress& p) {
   const std::string sizes = tune::sizes_text(p.trial->problem.sizes);
   double& last_best = last_best_[sizes];
+  if (p.trial->verdict != tune::Verdict::Timed) ++failures_[std::string(word(p.trial->verdict))];
   const bool is_better = p.best > 0 && (last_best == 0 || p.best < last_best);
   if (!is_better && p.seconds - last_ < 5) return;
   last_ = p.seconds;
   last_best = p.best;
-  fmt::print("{:6.1f} s  trial {:4}  {:.1f} a second  {}best {}{}  {:.0f} s left  {}\n", p.seconds,
-             p.trials, static_cast<double>(p.trials) / std::max(p.seconds, 1e-3),
+  std::string failures;
+  for (const auto& [verdict, n] : failures_) failures += fmt::format("  {} {}", n, verdict);
+  fmt::print("{:6.1f} s  trial {:4}  {:.1f} a second  {}best {}{}{}  {:.0f} s left  {}\n",
+             p.seconds, p.trials, static_cast<double>(p.trials) / std::max(p.seconds, 1e-3),
              has_several_ ? sizes + " " : "", p.best > 0 ? time_text(p.best, is_emulated_) : "none",
              p.first > 0 && p.best > 0
                  ? fmt::format(" ({:.3f} of the compiler's choice)", p.best / p.first)
                  : "",
-             std::max(budget_ - p.seconds, 0.0), is_better ? p.name : "");
+             failures, std::max(budget_ - p.seconds, 0.0), is_better ? p.name : "");
 }
 
 bool write_tuned_pages(const std::string& path, const std::vector<TunedPage>& pages,

@@ -48,6 +48,7 @@ class TuneReport {
   double budget_;
   double last_ = -10;
   std::map<std::string, double> last_best_;  // by sizes
+  std::map<std::string, int64_t> failures_;  // trials that were not timed, by verdict
 };
 
 // Causes of trials that were not timed, and of schedules that were refused before.
@@ -70,5 +71,9 @@ bool write_tuned(const TuneCommand& o, const std::string& schedule);
 // Shapes in one budget (tune_several.cc). The exit status.
 int tune_several(const TuneCommand& o, const std::vector<tune::ShapeSubject>& shapes,
                  double seconds, tune::Database* database);
+
+// What would be tried, and about how long that takes (tune_dry_run.cc). The exit status.
+int tune_dry_run(const TuneCommand& o, const std::vector<tune::ShapeSubject>& shapes,
+                 double seconds);
 
 }  // namespace nautilus::tool

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "json_output.h"
 #include "schedule/text/sized_schedules.h"
 #include "tune_command.h"
 
@@ -85,8 +86,7 @@ int tune_several(const TuneCommand& o, const std::vector<tune::ShapeSubject>& sh
     if (!write_tuned_pages(o.html, pages, trials, database)) return kUsageError;
   }
   if (!result) {
-    fmt::print(stderr, "nautilus: {}\n", error);
-    return kProgramError;
+    return report_failure(o.json, error);
   }
   o.json ? print_shapes_json(*result) : print_shapes(*result, o.subject.emulate);
   return write_tuned(o, result->schedule) ? kOk : kUsageError;

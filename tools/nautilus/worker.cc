@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "command.h"
+#include "json_output.h"
 #include "search_options.h"
 #include "tune/tuner.h"
 #include "tune/work/budget.h"
@@ -28,14 +28,10 @@ struct WorkerOptions {
   bool retry = false;
   bool emulate = false;
   bool status = false;
+  bool json = false;
 };
 
 std::atomic<bool> is_worker_stopped = false;
-
-int worker_failed(const std::string& error) {
-  fmt::print(stderr, "nautilus: {}\n", error);
-  return kProgramError;
-}
 
 // `K/N`, K from 1 to N; false if it is something else.
 bool parse_part(const std::string& text, size_t& part, size_t& parts) {
@@ -65,21 +61,23 @@ class Worker {
       for (size_t k = part - 1; k < jobs.size() && !is_worker_stopped; k += parts) {
         if (tried_.contains(jobs[k].line)) continue;
         const auto claim = list_.take(jobs[k], o_.retry, &error);
-        if (!error.empty()) return worker_failed(error);
+        if (!error.empty()) return report_failure(o_.json, error);
         if (!claim) continue;
         is_busy = true;
         tried_.insert(jobs[k].line);
-        if (!work(jobs[k], *claim, &error)) return worker_failed(error);
+        if (!work(jobs[k], *claim, &error)) return report_failure(o_.json, error);
       }
     }
-    fmt::print("{} jobs done, {} failed\n", done_, failed_);
+    o_.json ? write_json_line({{"event", "end"}, {"done", done_}, {"failed", failed_}})
+            : fmt::print("{} jobs done, {} failed\n", done_, failed_);
     return failed_ > 0 || is_worker_stopped ? kProgramError : kOk;
   }
 
  private:
   // One job. False, and why, only if its claim cannot be answered.
   bool work(const tune::Job& job, const tune::Claim& claim, std::string* error) {
-    fmt::print("job of line {}: {}\n", job.line, job.text());
+    o_.json ? write_json_line({{"event", "begin"}, {"line", job.line}, {"job", job.text()}})
+            : fmt::print("job of line {}: {}\n", job.line, job.text());
     std::fflush(stdout);
     std::string why = "the program cannot be read";
     std::optional<tune::TuneResult> result;
@@ -90,18 +88,24 @@ class Worker {
     if (is_worker_stopped) why = "the worker was stopped";
     if (!result || is_worker_stopped) {
       ++failed_;
-      fmt::print("  {}\n", why);
+      o_.json ? write_json_line({{"event", "failed"}, {"line", job.line}, {"reason", why}})
+              : fmt::print("  {}\n", why);
       return list_.give_back(claim, why, error);
     }
     ++done_;
     const auto& best = result->winner;
-    fmt::print("  {:.6g} {}, the compiler's choice {:.6g}; {} trials in {:.0f} s\n", best.median,
-               o_.emulate ? "steps" : "ms", result->first, result->trials, result->seconds);
-    const nlohmann::json j = {{"job", job.text()},           {"database", o_.database},
-                              {"best", best.median},         {"first", result->first},
-                              {"trials", result->trials},    {"seconds", result->seconds},
-                              {"compiler", NAUTILUS_VERSION}};
-    return list_.finish(job, j.dump() + "\n", error);
+    nlohmann::json j = {{"job", job.text()},           {"database", o_.database},
+                        {"best", best.median},         {"first", result->first},
+                        {"trials", result->trials},    {"seconds", result->seconds},
+                        {"compiler", NAUTILUS_VERSION}};
+    if (!list_.finish(job, j.dump() + "\n", error)) return false;
+    j["event"] = "done";
+    j["line"] = job.line;
+    o_.json ? write_json_line(j)
+            : fmt::print("  {:.6g} {}, the compiler's choice {:.6g}; {} trials in {:.0f} s\n",
+                         best.median, o_.emulate ? "steps" : "ms", result->first, result->trials,
+                         result->seconds);
+    return true;
   }
 
   std::optional<tune::TuneResult> tuned(const tune::Job& job, std::string* error) {
@@ -130,12 +134,14 @@ class Worker {
   int failed_ = 0;
 };
 
-int print_status(const tune::WorkList& list) {
+int print_status(const tune::WorkList& list, bool is_json) {
   std::string error;
   for (const tune::Job& job : list.jobs()) {
     const auto state = list.state(job, &error);
-    if (!state) return worker_failed(error);
-    fmt::print("{:<6} line {}: {}\n", tune::word(*state), job.line, job.text());
+    if (!state) return report_failure(is_json, error);
+    is_json
+        ? write_json_line({{"line", job.line}, {"job", job.text()}, {"state", tune::word(*state)}})
+        : fmt::print("{:<6} line {}: {}\n", tune::word(*state), job.line, job.text());
   }
   return kOk;
 }
@@ -156,7 +162,7 @@ int run_worker(const WorkerOptions& o) {
     return kUsageError;
   }
   list->set_lease(*lease);
-  if (o.status) return print_status(*list);
+  if (o.status) return print_status(*list, o.json);
   if (o.database.empty()) {
     usage_error("--db is needed: where trials are stored");
     return kUsageError;
@@ -192,6 +198,7 @@ void add_worker(CLI::App& app, int& exit_code) {
   c->add_option("--sms", o->sms, "multiprocessors of the emulated device")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  c->add_flag("--json", o->json, "one JSON object for each event of a job, and one at the end");
   c->footer(
       "One worker for each GPU, which CUDA_VISIBLE_DEVICES names (docs/tuning_cluster.md).\n"
       "Example: CUDA_VISIBLE_DEVICES=3 nautilus worker --list jobs.txt --db gpu3.db");

@@ -129,6 +129,8 @@ std::optional<FirstSchedule> replay(const ir::Program& program, const schedule::
     FirstSchedule out{*lowered, decisions, built->program, built->notes, built->nests, {}, {}};
     out.decisions.equations = spec::equations_hash(program);  // one of version 1 has none
     out.algebra = algebra;
+    out.replayed = built->kernels;
+    out.rounded = built->rounded;
     add_algebra(out, asked, unit);
     add_stored(decided, out);
     return out;

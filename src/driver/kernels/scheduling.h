@@ -27,6 +27,9 @@ struct FirstSchedule {
   // decisions of passes.
   std::optional<ir::Program> made = {};
   ir::Block decided = {};
+  // Of a schedule that was replayed: the tile kernels that its lines ask for, in place of
+  // `kernels`, which were chosen.
+  std::vector<schedule::Kernel> replayed = {};
 };
 
 // Every kernel of it has a form on the device: a kernel without one is tried with smaller tiles,

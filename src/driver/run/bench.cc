@@ -220,7 +220,9 @@ std::optional<Timing> time_launches(plan::Executable& executable, const BenchOpt
     if (ok) out.ms.push_back(static_cast<double>(*ms));
   }
   if (const auto seen = clocks.since(counted_from))
-    out.clocks = fmt::format("{:.0f} MHz, {:.0f} W", seen->mhz, seen->watts);
+    out.clocks = fmt::format(
+        "{:.0f} MHz, {:.0f} W{}", seen->mhz, seen->watts,
+        seen->celsius > 0 ? fmt::format(", {:.0f} degrees Celsius", seen->celsius) : "");
   device.free(*flush);
   if (!ok) return std::nullopt;
   return out;

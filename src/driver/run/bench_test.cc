@@ -52,6 +52,9 @@ TEST(Bench, ClockLines) {
   ASSERT_TRUE(sample);
   EXPECT_EQ(sample->mhz, 1755);
   EXPECT_EQ(sample->watts, 540.21);
+  EXPECT_EQ(sample->celsius, 0);
+  EXPECT_EQ(ClockSampler::parse("1755, 540.21, 62")->celsius, 62);
+  EXPECT_EQ(ClockSampler::parse("1755, 540.21, [N/A]")->celsius, 0);
   EXPECT_FALSE(ClockSampler::parse("[N/A], 1"));
   EXPECT_FALSE(ClockSampler::parse("1755"));
 }

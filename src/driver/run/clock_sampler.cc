@@ -35,7 +35,7 @@ ClockSampler::ClockSampler() {
   std::string words[] = {"nvidia-smi",
                          "-i",
                          first_gpu(),
-                         "--query-gpu=clocks.sm,power.draw",
+                         "--query-gpu=clocks.sm,power.draw,temperature.gpu",
                          "--format=csv,noheader,nounits",
                          "-lms",
                          "50"};
@@ -89,25 +89,28 @@ void ClockSampler::read() {
 
 std::optional<ClockSampler::Sample> ClockSampler::parse(const std::string& line) {
   char* end = nullptr;
-  Sample s{std::chrono::steady_clock::now(), std::strtod(line.c_str(), &end), 0};
+  Sample s{std::chrono::steady_clock::now(), std::strtod(line.c_str(), &end)};
   if (end == line.c_str() || *end != ',') return std::nullopt;
   const char* second = end + 1;
   s.watts = std::strtod(second, &end);
   if (end == second) return std::nullopt;
+  if (*end == ',') s.celsius = std::strtod(end + 1, nullptr);
   return s;
 }
 
 std::optional<ClockSampler::Sample> ClockSampler::since(Time start) {
   std::vector<double> mhz;
   std::vector<double> watts;
+  std::vector<double> celsius;
   const std::lock_guard lock(mutex_);
   for (const Sample& s : samples_) {
     if (s.time < start) continue;
     mhz.push_back(s.mhz);
     watts.push_back(s.watts);
+    celsius.push_back(s.celsius);
   }
   if (mhz.empty()) return std::nullopt;
-  return Sample{start, median(mhz), median(watts)};
+  return Sample{start, median(mhz), median(watts), median(celsius)};
 }
 
 }  // namespace nautilus::driver

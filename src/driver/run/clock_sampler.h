@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock and the power of a GPU while something runs, as nvidia-smi reports them. Read-only.
+// The clock, the power and the temperature of a GPU while something runs, as nvidia-smi reports
+// them. Read-only.
 #pragma once
 
 #include <chrono>
@@ -24,11 +25,12 @@ class ClockSampler {
     Time time;
     double mhz = 0;
     double watts = 0;
+    double celsius = 0;  // 0: not reported
   };
   // Medians of the samples since then.
   std::optional<Sample> since(Time start);
 
-  // A line such as "1755, 540.21".
+  // A line such as "1755, 540.21, 62"; a board may not report its temperature, "[N/A]".
   static std::optional<Sample> parse(const std::string& line);
 
  private:

@@ -27,6 +27,10 @@ struct Scheduled {
   ir::Program program;
   std::vector<std::string> notes;  // the derivation, for people
   std::vector<NestOrigin> nests;   // grid nests, in order
+  // Of a schedule that was applied: its tile kernels, and the program that they are kernels of,
+  // with the schedule's `round` and `locate` lines.
+  std::vector<Kernel> kernels = {};
+  ir::Program rounded = {};
 };
 
 // Checks every decision against the program and builds the scheduled form. A decision that is not

@@ -309,9 +309,11 @@ Outcome<Scheduled> apply_schedule(const ir::Program& program, const Schedule& sc
     if (!is_located_in_one_kernel(rounded, target, kernels))
       return refused(*line, "no kernel has all of the extreme and its position");
   }
-  const Outcome<Scheduled> built = assemble(rounded, list, std::move(kernels), pool);
+  const Outcome<Scheduled> built = assemble(rounded, list, kernels, pool);
   if (!built) return built;
   Scheduled out = *built;
+  out.kernels = std::move(kernels);
+  out.rounded = std::move(rounded);
   out.program.body.insert(out.program.body.end(), other_forms.begin(), other_forms.end());
   return out;
 }

@@ -181,6 +181,15 @@ void add_scalars(const ir::Program& program, ir::Environment& env) {
   }
 }
 
+NestCost with_crowding(NestCost cost, const Fusion& fusion, const TileConfig& sizes,
+                       const Target& target) {
+  if (tile_registers(fusion, sizes).all() > target.tiles.crowded_registers) {
+    cost.step *= target.costs.crowded_factor;
+    cost.step_unaligned *= target.costs.crowded_factor;
+  }
+  return cost;
+}
+
 std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& program,
                                     const Target& target, expr::ExprPool& pool) {
   const Fusion& fusion = kernel.fusion;
@@ -191,11 +200,12 @@ std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& pro
     Names names;
     const BuiltKernel built =
         build_kernel(fusion, sizes, {}, {}, kernel.stored, program, signs, pool, names);
-    Ranked r{sizes, cost_of(built, built.wholes[0], program, target, pool), {}, 0, false};
-    if (tile_registers(fusion, sizes).all() > target.tiles.crowded_registers) {
-      r.cost.step *= target.costs.crowded_factor;
-      r.cost.step_unaligned *= target.costs.crowded_factor;
-    }
+    Ranked r{sizes,
+             with_crowding(cost_of(built, built.wholes[0], program, target, pool), fusion, sizes,
+                           target),
+             {},
+             0,
+             false};
     r.cycles = cycles_of(r.cost, target, pool);
     // Every kernel would have statements of its own in front that find its steps.
     if (!built.before.empty()) most_kernels = 1;

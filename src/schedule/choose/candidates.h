@@ -25,6 +25,10 @@ struct Ranked {
 // ones.
 void add_scalars(const ir::Program& program, ir::Environment& env);
 
+// The cost with what registers that leave no room for the compiler's own add to each step.
+NestCost with_crowding(NestCost cost, const Fusion& fusion, const TileConfig& sizes,
+                       const Target& target);
+
 // The candidates of a kernel: first the chosen ones, then the others by their cycles at the hints.
 std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& program,
                                     const Target& target, expr::ExprPool& pool);

@@ -14,4 +14,8 @@ namespace nautilus::schedule {
 std::optional<double> plan_cycles(std::vector<Kernel> kernels, const ir::Program& program,
                                   const Target& target, expr::ExprPool& pool);
 
+// The same with the sizes and parts that each kernel has, which may come from lines of a schedule.
+std::optional<double> own_cycles(std::vector<Kernel> kernels, const ir::Program& program,
+                                 const Target& target, expr::ExprPool& pool);
+
 }  // namespace nautilus::schedule

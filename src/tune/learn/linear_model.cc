@@ -64,15 +64,21 @@ class LinearModel final : public RankModel {
   }
 
  private:
-  // The normal equations, by elimination: they are positive definite with the penalty.
+  // The normal equations, by elimination: they are positive definite with the penalty. Most columns
+  // are the same in all samples (a program has few of all decisions) and stay out.
   bool solve(const std::vector<Features>& rows, const std::vector<double>& times) {
-    const size_t n = scale_.size();
+    std::vector<size_t> used;
+    for (size_t k = 0; k < scale_.size(); ++k) {
+      if (scale_[k] > 0) used.push_back(k);
+    }
+    const size_t n = used.size();
     std::vector<std::vector<double>> a(n, std::vector<double>(n + 1));
     for (size_t k = 0; k < n; ++k) a[k][k] = kPenalty;
     for (size_t r = 0; r < rows.size(); ++r) {
       for (size_t i = 0; i < n; ++i) {
-        for (size_t j = 0; j < n; ++j) a[i][j] += rows[r][i] * rows[r][j];
-        a[i][n] += rows[r][i] * times[r];
+        const double x = rows[r][used[i]];
+        for (size_t j = 0; j < n; ++j) a[i][j] += x * rows[r][used[j]];
+        a[i][n] += x * times[r];
       }
     }
     for (size_t i = 0; i < n; ++i) {
@@ -81,13 +87,13 @@ class LinearModel final : public RankModel {
         for (size_t k = i; k <= n; ++k) a[j][k] -= factor * a[i][k];
       }
     }
-    weights_.assign(n, 0);
+    weights_.assign(scale_.size(), 0);
     double largest = 0;
     for (size_t i = n; i-- > 0;) {
       double value = a[i][n];
-      for (size_t k = i + 1; k < n; ++k) value -= a[i][k] * weights_[k];
-      weights_[i] = value / a[i][i];
-      largest = std::max(largest, std::abs(weights_[i]));
+      for (size_t k = i + 1; k < n; ++k) value -= a[i][k] * weights_[used[k]];
+      weights_[used[i]] = value / a[i][i];
+      largest = std::max(largest, std::abs(weights_[used[i]]));
     }
     return std::isfinite(largest) && largest > 0;
   }

@@ -10,7 +10,7 @@
 namespace nautilus::tune {
 
 struct Sample {
-  Features features;
+  Features features;  // line_features.h
   double time = 0;
   size_t problem = 0;  // samples of one problem have one number
 };

@@ -15,9 +15,7 @@ struct Lowered {
   // A hash of the kernels that run at the sizes of the problem: schedules with equal kernels are
   // one candidate.
   std::string kernels;
-  // The alternatives, counted from 0, that run at these sizes. Changes of other alternatives have
-  // no effect.
-  std::vector<std::pair<std::string, size_t>> running;
+  Running running;
   Features features;
 };
 

@@ -16,8 +16,6 @@
 #include "tune/records/shipped.h"
 
 namespace nautilus::tune {
-namespace {
-
 // With the present compiler, in a unit of its own: a refusal is not an error of the user.
 bool still_applies(const ir::Program& program, const std::string& schedule) {
   const runtime::KernelCache cache;
@@ -28,8 +26,6 @@ bool still_applies(const ir::Program& program, const std::string& schedule) {
   std::string ignored;
   return again && driver::stored_kernels(*again, {.schedule = schedule}, cache, unit, &ignored);
 }
-
-}  // namespace
 
 std::map<std::string, int64_t> hinted_sizes(const ir::Program& program) {
   std::map<std::string, int64_t> out;
@@ -83,7 +79,7 @@ std::optional<Best> best_of(const ir::Program& program, const std::string& path,
     }
   }
   auto best = best_that_applies(shipped_trials(query), apply);
-  if (best) best->source = "trials that come with the compiler";
+  if (best) best->source = kShippedSource;
   return best;
 }
 

@@ -29,6 +29,12 @@ std::map<std::string, int64_t> hinted_sizes(const ir::Program& program);
 std::optional<Best> best_of(const ir::Program& program, const std::string& path,
                             std::string* error);
 
+// Whether the present compiler follows a schedule of the program.
+bool still_applies(const ir::Program& program, const std::string& schedule);
+
+// What `source` says of trials that come with the compiler.
+inline constexpr std::string_view kShippedSource = "trials that come with the compiler";
+
 // One line for people: which schedule was chosen, and from where.
 std::string note(const Best& best);
 

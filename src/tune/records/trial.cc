@@ -22,6 +22,25 @@ uint64_t hash_of(std::string_view text, uint64_t start) {
   return h ^ (h >> 29);
 }
 
+nlohmann::json json_of(const Running& running) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const auto& [kernel, alternative] : running)
+    out.push_back({{"kernel", kernel}, {"alternative", alternative}});
+  return out;
+}
+
+std::optional<Running> running_of_json(const nlohmann::json& list) {
+  if (!list.is_array()) return std::nullopt;
+  Running out;
+  for (const nlohmann::json& r : list) {
+    const bool is_right = r.is_object() && r.contains("kernel") && r["kernel"].is_string() &&
+                          r.contains("alternative") && r["alternative"].is_number_unsigned();
+    if (!is_right) return std::nullopt;
+    out.emplace_back(r["kernel"].get<std::string>(), r["alternative"].get<size_t>());
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string_view word(Verdict verdict) { return kVerdicts[static_cast<size_t>(verdict)]; }
@@ -48,6 +67,7 @@ std::string to_json(const Trial& trial) {
   if (trial.error != 0) j["error"] = trial.error;
   if (trial.predicted != 0) j["predicted"] = trial.predicted;
   if (!trial.features.empty()) j["features"] = trial.features;
+  if (!trial.running.empty()) j["running"] = json_of(trial.running);
   if (!trial.clocks.empty()) j["clocks"] = trial.clocks;
   return j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -107,6 +127,11 @@ std::optional<Trial> trial_of_json(std::string_view line, std::string* error) {
       if (!f.is_number()) return fail("a feature is no number");
       t.features.push_back(f.get<double>());
     }
+  }
+  if (const auto running = j.find("running"); running != j.end()) {
+    auto list = running_of_json(*running);
+    if (!list) return fail("`running` is no list of kernels with their alternatives");
+    t.running = std::move(*list);
   }
   if (t.verdict == Verdict::Timed && t.times.empty()) return fail("a timed trial has no times");
   return t;

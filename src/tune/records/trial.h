@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace nautilus::tune {
@@ -21,6 +22,10 @@ struct Problem {
 
   friend bool operator==(const Problem&, const Problem&) = default;
 };
+
+// Kernels that run at the sizes of a problem, by the statements that name them in schedules, and
+// which of their alternatives, counted from 0.
+using Running = std::vector<std::pair<std::string, size_t>>;
 
 enum class Verdict : uint8_t {
   Timed,    // right and measured
@@ -42,7 +47,8 @@ struct Trial {
   double error = 0;              // relative, the largest of the outputs
   double predicted = 0;          // cycles by the model; 0: unknown
   std::vector<double> features;  // of the kernels, for learning (features.h); empty: unknown
-  std::string clocks;            // "1755 MHz, 540 W" while it ran
+  Running running;               // changes of other alternatives have no effect; empty: unknown
+  std::string clocks;            // "1755 MHz, 540 W, 62 degrees Celsius" while it ran
   std::string compiler;          // version
   std::string date;              // UTC, as 2026-11-17T07:00:00Z
 

@@ -7,13 +7,14 @@
 #include <filesystem>
 #include <set>
 
+#include "driver/kernels/lower_to_kernels.h"
 #include "driver/kernels/scheduling.h"
-#include "driver/kernels/stored_kernels.h"
 #include "driver/load/load.h"
 #include "ir/decl.h"
 #include "ir/print.h"
 #include "ir/target_of.h"
 #include "spec/equations_hash.h"
+#include "tune/records/best.h"
 #include "tune/records/winner.h"
 
 namespace nautilus::tune {
@@ -34,15 +35,6 @@ std::string at_line(const std::map<std::string, int64_t>& sizes) {
 std::optional<ir::Program> loaded_again(const ir::Program& program, driver::Unit& unit) {
   unit.target = &ir::target_of(program);
   return driver::load_text("tuned.spec", ir::print(program), {}, unit);
-}
-
-bool is_followed(const ir::Program& program, const std::string& schedule) {
-  const runtime::KernelCache cache;
-  if (driver::are_stored(program, {.schedule = schedule}, cache)) return true;
-  driver::Unit unit;
-  const auto again = loaded_again(program, unit);
-  std::string ignored;
-  return again && driver::stored_kernels(*again, {.schedule = schedule}, cache, unit, &ignored);
 }
 
 // Names of all dims: sizes of other names are of another program with the same equations.
@@ -66,7 +58,7 @@ std::vector<TunedSizes> winners_of(const ir::Program& program, const BySizes& pr
     const auto winner = names == dims ? winner_of(trials) : std::nullopt;
     if (!winner) continue;
     const auto [known, is_new] = followed.emplace(winner->schedule, false);
-    if (is_new) known->second = is_followed(program, winner->schedule);
+    if (is_new) known->second = still_applies(program, winner->schedule);
     if (known->second) out.push_back({sizes, winner->schedule});
   }
   return out;

@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tune/learn/line_features.h"
 #include "tune/records/winner.h"
 
 namespace nautilus::tune {
 namespace {
 
-double distance(const std::map<std::string, int64_t>& a, const std::map<std::string, int64_t>& b) {
+double log_distance(const std::map<std::string, int64_t>& a,
+                    const std::map<std::string, int64_t>& b) {
   double sum = 0;
   for (const auto& [name, size] : a) {
     const auto other = b.find(name);
@@ -37,7 +39,7 @@ std::vector<Proposal> winners_nearby(const Problem& problem, const std::vector<T
   std::vector<std::pair<double, Proposal>> found;
   for (const auto& [sizes, list] : by_sizes) {
     if (const auto winner = winner_of(list))
-      found.emplace_back(distance(problem.sizes, list[0].problem.sizes),
+      found.emplace_back(log_distance(problem.sizes, list[0].problem.sizes),
                          Proposal{winner->schedule, fmt::format("the best for {}", sizes)});
   }
   std::stable_sort(found.begin(), found.end(),
@@ -53,13 +55,14 @@ std::vector<Sample> samples_of_others(const Problem& problem, const std::vector<
   std::map<std::string, size_t> numbers;
   std::vector<Sample> out;
   for (const Trial& t : trials) {
-    const bool counts =
-        t.verdict == Verdict::Timed && t.problem != problem && t.problem.target == problem.target &&
-        t.problem.machine == problem.machine && t.features.size() == feature_names().size();
+    const bool counts = t.verdict == Verdict::Timed && t.problem != problem &&
+                        t.problem.target == problem.target && t.problem.machine == problem.machine;
     if (!counts) continue;
+    Features features = sample_features(t.features, t.schedule, t.running);
+    if (features.empty()) continue;
     const std::string name = t.problem.equations + " " + sizes_text(t.problem.sizes);
     const size_t number = numbers.try_emplace(name, numbers.size()).first->second;
-    out.push_back({t.features, median(t.times), number});
+    out.push_back({std::move(features), median(t.times), number});
   }
   return out;
 }

@@ -47,8 +47,9 @@ RecordedSpace::RecordedSpace(const std::vector<Trial>& trials) {
     if (t->verdict != Verdict::Timed || out.contains(t->schedule)) continue;
     const auto [it, is_new] = places.try_emplace(t->schedule, entries_.size());
     if (is_new) {
-      entries_.push_back(
-          {{t->schedule, "recorded", t->predicted, "", t->features}, *t, lines_of(t->schedule)});
+      entries_.push_back({{t->schedule, "recorded", t->predicted, "", t->features, t->running},
+                          *t,
+                          lines_of(t->schedule)});
       continue;
     }
     Trial& sum = entries_[it->second].trial;
@@ -108,10 +109,25 @@ std::vector<const RecordedSpace::Entry*> RecordedSpace::nearest(
   return out;
 }
 
+const std::vector<std::string>& RecordedSpace::nearest_few(const std::string& schedule) {
+  const auto [it, is_new] = nearest_few_.try_emplace(schedule);
+  if (!is_new) return it->second;
+  for (const Entry* e : nearest({schedule})) {
+    if (it->second.size() < kNeighbours) it->second.push_back(e->proposal.schedule);
+  }
+  return it->second;
+}
+
 std::vector<Proposal> RecordedSpace::neighbours(const std::string& schedule) {
   std::vector<Proposal> out;
-  for (const Entry* e : nearest({schedule})) {
-    if (out.size() < kNeighbours) out.push_back(e->proposal);
+  const std::vector<std::string> own = nearest_few(schedule);
+  for (const std::string& near : own) out.push_back(entry(near)->proposal);
+  for (const Entry& e : entries_) {
+    const std::string& other = e.proposal.schedule;
+    if (other == schedule || std::find(own.begin(), own.end(), other) != own.end()) continue;
+    const std::vector<std::string>& of_other = nearest_few(other);
+    if (std::find(of_other.begin(), of_other.end(), schedule) != of_other.end())
+      out.push_back(e.proposal);
   }
   return out;
 }

@@ -15,7 +15,8 @@ class RecordedSpace final : public Space {
   // The schedule that was timed first, which is the compiler's choice, then the others that the
   // cost model proposed, in its order.
   std::vector<Proposal> seeds() override;
-  // The nearest recorded ones, by lines that differ.
+  // The nearest recorded ones, by lines that differ, and those that this one is among the nearest
+  // of: one that is far from all others is reached as well.
   std::vector<Proposal> neighbours(const std::string& schedule) override;
   // The recorded one that is nearest to both, if it is neither.
   std::optional<Proposal> crossed(const std::string& a, const std::string& b,
@@ -36,8 +37,10 @@ class RecordedSpace final : public Space {
   // Recorded schedules by the sum of their distances from the ones that are given.
   std::vector<const Entry*> nearest(const std::vector<std::string>& to) const;
   const Entry* entry(const std::string& schedule) const;
+  const std::vector<std::string>& nearest_few(const std::string& schedule);
 
   std::vector<Entry> entries_;  // in the order in which they were timed
+  std::map<std::string, std::vector<std::string>> nearest_few_;
 };
 
 // Mean over seeds of how much slower the best of the first trials is than the best of all: 0.02 is

@@ -55,6 +55,20 @@ TEST(RecordedSpace, NeighboursDifferInOneLine) {
   }
 }
 
+// One that differs from all others in many lines is among the nearest of none of them.
+TEST(RecordedSpace, ASearchReachesWhatIsFarFromAllOthers) {
+  std::vector<Trial> trials = made_up();
+  Trial far = trials[0];
+  far.schedule = "schedule @p\nkernel b\n  tile q 1; tile r 2; tile s 3\n";
+  far.times = {0.5};
+  far.date = "2026-01-01T00:09:09Z";
+  far.predicted = 0;
+  trials.push_back(far);
+  RecordedSpace space(trials);
+  for (const std::string_view name : {"evolutionary", "random", "exhaustive"})
+    EXPECT_NEAR(regret_of(name, space, {}, 65, 2).after.back(), 0, 1e-9) << name;
+}
+
 TEST(RecordedSpace, RegretFallsToNothing) {
   RecordedSpace space(made_up());
   for (const std::string_view name : {"learned", "evolutionary", "random", "exhaustive"}) {

@@ -75,7 +75,7 @@ std::vector<Proposal> ScheduleSpace::lower(const std::vector<Proposal>& raw) {
       continue;
     }
     running_.insert_or_assign(l.schedule, l.running);
-    out.push_back({l.schedule, raw[k].name, raw[k].predicted, l.kernels, l.features});
+    out.push_back({l.schedule, raw[k].name, raw[k].predicted, l.kernels, l.features, l.running});
   }
   return out;
 }

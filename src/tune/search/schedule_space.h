@@ -36,7 +36,7 @@ class ScheduleSpace final : public Space {
   std::vector<Proposal> more_;
   std::string own_choice_;
   // Alternatives of kernels that run at the sizes of the problem, by schedule.
-  std::map<std::string, std::vector<std::pair<std::string, size_t>>> running_;
+  std::map<std::string, Running> running_;
   std::map<std::string, int64_t> refusals_;
 };
 

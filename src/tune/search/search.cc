@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "tune/learn/line_features.h"
+
 namespace nautilus::tune {
 namespace {
 
@@ -156,7 +158,7 @@ class LearnedSearch final : public EvolutionarySearch {
     if (choice() == 1 || !learn()) return Search::pick(waiting, count);
     std::vector<std::pair<double, size_t>> order;
     for (size_t k = 0; k < waiting.size(); ++k)
-      order.emplace_back(model_->score(waiting[k].features), k);
+      order.emplace_back(model_->score(sample_of(waiting[k])), k);
     std::sort(order.begin(), order.end());
     std::vector<Proposal> out;
     std::vector<Proposal> rest;
@@ -173,15 +175,24 @@ class LearnedSearch final : public EvolutionarySearch {
   bool learn() {
     samples_.resize(others_);
     for (const Timed& t : timed()) {
-      if (t.features.size() == feature_names().size())
-        samples_.push_back({t.features, t.time, own_});
+      const Features& features = sample_of(t);
+      if (!features.empty()) samples_.push_back({features, t.time, own_});
     }
     return model_->fit(samples_);
+  }
+
+  // Of a schedule that was timed or may be: made once, since every round asks for all of them.
+  template <class Schedule>
+  const Features& sample_of(const Schedule& s) {
+    const auto [it, is_new] = known_samples_.try_emplace(s.schedule);
+    if (is_new) it->second = sample_features(s.features, s.schedule, s.running);
+    return it->second;
   }
 
   std::vector<Sample> samples_;
   size_t others_;
   size_t own_ = 0;  // number of this problem
+  std::map<std::string, Features> known_samples_;
   std::unique_ptr<RankModel> model_;
 };
 
@@ -230,7 +241,7 @@ void Search::tell(const Trial& trial) {
   const double time = median(trial.times);
   const auto place = std::upper_bound(timed_.begin(), timed_.end(), time,
                                       [](double t, const Timed& other) { return t < other.time; });
-  timed_.insert(place, {trial.schedule, time, trial.features});
+  timed_.insert(place, {trial.schedule, time, trial.features, trial.running});
 }
 
 const std::vector<std::string_view>& search_names() {

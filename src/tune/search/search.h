@@ -20,7 +20,8 @@ struct Proposal {
   // A hash of the kernels that run at the sizes of the problem: schedules with equal kernels are
   // one candidate. Empty: the schedule's text is compared instead.
   std::string kernels = {};
-  Features features = {};
+  Features features = {};  // of the kernels
+  Running running = {};
 
   const std::string& identity() const { return kernels.empty() ? schedule : kernels; }
 };
@@ -55,7 +56,8 @@ class Search {
   struct Timed {
     std::string schedule;
     double time;
-    Features features;
+    Features features;  // of the kernels
+    Running running;
   };
   // About `count` schedules to lower; some may be known already. Empty: no more.
   virtual std::vector<Proposal> propose(size_t count) = 0;
