@@ -42,6 +42,7 @@ enum {
   kAttributeMajor = 75,
   kAttributeMinor = 76,
   kFunctionMaxDynamicShared = 8,
+  kFunctionLargeClusters = 14,
   kLaunchProgrammaticSerialization = 6,
   kMaxMapRank = 5,
   kMapBytes = 128,
@@ -233,6 +234,8 @@ static inline int load_kernels(Bundle* bundle, const Image* images, int image_co
                                     info->shared_bytes),
                "a kernel wants more shared memory than the device offers", error))
       return 1;
+    /* Clusters of more than 8 blocks need permission; a device without them refuses it. */
+    driver->function_set(bundle->kernels[k], kFunctionLargeClusters, 1);
   }
   if (failed(driver, driver->memory_alloc(&bundle->empty, kEmptyBytes), "no GPU memory", error))
     return 1;
