@@ -7,7 +7,7 @@ Small sizes, for the comparison with the oracle, are the program's hints and the
 """
 import os
 
-from programs_problem import (ATTENTION, OTHER, PRODUCT, Problem, below, normal, wide)
+from programs_problem import (ATTENTION, OTHER, PRODUCT, Problem, below, normal, uniform, wide)
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "foreign")
 
@@ -98,6 +98,16 @@ def _rows_and_points(add):
     add("embedding_bag", OTHER, "B=8192,L=32,V=100000,D=512", "B=3,L=7,V=20,D=33",
         lambda table, bag: F.embedding_bag(bag, table, mode="mean"), along="B",
         inputs=dict(bag=below("V")))
+    add("vocabulary_softmax", OTHER, "M=8192,N=50257", "M=3,N=1003",
+        lambda x, temperature: torch.softmax(wide(x) / temperature[:, None], -1).bfloat16(),
+        along="M", inputs=dict(temperature=uniform(0.5, 2.0)))
+    add("layernorm_odd", OTHER, "M=32768,K=4095", "M=3,K=67",
+        lambda x, r, gamma, beta: r + F.layer_norm(x, x.shape[-1:], gamma, beta, 1e-5), along="M")
+    add("softmax_long", OTHER, "M=2048,N=131072", "M=3,N=70000",
+        lambda x: torch.log_softmax(x, -1), along="M")
+    add("rmsnorm_long", OTHER, "M=4096,K=98304", "M=3,K=66000",
+        lambda x, gain: (wide(x) * torch.rsqrt(
+            (wide(x) * wide(x)).mean(-1, keepdim=True) + 1e-6) * wide(gain)).bfloat16(), along="M")
     add("cosine_rows", OTHER, "M=65536,N=1024", "M=3,N=133",
         lambda a, b: F.cosine_similarity(a, b, dim=1), along="M")
 

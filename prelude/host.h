@@ -28,6 +28,7 @@ namespace host { enum class Line : int {}; }
   extern "C" __attribute__((visibility("default"))) const int name##_cluster;                          \
   const int name##_cluster = ctas;                                                                     \
   KERNEL(name, threads)
+#define KERNEL_CLUSTER_MIN_CTAS(name, threads, ctas, together) KERNEL_CLUSTER(name, threads, ctas)
 #define SHARED_BASE(name) const u32 name = nautilus_host->shared_base()
 #define UNROLL
 #define NO_UNROLL
@@ -212,6 +213,7 @@ DEVICE Vector16 load_vector(const u16* p, u64 i, HERE) {
   __builtin_memcpy(&v, host::readable(p + i, 16, line), 16);
   return v;
 }
+template <class T> DEVICE bool is_aligned_16(const T* p, u64 i) { return (u64)(p + i) % 16 == 0; }
 template <class T> DEVICE Vector16 load_vector_when(bool when, const T* p, u64 i, u32 other, HERE) {
   Vector16 v = {{other, other, other, other}};
   if (when) __builtin_memcpy(&v, host::readable(p + i, 16, line), 16);
@@ -272,6 +274,9 @@ DEVICE void mbar_init_fence(HERE) { nautilus_host->mbar_init_fence((int)line); }
 DEVICE void mbar_expect(u32 bar, int bytes, HERE) { nautilus_host->mbar_expect(bar, bytes, (int)line); }
 DEVICE void mbar_arrive(u32 bar, HERE) { nautilus_host->mbar_arrive(bar, (int)line); }
 DEVICE void mbar_arrive_remote(u32 bar, int rank, HERE) { nautilus_host->mbar_arrive_remote(bar, rank, (int)line); }
+DEVICE void shared_store_remote_f32(u32 address, int rank, float x, HERE) {
+  nautilus_host->shared_store_remote(address, rank, host::bits_of(x), (int)line);
+}
 DEVICE void sync_cluster(HERE) { nautilus_host->sync_warp((int)line); nautilus_host->sync_cluster((int)line); }
 DEVICE void mbar_wait(u32 bar, int parity, HERE) { nautilus_host->mbar_wait(bar, parity, -1, (int)line); }
 

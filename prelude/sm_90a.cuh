@@ -17,6 +17,10 @@ typedef unsigned short u16;
 #define KERNEL_CLUSTER(name, threads, ctas)                     \
   extern "C" __global__ void __cluster_dims__(ctas, 1, 1) __launch_bounds__(threads, 1) \
   name(const __grid_constant__ Params p)
+// The same, so many of which share a multiprocessor.
+#define KERNEL_CLUSTER_MIN_CTAS(name, threads, ctas, together)                            \
+  extern "C" __global__ void __cluster_dims__(ctas, 1, 1) __launch_bounds__(threads, together) \
+  name(const __grid_constant__ Params p)
 #define SHARED_BASE(name)                                       \
   extern __shared__ __align__(1024) unsigned char name##_bytes[]; \
   const u32 name = (u32)__cvta_generic_to_shared(name##_bytes)
@@ -238,6 +242,7 @@ DEVICE Vector16 load_vector(const u16* p, u64 i) {
 // 16 bytes from the aligned address of element i; where the condition does not hold, `other` in each
 // word. One predicated instruction, so that many stand back to back. The data is read once: it passes
 // the first level cache by. The second form keeps it there.
+template <class T> DEVICE bool is_aligned_16(const T* p, u64 i) { return (u64)(p + i) % 16 == 0; }
 template <class T> DEVICE Vector16 load_vector_when(bool when, const T* p, u64 i, u32 other) {
   Vector16 v = {{other, other, other, other}};
   asm volatile("{\n.reg .pred when;\nsetp.ne.b32 when, %5, 0;\n"
@@ -320,6 +325,11 @@ DEVICE void mbar_arrive(u32 bar) { asm volatile("mbarrier.arrive.shared::cta.b64
 DEVICE void mbar_arrive_remote(u32 bar, int rank) {
   asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
                "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" :: "r"(bar), "r"(rank) : "memory");
+}
+// At the same place in the CTA of that rank in the cluster.
+DEVICE void shared_store_remote_f32(u32 address, int rank, float x) {
+  asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
+               "st.shared::cluster.f32 [there], %2;\n}" :: "r"(address), "r"(rank), "f"(x) : "memory");
 }
 // All threads of all CTAs of the cluster. Lanes without work may come late, the instructions take whole warps.
 DEVICE void sync_cluster() {

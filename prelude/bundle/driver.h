@@ -42,6 +42,7 @@ enum {
   kAttributeMajor = 75,
   kAttributeMinor = 76,
   kFunctionMaxDynamicShared = 8,
+  kFunctionLargeClusters = 14,
   kLaunchProgrammaticSerialization = 6,
   kMaxMapRank = 5,
   kMapBytes = 128,

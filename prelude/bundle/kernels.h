@@ -122,6 +122,8 @@ static inline int load_kernels(Bundle* bundle, const Image* images, int image_co
                                     info->shared_bytes),
                "a kernel wants more shared memory than the device offers", error))
       return 1;
+    /* Clusters of more than 8 blocks need permission; a device without them refuses it. */
+    driver->function_set(bundle->kernels[k], kFunctionLargeClusters, 1);
   }
   if (failed(driver, driver->memory_alloc(&bundle->empty, kEmptyBytes), "no GPU memory", error))
     return 1;

@@ -79,13 +79,23 @@ class RowShaper {
       if (!find<decltype(line)>(lines)) lines.push_back(ir::make(std::move(line)));
     };
     add(decision::Columns{shape.capacity(), {}});
-    add(decision::Vector{shape.by, {}});
+    add(decision::Vector{.elements = shape.by, .start = shape.start});
     if (has_hold_) add(decision::Hold{shape.hold, {}});
     const auto* hold = find<decision::Hold>(lines);
-    if (hold && hold->kind != HoldKind::Steps)
-      add(decision::Groups{shape.groups, decision::GroupKind::Sharing, {}});
+    if (hold && hold->kind != HoldKind::Steps) add_held(lines, shape);
     if (has_each_) add(decision::Each{shape.each, {}});
     return ir::make(std::move(kernel));
+  }
+
+  // The lines of rows that are held.
+  static void add_held(ir::Block& lines, const RowShape& shape) {
+    if (!find<decision::Groups>(lines))
+      lines.push_back(ir::make(decision::Groups{shape.groups, decision::GroupKind::Sharing, {}}));
+    const auto* cluster = find<decision::Cluster>(lines);
+    if (!cluster && shape.ctas > 1) lines.push_back(ir::make(decision::Cluster{shape.ctas, {}}));
+    // It says what the rule says anyway.
+    if (cluster && shape.ctas == 1 && cluster->tiles == 1)
+      std::erase_if(lines, [](const Op& op) { return op.is<decision::Cluster>(); });
   }
 
   const ir::Program& program_;

@@ -131,7 +131,7 @@ class PointsChooser {
       return false;
     add(decision::Lanes{vectors->lanes, {}});
     add(decision::Each{vectors->each, {}});
-    add(decision::Vector{vectors->vector, {}});
+    add(decision::Vector{.elements = vectors->vector});
     if (threads != points_.threads) add(decision::Threads{threads, {}});
     cycles_ = shared;
     return true;

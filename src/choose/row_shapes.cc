@@ -2,6 +2,8 @@
 #include "choose/row_shapes.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "choose/row_rules.h"
 #include "expr/walk.h"
@@ -30,12 +32,16 @@ class Shapes {
     std::vector<RowShape> out;
     if (n.op() == EK::IntConst) {
       const bool is_whole = n.integer() % width == 0 && may_have_vectors(c_.length(), width);
+      RowShape usual = single();
+      if (is_whole) {
+        out.push_back(usual);
+        usual = {choice_.threads * width * 2, width};
+      }
       // A register has two elements of 16 bits: a thread has an even number of them.
-      const int64_t unit = choice_.threads * (is_whole ? width : 2);
-      const int64_t step = choice_.threads * width * (is_whole ? 2 : 1);
-      if (is_whole) out.push_back(single());
-      const int64_t by = is_whole ? width : 1;
-      out.push_back(kept(n.integer(), unit, by).value_or(RowShape{step, by}));
+      const int64_t unit = choice_.threads * std::max<int64_t>(usual.by, 2);
+      auto held = kept(n.integer() + usual.most_lead(), unit, usual.by);
+      if (held) held->start = usual.start;
+      out.push_back(held.value_or(usual));
       return out;
     }
     out.push_back(single());
@@ -51,15 +57,38 @@ class Shapes {
         out.back().hold = HoldKind::Filled;
       }
       out.push_back(*shape);
-      if (below == expr::Truth::True) return out;
+      if (below == expr::Truth::True) return add_shifted(std::move(out), width);
     }
     out.push_back({choice_.threads * width * 2, width});
-    return out;
+    return add_shifted(std::move(out), width);
   }
 
  private:
-  // Element by element: for any length and any alignment.
-  RowShape single() const { return {choice_.threads * choice_.turn_elements, 1}; }
+  // With those that hold rows that are no whole vectors.
+  std::vector<RowShape> add_shifted(std::vector<RowShape> out, int64_t width) {
+    if (!single().is_shifted()) return out;
+    for (const int64_t cap : choice_.shifted_columns) {
+      auto shape = kept(cap, choice_.threads * width, width);
+      if (!shape) break;
+      shape->start = decision::VectorStart::Boundary;
+      const Expr most = c_.pool.integer(shape->capacity() - shape->most_lead());
+      const expr::Truth fits = truth(c_.pool.binary(EK::Le, c_.columns(), most));
+      if (fits == expr::Truth::False) continue;
+      out.push_back(*shape);
+      if (fits == expr::Truth::True) break;
+    }
+    return out;
+  }
+
+  // For any length and any alignment: by vectors where memory has them, or element by element.
+  RowShape single() const {
+    const int64_t width = lower::most_row_vector(c_);
+    if (!c_.group.outer.empty() || !lower::row_reference(c_) || lower::are_whole_vectors(c_, width))
+      return {choice_.threads * choice_.turn_elements, 1};
+    RowShape shape{choice_.threads * width * 2, width};
+    shape.start = decision::VectorStart::Boundary;
+    return shape;
+  }
   expr::Truth truth(Expr condition) const { return c_.facts.prove(condition); }
 
   bool may_have_vectors(Expr length, int64_t width) const {
@@ -73,6 +102,21 @@ class Shapes {
         c_.group.statements.begin(), c_.group.statements.end(), [&](const RowStatement& s) {
           return s.kind == Kind::Element && c_.kept.contains(std::string(s.target.str()));
         });
+  }
+
+  // Whether a walk along the row would not be enough: elements are written behind a reduction, or
+  // a reduction needs another one.
+  bool is_needed_again() const {
+    std::set<std::string> reduced;
+    for (const RowStatement& s : c_.group.statements) {
+      const std::vector<ir::Name> read = expr::tensors_read(s.value);
+      const bool depends = std::any_of(read.begin(), read.end(), [&](ir::Name n) {
+        return reduced.contains(std::string(n.str()));
+      });
+      if (depends && s.kind == Kind::Reduction) return true;
+      if (depends || s.kind == Kind::Reduction) reduced.emplace(s.target.str());
+    }
+    return writes_rows();
   }
 
   // The shape that holds rows of this many columns, rounded up to whole units of each group; empty
@@ -89,7 +133,26 @@ class Shapes {
       if (capacity <= (groups > 1 ? choice_.most_columns : choice_.columns_of_group) && fits(shape))
         return shape;
     }
-    return std::nullopt;
+    return shared_by_ctas(columns, unit, by);
+  }
+
+  // The same for rows that only several CTAs together can hold: the fewest of them that leave room
+  // for a second one on a multiprocessor, else as many as there can be.
+  std::optional<RowShape> shared_by_ctas(int64_t columns, int64_t unit, int64_t by) {
+    std::optional<RowShape> out;
+    if (!is_needed_again()) return out;
+    for (const int64_t ctas : choice_.ctas) {
+      if (ctas > c_.group.target->limits.cluster_ctas) break;
+      const int64_t all = ctas * choice_.groups * unit;
+      const int64_t capacity = (columns + all - 1) / all * all;
+      const RowShape shape{capacity / ctas / choice_.groups, by, HoldKind::Row, choice_.groups,
+                           ctas};
+      if (shape.of_cta() > choice_.most_columns || !fits(shape)) continue;
+      out = shape;
+      if (lower::row_room(c_, shape).needed + choice_.spare_registers <= choice_.pair_registers)
+        return out;
+    }
+    return out;
   }
 
   // The elements read of a row must fit. A kernel of several groups is made to find out: its
@@ -107,7 +170,7 @@ class Shapes {
   // of 617.
   bool is_worth_filled(const RowShape& shape, int64_t columns) {
     const Expr is_whole = c_.pool.binary(EK::Eq, c_.columns(), c_.pool.integer(columns));
-    return shape.groups > 1 && columns == shape.capacity() &&
+    return shape.groups > 1 && shape.ctas == 1 && columns == shape.capacity() &&
            truth(is_whole) != expr::Truth::False && trial(shape).has_conditions;
   }
 

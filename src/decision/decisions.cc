@@ -69,6 +69,11 @@ const Words& words(ReferenceKind) {
   return spellings;
 }
 
+const Words& words(VectorStart) {
+  static const Words spellings = {"row", "boundary"};
+  return spellings;
+}
+
 const Words& words(HoldKind) {
   static const Words spellings = {"steps", "row", "filled"};
   return spellings;

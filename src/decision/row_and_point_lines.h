@@ -22,16 +22,25 @@ struct Columns {
   static const ir::OpInfo& info();
 };
 
+// Where the first vector of a row begins: with the row, or at the last boundary of vectors in
+// memory that is not behind the row's beginning.
+enum class VectorStart : uint8_t { Row, Boundary };
+const std::vector<std::string_view>& words(VectorStart);
+
 struct Vector {
-  static constexpr std::string_view kFormat = "vector $elements{ $by}";
+  static constexpr std::string_view kFormat = "vector $elements{ $start}{ $by}";
   static constexpr std::string_view kDoc =
       "Form rows: neighbouring elements that a thread loads at once. The kernel runs for rows of "
-      "whole vectors; with 1 it takes tensors of any alignment. Form points, for a scan along "
-      "memory: neighbouring steps of a thread, whose elements it loads and stores at once.";
+      "whole vectors; with 1 it takes tensors of any alignment. boundary: it takes them, too; "
+      "vectors lie where memory has them, and those that are not whole inside the row are loaded "
+      "and stored element by element. Form points, for a scan along memory: neighbouring steps of "
+      "a thread, whose elements it loads and stores at once.";
   ir::OptionalInt elements;
+  VectorStart start = VectorStart::Row;
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {
     f("elements", s.elements);
+    f("start", s.start);
     f("by", s.by);
   }
   static const ir::OpInfo& info();

@@ -58,7 +58,7 @@ struct Cluster {
   static constexpr std::string_view kFormat = "cluster $tiles{ $by}";
   static constexpr std::string_view kDoc =
       "Form tile: so many tiles beside each other along the rows run together and share what they "
-      "load.";
+      "load. Form rows: so many CTAs run together and share each row that is held.";
   ir::OptionalInt tiles;
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {

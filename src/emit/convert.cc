@@ -11,6 +11,7 @@
 #include "emit/convert.h"
 
 #include "emit/expression.h"
+#include "emit/vector.h"
 #include "layout/convert.h"
 #include "matile/registers.h"
 

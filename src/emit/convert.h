@@ -2,7 +2,7 @@
 // Conversion of register tiles to another layout (`convert`), one way after the other.
 #pragma once
 
-#include "emit/vector.h"
+#include "emit/meetings.h"
 
 namespace nautilus::emit {
 

@@ -105,7 +105,7 @@ void Cta::write_word(Thread& thread, uint32_t address, uint32_t bits, int line) 
     return machine.fail(thread, line,
                         fmt::format("write to smem+{}, which {}", offset, pending_use(address)));
   }
-  const Warp& warp = warp_of(thread);
+  const Warp& warp = thread.cta->warp_of(thread);
   const size_t own = warp.clock;
   const size_t word = offset / 4;
   if (const int reader = async_reads.unknown_to(warp.knows, SharedMemory::granule_index(address));
@@ -130,6 +130,29 @@ void Cta::write_word(Thread& thread, uint32_t address, uint32_t bits, int line) 
   granule.barrier = -1;
   granule.dirty[offset / 4 % 4] = static_cast<uint16_t>(thread.index + 1);
   thread.dirty.push_back(address);
+}
+
+void Cta::write_remote(Thread& thread, uint32_t address, int rank, uint32_t bits, int line) {
+  if (rank < 0 || static_cast<size_t>(rank) >= cluster.ctas.size()) {
+    return machine.fail(
+        thread, line, fmt::format("write to CTA {} of a cluster of {}", rank, cluster.ctas.size()));
+  }
+  Cta& target = *cluster.ctas[static_cast<size_t>(rank)];
+  if (&target != this && thread.cluster_syncs == 0) {
+    return machine.fail(thread, line,
+                        fmt::format("write to CTA {}, which may not have begun: nothing has made "
+                                    "all of the cluster meet (sync_cluster)",
+                                    target.index));
+  }
+  if (target.is_over()) {
+    return machine.fail(thread, line,
+                        fmt::format("write to CTA {}, which has ended: nothing makes it wait "
+                                    "(sync_cluster)",
+                                    target.index));
+  }
+  const Warp& warp = warp_of(thread);
+  if (&target != this) target.remote_arrivals[warp.clock] = warp.knows.periods[warp.clock];
+  target.write_word(thread, address, bits, line);
 }
 
 uint32_t Cta::read_word(Thread& thread, uint32_t address, int line) {

@@ -68,6 +68,8 @@ struct HostTable {
   void (*mbar_arrive)(unsigned at, int line);
   // At the barrier at the same address in the CTA of that rank in the cluster.
   void (*mbar_arrive_remote)(unsigned at, int rank, int line);
+  // At the same address in the CTA of that rank in the cluster.
+  void (*shared_store_remote)(unsigned address, int rank, unsigned bits, int line);
   // All threads of all CTAs of the cluster.
   void (*sync_cluster)(int line);
   // `phases` is how many phases must have completed, -1 if the caller knows the parity only.

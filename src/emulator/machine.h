@@ -233,6 +233,8 @@ struct Cta {
   // Ordinary accesses to shared memory (accesses.cc).
   bool check_shared(Thread& thread, uint32_t address, int bytes, int alignment, int line);
   void write_word(Thread& thread, uint32_t address, uint32_t bits, int line);
+  // In the CTA of that rank in the cluster.
+  void write_remote(Thread& thread, uint32_t address, int rank, uint32_t bits, int line);
   uint32_t read_word(Thread& thread, uint32_t address, int line);
   void fence_async(Thread& thread);
   // Passes on the warp's knowledge and begins a new period.

@@ -152,6 +152,10 @@ void mbar_arrive_remote(unsigned at, int rank, int line) {
   call(line, [&](Thread& t, Cta& cta) { cta.arrive_remote(t, at, rank, line); });
 }
 
+void shared_store_remote(unsigned address, int rank, unsigned bits, int line) {
+  call(line, [&](Thread& t, Cta& cta) { cta.write_remote(t, address, rank, bits, line); });
+}
+
 void sync_cluster(int line) {
   call(line, [&](Thread& t, Cta& cta) { cta.collect(t, Collective::ClusterSync, nullptr, line); });
 }
@@ -258,6 +262,7 @@ const HostTable& host_table() {
       .mbar_expect = mbar_expect,
       .mbar_arrive = mbar_arrive,
       .mbar_arrive_remote = mbar_arrive_remote,
+      .shared_store_remote = shared_store_remote,
       .sync_cluster = sync_cluster,
       .mbar_wait = mbar_wait,
       .ring_init = ring_init,

@@ -101,6 +101,22 @@ struct Groups {
   static const ir::OpInfo& info();
 };
 
+struct Ctas {
+  static constexpr std::string_view kFormat = "ctas $tile $reducer";
+  static constexpr std::string_view kDoc =
+      "Combines the values that the CTAs of a cluster have of a line tile without axes, each "
+      "writing into the shared memory of all; all of them get the result. Lanes, warps and groups "
+      "are combined before. All threads of all CTAs must come here: the kernel has one role, and "
+      "nothing that differs by rank decides whether they do.";
+  ir::Name tile;
+  expr::Reducer reducer = expr::Reducer::Sum;
+  static void fields(auto& s, auto&& f) {
+    f("tile", s.tile);
+    f("reducer", s.reducer);
+  }
+  static const ir::OpInfo& info();
+};
+
 struct Load {
   static constexpr std::string_view kFormat =
       "load $target[$axes] from $value{ when $condition}{ else $other}{ $reuse}";

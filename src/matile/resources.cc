@@ -265,10 +265,16 @@ Resources resources_of(const Kernel& kernel, const target::Target& target) {
     role.scratch_bytes = scratch_bytes(*role.op);
     role.scratch = aligned(offset, 16);
     if (role.scratch_bytes) offset = role.scratch + 2 * role.groups() * role.scratch_bytes;
-    if (!contains(role.op->body, [](const ir::Op& op) { return op.is<Groups>(); })) continue;
-    role.meeting = aligned(offset, 16);
-    role.meeting_bytes = 16 * role.groups();  // a word for each warp
-    offset = role.meeting + 2 * role.meeting_bytes;
+    if (contains(role.op->body, [](const ir::Op& op) { return op.is<Groups>(); })) {
+      role.meeting = aligned(offset, 16);
+      role.meeting_bytes = 16 * role.groups();  // a word for each warp
+      offset = role.meeting + 2 * role.meeting_bytes;
+    }
+    if (contains(role.op->body, [](const ir::Op& op) { return op.is<Ctas>(); })) {
+      role.cluster_meeting = aligned(offset, 16);
+      role.cluster_meeting_bytes = aligned(4 * r.cluster, 16);
+      offset = role.cluster_meeting + 2 * role.cluster_meeting_bytes;
+    }
   }
   for (TilesInfo& tiles : r.tiles) {
     if (tiles.op->source != TileSource::Dynamic) continue;

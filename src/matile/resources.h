@@ -83,6 +83,9 @@ struct RoleInfo {
   int meeting = 0;
   int meeting_bytes = 0;  // of one buffer; 0 without `groups`
   int meeting_sync = 0;   // named barrier
+  // Shared memory of `ctas`: two buffers of a word for each CTA of the cluster.
+  int cluster_meeting = 0;
+  int cluster_meeting_bytes = 0;  // of one buffer; 0 without `ctas`
   bool is_compute() const { return op->unit == RoleUnit::Groups; }
   int groups() const { return is_compute() ? static_cast<int>(*op->count) : 1; }
 };

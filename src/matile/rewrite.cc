@@ -108,6 +108,10 @@ void touch(const Op& op, Touched& t) {
       read(op.as<Groups>().tile);
       write(op.as<Groups>().tile);
       break;
+    case Kind::Ctas:
+      read(op.as<Ctas>().tile);
+      write(op.as<Ctas>().tile);
+      break;
     case Kind::Dot: {
       const auto& d = op.as<Dot>();
       read(d.a);

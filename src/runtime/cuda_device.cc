@@ -15,7 +15,7 @@ namespace {
 
 // Numbers of CUdevice_attribute and CUfunction_attribute.
 enum Attribute { kMultiprocessors = 16, kMajor = 75, kMinor = 76, kSharedOptIn = 97 };
-enum FunctionAttribute { kMaxDynamicShared = 8 };
+enum FunctionAttribute { kMaxDynamicShared = 8, kLargeClusters = 14 };
 
 int attribute(const DriverApi& api, int number, int device) {
   int value = 0;
@@ -258,6 +258,8 @@ std::optional<void*> Device::load_kernel(const std::string& cubin, const std::st
                              name, shared_bytes, info_.name, info_.shared_bytes_per_block),
                  error);
   }
+  // Clusters of more than 8 CTAs need permission, too; a device without them refuses it.
+  if (!bad) api.function_set(l.kernel, kLargeClusters, 1);
   if (bad) {
     api.module_unload(l.module);
     return std::nullopt;

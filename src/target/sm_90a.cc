@@ -27,7 +27,7 @@ const Target& sm_90a() {
               .sm_shared_bytes = 233472,
               .kept_shared_bytes = 1024,
               .named_barriers = 16,
-              .cluster_ctas = 8,  // portable kernels have no more
+              .cluster_ctas = 16,  // more than 8 need permission of the driver
           },
       .matrix =
           {
@@ -199,8 +199,12 @@ const Target& sm_90a() {
               .spare_registers = 24,
               .resident_least = 40,
               .walking_least = 72,
-              .columns = {1024, 4096, 8192, 16384, 32768, 65536},
+              .columns = {1024, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288},
+              // The longest: 4 CTAs with 36 elements of each thread, two of which share a
+              // multiprocessor.
+              .shifted_columns = {1024, 5120, 73728},
               .most_columns = 65536,
+              .ctas = {2, 4, 8, 16},
               // A kernel that only reads rows has more of them in flight in small CTAs: cross
               // entropy of 16384 columns 0.081 ms by one group, 0.099 by four.
               .columns_of_group = 16384,

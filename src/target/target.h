@@ -245,32 +245,34 @@ struct Parts {
 
 // Kernels that work along rows.
 struct Rows {
-  int64_t threads;               // of a group
-  int64_t registers;             // of a thread for what is kept of a row
-  int64_t early_registers;       // for what is loaded early and could be loaded later
-  int64_t groups;                // that share a long row
-  int64_t group_columns;         // longer rows are shared by them
-  int64_t pair_registers;        // of a thread of such groups, if two CTAs shall fit
-  int64_t alone_registers;       // the same if one shall
-  int64_t spare_registers;       // of those, the ones that tiles leave free
-  int64_t resident_least;        // registers of a thread that keeps its row, at least
-  int64_t walking_least;         // of one that walks along it
-  std::vector<int64_t> columns;  // kept rows, for programs that leave their number open
-  int64_t most_columns;          // of a row that several groups keep
-  int64_t columns_of_group;      // of a row that one group keeps
-  int64_t positions_of_group;    // of a group among several, if columns are used as numbers
-  int64_t least_columns;         // of a row that is worth a CTA
-  int64_t least_vector;          // neighbours of a thread, where a row is loaded in vectors
-  int64_t most_vector;           // the same at most
-  int64_t turn_elements;         // of a thread in a step along a row, one by one
-  int64_t walked_rows;           // that a step loads, of reductions over several axes
-  int64_t most_walked_rows;      // that a schedule may ask for
-  int64_t ahead_bytes;           // of rows asked for early, for each multiprocessor
-  int64_t ahead_row;             // bytes of a row, at most, that is asked for early
-  int64_t ahead_row_of_groups;   // the same where groups share it
-  int64_t other_registers;       // registers of a thread in addition to tiles: addresses, limits
-  int64_t other_per_tile;        // more for each tile but the first two
-  int64_t late_pieces;           // of a row, at most, that is loaded where it is used
+  int64_t threads;                       // of a group
+  int64_t registers;                     // of a thread for what is kept of a row
+  int64_t early_registers;               // for what is loaded early and could be loaded later
+  int64_t groups;                        // that share a long row
+  int64_t group_columns;                 // longer rows are shared by them
+  int64_t pair_registers;                // of a thread of such groups, if two CTAs shall fit
+  int64_t alone_registers;               // the same if one shall
+  int64_t spare_registers;               // of those, the ones that tiles leave free
+  int64_t resident_least;                // registers of a thread that keeps its row, at least
+  int64_t walking_least;                 // of one that walks along it
+  std::vector<int64_t> columns;          // kept rows, for programs that leave their number open
+  std::vector<int64_t> shifted_columns;  // the same of rows that are no whole vectors
+  int64_t most_columns;                  // of a row that several groups keep
+  std::vector<int64_t> ctas;             // of a cluster that keeps a longer row, fewest first
+  int64_t columns_of_group;              // of a row that one group keeps
+  int64_t positions_of_group;            // of a group among several, if columns are used as numbers
+  int64_t least_columns;                 // of a row that is worth a CTA
+  int64_t least_vector;                  // neighbours of a thread, where a row is loaded in vectors
+  int64_t most_vector;                   // the same at most
+  int64_t turn_elements;                 // of a thread in a step along a row, one by one
+  int64_t walked_rows;                   // that a step loads, of reductions over several axes
+  int64_t most_walked_rows;              // that a schedule may ask for
+  int64_t ahead_bytes;                   // of rows asked for early, for each multiprocessor
+  int64_t ahead_row;                     // bytes of a row, at most, that is asked for early
+  int64_t ahead_row_of_groups;           // the same where groups share it
+  int64_t other_registers;      // registers of a thread in addition to tiles: addresses, limits
+  int64_t other_per_tile;       // more for each tile but the first two
+  int64_t late_pieces;          // of a row, at most, that is loaded where it is used
   std::vector<int64_t> pieces;  // columns of pieces of long rows, where rows are few; longest first
   int64_t resident_pieces;      // for each multiprocessor, that leave no need for shorter ones
 };

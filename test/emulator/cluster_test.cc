@@ -60,6 +60,25 @@ template <int BUG> DEVICE void pair_copy(const Params& p) {
 PAIR(Right) PAIR(NoMeeting) PAIR(MeetingOfTheCta) PAIR(NoEnd) PAIR(OwnRelease) PAIR(EarlyRelease)
 PAIR(NoGet) PAIR(HalfAnnounced) PAIR(OneLoads) PAIR(TooFewReaders) PAIR(NobodyThere) PAIR(Outside)
 PAIR(NoWait) PAIR(OneEnds)
+
+// Sums over both CTAs, one after the other: each writes its word into both, at two places in turn.
+enum SumBug { RightSum, EarlyWrite, NoSync, OnePlace, NobodyToWriteTo };
+template <int BUG> DEVICE void pair_sum(const Params&) {
+  SHARED_BASE(smem);
+  const int thread = thread_index(), r = block_index() % 2;
+  if (BUG != EarlyWrite) sync_cluster();
+  for (int k = 0; k < 4; ++k) {
+    const u32 to = smem + (BUG == OnePlace ? 0 : 16 * (k % 2));
+    if (thread < 2)
+      shared_store_remote_f32(to + 4 * r, BUG == NobodyToWriteTo ? thread + 1 : thread, (float)(10 * k + r));
+    if (BUG != NoSync) sync_cluster();
+    const float sum = shared_load_f32(to) + shared_load_f32(to + 4);
+    if (sum != (float)(20 * k + 1)) shared_store_f32(smem + 1000000, sum);
+  }
+  sync_cluster();
+}
+#define SUM(bug) KERNEL_CLUSTER(sum_##bug, 64, 2) { pair_sum<bug>(p); }
+SUM(RightSum) SUM(EarlyWrite) SUM(NoSync) SUM(OnePlace) SUM(NobodyToWriteTo)
 )";
 
 struct Params {
@@ -122,6 +141,15 @@ TEST_F(EmulatedClusters, AllCtasGetWhatEachLoads) {
     }
     ASSERT_EQ(wrong, 0) << seed;
   }
+}
+
+TEST_F(EmulatedClusters, CtasWriteIntoEachOther) {
+  for (uint64_t seed = 1; seed <= 20; ++seed)
+    ASSERT_EQ(run_kernel("sum_RightSum", seed, 4, seed % 2 == 0 ? 2 : 4), "") << seed;
+  expect_report("sum_EarlyWrite", "which may not have begun");
+  expect_report("sum_NoSync", "smem+0");
+  expect_report("sum_OnePlace", "write to smem+0");
+  expect_report("sum_NobodyToWriteTo", "write to CTA 2 of a cluster of 2");
 }
 
 TEST_F(EmulatedClusters, GridsAreWholeClusters) {

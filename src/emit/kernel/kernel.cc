@@ -84,7 +84,10 @@ void KernelEmitter::learn_facts() {
 void KernelEmitter::header(const KernelText& text, bool is_followed) {
   describe();
   const int ctas = ctas_together();
-  if (scope_.resources.cluster > 1)
+  if (scope_.resources.cluster > 1 && ctas > 1)
+    out_.open("KERNEL_CLUSTER_MIN_CTAS({}, {}, {}, {}) {{", text.name, text.threads,
+              scope_.resources.cluster, ctas);
+  else if (scope_.resources.cluster > 1)
     out_.open("KERNEL_CLUSTER({}, {}, {}) {{", text.name, text.threads, scope_.resources.cluster);
   else if (ctas > 1)
     out_.open("KERNEL_MIN_CTAS({}, {}, {}) {{", text.name, text.threads, ctas);
@@ -100,13 +103,14 @@ void KernelEmitter::header(const KernelText& text, bool is_followed) {
       std::any_of(scope_.resources.tiles.begin(), scope_.resources.tiles.end(),
                   [](const auto& t) { return t.op->source == matile::TileSource::Dynamic; });
   if (is_followed) out_.line("let_next_kernel_begin();");
-  if (!has_barriers) {
-    if (text.may_begin_early) out_.line("wait_for_kernels_in_front();");
-    return;
-  }
-  barriers();
+  if (has_barriers) barriers();
   if (text.may_begin_early) out_.line("wait_for_kernels_in_front();");
-  out_.line("{}();", scope_.resources.cluster > 1 ? "sync_cluster" : "sync_cta");
+  // CTAs use barriers and memory of each other only after all of them have begun.
+  const bool meet =
+      std::any_of(scope_.resources.roles.begin(), scope_.resources.roles.end(),
+                  [](const matile::RoleInfo& role) { return role.cluster_meeting_bytes > 0; });
+  if (has_barriers || meet)
+    out_.line("{}();", scope_.resources.cluster > 1 ? "sync_cluster" : "sync_cta");
 }
 
 void KernelEmitter::barriers() {

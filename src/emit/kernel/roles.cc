@@ -65,6 +65,7 @@ void RoleEmitter::role_body(const RoleInfo& role) {
   const bool is_stage_used = stages();
   if (role.scratch_bytes) out_.line("int warps_at = 0;");
   if (role.meeting_bytes) out_.line("int groups_at = 0;");
+  if (role.cluster_meeting_bytes) out_.line("int ctas_at = 0;");
   tiles_cursor();
   statements_.block(role.op->body);
   if (is_stage_used) out_.line("if (leader) tma_wait_read<0>();");

@@ -81,6 +81,8 @@ void StatementEmitter::statement(const Op& op) {
       return emit_warps(op.as<matile::Warps>(), scope_.registers, meeting(), out_);
     case Kind::Groups:
       return emit_groups(op.as<matile::Groups>(), scope_.registers, meeting_of_groups(false), out_);
+    case Kind::Ctas:
+      return emit_ctas(op.as<matile::Ctas>(), scope_.registers, meeting_of_ctas(), out_);
     case Kind::Convert:
       return emit_convert(op.as<matile::Convert>(), scope_.registers, meeting(), out_);
     case Kind::Load:
@@ -132,6 +134,11 @@ GroupMeeting StatementEmitter::meeting_of_groups(bool are_warps_apart) const {
           scope_.role->groups(),
           scope_.group_text(),
           are_warps_apart};
+}
+
+CtaMeeting StatementEmitter::meeting_of_ctas() const {
+  return {fmt::format("smem + {}", scope_.role->cluster_meeting),
+          scope_.role->cluster_meeting_bytes, "ctas_at", scope_.resources.cluster, scope_.rank()};
 }
 
 void StatementEmitter::tile(const matile::Tile& op) {

@@ -4,6 +4,7 @@
 
 #include "emit/kernel/products.h"
 #include "emit/kernel/rings.h"
+#include "emit/meetings.h"
 #include "emit/vector.h"
 
 namespace nautilus::emit {
@@ -25,6 +26,7 @@ class StatementEmitter {
   static bool meet_at_once(const ir::Block& ops, size_t k);
   Meeting meeting() const;
   GroupMeeting meeting_of_groups(bool are_warps_apart) const;
+  CtaMeeting meeting_of_ctas() const;
   void tile(const matile::Tile& op);
   void let(const matile::Let& op);
   void each(const matile::Each& op);

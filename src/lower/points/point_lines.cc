@@ -285,7 +285,7 @@ bool PointLines::end(const LoweredKernel& parts, std::string_view name, decision
     const auto* walk = op.get<matile::LaneLoop>();
     if (!walk || !walk->vector) continue;
     each_.took({walk->each, {}});
-    vector_.took({walk->vector, {}});
+    vector_.took({.elements = walk->vector});
   }
   if (points.across) across_.took({points.across, points.points_across, points.lines_across, {}});
   if (points.spread) spread_.took({points.spread, points.points_apart, points.points_down, {}});

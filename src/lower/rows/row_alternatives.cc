@@ -24,8 +24,9 @@ class RowAlternatives {
     std::vector<RowAlternative> out;
     for (size_t k = 0; k < shapes_.size(); ++k) {
       // The condition of the first needs those of the others.
+      const int64_t by = shapes_[k].is_shifted() ? 1 : shapes_[k].by;
       out.push_back({shapes_[k], suffix(k), limit(shapes_[k]), k == 0 ? Expr() : condition(k),
-                     c_.group.exists ? in_vectors(c_.length(), shapes_[k].by) : Expr()});
+                     c_.group.exists ? in_vectors(c_.length(), by) : Expr()});
       if (k == 0 || !is_false(out[k].condition)) continue;
       *unreached = k;
       return std::nullopt;
@@ -80,9 +81,13 @@ class RowAlternatives {
     return shapes_[k].by % shapes_[before].by == 0;
   }
 
+  // Columns of a row that the shape holds, wherever its vectors begin.
+  static int64_t held(const RowShape& s) { return s.capacity() - s.most_lead(); }
+
   // Where shape `k` does not run for its own reasons.
   Expr rejects(size_t k) const {
     const RowShape& s = shapes_[k];
+    if (s.is_shifted()) return either(is_vectors(s.by), is_more(held(s)));
     switch (s.hold) {
       case HoldKind::Steps:
         return is_no_vectors(s.by);
@@ -97,12 +102,13 @@ class RowAlternatives {
   // Where shape `k` runs: what it can, without what those before it do.
   Expr condition(size_t k) const {
     const RowShape& s = shapes_[k];
+    if (s.is_shifted()) return condition_of_shifted(k);
     if (s.hold == HoldKind::Filled) return is_exactly(s.capacity());
     Expr where = is_vectors(s.by);
     int64_t shorter = 0;  // rows of up to so many columns run elsewhere
     for (size_t before = 1; before < k; ++before) {
       const RowShape& b = shapes_[before];
-      if (b.hold == HoldKind::Filled) continue;
+      if (b.hold == HoldKind::Filled || b.is_shifted()) continue;
       if (!has_vectors_of(k, before))
         where = both(where, rejects(before));
       else if (!b.is_held())
@@ -126,6 +132,18 @@ class RowAlternatives {
     return both(where, known(c_.pool.binary(EK::Lt, n_, integer(s.capacity()))));
   }
 
+  // Rows that are no whole vectors, without what shapes of the same kind before it take.
+  Expr condition_of_shifted(size_t k) const {
+    const RowShape& s = shapes_[k];
+    Expr where = is_no_vectors(s.by);
+    int64_t shorter = 0;
+    for (size_t before = 1; before < k; ++before) {
+      if (shapes_[before].is_shifted()) shorter = std::max(shorter, held(shapes_[before]));
+    }
+    if (shorter > 0) where = both(where, is_more(shorter));
+    return shorter >= held(s) ? c_.pool.boolean(false) : both(where, is_at_most(held(s)));
+  }
+
   // Where no shape but the first runs. A shape for all rows of its vectors, and rows that it could
   // take as well, are one condition.
   Expr nowhere_else() const {
@@ -134,11 +152,16 @@ class RowAlternatives {
       const RowShape& s = shapes_[k];
       const bool takes_all = s.hold == HoldKind::Steps ||
                              (s.hold == HoldKind::Row && is_at_most(s.capacity()).is_true());
-      if (takes_all) all = k;
+      if (takes_all && !s.is_shifted()) all = k;
     }
     Expr where = all ? is_no_vectors(shapes_[*all].by) : c_.pool.boolean(true);
     for (size_t k = 1; k < shapes_.size(); ++k) {
-      if (all && (k == *all || has_vectors_of(k, *all))) continue;
+      const RowShape& s = shapes_[k];
+      if (all && s.is_shifted() && s.by == shapes_[*all].by) {
+        where = both(where, is_more(held(s)));  // whole vectors are excluded already
+        continue;
+      }
+      if (all && !s.is_shifted() && (k == *all || has_vectors_of(k, *all))) continue;
       where = both(where, rejects(k));
     }
     return where;
@@ -146,7 +169,8 @@ class RowAlternatives {
 
   std::string suffix(size_t k) const {
     const RowShape& s = shapes_[k];
-    if (s.hold == HoldKind::Row) return fmt::format("_{}", s.capacity());
+    if (s.hold == HoldKind::Row)
+      return fmt::format("_{}{}", s.capacity(), k > 0 && s.is_shifted() ? "_any" : "");
     if (s.hold == HoldKind::Filled) return fmt::format("_{}_whole", s.capacity());
     if (k == 0 && (shapes_.size() > 1 || n_.op() != EK::IntConst)) return "_single";
     return has_elements_only(c_.group) ? "_blocks" : "_long";
@@ -155,7 +179,7 @@ class RowAlternatives {
   // The number of columns: of whole vectors as a multiple of them, which the kernel can see.
   Expr limit(const RowShape& shape) {
     if (shape.hold == HoldKind::Filled) return integer(shape.capacity());
-    return in_vectors(n_, shape.by);
+    return in_vectors(n_, shape.is_shifted() ? 1 : shape.by);
   }
   Expr in_vectors(Expr n, int64_t by) {
     if (n.op() == EK::IntConst || is_vectors(by).is_true()) return n;

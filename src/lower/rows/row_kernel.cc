@@ -50,7 +50,8 @@ std::optional<ir::Block> lower_rows(const RowContext& rows,
     decided.insert(decided.end(), lines[k].decided().begin(), lines[k].decided().end());
     decision::note_kernel(rows.group.statements.back().target, decision::Form::Rows, decided, name,
                           context);
-    const Expr all = lowering.count();
+    Expr all = lowering.count();
+    if (v.shape.ctas > 1) all = rows.pool.binary(EK::Mul, rows.pool.integer(v.shape.ctas), all);
     const Expr grid =
         v.condition.is_true() ? all : rows.pool.select(v.condition, all, rows.pool.integer(0));
     const bool is_never = v.condition.op() == EK::BoolConst && !v.condition.is_true();

@@ -22,6 +22,7 @@ RowLines::RowLines(const ir::Block& alternative, bool is_first, const RowContext
       vector_(context_),
       hold_(context_),
       groups_(context_),
+      cluster_(context_),
       each_(context_),
       registers_(context_),
       ahead_(context_),
@@ -34,6 +35,7 @@ RowLines::RowLines(const ir::Block& alternative, bool is_first, const RowContext
   vector_.begin(body_);
   hold_.begin(body_);
   groups_.begin(body_);
+  cluster_.begin(body_);
   each_.begin(body_);
   registers_.begin(body_);
   ahead_.begin(body_);
@@ -58,9 +60,9 @@ std::optional<RowShape> RowLines::read() {
     return why.empty();
   };
   if (!ok(vector_, read_vector(shape)) || !ok(hold_, read_hold(shape)) ||
-      !ok(groups_, read_groups(shape)) || !ok(columns_, read_columns(shape)) ||
-      !ok(each_, read_each(shape)) || !ok(registers_, read_registers(shape)) ||
-      !ok(ahead_, read_ahead(shape)))
+      !ok(groups_, read_groups(shape)) || !ok(cluster_, read_cluster(shape)) ||
+      !ok(columns_, read_columns(shape)) || !ok(each_, read_each(shape)) ||
+      !ok(registers_, read_registers(shape)) || !ok(ahead_, read_ahead(shape)))
     return std::nullopt;
   return shape;
 }
@@ -71,14 +73,25 @@ std::string RowLines::read_vector(RowShape& shape) {
   const int64_t most = most_row_vector(rows_);
   if (by < 1 || by > most || !std::has_single_bit(static_cast<uint64_t>(by)))
     return fmt::format("a vector of these tensors has a power of two of elements up to {}", most);
+  shape.by = by;
+  shape.start = vector_.asked()->start;
+  if (shape.is_shifted()) return refused_boundary(shape);
   if (is_first_ && by != 1)
-    return "the first alternative takes tensors of any alignment, which is `vector 1`";
+    return "the first alternative takes tensors of any alignment, which is `vector 1` or "
+           "`boundary`";
   for (const expr::Expr n : {rows_.columns(), rows_.length()}) {
     if (n.op() == expr::Op::IntConst && n.integer() % by != 0)
       return fmt::format("rows of {} columns have no whole vectors", n.integer());
   }
-  shape.by = by;
   return "";
+}
+
+std::string RowLines::refused_boundary(const RowShape& shape) const {
+  if (shape.by == 1) return "single elements have no boundary";
+  if (are_whole_vectors(rows_, shape.by)) return "rows are whole vectors and begin at boundaries";
+  if (!rows_.group.outer.empty())
+    return "reductions over several axes count through their rows, which have no common boundary";
+  return row_reference(rows_) ? "" : "where a row begins is known from values only";
 }
 
 std::string RowLines::read_hold(RowShape& shape) {
@@ -89,6 +102,8 @@ std::string RowLines::read_hold(RowShape& shape) {
     return "the number of columns is known: `hold row`";
   if (shape.is_held() && !rows_.group.outer.empty())
     return "reductions over several axes walk over their rows, which is `hold steps`";
+  if (!is_first_ && shape.is_shifted() && !shape.is_held())
+    return "the first alternative takes all rows of any alignment that are not held";
   if (is_first_ && shape.is_held() && !is_known)
     return "the first alternative takes rows of any length, which is `hold steps`";
   return "";
@@ -110,16 +125,29 @@ std::string RowLines::read_groups(RowShape& shape) {
   return "";
 }
 
+std::string RowLines::read_cluster(RowShape& shape) {
+  if (!cluster_.asked()) return "";
+  if (!shape.is_held()) return "CTAs of a cluster share rows that are held";
+  const int64_t most = rows_.group.target->limits.cluster_ctas;
+  const int64_t ctas = cluster_.asked()->tiles.value_or(0);
+  if (ctas < 1 || ctas > most) return fmt::format("1 to {} CTAs share a row", most);
+  shape.ctas = ctas;
+  return "";
+}
+
 std::string RowLines::read_columns(RowShape& shape) {
-  const int64_t unit = shape.groups * rows_.choice().threads * std::max<int64_t>(shape.by, 2);
+  const int64_t parts = shape.ctas * shape.groups;
+  const int64_t unit = parts * rows_.choice().threads * std::max<int64_t>(shape.by, 2);
   const int64_t all = columns_.asked()->count.value_or(0);
   if (all < unit || all % unit != 0)
-    return fmt::format("the columns of {} groups of {} threads are a multiple of {}", shape.groups,
+    return fmt::format("the columns of {} groups of {} threads are a multiple of {}", parts,
                        rows_.choice().threads, unit);
-  shape.columns = all / shape.groups;
+  shape.columns = all / parts;
   const expr::Expr n = rows_.columns();
-  if (shape.is_held() && n.op() == expr::Op::IntConst && n.integer() > all)
-    return fmt::format("rows have {} columns", n.integer());
+  if (shape.is_held() && n.op() == expr::Op::IntConst && n.integer() + shape.most_lead() > all)
+    return fmt::format(
+        "rows have {} columns{}", n.integer(),
+        shape.is_shifted() ? fmt::format(", with up to {} in front", shape.most_lead()) : "");
   const RowRoom room = row_room(rows_, shape);
   if (all > unit && room.needed > room.given)
     return fmt::format("they take {} registers of a thread, {} are there for them", room.needed,
@@ -214,15 +242,17 @@ bool RowLines::end(const RowShape& shape, bool has_rows) {
     return false;
   }
   columns_.took({shape.capacity(), {}});
-  vector_.took({shape.by, {}});
+  vector_.took({.elements = shape.by, .start = shape.start});
   if (!has_elements_only(rows_.group)) hold_.took({shape.hold, {}});
   if (shape.is_held()) groups_.took({shape.groups, GroupKind::Sharing, {}});
+  if (cluster_.asked()) cluster_.took({shape.ctas, {}});
   if (!rows_.group.outer.empty()) each_.took({shape.each, {}});
   registers_.took({*shape.registers, {}, {}});
   if (has_rows) ahead_.took({shape.ahead.value_or(0), {}});
   return columns_.end("") && vector_.end("") &&
          hold_.end("elements without reductions need no row") &&
          groups_.end("groups share rows that are held") &&
+         cluster_.end("CTAs of a cluster share rows that are held") &&
          each_.end("reductions over one axis have one row") && registers_.end("") &&
          shared_.end("the kernel loads no such tensor that all rows share, or not with its row") &&
          keep_.end("these elements are needed once, or are no work to compute again") &&

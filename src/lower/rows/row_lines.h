@@ -41,8 +41,10 @@ class RowLines : public RowAnswers {
   template <class D>
   const D* line(decision::OperandChoice<D>& choice, ir::Name operand);
   std::string read_vector(RowShape& shape);
+  std::string refused_boundary(const RowShape& shape) const;
   std::string read_hold(RowShape& shape);
   std::string read_groups(RowShape& shape);
+  std::string read_cluster(RowShape& shape);
   std::string read_columns(RowShape& shape);
   std::string read_each(RowShape& shape);
   std::string read_registers(RowShape& shape);
@@ -58,6 +60,7 @@ class RowLines : public RowAnswers {
   decision::Choice<decision::Vector> vector_;
   decision::Choice<decision::Hold> hold_;
   decision::Choice<decision::Groups> groups_;
+  decision::Choice<decision::Cluster> cluster_;
   decision::Choice<decision::Each> each_;
   decision::Choice<decision::Registers> registers_;
   decision::Choice<decision::Ahead> ahead_;

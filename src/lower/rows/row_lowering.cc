@@ -17,6 +17,7 @@ matile::Kernel RowLowering::run() {
   scope_.begin();
   ir::Block body;
   const ir::Name tile = is_blocked() ? decode_block(body) : decode_row(body);
+  scope_.define_lead(body);
   work(body);
   return assemble(tile, std::move(body));
 }
@@ -62,11 +63,13 @@ matile::Kernel RowLowering::assemble(ir::Name tile, ir::Block body) {
   kernel.push_back(ir::make(matile::Role{
       scope_.names.make("compute"), matile::RoleUnit::Groups, scope_.shape.groups, scope_.part,
       scope_.answers.registers(scope_.use(), row_vectors), std::move(role)}));
-  return {.name = kernel_, .body = std::move(kernel)};
+  matile::Kernel out{.name = kernel_, .rank = scope_.rank, .body = std::move(kernel)};
+  if (scope_.shape.ctas > 1) out.cluster = scope_.shape.ctas;
+  return out;
 }
 
 Expr RowLowering::count() const {
-  Expr n = is_blocked() ? scope_.steps() : Expr();
+  Expr n = is_blocked() ? scope_.blocks() : Expr();
   for (const ir::Axis& a : group_.rows) n = n ? pool_.binary(EK::Mul, n, a.extent) : a.extent;
   return n ? n : pool_.integer(1);
 }
@@ -75,12 +78,12 @@ ir::Name RowLowering::decode_block(ir::Block& body) {
   const ir::Name tile = scope_.names.make("block");
   const ir::Name count = scope_.names.make("steps");
   const ir::Name step = scope_.names.make("step");
-  body.push_back(ir::make(matile::Let{count, scope_.steps()}));
+  body.push_back(ir::make(matile::Let{count, scope_.blocks()}));
   const Expr all = pool_.index(count);
   body.push_back(ir::make(matile::Let{step, pool_.binary(EK::Mod, pool_.index(tile), all)}));
-  scope_.at = pool_.binary(
+  scope_.at = scope_.shifted(pool_.binary(
       EK::Add, pool_.binary(EK::Mul, pool_.integer(scope_.shape.columns), pool_.index(step)),
-      scope_.column);
+      scope_.column));
   if (group_.rows.empty()) return tile;
   const ir::Name row = scope_.names.make("row");
   body.push_back(ir::make(matile::Let{row, pool_.binary(EK::FloorDiv, pool_.index(tile), all)}));

@@ -2,6 +2,7 @@
 #include "lower/rows/row_scope.h"
 
 #include "expr/walk.h"
+#include "matile/ops.h"
 
 namespace nautilus::lower {
 
@@ -20,6 +21,7 @@ RowScope::RowScope(const RowContext& context, const RowAlternative& alternative,
       names(context.names),
       shape(alternative.shape),
       limit(alternative.limit),
+      reference(shape.is_shifted() ? row_reference(context) : std::nullopt),
       exists(group.exists && alternative.length
                  ? pool.binary(EK::Lt, group.exists[0], alternative.length)
                  : group.exists) {}
@@ -37,6 +39,8 @@ void RowScope::begin() {
   }
   column = pool.index(names.make(group.column.name.str()));
   if (shape.groups > 1) part = names.make("w");
+  if (shape.ctas > 1) rank = names.make("rank");
+  if (reference) lead = pool.index(names.make("lead"));
   at = in_row(column);
   place = column;
   extent = shape.columns;
@@ -68,14 +72,52 @@ bool RowScope::is_along_row(Expr e) const {
 }
 
 Expr RowScope::in_row(Expr tile_column) const {
-  if (shape.groups == 1) return tile_column;
-  const Expr first = pool.binary(EK::Mul, pool.integer(shape.columns), pool.index(part));
-  return pool.binary(EK::Add, first, tile_column);
+  Expr column_of_cta = tile_column;
+  if (shape.groups > 1) {
+    const Expr first = pool.binary(EK::Mul, pool.integer(shape.columns), pool.index(part));
+    column_of_cta = pool.binary(EK::Add, first, tile_column);
+  }
+  if (shape.ctas == 1) return shifted(column_of_cta);
+  const Expr first = pool.binary(EK::Mul, pool.integer(shape.of_cta()), pool.index(rank));
+  return shifted(pool.binary(EK::Add, first, column_of_cta));
+}
+
+Expr RowScope::shifted(Expr at_column) const {
+  return lead ? pool.binary(EK::Sub, at_column, lead) : at_column;
+}
+
+// Of the element's number in memory, as its tensor is dense. Each term is reduced: rows may have
+// numbers that 32 bits do not hold.
+void RowScope::define_lead(ir::Block& out) const {
+  if (!lead) return;
+  const auto reduced = [&](Expr e) {
+    return e.op() == EK::IntConst ? pool.integer(e.integer() % shape.by)
+                                  : pool.binary(EK::Mod, e, pool.integer(shape.by));
+  };
+  Expr number;
+  for (size_t k = 0; k < reference->at.size(); ++k) {
+    const Expr index = reduced(reference->at[k]);
+    if (number) number = pool.binary(EK::Mul, number, reduced(reference->type.dims[k]));
+    number = !number ? index : index.is_int(0) ? number : pool.binary(EK::Add, number, index);
+    if (k > 0) number = reduced(number);
+  }
+  out.push_back(ir::make(matile::Let{lead.name(), number}));
+}
+
+Expr RowScope::is_first() const {
+  Expr out;
+  for (const ir::Name number : {part, rank}) {
+    if (!number) continue;
+    const Expr here = pool.binary(EK::Eq, pool.index(number), pool.integer(0));
+    out = out ? pool.binary(EK::And, out, here) : here;
+  }
+  return out;
 }
 
 Expr RowScope::in_range() const {
   if (is_walked) return is_walked;
-  const Expr in_row = pool.binary(EK::Lt, at, limit);
+  Expr in_row = pool.binary(EK::Lt, at, limit);
+  if (lead) in_row = pool.binary(EK::And, pool.binary(EK::Ge, at, pool.integer(0)), in_row);
   if (!exists) return in_row;
   const Expr here = expr::substitute(pool, exists, {{pool.index(group.column.name), at}});
   const bool has_all = shape.is_held() && limit.is_int(shape.capacity());
@@ -89,7 +131,14 @@ Expr RowScope::present() const {
 }
 
 Expr RowScope::steps() const {
-  const Expr more = pool.binary(EK::Add, limit, pool.integer(shape.columns - 1));
+  const Expr with_lead = lead ? pool.binary(EK::Add, lead, limit) : limit;
+  const Expr more = pool.binary(EK::Add, with_lead, pool.integer(shape.columns - 1));
+  return pool.binary(EK::FloorDiv, more, pool.integer(shape.columns));
+}
+
+Expr RowScope::blocks() const {
+  const Expr more =
+      pool.binary(EK::Add, limit, pool.integer(shape.columns - 1 + shape.most_lead()));
   return pool.binary(EK::FloorDiv, more, pool.integer(shape.columns));
 }
 

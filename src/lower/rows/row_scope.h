@@ -31,17 +31,24 @@ struct RowScope {
   bool is_along_row(expr::Expr e) const;
 
   // The tiles have exactly the columns of the row.
-  bool is_whole() const {
-    return !exists && shape.is_held() && limit.is_int(shape.groups * shape.columns);
-  }
-  // The column of the row that a column of the tiles means: groups have neighbouring parts of it.
+  bool is_whole() const { return !exists && shape.is_held() && limit.is_int(shape.capacity()); }
+  // The column of the row that a column of the tiles means: CTAs, and groups of each, have
+  // neighbouring parts of it.
   expr::Expr in_row(expr::Expr tile_column) const;
+  // True in one of the CTAs and groups that have the same; null if there is one only.
+  expr::Expr is_first() const;
+  // The same column where tiles begin in front of the row.
+  expr::Expr shifted(expr::Expr at_column) const;
+  // By how many columns they do; nothing to say if they do not.
+  void define_lead(ir::Block& out) const;
   expr::Expr in_range() const;
   // How many columns the row has; fewer than others if it is the last piece of a longer one.
   expr::Expr present() const;
   ir::Axes columns() const { return {{column.name(), pool.integer(extent)}}; }
   // Of tiles that the columns of a row take.
   expr::Expr steps() const;
+  // The same of any row, wherever its vectors begin.
+  expr::Expr blocks() const;
   // Columns that are written at a time where reads are late. A register has two elements of 16
   // bits.
   int64_t piece() const { return choice.threads * std::max<int64_t>(shape.by, 2); }
@@ -62,13 +69,16 @@ struct RowScope {
   expr::ExprPool& pool;
   FreshNames names;
   RowShape shape;
-  expr::Expr limit;   // the number of columns of the row
+  expr::Expr limit;                       // the number of columns of the row
+  std::optional<RowReference> reference;  // where vectors begin, if not with the row
+  expr::Expr lead{};                      // columns of tiles in front of the row; or null
   expr::Expr exists;  // of pieces: whether the longer row has the column; null: always
   std::vector<std::pair<ir::Name, ir::TensorType>> tiles;
   expr::Expr column;   // of the tiles
   expr::Expr at;       // the column of the row that it means
   expr::Expr place;    // the column of tiles that hold the whole row
   ir::Name part;       // of the row: the group's number
+  ir::Name rank;       // of the CTA, whose groups have neighbouring parts
   int64_t extent = 0;  // of the ops that are written
   // In a walk over the elements of several axes, which are counted through (row_walk.h):
   expr::Substitution outer_at;  // where the outer axes are

@@ -32,6 +32,46 @@ std::vector<ir::TensorType> row_tensors(const RowContext& c) {
 
 }  // namespace
 
+std::optional<RowReference> row_reference(const RowContext& context) {
+  const RowGroup& group = context.group;
+  const Expr column = context.pool.index(group.column.name);
+  const auto begin = [&](Expr index) {
+    return expr::substitute(context.pool, index, {{column, context.pool.integer(0)}});
+  };
+  std::optional<RowReference> best;
+  const auto offer = [&](ir::Name name, std::span<const Expr> indices) {
+    const auto it = context.buffers.find(std::string(name.str()));
+    if (it == context.buffers.end() || (best && best->at.size() >= indices.size())) return;
+    RowReference found{it->second, {}};
+    for (const Expr i : indices) found.at.push_back(begin(i));
+    const bool is_plain = std::none_of(found.at.begin(), found.at.end(),
+                                       [](Expr i) { return !expr::tensors_read(i).empty(); });
+    if (is_plain) best = std::move(found);
+  };
+  for (const RowStatement& s : group.statements) {
+    expr::for_each(s.value, [&](Expr e) {
+      if (e.op() == EK::Read && !e.args().empty() && e.args().back() == group.place)
+        offer(e.name(), e.args());
+    });
+    if (s.kind != Kind::Element || !context.kept.contains(std::string(s.target.str()))) continue;
+    std::vector<Expr> indices;
+    for (const ir::Axis& a : group.rows) indices.push_back(context.pool.index(a.name));
+    indices.push_back(column);
+    offer(s.target, indices);
+  }
+  return best;
+}
+
+bool are_whole_vectors(const RowContext& context, int64_t by) {
+  const auto is_whole = [&](Expr n) {
+    if (n.op() == EK::IntConst) return n.integer() % by == 0;
+    const Expr rest = context.pool.binary(EK::Mod, n, context.pool.integer(by));
+    const Expr is_none = context.pool.binary(EK::Eq, rest, context.pool.integer(0));
+    return context.facts.prove(is_none) == expr::Truth::True;
+  };
+  return is_whole(context.columns()) && is_whole(context.length());
+}
+
 int64_t most_row_vector(const RowContext& context) {
   const target::Rows& rows = context.choice();
   int64_t width = rows.least_vector;

@@ -3,6 +3,7 @@
 // choose/row_shapes.h), and what that takes.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,15 +33,32 @@ struct RowShape {
   int64_t columns = 0;  // of the tiles of each group
   int64_t by = 1;       // neighbours of a thread
   decision::HoldKind hold = decision::HoldKind::Steps;
-  int64_t groups = 1;           // that share a row: each has as many columns as its tiles
-  int64_t each = 1;             // rows of the last outer axis that a step loads
-  ir::OptionalInt registers{};  // of a thread, if a line says so
-  ir::OptionalInt ahead{};      // rows that are asked for ahead, if a line says so
+  int64_t groups = 1;  // that share a row: each has as many columns as its tiles
+  int64_t ctas = 1;    // of a cluster that share it, each with so many groups
+  int64_t each = 1;    // rows of the last outer axis that a step loads
+  decision::VectorStart start = decision::VectorStart::Row;  // of the first neighbours
+  ir::OptionalInt registers{};                               // of a thread, if a line says so
+  ir::OptionalInt ahead{};  // rows that are asked for ahead, if a line says so
 
+  // Vectors may begin in front of the row.
+  bool is_shifted() const { return start == decision::VectorStart::Boundary; }
+  // Columns of tiles that a row of any alignment has at most, in addition to its own.
+  int64_t most_lead() const { return is_shifted() ? by - 1 : 0; }
   bool is_held() const { return hold != decision::HoldKind::Steps; }
-  int64_t capacity() const { return groups * columns; }
+  int64_t of_cta() const { return groups * columns; }
+  int64_t capacity() const { return ctas * of_cta(); }
 };
 
+// A tensor that is read or written along the row, and where its first column is: vectors of all
+// tensors are taken where this one has boundaries in memory. Nothing if the place of a row is only
+// known from values.
+struct RowReference {
+  ir::TensorType type;
+  std::vector<expr::Expr> at;
+};
+std::optional<RowReference> row_reference(const RowContext& context);
+// Whether all rows are whole vectors of so many elements: they begin where vectors do.
+bool are_whole_vectors(const RowContext& context, int64_t by);
 // Elements of the narrowest tensor in a vector, within what rows of the target have.
 int64_t most_row_vector(const RowContext& context);
 // What a row of the shape takes of a thread's registers, and what there is for it.

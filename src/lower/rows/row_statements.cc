@@ -37,6 +37,7 @@ void RowStatements::finish(const RowStatement& s, ir::Name acc, ir::Block& out) 
   out.push_back(ir::make(matile::Lanes{acc, s.reducer}));
   out.push_back(ir::make(matile::Warps{acc, s.reducer}));
   if (scope_.shape.groups > 1) out.push_back(ir::make(matile::Groups{acc, s.reducer}));
+  if (scope_.shape.ctas > 1) out.push_back(ir::make(matile::Ctas{acc, s.reducer}));
   const expr::Value identity = expr::identity(s.reducer, DType::F32);
   const Expr now = pool_.read(acc, DType::F32, {});
   Expr value = now;
@@ -63,12 +64,9 @@ void RowStatements::put_number(const RowStatement& s, ir::Name tile, ir::Block& 
   if (!scope_.is_kept(s)) return;
   ir::Exprs row;
   for (const ir::Axis& a : group_.rows) row.push_back(pool_.index(a.name));
-  // All groups have it, one of them writes.
-  const Expr is_first = scope_.shape.groups > 1
-                            ? pool_.binary(EK::Eq, pool_.index(scope_.part), pool_.integer(0))
-                            : Expr();
   const Expr value = pool_.cast(s.dtype, pool_.read(tile, DType::F32, {}));
-  out.push_back(ir::make(matile::Put{{}, s.target, row, value, is_first}));
+  // All groups have it, one of them writes.
+  out.push_back(ir::make(matile::Put{{}, s.target, row, value, scope_.is_first()}));
 }
 
 Expr RowStatements::guarded(Expr value) const {

@@ -83,10 +83,8 @@ void RowWalk::walk(const RowSegment& segment, ir::Name count, ir::Block& out) {
         scope_.names.make("step"), pool_.integer(0), matile::Direction::Up, pool_.index(count), {}};
     const Expr first =
         pool_.binary(EK::Mul, pool_.integer(scope_.shape.columns), pool_.index(loop.var));
-    scope_.at = pool_.binary(EK::Add, first, scope_.column);
-    const Expr left = pool_.binary(EK::Sub, scope_.present(), first);
-    step(segment, accs, moving ? &*moving : nullptr,
-         pool_.binary(EK::Min, pool_.integer(scope_.shape.columns), left), loop.body);
+    scope_.at = scope_.shifted(pool_.binary(EK::Add, first, scope_.column));
+    step(segment, accs, moving ? &*moving : nullptr, elements_of_step(first), loop.body);
     out.push_back(ir::make(std::move(loop)));
   }
   scope_.at = scope_.in_row(scope_.column);
@@ -99,6 +97,17 @@ void RowWalk::walk(const RowSegment& segment, ir::Name count, ir::Block& out) {
     else
       statements_.finish(s, accs.at(std::string(s.target.str())), out);
   }
+}
+
+Expr RowWalk::elements_of_step(Expr first) const {
+  const Expr columns = pool_.integer(scope_.shape.columns);
+  if (!scope_.lead) {
+    const Expr left = pool_.binary(EK::Sub, scope_.present(), first);
+    return pool_.binary(EK::Min, columns, left);
+  }
+  const Expr begin = scope_.shifted(first);
+  const Expr end = pool_.binary(EK::Min, scope_.present(), pool_.binary(EK::Add, begin, columns));
+  return pool_.binary(EK::Sub, end, pool_.binary(EK::Max, begin, pool_.integer(0)));
 }
 
 void RowWalk::step(const RowSegment& segment, const std::map<std::string, ir::Name>& accs,

@@ -36,6 +36,8 @@ class RowWalk {
   // Sets where the n-th part of a step is.
   void go_to(size_t n, expr::Expr step, expr::Expr first_row, expr::Expr rows);
   ir::Name let(std::string_view stem, expr::Expr value, ir::Block& out) const;
+  // Of the row, in the step that begins at this column of the tiles.
+  expr::Expr elements_of_step(expr::Expr first) const;
   expr::Expr both(expr::Op op, expr::Expr a, expr::Expr b) const;
 
   RowScope& scope_;

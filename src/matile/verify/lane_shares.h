@@ -21,12 +21,13 @@
 
 namespace nautilus::matile {
 
-// Threads that differ in these bits hold different shares: five of the lane, two of the warp, and
-// one for the group, whatever their number.
+// Threads that differ in these bits hold different shares: five of the lane, two of the warp, one
+// for the group and one for the CTA of a cluster, whatever their number.
 using ThreadBits = unsigned;
 inline constexpr ThreadBits kLaneBits = 31;
 inline constexpr ThreadBits kWarpBits = 3 << 5;
 inline constexpr ThreadBits kGroupBit = 1 << 7;
+inline constexpr ThreadBits kCtaBit = 1 << 8;
 
 struct Held {
   enum class Kind : uint8_t { Nothing, Number, Whole, Shares, Mixed };

@@ -127,7 +127,7 @@ class MatileVerifier {
     }
     if (!is_clean()) return;
     for (const Op& inner : k.body) {
-      if (const auto* role = inner.get<Role>()) verify_lanes(program_, *role, sink_);
+      if (const auto* role = inner.get<Role>()) verify_lanes(program_, k, *role, sink_);
     }
     if (is_clean()) verify_skeletons(program_, k, op.span(), scope.resources, samples(), sink_);
     v_.leave_axes(kernel_mark);

@@ -3,7 +3,9 @@
 // the same slot tile, and waits for the readers of all. So the CTAs must reach the same fills,
 // equally often and in the same order, and mean the same slot tile. What differs between them is
 // the rank and what is computed from it; such values may neither decide whether a multicast happens
-// nor where it begins.
+// nor where it begins. `ctas` waits for all threads of the
+// cluster, so the rank must not decide whether it is reached (nor the group's number:
+// verify_groups.cc).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -74,6 +76,10 @@ class ClusterRules {
     if (const auto* each = op.get<Each>()) return block(each->body, is_apart);
     if (const auto* unroll = op.get<Unroll>()) return block(unroll->body, is_apart);
     if (const auto* fill = op.get<Fill>()) this->fill(*fill, is_apart);
+    if (const auto* ctas = op.get<Ctas>(); ctas && is_apart)
+      fail(op, fmt::format("`ctas {}` stands where CTAs of a cluster may not all come: a CTA would "
+                           "wait for one that does not",
+                           ctas->tile.str()));
   }
 
   void fill(const Fill& fill, bool is_apart) {

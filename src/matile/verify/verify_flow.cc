@@ -89,6 +89,8 @@ class Flow {
         return tiles_.update(op.as<Warps>().tile);
       case Kind::Groups:
         return tiles_.update(op.as<Groups>().tile);
+      case Kind::Ctas:
+        return tiles_.update(op.as<Ctas>().tile);
       case Kind::Convert:
         tiles_.read(op.as<Convert>().source);
         return tiles_.write(op.as<Convert>().target);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// `groups` waits for all groups of the role, so all of them must execute it, equally often (R8). It
-// must not be in a branch or a loop that depends on the group's number, or on values read or
-// counted by it, nor where groups alternate tiles. (Under a vote there is only register work, see
-// verify_role.cc.)
+// `groups` waits for all groups of the role, and `ctas` for those of all CTAs of the cluster, so
+// all of them must execute it, equally often (R8). It must not be in a branch or a loop that
+// depends on the group's number, or on values read or counted by it, nor where groups alternate
+// tiles. (Under a vote there is only register work, see verify_role.cc.)
 #include <fmt/format.h>
 
 #include <set>
@@ -58,10 +58,11 @@ class GroupMeetings {
         block(unroll->body, why);
       } else if (const auto* branch = op.get<If>()) {
         block(branch->body, differs(branch->condition) ? kBranch : why);
-      } else if (op.is<Groups>() && !why.empty()) {
+      } else if (!why.empty() && (op.is<Groups>() || op.is<Ctas>())) {
+        const ir::Name tile = op.is<Groups>() ? op.as<Groups>().tile : op.as<Ctas>().tile;
         sink_.report(diag::Code::NotVerified, op.span(),
-                     fmt::format("`groups {}` {}: a group would wait for one that does not come",
-                                 op.as<Groups>().tile.str(), why));
+                     fmt::format("`{} {}` {}: a group would wait for one that does not come",
+                                 op.info().mnemonic(), tile.str(), why));
       }
     }
   }

@@ -4,15 +4,16 @@
 // (lane_shares.h). A vote may ask whether some share is large, or for a minimum, whether one is
 // small. Everything else needs whole values.
 //
-// In a role with `groups`, a value folded from elements of one group is a share of that group, too
-// (group_elements.h). In others groups have values of their own.
+// In a role with `groups`, a value folded from elements of one group is a share of that group, too;
+// with `ctas`, one folded from elements of one CTA is a share of that CTA (own_elements.h). In
+// others groups and CTAs have values of their own.
 //
 // One walk over the role follows what every tile holds; loops are walked until nothing changes.
 #include <fmt/format.h>
 
 #include "expr/walk.h"
-#include "matile/verify/group_elements.h"
 #include "matile/verify/lane_shares.h"
+#include "matile/verify/own_elements.h"
 #include "matile/verify/verify_rules.h"
 
 namespace nautilus::matile {
@@ -58,11 +59,12 @@ HeldByTiles either(HeldByTiles a, const HeldByTiles& b) {
 
 class LaneShares {
  public:
-  LaneShares(const ir::Program& program, const Role& role, diag::Sink& sink)
+  LaneShares(const ir::Program& program, const Kernel& kernel, const Role& role, diag::Sink& sink)
       : role_(role),
         sink_(sink),
         tiles_(tiles_of_role(role)),
-        groups_(role),
+        groups_(OwnElements::of_groups(role)),
+        ctas_(OwnElements::of_ctas(role, kernel.rank)),
         positive_(program),
         rules_(state_, positive_,
                [this](const Held& held, std::string_view is_used) { need_whole(held, is_used); }) {}
@@ -81,11 +83,11 @@ class LaneShares {
     if (held.since.is_known()) finding.also(held.since, "each lane folds its own elements");
   }
 
-  // `lanes l sum`, `warps l sum` and `groups l sum`, as far as they are missing.
+  // `lanes l sum`, `warps l sum`, `groups l sum` and `ctas l sum`, as far as they are missing.
   static std::string steps(const Held& held) {
     const std::string what = fmt::format("{} {}`", held.tile, expr::name(held.folded_by));
     std::string out;
-    for (const Bits of : {kLaneBits, kWarpBits, kGroupBit}) {
+    for (const Bits of : {kLaneBits, kWarpBits, kGroupBit, kCtaBit}) {
       if ((held.bits & of) == 0) continue;
       out += fmt::format("{}`{} {}", out.empty() ? "" : " and ", holders(of), what);
     }
@@ -93,7 +95,10 @@ class LaneShares {
   }
 
   static std::string_view holders(Bits bits) {
-    return (bits & kLaneBits) ? "lanes" : (bits & kWarpBits) ? "warps" : "groups";
+    return (bits & kLaneBits)   ? "lanes"
+           : (bits & kWarpBits) ? "warps"
+           : (bits & kGroupBit) ? "groups"
+                                : "ctas";
   }
 
   // The value must be whole where it `is used` so.
@@ -118,10 +123,10 @@ class LaneShares {
     return tiles_.find(tile.str())->second.layout;
   }
 
-  // Of one value all groups may have a share.
+  // Of one value all groups and CTAs may have a share.
   Bits copies_of_tile(ir::Name tile) const {
     const TileUse& use = tiles_.find(tile.str())->second;
-    return bits_of_copies(use.layout) | (use.op->type.dims.empty() ? kGroupBit : 0);
+    return bits_of_copies(use.layout) | (use.op->type.dims.empty() ? kGroupBit | kCtaBit : 0);
   }
 
   // Lanes that hold shares of one value must hold the same element of the target.
@@ -172,6 +177,7 @@ class LaneShares {
     const auto kept = static_cast<int>(op.axes.size());
     Bits bits = bits_of(*domain, [&](const layout::Digit& d) { return d.axis >= kept; });
     if (kept == 0 && groups_.meet() && groups_.differ_in(reduce.body())) bits |= kGroupBit;
+    if (kept == 0 && ctas_.meet() && ctas_.differ_in(reduce.body())) bits |= kCtaBit;
     if (bits != 0 && !folded.has_shares())
       folded = {.kind = Kind::Shares, .reducer = reduce.reducer(), .since = span_};
     if (folded.has_shares()) folded.bits |= bits;
@@ -181,11 +187,11 @@ class LaneShares {
   }
 
   // `lanes` puts the shares of the tile's lanes together, `warps` those of its warps, `groups`
-  // those of the role's groups.
+  // those of the role's groups, `ctas` those of the cluster's CTAs.
   void combine(ir::Name tile, Reducer reducer, Bits of) {
     Held& held = state_[std::string(tile.str())];
     const Bits copies = copies_of_tile(tile) & of;
-    const Bits inner = of == kLaneBits ? 0 : of == kWarpBits ? kLaneBits : kLaneBits | kWarpBits;
+    const Bits inner = (of & -of) - 1;  // the bits of units are in the order of their sizes
     const std::string_view who = holders(of);
     if (copies == 0 || held.kind == Kind::Nothing) return;
     if (held.kind == Kind::Mixed) {
@@ -202,7 +208,8 @@ class LaneShares {
                              who, tile.str(), first, reducer_word(reducer), first, tile.str(),
                              expr::name(reducer)));
       held = whole();
-    } else if (of == kGroupBit && groups_.differ(tile)) {  // values of their own: any reduction
+    } else if ((of == kGroupBit && groups_.differ(tile)) || (of == kCtaBit && ctas_.differ(tile))) {
+      // values of their own: any reduction
     } else if (reducer == Reducer::Sum && !held.is_number(0) &&
                (!held.has_shares() || (copies & ~held.bits) != 0)) {
       fail(held,
@@ -279,6 +286,8 @@ class LaneShares {
         return combine(op.as<Warps>().tile, op.as<Warps>().reducer, kWarpBits);
       case matile::Kind::Groups:
         return combine(op.as<Groups>().tile, op.as<Groups>().reducer, kGroupBit);
+      case matile::Kind::Ctas:
+        return combine(op.as<Ctas>().tile, op.as<Ctas>().reducer, kCtaBit);
       case matile::Kind::Vote:
         return vote(op.as<Vote>().value);
       case matile::Kind::Convert:
@@ -347,7 +356,8 @@ class LaneShares {
   const Role& role_;
   diag::Sink& sink_;
   RoleTiles tiles_;
-  GroupElements groups_;
+  OwnElements groups_;
+  OwnElements ctas_;
   PositiveScalars positive_;
   HeldByTiles state_;
   ShareRules rules_;
@@ -358,8 +368,9 @@ class LaneShares {
 
 }  // namespace
 
-void verify_lanes(const ir::Program& program, const Role& role, diag::Sink& sink) {
-  LaneShares(program, role, sink).run();
+void verify_lanes(const ir::Program& program, const Kernel& kernel, const Role& role,
+                  diag::Sink& sink) {
+  LaneShares(program, kernel, role, sink).run();
 }
 
 }  // namespace nautilus::matile

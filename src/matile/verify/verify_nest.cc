@@ -259,6 +259,8 @@ class NestVerifier {
         return void(tile(op.as<Warps>().tile));
       case Kind::Groups:
         return void(tile(op.as<Groups>().tile));
+      case Kind::Ctas:
+        return void(tile(op.as<Ctas>().tile));
       case Kind::Take:
         return void(tile(op.as<Take>().tile));
       case Kind::Fill:

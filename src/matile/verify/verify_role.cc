@@ -209,6 +209,17 @@ void RoleVerifier::groups(const Groups& op) {
                         op.tile.str()));
 }
 
+// Whether all CTAs come here is another question (verify_clusters.cc).
+void RoleVerifier::ctas(const Ctas& op) {
+  const TileUse* tile = find_tile(op.tile);
+  if (!ElementRules::is_foldable(op.reducer)) v_.fail("CTAs combine by sum, max or min");
+  if (r_.cluster < 2) v_.fail("a CTA without a cluster has nobody to meet");
+  if (r_.roles.size() != 1) v_.fail("`ctas` waits for all threads, so the kernel has one role");
+  if (tile && !(tile->op->spread == Spread::RowVector && tile->op->type.dims.empty()))
+    v_.fail(fmt::format("CTAs combine one value, a line tile without axes; `{}` is none",
+                        op.tile.str()));
+}
+
 void RoleVerifier::convert(const Convert& op) {
   const TileUse* from = find_tile(op.source);
   const TileUse* to = find_tile(op.target);

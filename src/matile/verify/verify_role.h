@@ -63,6 +63,7 @@ class RoleVerifier {
   const TileUse* find_tile(ir::Name name) { return e_.find_tile(name); }
   void warps(const Warps& op);
   void groups(const Groups& op);
+  void ctas(const Ctas& op);
   void convert(const Convert& op);
   void ring(ir::Name name);
   void turn(ir::Name name);

@@ -41,12 +41,14 @@ void verify_nest(const Kernel& kernel, const KernelMaps& maps, ir::Verifier& ver
 void verify_flow(const Role& role, const Resources& resources, diag::Sink& sink);
 
 // Values that lanes or warps hold in shares are whole where they are used as whole values (R7).
-void verify_lanes(const ir::Program& program, const Role& role, diag::Sink& sink);
+void verify_lanes(const ir::Program& program, const Kernel& kernel, const Role& role,
+                  diag::Sink& sink);
 
 // All groups of a role execute `groups` equally often (R8).
 void verify_groups(const Role& role, diag::Sink& sink);
 
-// The CTAs of a cluster agree on what they multicast, and how often.
+// The CTAs of a cluster agree on what they multicast, and how often; all execute `ctas` equally
+// often.
 void verify_clusters(const Kernel& kernel, diag::Sink& sink);
 
 // Shared memory, named barriers, threads, registers (R6).

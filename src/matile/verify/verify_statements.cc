@@ -142,6 +142,9 @@ bool RoleVerifier::register_work(const Op& op) {
     case Kind::Groups:
       groups(op.as<Groups>());
       return true;
+    case Kind::Ctas:
+      ctas(op.as<Ctas>());
+      return true;
     case Kind::Convert:
       convert(op.as<Convert>());
       return true;

@@ -218,6 +218,9 @@ class Counter {
     } else if (const auto* groups = op.get<Groups>()) {
       out_.exchanged += times * elements(groups->tile);
       out_.waits += times;
+    } else if (const auto* ctas = op.get<Ctas>()) {
+      out_.exchanged += times * elements(ctas->tile);
+      out_.waits += times;
     } else if (op.is<Get>() || op.is<Wait>() || op.is<Enter>() || op.is<Ticket>()) {
       out_.waits += times;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "matile/verify/group_elements.h"
+#include "matile/verify/own_elements.h"
 
 #include <algorithm>
 
@@ -8,15 +8,33 @@
 
 namespace nautilus::matile {
 
-GroupElements::GroupElements(const Role& role) {
-  ir::for_each_op(role.body, [&](const ir::Op& op) { meet_ |= op.is<Groups>(); });
-  if (!meet_ || !role.index) return;
-  add(role.index);
+namespace {
+
+template <class Meeting>
+bool has_meeting(const Role& role) {
+  bool found = false;
+  ir::for_each_op(role.body, [&](const ir::Op& op) { found |= op.is<Meeting>(); });
+  return found;
+}
+
+}  // namespace
+
+OwnElements OwnElements::of_groups(const Role& role) {
+  return {role, role.index, has_meeting<Groups>(role)};
+}
+
+OwnElements OwnElements::of_ctas(const Role& role, ir::Name rank) {
+  return {role, rank, has_meeting<Ctas>(role)};
+}
+
+OwnElements::OwnElements(const Role& role, ir::Name number, bool meet) : meet_(meet) {
+  if (!meet_ || !number) return;
+  add(number);
   while (collect(role.body)) {
   }
 }
 
-bool GroupElements::differ_in(ir::Expr e) const {
+bool OwnElements::differ_in(ir::Expr e) const {
   const auto reads = expr::tensors_read(e);
   const auto vars = expr::free_vars(e);
   return std::any_of(reads.begin(), reads.end(), [&](ir::Name n) { return differ(n); }) ||
@@ -24,7 +42,7 @@ bool GroupElements::differ_in(ir::Expr e) const {
 }
 
 // True if something was added.
-bool GroupElements::collect(const ir::Block& ops) {
+bool OwnElements::collect(const ir::Block& ops) {
   bool is_changed = false;
   ir::for_each_op(ops, [&](const ir::Op& op) {
     if (const auto* let = op.get<Let>()) {
