@@ -103,7 +103,7 @@ def _rows_and_points(add):
         along="M", inputs=dict(temperature=uniform(0.5, 2.0)))
     add("layernorm_odd", OTHER, "M=32768,K=4095", "M=3,K=67",
         lambda x, r, gamma, beta: r + F.layer_norm(x, x.shape[-1:], gamma, beta, 1e-5), along="M")
-    add("softmax_long", OTHER, "M=2048,N=131072", "M=3,N=70000",
+    add("logsoftmax_long", OTHER, "M=2048,N=131072", "M=3,N=70000",
         lambda x: torch.log_softmax(x, -1), along="M")
     add("rmsnorm_long", OTHER, "M=4096,K=98304", "M=3,K=66000",
         lambda x, gain: (wide(x) * torch.rsqrt(
