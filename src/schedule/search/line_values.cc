@@ -64,6 +64,10 @@ ir::Block values_of_rows(const ir::Op& line, const Target& target) {
     values.add_around(*columns, &dc::Columns::count, 2);
   } else if (const auto* vector = line.get<dc::Vector>()) {
     values.add(*vector, &dc::Vector::elements, powers(2, target.memory.vector_bytes / kUsualBytes));
+    if (vector->start == dc::VectorStart::Boundary)
+      values.add(dc::Vector{}, &dc::Vector::elements, {1});
+  } else if (const auto* cluster = line.get<dc::Cluster>()) {
+    values.add_around(*cluster, &dc::Cluster::tiles, 2);
   } else if (const auto* groups = line.get<dc::Groups>()) {
     values.add(*groups, &dc::Groups::count, powers(1, target.rows.groups));
   } else if (const auto* registers = line.get<dc::Registers>()) {
