@@ -239,10 +239,10 @@ DEVICE Vector16 load_vector(const u16* p, u64 i) {
                : "=r"(v.x[0]), "=r"(v.x[1]), "=r"(v.x[2]), "=r"(v.x[3]) : "l"(p + i));
   return v;
 }
+template <class T> DEVICE bool is_aligned_16(const T* p, u64 i) { return (u64)(p + i) % 16 == 0; }
 // 16 bytes from the aligned address of element i; where the condition does not hold, `other` in each
 // word. One predicated instruction, so that many stand back to back. The data is read once: it passes
 // the first level cache by. The second form keeps it there.
-template <class T> DEVICE bool is_aligned_16(const T* p, u64 i) { return (u64)(p + i) % 16 == 0; }
 template <class T> DEVICE Vector16 load_vector_when(bool when, const T* p, u64 i, u32 other) {
   Vector16 v = {{other, other, other, other}};
   asm volatile("{\n.reg .pred when;\nsetp.ne.b32 when, %5, 0;\n"

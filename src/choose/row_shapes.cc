@@ -46,7 +46,8 @@ class Shapes {
     }
     out.push_back(single());
     const Expr rest = c_.pool.binary(EK::Mod, n, c_.pool.integer(width));
-    if (truth(c_.pool.binary(EK::Eq, rest, c_.pool.integer(0))) == expr::Truth::False) return out;
+    if (truth(c_.pool.binary(EK::Eq, rest, c_.pool.integer(0))) == expr::Truth::False)
+      return add_shifted(std::move(out), width);
     for (const int64_t cap : choice_.columns) {
       const auto shape = kept(cap, choice_.threads * width, width);
       if (!shape) break;
@@ -113,10 +114,12 @@ class Shapes {
       const bool depends = std::any_of(read.begin(), read.end(), [&](ir::Name n) {
         return reduced.contains(std::string(n.str()));
       });
-      if (depends && s.kind == Kind::Reduction) return true;
+      const bool is_written =
+          s.kind == Kind::Element && c_.kept.contains(std::string(s.target.str()));
+      if (depends && (s.kind == Kind::Reduction || is_written)) return true;
       if (depends || s.kind == Kind::Reduction) reduced.emplace(s.target.str());
     }
-    return writes_rows();
+    return false;
   }
 
   // The shape that holds rows of this many columns, rounded up to whole units of each group; empty

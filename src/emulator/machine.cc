@@ -273,6 +273,7 @@ void Machine::run_all() {
     if (--epoch_left <= 0) {
       new_epoch();
       which = random.next() % ctas.size();
+      stuck = 0;  // counts from here on
       Cta& cta = *ctas[which];
       cta.warps[random.next() % cta.warps.size()].priority = random.next();
     }

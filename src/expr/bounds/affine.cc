@@ -106,9 +106,24 @@ std::optional<Poly> divide(const Poly& p, int64_t divisor) {
   return q;
 }
 
+namespace {
+
+constexpr int64_t kMostKnown = int64_t{1} << 60;
+
+Poly atom(Expr e) {
+  Poly p;
+  p.add({e}, 1);
+  return p;
+}
+
+}  // namespace
+
 std::optional<Poly> Poly::of(Expr e) {
   switch (e.op()) {
     case Op::IntConst:
+      // Sums with a number near the end of 64 bits may wrap, which polynomials do not: nothing is
+      // known about it.
+      if (e.integer() > kMostKnown || e.integer() < -kMostKnown) return atom(e);
       return Poly(e.integer());
     case Op::Neg: {
       const auto x = of(e[0]);
@@ -122,11 +137,8 @@ std::optional<Poly> Poly::of(Expr e) {
       if (!x || !y) return std::nullopt;
       return e.op() == Op::Mul ? multiply(*x, *y) : expr::add(*x, *y, e.op() == Op::Add ? 1 : -1);
     }
-    default: {
-      Poly p;
-      p.add({e}, 1);
-      return p;
-    }
+    default:
+      return atom(e);
   }
 }
 

@@ -285,6 +285,10 @@ bool PointLines::end(const LoweredKernel& parts, std::string_view name, decision
     const auto* walk = op.get<matile::LaneLoop>();
     if (!walk || !walk->vector) continue;
     each_.took({walk->each, {}});
+    if (vector_.asked() && vector_.asked()->start != decision::VectorStart::Row) {
+      vector_.refuse("vectors of a scan begin with its row");
+      return false;
+    }
     vector_.took({.elements = walk->vector});
   }
   if (points.across) across_.took({points.across, points.points_across, points.lines_across, {}});

@@ -108,6 +108,7 @@ class RowAlternatives {
     int64_t shorter = 0;  // rows of up to so many columns run elsewhere
     for (size_t before = 1; before < k; ++before) {
       const RowShape& b = shapes_[before];
+      if (b.is_shifted() && s.by % b.by != 0) where = both(where, rejects(before));
       if (b.hold == HoldKind::Filled || b.is_shifted()) continue;
       if (!has_vectors_of(k, before))
         where = both(where, rejects(before));
@@ -138,8 +139,13 @@ class RowAlternatives {
     Expr where = is_no_vectors(s.by);
     int64_t shorter = 0;
     for (size_t before = 1; before < k; ++before) {
-      if (shapes_[before].is_shifted()) shorter = std::max(shorter, held(shapes_[before]));
+      const RowShape& b = shapes_[before];
+      if (b.is_shifted())
+        shorter = std::max(shorter, held(b));
+      else if (b.by % s.by != 0 && b.hold != HoldKind::Filled)
+        where = both(where, rejects(before));  // narrower vectors
     }
+    if (is_false(where)) return where;
     if (shorter > 0) where = both(where, is_more(shorter));
     return shorter >= held(s) ? c_.pool.boolean(false) : both(where, is_at_most(held(s)));
   }

@@ -87,7 +87,10 @@ std::string RowLines::read_vector(RowShape& shape) {
 }
 
 std::string RowLines::refused_boundary(const RowShape& shape) const {
-  if (shape.by == 1) return "single elements have no boundary";
+  const int64_t most = most_row_vector(rows_);
+  if (shape.by != most) return fmt::format("boundaries are those of vectors of {}", most);
+  if (!is_first_ && has_elements_only(rows_.group))
+    return "the first alternative takes all rows of any alignment";
   if (are_whole_vectors(rows_, shape.by)) return "rows are whole vectors and begin at boundaries";
   if (!rows_.group.outer.empty())
     return "reductions over several axes count through their rows, which have no common boundary";
@@ -98,6 +101,8 @@ std::string RowLines::read_hold(RowShape& shape) {
   if (has_elements_only(rows_.group)) return "";  // end() refuses a line
   if (hold_.asked()) shape.hold = hold_.asked()->kind;
   const bool is_known = rows_.columns().op() == expr::Op::IntConst;
+  if (shape.hold == HoldKind::Filled && shape.is_shifted())
+    return "rows that fill the tiles are whole vectors";
   if (shape.hold == HoldKind::Filled && is_known)
     return "the number of columns is known: `hold row`";
   if (shape.is_held() && !rows_.group.outer.empty())

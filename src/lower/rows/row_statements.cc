@@ -65,7 +65,7 @@ void RowStatements::put_number(const RowStatement& s, ir::Name tile, ir::Block& 
   ir::Exprs row;
   for (const ir::Axis& a : group_.rows) row.push_back(pool_.index(a.name));
   const Expr value = pool_.cast(s.dtype, pool_.read(tile, DType::F32, {}));
-  // All groups have it, one of them writes.
+  // All groups and CTAs have it, one of them writes.
   out.push_back(ir::make(matile::Put{{}, s.target, row, value, scope_.is_first()}));
 }
 

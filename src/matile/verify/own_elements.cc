@@ -47,6 +47,8 @@ bool OwnElements::collect(const ir::Block& ops) {
   ir::for_each_op(ops, [&](const ir::Op& op) {
     if (const auto* let = op.get<Let>()) {
       if (differ_in(let->value)) is_changed |= add(let->name);
+    } else if (const auto* loop = op.get<Loop>()) {
+      if (differ_in(loop->from) || differ_in(loop->to)) is_changed |= add(loop->var);
     } else if (const auto* set = op.get<Set>()) {
       if (differ_in(set->value)) is_changed |= add(set->target);
     } else if (const auto* load = op.get<Load>()) {

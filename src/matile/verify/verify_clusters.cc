@@ -3,9 +3,8 @@
 // the same slot tile, and waits for the readers of all. So the CTAs must reach the same fills,
 // equally often and in the same order, and mean the same slot tile. What differs between them is
 // the rank and what is computed from it; such values may neither decide whether a multicast happens
-// nor where it begins. `ctas` waits for all threads of the
-// cluster, so the rank must not decide whether it is reached (nor the group's number:
-// verify_groups.cc).
+// nor where it begins. `ctas` waits for all threads of the cluster, so the rank must not decide
+// whether it is reached (nor the group's number: verify_groups.cc).
 #include <fmt/format.h>
 
 #include <algorithm>

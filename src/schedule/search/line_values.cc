@@ -63,9 +63,10 @@ ir::Block values_of_rows(const ir::Op& line, const Target& target) {
   if (const auto* columns = line.get<dc::Columns>()) {
     values.add_around(*columns, &dc::Columns::count, 2);
   } else if (const auto* vector = line.get<dc::Vector>()) {
-    values.add(*vector, &dc::Vector::elements, powers(2, target.memory.vector_bytes / kUsualBytes));
-    if (vector->start == dc::VectorStart::Boundary)
-      values.add(dc::Vector{}, &dc::Vector::elements, {1});
+    const bool is_shifted = vector->start == dc::VectorStart::Boundary;
+    values.add(
+        dc::Vector{.elements = vector->elements}, &dc::Vector::elements,
+        is_shifted ? std::set<int64_t>{1} : powers(2, target.memory.vector_bytes / kUsualBytes));
   } else if (const auto* cluster = line.get<dc::Cluster>()) {
     values.add_around(*cluster, &dc::Cluster::tiles, 2);
   } else if (const auto* groups = line.get<dc::Groups>()) {
