@@ -108,12 +108,13 @@ std::optional<Poly> divide(const Poly& p, int64_t divisor) {
 
 namespace {
 
-constexpr int64_t kMostKnown = int64_t{1} << 60;
-
-Poly atom(Expr e) {
-  Poly p;
-  p.add({e}, 1);
-  return p;
+// A sum with a number near the end of 64 bits may wrap, which polynomials do not.
+bool may_wrap(const Poly& p) {
+  constexpr int64_t kMost = int64_t{1} << 60;
+  for (const auto& [monomial, coefficient] : p.terms()) {
+    if (monomial.empty() && (coefficient > kMost || coefficient < -kMost)) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -121,9 +122,6 @@ Poly atom(Expr e) {
 std::optional<Poly> Poly::of(Expr e) {
   switch (e.op()) {
     case Op::IntConst:
-      // Sums with a number near the end of 64 bits may wrap, which polynomials do not: nothing is
-      // known about it.
-      if (e.integer() > kMostKnown || e.integer() < -kMostKnown) return atom(e);
       return Poly(e.integer());
     case Op::Neg: {
       const auto x = of(e[0]);
@@ -135,10 +133,15 @@ std::optional<Poly> Poly::of(Expr e) {
       const auto x = of(e[0]);
       const auto y = of(e[1]);
       if (!x || !y) return std::nullopt;
-      return e.op() == Op::Mul ? multiply(*x, *y) : expr::add(*x, *y, e.op() == Op::Add ? 1 : -1);
+      const auto made =
+          e.op() == Op::Mul ? multiply(*x, *y) : expr::add(*x, *y, e.op() == Op::Add ? 1 : -1);
+      return made && !may_wrap(*made) ? made : std::nullopt;
     }
-    default:
-      return atom(e);
+    default: {
+      Poly p;
+      p.add({e}, 1);
+      return p;
+    }
   }
 }
 
