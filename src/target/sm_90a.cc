@@ -200,8 +200,8 @@ const Target& sm_90a() {
               .resident_least = 40,
               .walking_least = 72,
               .columns = {1024, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288},
-              // The longest: 4 CTAs with 36 elements of each thread, two of which share a
-              // multiprocessor.
+              // Lengths not measured against others. The longest: 4 CTAs with 36 elements of each
+              // thread, two of which share a multiprocessor.
               .shifted_columns = {1024, 5120, 73728},
               .most_columns = 65536,
               .ctas = {2, 4, 8, 16},
