@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "algebra/contraction.h"
 #include "expr/print.h"
 #include "expr/walk.h"
