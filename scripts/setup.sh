@@ -8,24 +8,29 @@
 # in place it looks at files only and is done at once.
 #
 # usage: scripts/setup.sh [--with-tests] [--with-clang] [--with-format] [--with-browser]
+#                         [--with-cluster]
 #   --with-tests   also GoogleTest, which the unit tests need
 #   --with-clang   also clang and its sanitizer libraries
 #   --with-format  also clang-format 14, the version whose formatting the style check enforces
 #   --with-browser also Chromium, in which pages that the tool writes are opened
+#   --with-cluster also GNU parallel and Slurm, whose recipes for tuning are tested
 set -euo pipefail
 
 with_tests=0
 with_clang=0
 with_format=0
 with_browser=0
+with_cluster=0
 for arg in "$@"; do
   case "$arg" in
     --with-tests) with_tests=1 ;;
     --with-clang) with_clang=1 ;;
     --with-format) with_format=1 ;;
     --with-browser) with_browser=1 ;;
+    --with-cluster) with_cluster=1 ;;
     *)
-      echo "setup: unknown option '$arg'; known are --with-tests, --with-clang, --with-format and --with-browser" >&2
+      echo "setup: unknown option '$arg'; known are --with-tests, --with-clang, --with-format, --with-browser and" \
+        "--with-cluster" >&2
       exit 2
       ;;
   esac
@@ -81,6 +86,10 @@ fi
 if [ "$with_browser" = 1 ]; then
   have chromium || have chromium-browser || have google-chrome || missing+=(chromium)
 fi
+if [ "$with_cluster" = 1 ]; then
+  have parallel || missing+=(parallel)
+  have slurmctld || missing+=(slurm-wlm munge)
+fi
 if [ "$with_format" = 1 ]; then
   have clang-format-14 || { have clang-format && clang-format --version | grep -q 'version 14\.'; } ||
     missing+=(clang-format-14)
@@ -133,6 +142,9 @@ if ! install; then
       continue
     elif [ "$package" = chromium ] && ! known "$package"; then
       echo "setup: this system has no package chromium; pages will not be opened"
+      continue
+    elif [[ $package =~ ^(parallel|slurm-wlm|munge)$ ]] && ! known "$package"; then
+      echo "setup: this system has no package $package; its recipe for clusters will not be tested"
       continue
     fi
     wanted+=("$package")

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The recipes of docs/tuning_cluster.md on this machine, with the emulator: two small programs, two
-# workers, one merged database. A recipe whose tool is not installed is left out, and said so.
+# workers, one merged database. A recipe whose tool is not installed is left out, and said so. Slurm
+# is started here if it is installed and does not run.
 #
 # usage: scripts/test_cluster.sh [PROGRAM]   (build/nautilus)
 #   PYTHON names the Python that has Ray.
@@ -11,7 +12,11 @@ cd "$(dirname "$0")/.."
 export NAUTILUS=${1:-build/nautilus}
 python=${PYTHON:-python3}
 folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+finish() {
+  if [ -e "$folder/own_slurm" ]; then scripts/one_node_slurm.sh stop "$folder/own_slurm"; fi
+  rm -rf "$folder"
+}
+trap finish EXIT
 
 new_list() {
   printf '%s\n' '# two small programs' 'examples/rmsnorm.naut M=5' 'examples/softmax.naut' >"$folder/$1.list"
@@ -44,6 +49,10 @@ else
   echo "cluster: parallel: not tested, GNU parallel is not installed"
 fi
 
+if command -v slurmctld >/dev/null 2>&1 && [ "$(id -u)" = 0 ] && ! sinfo >/dev/null 2>&1; then
+  scripts/one_node_slurm.sh start "$folder/own_slurm"
+  export SLURM_CONF=$folder/own_slurm/slurm.conf
+fi
 # A Slurm that runs; its array is of two tasks without GPUs.
 if command -v sbatch >/dev/null 2>&1 && sinfo >/dev/null 2>&1; then
   new_list slurm
