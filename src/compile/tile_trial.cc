@@ -84,6 +84,14 @@ std::string TileTrials::refusal(const ir::Program& program, const ir::Op& nest,
   return lowered(plain, context).empty() ? "" : lowered(own, context);
 }
 
+std::vector<std::string> TileTrials::refusals() const {
+  std::vector<std::string> out;
+  for (const auto& [program, why] : known_) {
+    if (!why.empty()) out.push_back(why);
+  }
+  return out;
+}
+
 const std::string& TileTrials::lowered(const ir::Program& program, ir::PassContext& context) {
   if (const auto it = known_.find(program); it != known_.end()) return it->second;
   diag::Sink sink(context.sink.sources());

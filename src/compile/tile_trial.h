@@ -5,6 +5,7 @@
 
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "ir/pass.h"
 
@@ -19,6 +20,9 @@ class TileTrials {
 
   // How many nests were lowered.
   size_t count() const { return known_.size(); }
+
+  // Why some of them are no kernels.
+  std::vector<std::string> refusals() const;
 
  private:
   // Empty if the program becomes kernels.

@@ -9,6 +9,7 @@
 #include "algebra/contraction.h"
 #include "expr/print.h"
 #include "expr/scalar_ops.h"
+#include "schedule/fusion/copy_sequences.h"
 #include "schedule/fusion/dot.h"
 #include "schedule/fusion/fitting_sizes.h"
 #include "schedule/fusion/numeric_check.h"
@@ -53,6 +54,7 @@ class Checker {
     }
     if (auto deep = too_deep()) return *std::move(deep);
     if (auto repeated = repeated_product()) return *std::move(repeated);
+    if (auto crowded = too_many_sequences()) return *std::move(crowded);
     if (const auto why = self_test(fusion_, signs_, pool_)) {
       // References of other members become final first.
       std::vector<int> ids;
@@ -121,6 +123,20 @@ class Checker {
       }
     }
     return std::nullopt;
+  }
+
+  // Every sequence of copies has a warp that loads it. With too many the other reductions leave:
+  // one that stays would load what it reduces, which whoever computes that has at hand.
+  std::optional<FusionCheck> too_many_sequences() const {
+    const int warps = fusion_.target->limits.group_threads / fusion_.target->limits.warp_threads;
+    const int sequences = copy_sequences(fusion_);
+    std::vector<int> others;
+    for (const Member& m : fusion_.members)
+      if (m.is_reduction() && m.statement != fusion_.seed) others.push_back(m.statement);
+    if (sequences <= warps || others.empty()) return std::nullopt;
+    return outside(std::move(others), "copies",
+                   fmt::format("its operands would be {} sequences of copies, and {} warps load",
+                               sequences, warps));
   }
 
   // The tensor that a factor is an element of; no name if it is computed.

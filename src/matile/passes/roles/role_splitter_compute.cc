@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ir/walk.h"
+#include "matile/passes/roles/fetch_count.h"
 #include "matile/passes/roles/role_splitter.h"
 
 namespace nautilus::matile {
@@ -23,39 +24,6 @@ bool steps(const Op& op, ir::Name ring) {
     found |= g && g->ring == ring;
   });
   return found;
-}
-
-// How often a block of constant loops is repeated; nothing for other blocks.
-std::optional<int64_t> repetitions(const Op& op) {
-  if (const auto* unroll = op.get<Unroll>()) {
-    int64_t copies = 1;
-    for (const ir::Axis& a : unroll->axes) copies *= a.extent.integer();
-    return copies;
-  }
-  const auto* loop = op.get<Loop>();
-  if (!loop || loop->from.op() != EK::IntConst || loop->to.op() != EK::IntConst)
-    return std::nullopt;
-  const int64_t from = loop->from.integer();
-  const int64_t to = loop->to.integer();
-  return std::max<int64_t>(loop->direction == Direction::Up ? to - from : from - to + 1, 0);
-}
-
-// How often a tile fetches the ring, if only in blocks of constant loops; nothing otherwise.
-std::optional<int64_t> fetch_count(const ir::Block& block, const NestRing& ring) {
-  int64_t count = 0;
-  for (const Op& op : block) {
-    const auto* f = op.get<Fetch>();
-    if (f && f->slot_tile.str() == ring.slot_tiles[0]) ++count;
-    const ir::Block* inner = block_of(op);
-    if (!inner) continue;
-    const auto once = fetch_count(*inner, ring);
-    if (!once) return std::nullopt;
-    if (*once == 0) continue;
-    const auto times = repetitions(op);
-    if (!times) return std::nullopt;
-    count += *once * *times;
-  }
-  return count;
 }
 
 }  // namespace
@@ -207,9 +175,8 @@ bool RoleSplitter::add_jumps(ir::Block& before, ir::Block& tile) {
       count = s.from.is_int(0) ? s.to : pool_.binary(EK::Sub, s.to, s.from);
     if (s.kind == RingSequence::Kind::Range && s.direction == Direction::Down)
       count = plus_simple(s.to.is_int(0) ? s.from : pool_.binary(EK::Sub, s.from, s.to), 1);
-    if (s.kind == RingSequence::Kind::Literal) {
-      if (const auto fetches = fetch_count(each_->body, ring)) count = pool_.integer(*fetches);
-    }
+    if (s.kind == RingSequence::Kind::Literal)
+      count = fetch_count(each_->body, ring.slot_tiles[0], pool_);
     if (!count || ring.is_per_group || scalars_.depends_on(count, each_->var)) {
       refuse(fmt::format("groups alternate tiles, but `{}` is not fetched equally often for each",
                          ring.slot_tiles[0]));
