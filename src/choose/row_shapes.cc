@@ -8,6 +8,7 @@
 #include "choose/row_rules.h"
 #include "expr/walk.h"
 #include "lower/rows/row_lowering.h"
+#include "lower/rows/row_walks.h"
 
 namespace nautilus::choose {
 namespace {
@@ -140,11 +141,14 @@ class Shapes {
   }
 
   // The same for rows that only several CTAs together can hold: the fewest of them that leave room
-  // for a second one on a multiprocessor, else as many as there can be.
+  // for a second one on a multiprocessor, else as many as there can be. Nothing if walking over the
+  // row takes less time.
   std::optional<RowShape> shared_by_ctas(int64_t columns, int64_t unit, int64_t by) {
     std::optional<RowShape> out;
     if (!is_needed_again()) return out;
-    for (const int64_t ctas : choice_.ctas) {
+    double share = 0;  // of the memory's speed
+    for (size_t k = 0; k < choice_.ctas.size(); ++k) {
+      const int64_t ctas = choice_.ctas[k];
       if (ctas > c_.group.target->limits.cluster_ctas) break;
       const int64_t all = ctas * choice_.groups * unit;
       const int64_t capacity = (columns + all - 1) / all * all;
@@ -152,10 +156,20 @@ class Shapes {
                            ctas};
       if (shape.of_cta() > choice_.most_columns || !fits(shape)) continue;
       out = shape;
-      if (lower::row_room(c_, shape).needed + choice_.spare_registers <= choice_.pair_registers)
-        return out;
+      share = choice_.alone_shares[k];
+      if (lower::row_room(c_, shape).needed + choice_.spare_registers > choice_.pair_registers)
+        continue;
+      share = choice_.pair_shares[k];
+      break;
     }
-    return out;
+    return out && is_faster_held(share) ? out : std::nullopt;
+  }
+
+  // Both are bound by memory.
+  bool is_faster_held(double share) {
+    const lower::RowWalks walks = lower::row_walks(c_.group, c_.kept, c_.pool);
+    return static_cast<double>(walks.held_bytes()) / share <=
+           static_cast<double>(walks.walked_bytes()) / choice_.walk_share;
   }
 
   // The elements read of a row must fit. A kernel of several groups is made to find out: its
