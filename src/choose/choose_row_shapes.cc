@@ -6,6 +6,7 @@
 #include "choose/named_rows.h"
 #include "choose/row_shapes.h"
 #include "decision/decisions.h"
+#include "ir/usual_sizes.h"
 
 namespace nautilus::choose {
 namespace {
@@ -25,7 +26,7 @@ const Line* find(const ir::Block& lines) {
 class RowShaper {
  public:
   RowShaper(const ir::Program& program, ir::PassContext& context)
-      : program_(program), named_(program, context.pool) {}
+      : program_(program), sizes_(program), named_(program, context.pool) {}
 
   ir::Program run() {
     ir::Program out = program_;
@@ -69,7 +70,7 @@ class RowShaper {
     if (!rows) return {};
     has_hold_ = !lower::has_elements_only(rows->group);
     has_each_ = !rows->group.outer.empty();
-    return row_shapes(named_.context(*rows));
+    return row_shapes(named_.context(*rows), sizes_.count(rows->group.rows));
   }
 
   // The kernel with the lines of the shape that it does not have.
@@ -99,6 +100,7 @@ class RowShaper {
   }
 
   const ir::Program& program_;
+  ir::UsualSizes sizes_;
   NamedRows named_;
   bool has_hold_ = false;  // of the kernel: reductions
   bool has_each_ = false;  // of the kernel: reductions over several axes

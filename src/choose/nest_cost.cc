@@ -8,7 +8,7 @@
 #include "expr/walk.h"
 #include "ir/machine.h"
 #include "ir/walk.h"
-#include "lower/rows/row_moving.h"
+#include "lower/rows/row_walks.h"
 #include "scalar/ops.h"
 
 namespace nautilus::choose {
@@ -306,38 +306,24 @@ double NestCosts::rows_at(const lower::RowGroup& group, const std::set<std::stri
                        columns <= static_cast<double>(target_.rows.most_columns) &&
                        !leaves_registers(group);
   Traffic traffic;
-  std::set<std::string, std::less<>> own;
   for (const RowStatement& s : group.statements) {
-    own.emplace(s.target.str());
     if (kept.contains(std::string(s.target.str())))
       traffic.add(s.target.str(), bytes_of(s.target, at));
     traffic.operations += rows * walked * operations_along_row(s.value, c);
   }
-  std::map<std::string, double> walks;  // over each tensor
-  double all_walks = 0;
-  for (size_t k = 0; k < group.statements.size();) {
-    const bool is_number = group.statements[k].kind == RowStatement::Kind::Number;
-    const size_t end = is_number ? k + 1
-                                 : lower::row_segment(
-                                       group, k, [](const RowStatement&) { return true; }, pool_)
-                                       .end;
-    std::set<std::string> read;
-    for (; k < end; ++k) {
-      for (ir::Name t : expr::tensors_read(group.statements[k].value)) read.emplace(t.str());
-    }
-    for (const std::string& t : read) walks[t] += 1;
-    all_walks += is_number ? 0 : 1;
-  }
-  for (const auto& [tensor, times] : walks) {
-    if (!own.contains(tensor))
-      traffic.add(tensor, bytes_of(pool_.name(tensor), at) * (is_held ? 1 : times));
+  const lower::RowWalks walks = lower::row_walks(group, kept, pool_);
+  for (const auto& [tensor, reading] : walks.tensors) {
+    const auto times =
+        static_cast<double>(is_held ? std::min<int64_t>(reading.times, 1) : reading.times);
+    if (!reading.is_computed) traffic.add(tensor, bytes_of(pool_.name(tensor), at) * times);
   }
   const double under_way = sms * static_cast<double>(c.resident_rows);
   const auto block = static_cast<double>(target_.rows.turn_elements * target_.rows.threads);
   const double turns = walked / block;
   const double latency =
-      std::max(1.0, rows / under_way) * (c.row_cycles + reductions * c.reduction_cycles +
-                                         (is_held ? 0 : all_walks * turns * c.row_turn_cycles));
+      std::max(1.0, rows / under_way) *
+      (c.row_cycles + reductions * c.reduction_cycles +
+       (is_held ? 0 : static_cast<double>(walks.walks) * turns * c.row_turn_cycles));
   double issue = traffic.operations * c.operation_slots /
                  (sms * static_cast<double>(target_.limits.group_threads));
   // Without reductions a CTA has a block of a row's columns, the only one where rows are short:

@@ -8,6 +8,7 @@
 #include "choose/row_rules.h"
 #include "expr/walk.h"
 #include "lower/rows/row_lowering.h"
+#include "lower/rows/row_walks.h"
 
 namespace nautilus::choose {
 namespace {
@@ -24,7 +25,8 @@ using EK = expr::Op;
 
 class Shapes {
  public:
-  explicit Shapes(const RowContext& context) : c_(context), choice_(context.choice()) {}
+  Shapes(const RowContext& context, double rows)
+      : c_(context), choice_(context.choice()), rows_(rows) {}
 
   std::vector<RowShape> run() {
     const Expr n = c_.columns();
@@ -140,11 +142,14 @@ class Shapes {
   }
 
   // The same for rows that only several CTAs together can hold: the fewest of them that leave room
-  // for a second one on a multiprocessor, else as many as there can be.
+  // for a second one on a multiprocessor, else as many as there can be. Nothing if walking over the
+  // row takes less time.
   std::optional<RowShape> shared_by_ctas(int64_t columns, int64_t unit, int64_t by) {
     std::optional<RowShape> out;
     if (!is_needed_again()) return out;
-    for (const int64_t ctas : choice_.ctas) {
+    double share = 0;  // of the memory's speed
+    for (size_t k = 0; k < choice_.ctas.size(); ++k) {
+      const int64_t ctas = choice_.ctas[k];
       if (ctas > c_.group.target->limits.cluster_ctas) break;
       const int64_t all = ctas * choice_.groups * unit;
       const int64_t capacity = (columns + all - 1) / all * all;
@@ -152,10 +157,28 @@ class Shapes {
                            ctas};
       if (shape.of_cta() > choice_.most_columns || !fits(shape)) continue;
       out = shape;
-      if (lower::row_room(c_, shape).needed + choice_.spare_registers <= choice_.pair_registers)
-        return out;
+      share = choice_.alone_shares[k];
+      if (lower::row_room(c_, shape).needed + choice_.spare_registers > choice_.pair_registers)
+        continue;
+      share = choice_.pair_shares[k];
+      break;
     }
-    return out;
+    return out && is_faster_held(static_cast<double>(columns), share) ? out : std::nullopt;
+  }
+
+  // Clusters are bound by memory, at a share of its speed. Walks are, too, at nearly all of it, or
+  // by the steps that a CTA takes one after the other where rows are few.
+  bool is_faster_held(double columns, double share) {
+    const target::Target& target = *c_.group.target;
+    const lower::RowWalks walks = lower::row_walks(c_.group, c_.kept, c_.pool);
+    const double elements = rows_ * columns / target.costs.memory_bytes_per_cycle;
+    const double held = elements * static_cast<double>(walks.held_bytes()) / share;
+    const double walked = elements * static_cast<double>(walks.walked_bytes()) / choice_.walk_share;
+    const double under_way = static_cast<double>(target.board.sms * target.nests.resident_rows);
+    const double steps = columns / static_cast<double>(choice_.turn_elements * choice_.threads);
+    const double waiting = std::max(1.0, rows_ / under_way) * static_cast<double>(walks.walks) *
+                           steps * target.nests.row_turn_cycles;
+    return held <= std::max(walked, waiting);
   }
 
   // The elements read of a row must fit. A kernel of several groups is made to find out: its
@@ -218,6 +241,7 @@ class Shapes {
 
   const RowContext& c_;
   const target::Rows& choice_;
+  double rows_;
 };
 
 // Steps of many tensors are shorter, so that they fit the registers of a thread.
@@ -232,8 +256,8 @@ void shorten(RowShape& shape, const RowContext& context) {
 
 }  // namespace
 
-std::vector<RowShape> row_shapes(const RowContext& context) {
-  std::vector<RowShape> shapes = Shapes(context).run();
+std::vector<RowShape> row_shapes(const RowContext& context, double rows) {
+  std::vector<RowShape> shapes = Shapes(context, rows).run();
   for (RowShape& s : shapes) shorten(s, context);
   if (context.group.outer.empty()) return shapes;
   // One vector of a thread for each of several rows: as many bytes in flight as in a longer step,

@@ -13,6 +13,7 @@
 
 namespace nautilus::choose {
 
-std::vector<lower::RowShape> row_shapes(const lower::RowContext& context);
+// `rows`: about how many rows there are.
+std::vector<lower::RowShape> row_shapes(const lower::RowContext& context, double rows);
 
 }  // namespace nautilus::choose

@@ -80,7 +80,8 @@ const std::vector<std::string_view>& words(RoleUnit) {
 }
 
 const std::vector<std::string_view>& words(Spread) {
-  static const std::vector<std::string_view> spellings = {"unset", "acc", "row", "col", "line"};
+  static const std::vector<std::string_view> spellings = {"unset", "acc",  "row",
+                                                          "col",   "line", "own"};
   return spellings;
 }
 

@@ -51,7 +51,7 @@ const std::vector<std::string_view>& words(TileSource);
 enum class RoleUnit : uint8_t { Warp, Groups };
 const std::vector<std::string_view>& words(RoleUnit);
 // Unset: before layouts are spread (nest form).
-enum class Spread : uint8_t { Unset, Acc, Row, Col, RowVector };
+enum class Spread : uint8_t { Unset, Acc, Row, Col, RowVector, Own };
 const std::vector<std::string_view>& words(Spread);
 enum class Direction : uint8_t { Up, Down };
 const std::vector<std::string_view>& words(Direction);
@@ -186,7 +186,8 @@ struct Tile {
       "A tile in registers. acc: the accumulator of the matrix unit, and its A operand; row, "
       "col: one value per row or column of such a tile. line: one axis over the threads of the "
       "group, each of which holds `by` neighbours at a time (as many as 16 bytes hold, if not "
-      "said); without an axis, one value that every thread has.";
+      "said); without an axis, one value that every thread has. own: a number of each thread for "
+      "itself, until `lanes` and `warps` put them together.";
   ir::Name name;
   ir::TensorType type;
   Spread spread = Spread::Unset;

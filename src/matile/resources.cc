@@ -193,6 +193,8 @@ layout::Layout layout_of(const Tile& tile) {
       if (shape.empty()) return layout::line_value();
       return layout::line(shape.at(0),
                           static_cast<int>(tile.by.value_or(16 / expr::bytes(tile.type.dtype))));
+    case Spread::Own:
+      return layout::line_value();
   }
   return {};
 }

@@ -259,6 +259,10 @@ struct Rows {
   std::vector<int64_t> shifted_columns;  // the same of rows that are no whole vectors
   int64_t most_columns;                  // of a row that several groups keep
   std::vector<int64_t> ctas;             // of a cluster that keeps a longer row, fewest first
+  std::vector<double> pair_shares;       // of the memory's speed that each of these reaches, if two
+                                         // CTAs fit a multiprocessor
+  std::vector<double> alone_shares;      // the same if one fits
+  double walk_share;                     // the same of rows that are walked over
   int64_t columns_of_group;              // of a row that one group keeps
   int64_t positions_of_group;            // of a group among several, if columns are used as numbers
   int64_t least_columns;                 // of a row that is worth a CTA

@@ -51,7 +51,8 @@ matile::Kernel RowLowering::assemble(ir::Name tile, ir::Block body) {
   const ir::Name tiles = scope_.names.make("rows");
   ir::Block role;
   for (const auto& [name, type] : scope_.tiles) {
-    matile::Tile t{name, type, matile::Spread::RowVector, {}};
+    const bool is_own = scope_.own.contains(name);
+    matile::Tile t{name, type, is_own ? matile::Spread::Own : matile::Spread::RowVector, {}};
     if (!type.dims.empty()) t.by = scope_.shape.by;
     role.push_back(ir::make(std::move(t)));
   }

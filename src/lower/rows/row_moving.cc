@@ -8,6 +8,7 @@
 #include <set>
 
 #include "expr/scalar_ops.h"
+#include "expr/walk.h"
 
 namespace nautilus::lower {
 namespace {
@@ -31,8 +32,8 @@ class WalkSegments {
  public:
   WalkSegments(const RowGroup& group, expr::ExprPool& pool) : group_(group), pool_(pool) {}
 
-  RowSegment run(size_t begin, const MayMove& may_move) {
-    RowSegment out{begin, begin, {}};
+  RowSegment run(size_t begin, const RowSegmentRules& rules) {
+    RowSegment out{begin, begin, {}, {}, {}};
     const auto& all = group_.statements;
     for (; out.end < all.size() && all[out.end].kind != Kind::Number; ++out.end) {
       const RowStatement& s = all[out.end];
@@ -43,13 +44,18 @@ class WalkSegments {
     for (size_t k = out.end; k < all.size(); ++k) {
       const RowStatement& s = all[k];
       if (s.kind == Kind::Number) {
-        numbers_.emplace(s.target.str(), written_out(s.value));
+        const Expr value = written_out(s.value);
+        if (!depends(value)) out.early.insert(k);
+        numbers_.emplace(s.target.str(), value);
         continue;
       }
-      auto moving = s.kind == Kind::Reduction ? moving_sum(k) : std::nullopt;
-      if (!moving || !may_move(s)) break;
+      if (s.kind == Kind::Element) {
+        if (rules.is_kept(s)) break;
+        elements_.emplace(s.target.str(), s.value);
+        continue;
+      }
+      if (!take(k, rules, out)) break;
       found_.emplace(s.target.str(), k);
-      out.moving.push_back(std::move(*moving));
       out.end = k + 1;
     }
     return out;
@@ -69,12 +75,30 @@ class WalkSegments {
     return found;
   }
 
-  // With numbers of the group that need reductions of the walk in place of their reads.
+  // Whether the walk takes the reduction along, behind numbers and elements that need the walk.
+  bool take(size_t k, const RowSegmentRules& rules, RowSegment& out) {
+    const RowStatement& s = group_.statements[k];
+    if (!depends(s.value)) return true;
+    auto moving = moving_sum(k);
+    auto scaled = moving ? std::nullopt : scaled_sum(k);
+    if ((!moving && !scaled) || !rules.may_move(s)) return false;
+    moved_.insert(k);
+    if (moving) out.moving.push_back(std::move(*moving));
+    if (scaled) out.scaled.push_back(std::move(*scaled));
+    return true;
+  }
+
+  // With numbers and elements of the group that need reductions of the walk in place of their
+  // reads.
   Expr written_out(Expr value) {
     return expr::rebuild(pool_, value, [&](Expr e) {
       if (e.op() != EK::Read) return e;
-      const auto n = numbers_.find(std::string(e.name().str()));
-      return n != numbers_.end() && depends(n->second) ? pool_.cast(e.dtype(), n->second) : e;
+      const std::string name(e.name().str());
+      if (const auto n = numbers_.find(name); n != numbers_.end() && depends(n->second))
+        return pool_.cast(e.dtype(), n->second);
+      if (const auto n = elements_.find(name); n != elements_.end() && depends(n->second))
+        return pool_.cast(e.dtype(), written_out(n->second));
+      return e;
     });
   }
 
@@ -140,8 +164,30 @@ class WalkSegments {
       });
       if (has_symbol && !is_streamed(m.term)) return std::nullopt;
     }
-    moved_.insert(k);
     return sum;
+  }
+
+  // What the statement reduces, in f32.
+  Expr terms_of(const RowStatement& s) {
+    return pool_.cast(expr::DType::F32, written_out(s.value));
+  }
+
+  std::optional<RowScaledSum> scaled_sum(size_t k) {
+    const RowStatement& s = group_.statements[k];
+    if (s.reducer != expr::Reducer::Sum) return std::nullopt;
+    const Expr term = terms_of(s);
+    std::vector<RowScaledSum::Extreme> extremes;
+    bool are_extremes = true;
+    expr::for_each(term, [&](Expr e) {
+      const auto it = e.op() == EK::Read ? found_.find(std::string(e.name().str())) : found_.end();
+      if (it == found_.end()) return;
+      const RowStatement& m = group_.statements[it->second];
+      are_extremes &= m.reducer == expr::Reducer::Max || m.reducer == expr::Reducer::Min;
+      are_extremes &= m.dtype == expr::DType::F32;
+      extremes.push_back({e, terms_of(m), m.reducer});
+    });
+    if (!are_extremes) return std::nullopt;
+    return row_scaled_sum(group_, k, term, std::move(extremes), pool_);
   }
 
   const RowGroup& group_;
@@ -154,16 +200,27 @@ class WalkSegments {
 
 }  // namespace
 
-const RowMovingSum* RowSegment::find(size_t statement) const {
+const RowMovingSum* RowSegment::find_moving(size_t statement) const {
   for (const RowMovingSum& m : moving) {
     if (m.statement == statement) return &m;
   }
   return nullptr;
 }
 
-RowSegment row_segment(const RowGroup& group, size_t begin, const MayMove& may_move,
+const RowScaledSum* RowSegment::find_scaled(size_t statement) const {
+  for (const RowScaledSum& s : scaled) {
+    if (s.statement == statement) return &s;
+  }
+  return nullptr;
+}
+
+bool RowSegment::is_plain(size_t statement) const {
+  return !find_moving(statement) && !find_scaled(statement);
+}
+
+RowSegment row_segment(const RowGroup& group, size_t begin, const RowSegmentRules& rules,
                        expr::ExprPool& pool) {
-  return WalkSegments(group, pool).run(begin, may_move);
+  return WalkSegments(group, pool).run(begin, rules);
 }
 
 bool is_same_everywhere(Expr term, const RowGroup& group, expr::ExprPool& pool) {

@@ -85,6 +85,8 @@ struct RowScope {
   expr::Expr is_walked;         // whether the element exists; or null
   // Numbers that change from step to step of a walk.
   std::unordered_set<ir::Name> moving;
+  // Tiles of which each thread has a value of its own.
+  std::unordered_set<ir::Name> own;
 };
 
 }  // namespace nautilus::lower

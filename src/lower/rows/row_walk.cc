@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lower/rows/row_walk.h"
 
-#include <optional>
-
 #include "expr/walk.h"
 #include "lower/rows/row_reads.h"
 
@@ -32,7 +30,8 @@ void RowWalk::run(ir::Block& out) {
     }
     const RowSegment segment = row_segment(
         group_, k,
-        [&](const RowStatement& sum) { return scope_.answers.moves(sum.target, scope_.use()); },
+        {[&](const RowStatement& sum) { return scope_.answers.moves(sum.target, scope_.use()); },
+         [&](const RowStatement& element) { return scope_.is_kept(element); }},
         pool_);
     for (size_t e = k; e < segment.end; ++e) {
       if (group_.statements[e].kind == Kind::Element) values_.define_element(group_.statements[e]);
@@ -62,41 +61,63 @@ void RowWalk::walk(const RowSegment& segment, ir::Name count, ir::Block& out) {
   for (size_t k = segment.begin; k < segment.end; ++k) {
     const RowStatement& s = group_.statements[k];
     has_work |= s.kind == Kind::Reduction || (s.kind == Kind::Element && scope_.is_kept(s));
-    if (s.kind != Kind::Reduction || segment.find(k)) continue;
+    if (segment.early.contains(k)) statements_.number(s, out);
+    if (s.kind != Kind::Reduction || !segment.is_plain(k)) continue;
     const ir::Name acc = scope_.add_tile(s.target.str(), DType::F32, false);
     accs.emplace(s.target.str(), acc);
     out.push_back(ir::make(matile::Set{acc, {}, statements_.identity(s.reducer)}));
   }
   if (!has_work) return;
-  std::optional<RowMovingOps> moving;
-  if (!segment.moving.empty()) {
-    moving.emplace(scope_, values_, statements_, segment, accs);
-    Expr all = pool_.cast(DType::F32, scope_.present());
-    for (const ir::Axis& a : group_.outer)
-      all = pool_.binary(EK::Mul, all, pool_.cast(DType::F32, a.extent));
-    moving->start(all, out);
-  }
+  Following following;
+  start(segment, accs, following, out);
   if (!group_.outer.empty()) {
-    walk_through(segment, accs, moving ? &*moving : nullptr, out);
+    walk_through(segment, accs, following, out);
   } else {
     matile::Loop loop{
         scope_.names.make("step"), pool_.integer(0), matile::Direction::Up, pool_.index(count), {}};
     const Expr first =
         pool_.binary(EK::Mul, pool_.integer(scope_.shape.columns), pool_.index(loop.var));
     scope_.at = scope_.shifted(pool_.binary(EK::Add, first, scope_.column));
-    step(segment, accs, moving ? &*moving : nullptr, elements_of_step(first), loop.body);
+    step(segment, accs, following, elements_of_step(first), loop.body);
     out.push_back(ir::make(std::move(loop)));
   }
   scope_.at = scope_.in_row(scope_.column);
   for (size_t k = segment.begin; k < segment.end; ++k) {
     const RowStatement& s = group_.statements[k];
-    if (s.kind == Kind::Number) statements_.number(s, out);
+    if (s.kind == Kind::Number && !segment.early.contains(k)) statements_.number(s, out);
     if (s.kind != Kind::Reduction) continue;
-    if (const RowMovingSum* sum = segment.find(k))
-      moving->settle(*sum, out);
+    if (const RowMovingSum* moving = segment.find_moving(k))
+      following.moving->settle(*moving, out);
+    else if (const RowScaledSum* scaled = segment.find_scaled(k))
+      following.scaled->settle(*scaled, out);
     else
       statements_.finish(s, accs.at(std::string(s.target.str())), out);
   }
+}
+
+void RowWalk::start(const RowSegment& segment, const std::map<std::string, ir::Name>& accs,
+                    Following& following, ir::Block& out) {
+  if (!segment.moving.empty()) {
+    following.moving.emplace(scope_, values_, statements_, segment, accs);
+    Expr all = pool_.cast(DType::F32, scope_.present());
+    for (const ir::Axis& a : group_.outer)
+      all = pool_.binary(EK::Mul, all, pool_.cast(DType::F32, a.extent));
+    following.moving->start(all, out);
+  }
+  if (!segment.scaled.empty()) {
+    following.scaled.emplace(scope_, values_, statements_, segment, accs);
+    following.scaled->start(out);
+  }
+}
+
+void RowWalk::Following::move(Expr more, ir::Block& out) {
+  if (moving) moving->move(more, out);
+  if (scaled) scaled->move(out);
+}
+
+void RowWalk::Following::fold(ir::Block& out) {
+  if (moving) moving->fold(out);
+  if (scaled) scaled->fold(out);
 }
 
 Expr RowWalk::elements_of_step(Expr first) const {
@@ -111,7 +132,7 @@ Expr RowWalk::elements_of_step(Expr first) const {
 }
 
 void RowWalk::step(const RowSegment& segment, const std::map<std::string, ir::Name>& accs,
-                   RowMovingOps* moving, Expr more, ir::Block& out) {
+                   Following& following, Expr more, ir::Block& out) {
   RowReads reads(scope_, values_);
   for (size_t k = segment.begin; k < segment.end; ++k) {
     const RowStatement& s = group_.statements[k];
@@ -121,17 +142,16 @@ void RowWalk::step(const RowSegment& segment, const std::map<std::string, ir::Na
   for (Expr r : reads.all()) values_.load(r, out);
   for (size_t k = segment.begin; k < segment.end; ++k) {
     const RowStatement& s = group_.statements[k];
-    if (s.kind == Kind::Reduction && !segment.find(k))
+    if (s.kind == Kind::Reduction && segment.is_plain(k))
       statements_.fold(s, accs.at(std::string(s.target.str())), false, out);
     if (s.kind == Kind::Element && scope_.is_kept(s)) statements_.put_element(s, out);
   }
-  if (!moving) return;
-  moving->move(pool_.cast(DType::F32, more), out);
-  moving->fold(out);
+  following.move(pool_.cast(DType::F32, more), out);
+  following.fold(out);
 }
 
 void RowWalk::walk_through(const RowSegment& segment, const std::map<std::string, ir::Name>& accs,
-                           RowMovingOps* moving, ir::Block& out) {
+                           Following& following, ir::Block& out) {
   Expr all_rows = pool_.integer(1);
   for (const ir::Axis& a : group_.outer)
     all_rows = all_rows.is_int(1) ? a.extent : both(EK::Mul, all_rows, a.extent);
@@ -190,15 +210,13 @@ void RowWalk::walk_through(const RowSegment& segment, const std::map<std::string
   each_part([&] {
     for (size_t k = segment.begin; k < segment.end; ++k) {
       const RowStatement& s = group_.statements[k];
-      if (s.kind == Kind::Reduction && !segment.find(k))
+      if (s.kind == Kind::Reduction && segment.is_plain(k))
         statements_.fold(s, accs.at(std::string(s.target.str())), false, loop.body);
     }
   });
-  if (moving) {
-    const Expr left = pool_.binary(EK::Sub, here, pool_.binary(EK::Mul, step_elements, step));
-    moving->move(pool_.cast(DType::F32, pool_.binary(EK::Min, step_elements, left)), loop.body);
-    each_part([&] { moving->fold(loop.body); });
-  }
+  const Expr left = pool_.binary(EK::Sub, here, pool_.binary(EK::Mul, step_elements, step));
+  following.move(pool_.cast(DType::F32, pool_.binary(EK::Min, step_elements, left)), loop.body);
+  each_part([&] { following.fold(loop.body); });
   scope_.is_walked = {};
   scope_.outer_at.clear();
   body.push_back(ir::make(std::move(loop)));

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The form of a row kernel in which a row is walked over in steps, once for reductions and elements
 // that need no number of each other, and for sums that move with the numbers they need
-// (row_moving.h).
+// (row_moving.h, row_scaled.h).
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "lower/rows/row_moving_ops.h"
+#include "lower/rows/row_scaled_ops.h"
 
 namespace nautilus::lower {
 
@@ -23,16 +25,30 @@ class RowWalk {
   void run(ir::Block& out);
 
  private:
+  // The sums of a walk that follow other reductions.
+  struct Following {
+    std::optional<RowMovingOps> moving;
+    std::optional<RowScaledOps> scaled;
+
+    // In a step that has folded the plain reductions; `more`: elements that it adds, an f32.
+    void move(expr::Expr more, ir::Block& out);
+    // The terms of one part of the step.
+    void fold(ir::Block& out);
+  };
+
   // The statements of a walk, in `count` steps along a row of one axis.
   void walk(const RowSegment& segment, ir::Name count, ir::Block& out);
   // What a step loads and folds.
   void step(const RowSegment& segment, const std::map<std::string, ir::Name>& accs,
-            RowMovingOps* moving, expr::Expr more, ir::Block& out);
+            Following& following, expr::Expr more, ir::Block& out);
   // Steps over the elements of several axes, counted through as if they were one: a step of a row
   // shorter than the tiles would leave threads idle. In blocks of rows whose elements 32 bits
   // count.
   void walk_through(const RowSegment& segment, const std::map<std::string, ir::Name>& accs,
-                    RowMovingOps* moving, ir::Block& out);
+                    Following& following, ir::Block& out);
+  // Before the walk.
+  void start(const RowSegment& segment, const std::map<std::string, ir::Name>& accs,
+             Following& following, ir::Block& out);
   // Sets where the n-th part of a step is.
   void go_to(size_t n, expr::Expr step, expr::Expr first_row, expr::Expr rows);
   ir::Name let(std::string_view stem, expr::Expr value, ir::Block& out) const;

@@ -16,6 +16,11 @@ Held either(const Held& a, const Held& b) {
     return b.kind == Held::Kind::Nothing ? a : b;
   if (a.is_like(b)) return a;
   if (!a.has_shares() && !b.has_shares()) return whole();
+  if (a.kind == Held::Kind::Own || b.kind == Held::Kind::Own) {
+    Held own = a.kind == Held::Kind::Own ? a : b;
+    own.bits |= a.bits | b.bits;
+    return own;
+  }
   Held out = a.has_shares() ? a : b;
   const Held& other = a.has_shares() ? b : a;
   if (out.is_sum() ? other.is_number(0) : !other.has_shares()) return out;
@@ -25,6 +30,20 @@ Held either(const Held& a, const Held& b) {
   }
   out.kind = Held::Kind::Mixed;
   return out;
+}
+
+bool is_like(const HeldByTiles& a, const HeldByTiles& b) {
+  if (a.size() != b.size()) return false;
+  for (const auto& [name, held] : a) {
+    const auto it = b.find(name);
+    if (it == b.end() || !it->second.is_like(held)) return false;
+  }
+  return true;
+}
+
+HeldByTiles either(HeldByTiles a, const HeldByTiles& b) {
+  for (const auto& [name, held] : b) a[name] = either(a[name], held);
+  return a;
 }
 
 namespace {

@@ -8,6 +8,9 @@
 //     a minimum   the same                                             the same; whole values
 //
 // (w: whole, the same in all lanes of an element; -x and w - x make a minimum of a maximum).
+//
+// In tiles that are `own` to their threads shares may meet anything: what comes of it are numbers
+// of the threads, which say nothing about each other until they are combined.
 #pragma once
 
 #include <functional>
@@ -30,34 +33,39 @@ inline constexpr ThreadBits kGroupBit = 1 << 7;
 inline constexpr ThreadBits kCtaBit = 1 << 8;
 
 struct Held {
-  enum class Kind : uint8_t { Nothing, Number, Whole, Shares, Mixed };
+  enum class Kind : uint8_t { Nothing, Number, Whole, Shares, Own, Mixed };
   Kind kind = Kind::Nothing;
   double number = 0;  // of Number: the same in all elements
   expr::Reducer reducer = expr::Reducer::Sum;
   expr::Reducer folded_by =
       expr::Reducer::Sum;  // the tile; its negative is of the opposite reducer
-  ThreadBits bits = 0;     // of Shares
+  ThreadBits bits = 0;     // of Shares and Own
   std::string tile = {};   // that was read, or folded into
   diag::Span since = {};   // where the shares come from
 
-  bool has_shares() const { return kind == Kind::Shares || kind == Kind::Mixed; }
+  bool has_shares() const {
+    return kind == Kind::Shares || kind == Kind::Own || kind == Kind::Mixed;
+  }
   bool is_number(double x) const { return kind == Kind::Number && number == x; }
   bool is_sum() const { return kind == Kind::Shares && reducer == expr::Reducer::Sum; }
   bool is_extreme() const { return kind == Kind::Shares && reducer != expr::Reducer::Sum; }
   // Compares without the place and the name of the value.
   bool is_like(const Held& o) const {
     return kind == o.kind && (kind != Kind::Number || number == o.number) &&
-           (kind != Kind::Shares || (reducer == o.reducer && bits == o.bits));
+           (kind != Kind::Shares || (reducer == o.reducer && bits == o.bits)) &&
+           (kind != Kind::Own || bits == o.bits);
   }
 };
 inline Held whole() { return {.kind = Held::Kind::Whole}; }
 
 // What a tile holds that holds either of the two. A whole value is also shares of a maximum, and 0
-// shares of a sum.
+// shares of a sum. Threads may have any numbers of their own.
 Held either(const Held& a, const Held& b);
 
 // By tile; others hold whole values.
 using HeldByTiles = std::map<std::string, Held, std::less<>>;
+bool is_like(const HeldByTiles& a, const HeldByTiles& b);
+HeldByTiles either(HeldByTiles a, const HeldByTiles& b);
 
 class ShareRules {
  public:

@@ -8,6 +8,9 @@
 // with `ctas`, one folded from elements of one CTA is a share of that CTA (own_elements.h). In
 // others groups and CTAs have values of their own.
 //
+// In an `own` tile a thread may make anything of its shares. What comes of it is whole when `lanes`
+// and `warps` have combined it.
+//
 // One walk over the role follows what every tile holds; loops are walked until nothing changes.
 #include <fmt/format.h>
 
@@ -41,20 +44,6 @@ Bits bits_of(const layout::Layout& layout, F is_wanted) {
 
 Bits bits_of_copies(const layout::Layout& layout) {
   return bits_of(layout, [](const layout::Digit& d) { return d.axis == layout::kCopies; });
-}
-
-bool is_like(const HeldByTiles& a, const HeldByTiles& b) {
-  if (a.size() != b.size()) return false;
-  for (const auto& [name, held] : a) {
-    const auto it = b.find(name);
-    if (it == b.end() || !it->second.is_like(held)) return false;
-  }
-  return true;
-}
-
-HeldByTiles either(HeldByTiles a, const HeldByTiles& b) {
-  for (const auto& [name, held] : b) a[name] = either(a[name], held);
-  return a;
 }
 
 class LaneShares {
@@ -107,6 +96,11 @@ class LaneShares {
       fail(held, fmt::format("`{}` {}, but it is whole on one way to here and shares of lanes on "
                              "another",
                              held.tile, is_used));
+    else if (held.kind == Kind::Own)
+      fail(held,
+           fmt::format("`{}` {}, but each thread has a number of its own; `lanes` and `warps` "
+                       "must come before",
+                       held.tile, is_used));
     else if (held.kind == Kind::Shares)
       fail(held,
            fmt::format("`{}` {}, but its {} hold shares of a {}; {} must come before", held.tile,
@@ -129,8 +123,32 @@ class LaneShares {
     return bits_of_copies(use.layout) | (use.op->type.dims.empty() ? kGroupBit | kCtaBit : 0);
   }
 
+  bool is_own(ir::Name tile) const {
+    const auto it = tiles_.find(tile.str());
+    return it != tiles_.end() && it->second.op->spread == Spread::Own;
+  }
+
+  // What threads make of it is their own, unless they all have the same.
+  void write_own(ir::Name target, Expr value) {
+    const std::string name(target.str());
+    bool is_same = true;
+    expr::for_each(value, [&](Expr e) {
+      is_same &= e.op() != EK::Reduce;
+      const auto it = e.op() == EK::Read ? state_.find(e.name().str()) : state_.end();
+      is_same &= it == state_.end() || !it->second.has_shares();
+    });
+    Held held = is_same ? rules_.value(value) : Held{.kind = Kind::Own, .since = span_};
+    if (!is_same) held.bits = kLaneBits | kWarpBits;
+    held.tile = name;
+    state_[name] = std::move(held);
+  }
+
   // Lanes that hold shares of one value must hold the same element of the target.
   void write(ir::Name target, Held held) {
+    if (held.kind == Kind::Own) {
+      need_whole(held, fmt::format("is read for `{}`", target.str()));
+      held = whole();
+    }
     if (held.kind == Kind::Shares && (held.bits & ~copies_of_tile(target)) != 0) {
       need_whole(held, fmt::format("is read for `{}`", target.str()));
       held = whole();
@@ -158,6 +176,7 @@ class LaneShares {
   }
 
   void fold(const Fold& op) {
+    if (is_own(op.target)) return write_own(op.target, op.value);
     Expr reduce;
     expr::for_each(op.value, [&](Expr e) {
       if (e.op() == EK::Reduce) reduce = e;
@@ -194,6 +213,7 @@ class LaneShares {
     const Bits inner = (of & -of) - 1;  // the bits of units are in the order of their sizes
     const std::string_view who = holders(of);
     if (copies == 0 || held.kind == Kind::Nothing) return;
+    if (held.kind == Kind::Own && (held.bits & kLaneBits) != 0) held.reducer = reducer;
     if (held.kind == Kind::Mixed) {
       need_whole(held, "is combined");
       held = whole();
@@ -275,6 +295,7 @@ class LaneShares {
         return;
       }
       case matile::Kind::Set:
+        if (is_own(op.as<Set>().target)) return write_own(op.as<Set>().target, op.as<Set>().value);
         return write(op.as<Set>().target, rules_.value(op.as<Set>().value));
       case matile::Kind::Fold:
         return fold(op.as<Fold>());

@@ -148,12 +148,19 @@ void RoleVerifier::number(Expr e) {
 void RoleVerifier::tile(const Tile& t) {
   if (!is_compute()) return v_.fail("a loading role has no register tiles");
   if (depth_ != 1) return v_.fail("register tiles stand directly in the role");
-  if (t.spread == Spread::Unset) return v_.fail("a register tile is acc, row, col or line");
+  if (t.spread == Spread::Unset) return v_.fail("a register tile is acc, row, col, line or own");
   if (!scope_.declare(t.name)) return;
   scope_.names.erase(std::string(t.name.str()));  // another role may use the name again
   const auto shape = static_shape(t.type);
   const bool is_acc = t.spread == Spread::Acc;
   if (t.spread == Spread::RowVector) return row_vector(t, shape);
+  if (t.spread == Spread::Own) {
+    if (!shape.empty() || t.type.dtype != DType::F32 || t.by)
+      return v_.fail("an own tile is one f32 of each thread");
+    v_.declare_tensor(t.name, t.type);
+    tiles_.emplace(t.name.str(), TileUse{&t, layout_of(t)});
+    return;
+  }
   if (t.by) return v_.fail("`by` is for line tiles");
   const bool ok = shape.size() == (is_acc ? 2u : 1u) &&
                   (t.spread == Spread::Col ? shape[0] % 8 == 0 : shape[0] % 64 == 0) &&
