@@ -150,8 +150,8 @@ class Operator:
 
         Tensors are given in the order of the program or by name; scalars, and sizes that shapes do not determine, by
         name. `out` takes the tensor to write (a tuple or a dict for several)."""
-        if not named and out is None and self._torch_runner is not None:
-            results = self._torch_runner.again(tensors)
+        if self._torch_runner is not None:
+            results = self._torch_runner.again(tensors, named, out)
             if results is not None:
                 return results[0] if len(results) == 1 else tuple(results)
         inputs, values = self._arguments(tensors, named)

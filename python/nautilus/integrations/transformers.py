@@ -13,6 +13,7 @@ in training, head masks, a static cache. There is no backward.
 from __future__ import annotations
 
 import warnings
+from functools import lru_cache
 from typing import Any, Optional
 
 from .._attention import attention
@@ -28,6 +29,7 @@ def _warn_once(text: str) -> None:
         warnings.warn(text, stacklevel=3)
 
 
+@lru_cache(maxsize=256)
 def formulas(*, causal: bool, window: Optional[int], softcap: Optional[float], queries: int,
              padding: Optional[str]) -> tuple[Optional[str], Optional[str], dict[str, Any]]:
     """Score and mask of a layer as texts, with the numbers that they name. The last query meets the last key: a cache
