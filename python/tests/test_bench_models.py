@@ -86,6 +86,19 @@ def test_list():
     assert "flex decode" in lines[-2] and "cudnn of casts" in next(line for line in lines if "fp8" in line)
 
 
+def test_programs_of_the_cases(monkeypatch):
+    """All open with the sizes of their cases."""
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    import cases
+    import nautilus
+
+    for math in sorted({case.math for case in cases.grid_of_models()}):
+        file, _, sizes = math.partition(":")
+        op = nautilus.compile(ROOT / "golden" / file, **{n: int(v) for n, _, v in (s.partition("=") for s in sizes.split(","))})
+        assert [t.name for t in op.inputs] == ["Q", "K", "V"] and op.outputs[0].dtype == "bf16"
+        assert {t.dtype for t in op.inputs} == {"f8e4m3" if "fp8" in file else "bf16"}
+
+
 def test_rows_and_resuming(bench):
     done, started, rows = bench(*TWO)
     assert done.returncode == 0, done.stdout + done.stderr
