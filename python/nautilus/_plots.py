@@ -69,7 +69,7 @@ def bars(problems: Sequence[Problem], systems: Sequence[str]) -> Figure:
 def _panel(drawing: Drawing, x: float, y: float, title: str, members: Sequence[tuple[str, Problem]],
            systems: Sequence[str]) -> None:
     left, right, top, bottom = x + _LEFT, x + _PANEL_WIDTH - _RIGHT, y + _TOP, y + _PANEL_HEIGHT - _BOTTOM
-    unit = members[0][1].unit
+    unit = next((p.unit for _, p in members if p.times), "no times")
     values = [p.rates if p.unit != "ms" else p.times for _, p in members]
     marks = ticks(max((v for rates in values for v in rates.values()), default=1.0))
     shown = [n for n in systems if any(n in p.times or n in p.failed for _, p in members)]

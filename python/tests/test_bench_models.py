@@ -165,6 +165,18 @@ def test_no_such_case(bench):
     assert done.returncode != 0 and "no case has such a name" in done.stderr
 
 
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_formula(monkeypatch, causal):
+    """What torch.compile gets is attention."""
+    torch = pytest.importorskip("torch")
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    import systems
+
+    q, k, v = torch.randn(2, 6, 5, 8), torch.randn(2, 2, 5, 8), torch.randn(2, 2, 5, 8)
+    want = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=True)
+    torch.testing.assert_close(systems.formula(q, k, v, causal), want, rtol=1e-5, atol=1e-5)
+
+
 def make_page(tmp_path, *files):
     done = subprocess.run([sys.executable, str(ROOT / "bench" / "models_page.py"), *map(str, files), "--out",
                            str(tmp_path / "page.html")], capture_output=True, text=True, check=False)
