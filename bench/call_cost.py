@@ -15,11 +15,13 @@ import functools
 import pathlib
 import pstats
 import time
+import types
 
 import torch
 
 import nautilus
 from nautilus import _device, _host, _torch
+from nautilus.integrations.transformers import nautilus_attention
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
@@ -106,6 +108,9 @@ def cases():
         yield name, lambda arguments=arguments: nautilus.attention(q, k, v, **arguments)
     stand_in(nautilus.attention_operator(one, k, v))
     yield "attention of one query", lambda: nautilus.attention(one, k, v)
+    layer = types.SimpleNamespace(training=False, is_causal=True)
+    stand_in(nautilus.attention_operator(one, k, v, scale=0.1))
+    yield "a layer of transformers, one query", lambda: nautilus_attention(layer, one, k, v, None, 0.1)
 
 
 def main():
