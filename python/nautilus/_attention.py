@@ -358,7 +358,7 @@ def attention(q: Any, k: Any, v: Any, *, score: Optional[Formula] = None, mask: 
     if form.one_query and outputs is not None:
         outputs = [_without_queries(t) for t in outputs]
     if on is None:
-        results = operator(*inputs, out=outputs, **values)
+        results = operator.call(inputs, values, outputs)
     else:
         results = operator.run(*inputs, on=on, out=outputs, **cast(Any, values))
     if out is not None:

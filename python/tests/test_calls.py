@@ -129,6 +129,14 @@ def test_threads(op):
     assert len(next(iter(op._torch_runner._prepared.values())).pool) <= 4
 
 
+def test_what_is_slow_is_said_at_the_line_of_the_call(examples):
+    op = nautilus.compile(examples / "attention_window.naut", D=64)
+    op._program.read = lambda kind: "W0000: slow"
+    with pytest.warns(nautilus.SlowWarning, match="W0000") as told:
+        assert op.torch_runner is not None
+    assert [w.filename for w in told] == [__file__]
+
+
 def test_functions_of_a_call(op):
     """Time is measured by bench/call_cost.py; what a test can hold on to is the number of Python's functions in a call."""
     q, k, v = draw()
