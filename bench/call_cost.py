@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a call costs in Python, without a GPU: host tensors stand in for CUDA's, and a C function that returns 0 at once for
-the launch. What is left is the package's own part, PyTorch's allocation of the output, and ctypes.
+"""What a call costs in Python, without a GPU: host tensors stand in for CUDA's, and a C function that
+returns 0 at once for the launch. What is left is the package's own part, PyTorch's allocation of the
+output, and ctypes.
 
     NAUTILUS_LIBRARY=build/libnautilus.so PYTHONPATH=python python3 bench/call_cost.py [--profile]
 
-Needs PyTorch (any build) and libnautilus. Times are the lowest of many short blocks: other work on the machine does not count.
-python/gpu/check_torch.py measures the same with the real launch.
+Needs PyTorch (any build) and libnautilus. Times are the lowest of many short blocks: other work on
+the machine does not count. python/gpu/check_torch.py measures the same with the real launch.
 """
 import argparse
 import cProfile
@@ -48,8 +49,8 @@ class Runner(_torch.Runner):
 
 
 def nothing_of_c():
-    """A C function of the launch's type that does nothing: abs of a small pointer's low bits, made 0."""
-    function = ctypes.CDLL(None).isalpha  # isalpha(1) is 0, and other arguments are not looked at
+    """A C function that is called as the launch is and returns 0: isalpha of 1."""
+    function = ctypes.CDLL(None).isalpha
     function.restype = ctypes.c_int
     function.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
     return function
