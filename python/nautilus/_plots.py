@@ -83,7 +83,8 @@ def _panel(drawing: Drawing, x: float, y: float, title: str, members: Sequence[t
     width = group * 0.84 / max(len(shown), 1)
     for index, ((label, problem), rates) in enumerate(zip(members, values)):
         start = left + group * (index + 0.08)
-        short = label if len(label) < 14 else label[:12] + "…"
+        room = int(group / 6.5)  # letters; the whole name is shown when pointed at
+        short = label if len(label) <= room else label[:room - 1] + "…"
         drawing.text(start + group * 0.42, bottom + 14, short, anchor="middle", size=10)
         for place, name in enumerate(shown):
             at = start + place * width
