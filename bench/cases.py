@@ -24,29 +24,35 @@ class Case:
     sizes: dict  # of the program's dimensions and what the generators need
     candidates: tuple  # patterns
     dtypes: dict = field(default_factory=dict)  # what a candidate must declare to be one
-    flops: float = 0.0  # one of the two is the yardstick
+    flops: float = 0.0  # the yardstick, where there are any; else the bytes are
     bytes: float = 0.0
     math: str = ""  # the program, and after a colon its static sizes
     plain: str = ""  # a simpler program of ours, timed beside it; variants: without the variant
     plain_flops: float = 0.0
+    model: str = ""  # whose layer it is
 
     @property
     def name(self):
         return f"{self.work} {self.shape}"
 
 
-def attention(b, h, hk, s, d, causal, suite="attention"):
+def attention(b, h, hk, s, d, causal, suite="attention", dtype="bf16", model=""):
     heads = f"H{h}" if h == hk else f"H{h}/{hk}"
     kind = "causal" if causal else "full"
+    ending = "" if dtype == "bf16" else f"_{dtype}"
+    width = {"bf16": 2, "fp8": 1}[dtype]
     # By convention half of the square is counted for causal attention, the diagonal not in full.
     return Case(
         suite=suite,
-        work=f"attention d{d} {kind}",
+        work=f"attention d{d} {kind}{ending.replace('_', ' ')}",
         shape=f"B{b} {heads} S{s}",
-        sizes=dict(B=b, H=h, Hk=hk, G=h // hk, M=s, N=s, D=d, causal=causal),
-        candidates=(f"attention_d{d}_{kind}*.matile",),
+        sizes=dict(B=b, H=h, Hk=hk, G=h // hk, M=s, N=s, D=d, causal=causal, dtype=dtype),
+        candidates=(f"attention_d{d}_{kind}*.matile",) if dtype == "bf16" else (),
         flops=4.0 * b * h * s * s * d / (2 if causal else 1),
-        math=f"attention_{kind}.naut:D={d}",
+        # The output has 16 bits.
+        bytes=float(b * s * d * (h * width + 2 * hk * width + 2 * h)),
+        math=f"attention_{kind}{ending}.naut:D={d}",
+        model=model,
     )
 
 
@@ -97,7 +103,7 @@ def epilogue(kind, m, n, k):
     )
 
 
-def decode(b, h, hk, n, d, suite="decode"):
+def decode(b, h, hk, n, d, suite="decode", model=""):
     return Case(
         suite=suite,
         work=f"decode d{d}",
@@ -106,6 +112,7 @@ def decode(b, h, hk, n, d, suite="decode"):
         candidates=(f"attention_decode_d{d}*.matile",),
         bytes=2.0 * b * hk * n * d * 2,
         math=f"../examples/attention_decode.naut:D={d},G={h // hk},Hk={hk},N={n}",
+        model=model,
     )
 
 
@@ -168,6 +175,18 @@ MODELS = [
 ]
 
 
+def grid_of_models():
+    """150 layers: prefill of 1k to 32k in bf16 and fp8, decoding at 4k to 64k, batches of 1 and 8."""
+    result = []
+    lengths = (4096, 1024, 2048, 8192, 16384, 32768)
+    for suite, dtype in (("prefill_grid", "bf16"), ("prefill_fp8", "fp8")):
+        result += [attention(b, h, hk, s, d, causal, suite, dtype, model)
+                   for s in lengths for model, h, hk, d, causal in MODELS for b in (1, 8)]
+    result += [decode(b, h, hk, n, d, "decode_grid", model)
+               for n in (4096, 16384, 65536) for model, h, hk, d, _ in MODELS for b in (1, 8)]
+    return result
+
+
 def all_cases():
     result = []
     for d in (128, 64, 256):
@@ -181,12 +200,7 @@ def all_cases():
     for work, dtype in (("softmax", "f32"), ("softmax", "bf16"), ("rmsnorm", "bf16"),
                         ("layernorm", "bf16"), ("cross_entropy", "bf16")):
         result += [rows(work, m, n, dtype) for m, n in ROWS_SHAPES]
-    for s in (4096, 1024, 2048, 8192, 16384, 32768):
-        result += [attention(b, h, hk, s, d, causal, "prefill_grid")
-                   for _, h, hk, d, causal in MODELS for b in (1, 8)]
-    for n in (4096, 16384, 65536):
-        result += [decode(b, h, hk, n, d, "decode_grid")
-                   for _, h, hk, d, _ in MODELS for b in (1, 8)]
+    result += grid_of_models()
     for kind in ("softcap", "alibi", "window", "sink", "documents", "documents_causal"):
         result.append(variant(kind, 1, 16, 16384, 128))
     result.append(variant("bias", 4, 16, 4096, 128))
@@ -204,8 +218,8 @@ def cases_of(suite):
     models and of shapes, which are asked for by name)."""
     wanted = set(suite.split(","))
     main = {"attention", "gemm", "epilogue", "decode", "rows"}
-    known = main | {"all", "prefill_grid", "decode_grid", "gemm_other", "variants", "documents",
-                    "head_sizes"}
+    known = main | {"all", "prefill_grid", "prefill_fp8", "decode_grid", "gemm_other", "variants",
+                    "documents", "head_sizes"}
     if "all" in wanted:
         wanted |= main
     if not wanted <= known:

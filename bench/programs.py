@@ -17,7 +17,6 @@ import importlib
 import json
 import os
 import sys
-import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -27,9 +26,9 @@ sys.dont_write_bytecode = True  # no __pycache__ in the checkout
 os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 
 import programs_table  # noqa: E402
-import supervise  # noqa: E402
 import sweep  # noqa: E402
 import timing  # noqa: E402
+import windows  # noqa: E402
 from programs_problem import OTHER  # noqa: E402
 
 SUITES = ("level1", "foreign")
@@ -68,47 +67,28 @@ def parse(arguments):
     return p.parse_args(arguments)
 
 
-class Entry:
+class Entry(windows.Member):
     """A problem, and what this run finds out about it."""
 
     def __init__(self, suite, problem):
+        super().__init__()
         self.suite, self.problem = suite, problem
-        self.child = None
-        self.needs = 0  # bytes of the card, while it compiles
         self.row = {}
         self.notes = []
-        self.output = []  # what the child printed
 
     def take(self, message):
-        if "needs" in message:
-            self.needs = message["needs"]
-        elif "part" in message:
+        if "part" in message:
             self.row.update(message["part"])
         elif "note" in message:
             self.notes.append(message["note"])
 
-    def follow(self, deadline):
-        """True if the child asks what to do next. What a child was doing when it hung is in its
-        row: our first launch, which then has the limit as its time, or something else."""
-        ended = self.child.follow(deadline, self.take, self.output.append)
-        if ended == "asks":
-            return True
-        if ended == "hung" and self.child.doing == "our first launch":
-            self.row.update(over=True, ours_ms=1000 * self.child.limit, samples=0)
-        elif ended == "late":
-            self.row["late"] = True
-        elif ended != "done" and not self.row.get("wrong"):
-            self.row["wrong"] = f"{ended} at: {self.child.doing}"
-        self.leave(ended)
-        return False
-
-    def leave(self, ended):
-        """A child that is done has given back its memory; nobody waits for its end."""
-        child, self.child = self.child, None
-        if ended == "done":
-            threading.Thread(target=child.end, args=(ended,)).start()
-        else:
-            child.end(ended)
+    def ended(self, how, doing, limit):
+        """What a child was doing when it hung is in its row: our first launch, which then has the
+        limit as its time, or something else."""
+        if how == "hung" and doing == "our first launch":
+            self.row.update(over=True, ours_ms=1000 * limit, samples=0)
+        elif how != "done" and not self.row.get("wrong"):
+            self.row["wrong"] = f"{how} at: {doing}"
 
     def finished(self, sampler, state):
         """The row as it is written."""
@@ -124,85 +104,12 @@ class Entry:
         return row
 
 
-class Memory:
-    """What children that compile at the same time may take of the card together."""
-
-    def __init__(self, limit):
-        self.limit, self.used, self.changed = limit, 0, threading.Condition()
-
-    def take(self, wanted):
-        with self.changed:
-            self.changed.wait_for(lambda: self.used == 0 or self.used + wanted <= self.limit)
-            self.used += wanted
-
-    def give(self, taken):
-        with self.changed:
-            self.used -= taken
-            self.changed.notify_all()
-
-
-class Starts:
-    """Children on their way to the point where they need the card: Python and PyTorch are loaded,
-    our kernels are compiled. `jobs` at a time; few while something else is timed."""
-
-    def __init__(self, entries, options, deadline, jobs):
-        self.pool = concurrent.futures.ThreadPoolExecutor(max(1, jobs))
-        self.asked = {e: self.pool.submit(_start, e, options, deadline) for e in entries}
-
-    def wait(self, entry):
-        """True if it asks for the card."""
-        return self.asked[entry].result()
-
-
-def _start(entry, options, deadline):
-    if time.monotonic() > deadline:
-        entry.row["late"] = True
-        return False
+def child_command(entry, options):
     more = [] if options.compiled else ["--no-torch-compile"]
-    entry.child = supervise.Child(
-        [sys.executable, "-uB", os.path.abspath(__file__), "--lib", options.lib, "--tool",
-         options.tool, "--target", options.target, "--launch-seconds", str(options.launch_seconds),
-         "--once-ms", str(options.once_ms), "--case-seconds", str(options.case_seconds), "--seed",
-         str(options.seed), *more, "--child", entry.suite, entry.problem.name], asks=True)
-    return entry.follow(deadline)
-
-
-def prepare(entries, starts, options, deadline):
-    """Until both compilers are done with all problems."""
-    start = time.monotonic()
-    memory = Memory(options.memory_gb * 1e9)
-
-    def one(entry):
-        if not starts.wait(entry):
-            return
-        needs = entry.needs
-        memory.take(needs)
-        try:
-            entry.child.answer("prepare")
-            entry.follow(deadline)
-        finally:
-            memory.give(needs)
-
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        list(pool.map(one, entries))
-    ready = sum(1 for e in entries if e.child)
-    print(f"{ready} of {len(entries)} prepared in {time.monotonic() - start:.0f} s", flush=True)
-
-
-def time_window(entries, sampler, deadline, write):
-    start = time.monotonic()
-    for entry in entries:
-        began = time.monotonic()
-        if entry.child and began < deadline:
-            entry.child.answer("time")
-            entry.follow(deadline)
-        if entry.child:  # no time was left
-            entry.leave("late")
-            entry.row["late"] = True
-        if entry.row.get("late"):
-            continue  # for the next run
-        write(entry, entry.finished(sampler, sampler.between(began, time.monotonic())))
-    print(f"timed in {time.monotonic() - start:.0f} s", flush=True)
+    return [sys.executable, "-uB", os.path.abspath(__file__), "--lib", options.lib, "--tool",
+            options.tool, "--target", options.target, "--launch-seconds", str(options.launch_seconds),
+            "--once-ms", str(options.once_ms), "--case-seconds", str(options.case_seconds), "--seed",
+            str(options.seed), *more, "--child", entry.suite, entry.problem.name]
 
 
 def dry_run(entries, options, tool):
@@ -285,17 +192,13 @@ def main():
         if row.get("wrong"):
             print(f"-- {row['title']}: {row['wrong']}", *entry.output[-4:], sep="\n    ", flush=True)
 
-    windows = [todo[i:i + options.window] for i in range(0, len(todo), options.window)]
-    starts = Starts(windows[0] if windows else [], options, deadline, options.jobs)
     try:
-        for window, following in zip(windows, windows[1:] + [[]]):
-            prepare(window, starts, options, deadline)
-            starts = Starts(following, options, deadline, options.jobs // 4)
-            time_window(window, sampler, deadline, write)
+        windows.run(todo, lambda entry: child_command(entry, options), options, sampler, deadline,
+                    write)
     finally:
         sampler.close()
     left = [e.problem.title for e in todo if (e.suite, e.problem.name) not in rows
-            or e.row.get("late")]
+            or e.late]
     done = [rows[e.suite, e.problem.name] for e in entries if (e.suite, e.problem.name) in rows]
     print(programs_table.table(done))
     if left:

@@ -21,9 +21,12 @@ def _number(value, form):
 
 def table(rows):
     """One line per candidate of a problem, best first. Ratios are the peer's time over ours."""
-    groups = {}
+    groups, failed = {}, {}
     for row in rows:
         key = (row["work"], row["shape"])
+        if row.get("failed"):
+            failed.setdefault(key, []).append(row["candidate"])
+            continue
         groups.setdefault(key, {}).setdefault(row["candidate"], {})[row["mode"]] = row
     lines = [COLUMNS]
     for (work, shape), candidates in groups.items():
@@ -40,6 +43,10 @@ def table(rows):
                           _number(modes.get("burst", {}).get("ratio_to_peer"), ".3f"),
                           _number(shown.get("per_live"), ".3f"),
                           _number(shown.get("rel_error"), ".1e")))
+        lines += [(work, shape, name, "failed", "-", "-", "-", "-", "-")
+                  for name in failed.pop((work, shape), [])]
+    lines += [(*key, name, "failed", "-", "-", "-", "-", "-")
+              for key, names in failed.items() for name in names]
     if all(line[7] == "-" for line in lines[1:]):
         lines = [line[:7] + line[8:] for line in lines]
     return aligned(lines, 3)

@@ -13,9 +13,10 @@ import fnmatch
 import json
 import math
 
+import systems
 from report import UNTUNED
 
-PEERS = {"cudnn", "flash", "cublas", "cublas_nn", "cublas plain", "torch", "inductor", "flex"}
+PEERS = {"cublas", "cublas_nn", "cublas plain", "torch", "inductor", "flex", *systems.PEERS}
 YARDSTICKS = {"copy", "plain"}  # timed in the same loop, neither ours nor what we are compared with
 
 
@@ -36,7 +37,8 @@ def _problems_of(rows):
     """What one file says. Of several hand-written kernels the fastest is taken."""
     loops = {}
     for row in rows:
-        loops.setdefault((row["work"], row["shape"]), []).append(row)
+        if not row.get("failed"):
+            loops.setdefault((row["work"], row["shape"]), []).append(row)
     result = {}
     for key, loop in loops.items():
         sustained = {r["candidate"]: r for r in loop if r["mode"] == "sustained"}

@@ -50,9 +50,10 @@ def quartiles(values):
     return middle, low, high
 
 
-def interleaved(functions, repetitions):
+def interleaved(functions, repetitions, head_start_each_turn=False):
     """{name: [ms]} for functions {name: f}. The order rotates, so that nobody always follows the
-    same neighbour."""
+    same neighbour. Where hosts of some functions take longer than their kernels, one head start is
+    soon used up: then every turn has one."""
     import torch
     names = list(functions)
     events = {n: [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True))
@@ -62,6 +63,8 @@ def interleaved(functions, repetitions):
     _head_start()
     for r in range(repetitions):
         turn = r % len(names)
+        if head_start_each_turn and r:
+            _head_start()
         for name in names[turn:] + names[:turn]:
             begin, end = events[name][r]
             flush()
@@ -72,14 +75,14 @@ def interleaved(functions, repetitions):
     return {n: [b.elapsed_time(e) for b, e in pairs] for n, pairs in events.items()}
 
 
-def sustained(functions, repetitions):
+def sustained(functions, repetitions, head_start_each_turn=False):
     import torch
     start = time.monotonic()
     while time.monotonic() - start < WARM_SECONDS:
         for f in functions.values():
             f()
         torch.cuda.synchronize()
-    return interleaved(functions, repetitions)
+    return interleaved(functions, repetitions, head_start_each_turn)
 
 
 def burst(function, repetitions=BURST_TIMED):

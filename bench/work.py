@@ -14,11 +14,13 @@ from nautilus_lib import NautilusError
 
 
 class Attention:
-    def __init__(self, b, h, hk, m, n, d, causal, spiky=0, strided=False):
+    def __init__(self, b, h, hk, m, n, d, causal, spiky=0, strided=False, dtype="bf16"):
         self.seed = check.fresh_seed()
         self.causal = causal
         self.group = h // hk
-        self.q, self.k, self.v, self.out = check.attention_inputs(b, h, hk, m, n, d, spiky, strided)
+        self.q, self.k, self.v, self.out = check.attention_inputs(b, h, hk, m, n, d, spiky, strided,
+                                                                  dtype)
+        self.tolerance = check.TOLERANCE if dtype == "bf16" else check.TOLERANCE_FP8
         # Masks are aligned at the last query and the last key.
         self.rule = variants.causal(n - m) if causal else variants.full
 
@@ -27,7 +29,9 @@ class Attention:
         kernel.offer(G=self.group)
 
     def check(self, run):
-        return check.attention_check(run, self.q, self.k, self.v, self.out, self.rule)
+        # Copies of 8 bits as 16 are exact, and all functions know them.
+        q, k, v = (t if t.element_size() > 1 else t.bfloat16() for t in (self.q, self.k, self.v))
+        return check.attention_check(run, q, k, v, self.out, self.rule, tolerance=self.tolerance)
 
     def peers(self, stack, note, inductor):
         del inductor  # its attention is the library's
@@ -158,8 +162,9 @@ class Rows:
 
 def timed(case):
     s = case.sizes
-    if case.suite in ("attention", "prefill_grid", "head_sizes"):
-        return Attention(s["B"], s["H"], s["Hk"], s["M"], s["N"], s["D"], s["causal"])
+    if case.suite in ("attention", "prefill_grid", "prefill_fp8", "head_sizes"):
+        return Attention(s["B"], s["H"], s["Hk"], s["M"], s["N"], s["D"], s["causal"],
+                         dtype=s["dtype"])
     if case.suite in ("decode", "decode_grid"):
         return Decode(s["B"], s["H"], s["Hk"], s["N"], s["D"])
     if case.suite in ("variants", "documents"):
@@ -175,10 +180,10 @@ def small(case):
     """[(label, function that makes the work)]: what a candidate of the case has to solve before it
     is timed."""
     s = case.sizes
-    if case.suite in ("attention", "prefill_grid", "head_sizes"):
+    if case.suite in ("attention", "prefill_grid", "prefill_fp8", "head_sizes"):
         return [(f"{p.name} (B{p.b} H{p.h}/{p.hk} {p.m}x{p.n})",
                  lambda p=p: Attention(p.b, p.h, p.hk, p.m, p.n, s["D"], s["causal"], p.spiky,
-                                       p.strided))
+                                       p.strided, s["dtype"]))
                 for p in check.attention_problems(s["causal"])]
     if case.suite in ("decode", "decode_grid"):
         g = s["G"]  # a program may have it as a static size

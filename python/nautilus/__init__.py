@@ -25,6 +25,7 @@ from ._errors import (
 from ._expressions import Axis, Expression, Function, Program, Reducer, Tensor, along, call, lib
 from ._operator import Operator, compile
 from ._program import Launch, TensorSpec, ValueSpec
+from ._results import Results, results
 
 __version__ = "0.1.0"
 
@@ -95,6 +96,7 @@ __all__ = [
     "Program",
     "ProgramError",
     "Reducer",
+    "Results",
     "SlowWarning",
     "SystemFailure",
     "Tensor",
@@ -108,4 +110,5 @@ __all__ = [
     "lib",
     "library_version",
     "op",
+    "results",
 ]

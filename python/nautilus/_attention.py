@@ -282,9 +282,9 @@ _known: dict[Any, tuple[Operator, Form]] = {}
 def _key(q: Any, k: Any, v: Any, score: Any, mask: Any, scale: Any, sink: Any, return_lse: bool, dtype: Any,
          named: Mapping[str, Any]) -> Any:
     """Equal for calls of the same form; None if that is not cheap to say."""
-    if not (score is None or isinstance(score, str)) or not (mask is None or isinstance(mask, str)):
+    if not (score is None or type(score) is str) or not (mask is None or type(mask) is str):
         return None
-    shape = q.shape
+    shape, k_shape, v_shape = q.shape, k.shape, v.shape
     if len(shape) != 4:
         return None
     names: list[Any] = []
@@ -299,7 +299,17 @@ def _key(q: Any, k: Any, v: Any, score: Any, mask: Any, scale: Any, sink: Any, r
     queries = shape[2]
     sign = None if scale is None else (scale > 0) - (scale < 0)
     return (score, mask, sign, None if sink is None else sink.dtype, return_lse, dtype, shape[1], shape[3], q.dtype,
-            k.shape[1], k.dtype, v.shape[1], v.shape[3], v.dtype, queries == 1, queries <= _FEW_QUERIES, *names)
+            k_shape[1], k.dtype, v_shape[1], v_shape[3], v.dtype, queries == 1, queries <= _FEW_QUERIES, *names)
+
+
+def _without_queries(tensor: Any) -> Any:
+    """[B, H, 1, ...] as [B, H, ...], in the manner that all packages have."""
+    return tensor.squeeze(2)
+
+
+def _with_query(tensor: Any) -> Any:
+    """[B, H, ...] as [B, H, 1, ...]; PyTorch's own function costs half of what indexing does."""
+    return tensor.unsqueeze(2) if hasattr(tensor, "unsqueeze") else tensor[:, :, None]
 
 
 def attention(q: Any, k: Any, v: Any, *, score: Optional[Formula] = None, mask: Optional[Formula] = None,
@@ -332,29 +342,31 @@ def attention(q: Any, k: Any, v: Any, *, score: Optional[Formula] = None, mask: 
     known = _known.get(key) if key is not None else None
     if known is not None:
         operator, form = known
-        values: dict[str, Number] = {name: named[name] for name, _, _ in form.scalars}
+        values: dict[str, Number] = {name: named[name] for name, _, _ in form.scalars} if form.scalars else {}
         if scale is not None:
             values["scale"] = scale
     else:
         operator, form, values = _prepare(q, k, v, score, mask, scale, sink, return_lse, dtype, named)
         if key is not None:
             _known[key] = operator, form
-    inputs = [q[:, :, 0] if form.one_query else q, k, v, *(named[extra.name] for extra in form.extras)]
+    inputs = [_without_queries(q) if form.one_query else q, k, v]
+    if form.extras:
+        inputs += [named[extra.name] for extra in form.extras]
     if sink is not None:
         inputs.append(sink)
     outputs = _sequence(out)
     if form.one_query and outputs is not None:
-        outputs = [t[:, :, 0] for t in outputs]
+        outputs = [_without_queries(t) for t in outputs]
     if on is None:
-        results = operator(*inputs, out=outputs, **values)
+        results = operator.call(inputs, values, outputs)
     else:
         results = operator.run(*inputs, on=on, out=outputs, **cast(Any, values))
     if out is not None:
         return out
     if form.one_query:
         if return_lse:
-            return results[0][:, :, None], results[1][:, :, None]
-        return results[:, :, None]
+            return _with_query(results[0]), _with_query(results[1])
+        return _with_query(results)
     return results
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import ctypes
 import threading
 import weakref
-from typing import Any, Sequence
+from functools import lru_cache, partial
+from typing import Any, Iterable, Sequence
 
 from . import _dtypes, _library
 from ._library import LaunchOptions, check, error_of, sized
@@ -49,9 +50,9 @@ class Plan:
 
 
 class PreparedCall:
-    """The structs of a call: one launch at a time."""
+    """The structs of a call: one launch at a time. `start` launches and gives the status; all that it needs is bound."""
 
-    __slots__ = ("call", "slots", "numbers", "options", "workspace", "_launch", "_plan", "_arguments", "_options")
+    __slots__ = ("call", "slots", "numbers", "options", "workspace", "start")
 
     def __init__(self, plan: Plan, tensors: Sequence[Slot], values: Sequence[tuple[ValueSpec, Number]]) -> None:
         self.call = Call(tensors, values)
@@ -63,20 +64,18 @@ class PreparedCall:
         plan.prepare_for(self.call)
         self.workspace = plan.workspace(self.call)
         self.options.workspace_bytes = self.workspace
-        self._launch = _library.load().nautilus_launch
-        self._plan = plan.handle
-        self._arguments = ctypes.addressof(self.call.arguments)
-        self._options = ctypes.addressof(self.options)
+        self.start = partial(_library.load().nautilus_launch, plan.handle, ctypes.addressof(self.call.arguments),
+                             ctypes.addressof(self.options))
 
-    def set_values(self, values: Sequence[tuple[ValueSpec, Number]]) -> None:
-        for (slot, is_float), (_, value) in zip(self.numbers, values):
+    def set_values(self, values: Iterable[Number]) -> None:
+        for (slot, is_float), value in zip(self.numbers, values):
             if is_float:
                 slot.number = value
             else:
-                slot.integer = int(value)
+                slot.integer = value
 
     def launch(self) -> None:
-        status = self._launch(self._plan, self._arguments, self._options)
+        status = self.start()
         if status:
             raise error_of(status)
 
@@ -99,13 +98,12 @@ class Plans:
         return plan
 
 
+@lru_cache(maxsize=None)
 def dtype_number(dtype: Any) -> int:
     """-1, which the library refuses with the tensor's name, for a dtype that it has not."""
     return _dtypes.NUMBERS.get(_dtypes.name_of(dtype), -1)
 
 
-def scalars_only(values: Sequence[tuple[ValueSpec, Number]]) -> tuple[Any, ...]:
+def sizes_of(values: Sequence[tuple[ValueSpec, Number]]) -> tuple[Any, ...]:
     """What of the values a prepared call depends on: which are given, and the numbers of sizes."""
     return tuple((spec.index, None if spec.kind == "scalar" else value) for spec, value in values)
-
-

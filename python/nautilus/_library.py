@@ -98,10 +98,11 @@ class KernelInfo(Structure):
 
 
 class Tensor(Structure):
+    # Pointers as numbers: many are set for each new shape, and those of ctypes are objects of their own.
     _fields_ = [
         ("data", c_void_p),
-        ("shape", POINTER(c_int64)),
-        ("strides", POINTER(c_int64)),
+        ("shape", c_void_p),
+        ("strides", c_void_p),
         ("rank", c_int32),
         ("dtype", c_int32),
     ]

@@ -150,8 +150,12 @@ class Operator:
 
         Tensors are given in the order of the program or by name; scalars, and sizes that shapes do not determine, by
         name. `out` takes the tensor to write (a tuple or a dict for several)."""
-        if not named and out is None and self._torch_runner is not None:
-            results = self._torch_runner.again(tensors)
+        return self.call(tensors, named, out)
+
+    def call(self, tensors: Sequence[Any], named: Mapping[str, Any], out: Optional[Out]) -> Any:
+        """As a call, with arguments that are collected already."""
+        if self._torch_runner is not None:
+            results = self._torch_runner.again(tensors, named, out)
             if results is not None:
                 return results[0] if len(results) == 1 else tuple(results)
         inputs, values = self._arguments(tensors, named)
@@ -216,7 +220,10 @@ class Operator:
         """Says once, when the operator first meets a device, what is slow about it there."""
         text = self.warnings
         if text:
-            warnings.warn(f"{self.name}\n{text}", SlowWarning, stacklevel=5)
+            level, frame = 1, sys._getframe()
+            while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "nautilus":
+                level, frame = level + 1, frame.f_back
+            warnings.warn(f"{self.name}\n{text}", SlowWarning, stacklevel=level)  # at the line of the user
 
     def _arguments(self, tensors: Sequence[Any],
                    named: Mapping[str, Any]) -> tuple[Sequence[Any], list[tuple[ValueSpec, Number]]]:

@@ -84,24 +84,24 @@ class Call:
         """Tensors as (address, shape, strides in elements, number of the dtype), None for one that is not given."""
         self._tensors = (Tensor * max(len(tensors), 1))()
         self._values = (Value * max(len(values), 1))()
-        self._kept: list[Any] = []
-        self.slots = [self._tensors[k] for k in range(len(tensors))]
-        self.numbers = [self._values[k] for k in range(len(values))]
+        self.slots = list(self._tensors)[:len(tensors)]
+        self.numbers = list(self._values)[:len(values)]
+        # Extents and strides of all tensors, one after the other.
+        lists = [part for given in tensors if given is not None for part in given[1:3] if part is not None]
+        flat = [number for part in lists for number in part]
+        self._extents = (ctypes.c_int64 * max(len(flat), 1))(*flat)
+        place = ctypes.addressof(self._extents)
         for slot, given in zip(self.slots, tensors):
             if given is None:
                 slot.rank = _library.ABSENT
                 continue
-            address, shape, strides, dtype = given
-            extents = (ctypes.c_int64 * max(len(shape), 1))(*shape)
-            slot.data = address
-            slot.shape = extents
+            slot.data, shape, strides, slot.dtype = given
             slot.rank = len(shape)
-            slot.dtype = dtype
-            self._kept.append(extents)
+            slot.shape = place
+            place += 8 * len(shape)
             if strides is not None:
-                steps = (ctypes.c_int64 * max(len(shape), 1))(*strides)
-                slot.strides = steps
-                self._kept.append(steps)
+                slot.strides = place
+                place += 8 * len(strides)
         for number, (spec, value) in zip(self.numbers, values):
             number.index = spec.index
             if spec.kind == "scalar" and spec.dtype in _dtypes.FLOATS:

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional, Sequence
+from typing import Any, Callable, Mapping, Optional, Sequence
 
 import torch
 
 from . import _dtypes
-from ._device import Plans, PreparedCall, dtype_number, scalars_only
+from ._device import Plans, PreparedCall, dtype_number, sizes_of
 from ._errors import ArgumentError
-from ._program import Number, Program, ValueSpec
+from ._library import error_of
+from ._program import Call, Number, Program, ValueSpec
+
+# Looked up once: a call asks for them many times.
+_Tensor, _is_grad_enabled, _empty_like = torch.Tensor, torch.is_grad_enabled, torch.empty_like
 
 _ALIGNMENT = 16  # bytes: addresses that are no multiples need kernels of their own
 _MAX_KEYS = 4096  # shapes of a server differ with every request
@@ -19,12 +23,43 @@ _MAX_KEYS = 4096  # shapes of a server differ with every request
 class _Prepared:
     """What is the same for all calls with the same shapes, strides, dtypes and sizes."""
 
-    __slots__ = ("pool", "outputs", "device")
+    __slots__ = ("pool", "outputs", "device", "index")
 
-    def __init__(self, outputs: list[tuple[tuple[int, ...], torch.dtype]], device: torch.device) -> None:
+    def __init__(self, outputs: list[tuple[tuple[int, ...], torch.dtype, int]], device: torch.device) -> None:
         self.pool: list[PreparedCall] = []  # one for each thread that is in a call at a time
+        # Shape, dtype, and the number of an input that looks the same, or -1: `empty_like` costs half of `empty`.
         self.outputs = outputs
         self.device = device
+        self.index = device.index
+
+    def empty(self, inputs: Sequence[torch.Tensor], addresses: list[int]) -> list[torch.Tensor]:
+        """New outputs; their addresses go to the list."""
+        made = []
+        for shape, dtype, like in self.outputs:
+            tensor = _empty_like(inputs[like]) if like >= 0 else torch.empty(shape, dtype=dtype, device=self.device)
+            addresses.append(tensor.data_ptr())
+            made.append(tensor)
+        return made
+
+
+class _Names:
+    """Numbers that calls give by name, always the same ones in the same order."""
+
+    __slots__ = ("types", "key", "specs")
+
+    def __init__(self, specs: Sequence[ValueSpec]) -> None:
+        self.specs = tuple(specs)
+        self.types = [(float, int) if spec.kind == "scalar" and spec.dtype in _dtypes.FLOATS else (int,) for spec in specs]
+        has_sizes = any(spec.kind != "scalar" for spec in specs)
+        self.key = None if has_sizes else sizes_of([(spec, 0) for spec in specs])
+
+
+def _same_as(shape: tuple[int, ...], dtype: torch.dtype, inputs: Sequence[torch.Tensor]) -> int:
+    """The number of a dense input of this shape and dtype, or -1."""
+    for number, tensor in enumerate(inputs):
+        if tensor.shape == shape and tensor.dtype == dtype and tensor.is_contiguous():
+            return number
+    return -1
 
 
 def _raw_stream(device: int) -> int:
@@ -35,67 +70,109 @@ def _raw_stream(device: int) -> int:
 _current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", _raw_stream)
 
 
+def _key(tensors: Sequence[torch.Tensor], sizes: Any) -> tuple[list[int], tuple[Any, ...]]:
+    """The addresses, and what a prepared call depends on."""
+    addresses: list[int] = []
+    key: list[Any] = []
+    merged = 0
+    for tensor in tensors:
+        address = tensor.data_ptr()
+        merged |= address
+        addresses.append(address)
+        key += (tensor.shape, tensor.stride(), tensor.dtype, tensor.device)
+    if sizes is not None:
+        key.append(sizes)
+    if merged % _ALIGNMENT:
+        key.append(tuple(address % _ALIGNMENT for address in addresses))
+    return addresses, tuple(key)
+
+
 class Runner:
-    """Runs a program on CUDA tensors."""
+    """Runs a program on CUDA tensors.
+
+    `again` is the way of nearly all calls: everything that they have in common with an earlier one was prepared then, and
+    what is left is to ask tensors for their shapes and addresses, to allocate, and to launch."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
+        self._input_count = len(program.inputs)
+        self._output_count = len(program.outputs)
         self._plans = Plans(program)
         self._prepared: dict[Any, _Prepared] = {}
+        self._names: dict[tuple[str, ...], _Names] = {}
         self._dtypes = [getattr(torch, _dtypes.FOREIGN_NAMES[t.dtype], None) for t in program.outputs]
 
-    def again(self, inputs: Sequence[Any]) -> Optional[list[torch.Tensor]]:
-        """A call like the usual ones, CUDA tensors that need no gradient; None: look closer."""
-        if len(inputs) != len(self._program.inputs):
+    def again(self, inputs: Sequence[Any], named: Mapping[str, Any], out: Any) -> Optional[Sequence[torch.Tensor]]:
+        """A call that differs from an earlier one in addresses and scalars only; None: look closer."""
+        if len(inputs) != self._input_count:
             return None
-        for tensor in inputs:
-            if type(tensor) is not torch.Tensor or not tensor.is_cuda or tensor.requires_grad:
+        tensors = inputs
+        if out is not None:
+            if type(out) is _Tensor:
+                out = (out,)
+            elif type(out) is not list and type(out) is not tuple:
                 return None
-        return self(inputs)
+            if len(out) != self._output_count:
+                return None
+            tensors = (*inputs, *out)
+        needs_grad = _is_grad_enabled()
+        for tensor in tensors:
+            if type(tensor) is not _Tensor or (needs_grad and tensor.requires_grad):
+                return None
+        numbers: Any = ()
+        sizes: Any = None
+        if named:
+            names = self._names.get(tuple(named))
+            if names is None:
+                return None
+            numbers = named.values()
+            for number, types in zip(numbers, names.types):
+                if type(number) not in types:
+                    return None
+            sizes = names.key or sizes_of(list(zip(names.specs, numbers)))
+        addresses, key = _key(tensors, sizes)
+        prepared = self._prepared.get(key)
+        if prepared is None:
+            return None
+        try:
+            call = prepared.pool.pop()
+        except IndexError:
+            return None  # other threads have all of them
+        results = out if out is not None else prepared.empty(inputs, addresses)
+        self._launch(call, prepared, addresses, numbers)
+        return results
 
     def __call__(self, inputs: Sequence[torch.Tensor], values: Sequence[tuple[ValueSpec, Number]] = (),
-                 out: Optional[Sequence[torch.Tensor]] = None) -> list[torch.Tensor]:
-        addresses = [t.data_ptr() for t in inputs]
-        key: Any = [(t.shape, t.stride(), t.dtype, t.get_device()) for t in inputs]
-        if values:
-            key.append(scalars_only(values))
-        if out is not None:
-            key += [(t.shape, t.stride(), t.dtype, t.get_device()) for t in out]
-            addresses += [t.data_ptr() for t in out]
-        merged = 0
-        for address in addresses:
-            merged |= address
-        if merged % _ALIGNMENT:
-            key.append(tuple(address % _ALIGNMENT for address in addresses))
-        key = tuple(key)
+                 out: Optional[Sequence[torch.Tensor]] = None) -> Sequence[torch.Tensor]:
+        addresses, key = _key([*inputs, *(out or ())], sizes_of(values) if values else None)
         prepared = self._prepared.get(key)
         if prepared is None:
             prepared = self._prepare(key, inputs, values, out)
-        device = prepared.device
-        results = (
-            [torch.empty(shape, dtype=dtype, device=device) for shape, dtype in prepared.outputs]
-            if out is None
-            else list(out)
-        )
+        if values:
+            specs = [spec for spec, _ in values]
+            self._names.setdefault(tuple(spec.name for spec in specs), _Names(specs))
+        results = out if out is not None else prepared.empty(inputs, addresses)
         try:
             call = prepared.pool.pop()
         except IndexError:
             call = self._call(inputs, values, results)
-        if out is None:
-            for result in results:
-                addresses.append(result.data_ptr())
+        self._launch(call, prepared, addresses, [number for _, number in values])
+        return results
+
+    def _launch(self, call: PreparedCall, prepared: _Prepared, addresses: Sequence[int], numbers: Any) -> None:
         for slot, address in zip(call.slots, addresses):
             slot.data = address
-        if values:
-            call.set_values(values)
+        if numbers:
+            call.set_values(numbers)
         options = call.options
-        options.stream = _current_stream(device.index)
+        options.stream = _current_stream(prepared.index)
         if call.workspace:
-            workspace = torch.empty(call.workspace, dtype=torch.uint8, device=device)
+            workspace = torch.empty(call.workspace, dtype=torch.uint8, device=prepared.device)
             options.workspace = workspace.data_ptr()
-        call.launch()
+        status = call.start()
+        if status:
+            raise error_of(status)
         prepared.pool.append(call)
-        return results
 
     def _prepare(self, key: Any, inputs: Sequence[torch.Tensor], values: Sequence[tuple[ValueSpec, Number]],
                  out: Optional[Sequence[torch.Tensor]]) -> _Prepared:
@@ -105,16 +182,15 @@ class Runner:
             if tensor.device != device:
                 raise ArgumentError(f"`{spec.name}` is on {tensor.device}, the first tensor is on {device}")
         if out is None:
-            from ._program import Call
-
             question = Call([self._slot(t) for t in inputs], values)
             shapes = self._program.output_shapes(question)
             for spec, dtype in zip(self._program.outputs, self._dtypes):
                 if dtype is None:
                     raise ArgumentError(f"this PyTorch has no dtype for the output `{spec.name}`: {spec.dtype}")
-            outputs = [(shape, dtype) for shape, dtype in zip(shapes, self._dtypes) if dtype is not None]
+            outputs = [(shape, dtype, _same_as(shape, dtype, inputs)) for shape, dtype in zip(shapes, self._dtypes)
+                       if dtype is not None]
         else:
-            outputs = [(tuple(t.shape), t.dtype) for t in out]
+            outputs = []  # nothing is allocated for such calls
         if len(self._prepared) >= _MAX_KEYS:
             self._prepared.clear()
         prepared = _Prepared(outputs, device)

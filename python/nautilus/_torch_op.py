@@ -67,7 +67,8 @@ def register(name: str, source: Any, **options: Any) -> Any:
         return [(v, _number(v, named[v.name])) for v in values if named.get(v.name) is not None]
 
     def on_cuda(*tensors: torch.Tensor, **named: Any) -> Any:
-        return _result(runner(tensors, given(named) if named else ()))
+        results = runner.again(tensors, named, None)
+        return _result(results if results is not None else runner(tensors, given(named)))
 
     def on_cpu(*tensors: torch.Tensor, **named: Any) -> Any:
         return operator(*tensors, **named)

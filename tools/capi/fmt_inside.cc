@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <locale>
 #include <string>
 
 namespace {
@@ -27,5 +28,7 @@ template struct Named<&fmt::detail::throw_format_error>;
 template struct Named<static_cast<bool (*)(uint32_t)>(&fmt::detail::is_printable)>;
 template struct Named<&fmt::detail::assert_fail>;
 template struct Named<&fmt::detail::thousands_sep_impl<char>>;
+// With -O3 its callers here have it inlined, those of the core not.
+template struct Named<&fmt::detail::locale_ref::get<std::locale>>;
 
 }  // namespace

@@ -13,6 +13,7 @@ in training, head masks, a static cache. There is no backward.
 from __future__ import annotations
 
 import warnings
+from functools import lru_cache
 from typing import Any, Optional
 
 from .._attention import attention
@@ -28,6 +29,7 @@ def _warn_once(text: str) -> None:
         warnings.warn(text, stacklevel=3)
 
 
+@lru_cache(maxsize=256)
 def formulas(*, causal: bool, window: Optional[int], softcap: Optional[float], queries: int,
              padding: Optional[str]) -> tuple[Optional[str], Optional[str], dict[str, Any]]:
     """Score and mask of a layer as texts, with the numbers that they name. The last query meets the last key: a cache
@@ -59,8 +61,6 @@ def nautilus_attention(module: Any, query: Any, key: Any, value: Any, attention_
                        dropout: float = 0.0, sliding_window: Optional[int] = None, softcap: Optional[float] = None,
                        is_causal: Optional[bool] = None, s_aux: Any = None, **others: Any) -> tuple[Any, None]:
     """The function that transformers calls: tensors [B, heads, length, D]; gives [B, length, heads, D]."""
-    import torch
-
     if dropout and getattr(module, "training", False):
         raise UnsupportedError("attn_implementation='nautilus' has no dropout: set attention_dropout=0, or model.eval()")
     if others.get("head_mask") is not None:
@@ -77,7 +77,7 @@ def nautilus_attention(module: Any, query: Any, key: Any, value: Any, attention_
         if mask.shape[1] != keys:
             raise UnsupportedError(f"attn_implementation='nautilus': the padding mask has {attention_mask.shape[1]} "
                                    f"columns, there are {keys} keys; a static cache is not supported, use a dynamic one")
-        padding, tensors["keep"] = "keys", mask.to(torch.bool)
+        padding, tensors["keep"] = "keys", mask.bool()
     elif attention_mask is not None:
         # All of the mask is in it, causality and windows too.
         mask = attention_mask[..., :keys]
@@ -86,6 +86,8 @@ def nautilus_attention(module: Any, query: Any, key: Any, value: Any, attention_
                                    f"[B, N] and [B, 1, M, N] are known")
         mask = mask[:, 0].expand(batch, queries, keys)
         causal, sliding_window = False, None
+        import torch
+
         if mask.dtype == torch.bool:
             padding, tensors["keep"] = "pairs", mask
         else:
@@ -94,7 +96,10 @@ def nautilus_attention(module: Any, query: Any, key: Any, value: Any, attention_
         sliding_window = None  # every key before a query is inside of the window
     score, mask_text, numbers = formulas(causal=causal, window=sliding_window, softcap=softcap, queries=queries,
                                          padding=padding)
-    out = torch.empty((batch, queries, query.shape[1], value.shape[3]), dtype=query.dtype, device=query.device)
+    if queries == 1:  # what is computed has this order already
+        result = attention(query, key, value, score=score, mask=mask_text, scale=scaling, sink=s_aux, **tensors, **numbers)
+        return result.transpose(1, 2), None
+    out = query.new_empty((batch, queries, query.shape[1], value.shape[3]))
     attention(query, key, value, score=score, mask=mask_text, scale=scaling, sink=s_aux, out=out.transpose(1, 2),
               **tensors, **numbers)
     return out, None
