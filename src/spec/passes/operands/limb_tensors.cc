@@ -54,7 +54,7 @@ void LimbTensors::make(const ir::Names& names, Expr value, const ir::Axes& axes,
     made.push_back(limb);
     return pool_.cast(DType::F32, number);
   };
-  if (algebra::exact_halves(value).in_bf16) {
+  if (names.size() == 1) {
     add(pool_.cast(DType::BF16, value));
     return;
   }
@@ -67,8 +67,7 @@ void LimbTensors::make(const ir::Names& names, Expr value, const ir::Axes& axes,
   // The largest numbers would be rounded to infinity.
   const Expr inside = pool_.binary(
       LimbOp::Min, pool_.binary(LimbOp::Max, value, f32(-kLargestBf16)), f32(kLargestBf16));
-  const bool is_one = names.size() == 1;
-  Expr rest = minus(value, add(rounded(pool_.select(is_finite, inside, is_one ? value : sign))));
+  Expr rest = minus(value, add(rounded(pool_.select(is_finite, inside, sign))));
   while (count < names.size()) {
     const bool is_last = count + 1 == names.size();
     rest = minus(rest, add(rounded(pool_.select(is_finite, rest, is_last ? value : f32(0)))));
