@@ -186,7 +186,7 @@ const std::vector<PassInfo>& passes() {
        .to = "spec",
        .run = spec::leaving_scans<spec::split_operands>,
        .stage = Stage::Equations,
-       .summary = "operands of f32 products become sums of three 16-bit numbers",
+       .summary = "operands of f32 products become sums of 16-bit numbers",
        .reads = "algebra, depth, store",
        .needs = kReductionsSplit,
        .is_exact = false},

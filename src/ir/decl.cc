@@ -20,8 +20,21 @@ const std::vector<std::string_view>& words(HintKind) {
 }
 
 const std::vector<std::string_view>& words(Rounding) {
-  static const std::vector<std::string_view> spellings = {"licensed", "exact"};
+  static const std::vector<std::string_view> spellings = {"licensed", "exact", "bf16", "tf32"};
   return spellings;
+}
+
+double operand_roundoff(Rounding rounding) {
+  switch (rounding) {
+    case Rounding::Licensed:
+    case Rounding::Exact:
+      return 0;
+    case Rounding::Bf16:
+      return expr::unit_roundoff(DType::BF16);
+    case Rounding::Tf32:
+      return 0x1p-11;  // ten bits behind the first one
+  }
+  return 0;
 }
 
 bool declare_decl(const Op& op, expr::Scope& scope) {

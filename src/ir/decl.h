@@ -93,14 +93,19 @@ struct Fact {
   static const OpInfo& info();
 };
 
-enum class Rounding : uint8_t { Licensed, Exact };
+// How operands of contractions may be rounded. Licensed: to 16 bits that hold another operand.
+// Exact: not at all. Bf16, Tf32: as licensed, and f32 operands to those formats, too.
+enum class Rounding : uint8_t { Licensed, Exact, Bf16, Tf32 };
 const std::vector<std::string_view>& words(Rounding);
+// Relative error of an f32 operand that is rounded to nearest as the licence allows; 0 without one.
+double operand_roundoff(Rounding rounding);
 
 struct Numerics {
   static constexpr std::string_view kFormat = "numerics{ $rounding}{ rel $rel}{ abs $abs}";
   static constexpr std::string_view kDoc =
       "The numerics contract: `exact` forbids rounding an operand of a contraction to the other "
-      "operand's storage dtype, and functions coarser than a few ulp; rel "
+      "operand's storage dtype, and functions coarser than a few ulp; `bf16` and `tf32` license "
+      "rounding f32 operands of contractions to these formats; rel "
       "and abs declare a tolerance, |got - want| <= abs + rel * |want|.";
   Rounding rounding = Rounding::Licensed;
   OptionalNumber rel;

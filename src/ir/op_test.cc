@@ -116,14 +116,19 @@ class Generator {
  public:
   Generator(ExprPool& pool, Random& random) : pool_(pool), random_(random) {}
 
+  Rounding rounding() {
+    if (random_.chance(50)) return Rounding::Licensed;
+    if (random_.chance(50)) return Rounding::Exact;
+    return random_.chance(50) ? Rounding::Bf16 : Rounding::Tf32;
+  }
+
   Program program() {
     Program p{&probe(), "p", {}};
     vars_ = {pool_.index("N")};
     p.body.push_back(
         make(Dim{pool_.name("N"), random_.chance(50) ? OptionalInt(7) : std::nullopt}));
     p.body.push_back(make(Static{pool_.name("D"), random_.any_size() / 2}));
-    p.body.push_back(make(
-        Numerics{random_.chance(50) ? Rounding::Exact : Rounding::Licensed, number(), number()}));
+    p.body.push_back(make(Numerics{rounding(), number(), number()}));
     p.body.push_back(make(Buffer{pool_.name("X.a1"), {DType::F32, {index(1), index(1)}}, kind()}));
     p.body.push_back(
         make(Param{pool_.name("s"), DType::F32, random_.chance(50) ? value(1) : Expr()}));

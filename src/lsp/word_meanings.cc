@@ -26,7 +26,8 @@ constexpr WordRow kKeywordRows[] = {
     {"hint", "hint M = 64", "the value of a size where a command is given none"},
     {"fact", "fact scale > 0", "what holds for every call; proofs use it, the evaluator checks it"},
     {"numerics", "numerics rel 1e-2 abs 1e-3",
-     "the tolerance of the outputs, or `exact`: no operand is rounded to a narrower dtype"},
+     "the tolerance of the outputs; `exact`: no operand is rounded to a narrower dtype; `bf16`, "
+     "`tf32`: f32 operands of products may be rounded so"},
     {"fn", "fn f[j](x) = ...", "a function over elements, or over axes; expanded where it is used"},
     {"let", "let e = ... in ...", "names a part of an expression"},
     {"in", "let e = ... in ...", "what follows may use the name"},

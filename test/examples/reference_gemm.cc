@@ -2,6 +2,7 @@
 //
 // Matrix products and what is fused to them. Everything is built from dot products of two gathered
 // vectors; the epilogues are the definitions (erf, the logistic function), not the library's text.
+#include <algorithm>
 #include <cmath>
 
 #include "reference.h"
@@ -76,6 +77,16 @@ Arrays gemm_swiglu(const Arrays& in, const Sizes&, const Scalars&) {
   return {{"Y", y}};
 }
 
+Arrays linear_f32(const Arrays& in, const Sizes&, const Scalars&) {
+  const Array& x = in.at("X");
+  const Array& w = in.at("W");
+  Array y = zeros({x.shape[0], w.shape[0]});
+  for (int64_t i = 0; i < y.shape[0]; ++i)
+    for (int64_t j = 0; j < y.shape[1]; ++j)
+      y.ref({i, j}) = std::max(row_dot(row(x, i), row(w, j)) + in.at("bias").at({j}), 0.0);
+  return {{"Y", y}};
+}
+
 Arrays rmsnorm_matmul(const Arrays& in, const Sizes&, const Scalars& s) {
   Array x = in.at("X");
   const Vector gamma = in.at("gamma").data;
@@ -95,6 +106,7 @@ std::vector<Reference> gemm_references() {
       {"gemm_batched", gemm_batched},
       {"gemm_bias_gelu", gemm_bias_gelu},
       {"gemm_swiglu", gemm_swiglu},
+      {"linear_f32", linear_f32},
       {"rmsnorm_matmul", rmsnorm_matmul},
   };
 }

@@ -46,22 +46,25 @@ class CascadeGenerator {
   }
 
   void declare() {
-    half_ = chance(0.7) ? "bf16" : "f16";
+    const bool is_f32 = chance(0.25);
+    stored_ = is_f32 ? "f32" : chance(0.7) ? "bf16" : "f16";
     depth_ = any_of<int64_t>({16, 24, 32});
     width_ = any_of<int64_t>({16, 24, 32});
     line("dims M, N");
     line("static D = {}, E = {}", depth_, width_);
     line("hint M = {}, N = {}", any_of<int64_t>({0, 1, 5, 17, 64, 66}),
          any_of<int64_t>({0, 1, 7, 16, 33, 65}));
-    line("A: {}[M, D]", half_);
-    line("B: {}[{}]", half_, is_turned_ ? "D, N" : "N, D");
-    line("V: {}[N, E]", half_);
+    line("A: {}[M, D]", stored_);
+    line("B: {}[{}]", stored_, is_turned_ ? "D, N" : "N, D");
+    line("V: {}[N, E]", stored_);
     line("x: f32[M]");
     line("y: f32[N]");
     line("G: f32[M, N]");
     line("id: i32[N]");
     line("c: f32 = 0.5");
     if (chance(0.5)) line("fact c > 0");
+    // Operands of f32 become those of 16 bits, one or two of each.
+    if (is_f32) line("numerics {}", chance(0.8) ? "bf16" : "tf32");
   }
 
   void scores() {
@@ -271,7 +274,7 @@ class CascadeGenerator {
         line("{}[i,e] = {}[i,e] * rsqrt(0.5 + mean[f] square({}[i,f]))", name, o, o);
         break;
       default:
-        line("W: {}[E, 32]", half_);
+        line("W: {}[E, 32]", stored_);
         line("{}[i,g] = (sum[e] {}[i,e] * W[e,g]) * 0.1 -> f32", name, o);
         return;
     }
@@ -279,7 +282,7 @@ class CascadeGenerator {
   }
 
   void outputs() {
-    line("Out[i,e] = {}[i,e] -> {}", features_.back(), chance(0.5) ? half_ : "f32");
+    line("Out[i,e] = {}[i,e] -> {}", features_.back(), chance(0.5) ? stored_ : "f32");
     if (!rows_.empty() && chance(0.6)) line("Row[i] = {}[i] -> f32", any(rows_));
     if (!columns_.empty()) line("Col[j] = {}[j] -> f32", columns_.back());
     if (chance(0.2)) line("Tile[i,j] = {} -> f32", tile());
@@ -291,7 +294,7 @@ class CascadeGenerator {
   std::vector<std::string> rows_;      // [i]
   std::vector<std::string> columns_;   // [j]
   std::vector<std::string> features_;  // [i, e]
-  std::string half_;
+  std::string stored_;
   int64_t depth_ = 16;
   int64_t width_ = 16;
   bool is_turned_ = random_.chance(0.2);

@@ -160,7 +160,8 @@ class ProgramGenerator {
       world_.scalars.push_back({"w", dtype});
     }
     if (random_.chance(0.1)) lines_.push_back("fact M + 1 > 0");
-    if (random_.chance(0.15)) lines_.push_back("numerics exact");
+    static const std::vector<std::string> kNumerics = {"exact", "exact", "bf16", "tf32"};
+    if (random_.chance(0.3)) lines_.push_back(fmt::format("numerics {}", any_of(kNumerics)));
   }
 
   void functions() {

@@ -244,6 +244,20 @@ class FormChooser {
                       share));
   }
 
+  // Why numbers have fewer limbs than f32 needs.
+  std::string_view licence_text() const {
+    switch (ir::numerics_of(program_).rounding) {
+      case ir::Rounding::Licensed:
+      case ir::Rounding::Exact:
+        return "";
+      case ir::Rounding::Bf16:
+        return ", one of each number (`numerics bf16`)";
+      case ir::Rounding::Tf32:
+        return ", two of each number (`numerics tf32`)";
+    }
+    return "";
+  }
+
   void take(FirstSchedule other, const Algebra& form, double share, std::string_view note) {
     const auto put_first = [&](std::string text) {
       other.notes.insert(other.notes.begin(), std::move(text));
@@ -251,7 +265,8 @@ class FormChooser {
     if (!note.empty()) put_first(std::string(note));
     for (const TakenForm& taken : kTakenForms) {
       if (form.has(taken.rewrite))
-        put_first(fmt::format("{}: predicted to take {:.2g} of the time {}", taken.what, share,
+        put_first(fmt::format("{}{}: predicted to take {:.2g} of the time {}", taken.what,
+                              taken.rewrite == Rewrite::Limbs ? licence_text() : "", share,
                               taken.otherwise));
     }
     other.algebra = form;

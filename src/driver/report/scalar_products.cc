@@ -8,6 +8,7 @@
 #include "algebra/contraction.h"
 #include "expr/print.h"
 #include "expr/walk.h"
+#include "ir/decl.h"
 #include "schedule/fusion/fusion_check.h"
 #include "schedule/fusion/statement.h"
 
@@ -84,7 +85,7 @@ bool is_gathered(Expr operand) {
                           [](Expr i) { return !expr::tensors_read(i).empty(); });
 }
 
-std::string cure_of(const Operands& o) {
+std::string cure_of(const Operands& o, ir::Rounding contract) {
   for (Expr operand : {o.a, o.b}) {
     if (is_gathered(operand))
       return fmt::format(
@@ -104,9 +105,9 @@ std::string cure_of(const Operands& o) {
   if (element.dtype() != expr::DType::F32) return "";
   return fmt::format(
       "if 8 bits of precision are enough for `{}`, `bf16(...)` around it (or `f16(...)`: 11 bits, "
-      "a "
-      "smaller range) lets the matrix unit compute the product",
-      element.name().str());
+      "a smaller range) lets the matrix unit compute the product{}",
+      element.name().str(),
+      ir::operand_roundoff(contract) > 0 ? "" : "; `numerics bf16` is that for all f32 products");
 }
 
 // The scheduler's reason, after the colon.
@@ -127,14 +128,15 @@ std::string reason_of(const std::string& statement, const std::vector<std::strin
 std::vector<ScalarProduct> scalar_products(const Kernels& kernels, expr::ExprPool& pool) {
   std::vector<ScalarProduct> out;
   if (!kernels.origin) return out;
+  const ir::Rounding contract = ir::numerics_of(kernels.program).rounding;
   const auto list = schedule::statements_of(kernels.origin->statements, pool);
   for (const schedule::Statement& s : list.statements) {
     const std::string name(s.target.str());
     if (kernels.origin->in_tiles.contains(name)) continue;
     const Operands operands = operands_of(s, pool);
     if (!operands.a) continue;
-    out.push_back(
-        {name, s.axes, s.reduce, reason_of(name, kernels.origin->derivation), cure_of(operands)});
+    out.push_back({name, s.axes, s.reduce, reason_of(name, kernels.origin->derivation),
+                   cure_of(operands, contract)});
   }
   return out;
 }

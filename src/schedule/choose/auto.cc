@@ -210,6 +210,20 @@ Fused fuse(const StatementList& list, const ir::Program& program, const algebra:
   return fused;
 }
 
+// Whether something that the kernel stores needs its reductions. If other kernels have those, what
+// is left is an element-wise operand that a kernel without products computes better.
+bool stores_results(const Kernel& k, const StatementList& list) {
+  std::set<int> results;
+  for (const Member& m : k.fusion.members) {
+    const auto& reads = list.statements[static_cast<size_t>(m.statement)].reads_from;
+    if (m.is_reduction() || m.has(k.fusion.stream) ||
+        std::any_of(reads.begin(), reads.end(), [&](int r) { return results.contains(r); }))
+      results.insert(m.statement);
+  }
+  return std::any_of(k.stored.begin(), k.stored.end(),
+                     [&](int id) { return results.contains(id); });
+}
+
 }  // namespace
 
 AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool, ScheduleMemo& memo,
@@ -243,8 +257,9 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool, Sch
       k.fusion.notes.push_back(fmt::format("{} stays outside: {}", s.target.str(), costly.why));
     }
   }
-  // Kernels that later ones made superfluous.
-  std::erase_if(out.kernels, [](const Kernel& k) { return k.stored.empty(); });
+  // Kernels that later ones made superfluous. What they store may then have no kernel.
+  while (std::erase_if(out.kernels, [&](const Kernel& k) { return !stores_results(k, list); }) > 0)
+    remaining(list, out.kernels);
   // Some joined the kernel of another seed.
   for (const Kernel& k : out.kernels) {
     for (const Member& m : k.fusion.members) fused.idle.erase(-m.statement);

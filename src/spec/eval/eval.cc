@@ -41,7 +41,7 @@ class Evaluator {
         factors_(program, pool, equations_),
         noise_seed_(options.noise_seed),
         threads_(options.threads > 0 ? options.threads : base::default_threads()),
-        is_exact_contract_(ir::numerics_of(program).rounding == ir::Rounding::Exact),
+        contract_(ir::numerics_of(program).rounding),
         functions_(ir::allows_coarse_functions(program, output_dtypes(program))
                        ? expr::Functions::Coarse
                        : expr::Functions::FewUlp),
@@ -189,7 +189,7 @@ class Evaluator {
       init.emplace(let.body.init(), space.axes, space.runs_inside ? -1 : run, tensors_, env_,
                    functions_);
     std::optional<Reduction> reduction;
-    if (is_reduce) reduction.emplace(held_.marked(let.body), space.length, is_exact_contract_);
+    if (is_reduce) reduction.emplace(held_.marked(let.body), space.length, contract_);
     std::optional<BlockProgram> parts;
     if (reduction && reduction->is_licensed()) {
       if (const Expr magnitudes = magnitude_of_parts(let))
@@ -227,7 +227,7 @@ class Evaluator {
       return BlockProgram(e, space.axes, along, tensors_, env_, functions_);
     };
     const BlockProgram code = program(prefix.body, run);
-    const Reduction reduction(held_.marked(let.body), space.length, is_exact_contract_);
+    const Reduction reduction(held_.marked(let.body), space.length, contract_);
     std::optional<BlockProgram> init;
     if (let.body.init()) init.emplace(program(let.body.init(), -1));
     std::optional<BlockProgram> parts;
@@ -291,7 +291,7 @@ class Evaluator {
   Factors factors_;
   uint64_t noise_seed_;
   int threads_;
-  bool is_exact_contract_;
+  ir::Rounding contract_;
   expr::Functions functions_;
   diag::Sink& sink_;
   BoundedTensors tensors_;

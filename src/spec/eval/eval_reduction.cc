@@ -2,9 +2,11 @@
 #include "spec/eval/eval_reduction.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "algebra/exact_halves.h"
 #include "expr/walk.h"
+#include "spec/passes/operands/product_operands.h"
 
 namespace nautilus::spec {
 
@@ -14,16 +16,39 @@ using expr::Reducer;
 using expr::Value;
 using ir::Expr;
 
+namespace {
+
+// Whether every factor has all axes that any of them has, at plain places: no product of matrices,
+// whatever becomes of its axes.
+bool is_elementwise(const std::vector<Expr>& operands) {
+  const auto axes = expr::free_vars(operands[0]);
+  return std::all_of(operands.begin(), operands.end(), [&](Expr f) {
+    const auto own = expr::free_vars(f);
+    return has_plain_places(f) &&
+           std::is_permutation(own.begin(), own.end(), axes.begin(), axes.end());
+  });
+}
+
+// What a licence for f32 operands allows in a product of these factors: both operands of a product
+// are rounded. More than two factors may be products of products (nest_sums), each with its own.
+double roundoff_of_f32(const std::vector<Expr>& operands, size_t rounded, ir::Rounding contract) {
+  if (operands.size() < 2 || is_elementwise(operands)) return 0;
+  const size_t roundings = operands.size() == 2 ? rounded : 2 * (operands.size() - 1);
+  return std::pow(1 + ir::operand_roundoff(contract), static_cast<double>(roundings)) - 1;
+}
+
+}  // namespace
+
 // Some factor is stored in 16 or 8 bits, cast to them, or held by them exactly, and a kernel may
 // round the other operand to that storage dtype: another factor that is not, the product of two
 // others, or one that is stored in another 16-bit dtype. A sum of several products is as many sums.
-double licensed_roundoff(Expr reduce, Expr body) {
+double licensed_roundoff(Expr reduce, Expr body, ir::Rounding contract) {
   const bool is_select = body.op() == Op::Select;
   if (body.tree_size() > 4096) return 0;
   if (is_select || body.op() == Op::Add || body.op() == Op::Sub || body.op() == Op::Neg) {
     double coarsest = 0;
     for (size_t k = is_select ? 1 : 0; k < body.args().size(); ++k)
-      coarsest = std::max(coarsest, licensed_roundoff(reduce, body[k]));
+      coarsest = std::max(coarsest, licensed_roundoff(reduce, body[k], contract));
     return coarsest;
   }
   std::vector<Expr> factors;
@@ -39,15 +64,20 @@ double licensed_roundoff(Expr reduce, Expr body) {
   double stored_half = 0;  // in 16 bits
   int narrow = 0;
   bool has_other = false;
+  std::vector<Expr> summed;  // factors with an axis of the sum
+  size_t summed_f32 = 0;     // of those, the ones that 16 bits do not hold
   bool is_mixed = false;
   for (Expr f : factors) {
     const bool is_narrow = f.op() == Op::Cast && (f[0].op() == Op::Read || f[0].op() == Op::Cast) &&
                            is_float(f[0].dtype()) && expr::bytes(f[0].dtype()) <= 2;
     const algebra::ExactHalves held = is_narrow ? algebra::ExactHalves{} : algebra::exact_halves(f);
     // Factors of the position alone are part of an operand; others leave the sum.
-    bool is_operand = !expr::tensors_read(f).empty();
+    bool is_summed = false;
     for (size_t k = 0; k < reduce.axis_count(); ++k)
-      is_operand |= expr::depends_on(f, reduce.axis(k));
+      is_summed |= expr::depends_on(f, reduce.axis(k));
+    const bool is_operand = is_summed || !expr::tensors_read(f).empty();
+    if (is_summed) summed.push_back(f);
+    summed_f32 += is_summed && !held.any() && !is_narrow && f.dtype() == expr::DType::F32 ? 1 : 0;
     if (held.any()) {
       // As if it were stored in the 16 bits that hold it. An integer licenses nothing by itself,
       // but its product with another factor has more digits.
@@ -68,16 +98,17 @@ double licensed_roundoff(Expr reduce, Expr body) {
       has_other |= is_float(f.dtype()) && is_operand;
     }
   }
+  if (summed_f32 > 0) stored = std::max(stored, roundoff_of_f32(summed, summed_f32, contract));
   if (has_other) return stored;
   return is_mixed || narrow > 2 ? stored_half : 0;
 }
 
-Reduction::Reduction(Expr reduce, int64_t length, bool is_exact_contract)
+Reduction::Reduction(Expr reduce, int64_t length, ir::Rounding contract)
     : reducer_(reduce.reducer()),
       dtype_(reduce.body().dtype()),
       length_(length),
-      licensed_(reducer_ == Reducer::Sum && !is_exact_contract
-                    ? licensed_roundoff(reduce, reduce.body())
+      licensed_(reducer_ == Reducer::Sum && contract != ir::Rounding::Exact
+                    ? licensed_roundoff(reduce, reduce.body(), contract)
                     : 0) {}
 
 Accumulator Reduction::start(Bounded init) const {

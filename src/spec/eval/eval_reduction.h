@@ -2,13 +2,14 @@
 // One reduction of the evaluator: values in index order, and the bound for a kernel's result.
 //
 //   sum    K + 1 roundings of the sum of magnitudes (K terms, any order), plus one rounding of an
-//          operand to the storage dtype of the other where the numerics contract licenses it
+//          operand to the storage dtype of the other where the numerics contract licenses it, or
+//          roundings of f32 operands that `numerics bf16` and `tf32` license
 //   prod   K roundings; unlimited if some order of the factors leaves the dtype's range
 //   max    the largest bound of a term; argmax is certain if no other term can reach the best one
 #pragma once
 
 #include "expr/error_bound.h"
-#include "ir/op.h"
+#include "ir/decl.h"
 
 namespace nautilus::spec {
 
@@ -23,12 +24,13 @@ struct Accumulator {
   double rival = -expr::kInf;  // argmax, argmin: the best that any other element could reach
 };
 
-// Roundoff of the coarsest operand rounding the contract licenses in a sum of products; 0: none.
-double licensed_roundoff(ir::Expr reduce, ir::Expr body);
+// Roundoff of the coarsest operand roundings the contract licenses in a sum of products; 0: none.
+double licensed_roundoff(ir::Expr reduce, ir::Expr body,
+                         ir::Rounding contract = ir::Rounding::Licensed);
 
 class Reduction {
  public:
-  Reduction(ir::Expr reduce, int64_t length, bool is_exact_contract);
+  Reduction(ir::Expr reduce, int64_t length, ir::Rounding contract);
 
   Accumulator start(expr::Bounded init) const;
   void add(Accumulator& acc, expr::Bounded x, int64_t position) const {

@@ -25,4 +25,16 @@ bool waits_for(expr::Expr e, const std::vector<expr::Expr>& extents, const Equat
   return found;
 }
 
+std::unordered_set<ir::Name> waiting_tensors(const ir::Program& program) {
+  std::unordered_set<ir::Name> out;
+  for (const ir::Op& op : program.body) {
+    const auto* let = op.get<Let>();
+    if (!let) continue;
+    bool is_waiting = expr::has_reduce(let->body);
+    for (ir::Name name : expr::tensors_read(let->body)) is_waiting |= out.contains(name);
+    if (is_waiting) out.insert(let->name);
+  }
+  return out;
+}
+
 }  // namespace nautilus::spec

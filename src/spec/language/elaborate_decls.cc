@@ -239,8 +239,15 @@ void Elaborator::facts_and_numerics() {
   }
   if (!math_.numerics.empty()) {
     const NumericsSyntax& n = math_.numerics[0];
+    if (n.roundings.size() > 1) {
+      sink_
+          .report(Code::Duplicate, n.roundings[1].second,
+                  "`numerics` says twice how operands may be rounded")
+          .also(n.roundings[0].second, "the first one");
+    }
     program_.body.push_back(ir::make(
-        Numerics{n.is_exact ? ir::Rounding::Exact : ir::Rounding::Licensed, n.rel, n.abs}, n.span));
+        Numerics{n.roundings.empty() ? ir::Rounding::Licensed : n.roundings[0].first, n.rel, n.abs},
+        n.span));
   }
 }
 

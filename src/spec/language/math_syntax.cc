@@ -145,8 +145,8 @@ class Parser {
     NumericsSyntax n;
     n.span = c_.next().span;
     while (true) {
-      if (c_.accept("exact")) {
-        n.is_exact = true;
+      if (const auto rounding = rounding_at(c_.peek().text)) {
+        n.roundings.emplace_back(*rounding, c_.next().span);
       } else if (c_.at("rel") || c_.at("abs")) {
         auto& target = c_.next().text == "rel" ? n.rel : n.abs;
         if (c_.peek().kind != Token::Float && c_.peek().kind != Token::Integer) {
@@ -159,12 +159,20 @@ class Parser {
       }
       n.span = diag::join(n.span, c_.previous_span());
     }
-    if (!n.is_exact && !n.rel && !n.abs) {
-      c_.unexpected("`exact`, `rel` or `abs` after `numerics`");
+    if (n.roundings.empty() && !n.rel && !n.abs) {
+      c_.unexpected("`exact`, `bf16`, `tf32`, `rel` or `abs` after `numerics`");
       return false;
     }
     out_.numerics.push_back(n);
     return true;
+  }
+
+  // What the word says about operands; what needs no word has none.
+  static std::optional<ir::Rounding> rounding_at(std::string_view word) {
+    for (const auto r : {ir::Rounding::Exact, ir::Rounding::Bf16, ir::Rounding::Tf32}) {
+      if (ir::words(r)[static_cast<size_t>(r)] == word) return r;
+    }
+    return std::nullopt;
   }
 
   bool name_list(std::vector<NameSyntax>& names, std::string_view close) {

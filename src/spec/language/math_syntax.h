@@ -6,10 +6,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "diag/diagnostic.h"
 #include "expr/syntax.h"
+#include "ir/decl.h"
 
 namespace nautilus::spec {
 
@@ -30,7 +32,7 @@ struct HintSyntax {
 
 struct NumericsSyntax {
   diag::Span span;
-  bool is_exact = false;
+  std::vector<std::pair<ir::Rounding, diag::Span>> roundings;  // one at most is right
   std::optional<double> rel;
   std::optional<double> abs;
 };

@@ -20,11 +20,26 @@ constexpr double kLargestBf16 = 0x1.FEp127;
 
 }  // namespace
 
+size_t limb_count(ir::Rounding contract) {
+  switch (contract) {
+    case ir::Rounding::Licensed:
+    case ir::Rounding::Exact:
+      return 3;
+    case ir::Rounding::Tf32:
+      return 2;
+    case ir::Rounding::Bf16:
+      return 1;
+  }
+  return 3;
+}
+
 ir::Names LimbTensors::names(std::string_view base, Expr value) {
-  const size_t count = algebra::exact_halves(value).in_bf16 ? 1 : kSuffix.size();
+  const size_t count = algebra::exact_halves(value).in_bf16 ? 1 : most_;
   ir::Names out;
-  for (size_t k = 0; k < count; ++k)
-    out.push_back(names_.fresh(fmt::format("{}.{}", base, kSuffix[k])));
+  for (size_t k = 0; k < count; ++k) {
+    const bool is_last = k > 0 && k + 1 == count;
+    out.push_back(names_.fresh(fmt::format("{}.{}", base, is_last ? kSuffix.back() : kSuffix[k])));
+  }
   return out;
 }
 
@@ -52,10 +67,11 @@ void LimbTensors::make(const ir::Names& names, Expr value, const ir::Axes& axes,
   // The largest numbers would be rounded to infinity.
   const Expr inside = pool_.binary(
       LimbOp::Min, pool_.binary(LimbOp::Max, value, f32(-kLargestBf16)), f32(kLargestBf16));
-  const Expr high = add(rounded(pool_.select(is_finite, inside, sign)));
-  const Expr rest = minus(value, high);
-  const Expr middle = add(rounded(pool_.select(is_finite, rest, f32(0))));
-  add(rounded(pool_.select(is_finite, minus(rest, middle), value)));
+  Expr rest = minus(value, add(rounded(pool_.select(is_finite, inside, sign))));
+  while (count < names.size()) {
+    const bool is_last = count + 1 == names.size();
+    rest = minus(rest, add(rounded(pool_.select(is_finite, rest, is_last ? value : f32(0)))));
+  }
 }
 
 Limbs LimbTensors::elements(const ir::Names& limbs, const std::vector<Expr>& at) {

@@ -19,7 +19,7 @@ bool is_known(Expr extent, const ir::Environment& hints) {
 
 }  // namespace
 
-ir::Names usual_depth(Expr reduction, const ir::Environment& hints, int64_t reuse,
+ir::Names usual_depth(Expr reduction, const ir::Environment& hints, int64_t reuse, size_t limbs,
                       const target::Target& target) {
   const size_t count = reduction.axis_count();
   std::vector<int64_t> extents;
@@ -37,8 +37,10 @@ ir::Names usual_depth(Expr reduction, const ir::Environment& hints, int64_t reus
   // as longer ones.
   const bool is_few = reuse < target.matrix.rows;
   const auto served = static_cast<double>(std::max<int64_t>(reuse, target.matrix.column_step));
-  const double copied_steps =
-      target.algebra.copied_steps * std::max(1.0, static_cast<double>(target.matrix.rows) / served);
+  // The target speaks of three limbs and six products; n limbs have n (n + 1) / 2.
+  const double products_of_limb = (static_cast<double>(limbs) + 1) / 2;
+  const double copied_steps = target.algebra.copied_steps * 2 / products_of_limb *
+                              std::max(1.0, static_cast<double>(target.matrix.rows) / served);
   double best = 0;
   std::optional<size_t> best_last;
   int64_t depth = extents[0];

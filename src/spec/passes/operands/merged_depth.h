@@ -29,8 +29,8 @@ struct MergedDepth {
 // The axes of the reduction that are best joined, among all sets of the first axis and some of the
 // last ones. Empty if an axis is long enough at the hints or has no hint, or if steps along the
 // first axis alone are less work than limbs that repeat elements. `reuse`: the number of results
-// that use an element of an operand.
-ir::Names usual_depth(ir::Expr reduction, const ir::Environment& hints, int64_t reuse,
+// that use an element of an operand. `limbs`: of a number.
+ir::Names usual_depth(ir::Expr reduction, const ir::Environment& hints, int64_t reuse, size_t limbs,
                       const target::Target& target);
 
 // Joins axes of the reduction, the last one fastest, into one of that name.

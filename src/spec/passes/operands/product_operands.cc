@@ -27,6 +27,15 @@ Expr product_of(const std::vector<Expr>& list, expr::ExprPool& pool) {
 
 }  // namespace
 
+bool has_plain_places(Expr e) {
+  bool is_plain = true;
+  expr::for_each(e, [&](Expr x) {
+    if (x.op() != expr::Op::Read) return;
+    for (Expr index : x.args()) is_plain &= index.is_const() || index.op() == expr::Op::Var;
+  });
+  return is_plain;
+}
+
 std::optional<std::pair<Expr, Expr>> product_operands(const Let& let, expr::ExprPool& pool) {
   const Expr r = let.body;
   const std::vector<Expr> list = algebra::factors(r.body());

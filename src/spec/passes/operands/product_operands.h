@@ -14,4 +14,7 @@ namespace nautilus::spec {
 std::optional<std::pair<expr::Expr, expr::Expr>> product_operands(const Let& let,
                                                                   expr::ExprPool& pool);
 
+// Whether all tensors are read at axes, sizes and constants.
+bool has_plain_places(expr::Expr e);
+
 }  // namespace nautilus::spec

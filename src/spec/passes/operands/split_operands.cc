@@ -7,12 +7,14 @@
 #include <array>
 #include <tuple>
 
+#include "algebra/exact_halves.h"
 #include "expr/conjuncts.h"
 #include "expr/walk.h"
 #include "ir/decl.h"
 #include "ir/target_of.h"
 #include "spec/equations.h"
 #include "spec/facts/ranges.h"
+#include "spec/facts/waits.h"
 #include "spec/passes/operands/limb_dimensions.h"
 #include "spec/passes/operands/limb_tensors.h"
 #include "spec/passes/operands/merged_depth.h"
@@ -26,7 +28,7 @@ using expr::DType;
 using expr::Expr;
 using SplitOp = expr::Op;
 
-// Pairs of limbs whose products count, small products first.
+// Pairs of limbs whose products may count, small products first.
 constexpr std::array<std::pair<size_t, size_t>, 6> kProducts = {
     {{2, 0}, {0, 2}, {1, 1}, {1, 0}, {0, 1}, {0, 0}}};
 
@@ -37,6 +39,8 @@ class Splitting {
         pool_(context.pool),
         facts_(ir::facts_of(program, pool_)),
         types_(tensor_types(program)),
+        most_(limb_count(ir::numerics_of(program).rounding)),
+        waiting_(waiting_tensors(program)),
         limbs_(program, types_, pool_),
         lines_(program, context) {
     for (const ir::Op& op : program.body) {
@@ -66,13 +70,19 @@ class Splitting {
     const auto operands = enter(let);
     if (!operands) return let;
     const Expr r = let.body;
-    const Limbs a = limbs_of(operands->first, let, true, before);
-    const Limbs b = a.empty() ? Limbs() : limbs_of(operands->second, let, false, before);
+    const auto& [first, second] = *operands;
+    // One 16-bit operand is enough: it licenses rounding the other, which may then stay in a kernel
+    // with this product.
+    const bool stays_second = is_left(second) && !is_left(first);
+    const Limbs a = is_left(first) ? Limbs{first} : limbs_of(first, let, true, before);
+    const Limbs b = a.empty()      ? Limbs()
+                    : stays_second ? Limbs{second}
+                                   : limbs_of(second, let, false, before);
     if (a.empty() || b.empty()) return let;
     if (depth_line_) lines_.took(*depth_line_);
     Expr sum;
     for (const auto& [i, j] : kProducts) {
-      if (i >= a.size() || j >= b.size()) continue;
+      if (i >= a.size() || j >= b.size() || i + j >= most_) continue;
       const Expr product = pool_.binary(SplitOp::Mul, a[i], b[j]);
       sum = sum ? pool_.binary(SplitOp::Add, sum, product) : product;
     }
@@ -125,7 +135,7 @@ class Splitting {
     ir::Names axes;
     for (size_t k = 0; k < r.axis_count(); ++k) axes.push_back(r.axis(k).name());
     depth_line_ = lines_.choose_depth(
-        {let.name, usual_depth(r, hints_, reuse_of(let, operands), target_), {}}, axes);
+        {let.name, usual_depth(r, hints_, reuse_of(let, operands), most_, target_), {}}, axes);
     if (!depth_line_->axes.empty())
       merged_ = merged_depth(r, depth_line_->axes,
                              pool_.name(fmt::format("{}.depth", let.name.str())), pool_);
@@ -155,6 +165,14 @@ class Splitting {
     const bool is_guarded = operand.op() == SplitOp::Select &&
                             operand[2].op() == SplitOp::FloatConst && operand[2].number() == 0;
     return (is_guarded ? operand[1] : operand).op() == SplitOp::Read;
+  }
+
+  // With a licence for one limb: an operand that reductions give, at plain places.
+  bool is_left(Expr operand) const {
+    if (most_ > 1 || merged_ || algebra::exact_halves(operand).any()) return false;
+    const auto read = expr::tensors_read(operand);
+    return has_plain_places(operand) &&
+           std::any_of(read.begin(), read.end(), [&](ir::Name n) { return waiting_.contains(n); });
   }
 
   // Whether an axis of the result runs along memory, alone.
@@ -314,11 +332,6 @@ class Splitting {
   }
 
   Limbs of_value(Expr value, const Let& let, bool is_row, std::vector<Let>& made) {
-    bool is_plain = true;
-    expr::for_each(value, [&](Expr e) {
-      if (e.op() != SplitOp::Read) return;
-      for (Expr index : e.args()) is_plain &= index.is_const() || index.op() == SplitOp::Var;
-    });
     ir::Axes own;
     expr::Facts fewer = facts_;
     expr::Facts all = facts_;
@@ -332,7 +345,8 @@ class Splitting {
     if (is_row)
       std::stable_partition(own.begin(), own.end(),
                             [&](const ir::Axis& a) { return pool_.index(a.name) != depth_; });
-    if (!is_plain || !are_inside_without_axes(value, types_, fewer, all, pool_)) return {};
+    if (!has_plain_places(value) || !are_inside_without_axes(value, types_, fewer, all, pool_))
+      return {};
     const decision::Store store =
         lines_.choose({.tensors = limbs_.names(fmt::format("{}.operand", let.name.str()), value),
                        .axes = names_of(own)});
@@ -348,6 +362,8 @@ class Splitting {
   expr::ExprPool& pool_;
   expr::Facts facts_;
   std::map<std::string, ir::TensorType> types_;
+  size_t most_;                           // limbs of a number
+  std::unordered_set<ir::Name> waiting_;  // tensors that reductions give
   LimbTensors limbs_;
   StoreLines lines_;
   ir::Axes axes_;              // of the equation and its sum

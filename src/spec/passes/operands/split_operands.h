@@ -19,11 +19,15 @@
 // number that is not finite is in the last limb, and the first limb is then 1 or -1, so that limbs
 // add no product of an infinity and 0: results are those of f32.
 //
+// `numerics tf32` needs 11 bits of an operand, which two limbs have (three products), `numerics
+// bf16` one limb. With one, an operand that reductions give at plain places stays if the other one
+// becomes a limb: the contract then allows rounding it where it is computed.
+//
 // Limbs are made of whole tensors, wherever an element is read, without dimensions of one element;
 // those of the rows have a contiguous depth, as matrix instructions need it. A computed operand has
 // limbs of its own if it reads tensors at plain axes, so that it is not larger than these tensors.
-// Exactness class: as f32 (within the bound of the sum, without a licence). Test:
-// test/spec/split_operands.spec
+// Exactness class: as f32 (within the bound of the sum, without a licence); tolerance with such a
+// licence. Test: test/spec/split_operands.spec
 #pragma once
 
 #include "ir/pass.h"
