@@ -70,7 +70,10 @@ class RowShaper {
     if (!rows) return {};
     has_hold_ = !lower::has_elements_only(rows->group);
     has_each_ = !rows->group.outer.empty();
-    return row_shapes(named_.context(*rows), sizes_.count(rows->group.rows));
+    ir::Axes walked = rows->group.outer;
+    walked.push_back(rows->group.column);
+    return row_shapes(named_.context(*rows),
+                      {sizes_.count(rows->group.rows), sizes_.count(walked)});
   }
 
   // The kernel with the lines of the shape that it does not have.

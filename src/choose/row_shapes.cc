@@ -256,8 +256,8 @@ void shorten(RowShape& shape, const RowContext& context) {
 
 }  // namespace
 
-std::vector<RowShape> row_shapes(const RowContext& context, double rows) {
-  std::vector<RowShape> shapes = Shapes(context, rows).run();
+std::vector<RowShape> row_shapes(const RowContext& context, const RowSizes& sizes) {
+  std::vector<RowShape> shapes = Shapes(context, sizes.rows).run();
   for (RowShape& s : shapes) shorten(s, context);
   if (context.group.outer.empty()) return shapes;
   // One vector of a thread for each of several rows: as many bytes in flight as in a longer step,
@@ -265,6 +265,11 @@ std::vector<RowShape> row_shapes(const RowContext& context, double rows) {
   for (RowShape& s : shapes) {
     s.columns = context.choice().threads * std::max<int64_t>(s.by, 2);
     s.each = context.choice().walked_rows;
+    // Between turns threads put their sums together: not where one longer turn is the whole walk.
+    const auto turn = static_cast<double>(s.columns * s.each);
+    const bool is_short =
+        2 * s.columns <= context.choice().threads * context.choice().turn_elements;
+    if (is_short && sizes.walked > turn && sizes.walked <= 2 * turn) s.columns *= 2;
   }
   return shapes;
 }

@@ -13,7 +13,12 @@
 
 namespace nautilus::choose {
 
-// `rows`: about how many rows there are.
-std::vector<lower::RowShape> row_shapes(const lower::RowContext& context, double rows);
+// About how many rows there are, and how many elements reductions over several axes walk over.
+struct RowSizes {
+  double rows;
+  double walked;
+};
+
+std::vector<lower::RowShape> row_shapes(const lower::RowContext& context, const RowSizes& sizes);
 
 }  // namespace nautilus::choose
