@@ -95,7 +95,7 @@ class Members {
     expr::for_each(fusion_.inlined(pool_, m.value), [&](Expr e) {
       const double slots = algebra::op_slots(e.op(), target_.costs);
       out.slots_apart += slots;
-      const bool is_single = e.op() == expr::Op::Read && !is_box(e);
+      const bool is_single = e.op() == expr::Op::Read && !(is_box(e) && lies_like(e, m));
       out.slots += is_single ? target_.costs.load_slots : slots;
     });
     return out;
@@ -106,6 +106,13 @@ class Members {
     return std::ranges::all_of(read.args(), [&](Expr index) {
       return index.op() == expr::Op::Var && std::ranges::count(read.args(), index) == 1;
     });
+  }
+
+  // Whether the member's last axis runs along memory, too. A box of another order is turned on its
+  // way to registers only if it has 16 bits.
+  static bool lies_like(Expr read, const Member& m) {
+    return read.args().size() < 2 || expr::is_half(read.dtype()) || m.axes.empty() ||
+           read.args().back() == m.axes.back();
   }
 
   const StatementList& list_;

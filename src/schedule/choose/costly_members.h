@@ -3,9 +3,9 @@
 //
 //   let A[b, h, i, d] : bf16 = bf16(Q[b, h, i, d % 64] * c[i, d % 64] - ...)    S = A K
 //
-// A tile loads what no box can bring one element at a time, and waits for it; a member without some
-// axes of the grid is computed again at each place of these. Stored in front, it costs bytes and a
-// launch, and a box brings it.
+// A tile loads what no box can bring one element at a time, and waits for it, f32 tensors with
+// another axis along memory among them; a member without some axes of the grid is computed again at
+// each place of these. Stored in front, it costs bytes and a launch, and a box brings it.
 #pragma once
 
 #include <string>
