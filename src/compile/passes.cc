@@ -279,15 +279,16 @@ const std::vector<PassInfo>& passes() {
             "columns, vector, hold, groups, each"),
       arrow("choose_row_registers", "scalar", "scalar", choose::choose_row_registers,
             "threads of kernels along rows get what they keep in registers",
-            "shared, keep, unpacked, registers"),
+            "shared, keep, unpacked, moving, registers"),
       arrow("choose_point_lines", "scalar", "scalar", choose::choose_point_lines,
             "kernels of points and parts get the lines that their lowering reads",
             "lanes, each, vector, unroll, threads, resident"),
       arrow("program_to_matile", "scalar", "matile", program_to_matile,
             "every nest becomes a kernel, grid nests by way of the passes from scalar_to_vrtile "
             "on",
-            "fuse, split, last, columns, vector, hold, groups, shared, keep, unpacked, registers, "
-            "lanes, each, across, spread, held, patch, unroll, windows, threads, resident"),
+            "fuse, split, last, columns, vector, hold, groups, shared, keep, unpacked, moving, "
+            "registers, lanes, each, across, spread, held, patch, unroll, windows, threads, "
+            "resident"),
       together("begin_kernels", matile::begin_kernels,
                "kernels begin before those in front of them have ended", "begin"),
       together("order_reads", matile::order_reads,
