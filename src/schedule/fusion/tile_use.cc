@@ -110,7 +110,7 @@ TileRegisters tile_registers(const Fusion& fusion, const TileConfig& s) {
   bool has_computed = false;
   for (const Dot& d : fusion.dots) {
     const int64_t columns = tile_width(fusion, d.column, s);
-    has_computed |= !d.has_stored_rows();
+    has_computed |= !d.has_stored_rows() || fusion.by_name(d.row_element.name());
     if (&d != fusion.dot_of(d.member)) continue;
     if (fusion.members[d.member].is_rolled) {
       const int64_t tile = held(columns, expr::bytes(expr::DType::F32));
