@@ -412,29 +412,32 @@ DEVICE void wgmma_wait(A (&a)[I], B (&b)[J], C (&c)[K], D (&d)[L], HERE) {
 }
 enum { ADD = 1, INIT = 0 };
 
-#define WGMMA(name, is_f16, n)                                                                             \
-  template <int MODE, int TRANS_B, int R>                                                                  \
-  DEVICE void name(float (&acc)[R], int first, u64 a, u64 b, HERE) {                                       \
-    const nautilus::emulator::ProductCall call = {acc, R, first, nullptr, 0, 0, a, b,                      \
-                                                  n,   is_f16, MODE == INIT, TRANS_B != 0, false};         \
-    nautilus_host->wgmma(&call, (int)line);                                                              \
-  }                                                                                                        \
-  template <int MODE, int TRANS_B, int R, int Q>                                                           \
-  DEVICE void name(float (&acc)[R], int first, const u32 (&a)[Q], int a_first, u64 b, HERE) {              \
-    const nautilus::emulator::ProductCall call = {acc, R, first, a, Q, a_first, 0, b,                      \
-                                                  n,   is_f16, MODE == INIT, TRANS_B != 0, false};         \
-    nautilus_host->wgmma(&call, (int)line);                                                              \
+// The products, called as functions. Objects: naming 32 widths of each costs the compiler far less than functions do.
+namespace host {
+using nautilus::emulator::Operand;
+template <int N, Operand A, Operand B, bool IS_INIT, bool TRANS_A, bool TRANS_B> struct Product {
+  template <int R> void operator()(float (&acc)[R], int first, u64 a, u64 b, HERE) const {
+    const nautilus::emulator::ProductCall call = {acc, R, first, nullptr, 0, 0, a, b, N, A, B, IS_INIT, TRANS_B, TRANS_A};
+    nautilus_host->wgmma(&call, (int)line);
   }
-#define WGMMA_TURNED(name, is_f16, n)                                                                      \
-  template <int MODE, int TRANS_B, int R>                                                                  \
-  DEVICE void name(float (&acc)[R], int first, u64 a, u64 b, HERE) {                                       \
-    const nautilus::emulator::ProductCall call = {acc, R, first, nullptr, 0, 0, a, b,                      \
-                                                  n,   is_f16, MODE == INIT, TRANS_B != 0, true};          \
-    nautilus_host->wgmma(&call, (int)line);                                                              \
+  template <int R, int Q> void operator()(float (&acc)[R], int first, const u32 (&a)[Q], int a_first, u64 b, HERE) const {
+    const nautilus::emulator::ProductCall call = {acc, R, first, a, Q, a_first, 0, b, N, A, B, IS_INIT, TRANS_B, TRANS_A};
+    nautilus_host->wgmma(&call, (int)line);
   }
-#define WGMMA_N(n)                                                                \
-  WGMMA(wgmma_bf16_n##n, false, n) WGMMA(wgmma_f16_n##n, true, n)                 \
-  WGMMA_TURNED(wgmma_bf16_n##n##_turned, false, n) WGMMA_TURNED(wgmma_f16_n##n##_turned, true, n)
+};
+}  // namespace host
+#define WGMMA(name, n, a, b, trans_a)      \
+  template <int MODE, int TRANS_B> constexpr host::Product<n, host::Operand::a, host::Operand::b, MODE == INIT, trans_a, TRANS_B != 0> name = {};
+#define WGMMA_N(n)                                               \
+  WGMMA(wgmma_bf16_n##n, n, BF16, BF16, false)                   \
+  WGMMA(wgmma_f16_n##n, n, F16, F16, false)                      \
+  WGMMA(wgmma_bf16_n##n##_turned, n, BF16, BF16, true)           \
+  WGMMA(wgmma_f16_n##n##_turned, n, F16, F16, true)              \
+  WGMMA(wgmma_tf32_n##n, n, TF32, TF32, false)                   \
+  WGMMA(wgmma_f8e4m3_n##n, n, F8E4M3, F8E4M3, false)             \
+  WGMMA(wgmma_f8e5m2_n##n, n, F8E5M2, F8E5M2, false)             \
+  WGMMA(wgmma_f8e4m3_f8e5m2_n##n, n, F8E4M3, F8E5M2, false)      \
+  WGMMA(wgmma_f8e5m2_f8e4m3_n##n, n, F8E5M2, F8E4M3, false)
 WGMMA_N(8) WGMMA_N(16) WGMMA_N(24) WGMMA_N(32) WGMMA_N(40) WGMMA_N(48) WGMMA_N(56) WGMMA_N(64)
 WGMMA_N(72) WGMMA_N(80) WGMMA_N(88) WGMMA_N(96) WGMMA_N(104) WGMMA_N(112) WGMMA_N(120) WGMMA_N(128)
 WGMMA_N(136) WGMMA_N(144) WGMMA_N(152) WGMMA_N(160) WGMMA_N(168) WGMMA_N(176) WGMMA_N(184) WGMMA_N(192)

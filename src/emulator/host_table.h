@@ -8,7 +8,11 @@
 
 namespace nautilus::emulator {
 
-// One m64nNk16 product as a thread sees it. `a` is null if A is in shared memory.
+// The elements of a matrix product's operands.
+enum class Operand : unsigned char { BF16, F16, TF32, F8E4M3, F8E5M2 };
+
+// One product of 64 rows and n columns as a thread sees it, 32 bytes deep. `a` is null if A is in
+// shared memory.
 struct ProductCall {
   float* accumulator;
   int accumulator_size;
@@ -19,7 +23,8 @@ struct ProductCall {
   unsigned long long a_descriptor;
   unsigned long long b_descriptor;
   int n;
-  bool is_f16;
+  Operand a_operand;
+  Operand b_operand;
   bool is_init;
   bool is_b_transposed;
   bool is_a_transposed;

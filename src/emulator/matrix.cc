@@ -28,6 +28,19 @@ std::string call_flaw(const Warp& warp, const ProductCall& call) {
     return fmt::format("wgmma with A registers {}..{} of an array of {}", call.a_first,
                        call.a_first + 3, call.a_size);
   }
+  const int bytes = element_bytes(call.a_operand);
+  if (bytes != element_bytes(call.b_operand)) {
+    return fmt::format("wgmma of operands with elements of {} and {} bytes", bytes,
+                       element_bytes(call.b_operand));
+  }
+  if (bytes != 2 && (call.is_a_transposed || call.is_b_transposed)) {
+    return fmt::format(
+        "wgmma of a transposed operand with elements of {} bytes: only 16-bit ones may lie so",
+        bytes);
+  }
+  if (bytes != 2 && call.a != nullptr) {
+    return fmt::format("wgmma with A in registers and elements of {} bytes: not modelled", bytes);
+  }
   if (!warp.is_fenced) {
     return "wgmma without a wgmma_fence since the last commit: every commit group begins with one";
   }
@@ -37,7 +50,8 @@ std::string call_flaw(const Warp& warp, const ProductCall& call) {
 Product product_of(const Warp& warp, const ProductCall& call) {
   Product product;
   product.n = call.n;
-  product.is_f16 = call.is_f16;
+  product.a_operand = call.a_operand;
+  product.b_operand = call.b_operand;
   product.is_init = call.is_init;
   product.is_b_transposed = call.is_b_transposed;
   product.is_a_transposed = call.is_a_transposed;
@@ -76,9 +90,9 @@ std::string take_granules(const Warp& warp, Product& product) {
   if (flaw.empty()) flaw = descriptor_flaw(product.b);
   if (!flaw.empty()) return flaw;
   if (!product.is_a_in_registers) {
-    product.granules = a_pieces(product.a, warp.index % kWarpsPerGroup, product.is_a_transposed);
+    product.granules = a_pieces(product, warp.index % kWarpsPerGroup);
   }
-  const std::vector<uint32_t> b = b_pieces(product.b, product.n, product.is_b_transposed);
+  const std::vector<uint32_t> b = b_pieces(product);
   product.granules.insert(product.granules.end(), b.begin(), b.end());
   return "";
 }

@@ -12,14 +12,11 @@
 namespace nautilus::emulator {
 namespace {
 
-constexpr int kMaxN = 256;
-
-// Eight floats at any address: N is a multiple of 8, so no product has a remainder.
-typedef float Vector __attribute__((vector_size(32), aligned(4), may_alias));
+constexpr int kHalfDepth = 16;  // of a product of 16-bit operands
 
 struct Places {
   // Register r of a lane holds element place[lane][r] of a 16-row matrix: row * 256 + column of the
-  // accumulator, row * 16 + column of A.
+  // accumulator, row * 16 + column of A (16 bits).
   std::array<std::array<uint16_t, kMaxN / 2>, 32> accumulator;
   std::array<std::array<uint16_t, 8>, 32> a;
 };
@@ -29,7 +26,7 @@ const Places& places() {
   static const Places table = [] {
     Places out;
     const layout::Layout acc = layout::acc(kMaxN);
-    const layout::Layout a = layout::afrag(kDepth);
+    const layout::Layout a = layout::afrag(kHalfDepth);
     for (int lane = 0; lane < 32; ++lane) {
       const auto l = static_cast<size_t>(lane);
       for (size_t r = 0; r < kMaxN / 2; ++r) {
@@ -38,7 +35,7 @@ const Places& places() {
       }
       for (size_t r = 0; r < 8; ++r) {
         const std::vector<int> at = a.coordinates_of({0, 0, lane, static_cast<int>(r)});
-        out.a[l][r] = static_cast<uint16_t>(at[0] * kDepth + at[1]);
+        out.a[l][r] = static_cast<uint16_t>(at[0] * kHalfDepth + at[1]);
       }
     }
     return out;
@@ -46,10 +43,21 @@ const Places& places() {
   return table;
 }
 
-void convert_piece(const unsigned char* from, bool is_f16, float* to, int stride) {
-  uint16_t bits[8];
-  std::memcpy(bits, from, 16);
-  for (int i = 0; i < 8; ++i) to[i * stride] = is_f16 ? f16_value(bits[i]) : bf16_value(bits[i]);
+// One at a time is multiplied, and numbers of 256 columns are too much for a fiber's stack.
+Factors& factors() {
+  static thread_local Factors out;
+  return out;
+}
+
+void read_a_registers(const Product& product, float* a) {
+  for (size_t lane = 0; lane < 32; ++lane) {
+    for (size_t r = 0; r < 8; ++r) {
+      const uint32_t pair = product.a_values[lane][r / 2];
+      const auto bits = static_cast<uint16_t>(r % 2 == 0 ? pair & 0xffffu : pair >> 16);
+      const bool is_f16 = product.a_operand == Operand::F16;
+      a[places().a[lane][r]] = is_f16 ? f16_value(bits) : bf16_value(bits);
+    }
+  }
 }
 
 }  // namespace
@@ -75,91 +83,74 @@ std::string descriptor_flaw(uint64_t bits) {
   return "";
 }
 
-std::vector<uint32_t> a_pieces(uint64_t descriptor, int warp, bool is_transposed) {
-  const layout::MatrixDescriptor fields = layout::decode(descriptor);
+std::vector<uint32_t> a_pieces(const Product& product, int warp) {
+  const layout::MatrixDescriptor fields = layout::decode(product.a);
+  const int depth = depth_of(product.a_operand);
+  const int bytes = element_bytes(product.a_operand);
   std::vector<uint32_t> out;
   out.reserve(2 * kRows);
-  for (int k = 0; is_transposed && k < kDepth; ++k) {
-    for (int row = 0; row < kRows; row += 8) {
-      out.push_back(layout::operand_address(fields, layout::Major::MN, warp * kRows + row, k));
-    }
+  const auto add = [&](layout::Major major, int row, int k) {
+    out.push_back(layout::operand_address(fields, major, warp * kRows + row, k, bytes));
+  };
+  for (int k = 0; product.is_a_transposed && k < depth; ++k) {
+    for (int row = 0; row < kRows; row += 8) add(layout::Major::MN, row, k);
   }
-  for (int row = 0; !is_transposed && row < kRows; ++row) {
-    for (int k = 0; k < kDepth; k += 8) {
-      out.push_back(layout::operand_address(fields, layout::Major::K, warp * kRows + row, k));
-    }
+  for (int row = 0; !product.is_a_transposed && row < kRows; ++row) {
+    for (int k = 0; k < depth; k += depth / 2) add(layout::Major::K, row, k);
   }
   return out;
 }
 
-std::vector<uint32_t> b_pieces(uint64_t descriptor, int n, bool is_transposed) {
-  const layout::MatrixDescriptor fields = layout::decode(descriptor);
+std::vector<uint32_t> b_pieces(const Product& product) {
+  const layout::MatrixDescriptor fields = layout::decode(product.b);
+  const int depth = depth_of(product.b_operand);
+  const int bytes = element_bytes(product.b_operand);
   std::vector<uint32_t> out;
-  out.reserve(static_cast<size_t>(2 * n));
-  if (is_transposed) {
-    for (int k = 0; k < kDepth; ++k) {
-      for (int col = 0; col < n; col += 8) {
-        out.push_back(layout::operand_address(fields, layout::Major::MN, col, k));
-      }
-    }
-  } else {
-    for (int col = 0; col < n; ++col) {
-      for (int k = 0; k < kDepth; k += 8) {
-        out.push_back(layout::operand_address(fields, layout::Major::K, col, k));
-      }
-    }
+  out.reserve(static_cast<size_t>(2 * product.n));
+  const auto add = [&](layout::Major major, int column, int k) {
+    out.push_back(layout::operand_address(fields, major, column, k, bytes));
+  };
+  for (int k = 0; product.is_b_transposed && k < depth; ++k) {
+    for (int column = 0; column < product.n; column += 8) add(layout::Major::MN, column, k);
+  }
+  for (int column = 0; !product.is_b_transposed && column < product.n; ++column) {
+    for (int k = 0; k < depth; k += depth / 2) add(layout::Major::K, column, k);
   }
   return out;
 }
 
 void multiply(const Product& product, SharedMemory& memory) {
+  Factors& f = factors();
+  f.a_operand = product.a_operand;
+  f.b_operand = product.b_operand;
+  f.n = product.n;
   const int n = product.n;
-  float a[kRows * kDepth];
-  float b[kDepth * kMaxN];
+  const int depth = f.depth();
   size_t piece = 0;
+  const auto read = [&](Operand operand, float* to, int stride) {
+    read_piece(memory.at(product.granules[piece++]), operand, to, stride);
+  };
   if (product.is_a_in_registers) {
-    for (size_t lane = 0; lane < 32; ++lane) {
-      for (size_t r = 0; r < 8; ++r) {
-        const uint32_t pair = product.a_values[lane][r / 2];
-        const auto bits = static_cast<uint16_t>(r % 2 == 0 ? pair & 0xffffu : pair >> 16);
-        a[places().a[lane][r]] = product.is_f16 ? f16_value(bits) : bf16_value(bits);
-      }
-    }
+    read_a_registers(product, f.a);
   } else {
     for (int i = 0; i < 2 * kRows; ++i) {
-      const unsigned char* from = memory.at(product.granules[piece++]);
       if (product.is_a_transposed) {
-        convert_piece(from, product.is_f16, a + 8 * (i % 2) * kDepth + i / 2, kDepth);
+        read(f.a_operand, f.a + 8 * (i % 2) * depth + i / 2, depth);
       } else {
-        convert_piece(from, product.is_f16, a + 8 * i, 1);
+        read(f.a_operand, f.a + depth / 2 * i, 1);
       }
     }
   }
   for (int i = 0; i < 2 * n; ++i) {
-    const unsigned char* from = memory.at(product.granules[piece++]);
     if (product.is_b_transposed) {
-      convert_piece(from, product.is_f16, b + i / (n / 8) * n + 8 * (i % (n / 8)), 1);
+      read(f.b_operand, f.b + i / (n / 8) * n + 8 * (i % (n / 8)), 1);
     } else {
-      convert_piece(from, product.is_f16, b + 8 * (i % 2) * n + i / 2, n);
+      read(f.b_operand, f.b + depth / 2 * (i % 2) * n + i / 2, n);
     }
   }
   float* values = product.accumulator->values.data();
   if (product.is_init) std::memset(values, 0, sizeof(float) * static_cast<size_t>(kRows * n));
-  for (int row = 0; row < kRows; row += 4) {
-    for (int col = 0; col < n; col += 8) {
-      Vector sum[4];
-      for (int r = 0; r < 4; ++r) {
-        sum[r] = *reinterpret_cast<const Vector*>(values + (row + r) * n + col);
-      }
-      for (int k = 0; k < kDepth; ++k) {
-        const Vector right = *reinterpret_cast<const Vector*>(b + k * n + col);
-        for (int r = 0; r < 4; ++r) sum[r] += a[(row + r) * kDepth + k] * right;
-      }
-      for (int r = 0; r < 4; ++r) {
-        *reinterpret_cast<Vector*>(values + (row + r) * n + col) = sum[r];
-      }
-    }
-  }
+  add_products(f, values);
 }
 
 void multiply_small(const std::array<SmallProduct, 32>& lanes) {
@@ -182,25 +173,23 @@ void multiply_small(const std::array<SmallProduct, 32>& lanes) {
     }
     return out;
   }();
-  float a[16 * 16];
-  float b[16 * 8];
+  Factors& f = factors();
+  f.a_operand = f.b_operand = lanes[0].is_f16 ? Operand::F16 : Operand::BF16;
+  f.n = 8;
+  float sums[kRows * 8];
   for (size_t lane = 0; lane < 32; ++lane) {
     const SmallProduct& own = lanes[lane];
     const auto value = [&](uint32_t pair, int half) {
       const auto bits = static_cast<uint16_t>(half == 0 ? pair & 0xffffu : pair >> 16);
       return own.is_f16 ? f16_value(bits) : bf16_value(bits);
     };
-    for (int r = 0; r < 8; ++r) a[at.a[lane][r]] = value(own.a[r / 2], r % 2);
-    for (int r = 0; r < 4; ++r) b[at.b[lane][r]] = value(own.b[r / 2], r % 2);
+    for (int r = 0; r < 8; ++r) f.a[at.a[lane][r]] = value(own.a[r / 2], r % 2);
+    for (int r = 0; r < 4; ++r) f.b[at.b[lane][r]] = value(own.b[r / 2], r % 2);
+    for (int r = 0; r < 4; ++r) sums[at.d[lane][r]] = own.d[r];
   }
+  add_products(f, sums);
   for (size_t lane = 0; lane < 32; ++lane) {
-    for (int r = 0; r < 4; ++r) {
-      const int row = at.d[lane][r] / 8;
-      const int col = at.d[lane][r] % 8;
-      float sum = lanes[lane].d[r];
-      for (int k = 0; k < 16; ++k) sum += a[row * 16 + k] * b[k * 8 + col];
-      lanes[lane].d[r] = sum;
-    }
+    for (int r = 0; r < 4; ++r) lanes[lane].d[r] = sums[at.d[lane][r]];
   }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The arithmetic of one m64nNk16 product, one warp's 16 rows of it. The four warps of a group share
-// B but are otherwise independent, as on the device: nothing here makes one wait for another.
+// One product of the matrix unit, one warp's 16 rows of it: where its operands are and into which
+// registers its sums go. The four warps of a group share B but are otherwise independent, as on the
+// device: nothing here makes one wait for another.
 #pragma once
 
 #include <array>
@@ -10,12 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "emulator/fused_sum.h"
 #include "emulator/shared_memory.h"
 
 namespace nautilus::emulator {
-
-inline constexpr int kRows = 16;  // of one warp
-inline constexpr int kDepth = 16;
 
 // An accumulator between its first issue and the wait that names it. Meanwhile the registers of the
 // kernel hold a pattern that is a NaN, and `values` what the matrix unit has.
@@ -31,7 +30,8 @@ struct Accumulator {
 struct Product {
   Accumulator* accumulator = nullptr;
   int n = 0;
-  bool is_f16 = false;
+  Operand a_operand = Operand::BF16;
+  Operand b_operand = Operand::BF16;
   bool is_init = false;
   bool is_a_transposed = false;
   bool is_b_transposed = false;
@@ -48,11 +48,12 @@ struct Product {
 std::string descriptor_flaw(uint64_t bits);
 
 // The addresses of the 16-byte pieces that a warp (0..3) reads of A and of B. Those of A are
-// ordered so that piece i begins at element (row = i / 2, k = 8 * (i % 2)) or, transposed, at (row
-// = 8 * (i % 2), k = i / 2); those of B at (k = 8 * (i % 2), n = i / 2) or, transposed, at (k = i /
-// (n / 8), n = 8 * (i % (n / 8))).
-std::vector<uint32_t> a_pieces(uint64_t descriptor, int warp, bool is_transposed);
-std::vector<uint32_t> b_pieces(uint64_t descriptor, int n, bool is_transposed);
+// ordered so that piece i begins at element (row = i / 2, k = depth / 2 * (i % 2)) or, transposed,
+// at (row = 8 * (i % 2), k = i / 2); those of B at (k = depth / 2 * (i % 2), n = i / 2) or,
+// transposed, at (k = i / (n / 8), n = 8 * (i % (n / 8))). Only 16-bit operands are ever
+// transposed.
+std::vector<uint32_t> a_pieces(const Product& product, int warp);
+std::vector<uint32_t> b_pieces(const Product& product);
 
 // Adds the product to the accumulator's values. All addresses must be inside the memory.
 void multiply(const Product& product, SharedMemory& memory);
