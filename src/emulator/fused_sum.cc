@@ -187,6 +187,8 @@ INLINE void add_all(const Factors& f, float* sums) {
   }
 }
 
+#undef INLINE
+
 void add_narrow(const Factors& f, float* sums) { add_all(f, sums); }
 
 #if defined(__x86_64__)
