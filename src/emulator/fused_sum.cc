@@ -29,13 +29,13 @@ constexpr int16_t kLargestEasy = 125;
 constexpr int kColumns = 8;  // N is a multiple of 8, so no product has a remainder
 constexpr int kBlock = 4;    // rows that share what is read of B
 
-// The alignments are those of the numbers that the vectors are read from.
-typedef float Floats __attribute__((vector_size(32), aligned(4), may_alias));
-typedef int32_t Ints __attribute__((vector_size(32), aligned(4), may_alias));
-typedef uint32_t Words __attribute__((vector_size(32), aligned(4), may_alias));
-typedef int16_t Shorts __attribute__((vector_size(16), aligned(2), may_alias));
-typedef double Doubles __attribute__((vector_size(64), aligned(8), may_alias));
-typedef int64_t Longs __attribute__((vector_size(64), aligned(8), may_alias));
+// Passed by reference only: how a vector is passed by value depends on the instructions there are.
+typedef float Floats __attribute__((vector_size(32)));
+typedef int32_t Ints __attribute__((vector_size(32)));
+typedef uint32_t Words __attribute__((vector_size(32)));
+typedef int16_t Shorts __attribute__((vector_size(16)));
+typedef double Doubles __attribute__((vector_size(64)));
+typedef int64_t Longs __attribute__((vector_size(64)));
 
 // What add_products is made of is compiled twice, for two sets of instructions.
 #define INLINE inline __attribute__((always_inline))
@@ -51,8 +51,11 @@ struct Block {
   Shorts largest[kBlock];  // E
 };
 
-INLINE const Floats& floats_at(const float* at) { return *reinterpret_cast<const Floats*>(at); }
-INLINE const Shorts& shorts_at(const int16_t* at) { return *reinterpret_cast<const Shorts*>(at); }
+// Numbers in memory have no vector's alignment.
+INLINE void load(const float* from, Floats& out) { std::memcpy(&out, from, sizeof out); }
+INLINE void load(const int16_t* from, Shorts& out) { std::memcpy(&out, from, sizeof out); }
+INLINE void store(const Floats& x, float* to) { std::memcpy(to, &x, sizeof x); }
+INLINE void store(const Shorts& x, int16_t* to) { std::memcpy(to, &x, sizeof x); }
 
 INLINE void find_exponents(const Floats& x, int least, Shorts& out) {
   const Ints magnitude = (Ints)x & 0x7fffffff;
@@ -68,15 +71,17 @@ INLINE void find_exponents(const Floats& x, int least, Shorts& out) {
 INLINE void find_exponents(const Factors& f, Exponents& out) {
   const int a_least = least_exponent(f.a_operand);
   const int b_least = least_exponent(f.b_operand);
+  Floats x;
+  Shorts e;
   for (int i = 0; i < kRows * f.depth(); i += kColumns) {
-    Shorts e;
-    find_exponents(floats_at(f.a + i), a_least, e);
-    for (int j = 0; j < kColumns; ++j) {
-      *reinterpret_cast<Shorts*>(out.a + kColumns * (i + j)) = Shorts{} + e[j];
-    }
+    load(f.a + i, x);
+    find_exponents(x, a_least, e);
+    for (int j = 0; j < kColumns; ++j) store(Shorts{} + e[j], out.a + kColumns * (i + j));
   }
   for (int i = 0; i < f.depth() * f.n; i += kColumns) {
-    find_exponents(floats_at(f.b + i), b_least, *reinterpret_cast<Shorts*>(out.b + i));
+    load(f.b + i, x);
+    find_exponents(x, b_least, e);
+    store(e, out.b + i);
   }
 }
 
@@ -88,10 +93,13 @@ INLINE void find_largest(const Factors& f, const Exponents& exponents, int row, 
     find_exponents(block.sums[r], kLeastFloatExponent, block.largest[r]);
   }
   for (int k = 0; k < depth; ++k) {
-    const Shorts b = shorts_at(exponents.b + k * f.n + column);
+    Shorts b;
+    load(exponents.b + k * f.n + column, b);
 #pragma GCC unroll 4
     for (int r = 0; r < kBlock; ++r) {
-      const Shorts e = b + shorts_at(exponents.a + kColumns * ((row + r) * depth + k));
+      Shorts e;
+      load(exponents.a + kColumns * ((row + r) * depth + k), e);
+      e += b;
       block.largest[r] = e > block.largest[r] ? e : block.largest[r];
     }
   }
@@ -102,7 +110,8 @@ INLINE void add_terms(const Factors& f, int row, int column, int first, int end,
                       const Floats (&scale)[kBlock], Words (&sum)[kBlock]) {
   const float* a = f.a + row * f.depth();
   for (int k = first; k < end; ++k) {
-    const Floats b = floats_at(f.b + k * f.n + column);
+    Floats b;
+    load(f.b + k * f.n + column, b);
 #pragma GCC unroll 4
     for (int r = 0; r < kBlock; ++r) {
       const Floats term = a[r * f.depth() + k] * b * scale[r];
@@ -176,13 +185,11 @@ INLINE void add_all(const Factors& f, float* sums) {
     for (int column = 0; column < f.n; column += kColumns) {
       float* at = sums + row * f.n + column;
       Block block;
-      for (int r = 0; r < kBlock; ++r) block.sums[r] = floats_at(at + r * f.n);
+      for (int r = 0; r < kBlock; ++r) load(at + r * f.n, block.sums[r]);
       find_largest(f, exponents, row, column, block);
       sum_block(f, rule, row, column, block);
       if (has_hard_ones(block)) sum_hard_ones(f, row, column, sums, block);
-      for (int r = 0; r < kBlock; ++r) {
-        *reinterpret_cast<Floats*>(at + r * f.n) = block.sums[r];
-      }
+      for (int r = 0; r < kBlock; ++r) store(block.sums[r], at + r * f.n);
     }
   }
 }

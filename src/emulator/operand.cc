@@ -10,10 +10,9 @@
 namespace nautilus::emulator {
 namespace {
 
-// The last alignments are those of the elements that the vectors are read from.
-typedef uint16_t Halves __attribute__((vector_size(16), aligned(2), may_alias));
-typedef uint32_t Words __attribute__((vector_size(32), aligned(4), may_alias));
-typedef float Floats __attribute__((vector_size(32), aligned(4), may_alias));
+typedef uint16_t Halves __attribute__((vector_size(16)));
+typedef uint32_t Words __attribute__((vector_size(32)));
+typedef float Floats __attribute__((vector_size(32)));
 
 // A float of 8 bits, the low `digits` of which are a fraction. Without infinities, only all ones
 // are a NaN.
