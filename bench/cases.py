@@ -90,6 +90,19 @@ def gemm(m, n, k, suite="gemm"):
     )
 
 
+def operands(kind, m, n, k):
+    """Products whose operands do not have 16 bits, at the same numerics as the peer's."""
+    return Case(
+        suite="operands",
+        work=f"gemm {kind}",
+        shape=f"{m}x{n}x{k}",
+        sizes=dict(M=m, N=n, K=k, kind=kind),
+        candidates=(),
+        flops=2.0 * m * n * k,
+        math=f"../bench/operands/gemm_{kind}.naut",
+    )
+
+
 def epilogue(kind, m, n, k):
     """The peer is the plain product of the library: what the epilogue costs shows in the ratio."""
     return Case(
@@ -155,6 +168,13 @@ GEMM_SHAPES = [
     (4000, 4104, 1000),
 ]
 # Products of few rows or little depth, and rectangles: what models have beside squares.
+OPERAND_KINDS = ("fp8", "fp8_rows", "tf32")
+OPERAND_SHAPES = [
+    (4096, 4096, 4096),
+    (8192, 8192, 8192),
+    (2048, 8192, 4096),
+    (1024, 8192, 8192),
+]
 GEMM_OTHER_SHAPES = [
     (16, 8192, 8192),
     (64, 8192, 8192),
@@ -208,6 +228,8 @@ def all_cases():
         for causal in ("", "_causal"):
             result.append(variant(f"documents{shape}{causal}", 1, 16, 16384, 128, "documents"))
     result += [gemm(*shape, suite="gemm_other") for shape in GEMM_OTHER_SHAPES]
+    for kind in OPERAND_KINDS:
+        result += [operands(kind, *shape) for shape in OPERAND_SHAPES]
     for d in (32, 80, 96, 112, 160, 192):
         result += [attention(4, 16, 16, 4096, d, causal, "head_sizes") for causal in (False, True)]
     return result
@@ -219,7 +241,7 @@ def cases_of(suite):
     wanted = set(suite.split(","))
     main = {"attention", "gemm", "epilogue", "decode", "rows"}
     known = main | {"all", "prefill_grid", "prefill_fp8", "decode_grid", "gemm_other", "variants",
-                    "documents", "head_sizes"}
+                    "documents", "head_sizes", "operands"}
     if "all" in wanted:
         wanted |= main
     if not wanted <= known:

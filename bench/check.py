@@ -233,6 +233,54 @@ def gemm_check(run, a, b, c, kind="", extra=None):
     return error.result()
 
 
+# ---- products of operands that do not have 16 bits
+
+OPERAND_SCALE = 0.25
+
+
+def operand_problems():
+    """(M, N, K): rows of 8-bit elements are multiples of 16 bytes, as tensor maps want."""
+    return [(1, 8, 16), (300, 520, 208), (128, 256, 128), (1000, 1000, 1008), (257, 264, 1040)]
+
+
+def operand_inputs(kind, m, n, k):
+    """({name: tensor}, the output)"""
+    import torch
+
+    def draw(*shape):
+        return torch.randn(*shape, device="cuda")
+
+    if kind == "tf32":
+        return {"A": draw(m, k), "B": draw(n, k)}, draw(m, n)
+    inputs = {name: draw(rows, k).to(torch.float8_e4m3fn) for name, rows in (("A", m), ("B", n))}
+    if kind == "fp8_rows":
+        inputs["a_scale"] = draw(m).abs() + 0.5
+        inputs["b_scale"] = draw(n).abs() + 0.5
+    return inputs, draw(m, n).to(torch.bfloat16)
+
+
+def operand_check(run, kind, inputs, c):
+    """All of C. Sums of 8-bit products have 1.3e-4 of error, TF32 operands 3e-4; a result in 16
+    bits has 2e-3."""
+    import torch
+    poison(c)
+    run()
+    torch.cuda.synchronize()
+    bad = _nan_result(c)
+    if bad:
+        return bad
+    wide = inputs["B"].double().T
+    error = Error()
+    for i in range(0, c.shape[0], 2048):
+        want = inputs["A"][i:i + 2048].double() @ wide
+        if kind == "fp8":
+            want *= OPERAND_SCALE
+        if kind == "fp8_rows":
+            want *= inputs["a_scale"][i:i + 2048, None].double() * inputs["b_scale"].double()
+        error.add(c[i:i + 2048], want)
+    return error.result()
+
+
 # ---- rows
 
 def rows_problems():

@@ -57,6 +57,28 @@ def gemm(a, b):
             ("cublas_nn", lambda: torch.matmul(a, b_nn, out=c_nn))]
 
 
+def operand_products(kind, inputs):
+    """The library's product of such operands: scales that it takes itself, sums in f32."""
+    import torch
+    a, b = inputs["A"], inputs["B"]
+    if kind == "tf32":
+        def product():
+            torch.backends.cuda.matmul.allow_tf32 = True
+            torch.matmul(a, b.T, out=c)
+            torch.backends.cuda.matmul.allow_tf32 = False
+        c = torch.empty(a.shape[0], b.shape[0], device=a.device)
+        return [("cublas", product)]
+    one = torch.ones((), device=a.device)
+    rows = kind == "fp8_rows"
+    scale_a = inputs["a_scale"][:, None] if rows else one
+    scale_b = inputs["b_scale"][None, :] if rows else one
+
+    def scaled(is_fast):
+        return lambda: torch._scaled_mm(a, b.T, scale_a, scale_b, out_dtype=torch.bfloat16,
+                                        use_fast_accum=is_fast)
+    return [("cublas", scaled(False)), ("cublas_fast", scaled(True))]
+
+
 def softmax(x):
     import torch
     return [("torch", lambda: torch.softmax(x, -1))]

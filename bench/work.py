@@ -105,6 +105,26 @@ class Gemm:
         return peers.gemm(self.a, self.b)
 
 
+class Operands:
+    """A product with operands of 8 bits, or in TF32."""
+
+    def __init__(self, kind, m, n, k):
+        self.kind = kind
+        self.inputs, self.out = check.operand_inputs(kind, m, n, k)
+
+    def bind(self, kernel):
+        kernel.bind(C=self.out, **self.inputs)
+        if self.kind == "fp8":
+            kernel.bind(scale=check.OPERAND_SCALE)
+
+    def check(self, run):
+        return check.operand_check(run, self.kind, self.inputs, self.out)
+
+    def peers(self, stack, note, inductor):
+        del stack, note, inductor
+        return peers.operand_products(self.kind, self.inputs)
+
+
 class Epilogue(Gemm):
     """A product with a bias and gelu, or with a residual."""
 
@@ -173,6 +193,8 @@ def timed(case):
         return Epilogue(s["kind"], s["M"], s["N"], s["K"])
     if case.suite in ("gemm", "gemm_other"):
         return Gemm(s["M"], s["N"], s["K"])
+    if case.suite == "operands":
+        return Operands(s["kind"], s["M"], s["N"], s["K"])
     return Rows(s["kind"], s["M"], s["N"], s["dtype"], case.bytes)
 
 
@@ -196,6 +218,9 @@ def small(case):
     if case.suite == "epilogue":
         return [(f"{m}x{n}x{k}", lambda m=m, n=n, k=k: Epilogue(s["kind"], m, n, k))
                 for m, n, k, pad in check.gemm_problems() if not pad]
+    if case.suite == "operands":
+        return [(f"{m}x{n}x{k}", lambda m=m, n=n, k=k: Operands(s["kind"], m, n, k))
+                for m, n, k in check.operand_problems()]
     if case.suite in ("gemm", "gemm_other"):
         return [(f"{m}x{n}x{k}" + (f" rows padded by {pad}" if pad else ""),
                  lambda m=m, n=n, k=k, pad=pad: Gemm(m, n, k, pad))

@@ -99,7 +99,8 @@ typedef enum nautilus_dtype {
   NAUTILUS_F16 = 7,
   NAUTILUS_BF16 = 8,
   NAUTILUS_F32 = 9,
-  NAUTILUS_F64 = 10
+  NAUTILUS_F64 = 10,
+  NAUTILUS_TF32 = 11 /* f32 without its 13 low bits, in 4 bytes */
 } nautilus_dtype;
 
 /* The language's name, "bf16"; null for other numbers. */

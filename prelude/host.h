@@ -107,6 +107,10 @@ DEVICE u32 as_bits(float x) { return host::bits_of(x); }
 DEVICE float as_float(u32 bits) { return host::float_of(bits); }
 DEVICE u64 as_bits(double x) { u64 bits; __builtin_memcpy(&bits, &x, 8); return bits; }
 DEVICE double as_double(u64 bits) { double x; __builtin_memcpy(&x, &bits, 8); return x; }
+DEVICE float round_tf32(float x) {
+  const u32 bits = host::bits_of(x);
+  return x != x ? x : host::float_of((bits + 0xfffu + (bits >> 13 & 1u)) & 0xffffe000u);
+}
 DEVICE u32 pack_bf16(float lo, float hi) { return host::bf16_bits(lo) | host::bf16_bits(hi) << 16; }
 DEVICE u32 pack_f16(float lo, float hi) { return nautilus_host->to_f16(lo) | (u32)nautilus_host->to_f16(hi) << 16; }
 DEVICE float unpack_bf16(u32 pair, int half) { return host::float_of(half ? pair & 0xffff0000u : pair << 16); }
@@ -524,6 +528,22 @@ DEVICE float unpack_f8e5m2(u32 bits) {
 }
 DEVICE float round_f8e4m3(float x) { return unpack_f8e4m3(pack_f8e4m3(x)); }
 DEVICE float round_f8e5m2(float x) { return unpack_f8e5m2(pack_f8e5m2(x)); }
+DEVICE float load_tf32(const float* p, u64 i, HERE) { return load_f32(p, i, line); }
+DEVICE float load_tf32_where(bool is_there, const float* p, u64 i, float other, HERE) { return load_f32_where(is_there, p, i, other, line); }
+DEVICE float load_own_tf32(const float* p, u64 i, HERE) { return load_f32(p, i, line); }
+DEVICE void store_tf32(float* p, u64 i, float x, HERE) { store_f32(p, i, round_tf32(x), line); }
+DEVICE void store_pair_tf32(float* p, u64 i, float x, float y, HERE) { store_pair_f32(p, i, round_tf32(x), round_tf32(y), line); }
+template <int N> DEVICE void load_whole_tf32(float (&out)[N], const float* p, u64 i, HERE) { load_whole_f32(out, p, i, line); }
+template <int N> DEVICE void load_line_tf32(float (&out)[N], const float* p, u64 i, u64 apart, int left, HERE) {
+  load_line_f32(out, p, i, apart, left, line);
+}
+template <int N> DEVICE void store_line_tf32(float* p, u64 i, const float (&in)[N], u64 apart, int left, HERE) {
+  for (int k = 0; k < N && k < left; ++k) store_tf32(p, i + (u64)k * apart, in[k], line);
+}
+template <int N> DEVICE void store_whole_tf32(float* p, u64 i, const float (&in)[N], HERE) {
+  for (int k = 0; k < N; k += 4) host::writable(p + i + k, 16, line);
+  store_line_tf32(p, i, in, 1, N, line);
+}
 DEVICE double load_f64(const double* p, u64 i, HERE) { return *host::readable(p + i, 8, line); }
 DEVICE int load_i32(const int* p, u64 i, HERE) { return *host::readable(p + i, 4, line); }
 DEVICE int load_i32_when(bool c, const int* p, u64 i, int other, HERE) { return c ? *host::readable(p + i, 4, line) : other; }

@@ -59,6 +59,7 @@ DEVICE float round_f16(float x) { return unpack_f16(pack_f16(x, 0.f), 0); }
 // where they are used. Elements are put in from the first one on.
 template <class T, int N> struct Packed { u32 x[N * sizeof(T) / 4]; };
 template <int N> DEVICE float packed_f32(const Packed<float, N>& v, int k) { return as_float(v.x[k]); }
+template <int N> DEVICE float packed_tf32(const Packed<float, N>& v, int k) { return as_float(v.x[k]); }
 template <int N> DEVICE float packed_bf16(const Packed<u16, N>& v, int k) { return unpack_bf16(v.x[k / 2], k % 2); }
 template <int N> DEVICE float packed_f16(const Packed<u16, N>& v, int k) { return unpack_f16(v.x[k / 2], k % 2); }
 template <int N> DEVICE double packed_f64(const Packed<double, N>& v, int k) { return as_double((u64)v.x[2 * k + 1] << 32 | v.x[2 * k]); }
@@ -77,6 +78,7 @@ template <class T, int N> DEVICE void put_bits(Packed<T, N>& v, int k, u64 bits)
   }
 }
 template <int N> DEVICE void put_f32(Packed<float, N>& v, int k, float x) { put_bits(v, k, as_bits(x)); }
+template <int N> DEVICE void put_tf32(Packed<float, N>& v, int k, float x) { put_bits(v, k, as_bits(round_tf32(x))); }
 template <int N> DEVICE void put_bf16(Packed<u16, N>& v, int k, float x) { put_bits(v, k, pack_bf16(x, 0.f) & 0xffffu); }
 template <int N> DEVICE void put_f16(Packed<u16, N>& v, int k, float x) { put_bits(v, k, pack_f16(x, 0.f) & 0xffffu); }
 template <int N> DEVICE void put_f64(Packed<double, N>& v, int k, double x) { put_bits(v, k, as_bits(x)); }

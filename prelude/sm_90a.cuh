@@ -84,6 +84,7 @@ DEVICE u64 as_bits(double x) { return (u64)__double_as_longlong(x); }
 DEVICE double as_double(u64 bits) { return __longlong_as_double((long long)bits); }
 // Two 16-bit floats in one register, the first in the low half.
 DEVICE u32 pack_bf16(float lo, float hi) { u32 r; asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo)); return r; }
+DEVICE float round_tf32(float x) { u32 r; asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(r) : "f"(x)); return __uint_as_float(r); }
 DEVICE u32 pack_f16(float lo, float hi) { u32 r; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo)); return r; }
 DEVICE float unpack_bf16(u32 pair, int half) { return __uint_as_float(half ? pair & 0xffff0000u : pair << 16); }
 DEVICE float unpack_f16(u32 pair, int half) {
@@ -509,6 +510,23 @@ DEVICE float unpack_f8e4m3(u32 bits) { u32 r; asm("cvt.rn.f16x2.e4m3x2 %0, %1;" 
 DEVICE float unpack_f8e5m2(u32 bits) { u32 r; asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(r) : "h"((u16)bits)); return unpack_f16(r, 0); }
 DEVICE float round_f8e4m3(float x) { return unpack_f8e4m3(pack_f8e4m3(x)); }
 DEVICE float round_f8e5m2(float x) { return unpack_f8e5m2(pack_f8e5m2(x)); }
+DEVICE float load_tf32(const float* p, u64 i) { return load_f32(p, i); }
+DEVICE float load_tf32_where(bool is_there, const float* p, u64 i, float other) { return load_f32_where(is_there, p, i, other); }
+DEVICE float load_own_tf32(const float* p, u64 i) { return *(const volatile float*)(p + i); }
+DEVICE void store_tf32(float* p, u64 i, float x) { p[i] = round_tf32(x); }
+DEVICE void store_pair_tf32(float* p, u64 i, float x, float y) { store_pair_f32(p, i, round_tf32(x), round_tf32(y)); }
+template <int N> DEVICE void load_whole_tf32(float (&line)[N], const float* p, u64 i) { load_whole_f32(line, p, i); }
+template <int N> DEVICE void store_whole_tf32(float* p, u64 i, const float (&line)[N]) {
+  float rounded[N];
+  UNROLL for (int k = 0; k < N; ++k) rounded[k] = round_tf32(line[k]);
+  store_whole_f32(p, i, rounded);
+}
+template <int N> DEVICE void load_line_tf32(float (&line)[N], const float* p, u64 i, u64 apart, int left) { load_line_f32(line, p, i, apart, left); }
+template <int N> DEVICE void store_line_tf32(float* p, u64 i, const float (&line)[N], u64 apart, int left) {
+  if (is_whole_line<N>(p + i, 4, apart, left)) return store_whole_tf32(p, i, line);
+  UNROLL for (int k = 0; k < N; ++k)
+    if (k < left) store_tf32(p, i + k * apart, line[k]);
+}
 DEVICE double load_f64(const double* p, u64 i) { return read_global(p + i); }
 DEVICE int load_i32(const int* p, u64 i) { return read_global(p + i); }
 // Without a branch, so that equal ones are loaded once.

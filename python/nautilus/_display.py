@@ -10,7 +10,7 @@ from typing import Any, Iterable, Sequence
 _STYLE = "white-space:pre;font-family:monospace;font-size:90%;line-height:1.3;overflow-x:auto;text-align:left"
 _WORDS = re.compile(
     r"(?P<comment>#[^\n]*)|(?P<word>\b(?:dims|static|hint|fact|numerics|fn|let|in|and|or|not|inf|from|acc|sum|prod|max|"
-    r"min|any|all|argmax|argmin|mean|where|f64|f32|f16|bf16|f8e4m3|f8e5m2|i64|i32|i8|u8|bool)\b)"
+    r"min|any|all|argmax|argmin|mean|where|f64|f32|tf32|f16|bf16|f8e4m3|f8e5m2|i64|i32|i8|u8|bool)\b)"
 )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 # By the numbers of nautilus_dtype.
-NAMES = ("bool", "i8", "u8", "i32", "i64", "f8e4m3", "f8e5m2", "f16", "bf16", "f32", "f64")
+NAMES = ("bool", "i8", "u8", "i32", "i64", "f8e4m3", "f8e5m2", "f16", "bf16", "f32", "f64", "tf32")
 NUMBERS = {name: number for number, name in enumerate(NAMES)}
 BYTES = {
     "bool": 1,
@@ -20,8 +20,9 @@ BYTES = {
     "bf16": 2,
     "f32": 4,
     "f64": 8,
+    "tf32": 4,
 }
-FLOATS = frozenset(name for name in NAMES if name.startswith(("f", "bf")))
+FLOATS = frozenset(name for name in NAMES if name.startswith(("f", "bf", "tf")))
 INTEGERS = frozenset(("i8", "u8", "i32", "i64"))
 
 # The name of a dtype elsewhere (numpy.dtype.name, which ml_dtypes follows; torch's without "torch.").

@@ -15,9 +15,10 @@ namespace {
 // Larger expressions are skipped, because they are walked as trees.
 constexpr uint32_t kMaxTree = 64;
 
-// Whether numbers keep their sign: f32 and bf16 have the same exponents.
+// Whether numbers keep their sign: f32, tf32 and bf16 have the same exponents.
 bool keeps_small(expr::DType to, expr::DType from) {
-  const bool is_wide = to == expr::DType::BF16 || to == expr::DType::F32 || to == expr::DType::F64;
+  const bool is_wide = to == expr::DType::BF16 || to == expr::DType::TF32 ||
+                       to == expr::DType::F32 || to == expr::DType::F64;
   return to == from || (is_wide && (from != expr::DType::F64 || to == expr::DType::F64));
 }
 }  // namespace

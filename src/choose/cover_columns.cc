@@ -44,7 +44,7 @@ Walked walked_by(const std::vector<MapNest>& nests, const target::Target& target
           if (e.args().size() > nest.axes.size()) read.emplace(e.name().str());
           widest = std::max<int64_t>(widest, expr::bytes(e.dtype()));
           is_line &= e.args().back() == last &&
-                     (e.dtype() == expr::DType::F32 || expr::is_half(e.dtype()));
+                     expr::has_vectors(e.dtype());
         });
       });
     });

@@ -14,8 +14,6 @@ namespace {
 using expr::Expr;
 using EK = expr::Op;
 
-bool has_lines(expr::DType dtype) { return dtype == expr::DType::F32 || expr::is_half(dtype); }
-
 // Neighbours along the axis read the same element: the quotient by a constant.
 bool is_same_for_neighbours(Expr index, Expr axis) {
   if (!expr::depends_on(index, axis)) return true;
@@ -41,13 +39,13 @@ int64_t vector_of(const lower::MapNest& nest, const std::map<std::string, ir::Te
         for (size_t k = 0; k + 1 < e.args().size(); ++k) ok &= !expr::depends_on(e[k], last);
         const bool is_line = e.args().back() == last;
         ok &= is_line || is_same_for_neighbours(e.args().back(), last);
-        if (is_line && has_lines(e.dtype())) add(e.dtype());
+        if (is_line && expr::has_vectors(e.dtype())) add(e.dtype());
       });
     });
   });
   for (const std::string& w : lower::written_by(nest)) {
     const auto type = buffers.find(w);
-    if (type != buffers.end() && has_lines(type->second.dtype)) add(type->second.dtype);
+    if (type != buffers.end() && expr::has_vectors(type->second.dtype)) add(type->second.dtype);
   }
   return ok && narrowest > 0 ? target.memory.vector_bytes / narrowest : 0;
 }
@@ -90,7 +88,7 @@ Expr turned_axis(const lower::MapNest& nest, expr::ExprPool& pool, int64_t& byte
         const auto uses = std::count_if(e.args().begin(), e.args().end(),
                                         [&](Expr index) { return expr::depends_on(index, along); });
         const bool is_plain =
-            along != last && uses == 1 && has_lines(e.dtype()) && (!axis || axis == along);
+            along != last && uses == 1 && expr::has_vectors(e.dtype()) && (!axis || axis == along);
         ok &= is_plain;
         if (!is_plain) return;
         axis = along;
@@ -125,7 +123,7 @@ std::optional<PointsAcross> points_across(std::span<const lower::MapNest> nests,
     axis = own;
     for (const std::string& w : lower::written_by(nest)) {
       const auto type = buffers.find(w);
-      if (type == buffers.end() || !has_lines(type->second.dtype)) return std::nullopt;
+      if (type == buffers.end() || !expr::has_vectors(type->second.dtype)) return std::nullopt;
       const int64_t bytes = expr::bytes(type->second.dtype);
       written_bytes = written_bytes == 0 ? bytes : std::min(written_bytes, bytes);
     }

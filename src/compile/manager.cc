@@ -121,7 +121,7 @@ std::vector<std::string_view> sequence(Algebra algebra) {
                                          "store_operands",
                                          "tabulate",
                                          "store_narrow",
-                                         "widen_operands",
+                                         "byte_operands",
                                          "merge_equal",
                                          "inline_terms",
                                          "drop_unused"};

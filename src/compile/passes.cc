@@ -55,13 +55,14 @@
 #include "spec/passes/equations/simplify.h"
 #include "spec/passes/equations/split_reductions.h"
 #include "spec/passes/equations/tabulate.h"
+#include "spec/passes/operands/byte_operands.h"
 #include "spec/passes/operands/gather_operands.h"
 #include "spec/passes/operands/hoist_operand_masks.h"
 #include "spec/passes/operands/narrow_operands.h"
 #include "spec/passes/operands/split_operands.h"
 #include "spec/passes/operands/store_narrow.h"
 #include "spec/passes/operands/store_operands.h"
-#include "spec/passes/operands/widen_operands.h"
+#include "vrtile/passes/add_apart.h"
 #include "vrtile/passes/drop_unused_tiles.h"
 #include "vrtile/passes/fold_fills.h"
 #include "vrtile/passes/hoist_invariant.h"
@@ -198,8 +199,9 @@ const std::vector<PassInfo>& passes() {
                                    "costly values of many elements are computed once")),
       reading("store", equations("store_narrow", spec::leaving_scans<spec::store_narrow>,
                                  "tensors of 16-bit numbers have 16 bits")),
-      reading("store", equations("widen_operands", spec::leaving_scans<spec::widen_operands>,
-                                 "8-bit operands of products are copied to 16 bits")),
+      reading("store",
+              equations("byte_operands", spec::leaving_scans<spec::byte_operands>,
+                        "8-bit operands of products are turned, or copied to 16 bits")),
       equations("inline_terms", spec::leaving_scans<spec::inline_terms>,
                 "terms of one reduction are written into it"),
       equations("drop_unused", spec::drop_unused, "equations that no output needs go"),
@@ -225,6 +227,10 @@ const std::vector<PassInfo>& passes() {
       // form needs no registers in the loop.
       tiles("hoist_invariant", vrtile::hoist_invariant,
             "tiles that are the same in every iteration are made before the loop"),
+      // Before the order of steps: sums in registers may be pipelined, and run in any order.
+      tiles("add_apart", vrtile::add_apart,
+            "products are added to the sums of loops in registers, where the matrix unit is coarse",
+            "add"),
       tiles("reverse_loops", vrtile::reverse_loops,
             "loops that end at different steps in different groups, or masked, run backwards",
             "loop"),

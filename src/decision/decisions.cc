@@ -35,7 +35,7 @@ const Words& words(Rewrite) {
 }
 
 const Words& words(StoredAs) {
-  static const Words spellings = {"off", "bf16", "f16"};
+  static const Words spellings = {"off", "bf16", "f16", "tf32", "f8e4m3", "f8e5m2"};
   return spellings;
 }
 
@@ -61,6 +61,11 @@ const Words& words(LiveKind) {
 
 const Words& words(LoopDirection) {
   static const Words spellings = {"up", "down"};
+  return spellings;
+}
+
+const Words& words(AddPlace) {
+  static const Words spellings = {"onto", "apart"};
   return spellings;
 }
 

@@ -94,4 +94,23 @@ struct Segments {
   static const ir::OpInfo& info();
 };
 
+enum class AddPlace : uint8_t { Onto, Apart };
+const std::vector<std::string_view>& words(AddPlace);
+
+struct Add {
+  static constexpr std::string_view kFormat = "add $place{ $by}";
+  static constexpr std::string_view kDoc =
+      "Form tile: how products of a step come to the sum of the loop. onto: the matrix unit adds "
+      "them to it. apart: they begin at 0, and threads add them to the sum in f32, which is more "
+      "exact and takes the registers of one more tile. Without the line: apart where the unit is "
+      "too coarse for long sums, onto elsewhere.";
+  AddPlace place = AddPlace::Onto;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("place", s.place);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
 }  // namespace nautilus::decision

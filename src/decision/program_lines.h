@@ -100,16 +100,17 @@ struct Depth {
   static const ir::OpInfo& info();
 };
 
-// The 16-bit floats in which an operand is stored, if it is.
-enum class StoredAs : uint8_t { Off, BF16, F16 };
+// The floats in which an operand is stored, if it is.
+enum class StoredAs : uint8_t { Off, BF16, F16, TF32, F8E4M3, F8E5M2 };
 const std::vector<std::string_view>& words(StoredAs);
 
 struct Store {
   static constexpr std::string_view kFormat = "store $tensors $as{ order $axes}{ $by}";
   static constexpr std::string_view kDoc =
-      "Program: an operand of products that is made before them and stored in 16 bits: one that is "
-      "computed, a copy that boxes can bring, limbs of f32 numbers (three tensors that lie alike), "
-      "or a tensor that holds 16-bit numbers. off: it stays as the equations have it. order: its "
+      "Program: an operand of products that is made before them and stored in floats that the "
+      "matrix unit takes: one that is computed, a copy that boxes can bring, limbs of f32 numbers "
+      "(up to three tensors that lie alike), or a tensor that holds 16-bit numbers. off: it stays "
+      "as the equations have it. order: its "
       "axes as they lie in memory, the last one along it; axes of one element may be left out.";
   ir::Names tensors;
   StoredAs as = StoredAs::Off;

@@ -323,7 +323,9 @@ class Printer {
     if (expr::is_float(e.dtype()) && !expr::is_float(e[0].dtype())) {
       if (expr::bytes(e.dtype()) == 1)
         return {fmt::format("round_{}((float){})", expr::name(e.dtype()), at(e[0], kUnary)), kAtom};
-      return {"(float)" + at(e[0], kUnary), kUnary};
+      const std::string number = "(float)" + at(e[0], kUnary);
+      if (e.dtype() == DType::TF32) return {fmt::format("round_tf32({})", number), kAtom};
+      return {number, kUnary};
     }
     if (!expr::is_float(e.dtype()) && expr::is_float(e[0].dtype()))
       return {"(int)" + at(e[0], kUnary), kUnary};
@@ -331,6 +333,8 @@ class Printer {
       return {fmt::format("round_{}({})", expr::name(e.dtype()), at(e[0], kTernary)), kAtom};
     if (e.dtype() == DType::BF16 && e[0].dtype() != DType::BF16)
       return {"unpack_bf16(pack_bf16(" + at(e[0], kTernary) + ", 0.f), 0)", kAtom};
+    if (e.dtype() == DType::TF32 && e[0].dtype() != DType::TF32)
+      return {fmt::format("round_tf32({})", at(e[0], kTernary)), kAtom};
     if (e.dtype() == DType::F16 && e[0].dtype() != DType::F16)
       return {"unpack_f16(pack_f16(" + at(e[0], kTernary) + ", 0.f), 0)", kAtom};
     return print(e[0]);

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "layout/descriptor.h"
+
 namespace nautilus::emit {
 namespace {
 
@@ -12,9 +14,24 @@ std::string placeholders(int first, int count) {
   return "{" + out + "}";
 }
 
-// m64nNk16, f32 accumulator. The mode is a template parameter: with INIT the accumulator is only
-// written, so that it needs no value before.
-std::string product(const std::string& dtype, int n, FirstOperand first) {
+// In the instruction's name.
+std::string_view ptx_name(expr::DType dtype) {
+  switch (dtype) {
+    case expr::DType::F8E4M3:
+      return "e4m3";
+    case expr::DType::F8E5M2:
+      return "e5m2";
+    default:
+      return expr::name(dtype);
+  }
+}
+
+// m64nN with steps of 32 bytes along the depth, f32 accumulator. The mode is a template parameter:
+// with INIT the accumulator is only written, so that it needs no value before. Only operands of 16
+// bits may be stored by rows of the depth, which immediates of the instruction say.
+std::string product(const OperandDTypes& dtypes, int n, FirstOperand first) {
+  const int bytes = expr::bytes(dtypes.b);
+  const bool has_majors = bytes == 2;
   const bool a_in_registers = first == FirstOperand::Registers;
   const bool is_turned = first == FirstOperand::DepthByRows;
   const int count = n / 2;
@@ -28,21 +45,22 @@ std::string product(const std::string& dtype, int n, FirstOperand first) {
     const std::string inputs =
         a_in_registers ? "\"r\"(a[a_at]),\"r\"(a[a_at + 1]),\"r\"(a[a_at + 2]),\"r\"(a[a_at + 3])"
                        : "\"l\"(a)";
+    const std::string majors = !has_majors     ? ""
+                               : a_in_registers ? fmt::format(", %{}", b + 1)
+                               : is_turned      ? fmt::format(", 1, %{}", b + 1)
+                                                : fmt::format(", 0, %{}", b + 1);
     return fmt::format(
-        "    asm volatile(\"wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} {}, {}, %{}, {}, 1, "
-        "1, "
-        "{}%{};\"\n      : {}\n      : {},\"l\"(b),\"n\"(TRANS_B));\n",
-        n, dtype, dtype, placeholders(0, count), operands, b, is_init ? 0 : 1,
-        a_in_registers ? ""
-        : is_turned    ? "1, "
-                       : "0, ",
-        b + 1, outputs, inputs);
+        "    asm volatile(\"wgmma.mma_async.sync.aligned.m64n{}k{}.f32.{}.{} {}, {}, %{}, {}, 1, "
+        "1{};\"\n      : {}\n      : {},\"l\"(b){});\n",
+        n, layout::k_step_elements(bytes), ptx_name(dtypes.a), ptx_name(dtypes.b),
+        placeholders(0, count), operands, b, is_init ? 0 : 1, majors, outputs, inputs,
+        has_majors ? ",\"n\"(TRANS_B)" : "");
   };
   return fmt::format(
       "template <int MODE, int TRANS_B, int LENGTH{}>\n"
-      "DEVICE void wgmma_{}_n{}{}(float (&d)[LENGTH], int at, {}, u64 b) {{\n"
+      "DEVICE void {}(float (&d)[LENGTH], int at, {}, u64 b) {{\n"
       "  if constexpr (MODE == INIT) {{\n{}  }} else {{\n{}  }}\n}}\n",
-      a_in_registers ? ", int A_LENGTH" : "", dtype, n, is_turned ? "_turned" : "",
+      a_in_registers ? ", int A_LENGTH" : "", product_name(dtypes, n, first),
       a_in_registers ? "u32 (&a)[A_LENGTH], int a_at" : "u64 a", statement(true), statement(false));
 }
 
@@ -72,9 +90,16 @@ std::string wait(const std::vector<std::pair<bool, int>>& arrays) {
 
 }  // namespace
 
+std::string product_name(const OperandDTypes& dtypes, int n, FirstOperand first) {
+  const std::string_view a = expr::name(dtypes.a);
+  const std::string_view b = expr::name(dtypes.b);
+  return fmt::format("wgmma_{}_n{}{}", a == b ? std::string(b) : fmt::format("{}_{}", a, b), n,
+                     first == FirstOperand::DepthByRows ? "_turned" : "");
+}
+
 std::string Instructions::text() const {
   std::string out;
-  for (const auto& [dtype, n, first] : products) out += product(dtype, n, first);
+  for (const auto& [dtypes, n, first] : products) out += product(dtypes, n, first);
   for (const auto& arrays : waits) out += wait(arrays);
   return out;
 }

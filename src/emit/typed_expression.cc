@@ -233,6 +233,7 @@ class TypedPrinter {
       case DType::F8E5M2:
       case DType::F16:
       case DType::BF16:
+      case DType::TF32:
         return fmt::format("round_{}({})", expr::name(dtype), text);
       default:
         return text;

@@ -34,6 +34,8 @@ struct Format {
   bool has_infinity;
   // Integers only.
   int64_t min, max;
+  // Floats: low bits of the pattern that are always 0.
+  int unused_bits = 0;
 };
 
 constexpr int64_t kI32Min = std::numeric_limits<int32_t>::min();
@@ -54,6 +56,7 @@ constexpr Format kFormats[kDTypeCount] = {
     {"f32", ValueClass::Float, 4, 24, -126, 127, 0x1.FFFFFEp127, false, true, 0, 0},
     {"f64", ValueClass::Float, 8, 53, -1022, 1023, std::numeric_limits<double>::max(), false, true,
      0, 0},
+    {"tf32", ValueClass::Float, 4, 11, -126, 127, 0x1.FFCp127, false, true, 0, 0, 13},
 };
 
 const Format& format_of(DType type) {
@@ -82,11 +85,13 @@ double power_of_two(int exponent) {
 // The exponent of the unit in the last place of the subnormals.
 int least_exponent(const Format& f) { return f.min_exponent - (f.precision - 1); }
 
+int used_bits(const Format& f) { return f.bytes * 8 - f.unused_bits; }
+
+// Without the unused bits.
 uint64_t nan_bits(const Format& f) {
   if (!f.has_infinity) return 0x7F;
   // All exponent bits and the quiet bit, which is the highest of the significand.
-  const int width = f.bytes * 8;
-  const uint64_t below_sign = (uint64_t{1} << (width - 1)) - 1;
+  const uint64_t below_sign = (uint64_t{1} << (used_bits(f) - 1)) - 1;
   return below_sign & ~((uint64_t{1} << (f.precision - 2)) - 1);
 }
 
@@ -126,6 +131,7 @@ DType compute_dtype(DType type) {
     case DType::F8E5M2:
     case DType::F16:
     case DType::BF16:
+    case DType::TF32:
       return DType::F32;
     case DType::Bool:
     case DType::I32:
@@ -189,6 +195,7 @@ int64_t wrap_to(DType type, int64_t value) {
     case DType::BF16:
     case DType::F32:
     case DType::F64:
+    case DType::TF32:
       break;
   }
   NAUT_CHECK(false, "wrap_to: an integer type or bool is needed, not {}", name(type));
@@ -210,12 +217,14 @@ int64_t int_min(DType type) { return int_format_of(type).min; }
 
 int64_t int_max(DType type) { return int_format_of(type).max; }
 
-uint64_t encode(DType type, double value) {
-  const Format& f = float_format_of(type);
+namespace {
+
+// The pattern without its unused bits.
+uint64_t encode_used(DType type, const Format& f, double value) {
   if (std::isnan(value)) return nan_bits(f);
   const double rounded = round_to(type, value);
   const int fraction_bits = f.precision - 1;
-  const uint64_t sign = uint64_t{std::signbit(rounded)} << (f.bytes * 8 - 1);
+  const uint64_t sign = uint64_t{std::signbit(rounded)} << (used_bits(f) - 1);
   const double magnitude = std::fabs(rounded);
   // From here on the value is exact in the format, infinities having all exponent bits set.
   if (std::isinf(magnitude)) {
@@ -233,10 +242,9 @@ uint64_t encode(DType type, double value) {
   return sign | exponent_field << fraction_bits | fraction;
 }
 
-double decode(DType type, uint64_t bits) {
-  const Format& f = float_format_of(type);
+double decode_used(DType type, const Format& f, uint64_t bits) {
   if (type == DType::F64) return std::bit_cast<double>(bits);
-  const int width = f.bytes * 8;
+  const int width = used_bits(f);
   const int fraction_bits = f.precision - 1;
   const double sign = (bits >> (width - 1) & 1) != 0 ? -1.0 : 1.0;
   const uint64_t below_sign = bits & ((uint64_t{1} << (width - 1)) - 1);
@@ -254,6 +262,18 @@ double decode(DType type, uint64_t bits) {
   const uint64_t hidden = exponent_field == 0 ? 0 : uint64_t{1} << fraction_bits;
   const int scale = least_exponent(f) + (exponent_field == 0 ? 0 : exponent_field - 1);
   return sign * std::ldexp(static_cast<double>(hidden | fraction), scale);
+}
+
+}  // namespace
+
+uint64_t encode(DType type, double value) {
+  const Format& f = float_format_of(type);
+  return encode_used(type, f, value) << f.unused_bits;
+}
+
+double decode(DType type, uint64_t bits) {
+  const Format& f = float_format_of(type);
+  return decode_used(type, f, bits >> f.unused_bits);
 }
 
 }  // namespace nautilus::expr

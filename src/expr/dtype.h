@@ -14,10 +14,11 @@
 
 namespace nautilus::expr {
 
-// F8E4M3 is the "fn" variant: largest value 448, no infinities. F8E5M2 is IEEE-like.
-enum class DType : uint8_t { Bool, I8, U8, I32, I64, F8E4M3, F8E5M2, F16, BF16, F32, F64 };
+// F8E4M3 is the "fn" variant: largest value 448, no infinities. F8E5M2 is IEEE-like. TF32 is F32
+// without its 13 low bits, which are 0 where it is stored.
+enum class DType : uint8_t { Bool, I8, U8, I32, I64, F8E4M3, F8E5M2, F16, BF16, F32, F64, TF32 };
 
-inline constexpr int kDTypeCount = 11;
+inline constexpr int kDTypeCount = 12;
 
 std::string_view name(DType type);
 std::optional<DType> parse_dtype(std::string_view text);
@@ -27,8 +28,16 @@ std::vector<std::string> dtype_names();
 constexpr bool is_float(DType type) { return type >= DType::F8E4M3; }
 // Bool is neither an integer nor a float.
 constexpr bool is_int(DType type) { return type > DType::Bool && type < DType::F8E4M3; }
-// The floats that can be operands of matrix instructions.
 constexpr bool is_half(DType type) { return type == DType::F16 || type == DType::BF16; }
+// Kernels have vectors of neighbouring elements of these.
+constexpr bool has_vectors(DType type) {
+  return is_half(type) || type == DType::F32 || type == DType::TF32;
+}
+// The floats that some machine has as operands of matrix instructions; `target::Matrix` says which
+// sizes of them a machine has.
+constexpr bool is_operand(DType type) {
+  return is_half(type) || type == DType::F8E4M3 || type == DType::F8E5M2 || type == DType::TF32;
+}
 int bytes(DType type);
 
 // The precision p of a float, hidden bit included; 0 for the other types.
@@ -38,7 +47,7 @@ int significand_bits(DType type);
 double unit_roundoff(DType type);
 double max_finite(DType type);
 
-// The type in which arithmetic on `type` is done: F32 for floats of 8 and 16 bits, I32 for
+// The type in which arithmetic on `type` is done: F32 for floats of 8 and 16 bits and TF32, I32 for
 // integers of 8 bits, otherwise the type itself.
 DType compute_dtype(DType type);
 
@@ -46,7 +55,7 @@ DType compute_dtype(DType type);
 bool holds_every_value(DType target, DType source);
 
 // The nearest value of a float type, ties to even, in a single rounding with exact subnormals. F16,
-// BF16 and F32 overflow to infinity by the IEEE rule. The 8-bit types saturate: a value beyond the
+// BF16, TF32 and F32 overflow to infinity by the IEEE rule. The 8-bit types saturate: a value beyond the
 // largest finite one, infinities included, becomes the largest finite value with its sign, as
 // CUDA's satfinite conversions do. NaN stays NaN.
 double round_to(DType type, double value);

@@ -23,6 +23,7 @@ std::optional<runtime::MapElement> element_of(DType dtype) {
     case DType::F16:
       return runtime::MapElement::F16;
     case DType::F32:
+    case DType::TF32:  // its bits are those of an F32
       return runtime::MapElement::F32;
     case DType::I32:
       return runtime::MapElement::U32;

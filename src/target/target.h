@@ -48,6 +48,18 @@ struct Limits {
   int registers(int threads, int resident) const;
 };
 
+// Operands of the matrix unit with elements of one size.
+struct OperandWidth {
+  int bytes;     // of an element
+  int depth;     // elements that one instruction sums over
+  double speed;  // of its products, compared with those of 16-bit operands
+  // Whether operands in shared memory may be stored along either axis; otherwise along the depth.
+  bool is_any_major;
+  // Whether the unit's sums are too coarse for long ones: sums of few products are added in
+  // registers, at most so many apart. 0: they are not.
+  int apart_depth;
+};
+
 // Matrix unit: the shape of one instruction of a group, in elements of 16-bit operands.
 struct Matrix {
   int rows;
@@ -58,6 +70,12 @@ struct Matrix {
   // Of a thread when the CTA starts, in addition to the sums of one instruction: with fewer
   // registers in total the assembler refuses the instruction, even if its role gets more later.
   int spare_registers;
+  std::vector<OperandWidth> widths;  // of elements that it takes
+
+  // Null if the unit has no operands of elements of so many bytes.
+  const OperandWidth* width(int bytes) const;
+  // Elements that one instruction sums over; that of 16-bit operands if the unit has none of these.
+  int depth_of(int bytes) const;
 };
 
 // Copy engine: boxes of tensors to and from shared memory.
@@ -70,8 +88,8 @@ struct Copies {
   int panel_bytes;     // contiguous bytes of a row of a tile; the width of the widest swizzle
   int64_t latency;     // cycles from the release of a slot to its data, with some reserve
 
-  // Columns of a panel of 16-bit elements.
-  int panel_columns() const { return panel_bytes / 2; }
+  // Columns of a panel of elements of so many bytes.
+  int panel_columns(int bytes = 2) const { return panel_bytes / bytes; }
 };
 
 // What differs between boards of one architecture, at its usual values: `machine sms` in a plan is

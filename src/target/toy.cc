@@ -17,6 +17,8 @@ Target made_up() {
   t.limits.cluster_ctas = 1;
   t.limits.sm_ctas = 16;
   t.limits.sm_threads = 1536;
+  // Operands of 16 bits alone.
+  std::erase_if(t.matrix.widths, [](const OperandWidth& w) { return w.bytes != 2; });
   t.board = {.sms = 64, .clock_ghz = 1.0};
   t.memory.section_bytes /= 4;
   // Memory is slow, register work and launches are cheap.

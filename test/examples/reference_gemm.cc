@@ -69,6 +69,17 @@ Arrays gemm_bias_gelu(const Arrays& in, const Sizes&, const Scalars&) {
   return {{"Y", y}};
 }
 
+Arrays gemm_fp8(const Arrays& in, const Sizes&, const Scalars&) {
+  const Array& a = in.at("A");
+  const Array& b = in.at("B");
+  Array c = zeros({a.shape[0], b.shape[0]});
+  for (int64_t i = 0; i < c.shape[0]; ++i)
+    for (int64_t j = 0; j < c.shape[1]; ++j)
+      c.ref({i, j}) = row_dot(row(a, i), row(b, j)) * in.at("row_scale").at({i}) *
+                      in.at("column_scale").at({j});
+  return {{"C", c}};
+}
+
 Arrays gemm_swiglu(const Arrays& in, const Sizes&, const Scalars&) {
   const Array gate = product(in.at("X"), in.at("Wg"));
   const Array up = product(in.at("X"), in.at("Wu"));
@@ -105,6 +116,7 @@ std::vector<Reference> gemm_references() {
       {"gemm", gemm},
       {"gemm_batched", gemm_batched},
       {"gemm_bias_gelu", gemm_bias_gelu},
+      {"gemm_fp8", gemm_fp8},
       {"gemm_swiglu", gemm_swiglu},
       {"linear_f32", linear_f32},
       {"rmsnorm_matmul", rmsnorm_matmul},

@@ -86,7 +86,7 @@ static_assert(static_cast<int>(expr::DType::F64) == NAUTILUS_F64 &&
               static_cast<int>(expr::DType::BF16) == NAUTILUS_BF16 &&
               static_cast<int>(expr::DType::F8E4M3) == NAUTILUS_F8E4M3 &&
               static_cast<int>(expr::DType::I64) == NAUTILUS_I64 &&
-              expr::kDTypeCount == NAUTILUS_F64 + 1);
+              expr::kDTypeCount == NAUTILUS_TF32 + 1);
 
 const char* nautilus_dtype_name(int dtype) {
   if (dtype < 0 || dtype >= expr::kDTypeCount) return nullptr;

@@ -133,6 +133,7 @@ base::NpyArray to_npy(const Tensor& t) {
         put(static_cast<uint16_t>(expr::encode(DType::F16, v.f)));
         break;
       case DType::F32:
+      case DType::TF32:
       case DType::BF16:
       case DType::F8E4M3:
       case DType::F8E5M2:
@@ -161,6 +162,7 @@ base::NpyArray to_npy(const Tensor& t) {
       a.descr = "<f2";
       break;
     case DType::F32:
+    case DType::TF32:
     case DType::BF16:
     case DType::F8E4M3:
     case DType::F8E5M2:

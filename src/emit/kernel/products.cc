@@ -63,6 +63,15 @@ std::string ProductEmitter::descriptor(ir::Name slot_tile_name, layout::Major ma
   return name;
 }
 
+OperandDTypes ProductEmitter::operand_dtypes(const matile::Dot& op) const {
+  const auto dtype_of = [&](ir::Name name) {
+    const SlotTileInfo* slot_tile = scope_.resources.slot_tile(name).second;
+    return slot_tile ? slot_tile->op->type.dtype
+                     : scope_.registers.tiles.find(name.str())->second.op->type.dtype;
+  };
+  return {dtype_of(op.a), dtype_of(op.b)};
+}
+
 void ProductEmitter::dot(const matile::Dot& op) {
   const auto& acc = scope_.registers.tiles.find(op.acc.str())->second;
   const std::vector<int> shape = matile::static_shape(acc.op->type);
@@ -72,13 +81,14 @@ void ProductEmitter::dot(const matile::Dot& op) {
   const layout::Operand b = operand(*b_slot_tile, b_major);
   const auto a_tile = scope_.registers.tiles.find(op.a.str());
   const bool a_in_registers = a_tile != scope_.registers.tiles.end();
-  const std::string_view dtype = expr::name(b_slot_tile->op->type.dtype);
   const int n = shape[1];
   const bool is_turned = op.trans_a == matile::Trans::Yes;
-  scope_.instructions.products.emplace(dtype, n,
-                                       a_in_registers ? FirstOperand::Registers
-                                       : is_turned    ? FirstOperand::DepthByRows
-                                                      : FirstOperand::RowsByDepth);
+  const FirstOperand first = a_in_registers ? FirstOperand::Registers
+                             : is_turned    ? FirstOperand::DepthByRows
+                                            : FirstOperand::RowsByDepth;
+  const OperandDTypes dtypes = operand_dtypes(op);
+  scope_.instructions.products.emplace(dtypes, n, first);
+  const std::string function = product_name(dtypes, n, first);
 
   const auto at_slot = [&](ir::Name slot_tile_name, layout::Major major, Expr rows) {
     const auto [ring, slot_tile] = scope_.resources.slot_tile(slot_tile_name);
@@ -106,8 +116,7 @@ void ProductEmitter::dot(const matile::Dot& op) {
         const uint32_t shift = (layout::step_descriptor(rows, k).start - first.start) / 16;
         a = stepped("from_a", shift);
       }
-      out_.line("wgmma_{}_n{}{}<{}, {}>({}, {}, {}, {});", dtype, n, is_turned ? "_turned" : "",
-                mode, is_trans ? 0 : 1, identifier(op.acc.str()), x * n / 2, a,
+      out_.line("{}<{}, {}>({}, {}, {}, {});", function, mode, is_trans ? 0 : 1, identifier(op.acc.str()), x * n / 2, a,
                 stepped("from_b", layout::step_advance(b, k)));
     }
   }

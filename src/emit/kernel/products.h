@@ -27,6 +27,7 @@ class ProductEmitter {
   void wait(const matile::Wait& op);
 
  private:
+  OperandDTypes operand_dtypes(const matile::Dot& op) const;
   // The name of the variable that describes a slot tile; declares it at its first use.
   std::string descriptor(ir::Name part_name, layout::Major major, expr::Expr rows);
 

@@ -46,7 +46,7 @@ std::map<Expr, Expr, expr::ByContent> reads_of_turn(const PointsScope& scope,
     const auto always = evaluated_always(value);
     expr::for_each(value, [&](Expr e) {
       if (e.op() != EK::Read || !always.contains(e.node()) || !expr::depends_on(e, var)) return;
-      const bool is_number = e.dtype() == expr::DType::F32 || expr::is_half(e.dtype());
+      const bool is_number = expr::has_vectors(e.dtype());
       const bool is_known = std::ranges::all_of(
           e.args(), [&](Expr index) { return is_known_before(scope, index, defined); });
       if (!is_number || !is_known || scope.written.contains(e.name().str())) return;

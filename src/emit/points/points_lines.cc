@@ -18,8 +18,7 @@ bool has_line_along(const PointsScope& scope, Expr axis, ir::Name tensor,
   if (indices.empty() || indices.back() != axis) return false;
   const GlobalTensor& global = scope.global(tensor);
   const DType dtype = global.type.dtype;
-  const bool has_lines = dtype == DType::F32 || expr::is_half(dtype);
-  return has_lines && !global.is_scratch &&
+  return expr::has_vectors(dtype) && !global.is_scratch &&
          std::none_of(indices.begin(), indices.end() - 1,
                       [&](Expr index) { return expr::depends_on(index, axis); });
 }

@@ -22,6 +22,7 @@ bool is_packed(DType dtype) { return dtype != DType::F8E4M3 && dtype != DType::F
 std::string_view stored_type(DType dtype) {
   switch (dtype) {
     case DType::F32:
+    case DType::TF32:
       return "float";
     case DType::F64:
       return "double";

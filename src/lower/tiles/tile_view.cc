@@ -242,7 +242,7 @@ std::optional<TileMap> map_of(const TileElements& e, const TileView& view, int r
     return std::nullopt;
   };
   const int bytes = expr::bytes(e.type.dtype);
-  if (bytes != 2 && bytes != 4) return fail("only elements of 16 and 32 bits are copied in panels");
+  if (bytes > 4) return fail("only elements of up to 32 bits are copied in panels");
   if (std::string reason = refuse_reach(e, rows, view.row_step); !reason.empty()) {
     *why = std::move(reason);
     return std::nullopt;

@@ -23,12 +23,23 @@ void RoleVerifier::dot(const Dot& op) {
   const int n = is_trans ? b->tile.rows : b->tile.cols;
   const int depth = is_trans ? b->tile.cols : b->tile.rows;
   const DType dtype = b->op->type.dtype;
-  if (!is_half(dtype)) v_.fail("products have operands of 16-bit floats");
+  const target::OperandWidth* width =
+      expr::is_operand(dtype) ? r_.target->matrix.width(expr::bytes(dtype)) : nullptr;
+  if (!width)
+    return v_.fail(fmt::format("{} has no products of {}", r_.target->name, expr::name(dtype)));
+  if (!width->is_any_major && (!is_trans || op.trans_a == Trans::Yes))
+    v_.fail(fmt::format("operands of {} are stored along the depth", expr::name(dtype)));
   if (n != shape[1])
     v_.fail(fmt::format("`{}` gives {} columns, the accumulator has {}", op.b.str(), n, shape[1]));
   const target::Matrix& matrix = r_.target->matrix;
-  if (depth % matrix.depth != 0)
-    v_.fail(fmt::format("the depth {} is no multiple of {}", depth, matrix.depth));
+  if (depth % width->depth != 0)
+    v_.fail(fmt::format("the depth {} is no multiple of {}", depth, width->depth));
+  if (width->apart_depth > 0 && depth > width->apart_depth)
+    v_.fail(fmt::format("the matrix unit sums at most {} products of {}", width->apart_depth,
+                        expr::name(dtype)));
+  if (width->apart_depth > 0 && op.mode != DotMode::Init)
+    v_.fail(fmt::format("products of {} begin at 0: sums are added in registers",
+                        expr::name(dtype)));
   if (n % matrix.column_step != 0 || n > matrix.most_columns)
     v_.fail(fmt::format("{} columns are no multiple of {} up to {}", n, matrix.column_step,
                         matrix.most_columns));
@@ -42,6 +53,7 @@ void RoleVerifier::dot(const Dot& op) {
                     n, needed, r_.threads * r_.resident, r_.launch_registers()));
   const auto a_tile = tiles_.find(op.a.str());
   if (a_tile != tiles_.end()) {
+    if (!is_half(dtype)) v_.fail("a register operand has 16 bits");
     const auto a_shape = static_shape(a_tile->second.op->type);
     if (a_tile->second.op->spread != Spread::Acc || a_shape[0] != shape[0] || a_shape[1] != depth ||
         a_tile->second.op->type.dtype != dtype)
@@ -58,7 +70,11 @@ void RoleVerifier::dot(const Dot& op) {
   const bool is_turned = op.trans_a == Trans::Yes;
   const int rows = is_turned ? a->tile.cols : a->tile.rows;
   const int own_depth = is_turned ? a->tile.rows : a->tile.cols;
-  if (own_depth != depth || rows < shape[0] || a->op->type.dtype != dtype)
+  const DType a_dtype = a->op->type.dtype;
+  const bool are_together =
+      a_dtype == dtype || (expr::is_operand(a_dtype) && expr::bytes(a_dtype) == 1 &&
+                           expr::bytes(dtype) == 1);
+  if (own_depth != depth || rows < shape[0] || !are_together)
     v_.fail(
         fmt::format("`{}` is not {} x {} of {}", op.a.str(), shape[0], depth, expr::name(dtype)));
   // An instruction's rows are one panel then.

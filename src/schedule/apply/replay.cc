@@ -180,9 +180,12 @@ class KernelReplay {
     if (axis == fusion.row) {
       rows = size;
     } else if (axis == fusion.stream) {
-      if (size % fusion.target->matrix.depth != 0 || size > fusion.target->tiles.whole_extent)
-        return fmt::format("a step is a multiple of {} up to {}", fusion.target->matrix.depth,
+      if (size % fusion.depth_grain() != 0 || size > fusion.target->tiles.whole_extent)
+        return fmt::format("a step is a multiple of {} up to {}", fusion.depth_grain(),
                            fusion.target->tiles.whole_extent);
+      const int64_t apart = fusion.apart_depth();
+      if (apart > 0 && size > apart)
+        return fmt::format("the matrix unit sums at most {} products of these operands", apart);
       const auto most = longest_step(fusion);
       if (most && size > *most)
         return fmt::format("the axis has {} elements: a step is at most {}",

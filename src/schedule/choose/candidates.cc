@@ -163,7 +163,7 @@ bool drop_long_code(std::vector<Ranked>& all, double long_code) {
 // those wait for the matrix unit, so that shapes which typical problems do not have (groups of few
 // channels) are worth a kernel more.
 bool is_for_asked_sizes(const Fusion& fusion) {
-  const auto is_several = [&](const Dot& d) { return fusion.is_added_apart(d); };
+  const auto is_several = [&](const Dot& d) { return fusion.has_several(d); };
   return std::any_of(fusion.dots.begin(), fusion.dots.end(), is_several) &&
          std::all_of(fusion.axis_order.begin(), fusion.axis_order.end(),
                      [&](Expr a) { return fusion.asked.contains(a); });

@@ -17,10 +17,17 @@ namespace nautilus::schedule {
 using expr::DType;
 using expr::Op;
 
-bool Dot::has_stored_rows() const { return row_element && expr::is_half(row_element.dtype()); }
+int Dot::operand_bytes() const { return expr::bytes(column_element.dtype()); }
 
+bool Dot::has_stored_rows() const {
+  return row_element && expr::is_operand(row_element.dtype()) &&
+         expr::bytes(row_element.dtype()) == operand_bytes();
+}
+
+// The matrix unit takes 8-bit floats of two dtypes, not so 16-bit ones.
 bool Dot::is_plain() const {
-  return has_stored_rows() && row_element.dtype() == column_element.dtype();
+  return has_stored_rows() &&
+         (row_element.dtype() == column_element.dtype() || operand_bytes() == 1);
 }
 
 namespace {
@@ -240,7 +247,7 @@ class DotFinder {
     if (b.size() != 1) return std::nullopt;
     d.b = b[0];
     set_elements(d);
-    if (!d.column_element || !expr::is_half(d.column_element.dtype())) return std::nullopt;
+    if (!are_taken(d)) return std::nullopt;
     bool is_row = false;
     bool is_depth = false;
     for (Expr f : d.a) {
@@ -264,12 +271,16 @@ class DotFinder {
     }
     // An operand that is computed is rounded: a licence of the numerics contract.
     if (!d.is_plain() && is_exact_) return std::nullopt;
-    if (const Member* made = fusion_.by_name(d.column_element.name())) {
-      computed_.push_back(made->statement);
-      if (is_ordered(d, row)) ++ordered_;
-      return std::nullopt;
+    const Member* column = fusion_.by_name(d.column_element.name());
+    // First operands in registers have 16 bits.
+    const bool has_stored = !expr::is_half(d.column_element.dtype());
+    const Member* rows = has_stored ? fusion_.by_name(d.row_element.name()) : nullptr;
+    for (const Member* made : {column, rows}) {
+      if (made) computed_.push_back(made->statement);
     }
-    return d;
+    if (!column && !rows) return d;
+    if (is_ordered(d, row)) ++ordered_;
+    return std::nullopt;
   }
 
   // The tensor element that boxes can load for the factor; null if there is none.
@@ -283,6 +294,18 @@ class DotFinder {
   void set_elements(Dot& d) const {
     d.row_element = d.a.size() == 1 ? copied_element(d.a[0]) : Expr();
     d.column_element = copied_element(d.b);
+  }
+
+  // Whether the matrix unit takes the second operand, as it lies in memory, and a first one with
+  // it: one that is computed is rounded to 16 bits.
+  bool are_taken(const Dot& d) const {
+    if (!d.column_element || !expr::is_operand(d.column_element.dtype())) return false;
+    const target::OperandWidth* width = fusion_.target->matrix.width(d.operand_bytes());
+    if (!width) return false;
+    if (expr::is_half(d.column_element.dtype())) return true;
+    const auto is_along_depth = [&](Expr element) { return has(element.args().back(), d.depth); };
+    return d.is_plain() && (width->is_any_major ||
+                            (is_along_depth(d.column_element) && is_along_depth(d.row_element)));
   }
 
   bool is_ordered(const Dot& d, Expr row) const {
@@ -315,8 +338,8 @@ class DotFinder {
       }
       if (!is_clear || !d.b || !is_row || !is_depth || !has(d.b, depth)) continue;
       set_elements(d);
-      if (!d.column_element || !expr::is_half(d.column_element.dtype()) ||
-          fusion_.by_name(d.column_element.name()))
+      if (!are_taken(d) || fusion_.by_name(d.column_element.name())) continue;
+      if (!expr::is_half(d.column_element.dtype()) && fusion_.by_name(d.row_element.name()))
         continue;
       // Other axes of the column operand: one place of each per tile.
       for (Expr a : m.axes) {

@@ -33,7 +33,7 @@ Shape candidate_shape(const Fusion& fusion) {
   if (rows.op() == Op::IntConst) s.most_rows = rows.integer();
   s.is_block = fusion.row_block > 0;
   for (const Dot& d : fusion.dots) {
-    if (!fusion.is_added_apart(d)) continue;
+    if (!fusion.has_several(d)) continue;
     const auto asked = [&](Expr axis) {
       const auto known = fusion.asked.find(axis);
       return known == fusion.asked.end() ? 0 : known->second;
@@ -82,13 +82,14 @@ std::vector<TileConfig> fitting_sizes(const Fusion& fusion) {
   for (int64_t groups = 1; groups <= tiles.groups; ++groups) {
     if (shape.is_block && groups > 1) break;
     for (const int64_t column : columns) {
-      TileConfig s = least_sizes(*fusion.target);
+      TileConfig s = least_sizes(fusion);
       s.warp_groups = groups;
       s.column = column;
       if (!shape.has_streamed_tile) {
         if (groups <= tiles.product_groups) consider(s);
         // Where taps are steps, channels may be few: short steps leave fewer of them empty.
-        for (const int64_t step : tiles.tap_steps) {
+        for (const int64_t usual : tiles.tap_steps) {
+          const int64_t step = scaled_step(fusion, usual);
           const bool is_short = shape.depth > 0 && shape.depth <= step;
           if ((!shape.has_taps && !is_short) || groups > tiles.product_groups) continue;
           TileConfig taps = s;
@@ -98,7 +99,7 @@ std::vector<TileConfig> fitting_sizes(const Fusion& fusion) {
         continue;
       }
       for (int64_t step = shape.is_deep ? tiles.deep_step : tiles.step; step <= tiles.most_step;
-           step += fusion.target->matrix.depth) {
+           step += fusion.depth_grain()) {
         s.step = step;
         consider(s);
         // Of a block of rows most rows of the tile may not exist: one group's latencies show.
@@ -113,7 +114,7 @@ std::vector<TileConfig> fitting_sizes(const Fusion& fusion) {
   if (shape.has_product_alone && !shape.is_block && shape.has_cut) {
     for (const int64_t rows : tiles.whole_rows) {
       for (const int64_t column : tiles.whole_columns) {
-        TileConfig s = least_sizes(*fusion.target);
+        TileConfig s = least_sizes(fusion);
         s.rows = rows;
         s.column = column;
         consider(s);

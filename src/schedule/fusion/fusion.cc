@@ -39,6 +39,28 @@ std::span<const Dot> Fusion::dots_of(size_t member) const {
   return {first, std::find_if(first, dots.end(), is_other)};
 }
 
+bool Fusion::is_added_apart(const Dot& dot) const {
+  const target::OperandWidth* width = target->matrix.width(dot.operand_bytes());
+  return has_several(dot) || (width && width->apart_depth > 0);
+}
+
+int64_t Fusion::depth_grain() const {
+  int64_t out = dots.empty() ? target->matrix.depth : 1;
+  for (const Dot& d : dots)
+    out = std::max<int64_t>(out, target->matrix.depth_of(d.operand_bytes()));
+  return out;
+}
+
+int64_t Fusion::apart_depth() const {
+  int64_t out = 0;
+  for (const Dot& d : dots) {
+    const target::OperandWidth* width = target->matrix.width(d.operand_bytes());
+    if (!width || width->apart_depth == 0 || d.depth != stream) continue;
+    out = out == 0 ? width->apart_depth : std::min<int64_t>(out, width->apart_depth);
+  }
+  return out;
+}
+
 bool Fusion::is_outer(Expr axis) const { return contains(outer, axis); }
 
 bool Fusion::is_column(Expr axis) const {

@@ -54,7 +54,7 @@ struct Member {
 struct Dot {
   size_t member = 0;
   std::vector<Expr> a;  // factors with the row axis, and factors with only the depth
-  Expr b;               // one factor: a tensor of 16 bits
+  Expr b;               // one factor: a tensor of floats that the matrix unit takes
   Expr column;
   Expr depth;
   // The operands as elements of tensors, at most under conditions that keep them inside their
@@ -62,9 +62,12 @@ struct Dot {
   Expr row_element;
   Expr column_element;
 
-  // The first operand is one element of a 16-bit tensor, which copies load unchanged.
+  // Of an element of the operands.
+  int operand_bytes() const;
+  // The first operand is one element of a tensor with elements as large as the second operand's,
+  // which copies load unchanged.
   bool has_stored_rows() const;
-  // The first operand also has the dtype of the second: nothing is rounded.
+  // Both operands are products of the matrix unit as they are stored: nothing is rounded.
   bool is_plain() const;
 };
 
@@ -93,9 +96,15 @@ struct Fusion {
   const Dot* dot_of(size_t member) const;
   // All of them.
   std::span<const Dot> dots_of(size_t member) const;
+  // Whether the member sums several products.
+  bool has_several(const Dot& dot) const { return dots_of(dot.member).size() > 1; }
   // Whether the terms of a step are first added up separately and then added to the sum: true of
-  // several products.
-  bool is_added_apart(const Dot& dot) const { return dots_of(dot.member).size() > 1; }
+  // several products, and of operands whose sums the matrix unit adds up too coarsely.
+  bool is_added_apart(const Dot& dot) const;
+  // Sizes of tiles along a depth are multiples of this.
+  int64_t depth_grain() const;
+  // The longest step of the streamed axis that the sums of products allow; 0: any.
+  int64_t apart_depth() const;
   // Whether tiles hold the axis from its first to its last element.
   bool is_whole(Expr axis) const;
   bool is_tile_axis(Expr axis) const;

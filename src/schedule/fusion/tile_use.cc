@@ -11,7 +11,7 @@ namespace {
 
 using expr::Op;
 
-constexpr int64_t kHalfBytes = 2;  // of an operand of products
+constexpr int64_t kComputedBytes = 2;  // of an operand of products that the kernel computes
 
 int64_t padded(int64_t n, int64_t grain) { return (n + grain - 1) / grain * grain; }
 
@@ -37,7 +37,7 @@ void add_turned_boxes(const Fusion& fusion, const TileConfig& s, Expr value,
     const bool is_half = x.op() == Op::Read && !x.args().empty() && expr::is_half(x.dtype());
     if (!is_half || fusion.find(x) || !expr::depends_on(x.args().back(), fusion.row)) return;
     if (!expr::depends_on(x, fusion.stream) || !seen.insert(x).second) return;
-    const int64_t step = padded(s.step, fusion.target->matrix.depth);
+    const int64_t step = padded(s.step, fusion.depth_grain());
     out.push_back({s.rows * step * expr::bytes(x.dtype()), 2, s.warp_groups});
   });
 }
@@ -94,7 +94,7 @@ FusionShape shape_of(const Fusion& fusion) {
 int64_t tile_width(const Fusion& fusion, Expr axis, const TileConfig& sizes) {
   if (axis == fusion.stream) return sizes.step;
   return fusion.is_whole(axis)
-             ? padded(fusion.extents.at(axis).integer(), fusion.target->matrix.depth)
+             ? padded(fusion.extents.at(axis).integer(), fusion.depth_grain())
              : sizes.column;
 }
 
@@ -104,7 +104,7 @@ TileRegisters tile_registers(const Fusion& fusion, const TileConfig& s) {
   };
   // A product or a value, and its rounded copy as operand.
   const auto with_copy = [&](int64_t columns) {
-    return held(columns, expr::bytes(expr::DType::F32)) + held(columns, kHalfBytes);
+    return held(columns, expr::bytes(expr::DType::F32)) + held(columns, kComputedBytes);
   };
   TileRegisters out;
   bool has_computed = false;
@@ -143,26 +143,29 @@ estimate::SharedUse shared_use(const Fusion& fusion, const TileConfig& s) {
   const int64_t slots = s.resident > 1 ? target.tiles.resident_slots : kLeastSlots;
   estimate::SharedUse out;
   out.other_bytes = target.tiles.barrier_bytes;
-  const auto tile = [&](int64_t rows, int64_t columns) {
-    return estimate::bytes_to_next_tile(rows * columns * kHalfBytes, target.copies);
+  const auto tile = [&](int64_t rows, int64_t columns, int64_t bytes) {
+    return estimate::bytes_to_next_tile(rows * columns * bytes, target.copies);
   };
   // With shorter steps no operand is large enough to hold results.
-  estimate::StageUse results{0, 1, s.warp_groups, s.step >= target.tiles.step};
+  const bool are_held = s.step >= scaled_step(fusion, target.tiles.step);
+  estimate::StageUse results{0, 1, s.warp_groups, are_held};
   std::unordered_set<Expr> seen;  // operands that several products have in common
   for (const Dot& d : fusion.dots) {
     const int64_t columns = tile_width(fusion, d.column, s);
     const int64_t depth = tile_width(fusion, d.depth, s);
+    const int64_t bytes = d.operand_bytes();
     const bool is_streamed = d.depth == fusion.stream || d.column == fusion.stream;
-    const bool is_apart = !fusion.is_added_apart(d);
-    if (is_apart || seen.insert(d.b).second)
-      out.rings.push_back({tile(columns, depth), is_streamed ? slots : 1, 1});
-    if (d.has_stored_rows() && (is_apart || seen.insert(d.a[0]).second)) {
+    const bool is_alone = !fusion.has_several(d);
+    if (is_alone || seen.insert(d.b).second)
+      out.rings.push_back({tile(columns, depth, bytes), is_streamed ? slots : 1, 1});
+    if (d.has_stored_rows() && (is_alone || seen.insert(d.a[0]).second)) {
       const bool has_stream = expr::depends_on(d.a[0], fusion.stream);
-      out.rings.push_back({tile(s.rows, depth), has_stream ? slots : 1, s.warp_groups});
+      out.rings.push_back({tile(s.rows, depth, bytes), has_stream ? slots : 1, s.warp_groups});
     }
     if (fusion.members[d.member].is_rolled)
-      results.tile_bytes =
-          std::max(results.tile_bytes, tile(s.rows, std::min(columns, target.tiles.stage_columns)));
+      results.tile_bytes = std::max(
+          results.tile_bytes,
+          tile(s.rows, std::min(columns, target.tiles.stage_columns), kComputedBytes));
   }
   out.stages.push_back(results);
   add_boxes(fusion, s, out.rings);

@@ -15,9 +15,6 @@ using expr::Op;
 
 namespace {
 
-// Instructions work on multiples of this along the depth.
-int64_t grain(const Fusion& fusion) { return fusion.target->matrix.depth; }
-
 int64_t rounded_up(int64_t n, int64_t grain) { return (n + grain - 1) / grain * grain; }
 
 Expr steps_along(Expr extent, int64_t step, expr::ExprPool& pool) {
@@ -65,7 +62,7 @@ class AxisMaker {
       t.position = a;
     } else if (fusion_.is_whole(a)) {
       t.kind = AxisKind::Whole;
-      t.size = rounded_up(t.extent.integer(), grain(fusion_));
+      t.size = rounded_up(t.extent.integer(), fusion_.depth_grain());
       t.position = a;
     } else {
       t.kind = AxisKind::Cut;
@@ -202,20 +199,29 @@ void Tiling::guard(Expr axis, expr::ExprPool& pool) {
 std::optional<int64_t> longest_step(const Fusion& fusion) {
   const Expr extent = fusion.extents.at(fusion.stream);
   if (extent.op() != Op::IntConst) return std::nullopt;
-  return std::max(rounded_up(extent.integer(), grain(fusion)), grain(fusion));
+  const int64_t grain = fusion.depth_grain();
+  return std::max(rounded_up(extent.integer(), grain), grain);
 }
 
-TileConfig least_sizes(const Target& target) {
+int64_t scaled_step(const Fusion& fusion, int64_t step) {
+  int64_t widest = 0;
+  for (const Dot& d : fusion.dots) {
+    if (d.depth == fusion.stream) widest = std::max<int64_t>(widest, d.operand_bytes());
+  }
+  return widest == 0 ? step : step * expr::bytes(expr::DType::BF16) / widest;
+}
+
+TileConfig least_sizes(const Fusion& fusion) {
   TileConfig s;
-  s.rows = target.matrix.rows;
-  s.step = target.tiles.step;
+  s.rows = fusion.target->matrix.rows;
+  s.step = scaled_step(fusion, fusion.target->tiles.step);
   return s;
 }
 
 TileConfig choose_sizes(const Fusion& fusion) {
   const target::Tiles& tiles = fusion.target->tiles;
   const target::Matrix& matrix = fusion.target->matrix;
-  TileConfig best = least_sizes(*fusion.target);
+  TileConfig best = least_sizes(fusion);
   const FusionShape shape = shape_of(fusion);
   const Expr rows = fusion.extents.at(fusion.row);
   const bool is_small = rows.op() == Op::IntConst;

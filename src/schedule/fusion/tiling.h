@@ -86,8 +86,12 @@ Expr count_steps(const Fusion& fusion, int64_t step, expr::ExprPool& pool);
 // Of an axis of known extent that is streamed: a step that has all of it. Nothing for others.
 std::optional<int64_t> longest_step(const Fusion& fusion);
 
+// A step with as many bytes of an operand as `step` has with 16-bit operands, where products reduce
+// the streamed axis.
+int64_t scaled_step(const Fusion& fusion, int64_t step);
+
 // Sizes of one group with the rows of one matrix instruction, and the usual step of products.
-TileConfig least_sizes(const Target& target);
+TileConfig least_sizes(const Fusion& fusion);
 
 // Sizes that fit registers and shared memory, by the number of values a thread holds.
 TileConfig choose_sizes(const Fusion& fusion);

@@ -17,7 +17,7 @@ Expr NestTerms::term(size_t k, Expr axis, ir::Block& out, NestPhase phase) {
     const Expr value = translation_.translated(m.value, phase);
     return is_own ? f_.pool.select(in_range, value, f_.identity_of(m)) : value;
   }
-  if (f_.fusion.is_added_apart(*d)) {
+  if (f_.fusion.has_several(*d)) {
     // Operands in their memory layout, with zeros outside.
     Expr sum;
     for (const Dot& one : f_.fusion.dots_of(k)) {

@@ -19,7 +19,7 @@ using expr::Op;
 using scalar::For;
 using scalar::LoopKind;
 
-constexpr int64_t kOperandBytes = 2;  // of an operand of products
+constexpr int64_t kComputedBytes = 2;  // of an operand of products that the kernel computes
 constexpr int64_t kFarStep = int64_t{1} << 30;
 
 // Walks a scheduled nest and adds up what one step, and one tile, asks of each unit.
@@ -145,12 +145,13 @@ class Counter {
       std::unordered_set<Expr> copied;
       for (Expr term : terms) {
         (is_step ? work_.matrix : work_.matrix_once) +=
-            extent(all) / target_.costs.products_per_cycle;
+            extent(all) / (target_.costs.products_per_cycle * width_of(term).speed);
         operand(term, all, is_step, copied);
       }
       if (is_step) hold(extent(axes), expr::bytes(expr::DType::F32));
-      // Products of several operands are added up by themselves first.
-      if (is_step && terms.size() > 1) {
+      // Some are added up by themselves first.
+      const bool is_apart = terms.size() > 1 || width_of(terms[0]).apart_depth > 0;
+      if (is_step && is_apart) {
         work_.is_waited_for = true;
         hold(extent(axes), expr::bytes(expr::DType::F32));
         add(extent(axes), 1, axes.size(), is_step);
@@ -160,6 +161,19 @@ class Counter {
     const bool is_extreme = u.reducer == expr::Reducer::Max || u.reducer == expr::Reducer::Min;
     values(u.value, all, extent(all), is_step);
     add(extent(all), is_extreme ? extreme_slots() : 1, all.size(), is_step);
+  }
+
+  // What the matrix unit does with operands like those of the product: its widest, where one is
+  // computed.
+  target::OperandWidth width_of(Expr product) const {
+    int64_t bytes = 1;
+    expr::for_each(product, [&](Expr e) {
+      if (e.op() != Op::Read) return;
+      const bool is_stored = !locals_.contains(e.name()) && expr::is_operand(e.dtype());
+      bytes = std::max<int64_t>(bytes, is_stored ? expr::bytes(e.dtype()) : kComputedBytes);
+    });
+    const target::OperandWidth* width = target_.matrix.width(static_cast<int>(bytes));
+    return width ? *width : *target_.matrix.width(kComputedBytes);
   }
 
   // Groups that share the matrix unit do not look for the extreme value in most steps
@@ -181,7 +195,7 @@ class Counter {
       if (locals_.contains(e.name())) {
         // The rounded copy of a computed operand.
         add(elements, target_.costs.cast_slots, 2, is_step);
-        if (is_step) hold(elements, kOperandBytes);
+        if (is_step) hold(elements, kComputedBytes);
         return;
       }
       const double bytes = elements * expr::bytes(e.dtype());

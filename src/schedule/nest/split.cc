@@ -198,8 +198,7 @@ ir::Block declare_split_sizes(const SplitSizes& s, const Fusion& fusion, const T
 }
 
 int64_t least_steps(const Fusion& fusion, const TileConfig& sizes) {
-  constexpr int64_t kF32Bytes = 4;         // of an element of a state
-  constexpr int64_t kHalfBytesOfStep = 2;  // of an element of an operand
+  constexpr int64_t kF32Bytes = 4;  // of an element of a state
   int64_t state = 0;
   int64_t step = 0;
   for (size_t k = 0; k < fusion.members.size(); ++k) {
@@ -213,7 +212,7 @@ int64_t least_steps(const Fusion& fusion, const TileConfig& sizes) {
       for (const Expr a : {d.column, fusion.row}) {
         const bool is_streamed = a == fusion.stream || d.depth == fusion.stream;
         if (is_streamed)
-          step += kHalfBytesOfStep * width_of(fusion, sizes, a) * width_of(fusion, sizes, d.depth);
+          step += d.operand_bytes() * width_of(fusion, sizes, a) * width_of(fusion, sizes, d.depth);
       }
     }
   }

@@ -3,7 +3,8 @@
 //
 //   sum    K + 1 roundings of the sum of magnitudes (K terms, any order), plus one rounding of an
 //          operand to the storage dtype of the other where the numerics contract licenses it, or
-//          roundings of f32 operands that `numerics bf16` and `tf32` license
+//          roundings of f32 operands that `numerics bf16` and `tf32` license; 2^-9 of the sum of
+//          magnitudes where both operands are elements of 8-bit floats
 //   prod   K roundings; unlimited if some order of the factors leaves the dtype's range
 //   max    the largest bound of a term; argmax is certain if no other term can reach the best one
 #pragma once
@@ -49,7 +50,7 @@ class Reduction {
   }
   // Adds an element that precedes all added ones, in a reduction that runs from the end.
   void add_before(Accumulator& acc, expr::Bounded x, int64_t position) const;
-  bool is_licensed() const { return licensed_ > 0; }
+  bool is_licensed() const { return licensed_ + coarse_ > 0; }
   expr::Bounded finish(const Accumulator& acc) const { return finish(acc, length_); }
   // The result of this many terms.
   expr::Bounded finish(const Accumulator& acc, int64_t terms) const;
@@ -73,6 +74,7 @@ class Reduction {
   expr::DType dtype_;
   int64_t length_;
   double licensed_;
+  double coarse_;
 };
 
 }  // namespace nautilus::spec

@@ -36,6 +36,7 @@ double range_of(DType dtype) {
       return 9;
     case DType::F32:
     case DType::BF16:
+    case DType::TF32:
       return 128;
     default:
       return 64;
@@ -175,7 +176,8 @@ double Magnitudes::smallest(Expr e) {
       return body ? smallest(body) : -kUnbounded;
     }
     case Op::Cast:
-      return e.dtype() == DType::F32 || e.dtype() == DType::F64 || e.dtype() == DType::BF16
+      return e.dtype() == DType::F32 || e.dtype() == DType::F64 || e.dtype() == DType::BF16 ||
+                     e.dtype() == DType::TF32
                  ? normal(smallest(e[0]))
                  : -kUnbounded;
     case Op::Neg:

@@ -47,7 +47,9 @@ bool is_operand(const Role& role, const NestRing& ring) {
 
 int64_t slots_ahead(const Role& role, const NestRing& ring, const OperandDepths& depths,
                     const target::Target& target) {
-  const auto products_per_clock = static_cast<int64_t>(target.costs.products_per_cycle);
+  const target::OperandWidth* width = target.matrix.width(expr::bytes(ring.ops[0].type.dtype));
+  const auto products_per_clock =
+      static_cast<int64_t>(target.costs.products_per_cycle * (width ? width->speed : 1));
   const auto tiles = declared_tiles(role);
   int64_t clocks = 0;
   ir::for_each_op(role.body, [&](const Op& op) {

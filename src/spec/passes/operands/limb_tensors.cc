@@ -20,21 +20,22 @@ constexpr double kLargestBf16 = 0x1.FEp127;
 
 }  // namespace
 
-size_t limb_count(ir::Rounding contract) {
+LimbKind limb_kind(ir::Rounding contract, const target::Matrix& matrix) {
+  const target::OperandWidth* tf32 = matrix.width(expr::bytes(DType::TF32));
   switch (contract) {
     case ir::Rounding::Licensed:
     case ir::Rounding::Exact:
-      return 3;
+      return {DType::BF16, 3, false};
     case ir::Rounding::Tf32:
-      return 2;
+      return tf32 ? LimbKind{DType::TF32, 1, !tf32->is_any_major} : LimbKind{DType::BF16, 2, false};
     case ir::Rounding::Bf16:
-      return 1;
+      return {DType::BF16, 1, false};
   }
-  return 3;
+  return {};
 }
 
 ir::Names LimbTensors::names(std::string_view base, Expr value) {
-  const size_t count = algebra::exact_halves(value).in_bf16 ? 1 : most_;
+  const size_t count = algebra::exact_halves(value).in_bf16 ? 1 : kind_.count;
   ir::Names out;
   for (size_t k = 0; k < count; ++k) {
     const bool is_last = k > 0 && k + 1 == count;
@@ -49,17 +50,17 @@ void LimbTensors::make(const ir::Names& names, Expr value, const ir::Axes& axes,
                        std::vector<Let>& made) {
   size_t count = 0;
   const auto add = [&](Expr number) {
-    const Let limb{names[count++], axes, DType::BF16, number};
+    const Let limb{names[count++], axes, kind_.dtype, number};
     types_.emplace(std::string(limb.name.str()), limb.type());
     made.push_back(limb);
     return pool_.cast(DType::F32, number);
   };
   if (names.size() == 1) {
-    add(pool_.cast(DType::BF16, value));
+    add(pool_.cast(kind_.dtype, value));
     return;
   }
   const auto f32 = [&](double x) { return pool_.floating(x, DType::F32); };
-  const auto rounded = [&](Expr x) { return pool_.cast(DType::BF16, x); };
+  const auto rounded = [&](Expr x) { return pool_.cast(kind_.dtype, x); };
   const auto minus = [&](Expr x, Expr y) { return pool_.binary(LimbOp::Sub, x, y); };
   const Expr is_finite = pool_.binary(LimbOp::Lt, pool_.unary(LimbOp::Abs, value),
                                       f32(std::numeric_limits<double>::infinity()));
@@ -77,7 +78,7 @@ void LimbTensors::make(const ir::Names& names, Expr value, const ir::Axes& axes,
 Limbs LimbTensors::elements(const ir::Names& limbs, const std::vector<Expr>& at) {
   Limbs out;
   for (const ir::Name name : limbs)
-    out.push_back(pool_.cast(DType::F32, pool_.read(name, DType::BF16, at)));
+    out.push_back(pool_.cast(DType::F32, pool_.read(name, kind_.dtype, at)));
   return out;
 }
 

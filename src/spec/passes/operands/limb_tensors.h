@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of the 16-bit numbers (limbs) whose sum an f32 value is: their names, the equations that
+// Tensors of the narrower numbers (limbs) whose sum an f32 value is: their names, the equations that
 // make them, and their elements in a product. A licence of the numerics contract to round operands
 // makes them fewer.
 #pragma once
@@ -9,16 +9,25 @@
 #include <vector>
 
 #include "ir/decl.h"
+#include "ir/target_of.h"
 #include "spec/equations.h"
+#include "target/target.h"
 
 namespace nautilus::spec {
 
-// An operand as products of it are written: one 16-bit number, two or three, large ones first.
+// An operand as products of it are written: one number, two or three, large ones first.
 using Limbs = std::vector<expr::Expr>;
 
-// Of a number that 16 bits do not hold: three have all bits of f32, two have 16, more than tf32
-// keeps, and one is what `numerics bf16` keeps.
-size_t limb_count(ir::Rounding contract);
+// The limbs of a number that 16 bits do not hold: three of bf16 have all bits of f32. A licence for
+// tf32 is one number of that dtype, or where the target has no products of such numbers two of
+// bf16, which have more bits; one of bf16 is what `numerics bf16` keeps.
+struct LimbKind {
+  ir::DType dtype = ir::DType::BF16;
+  size_t count = 3;
+  // Whether the matrix unit needs the depth of both operands along memory.
+  bool is_depth_last = false;
+};
+LimbKind limb_kind(ir::Rounding contract, const target::Matrix& matrix);
 
 class LimbTensors {
  public:
@@ -26,7 +35,7 @@ class LimbTensors {
   LimbTensors(const ir::Program& program, std::map<std::string, ir::TensorType>& types,
               expr::ExprPool& pool)
       : types_(types),
-        most_(limb_count(ir::numerics_of(program).rounding)),
+        kind_(limb_kind(ir::numerics_of(program).rounding, ir::target_of(program).matrix)),
         names_(program, pool),
         pool_(pool) {}
 
@@ -38,7 +47,7 @@ class LimbTensors {
 
  private:
   std::map<std::string, ir::TensorType>& types_;
-  size_t most_;
+  LimbKind kind_;
   TensorNames names_;
   expr::ExprPool& pool_;
 };

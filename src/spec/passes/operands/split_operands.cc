@@ -7,6 +7,7 @@
 #include <array>
 #include <tuple>
 
+#include "algebra/contraction.h"
 #include "algebra/exact_halves.h"
 #include "expr/conjuncts.h"
 #include "expr/walk.h"
@@ -39,7 +40,7 @@ class Splitting {
         pool_(context.pool),
         facts_(ir::facts_of(program, pool_)),
         types_(tensor_types(program)),
-        most_(limb_count(ir::numerics_of(program).rounding)),
+        kind_(limb_kind(ir::numerics_of(program).rounding, target_.matrix)),
         waiting_(waiting_tensors(program)),
         limbs_(program, types_, pool_),
         lines_(program, context) {
@@ -82,7 +83,7 @@ class Splitting {
     if (depth_line_) lines_.took(*depth_line_);
     Expr sum;
     for (const auto& [i, j] : kProducts) {
-      if (i >= a.size() || j >= b.size() || i + j >= most_) continue;
+      if (i >= a.size() || j >= b.size() || i + j >= kind_.count) continue;
       const Expr product = pool_.binary(SplitOp::Mul, a[i], b[j]);
       sum = sum ? pool_.binary(SplitOp::Add, sum, product) : product;
     }
@@ -119,11 +120,18 @@ class Splitting {
       if (n.op() != SplitOp::IntConst || n.integer() >= target_.matrix.depth) depth_ = r.axis(k);
     }
     auto operands = product_operands(let, pool_);
+    if (operands && is_taken(operands->first) && is_taken(operands->second)) return std::nullopt;
     if (operands) operands_ = *operands;
     merged_.reset();
     depth_line_.reset();
     if (operands) choose_depth(let, *operands);
     return operands;
+  }
+
+  // An element that the matrix unit takes as it is.
+  bool is_taken(Expr operand) const {
+    const Expr e = algebra::element_of(operand);
+    return e && e.dtype() == DType::TF32 && target_.matrix.width(expr::bytes(DType::TF32));
   }
 
   // Which axes of the sum are one, where the operands can be written out along it.
@@ -135,7 +143,7 @@ class Splitting {
     ir::Names axes;
     for (size_t k = 0; k < r.axis_count(); ++k) axes.push_back(r.axis(k).name());
     depth_line_ = lines_.choose_depth(
-        {let.name, usual_depth(r, hints_, reuse_of(let, operands), most_, target_), {}}, axes);
+        {let.name, usual_depth(r, hints_, reuse_of(let, operands), kind_.count, target_), {}}, axes);
     if (!depth_line_->axes.empty())
       merged_ = merged_depth(r, depth_line_->axes,
                              pool_.name(fmt::format("{}.depth", let.name.str())), pool_);
@@ -169,7 +177,7 @@ class Splitting {
 
   // With a licence for one limb: an operand that reductions give, at plain places.
   bool is_left(Expr operand) const {
-    if (most_ > 1 || merged_ || algebra::exact_halves(operand).any()) return false;
+    if (kind_.dtype != DType::BF16 || kind_.count > 1 || merged_ || algebra::exact_halves(operand).any()) return false;
     const auto read = expr::tensors_read(operand);
     return has_plain_places(operand) &&
            std::any_of(read.begin(), read.end(), [&](ir::Name n) { return waiting_.contains(n); });
@@ -226,7 +234,7 @@ class Splitting {
     }
     // The depth is the last dimension for rows, and where no other axis that a tile has whole is
     // contiguous; and where other products have such limbs of the tensor.
-    if (is_row || turned_.contains(read.name()))
+    if (is_row || kind_.is_depth_last || turned_.contains(read.name()))
       std::stable_partition(order.begin(), order.end(),
                             [&](size_t k) { return parts[k].at != depth_; });
     // Limbs are made for their first reader; a line uses its names of axes.
@@ -235,6 +243,7 @@ class Splitting {
     if (is_new) {
       for (size_t k : order) rule.axes.push_back(whole[k].name);
       rule.tensors = limbs_.names(read.name().str(), limbs.value);
+      rule.dtype = kind_.dtype;
       const decision::Store store = lines_.choose(rule);
       known->second.tensors = store.tensors;
       known->second.is_stored = store.as != decision::StoredAs::Off;
@@ -321,7 +330,9 @@ class Splitting {
     if (limbs.parts.size() > most_axes) return {};
     const ir::Axes axes = limbs.axes();
     const decision::Store store = lines_.choose(
-        {.tensors = limbs_.names(read.name().str(), limbs.value), .axes = names_of(axes)});
+        {.tensors = limbs_.names(read.name().str(), limbs.value),
+         .dtype = kind_.dtype,
+         .axes = names_of(axes)});
     if (store.as == decision::StoredAs::Off) return {};
     std::vector<Expr> places_read;
     for (size_t k : places(store.axes, names_of(axes))) places_read.push_back(limbs.parts[k].at);
@@ -342,13 +353,14 @@ class Splitting {
       fewer.add_axis(pool_.index(a.name), a.extent);
     }
     own = in_order_of_memory(value, std::move(own), pool_);
-    if (is_row)
+    if (is_row || kind_.is_depth_last)
       std::stable_partition(own.begin(), own.end(),
                             [&](const ir::Axis& a) { return pool_.index(a.name) != depth_; });
     if (!has_plain_places(value) || !are_inside_without_axes(value, types_, fewer, all, pool_))
       return {};
     const decision::Store store =
         lines_.choose({.tensors = limbs_.names(fmt::format("{}.operand", let.name.str()), value),
+                       .dtype = kind_.dtype,
                        .axes = names_of(own)});
     if (store.as == decision::StoredAs::Off) return {};
     own = in_order(own, store.axes);
@@ -362,7 +374,7 @@ class Splitting {
   expr::ExprPool& pool_;
   expr::Facts facts_;
   std::map<std::string, ir::TensorType> types_;
-  size_t most_;                           // limbs of a number
+  LimbKind kind_;
   std::unordered_set<ir::Name> waiting_;  // tensors that reductions give
   LimbTensors limbs_;
   StoreLines lines_;

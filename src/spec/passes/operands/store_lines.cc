@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "algebra/exact_halves.h"
 #include "base/check.h"
@@ -41,14 +40,18 @@ bool is_order(const ir::Names& order, const StoreRule& rule) {
 
 }  // namespace
 
+// By their words, which are those of dtypes.
 StoredAs stored_as(ir::DType dtype) {
-  NAUT_CHECK(expr::is_half(dtype), "operands are stored in 16 bits, not {}", expr::name(dtype));
-  return dtype == ir::DType::F16 ? StoredAs::F16 : StoredAs::BF16;
+  const auto& all = decision::words(StoredAs{});
+  const auto word = std::find(all.begin(), all.end(), expr::name(dtype));
+  NAUT_CHECK(word != all.end(), "no operands are stored as {}", expr::name(dtype));
+  return static_cast<StoredAs>(word - all.begin());
 }
 
 ir::DType dtype_of(StoredAs as) {
-  NAUT_CHECK(as != StoredAs::Off, "it is not stored");
-  return as == StoredAs::F16 ? ir::DType::F16 : ir::DType::BF16;
+  const auto dtype = expr::parse_dtype(decision::words(as)[static_cast<size_t>(as)]);
+  NAUT_CHECK(dtype, "it is not stored");
+  return *dtype;
 }
 
 std::vector<ir::DType> held_dtypes(ir::Expr value) {
@@ -105,6 +108,7 @@ std::string StoreLines::why_not(const decision::Store& asked, const StoreRule& r
 
 decision::Store StoreLines::choose(const StoreRule& rule) {
   decision::Store out{rule.tensors, stored_as(rule.dtype), rule.axes, {}};
+  if (!rule.is_stored) out = {rule.tensors, StoredAs::Off, {}, {}};
   bool is_asked = false;
   for (size_t k = 0; k < lines_.size(); ++k) {
     const auto* asked = lines_[k].get<decision::Store>();
@@ -117,9 +121,8 @@ decision::Store StoreLines::choose(const StoreRule& rule) {
       continue;
     }
     is_asked = true;
-    const decision::Store by_rule = std::exchange(out, *asked);
-    if (asked->as == StoredAs::Off) continue;
-    if (asked->axes.empty()) out.axes = by_rule.axes;
+    out = *asked;
+    if (asked->as != StoredAs::Off && asked->axes.empty()) out.axes = rule.axes;
   }
   decision::note(ir::make(out), context_);
   return out;

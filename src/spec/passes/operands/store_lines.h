@@ -22,6 +22,7 @@ struct StoreRule {
   ir::Names axes = {};   // in the rule's order; none: the equation gives it
   ir::Names units = {};  // axes of one element, which are left out unless a line names them
   std::vector<ir::DType> others = {};  // that hold its numbers, too
+  bool is_stored = true;
 };
 
 class StoreLines {
