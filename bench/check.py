@@ -256,6 +256,10 @@ def operand_inputs(kind, m, n, k):
     if kind == "fp8_rows":
         inputs["a_scale"] = draw(m).abs() + 0.5
         inputs["b_scale"] = draw(n).abs() + 0.5
+    if kind == "fp8_blocks":
+        blocks = (k + 127) // 128
+        inputs["a_scale"] = draw(m, blocks).abs() + 0.5
+        inputs["b_scale"] = draw((n + 127) // 128, blocks).abs() + 0.5
     return inputs, draw(m, n).to(torch.bfloat16)
 
 
@@ -269,10 +273,15 @@ def operand_check(run, kind, inputs, c):
     bad = _nan_result(c)
     if bad:
         return bad
-    wide = inputs["B"].double().T
+    a, b = inputs["A"].double(), inputs["B"].double()
+    if kind == "fp8_blocks":
+        columns = torch.arange(a.shape[1], device="cuda") // 128
+        blocks = torch.arange(b.shape[0], device="cuda") // 128
+        a = a * inputs["a_scale"].double()[:, columns]
+        b = b * inputs["b_scale"].double()[blocks][:, columns]
     error = Error()
     for i in range(0, c.shape[0], 2048):
-        want = inputs["A"][i:i + 2048].double() @ wide
+        want = a[i:i + 2048] @ b.T
         if kind == "fp8":
             want *= OPERAND_SCALE
         if kind == "fp8_rows":

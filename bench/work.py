@@ -122,7 +122,7 @@ class Operands:
 
     def peers(self, stack, note, inductor):
         del stack, note, inductor
-        return peers.operand_products(self.kind, self.inputs)
+        return peers.operand_products(self.kind, self.inputs, check.OPERAND_SCALE)
 
 
 class Epilogue(Gemm):

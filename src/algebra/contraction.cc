@@ -2,6 +2,7 @@
 #include "algebra/contraction.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "expr/walk.h"
 
@@ -41,6 +42,19 @@ Expr element_of(Expr factor) {
 bool is_half_element(Expr factor) {
   const Expr e = element_of(factor);
   return e && expr::is_half(e.dtype());
+}
+
+std::optional<int64_t> equal_neighbours(expr::ExprPool& pool, Expr factor, Expr axis) {
+  int64_t blocks = 0;
+  expr::Substitution quotients;
+  expr::for_each(factor, [&](Expr e) {
+    if (e.op() != Op::FloorDiv || e[0] != axis || e[1].op() != Op::IntConst) return;
+    if (e[1].integer() < 1) return;
+    blocks = std::gcd(blocks, e[1].integer());
+    quotients.emplace(e, pool.integer(0));
+  });
+  if (expr::depends_on(expr::substitute(pool, factor, quotients), axis)) return std::nullopt;
+  return blocks;
 }
 
 bool has_own_axis(std::span<const Expr> list, std::span<const Expr> others,

@@ -8,6 +8,7 @@
 // j, which Q lacks. Q and K are its operands: elements of tensors that are only converted.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -28,6 +29,11 @@ std::vector<expr::Expr> terms(expr::Expr e);
 expr::Expr element_of(expr::Expr factor);
 // An element of a 16-bit float, which a matrix instruction reads directly.
 bool is_half_element(expr::Expr factor);
+
+// How many neighbours along the axis have the same value of the factor, where the axis occurs only
+// in quotients by constants: 128 in `scale[i, k / 128]`, and 0 if it does not occur. Nothing if the
+// value may differ between neighbours.
+std::optional<int64_t> equal_neighbours(expr::ExprPool& pool, expr::Expr factor, expr::Expr axis);
 
 // Whether an expression of `list` has an axis that none of `others` has.
 bool has_own_axis(std::span<const expr::Expr> list, std::span<const expr::Expr> others,

@@ -43,8 +43,7 @@ Walked walked_by(const std::vector<MapNest>& nests, const target::Target& target
           if (e.op() != EK::Read || !expr::depends_on(e, last)) return;
           if (e.args().size() > nest.axes.size()) read.emplace(e.name().str());
           widest = std::max<int64_t>(widest, expr::bytes(e.dtype()));
-          is_line &= e.args().back() == last &&
-                     expr::has_vectors(e.dtype());
+          is_line &= e.args().back() == last && expr::has_vectors(e.dtype());
         });
       });
     });

@@ -45,7 +45,7 @@ std::string product(const OperandDTypes& dtypes, int n, FirstOperand first) {
     const std::string inputs =
         a_in_registers ? "\"r\"(a[a_at]),\"r\"(a[a_at + 1]),\"r\"(a[a_at + 2]),\"r\"(a[a_at + 3])"
                        : "\"l\"(a)";
-    const std::string majors = !has_majors     ? ""
+    const std::string majors = !has_majors      ? ""
                                : a_in_registers ? fmt::format(", %{}", b + 1)
                                : is_turned      ? fmt::format(", 1, %{}", b + 1)
                                                 : fmt::format(", 0, %{}", b + 1);

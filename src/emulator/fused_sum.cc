@@ -241,6 +241,7 @@ float fused_sum(const Factors& factors, int row, int column, float c) {
   sum = std::ldexp(sum, largest - rule.term_bits);
   const int grain = std::max(std::ilogb(sum), kLeastFloatExponent) - rule.result_bits;
   const double result = std::ldexp(std::trunc(std::ldexp(sum, -grain)), grain);
+  if (result == 0) return 0;             // too small for f32: no sign is left
   constexpr double kTooLarge = 0x1p128;  // a conversion of more than f32 holds is not defined
   if (std::abs(result) >= kTooLarge)
     return std::copysign(HUGE_VALF, static_cast<float>(sum > 0 ? 1 : -1));

@@ -55,9 +55,9 @@ DType compute_dtype(DType type);
 bool holds_every_value(DType target, DType source);
 
 // The nearest value of a float type, ties to even, in a single rounding with exact subnormals. F16,
-// BF16, TF32 and F32 overflow to infinity by the IEEE rule. The 8-bit types saturate: a value beyond the
-// largest finite one, infinities included, becomes the largest finite value with its sign, as
-// CUDA's satfinite conversions do. NaN stays NaN.
+// BF16, TF32 and F32 overflow to infinity by the IEEE rule. The 8-bit types saturate: a value
+// beyond the largest finite one, infinities included, becomes the largest finite value with its
+// sign, as CUDA's satfinite conversions do. NaN stays NaN.
 double round_to(DType type, double value);
 
 // Two's complement wrap to an integer type; for Bool 0 or 1, whether the value is not 0.

@@ -41,9 +41,17 @@ const Target& sm_90a() {
               .widths =
                   {
                       // 13 bits of the largest term: sums of 128 have a relative error of 1.3e-4.
-                      {.bytes = 1, .depth = 32, .speed = 2, .is_any_major = false, .apart_depth = 128},
+                      {.bytes = 1,
+                       .depth = 32,
+                       .speed = 2,
+                       .is_any_major = false,
+                       .apart_depth = 128},
                       {.bytes = 2, .depth = 16, .speed = 1, .is_any_major = true, .apart_depth = 0},
-                      {.bytes = 4, .depth = 8, .speed = 0.5, .is_any_major = false, .apart_depth = 0},
+                      {.bytes = 4,
+                       .depth = 8,
+                       .speed = 0.5,
+                       .is_any_major = false,
+                       .apart_depth = 0},
                   },
           },
       .copies =

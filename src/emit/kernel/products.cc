@@ -116,7 +116,8 @@ void ProductEmitter::dot(const matile::Dot& op) {
         const uint32_t shift = (layout::step_descriptor(rows, k).start - first.start) / 16;
         a = stepped("from_a", shift);
       }
-      out_.line("{}<{}, {}>({}, {}, {}, {});", function, mode, is_trans ? 0 : 1, identifier(op.acc.str()), x * n / 2, a,
+      out_.line("{}<{}, {}>({}, {}, {}, {});", function, mode, is_trans ? 0 : 1,
+                identifier(op.acc.str()), x * n / 2, a,
                 stepped("from_b", layout::step_advance(b, k)));
     }
   }

@@ -38,8 +38,8 @@ void RoleVerifier::dot(const Dot& op) {
     v_.fail(fmt::format("the matrix unit sums at most {} products of {}", width->apart_depth,
                         expr::name(dtype)));
   if (width->apart_depth > 0 && op.mode != DotMode::Init)
-    v_.fail(fmt::format("products of {} begin at 0: sums are added in registers",
-                        expr::name(dtype)));
+    v_.fail(
+        fmt::format("products of {} begin at 0: sums are added in registers", expr::name(dtype)));
   if (n % matrix.column_step != 0 || n > matrix.most_columns)
     v_.fail(fmt::format("{} columns are no multiple of {} up to {}", n, matrix.column_step,
                         matrix.most_columns));
@@ -72,8 +72,8 @@ void RoleVerifier::dot(const Dot& op) {
   const int own_depth = is_turned ? a->tile.rows : a->tile.cols;
   const DType a_dtype = a->op->type.dtype;
   const bool are_together =
-      a_dtype == dtype || (expr::is_operand(a_dtype) && expr::bytes(a_dtype) == 1 &&
-                           expr::bytes(dtype) == 1);
+      a_dtype == dtype ||
+      (expr::is_operand(a_dtype) && expr::bytes(a_dtype) == 1 && expr::bytes(dtype) == 1);
   if (own_depth != depth || rows < shape[0] || !are_together)
     v_.fail(
         fmt::format("`{}` is not {} x {} of {}", op.a.str(), shape[0], depth, expr::name(dtype)));

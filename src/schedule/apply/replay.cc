@@ -186,6 +186,9 @@ class KernelReplay {
       const int64_t apart = fusion.apart_depth();
       if (apart > 0 && size > apart)
         return fmt::format("the matrix unit sums at most {} products of these operands", apart);
+      if (fusion.step_block() % size != 0)
+        return fmt::format("a step divides the {} neighbours that have the same scale",
+                           fusion.step_block());
       const auto most = longest_step(fusion);
       if (most && size > *most)
         return fmt::format("the axis has {} elements: a step is at most {}",

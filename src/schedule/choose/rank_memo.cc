@@ -44,6 +44,7 @@ const std::vector<Ranked>& RankMemo::rank(const Kernel& kernel, const ir::Progra
     key.add(static_cast<int64_t>(d.member));
     key.add(d.a);
     key.add(d.b);
+    key.add(d.scales);
     key.add(d.column);
     key.add(d.depth);
   }

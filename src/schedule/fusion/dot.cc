@@ -2,6 +2,7 @@
 #include "schedule/fusion/dot.h"
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 
 #include "algebra/contraction.h"
@@ -236,6 +237,7 @@ class DotFinder {
     const auto is_shared = [&](Expr axis) { return is_shared_by(factors, axis, row); };
     std::vector<Expr> b;
     for (Expr f : factors) {
+      if (m.is_rolled && is_scale(f, d)) continue;
       bool is_other = false;
       for (Expr a : m.axes) is_other |= a != row && has(f, a) && !is_shared(a);
       if (varies(f, row) || !is_other) {
@@ -266,6 +268,9 @@ class DotFinder {
         d.column = a;
     }
     if (!d.column) return std::nullopt;
+    for (Expr f : d.scales)
+      d.column_block =
+          std::gcd(d.column_block, algebra::equal_neighbours(pool_, f, d.column).value_or(0));
     for (Expr f : d.a) {
       if (has(f, d.column)) return std::nullopt;
     }
@@ -281,6 +286,15 @@ class DotFinder {
     if (!column && !rows) return d;
     if (is_ordered(d, row)) ++ordered_;
     return std::nullopt;
+  }
+
+  // Takes a factor that is the same for whole steps along the depth.
+  bool is_scale(Expr factor, Dot& d) {
+    const auto block = algebra::equal_neighbours(pool_, factor, d.depth);
+    if (!block || *block == 0 || *block % fusion_.target->matrix.depth != 0) return false;
+    d.scales.push_back(factor);
+    d.block = std::gcd(d.block, *block);
+    return true;
   }
 
   // The tensor element that boxes can load for the factor; null if there is none.
@@ -322,7 +336,10 @@ class DotFinder {
     const std::vector<Expr> factors = algebra::factors(m.value);
     for (Expr column : m.axes) {
       if (column == row) continue;
-      Dot d{k, {}, {}, column, depth, {}, {}};
+      Dot d;
+      d.member = k;
+      d.column = column;
+      d.depth = depth;
       bool is_row = false;
       bool is_depth = false;
       bool is_clear = true;

@@ -2,6 +2,7 @@
 #include "schedule/fusion/fusion.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "schedule/fusion/axis_list.h"
 #include "target/target.h"
@@ -41,7 +42,13 @@ std::span<const Dot> Fusion::dots_of(size_t member) const {
 
 bool Fusion::is_added_apart(const Dot& dot) const {
   const target::OperandWidth* width = target->matrix.width(dot.operand_bytes());
-  return has_several(dot) || (width && width->apart_depth > 0);
+  return has_several(dot) || !dot.scales.empty() || (width && width->apart_depth > 0);
+}
+
+int64_t Fusion::step_block() const {
+  int64_t out = 0;
+  for (const Dot& d : dots) out = std::gcd(out, d.block);
+  return out;
 }
 
 int64_t Fusion::depth_grain() const {
@@ -58,6 +65,12 @@ int64_t Fusion::apart_depth() const {
     if (!width || width->apart_depth == 0 || d.depth != stream) continue;
     out = out == 0 ? width->apart_depth : std::min<int64_t>(out, width->apart_depth);
   }
+  return out;
+}
+
+int64_t Fusion::column_block() const {
+  int64_t out = 0;
+  for (const Dot& d : dots) out = std::gcd(out, d.column_block);
   return out;
 }
 

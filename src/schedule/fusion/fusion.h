@@ -53,8 +53,11 @@ struct Member {
 // column and depth, and plain operands.
 struct Dot {
   size_t member = 0;
-  std::vector<Expr> a;  // factors with the row axis, and factors with only the depth
-  Expr b;               // one factor: a tensor of floats that the matrix unit takes
+  std::vector<Expr> a;            // factors with the row axis, and factors with only the depth
+  Expr b;                         // one factor: a tensor of floats that the matrix unit takes
+  std::vector<Expr> scales = {};  // factors that are the same for `block` neighbours of the depth
+  int64_t block = 0;
+  int64_t column_block = 0;  // the same of the columns, where scales differ along them
   Expr column;
   Expr depth;
   // The operands as elements of tensors, at most under conditions that keep them inside their
@@ -105,6 +108,11 @@ struct Fusion {
   int64_t depth_grain() const;
   // The longest step of the streamed axis that the sums of products allow; 0: any.
   int64_t apart_depth() const;
+  // Steps of the streamed axis divide these blocks, in which factors of products are the same; 0:
+  // there are none.
+  int64_t step_block() const;
+  // The same of the columns: scales are one number of a tile then.
+  int64_t column_block() const;
   // Whether tiles hold the axis from its first to its last element.
   bool is_whole(Expr axis) const;
   bool is_tile_axis(Expr axis) const;

@@ -93,9 +93,8 @@ FusionShape shape_of(const Fusion& fusion) {
 
 int64_t tile_width(const Fusion& fusion, Expr axis, const TileConfig& sizes) {
   if (axis == fusion.stream) return sizes.step;
-  return fusion.is_whole(axis)
-             ? padded(fusion.extents.at(axis).integer(), fusion.depth_grain())
-             : sizes.column;
+  return fusion.is_whole(axis) ? padded(fusion.extents.at(axis).integer(), fusion.depth_grain())
+                               : sizes.column;
 }
 
 TileRegisters tile_registers(const Fusion& fusion, const TileConfig& s) {
@@ -163,9 +162,9 @@ estimate::SharedUse shared_use(const Fusion& fusion, const TileConfig& s) {
       out.rings.push_back({tile(s.rows, depth, bytes), has_stream ? slots : 1, s.warp_groups});
     }
     if (fusion.members[d.member].is_rolled)
-      results.tile_bytes = std::max(
-          results.tile_bytes,
-          tile(s.rows, std::min(columns, target.tiles.stage_columns), kComputedBytes));
+      results.tile_bytes =
+          std::max(results.tile_bytes,
+                   tile(s.rows, std::min(columns, target.tiles.stage_columns), kComputedBytes));
   }
   out.stages.push_back(results);
   add_boxes(fusion, s, out.rings);

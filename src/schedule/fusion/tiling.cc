@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "expr/bounds/affine.h"
 #include "schedule/fusion/tile_use.h"
@@ -215,6 +216,7 @@ TileConfig least_sizes(const Fusion& fusion) {
   TileConfig s;
   s.rows = fusion.target->matrix.rows;
   s.step = scaled_step(fusion, fusion.target->tiles.step);
+  if (const int64_t block = fusion.step_block()) s.step = std::gcd(s.step, block);
   return s;
 }
 

@@ -44,7 +44,10 @@ Expr NestTerms::term(size_t k, Expr axis, ir::Block& out, NestPhase phase) {
     f_.tiles.emit_store(out, tile, operand);
     operand = f_.tiles.read(tile, operand.dtype());
   }
-  return f_.pool.binary(Op::Mul, operand, translation_.translated(d->b, phase));
+  Expr product = f_.pool.binary(Op::Mul, operand, translation_.translated(d->b, phase));
+  for (Expr scale : d->scales)
+    product = f_.pool.binary(Op::Mul, product, translation_.translated(scale, phase));
+  return product;
 }
 
 void NestTerms::tile(size_t k, ir::Block& out, NestPhase phase) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "expr/bounds/affine.h"
+#include "expr/rules/simplify.h"
 #include "expr/walk.h"
 
 namespace nautilus::schedule {
@@ -56,11 +57,22 @@ Expr NestTranslation::new_translation(Expr e, NestPhase phase, Memo& memo) {
                             e[0] == f_.fusion.row && e[1] == f_.fusion.block_rows;
       if (is_block && e.op() == Op::FloorDiv) return f_.tiling.at(f_.fusion.row).tile;
       if (is_block && e.op() == Op::Mod) return f_.fusion.row;
+      if (const Expr block = tile_block(e)) return block;
       std::vector<Expr> args;
       for (Expr a : e.args()) args.push_back(translated(a, phase, memo));
       return f_.pool.with_args(e, args);
     }
   }
+}
+
+Expr NestTranslation::tile_block(Expr e) {
+  if (e.op() != Op::FloorDiv || e[1].op() != Op::IntConst || !f_.fusion.extents.contains(e[0]))
+    return {};
+  const TileAxis& t = f_.tiling.at(e[0]);
+  const bool has_tiles = (t.kind == AxisKind::Stream || t.kind == AxisKind::Cut) && t.tile;
+  if (!has_tiles || e[1].integer() % t.size != 0) return {};
+  const Expr first = expr::substitute(f_.pool, t.position, {{t.var, f_.pool.integer(0)}});
+  return expr::Simplifier(f_.pool).simplify(f_.pool.binary(Op::FloorDiv, first, e[1]));
 }
 
 Expr NestTranslation::member_value(size_t k, NestPhase phase, Memo& memo) {
@@ -83,6 +95,12 @@ Expr NestTranslation::range_of(Expr e) {
     const Expr block = f_.pool.binary(Op::FloorDiv, f_.fusion.row, f_.fusion.block_rows);
     e = expr::substitute(f_.pool, e, {{block, f_.pool.integer(0)}});
   }
+  // Every tile has an element that exists.
+  expr::Substitution blocks;
+  expr::for_each(e, [&](Expr x) {
+    if (tile_block(x)) blocks.emplace(x, f_.pool.integer(0));
+  });
+  e = expr::substitute(f_.pool, e, blocks);
   for (Expr a : f_.tiling.order()) {
     const TileAxis& t = f_.tiling.at(a);
     if (t.in_range && expr::depends_on(e, a)) condition = f_.both(condition, in_tensor(e, t));

@@ -21,6 +21,10 @@ class NestTranslation {
   Expr new_translation(Expr e, NestPhase phase, Memo& memo);
   Expr member_value(size_t k, NestPhase phase, Memo& memo);
 
+  // The number of a block of the axis, `k / 128`, that is the same in a whole tile; null if it is
+  // none.
+  Expr tile_block(Expr e);
+
   // The replacement of a conjunct of a mask may contain that conjunct.
   Expr instead_of(Expr other, NestPhase phase);
 

@@ -163,14 +163,13 @@ class Counter {
     add(extent(all), is_extreme ? extreme_slots() : 1, all.size(), is_step);
   }
 
-  // What the matrix unit does with operands like those of the product: its widest, where one is
-  // computed.
+  // What the matrix unit does with operands like those of the product. Scales of steps are none.
   target::OperandWidth width_of(Expr product) const {
     int64_t bytes = 1;
     expr::for_each(product, [&](Expr e) {
       if (e.op() != Op::Read) return;
-      const bool is_stored = !locals_.contains(e.name()) && expr::is_operand(e.dtype());
-      bytes = std::max<int64_t>(bytes, is_stored ? expr::bytes(e.dtype()) : kComputedBytes);
+      if (locals_.contains(e.name())) bytes = std::max(bytes, kComputedBytes);
+      if (expr::is_operand(e.dtype())) bytes = std::max<int64_t>(bytes, expr::bytes(e.dtype()));
     });
     const target::OperandWidth* width = target_.matrix.width(static_cast<int>(bytes));
     return width ? *width : *target_.matrix.width(kComputedBytes);

@@ -66,8 +66,9 @@ double roundoff_of_f32(const std::vector<Expr>& operands, size_t rounded, ir::Ro
 }  // namespace
 
 // Some factor is stored in 16 or 8 bits, cast to them, or held by them exactly, and a kernel may
-// round the other operand to that storage dtype, or to bf16 next to 8 bits: another factor that is not, the product of two
-// others, or one that is stored in another 16-bit dtype. A sum of several products is as many sums.
+// round the other operand to that storage dtype, or to bf16 next to 8 bits: another factor that is
+// not, the product of two others, or one that is stored in another 16-bit dtype. A sum of several
+// products is as many sums.
 double licensed_roundoff(Expr reduce, Expr body, ir::Rounding contract) {
   const bool is_select = body.op() == Op::Select;
   if (body.tree_size() > 4096) return 0;
@@ -116,8 +117,7 @@ double licensed_roundoff(Expr reduce, Expr body, ir::Rounding contract) {
     } else if (is_narrow) {
       // Next to 8 bits, which 16 hold exactly, other operands are rounded to 16.
       const bool is_byte = expr::bytes(f[0].dtype()) < 2;
-      const double roundoff =
-          expr::unit_roundoff(is_byte ? expr::DType::BF16 : f[0].dtype());
+      const double roundoff = expr::unit_roundoff(is_byte ? expr::DType::BF16 : f[0].dtype());
       stored = std::max(stored, roundoff);
       ++narrow;
       if (is_byte) continue;
@@ -240,8 +240,7 @@ Bounded Reduction::finish(const Accumulator& acc, int64_t terms) const {
   if (reducer_ == Reducer::Sum && acc.sum_abs > 0) {
     // A kernel may sum in any order, one term after the other included.
     const double steps = static_cast<double>(std::max<int64_t>(terms, 1)) + 1;
-    e += steps * expr::rounding(dtype_, acc.v.f, acc.sum_abs) +
-         (licensed_ + coarse_) * acc.sum_abs;
+    e += steps * expr::rounding(dtype_, acc.v.f, acc.sum_abs) + (licensed_ + coarse_) * acc.sum_abs;
   } else if (reducer_ == Reducer::Prod) {
     e += static_cast<double>(terms) * expr::rounding(dtype_, acc.v.f, std::fabs(acc.v.f));
     const double range = dtype_ == expr::DType::F64 ? 1022 : 126;

@@ -98,8 +98,9 @@ class Placing {
       if (e && e.dtype() == DType::F16) wide = DType::F16;
       if (is_byte_input(e)) elements.push_back(e);
     }
-    const bool is_pair = list.size() == 2 && elements.size() == 2 && r.axis_count() == 1 &&
-                         elements[0].name() != elements[1].name() && !is_inner(let, r);
+    const bool is_pair = elements.size() == 2 && r.axis_count() == 1 &&
+                         elements[0].name() != elements[1].name() && !is_inner(let, r) &&
+                         are_scales_beside(list, r.axis(0));
     for (Expr e : elements) {
       Need& need = needs_.try_emplace(std::string(e.name().str()), Need{wide}).first->second;
       need.has_byte_products &= has_bytes_ && is_pair;
@@ -108,8 +109,17 @@ class Placing {
     if (is_pair) partners_.emplace_back(elements[0].name().str(), elements[1].name().str());
   }
 
-  // Whether a tile may hold the axis of the sum as a whole, although the matrix unit sums no so many
-  // products: the result is reduced again, perhaps by the same kernel.
+  // Whether all factors but two have the same value for as many neighbours along the axis as the
+  // matrix unit sums: scales of blocks.
+  bool are_scales_beside(const std::vector<Expr>& factors, Expr axis) {
+    return std::ranges::count_if(factors, [&](Expr f) {
+             const auto block = algebra::equal_neighbours(pool_, f, axis);
+             return !block || *block == 0 || *block % most_inner_ != 0;
+           }) == 2;
+  }
+
+  // Whether a tile may hold the axis of the sum as a whole, although the matrix unit sums no so
+  // many products: the result is reduced again, perhaps by the same kernel.
   bool is_inner(const Let& let, Expr sum) const {
     const Expr n = sum.extent(0);
     return n.op() == Op::IntConst && n.integer() > most_inner_ && n.integer() <= whole_depth_ &&
@@ -171,9 +181,8 @@ class Placing {
     if (!need.has_byte_products) return rule;
     const size_t last = type.dims.size() - 1;
     rule.is_stored = need.depth[0] != last;
-    std::stable_partition(rule.axes.begin(), rule.axes.end(), [&](ir::Name axis) {
-      return axis != axes[need.depth[0]].name;
-    });
+    std::stable_partition(rule.axes.begin(), rule.axes.end(),
+                          [&](ir::Name axis) { return axis != axes[need.depth[0]].name; });
     return rule;
   }
 
@@ -187,8 +196,7 @@ class Placing {
     std::vector<Expr> indices;
     for (const ir::Axis& a : axes) indices.push_back(pool_.index(a.name));
     const Expr read = pool_.read(pool_.name(name), type.dtype, indices);
-    let.body = let.dtype == type.dtype ? read
-                                       : pool_.cast(let.dtype, pool_.cast(DType::F32, read));
+    let.body = let.dtype == type.dtype ? read : pool_.cast(let.dtype, pool_.cast(DType::F32, read));
     copies_.emplace(name, Copy{let.name, let.dtype, places(store.axes, names_of(axes))});
     before.push_back(std::move(let));
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of the narrower numbers (limbs) whose sum an f32 value is: their names, the equations that
-// make them, and their elements in a product. A licence of the numerics contract to round operands
-// makes them fewer.
+// Tensors of the narrower numbers (limbs) whose sum an f32 value is: their names, the equations
+// that make them, and their elements in a product. A licence of the numerics contract to round
+// operands makes them fewer.
 #pragma once
 
 #include <map>

@@ -143,7 +143,8 @@ class Splitting {
     ir::Names axes;
     for (size_t k = 0; k < r.axis_count(); ++k) axes.push_back(r.axis(k).name());
     depth_line_ = lines_.choose_depth(
-        {let.name, usual_depth(r, hints_, reuse_of(let, operands), kind_.count, target_), {}}, axes);
+        {let.name, usual_depth(r, hints_, reuse_of(let, operands), kind_.count, target_), {}},
+        axes);
     if (!depth_line_->axes.empty())
       merged_ = merged_depth(r, depth_line_->axes,
                              pool_.name(fmt::format("{}.depth", let.name.str())), pool_);
@@ -177,7 +178,9 @@ class Splitting {
 
   // With a licence for one limb: an operand that reductions give, at plain places.
   bool is_left(Expr operand) const {
-    if (kind_.dtype != DType::BF16 || kind_.count > 1 || merged_ || algebra::exact_halves(operand).any()) return false;
+    if (kind_.dtype != DType::BF16 || kind_.count > 1 || merged_ ||
+        algebra::exact_halves(operand).any())
+      return false;
     const auto read = expr::tensors_read(operand);
     return has_plain_places(operand) &&
            std::any_of(read.begin(), read.end(), [&](ir::Name n) { return waiting_.contains(n); });
@@ -329,10 +332,10 @@ class Splitting {
     if (limbs.parts.size() > most_axes && kept > 0) join_batch(kept, operands_, limbs, pool_);
     if (limbs.parts.size() > most_axes) return {};
     const ir::Axes axes = limbs.axes();
-    const decision::Store store = lines_.choose(
-        {.tensors = limbs_.names(read.name().str(), limbs.value),
-         .dtype = kind_.dtype,
-         .axes = names_of(axes)});
+    const decision::Store store =
+        lines_.choose({.tensors = limbs_.names(read.name().str(), limbs.value),
+                       .dtype = kind_.dtype,
+                       .axes = names_of(axes)});
     if (store.as == decision::StoredAs::Off) return {};
     std::vector<Expr> places_read;
     for (size_t k : places(store.axes, names_of(axes))) places_read.push_back(limbs.parts[k].at);
