@@ -108,7 +108,12 @@ class Builder {
       case Kind::Reduce:
         return reduce(s);
       case Kind::Let:
-        sink_.report(Code::BadOp, s.span, "`let` belongs to the math language only");
+      case Kind::Repeat:
+      case Kind::Table:
+        sink_.report(
+            Code::BadOp, s.span,
+            fmt::format("{} to the math language only",
+                        s.kind == Kind::Table ? "tables in expressions belong" : "`let` belongs"));
         return {};
     }
     return {};

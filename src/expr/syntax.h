@@ -42,19 +42,23 @@ struct Syntax {
     Prefix,
     Infix,
     Reduce,
-    Let
+    Let,
+    Repeat,
+    Table
   };
 
   Kind kind;
-  diag::Span span;                  // the whole expression
-  diag::Span name_span;             // the name or operator
-  std::string_view text;            // name, operator, reducer
-  int64_t integer = 0;              // Integer, Bool
-  double number = 0;                // Float
-  std::vector<const Syntax*> args;  // Index, Call, operands; Reduce: body; Let: value, body
-  std::vector<SyntaxAxis> axes;     // Reduce; Call: axes in brackets
-  const Syntax* init = nullptr;     // Reduce
-  std::optional<DType> acc;         // Reduce
+  diag::Span span;        // the whole expression
+  diag::Span name_span;   // the name or operator
+  std::string_view text;  // name, operator, reducer
+  int64_t integer = 0;    // Integer, Bool
+  double number = 0;      // Float
+  // Index, Call, operands; Reduce: body; Let: value, body; Repeat: values, steps, body; Table:
+  // elements, index
+  std::vector<const Syntax*> args;
+  std::vector<SyntaxAxis> axes;  // Reduce; Call: axes in brackets; Repeat: names, then the rounds
+  const Syntax* init = nullptr;  // Reduce
+  std::optional<DType> acc;      // Reduce
   bool is_parenthesised = false;
   uint32_t depth = 1;
 };
@@ -67,6 +71,7 @@ constexpr uint32_t kMaxDepth = 400;
 
 // Words of the language that are neither reducers nor dtypes.
 std::span<const std::string_view> keywords();
+bool is_reducer_word(std::string_view word);
 // True for words that cannot name anything: keywords, reducers, dtypes.
 bool is_reserved(std::string_view name);
 

@@ -248,16 +248,38 @@ class NameWalk {
         visit(s->args[1]);
         locals_.resize(mark);
         return;
+      case Kind::Repeat:
+        rounds(*s);
+        locals_.resize(mark);
+        return;
       case Kind::Integer:
       case Kind::Float:
       case Kind::Inf:
       case Kind::Bool:
       case Kind::Prefix:
       case Kind::Infix:
+      case Kind::Table:
         break;
     }
     for (const expr::Syntax* a : s->args) visit(a);
     locals_.resize(mark);
+  }
+
+  // The steps and the body see the names, the first values do not.
+  void rounds(const expr::Syntax& s) {
+    const size_t values = s.axes.size() - 1;
+    for (size_t k = 0; k < values; ++k) visit(s.args[k]);
+    visit(s.axes[values].extent);
+    for (size_t k = 0; k < s.axes.size(); ++k) {
+      const expr::SyntaxAxis& a = s.axes[k];
+      if (a.name.empty()) continue;
+      const std::string first =
+          k == values ? "" : fmt::format("{} = {}", a.name, text_of(s.args[k]->span));
+      bind(a.name, a.span,
+           k == values ? "the number of the round, from 0"
+                       : code_block(first) + "before the first round");
+    }
+    for (size_t k = values; k < s.args.size(); ++k) visit(s.args[k]);
   }
 
   uint32_t file_;

@@ -30,6 +30,7 @@ constexpr WordRow kKeywordRows[] = {
      "`tf32`: f32 operands of products may be rounded so"},
     {"fn", "fn f[j](x) = ...", "a function over elements, or over axes; expanded where it is used"},
     {"let", "let e = ... in ...", "names a part of an expression"},
+    {"repeat", "let y = x repeat[4] f(y) in ...", "a fixed number of rounds of a `let`"},
     {"in", "let e = ... in ...", "what follows may use the name"},
     {"and", "p and q", "both conditions"},
     {"or", "p or q", "one of the conditions, or both"},

@@ -73,7 +73,8 @@ class Reducer {
 
   static bool stands_alone(const Syntax& s) {
     return s.kind != Syntax::Kind::Infix && s.kind != Syntax::Kind::Let &&
-           s.kind != Syntax::Kind::Prefix && s.kind != Syntax::Kind::Reduce;
+           s.kind != Syntax::Kind::Repeat && s.kind != Syntax::Kind::Prefix &&
+           s.kind != Syntax::Kind::Reduce;
   }
 
   void collect(const Syntax& s, const diag::SourceMap& sources,

@@ -11,6 +11,7 @@
 namespace nautilus::spec {
 
 using diag::Code;
+using expr::DType;
 using expr::Op;
 using expr::Syntax;
 using ir::Expr;
@@ -38,21 +39,32 @@ Expr ExprElaborator::rename(Expr e, Expr from, Expr to) {
   return expr::substitute(pool_, e, map);
 }
 
+bool ExprElaborator::can_bind(std::string_view name, diag::Span span) {
+  if (!frames_.back().values.contains(name) && !find_axis(name)) return true;
+  sink_.report(Code::Duplicate, span,
+               fmt::format("`{}` is the name of a parameter, let or axis already", name));
+  return false;
+}
+
 Typed ExprElaborator::let(const Syntax& s) {
   const Typed value = elaborate(*s.args[0]);
-  if (!value) return fail();
+  if (!value || !can_bind(s.text, s.name_span)) return fail();
   const Occurrences uses = occurrences(*s.args[1], s.text);
   auto& values = frames_.back().values;
-  const auto old = values.find(s.text);
-  if (old != values.end() || find_axis(s.text)) {
-    sink_.report(Code::Duplicate, s.name_span,
-                 fmt::format("`{}` is the name of a parameter, let or axis already", s.text));
-    return fail();
-  }
   values.emplace(s.text, share(value, s.text, uses.count, uses.is_always_guarded));
   const Typed body = elaborate(*s.args[1]);
   frames_.back().values.erase(s.text);
   return body;
+}
+
+Typed ExprElaborator::cast(const Syntax& s, DType dtype) {
+  if (s.args.size() != 1 || !s.axes.empty()) {
+    sink_.report(Code::WrongArguments, s.span,
+                 fmt::format("the cast `{}` takes one argument", s.text));
+    return fail();
+  }
+  const Typed x = elaborate(*s.args[0]);
+  return x ? Typed{widen(pool_, pool_.cast(dtype, x.e))} : fail();
 }
 
 // Gives the axes of a function their meaning: axes of the caller, or new ones, which the arguments
@@ -186,17 +198,24 @@ std::vector<Expr> ExprElaborator::axes_as_they_lie(Expr value) const {
   return order;
 }
 
-Typed ExprElaborator::share(Typed value, std::string_view name, int uses, bool is_always_guarded) {
+std::string ExprElaborator::taken_out_name(std::string_view part) const {
+  std::string full = fmt::format("{}.{}", scope_.equation().str(), part);
+  for (int n = 2; symbols_.find(full) || symbols_.find(ir::flat_name(full)); ++n)
+    full = fmt::format("{}.{}_{}", scope_.equation().str(), part, n);
+  return full;
+}
+
+Typed ExprElaborator::share(Typed value, std::string_view name, int uses, bool is_always_guarded,
+                            bool is_round) {
   if (uses < 2 || guards_ > 0 || is_always_guarded || is_leaf(value.e) || value.hold != Hold::Firm)
     return value;
   if (const auto it = shared_.find(value.e); it != shared_.end()) return {it->second};
   Let let;
   const std::string_view part = value.e.op() == Op::Reduce ? expr::name(value.e.reducer()) : name;
-  std::string full = fmt::format("{}.{}", scope_.equation().str(), part);
-  for (int n = 2; symbols_.find(full) || symbols_.find(ir::flat_name(full)); ++n)
-    full = fmt::format("{}.{}_{}", scope_.equation().str(), part, n);
+  const std::string full = taken_out_name(part);
   const std::vector<Expr> indices = axes_as_they_lie(value.e);
-  if (indices.empty()) return value;  // a scalar computation
+  // A scalar computation stays in its place, but rounds of one would double it each time.
+  if (indices.empty() && !is_round) return value;
   for (Expr var : indices) let.axes.push_back({var.name(), scope_.extent(var)});
   let.name = pool_.name(full);
   let.dtype = value.e.dtype();
@@ -224,6 +243,9 @@ Occurrences occurrences(const Syntax& s, std::string_view name) {
                             return a.extent && (a.relation != "<" || a.name == "..");
                           });
   for (size_t k = 0; k < s.args.size(); ++k) add(*s.args[k], is_bounded || (guards && k > 0));
+  if (s.kind == Form::Repeat) {  // what a step uses is used in each round
+    for (size_t k = s.axes.size() - 1; k + 1 < s.args.size(); ++k) add(*s.args[k], false);
+  }
   for (const expr::SyntaxAxis& a : s.axes) {
     if (a.extent) add(*a.extent, false);
   }

@@ -79,6 +79,10 @@ Typed ExprElaborator::dispatch(const Syntax& s) {
       return reduce(s);
     case Form::Let:
       return let(s);
+    case Form::Repeat:
+      return repeat(s);
+    case Form::Table:
+      return table(s);
   }
   return fail();
 }
@@ -347,16 +351,6 @@ Typed ExprElaborator::call(const Syntax& s) {
     return fail();
   }
   return call_function(s, *symbol->function);
-}
-
-Typed ExprElaborator::cast(const Syntax& s, DType dtype) {
-  if (s.args.size() != 1 || !s.axes.empty()) {
-    sink_.report(Code::WrongArguments, s.span,
-                 fmt::format("the cast `{}` takes one argument", s.text));
-    return fail();
-  }
-  const Typed x = elaborate(*s.args[0]);
-  return x ? Typed{widen(pool_, pool_.cast(dtype, x.e))} : fail();
 }
 
 Typed ExprElaborator::call_builtin(const Syntax& s, Op op) {

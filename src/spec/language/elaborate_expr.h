@@ -85,6 +85,13 @@ class ExprElaborator {
   ir::Expr position(const Range& range, ir::Expr result);
   ir::Expr count(const Range& range);
   Typed let(const expr::Syntax& s);
+  Typed repeat(const expr::Syntax& s);
+  // A table is an equation of its own, so that its reads are checked like others.
+  Typed table(const expr::Syntax& s);
+  std::vector<Typed> table_elements(const expr::Syntax& s);
+  // A name for an equation that is taken out of this one; `part` says what it is.
+  std::string taken_out_name(std::string_view part) const;
+  bool can_bind(std::string_view name, diag::Span span);
   ir::Expr index(const expr::Syntax& s, std::string_view what);
   bool has_axis(ir::Expr e) const;
   // Whether e may be a size; reported if it may not.
@@ -99,7 +106,8 @@ class ExprElaborator {
   // The axes of a value in the order of the element read that has the most of them, so that a
   // tensor of the value has the memory order of its operand; the others in the order of the text.
   std::vector<ir::Expr> axes_as_they_lie(ir::Expr value) const;
-  Typed share(Typed value, std::string_view name, int uses, bool is_always_guarded);
+  Typed share(Typed value, std::string_view name, int uses, bool is_always_guarded,
+              bool is_round = false);
   ir::Expr rename(ir::Expr e, ir::Expr from, ir::Expr to);
   bool is_reasonable(ir::Expr e, diag::Span span);
   Typed fail() const { return {}; }

@@ -39,6 +39,13 @@ class PrecedenceWalk {
       more.insert(s.text);
       return visit(*s.args[1], more);
     }
+    if (s.kind == Form::Repeat) {
+      std::set<std::string_view> more = names;
+      for (const expr::SyntaxAxis& a : s.axes) more.insert(a.name);
+      const size_t values = s.axes.size() - 1;
+      for (size_t k = 0; k < s.args.size(); ++k) visit(*s.args[k], k < values ? names : more);
+      return;
+    }
     for (const Syntax* a : s.args) visit(*a, names);
     for (const expr::SyntaxAxis& a : s.axes) {
       if (a.extent) visit(*a.extent, names);
