@@ -19,6 +19,23 @@ namespace {
 // Floats of 8 bits, and integers that a kernel can count with.
 bool is_small(DType dtype) { return expr::bytes(dtype) == 1 || dtype == DType::I32; }
 
+// Arithmetic that C++ does in 64 bits where an operand has as many.
+bool has_wide_operands(Expr e) {
+  switch (e.op()) {
+    case EK::BitAnd:
+    case EK::BitOr:
+    case EK::BitXor:
+    case EK::Add:
+    case EK::Sub:
+    case EK::Mul:
+    case EK::ShiftLeft:
+    case EK::ShiftRight:
+      return e.dtype() == DType::I64;
+    default:
+      return false;
+  }
+}
+
 bool has_part(Expr e, Expr part) {
   bool found = false;
   expr::for_each(e, [&](Expr x) { found |= x == part; });
@@ -48,13 +65,29 @@ const TileUse* ElementRules::find_tile(ir::Name name) {
 
 // What device code can compute.
 void ElementRules::functions(Expr e) {
+  expr::for_each(e, [&](Expr x) { function(x); });
+  expr::for_each(e, [&](Expr x) { narrow(x); });
+}
+
+// The same for a value of an element: its integers may have 64 bits, coordinates in it may not.
+void ElementRules::value(Expr e) {
   expr::for_each(e, [&](Expr x) {
-    const bool is_division = x.op() == EK::FloorDiv || x.op() == EK::Mod;
-    if (is_division && x[1].op() == EK::IntConst && x[1].integer() <= 0)
-      v_.fail("device code divides by positive integers");
-    if (x.op() == EK::IntConst && (x.integer() > INT32_MAX || x.integer() < INT32_MIN))
-      v_.fail(fmt::format("{} does not fit the 32-bit integers of kernels", x.integer()));
+    function(x);
+    if (x.op() != EK::Read && has_wide_operands(x)) return;
+    for (Expr a : x.args())
+      x.op() == EK::Read ? expr::for_each(a, [&](Expr y) { narrow(y); }) : narrow(a);
   });
+}
+
+void ElementRules::function(Expr e) {
+  const bool is_division = e.op() == EK::FloorDiv || e.op() == EK::Mod;
+  if (is_division && e[1].op() == EK::IntConst && e[1].integer() <= 0)
+    v_.fail("device code divides by positive integers");
+}
+
+void ElementRules::narrow(Expr e) {
+  if (e.op() == EK::IntConst && (e.integer() > INT32_MAX || e.integer() < INT32_MIN))
+    v_.fail(fmt::format("{} does not fit the 32-bit integers of kernels", e.integer()));
 }
 
 bool ElementRules::is_foldable(expr::Reducer r) {
@@ -80,7 +113,7 @@ void ElementRules::global(Expr read) {
 // Every register tile that the expression reads must be in the thread and register that the domain
 // needs.
 void ElementRules::elements(Expr e, const Domain& domain) {
-  functions(e);
+  value(e);
   expr::for_each(e, [&](Expr x) {
     if (x.op() == EK::Reduce) v_.fail("a reduction needs `fold`");
     if (x.op() != EK::Read) return;

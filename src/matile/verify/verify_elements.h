@@ -40,6 +40,9 @@ class ElementRules {
   void put(const Put& op);
 
  private:
+  void value(expr::Expr e);
+  void function(expr::Expr e);
+  void narrow(expr::Expr e);
   void global(expr::Expr read);
   void elements(expr::Expr e, const Domain& domain);
   void outside(expr::Expr e, expr::Expr reduce, const Domain& domain);
