@@ -9,6 +9,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "reference.h"
 
@@ -72,6 +73,8 @@ struct Place {
 struct Variant {
   std::function<Score(const Place&, double)> score;  // from q . k * scale
   std::function<double(int64_t h)> sink = [](int64_t) { return -kInfinity; };
+  // What a value is multiplied with after its weight is known.
+  std::function<double(const Place&)> factor = [](const Place&) { return 1.0; };
 };
 
 // Q[B, heads, M, D] against K, V[B, heads of keys, N, D]; consecutive query heads share a head of
@@ -89,8 +92,11 @@ Arrays attention_of(const Arrays& in, const Scalars& scalars, const Variant& var
         std::vector<Seen> seen;
         for (int64_t j = 0; j < k.shape[2]; ++j) {
           const double raw = dot(query, vector_at(k, {b, shared, j})) * scalars.at("scale");
-          if (const auto score = variant.score({b, h, i, j}, raw))
-            seen.push_back({*score, vector_at(v, {b, shared, j})});
+          const auto score = variant.score({b, h, i, j}, raw);
+          if (!score) continue;
+          Vector value = vector_at(v, {b, shared, j});
+          for (double& e : value) e *= variant.factor({b, h, i, j});
+          seen.push_back({*score, std::move(value)});
         }
         const Summary row = attend(seen, width, variant.sink(h));
         for (int64_t e = 0; e < width; ++e)
@@ -133,6 +139,30 @@ Arrays attention_window(const Arrays& in, const Sizes& n, const Scalars& s) {
     return behind < 0 || behind >= width ? Score() : Score(x);
   };
   return only_output(attention_of(in, s, {.score = score}));
+}
+
+// Philox 2x32-10 as its paper has it, with words of 32 bits.
+uint32_t philox(uint32_t key, uint64_t counter) {
+  auto left = static_cast<uint32_t>(counter);
+  auto right = static_cast<uint32_t>(counter >> 32U);
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t product = uint64_t{0xD256D193U} * left;
+    left = static_cast<uint32_t>(product >> 32U) ^ key ^ right;
+    right = static_cast<uint32_t>(product);
+    key += 0x9E3779B9U;
+  }
+  return left;
+}
+
+Arrays attention_dropout(const Arrays& in, const Sizes& n, const Scalars& s) {
+  const auto seed = static_cast<uint32_t>(static_cast<int64_t>(s.at("seed")));
+  const double p = s.at("p");
+  const auto factor = [&](const Place& at) {
+    const int64_t index = ((at.b * n.at("H") + at.h) * n.at("M") + at.i) * n.at("N") + at.j;
+    const double u = (philox(seed, static_cast<uint64_t>(index)) >> 8U) * 0x1p-24;
+    return u + 0x1p-24 <= p ? 0.0 : 1 / (1 - p);
+  };
+  return only_output(attention_of(in, s, {.score = plain, .factor = factor}));
 }
 
 Arrays attention_documents(const Arrays& in, const Sizes&, const Scalars& s) {
@@ -239,6 +269,7 @@ std::vector<Reference> attention_references() {
       {"attention_causal", attention_causal},
       {"attention_decode", attention_decode},
       {"attention_documents", attention_documents},
+      {"attention_dropout", attention_dropout},
       {"attention_gqa", attention_causal},  // the shared heads follow from the shapes
       {"attention_lse", attention_lse},
       {"attention_paged", attention_paged},

@@ -139,6 +139,8 @@ std::string ExpressionGenerator::pointwise_call(DType dtype, int depth) {
       return fmt::format("{}({}, {})", pick({"glu", "reglu", "geglu", "swiglu"}), x,
                          operand(dtype, depth - 1));
     default:
+      if (chance(0.2)) return fmt::format("dropout({}, 0.25, 3, {})", x, index_value(2));
+      if (chance(0.2)) return fmt::format("({} * [0.5, 1, 1.25][{} % 3])", x, index_value(2));
       if (chance(0.3)) return fmt::format("softcap({}, 5)", x);
       if (chance(0.3)) return fmt::format("reciprocal(nonzero({}))", x);
       return fmt::format("lerp({}, {}, {})", x, operand(dtype, depth - 1), value(dtype, 0));

@@ -75,9 +75,12 @@ std::string ExpressionGenerator::let(DType dtype, int depth) {
   const std::string name = fmt::format("t{}", lets_++);
   const std::string bound = value(kind, depth - 1);
   values_.push_back({name, kind});
+  const std::string rounds = chance(0.3) ? fmt::format(" repeat[{}] {}", random_.integer(0, 3),
+                                                       value(kind, std::min(depth - 1, 2)))
+                                         : "";
   const std::string body = value(dtype, depth - 1);
   values_.pop_back();
-  return fmt::format("(let {} = {} in {})", name, bound, body);
+  return fmt::format("(let {} = {}{} in {})", name, bound, rounds, body);
 }
 
 std::string ExpressionGenerator::tame(DType dtype, int depth) {
@@ -199,6 +202,10 @@ std::string ExpressionGenerator::integer(DType dtype, int depth) {
     case 7:
       return dtype == DType::I64 && chance(0.5) ? arg_reduction(depth) : reduction(dtype, depth);
     default:
+      if (dtype == DType::I64 && chance(0.5)) {
+        return chance(0.5) ? fmt::format("random_bits({}, {})", index_value(1), index_value(2))
+                           : fmt::format("i64([3, -1, 4][{} % 3])", index_value(2));
+      }
       if (dtype == DType::I64) {
         return fmt::format("({} {} {})", value(DType::I32, depth - 1), pick({"+", "-", "*"}),
                            value(DType::I64, depth - 1));
