@@ -104,6 +104,26 @@ Arrays argmax_row(const Arrays& in, const Sizes&, const Scalars&) {
   return {{"position", position}, {"value", value}};
 }
 
+// By sorting: the support is the longest run of largest elements above its own threshold.
+Arrays sparsemax(const Arrays& in, const Sizes&, const Scalars&) {
+  const Array& x = in.at("X");
+  Array y = zeros(x.shape);
+  for (int64_t i = 0; i < x.shape[0]; ++i) {
+    Row v = row_of(x, i);
+    std::sort(v.rbegin(), v.rend());
+    double total = 0, threshold = 0;
+    for (size_t k = 0; k < v.size(); ++k) {
+      total += v[k];
+      const double next = (total - 1) / static_cast<double>(k + 1);
+      if (v[k] <= next) break;
+      threshold = next;
+    }
+    for (int64_t j = 0; j < x.shape[1]; ++j)
+      y.ref({i, j}) = std::max(x.at({i, j}) - threshold, 0.0);
+  }
+  return {{"Y", y}};
+}
+
 Arrays quantise_fp8(const Arrays& in, const Sizes&, const Scalars&) {
   constexpr double kLargest = 448;  // of f8e4m3
   const Array& x = in.at("X");
@@ -123,7 +143,7 @@ std::vector<Reference> normalise_references() {
   return {
       {"softmax", softmax},           {"logsumexp", logsumexp},         {"layernorm", layernorm},
       {"rmsnorm", rmsnorm},           {"cross_entropy", cross_entropy}, {"argmax_row", argmax_row},
-      {"quantise_fp8", quantise_fp8},
+      {"quantise_fp8", quantise_fp8}, {"sparsemax", sparsemax},
   };
 }
 
