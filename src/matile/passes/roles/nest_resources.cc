@@ -78,6 +78,11 @@ class ResourceChooser {
  private:
   bool is_once(size_t ring) const { return rings_[ring].sequence.kind == RingSequence::Kind::Once; }
 
+  // What is only taken to registers is free again soon, unless groups take turns at it.
+  bool one_slot_will_do(size_t ring) const {
+    return least_slots_ == 1 && !is_operand(role_, rings_[ring]);
+  }
+
   // Stages: one per type of stored tile.
   void make_stages(const Maps& maps, Names& taken) {
     for (const auto& [name, use] : stores_) {
@@ -124,7 +129,8 @@ class ResourceChooser {
     for (size_t k = 0; k < rings_.size(); ++k) {
       const NestRing& ring = rings_[k];
       const std::optional<int64_t> chosen = ring.asked.slots;
-      const int64_t fewest = is_once(k) ? 1 : std::max<int64_t>(least_slots_, 2);
+      const int64_t fewest =
+          is_once(k) || one_slot_will_do(k) ? 1 : std::max<int64_t>(least_slots_, 2);
       if (chosen && (*chosen < fewest || *chosen > choice_.most_slots)) {
         decision::refuse(ir::make(ring.asked),
                          fmt::format("this ring has {} to {} slots", fewest, choice_.most_slots),
@@ -171,15 +177,14 @@ class ResourceChooser {
                              "if a tile stores once");
   }
 
-  // What is only taken to registers is free again soon: one slot will do, where products would have
-  // less than the target's `product_slots`.
+  // One slot where that will do and products would have less than the target's `product_slots`.
   void free_taken_rings() {
     for (size_t k = 0;
          k < rings_.size() && shared_.bytes() + choice_.product_slots * growing_ > most_bytes_;
          ++k) {
       estimate::RingUse& use = shared_.rings[k];
-      if (least_slots_ > 1 || use.slots != 2 || is_decided_[k] ||
-          use.slot_bytes <= choice_.small_slot_bytes || is_operand(role_, rings_[k]))
+      if (use.slots != 2 || is_decided_[k] || use.slot_bytes <= choice_.small_slot_bytes ||
+          !one_slot_will_do(k))
         continue;
       use.slots = 1;
     }
