@@ -26,7 +26,8 @@ class Join {
       out_.program = schedule.program;
       first_path_ = file.path;
     }
-    if (out_.program != schedule.program)
+    const bool is_one_hash = !schedule.equations.empty() && out_.equations == schedule.equations;
+    if (out_.program != schedule.program && !is_one_hash)
       return fmt::format("{} is for @{}, {} for @{}", first_path_, out_.program, file.path,
                          schedule.program);
     if (out_.equations.empty()) out_.equations = schedule.equations;

@@ -144,6 +144,7 @@ TEST_F(GivenSchedules, WhatDoesNotFitIsRefused) {
             0u);
   schedule::Schedule other = only(tiles_[1]);
   other.program = "other";
+  other.equations = "0123";
   EXPECT_EQ(error_of({{"a.sched", tiles_[0], text}, {"b.sched", "", schedule::print(other)}}),
             "a.sched is for @" + first_.program + ", b.sched for @other");
   other = only(tiles_[1]);

@@ -171,7 +171,9 @@ std::string refuse_idle(const schedule::Schedule& decisions, const Algebra& form
 }
 
 std::string refuse_program(const ir::Program& program, const schedule::Schedule& decisions) {
-  if (decisions.program != program.name)
+  // Names do not count where equations have a hash: a program that is renamed keeps its schedules.
+  const std::string equations = spec::equations_hash(program);
+  if (decisions.equations != equations && decisions.program != program.name)
     return fmt::format("the schedule is for @{}, the program is @{}", decisions.program,
                        program.name);
   for (size_t k = 0; k < decisions.lines.size(); ++k) {
@@ -180,7 +182,6 @@ std::string refuse_program(const ir::Program& program, const schedule::Schedule&
         return decision::refusal(decisions.lines[k], "another line is about the same");
     }
   }
-  const std::string equations = spec::equations_hash(program);
   if (decisions.equations.empty() || decisions.equations == equations) return "";
   return fmt::format("the schedule is for equations with hash {}, these have {}",
                      decisions.equations, equations);

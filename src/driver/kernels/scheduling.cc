@@ -127,6 +127,7 @@ std::optional<FirstSchedule> replay(const ir::Program& program, const schedule::
     check_verifies(built->program, unit);
     error->clear();
     FirstSchedule out{*lowered, decisions, built->program, built->notes, built->nests, {}, {}};
+    out.decisions.program = program.name;  // that of the text may be an earlier one
     out.decisions.equations = spec::equations_hash(program);  // one of version 1 has none
     out.algebra = algebra;
     out.replayed = built->kernels;
