@@ -91,8 +91,11 @@ bool PointLines::read_across() {
   const decision::Across line = *across();
   if (!missing_.empty()) return false;
   const int64_t most_each = target_.points.line;
-  if (!is_power(line.points.value_or(0), most_each)) {
-    across_.refuse(fmt::format("a thread has a power of two of points up to {}", most_each));
+  const int64_t points = line.points.value_or(0);
+  if (points < 2 || !is_power(points, most_each)) {
+    across_.refuse(
+        fmt::format("a thread has a power of two of points from 2 to {} along this axis, not {}",
+                    most_each, points));
     return false;
   }
   if (*line.lines < 1 || threads() % *line.lines != 0) {
