@@ -67,10 +67,14 @@ class LazyReference {
     const auto asked = line ? line->as<decision::Reference>() : decision::Reference{};
     lag_ = asked.lag.value_or(kLag);
     is_lazy_ = !line || asked.kind != ReferenceKind::Follow;
-    is_asked_ = line != nullptr;
     has_choice_ = false;
+    takes_narrow_ = false;
     why_ = "it has no running maximum or minimum";
     Op out = with_body(op, block(grid.body, false));
+    if (line && !has_choice_) {
+      takes_narrow_ = true;
+      out = with_body(op, block(grid.body, false));
+    }
     if (line && !has_choice_)
       return refused(op, *line, "no reference of this kernel may lag: " + why_);
     if (line && (lag_ < 1 || lag_ > kMostLag || (asked.lag && !is_lazy_)))
@@ -93,8 +97,9 @@ class LazyReference {
   Op followed_lazily(const Op& op, Reference r, const Block& after) {
     const auto& loop = op.as<For>();
     if (!references_.has_any_gauge(loop, r, after, &why_)) return op;
-    // Only work on tiles is saved; a single value per row is rescaled as fast as it is tested.
-    if (!r.has_wide_accumulator && !is_asked_) return op;
+    // Only work on tiles is saved; a single value per row is rescaled as fast as it is tested. So
+    // the line of a kernel with both is about references of tiles, whoever wrote it.
+    if (!r.has_wide_accumulator && !takes_narrow_) return op;
     has_choice_ = true;
     if (!is_lazy_) return op;
     Block body;
@@ -170,9 +175,9 @@ class LazyReference {
   References references_;
   int64_t lag_ = kLag;
   bool is_lazy_ = true;
-  bool is_asked_ = false;    // a line says when references move
-  std::string why_;          // why the last reference may not lag
-  bool has_choice_ = false;  // of the kernel at hand
+  bool takes_narrow_ = false;  // references of single values of rows may lag
+  std::string why_;            // why the last reference may not lag
+  bool has_choice_ = false;    // of the kernel at hand
   bool is_refused_ = false;
 };
 
