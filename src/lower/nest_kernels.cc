@@ -35,7 +35,11 @@ bool NestKernels::next(size_t& i) {
   const size_t limit = sharing_end(i, *asked);
   if (!are_all_there(i, limit, *asked)) return false;
   if (is_from_parts) return parts(i, limit, *asked);
-  const bool is_split = is_split_.contains(*written_by(state_.nests[i]).begin());
+  const std::string first = *written_by(state_.nests[i]).begin();
+  if (parts_.contains(first) &&
+      !decision::refuse_all(asked->split, "these are parts already", context_))
+    return false;
+  const bool is_split = is_split_.contains(first);
   if (!asked->split.empty() && !is_split) {
     const std::string why = refuse_parts(state_.nests[i], *asked);
     if (!why.empty()) {
@@ -84,11 +88,20 @@ size_t NestKernels::sharing_end(size_t i, const AskedKernel& asked) {
   return std::max(end, i + 1);
 }
 
+// The statement that the kernel is named after, too.
+bool NestKernels::names_each_once(const AskedKernel& asked) {
+  return asked.fuse[0].as<decision::Fuse>().statements.size() + 1 == asked.statements.size();
+}
+
 bool NestKernels::are_all_there(size_t begin, size_t end, AskedKernel& asked) {
   asked.is_read = true;
   std::set<std::string> found;
   for (size_t k = begin; k < end; ++k) found.merge(written_by(state_.nests[k]));
-  if (found == asked.statements && asked.fuse.size() <= 1) return true;
+  if (found == asked.statements && asked.fuse.size() <= 1) {
+    if (asked.fuse.empty() || names_each_once(asked)) return true;
+    decision::refuse(asked.fuse[0], "the kernel names a statement twice", context_);
+    return false;
+  }
   refuse(asked, "its statements do not stand one behind the other, or are computed elsewhere",
          context_);
   return false;

@@ -41,6 +41,7 @@ class NestKernels {
   }
   AskedKernel& kernel_for(const MapNest& nest, bool is_from_parts);
   size_t sharing_end(size_t i, const AskedKernel& asked);
+  static bool names_each_once(const AskedKernel& asked);
   bool are_all_there(size_t begin, size_t end, AskedKernel& asked);
   bool rows(size_t& i, size_t end, const AskedKernel& asked);
   bool points(size_t& i, size_t end, const AskedKernel& asked);
@@ -52,6 +53,7 @@ class NestKernels {
   std::string refuse_parts(const MapNest& nest, const AskedKernel& asked);
   const ir::Op* split_in(size_t begin, size_t end) const;
   bool split(size_t i, const AskedKernel& asked);
+  bool is_of_parts_alone(AskedKernel& asked);
   bool whole_or_parts(size_t i, const MapNest& nest, const SplitReduction& s,
                       const AskedKernel& asked);
 

@@ -62,6 +62,17 @@ bool NestKernels::split(size_t i, const AskedKernel& asked) {
   return NestKernels::whole_or_parts(i, nest, *s, asked);
 }
 
+// Whether a kernel that is named for parts has lines about them alone.
+bool NestKernels::is_of_parts_alone(AskedKernel& asked) {
+  asked.is_read = true;
+  bool ok = true;
+  for (const ir::Block* lines : {&asked.fuse, &asked.split, &asked.inner})
+    ok &= decision::refuse_all(*lines, "the kernel computes parts of one reduction", context_);
+  if (asked.alternatives.size() == 1) return ok;
+  refuse(asked, "kernels that compute parts have one alternative", context_);
+  return false;
+}
+
 // Three kernels: the parts, what puts them together, and all at once. The plan launches the last
 // where parts do not pay. It is another alternative of the second.
 bool NestKernels::whole_or_parts(size_t i, const MapNest& nest, const SplitReduction& s,
@@ -69,7 +80,7 @@ bool NestKernels::whole_or_parts(size_t i, const MapNest& nest, const SplitReduc
   std::set<std::string> kept = state_.kept_after(i);
   kept.emplace(s.buffer.str());
   AskedKernel* partial = asked_.find({std::string(s.buffer.str())}, false);
-  if (partial) partial->is_read = true;
+  if (partial && !is_of_parts_alone(*partial)) return false;
   const auto lower = [&](const MapNest& n, const ir::Block& alternative, const ir::Block& members,
                          PointAnswers* rules, ir::Block& decided) {
     const std::vector<MapNest> nests = {n};

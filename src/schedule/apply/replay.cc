@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "decision/lines.h"
 #include "schedule/apply/apply.h"
@@ -91,6 +92,7 @@ class KernelReplay {
   }
 
   std::optional<Rejection> refuse_members(const Fusion& fusion) const {
+    std::set<std::string_view> named = {schedule_.name};
     for (const ir::Op& line : first()) {
       const auto* stream = line.get<dc::Stream>();
       if (stream && pool_.index(stream->axis) != fusion.stream)
@@ -99,9 +101,13 @@ class KernelReplay {
       if (rows && pool_.index(rows->axis) != fusion.row)
         return refused(line,
                        fmt::format("the rows of this kernel are `{}`", fusion.row.name().str()));
+      if (line.is<dc::Inner>())
+        return refused(line, "steps of a reduction are for kernels without tiles");
       const ir::Names* statements = statements_of(line);
       if (!statements) continue;
       for (ir::Name name : *statements) {
+        if (!named.insert(name.str()).second)
+          return refused(line, fmt::format("the kernel names `{}` twice", name.str()));
         const Member* m = fusion.by_name(name);
         if (!m) return refused(line, why_outside(fusion, name));
         if (m->is_rolled == line.is<dc::Roll>()) continue;
