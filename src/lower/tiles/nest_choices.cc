@@ -59,12 +59,14 @@ bool NestChoices::end() {
   for (const auto& [tensor, is_copied] : copied_by_rule_) {
     if (!is_copied) bring_.took({tensor, OperandPath::Direct, {}});
   }
+  end_fetch();
   const bool ok[] = {groups.end("the kernel has no groups"),
                      cluster.end("the kernel has no tiles"),
                      resident.end("the kernel has no tiles"),
                      order.end("the kernel has no tiles"),
                      source.end("the kernel has no tiles"),
-                     fetch_.end("no loop has exactly one product, of a computed operand"),
+                     fetch_.end("no loop has exactly one product, of a computed operand, "
+                                "and copies that arrive at another time then"),
                      bring_.end("the kernel does not read it in boxes for element-wise work"),
                      whole_.end("the kernel has no box of it that could go to registers at once"),
                      promote.end("the kernel does not copy it")};
@@ -111,11 +113,26 @@ bool NestChoices::is_whole(ir::Name tensor, int64_t row_bytes) {
 }
 
 bool NestChoices::is_fetched_early() {
-  const auto line = answer(fetch_.asked(), [](NestAnswers& rules) {
-    return decision::Fetch{rules.fetch(), {}};
-  });
-  if (line) fetch_.took({line->moment, {}});
-  return line && line->moment == Moment::Early;
+  const auto* asked = fetch_.asked();
+  if (asked)
+    fetched_ = asked->moment;
+  else if (rules_)
+    fetched_ = rules_->fetch();
+  return fetched_ == Moment::Early;
+}
+
+void NestChoices::took_fetch() {
+  is_fetch_felt_ = true;
+  if (!fetched_ && missing_.empty()) missing_ = decision::Fetch::info().mnemonic();
+}
+
+// Texts printed before this was asked say `fetch early` where it changes nothing.
+void NestChoices::end_fetch() {
+  const auto* line = fetch_.asked();
+  if (fetched_ && is_fetch_felt_) fetch_.took({*fetched_, {}});
+  if (fetched_ && !is_fetch_felt_ && line && line->by == decision::By::Auto &&
+      line->moment == Moment::Early)
+    fetch_.drop();
 }
 
 int64_t NestChoices::promoted_bytes(ir::Name operand, const CopyFacts& facts) {

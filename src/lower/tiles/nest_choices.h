@@ -56,6 +56,8 @@ class NestChoices {
   bool is_whole(ir::Name tensor, int64_t row_bytes);
   // Of a loop with one product, of a computed operand: whether it fetches everything first.
   bool is_fetched_early();
+  // Something of such a loop arrives at another time then.
+  void took_fetch();
   // Bytes that a miss of the operand's copies brings.
   int64_t promoted_bytes(ir::Name operand, const CopyFacts& facts);
 
@@ -67,6 +69,7 @@ class NestChoices {
   decision::OperandChoice<decision::Promote> promote;
 
  private:
+  void end_fetch();
   std::pair<ir::Name, bool>* find_by_rule(ir::Name tensor);
 
   decision::Choice<decision::Fetch> fetch_;
@@ -75,6 +78,8 @@ class NestChoices {
   NestAnswers* rules_;
   // What rules would copy, and whether some use of it is one that a copy serves.
   std::vector<std::pair<ir::Name, bool>> copied_by_rule_;
+  std::optional<decision::Moment> fetched_;  // of loops that may fetch everything first
+  bool is_fetch_felt_ = false;
   bool has_idle_lines_ = false;
   std::string missing_;
 };

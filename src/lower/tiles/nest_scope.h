@@ -20,7 +20,8 @@ struct NestFrame {
   const ir::Block* block;
   size_t at = 0;
   bool is_loop = false;
-  bool is_eager = false;  // everything that it loads arrives at once
+  bool is_eager = false;      // everything that it loads arrives at once
+  bool may_be_eager = false;  // a line says whether it is
 };
 
 struct NestScope {

@@ -78,10 +78,12 @@ bool TileLoads::load(const ir::Block& ops, size_t k, ir::Block& out) {
   const bool may_turn = uses.makes_operand && !uses.is_stored;
   if (!uses.is_operand && takes_.is_box(value, may_turn)) value.box_of = &ops;
   if (!uses.is_operand && takes_.is_row_piece(value)) value.row_piece_of = &ops;
-  if (value.box_of && scope_.frames.back().is_eager &&
-      !takes_.take_box(op.name, value, uses.last, out))
+  const NestFrame& frame = scope_.frames.back();
+  const bool is_row_piece = value.row_piece_of && runs_along_columns(op.name, ops);
+  if (frame.may_be_eager && (value.box_of || is_row_piece)) choices_.took_fetch();
+  if (value.box_of && frame.is_eager && !takes_.take_box(op.name, value, uses.last, out))
     return false;
-  if (value.row_piece_of && scope_.frames.back().is_eager && runs_along_columns(op.name, ops))
+  if (is_row_piece && frame.is_eager)
     value.slot_tile = takes_.fetch_row_piece(op.name, value, uses.last, out);
   scope_.tiles.define(op.name, std::move(value));
   return true;

@@ -22,8 +22,8 @@ std::string refuse_second_operands(const ir::Program& tiles, const ir::Op& nest,
 
 class TileLoads {
  public:
-  TileLoads(NestScope& scope, TileCopies& copies, TileTakes& takes)
-      : scope_(scope), pool_(scope.pool), copies_(copies), takes_(takes) {}
+  TileLoads(NestScope& scope, NestChoices& choices, TileCopies& copies, TileTakes& takes)
+      : scope_(scope), pool_(scope.pool), choices_(choices), copies_(copies), takes_(takes) {}
 
   // Of the tiles of the grid, those that the nest uses; another one has one place, or none.
   void set_used_axes(ir::Axes axes) { used_axes_ = std::move(axes); }
@@ -61,6 +61,7 @@ class TileLoads {
 
   NestScope& scope_;
   expr::ExprPool& pool_;
+  NestChoices& choices_;
   TileCopies& copies_;
   TileTakes& takes_;
   ir::Axes used_axes_;

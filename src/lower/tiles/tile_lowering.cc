@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ir/walk.h"
+#include "lower/tiles/eager_loops.h"
 #include "lower/tiles/grid_facts.h"
 #include "lower/tiles/used_names.h"
 
@@ -55,29 +56,6 @@ bool has_equal_tiles(const vrtile::Par& grid, const ir::Block& work, expr::ExprP
   return ok;
 }
 
-// A loop with one product, of an operand that is computed: everything it loads is needed for the
-// product, and arrives at once.
-bool has_one_computed_product(const ir::Block& body) {
-  const vrtile::Dot* product = nullptr;
-  std::set<std::string> loaded;
-  for (const Op& op : body) {
-    if (const auto* l = op.get<vrtile::Load>()) loaded.emplace(l->name.str());
-    // Where loads begin may depend on scalars of the loop, which stay where they are.
-    if (op.is<vrtile::Let>() || op.is<vrtile::For>() || (op.is<vrtile::Dot>() && product))
-      return false;
-    if (const auto* d = op.get<vrtile::Dot>()) product = d;
-  }
-  return product && !loaded.contains(std::string(product->a.str()));
-}
-
-ir::Block loads_first(const ir::Block& body) {
-  ir::Block out = body;
-  std::stable_partition(out.begin(), out.end(), [](const Op& op) {
-    return op.is<vrtile::Carry>() || op.is<vrtile::Load>();
-  });
-  return out;
-}
-
 }  // namespace
 
 NestLowering::NestLowering(const ir::Program& program, const Op& nest, std::string_view name,
@@ -89,7 +67,7 @@ NestLowering::NestLowering(const ir::Program& program, const Op& nest, std::stri
       choices_(context, rules),
       copies_(scope_, choices_),
       takes_(scope_, choices_, copies_),
-      loads_(scope_, copies_, takes_),
+      loads_(scope_, choices_, copies_, takes_),
       stores_(scope_, copies_, takes_),
       computed_(scope_, takes_, stores_),
       kernel_name_(name) {}
@@ -291,17 +269,16 @@ bool NestLowering::loop(const vrtile::For& op, ir::Block& out) {
   result.var = scope_.tiles.define_scalar(op.var, DType::I64);
   loads_.add_loop(pool_.index(result.var), result.from, result.to);
   NestFrame frame{.block = &op.body, .is_loop = true};
-  if (fetches_early(op)) {
+  frame.may_be_eager = has_one_computed_product(op.body);
+  const bool is_eager = frame.may_be_eager && choices_.is_fetched_early();
+  if (frame.may_be_eager && has_late_operand(op.body)) choices_.took_fetch();
+  if (is_eager) {
     frame.block = &reordered_.emplace_back(loads_first(op.body));
     frame.is_eager = true;
   }
   if (!block(frame, result.body) || !carry_on(*carried, result.body)) return false;
   out.push_back(ir::make(std::move(result)));
   return true;
-}
-
-bool NestLowering::fetches_early(const vrtile::For& loop) {
-  return has_one_computed_product(loop.body) && choices_.is_fetched_early();
 }
 
 std::optional<std::vector<NestLowering::Carried>> NestLowering::carry(const ir::Block& body,

@@ -46,7 +46,6 @@ class NestLowering {
   std::optional<std::vector<Carried>> carry(const ir::Block& body, ir::Block& out);
   // Their next values, at the end of the loop.
   bool carry_on(const std::vector<Carried>& carried, ir::Block& out);
-  bool fetches_early(const vrtile::For& loop);
 
   std::optional<LoweredKernel> assemble(ir::Block body);
 
