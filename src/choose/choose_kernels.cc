@@ -3,10 +3,8 @@
 
 #include <algorithm>
 
+#include "choose/asked_steps.h"
 #include "choose/cover.h"
-#include "choose/moving_stages.h"
-#include "choose/piece_lists.h"
-#include "choose/stages.h"
 #include "decision/lines.h"
 #include "ir/target_of.h"
 #include "lower/asked_kernels.h"
@@ -34,7 +32,12 @@ class Chooser {
   double cycles() const { return cycles_; }
 
   std::optional<ir::Program> run() {
-    if (!asked_steps()) return std::nullopt;
+    const auto steps = make_asked_steps(program_, nests_, asked_, signs_, context_);
+    if (!steps) return std::nullopt;
+    for (const auto& [name, type] : *steps) {
+      declare(name, type);
+      costs_.declare(name, type);
+    }
     std::vector<MapNest> out;
     ir::Block kernels;
     for (size_t i = 0; i < nests_.nests.size();) {
@@ -98,121 +101,6 @@ class Chooser {
     nests_.names.take(name.str());
     nests_.buffers.insert_or_assign(std::string(name.str()), type);
     buffers_.push_back(ir::make(scalar::Buffer{name, type, scalar::Role::Temp}));
-  }
-
-  // The steps that lines of named kernels ask for. In a program between passes a reduction may have
-  // them already: it then reads the tensor that the line would make.
-  bool asked_steps() {
-    for (const Op& op : program_.body) {
-      const auto* kernel = op.get<decision::Kernel>();
-      if (!kernel) continue;
-      for (const Op& line : kernel->body) {
-        const auto* inner = line.get<decision::Inner>();
-        if (inner && !step(*inner, line)) return false;
-      }
-    }
-    return true;
-  }
-
-  bool step(const decision::Inner& inner, const Op& line) {
-    const std::string statement(inner.statement.str());
-    const std::string parts = ir::flat_name(statement + "_parts");
-    for (size_t i = 0; i < nests_.nests.size(); ++i) {
-      const MapNest nest = nests_.nests[i];
-      if (lower::is_grid(nest) || !lower::written_by(nest).contains(statement)) continue;
-      if (inner.length || (inner.number && is_along(nest, inner.axes)))
-        return is_moving_step(i) || piece_step(i, inner, line);
-      if (inner.number) {
-        if (is_moving_step(i)) return true;
-        if (moving_step(i, inner)) return true;
-        decision::refuse(line,
-                         "the statement is not a sum whose terms are polynomials of a number of "
-                         "that one, which has its steps over the same axes",
-                         context_);
-        return false;
-      }
-      const auto made = stages(nest, inner.axes, nests_.buffers, nests_.names, context_.pool);
-      if (made) {
-        declare(made->buffer, made->type);
-        costs_.declare(made->buffer, made->type);
-        nests_.nests[i] = made->rest;
-        nests_.nests.insert(nests_.nests.begin() + static_cast<std::ptrdiff_t>(i), made->first);
-        return true;
-      }
-      const std::set<std::string> read = lower::kept_for({}, std::span<const MapNest>(&nest, 1));
-      if (std::any_of(read.begin(), read.end(),
-                      [&](const std::string& r) { return r.starts_with(parts); }))
-        return true;
-      decision::refuse(line,
-                       "the statement is not a reduction over these axes and others, of a tensor "
-                       "whose elements it reads once",
-                       context_);
-      return false;
-    }
-    decision::refuse(line, "there is no such statement beside the tiles", context_);
-    return false;
-  }
-
-  // Whether the nest reduces these axes and no others, so that only pieces of them can be first.
-  static bool is_along(const MapNest& nest, const ir::Names& axes) {
-    const auto* loop = nest.body.size() == 2 ? nest.body[1].get<scalar::For>() : nullptr;
-    return loop && loop->axes.size() == 1 && axes == ir::Names{loop->axes[0].name};
-  }
-
-  bool piece_step(size_t i, const decision::Inner& inner, const Op& line) {
-    const auto length =
-        inner.length ? *inner.length : pieces_of(nests_.nests, inner.number).value_or(0);
-    const PieceLine asked{length, bool(inner.number), &inner.elements};
-    const auto made = is_along(nests_.nests[i], inner.axes)
-                          ? piece_stages(nests_.nests, i, asked, nests_.buffers, nests_.names,
-                                         signs_, context_.pool)
-                          : std::nullopt;
-    if (!made || made->against != inner.number || made->elements != inner.elements) {
-      decision::refuse(
-          line,
-          "the statement is not a reduction of f32 over this one axis, longer than a piece, of a "
-          "tensor whose elements it reads once; or its terms do not follow from numbers and "
-          "elements of a piece as the line says",
-          context_);
-      return false;
-    }
-    for (const auto& [name, type] : made->buffers) {
-      declare(name, type);
-      costs_.declare(name, type);
-    }
-    put_pieces(nests_.nests, i, *made, nests_.outputs);
-    return true;
-  }
-
-  // In a program between passes: the sum reads parts.
-  bool is_moving_step(size_t i) const {
-    const std::string parts = ir::flat_name(*lower::written_by(nests_.nests[i]).begin() + "_parts");
-    const std::set<std::string> read =
-        lower::kept_for({}, std::span<const MapNest>(&nests_.nests[i], 1));
-    return std::any_of(read.begin(), read.end(),
-                       [&](const std::string& r) { return r.starts_with(parts); });
-  }
-
-  bool moving_step(size_t i, const decision::Inner& inner) {
-    const auto made =
-        moving_stages(nests_.nests, i, inner.axes, nests_.buffers, nests_.names, context_.pool);
-    if (!made || made->against != inner.number) return false;
-    for (const auto& [name, type] : made->buffers) {
-      declare(name, type);
-      costs_.declare(name, type);
-    }
-    nests_.nests[i] = made->rest;
-    // After the first step of the other sum, and of sums that joined its walk before.
-    const std::string parts = ir::flat_name(std::string(inner.number.str()) + "_parts");
-    size_t at = 0;
-    for (size_t k = 0; k < i; ++k) {
-      if (lower::written_by(nests_.nests[k]).begin()->starts_with(parts)) at = k + 1;
-    }
-    const size_t rank = at > 0 ? nests_.nests[at - 1].axes.size() : 0;
-    while (at < i && at > 0 && nests_.nests[at].axes.size() == rank) ++at;
-    nests_.nests.insert(nests_.nests.begin() + static_cast<std::ptrdiff_t>(at), made->first.begin(),
-                        made->first.end());
-    return true;
   }
 
   ir::Program with(const std::vector<MapNest>& nests, const ir::Block& kernels) const {

@@ -47,6 +47,12 @@ AskedKernel* AskedKernels::find(const std::set<std::string>& written, bool is_fr
   return nullptr;
 }
 
+std::optional<size_t> AskedKernels::place(const std::set<std::string>& written,
+                                          bool is_from_parts) {
+  const AskedKernel* found = find(written, is_from_parts);
+  return found ? std::optional(static_cast<size_t>(found - kernels_.data())) : std::nullopt;
+}
+
 bool AskedKernels::end(ir::PassContext& context) const {
   bool ok = true;
   for (const AskedKernel& k : kernels_) {

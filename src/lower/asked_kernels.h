@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -34,6 +35,8 @@ class AskedKernels {
 
   // The kernel that computes one of the statements, from parts or not; null if none does.
   AskedKernel* find(const std::set<std::string>& written, bool is_from_parts);
+  // Where that kernel stands among those that are named.
+  std::optional<size_t> place(const std::set<std::string>& written, bool is_from_parts);
   // Refuses kernels that nothing was made for; whether there were none.
   bool end(ir::PassContext& context) const;
 
