@@ -71,6 +71,28 @@ void add_boxes(const Fusion& fusion, const TileConfig& s, std::vector<estimate::
   }
 }
 
+// Whether an operand that stays for all steps is as large as a result with these columns.
+bool has_operand_like(const Fusion& fusion, Expr column, const TileConfig& s) {
+  return std::ranges::any_of(fusion.dots, [&](const Dot& d) {
+    return d.has_stored_rows() && d.depth != fusion.stream &&
+           !expr::depends_on(d.a[0], fusion.stream) && d.operand_bytes() == kComputedBytes &&
+           tile_width(fusion, d.depth, s) == tile_width(fusion, column, s);
+  });
+}
+
+// Whether results of 16 bits can lie where such an operand was. Those of a part of the columns are
+// stored panel by panel, from a place of their own.
+bool have_place_of_operand(const Fusion& fusion, const TileConfig& s) {
+  for (const Member& m : fusion.members) {
+    if (expr::bytes(m.dtype) != kComputedBytes || m.has(fusion.stream) || !m.has(fusion.row))
+      continue;
+    for (Expr a : fusion.tile_axes(m)) {
+      if (a != fusion.row && !(fusion.is_whole(a) && has_operand_like(fusion, a, s))) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 FusionShape shape_of(const Fusion& fusion) {
@@ -146,7 +168,8 @@ estimate::SharedUse shared_use(const Fusion& fusion, const TileConfig& s) {
     return estimate::bytes_to_next_tile(rows * columns * bytes, target.copies);
   };
   // With shorter steps no operand is large enough to hold results.
-  const bool are_held = s.step >= scaled_step(fusion, target.tiles.step);
+  const bool are_held =
+      s.step >= scaled_step(fusion, target.tiles.step) && have_place_of_operand(fusion, s);
   estimate::StageUse results{0, 1, s.warp_groups, are_held};
   std::unordered_set<Expr> seen;  // operands that several products have in common
   for (const Dot& d : fusion.dots) {
