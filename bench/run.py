@@ -27,7 +27,7 @@ def parse(arguments):
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--suite", default="all",
                    help="attention, gemm, epilogue, decode, rows, all; prefill_grid, decode_grid, "
-                   "gemm_other, variants, head_sizes; several with ,")
+                   "gemm_other, operands, variants, head_sizes; several with ,")
     p.add_argument("--golden", default="golden", help="folder of the candidates")
     p.add_argument("--math", action="store_true",
                    help="time what the compiler makes of the programs themselves (golden/*.naut)")

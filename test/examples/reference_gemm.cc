@@ -80,6 +80,18 @@ Arrays gemm_fp8(const Arrays& in, const Sizes&, const Scalars&) {
   return {{"C", c}};
 }
 
+Arrays gemm_fp8_blocks(const Arrays& in, const Sizes&, const Scalars&) {
+  constexpr int64_t kBlock = 128;
+  const Array &a = in.at("A"), &b = in.at("B");
+  Array c = zeros({a.shape[0], b.shape[0]});
+  for (int64_t i = 0; i < c.shape[0]; ++i)
+    for (int64_t j = 0; j < c.shape[1]; ++j)
+      for (int64_t k = 0; k < a.shape[1]; ++k)
+        c.ref({i, j}) += a.at({i, k}) * in.at("a_scale").at({i, k / kBlock}) * b.at({j, k}) *
+                         in.at("b_scale").at({j / kBlock, k / kBlock});
+  return {{"C", c}};
+}
+
 Arrays gemm_swiglu(const Arrays& in, const Sizes&, const Scalars&) {
   const Array gate = product(in.at("X"), in.at("Wg"));
   const Array up = product(in.at("X"), in.at("Wu"));
@@ -117,6 +129,7 @@ std::vector<Reference> gemm_references() {
       {"gemm_batched", gemm_batched},
       {"gemm_bias_gelu", gemm_bias_gelu},
       {"gemm_fp8", gemm_fp8},
+      {"gemm_fp8_blocks", gemm_fp8_blocks},
       {"gemm_swiglu", gemm_swiglu},
       {"linear_f32", linear_f32},
       {"rmsnorm_matmul", rmsnorm_matmul},
