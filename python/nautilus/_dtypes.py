@@ -39,7 +39,8 @@ _FOREIGN = {
     "float32": "f32",
     "float64": "f64",
 }
-FOREIGN_NAMES = {ours: theirs for theirs, ours in _FOREIGN.items()}
+# No package has arrays of tf32, only of the f32 numbers that it is a part of.
+FOREIGN_NAMES = {ours: theirs for theirs, ours in _FOREIGN.items()} | {"tf32": "float32"}
 
 
 def name_of(dtype: Any) -> str:
