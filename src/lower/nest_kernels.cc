@@ -46,11 +46,7 @@ bool NestKernels::next(size_t& i) {
       decision::refuse(asked->split.back(), why, context_);
       return false;
     }
-    if (asked->parts().parts.value_or(1) > 1) {
-      if (split(i, *asked)) return true;
-      decision::refuse(asked->split[0], "the reduction is shorter", context_);
-      return false;
-    }
+    if (asked->parts().parts.value_or(1) > 1) return split(i, *asked);
   }
   return asked->form == decision::Form::Rows ? rows(i, limit, *asked) : points(i, limit, *asked);
 }

@@ -39,13 +39,16 @@ const Op* NestKernels::split_in(size_t begin, size_t end) const {
 }
 
 // Replaces nest `i` by two if that is always right; where it depends on sizes, the plan chooses
-// between the nest, whose kernel is added here, and the two.
+// between the nest, whose kernel is added here, and the two. False if something was reported.
 bool NestKernels::split(size_t i, const AskedKernel& asked) {
   const MapNest nest = state_.nests[i];
   const std::string target = *written_by(nest).begin();
-  if (!is_split_.insert(target).second) return false;
+  is_split_.insert(target);
   auto s = split_reduction(nest, state_.buffers, asked.parts(), state_.names, context_.pool);
-  if (!s) return false;
+  if (!s) {
+    decision::refuse(asked.split[0], "the reduction is shorter", context_);
+    return false;
+  }
   const std::string buffer(s->buffer.str());
   state_.buffers.emplace(buffer, s->type);
   is_split_.insert(buffer);
