@@ -83,12 +83,12 @@ void ProductEmitter::dot(const matile::Dot& op) {
   const bool a_in_registers = a_tile != scope_.registers.tiles.end();
   const int n = shape[1];
   const bool is_turned = op.trans_a == matile::Trans::Yes;
-  const FirstOperand first = a_in_registers ? FirstOperand::Registers
-                             : is_turned    ? FirstOperand::DepthByRows
-                                            : FirstOperand::RowsByDepth;
+  const FirstOperand form = a_in_registers ? FirstOperand::Registers
+                            : is_turned    ? FirstOperand::DepthByRows
+                                           : FirstOperand::RowsByDepth;
   const OperandDTypes dtypes = operand_dtypes(op);
-  scope_.instructions.products.emplace(dtypes, n, first);
-  const std::string function = product_name(dtypes, n, first);
+  scope_.instructions.products.emplace(dtypes, n, form);
+  const std::string function = product_name(dtypes, n, form);
 
   const auto at_slot = [&](ir::Name slot_tile_name, layout::Major major, Expr rows) {
     const auto [ring, slot_tile] = scope_.resources.slot_tile(slot_tile_name);
