@@ -27,7 +27,8 @@ TEST(Library, Dtypes) {
   EXPECT_EQ(nautilus_dtype_bytes(NAUTILUS_BF16), 2);
   EXPECT_EQ(nautilus_dtype_of_name("f64"), NAUTILUS_F64);
   EXPECT_EQ(nautilus_dtype_of_name("float"), -1);
-  EXPECT_EQ(nautilus_dtype_name(11), nullptr);
+  EXPECT_STREQ(nautilus_dtype_name(NAUTILUS_TF32), "tf32");
+  EXPECT_EQ(nautilus_dtype_name(12), nullptr);
   EXPECT_EQ(nautilus_dtype_bytes(-1), 0);
 }
 

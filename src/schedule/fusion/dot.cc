@@ -211,7 +211,8 @@ class DotFinder {
     for (Expr term : terms) {
       const size_t before = computed_.size();
       const auto d = product(k, term, row);
-      const bool is_alike = d && d->is_plain() && (out.empty() || d->column == out[0].column);
+      const bool is_alike =
+          d && d->is_plain() && d->scales.empty() && (out.empty() || d->column == out[0].column);
       if (!is_alike && computed_.size() == before) {
         computed_.resize(computed);
         return {};
@@ -315,7 +316,7 @@ class DotFinder {
   bool are_taken(const Dot& d) const {
     if (!d.column_element || !expr::is_operand(d.column_element.dtype())) return false;
     const target::OperandWidth* width = fusion_.target->matrix.width(d.operand_bytes());
-    if (!width) return false;
+    if (!width || (is_exact_ && width->apart_depth > 0)) return false;
     if (expr::is_half(d.column_element.dtype())) return true;
     const auto is_along_depth = [&](Expr element) { return has(element.args().back(), d.depth); };
     return d.is_plain() && (width->is_any_major ||

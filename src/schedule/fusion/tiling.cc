@@ -220,6 +220,12 @@ TileConfig least_sizes(const Fusion& fusion) {
   return s;
 }
 
+bool is_step(const Fusion& fusion, int64_t step) {
+  const int64_t apart = fusion.apart_depth();
+  return step % fusion.depth_grain() == 0 && fusion.step_block() % step == 0 &&
+         (apart == 0 || step <= apart);
+}
+
 TileConfig choose_sizes(const Fusion& fusion) {
   const target::Tiles& tiles = fusion.target->tiles;
   const target::Matrix& matrix = fusion.target->matrix;
@@ -253,7 +259,7 @@ TileConfig choose_sizes(const Fusion& fusion) {
       TileConfig s = best;
       s.warp_groups = groups;
       s.step = step;
-      if (fits(s)) return s;
+      if (is_step(fusion, step) && fits(s)) return s;
     }
   }
   return with_fewer_columns(1);

@@ -90,6 +90,9 @@ std::optional<int64_t> longest_step(const Fusion& fusion);
 // the streamed axis.
 int64_t scaled_step(const Fusion& fusion, int64_t step);
 
+// Whether a step may have this length: whole instructions, and no more than sums and scales allow.
+bool is_step(const Fusion& fusion, int64_t step);
+
 // Sizes of one group with the rows of one matrix instruction, and the usual step of products.
 TileConfig least_sizes(const Fusion& fusion);
 

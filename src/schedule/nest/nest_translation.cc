@@ -95,17 +95,27 @@ Expr NestTranslation::range_of(Expr e) {
     const Expr block = f_.pool.binary(Op::FloorDiv, f_.fusion.row, f_.fusion.block_rows);
     e = expr::substitute(f_.pool, e, {{block, f_.pool.integer(0)}});
   }
-  // Every tile has an element that exists.
+  // Every tile of columns has an element that exists. A loop may have one step beyond its axis.
   expr::Substitution blocks;
+  bool has_step = false;
   expr::for_each(e, [&](Expr x) {
-    if (tile_block(x)) blocks.emplace(x, f_.pool.integer(0));
+    if (!tile_block(x)) return;
+    blocks.emplace(x, f_.pool.integer(0));
+    has_step |= x[0] == f_.fusion.stream;
   });
+  if (has_step) condition = f_.both(condition, begins_inside(f_.tiling.at(f_.fusion.stream)));
   e = expr::substitute(f_.pool, e, blocks);
   for (Expr a : f_.tiling.order()) {
     const TileAxis& t = f_.tiling.at(a);
     if (t.in_range && expr::depends_on(e, a)) condition = f_.both(condition, in_tensor(e, t));
   }
   return condition;
+}
+
+Expr NestTranslation::begins_inside(const TileAxis& t) {
+  if (!t.in_range) return {};
+  const Expr first = expr::substitute(f_.pool, t.position, {{t.var, f_.pool.integer(0)}});
+  return f_.pool.binary(Op::Lt, expr::Simplifier(f_.pool).simplify(first), t.extent);
 }
 
 Expr NestTranslation::in_tensor(Expr e, const TileAxis& t) {

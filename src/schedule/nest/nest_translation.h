@@ -31,6 +31,9 @@ class NestTranslation {
   // The condition that a place of a tile is inside the axes that an expression uses.
   Expr range_of(Expr e);
 
+  // The condition that the first place of a tile is inside its axis; null: always.
+  Expr begins_inside(const TileAxis& t);
+
   // The condition for one axis: its own range, or the end of the tensor. Rows and columns beyond
   // the range are never stored, so `X[i + r]` may read elements there.
   Expr in_tensor(Expr e, const TileAxis& t);

@@ -37,22 +37,26 @@ bool is_elementwise(const std::vector<Expr>& operands) {
 // its terms: the matrix unit keeps 13 bits of the largest number of an instruction, and sums of 128
 // terms are added up from 0. Alignment could lose 2^-6 at worst, if every term lost all that it can
 // with the same sign; measured are 2^-10.6 for data of one sign, and less for others.
-double coarseness(Expr reduce, ir::Rounding contract) {
-  if (contract == ir::Rounding::Exact || reduce.reducer() != Reducer::Sum ||
-      reduce.dtype() != expr::DType::F32)
-    return 0;
-  std::vector<Expr> summed;
-  for (Expr f : algebra::factors(reduce.body())) {
+// Other factors may be scales. A sum of several products is as many sums.
+double coarseness(Expr reduce, Expr body) {
+  if (body.tree_size() > 4096) return 0;
+  const bool is_select = body.op() == Op::Select;
+  if (is_select || body.op() == Op::Add || body.op() == Op::Sub || body.op() == Op::Neg) {
+    double coarsest = 0;
+    for (size_t k = is_select ? 1 : 0; k < body.args().size(); ++k)
+      coarsest = std::max(coarsest, coarseness(reduce, body[k]));
+    return coarsest;
+  }
+  std::vector<Expr> operands;
+  for (Expr f : algebra::factors(body)) {
     bool is_summed = false;
     for (size_t k = 0; k < reduce.axis_count(); ++k)
       is_summed |= expr::depends_on(f, reduce.axis(k));
-    if (is_summed) summed.push_back(f);
-  }
-  const bool are_bytes = std::all_of(summed.begin(), summed.end(), [](Expr f) {
     const Expr e = algebra::element_of(f);
-    return e && expr::is_float(e.dtype()) && expr::bytes(e.dtype()) == 1;
-  });
-  return summed.size() == 2 && are_bytes && !is_elementwise(summed) ? 0x1p-9 : 0;
+    if (is_summed && e && expr::is_float(e.dtype()) && expr::bytes(e.dtype()) == 1)
+      operands.push_back(f);
+  }
+  return operands.size() == 2 && !is_elementwise(operands) ? 0x1p-9 : 0;
 }
 
 // What a licence for f32 operands allows in a product of these factors: both operands of a product
@@ -139,7 +143,10 @@ Reduction::Reduction(Expr reduce, int64_t length, ir::Rounding contract)
       licensed_(reducer_ == Reducer::Sum && contract != ir::Rounding::Exact
                     ? licensed_roundoff(reduce, reduce.body(), contract)
                     : 0),
-      coarse_(coarseness(reduce, contract)) {}
+      coarse_(reducer_ == Reducer::Sum && contract != ir::Rounding::Exact &&
+                      dtype_ == expr::DType::F32
+                  ? coarseness(reduce, reduce.body())
+                  : 0) {}
 
 Accumulator Reduction::start(Bounded init) const {
   const bool is_extreme = reducer_ == Reducer::Max || reducer_ == Reducer::Min;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "algebra/contraction.h"
+#include "expr/bounds/affine.h"
 #include "ir/target_of.h"
 #include "spec/equations.h"
 #include "spec/passes/operands/store_lines.h"
@@ -104,7 +105,10 @@ class Placing {
     for (Expr e : elements) {
       Need& need = needs_.try_emplace(std::string(e.name().str()), Need{wide}).first->second;
       need.has_byte_products &= has_bytes_ && is_pair;
-      if (is_pair) note_depth(e, r.axis(0), need);
+      if (!is_pair) continue;
+      note_depth(e, r.axis(0), need);
+      const Expr other = elements[e == elements[0] ? 1 : 0];
+      for (Expr index : e.args()) need.has_byte_products &= is_box_index(index, other);
     }
     if (is_pair) partners_.emplace_back(elements[0].name().str(), elements[1].name().str());
   }
@@ -124,6 +128,19 @@ class Placing {
     const Expr n = sum.extent(0);
     return n.op() == Op::IntConst && n.integer() > most_inner_ && n.integer() <= whole_depth_ &&
            reduced_.contains(let.name);
+  }
+
+  // Whether boxes can bring tiles along the axes of an index: those that the other operand has,
+  // too, are none of a tile.
+  bool is_box_index(Expr index, Expr other) {
+    const auto vars = expr::free_vars(index);
+    return std::ranges::all_of(vars, [&](Expr v) {
+      if (expr::depends_on(other, v) && index != v) return true;
+      const auto p = expr::Poly::of(index);
+      const auto parts = p ? p->split(v) : std::nullopt;
+      return parts && parts->first.constant().value_or(0) >= 1 &&
+             !expr::depends_on(expr::to_expr(pool_, parts->second), v);
+    });
   }
 
   // The dimension that the sum runs along, at plain places.
