@@ -222,7 +222,7 @@ TileConfig least_sizes(const Fusion& fusion) {
 
 bool is_step(const Fusion& fusion, int64_t step) {
   const int64_t apart = fusion.apart_depth();
-  return step % fusion.depth_grain() == 0 && fusion.step_block() % step == 0 &&
+  return step > 0 && step % fusion.depth_grain() == 0 && fusion.step_block() % step == 0 &&
          (apart == 0 || step <= apart);
 }
 

@@ -69,7 +69,8 @@ Expr NestTranslation::tile_block(Expr e) {
   if (e.op() != Op::FloorDiv || e[1].op() != Op::IntConst || !f_.fusion.extents.contains(e[0]))
     return {};
   const TileAxis& t = f_.tiling.at(e[0]);
-  const bool has_tiles = (t.kind == AxisKind::Stream || t.kind == AxisKind::Cut) && t.tile;
+  const bool is_tiled = t.kind == AxisKind::Stream || t.kind == AxisKind::Cut;
+  const bool has_tiles = is_tiled && t.tile && t.size > 0;
   if (!has_tiles || e[1].integer() % t.size != 0) return {};
   const Expr first = expr::substitute(f_.pool, t.position, {{t.var, f_.pool.integer(0)}});
   return expr::Simplifier(f_.pool).simplify(f_.pool.binary(Op::FloorDiv, first, e[1]));

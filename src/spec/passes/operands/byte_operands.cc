@@ -99,12 +99,12 @@ class Placing {
       if (e && e.dtype() == DType::F16) wide = DType::F16;
       if (is_byte_input(e)) elements.push_back(e);
     }
-    const bool is_pair = elements.size() == 2 && r.axis_count() == 1 &&
+    const bool is_pair = has_bytes_ && elements.size() == 2 && r.axis_count() == 1 &&
                          elements[0].name() != elements[1].name() && !is_inner(let, r) &&
                          are_scales_beside(list, r.axis(0));
     for (Expr e : elements) {
       Need& need = needs_.try_emplace(std::string(e.name().str()), Need{wide}).first->second;
-      need.has_byte_products &= has_bytes_ && is_pair;
+      need.has_byte_products &= is_pair;
       if (!is_pair) continue;
       note_depth(e, r.axis(0), need);
       const Expr other = elements[e == elements[0] ? 1 : 0];
