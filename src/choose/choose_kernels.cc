@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "choose/asked_steps.h"
 #include "choose/cover.h"
+#include "choose/steps/asked_steps.h"
 #include "decision/lines.h"
 #include "ir/target_of.h"
 #include "lower/asked_kernels.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "choose/cover.h"
-#include "choose/point_lines.h"
+#include "choose/points/point_lines.h"
 #include "expr/walk.h"
 #include "ir/walk.h"
 #include "lower/points/column_nests.h"

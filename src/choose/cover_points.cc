@@ -5,10 +5,10 @@
 #include <limits>
 
 #include "choose/cover.h"
-#include "choose/patch_points.h"
-#include "choose/point_lines.h"
-#include "choose/scan_vectors.h"
-#include "choose/spread_points.h"
+#include "choose/points/patch_points.h"
+#include "choose/points/point_lines.h"
+#include "choose/points/scan_vectors.h"
+#include "choose/points/spread_points.h"
 #include "lower/points/patch_points.h"
 #include "lower/points/points_loops.h"
 #include "lower/points/scan_elements.h"

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "choose/cover.h"
-#include "choose/moving_stages.h"
-#include "choose/piece_lists.h"
-#include "choose/stages.h"
+#include "choose/steps/moving_stages.h"
+#include "choose/steps/piece_lists.h"
+#include "choose/steps/stages.h"
 #include "scalar/ops.h"
 
 namespace nautilus::choose {

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "choose/patch_points.h"
+#include "choose/points/patch_points.h"
 #include "ir/environment.h"
 #include "lower/rows/row_group.h"
 #include "target/target.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the lowering of a kernel along rows asks about the registers of a thread, where it has a
 // choice. The lines of the kernel answer (row_lines.h); while they are chosen, rules do
-// (choose/row_rules.h).
+// (choose/rows/row_rules.h).
 #pragma once
 
 #include "lower/rows/row_shapes.h"

@@ -14,8 +14,8 @@
 // Reductions over several axes walk over the columns of each point of the others (`outer`); a group
 // of them has numbers and reductions only.
 //
-// A piece of a longer row is a row, too (choose/piece_stages.h): its columns are read at a place
-// that moves with the number of the piece, and those that the row does not have add nothing:
+// A piece of a longer row is a row, too (choose/steps/piece_stages.h): its columns are read at a
+// place that moves with the number of the piece, and those that the row does not have add nothing:
 //
 //   for i < M, p < P map
 //     init m[i, p] = -inf

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a kernel along rows keeps in registers (one of several by the number of columns, see
-// choose/row_shapes.h), and what that takes.
+// choose/rows/row_shapes.h), and what that takes.
 #pragma once
 
 #include <optional>

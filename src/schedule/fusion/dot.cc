@@ -7,10 +7,10 @@
 
 #include "algebra/contraction.h"
 #include "algebra/inside_guard.h"
-#include "expr/bounds/quotient.h"
 #include "expr/scalar_ops.h"
 #include "ir/environment.h"
 #include "scalar/ops.h"
+#include "schedule/fusion/row_block.h"
 #include "target/target.h"
 
 namespace nautilus::schedule {
@@ -109,7 +109,7 @@ class DotFinder {
     for (Expr row : candidates) consider(row, {});
     // Rows that share operands in blocks, `row / 4`: only where no axis itself is a row.
     for (Expr row : candidates) {
-      const Expr block = block_of(row);
+      const Expr block = row_block(fusion_, row, facts_, pool_);
       if (best_count == 0 && block) consider(row, block);
     }
     // A product with one row only, one for every place of a batch axis: a tile is a block of one.
@@ -157,29 +157,6 @@ class DotFinder {
       if (!hints_.sizes.contains(v.name().str())) return fusion_.target->matrix.rows;
     }
     return std::min<int64_t>(ir::evaluate_size(extent, hints_), fusion_.target->matrix.rows);
-  }
-
-  // The divisor in the fusion's one use of `row / n`; null if there is none or several, if the
-  // extent is not a multiple, or if a block may have more rows than a tile.
-  Expr block_of(Expr row) {
-    Expr block;
-    bool is_clear = true;
-    for (const Member& m : fusion_.members) {
-      expr::for_each(m.value, [&](Expr e) {
-        if ((e.op() != Op::FloorDiv && e.op() != Op::Mod) || !has(e, row)) return;
-        const bool is_plain = e[0] == row && (e[1].op() == Op::IntConst || e[1].op() == Op::Var) &&
-                              !fusion_.extents.contains(e[1]);
-        if (!is_plain || (block && block != e[1])) is_clear = false;
-        if (is_plain) block = e[1];
-      });
-    }
-    if (!is_clear || !block || block.is_int(1)) return {};
-    const auto holds = [&](Op op, int64_t n) {
-      return facts_.prove(pool_.binary(op, block, pool_.integer(n))) == expr::Truth::True;
-    };
-    const bool fits = holds(Op::Ge, 1) && holds(Op::Le, fusion_.target->matrix.rows) &&
-                      expr::exact_quotient(pool_, fusion_.extents.at(row), block);
-    return fits ? block : Expr();
   }
 
   // Whether the value changes from row to row of a tile.

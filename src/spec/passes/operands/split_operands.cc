@@ -9,7 +9,6 @@
 
 #include "algebra/contraction.h"
 #include "algebra/exact_halves.h"
-#include "expr/conjuncts.h"
 #include "expr/walk.h"
 #include "ir/decl.h"
 #include "ir/target_of.h"
@@ -19,6 +18,7 @@
 #include "spec/passes/operands/limb_dimensions.h"
 #include "spec/passes/operands/limb_tensors.h"
 #include "spec/passes/operands/merged_depth.h"
+#include "spec/passes/operands/merged_limbs.h"
 #include "spec/passes/operands/product_operands.h"
 #include "spec/passes/operands/store_lines.h"
 
@@ -275,59 +275,14 @@ class Splitting {
     return out;
   }
 
-  // Of an element with axes of the sum that are one: a tensor with that one along memory. Indices
-  // with such axes are written out along the other axes that they have; the others stay.
+  // Of an element with axes of the sum that are one: a tensor with that one along memory.
   Limbs of_merged(Expr operand, std::vector<Let>& made) {
-    const bool is_guarded = operand.op() == SplitOp::Select;
-    const Expr read = is_guarded ? operand[1] : operand;
+    const Expr read = operand.op() == SplitOp::Select ? operand[1] : operand;
     const auto type = types_.find(std::string(read.name().str()));
     if (type == types_.end()) return {};
-    const auto is_merged = [&](Expr e) {
-      return std::any_of(merged_->merged.begin(), merged_->merged.end(),
-                         [&](Expr axis) { return expr::depends_on(e, axis); });
-    };
-    LimbDimensions limbs;
-    ir::Axes along;  // of the equation, in indices that are written out
-    std::vector<Expr> from;
-    for (size_t k = 0; k < read.args().size(); ++k) {
-      if (!is_merged(read[k])) {
-        const Expr place = pool_.index(fmt::format("x{}", k));
-        limbs.parts.push_back({{place.name(), type->second.dims[k]}, read[k]});
-        from.push_back(place);
-        continue;
-      }
-      from.push_back(expr::substitute(pool_, read[k], merged_->at));
-      for (const ir::Axis& a : axes_) {
-        const Expr axis = pool_.index(a.name);
-        const bool is_known = std::any_of(along.begin(), along.end(),
-                                          [&](const ir::Axis& b) { return a.name == b.name; });
-        if (!is_known && !is_merged(axis) && expr::depends_on(read[k], axis)) along.push_back(a);
-      }
-    }
-    limbs.value = pool_.read(read.name(), read.dtype(), from);
-    Expr outside;
-    if (is_guarded) {
-      Expr inside;
-      for (Expr c : expr::conjuncts(operand[0])) {
-        bool is_along = is_merged(c);
-        for (Expr v : expr::free_vars(c)) {
-          const bool is_own = std::any_of(along.begin(), along.end(),
-                                          [&](const ir::Axis& a) { return a.name == v.name(); });
-          const bool is_axis = std::any_of(axes_.begin(), axes_.end(),
-                                           [&](const ir::Axis& a) { return a.name == v.name(); });
-          // A test of both would need an axis that the tensor lacks.
-          if (is_axis && !is_own && !is_merged(v) && is_along) return {};
-          is_along |= is_own;
-        }
-        Expr& all = is_along ? inside : outside;
-        const Expr test = is_along ? expr::substitute(pool_, c, merged_->at) : c;
-        all = all ? pool_.binary(SplitOp::And, all, test) : test;
-      }
-      if (inside) limbs.value = pool_.select(inside, limbs.value, operand[2]);
-    }
-    const size_t kept = limbs.parts.size();
-    along.push_back(merged_->axis);
-    for (const ir::Axis& a : along) limbs.parts.push_back({a, pool_.index(a.name)});
+    auto written_out = merged_limbs(operand, *merged_, axes_, type->second, pool_);
+    if (!written_out) return {};
+    auto& [limbs, kept, outside] = *written_out;
     const auto most_axes = static_cast<size_t>(target_.copies.box_axes);
     if (limbs.parts.size() > most_axes && kept > 0) join_batch(kept, operands_, limbs, pool_);
     if (limbs.parts.size() > most_axes) return {};

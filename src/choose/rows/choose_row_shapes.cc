@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "choose/choose_row_shapes.h"
+#include "choose/rows/choose_row_shapes.h"
 
 #include <algorithm>
 
-#include "choose/named_rows.h"
-#include "choose/row_shapes.h"
+#include "choose/rows/named_rows.h"
+#include "choose/rows/row_shapes.h"
 #include "decision/decisions.h"
 #include "ir/usual_sizes.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "choose/named_rows.h"
+#include "choose/rows/named_rows.h"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "choose/piece_stages.h"
+#include "choose/steps/piece_stages.h"
 #include "target/target.h"
 
 namespace nautilus::choose {

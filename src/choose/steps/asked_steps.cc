@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "choose/asked_steps.h"
+#include "choose/steps/asked_steps.h"
 
 #include <algorithm>
 #include <map>
 
-#include "choose/moving_stages.h"
-#include "choose/piece_lists.h"
-#include "choose/stages.h"
+#include "choose/steps/moving_stages.h"
+#include "choose/steps/piece_lists.h"
+#include "choose/steps/stages.h"
 #include "decision/lines.h"
 #include "lower/points/part_nests.h"
 #include "scalar/ops.h"

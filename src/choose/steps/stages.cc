@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "choose/stages.h"
+#include "choose/steps/stages.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "choose/point_lines.h"
+#include "choose/points/point_lines.h"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "choose/piece_lists.h"
+#include "choose/steps/piece_lists.h"
 
 #include <algorithm>
 
-#include "choose/along_axis.h"
+#include "choose/steps/along_axis.h"
 #include "expr/walk.h"
 #include "lower/program_nests.h"
 

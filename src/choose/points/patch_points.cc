@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "choose/patch_points.h"
+#include "choose/points/patch_points.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "choose/along_axis.h"
+#include "choose/steps/along_axis.h"
 
 namespace nautilus::choose {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "choose/spread_points.h"
+#include "choose/points/spread_points.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "choose/point_lines.h"
+#include "choose/points/point_lines.h"
 #include "expr/bounds/affine.h"
 #include "expr/walk.h"
 #include "ir/walk.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "choose/moving_stages.h"
+#include "choose/steps/moving_stages.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "algebra/moments.h"
-#include "choose/stages.h"
+#include "choose/steps/stages.h"
 #include "expr/walk.h"
 #include "scalar/ops.h"
 

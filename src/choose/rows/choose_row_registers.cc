@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "choose/choose_row_registers.h"
+#include "choose/rows/choose_row_registers.h"
 
-#include "choose/named_rows.h"
-#include "choose/row_rules.h"
+#include "choose/rows/named_rows.h"
+#include "choose/rows/row_rules.h"
 #include "ir/target_of.h"
 #include "lower/rows/row_lines.h"
 #include "lower/rows/row_lowering.h"

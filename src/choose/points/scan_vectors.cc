@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "choose/scan_vectors.h"
+#include "choose/points/scan_vectors.h"
 
 #include <algorithm>
 

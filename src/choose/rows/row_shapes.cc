@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "choose/row_shapes.h"
+#include "choose/rows/row_shapes.h"
 
 #include <algorithm>
 #include <set>
 #include <string>
 
-#include "choose/row_rules.h"
+#include "choose/rows/row_rules.h"
 #include "expr/walk.h"
 #include "lower/rows/row_lowering.h"
 #include "lower/rows/row_walks.h"

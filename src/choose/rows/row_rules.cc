@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "choose/row_rules.h"
+#include "choose/rows/row_rules.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "choose/piece_stages.h"
+#include "choose/steps/piece_stages.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 
 #include "algebra/attained.h"
 #include "algebra/repair.h"
-#include "choose/along_axis.h"
-#include "choose/moving_stages.h"
-#include "choose/stages.h"
+#include "choose/steps/along_axis.h"
+#include "choose/steps/moving_stages.h"
+#include "choose/steps/stages.h"
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
 #include "lower/points/split_reduction.h"
