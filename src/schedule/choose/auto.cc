@@ -285,6 +285,10 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool, Sch
     }
     if (k.split.or_whole)
       in_parts = sizes_in_parts(k, k.split, in_parts, program, target, pool, &why);
+    if (k.split.or_whole && is_whole_faster(k, k.split, in_parts, program, target, pool)) {
+      k.split = {};
+      why.clear();
+    }
     if (k.split.or_whole && k.fusion.row_block > 0)
       k.split.combines_last = is_last_tile_faster(k, k.split, in_parts, program, target, pool);
     if (!why.empty()) k.fusion.notes.push_back(std::move(why));

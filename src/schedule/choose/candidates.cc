@@ -159,12 +159,13 @@ bool drop_long_code(std::vector<Ranked>& all, double long_code) {
   return least > long_code;
 }
 
-// Whether the sizes that are asked for say how long all axes are, of sums of several products:
-// those wait for the matrix unit, so that shapes which typical problems do not have (groups of few
-// channels) are worth a kernel more.
-bool is_for_asked_sizes(const Fusion& fusion) {
+// Whether a candidate is worth a kernel more for being the best at the sizes that are asked for, if
+// those say how long all axes are. Typical problems have no groups of few channels, which sums of
+// several products have, and no products with few columns.
+bool is_for_asked_sizes(const TileConfig& best, const Fusion& fusion) {
   const auto is_several = [&](const Dot& d) { return fusion.has_several(d); };
-  return std::any_of(fusion.dots.begin(), fusion.dots.end(), is_several) &&
+  return (has_few_columns(best, fusion.target->tiles) ||
+          std::any_of(fusion.dots.begin(), fusion.dots.end(), is_several)) &&
          std::all_of(fusion.axis_order.begin(), fusion.axis_order.end(),
                      [&](Expr a) { return fusion.asked.contains(a); });
 }
@@ -238,12 +239,10 @@ std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& pro
     for (const auto& env : problems) at[k].push_back(cycles(all[k], env));
   }
   for (size_t k : best_set(at, most_kernels, target.tiles)) all[k].is_kept = true;
-  if (is_for_asked_sizes(fusion)) {
-    const auto best =
-        std::min_element(all.begin(), all.end(),
-                         [](const Ranked& a, const Ranked& b) { return a.at_hints < b.at_hints; });
-    best->is_kept = true;
-  }
+  const auto fastest =
+      std::min_element(all.begin(), all.end(),
+                       [](const Ranked& a, const Ranked& b) { return a.at_hints < b.at_hints; });
+  if (is_for_asked_sizes(fastest->sizes, fusion)) fastest->is_kept = true;
   // Those that win most often first.
   std::vector<size_t> order(all.size());
   for (size_t k = 0; k < all.size(); ++k) order[k] = k;

@@ -26,12 +26,25 @@ class PartCost {
     hints_.sizes.emplace(ir::machine_name(program, pool).str(), target.board.sms);
   }
 
+  // Cycles of products alone without parts.
+  std::optional<double> whole(const TileConfig& sizes) {
+    const NestCost cost = cost_with(sizes);
+    if (!cost.steps || cost.floors.vector > 0) return std::nullopt;
+    Names own;
+    const Expr count =
+        count_tiles(kernel_.fusion, Tiling(kernel_.fusion, sizes, pool_, own), pool_);
+    const auto tiles = known(count, hints_);
+    const auto steps = known(cost.steps, hints_);
+    const auto read = operands(hints_);
+    if (!tiles || !steps || !read) return std::nullopt;
+    const double rounds = std::ceil(static_cast<double>(*tiles) /
+                                    static_cast<double>(target_.board.sms * cost.resident));
+    const double work = rounds * (static_cast<double>(*steps) * step_of(cost, hints_) + cost.once);
+    return std::max(work, *read / target_.costs.memory_bytes_per_cycle) + cost.kernel_once;
+  }
+
   std::optional<PartTime> at(const TileConfig& sizes) {
-    const algebra::Signs signs(program_);
-    Names names;
-    const BuiltKernel built =
-        build_kernel(kernel_.fusion, sizes, {}, {}, kernel_.stored, program_, signs, pool_, names);
-    const NestCost cost = cost_of(built, built.wholes[0], program_, target_, pool_);
+    const NestCost cost = cost_with(sizes);
     const Fusion& fusion = kernel_.fusion;
     if (!cost.steps) return std::nullopt;
     Names own;
@@ -51,9 +64,7 @@ class PartCost {
     const auto passed = states(env);
     const auto read = operands(env);
     if (!tiles || !each || !parts || !passed || !read) return std::nullopt;
-    bool is_ragged = false;
-    for (Expr r : cost.ragged) is_ragged |= known(r, env).value_or(0) != 0;
-    const double step = is_ragged ? cost.step_unaligned : cost.step;
+    const double step = step_of(cost, env);
     const auto number = [](int64_t n) { return static_cast<double>(n); };
     const double rounds =
         std::ceil(number(*tiles * *parts) / number(target_.board.sms * cost.resident));
@@ -77,6 +88,20 @@ class PartCost {
   }
 
  private:
+  NestCost cost_with(const TileConfig& sizes) const {
+    const algebra::Signs signs(program_);
+    Names names;
+    const BuiltKernel built =
+        build_kernel(kernel_.fusion, sizes, {}, {}, kernel_.stored, program_, signs, pool_, names);
+    return cost_of(built, built.wholes[0], program_, target_, pool_);
+  }
+
+  static double step_of(const NestCost& cost, const ir::Environment& env) {
+    bool is_ragged = false;
+    for (Expr r : cost.ragged) is_ragged |= known(r, env).value_or(0) != 0;
+    return is_ragged ? cost.step_unaligned : cost.step;
+  }
+
   static std::optional<int64_t> known(Expr e, const ir::Environment& env) {
     for (Expr v : expr::free_vars(e)) {
       if (!env.sizes.contains(v.name().str())) return std::nullopt;
@@ -169,6 +194,23 @@ TileConfig sizes_in_parts(const Kernel& kernel, const Split& split, const TileCo
       fmt::format("; tiles of {} in {} parts take {:.0f} cycles there, of {} in {} parts {:.0f}",
                   text(best), time.parts, time.cycles, text(usual), first->parts, first->cycles);
   return best;
+}
+
+bool is_whole_faster(const Kernel& kernel, const Split& split, const TileConfig& sizes,
+                     const ir::Program& program, const Target& target, expr::ExprPool& pool) {
+  const Fusion& fusion = kernel.fusion;
+  if (!std::all_of(fusion.axis_order.begin(), fusion.axis_order.end(),
+                   [&](Expr a) { return fusion.asked.contains(a); }))
+    return false;
+  PartCost cost(kernel, split, program, target, pool);
+  const auto in_parts = cost.at(sizes);
+  if (!in_parts) return false;
+  const auto is_faster = [&](const TileConfig& s) {
+    const auto whole = s.cluster == 1 ? cost.whole(s) : std::nullopt;
+    return whole && *whole < in_parts->cycles;
+  };
+  return is_faster(kernel.sizes) ||
+         std::any_of(kernel.others.begin(), kernel.others.end(), is_faster);
 }
 
 bool is_last_tile_faster(const Kernel& kernel, const Split& split, const TileConfig& sizes,

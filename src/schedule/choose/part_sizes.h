@@ -31,6 +31,11 @@ TileConfig sizes_in_parts(const Kernel& kernel, const Split& split, const TileCo
                           const ir::Program& program, const Target& target, expr::ExprPool& pool,
                           std::string* why);
 
+// Whether products alone take less time without parts, with sizes that the kernel keeps, at the
+// sizes that are asked for: a machine with idle multiprocessors may still wait for memory.
+bool is_whole_faster(const Kernel& kernel, const Split& split, const TileConfig& sizes,
+                     const ir::Program& program, const Target& target, expr::ExprPool& pool);
+
 // Whether the last tile combines the parts in less time than another kernel, at the program's
 // hints. Where sizes have no hints, or one part is enough, the value of the split.
 bool is_last_tile_faster(const Kernel& kernel, const Split& split, const TileConfig& sizes,

@@ -123,17 +123,30 @@ class DotFinder {
 
  private:
   // Whether a tile of rows is not mostly empty at the sizes that were asked for: otherwise the
-  // columns are the short axis. Only for sums of several products, which are bound by the matrix
-  // unit and not by memory; their rows have a contiguous depth.
+  // columns are the short axis. Empty rows of a product alone take room in its ring, from the
+  // operand that it waits for. Sums of several products need a contiguous depth of their rows.
   bool fills_rows(const std::vector<Dot>& dots, Expr row) const {
     const auto known = fusion_.asked.find(row);
     for (const Dot& d : dots) {
-      if (!is_of_several(d, dots)) return true;
-      if (!is_ordered(d, row) && (!d.row_element || !has(d.row_element.args().back(), d.depth)))
+      if (!is_of_several(d, dots)) {
+        if (!d.is_plain() || !are_products_alone(dots)) return true;
+      } else if (!is_ordered(d, row) &&
+                 (!d.row_element || !has(d.row_element.args().back(), d.depth))) {
         return false;
+      }
     }
     return known == fusion_.asked.end() ||
            fusion_.target->tiles.least_filled * known->second > fusion_.target->matrix.rows;
+  }
+
+  // Whether the fusion reduces nothing else: another reduction may need a row of results whole.
+  bool are_products_alone(const std::vector<Dot>& dots) const {
+    for (size_t k = 0; k < fusion_.members.size(); ++k) {
+      const bool is_product =
+          std::any_of(dots.begin(), dots.end(), [&](const Dot& d) { return d.member == k; });
+      if (fusion_.members[k].is_reduction() && !is_product) return false;
+    }
+    return true;
   }
 
   // Whether rows or columns are the last axis of results that are stored from registers, those of

@@ -17,9 +17,9 @@ struct Shape : FusionShape {
   int64_t most_rows = 0;  // 0: not known
   bool is_block = false;
   bool is_deep = false;  // an operand needs so much shared memory that short steps are worthwhile
-  // Of sums of several products, at the sizes that are asked for; 0: not known.
-  int64_t columns = 0;
-  int64_t depth = 0;
+  // At the sizes that are asked for; 0: not known.
+  int64_t columns = 0;  // of products alone and of sums of several
+  int64_t depth = 0;    // of sums of several
 };
 
 Shape candidate_shape(const Fusion& fusion) {
@@ -33,13 +33,13 @@ Shape candidate_shape(const Fusion& fusion) {
   if (rows.op() == Op::IntConst) s.most_rows = rows.integer();
   s.is_block = fusion.row_block > 0;
   for (const Dot& d : fusion.dots) {
-    if (!fusion.has_several(d)) continue;
+    if (!fusion.has_several(d) && !s.has_product_alone) continue;
     const auto asked = [&](Expr axis) {
       const auto known = fusion.asked.find(axis);
       return known == fusion.asked.end() ? 0 : known->second;
     };
     s.columns = std::max(s.columns, asked(d.column));
-    s.depth = std::max(s.depth, asked(d.depth));
+    if (fusion.has_several(d)) s.depth = std::max(s.depth, asked(d.depth));
   }
   return s;
 }
@@ -89,6 +89,11 @@ std::vector<TileConfig> fitting_sizes(const Fusion& fusion) {
       s.column = column;
       if (!shape.has_streamed_tile) {
         if (groups <= tiles.product_groups) consider(s);
+        if (has_few_columns(s, tiles) && groups <= tiles.product_groups) {
+          TileConfig longer = s;
+          longer.step = scaled_step(fusion, tiles.usual_steps.front());
+          if (longer.step > s.step) consider(longer);
+        }
         // Where taps are steps, channels may be few: short steps leave fewer of them empty.
         for (const int64_t usual : tiles.tap_steps) {
           const int64_t step = scaled_step(fusion, usual);
@@ -136,6 +141,11 @@ std::vector<TileConfig> fitting_sizes(const Fusion& fusion) {
 }
 
 }  // namespace
+
+bool has_few_columns(const TileConfig& sizes, const target::Tiles& tiles) {
+  return std::find(tiles.few_columns.begin(), tiles.few_columns.end(), sizes.column) !=
+         tiles.few_columns.end();
+}
 
 bool has_fitting_sizes(const Fusion& fusion) { return !fitting_sizes(fusion).empty(); }
 
