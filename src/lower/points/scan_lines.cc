@@ -6,6 +6,7 @@
 
 #include "expr/bounds/affine.h"
 #include "expr/bounds/at_most_zero.h"
+#include "expr/combination.h"
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
 #include "matile/ops.h"
@@ -35,14 +36,6 @@ struct WalkedScan {
     return expr::canonical_index(pool, pool.binary(EK::Add, loop->from, pool.integer(1)));
   }
 };
-
-std::optional<expr::Reducer> scanned_by(EK op) {
-  for (const auto r :
-       {expr::Reducer::Sum, expr::Reducer::Prod, expr::Reducer::Max, expr::Reducer::Min}) {
-    if (expr::combiner(r) == op) return r;
-  }
-  return std::nullopt;
-}
 
 // Whether the condition says that the step is not the first one.
 bool is_later(Expr condition, const matile::Loop& loop, expr::ExprPool& pool) {
@@ -87,14 +80,15 @@ std::optional<WalkedScan> walked_scan(const matile::Points& points, expr::ExprPo
   if (!writes) return std::nullopt;
   const Expr t = pool.index(loop->var);
   const Expr state = pool.var(before->name, before->dtype);
-  const auto reducer = step->value.args().size() == 2 ? scanned_by(step->value.op()) : std::nullopt;
-  if (!reducer || before->dtype == DType::Bool) return std::nullopt;
+  const auto both = expr::combination_of(step->value, pool);
+  if (!both || before->dtype == DType::Bool) return std::nullopt;
   for (const size_t k : {size_t{0}, size_t{1}}) {
-    const Expr last = step->value[k];
-    const Expr term = step->value[1 - k];
+    const Expr last = both->operands[k];
+    const Expr term = both->operands[1 - k];
     if (last.op() != EK::Select || last[1] != state || !is_later(last[0], *loop, pool)) continue;
     if (expr::depends_on(term, state) || expr::depends_on(last[2], t)) continue;
-    return WalkedScan{before->name, before->dtype, *reducer, last[2], term, loop, value, *writes};
+    return WalkedScan{before->name, before->dtype, both->reducer, last[2],
+                      term,         loop,          value,         *writes};
   }
   return std::nullopt;
 }

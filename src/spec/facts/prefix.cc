@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "expr/bounds/at_most_zero.h"
+#include "expr/combination.h"
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
 
@@ -57,23 +58,10 @@ std::optional<Prefix> prefix_of(const Let& let, expr::ExprPool& pool) {
   return std::nullopt;
 }
 
-namespace {
-
-// The reducer that combines two operands so.
-std::optional<expr::Reducer> reducer_of(Op op) {
-  for (const auto r : {expr::Reducer::Sum, expr::Reducer::Prod, expr::Reducer::Max,
-                       expr::Reducer::Min, expr::Reducer::Any, expr::Reducer::All}) {
-    if (expr::combiner(r) == op) return r;
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
 std::optional<Let> as_prefix(const Let& let, size_t along, Direction direction,
                              expr::ExprPool& pool) {
-  const auto reducer = let.body.args().size() == 2 ? reducer_of(let.body.op()) : std::nullopt;
-  if (!reducer || let.dtype != expr::compute_dtype(let.dtype)) return std::nullopt;
+  const auto step = expr::combination_of(let.body, pool);
+  if (!step || let.dtype != expr::compute_dtype(let.dtype)) return std::nullopt;
   const bool is_up = direction == Direction::Up;
   const Expr t = pool.index(let.axes[along].name);
   const Expr extent = let.axes[along].extent;
@@ -84,8 +72,8 @@ std::optional<Let> as_prefix(const Let& let, size_t along, Direction direction,
   const Expr is_step =
       is_up ? pool.binary(Op::Ge, t, pool.integer(1)) : pool.binary(Op::Lt, before[along], extent);
   for (const size_t k : {size_t{0}, size_t{1}}) {
-    const Expr state = let.body[k];
-    const Expr term = let.body[1 - k];
+    const Expr state = step->operands[k];
+    const Expr term = step->operands[1 - k];
     if (state.op() != Op::Select || state[1] != last) continue;
     const auto condition = expr::at_most_zero(state[0]);
     if (!condition || condition != expr::at_most_zero(is_step)) continue;
@@ -93,20 +81,21 @@ std::optional<Let> as_prefix(const Let& let, size_t along, Direction direction,
     const bool is_free = std::find(read.begin(), read.end(), let.name) == read.end();
     if (!is_free || expr::depends_on(state[2], t)) continue;
     // A step from NaN to NaN is NaN; a reduction ignores it.
-    const bool is_extreme = *reducer == expr::Reducer::Max || *reducer == expr::Reducer::Min;
+    const bool is_extreme =
+        step->reducer == expr::Reducer::Max || step->reducer == expr::Reducer::Min;
     if (is_extreme && !state[2].is_const()) continue;
     std::string name(t.name().str());
     do name += "_";
     while (expr::depends_on(let.body, pool.index(name)));
     const Expr s = pool.index(name);
-    const expr::Value none = expr::identity(*reducer, let.dtype);
+    const expr::Value none = expr::identity(step->reducer, let.dtype);
     const Expr masked = is_float(let.dtype)              ? pool.floating(none.f, let.dtype)
                         : let.dtype == expr::DType::Bool ? pool.boolean(none.i != 0)
                                                          : pool.integer(none.i, let.dtype);
     const Expr body = pool.select(pool.binary(is_up ? Op::Le : Op::Ge, s, t),
                                   expr::substitute(pool, term, {{t, s}}), masked);
     Let out = let;
-    out.body = pool.reduce(*reducer, body, std::array{s}, std::array{extent}, state[2]);
+    out.body = pool.reduce(step->reducer, body, std::array{s}, std::array{extent}, state[2]);
     return out;
   }
   return std::nullopt;
