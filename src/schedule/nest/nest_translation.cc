@@ -121,7 +121,8 @@ Expr NestTranslation::begins_inside(const TileAxis& t) {
 
 Expr NestTranslation::in_tensor(Expr e, const TileAxis& t) {
   const bool is_free = (t.kind == AxisKind::Row && f_.fusion.row_block == 0) ||
-                       (t.kind == AxisKind::Cut && t.var != f_.fusion.stream);
+                       (t.kind == AxisKind::Cut && t.var != f_.fusion.stream) ||
+                       (t.kind == AxisKind::Whole && !f_.fusion.is_inner(t.var));
   const auto type = e.op() == Op::Read ? types_.find(e.name().str()) : types_.end();
   if (!is_free || type == types_.end()) return t.in_range;
   Expr condition;
