@@ -9,6 +9,7 @@
 #include "spec/equations.h"
 #include "spec/eval/eval_reduction.h"
 #include "spec/facts/factors.h"
+#include "spec/facts/held_tensors.h"
 
 namespace nautilus::spec {
 namespace {
@@ -23,6 +24,7 @@ class Deferral {
         names_(program, context.pool),
         values_(program, context.pool, equations_),
         factors_(program, context.pool, equations_),
+        held_(program, context.pool),
         is_exact_(ir::numerics_of(program).rounding == ir::Rounding::Exact) {}
 
   Let equation(const Let& let, std::vector<Let>& sums) {
@@ -65,6 +67,9 @@ class Deferral {
     counts_ &= std::all_of(terms.begin(), terms.end(),
                            [&](const Split& t) { return can_count(t.leaving, let); });
     if (!counts_ && has_counted(terms)) return std::nullopt;
+    if (std::any_of(terms.begin(), terms.end(),
+                    [&](const Split& t) { return makes_licence(let, t.staying); }))
+      return std::nullopt;
     Let outer = let;
     outer.body = {};
     for (const Split& t : terms) {
@@ -92,6 +97,14 @@ class Deferral {
            std::all_of(terms.begin(), terms.end(), [&](const Split& t) {
              return algebra::is_contraction(algebra::factors(t.staying), results);
            });
+  }
+
+  // Whether what stays has an operand of 16 bits next to which others may be rounded, and the sum
+  // as it was written has none.
+  bool makes_licence(const Let& let, Expr staying) const {
+    const Expr written = held_.marked(let.body);
+    return licensed_roundoff(written, staying) > 0 &&
+           licensed_roundoff(written, written.body()) == 0;
   }
 
   // The sum of what stays of all terms, which lose the same.
@@ -185,6 +198,7 @@ class Deferral {
   Equations equations_;
   KnownValues values_;
   Factors factors_;
+  HeldTensors held_;
   bool is_exact_;
   // Whether factors that could spoil rows that a condition hides may leave, for a count of the
   // rest.
