@@ -220,9 +220,13 @@ class FormChooser {
     // Sums of groups are scalar code, too, whose points share what they load.
     const bool has_groups = form.has(Rewrite::Groups);
     const bool is_scalar = has_groups && best_.kernels.empty() && other.kernels.empty();
-    if (!is_scalar && other.kernels.size() <= best_.kernels.size()) return;
-    // Products that are fused stand in fewer kernels: groups are for sums that have no tiles yet.
-    if (!is_scalar && has_groups && counts(other).products <= counts(best_).products) return;
+    // More products may stand in as many kernels: a form of attention has both in one. Groups are
+    // for sums that have no tiles yet, and those that are fused stand in fewer kernels.
+    const bool has_more_kernels = other.kernels.size() > best_.kernels.size();
+    const bool has_more_products = counts(other).products > counts(best_).products;
+    const bool has_more =
+        has_groups ? has_more_kernels && has_more_products : has_more_kernels || has_more_products;
+    if (!is_scalar && !has_more) return;
     const double share = predicted_cost(other, unit_) / predicted_cost(best_, unit_);
     const bool has_new_limbs = form.has(Rewrite::Limbs) && !best_.algebra.has(Rewrite::Limbs);
     const double worth =
