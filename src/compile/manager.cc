@@ -97,6 +97,7 @@ std::vector<std::string_view> sequence(Algebra algebra) {
   // A scale that leaves the reduction of an output needs an equation: split again.
   std::vector<std::string_view> names = {"simplify",
                                          "inline_conditions",
+                                         "exchange_sums",
                                          "split_groups",
                                          "split_residues",
                                          "join_sums",

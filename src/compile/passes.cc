@@ -37,6 +37,7 @@
 #include "spec/passes/algebra/defer.h"
 #include "spec/passes/algebra/distribute_row_shift.h"
 #include "spec/passes/algebra/drop_row_constant.h"
+#include "spec/passes/algebra/exchange_sums.h"
 #include "spec/passes/algebra/join_sums.h"
 #include "spec/passes/algebra/nest_sums.h"
 #include "spec/passes/algebra/pull_scale.h"
@@ -136,6 +137,8 @@ const std::vector<PassInfo>& passes() {
       equations("simplify", spec::simplify, "exact rules and bounds on every expression"),
       equations("inline_conditions", spec::leaving_scans<spec::inline_conditions>,
                 "conditions are written where they are read"),
+      algebra("exchange_sums", spec::leaving_scans<spec::exchange_sums>,
+              "sums of products begin with the sum that has fewer axes"),
       reading("algebra", equations("split_groups", spec::leaving_scans<spec::split_groups>,
                                    "sums that are products in groups of an axis become those")),
       algebra("split_residues", spec::leaving_scans<spec::split_residues>,
