@@ -7,6 +7,7 @@ Small sizes, for the comparison with the oracle, are the program's hints and the
 """
 import os
 
+import foreign_linear
 from programs_problem import (ATTENTION, OTHER, PRODUCT, Problem, below, normal, uniform, wide)
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "foreign")
@@ -19,6 +20,7 @@ def use_torch():
     global torch, F
     import torch
     import torch.nn.functional as F
+    foreign_linear.use_torch()
 
 
 def problems():
@@ -36,6 +38,7 @@ def problems():
     _chains(add)
     _attention(add)
     _recurrences(add)
+    foreign_linear.add_problems(add)
     return found
 
 

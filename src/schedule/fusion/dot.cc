@@ -124,12 +124,14 @@ class DotFinder {
  private:
   // Whether a tile of rows is not mostly empty at the sizes that were asked for: otherwise the
   // columns are the short axis. Empty rows of a product alone take room in its ring, from the
-  // operand that it waits for. Sums of several products need a contiguous depth of their rows.
+  // operand that it waits for; a gathered one is no operand of rows, which boxes bring. Sums of
+  // several products need a contiguous depth of their rows.
   bool fills_rows(const std::vector<Dot>& dots, Expr row) const {
     const auto known = fusion_.asked.find(row);
     for (const Dot& d : dots) {
       if (!is_of_several(d, dots)) {
-        if (!d.is_plain() || !are_products_alone(dots)) return true;
+        if (!d.is_plain() || !are_products_alone(dots) || is_gathered(d.column_element))
+          return true;
       } else if (!is_ordered(d, row) &&
                  (!d.row_element || !has(d.row_element.args().back(), d.depth))) {
         return false;
@@ -137,6 +139,12 @@ class DotFinder {
     }
     return known == fusion_.asked.end() ||
            fusion_.target->tiles.least_filled * known->second > fusion_.target->matrix.rows;
+  }
+
+  // Whether other tensors say where the element is.
+  static bool is_gathered(Expr element) {
+    return std::any_of(element.args().begin(), element.args().end(),
+                       [](Expr index) { return !expr::tensors_read(index).empty(); });
   }
 
   // Whether the fusion reduces nothing else: another reduction may need a row of results whole.

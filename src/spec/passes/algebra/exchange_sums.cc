@@ -76,11 +76,34 @@ class Exchange {
     Expr out;
     size_t next = 0;
     for (const SumTerm& t : terms) {
-      const Expr e = t.sum ? behind(r, t, plans[next++]) : sum_of(r, t);
-      out = out             ? pool_.binary(t.is_negative ? Op::Sub : Op::Add, out, e)
-            : t.is_negative ? pool_.unary(Op::Neg, e)
-                            : e;
+      if (t.sum) out = added(out, behind(r, t, plans[next++]), t.is_negative);
     }
+    return with_others(r, terms, out);
+  }
+
+  Expr added(Expr sum, Expr e, bool is_negative) {
+    if (sum) return pool_.binary(is_negative ? Op::Sub : Op::Add, sum, e);
+    return is_negative ? pool_.unary(Op::Neg, e) : e;
+  }
+
+  // With the outer sums of terms without sums of their own: one for all that have the same axes.
+  Expr with_others(Expr r, const std::vector<SumTerm>& terms, Expr out) {
+    std::vector<std::pair<std::vector<bool>, Expr>> others;
+    for (const SumTerm& t : terms) {
+      if (t.sum) continue;
+      const Expr value = divided(product(t.factors), t);
+      std::vector<bool> axes;
+      for (size_t k = 0; k < r.axis_count(); ++k)
+        axes.push_back(expr::depends_on(value, r.axis(k)));
+      const auto same = std::find_if(others.begin(), others.end(),
+                                     [&](const auto& other) { return other.first == axes; });
+      if (same == others.end()) {
+        others.emplace_back(axes, added({}, value, t.is_negative));
+      } else {
+        same->second = added(same->second, value, t.is_negative);
+      }
+    }
+    for (const auto& [axes, value] : others) out = added(out, sum_of(r, value), false);
     return out;
   }
 
@@ -204,9 +227,8 @@ class Exchange {
                    t);
   }
 
-  // The outer sum of a term without a sum of its own.
-  Expr sum_of(Expr r, const SumTerm& t) {
-    const Expr value = divided(product(t.factors), t);
+  // The outer sum of a value without sums.
+  Expr sum_of(Expr r, Expr value) {
     ir::Axes summed;
     for (const ir::Axis& a : axes_of(r)) {
       if (expr::depends_on(value, pool_.index(a.name))) summed.push_back(a);
