@@ -108,8 +108,11 @@ struct Tiles {
   int64_t step;                    // of the streamed axis: of products alone, and a short one
   int64_t deep_step;               // the shortest, where products in the loop are deep
   std::vector<int64_t> tap_steps;  // others, where each step is one tap of many
-  int64_t least_filled;  // rows are another axis if fewer than 1 / this of a tile's rows exist
-  std::vector<int64_t> few_columns;  // of tiles of products in f32, where there are no more
+  // Rows are another axis if no more than 1 / this of a tile's rows exist: of sums of several
+  // products, and of products alone.
+  int64_t least_filled;
+  int64_t least_filled_alone;
+  std::vector<int64_t> few_columns;  // of tiles of such products, where there are no more
   int64_t most_step;                 // the longest that is tried
   std::vector<int64_t> usual_steps;  // tried first, the longest first
   std::vector<int64_t> columns;      // of tiles that hold a part of an axis, the widest first

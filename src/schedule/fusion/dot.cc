@@ -127,18 +127,20 @@ class DotFinder {
   // operand that it waits for; a gathered one is no operand of rows, which boxes bring. Sums of
   // several products need a contiguous depth of their rows.
   bool fills_rows(const std::vector<Dot>& dots, Expr row) const {
+    const target::Tiles& tiles = fusion_.target->tiles;
     const auto known = fusion_.asked.find(row);
+    int64_t least = tiles.least_filled;
     for (const Dot& d : dots) {
       if (!is_of_several(d, dots)) {
         if (!d.is_plain() || !are_products_alone(dots) || is_gathered(d.column_element))
           return true;
+        least = tiles.least_filled_alone;
       } else if (!is_ordered(d, row) &&
                  (!d.row_element || !has(d.row_element.args().back(), d.depth))) {
         return false;
       }
     }
-    return known == fusion_.asked.end() ||
-           fusion_.target->tiles.least_filled * known->second > fusion_.target->matrix.rows;
+    return known == fusion_.asked.end() || least * known->second > fusion_.target->matrix.rows;
   }
 
   // Whether other tensors say where the element is.
