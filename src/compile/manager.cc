@@ -100,6 +100,7 @@ std::vector<std::string_view> sequence(Algebra algebra) {
                                          "exchange_sums",
                                          "split_groups",
                                          "split_residues",
+                                         "stride_sums",
                                          "join_sums",
                                          "unroll_sums",
                                          "split_reductions",

@@ -45,6 +45,7 @@
 #include "spec/passes/algebra/reduce_pieces.h"
 #include "spec/passes/algebra/split_groups.h"
 #include "spec/passes/algebra/split_residues.h"
+#include "spec/passes/algebra/stride_sums.h"
 #include "spec/passes/algebra/unroll_sums.h"
 #include "spec/passes/equations/drop_unused.h"
 #include "spec/passes/equations/inline_conditions.h"
@@ -144,6 +145,8 @@ const std::vector<PassInfo>& passes() {
       algebra("split_residues", spec::leaving_scans<spec::split_residues>,
               "sums with terms at every n-th place become sums over those places", kNone,
               "algebra"),
+      algebra("stride_sums", spec::leaving_scans<spec::stride_sums>,
+              "sums with terms at every n-th place of their axis run over those places"),
       algebra("join_sums", spec::leaving_scans<spec::join_sums>,
               "sums of products that a condition chooses become one product"),
       algebra("unroll_sums", spec::leaving_scans<spec::unroll_sums>,

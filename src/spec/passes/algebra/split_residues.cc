@@ -8,11 +8,11 @@
 
 #include "algebra/contraction.h"
 #include "expr/bounds/affine.h"
-#include "expr/conjuncts.h"
 #include "expr/rules/simplify.h"
 #include "expr/walk.h"
 #include "ir/decl.h"
 #include "spec/equations.h"
+#include "spec/facts/term_tests.h"
 #include "spec/passes/algebra/without_moves.h"
 
 namespace nautilus::spec {
@@ -121,11 +121,10 @@ class ResidueSplitter {
 
   // The first test of residues that terms have, of an axis and at most one axis of the sum.
   std::optional<Residue> find_residue(const Sum& sum) const {
-    for (Expr c : tests_of(sum.body)) {
-      if (c.op() != ResidueOp::Eq || !c[1].is_int(0) || c[0].op() != ResidueOp::Mod) continue;
-      const Expr modulus = c[0][1];
-      if (modulus.op() != ResidueOp::IntConst || modulus.integer() < 2) continue;
-      if (const auto found = residue_of(c[0][0], modulus.integer(), sum)) return found;
+    for (Expr c : term_tests(sum.body)) {
+      const ResidueTest test = residue_test(c);
+      if (!test.number) continue;
+      if (const auto found = residue_of(test.number, test.modulus, sum)) return found;
     }
     return std::nullopt;
   }
@@ -157,17 +156,6 @@ class ResidueSplitter {
       return out;
     }
     return std::nullopt;
-  }
-
-  // The condition under which a term is not 0.
-  static std::vector<Expr> tests_of(Expr body) {
-    std::vector<Expr> out;
-    for (Expr f : algebra::factors(body)) {
-      if (f.op() != ResidueOp::Select || !is_zero_of_sum(f[2])) continue;
-      for (Expr test : expr::conjuncts(f[0])) out.push_back(test);
-      for (Expr inner : tests_of(f[1])) out.push_back(inner);
-    }
-    return out;
   }
 
   static int64_t common(const Residue& r) {

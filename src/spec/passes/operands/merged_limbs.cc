@@ -25,13 +25,13 @@ bool is_merged(Expr e, const MergedDepth& merged) {
 }
 
 // Divides a guard into the part that limbs have and the part that stays with the product.
-struct Guard {
+struct GuardParts {
   Expr inside;
   Expr outside;
 };
-std::optional<Guard> divide(Expr condition, const MergedDepth& merged, const ir::Axes& along,
+std::optional<GuardParts> divide(Expr condition, const MergedDepth& merged, const ir::Axes& along,
                             const ir::Axes& axes, expr::ExprPool& pool) {
-  Guard out;
+  GuardParts out;
   for (Expr c : expr::conjuncts(condition)) {
     bool is_along = is_merged(c, merged);
     for (Expr v : expr::free_vars(c)) {
