@@ -124,8 +124,8 @@ class DotFinder {
  private:
   // Whether a tile of rows is not mostly empty at the sizes that were asked for: otherwise the
   // columns are the short axis. Empty rows of a product alone take room in its ring, from the
-  // operand that it waits for; a gathered one is no operand of rows, which boxes bring. Sums of
-  // several products need a contiguous depth of their rows.
+  // operand that it waits for; a gathered one cannot be the operand of rows, which boxes bring.
+  // Sums of several products need a contiguous depth of their rows.
   bool fills_rows(const std::vector<Dot>& dots, Expr row) const {
     const target::Tiles& tiles = fusion_.target->tiles;
     const auto known = fusion_.asked.find(row);

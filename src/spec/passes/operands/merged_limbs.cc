@@ -30,7 +30,7 @@ struct GuardParts {
   Expr outside;
 };
 std::optional<GuardParts> divide(Expr condition, const MergedDepth& merged, const ir::Axes& along,
-                            const ir::Axes& axes, expr::ExprPool& pool) {
+                                 const ir::Axes& axes, expr::ExprPool& pool) {
   GuardParts out;
   for (Expr c : expr::conjuncts(condition)) {
     bool is_along = is_merged(c, merged);
