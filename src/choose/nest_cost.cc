@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "choose/points/value_costs.h"
+#include "choose/rows/short_rows.h"
 #include "expr/walk.h"
 #include "ir/machine.h"
 #include "ir/walk.h"
@@ -50,6 +51,16 @@ bool leaves_registers(const lower::RowGroup& group) {
     own.emplace(s.target.str());
   }
   return registers > rows.groups * rows.threads * (rows.alone_registers - rows.spare_registers);
+}
+
+// Rows that a CTA has at a time.
+int64_t rows_together(const lower::RowGroup& group) {
+  const Expr columns = group.column.extent;
+  if (columns.op() != EK::IntConst || !may_be_short(group, static_cast<double>(columns.integer())))
+    return 1;
+  const target::Rows& rows = group.target->rows;
+  const int64_t by = columns.integer() % rows.least_vector == 0 ? rows.least_vector : 1;
+  return rows.threads / lanes_of_row(columns.integer(), by, rows);
 }
 
 // One reduction or store of a nest, with the axes of the loops around it.
@@ -317,7 +328,8 @@ double NestCosts::rows_at(const lower::RowGroup& group, const std::set<std::stri
         static_cast<double>(is_held ? std::min<int64_t>(reading.times, 1) : reading.times);
     if (!reading.is_computed) traffic.add(tensor, bytes_of(pool_.name(tensor), at) * times);
   }
-  const double under_way = sms * static_cast<double>(c.resident_rows);
+  const auto together = static_cast<double>(rows_together(group));
+  const double under_way = sms * static_cast<double>(c.resident_rows) * together;
   const auto block = static_cast<double>(target_.rows.turn_elements * target_.rows.threads);
   const double turns = walked / block;
   const double latency =

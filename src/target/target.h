@@ -181,6 +181,9 @@ struct Rows {
   int64_t walking_least;                 // of one that walks along it
   std::vector<int64_t> columns;          // kept rows, for programs that leave their number open
   std::vector<int64_t> shifted_columns;  // the same of rows that are no whole vectors
+  std::vector<int64_t> short_columns;    // the same of rows that a few lanes of a warp keep
+  int64_t lane_vectors;                  // of such a row, that a lane has
+  int64_t lane_elements;                 // the same where rows are no whole vectors
   int64_t most_columns;                  // of a row that several groups keep
   std::vector<int64_t> ctas;             // of a cluster that keeps a longer row, fewest first
   std::vector<double> pair_shares;       // of the memory's speed that each of these reaches, if two

@@ -5,6 +5,7 @@
 
 #include "choose/rows/named_rows.h"
 #include "choose/rows/row_shapes.h"
+#include "choose/rows/short_rows.h"
 #include "decision/decisions.h"
 #include "ir/usual_sizes.h"
 
@@ -73,7 +74,8 @@ class RowShaper {
     ir::Axes walked = rows->group.outer;
     walked.push_back(rows->group.column);
     return row_shapes(named_.context(*rows),
-                      {sizes_.count(rows->group.rows), sizes_.count(walked)});
+                      {sizes_.count(rows->group.rows), sizes_.count(walked),
+                       may_be_short(rows->group, sizes_.least(rows->group.column.extent))});
   }
 
   // The kernel with the lines of the shape that it does not have.
@@ -93,6 +95,9 @@ class RowShaper {
 
   // The lines of rows that are held.
   static void add_held(ir::Block& lines, const RowShape& shape) {
+    if (!find<decision::Lanes>(lines) && !find<decision::Groups>(lines) && shape.lanes > 0)
+      lines.push_back(ir::make(decision::Lanes{shape.lanes, {}}));
+    if (find<decision::Lanes>(lines)) return;
     if (!find<decision::Groups>(lines))
       lines.push_back(ir::make(decision::Groups{shape.groups, decision::GroupKind::Sharing, {}}));
     const auto* cluster = find<decision::Cluster>(lines);

@@ -35,7 +35,7 @@ void RowStatements::fold(const RowStatement& s, ir::Name acc, bool is_first, ir:
 
 void RowStatements::finish(const RowStatement& s, ir::Name acc, ir::Block& out) {
   out.push_back(ir::make(matile::Lanes{acc, s.reducer}));
-  out.push_back(ir::make(matile::Warps{acc, s.reducer}));
+  if (scope_.shape.lanes == 0) out.push_back(ir::make(matile::Warps{acc, s.reducer}));
   if (scope_.shape.groups > 1) out.push_back(ir::make(matile::Groups{acc, s.reducer}));
   if (scope_.shape.ctas > 1) out.push_back(ir::make(matile::Ctas{acc, s.reducer}));
   const expr::Value identity = expr::identity(s.reducer, DType::F32);
@@ -92,9 +92,8 @@ void RowStatements::put_element(const RowStatement& s, ir::Block& out) {
   value = numbers_.hoisted(value);
   value = guarded(value);
   value = values_.as_row_vector(value, fmt::format("{}_line", s.target.str()), out);
-  out.push_back(
-      ir::make(matile::Put{scope_.columns(), s.target, indices, pool_.cast(s.dtype, value),
-                           scope_.is_whole() ? Expr() : scope_.in_range()}));
+  out.push_back(ir::make(matile::Put{scope_.columns(), s.target, indices,
+                                     pool_.cast(s.dtype, value), scope_.is_written()}));
 }
 
 void RowStatements::put_pieces(const RowStatement& s, ir::Block& out) {
