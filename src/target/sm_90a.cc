@@ -313,6 +313,7 @@ const Target& sm_90a() {
               .row_cycles = 1500,
               .row_turn_cycles = 800,
               .reduction_cycles = 250,
+              .lane_operations = 30,  // of the text of a kernel; not measured
               .resident_rows = 12,
               // Convolutions of 3 to 48 channels take 1.6 to 1.75 times as long as their
               // instructions.

@@ -262,6 +262,7 @@ struct NestCosts {
   double row_cycles;           // of a row, from its loads to its stores
   double row_turn_cycles;      // of a step along a row that is walked over
   double reduction_cycles;     // of one reduction of a row
+  double lane_operations;      // of a lane that shares a short row: to find it, to load and store
   int64_t resident_rows;       // rows in flight on a multiprocessor
   double patch_share;          // of the slots for instructions that patches use
   double place_slots;          // of a thread for the place of an element that a patch loads

@@ -7,6 +7,7 @@
 #include "choose/rows/row_shapes.h"
 #include "choose/rows/short_rows.h"
 #include "decision/decisions.h"
+#include "ir/target_of.h"
 #include "ir/usual_sizes.h"
 
 namespace nautilus::choose {
@@ -54,7 +55,7 @@ class RowShaper {
         out.body.push_back(op);
         continue;
       }
-      const RowShape& usual = shapes[std::min(alternative, shapes.size() - 1)];
+      const RowShape usual = is_open ? shapes[0] : usual_of(*kernel, shapes, alternative);
       out.body.push_back(with_lines(*kernel, usual));
       ++alternative;
       for (; is_open && alternative < shapes.size(); ++alternative)
@@ -78,6 +79,30 @@ class RowShaper {
                        may_be_short(rows->group, sizes_.least(rows->group.column.extent))});
   }
 
+  // The shape that lines are from which an alternative that somebody wrote does not have. Lanes
+  // share its rows if a line says so, or if they are short whatever their length, and no line says
+  // otherwise.
+  RowShape usual_of(const decision::Kernel& kernel, std::vector<RowShape> shapes,
+                    size_t alternative) const {
+    const auto at = [&] { return shapes[std::min(alternative, shapes.size() - 1)]; };
+    if (shapes.empty()) return {};
+    const RowShape first = at();
+    if (find<decision::Lanes>(kernel.body)) return first;
+    std::erase_if(shapes, [](const RowShape& s) { return s.lanes > 0; });
+    if (!shapes.empty()) return at();
+    const auto* hold = find<decision::Hold>(kernel.body);
+    const auto* vector = find<decision::Vector>(kernel.body);
+    const auto* columns = find<decision::Columns>(kernel.body);
+    const bool is_other =
+        (hold && hold->kind != HoldKind::Row) ||
+        (vector && (vector->start != first.start || vector->elements != first.by)) ||
+        (columns && columns->count != first.capacity()) || find<decision::Groups>(kernel.body) ||
+        find<decision::Cluster>(kernel.body);
+    if (!is_other) return first;
+    const target::Rows& rows = ir::target_of(program_).rows;
+    return {rows.threads * rows.turn_elements, first.by, first.hold};
+  }
+
   // The kernel with the lines of the shape that it does not have.
   Op with_lines(decision::Kernel kernel, const RowShape& shape) const {
     ir::Block& lines = kernel.body;
@@ -95,7 +120,7 @@ class RowShaper {
 
   // The lines of rows that are held.
   static void add_held(ir::Block& lines, const RowShape& shape) {
-    if (!find<decision::Lanes>(lines) && !find<decision::Groups>(lines) && shape.lanes > 0)
+    if (shape.lanes > 0 && !find<decision::Lanes>(lines))
       lines.push_back(ir::make(decision::Lanes{shape.lanes, {}}));
     if (find<decision::Lanes>(lines)) return;
     if (!find<decision::Groups>(lines))

@@ -84,8 +84,10 @@ class RowAlternatives {
   // Whether a shape between them takes all rows of the first one's vectors.
   bool takes_all_later(size_t first, size_t end) const {
     for (size_t k = first + 1; k < end; ++k) {
-      if (!shapes_[k].is_held() && !shapes_[k].is_shifted() && shapes_[k].by == shapes_[first].by)
-        return true;
+      const RowShape& s = shapes_[k];
+      const bool takes_all =
+          !s.is_held() || (s.hold == HoldKind::Row && is_at_most(s.capacity()).is_true());
+      if (takes_all && !s.is_shifted() && s.by == shapes_[first].by) return true;
     }
     return false;
   }

@@ -169,6 +169,8 @@ std::string RowLines::read_columns(RowShape& shape) {
                ? fmt::format("the columns of {} lanes are a multiple of {}", holders, unit)
                : fmt::format("the columns of {} groups of {} threads are a multiple of {}", parts,
                              holders, unit);
+  if (shape.lanes == 1 && shape.by == 1 && all > unit)
+    return "one lane has neighbours of its row: `vector 1` is for two lanes or more";
   shape.columns = all / parts;
   const expr::Expr n = rows_.columns();
   if (shape.is_held() && n.op() == expr::Op::IntConst && n.integer() + shape.most_lead() > all)

@@ -41,6 +41,10 @@ void RowStatements::finish(const RowStatement& s, ir::Name acc, ir::Block& out) 
   const expr::Value identity = expr::identity(s.reducer, DType::F32);
   const Expr now = pool_.read(acc, DType::F32, {});
   Expr value = now;
+  // Other rows have threads beyond their columns; lanes may have numbers alone, and where these are
+  // NaN there is no extreme.
+  if (scope_.shape.lanes > 0 && s.reducer != Reducer::Sum)
+    value = pool_.binary(expr::combiner(s.reducer), now, this->identity(s.reducer));
   if (!(s.init.op() == EK::FloatConst && s.init.number() == identity.f))
     value = pool_.binary(expr::combiner(s.reducer), pool_.cast(DType::F32, values_.rewrite(s.init)),
                          value);
