@@ -35,6 +35,7 @@ class RowShaper {
     out.body.clear();
     const lower::AskedKernel* last = nullptr;
     size_t alternative = 0;
+    size_t lanes = 0;  // alternatives before it whose rows lanes share
     std::vector<RowShape> shapes;
     bool is_open = false;
     for (const Op& op : program_.body) {
@@ -48,6 +49,7 @@ class RowShaper {
       if (asked != last) {
         last = asked;
         alternative = 0;
+        lanes = 0;
         shapes = shapes_of(*asked);
         is_open = asked->alternatives.size() == 1 && asked->alternatives[0].empty();
       }
@@ -55,7 +57,8 @@ class RowShaper {
         out.body.push_back(op);
         continue;
       }
-      const RowShape usual = is_open ? shapes[0] : usual_of(*kernel, shapes, alternative);
+      const RowShape usual = is_open ? shapes[0] : usual_of(*kernel, shapes, {alternative, lanes});
+      lanes += find<decision::Lanes>(kernel->body) ? 1 : 0;
       out.body.push_back(with_lines(*kernel, usual));
       ++alternative;
       for (; is_open && alternative < shapes.size(); ++alternative)
@@ -66,6 +69,12 @@ class RowShaper {
   }
 
  private:
+  // Of an alternative in the list of its kernel.
+  struct Place {
+    size_t alternative;
+    size_t lanes;  // how many before it have a line `lanes`
+  };
+
   // By rule; empty if the kernel has no row form.
   std::vector<RowShape> shapes_of(const lower::AskedKernel& asked) {
     auto rows = named_.rows(asked);
@@ -82,14 +91,11 @@ class RowShaper {
   // The shape that lines are from which an alternative that somebody wrote does not have. Lanes
   // share its rows if a line says so, or if they are short whatever their length, and no line says
   // otherwise.
-  RowShape usual_of(const decision::Kernel& kernel, std::vector<RowShape> shapes,
-                    size_t alternative) const {
-    const auto at = [&] { return shapes[std::min(alternative, shapes.size() - 1)]; };
-    if (shapes.empty()) return {};
-    const RowShape first = at();
+  RowShape usual_of(const decision::Kernel& kernel, std::vector<RowShape> shapes, Place at) const {
+    const RowShape first = shapes[std::min(at.alternative, shapes.size() - 1)];
     if (find<decision::Lanes>(kernel.body)) return first;
     std::erase_if(shapes, [](const RowShape& s) { return s.lanes > 0; });
-    if (!shapes.empty()) return at();
+    if (!shapes.empty()) return shapes[std::min(at.alternative - at.lanes, shapes.size() - 1)];
     const auto* hold = find<decision::Hold>(kernel.body);
     const auto* vector = find<decision::Vector>(kernel.body);
     const auto* columns = find<decision::Columns>(kernel.body);
