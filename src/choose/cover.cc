@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "choose/rows/short_rows.h"
 #include "expr/walk.h"
 #include "ir/print.h"
 #include "lower/points/part_nests.h"
@@ -140,10 +141,15 @@ void Coverer::consider(Cover cover, const Nests& rest, const lower::FreshNames& 
   has_one = true;
 }
 
-// A row that a thread walks over in less time than a CTA takes to start.
+// A row that a thread walks over in less time than a CTA takes to start, where it is the only one
+// or where lanes do not share one (choose/rows/short_rows.h): not in a step, whose results pass
+// through memory.
 bool Coverer::is_short_row(const lower::RowGroup& group) const {
   const expr::Expr columns = group.column.extent;
-  return group.outer.empty() && columns.op() == expr::Op::IntConst &&
+  const bool is_step = !program_.buffers.contains(std::string(group.statements[0].target.str()));
+  const bool has_lanes = !is_step && columns.op() == expr::Op::IntConst &&
+                         may_be_short(group, static_cast<double>(columns.integer()));
+  return !has_lanes && group.outer.empty() && columns.op() == expr::Op::IntConst &&
          columns.integer() < target_.rows.least_columns;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "choose/points/value_costs.h"
+#include "choose/rows/short_rows.h"
 #include "expr/walk.h"
 #include "ir/machine.h"
 #include "ir/walk.h"
@@ -50,6 +51,24 @@ bool leaves_registers(const lower::RowGroup& group) {
     own.emplace(s.target.str());
   }
   return registers > rows.groups * rows.threads * (rows.alone_registers - rows.spare_registers);
+}
+
+// Of short rows (choose/rows/short_rows.h).
+struct Lanes {
+  double count = 0;  // of a row; 0: it is not short
+  double share = 1;  // of the memory's speed: some of them have no element, or load one at a time
+};
+
+Lanes lanes_of(const lower::RowGroup& group, const target::Target& target) {
+  const Expr extent = group.column.extent;
+  if (extent.op() != EK::IntConst || !may_be_short(group, static_cast<double>(extent.integer())))
+    return {};
+  const int64_t columns = extent.integer();
+  const int64_t by = vector_of_row(columns, target.rows);
+  const int64_t lanes = lanes_of_row(columns, by, target.rows);
+  const double filled =
+      static_cast<double>(columns) / static_cast<double>(columns_of_lanes(columns, lanes, by));
+  return {static_cast<double>(lanes), by > 1 ? filled : filled * target.nests.single_share};
 }
 
 // One reduction or store of a nest, with the axes of the loops around it.
@@ -317,13 +336,20 @@ double NestCosts::rows_at(const lower::RowGroup& group, const std::set<std::stri
         static_cast<double>(is_held ? std::min<int64_t>(reading.times, 1) : reading.times);
     if (!reading.is_computed) traffic.add(tensor, bytes_of(pool_.name(tensor), at) * times);
   }
-  const double under_way = sms * static_cast<double>(c.resident_rows);
+  const Lanes lanes = lanes_of(group, target_);
+  const double together =
+      lanes.count > 0 ? static_cast<double>(target_.rows.threads) / lanes.count : 1;
+  const double under_way = sms * static_cast<double>(c.resident_rows) * together;
   const auto block = static_cast<double>(target_.rows.turn_elements * target_.rows.threads);
   const double turns = walked / block;
   const double latency =
       std::max(1.0, rows / under_way) *
       (c.row_cycles + reductions * c.reduction_cycles +
        (is_held ? 0 : static_cast<double>(walks.walks) * turns * c.row_turn_cycles));
+  // A lane finds its row, and exchanges numbers for each reduction.
+  if (lanes.count > 0)
+    traffic.operations +=
+        rows * lanes.count * (c.lane_operations + 2 * reductions * std::log2(lanes.count));
   double issue = traffic.operations * c.operation_slots /
                  (sms * static_cast<double>(target_.limits.group_threads));
   // Without reductions a CTA has a block of a row's columns, the only one where rows are short:
@@ -337,8 +363,8 @@ double NestCosts::rows_at(const lower::RowGroup& group, const std::set<std::stri
   if (reductions == 0 && columns < block)
     return target_.costs.next_kernel_cycles + memory_cycles(traffic) +
            std::max({issue, cache, starts});
-  return target_.costs.next_kernel_cycles +
-         std::max({memory_cycles(traffic), issue, cache, reductions > 0 ? latency : starts});
+  return target_.costs.next_kernel_cycles + std::max({memory_cycles(traffic) / lanes.share, issue,
+                                                      cache, reductions > 0 ? latency : starts});
 }
 
 }  // namespace nautilus::choose

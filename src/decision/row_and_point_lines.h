@@ -150,7 +150,8 @@ struct Lanes {
   static constexpr std::string_view kFormat = "lanes $count{ $by}";
   static constexpr std::string_view kDoc =
       "Forms points and parts: lanes of a warp that share the loops of a point; a power of two. A "
-      "scan with vectors may have more: all threads of a CTA.";
+      "scan with vectors may have more: all threads of a CTA. Form rows: lanes of a warp that hold "
+      "a row together; a CTA has a row for each so many of its threads.";
   ir::OptionalInt count;
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {

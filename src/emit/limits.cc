@@ -15,9 +15,6 @@ namespace {
 using expr::Expr;
 using EK = expr::Op;
 
-constexpr int kGroupWarps = 4;
-constexpr int kWarpLanes = 32;
-
 // registers(e) <= limit, the limit being a thread's.
 struct Bound {
   matile::DigitSum registers;
@@ -40,8 +37,8 @@ bool are_multiples(const matile::Domain& domain, const std::vector<int64_t>& fac
     if (other != k && registers.coefficients[other] % n != 0) return false;
   }
   if (registers.base % n != 0) return false;
-  for (int warp = 0; warp < kGroupWarps; ++warp) {
-    for (int lane = 0; lane < kWarpLanes; ++lane) {
+  for (int warp = 0; warp < domain.layout.extent(layout::Owner::Warp); ++warp) {
+    for (int lane = 0; lane < domain.layout.extent(layout::Owner::Lane); ++lane) {
       if (sum_at(domain.layout, factors, {0, warp, lane, 0}) % n != 0) return false;
     }
   }

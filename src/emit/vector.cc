@@ -205,9 +205,10 @@ bool emit_put_vectors(const matile::Put& op, const Domain& domain, const Registe
     pieces.prepare(whole);
     condition += (condition.empty() ? "" : " && ") + pieces.at(whole, "vec");
   }
-  // Rounding is part of packing.
-  const Expr value =
-      op.value.op() == expr::Op::Cast && op.value.dtype() == dtype ? op.value[0] : op.value;
+  // Rounding is part of packing; making a float of an integer is not.
+  const bool is_rounded = op.value.op() == expr::Op::Cast && op.value.dtype() == dtype &&
+                          expr::is_float(op.value[0].dtype());
+  const Expr value = is_rounded ? op.value[0] : op.value;
   const ElementPrinter text = element_printer(domain, scope, out, kValueLimits);
   const std::string inside =
       access->is_asked ? is_inside(*access, op.condition, domain, scope, out) : "";

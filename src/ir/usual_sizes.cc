@@ -20,17 +20,22 @@ UsualSizes::UsualSizes(const Program& program)
     if (!d) continue;
     const int64_t hint = d->hint.value_or(small);
     sizes_.sizes.emplace(d->name.str(), is_asked ? hint : std::max(hint, small));
+    if (d->hint) hints_.sizes.emplace(d->name.str(), *d->hint);
   }
 }
 
-double UsualSizes::extent(Expr e) const {
+double UsualSizes::extent(Expr e) const { return extent(e, sizes_, unknown_); }
+
+double UsualSizes::least(Expr e) const { return extent(e, hints_, 1); }
+
+double UsualSizes::extent(Expr e, const Environment& sizes, double unknown) const {
   bool is_known = true;
   expr::for_each(e, [&](Expr x) {
     is_known &= x.op() != expr::Op::Read;
-    if (x.op() == expr::Op::Var) is_known &= sizes_.sizes.contains(x.name().str());
+    if (x.op() == expr::Op::Var) is_known &= sizes.sizes.contains(x.name().str());
   });
-  if (!is_known) return unknown_;
-  return static_cast<double>(std::max<int64_t>(evaluate_size(e, sizes_), 1));
+  if (!is_known) return unknown;
+  return static_cast<double>(std::max<int64_t>(evaluate_size(e, sizes), 1));
 }
 
 double UsualSizes::count(const Axes& axes) const {

@@ -15,9 +15,14 @@ class UsualSizes {
   // At least 1.
   double extent(Expr e) const;
   double count(const Axes& axes) const;
+  // The same by hints alone, however small; 1 if a size has none.
+  double least(Expr e) const;
 
  private:
+  double extent(Expr e, const Environment& sizes, double unknown) const;
+
   Environment sizes_;
+  Environment hints_;
   double unknown_;  // extent that data or scalars determine
 };
 

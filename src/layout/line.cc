@@ -18,6 +18,18 @@ Layout line(int n, int width) {
 
 Layout line_value() { return drop_axis(line(128, 1), 0).result; }
 
+Layout line(int n, int width, int lanes) {
+  NAUT_CHECK(width >= 1 && n >= 1 && lanes >= 1 && n % (lanes * width) == 0,
+             "a line of {} elements, {} at a time over {} lanes", n, width, lanes);
+  return Layout(
+      1,
+      {{.axis = 0, .extent = width, .stride = 1, .owner_stride = 1},
+       {.axis = 0, .extent = lanes, .stride = width, .owner = Owner::Lane},
+       {.axis = 0, .extent = n / (lanes * width), .stride = lanes * width, .owner_stride = width}});
+}
+
+Layout line_value(int lanes) { return drop_axis(line(lanes, 1, lanes), 0).result; }
+
 std::optional<Pieces> pieces(const Layout& layout, int width) {
   int axis = kCopies;
   for (const Digit& d : layout.digits()) {

@@ -8,6 +8,11 @@
 //
 // Reducing the axis leaves one value with copies in all lanes and warps, the same for every n and
 // width: line_value().
+//
+// A short line is that of a few lanes of a warp. The layout says nothing about the other threads of
+// the group: each so many lanes of them have a line of their own, spread over them alike.
+//
+//   line(n, width, lanes)   col = (k*lanes + lane % lanes)*width + c
 #pragma once
 
 #include <optional>
@@ -21,6 +26,10 @@ Layout line(int n, int width);
 
 // drop_axis(line(n, width), 0).
 Layout line_value();
+
+// n must be a multiple of lanes * width, lanes a power of two up to 32.
+Layout line(int n, int width, int lanes);
+Layout line_value(int lanes);
 
 // A layout seen in pieces of `width` registers that are neighbours along one axis: register r of
 // the result stands for the registers width*r .. width*r + width-1, and a coordinate x of the axis

@@ -39,6 +39,26 @@ TEST(Line, ReducesToOneValueInEveryThread) {
   EXPECT_EQ(line_value().registers(), 1);
 }
 
+TEST(Line, IsSharedByLanes) {
+  for (const auto& [n, width, lanes] :
+       {std::tuple{64, 4, 8}, {64, 8, 4}, {96, 1, 16}, {256, 4, 32}, {8, 4, 1}}) {
+    const Layout l = line(n, width, lanes);
+    EXPECT_TRUE(l.is_bijective());
+    EXPECT_EQ(l.threads(), lanes);
+    EXPECT_EQ(l.registers(), n / lanes);
+    for (int col = 0; col < n; ++col) {
+      const Place p = l.owner_of({col});
+      EXPECT_EQ(p.warp, 0);
+      EXPECT_EQ(p.lane, col / width % lanes);
+      EXPECT_EQ(p.reg, col / (lanes * width) * width + col % width);
+    }
+    const Reduction r = drop_axis(l, 0);
+    EXPECT_EQ(r.result, line_value(lanes));
+    EXPECT_EQ(r.warps, 1);
+    EXPECT_EQ(line_value(lanes).copies(), lanes);
+  }
+}
+
 // Register width*r + c of the layout is neighbour c of piece r.
 void expect_pieces(const Layout& layout, int width) {
   const auto p = pieces(layout, width);

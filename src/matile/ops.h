@@ -181,39 +181,49 @@ struct Role {
 };
 
 struct Tile {
-  static constexpr std::string_view kFormat = "tile $name : $type{ $spread}{ by $by}";
+  static constexpr std::string_view kFormat =
+      "tile $name : $type{ $spread}{ by $by}{ lanes $lanes}";
   static constexpr std::string_view kDoc =
       "A tile in registers. acc: the accumulator of the matrix unit, and its A operand; row, "
       "col: one value per row or column of such a tile. line: one axis over the threads of the "
       "group, each of which holds `by` neighbours at a time (as many as 16 bytes hold, if not "
-      "said); without an axis, one value that every thread has. own: a number of each thread for "
+      "said); without an axis, one value that every thread has. lanes n: over n lanes of a warp "
+      "(1 to 32, a power of 2); all other n lanes have such a tile of their own. own: a number of "
+      "each thread for "
       "itself, until `lanes` and `warps` put them together.";
   ir::Name name;
   ir::TensorType type;
   Spread spread = Spread::Unset;
   ir::OptionalInt by;
+  ir::OptionalInt lanes{};
   static void fields(auto& s, auto&& f) {
     f("name", s.name);
     f("type", s.type);
     f("spread", s.spread);
     f("by", s.by);
+    f("lanes", s.lanes);
   }
   static const ir::OpInfo& info();
 };
 
 struct Each {
-  static constexpr std::string_view kFormat = "each $var in $tiles{ alternate $alternate}$body";
+  static constexpr std::string_view kFormat =
+      "each $var in $tiles{ alternate $alternate}{ lanes $lanes}$body";
   static constexpr std::string_view kDoc =
       "The persistent loop of a role over the kernel's tiles. alternate n: group i of the "
-      "role takes the tiles i, i+n, i+2n, ... of the CTA.";
+      "role takes the tiles i, i+n, i+2n, ... of the CTA. lanes n: each n lanes of a warp have a "
+      "tile of their own, those of a CTA beside each other; the last CTA counts on beyond the "
+      "tiles, and the body asks whether there is one.";
   ir::Name var;
   ir::Name tiles;
   ir::OptionalInt alternate;
   ir::Block body;
+  ir::OptionalInt lanes{};
   static void fields(auto& s, auto&& f) {
     f("var", s.var);
     f("tiles", s.tiles);
     f("alternate", s.alternate);
+    f("lanes", s.lanes);
     f("body", s.body);
   }
   static const ir::OpInfo& info();

@@ -174,6 +174,17 @@ layout::PanelTile panel_tile(const ir::TensorType& type, MapSwizzle swizzle) {
   return {shape.at(0), shape.at(1), swizzle_of(swizzle), expr::bytes(type.dtype)};
 }
 
+namespace {
+
+layout::Layout line_of(const Tile& tile, const std::vector<int>& shape) {
+  const auto by = static_cast<int>(tile.by.value_or(16 / expr::bytes(tile.type.dtype)));
+  const auto lanes = static_cast<int>(tile.lanes.value_or(0));
+  if (shape.empty()) return lanes > 0 ? layout::line_value(lanes) : layout::line_value();
+  return lanes > 0 ? layout::line(shape.at(0), by, lanes) : layout::line(shape.at(0), by);
+}
+
+}  // namespace
+
 layout::Layout layout_of(const Tile& tile) {
   const std::vector<int> shape = static_shape(tile.type);
   const auto accumulator = [](int rows, int cols) {
@@ -190,9 +201,7 @@ layout::Layout layout_of(const Tile& tile) {
     case Spread::Col:
       return layout::drop_axis(accumulator(64, shape.at(0)), 0).result;
     case Spread::RowVector:
-      if (shape.empty()) return layout::line_value();
-      return layout::line(shape.at(0),
-                          static_cast<int>(tile.by.value_or(16 / expr::bytes(tile.type.dtype))));
+      return line_of(tile, shape);
     case Spread::Own:
       return layout::line_value();
   }

@@ -221,6 +221,10 @@ const Target& sm_90a() {
               // Lengths not measured against others. The longest: 4 CTAs with 36 elements of each
               // thread, two of which share a multiprocessor.
               .shifted_columns = {1024, 5120, 73728},
+              // Not measured. Longer rows give each thread of a CTA its two vectors, or one of f32.
+              .short_columns = {64, 256},
+              .lane_vectors = 2,  // 32 bytes in flight of each of 2048 threads; not measured
+              .lane_elements = 4,
               .most_columns = 65536,
               .ctas = {2, 4, 8, 16},
               // Softmax of 65536 to 393216 columns of 32 bits, with 16384 columns of a CTA and with
@@ -312,6 +316,7 @@ const Target& sm_90a() {
               .row_cycles = 1500,
               .row_turn_cycles = 800,
               .reduction_cycles = 250,
+              .lane_operations = 30,  // of the text of a kernel; not measured
               .resident_rows = 12,
               // Convolutions of 3 to 48 channels take 1.6 to 1.75 times as long as their
               // instructions.

@@ -184,6 +184,9 @@ struct Rows {
   int64_t walking_least;                 // of one that walks along it
   std::vector<int64_t> columns;          // kept rows, for programs that leave their number open
   std::vector<int64_t> shifted_columns;  // the same of rows that are no whole vectors
+  std::vector<int64_t> short_columns;    // the same of rows that a few lanes of a warp keep
+  int64_t lane_vectors;                  // of such a row, that a lane has
+  int64_t lane_elements;                 // the same where rows are no whole vectors
   int64_t most_columns;                  // of a row that several groups keep
   std::vector<int64_t> ctas;             // of a cluster that keeps a longer row, fewest first
   std::vector<double> pair_shares;       // of the memory's speed that each of these reaches, if two
@@ -262,6 +265,7 @@ struct NestCosts {
   double row_cycles;           // of a row, from its loads to its stores
   double row_turn_cycles;      // of a step along a row that is walked over
   double reduction_cycles;     // of one reduction of a row
+  double lane_operations;      // of a lane that shares a short row: to find it, to load and store
   int64_t resident_rows;       // rows in flight on a multiprocessor
   double patch_share;          // of the slots for instructions that patches use
   double place_slots;          // of a thread for the place of an element that a patch loads

@@ -5,7 +5,9 @@
 
 #include "choose/rows/named_rows.h"
 #include "choose/rows/row_shapes.h"
+#include "choose/rows/short_rows.h"
 #include "decision/decisions.h"
+#include "ir/target_of.h"
 #include "ir/usual_sizes.h"
 
 namespace nautilus::choose {
@@ -33,6 +35,7 @@ class RowShaper {
     out.body.clear();
     const lower::AskedKernel* last = nullptr;
     size_t alternative = 0;
+    size_t lanes = 0;  // alternatives before it whose rows lanes share
     std::vector<RowShape> shapes;
     bool is_open = false;
     for (const Op& op : program_.body) {
@@ -46,6 +49,7 @@ class RowShaper {
       if (asked != last) {
         last = asked;
         alternative = 0;
+        lanes = 0;
         shapes = shapes_of(*asked);
         is_open = asked->alternatives.size() == 1 && asked->alternatives[0].empty();
       }
@@ -53,7 +57,8 @@ class RowShaper {
         out.body.push_back(op);
         continue;
       }
-      const RowShape& usual = shapes[std::min(alternative, shapes.size() - 1)];
+      const RowShape usual = is_open ? shapes[0] : usual_of(*kernel, shapes, {alternative, lanes});
+      lanes += find<decision::Lanes>(kernel->body) ? 1 : 0;
       out.body.push_back(with_lines(*kernel, usual));
       ++alternative;
       for (; is_open && alternative < shapes.size(); ++alternative)
@@ -64,6 +69,12 @@ class RowShaper {
   }
 
  private:
+  // Of an alternative in the list of its kernel.
+  struct Place {
+    size_t alternative;
+    size_t lanes;  // how many before it have a line `lanes`
+  };
+
   // By rule; empty if the kernel has no row form.
   std::vector<RowShape> shapes_of(const lower::AskedKernel& asked) {
     auto rows = named_.rows(asked);
@@ -73,7 +84,29 @@ class RowShaper {
     ir::Axes walked = rows->group.outer;
     walked.push_back(rows->group.column);
     return row_shapes(named_.context(*rows),
-                      {sizes_.count(rows->group.rows), sizes_.count(walked)});
+                      {sizes_.count(rows->group.rows), sizes_.count(walked),
+                       may_be_short(rows->group, sizes_.least(rows->group.column.extent))});
+  }
+
+  // The shape that lines are from which an alternative that somebody wrote does not have. Lanes
+  // share its rows if a line says so, or if they are short whatever their length, and no line says
+  // otherwise.
+  RowShape usual_of(const decision::Kernel& kernel, std::vector<RowShape> shapes, Place at) const {
+    const RowShape first = shapes[std::min(at.alternative, shapes.size() - 1)];
+    if (find<decision::Lanes>(kernel.body)) return first;
+    std::erase_if(shapes, [](const RowShape& s) { return s.lanes > 0; });
+    if (!shapes.empty()) return shapes[std::min(at.alternative - at.lanes, shapes.size() - 1)];
+    const auto* hold = find<decision::Hold>(kernel.body);
+    const auto* vector = find<decision::Vector>(kernel.body);
+    const auto* columns = find<decision::Columns>(kernel.body);
+    const bool is_other =
+        (hold && hold->kind != HoldKind::Row) ||
+        (vector && (vector->start != first.start || vector->elements != first.by)) ||
+        (columns && columns->count != first.capacity()) || find<decision::Groups>(kernel.body) ||
+        find<decision::Cluster>(kernel.body);
+    if (!is_other) return first;
+    const target::Rows& rows = ir::target_of(program_).rows;
+    return {rows.threads * rows.turn_elements, first.by, first.hold};
   }
 
   // The kernel with the lines of the shape that it does not have.
@@ -93,6 +126,9 @@ class RowShaper {
 
   // The lines of rows that are held.
   static void add_held(ir::Block& lines, const RowShape& shape) {
+    if (shape.lanes > 0 && !find<decision::Lanes>(lines))
+      lines.push_back(ir::make(decision::Lanes{shape.lanes, {}}));
+    if (find<decision::Lanes>(lines)) return;
     if (!find<decision::Groups>(lines))
       lines.push_back(ir::make(decision::Groups{shape.groups, decision::GroupKind::Sharing, {}}));
     const auto* cluster = find<decision::Cluster>(lines);

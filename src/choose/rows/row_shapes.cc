@@ -6,6 +6,7 @@
 #include <string>
 
 #include "choose/rows/row_rules.h"
+#include "choose/rows/short_rows.h"
 #include "expr/walk.h"
 #include "lower/rows/row_lowering.h"
 #include "lower/rows/row_walks.h"
@@ -25,8 +26,11 @@ using EK = expr::Op;
 
 class Shapes {
  public:
-  Shapes(const RowContext& context, double rows)
-      : c_(context), choice_(context.choice()), rows_(rows) {}
+  Shapes(const RowContext& context, const RowSizes& sizes)
+      : c_(context),
+        choice_(context.choice()),
+        rows_(sizes.rows),
+        may_be_short_(sizes.may_be_short) {}
 
   std::vector<RowShape> run() {
     const Expr n = c_.columns();
@@ -34,6 +38,7 @@ class Shapes {
     std::vector<RowShape> out;
     if (n.op() == EK::IntConst) {
       const bool is_whole = n.integer() % width == 0 && may_have_vectors(c_.length(), width);
+      if (out = short_rows(n.integer(), is_whole ? width : 1); !out.empty()) return out;
       RowShape usual = single();
       if (is_whole) {
         out.push_back(usual);
@@ -50,6 +55,7 @@ class Shapes {
     const Expr rest = c_.pool.binary(EK::Mod, n, c_.pool.integer(width));
     if (truth(c_.pool.binary(EK::Eq, rest, c_.pool.integer(0))) == expr::Truth::False)
       return add_shifted(std::move(out), width);
+    if (may_be_short_) add_short(out, width);
     for (const int64_t cap : choice_.columns) {
       const auto shape = kept(cap, choice_.threads * width, width);
       if (!shape) break;
@@ -67,8 +73,28 @@ class Shapes {
   }
 
  private:
+  // Those for rows of so many columns: for tensors of any alignment, and with vectors.
+  std::vector<RowShape> short_rows(int64_t columns, int64_t by) const {
+    const auto any = short_row(c_, columns, 1);
+    if (!any || by == 1) return any ? std::vector{*any} : std::vector<RowShape>();
+    const auto fast = short_row(c_, columns, by);
+    return fast ? std::vector{*any, *fast} : std::vector<RowShape>();
+  }
+
+  // Those that lanes of a warp hold.
+  void add_short(std::vector<RowShape>& out, int64_t by) const {
+    for (const int64_t cap : choice_.short_columns) {
+      const auto shape = short_row(c_, cap, by);
+      if (!shape) return;
+      const expr::Truth below = truth(c_.pool.binary(EK::Le, c_.columns(), c_.pool.integer(cap)));
+      if (below != expr::Truth::False) out.push_back(*shape);
+      if (below == expr::Truth::True) return;
+    }
+  }
+
   // With those that hold rows that are no whole vectors.
   std::vector<RowShape> add_shifted(std::vector<RowShape> out, int64_t width) {
+    if (may_be_short_ && !lower::are_whole_vectors(c_, width)) add_short(out, 1);
     if (!single().is_shifted()) return out;
     for (const int64_t cap : choice_.shifted_columns) {
       auto shape = kept(cap, choice_.threads * width, width);
@@ -242,6 +268,7 @@ class Shapes {
   const RowContext& c_;
   const target::Rows& choice_;
   double rows_;
+  bool may_be_short_;
 };
 
 // Steps of many tensors are shorter, so that they fit the registers of a thread.
@@ -257,7 +284,7 @@ void shorten(RowShape& shape, const RowContext& context) {
 }  // namespace
 
 std::vector<RowShape> row_shapes(const RowContext& context, const RowSizes& sizes) {
-  std::vector<RowShape> shapes = Shapes(context, sizes.rows).run();
+  std::vector<RowShape> shapes = Shapes(context, sizes).run();
   for (RowShape& s : shapes) shorten(s, context);
   if (context.group.outer.empty()) return shapes;
   // One vector of a thread for each of several rows: as many bytes in flight as in a longer step,

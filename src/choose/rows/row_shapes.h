@@ -4,6 +4,7 @@
 // for whole vectors, the shortest rows first:
 //
 //   steps of 1024, one element at a time
+//   rows of up to 64, vectors of 8, by lanes of a warp (short_rows.h)
 //   rows of up to 1024, vectors of 8
 //   rows of up to 4096, vectors of 8
 //   steps of 2048, vectors of 8
@@ -17,6 +18,7 @@ namespace nautilus::choose {
 struct RowSizes {
   double rows;
   double walked;
+  bool may_be_short;  // by hints, or by their absence
 };
 
 std::vector<lower::RowShape> row_shapes(const lower::RowContext& context, const RowSizes& sizes);

@@ -165,6 +165,16 @@ void StatementEmitter::each(const matile::Each& op) {
   const std::string count = scope_.text(tiles.op->count);
   scope_.define(op.var);
   scope_.facts.add_size(scope_.pool.index(op.var));
+  if (op.lanes) {
+    // All threads of the CTA come to its last tile: lanes that have none combine their values, too.
+    const int64_t lanes = *op.lanes;
+    const int64_t rows = 128 / lanes;
+    out_.open(
+        "for (int {0} = {1} * {2} + thread / {3}; {0} - thread / {3} < {4}; {0} += {1} * {5}) {{",
+        t, rows, scope_.first_tile(), lanes, count, scope_.tile_step());
+    block(op.body);
+    return out_.close();
+  }
   if (tiles.op->source == matile::TileSource::Static) {
     const int64_t by = op.alternate.value_or(1);
     const std::string step = scope_.resources.cluster > 1 && by > 1

@@ -81,6 +81,17 @@ class RowAlternatives {
     return shapes_[k].by % shapes_[before].by == 0;
   }
 
+  // Whether a shape between them takes all rows of the first one's vectors.
+  bool takes_all_later(size_t first, size_t end) const {
+    for (size_t k = first + 1; k < end; ++k) {
+      const RowShape& s = shapes_[k];
+      const bool takes_all =
+          !s.is_held() || (s.hold == HoldKind::Row && is_at_most(s.capacity()).is_true());
+      if (takes_all && !s.is_shifted() && s.by == shapes_[first].by) return true;
+    }
+    return false;
+  }
+
   // Columns of a row that the shape holds, wherever its vectors begin.
   static int64_t held(const RowShape& s) { return s.capacity() - s.most_lead(); }
 
@@ -110,7 +121,9 @@ class RowAlternatives {
       const RowShape& b = shapes_[before];
       if (b.is_shifted() && s.by % b.by != 0) where = both(where, rejects(before));
       if (b.hold == HoldKind::Filled || b.is_shifted()) continue;
-      if (!has_vectors_of(k, before))
+      if (!has_vectors_of(k, before) && takes_all_later(before, k))
+        continue;
+      else if (!has_vectors_of(k, before))
         where = both(where, rejects(before));
       else if (!b.is_held())
         return c_.pool.boolean(false);
@@ -140,7 +153,7 @@ class RowAlternatives {
     int64_t shorter = 0;
     for (size_t before = 1; before < k; ++before) {
       const RowShape& b = shapes_[before];
-      if (b.is_shifted())
+      if (b.is_shifted() || (b.is_held() && is_vectors(b.by).is_true()))
         shorter = std::max(shorter, held(b));
       else if (b.by % s.by != 0 && b.hold != HoldKind::Filled)
         where = both(where, rejects(before));  // narrower vectors
@@ -175,6 +188,9 @@ class RowAlternatives {
 
   std::string suffix(size_t k) const {
     const RowShape& s = shapes_[k];
+    if (k == 0 && s.lanes > 0 && shapes_.size() > 1) return "_single";
+    if (s.hold == HoldKind::Row && s.lanes > 0 && s.by == 1 && shapes_.size() > 1)
+      return fmt::format("_{}_any", s.capacity());
     if (s.hold == HoldKind::Row)
       return fmt::format("_{}{}", s.capacity(), k > 0 && s.is_shifted() ? "_any" : "");
     if (s.hold == HoldKind::Filled) return fmt::format("_{}_whole", s.capacity());

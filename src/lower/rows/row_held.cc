@@ -68,7 +68,7 @@ void HeldRow::run(ir::Block& out) {
 void HeldRow::element(size_t index, const std::vector<Expr>& reads, ir::Block& out) {
   const RowStatement& s = group_.statements[index];
   const Expr replaced = replaced_by(index, reads);
-  const int64_t more = replaced ? 0 : scope_.shape.columns / scope_.choice.threads;
+  const int64_t more = replaced ? 0 : scope_.shape.columns / scope_.shape.holders(scope_.choice);
   const bool is_held = !values_.has_late() && can_be_held(index) &&
                        scope_.answers.is_held(s.target, scope_.use(), more);
   if (is_held) statements_.hold_element(s, replaced, out);

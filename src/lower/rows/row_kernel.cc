@@ -5,6 +5,7 @@
 
 #include <deque>
 
+#include "lower/points/point_counts.h"
 #include "lower/rows/row_lines.h"
 #include "lower/rows/row_lowering.h"
 #include "matile/passes/memory/prefetch_rows.h"
@@ -51,6 +52,7 @@ std::optional<ir::Block> lower_rows(const RowContext& rows,
     decision::note_kernel(rows.group.statements.back().target, decision::Form::Rows, decided, name,
                           context);
     Expr all = lowering.count();
+    if (v.shape.lanes > 0) all = quotient_up(all, v.shape.rows_of_cta(rows.choice()), rows.pool);
     if (v.shape.ctas > 1) all = rows.pool.binary(EK::Mul, rows.pool.integer(v.shape.ctas), all);
     const Expr grid =
         v.condition.is_true() ? all : rows.pool.select(v.condition, all, rows.pool.integer(0));

@@ -21,6 +21,7 @@ RowLines::RowLines(const ir::Block& alternative, bool is_first, const RowContext
       columns_(context_),
       vector_(context_),
       hold_(context_),
+      lanes_(context_),
       groups_(context_),
       cluster_(context_),
       each_(context_),
@@ -34,6 +35,7 @@ RowLines::RowLines(const ir::Block& alternative, bool is_first, const RowContext
   columns_.begin(body_);
   vector_.begin(body_);
   hold_.begin(body_);
+  lanes_.begin(body_);
   groups_.begin(body_);
   cluster_.begin(body_);
   each_.begin(body_);
@@ -60,9 +62,10 @@ std::optional<RowShape> RowLines::read() {
     return why.empty();
   };
   if (!ok(vector_, read_vector(shape)) || !ok(hold_, read_hold(shape)) ||
-      !ok(groups_, read_groups(shape)) || !ok(cluster_, read_cluster(shape)) ||
-      !ok(columns_, read_columns(shape)) || !ok(each_, read_each(shape)) ||
-      !ok(registers_, read_registers(shape)) || !ok(ahead_, read_ahead(shape)))
+      !ok(lanes_, read_lanes(shape)) || !ok(groups_, read_groups(shape)) ||
+      !ok(cluster_, read_cluster(shape)) || !ok(columns_, read_columns(shape)) ||
+      !ok(each_, read_each(shape)) || !ok(registers_, read_registers(shape)) ||
+      !ok(ahead_, read_ahead(shape)))
     return std::nullopt;
   return shape;
 }
@@ -114,7 +117,22 @@ std::string RowLines::read_hold(RowShape& shape) {
   return "";
 }
 
+// Lanes hold a row from its beginning, without a barrier between them.
+std::string RowLines::read_lanes(RowShape& shape) {
+  if (!lanes_.asked()) return "";
+  const int64_t warp = rows_.group.target->limits.warp_threads;
+  const int64_t lanes = lanes_.asked()->count.value_or(0);
+  if (lanes < 1 || lanes > warp || !std::has_single_bit(static_cast<uint64_t>(lanes)))
+    return fmt::format("lanes that share a row are a power of two up to {}", warp);
+  if (!shape.is_held()) return "lanes share rows that are held";
+  if (shape.hold != HoldKind::Row || shape.is_shifted())
+    return "lanes have rows from their beginning on: `hold row`, without `boundary`";
+  shape.lanes = lanes;
+  return "";
+}
+
 std::string RowLines::read_groups(RowShape& shape) {
+  if (shape.lanes > 0) return groups_.asked() ? "lanes of a warp share the row" : "";
   if (!shape.is_held()) {
     shape.groups = 1;
     return groups_.asked() ? "groups share rows that are held" : "";
@@ -133,6 +151,7 @@ std::string RowLines::read_groups(RowShape& shape) {
 std::string RowLines::read_cluster(RowShape& shape) {
   if (!cluster_.asked()) return "";
   if (!shape.is_held()) return "CTAs of a cluster share rows that are held";
+  if (shape.lanes > 0) return "lanes of a warp share the row";
   const int64_t most = rows_.group.target->limits.cluster_ctas;
   const int64_t ctas = cluster_.asked()->tiles.value_or(0);
   if (ctas < 1 || ctas > most) return fmt::format("1 to {} CTAs share a row", most);
@@ -142,11 +161,16 @@ std::string RowLines::read_cluster(RowShape& shape) {
 
 std::string RowLines::read_columns(RowShape& shape) {
   const int64_t parts = shape.ctas * shape.groups;
-  const int64_t unit = parts * rows_.choice().threads * std::max<int64_t>(shape.by, 2);
+  const int64_t holders = shape.holders(rows_.choice());
+  const int64_t unit = parts * holders * std::max<int64_t>(shape.by, 2);
   const int64_t all = columns_.asked()->count.value_or(0);
   if (all < unit || all % unit != 0)
-    return fmt::format("the columns of {} groups of {} threads are a multiple of {}", parts,
-                       rows_.choice().threads, unit);
+    return shape.lanes > 0
+               ? fmt::format("the columns of {} lanes are a multiple of {}", holders, unit)
+               : fmt::format("the columns of {} groups of {} threads are a multiple of {}", parts,
+                             holders, unit);
+  if (shape.lanes == 1 && shape.by == 1 && all > unit)
+    return "one lane has neighbours of its row: `vector 1` is for two lanes or more";
   shape.columns = all / parts;
   const expr::Expr n = rows_.columns();
   if (shape.is_held() && n.op() == expr::Op::IntConst && n.integer() + shape.most_lead() > all)
@@ -249,13 +273,15 @@ bool RowLines::end(const RowShape& shape, bool has_rows) {
   columns_.took({shape.capacity(), {}});
   vector_.took({.elements = shape.by, .start = shape.start});
   if (!has_elements_only(rows_.group)) hold_.took({shape.hold, {}});
-  if (shape.is_held()) groups_.took({shape.groups, GroupKind::Sharing, {}});
+  if (shape.lanes > 0) lanes_.took({shape.lanes, {}});
+  if (shape.is_held() && shape.lanes == 0) groups_.took({shape.groups, GroupKind::Sharing, {}});
   if (cluster_.asked()) cluster_.took({shape.ctas, {}});
   if (!rows_.group.outer.empty()) each_.took({shape.each, {}});
   registers_.took({*shape.registers, {}, {}});
   if (has_rows) ahead_.took({shape.ahead.value_or(0), {}});
   return columns_.end("") && vector_.end("") &&
          hold_.end("elements without reductions need no row") &&
+         lanes_.end("elements without reductions need no row") &&
          groups_.end("groups share rows that are held") &&
          cluster_.end("CTAs of a cluster share rows that are held") &&
          each_.end("reductions over one axis have one row") && registers_.end("") &&

@@ -43,6 +43,7 @@ class RowLines : public RowAnswers {
   std::string read_vector(RowShape& shape);
   std::string refused_boundary(const RowShape& shape) const;
   std::string read_hold(RowShape& shape);
+  std::string read_lanes(RowShape& shape);
   std::string read_groups(RowShape& shape);
   std::string read_cluster(RowShape& shape);
   std::string read_columns(RowShape& shape);
@@ -59,6 +60,7 @@ class RowLines : public RowAnswers {
   decision::Choice<decision::Columns> columns_;
   decision::Choice<decision::Vector> vector_;
   decision::Choice<decision::Hold> hold_;
+  decision::Choice<decision::Lanes> lanes_;
   decision::Choice<decision::Groups> groups_;
   decision::Choice<decision::Cluster> cluster_;
   decision::Choice<decision::Each> each_;

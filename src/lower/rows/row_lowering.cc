@@ -16,7 +16,9 @@ using EK = expr::Op;
 matile::Kernel RowLowering::run() {
   scope_.begin();
   ir::Block body;
-  const ir::Name tile = is_blocked() ? decode_block(body) : decode_row(body);
+  const ir::Name tile = is_blocked()             ? decode_block(body)
+                        : scope_.shape.lanes > 0 ? decode_lanes(body)
+                                                 : decode_row(body);
   scope_.define_lead(body);
   work(body);
   return assemble(tile, std::move(body));
@@ -54,9 +56,12 @@ matile::Kernel RowLowering::assemble(ir::Name tile, ir::Block body) {
     const bool is_own = scope_.own.contains(name);
     matile::Tile t{name, type, is_own ? matile::Spread::Own : matile::Spread::RowVector, {}};
     if (!type.dims.empty()) t.by = scope_.shape.by;
+    if (scope_.shape.lanes > 0) t.lanes = scope_.shape.lanes;
     role.push_back(ir::make(std::move(t)));
   }
-  role.push_back(ir::make(matile::Each{tile, tiles, {}, std::move(body)}));
+  matile::Each each{tile, tiles, {}, std::move(body)};
+  if (scope_.shape.lanes > 0) each.lanes = scope_.shape.lanes;
+  role.push_back(ir::make(std::move(each)));
   ir::Block kernel;
   kernel.push_back(ir::make(matile::Tiles{tiles, count(), matile::TileSource::Static, {}}));
   const auto row_vectors = std::count_if(scope_.tiles.begin(), scope_.tiles.end(),
@@ -97,6 +102,20 @@ ir::Name RowLowering::decode_row(ir::Block& body) {
   const ir::Name tile = scope_.names.make("row");
   decode(pool_.index(tile), body);
   return tile;
+}
+
+// Lanes behind the last row have that one, so that they read what is there, and write nothing.
+ir::Name RowLowering::decode_lanes(ir::Block& body) {
+  const ir::Name own = scope_.names.make("own");
+  const Expr number = pool_.index(own);
+  scope_.has_row = pool_.binary(EK::Lt, number, count());
+  if (group_.rows.empty()) return own;
+  const Expr last = pool_.binary(EK::Sub, count(), pool_.integer(1));
+  const bool is_one = group_.rows.size() == 1;
+  const ir::Name row = is_one ? group_.rows[0].name : scope_.names.make("row");
+  body.push_back(ir::make(matile::Let{row, pool_.binary(EK::Min, number, last)}));
+  if (!is_one) decode(pool_.index(row), body);
+  return own;
 }
 
 void RowLowering::decode(Expr rest, ir::Block& body) {

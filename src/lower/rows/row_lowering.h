@@ -35,6 +35,7 @@ class RowLowering {
   // tile's name.
   ir::Name decode_block(ir::Block& body);
   ir::Name decode_row(ir::Block& body);
+  ir::Name decode_lanes(ir::Block& body);
   void decode(expr::Expr rest, ir::Block& body);
   // The work of a row.
   void work(ir::Block& out);

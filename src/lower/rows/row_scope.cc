@@ -111,7 +111,12 @@ Expr RowScope::is_first() const {
     const Expr here = pool.binary(EK::Eq, pool.index(number), pool.integer(0));
     out = out ? pool.binary(EK::And, out, here) : here;
   }
-  return out;
+  return out ? out : has_row;
+}
+
+Expr RowScope::is_written() const {
+  if (is_whole()) return has_row;
+  return has_row ? pool.binary(EK::And, has_row, in_range()) : in_range();
 }
 
 Expr RowScope::in_range() const {

@@ -35,8 +35,11 @@ struct RowScope {
   // The column of the row that a column of the tiles means: CTAs, and groups of each, have
   // neighbouring parts of it.
   expr::Expr in_row(expr::Expr tile_column) const;
-  // True in one of the CTAs and groups that have the same; null if there is one only.
+  // True in one of the CTAs and groups that have the same, and in lanes that have a row; null if
+  // that is always so.
   expr::Expr is_first() const;
+  // The condition of a put of elements; null if there is none.
+  expr::Expr is_written() const;
   // The same column where tiles begin in front of the row.
   expr::Expr shifted(expr::Expr at_column) const;
   // By how many columns they do; nothing to say if they do not.
@@ -51,12 +54,12 @@ struct RowScope {
   expr::Expr blocks() const;
   // Columns that are written at a time where reads are late. A register has two elements of 16
   // bits.
-  int64_t piece() const { return choice.threads * std::max<int64_t>(shape.by, 2); }
+  int64_t piece() const { return shape.holders(choice) * std::max<int64_t>(shape.by, 2); }
 
   // Of a thread, for the tiles that there are.
   int64_t registers() const;
   int64_t tile_registers(expr::DType dtype, int64_t tile_columns) const {
-    return row_tile_registers(dtype, tile_columns, choice.threads);
+    return row_tile_registers(dtype, tile_columns, shape.holders(choice));
   }
   RowUse use() const { return {shape, registers()}; }
 
@@ -72,6 +75,7 @@ struct RowScope {
   expr::Expr limit;                       // the number of columns of the row
   std::optional<RowReference> reference;  // where vectors begin, if not with the row
   expr::Expr lead{};                      // columns of tiles in front of the row; or null
+  expr::Expr has_row{};                   // of lanes that share one: whether it is there; or null
   expr::Expr exists;  // of pieces: whether the longer row has the column; null: always
   std::vector<std::pair<ir::Name, ir::TensorType>> tiles;
   expr::Expr column;   // of the tiles

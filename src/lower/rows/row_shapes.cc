@@ -84,6 +84,7 @@ int64_t most_row_vector(const RowContext& context) {
 
 RowRoom row_room(const RowContext& context, const RowShape& shape) {
   const target::Rows& choice = context.choice();
+  const int64_t holders = shape.holders(choice);
   int64_t sum = 0;
   std::set<std::string> own;
   for (const RowStatement& s : context.group.statements) own.emplace(s.target.str());
@@ -95,10 +96,9 @@ RowRoom row_room(const RowContext& context, const RowShape& shape) {
       if (own.contains(std::string(e.name().str()))) return;
       if (!read.emplace(e.name().str()).second) return;
       const bool is_shared = std::find(shared.begin(), shared.end(), e) != shared.end();
-      const int64_t held = is_shared
-                               ? std::min(shape.columns, choice.threads * choice.turn_elements)
-                               : shape.columns;
-      sum += row_tile_registers(e.dtype(), held, choice.threads);
+      const int64_t held =
+          is_shared ? std::min(shape.columns, holders * choice.turn_elements) : shape.columns;
+      sum += row_tile_registers(e.dtype(), held, holders);
     });
   }
   return {sum,

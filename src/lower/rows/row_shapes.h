@@ -39,12 +39,19 @@ struct RowShape {
   decision::VectorStart start = decision::VectorStart::Row;  // of the first neighbours
   ir::OptionalInt registers{};                               // of a thread, if a line says so
   ir::OptionalInt ahead{};  // rows that are asked for ahead, if a line says so
+  int64_t lanes = 0;  // of a warp that share a row, with several rows in a CTA; 0: all threads
 
   // Vectors may begin in front of the row.
   bool is_shifted() const { return start == decision::VectorStart::Boundary; }
   // Columns of tiles that a row of any alignment has at most, in addition to its own.
   int64_t most_lead() const { return is_shifted() ? by - 1 : 0; }
   bool is_held() const { return hold != decision::HoldKind::Steps; }
+  // Threads that the columns of a tile are spread over.
+  int64_t holders(const target::Rows& rows) const { return lanes > 0 ? lanes : rows.threads; }
+  // Rows that a CTA has at a time.
+  int64_t rows_of_cta(const target::Rows& rows) const {
+    return lanes > 0 ? rows.threads / lanes : 1;
+  }
   int64_t of_cta() const { return groups * columns; }
   int64_t capacity() const { return ctas * of_cta(); }
 };

@@ -35,12 +35,16 @@ void RowStatements::fold(const RowStatement& s, ir::Name acc, bool is_first, ir:
 
 void RowStatements::finish(const RowStatement& s, ir::Name acc, ir::Block& out) {
   out.push_back(ir::make(matile::Lanes{acc, s.reducer}));
-  out.push_back(ir::make(matile::Warps{acc, s.reducer}));
+  if (scope_.shape.lanes == 0) out.push_back(ir::make(matile::Warps{acc, s.reducer}));
   if (scope_.shape.groups > 1) out.push_back(ir::make(matile::Groups{acc, s.reducer}));
   if (scope_.shape.ctas > 1) out.push_back(ir::make(matile::Ctas{acc, s.reducer}));
   const expr::Value identity = expr::identity(s.reducer, DType::F32);
   const Expr now = pool_.read(acc, DType::F32, {});
   Expr value = now;
+  // Other rows have threads beyond their columns; lanes may have numbers alone, and where these are
+  // NaN there is no extreme.
+  if (scope_.shape.lanes > 0 && s.reducer != Reducer::Sum)
+    value = pool_.binary(expr::combiner(s.reducer), now, this->identity(s.reducer));
   if (!(s.init.op() == EK::FloatConst && s.init.number() == identity.f))
     value = pool_.binary(expr::combiner(s.reducer), pool_.cast(DType::F32, values_.rewrite(s.init)),
                          value);
@@ -92,9 +96,8 @@ void RowStatements::put_element(const RowStatement& s, ir::Block& out) {
   value = numbers_.hoisted(value);
   value = guarded(value);
   value = values_.as_row_vector(value, fmt::format("{}_line", s.target.str()), out);
-  out.push_back(
-      ir::make(matile::Put{scope_.columns(), s.target, indices, pool_.cast(s.dtype, value),
-                           scope_.is_whole() ? Expr() : scope_.in_range()}));
+  out.push_back(ir::make(matile::Put{scope_.columns(), s.target, indices,
+                                     pool_.cast(s.dtype, value), scope_.is_written()}));
 }
 
 void RowStatements::put_pieces(const RowStatement& s, ir::Block& out) {

@@ -50,7 +50,9 @@ void RoleVerifier::run(const Role& role) {
   has_each_ = false;
   if (role.index) local(role.index, DType::I64);
   depth_ = 0;
+  lanes_of_each_.reset();
   block(role.body, true);
+  lanes_of_tiles();
   v_.leave_axes(mark);
   for (const auto& [name, tile] : tiles_) v_.forget_tensor(tile.op->name);
 }
@@ -101,6 +103,7 @@ void RoleVerifier::each(const Each& op) {
   if (has_each_) v_.fail("a role walks the tiles once");
   if (depth_ != 1) v_.fail("the walk over the tiles stands directly in the role");
   has_each_ = true;
+  lanes_of_rows(op);
   body(op.var, op.body);
 }
 
@@ -155,12 +158,13 @@ void RoleVerifier::tile(const Tile& t) {
   const bool is_acc = t.spread == Spread::Acc;
   if (t.spread == Spread::RowVector) return row_vector(t, shape);
   if (t.spread == Spread::Own) {
-    if (!shape.empty() || t.type.dtype != DType::F32 || t.by)
+    if (!shape.empty() || t.type.dtype != DType::F32 || t.by || t.lanes)
       return v_.fail("an own tile is one f32 of each thread");
     v_.declare_tensor(t.name, t.type);
     tiles_.emplace(t.name.str(), TileUse{&t, layout_of(t)});
     return;
   }
+  if (t.lanes) return v_.fail("`lanes` is for line tiles");
   if (t.by) return v_.fail("`by` is for line tiles");
   const bool ok = shape.size() == (is_acc ? 2u : 1u) &&
                   (t.spread == Spread::Col ? shape[0] % 8 == 0 : shape[0] % 64 == 0) &&
@@ -179,15 +183,20 @@ void RoleVerifier::tile(const Tile& t) {
 void RoleVerifier::row_vector(const Tile& t, const std::vector<int>& shape) {
   if (t.type.dtype != DType::F32 && !is_half(t.type.dtype))
     return v_.fail("a line tile holds f32 or 16-bit floats");
+  const int64_t lanes = t.lanes.value_or(0);
+  if (t.lanes && (lanes < 1 || lanes > 32 || (lanes & (lanes - 1)) != 0))
+    return v_.fail("a line is over 1 to 32 lanes, a power of two");
+  const int64_t threads = t.lanes ? lanes : 128;
   const int64_t by = t.by.value_or(16 / expr::bytes(t.type.dtype));
   const bool is_value = shape.empty() && t.type.dtype == DType::F32 && !t.by;
   const bool is_row_vector = shape.size() == 1 && (by == 1 || by == 2 || by == 4 || by == 8) &&
-                             shape[0] > 0 && shape[0] % (128 * by) == 0;
+                             shape[0] > 0 && shape[0] % (threads * by) == 0;
   if (!is_value && !is_row_vector)
     return v_.fail(
-        "a line tile is one f32, or a multiple of 128 threads times 1, 2, 4 or 8 neighbours");
+        "a line tile is one f32, or a multiple of 128 threads, or of its lanes, times 1, 2, 4 or 8 "
+        "neighbours");
   // Registers hold two of them.
-  if (is_row_vector && is_half(t.type.dtype) && shape[0] % 256 != 0)
+  if (is_row_vector && is_half(t.type.dtype) && shape[0] % (2 * threads) != 0)
     return v_.fail("a thread has an even number of 16-bit elements");
   v_.declare_tensor(t.name, t.type);
   tiles_.emplace(t.name.str(), TileUse{&t, layout_of(t)});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names, shapes and places inside one kernel. The rules of a role stand in verify_role.cc
-// (blocks, scalars, register tiles), verify_transfers.cc (data on its way) and verify_products.cc;
+// (blocks, scalars, register tiles), verify_lane_rows.cc (tiles of a few
+// lanes), verify_transfers.cc (data on its way) and verify_products.cc;
 // verify_statements.cc finds them.
 #pragma once
 
@@ -49,6 +50,8 @@ class RoleVerifier {
   void branch(const If& op, bool is_uniform);
   void body(ir::Name var, const ir::Block& ops);
   void each(const Each& op);
+  void lanes_of_rows(const Each& op);
+  void lanes_of_tiles();
   void unroll(const Unroll& op);
 
   void local(ir::Name name, expr::DType dtype);
@@ -88,6 +91,7 @@ class RoleVerifier {
   const Role* role_ = nullptr;
   int depth_ = 0;  // of blocks
   bool has_each_ = false;
+  ir::OptionalInt lanes_of_each_;
   RoleTiles tiles_;
   std::map<std::string, int> unrolled_;
   std::set<std::string> tickets_;

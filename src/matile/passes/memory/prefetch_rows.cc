@@ -112,7 +112,7 @@ class Prefetcher {
       Role changed = *role;
       for (Op& inner : changed.body) {
         const auto* each = inner.get<Each>();
-        if (!each || each->alternate) continue;
+        if (!each || each->alternate || each->lanes) continue;
         Each walked = *each;
         walked.body = with_prefetches(*each, *tiles, *role);
         inner = ir::make(std::move(walked), inner.span());
@@ -176,7 +176,7 @@ std::optional<int64_t> usual_rows_ahead(const Kernel& kernel, const target::Rows
     if (!role || role->unit != RoleUnit::Groups) continue;
     for (const Op& inner : role->body) {
       const auto* each = inner.get<Each>();
-      if (!each || each->alternate) continue;
+      if (!each || each->alternate || each->lanes) continue;
       const RowLoads loads = row_loads(*each, *role, pool);
       if (!loads.loads.empty()) return by_rule(loads, role->count.value_or(1), rows);
     }
