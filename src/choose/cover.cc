@@ -141,13 +141,16 @@ void Coverer::consider(Cover cover, const Nests& rest, const lower::FreshNames& 
   has_one = true;
 }
 
+// Whether the rows are those of a step of a reduction, whose results pass through memory.
+bool Coverer::is_step(const lower::RowGroup& group) const {
+  return !program_.buffers.contains(std::string(group.statements[0].target.str()));
+}
+
 // A row that a thread walks over in less time than a CTA takes to start, where it is the only one
-// or where lanes do not share one (choose/rows/short_rows.h): not in a step, whose results pass
-// through memory.
+// or where lanes do not share one (choose/rows/short_rows.h): not in a step.
 bool Coverer::is_short_row(const lower::RowGroup& group) const {
   const expr::Expr columns = group.column.extent;
-  const bool is_step = !program_.buffers.contains(std::string(group.statements[0].target.str()));
-  const bool has_lanes = !is_step && columns.op() == expr::Op::IntConst &&
+  const bool has_lanes = !is_step(group) && columns.op() == expr::Op::IntConst &&
                          may_be_short(group, static_cast<double>(columns.integer()));
   return !has_lanes && group.outer.empty() && columns.op() == expr::Op::IntConst &&
          columns.integer() < target_.rows.least_columns;
@@ -159,7 +162,7 @@ std::optional<Cover> Coverer::as_rows(const Nests& nests, bool has_reductions) {
   if (!group || is_short_row(*group)) return std::nullopt;
   Cover out;
   out.kernels.push_back(kernel(Form::Rows, nests, group->nests));
-  out.cycles = costs_.rows(*group, kept_behind(nests, group->nests));
+  out.cycles = costs_.rows(*group, kept_behind(nests, group->nests), !is_step(*group));
   return out;
 }
 

@@ -49,6 +49,7 @@ class Coverer {
   std::set<std::string> kept_behind(const Nests& nests, size_t begin) const;
   ChosenKernel kernel(decision::Form form, const Nests& nests, size_t count) const;
 
+  bool is_step(const lower::RowGroup& group) const;
   bool is_short_row(const lower::RowGroup& group) const;
   std::optional<Cover> as_rows(const Nests& nests, bool has_reductions);
   Cover as_points(const Nests& nests, size_t count, const lower::FreshNames& names,

@@ -59,15 +59,13 @@ struct Lanes {
   double share = 1;  // of the memory's speed: some of them have no element, or load one at a time
 };
 
-Lanes lanes_of(const lower::RowGroup& group, const target::Target& target) {
-  const Expr extent = group.column.extent;
-  if (extent.op() != EK::IntConst || !may_be_short(group, static_cast<double>(extent.integer())))
-    return {};
-  const int64_t columns = extent.integer();
+// Of rows with so many columns, whether the length is a constant or a size that has them.
+Lanes lanes_of(const lower::RowGroup& group, double length, const target::Target& target) {
+  if (length < 1 || !may_be_short(group, length)) return {};
+  const auto columns = static_cast<int64_t>(length);
   const int64_t by = vector_of_row(columns, target.rows);
-  const int64_t lanes = lanes_of_row(columns, by, target.rows);
-  const double filled =
-      static_cast<double>(columns) / static_cast<double>(columns_of_lanes(columns, lanes, by));
+  const int64_t lanes = lanes_of_row(columns, by, target);
+  const double filled = length / static_cast<double>(columns_of_lanes(columns, lanes, by));
   return {static_cast<double>(lanes), by > 1 ? filled : filled * target.nests.single_share};
 }
 
@@ -218,9 +216,10 @@ double NestCosts::over_sizes(const std::function<double(const ir::Environment&)>
   return sum;
 }
 
-double NestCosts::rows(const lower::RowGroup& group, const std::set<std::string>& kept) const {
+double NestCosts::rows(const lower::RowGroup& group, const std::set<std::string>& kept,
+                       bool may_share) const {
   double sum = 0;
-  for (const Problem& p : problems_) sum += p.weight * rows_at(group, kept, p);
+  for (const Problem& p : problems_) sum += p.weight * rows_at(group, kept, may_share, p);
   return sum;
 }
 
@@ -312,7 +311,7 @@ double NestCosts::far_bytes(const lower::RowGroup& group, const Problem& at) con
 }
 
 double NestCosts::rows_at(const lower::RowGroup& group, const std::set<std::string>& kept,
-                          const Problem& at) const {
+                          bool may_share, const Problem& at) const {
   const target::NestCosts& c = target_.nests;
   const auto sms = static_cast<double>(target_.board.sms);
   const double columns = extent(group.column.extent, at);
@@ -336,7 +335,7 @@ double NestCosts::rows_at(const lower::RowGroup& group, const std::set<std::stri
         static_cast<double>(is_held ? std::min<int64_t>(reading.times, 1) : reading.times);
     if (!reading.is_computed) traffic.add(tensor, bytes_of(pool_.name(tensor), at) * times);
   }
-  const Lanes lanes = lanes_of(group, target_);
+  const Lanes lanes = may_share ? lanes_of(group, columns, target_) : Lanes{};
   const double together =
       lanes.count > 0 ? static_cast<double>(target_.rows.threads) / lanes.count : 1;
   const double under_way = sms * static_cast<double>(c.resident_rows) * together;

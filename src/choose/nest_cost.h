@@ -48,8 +48,9 @@ class NestCosts {
                  const Patch& patch, const Where& where) const;
   // Of a kernel with known cycles at given sizes.
   double over_sizes(const std::function<double(const ir::Environment&)>& cycles) const;
-  // Of a row kernel, or of elements.
-  double rows(const lower::RowGroup& group, const std::set<std::string>& kept) const;
+  // Of a row kernel, or of elements. `may_share`: lanes may share its rows, where they are short.
+  double rows(const lower::RowGroup& group, const std::set<std::string>& kept,
+              bool may_share) const;
 
   // About how long an axis is, by hints alone where there are some.
   double hinted_extent(expr::Expr e) const { return extent(e, hinted_); }
@@ -79,7 +80,7 @@ class NestCosts {
                    const std::set<std::string>& kept, int64_t each, expr::Expr across, int64_t held,
                    const Problem& at) const;
   double far_bytes(const lower::RowGroup& group, const Problem& at) const;
-  double rows_at(const lower::RowGroup& group, const std::set<std::string>& kept,
+  double rows_at(const lower::RowGroup& group, const std::set<std::string>& kept, bool may_share,
                  const Problem& at) const;
 
   const target::Target& target_;

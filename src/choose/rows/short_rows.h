@@ -16,7 +16,7 @@
 namespace nautilus::choose {
 
 // Lanes of a warp for rows of so many columns, loaded by vectors of `by`: a power of two.
-int64_t lanes_of_row(int64_t columns, int64_t by, const target::Rows& rows);
+int64_t lanes_of_row(int64_t columns, int64_t by, const target::Target& target);
 
 // The columns that so many lanes hold then: at least those of the row.
 int64_t columns_of_lanes(int64_t columns, int64_t lanes, int64_t by);
