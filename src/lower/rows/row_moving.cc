@@ -186,8 +186,30 @@ class WalkSegments {
       are_extremes &= m.dtype == expr::DType::F32;
       extremes.push_back({e, terms_of(m), m.reducer});
     });
-    if (!are_extremes) return std::nullopt;
+    if (!are_extremes || !reads_row_vector(term)) return std::nullopt;
     return row_scaled_sum(group_, k, term, std::move(extremes), pool_);
+  }
+
+  // Whether an element of the terms is a piece of a row of memory: a line of those stands between
+  // memory and what is a thread's own, as the extreme so far is. Elements that the group makes are
+  // computed where they are read.
+  bool reads_row_vector(Expr term) const {
+    const Expr column = pool_.index(group_.column.name);
+    bool found = false;
+    expr::for_each(term, [&](Expr e) {
+      if (found || e.op() != expr::Op::Read || e.args().empty()) return;
+      const auto made = std::find_if(group_.statements.begin(), group_.statements.end(),
+                                     [&](const RowStatement& s) { return s.target == e.name(); });
+      if (made != group_.statements.end()) {
+        found = made->kind == RowStatement::Kind::Element && reads_row_vector(made->value);
+        return;
+      }
+      found = (e.dtype() == expr::DType::F32 || expr::is_half(e.dtype())) &&
+              e.args().back() == group_.place &&
+              std::none_of(e.args().begin(), e.args().end() - 1,
+                           [&](Expr index) { return expr::depends_on(index, column); });
+    });
+    return found;
   }
 
   const RowGroup& group_;

@@ -132,8 +132,8 @@ class DotFinder {
     int64_t least = tiles.least_filled;
     for (const Dot& d : dots) {
       if (!is_of_several(d, dots)) {
-        if (!d.is_plain() || !are_products_alone(dots) || is_gathered(d.column_element))
-          return true;
+        const bool is_gathered = expr::tensors_read(d.column_element).size() > 1;
+        if (!d.is_plain() || !are_products_alone(dots) || is_gathered) return true;
         least = tiles.least_filled_alone;
       } else if (!is_ordered(d, row) &&
                  (!d.row_element || !has(d.row_element.args().back(), d.depth))) {
@@ -141,12 +141,6 @@ class DotFinder {
       }
     }
     return known == fusion_.asked.end() || least * known->second > fusion_.target->matrix.rows;
-  }
-
-  // Whether other tensors say where the element is.
-  static bool is_gathered(Expr element) {
-    return std::any_of(element.args().begin(), element.args().end(),
-                       [](Expr index) { return !expr::tensors_read(index).empty(); });
   }
 
   // Whether the fusion reduces nothing else: another reduction may need a row of results whole.

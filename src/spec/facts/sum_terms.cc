@@ -27,22 +27,6 @@ void count_reads(Expr e, std::unordered_map<ir::Name, int>& reads) {
   for (Expr a : e.args()) count_reads(a, reads);
 }
 
-// Whether the indices take every element once or a part of them, as blocks and windows of an axis
-// do: sums of the axes that no other index has.
-bool reads_once(Expr read) {
-  for (size_t k = 0; k < read.args().size(); ++k) {
-    const auto p = expr::Poly::of(read[k]);
-    if (!p) return false;
-    for (Expr v : expr::free_vars(read[k])) {
-      if (!p->split(v)) return false;
-      for (size_t n = 0; n < k; ++n) {
-        if (expr::depends_on(read[n], v)) return false;
-      }
-    }
-  }
-  return true;
-}
-
 }  // namespace
 
 SumTerms::SumTerms(const ir::Program& program, expr::ExprPool& pool) : pool_(pool) {
@@ -67,6 +51,32 @@ SumTerms::SumTerms(const ir::Program& program, expr::ExprPool& pool) : pool_(poo
         reads[let->name] == 1 && !outputs.contains(let->name) && !scanned.contains(let->name))
       private_.emplace(let->name, *let);
   }
+}
+
+// Whether the indices take every element at most once, as pieces of an axis do: each is an axis, or
+// a piece and a place in it, of axes that no other index has. Windows that overlap read elements
+// several times.
+bool SumTerms::reads_once(Expr read) const {
+  for (size_t k = 0; k < read.args().size(); ++k) {
+    const auto p = expr::Poly::of(read[k]);
+    const std::vector<Expr> axes = expr::free_vars(read[k]);
+    if (!p || axes.size() > 2) return false;
+    std::vector<std::pair<int64_t, Expr>> steps;
+    for (Expr v : axes) {
+      const auto parts = p->split(v);
+      const auto step = parts ? parts->first.constant() : std::nullopt;
+      if (!step || *step < 1) return false;
+      steps.emplace_back(*step, v);
+      for (size_t n = 0; n < k; ++n) {
+        if (expr::depends_on(read[n], v)) return false;
+      }
+    }
+    if (steps.size() < 2) continue;
+    if (steps[0].first > steps[1].first) std::swap(steps[0], steps[1]);
+    const auto places = places_.find(steps[0].second);
+    if (places == places_.end() || steps[0].first * places->second > steps[1].first) return false;
+  }
+  return true;
 }
 
 Expr SumTerms::definition(Expr read) const {
@@ -101,7 +111,7 @@ Let SumTerms::with_own_axes(const Let& let, std::unordered_set<Expr>& taken) {
     if (e.op() != Op::Reduce) return;
     for (size_t k = 0; k < e.axis_count(); ++k) {
       std::string name(e.axis(k).name().str());
-      while (is_taken(pool_.index(name))) name += "_";
+      while (is_taken(pool_.index(name))) name += ".own";
       const Expr axis = pool_.index(name);
       taken.insert(axis);
       if (axis != e.axis(k)) own.emplace(e.axis(k), axis);
@@ -153,8 +163,14 @@ bool SumTerms::add(Expr e, SumTerm term, std::unordered_set<Expr>& taken,
   }
 }
 
-std::vector<SumTerm> SumTerms::of(Expr value, std::unordered_set<Expr>& taken) {
+std::vector<SumTerm> SumTerms::of(Expr value, const ir::Axes& axes,
+                                  std::unordered_set<Expr>& taken) {
   std::vector<SumTerm> out;
+  has_sum_.clear();
+  places_.clear();
+  for (const ir::Axis& a : axes) {
+    if (a.extent.op() == Op::IntConst) places_.emplace(pool_.index(a.name), a.extent.integer());
+  }
   if (!has_sum(value) || !add(value, {}, taken, out)) return {};
   return out;
 }

@@ -4,11 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 
 #include "algebra/contraction.h"
 #include "algebra/exact_halves.h"
+#include "ir/decl.h"
 #include "spec/equations.h"
+#include "spec/facts/ranges.h"
 #include "spec/facts/sum_terms.h"
+#include "spec/facts/values.h"
 
 namespace nautilus::spec {
 namespace {
@@ -40,7 +45,12 @@ bool has_axis(const std::vector<Expr>& list, Expr axis) {
 class Exchange {
  public:
   Exchange(const ir::Program& program, expr::ExprPool& pool)
-      : pool_(pool), names_(program, pool), terms_(program, pool) {}
+      : pool_(pool),
+        facts_(ir::facts_of(program, pool)),
+        types_(tensor_types(program)),
+        values_(program, pool, equations_),
+        names_(program, pool),
+        terms_(program, pool) {}
 
   Let equation(const Let& let, std::vector<Let>& before) {
     let_ = &let;
@@ -48,6 +58,7 @@ class Exchange {
     taken_ = all_axes(let, pool_);
     Let out = let;
     out.body = exchanged(let.body);
+    equations_.emplace(let.name, let);
     return out;
   }
 
@@ -64,7 +75,9 @@ class Exchange {
 
   Expr exchanged_sum(Expr r) {
     if (r.reducer() != Reducer::Sum || r.init() || r.dtype() != DType::F32) return r;
-    const std::vector<SumTerm> terms = terms_.of(r.body(), taken_);
+    ir::Axes axes = let_->axes;
+    for (const ir::Axis& a : axes_of(r)) axes.push_back(a);
+    const std::vector<SumTerm> terms = terms_.of(r.body(), axes, taken_);
     std::vector<Exchanged> plans;
     for (const SumTerm& t : terms) {
       if (!t.sum) continue;
@@ -91,7 +104,8 @@ class Exchange {
     std::vector<std::pair<std::vector<bool>, Expr>> others;
     for (const SumTerm& t : terms) {
       if (t.sum) continue;
-      const Expr value = divided(product(t.factors), t);
+      Expr value = product(t.factors);
+      for (Expr d : t.divisors) value = pool_.binary(Op::Div, value, d);
       std::vector<bool> axes;
       for (size_t k = 0; k < r.axis_count(); ++k)
         axes.push_back(expr::depends_on(value, r.axis(k)));
@@ -108,7 +122,7 @@ class Exchange {
   }
 
   // How the sums of a term are exchanged; nothing if that gains nothing.
-  std::optional<Exchanged> plan_of(Expr r, const SumTerm& t) const {
+  std::optional<Exchanged> plan_of(Expr r, const SumTerm& t) {
     const std::vector<Expr> product = algebra::factors(t.sum.body());
     if (product.size() + t.factors.size() > kMostOfTerm) return std::nullopt;
     ir::Axes all = let_->axes;
@@ -132,13 +146,18 @@ class Exchange {
       has_axis_of_product |= is_moving;
       (is_moving ? moving : out.staying).push_back(f);
     }
-    for (Expr f : t.factors) (is_summed(f, r) ? moving : out.leaving).push_back(f);
+    for (Expr f : t.factors) {
+      const bool is_moving = is_summed(f, r);
+      // Where the sum behind is empty, nothing would be multiplied with it.
+      if (is_moving && !values_.is_finite(f)) return std::nullopt;
+      (is_moving ? moving : out.leaving).push_back(f);
+    }
     if (!has_axis_of_product) return std::nullopt;
     out.first = grouped(moving, r);
     for (FirstSum& first : out.first) {
       if (!complete(first, product, r, all)) return std::nullopt;
     }
-    if (is_rounded(out)) return std::nullopt;
+    if (is_rounded(out, product)) return std::nullopt;
     return out;
   }
 
@@ -147,6 +166,7 @@ class Exchange {
     std::vector<FirstSum> groups;
     for (Expr f : moving) groups.push_back({{f}, {}, {}});
     for (size_t k = 0; k < r.axis_count(); ++k) {
+      if (!has_axis(moving, r.axis(k))) continue;
       FirstSum joined;
       std::vector<FirstSum> others;
       for (FirstSum& g : groups) {
@@ -157,7 +177,6 @@ class Exchange {
         joined.factors.insert(joined.factors.end(), g.factors.begin(), g.factors.end());
         joined.summed.insert(joined.summed.end(), g.summed.begin(), g.summed.end());
       }
-      if (joined.factors.empty()) continue;
       joined.summed.push_back({r.axis(k).name(), r.extent(k)});
       others.push_back(std::move(joined));
       groups = std::move(others);
@@ -166,7 +185,8 @@ class Exchange {
   }
 
   // Finds the axes of a first sum. False if it has no fewer axes than the product had, or if its
-  // result has more of them than the tensors that it reads.
+  // result has more of them than the tensors that it reads, or if its reads are inside only because
+  // other axes are not empty.
   bool complete(FirstSum& first, const std::vector<Expr>& product, Expr r,
                 const ir::Axes& all) const {
     bool is_less = false;
@@ -188,12 +208,26 @@ class Exchange {
         if (e.op() == Op::Read) rank = std::max(rank, e.args().size());
       });
     }
-    return is_less && first.axes.size() <= rank && !algebra::is_contraction(first.factors, results);
+    return is_less && first.axes.size() <= rank &&
+           !algebra::is_contraction(first.factors, results) && stays_inside(first, all);
   }
 
-  // Whether first sums would be operands of a matrix product next to 16-bit ones.
-  bool is_rounded(const Exchanged& plan) const {
-    const bool has_half = std::any_of(plan.staying.begin(), plan.staying.end(), [](Expr f) {
+  bool stays_inside(const FirstSum& first, const ir::Axes& all) const {
+    expr::Facts fewer = facts_;
+    expr::Facts with_all = facts_;
+    for (const ir::Axis& a : all) {
+      const Expr axis = pool_.index(a.name);
+      with_all.add_axis(axis, a.extent);
+      if (has_axis(first.factors, axis)) fewer.add_axis(axis, a.extent);
+    }
+    return std::all_of(first.factors.begin(), first.factors.end(), [&](Expr f) {
+      return are_inside_without_axes(f, types_, fewer, with_all, pool_);
+    });
+  }
+
+  // Whether a first sum would be the operand of a matrix product of which 16 bits held a factor.
+  bool is_rounded(const Exchanged& plan, const std::vector<Expr>& product) const {
+    const bool has_half = std::any_of(product.begin(), product.end(), [](Expr f) {
       return algebra::exact_halves(f).is_stored_float;
     });
     std::vector<Expr> list = plan.staying;
@@ -214,11 +248,13 @@ class Exchange {
               in_order_of_memory(value, first.axes, pool_), DType::F32,
               reduce(value, first.summed)};
       factors.push_back(element(sum, pool_));
+      types_.emplace(std::string(sum.name.str()), sum.type());
       before_->push_back(std::move(sum));
     }
     Expr out = reduce(product(factors), axes_of(t.sum));
-    for (Expr f : plan.leaving) out = pool_.binary(Op::Mul, out, f);
-    return divided(times_absent(out, r,
+    for (Expr f : plan.leaving) out = pool_.binary(Op::Mul, out, unless_empty(r, f, 1));
+    return divided(r,
+                   times_absent(out, r,
                                 [&](Expr axis) {
                                   return std::any_of(
                                       plan.first.begin(), plan.first.end(),
@@ -233,8 +269,8 @@ class Exchange {
     for (const ir::Axis& a : axes_of(r)) {
       if (expr::depends_on(value, pool_.index(a.name))) summed.push_back(a);
     }
-    return times_absent(summed.empty() ? value : reduce(value, summed), r,
-                        [&](Expr axis) { return expr::depends_on(value, axis); });
+    const Expr sum = summed.empty() ? unless_empty(r, value, 0) : reduce(value, summed);
+    return times_absent(sum, r, [&](Expr axis) { return expr::depends_on(value, axis); });
   }
 
   // Axes of the outer sum that a term does not have repeat it.
@@ -245,9 +281,23 @@ class Exchange {
     return e;
   }
 
-  Expr divided(Expr e, const SumTerm& t) {
-    for (Expr d : t.divisors) e = pool_.binary(Op::Div, e, d);
+  Expr divided(Expr r, Expr e, const SumTerm& t) {
+    for (Expr d : t.divisors) e = pool_.binary(Op::Div, e, unless_empty(r, d, 1));
     return e;
+  }
+
+  // A value behind the sum, or another one where the sum has no terms: an empty sum is 0, whatever
+  // it would be multiplied with.
+  Expr unless_empty(Expr r, Expr value, double otherwise) {
+    if (value.op() == Op::FloatConst && std::isfinite(value.number()) && value.number() != 0)
+      return value;
+    for (size_t k = 0; k < r.axis_count(); ++k) {
+      const Expr n = r.extent(k);
+      if (n.op() == Op::IntConst && n.integer() > 0) continue;
+      value = pool_.select(pool_.binary(Op::Le, n, pool_.integer(0)),
+                           pool_.constant(otherwise, value.dtype()), value);
+    }
+    return value;
   }
 
   Expr product(const std::vector<Expr>& list) {
@@ -274,6 +324,10 @@ class Exchange {
   }
 
   expr::ExprPool& pool_;
+  expr::Facts facts_;
+  std::map<std::string, ir::TensorType> types_;
+  Equations equations_;  // in front of the one that is looked at
+  KnownValues values_;
   TensorNames names_;
   SumTerms terms_;
   const Let* let_ = nullptr;

@@ -10,9 +10,11 @@
 // Why: a product of matrices of which only a sum is needed is a product with a vector. Looks
 // through element-wise equations, differences, factors and divisors, but not through functions.
 //
-// For products that nothing else reads, whose new sums all have fewer axes than the product, and
-// whose first sums are no larger than the tensors that they read. A product with 16-bit operands
-// stays if the rest of it would be a product of matrices: the first sums would be rounded then.
+// For products that nothing else reads, no element twice, whose new sums all have fewer axes than
+// the product, and whose first sums are no larger than the tensors that they read. These sums must
+// be inside their tensors also where other axes are empty, and what they are weighted with finite.
+// A product with a 16-bit operand stays if the rest of it would be a product of matrices: the first
+// sums would be rounded then.
 // Exactness class: exact over the reals. Test: test/spec/exchange_sums.spec
 #pragma once
 

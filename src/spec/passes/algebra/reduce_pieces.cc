@@ -66,7 +66,7 @@ class ReducedProducts {
       if (!let || !is_product(*let)) continue;
       for (const ir::Axis& axis : let->axes) {
         const auto reduced = reductions_along(*let, axis);
-        if (!reduced) continue;
+        if (!reduced || meets(*reduced, out)) continue;
         out.push_back(*reduced);
         break;
       }
@@ -75,6 +75,18 @@ class ReducedProducts {
   }
 
  private:
+  // Whether an equation is to be taken in pieces already, for another product that it reads.
+  static bool meets(const Reduced& reduced, const std::vector<Reduced>& before) {
+    const auto is_in = [&](const Let* let) {
+      return std::any_of(before.begin(), before.end(), [&](const Reduced& b) {
+        return std::find(b.elements.begin(), b.elements.end(), let) != b.elements.end() ||
+               std::find(b.reductions.begin(), b.reductions.end(), let) != b.reductions.end();
+      });
+    };
+    return std::any_of(reduced.elements.begin(), reduced.elements.end(), is_in) ||
+           std::any_of(reduced.reductions.begin(), reduced.reductions.end(), is_in);
+  }
+
   // Whether a tile, or a step along it, holds the whole axis.
   static bool is_short(Expr extent, int64_t whole) {
     return extent.op() == PieceOp::IntConst && extent.integer() <= whole;

@@ -13,6 +13,7 @@
 #include "ir/target_of.h"
 #include "spec/equations.h"
 #include "spec/facts/term_tests.h"
+#include "spec/facts/values.h"
 
 namespace nautilus::spec {
 namespace {
@@ -32,10 +33,12 @@ class StrideSums {
   StrideSums(const ir::Program& program, expr::ExprPool& pool)
       : pool_(pool),
         facts_(ir::facts_of(program, pool)),
+        values_(program, pool, equations_),
         unrolled_(ir::target_of(program).points.unrolled) {}
 
   Let equation(const Let& let) {
     axes_ = all_axes(let, pool_);
+    equations_.emplace(let.name, let);
     return map_body(let, pool_, [&](Expr r) {
       while (const auto next = thinned(let, r)) r = *next;
       return r;
@@ -49,6 +52,7 @@ class StrideSums {
                         expr::is_float(r.dtype()) && !expr::has_reduce(r.body());
     if (!is_sum || algebra::is_contraction(algebra::factors(r.body()), result_axes(let, pool_)))
       return std::nullopt;
+    if (!are_others_finite(r.body())) return std::nullopt;
     for (Expr test : term_tests(r.body())) {
       const auto stride = stride_of(residue_test(test), r);
       if (!stride) continue;
@@ -63,6 +67,13 @@ class StrideSums {
     return std::nullopt;
   }
 
+  // Whether a term is 0 where a factor is: a factor that is not finite makes it NaN.
+  bool are_others_finite(Expr term) {
+    const std::vector<Expr> list = algebra::factors(term);
+    return std::all_of(list.begin(), list.end(),
+                       [&](Expr f) { return list.size() == 1 || values_.is_finite(f); });
+  }
+
   std::optional<Stride> stride_of(const ResidueTest& test, Expr r) const {
     const auto p = test.number ? expr::Poly::of(test.number) : std::nullopt;
     for (size_t k = 0; p && k < r.axis_count(); ++k) {
@@ -72,7 +83,10 @@ class StrideSums {
       const auto factor = parts ? parts->first.constant() : std::nullopt;
       if (!factor || *factor * *factor != 1) continue;
       const auto rest = *factor == 1 ? parts->second : expr::negated(parts->second);
-      if (rest) return Stride{k, expr::to_expr(pool_, *rest), test.modulus};
+      // A quotient or an element may be there only where a condition holds.
+      const bool is_plain =
+          rest && std::ranges::all_of(rest->atoms(), [](Expr a) { return a.op() == Op::Var; });
+      if (is_plain) return Stride{k, expr::to_expr(pool_, *rest), test.modulus};
     }
     return std::nullopt;
   }
@@ -127,6 +141,8 @@ class StrideSums {
 
   expr::ExprPool& pool_;
   expr::Facts facts_;
+  Equations equations_;
+  KnownValues values_;
   int64_t unrolled_;
   std::unordered_set<Expr> axes_;
 };

@@ -7,9 +7,9 @@
 //     sum[i.step < (N + 1) / 2] where(2 * ((2 - r) / 2 + i.step) + r - 1 < N and ..,
 //                                     x[(2 - r) / 2 + i.step], 0.0)
 //
-// For sums that are no products of matrices, whose places split_residues divides into classes, and
-// not along short axes, which are unrolled. Exactness class: exact over the reals (only terms that
-// are 0 are dropped). Test: test/spec/stride_sums.spec
+// For sums of finite factors that are no products of matrices, whose places split_residues divides
+// into classes, and not along short axes, which are unrolled. Exactness class: exact over the reals
+// (only terms that are 0 are dropped). Test: test/spec/stride_sums.spec
 #pragma once
 
 #include "ir/pass.h"
