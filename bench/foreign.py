@@ -7,6 +7,7 @@ Small sizes, for the comparison with the oracle, are the program's hints and the
 """
 import os
 
+import foreign_chains
 import foreign_linear
 from programs_problem import (ATTENTION, OTHER, PRODUCT, Problem, below, normal, uniform, wide)
 
@@ -20,6 +21,7 @@ def use_torch():
     global torch, F
     import torch
     import torch.nn.functional as F
+    foreign_chains.use_torch()
     foreign_linear.use_torch()
 
 
@@ -39,6 +41,7 @@ def problems():
     _attention(add)
     _recurrences(add)
     foreign_linear.add_problems(add)
+    foreign_chains.add_problems(add)
     return found
 
 
