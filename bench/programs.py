@@ -63,6 +63,8 @@ def parse(arguments):
                    help="a first launch of ours that takes longer is its time")
     p.add_argument("--case-seconds", type=float, default=0.5, help="for the turns of a problem")
     p.add_argument("--seed", type=int, default=1, help="of the inputs")
+    p.add_argument("--kernels", action="store_true", help="rows also have the time of each kernel, "
+                   "ours and of torch.compile, launched one behind the other")
     p.add_argument("--child", nargs=2, metavar=("SUITE", "NAME"), help=argparse.SUPPRESS)
     return p.parse_args(arguments)
 
@@ -106,6 +108,7 @@ class Entry(windows.Member):
 
 def child_command(entry, options):
     more = [] if options.compiled else ["--no-torch-compile"]
+    more += ["--kernels"] if options.kernels else []
     return [sys.executable, "-uB", os.path.abspath(__file__), "--lib", options.lib, "--tool",
             options.tool, "--target", options.target, "--launch-seconds", str(options.launch_seconds),
             "--once-ms", str(options.once_ms), "--case-seconds", str(options.case_seconds), "--seed",

@@ -147,6 +147,10 @@ def _time(problem, shapes, kernel, compiled, options):
     for name, values in times.items():
         middle, low, high = timing.quartiles(values)
         supervise.say(part={f"{name}_ms": middle, f"{name}_p25": low, f"{name}_p75": high})
+    if options.kernels:
+        supervise.begin("kernels", PEER_LIMIT)
+        supervise.say(part=dict(kernels={name: timing.by_kernel(functions[name])
+                                         for name in ("ours", "compiled") if name in functions}))
 
 
 def _warm(functions, turn):

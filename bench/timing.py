@@ -75,6 +75,18 @@ def interleaved(functions, repetitions, head_start_each_turn=False):
     return {n: [b.elapsed_time(e) for b, e in pairs] for n, pairs in events.items()}
 
 
+def by_kernel(function, repetitions=5):
+    """{kernel: ms} of one call, the longest first; what a call leaves in the cache is there for the
+    next one."""
+    import torch
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        for _ in range(repetitions):
+            function()
+        torch.cuda.synchronize()
+    times = {e.key: e.self_device_time_total / 1000 / repetitions for e in profile.key_averages()}
+    return {name: round(ms, 5) for name, ms in sorted(times.items(), key=lambda kv: -kv[1]) if ms}
+
+
 def sustained(functions, repetitions, head_start_each_turn=False):
     import torch
     start = time.monotonic()
