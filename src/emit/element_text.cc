@@ -6,6 +6,8 @@
 #include <memory>
 
 #include "emit/limits.h"
+#include "emit/shared_parts.h"
+#include "emit/typed_expression.h"
 #include "emit/walked_place.h"
 #include "expr/bounds/affine.h"
 #include "expr/error_bound.h"
@@ -16,6 +18,15 @@ using expr::DType;
 using expr::Expr;
 using matile::Domain;
 using EK = expr::Op;
+
+namespace {
+
+// Nodes of an expression, counted as its text has them, from which on parts have names, and of such
+// a part. Shorter texts are left to the device compiler, which finds what they repeat.
+constexpr uint32_t kLong = 512;
+constexpr uint32_t kLongPart = 16;
+
+}  // namespace
 
 void ElementText::prepare(Expr e) {
   if (limits_.contains(e)) return;
@@ -32,6 +43,19 @@ void ElementText::prepare(Expr e) {
   for (Expr a : e.args()) prepare(a);
   is_address_ = was_address;
   read_along_axis(e);
+}
+
+std::vector<std::string> ElementText::name_parts(Expr e, const std::string& reg) {
+  std::vector<std::string> out;
+  if (e.tree_size() < kLong) return out;
+  auto& named = parts_[reg];
+  for (Expr part : shared_parts(e, kLongPart)) {
+    if (part.op() == EK::Read || named.contains(part)) continue;
+    const std::string name = fmt::format("part{}", part_count_++);
+    out.push_back(fmt::format("const {} {} = {};", carrier(part.dtype()), name, at(part, reg)));
+    named.emplace(part, name);
+  }
+  return out;
 }
 
 bool ElementText::is_memory(Expr read) const {
@@ -60,6 +84,10 @@ ExpressionNames ElementText::names(const std::string& reg) {
   n.is_eager = is_tile_of_products();
   n.is_memory = [this](Expr read) { return !scope_.tiles.contains(read.name().str()); };
   n.instead = [this, reg](Expr e) -> std::string {
+    if (const auto parts = parts_.find(reg); parts != parts_.end()) {
+      const auto part = parts->second.find(e);
+      if (part != parts->second.end()) return part->second;
+    }
     const auto it = limits_.find(e);
     const auto read = reads_.find(e);
     if (read != reads_.end())
@@ -231,6 +259,7 @@ ElementPrinter element_printer(const Domain& domain, const RegisterScope& scope,
   const auto text = std::make_shared<ElementText>(domain, scope, out, first_limit);
   return {[text](Expr e) { text->prepare(e); },
           [text](Expr e, const std::string& reg) { return text->at(e, reg); },
+          [text](Expr e, const std::string& reg) { return text->name_parts(e, reg); },
           [text](std::string_view tensor, std::span<const Expr> indices, const std::string& reg) {
             return text->offset(tensor, indices, reg);
           },

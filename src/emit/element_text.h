@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "emit/elementwise.h"
 #include "emit/expression.h"
@@ -26,6 +27,9 @@ class ElementText {
   // The limits of all conditions of an expression, written once before the loop.
   void prepare(expr::Expr e);
   std::string at(expr::Expr e, const std::string& reg) { return expression(e, names(reg)); }
+  // Declarations of the parts that the text of a long expression would repeat; `at` has their names
+  // then, so it belongs behind them, in the same loop.
+  std::vector<std::string> name_parts(expr::Expr e, const std::string& reg);
   // Integers along one axis, before anything else of the expression. Adds their arrays.
   void read_early(expr::Expr e, EarlyReads& arrays);
   std::string offset(std::string_view tensor, std::span<const expr::Expr> indices,
@@ -108,6 +112,9 @@ class ElementText {
   bool is_address_ = false;  // what is prepared
   std::string place_;        // of the thread, where positions are values
   std::map<expr::Expr, std::string, expr::ByContent> limits_;
+  // By register: parts that have a name.
+  std::map<std::string, std::map<expr::Expr, std::string, expr::ByContent>> parts_;
+  size_t part_count_ = 0;
   std::map<expr::Expr, std::pair<std::string, matile::DigitSum>, expr::ByContent> reads_;
 };
 

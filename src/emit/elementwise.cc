@@ -49,6 +49,26 @@ std::string combine(expr::Reducer reducer, const std::string& a, const std::stri
   }
 }
 
+// A loop over registers with one statement, behind declarations of what the text of `value` would
+// repeat at `registers`.
+void emit_loop(int count, Expr value, std::initializer_list<std::string> registers,
+               const ElementPrinter& text, Writer& out,
+               const std::function<std::string()>& statement) {
+  const std::string head = fmt::format("UNROLL for (int reg = 0; reg < {}; ++reg)", count);
+  std::vector<std::string> parts;
+  for (const std::string& reg : registers) {
+    for (std::string& line : text.name_parts(value, reg)) parts.push_back(std::move(line));
+  }
+  if (parts.empty()) {
+    out.line("{} {}", head, statement());
+    return;
+  }
+  out.open("{} {{", head);
+  for (const std::string& line : parts) out.line("{}", line);
+  out.line("{}", statement());
+  out.close();
+}
+
 // Chains `first` to `first + count` of a partial value, each half by itself.
 std::string combined_chains(expr::Reducer reducer, int chains, int first, int count) {
   if (chains == 1) return "part[reg]";
@@ -87,13 +107,15 @@ void emit_set(const matile::Set& op, const RegisterScope& scope, Writer& out) {
                ", "));
   const ElementPrinter text = element_printer(domain, scope, out);
   text.prepare(value);
+  const std::string name = identifier(op.target.str());
   if (is_packed(target)) {
-    out.line("UNROLL for (int reg = 0; reg < {}; ++reg) {}[reg] = {}({}, {});",
-             array_length(target), identifier(op.target.str()), pack_name(target.op->type.dtype),
-             text.at(value, "(2 * reg)"), text.at(value, "(2 * reg + 1)"));
+    emit_loop(array_length(target), value, {"(2 * reg)", "(2 * reg + 1)"}, text, out, [&] {
+      return fmt::format("{}[reg] = {}({}, {});", name, pack_name(target.op->type.dtype),
+                         text.at(value, "(2 * reg)"), text.at(value, "(2 * reg + 1)"));
+    });
   } else {
-    out.line("UNROLL for (int reg = 0; reg < {}; ++reg) {}[reg] = {};", array_length(target),
-             identifier(op.target.str()), text.at(value, "reg"));
+    emit_loop(array_length(target), value, {"reg"}, text, out,
+              [&] { return fmt::format("{}[reg] = {};", name, text.at(value, "reg")); });
   }
   out.close();
 }
@@ -237,8 +259,8 @@ PutValues::PutValues(Expr value, const Domain& domain, const RegisterScope& scop
   text.prepare(value);
   if (!is_first_) return;
   out.line("float value[{}];", domain.layout.registers());
-  out.line("UNROLL for (int reg = 0; reg < {}; ++reg) value[reg] = {};", domain.layout.registers(),
-           text.at(value, "reg"));
+  emit_loop(domain.layout.registers(), value, {"reg"}, text, out,
+            [&] { return fmt::format("value[reg] = {};", text.at(value, "reg")); });
 }
 
 std::string PutValues::at(const std::string& reg) const {

@@ -57,6 +57,9 @@ struct RegisterScope {
 struct ElementPrinter {
   std::function<void(expr::Expr)> prepare;
   std::function<std::string(expr::Expr, const std::string& reg)> at;
+  // Declarations of what the text of a long expression would repeat, for the loop in which `at`
+  // stands behind them.
+  std::function<std::vector<std::string>(expr::Expr, const std::string& reg)> name_parts;
   // Of an element of a tensor in memory.
   std::function<std::string(std::string_view tensor, std::span<const expr::Expr> indices,
                             const std::string& reg)>

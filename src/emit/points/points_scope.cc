@@ -28,13 +28,6 @@ bool is_reserved(std::string_view name) {
   return std::find(std::begin(kOwn), std::end(kOwn), name) != std::end(kOwn);
 }
 
-void reach(Expr e, std::set<const expr::Node*>& always) {
-  if (!always.insert(e.node()).second) return;
-  const bool is_lazy =
-      e.op() == expr::Op::Select || e.op() == expr::Op::And || e.op() == expr::Op::Or;
-  for (size_t i = 0; i < e.args().size() && !(is_lazy && i > 0); ++i) reach(e[i], always);
-}
-
 }  // namespace
 
 PointsScope::PointsScope(const ir::Program& of, const matile::Kernel& printed,
@@ -114,29 +107,12 @@ std::string PointsScope::text(Expr e) {
 }
 
 void PointsScope::name_shared(Expr root) {
-  std::map<Expr, int, expr::ByContent> uses;
-  std::vector<Expr> order;
-  const auto always = evaluated_always(root);
-  expr::for_each(root, [&](Expr e) {
-    if (!uses.contains(e)) order.push_back(e);
-    uses[e] += 0;
-    for (Expr a : e.args()) ++uses[a];
-  });
-  ++uses[root];
-  for (Expr e : order) {
-    const bool is_worth = e.op() == expr::Op::Read || e.tree_size() >= kWorthNaming;
-    if (uses[e] < 2 || !is_worth || named.contains(e)) continue;
-    if (!always.contains(e.node()) && !expr::tensors_read(e).empty()) continue;
+  for (Expr e : shared_parts(root, kWorthNaming)) {
+    if (named.contains(e)) continue;
     const std::string name = fresh("shared");
     out.line("const {} {} = {};", carrier(e.dtype()), name, text(e));
     named.emplace(e, name);
   }
-}
-
-std::set<const expr::Node*> evaluated_always(Expr e) {
-  std::set<const expr::Node*> out;
-  reach(e, out);
-  return out;
 }
 
 }  // namespace nautilus::emit

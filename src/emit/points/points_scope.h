@@ -13,6 +13,7 @@
 
 #include "emit/params.h"
 #include "emit/points/points_grid.h"
+#include "emit/shared_parts.h"
 #include "emit/writer.h"
 #include "expr/walk.h"
 
@@ -138,8 +139,5 @@ class OtherText {
   ir::Name name_;
   std::string saved_;
 };
-
-// Nodes that are evaluated whenever the expression is.
-std::set<const expr::Node*> evaluated_always(expr::Expr e);
 
 }  // namespace nautilus::emit
