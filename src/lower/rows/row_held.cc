@@ -13,20 +13,6 @@ using expr::Expr;
 using EK = expr::Op;
 using Kind = RowStatement::Kind;
 
-namespace {
-
-// Worth keeping rather than computing again.
-bool is_expensive(Expr e, Expr column) {
-  bool found = false;
-  expr::for_each(e, [&](Expr x) {
-    const bool is_slow = (x.op() >= EK::Exp && x.op() <= EK::Cos) || x.op() == EK::Div;
-    found |= is_slow && expr::depends_on(x, column);  // else it is one number of the row
-  });
-  return found;
-}
-
-}  // namespace
-
 void HeldRow::run(ir::Block& out) {
   RowReads found(scope_, values_);
   std::vector<size_t> known;  // how many of the reads the statements up to each need
@@ -97,9 +83,21 @@ int HeldRow::uses_after(size_t index) const {
   return uses;
 }
 
+bool HeldRow::is_expensive(Expr value) const {
+  const Expr column = pool_.index(group_.column.name);
+  bool found = false;
+  expr::for_each(value, [&](Expr x) {
+    if (found || !expr::depends_on(x, column)) return;  // else it is one number of the row
+    const bool is_slow = (x.op() >= EK::Exp && x.op() <= EK::Cos) || x.op() == EK::Div;
+    const bool is_elsewhere = x.op() == EK::Read && !values_.is_own(x) && !values_.element(x) &&
+                              x.args().back() != group_.place;
+    found = is_slow || is_elsewhere;
+  });
+  return found;
+}
+
 bool HeldRow::can_be_held(size_t index) const {
-  return uses_after(index) > 1 &&
-         is_expensive(group_.statements[index].value, pool_.index(group_.column.name));
+  return uses_after(index) > 1 && is_expensive(group_.statements[index].value);
 }
 
 bool HeldRow::is_read_after(size_t index, Expr read) const {

@@ -26,6 +26,9 @@ class HeldRow {
   void find_late(const std::vector<expr::Expr>& reads);
   void element(size_t index, const std::vector<expr::Expr>& reads, ir::Block& out);
   int uses_after(size_t index) const;
+  // Worth holding rather than computing again: slow functions, and elements at other places of
+  // memory than the row's, which no tile has.
+  bool is_expensive(expr::Expr value) const;
   bool can_be_held(size_t index) const;
   // Whether statements after `index` need the read, other than through that statement's elements.
   bool is_read_after(size_t index, expr::Expr read) const;
