@@ -113,6 +113,7 @@ class FormChooser {
   }
 
   FirstSchedule run() {
+    consider_sums();
     consider_operands();
     consider_groups();
     const Algebra chunked = form(best_.algebra, Rewrite::Chunks);
@@ -138,6 +139,26 @@ class FormChooser {
       }
     }
     best_.algebra = algebra_;
+  }
+
+  // Sums over short axes are written out because products of tiles have one axis to sum over. Where
+  // that gives no further products, each of them would be a kernel, with its result in memory.
+  void consider_sums() {
+    const Algebra whole = form(best_.algebra, Rewrite::Sums, false);
+    if (whole == best_.algebra || !changes(Rewrite::Sums, best_.algebra)) return;
+    const auto lowered = unit_.forms.get(program_, context_, whole);
+    if (!lowered || *lowered == best_.unscheduled) return;
+    FirstSchedule other = with_tile_kernels(*lowered, true, unit_);
+    if (counts(other).products < counts(best_).products) return;
+    const double share = predicted_cost(other, unit_) / predicted_cost(best_, unit_);
+    if (share >= 1) return;
+    other.notes.insert(
+        other.notes.begin(),
+        fmt::format("sums over several axes stay whole: predicted to take {:.2g} of the time of "
+                    "sums written out",
+                    share));
+    other.algebra = whole;
+    best_ = std::move(other);
   }
 
   // Copies of operands that no box can bring are made where that gives more kernels, products of
