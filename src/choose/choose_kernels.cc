@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "choose/cover.h"
+#include "choose/join_axes.h"
 #include "choose/steps/asked_steps.h"
 #include "decision/lines.h"
 #include "ir/target_of.h"
@@ -167,7 +168,8 @@ std::optional<ir::Program> choose_kernels(const ir::Program& program, ir::PassCo
 }
 
 double cost_without_tiles(const ir::Program& program, ir::PassContext& context) {
-  Chooser chooser(program, context);
+  const auto joined = join_axes(program, context);
+  Chooser chooser(*joined, context);
   chooser.run();
   return chooser.cycles();
 }

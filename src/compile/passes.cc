@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/nearest.h"
 #include "choose/choose_kernels.h"
+#include "choose/join_axes.h"
 #include "choose/points/choose_point_lines.h"
 #include "choose/rows/choose_row_registers.h"
 #include "choose/rows/choose_row_shapes.h"
@@ -283,6 +284,8 @@ const std::vector<PassInfo>& passes() {
              "tiles are taken from shared memory while products run", "takes"),
       kernel("multicast", matile::multicast,
              "the CTAs of a cluster load once what all of them need"),
+      arrow("join_axes", "scalar", "scalar", choose::join_axes,
+            "axes of the program's own tensors that always go together become one"),
       arrow("choose_kernels", "scalar", "scalar", choose::choose_kernels,
             "nests beside the tiles get kernels of rows, points and parts", "kernel, inner"),
       arrow("choose_row_shapes", "scalar", "scalar", choose::choose_row_shapes,

@@ -37,7 +37,7 @@ int64_t vector_of(const lower::MapNest& nest, const std::map<std::string, ir::Te
       expr::for_each(root, [&](Expr e) {
         if (e.op() != EK::Read || !expr::depends_on(e, last)) return;
         for (size_t k = 0; k + 1 < e.args().size(); ++k) ok &= !expr::depends_on(e[k], last);
-        const bool is_line = e.args().back() == last;
+        const bool is_line = expr::counts_along(e.args().back(), last);
         ok &= is_line || is_same_for_neighbours(e.args().back(), last);
         if (is_line && expr::has_vectors(e.dtype())) add(e.dtype());
       });

@@ -5,6 +5,7 @@
 
 #include "emit/identifier.h"
 #include "emit/points/each_point.h"
+#include "expr/bounds/affine.h"
 #include "expr/walk.h"
 
 namespace nautilus::emit {
@@ -15,7 +16,7 @@ using expr::Expr;
 
 bool has_line_along(const PointsScope& scope, Expr axis, ir::Name tensor,
                     std::span<const Expr> indices) {
-  if (indices.empty() || indices.back() != axis) return false;
+  if (indices.empty() || !expr::counts_along(indices.back(), axis)) return false;
   const GlobalTensor& global = scope.global(tensor);
   const DType dtype = global.type.dtype;
   return expr::has_vectors(dtype) && !global.is_scratch &&

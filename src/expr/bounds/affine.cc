@@ -164,6 +164,13 @@ std::optional<std::pair<Poly, Poly>> Poly::split(Expr atom) const {
   return std::pair{with, without};
 }
 
+bool counts_along(Expr index, Expr axis) {
+  if (index == axis) return true;
+  const auto poly = Poly::of(index);
+  const auto parts = poly ? poly->split(axis) : std::nullopt;
+  return parts && parts->first.constant() == 1 && !parts->second.constant();
+}
+
 Expr to_expr(ExprPool& pool, const Poly& poly) {
   Expr sum;
   for (const auto& [monomial, coefficient] : poly.terms()) {

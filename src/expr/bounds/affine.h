@@ -73,6 +73,10 @@ std::optional<Poly> divide(const Poly& p, int64_t divisor);
 Expr to_expr(ExprPool& pool, const Poly& poly);
 // The same expression in canonical form where it is a small polynomial; unchanged otherwise.
 Expr canonical_index(ExprPool& pool, Expr e);
+// Whether the index is the axis, or the axis behind whole rows of another one (`i*W + j`):
+// neighbours along the axis are neighbours in memory, and as often as not a vector begins at each
+// of them.
+bool counts_along(Expr index, Expr axis);
 // True if both are equal as polynomials.
 bool same_index(Expr a, Expr b);
 
