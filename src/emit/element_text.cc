@@ -188,6 +188,12 @@ std::string ElementText::global(Expr read, const std::string& reg) {
                      identifier(read.name().str()), offset(read.name().str(), read.args(), reg));
 }
 
+std::string ElementText::index(Expr e, const std::string& reg) {
+  const auto [base, constants] = without_constants(e, reg);
+  if (constants.empty()) return fmt::format("(u64)({})", at(e, reg));
+  return fmt::format("(u64)({}) + (u64)({})", at(base, kThreadOnly), constants);
+}
+
 std::string ElementText::offset(std::string_view tensor, std::span<const Expr> indices,
                                 const std::string& reg) {
   const GlobalTensor& global = scope_.globals->find(tensor)->second;
@@ -260,6 +266,7 @@ ElementPrinter element_printer(const Domain& domain, const RegisterScope& scope,
   return {[text](Expr e) { text->prepare(e); },
           [text](Expr e, const std::string& reg) { return text->at(e, reg); },
           [text](Expr e, const std::string& reg) { return text->name_parts(e, reg); },
+          [text](Expr e, const std::string& reg) { return text->index(e, reg); },
           [text](std::string_view tensor, std::span<const Expr> indices, const std::string& reg) {
             return text->offset(tensor, indices, reg);
           },

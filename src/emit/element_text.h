@@ -30,6 +30,7 @@ class ElementText {
   // Declarations of the parts that the text of a long expression would repeat; `at` has their names
   // then, so it belongs behind them, in the same loop.
   std::vector<std::string> name_parts(expr::Expr e, const std::string& reg);
+  std::string index(expr::Expr e, const std::string& reg);
   // Integers along one axis, before anything else of the expression. Adds their arrays.
   void read_early(expr::Expr e, EarlyReads& arrays);
   std::string offset(std::string_view tensor, std::span<const expr::Expr> indices,

@@ -60,6 +60,8 @@ struct ElementPrinter {
   // Declarations of what the text of a long expression would repeat, for the loop in which `at`
   // stands behind them.
   std::function<std::vector<std::string>(expr::Expr, const std::string& reg)> name_parts;
+  // Of an index as 64 bits: what unrolling makes a constant stands apart from the thread's summand.
+  std::function<std::string(expr::Expr, const std::string& reg)> index;
   // Of an element of a tensor in memory.
   std::function<std::string(std::string_view tensor, std::span<const expr::Expr> indices,
                             const std::string& reg)>

@@ -66,9 +66,8 @@ bool emit_put_pairs(const matile::Put& op, const matile::Domain& domain, const R
              condition);
   out.open("if (is_whole) {{");
   const auto rows = std::span(op.indices).subspan(0, op.indices.size() - 1);
-  const std::string at =
-      fmt::format("{} + (u64)({})", text.offset(op.target.str(), rows, "(2 * pair)"),
-                  text.at(op.indices.back(), "(2 * pair)"));
+  const std::string at = fmt::format("{} + {}", text.offset(op.target.str(), rows, "(2 * pair)"),
+                                     text.index(op.indices.back(), "(2 * pair)"));
   out.line("UNROLL for (int pair = 0; pair < {}; ++pair)", registers / 2);
   out.line("  store_pair_{}(p.{}, {}, {}, {});", expr::name(dtype), name, at,
            values.at("(2 * pair)"), values.at("(2 * pair + 1)"));
