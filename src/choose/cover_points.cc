@@ -164,18 +164,39 @@ class PointsChooser {
     if (!parts || !lower::widen(*parts, each_, points_.threads, pool_)) each_ = 1;
   }
 
+  Expr extent_of(ir::Name axis) const {
+    const ir::Axes& axes = made_.nests[0].axes;
+    return std::find_if(axes.begin(), axes.end(), [&](const ir::Axis& a) { return a.name == axis; })
+        ->extent;
+  }
+
+  // Threads along an axis on which each has `points`: as many as have some at the sizes that were
+  // asked for, a power of two. Others would wait, and their share of the tile's memory too.
+  int64_t needed_threads(Expr extent, int64_t points, int64_t most) const {
+    if (!given_.costs.is_asked() && extent.op() != expr::Op::IntConst) return most;
+    int64_t threads = 1;
+    while (threads < most && static_cast<double>(threads * points) < hinted()(extent)) threads *= 2;
+    return threads;
+  }
+
   // Lines along two axes, where one tensor lies along the other.
   bool take_turned() {
     if (lanes_ > 1 || each_ > 1) return false;
     const auto turned = points_across(made_.nests, given_.buffers, given_.target, pool_);
     if (!turned) return false;
     auto parts = lowered();
-    const decision::Across across{turned->axis, turned->across, points_.lines_across, {}};
-    if (!parts || !lower::widen(*parts, turned->each, points_.threads, pool_) ||
-        !lower::turn(*parts, across, points_.threads, pool_))
+    const Expr last = made_.nests[0].axes.back().extent;
+    const int64_t lines = needed_threads(last, turned->each, points_.lines_across);
+    const int64_t threads = std::max<int64_t>(
+        given_.target.limits.warp_threads,
+        lines * needed_threads(extent_of(turned->axis), turned->across, points_.threads / lines));
+    const decision::Across across{turned->axis, turned->across, lines, {}};
+    if (!parts || !lower::widen(*parts, turned->each, threads, pool_) ||
+        !lower::turn(*parts, across, threads, pool_))
       return false;
     add(decision::Each{turned->each, {}});
     add(across);
+    if (threads != points_.threads) add(decision::Threads{threads, {}});
     cycles_ = cycles_of(made_.nests, 1, turned->each, pool_.index(turned->axis));
     return true;
   }
