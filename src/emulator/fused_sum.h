@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums as the matrix unit forms them. One instruction adds the accumulator c and its k exact
+// Sums as the matrix unit forms them. Sums of integers are exact, and wrap around. Of floats, one instruction adds the accumulator c and its k exact
 // products as one sum: E is the largest exponent among c and the products, where the exponent of a
 // product is the sum of its factors' exponents; every term is truncated toward zero to a multiple
 // of 2^(E - F); the terms are added exactly; the sum is truncated toward zero to f fraction bits. F
@@ -31,8 +31,9 @@ struct Factors {
   int depth() const { return depth_of(a_operand); }
 };
 
-// sums (kRows x n) += a b.
+// sums (kRows x n) += a b, of floats and of integers.
 void add_products(const Factors& factors, float* sums);
+void add_products(const Factors& factors, int32_t* sums);
 
 // One element of the same, by the rule word for word: c and row `row` of a times column `column` of
 // b. It serves the few sums that the other one cannot form, and tests.

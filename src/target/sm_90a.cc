@@ -52,6 +52,14 @@ const Target& sm_90a() {
                        .speed = 0.5,
                        .is_any_major = false,
                        .apart_depth = 0},
+                      // 8 and 24 columns are there, too, but not 40.
+                      {.kind = OperandKind::Integer,
+                       .bytes = 1,
+                       .column_step = 16,
+                       .depth = 32,
+                       .speed = 2,
+                       .is_any_major = false,
+                       .apart_depth = 0},
                   },
           },
       .copies =

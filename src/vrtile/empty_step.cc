@@ -93,7 +93,7 @@ class FirstStep {
       // Operands are finite: 0 times anything is 0.
       const bool is_zero = is_number(d->a, 0) || is_number(d->b, 0);
       const auto acc = d->acc ? fills_.find(d->acc) : fills_.end();
-      if (is_zero && !d->acc) set(d->name, pool_.floating(0, d->type.dtype));
+      if (is_zero && !d->acc) set(d->name, pool_.constant(0, d->type.dtype));
       if (is_zero && acc != fills_.end()) set(d->name, acc->second);
       return true;
     }

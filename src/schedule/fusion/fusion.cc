@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/operand_width.h"
 #include "schedule/fusion/axis_list.h"
 #include "target/target.h"
 
@@ -41,7 +42,7 @@ std::span<const Dot> Fusion::dots_of(size_t member) const {
 }
 
 bool Fusion::is_added_apart(const Dot& dot) const {
-  const target::OperandWidth* width = target->matrix.width(dot.operand_bytes());
+  const target::OperandWidth* width = ir::operand_width(target->matrix, dot.operand_dtype());
   return has_several(dot) || !dot.scales.empty() || (width && width->apart_depth > 0);
 }
 
@@ -53,15 +54,26 @@ int64_t Fusion::step_block() const {
 
 int64_t Fusion::depth_grain() const {
   int64_t out = dots.empty() ? target->matrix.depth : 1;
-  for (const Dot& d : dots)
-    out = std::max<int64_t>(out, target->matrix.depth_of(d.operand_bytes()));
+  for (const Dot& d : dots) {
+    const target::OperandWidth* width = ir::operand_width(target->matrix, d.operand_dtype());
+    out = std::max<int64_t>(out, width ? width->depth : target->matrix.depth);
+  }
+  return out;
+}
+
+int64_t Fusion::column_grain() const {
+  int64_t out = target->matrix.column_step;
+  for (const Dot& d : dots) {
+    const target::OperandWidth* width = ir::operand_width(target->matrix, d.operand_dtype());
+    if (width) out = std::lcm<int64_t>(out, width->column_step);
+  }
   return out;
 }
 
 int64_t Fusion::apart_depth() const {
   int64_t out = 0;
   for (const Dot& d : dots) {
-    const target::OperandWidth* width = target->matrix.width(d.operand_bytes());
+    const target::OperandWidth* width = ir::operand_width(target->matrix, d.operand_dtype());
     if (!width || width->apart_depth == 0 || d.depth != stream) continue;
     out = out == 0 ? width->apart_depth : std::min<int64_t>(out, width->apart_depth);
   }
