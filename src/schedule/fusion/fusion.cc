@@ -43,7 +43,9 @@ std::span<const Dot> Fusion::dots_of(size_t member) const {
 
 bool Fusion::is_added_apart(const Dot& dot) const {
   const target::OperandWidth* width = ir::operand_width(target->matrix, dot.operand_dtype());
-  return has_several(dot) || !dot.scales.empty() || (width && width->apart_depth > 0);
+  const bool is_exact = expr::is_int(members[dot.member].dtype);
+  return (has_several(dot) && !is_exact) || !dot.scales.empty() ||
+         (width && width->apart_depth > 0);
 }
 
 int64_t Fusion::step_block() const {

@@ -103,7 +103,7 @@ struct Fusion {
   // Whether the member sums several products.
   bool has_several(const Dot& dot) const { return dots_of(dot.member).size() > 1; }
   // Whether the terms of a step are first added up separately and then added to the sum: true of
-  // several products, and of operands whose sums the matrix unit adds up too coarsely.
+  // several products of floats, and of operands whose sums the matrix unit adds up too coarsely.
   bool is_added_apart(const Dot& dot) const;
   // Sizes of tiles along a depth are multiples of this.
   int64_t depth_grain() const;

@@ -152,7 +152,9 @@ class Counter {
       }
       if (is_step) hold(extent(axes), expr::bytes(expr::DType::F32));
       // Some are added up by themselves first.
-      const bool is_apart = terms.size() > 1 || width_of(terms[0]).apart_depth > 0;
+      const target::OperandWidth width = width_of(terms[0]);
+      const bool has_integers = width.kind == target::OperandKind::Integer;
+      const bool is_apart = (terms.size() > 1 && !has_integers) || width.apart_depth > 0;
       if (is_step && is_apart) {
         work_.is_waited_for = true;
         hold(extent(axes), expr::bytes(expr::DType::F32));
