@@ -69,8 +69,8 @@ std::string product(const OperandDTypes& dtypes, int n, FirstOperand first) {
       "DEVICE void {}({} (&d)[LENGTH], int at, {}, u64 b) {{\n"
       "  if constexpr (MODE == INIT) {{\n{}  }} else {{\n{}  }}\n}}\n",
       a_in_registers ? ", int A_LENGTH" : "", product_name(dtypes, n, first),
-      is_integer ? "int" : "float",
-      a_in_registers ? "u32 (&a)[A_LENGTH], int a_at" : "u64 a", statement(true), statement(false));
+      is_integer ? "int" : "float", a_in_registers ? "u32 (&a)[A_LENGTH], int a_at" : "u64 a",
+      statement(true), statement(false));
 }
 
 std::string wait(const std::vector<RegisterArray>& arrays) {

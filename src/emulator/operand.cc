@@ -75,7 +75,8 @@ void read_tf32(const unsigned char* from, float* to, int stride) {
   }
 }
 
-template <class Integer> void read_integers(const unsigned char* from, float* to, int stride) {
+template <class Integer>
+void read_integers(const unsigned char* from, float* to, int stride) {
   for (int i = 0; i < 16; ++i) to[i * stride] = static_cast<float>(static_cast<Integer>(from[i]));
 }
 

@@ -68,7 +68,8 @@ void clear(Accumulator& accumulator) {
 
 // Calls `move(register, value)` for every register and the value of the matrix unit that belongs to
 // it, as bytes.
-template <class Move> void for_each_register(const Accumulator& accumulator, char* values, Move move) {
+template <class Move>
+void for_each_register(const Accumulator& accumulator, char* values, Move move) {
   const int n = accumulator.n;
   for (size_t lane = 0; lane < 32; ++lane) {
     for (int r = 0; r < n / 2; ++r) {
@@ -222,15 +223,13 @@ void multiply_small(const std::array<SmallProduct, 32>& lanes) {
 }
 
 void gather(Accumulator* accumulator) {
-  for_each_register(*accumulator, value_bytes(*accumulator), [](const char* at, char* value) {
-    std::memcpy(value, at, kRegisterBytes);
-  });
+  for_each_register(*accumulator, value_bytes(*accumulator),
+                    [](const char* at, char* value) { std::memcpy(value, at, kRegisterBytes); });
 }
 
 void scatter(Accumulator& accumulator) {
-  for_each_register(accumulator, value_bytes(accumulator), [](char* at, const char* value) {
-    std::memcpy(at, value, kRegisterBytes);
-  });
+  for_each_register(accumulator, value_bytes(accumulator),
+                    [](char* at, const char* value) { std::memcpy(at, value, kRegisterBytes); });
 }
 
 void poison(const Accumulator& accumulator) {
@@ -243,7 +242,8 @@ void poison(const Accumulator& accumulator) {
 bool is_poisoned(const Accumulator& accumulator) {
   for (const char* registers : accumulator.registers) {
     for (int r = 0; r < accumulator.register_count(); ++r) {
-      if (std::memcmp(registers + r * kRegisterBytes, &kInFlight, kRegisterBytes) != 0) return false;
+      if (std::memcmp(registers + r * kRegisterBytes, &kInFlight, kRegisterBytes) != 0)
+        return false;
     }
   }
   return true;

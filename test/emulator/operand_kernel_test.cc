@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels whose matrix products have operands of 8 and 32 bits, floats and integers: one warp group multiplies 64 rows
-// by N columns, 128 bytes along k, four instructions deep.
+// Kernels whose matrix products have operands of 8 and 32 bits, floats and integers: one warp group
+// multiplies 64 rows by N columns, 128 bytes along k, four instructions deep.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -48,6 +48,12 @@ bool Fusion::is_added_apart(const Dot& dot) const {
          (width && width->apart_depth > 0);
 }
 
+bool Fusion::stores_integers(expr::DType dtype) const {
+  const bool is_stored = expr::is_int(dtype) && dtype != expr::DType::I64;
+  return is_stored &&
+         std::ranges::any_of(dots, [](const Dot& d) { return expr::is_int(d.operand_dtype()); });
+}
+
 int64_t Fusion::step_block() const {
   int64_t out = 0;
   for (const Dot& d : dots) out = std::gcd(out, d.block);

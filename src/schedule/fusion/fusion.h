@@ -105,6 +105,8 @@ struct Fusion {
   // Whether the terms of a step are first added up separately and then added to the sum: true of
   // several products of floats, and of operands whose sums the matrix unit adds up too coarsely.
   bool is_added_apart(const Dot& dot) const;
+  // Whether its tiles give results of this dtype of integers: sums of products of integers do.
+  bool stores_integers(expr::DType dtype) const;
   // Sizes of tiles along a depth are multiples of this.
   int64_t depth_grain() const;
   // The same of tiles along columns.

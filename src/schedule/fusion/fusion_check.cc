@@ -259,11 +259,6 @@ class Checker {
   }
 
   // Reductions that joined the seed's loop and are not needed by it.
-  bool has_integer_sums() const {
-    return std::ranges::any_of(fusion_.dots,
-                               [](const Dot& d) { return expr::is_int(d.operand_dtype()); });
-  }
-
   std::vector<int> products_beside() {
     std::vector<int> out;
     for (const Member& m : fusion_.members) {
@@ -293,11 +288,10 @@ class Checker {
                           m.reducer == expr::Reducer::Min;
     if (m.is_reduction() && (!is_plain || (m.dtype != DType::F32 && !is_dot)))
       return outside({m.statement}, "reducer", "tiles are reduced by sum, max and min, in f32");
-    const bool is_narrow_int = expr::is_int(m.dtype) && expr::bytes(m.dtype) <= 4;
-    const bool is_late = !m.is_reduction() && !m.has(fusion_.stream) &&
-                         (expr::is_int(m.dtype) || expr::bytes(m.dtype) == 1 ||
-                          m.dtype == DType::F64) &&
-                         !(is_narrow_int && has_integer_sums());
+    const bool is_unusual =
+        expr::is_int(m.dtype) || expr::bytes(m.dtype) == 1 || m.dtype == DType::F64;
+    const bool is_late = !m.is_reduction() && !m.has(fusion_.stream) && is_unusual &&
+                         !fusion_.stores_integers(m.dtype);
     if (is_late)
       return outside({m.statement}, "store", fmt::format("tiles store no {}", expr::name(m.dtype)));
     if (m.is_reduction() && tile.empty())

@@ -43,8 +43,8 @@ bool WaitPlacer::take_zero(ir::Name acc, ir::Block& out) {
     if (!touched_by(out[k]).mentions(acc.str())) continue;
     const auto* set = out[k].get<Set>();
     const Expr value = set ? set->value : Expr();
-    const bool is_zero = set && (value.is_int(0) || (value.op() == EK::FloatConst &&
-                                                     value.number() == 0));
+    const bool is_zero =
+        set && (value.is_int(0) || (value.op() == EK::FloatConst && value.number() == 0));
     if (!is_zero) return false;
     out.erase(out.begin() + static_cast<long>(k));
     return true;

@@ -113,9 +113,8 @@ class Placing {
     }
     const target::OperandWidth* width =
         elements.size() == 2 ? products_of(elements[0], elements[1]) : nullptr;
-    const bool is_pair = width && r.axis_count() == 1 &&
-                         elements[0].name() != elements[1].name() && !is_inner(let, r, *width) &&
-                         are_scales_beside(list, r.axis(0), *width);
+    const bool is_pair = width && r.axis_count() == 1 && elements[0].name() != elements[1].name() &&
+                         !is_inner(let, r, *width) && are_scales_beside(list, r.axis(0), *width);
     for (Expr e : elements) {
       Need& need = needs_.try_emplace(std::string(e.name().str()), Need{wide}).first->second;
       need.has_byte_products &= is_pair;
