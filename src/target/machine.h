@@ -50,11 +50,11 @@ enum class OperandKind : uint8_t { Float, Integer };
 
 // Operands of the matrix unit with elements of one kind and size.
 struct OperandWidth {
-  OperandKind kind = OperandKind::Float;
-  int bytes;            // of an element
-  int column_step = 8;  // columns are a multiple of this
-  int depth;            // elements that one instruction sums over
-  double speed;         // of its products, compared with those of 16-bit operands
+  OperandKind kind;
+  int bytes;        // of an element
+  int column_step;  // columns are a multiple of this
+  int depth;        // elements that one instruction sums over
+  double speed;     // of its products, compared with those of 16-bit operands
   // Whether operands in shared memory may be stored along either axis; otherwise along the depth.
   bool is_any_major;
   // Whether the unit's sums are too coarse for long ones: sums of few products are added in
