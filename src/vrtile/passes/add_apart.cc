@@ -57,8 +57,11 @@ class Separator {
     if (asked && asked->place == AddPlace::Onto && is_coarse)
       choice_.refuse(fmt::format("the matrix unit adds products of {} too coarsely for long sums",
                                  expr::name(dtype)));
+    const bool is_exact = expr::is_int(dtype);
+    if (asked && asked->place == AddPlace::Apart && is_exact)
+      choice_.refuse(fmt::format("sums of products of {} are exact", expr::name(dtype)));
     if (asked || is_coarse) choice_.took({asked ? asked->place : AddPlace::Apart});
-    if (asked ? asked->place == AddPlace::Onto : !is_coarse) {
+    if (is_exact || (asked ? asked->place == AddPlace::Onto : !is_coarse)) {
       out.push_back(op);
       return;
     }
