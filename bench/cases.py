@@ -168,7 +168,7 @@ GEMM_SHAPES = [
     (4000, 4104, 1000),
 ]
 # Products of few rows or little depth, and rectangles: what models have beside squares.
-OPERAND_KINDS = ("fp8", "fp8_rows", "fp8_blocks", "tf32")
+OPERAND_KINDS = ("fp8", "fp8_rows", "fp8_blocks", "tf32", "int8", "int8_rows")
 OPERAND_SHAPES = [
     (4096, 4096, 4096),
     (8192, 8192, 8192),

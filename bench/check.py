@@ -68,7 +68,8 @@ def fresh_seed():
 
 
 def poison(tensor):
-    tensor.fill_(math.nan)
+    """Integers have no NaN: a number that no sum is."""
+    tensor.fill_(math.nan if tensor.is_floating_point() else -2**31 + 1)
 
 
 def unwritten(tensor):
@@ -252,8 +253,16 @@ def operand_inputs(kind, m, n, k):
 
     if kind == "tf32":
         return {"A": draw(m, k), "B": draw(n, k)}, draw(m, n)
-    inputs = {name: draw(rows, k).to(torch.float8_e4m3fn) for name, rows in (("A", m), ("B", n))}
-    if kind == "fp8_rows":
+    if kind.startswith("int8"):
+        def element(rows):
+            return torch.randint(-128, 128, (rows, k), dtype=torch.int8, device="cuda")
+    else:
+        def element(rows):
+            return draw(rows, k).to(torch.float8_e4m3fn)
+    inputs = {name: element(rows) for name, rows in (("A", m), ("B", n))}
+    if kind == "int8":
+        return inputs, torch.empty(m, n, dtype=torch.int32, device="cuda")
+    if kind in ("fp8_rows", "int8_rows"):
         inputs["a_scale"] = draw(m).abs() + 0.5
         inputs["b_scale"] = draw(n).abs() + 0.5
     if kind == "fp8_blocks":
@@ -264,8 +273,8 @@ def operand_inputs(kind, m, n, k):
 
 
 def operand_check(run, kind, inputs, c):
-    """All of C. Sums of 8-bit products have 1.3e-4 of error, TF32 operands 3e-4; a result in 16
-    bits has 2e-3."""
+    """All of C. Sums of products of 8-bit floats have 1.3e-4 of error, TF32 operands 3e-4; a result
+    in 16 bits has 2e-3. Sums of integers are exact."""
     import torch
     poison(c)
     run()
@@ -284,10 +293,10 @@ def operand_check(run, kind, inputs, c):
         want = a[i:i + 2048] @ b.T
         if kind == "fp8":
             want *= OPERAND_SCALE
-        if kind == "fp8_rows":
+        if kind in ("fp8_rows", "int8_rows"):
             want *= inputs["a_scale"][i:i + 2048, None].double() * inputs["b_scale"].double()
         error.add(c[i:i + 2048], want)
-    return error.result()
+    return error.result(0.0 if kind == "int8" else TOLERANCE)
 
 
 # ---- rows

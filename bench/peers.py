@@ -58,9 +58,15 @@ def gemm(a, b):
 
 
 def operand_products(kind, inputs, scale):
-    """The library's product of such operands: scales that it takes itself, sums in f32."""
+    """The library's product of such operands: scales that it takes itself, sums in f32, or in i32
+    of integers."""
     import torch
     a, b = inputs["A"], inputs["B"]
+    if kind.startswith("int8"):
+        # It takes no scales: with those of rows its plain product, to see what they cost.
+        c = torch.empty(a.shape[0], b.shape[0], dtype=torch.int32, device=a.device)
+        return [(PLAIN_PRODUCT if kind == "int8_rows" else "cublas",
+                 lambda: torch._int_mm(a, b.T, out=c))]
     if kind == "tf32":
         def product():
             torch.backends.cuda.matmul.allow_tf32 = True

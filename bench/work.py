@@ -106,7 +106,7 @@ class Gemm:
 
 
 class Operands:
-    """A product with operands of 8 bits, or in TF32."""
+    """A product with operands of 8 bits, floats or integers, or in TF32."""
 
     def __init__(self, kind, m, n, k):
         self.kind = kind

@@ -419,8 +419,15 @@ enum { ADD = 1, INIT = 0 };
 // The products, called as functions. Objects: naming 32 widths of each costs the compiler far less than functions do.
 namespace host {
 using nautilus::emulator::Operand;
+// The type of sums of products.
+template <Operand A> struct Sum { using type = float; };
+template <> struct Sum<Operand::I8> { using type = int; };
+template <> struct Sum<Operand::U8> { using type = int; };
+template <class A, class B> constexpr bool is_same = false;
+template <class A> constexpr bool is_same<A, A> = true;
 template <int N, Operand A, Operand B, bool IS_INIT, bool TRANS_A, bool TRANS_B> struct Product {
-  template <int R> void operator()(float (&acc)[R], int first, u64 a, u64 b, HERE) const {
+  template <class T, int R> void operator()(T (&acc)[R], int first, u64 a, u64 b, HERE) const {
+    static_assert(is_same<T, typename Sum<A>::type>, "the dtype of the sums");
     const nautilus::emulator::ProductCall call = {acc, R, first, nullptr, 0, 0, a, b, N, A, B, IS_INIT, TRANS_B, TRANS_A};
     nautilus_host->wgmma(&call, (int)line);
   }
@@ -442,10 +449,18 @@ template <int N, Operand A, Operand B, bool IS_INIT, bool TRANS_A, bool TRANS_B>
   WGMMA(wgmma_f8e5m2_n##n, n, F8E5M2, F8E5M2, false)             \
   WGMMA(wgmma_f8e4m3_f8e5m2_n##n, n, F8E4M3, F8E5M2, false)      \
   WGMMA(wgmma_f8e5m2_f8e4m3_n##n, n, F8E5M2, F8E4M3, false)
+#define WGMMA_INTEGERS(n)                                        \
+  WGMMA(wgmma_i8_n##n, n, I8, I8, false)                         \
+  WGMMA(wgmma_u8_n##n, n, U8, U8, false)                         \
+  WGMMA(wgmma_i8_u8_n##n, n, I8, U8, false)                      \
+  WGMMA(wgmma_u8_i8_n##n, n, U8, I8, false)
 WGMMA_N(8) WGMMA_N(16) WGMMA_N(24) WGMMA_N(32) WGMMA_N(40) WGMMA_N(48) WGMMA_N(56) WGMMA_N(64)
 WGMMA_N(72) WGMMA_N(80) WGMMA_N(88) WGMMA_N(96) WGMMA_N(104) WGMMA_N(112) WGMMA_N(120) WGMMA_N(128)
 WGMMA_N(136) WGMMA_N(144) WGMMA_N(152) WGMMA_N(160) WGMMA_N(168) WGMMA_N(176) WGMMA_N(184) WGMMA_N(192)
 WGMMA_N(200) WGMMA_N(208) WGMMA_N(216) WGMMA_N(224) WGMMA_N(232) WGMMA_N(240) WGMMA_N(248) WGMMA_N(256)
+WGMMA_INTEGERS(8) WGMMA_INTEGERS(16) WGMMA_INTEGERS(24) WGMMA_INTEGERS(32) WGMMA_INTEGERS(48) WGMMA_INTEGERS(64)
+WGMMA_INTEGERS(80) WGMMA_INTEGERS(96) WGMMA_INTEGERS(112) WGMMA_INTEGERS(128) WGMMA_INTEGERS(144) WGMMA_INTEGERS(160)
+WGMMA_INTEGERS(176) WGMMA_INTEGERS(192) WGMMA_INTEGERS(208) WGMMA_INTEGERS(224) WGMMA_INTEGERS(240) WGMMA_INTEGERS(256)
 
 // ---- scalar code (kernels of points): every dtype of the language, integers of their own width
 DEVICE double maximum(double x, double y) { return x != x ? y : y != y ? x : x > y ? x : y; }
@@ -572,6 +587,10 @@ DEVICE float load_own_f8e4m3(const unsigned char* p, u64 i, HERE) { return load_
 DEVICE float load_own_f8e5m2(const unsigned char* p, u64 i, HERE) { return load_f8e5m2(p, i, line); }
 DEVICE void store_f64(double* p, u64 i, double x, HERE) { *host::writable(p + i, 8, line) = x; }
 DEVICE void store_i32(int* p, u64 i, int x, HERE) { *host::writable(p + i, 4, line) = x; }
+DEVICE void store_pair_i32(int* p, u64 i, int x, int y, HERE) {
+  host::writable(p + i, 8, line);
+  p[i] = x, p[i + 1] = y;
+}
 DEVICE void store_i64(long long* p, u64 i, long long x, HERE) { *host::writable(p + i, 8, line) = x; }
 DEVICE void store_i8(unsigned char* p, u64 i, int x, HERE) { *host::writable(p + i, 1, line) = (unsigned char)x; }
 DEVICE void store_u8(unsigned char* p, u64 i, int x, HERE) { *host::writable(p + i, 1, line) = (unsigned char)x; }

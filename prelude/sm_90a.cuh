@@ -577,6 +577,7 @@ DEVICE float load_own_f8e4m3(const unsigned char* p, u64 i) { return unpack_f8e4
 DEVICE float load_own_f8e5m2(const unsigned char* p, u64 i) { return unpack_f8e5m2(read_own(p + i)); }
 DEVICE void store_f64(double* p, u64 i, double x) { p[i] = x; }
 DEVICE void store_i32(int* p, u64 i, int x) { p[i] = x; }
+DEVICE void store_pair_i32(int* p, u64 i, int x, int y) { *(int2*)(p + i) = make_int2(x, y); }
 DEVICE void store_i64(long long* p, u64 i, long long x) { p[i] = x; }
 DEVICE void store_i8(unsigned char* p, u64 i, int x) { p[i] = (unsigned char)x; }
 DEVICE void store_u8(unsigned char* p, u64 i, int x) { p[i] = (unsigned char)x; }

@@ -32,9 +32,10 @@ bool is_inside_test(Expr comparison, std::span<const Expr> indices, std::span<co
 GuardedElement guarded_element(Expr factor) {
   if (const Expr plain = element_of(factor)) return {plain, {}};
   const Expr select = factor.op() == InsideOp::Cast ? factor[0] : factor;
-  if (select.op() != InsideOp::Select || select[2].op() != InsideOp::FloatConst ||
-      select[2].number() != 0)
-    return {};
+  if (select.op() != InsideOp::Select) return {};
+  const bool is_zero =
+      select[2].op() == InsideOp::FloatConst ? select[2].number() == 0 : select[2].is_int(0);
+  if (!is_zero) return {};
   const Expr read = element_of(select[1]);
   return read ? GuardedElement{read, select[0]} : GuardedElement();
 }

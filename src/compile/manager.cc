@@ -119,6 +119,7 @@ std::vector<std::string_view> sequence(Algebra algebra) {
                                          "base2",
                                          "join_scalars",
                                          "simplify",
+                                         "integer_sums",
                                          "narrow_operands",
                                          "store_operands",
                                          "tabulate",

@@ -61,6 +61,7 @@
 #include "spec/passes/operands/byte_operands.h"
 #include "spec/passes/operands/gather_operands.h"
 #include "spec/passes/operands/hoist_operand_masks.h"
+#include "spec/passes/operands/integer_sums.h"
 #include "spec/passes/operands/narrow_operands.h"
 #include "spec/passes/operands/split_operands.h"
 #include "spec/passes/operands/store_narrow.h"
@@ -187,6 +188,9 @@ const std::vector<PassInfo>& passes() {
       algebra("base2", spec::leaving_scans<spec::base2>, "exponentials become powers of two"),
       algebra("join_scalars", spec::leaving_scans<spec::join_scalars>,
               "scalar factors of an element become one"),
+      // Before operands get 16 bits.
+      algebra("integer_sums", spec::leaving_scans<spec::integer_sums>,
+              "sums in f32 of products of 8-bit integers are sums in i32"),
       reading("algebra", equations("narrow_operands", spec::leaving_scans<spec::narrow_operands>,
                                    "operands that 16 bits hold exactly are rounded to them")),
       {.name = "split_operands",

@@ -35,7 +35,7 @@ const Words& words(Rewrite) {
 }
 
 const Words& words(StoredAs) {
-  static const Words spellings = {"off", "bf16", "f16", "tf32", "f8e4m3", "f8e5m2"};
+  static const Words spellings = {"off", "bf16", "f16", "tf32", "f8e4m3", "f8e5m2", "i8", "u8"};
   return spellings;
 }
 

@@ -100,14 +100,14 @@ struct Depth {
   static const ir::OpInfo& info();
 };
 
-// The floats in which an operand is stored, if it is.
-enum class StoredAs : uint8_t { Off, BF16, F16, TF32, F8E4M3, F8E5M2 };
+// The elements in which an operand is stored, if it is.
+enum class StoredAs : uint8_t { Off, BF16, F16, TF32, F8E4M3, F8E5M2, I8, U8 };
 const std::vector<std::string_view>& words(StoredAs);
 
 struct Store {
   static constexpr std::string_view kFormat = "store $tensors $as{ order $axes}{ $by}";
   static constexpr std::string_view kDoc =
-      "Program: an operand of products that is made before them and stored in floats that the "
+      "Program: an operand of products that is made before them and stored in elements that the "
       "matrix unit takes: one that is computed, a copy that boxes can bring, limbs of f32 numbers "
       "(up to three tensors that lie alike), or a tensor that holds 16-bit numbers. off: it stays "
       "as the equations have it. order: its "

@@ -87,6 +87,11 @@ std::string combined(expr::Reducer reducer, const std::string& a, const std::str
 
 bool is_packed(const TileText& tile) { return expr::bytes(tile.op->type.dtype) == 2; }
 
+std::string_view register_type(const TileText& tile) {
+  if (is_packed(tile)) return "u32";
+  return tile.op->type.dtype == DType::I32 ? "int" : "float";
+}
+
 std::string pack_name(DType dtype) { return fmt::format("pack_{}", expr::name(dtype)); }
 
 int array_length(const TileText& tile) {

@@ -83,6 +83,9 @@ std::string combined(expr::Reducer reducer, const std::string& a, const std::str
 bool is_packed(const TileText& tile);
 std::string pack_name(expr::DType dtype);
 
+// The type of a register of the tile.
+std::string_view register_type(const TileText& tile);
+
 // Registers that an array of the tile has: packed pairs for 16-bit types.
 int array_length(const TileText& tile);
 

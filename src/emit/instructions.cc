@@ -21,24 +21,31 @@ std::string_view ptx_name(expr::DType dtype) {
       return "e4m3";
     case expr::DType::F8E5M2:
       return "e5m2";
+    case expr::DType::I8:
+      return "s8";
+    case expr::DType::I32:
+      return "s32";
     default:
       return expr::name(dtype);
   }
 }
 
-// m64nN with steps of 32 bytes along the depth, f32 accumulator. The mode is a template parameter:
-// with INIT the accumulator is only written, so that it needs no value before. Only operands of 16
-// bits may be stored by rows of the depth, which immediates of the instruction say.
+// m64nN with steps of 32 bytes along the depth, f32 accumulator, or s32 of integers. The mode is a
+// template parameter: with INIT the accumulator is only written, so that it needs no value before.
+// Only operands of 16 bits may be stored by rows of the depth, which immediates of the instruction
+// say, as they say the signs of floats.
 std::string product(const OperandDTypes& dtypes, int n, FirstOperand first) {
   const int bytes = expr::bytes(dtypes.b);
   const bool has_majors = bytes == 2;
   const bool a_in_registers = first == FirstOperand::Registers;
   const bool is_turned = first == FirstOperand::DepthByRows;
+  const bool is_integer = expr::is_int(dtypes.b);
   const int count = n / 2;
   const auto statement = [&](bool is_init) {
     std::string outputs;
     for (int i = 0; i < count; ++i)
-      outputs += fmt::format("{}\"{}f\"(d[at + {}])", i ? "," : "", is_init ? "=" : "+", i);
+      outputs += fmt::format("{}\"{}{}\"(d[at + {}])", i ? "," : "", is_init ? "=" : "+",
+                             is_integer ? "r" : "f", i);
     const int next = count;
     std::string operands = a_in_registers ? placeholders(next, 4) : fmt::format("%{}", next);
     const int b = next + (a_in_registers ? 4 : 1);
@@ -50,30 +57,31 @@ std::string product(const OperandDTypes& dtypes, int n, FirstOperand first) {
                                : is_turned      ? fmt::format(", 1, %{}", b + 1)
                                                 : fmt::format(", 0, %{}", b + 1);
     return fmt::format(
-        "    asm volatile(\"wgmma.mma_async.sync.aligned.m64n{}k{}.f32.{}.{} {}, {}, %{}, {}, 1, "
-        "1{};\"\n      : {}\n      : {},\"l\"(b){});\n",
-        n, layout::k_step_elements(bytes), ptx_name(dtypes.a), ptx_name(dtypes.b),
-        placeholders(0, count), operands, b, is_init ? 0 : 1, majors, outputs, inputs,
+        "    asm volatile(\"wgmma.mma_async.sync.aligned.m64n{}k{}.{}.{}.{} {}, {}, %{}, {}{}{};"
+        "\"\n      : {}\n      : {},\"l\"(b){});\n",
+        n, layout::k_step_elements(bytes), ptx_name(expr::compute_dtype(dtypes.b)),
+        ptx_name(dtypes.a), ptx_name(dtypes.b), placeholders(0, count), operands, b,
+        is_init ? 0 : 1, is_integer ? "" : ", 1, 1", majors, outputs, inputs,
         has_majors ? ",\"n\"(TRANS_B)" : "");
   };
   return fmt::format(
       "template <int MODE, int TRANS_B, int LENGTH{}>\n"
-      "DEVICE void {}(float (&d)[LENGTH], int at, {}, u64 b) {{\n"
+      "DEVICE void {}({} (&d)[LENGTH], int at, {}, u64 b) {{\n"
       "  if constexpr (MODE == INIT) {{\n{}  }} else {{\n{}  }}\n}}\n",
       a_in_registers ? ", int A_LENGTH" : "", product_name(dtypes, n, first),
-      a_in_registers ? "u32 (&a)[A_LENGTH], int a_at" : "u64 a", statement(true), statement(false));
+      is_integer ? "int" : "float", a_in_registers ? "u32 (&a)[A_LENGTH], int a_at" : "u64 a",
+      statement(true), statement(false));
 }
 
-std::string wait(const std::vector<std::pair<bool, int>>& arrays) {
+std::string wait(const std::vector<RegisterArray>& arrays) {
   std::string parameters;
   std::string outputs;
   for (size_t k = 0; k < arrays.size(); ++k) {
-    const auto& [is_packed, length] = arrays[k];
-    parameters +=
-        fmt::format("{}{} (&x{})[{}]", k ? ", " : "", is_packed ? "u32" : "float", k, length);
+    const auto& [type, length] = arrays[k];
+    parameters += fmt::format("{}{} (&x{})[{}]", k ? ", " : "", type, k, length);
     for (int i = 0; i < length; ++i)
       outputs += fmt::format("{}\"+{}\"(x{}[{}])", outputs.empty() ? "" : ",",
-                             is_packed ? "r" : "f", k, i);
+                             type == "float" ? "f" : "r", k, i);
   }
   return fmt::format(
       "template <int PENDING> DEVICE void wgmma_wait({}) {{\n"
@@ -82,7 +90,7 @@ std::string wait(const std::vector<std::pair<bool, int>>& arrays) {
       parameters,
       [&] {
         int count = 0;
-        for (const auto& a : arrays) count += a.second;
+        for (const RegisterArray& a : arrays) count += a.length;
         return count;
       }(),
       outputs);

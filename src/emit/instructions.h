@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -29,11 +30,18 @@ struct OperandDTypes {
 // they differ.
 std::string product_name(const OperandDTypes& dtypes, int n, FirstOperand first);
 
+// Registers that a wait names: `float x[64]`.
+struct RegisterArray {
+  std::string_view type;
+  int length;
+
+  auto operator<=>(const RegisterArray&) const = default;
+};
+
 struct Instructions {
   // operands, columns, the first operand
   std::set<std::tuple<OperandDTypes, int, FirstOperand>> products;
-  // arrays named by waits: is it packed (u32), length
-  std::set<std::vector<std::pair<bool, int>>> waits;
+  std::set<std::vector<RegisterArray>> waits;  // arrays that they name
 
   std::string text() const;
 };

@@ -46,7 +46,8 @@ bool emit_put_pairs(const matile::Put& op, const matile::Domain& domain, const R
   const GlobalTensor& global = scope.globals->find(op.target.str())->second;
   const expr::DType dtype = global.type.dtype;
   const int axis = domain.axes.size() == 2 ? axis_of_pairs(domain.layout) : -1;
-  if (axis < 0 || !expr::has_vectors(dtype) || !one_of_copies(domain.layout).empty() ||
+  const bool has_pairs = expr::has_vectors(dtype) || dtype == expr::DType::I32;
+  if (axis < 0 || !has_pairs || !one_of_copies(domain.layout).empty() ||
       !runs_along_memory(op.indices, scope.pool->index(domain.axes[static_cast<size_t>(axis)])))
     return false;
   const std::string name = identifier(op.target.str());

@@ -216,6 +216,23 @@ void add_products(const Factors& factors, float* sums) {
   add_narrow(factors, sums);
 }
 
+// A step of 32 products is below 2^24, so floats hold it.
+void add_products(const Factors& factors, int32_t* sums) {
+  for (int row = 0; row < kRows; ++row) {
+    float step[kMaxN] = {};
+    for (int k = 0; k < factors.depth(); ++k) {
+      const float x = factors.a[row * factors.depth() + k];
+      const float* b = factors.b + k * factors.n;
+      for (int column = 0; column < factors.n; ++column) step[column] += x * b[column];
+    }
+    for (int column = 0; column < factors.n; ++column) {
+      int32_t& sum = sums[row * factors.n + column];
+      const auto more = static_cast<int32_t>(step[column]);
+      sum = static_cast<int32_t>(static_cast<uint32_t>(sum) + static_cast<uint32_t>(more));
+    }
+  }
+}
+
 float fused_sum(const Factors& factors, int row, int column, float c) {
   const SumRule rule = sum_rule(factors.a_operand);
   const float* a = factors.a + row * factors.depth();

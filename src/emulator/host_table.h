@@ -9,12 +9,12 @@
 namespace nautilus::emulator {
 
 // The elements of a matrix product's operands.
-enum class Operand : unsigned char { BF16, F16, TF32, F8E4M3, F8E5M2 };
+enum class Operand : unsigned char { BF16, F16, TF32, F8E4M3, F8E5M2, I8, U8 };
 
 // One product of 64 rows and n columns as a thread sees it, 32 bytes deep. `a` is null if A is in
-// shared memory.
+// shared memory. The accumulator is an array of float, or of int where operands are integers.
 struct ProductCall {
-  float* accumulator;
+  void* accumulator;
   int accumulator_size;
   int first;
   const unsigned* a;

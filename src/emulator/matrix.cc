@@ -14,8 +14,9 @@
 namespace nautilus::emulator {
 namespace {
 
-bool overlaps(const float* a, int a_size, const float* b, int b_size) {
-  return a < b + b_size && b < a + a_size;
+// Sizes are those of arrays of registers.
+bool overlaps(const char* a, int a_size, const char* b, int b_size) {
+  return a < b + b_size * kRegisterBytes && b < a + a_size * kRegisterBytes;
 }
 
 // Why the instruction cannot be issued as it is called; empty if it can.
@@ -32,6 +33,9 @@ std::string call_flaw(const Warp& warp, const ProductCall& call) {
   if (bytes != element_bytes(call.b_operand)) {
     return fmt::format("wgmma of operands with elements of {} and {} bytes", bytes,
                        element_bytes(call.b_operand));
+  }
+  if (is_integer(call.a_operand) != is_integer(call.b_operand)) {
+    return "wgmma of an operand of floats and one of integers";
   }
   if (bytes != 2 && (call.is_a_transposed || call.is_b_transposed)) {
     return fmt::format(
@@ -62,7 +66,7 @@ Product product_of(const Warp& warp, const ProductCall& call) {
   return product;
 }
 
-using LaneRegisters = std::array<float*, kWarp>;
+using LaneRegisters = std::array<char*, kWarp>;
 
 // The registers that the lanes give: those of the accumulator, and into the product those of A.
 // Returns why they are no product of one warp; empty if they are.
@@ -75,7 +79,7 @@ std::string take_registers(const Warp& warp, const ProductCall& call, Product& p
           "lanes of a warp give different matrix descriptors ({:#x} and {:#x}, {:#x} and {:#x})",
           call.a_descriptor, other.a_descriptor, call.b_descriptor, other.b_descriptor);
     }
-    accumulator[lane] = other.accumulator + other.first;
+    accumulator[lane] = static_cast<char*>(other.accumulator) + other.first * kRegisterBytes;
     if (product.is_a_in_registers) {
       product.a_registers[lane] = other.a + other.a_first;
       std::memcpy(product.a_values[lane].data(), other.a + other.a_first, 16);
@@ -125,7 +129,9 @@ std::string read_flaw(Cta& cta, const Warp& warp, uint32_t address) {
 std::string take_accumulator(Warp& warp, const ProductCall& call, const LaneRegisters& registers,
                              Accumulator*& accumulator) {
   for (const auto& other : warp.accumulators) {
-    if (other->registers == registers && other->n == call.n) {
+    const bool is_same = other->registers == registers && other->n == call.n &&
+                         other->has_integers == is_integer(call.a_operand);
+    if (is_same) {
       accumulator = other.get();
     } else if (overlaps(other->registers[0], other->register_count(), registers[0], call.n / 2)) {
       return "wgmma whose accumulator overlaps another one that is in flight";
@@ -136,7 +142,13 @@ std::string take_accumulator(Warp& warp, const ProductCall& call, const LaneRegi
     accumulator = warp.accumulators.back().get();
     accumulator->registers = registers;
     accumulator->n = call.n;
-    accumulator->values.resize(static_cast<size_t>(kRows * call.n));
+    accumulator->has_integers = is_integer(call.a_operand);
+    const auto count = static_cast<size_t>(kRows * call.n);
+    if (accumulator->has_integers) {
+      accumulator->integers.resize(count);
+    } else {
+      accumulator->values.resize(count);
+    }
     if (!call.is_init) gather(accumulator);
     poison(*accumulator);
   } else if (!is_poisoned(*accumulator)) {
@@ -221,9 +233,9 @@ void Cta::wait_groups(Warp& warp) {
     const RegisterArray& array = call.arrays[i];
     auto& all = warp.accumulators;
     for (size_t j = 0; j < all.size();) {
-      const Accumulator& accumulator = *all[j];
+      Accumulator& accumulator = *all[j];
       if (!overlaps(accumulator.registers[0], accumulator.register_count(),
-                    static_cast<const float*>(array.at), array.size)) {
+                    static_cast<const char*>(array.at), array.size)) {
         ++j;
         continue;
       }

@@ -75,6 +75,11 @@ void read_tf32(const unsigned char* from, float* to, int stride) {
   }
 }
 
+template <class Integer>
+void read_integers(const unsigned char* from, float* to, int stride) {
+  for (int i = 0; i < 16; ++i) to[i * stride] = static_cast<float>(static_cast<Integer>(from[i]));
+}
+
 void read_f8(const unsigned char* from, const std::array<float, 256>& values, float* to,
              int stride) {
   for (int i = 0; i < 16; ++i) to[i * stride] = values[from[i]];
@@ -91,10 +96,14 @@ int element_bytes(Operand operand) {
       return 4;
     case Operand::F8E4M3:
     case Operand::F8E5M2:
+    case Operand::I8:
+    case Operand::U8:
       return 1;
   }
   return 0;
 }
+
+bool is_integer(Operand operand) { return operand == Operand::I8 || operand == Operand::U8; }
 
 int least_exponent(Operand operand) {
   switch (operand) {
@@ -106,6 +115,9 @@ int least_exponent(Operand operand) {
       return -14;
     case Operand::F8E4M3:
       return -6;
+    case Operand::I8:
+    case Operand::U8:
+      break;
   }
   return 0;
 }
@@ -126,6 +138,10 @@ void read_piece(const unsigned char* from, Operand operand, float* to, int strid
       return read_f8(from, kF8E4M3, to, stride);
     case Operand::F8E5M2:
       return read_f8(from, kF8E5M2, to, stride);
+    case Operand::I8:
+      return read_integers<int8_t>(from, to, stride);
+    case Operand::U8:
+      return read_integers<uint8_t>(from, to, stride);
   }
 }
 

@@ -56,6 +56,17 @@ TEST(Operand, EightBitFloatsAreTheirFormulas) {
   EXPECT_EQ(e5m2[0x81], -0x1p-16f);
 }
 
+TEST(Operand, IntegersAreTheirValues) {
+  std::vector<uint8_t> all(256);
+  for (uint32_t bits = 0; bits < 256; ++bits) all[bits] = static_cast<uint8_t>(bits);
+  const std::vector<float> i8 = read_all(Operand::I8, all);
+  const std::vector<float> u8 = read_all(Operand::U8, all);
+  for (int x = 0; x < 256; ++x) {
+    EXPECT_EQ(i8[static_cast<size_t>(x)], x < 128 ? x : x - 256);
+    EXPECT_EQ(u8[static_cast<size_t>(x)], x);
+  }
+}
+
 TEST(Operand, SixteenBitFloatsAreThoseOfHalf) {
   std::vector<uint16_t> all(0x10000);
   for (uint32_t bits = 0; bits < all.size(); ++bits) all[bits] = static_cast<uint16_t>(bits);
@@ -98,6 +109,8 @@ TEST(Operand, EveryInstructionIsThirtyTwoBytesDeep) {
   EXPECT_EQ(depth_of(Operand::TF32), 8);
   EXPECT_EQ(depth_of(Operand::F8E4M3), 32);
   EXPECT_EQ(depth_of(Operand::F8E5M2), 32);
+  EXPECT_EQ(depth_of(Operand::I8), 32);
+  EXPECT_EQ(depth_of(Operand::U8), 32);
 }
 
 }  // namespace

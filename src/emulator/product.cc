@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "emulator/half.h"
@@ -58,6 +59,30 @@ void read_a_registers(const Product& product, float* a) {
       a[places().a[lane][r]] = is_f16 ? f16_value(bits) : bf16_value(bits);
     }
   }
+}
+
+void clear(Accumulator& accumulator) {
+  std::fill(accumulator.values.begin(), accumulator.values.end(), 0.f);
+  std::fill(accumulator.integers.begin(), accumulator.integers.end(), 0);
+}
+
+// Calls `move(register, value)` for every register and the value of the matrix unit that belongs to
+// it, as bytes.
+template <class Move>
+void for_each_register(const Accumulator& accumulator, char* values, Move move) {
+  const int n = accumulator.n;
+  for (size_t lane = 0; lane < 32; ++lane) {
+    for (int r = 0; r < n / 2; ++r) {
+      const int place = places().accumulator[lane][static_cast<size_t>(r)];
+      move(accumulator.registers[lane] + r * kRegisterBytes,
+           values + (place / kMaxN * n + place % kMaxN) * kRegisterBytes);
+    }
+  }
+}
+
+char* value_bytes(Accumulator& accumulator) {
+  return accumulator.has_integers ? reinterpret_cast<char*>(accumulator.integers.data())
+                                  : reinterpret_cast<char*>(accumulator.values.data());
 }
 
 }  // namespace
@@ -148,9 +173,13 @@ void multiply(const Product& product, SharedMemory& memory) {
       read(f.b_operand, f.b + depth / 2 * (i % 2) * n + i / 2, n);
     }
   }
-  float* values = product.accumulator->values.data();
-  if (product.is_init) std::memset(values, 0, sizeof(float) * static_cast<size_t>(kRows * n));
-  add_products(f, values);
+  Accumulator& sums = *product.accumulator;
+  if (product.is_init) clear(sums);
+  if (sums.has_integers) {
+    add_products(f, sums.integers.data());
+  } else {
+    add_products(f, sums.values.data());
+  }
 }
 
 void multiply_small(const std::array<SmallProduct, 32>& lanes) {
@@ -194,38 +223,27 @@ void multiply_small(const std::array<SmallProduct, 32>& lanes) {
 }
 
 void gather(Accumulator* accumulator) {
-  const int n = accumulator->n;
-  for (size_t lane = 0; lane < 32; ++lane) {
-    for (size_t r = 0; r < static_cast<size_t>(n / 2); ++r) {
-      const int place = places().accumulator[lane][r];
-      accumulator->values[static_cast<size_t>(place / kMaxN * n + place % kMaxN)] =
-          accumulator->registers[lane][r];
-    }
-  }
+  for_each_register(*accumulator, value_bytes(*accumulator),
+                    [](const char* at, char* value) { std::memcpy(value, at, kRegisterBytes); });
 }
 
-void scatter(const Accumulator& accumulator) {
-  const int n = accumulator.n;
-  for (size_t lane = 0; lane < 32; ++lane) {
-    for (size_t r = 0; r < static_cast<size_t>(n / 2); ++r) {
-      const int place = places().accumulator[lane][r];
-      accumulator.registers[lane][r] =
-          accumulator.values[static_cast<size_t>(place / kMaxN * n + place % kMaxN)];
-    }
-  }
+void scatter(Accumulator& accumulator) {
+  for_each_register(accumulator, value_bytes(accumulator),
+                    [](char* at, const char* value) { std::memcpy(at, value, kRegisterBytes); });
 }
 
 void poison(const Accumulator& accumulator) {
-  const float pattern = float_of_bits(kInFlight);
-  for (float* registers : accumulator.registers) {
-    for (int r = 0; r < accumulator.register_count(); ++r) std::memcpy(registers + r, &pattern, 4);
+  for (char* registers : accumulator.registers) {
+    for (int r = 0; r < accumulator.register_count(); ++r)
+      std::memcpy(registers + r * kRegisterBytes, &kInFlight, kRegisterBytes);
   }
 }
 
 bool is_poisoned(const Accumulator& accumulator) {
-  for (const float* registers : accumulator.registers) {
+  for (const char* registers : accumulator.registers) {
     for (int r = 0; r < accumulator.register_count(); ++r) {
-      if (bits_of_float(registers[r]) != kInFlight) return false;
+      if (std::memcmp(registers + r * kRegisterBytes, &kInFlight, kRegisterBytes) != 0)
+        return false;
     }
   }
   return true;

@@ -16,13 +16,18 @@
 
 namespace nautilus::emulator {
 
+// Bytes of a register; kernels hold a float or an int in it.
+inline constexpr int kRegisterBytes = 4;
+
 // An accumulator between its first issue and the wait that names it. Meanwhile the registers of the
-// kernel hold a pattern that is a NaN, and `values` what the matrix unit has.
+// kernel hold a pattern that is a NaN, and `values` or `integers` what the matrix unit has.
 struct Accumulator {
-  std::array<float*, 32> registers = {};
+  std::array<char*, 32> registers = {};
   int n = 0;
-  std::vector<float> values;  // kRows x n
-  int pending = 0;            // products not yet retired
+  bool has_integers = false;
+  std::vector<float> values;      // kRows x n
+  std::vector<int32_t> integers;  // the same
+  int pending = 0;                // products not yet retired
 
   int register_count() const { return n / 2; }
 };
@@ -69,7 +74,7 @@ void multiply_small(const std::array<SmallProduct, 32>& lanes);
 
 // Between the registers of 32 lanes and kRows x n values (layout::acc).
 void gather(Accumulator* accumulator);
-void scatter(const Accumulator& accumulator);
+void scatter(Accumulator& accumulator);
 
 // The pattern in the registers of an accumulator that is in flight.
 inline constexpr uint32_t kInFlight = 0x7fc1dead;

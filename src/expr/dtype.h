@@ -33,10 +33,16 @@ constexpr bool is_half(DType type) { return type == DType::F16 || type == DType:
 constexpr bool has_vectors(DType type) {
   return is_half(type) || type == DType::F32 || type == DType::TF32;
 }
-// The floats that some machine has as operands of matrix instructions; `target::Matrix` says which
-// sizes of them a machine has.
+// The elements that some machine has as operands of matrix instructions; `target::Matrix` says
+// which sizes of them a machine has (ir::operand_width). The sums are of their `compute_dtype`.
 constexpr bool is_operand(DType type) {
-  return is_half(type) || type == DType::F8E4M3 || type == DType::F8E5M2 || type == DType::TF32;
+  return is_half(type) || type == DType::F8E4M3 || type == DType::F8E5M2 || type == DType::TF32 ||
+         type == DType::I8 || type == DType::U8;
+}
+// Whether products may have operands of both: 8-bit floats mix, and so do 8-bit integers.
+constexpr bool are_operands_together(DType a, DType b) {
+  const bool are_bytes = !is_half(a) && !is_half(b) && a != DType::TF32 && b != DType::TF32;
+  return is_operand(a) && is_operand(b) && (a == b || (are_bytes && is_float(a) == is_float(b)));
 }
 int bytes(DType type);
 

@@ -20,7 +20,7 @@ struct Instruction {
   uint64_t opcode() const { return low & 0xfff; }
   bool is_branch() const { return opcode() == 0x947; }
   bool is_exit() const { return opcode() == 0x94d; }
-  bool is_matrix() const { return (low & 0x1ff) == 0x1f0; }
+  bool is_matrix() const { return (low & 0x1fc) == 0x1f0; }
   bool is_bulk_copy() const { return opcode() == 0x5b4; }
   bool is_local_load() const { return opcode() == 0x983; }
   bool is_local_store() const { return opcode() == 0x387; }

@@ -5,7 +5,7 @@
 // not.
 //
 // Facts about the sm_90 encoding, read off disassembled kernels: instructions are 16 bytes, the
-// opcode is bits 0..11 (matrix instructions: bits 0..8), the guard is bits 12..15 (7: always), a
+// opcode is bits 0..11 (matrix instructions: bits 2..8), the guard is bits 12..15 (7: always), a
 // branch's second predicate is bits 87..90, its distance in units of 4 bytes from the next
 // instruction is bits 34..81 above bits 16..23.
 #pragma once

@@ -39,6 +39,14 @@ TEST(MachineLoops, CountsWhatIsInALoop) {
   EXPECT_EQ(worst_matrix_loop(loops), &loops[0]);
 }
 
+TEST(MachineLoops, MatrixInstructionsOfAllOperandsCount) {
+  // Floats of 16 bits, integers and floats of 8 bits.
+  const auto loops = machine_loops(kOther + kMatrix + instruction(0x9f1) + instruction(0x9f3) +
+                                   branch(-4, true) + kExit);
+  ASSERT_EQ(loops.size(), 1U);
+  EXPECT_EQ(loops[0].matrix, 3);
+}
+
 TEST(MachineLoops, SpillsAroundTheInnerMatrixLoopAreNotInIt) {
   const auto loops = machine_loops(kLoad + kMatrix + kOther + branch(-3, true) + kStore +
                                    branch(-6, true) + kExit);

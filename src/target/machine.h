@@ -45,11 +45,16 @@ struct Limits {
   int registers(int threads, int resident) const;
 };
 
-// Operands of the matrix unit with elements of one size.
+// Sums of products of floats are f32, those of integers are i32 and wrap around.
+enum class OperandKind : uint8_t { Float, Integer };
+
+// Operands of the matrix unit with elements of one kind and size.
 struct OperandWidth {
-  int bytes;     // of an element
-  int depth;     // elements that one instruction sums over
-  double speed;  // of its products, compared with those of 16-bit operands
+  OperandKind kind;
+  int bytes;        // of an element
+  int column_step;  // columns are a multiple of this
+  int depth;        // elements that one instruction sums over
+  double speed;     // of its products, compared with those of 16-bit operands
   // Whether operands in shared memory may be stored along either axis; otherwise along the depth.
   bool is_any_major;
   // Whether the unit's sums are too coarse for long ones: sums of few products are added in
@@ -69,10 +74,8 @@ struct Matrix {
   int spare_registers;
   std::vector<OperandWidth> widths;  // of elements that it takes
 
-  // Null if the unit has no operands of elements of so many bytes.
-  const OperandWidth* width(int bytes) const;
-  // Elements that one instruction sums over; that of 16-bit operands if the unit has none of these.
-  int depth_of(int bytes) const;
+  // Null if the unit has no operands of elements of that kind with so many bytes.
+  const OperandWidth* width(OperandKind kind, int bytes) const;
 };
 
 // Copy engine: boxes of tensors to and from shared memory.

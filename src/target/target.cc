@@ -14,15 +14,11 @@ int Limits::registers(int threads, int resident) const {
   return std::min(share / register_step * register_step, launch_registers);
 }
 
-const OperandWidth* Matrix::width(int bytes) const {
-  const auto it = std::find_if(widths.begin(), widths.end(),
-                               [&](const OperandWidth& w) { return w.bytes == bytes; });
+const OperandWidth* Matrix::width(OperandKind kind, int bytes) const {
+  const auto it = std::find_if(widths.begin(), widths.end(), [&](const OperandWidth& w) {
+    return w.kind == kind && w.bytes == bytes;
+  });
   return it == widths.end() ? nullptr : &*it;
-}
-
-int Matrix::depth_of(int bytes) const {
-  const OperandWidth* own = width(bytes);
-  return own ? own->depth : depth;
 }
 
 const Target& default_target() { return sm_90a(); }

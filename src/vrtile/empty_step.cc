@@ -91,9 +91,9 @@ class FirstStep {
     }
     if (const auto* d = op.get<Dot>()) {
       // Operands are finite: 0 times anything is 0.
-      const bool is_zero = is_number(d->a, 0) || is_number(d->b, 0);
+      const bool is_zero = is_filled_with_zero(d->a) || is_filled_with_zero(d->b);
       const auto acc = d->acc ? fills_.find(d->acc) : fills_.end();
-      if (is_zero && !d->acc) set(d->name, pool_.floating(0, d->type.dtype));
+      if (is_zero && !d->acc) set(d->name, pool_.constant(0, d->type.dtype));
       if (is_zero && acc != fills_.end()) set(d->name, acc->second);
       return true;
     }
@@ -104,9 +104,10 @@ class FirstStep {
     if (number && number.is_const()) fills_.insert_or_assign(name, number);
   }
 
-  bool is_number(ir::Name tile, double number) const {
+  bool is_filled_with_zero(ir::Name tile) const {
     const auto it = fills_.find(tile);
-    return it != fills_.end() && it->second.op() == EK::FloatConst && it->second.number() == number;
+    if (it == fills_.end()) return false;
+    return it->second.op() == EK::FloatConst ? it->second.number() == 0 : it->second.is_int(0);
   }
 
   static Expr reduced(expr::Reducer reducer, Expr body) {

@@ -187,7 +187,7 @@ class Translator {
     const Expr x = converted(read(a, row_, depth_));
     const Expr y = converted(d.trans == Trans::Yes ? read(b, col_, depth_) : read(b, depth_, col_));
     const Expr start =
-        d.acc ? read(tiles_.at(buffers_.at(d.acc)), row_, col_) : pool_.floating(0, d.type.dtype);
+        d.acc ? read(tiles_.at(buffers_.at(d.acc)), row_, col_) : pool_.constant(0, d.type.dtype);
     const Name target = buffer(op);
     const ir::Exprs at = {row_, col_};
     const Op update = ir::make(

@@ -234,8 +234,12 @@ class VrtileVerifier {
       v_.fail("a product takes and gives tiles with two axes");
       return define(op);
     }
-    if (!expr::is_float(a->dtype) || !expr::is_float(b->dtype) || !expr::is_float(d.type.dtype))
-      v_.fail("a product of tiles that are not floats");
+    const auto are = [&](bool (*is_kind)(DType)) {
+      return is_kind(a->dtype) && is_kind(b->dtype) && is_kind(d.type.dtype);
+    };
+    if (!are([](DType t) { return expr::is_float(t); }) &&
+        !are([](DType t) { return expr::is_int(t); }))
+      v_.fail("a product of tiles that are neither all floats nor all integers");
     const bool is_trans = d.trans == Trans::Yes;
     const Expr columns = b->dims[is_trans ? 0 : 1];
     if (a->dims[1] != b->dims[is_trans ? 1 : 0] || d.type.dims[0] != a->dims[0] ||

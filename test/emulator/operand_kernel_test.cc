@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels whose matrix products have operands of 8 and 32 bits: one warp group multiplies 64 rows
-// by N columns, 128 bytes along k, four instructions deep.
+// Kernels whose matrix products have operands of 8 and 32 bits, floats and integers: one warp group
+// multiplies 64 rows by N columns, 128 bytes along k, four instructions deep.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -38,19 +38,19 @@ template <int N> DEVICE void load(const Params& p) {
   mbar_wait(smem + BAR, 0);
 }
 
-template <int R> DEVICE void store(const Params& p, float (&C)[R]) {
+template <class T, int R> DEVICE void store(const Params& p, T (&C)[R]) {
   const int thread = thread_index(), lane = thread % 32;
   const int row = thread / 32 * 16 + lane / 4, col = 2 * (lane % 4);
   for (int i = 0; i < R; ++i)
-    store_f32(p.out, 2 * R * (row + i / 2 % 2 * 8) + i / 4 * 8 + col + i % 2, C[i]);
+    store_f32(p.out, 2 * R * (row + i / 2 % 2 * 8) + i / 4 * 8 + col + i % 2, (float)C[i]);
 }
 
 // The first product begins at 0 (INIT) or adds to what is there (ADD).
-#define PRODUCTS(name, N, FIRST)                                          \
+#define PRODUCTS(name, T, BEFORE, N, FIRST)                               \
   KERNEL(name##_n##N##_##FIRST, 128) {                                    \
     load<N>(p);                                                           \
-    float C[N / 2];                                                       \
-    for (int i = 0; i < N / 2; ++i) C[i] = 0.5f;                          \
+    T C[N / 2];                                                           \
+    for (int i = 0; i < N / 2; ++i) C[i] = BEFORE;                        \
     wgmma_fence();                                                        \
     wgmma_##name##_n##N<FIRST, 0>(C, 0, p.a_desc, p.b_desc);              \
     for (int k = 1; k < 4; ++k)                                           \
@@ -59,10 +59,15 @@ template <int R> DEVICE void store(const Params& p, float (&C)[R]) {
     wgmma_wait<0>(C);                                                     \
     store(p, C);                                                          \
   }
+#define FLOATS(name, N, FIRST) PRODUCTS(name, float, 0.5f, N, FIRST)
+#define INTEGERS(name, N, FIRST) PRODUCTS(name, int, -7, N, FIRST)
 #define KINDS(N, FIRST)                                                   \
-  PRODUCTS(tf32, N, FIRST) PRODUCTS(f8e4m3, N, FIRST) PRODUCTS(f8e5m2, N, FIRST) \
-  PRODUCTS(f8e4m3_f8e5m2, N, FIRST) PRODUCTS(f8e5m2_f8e4m3, N, FIRST)
+  FLOATS(tf32, N, FIRST) FLOATS(f8e4m3, N, FIRST) FLOATS(f8e5m2, N, FIRST) \
+  FLOATS(f8e4m3_f8e5m2, N, FIRST) FLOATS(f8e5m2_f8e4m3, N, FIRST)
+#define INTEGER_KINDS(N, FIRST)                                           \
+  INTEGERS(i8, N, FIRST) INTEGERS(u8, N, FIRST) INTEGERS(i8_u8, N, FIRST) INTEGERS(u8_i8, N, FIRST)
 KINDS(8, INIT) KINDS(64, INIT) KINDS(64, ADD) KINDS(152, INIT) KINDS(256, ADD)
+INTEGER_KINDS(8, INIT) INTEGER_KINDS(64, INIT) INTEGER_KINDS(64, ADD) INTEGER_KINDS(176, INIT) INTEGER_KINDS(256, ADD)
 
 KERNEL(turned_f8, 128) {
   load<64>(p);
@@ -71,6 +76,27 @@ KERNEL(turned_f8, 128) {
   wgmma_f8e4m3_n64<INIT, 1>(C, 0, p.a_desc, p.b_desc);
   wgmma_commit();
   wgmma_wait<0>(C);
+}
+KERNEL(turned_i8, 128) {
+  load<64>(p);
+  int C[32];
+  wgmma_fence();
+  wgmma_i8_n64<INIT, 1>(C, 0, p.a_desc, p.b_desc);
+  wgmma_commit();
+  wgmma_wait<0>(C);
+}
+// Sums that leave 32 bits.
+KERNEL(wrapping_n64_INIT, 128) {
+  load<64>(p);
+  int C[32];
+  for (int i = 0; i < 32; ++i) C[i] = 2147483647;
+  wgmma_fence();
+  wgmma_u8_n64<ADD, 0>(C, 0, p.a_desc, p.b_desc);
+  for (int k = 1; k < 4; ++k) wgmma_u8_n64<ADD, 0>(C, 0, p.a_desc + p.a_step[k], p.b_desc + p.b_step[k]);
+  wgmma_commit();
+  wgmma_wait<0>(C);
+  for (int i = 0; i < 32; ++i) C[i] = (int)((u32)C[i] + 2147483649u);
+  store(p, C);
 }
 KERNEL(turned_tf32, 128) {
   load<64>(p);
@@ -103,12 +129,14 @@ struct Params {
   float* out;
 };
 
-enum class Type { TF32, F8E4M3, F8E5M2 };
+enum class Type { TF32, F8E4M3, F8E5M2, I8, U8 };
 
 int bytes_of(Type type) { return type == Type::TF32 ? 4 : 1; }
 
-// The bits of an integer up to 4. What the unit must not see of tf32 numbers is set.
+// The bits of an integer: of one up to 4 for floats. What the unit must not see of tf32 numbers is
+// set.
 uint32_t bits_of_integer(Type type, int x) {
+  if (type == Type::I8 || type == Type::U8) return static_cast<uint32_t>(x) & 0xffu;
   const auto value = static_cast<float>(std::abs(x));
   if (type == Type::TF32) return bits_of_float(x < 0 ? -value : value) | 0x1abcu;
   const int digits = type == Type::F8E4M3 ? 3 : 2;
@@ -124,8 +152,10 @@ struct Rows {
   Rows(Type type, int row_count, base::Random& random)
       : element(type), rows(row_count), cols(128 / bytes_of(type)) {
     for (int i = 0; i < rows * cols; ++i) {
-      // tf32 zero with more digits would be a number below the normal ones.
       int x = static_cast<int>(random.integer(-4, 4));
+      if (type == Type::I8) x = static_cast<int>(random.integer(-128, 127));
+      if (type == Type::U8) x = static_cast<int>(random.integer(0, 255));
+      // tf32 zero with more digits would be a number below the normal ones.
       if (x == 0 && type == Type::TF32) x = 1;
       numbers.push_back(x);
       const uint32_t bits = bits_of_integer(type, x);
@@ -210,6 +240,11 @@ std::string run_product(const Problem& problem, const std::string& kernel,
   return wrong == 0 ? "" : std::to_string(wrong) + " wrong";
 }
 
+// Sums of integers are numbers that f32 holds, too: below 2^24.
+constexpr std::array<std::pair<Type, Type>, 4> kIntegers = {
+    {{Type::I8, Type::I8}, {Type::U8, Type::U8}, {Type::I8, Type::U8}, {Type::U8, Type::I8}}};
+constexpr std::array<const char*, 4> kIntegerNames = {"i8", "u8", "i8_u8", "u8_i8"};
+
 constexpr std::array<std::pair<Type, Type>, 5> kTypes = {{{Type::TF32, Type::TF32},
                                                           {Type::F8E4M3, Type::F8E4M3},
                                                           {Type::F8E5M2, Type::F8E5M2},
@@ -218,13 +253,16 @@ constexpr std::array<std::pair<Type, Type>, 5> kTypes = {{{Type::TF32, Type::TF3
 constexpr std::array<const char*, 5> kNames = {"tf32", "f8e4m3", "f8e5m2", "f8e4m3_f8e5m2",
                                                "f8e5m2_f8e4m3"};
 
-TEST(EmulatedOperands, EveryTypeAndMixIsExact) {
-  const std::array<std::pair<int, bool>, 5> sizes = {
-      {{8, false}, {64, false}, {64, true}, {152, false}, {256, true}}};
-  for (size_t i = 0; i < kTypes.size(); ++i) {
+using Sizes = std::array<std::pair<int, bool>, 5>;
+
+// `before`: of kernels that add to what is there.
+template <size_t N>
+void expect_exact(const std::array<std::pair<Type, Type>, N>& types,
+                  const std::array<const char*, N>& names, const Sizes& sizes, float before) {
+  for (size_t i = 0; i < N; ++i) {
     for (const auto& [n, is_added] : sizes) {
-      const Problem problem = {kNames[i], kTypes[i].first, kTypes[i].second, n,
-                               is_added ? 0.5f : 0.f};
+      const Problem problem = {names[i], types[i].first, types[i].second, n,
+                               is_added ? before : 0.f};
       const std::string kernel =
           problem.name + "_n" + std::to_string(n) + (is_added ? "_ADD" : "_INIT");
       for (const layout::Swizzle swizzle :
@@ -236,6 +274,21 @@ TEST(EmulatedOperands, EveryTypeAndMixIsExact) {
   }
 }
 
+TEST(EmulatedOperands, EveryTypeAndMixIsExact) {
+  expect_exact(kTypes, kNames, {{{8, false}, {64, false}, {64, true}, {152, false}, {256, true}}},
+               0.5f);
+}
+
+TEST(EmulatedOperands, IntegersAreExactInEveryMix) {
+  expect_exact(kIntegers, kIntegerNames,
+               {{{8, false}, {64, false}, {64, true}, {176, false}, {256, true}}}, -7);
+}
+
+TEST(EmulatedOperands, SumsOfIntegersWrapAround) {
+  const Problem problem = {"wrapping", Type::U8, Type::U8, 64, 0};
+  EXPECT_EQ(run_product(problem, "wrapping_n64_INIT", layout::Swizzle::B128), "");
+}
+
 void expect_report(const std::string& kernel, Type type, const std::string& part) {
   const Problem problem = {kernel, type, type, 64, 0};
   const std::string report = run_product(problem, kernel, layout::Swizzle::B128);
@@ -245,6 +298,7 @@ void expect_report(const std::string& kernel, Type type, const std::string& part
 TEST(EmulatedOperands, OnlySixteenBitOperandsAreTransposedOrInRegisters) {
   expect_report("turned_f8", Type::F8E4M3,
                 "wgmma of a transposed operand with elements of 1 bytes");
+  expect_report("turned_i8", Type::I8, "wgmma of a transposed operand with elements of 1 bytes");
   expect_report("turned_tf32", Type::TF32,
                 "wgmma of a transposed operand with elements of 4 bytes");
   expect_report("registers_tf32", Type::TF32, "wgmma with A in registers and elements of 4 bytes");

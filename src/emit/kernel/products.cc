@@ -161,11 +161,11 @@ void ProductEmitter::warp_dot(const matile::WarpDot& op) {
 
 void ProductEmitter::wait(const matile::Wait& op) {
   if (!op.acc) return out_.line("wgmma_wait<{}>();", *op.leaves);
-  std::vector<std::pair<bool, int>> arrays;
+  std::vector<RegisterArray> arrays;
   std::string names;
   const auto add = [&](ir::Name name) {
     const TileText& tile = scope_.registers.tiles.find(name.str())->second;
-    arrays.emplace_back(expr::bytes(tile.op->type.dtype) == 2, array_length(tile));
+    arrays.push_back({register_type(tile), array_length(tile)});
     names += (names.empty() ? "" : ", ") + identifier(name.str());
   };
   add(op.acc);

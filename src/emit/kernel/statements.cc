@@ -143,8 +143,7 @@ CtaMeeting StatementEmitter::meeting_of_ctas() const {
 
 void StatementEmitter::tile(const matile::Tile& op) {
   const TileText tile{&op, matile::layout_of(op)};
-  out_.line("{} {}[{}];", expr::bytes(op.type.dtype) == 2 ? "u32" : "float",
-            identifier(op.name.str()), array_length(tile));
+  out_.line("{} {}[{}];", register_type(tile), identifier(op.name.str()), array_length(tile));
   scope_.registers.tiles.emplace(op.name.str(), tile);
 }
 

@@ -115,7 +115,9 @@ bool ComputedTiles::dot(const vrtile::Dot& op, ir::Block& out) {
   if (!a || (!a->slot_tile && (a->kind != TileKind::Register || !is_half(a->type.dtype))))
     return scope_.refuse(
         fmt::format("`{}`: the first operand of a product is loaded or 16-bit", op.a.str()));
-  if (op.type.dtype != DType::F32) return scope_.refuse("products accumulate in f32");
+  if (const DType sum = expr::compute_dtype(b->value.dtype()); op.type.dtype != sum)
+    return scope_.refuse(fmt::format("products of {} accumulate in {}",
+                                     expr::name(b->value.dtype()), expr::name(sum)));
   matile::Dot dot;
   dot.a = a->slot_tile ? a->slot_tile : a->name;
   dot.rows = a->slot_tile ? a->first_row : Expr();

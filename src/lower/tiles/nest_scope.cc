@@ -75,6 +75,10 @@ bool NestScope::is_register_type(const ir::TensorType& type) {
   return type.dims.size() == 1 && type.dtype == DType::F32;
 }
 
+bool NestScope::is_carried_type(const ir::TensorType& type) {
+  return is_register_type(type) || (type.dims.size() == 2 && type.dtype == DType::I32);
+}
+
 void NestScope::copy(ir::Name to, const ir::TensorType& type, ir::Name from, ir::Block& out) const {
   const std::vector<Expr> own(axis, axis + type.dims.size());
   out.push_back(ir::make(matile::Set{to, own_axes(type), pool.read(from, type.dtype, own)}));

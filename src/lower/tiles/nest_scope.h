@@ -41,6 +41,8 @@ struct NestScope {
   expr::Substitution axes_to_own(const ir::Axes& axes) const;
 
   static bool is_register_type(const ir::TensorType& type);
+  // The same of what a loop hands from step to step: sums of products of integers, too.
+  static bool is_carried_type(const ir::TensorType& type);
   // A register tile for a value of VR-tile.
   const TileValue& new_tile(ir::Name stem, const ir::TensorType& type);
   ir::Name new_register(std::string_view stem, const ir::TensorType& type);

@@ -137,7 +137,7 @@ bool TileLoads::gather(const vrtile::Load& op, TileValue& value, ir::Block& out)
   Expr element = expr::substitute(pool_, value.value, own);
   if (value.condition)
     element = pool_.select(expr::substitute(pool_, value.condition, own), element,
-                           pool_.floating(0, type.dtype));
+                           pool_.constant(0, type.dtype));
   value.kind = TileKind::Register;
   value.type = type;
   value.name = scope_.new_register(std::string(op.name.str()) + "_gathered", type);

@@ -287,9 +287,9 @@ std::optional<std::vector<NestLowering::Carried>> NestLowering::carry(const ir::
   for (const Op& inner : body) {
     const auto* c = inner.get<vrtile::Carry>();
     if (!c) continue;
-    if (!scope_.is_register_type(c->type))
+    if (!scope_.is_carried_type(c->type))
       return scope_.fail(
-          fmt::format("`{}` is carried, but is no f32 or 16-bit tile", c->name.str()));
+          fmt::format("`{}` is carried, but is no f32, i32 or 16-bit tile", c->name.str()));
     const TileValue* init = scope_.tiles.find(c->init);
     const bool is_element =
         init && (init->kind == TileKind::Load || init->kind == TileKind::Inline);

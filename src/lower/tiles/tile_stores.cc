@@ -234,12 +234,14 @@ bool TileStores::put(const vrtile::Store& op, ir::Block& out) {
   const expr::Substitution axes = scope_.axes_to_own(op.axes);
   Expr value = scope_.written(op.value, axes);
   if (!value) return false;
-  if (value.dtype() != DType::F32 && !is_half(value.dtype()))
-    return scope_.refuse(fmt::format("elements of {} cannot be stored", expr::name(value.dtype())));
   // A tile with exactly the axes says who stores what.
   ir::TensorType type{DType::F32, {}};
   for (const ir::Axis& a : op.axes) type.dims.push_back(a.extent);
-  if (!scope_.reads_tile(value, type)) {
+  const bool reads_tile = scope_.reads_tile(value, type);
+  const bool is_integer = expr::is_int(value.dtype()) && expr::bytes(value.dtype()) <= 4;
+  if (value.dtype() != DType::F32 && !is_half(value.dtype()) && !(is_integer && reads_tile))
+    return scope_.refuse(fmt::format("elements of {} cannot be stored", expr::name(value.dtype())));
+  if (!reads_tile) {
     const Expr f32 = value.dtype() == DType::F32 ? value : pool_.cast(DType::F32, value);
     const ir::Name name = scope_.new_register(std::string(op.target.str()) + "_out", type);
     out.push_back(ir::make(matile::Set{name, scope_.own_axes(type), f32}));

@@ -11,7 +11,7 @@ namespace {
 using expr::Expr;
 using EK = expr::Op;
 
-bool is_zero(Expr e) { return e.op() == EK::FloatConst && e.number() == 0; }
+bool is_zero(Expr e) { return (e.op() == EK::FloatConst && e.number() == 0) || e.is_int(0); }
 
 class Splitter {
  public:
@@ -19,7 +19,7 @@ class Splitter {
       : pool_(pool), row_(row), col_(col), depth_(depth) {}
 
   std::optional<DotFactors> run(Expr value) {
-    if (!expr::is_float(value.dtype()) || !flatten(value)) return std::nullopt;
+    if (value.dtype() == expr::DType::Bool || !flatten(value)) return std::nullopt;
     if (rows_.empty() || cols_.empty()) return std::nullopt;
     rows_.insert(rows_.end(), depths_.begin(), depths_.end());
     Expr rows = product(rows_);
@@ -30,8 +30,8 @@ class Splitter {
       const bool has_col = expr::depends_on(g, col_);
       if (has_row && has_col) return std::nullopt;
       // Without either axis it guards both: 0 times what is not a number would not be 0.
-      if (!has_col) rows = pool_.select(g, rows, pool_.floating(0, rows.dtype()));
-      if (!has_row) cols = pool_.select(g, cols, pool_.floating(0, cols.dtype()));
+      if (!has_col) rows = pool_.select(g, rows, pool_.constant(0, rows.dtype()));
+      if (!has_row) cols = pool_.select(g, cols, pool_.constant(0, cols.dtype()));
       is_guarded_twice |= !has_row && !has_col;
     }
     return DotFactors{stored(rows), stored(cols), outer_.empty() ? Expr() : product(outer_),
@@ -45,7 +45,7 @@ class Splitter {
     const bool has_row = expr::depends_on(e, row_);
     const bool has_col = expr::depends_on(e, col_);
     if (e.op() == EK::Neg) {
-      outer_.push_back(pool_.floating(-1, e.dtype()));
+      outer_.push_back(pool_.constant(-1, e.dtype()));
       return flatten(e[0]);
     }
     if (e.op() == EK::Select && is_zero(e[2]) && has_row && has_col) {
@@ -70,12 +70,12 @@ class Splitter {
   // Without the conversion to the dtype of the sum, if the narrow dtype has every value; the
   // product converts its operands itself.
   Expr stored(Expr e) {
-    if (e.op() == EK::Cast && expr::is_float(e[0].dtype()) &&
+    if (e.op() == EK::Cast && expr::is_float(e[0].dtype()) == expr::is_float(e.dtype()) &&
         expr::holds_every_value(e.dtype(), e[0].dtype()))
       return e[0];
     if (e.op() == EK::Select && is_zero(e[2])) {
       const Expr inner = stored(e[1]);
-      if (inner != e[1]) return pool_.select(e[0], inner, pool_.floating(0, inner.dtype()));
+      if (inner != e[1]) return pool_.select(e[0], inner, pool_.constant(0, inner.dtype()));
     }
     return e;
   }

@@ -186,9 +186,11 @@ bool NestsToTiles::dots(const Op& op, Name target, Expr value, const Axes& axes,
                                  pool_.index(depth.name));
     if (!split || split->outer) return false;
   }
-  Name sum;
+  // Sums of integers are exact: all products of a step add to the sum itself.
+  const bool is_exact = expr::is_int(types_.at(target).dtype);
+  Name sum = is_exact ? old : Name();
   for (Expr term : terms) {
-    const Name next = versions_.part(target);
+    const Name next = is_exact && term == terms.back() ? version(target) : versions_.part(target);
     const auto operands = operands_of(op, target, term, axes, depth);
     if (has_failed_) return true;
     out_->push_back(
@@ -197,7 +199,7 @@ bool NestsToTiles::dots(const Op& op, Name target, Expr value, const Axes& axes,
     versions_.remember(out_->back());
     sum = next;
   }
-  combine(op, target, axes, EK::Add, old, sum, {});
+  if (!is_exact) combine(op, target, axes, EK::Add, old, sum, {});
   return true;
 }
 

@@ -272,8 +272,9 @@ void ElementRules::put(const Put& op) {
     return v_.fail(fmt::format("`{}` is no tensor", op.target.str()));
   if (role->second == TensorRole::Input)
     v_.fail(fmt::format("the input `{}` is written", op.target.str()));
-  const bool is_byte_float = expr::is_float(type->dtype) && expr::bytes(type->dtype) == 1;
-  if (type->dtype != DType::F32 && !is_half(type->dtype) && !is_byte_float)
+  const bool is_stored = type->dtype == DType::F32 || is_half(type->dtype) ||
+                         (is_small(type->dtype) && type->dtype != DType::Bool);
+  if (!is_stored)
     v_.fail(fmt::format("elements of {} cannot be stored one by one", expr::name(type->dtype)));
   for (Expr e : op.indices) v_.check_dtype(e, DType::I64, "an index");
   if (op.condition) v_.check_dtype(op.condition, DType::Bool, "the condition");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "estimate/registers.h"
+#include "ir/operand_width.h"
 #include "matile/verify/verify_role.h"
 #include "target/target.h"
 
@@ -16,15 +17,15 @@ void RoleVerifier::dot(const Dot& op) {
   const auto [b_ring, b] = r_.slot_tile(op.b);
   if (!b) return v_.fail(fmt::format("the kernel has no slot tile `{}`", op.b.str()));
   if (!acc) return;
-  if (acc->op->spread != Spread::Acc || acc->op->type.dtype != DType::F32)
-    return v_.fail(fmt::format("`{}` is no accumulator (f32, acc)", op.acc.str()));
+  const DType dtype = b->op->type.dtype;
+  const DType sum = expr::compute_dtype(dtype);
+  if (acc->op->spread != Spread::Acc || acc->op->type.dtype != sum)
+    return v_.fail(fmt::format("`{}` is no accumulator ({}, acc)", op.acc.str(), expr::name(sum)));
   const auto shape = static_shape(acc->op->type);
   const bool is_trans = op.trans == Trans::Yes;
   const int n = is_trans ? b->tile.rows : b->tile.cols;
   const int depth = is_trans ? b->tile.cols : b->tile.rows;
-  const DType dtype = b->op->type.dtype;
-  const target::OperandWidth* width =
-      expr::is_operand(dtype) ? r_.target->matrix.width(expr::bytes(dtype)) : nullptr;
+  const target::OperandWidth* width = ir::operand_width(r_.target->matrix, dtype);
   if (!width)
     return v_.fail(fmt::format("{} has no products of {}", r_.target->name, expr::name(dtype)));
   if (!width->is_any_major && (!is_trans || op.trans_a == Trans::Yes))
@@ -40,8 +41,8 @@ void RoleVerifier::dot(const Dot& op) {
   if (width->apart_depth > 0 && op.mode != DotMode::Init)
     v_.fail(
         fmt::format("products of {} begin at 0: sums are added in registers", expr::name(dtype)));
-  if (n % matrix.column_step != 0 || n > matrix.most_columns)
-    v_.fail(fmt::format("{} columns are no multiple of {} up to {}", n, matrix.column_step,
+  if (n % width->column_step != 0 || n > matrix.most_columns)
+    v_.fail(fmt::format("{} columns are no multiple of {} up to {}", n, width->column_step,
                         matrix.most_columns));
   const int64_t needed = estimate::instruction_registers(n, *r_.target);
   // A kernel that cannot start at all is told so elsewhere.
@@ -71,10 +72,7 @@ void RoleVerifier::dot(const Dot& op) {
   const int rows = is_turned ? a->tile.cols : a->tile.rows;
   const int own_depth = is_turned ? a->tile.rows : a->tile.cols;
   const DType a_dtype = a->op->type.dtype;
-  const bool are_together =
-      a_dtype == dtype ||
-      (expr::is_operand(a_dtype) && expr::bytes(a_dtype) == 1 && expr::bytes(dtype) == 1);
-  if (own_depth != depth || rows < shape[0] || !are_together)
+  if (own_depth != depth || rows < shape[0] || !expr::are_operands_together(a_dtype, dtype))
     v_.fail(
         fmt::format("`{}` is not {} x {} of {}", op.a.str(), shape[0], depth, expr::name(dtype)));
   // An instruction's rows are one panel then.

@@ -174,8 +174,9 @@ void RoleVerifier::tile(const Tile& t) {
     return v_.fail(
         "an acc tile has a multiple of 64 rows and of 8 columns (up to 256), a row tile a "
         "multiple of 64, a col tile a multiple of 8");
-  if (t.type.dtype != DType::F32 && !(is_acc && is_half(t.type.dtype)))
-    return v_.fail("register tiles are f32, acc tiles also 16-bit floats");
+  const bool is_of_acc = is_half(t.type.dtype) || t.type.dtype == DType::I32;
+  if (t.type.dtype != DType::F32 && !(is_acc && is_of_acc))
+    return v_.fail("register tiles are f32, acc tiles also i32 and 16-bit floats");
   v_.declare_tensor(t.name, t.type);
   tiles_.emplace(t.name.str(), TileUse{&t, layout_of(t)});
 }

@@ -202,9 +202,9 @@ class KernelReplay {
       sizes.step = size;
     } else if (fusion.is_tile_axis(axis)) {
       if (fusion.is_whole(axis)) return "tiles hold this axis as a whole";
-      if (size % fusion.target->matrix.column_step != 0 || size > fusion.target->tiles.whole_extent)
-        return fmt::format("a column tile is a multiple of {} up to {}",
-                           fusion.target->matrix.column_step, fusion.target->tiles.whole_extent);
+      if (size % fusion.column_grain() != 0 || size > fusion.target->tiles.whole_extent)
+        return fmt::format("a column tile is a multiple of {} up to {}", fusion.column_grain(),
+                           fusion.target->tiles.whole_extent);
       sizes.column = size;
     } else {
       return "it is not an axis of a tile";

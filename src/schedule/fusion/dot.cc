@@ -9,6 +9,7 @@
 #include "algebra/inside_guard.h"
 #include "expr/scalar_ops.h"
 #include "ir/environment.h"
+#include "ir/operand_width.h"
 #include "scalar/ops.h"
 #include "schedule/fusion/row_block.h"
 #include "target/target.h"
@@ -22,13 +23,13 @@ int Dot::operand_bytes() const { return expr::bytes(column_element.dtype()); }
 
 bool Dot::has_stored_rows() const {
   return row_element && expr::is_operand(row_element.dtype()) &&
+         expr::is_int(row_element.dtype()) == expr::is_int(operand_dtype()) &&
          expr::bytes(row_element.dtype()) == operand_bytes();
 }
 
-// The matrix unit takes 8-bit floats of two dtypes, not so 16-bit ones.
+// The matrix unit takes operands of 8 bits of two dtypes, not so 16-bit ones.
 bool Dot::is_plain() const {
-  return has_stored_rows() &&
-         (row_element.dtype() == column_element.dtype() || operand_bytes() == 1);
+  return has_stored_rows() && expr::are_operands_together(row_element.dtype(), operand_dtype());
 }
 
 namespace {
@@ -186,7 +187,7 @@ class DotFinder {
   // A possible product of matrices along the rows, whatever its factors are.
   static bool is_sum_of_rows(const Member& m, Expr row) {
     return m.is_reduction() && !m.is_closing && m.reducer == expr::Reducer::Sum && m.has(row) &&
-           m.dtype == DType::F32;
+           (m.dtype == DType::F32 || m.dtype == DType::I32);
   }
 
   // The products that a member sums, if all of its terms are products along the row. Several have
@@ -232,7 +233,7 @@ class DotFinder {
     const auto is_shared = [&](Expr axis) { return is_shared_by(factors, axis, row); };
     std::vector<Expr> b;
     for (Expr f : factors) {
-      if (m.is_rolled && is_scale(f, d)) continue;
+      if (m.is_rolled && expr::is_float(m.dtype) && is_scale(f, d)) continue;
       bool is_other = false;
       for (Expr a : m.axes) is_other |= a != row && has(f, a) && !is_shared(a);
       if (varies(f, row) || !is_other) {
@@ -244,7 +245,7 @@ class DotFinder {
     if (b.size() != 1) return std::nullopt;
     d.b = b[0];
     set_elements(d);
-    if (!are_taken(d)) return std::nullopt;
+    if (!are_taken(d, m.dtype)) return std::nullopt;
     bool is_row = false;
     bool is_depth = false;
     for (Expr f : d.a) {
@@ -306,10 +307,11 @@ class DotFinder {
   }
 
   // Whether the matrix unit takes the second operand, as it lies in memory, and a first one with
-  // it: one that is computed is rounded to 16 bits.
-  bool are_taken(const Dot& d) const {
-    if (!d.column_element || !expr::is_operand(d.column_element.dtype())) return false;
-    const target::OperandWidth* width = fusion_.target->matrix.width(d.operand_bytes());
+  // it: one that is computed is rounded to 16 bits. The sums of the unit are those of the member.
+  bool are_taken(const Dot& d, DType sum) const {
+    if (!d.column_element || expr::compute_dtype(d.operand_dtype()) != sum) return false;
+    const target::OperandWidth* width =
+        ir::operand_width(fusion_.target->matrix, d.operand_dtype());
     if (!width || (is_exact_ && width->apart_depth > 0)) return false;
     if (expr::is_half(d.column_element.dtype())) return true;
     const auto is_along_depth = [&](Expr element) { return has(element.args().back(), d.depth); };
@@ -350,7 +352,7 @@ class DotFinder {
       }
       if (!is_clear || !d.b || !is_row || !is_depth || !has(d.b, depth)) continue;
       set_elements(d);
-      if (!are_taken(d) || fusion_.by_name(d.column_element.name())) continue;
+      if (!are_taken(d, m.dtype) || fusion_.by_name(d.column_element.name())) continue;
       if (!expr::is_half(d.column_element.dtype()) && fusion_.by_name(d.row_element.name()))
         continue;
       // Other axes of the column operand: one place of each per tile.

@@ -70,7 +70,9 @@ std::vector<TileConfig> fitting_sizes(const Fusion& fusion) {
   std::vector<TileConfig> out;
   const int64_t column_block = fusion.column_block();
   const auto consider = [&](const TileConfig& s) {
-    if (!is_step(fusion, s.step) || (s.column > 0 && column_block % s.column != 0)) return;
+    if (!is_step(fusion, s.step) || (s.column > 0 && column_block % s.column != 0) ||
+        s.column % fusion.column_grain() != 0)
+      return;
     const bool is_larger =
         shape.most_rows > 0 && s.warp_groups * s.rows >= shape.most_rows + least_rows;
     if (fits(fusion, shape, s) && !(is_larger && s.warp_groups * s.rows > least_rows))

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/operand_width.h"
 #include "schedule/fusion/axis_list.h"
 #include "target/target.h"
 
@@ -41,8 +42,16 @@ std::span<const Dot> Fusion::dots_of(size_t member) const {
 }
 
 bool Fusion::is_added_apart(const Dot& dot) const {
-  const target::OperandWidth* width = target->matrix.width(dot.operand_bytes());
-  return has_several(dot) || !dot.scales.empty() || (width && width->apart_depth > 0);
+  const target::OperandWidth* width = ir::operand_width(target->matrix, dot.operand_dtype());
+  const bool is_exact = expr::is_int(members[dot.member].dtype);
+  return (has_several(dot) && !is_exact) || !dot.scales.empty() ||
+         (width && width->apart_depth > 0);
+}
+
+bool Fusion::stores_integers(expr::DType dtype) const {
+  const bool is_stored = expr::is_int(dtype) && dtype != expr::DType::I64;
+  return is_stored &&
+         std::ranges::any_of(dots, [](const Dot& d) { return expr::is_int(d.operand_dtype()); });
 }
 
 int64_t Fusion::step_block() const {
@@ -53,15 +62,26 @@ int64_t Fusion::step_block() const {
 
 int64_t Fusion::depth_grain() const {
   int64_t out = dots.empty() ? target->matrix.depth : 1;
-  for (const Dot& d : dots)
-    out = std::max<int64_t>(out, target->matrix.depth_of(d.operand_bytes()));
+  for (const Dot& d : dots) {
+    const target::OperandWidth* width = ir::operand_width(target->matrix, d.operand_dtype());
+    out = std::max<int64_t>(out, width ? width->depth : target->matrix.depth);
+  }
+  return out;
+}
+
+int64_t Fusion::column_grain() const {
+  int64_t out = target->matrix.column_step;
+  for (const Dot& d : dots) {
+    const target::OperandWidth* width = ir::operand_width(target->matrix, d.operand_dtype());
+    if (width) out = std::lcm<int64_t>(out, width->column_step);
+  }
   return out;
 }
 
 int64_t Fusion::apart_depth() const {
   int64_t out = 0;
   for (const Dot& d : dots) {
-    const target::OperandWidth* width = target->matrix.width(d.operand_bytes());
+    const target::OperandWidth* width = ir::operand_width(target->matrix, d.operand_dtype());
     if (!width || width->apart_depth == 0 || d.depth != stream) continue;
     out = out == 0 ? width->apart_depth : std::min<int64_t>(out, width->apart_depth);
   }

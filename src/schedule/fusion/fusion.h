@@ -65,7 +65,8 @@ struct Dot {
   Expr row_element;
   Expr column_element;
 
-  // Of an element of the operands.
+  // Of an element of the second operand.
+  expr::DType operand_dtype() const { return column_element.dtype(); }
   int operand_bytes() const;
   // The first operand is one element of a tensor with elements as large as the second operand's,
   // which copies load unchanged.
@@ -102,10 +103,14 @@ struct Fusion {
   // Whether the member sums several products.
   bool has_several(const Dot& dot) const { return dots_of(dot.member).size() > 1; }
   // Whether the terms of a step are first added up separately and then added to the sum: true of
-  // several products, and of operands whose sums the matrix unit adds up too coarsely.
+  // several products of floats, and of operands whose sums the matrix unit adds up too coarsely.
   bool is_added_apart(const Dot& dot) const;
+  // Whether its tiles give results of this dtype of integers: sums of products of integers do.
+  bool stores_integers(expr::DType dtype) const;
   // Sizes of tiles along a depth are multiples of this.
   int64_t depth_grain() const;
+  // The same of tiles along columns.
+  int64_t column_grain() const;
   // The longest step of the streamed axis that the sums of products allow; 0: any.
   int64_t apart_depth() const;
   // Steps of the streamed axis divide these blocks, in which factors of products are the same; 0:

@@ -286,11 +286,12 @@ class Checker {
       return outside({m.statement}, "row", "it has no row, and is the same for all tiles of rows");
     const bool is_plain = m.reducer == expr::Reducer::Sum || m.reducer == expr::Reducer::Max ||
                           m.reducer == expr::Reducer::Min;
-    if (m.is_reduction() && (!is_plain || m.dtype != DType::F32))
+    if (m.is_reduction() && (!is_plain || (m.dtype != DType::F32 && !is_dot)))
       return outside({m.statement}, "reducer", "tiles are reduced by sum, max and min, in f32");
-    const bool is_late =
-        !m.is_reduction() && !m.has(fusion_.stream) &&
-        (expr::is_int(m.dtype) || expr::bytes(m.dtype) == 1 || m.dtype == DType::F64);
+    const bool is_unusual =
+        expr::is_int(m.dtype) || expr::bytes(m.dtype) == 1 || m.dtype == DType::F64;
+    const bool is_late = !m.is_reduction() && !m.has(fusion_.stream) && is_unusual &&
+                         !fusion_.stores_integers(m.dtype);
     if (is_late)
       return outside({m.statement}, "store", fmt::format("tiles store no {}", expr::name(m.dtype)));
     if (m.is_reduction() && tile.empty())

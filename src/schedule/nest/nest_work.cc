@@ -2,12 +2,14 @@
 #include "schedule/nest/nest_work.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "algebra/contraction.h"
 #include "algebra/op_slots.h"
 #include "estimate/registers.h"
+#include "ir/operand_width.h"
 #include "ir/walk.h"
 #include "schedule/nest/copied_read.h"
 #include "target/target.h"
@@ -19,7 +21,7 @@ using expr::Op;
 using scalar::For;
 using scalar::LoopKind;
 
-constexpr int64_t kComputedBytes = 2;  // of an operand of products that the kernel computes
+constexpr expr::DType kComputed = expr::DType::BF16;  // of an operand that the kernel computes
 constexpr int64_t kFarStep = int64_t{1} << 30;
 
 // Walks a scheduled nest and adds up what one step, and one tile, asks of each unit.
@@ -150,7 +152,9 @@ class Counter {
       }
       if (is_step) hold(extent(axes), expr::bytes(expr::DType::F32));
       // Some are added up by themselves first.
-      const bool is_apart = terms.size() > 1 || width_of(terms[0]).apart_depth > 0;
+      const target::OperandWidth width = width_of(terms[0]);
+      const bool has_integers = width.kind == target::OperandKind::Integer;
+      const bool is_apart = (terms.size() > 1 && !has_integers) || width.apart_depth > 0;
       if (is_step && is_apart) {
         work_.is_waited_for = true;
         hold(extent(axes), expr::bytes(expr::DType::F32));
@@ -165,14 +169,16 @@ class Counter {
 
   // What the matrix unit does with operands like those of the product. Scales of steps are none.
   target::OperandWidth width_of(Expr product) const {
-    int64_t bytes = 1;
+    std::optional<expr::DType> widest;
     expr::for_each(product, [&](Expr e) {
       if (e.op() != Op::Read) return;
-      if (locals_.contains(e.name())) bytes = std::max(bytes, kComputedBytes);
-      if (expr::is_operand(e.dtype())) bytes = std::max<int64_t>(bytes, expr::bytes(e.dtype()));
+      const expr::DType dtype = locals_.contains(e.name()) ? kComputed : e.dtype();
+      if (!expr::is_operand(dtype)) return;
+      if (!widest || expr::bytes(dtype) > expr::bytes(*widest)) widest = dtype;
     });
-    const target::OperandWidth* width = target_.matrix.width(static_cast<int>(bytes));
-    return width ? *width : *target_.matrix.width(kComputedBytes);
+    const target::OperandWidth* width =
+        ir::operand_width(target_.matrix, widest.value_or(kComputed));
+    return width ? *width : *ir::operand_width(target_.matrix, kComputed);
   }
 
   // Groups that share the matrix unit do not look for the extreme value in most steps
@@ -194,7 +200,7 @@ class Counter {
       if (locals_.contains(e.name())) {
         // The rounded copy of a computed operand.
         add(elements, target_.costs.cast_slots, 2, is_step);
-        if (is_step) hold(elements, kComputedBytes);
+        if (is_step) hold(elements, expr::bytes(kComputed));
         return;
       }
       const double bytes = elements * expr::bytes(e.dtype());

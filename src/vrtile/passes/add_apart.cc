@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "decision/choice.h"
+#include "ir/operand_width.h"
 #include "ir/target_of.h"
 #include "target/target.h"
 #include "vrtile/names.h"
@@ -50,14 +51,17 @@ class Separator {
  private:
   void add(const Op& op, const Dot& dot, Block& out) {
     const ir::DType dtype = types_.at(dot.b).dtype;
-    const target::OperandWidth* width = matrix_.width(expr::bytes(dtype));
-    const bool is_coarse = expr::is_operand(dtype) && width && width->apart_depth > 0;
+    const target::OperandWidth* width = ir::operand_width(matrix_, dtype);
+    const bool is_coarse = width && width->apart_depth > 0;
     const auto* asked = choice_.asked();
     if (asked && asked->place == AddPlace::Onto && is_coarse)
       choice_.refuse(fmt::format("the matrix unit adds products of {} too coarsely for long sums",
                                  expr::name(dtype)));
+    const bool is_exact = expr::is_int(dtype);
+    if (asked && asked->place == AddPlace::Apart && is_exact)
+      choice_.refuse(fmt::format("sums of products of {} are exact", expr::name(dtype)));
     if (asked || is_coarse) choice_.took({asked ? asked->place : AddPlace::Apart});
-    if (asked ? asked->place == AddPlace::Onto : !is_coarse) {
+    if (is_exact || (asked ? asked->place == AddPlace::Onto : !is_coarse)) {
       out.push_back(op);
       return;
     }

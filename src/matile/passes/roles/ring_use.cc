@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/operand_width.h"
 #include "ir/walk.h"
 #include "matile/resources.h"
 
@@ -48,9 +49,7 @@ bool is_operand(const Role& role, const NestRing& ring) {
 int64_t slots_ahead(const Role& role, const NestRing& ring, const OperandDepths& depths,
                     const target::Target& target) {
   // What is converted in registers first becomes an operand of 16 bits.
-  const expr::DType dtype = ring.ops[0].type.dtype;
-  const target::OperandWidth* width =
-      expr::is_operand(dtype) ? target.matrix.width(expr::bytes(dtype)) : nullptr;
+  const target::OperandWidth* width = ir::operand_width(target.matrix, ring.ops[0].type.dtype);
   const auto products_per_clock =
       static_cast<int64_t>(target.costs.products_per_cycle * (width ? width->speed : 1));
   const auto tiles = declared_tiles(role);

@@ -42,7 +42,9 @@ bool WaitPlacer::take_zero(ir::Name acc, ir::Block& out) {
   for (size_t k = out.size(); k-- > 0;) {
     if (!touched_by(out[k]).mentions(acc.str())) continue;
     const auto* set = out[k].get<Set>();
-    const bool is_zero = set && set->value.op() == EK::FloatConst && set->value.number() == 0;
+    const Expr value = set ? set->value : Expr();
+    const bool is_zero =
+        set && (value.is_int(0) || (value.op() == EK::FloatConst && value.number() == 0));
     if (!is_zero) return false;
     out.erase(out.begin() + static_cast<long>(k));
     return true;

@@ -10,6 +10,7 @@
 
 #include "algebra/contraction.h"
 #include "expr/bounds/affine.h"
+#include "ir/operand_width.h"
 #include "ir/target_of.h"
 #include "spec/equations.h"
 #include "spec/passes/operands/store_lines.h"
@@ -22,7 +23,8 @@ using expr::DType;
 using expr::Expr;
 using expr::Op;
 
-bool is_byte_float(DType dtype) { return expr::is_float(dtype) && expr::bytes(dtype) == 1; }
+bool is_byte(DType dtype) { return expr::is_operand(dtype) && expr::bytes(dtype) == 1; }
+bool is_byte_float(DType dtype) { return is_byte(dtype) && expr::is_float(dtype); }
 
 // What the products that read an input need of it.
 struct Need {
@@ -38,10 +40,9 @@ class Placing {
         pool_(context.pool),
         types_(tensor_types(program)),
         names_(program, pool_),
-        lines_(program, context) {
-    const target::OperandWidth* bytes = ir::target_of(program).matrix.width(1);
-    has_bytes_ = bytes && ir::numerics_of(program).rounding != ir::Rounding::Exact;
-    if (bytes) most_inner_ = bytes->apart_depth;
+        lines_(program, context),
+        matrix_(ir::target_of(program).matrix) {
+    is_exact_ = ir::numerics_of(program).rounding == ir::Rounding::Exact;
     whole_depth_ = ir::target_of(program).tiles.whole_depth;
     for (size_t k = program.body.size(); k-- > 0;) {
       const auto* let = program.body[k].get<Let>();
@@ -59,7 +60,10 @@ class Placing {
     bool are_copied = false;
     return lines_.finish(map_equations(program_, [&](const Let& let, std::vector<Let>& before) {
       if (!std::exchange(are_copied, true)) {
-        for (const auto& [name, need] : needs_) copy(name, need, before);
+        for (const auto& [name, need] : needs_) {
+          const bool has_copy = is_byte_float(inputs_.at(name).dtype) || need.has_byte_products;
+          if (has_copy) copy(name, need, before);
+        }
       }
       const Let placed = map_reads(let, pool_, [&](Expr read) {
         const auto it = copies_.find(std::string(read.name().str()));
@@ -82,8 +86,15 @@ class Placing {
 
  private:
   bool is_byte_input(Expr e) const {
-    return e && is_byte_float(e.dtype()) && e.args().size() >= 2 &&
+    return e && is_byte(e.dtype()) && e.args().size() >= 2 &&
            inputs_.contains(std::string(e.name().str()));
+  }
+
+  // What the matrix unit does with products of both; null if it has none that are allowed.
+  const target::OperandWidth* products_of(Expr a, Expr b) const {
+    const target::OperandWidth* width = ir::operand_width(matrix_, a.dtype());
+    const bool is_allowed = width && !(is_exact_ && width->apart_depth > 0);
+    return is_allowed && expr::are_operands_together(a.dtype(), b.dtype()) ? width : nullptr;
   }
 
   // Operands of a contraction.
@@ -97,11 +108,13 @@ class Placing {
     for (Expr f : list) {
       const Expr e = algebra::element_of(f);
       if (e && e.dtype() == DType::F16) wide = DType::F16;
-      if (is_byte_input(e)) elements.push_back(e);
+      // Products of other elements of the sum's dtype are no products of 8 bits.
+      if (is_byte_input(e) && expr::compute_dtype(e.dtype()) == r.dtype()) elements.push_back(e);
     }
-    const bool is_pair = has_bytes_ && elements.size() == 2 && r.axis_count() == 1 &&
-                         elements[0].name() != elements[1].name() && !is_inner(let, r) &&
-                         are_scales_beside(list, r.axis(0));
+    const target::OperandWidth* width =
+        elements.size() == 2 ? products_of(elements[0], elements[1]) : nullptr;
+    const bool is_pair = width && r.axis_count() == 1 && elements[0].name() != elements[1].name() &&
+                         !is_inner(let, r, *width) && are_scales_beside(list, r.axis(0), *width);
     for (Expr e : elements) {
       Need& need = needs_.try_emplace(std::string(e.name().str()), Need{wide}).first->second;
       need.has_byte_products &= is_pair;
@@ -114,20 +127,22 @@ class Placing {
   }
 
   // Whether all factors but two have the same value for as many neighbours along the axis as the
-  // matrix unit sums: scales of blocks.
-  bool are_scales_beside(const std::vector<Expr>& factors, Expr axis) {
+  // matrix unit sums: scales of blocks, of floats.
+  bool are_scales_beside(const std::vector<Expr>& factors, Expr axis,
+                         const target::OperandWidth& width) {
+    if (width.apart_depth == 0) return factors.size() == 2;
     return std::ranges::count_if(factors, [&](Expr f) {
              const auto block = algebra::equal_neighbours(pool_, f, axis);
-             return !block || *block == 0 || *block % most_inner_ != 0;
+             return !block || *block == 0 || *block % width.apart_depth != 0;
            }) == 2;
   }
 
   // Whether a tile may hold the axis of the sum as a whole, although the matrix unit sums no so
   // many products: the result is reduced again, perhaps by the same kernel.
-  bool is_inner(const Let& let, Expr sum) const {
+  bool is_inner(const Let& let, Expr sum, const target::OperandWidth& width) const {
     const Expr n = sum.extent(0);
-    return n.op() == Op::IntConst && n.integer() > most_inner_ && n.integer() <= whole_depth_ &&
-           reduced_.contains(let.name);
+    return width.apart_depth > 0 && n.op() == Op::IntConst && n.integer() > width.apart_depth &&
+           n.integer() <= whole_depth_ && reduced_.contains(let.name);
   }
 
   // Whether boxes can bring tiles along the axes of an index: those that the other operand has,
@@ -193,7 +208,8 @@ class Placing {
                    .dtype = dtype,
                    .axes = names_of(axes)};
     const Expr read = pool_.read(pool_.name(name), type.dtype, indices);
-    rule.others = held_dtypes(pool_.cast(DType::F32, read));
+    // Sums of integers have operands of integers.
+    if (is_byte_float(type.dtype)) rule.others = held_dtypes(pool_.cast(DType::F32, read));
     rule.others.push_back(type.dtype);
     if (!need.has_byte_products) return rule;
     const size_t last = type.dims.size() - 1;
@@ -244,8 +260,8 @@ class Placing {
   std::vector<std::pair<std::string, std::string>> partners_;  // operands of one product
   std::map<std::string, Copy> copies_;
   StoreLines lines_;
-  bool has_bytes_ = false;  // products of 8-bit operands are there, and allowed
-  int64_t most_inner_ = 0;  // products that the matrix unit may sum
+  const target::Matrix& matrix_;
+  bool is_exact_ = false;
   int64_t whole_depth_ = 0;
   std::unordered_set<ir::Name> reduced_;  // tensors whose values reductions need
 };

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "algebra/exact_halves.h"
+#include "ir/operand_width.h"
 
 namespace nautilus::spec {
 namespace {
@@ -21,7 +22,7 @@ constexpr double kLargestBf16 = 0x1.FEp127;
 }  // namespace
 
 LimbKind limb_kind(ir::Rounding contract, const target::Matrix& matrix) {
-  const target::OperandWidth* tf32 = matrix.width(expr::bytes(DType::TF32));
+  const target::OperandWidth* tf32 = ir::operand_width(matrix, DType::TF32);
   switch (contract) {
     case ir::Rounding::Licensed:
     case ir::Rounding::Exact:

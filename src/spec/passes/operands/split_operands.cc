@@ -11,6 +11,7 @@
 #include "algebra/exact_halves.h"
 #include "expr/walk.h"
 #include "ir/decl.h"
+#include "ir/operand_width.h"
 #include "ir/target_of.h"
 #include "spec/equations.h"
 #include "spec/facts/ranges.h"
@@ -131,7 +132,7 @@ class Splitting {
   // An element that the matrix unit takes as it is.
   bool is_taken(Expr operand) const {
     const Expr e = algebra::element_of(operand);
-    return e && e.dtype() == DType::TF32 && target_.matrix.width(expr::bytes(DType::TF32));
+    return e && e.dtype() == DType::TF32 && ir::operand_width(target_.matrix, DType::TF32);
   }
 
   // Which axes of the sum are one, where the operands can be written out along it.

@@ -5,6 +5,8 @@
 
 #include "algebra/contraction.h"
 #include "algebra/exact_halves.h"
+#include "ir/operand_width.h"
+#include "ir/target_of.h"
 #include "spec/equations.h"
 #include "spec/passes/operands/store_lines.h"
 #include "spec/scans.h"
@@ -47,8 +49,16 @@ Expr in_half(Expr e, bool is_operand, expr::ExprPool& pool) {
   return held.any() && held.is_stored_float ? pool.cast(held.choose(DType::BF16), e) : Expr();
 }
 
+// The equation's numbers in 8-bit integers that products of integers take; null if they are none.
+Expr in_byte(Expr e, const target::Matrix& matrix) {
+  const bool is_byte = e.op() == expr::Op::Cast && e.dtype() == DType::I32 &&
+                       e[0].op() == expr::Op::Cast && expr::is_int(e[0].dtype());
+  return is_byte && ir::operand_width(matrix, e[0].dtype()) ? e[0] : Expr();
+}
+
 // Besides that of the rounded number, where the rounding changes nothing.
 std::vector<DType> other_dtypes(Expr rounded) {
+  if (!expr::is_float(rounded.dtype())) return {};
   std::vector<DType> held = held_dtypes(rounded[0]);
   return std::find(held.begin(), held.end(), rounded.dtype()) == held.end() ? std::vector<DType>()
                                                                             : held;
@@ -58,6 +68,7 @@ std::vector<DType> other_dtypes(Expr rounded) {
 
 std::optional<ir::Program> store_narrow(const ir::Program& program, ir::PassContext& context) {
   expr::ExprPool& pool = context.pool;
+  const target::Matrix& matrix = ir::target_of(program).matrix;
   const std::unordered_set<ir::Name> kept = output_set(program);
   const std::unordered_set<ir::Name> scanned = scanned_tensors(program);
   const std::unordered_set<ir::Name> operands = operands_of(program, pool);
@@ -70,9 +81,10 @@ std::optional<ir::Program> store_narrow(const ir::Program& program, ir::PassCont
       return pool.cast(read.dtype(), pool.read(read.name(), it->second, read.args()));
     });
     // A scan reads its tensors before it defines them.
-    const Expr half = kept.contains(let.name) || scanned.contains(let.name)
-                          ? Expr()
-                          : in_half(out.body, operands.contains(let.name), pool);
+    if (kept.contains(let.name) || scanned.contains(let.name)) return out;
+    const bool is_operand = operands.contains(let.name);
+    Expr half = in_half(out.body, is_operand, pool);
+    if (!half && is_operand) half = in_byte(out.body, matrix);
     if (!half) return out;
     const auto store =
         lines.choose({.tensors = {let.name}, .dtype = half.dtype(), .others = other_dtypes(half)});

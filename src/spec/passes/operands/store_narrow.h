@@ -8,8 +8,9 @@
 //   let S[i < M, j < N] : f32 = sum[d < 64] f32(q[i, d]) * f32(K[j, d])
 //
 // So does an operand that 16 bits hold exactly without being rounded, `max(f32(V[j, e]), 0.0)`
-// (algebra/exact_halves.h). A matrix instruction can read such a tensor directly. Exactness class:
-// exact. Test: test/spec/store_narrow.spec
+// (algebra/exact_halves.h). A matrix instruction can read such a tensor directly. An operand of
+// products of integers, `i32(i8(x))`, is stored in 8 bits where the target has such products.
+// Exactness class: exact. Test: test/spec/store_narrow.spec
 #pragma once
 
 #include "ir/pass.h"
