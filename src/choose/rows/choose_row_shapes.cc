@@ -115,24 +115,27 @@ class RowShaper {
     const auto add = [&](auto line) {
       if (!find<decltype(line)>(lines)) lines.push_back(ir::make(std::move(line)));
     };
+    const bool has_columns = find<decision::Columns>(lines) != nullptr;
     add(decision::Columns{shape.capacity(), {}});
     add(decision::Vector{.elements = shape.by, .start = shape.start});
     if (has_hold_) add(decision::Hold{shape.hold, {}});
     const auto* hold = find<decision::Hold>(lines);
-    if (hold && hold->kind != HoldKind::Steps) add_held(lines, shape);
+    if (hold && hold->kind != HoldKind::Steps) add_held(lines, shape, has_columns);
     if (has_each_) add(decision::Each{shape.each, {}});
     return ir::make(std::move(kernel));
   }
 
-  // The lines of rows that are held.
-  static void add_held(ir::Block& lines, const RowShape& shape) {
+  // The lines of rows that are held. Columns that a line asks for are those of one CTA if no line
+  // says otherwise: the shape in the alternative's place may be another one, of other hints.
+  static void add_held(ir::Block& lines, const RowShape& shape, bool has_columns) {
     if (shape.lanes > 0 && !find<decision::Lanes>(lines))
       lines.push_back(ir::make(decision::Lanes{shape.lanes, {}}));
     if (find<decision::Lanes>(lines)) return;
     if (!find<decision::Groups>(lines))
       lines.push_back(ir::make(decision::Groups{shape.groups, decision::GroupKind::Sharing, {}}));
     const auto* cluster = find<decision::Cluster>(lines);
-    if (!cluster && shape.ctas > 1) lines.push_back(ir::make(decision::Cluster{shape.ctas, {}}));
+    if (!cluster && shape.ctas > 1 && !has_columns)
+      lines.push_back(ir::make(decision::Cluster{shape.ctas, {}}));
     // It says what the rule says anyway.
     if (cluster && shape.ctas == 1 && cluster->tiles == 1)
       std::erase_if(lines, [](const Op& op) { return op.is<decision::Cluster>(); });

@@ -177,6 +177,20 @@ TEST(CompleteSchedule, ALineThatSaysNothingIsRefused) {
   }
 }
 
+// Hints choose other shapes for the alternatives that a schedule gives columns.
+TEST(CompleteSchedule, OfManyRowsServesHintsOfFew) {
+  const std::string equations = "x: bf16[M, N]\ny[i] = logsumexp[j](x[i,j]) -> f32\n";
+  Unit unit;
+  const auto many =
+      load_text("a.naut", "dims M, N\nhint M = 8192, N = 32000\n" + equations, {}, unit);
+  const auto few = load_text("b.naut", "dims M, N\nhint M = 9, N = 70\n" + equations, {}, unit);
+  ASSERT_TRUE(many && few);
+  auto first = first_schedule(*many, unit);
+  ASSERT_TRUE(first);
+  complete(*first, unit);
+  EXPECT_EQ(refusal_of(*few, schedule::print(first->decisions), unit), "");
+}
+
 // A program that is called otherwise keeps its schedules; one with other equations does not.
 TEST(CompleteSchedule, TheNameOfAProgramDoesNotCount) {
   Unit unit;
