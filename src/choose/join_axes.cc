@@ -238,16 +238,24 @@ class AxisJoiner {
     return out;
   }
 
-  // An extent below 0 counts as 0.
+  // An extent below 0 counts as 0. Known extents are one number, which rows of a known length are
+  // recognised by.
   Expr joined_extent(std::span<const Expr> dims) const {
+    const Expr zero = pool_.integer(0);
+    int64_t known = 1;
     Expr product;
     for (Expr d : dims.subspan(dims.size() - count_)) {
-      const Expr zero = pool_.integer(0);
-      const bool is_known = facts_.prove(pool_.binary(expr::Op::Ge, d, zero)) == expr::Truth::True;
-      const Expr factor = is_known ? d : pool_.binary(expr::Op::Max, d, zero);
+      if (d.op() == expr::Op::IntConst) {
+        known *= std::max<int64_t>(d.integer(), 0);
+        continue;
+      }
+      const bool is_natural =
+          facts_.prove(pool_.binary(expr::Op::Ge, d, zero)) == expr::Truth::True;
+      const Expr factor = is_natural ? d : pool_.binary(expr::Op::Max, d, zero);
       product = product ? pool_.binary(expr::Op::Mul, product, factor) : factor;
     }
-    return product;
+    if (!product) return pool_.integer(known);
+    return known == 1 ? product : pool_.binary(expr::Op::Mul, product, pool_.integer(known));
   }
 
   // The indices of a joined tensor, in a nest that joins these runs.
