@@ -11,6 +11,7 @@
 #include "expr/bounds/bounds.h"
 #include "expr/walk.h"
 #include "ir/decl.h"
+#include "ir/target_of.h"
 #include "ir/walk.h"
 #include "scalar/ops.h"
 
@@ -19,8 +20,6 @@ namespace {
 
 using expr::Expr;
 using ir::Op;
-
-constexpr int64_t kVectorBytes = 16;  // what a thread loads or stores at once, on every target
 
 // The axes of an access that are joined, the slowest first.
 using Run = std::vector<std::string_view>;
@@ -31,7 +30,7 @@ struct Access {
   bool is_write = false;
 };
 
-// What a statement writes; null for other ops.
+// Calls f with the statement that the op is, if it is one that writes an element.
 template <class F>
 void with_target(const Op& op, F&& f) {
   if (const auto* s = op.get<scalar::Store>()) f(*s);
@@ -83,7 +82,8 @@ using Nests = std::vector<std::pair<const Op*, std::vector<Access>>>;
 
 class AxisJoiner {
  public:
-  AxisJoiner(const ir::Program& program, expr::ExprPool& pool) : pool_(pool), out_(program) {
+  AxisJoiner(const ir::Program& program, expr::ExprPool& pool)
+      : pool_(pool), out_(program), vector_bytes_(ir::target_of(program).memory.vector_bytes) {
     for (const Op& op : program.body) {
       if (const auto* dim = op.get<ir::Dim>()) facts_.add_size(pool.index(dim->name));
       if (const auto* fact = op.get<ir::Fact>()) facts_.assume(fact->condition);
@@ -176,7 +176,7 @@ class AxisJoiner {
     const ir::TensorType& type = types_.at(name);
     if (type.dims.size() < count_) return false;
     const auto last = expr::Poly::of(type.dims.back());
-    return last && last->constant_term() * expr::bytes(type.dtype) % kVectorBytes != 0;
+    return last && last->constant_term() * expr::bytes(type.dtype) % vector_bytes_ != 0;
   }
 
   // The axes of the access's last indices, if they are a run of axes of one loop over exactly the
@@ -245,8 +245,10 @@ class AxisJoiner {
     int64_t known = 1;
     Expr product;
     for (Expr d : dims.subspan(dims.size() - count_)) {
-      if (d.op() == expr::Op::IntConst) {
-        known *= std::max<int64_t>(d.integer(), 0);
+      const bool is_number = d.op() == expr::Op::IntConst;
+      int64_t next = 0;
+      if (is_number && !__builtin_mul_overflow(known, std::max<int64_t>(d.integer(), 0), &next)) {
+        known = next;
         continue;
       }
       const bool is_natural =
@@ -321,6 +323,7 @@ class AxisJoiner {
 
   expr::ExprPool& pool_;
   ir::Program out_;
+  const int64_t vector_bytes_;  // that a thread loads or stores at once
   expr::Facts facts_;
   std::map<std::string_view, ir::TensorType> types_;
   std::set<std::string_view> own_;
