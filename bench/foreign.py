@@ -9,6 +9,7 @@ import os
 
 import foreign_chains
 import foreign_linear
+import foreign_scatter
 from programs_problem import (ATTENTION, OTHER, PRODUCT, Problem, below, normal, uniform, wide)
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "foreign")
@@ -23,6 +24,7 @@ def use_torch():
     import torch.nn.functional as F
     foreign_chains.use_torch()
     foreign_linear.use_torch()
+    foreign_scatter.use_torch()
 
 
 def problems():
@@ -41,6 +43,7 @@ def problems():
     _attention(add)
     _recurrences(add)
     foreign_linear.add_problems(add)
+    foreign_scatter.add_problems(add)
     foreign_chains.add_problems(add)
     return found
 

@@ -597,6 +597,38 @@ DEVICE void store_u8(unsigned char* p, u64 i, int x, HERE) { *host::writable(p +
 DEVICE void store_bool(unsigned char* p, u64 i, bool x, HERE) { *host::writable(p + i, 1, line) = x ? 1 : 0; }
 DEVICE void store_f8e4m3(unsigned char* p, u64 i, float x, HERE) { *host::writable(p + i, 1, line) = (unsigned char)pack_f8e4m3(x); }
 DEVICE void store_f8e5m2(unsigned char* p, u64 i, float x, HERE) { *host::writable(p + i, 1, line) = (unsigned char)pack_f8e5m2(x); }
+// Elements that many threads combine with values of their own; here one thread runs at a time.
+namespace host {
+template <class T, class F> DEVICE void scatter(T* at, F combined, Line line) {
+  writable(at, sizeof(T), line);
+  *at = combined(*at);
+}
+}  // namespace host
+#define SCATTER(name, T, X, value) \
+  DEVICE void scatter_##name(T* p, u64 i, X x, HERE) { host::scatter(p + i, [=](T y) { return value; }, line); } \
+  DEVICE void shared_scatter_##name(u32 address, X x, HERE) { \
+    T* const at = (T*)nautilus_host->shared_combine(address, sizeof(T), (int)line); \
+    const T y = *at; \
+    *at = value; \
+  }
+SCATTER(sum_f32, float, float, y + x)
+SCATTER(sum_f64, double, double, y + x)
+SCATTER(sum_i32, int, int, wrap_add(y, x))
+SCATTER(sum_i64, long long, long long, wrap_add(y, x))
+SCATTER(max_f32, float, float, x > y ? x : y)
+SCATTER(min_f32, float, float, x < y ? x : y)
+SCATTER(max_f64, double, double, x > y ? x : y)
+SCATTER(min_f64, double, double, x < y ? x : y)
+SCATTER(max_i32, int, int, x > y ? x : y)
+SCATTER(min_i32, int, int, x < y ? x : y)
+SCATTER(max_i64, long long, long long, x > y ? x : y)
+SCATTER(min_i64, long long, long long, x < y ? x : y)
+SCATTER(any_bool, unsigned char, bool, x ? 1 : y)
+SCATTER(all_bool, unsigned char, bool, x ? y : 0)
+#undef SCATTER
+template <int N> DEVICE void scatter_line_sum_f32(float* p, u64 i, const float (&in)[N], u64 apart, int left, HERE) {
+  for (int k = 0; k < N && k < left; ++k) scatter_sum_f32(p, i + (u64)k * apart, in[k], line);
+}
 // All of them, at an address that is a multiple of their bytes.
 template <class T, int N> DEVICE void load_packed(Packed<T, N>& v, const T* p, u64 i, HERE) {
   constexpr int BYTES = N * (int)sizeof(T), EACH = BYTES < 16 ? BYTES : 16;

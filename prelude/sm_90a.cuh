@@ -121,39 +121,6 @@ DEVICE bool vote_any(bool x) { return __any_sync(~0u, x); }
 DEVICE void sync_warp() { __syncwarp(); }
 
 // ---- global memory
-// Ordered reads stay where the text has them. A kernel that begins while others still write needs them: reads by the
-// way for constant data are not kept behind its wait.
-#ifdef ORDERED_READS
-#define READ_ONLY ""
-#define READ_ASM asm volatile
-template <class T> DEVICE T read_global(const T* p) { return *p; }
-#else
-#define READ_ONLY ".nc"
-#define READ_ASM asm
-template <class T> DEVICE T read_global(const T* p) { return __ldg(p); }
-#endif
-DEVICE float load_f32(const float* p, u64 i) { return read_global(p + i); }
-DEVICE float load_bf16(const u16* p, u64 i) { return __uint_as_float((u32)read_global(p + i) << 16); }
-DEVICE float load_f16(const u16* p, u64 i) { return unpack_f16(read_global(p + i), 0); }
-// One load that is or is not done, without a branch; `other` where it is not.
-DEVICE float load_f32_where(bool is_there, const float* p, u64 i, float other) {
-  float x = other;
-  READ_ASM("{ .reg .pred q; setp.ne.u32 q, %2, 0; @q ld.global" READ_ONLY ".f32 %0, [%1]; }" : "+f"(x) : "l"(p + i), "r"((u32)is_there));
-  return x;
-}
-DEVICE u16 load_16_where(bool is_there, const u16* p, u64 i) {
-  u16 x = 0;
-  READ_ASM("{ .reg .pred q; setp.ne.u32 q, %2, 0; @q ld.global" READ_ONLY ".u16 %0, [%1]; }" : "+h"(x) : "l"(p + i), "r"((u32)is_there));
-  return x;
-}
-DEVICE float load_bf16_where(bool is_there, const u16* p, u64 i, float other) {
-  const float x = __uint_as_float((u32)load_16_where(is_there, p, i) << 16);
-  return is_there ? x : other;
-}
-DEVICE float load_f16_where(bool is_there, const u16* p, u64 i, float other) {
-  const float x = unpack_f16(load_16_where(is_there, p, i), 0);
-  return is_there ? x : other;
-}
 // What other CTAs of the same launch may have written.
 DEVICE float load_fresh_f32(const float* p, u64 i) { return __ldcg(p + i); }
 DEVICE void store_f32(float* p, u64 i, float x) { p[i] = x; }
@@ -169,29 +136,6 @@ DEVICE void store_pair_f16(u16* p, u64 i, float x, float y) { *(u32*)(p + i) = p
 template <int N> DEVICE bool is_whole_line(const void* at, int bytes, u64 apart, int left) {
   return left >= N && apart == 1 && N * bytes % 16 == 0 && (u64)at % 16 == 0;
 }
-template <int N> DEVICE void load_whole_f32(float (&line)[N], const float* p, u64 i) {
-  UNROLL for (int k = 0; k + 3 < N; k += 4) {
-    const float4 v = read_global((const float4*)(p + i + k));
-    line[k] = v.x, line[k + 1] = v.y, line[k + 2] = v.z, line[k + 3] = v.w;
-  }
-}
-template <int N> DEVICE void load_whole_bf16(float (&line)[N], const u16* p, u64 i) {
-  UNROLL for (int k = 0; k + 7 < N; k += 8) {
-    const uint4 v = read_global((const uint4*)(p + i + k));
-    const u32 pairs[4] = {v.x, v.y, v.z, v.w};
-    UNROLL for (int n = 0; n < 4; ++n) {
-      line[k + 2 * n] = __uint_as_float(pairs[n] << 16);
-      line[k + 2 * n + 1] = __uint_as_float(pairs[n] & 0xffff0000u);
-    }
-  }
-}
-template <int N> DEVICE void load_whole_f16(float (&line)[N], const u16* p, u64 i) {
-  UNROLL for (int k = 0; k + 7 < N; k += 8) {
-    const uint4 v = read_global((const uint4*)(p + i + k));
-    const u32 pairs[4] = {v.x, v.y, v.z, v.w};
-    UNROLL for (int n = 0; n < 8; ++n) line[k + n] = unpack_f16(pairs[n / 2], n % 2);
-  }
-}
 template <int N> DEVICE void store_whole_f32(float* p, u64 i, const float (&line)[N]) {
   UNROLL for (int k = 0; k + 3 < N; k += 4)
     *(float4*)(p + i + k) = make_float4(line[k], line[k + 1], line[k + 2], line[k + 3]);
@@ -205,18 +149,6 @@ template <int N> DEVICE void store_whole_f16(u16* p, u64 i, const float (&line)[
   UNROLL for (int k = 0; k + 7 < N; k += 8)
     *(uint4*)(p + i + k) = make_uint4(pack_f16(line[k], line[k + 1]), pack_f16(line[k + 2], line[k + 3]),
                                       pack_f16(line[k + 4], line[k + 5]), pack_f16(line[k + 6], line[k + 7]));
-}
-template <int N> DEVICE void load_line_f32(float (&line)[N], const float* p, u64 i, u64 apart, int left) {
-  if (is_whole_line<N>(p + i, 4, apart, left)) return load_whole_f32(line, p, i);
-  UNROLL for (int k = 0; k < N; ++k) line[k] = k < left ? load_f32(p, i + k * apart) : 0.f;
-}
-template <int N> DEVICE void load_line_bf16(float (&line)[N], const u16* p, u64 i, u64 apart, int left) {
-  if (is_whole_line<N>(p + i, 2, apart, left)) return load_whole_bf16(line, p, i);
-  UNROLL for (int k = 0; k < N; ++k) line[k] = k < left ? load_bf16(p, i + k * apart) : 0.f;
-}
-template <int N> DEVICE void load_line_f16(float (&line)[N], const u16* p, u64 i, u64 apart, int left) {
-  if (is_whole_line<N>(p + i, 2, apart, left)) return load_whole_f16(line, p, i);
-  UNROLL for (int k = 0; k < N; ++k) line[k] = k < left ? load_f16(p, i + k * apart) : 0.f;
 }
 template <int N> DEVICE void store_line_f32(float* p, u64 i, const float (&line)[N], u64 apart, int left) {
   if (is_whole_line<N>(p + i, 4, apart, left)) return store_whole_f32(p, i, line);
@@ -234,30 +166,7 @@ template <int N> DEVICE void store_line_f16(u16* p, u64 i, const float (&line)[N
     if (k < left) store_f16(p, i + k * apart, line[k]);
 }
 struct alignas(16) Vector16 { u32 x[4]; };
-DEVICE Vector16 load_vector(const u16* p, u64 i) {
-  Vector16 v;
-  asm volatile("ld.global" READ_ONLY ".L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
-               : "=r"(v.x[0]), "=r"(v.x[1]), "=r"(v.x[2]), "=r"(v.x[3]) : "l"(p + i));
-  return v;
-}
 template <class T> DEVICE bool is_aligned_16(const T* p, u64 i) { return (u64)(p + i) % 16 == 0; }
-// 16 bytes from the aligned address of element i; where the condition does not hold, `other` in each
-// word. One predicated instruction, so that many stand back to back. The data is read once: it passes
-// the first level cache by. The second form keeps it there.
-template <class T> DEVICE Vector16 load_vector_when(bool when, const T* p, u64 i, u32 other) {
-  Vector16 v = {{other, other, other, other}};
-  asm volatile("{\n.reg .pred when;\nsetp.ne.b32 when, %5, 0;\n"
-               "@when ld.global" READ_ONLY ".L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];\n}"
-               : "+r"(v.x[0]), "+r"(v.x[1]), "+r"(v.x[2]), "+r"(v.x[3]) : "l"(p + i), "r"((int)when));
-  return v;
-}
-template <class T> DEVICE Vector16 load_vector_often(bool when, const T* p, u64 i, u32 other) {
-  Vector16 v = {{other, other, other, other}};
-  asm volatile("{\n.reg .pred when;\nsetp.ne.b32 when, %5, 0;\n"
-               "@when ld.global" READ_ONLY ".L1::evict_last.v4.u32 {%0,%1,%2,%3}, [%4];\n}"
-               : "+r"(v.x[0]), "+r"(v.x[1]), "+r"(v.x[2]), "+r"(v.x[3]) : "l"(p + i), "r"((int)when));
-  return v;
-}
 template <class T> DEVICE void store_vector(T* p, u64 i, u32 a, u32 b, u32 c, u32 d) {
   asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};" :: "l"(p + i), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
 }
@@ -510,58 +419,19 @@ DEVICE float unpack_f8e4m3(u32 bits) { u32 r; asm("cvt.rn.f16x2.e4m3x2 %0, %1;" 
 DEVICE float unpack_f8e5m2(u32 bits) { u32 r; asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(r) : "h"((u16)bits)); return unpack_f16(r, 0); }
 DEVICE float round_f8e4m3(float x) { return unpack_f8e4m3(pack_f8e4m3(x)); }
 DEVICE float round_f8e5m2(float x) { return unpack_f8e5m2(pack_f8e5m2(x)); }
-DEVICE float load_tf32(const float* p, u64 i) { return load_f32(p, i); }
-DEVICE float load_tf32_where(bool is_there, const float* p, u64 i, float other) { return load_f32_where(is_there, p, i, other); }
 DEVICE float load_own_tf32(const float* p, u64 i) { return *(const volatile float*)(p + i); }
 DEVICE void store_tf32(float* p, u64 i, float x) { p[i] = round_tf32(x); }
 DEVICE void store_pair_tf32(float* p, u64 i, float x, float y) { store_pair_f32(p, i, round_tf32(x), round_tf32(y)); }
-template <int N> DEVICE void load_whole_tf32(float (&line)[N], const float* p, u64 i) { load_whole_f32(line, p, i); }
 template <int N> DEVICE void store_whole_tf32(float* p, u64 i, const float (&line)[N]) {
   float rounded[N];
   UNROLL for (int k = 0; k < N; ++k) rounded[k] = round_tf32(line[k]);
   store_whole_f32(p, i, rounded);
 }
-template <int N> DEVICE void load_line_tf32(float (&line)[N], const float* p, u64 i, u64 apart, int left) { load_line_f32(line, p, i, apart, left); }
 template <int N> DEVICE void store_line_tf32(float* p, u64 i, const float (&line)[N], u64 apart, int left) {
   if (is_whole_line<N>(p + i, 4, apart, left)) return store_whole_tf32(p, i, line);
   UNROLL for (int k = 0; k < N; ++k)
     if (k < left) store_tf32(p, i + k * apart, line[k]);
 }
-DEVICE double load_f64(const double* p, u64 i) { return read_global(p + i); }
-DEVICE int load_i32(const int* p, u64 i) { return read_global(p + i); }
-// Without a branch, so that equal ones are loaded once.
-DEVICE int load_i32_when(bool c, const int* p, u64 i, int other) {
-  int x;
-  READ_ASM("{ .reg .pred c; setp.ne.s32 c, %1, 0; mov.b32 %0, %3; @c ld.global" READ_ONLY ".b32 %0, [%2]; }" : "=r"(x) : "r"((int)c), "l"(p + i), "r"(other));
-  return x;
-}
-// Not moved to where its value is used: barriers hold a load back that other threads could change.
-DEVICE int load_i32_here(bool c, const int* p, u64 i, int other) {
-  int x;
-  asm volatile("{ .reg .pred c; setp.ne.s32 c, %1, 0; mov.b32 %0, %3; @c ld.global.b32 %0, [%2]; }" : "=r"(x) : "r"((int)c), "l"(p + i), "r"(other));
-  return x;
-}
-DEVICE int load_bool_here(bool c, const unsigned char* p, u64 i, int other) {
-  int x;
-  asm volatile("{ .reg .pred c; setp.ne.s32 c, %1, 0; mov.b32 %0, %3; @c ld.global.u8 %0, [%2]; }" : "=r"(x) : "r"((int)c), "l"(p + i), "r"(other));
-  return x;
-}
-DEVICE bool load_bool_when(bool c, const unsigned char* p, u64 i, int other) {
-  int x;
-  READ_ASM("{ .reg .pred c; setp.ne.s32 c, %1, 0; mov.b32 %0, %3; @c ld.global" READ_ONLY ".u8 %0, [%2]; }" : "=r"(x) : "r"((int)c), "l"(p + i), "r"(other));
-  return x != 0;
-}
-DEVICE long long load_i64_when(bool c, const long long* p, u64 i, long long other) {
-  long long x;
-  READ_ASM("{ .reg .pred c; setp.ne.s32 c, %1, 0; mov.b64 %0, %3; @c ld.global" READ_ONLY ".b64 %0, [%2]; }" : "=l"(x) : "r"((int)c), "l"(p + i), "l"(other));
-  return x;
-}
-DEVICE long long load_i64(const long long* p, u64 i) { return read_global(p + i); }
-DEVICE int load_i8(const unsigned char* p, u64 i) { return (signed char)read_global(p + i); }
-DEVICE int load_u8(const unsigned char* p, u64 i) { return read_global(p + i); }
-DEVICE bool load_bool(const unsigned char* p, u64 i) { return read_global(p + i) != 0; }
-DEVICE float load_f8e4m3(const unsigned char* p, u64 i) { return unpack_f8e4m3(read_global(p + i)); }
-DEVICE float load_f8e5m2(const unsigned char* p, u64 i) { return unpack_f8e5m2(read_global(p + i)); }
 // What this thread has written before.
 template <class T> DEVICE T read_own(const T* p) { return *(const volatile T*)p; }
 DEVICE float load_own_f32(const float* p, u64 i) { return read_own(p + i); }
@@ -584,22 +454,69 @@ DEVICE void store_u8(unsigned char* p, u64 i, int x) { p[i] = (unsigned char)x; 
 DEVICE void store_bool(unsigned char* p, u64 i, bool x) { p[i] = x ? 1 : 0; }
 DEVICE void store_f8e4m3(unsigned char* p, u64 i, float x) { p[i] = (unsigned char)pack_f8e4m3(x); }
 DEVICE void store_f8e5m2(unsigned char* p, u64 i, float x) { p[i] = (unsigned char)pack_f8e5m2(x); }
-// All of them, at an address that is a multiple of their bytes.
-template <class T, int N> DEVICE void load_packed(Packed<T, N>& v, const T* p, u64 i) {
-  constexpr int WORDS = N * sizeof(T) / 4;
-  UNROLL for (int k = 0; k + 3 < WORDS; k += 4) {
-    const uint4 x = read_global((const uint4*)(p + i) + k / 4);
-    v.x[k] = x.x, v.x[k + 1] = x.y, v.x[k + 2] = x.z, v.x[k + 3] = x.w;
+// Elements that many threads combine with values of their own, in any order. An extreme ignores NaN. The bits of floats
+// without a sign are in the order of the floats, and with one in the opposite order; there is no -0 to put in.
+DEVICE void scatter_sum_f32(float* p, u64 i, float x) { atomicAdd(p + i, x); }
+// Those of a line, of which the first `left` exist.
+template <int N> DEVICE void scatter_line_sum_f32(float* p, u64 i, const float (&line)[N], u64 apart, int left) {
+  if (is_whole_line<N>(p + i, 4, apart, left)) {
+    UNROLL for (int k = 0; k + 3 < N; k += 4)
+      asm volatile("red.global.add.v4.f32 [%0], {%1,%2,%3,%4};"
+                   :: "l"(p + i + k), "f"(line[k]), "f"(line[k + 1]), "f"(line[k + 2]), "f"(line[k + 3]) : "memory");
+    return;
   }
-  if (WORDS == 2) {
-    const uint2 x = read_global((const uint2*)(p + i));
-    v.x[0] = x.x, v.x[WORDS - 1] = x.y;
-  }
-  if (WORDS == 1) v.x[0] = read_global((const u32*)(p + i));
+  UNROLL for (int k = 0; k < N; ++k)
+    if (k < left) scatter_sum_f32(p, i + k * apart, line[k]);
 }
-// Those from `first` up to before `end`, so many apart; 0 for the others.
-template <class T, int N> DEVICE void load_some(Packed<T, N>& v, const T* p, u64 i, u64 apart, long long first, long long end) {
-  UNROLL for (int k = 0; k < N; ++k) put_bits(v, k, k >= first && k < end ? element_bits(read_global(p + i + k * apart)) : 0);
+DEVICE void scatter_sum_f64(double* p, u64 i, double x) { atomicAdd(p + i, x); }
+DEVICE void scatter_sum_i32(int* p, u64 i, int x) { atomicAdd(p + i, x); }
+DEVICE void scatter_sum_i64(long long* p, u64 i, long long x) { atomicAdd((u64*)p + i, (u64)x); }
+DEVICE void scatter_max_f32(float* p, u64 i, float x) {
+  if (x >= 0) atomicMax((int*)p + i, (int)as_bits(x + 0.f));
+  if (x < 0) atomicMin((u32*)p + i, as_bits(x));
+}
+DEVICE void scatter_min_f32(float* p, u64 i, float x) {
+  if (x >= 0) atomicMin((int*)p + i, (int)as_bits(x + 0.f));
+  if (x < 0) atomicMax((u32*)p + i, as_bits(x));
+}
+DEVICE void scatter_max_f64(double* p, u64 i, double x) {
+  if (x >= 0) atomicMax((long long*)p + i, (long long)as_bits(x + 0.));
+  if (x < 0) atomicMin((u64*)p + i, as_bits(x));
+}
+DEVICE void scatter_min_f64(double* p, u64 i, double x) {
+  if (x >= 0) atomicMin((long long*)p + i, (long long)as_bits(x + 0.));
+  if (x < 0) atomicMax((u64*)p + i, as_bits(x));
+}
+DEVICE void scatter_max_i32(int* p, u64 i, int x) { atomicMax(p + i, x); }
+DEVICE void scatter_min_i32(int* p, u64 i, int x) { atomicMin(p + i, x); }
+DEVICE void scatter_max_i64(long long* p, u64 i, long long x) { atomicMax(p + i, x); }
+DEVICE void scatter_min_i64(long long* p, u64 i, long long x) { atomicMin(p + i, x); }
+DEVICE void scatter_any_bool(unsigned char* p, u64 i, bool x) { if (x) p[i] = 1; }
+DEVICE void scatter_all_bool(unsigned char* p, u64 i, bool x) { if (!x) p[i] = 0; }
+// The same in shared memory.
+DEVICE void shared_scatter_sum_f32(u32 address, float x) { asm volatile("red.shared.add.f32 [%0], %1;" :: "r"(address), "f"(x) : "memory"); }
+DEVICE void shared_scatter_sum_f64(u32 address, double x) { asm volatile("red.shared.add.f64 [%0], %1;" :: "r"(address), "d"(x) : "memory"); }
+DEVICE void shared_scatter_sum_i32(u32 address, int x) { asm volatile("red.shared.add.s32 [%0], %1;" :: "r"(address), "r"(x) : "memory"); }
+DEVICE void shared_scatter_sum_i64(u32 address, long long x) { asm volatile("red.shared.add.u64 [%0], %1;" :: "r"(address), "l"(x) : "memory"); }
+DEVICE void shared_scatter_max_i32(u32 address, int x) { asm volatile("red.shared.max.s32 [%0], %1;" :: "r"(address), "r"(x) : "memory"); }
+DEVICE void shared_scatter_min_i32(u32 address, int x) { asm volatile("red.shared.min.s32 [%0], %1;" :: "r"(address), "r"(x) : "memory"); }
+DEVICE void shared_scatter_max_i64(u32 address, long long x) { asm volatile("red.shared.max.s64 [%0], %1;" :: "r"(address), "l"(x) : "memory"); }
+DEVICE void shared_scatter_min_i64(u32 address, long long x) { asm volatile("red.shared.min.s64 [%0], %1;" :: "r"(address), "l"(x) : "memory"); }
+DEVICE void shared_scatter_max_f32(u32 address, float x) {
+  if (x >= 0) shared_scatter_max_i32(address, (int)as_bits(x + 0.f));
+  if (x < 0) asm volatile("red.shared.min.u32 [%0], %1;" :: "r"(address), "r"(as_bits(x)) : "memory");
+}
+DEVICE void shared_scatter_max_f64(u32 address, double x) {
+  if (x >= 0) shared_scatter_max_i64(address, (long long)as_bits(x + 0.));
+  if (x < 0) asm volatile("red.shared.min.u64 [%0], %1;" :: "r"(address), "l"(as_bits(x)) : "memory");
+}
+DEVICE void shared_scatter_min_f32(u32 address, float x) {
+  if (x >= 0) shared_scatter_min_i32(address, (int)as_bits(x + 0.f));
+  if (x < 0) asm volatile("red.shared.max.u32 [%0], %1;" :: "r"(address), "r"(as_bits(x)) : "memory");
+}
+DEVICE void shared_scatter_min_f64(u32 address, double x) {
+  if (x >= 0) shared_scatter_min_i64(address, (long long)as_bits(x + 0.));
+  if (x < 0) asm volatile("red.shared.max.u64 [%0], %1;" :: "r"(address), "l"(as_bits(x)) : "memory");
 }
 template <class T, int N> DEVICE void store_packed(T* p, u64 i, const Packed<T, N>& v) {
   constexpr int WORDS = N * sizeof(T) / 4;

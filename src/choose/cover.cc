@@ -3,11 +3,14 @@
 
 #include <algorithm>
 
+#include "choose/points/point_lines.h"
 #include "choose/rows/short_rows.h"
 #include "expr/walk.h"
 #include "ir/print.h"
+#include "lower/points/own_results.h"
 #include "lower/points/part_nests.h"
 #include "lower/points/points_loops.h"
+#include "lower/points/scatter_nests.h"
 #include "lower/points/split_reduction.h"
 #include "scalar/ops.h"
 
@@ -120,6 +123,8 @@ Cover Coverer::best(const Nests& nests, lower::FreshNames names) {
       consider(std::move(*columns), rest(count), names, out, has_one);
       break;
     }
+    if (auto scattered = as_scatter(nests))
+      consider(std::move(*scattered), rest(1), names, out, has_one);
     for (size_t count = points_end(nests); count > 0; --count)
       consider(as_points(nests, count, names, target_.limits.warp_threads), rest(count), names, out,
                has_one);
@@ -182,6 +187,32 @@ Cover Coverer::as_parts(const Nests& nests) {
   Cover out;
   out.kernels.push_back(kernel(Form::Parts, nests, count));
   out.cycles = costs_.points(out.kernels[0].nests, 1, kept_behind(nests, count), 1, {});
+  return out;
+}
+
+// The terms of a reduction that has one place for each of them. Neighbouring threads have
+// neighbouring elements, which memory combines together: vectors of f32 sums, else one for each
+// thread.
+std::optional<Cover> Coverer::as_scatter(const Nests& nests) {
+  const auto scattered = lower::scatter_nests(nests[0], buffers_, context_.pool);
+  if (!scattered) return std::nullopt;
+  const std::set<std::string> kept = kept_behind(nests, 1);
+  const auto& scatter = scattered->terms.body[0].as<scalar::Scatter>();
+  const bool has_vectors =
+      scatter.reducer == expr::Reducer::Sum && scatter.value.dtype() == expr::DType::F32 &&
+      !scatter.indices.empty() &&
+      scatter.indices.back() == context_.pool.index(scattered->terms.axes.back().name);
+  const int64_t each =
+      has_vectors ? points_of_line({&scattered->terms, 1}, buffers_, target_, context_.pool) : 1;
+  Cover out;
+  out.kernels.push_back(kernel(Form::Scatter, nests, 1));
+  out.kernels[0].lines.push_back(ir::make(decision::Lanes{1, {}}));
+  out.kernels[0].lines.push_back(ir::make(decision::Each{each, {}}));
+  // Many terms meet at few places.
+  if (lower::may_be_own(buffers_.at(std::string(scatter.target.str())), target_))
+    out.kernels[0].lines.push_back(ir::make(decision::Private{decision::Switch::On, {}}));
+  for (const MapNest* nest : {&scattered->first, &scattered->terms})
+    out.cycles += costs_.points({nest, 1}, 1, kept, 1, {});
   return out;
 }
 

@@ -59,6 +59,7 @@ class Coverer {
   std::optional<Cover> as_columns(const Nests& nests, size_t count, const lower::FreshNames& names);
   bool fills_machine(const Nests& nests) const;
   Cover as_parts(const Nests& nests);
+  std::optional<Cover> as_scatter(const Nests& nests);
   size_t points_end(const Nests& nests) const;
   static bool reads_any(const lower::MapNest& nest, const std::set<std::string>& names);
   void in_parts(const Nests& nests, const lower::FreshNames& names, Cover& best_cover,

@@ -24,6 +24,7 @@ struct NestCosts::Traffic {
   std::map<std::string, double, std::less<>> bytes;  // by tensor
   double cache_bytes = 0;
   double operations = 0;
+  double meetings = 0;  // terms of one element, which memory combines one after the other
 
   void add(std::string_view tensor, double n) {
     double& known = bytes[std::string(tensor)];
@@ -73,6 +74,7 @@ Lanes lanes_of(const lower::RowGroup& group, double length, const target::Target
 struct Work {
   ir::Axes loops;
   std::vector<Expr> values;
+  std::vector<scalar::Scatter> scattered = {};
 };
 
 void collect(const ir::Block& body, const ir::Axes& loops, std::vector<Work>& out) {
@@ -86,6 +88,12 @@ void collect(const ir::Block& body, const ir::Axes& loops, std::vector<Work>& ou
     }
     if (const auto* i = op.get<scalar::If>()) {
       collect(i->body, loops, out);
+      continue;
+    }
+    if (const auto* s = op.get<scalar::Scatter>()) {
+      own.scattered.push_back(*s);
+      own.values.push_back(s->value);
+      if (s->condition) own.values.push_back(s->condition);
       continue;
     }
     ir::for_each_expr(op, [&](Expr e) { own.values.push_back(e); });
@@ -239,9 +247,10 @@ double NestCosts::points_at(std::span<const MapNest> nests, int64_t lanes,
   double turns = 0;
   std::set<std::string, std::less<>> own;
   for (const MapNest& nest : nests) {
+    const bool scatters = nest.body[0].is<scalar::Scatter>();
     for (const std::string& w : lower::written_by(nest)) {
       own.insert(w);
-      if (kept.contains(w)) traffic.add(w, bytes_of(pool_.name(w), at));
+      if (kept.contains(w) && !scatters) traffic.add(w, bytes_of(pool_.name(w), at));
     }
   }
   for (const MapNest& nest : nests) {
@@ -281,6 +290,21 @@ double NestCosts::points_at(std::span<const MapNest> nests, int64_t lanes,
           traffic.cache_bytes += points * steps * bytes * line;
         });
       }
+      for (const scalar::Scatter& s : w.scattered) {
+        const Expr element = pool_.read(s.target, s.value.dtype(), s.indices);
+        const Stride apart = fast ? stride(element, fast) : Stride::None;
+        const double lines = apart == Stride::One ? 1 : c.strided_lines;
+        const auto bytes = static_cast<double>(expr::bytes(element.dtype()));
+        traffic.cache_bytes += points * steps * bytes * lines * c.scatter_reads;
+        const double places = std::max(bytes_of(s.target, at) / bytes, 1.0);
+        // At few places terms meet in the shared memories.
+        const double apart_in = bytes * places <= static_cast<double>(target_.points.private_bytes)
+                                    ? places * sms
+                                    : places;
+        traffic.meetings = std::max(traffic.meetings, points * steps / apart_in);
+        // What the cache does not hold is read and written.
+        traffic.add(s.target.str(), 2 * std::min(points * bytes, bytes_of(s.target, at)));
+      }
       for (const auto& [tensor, bytes] : walked.bytes) traffic.walk(tensor, bytes);
     }
   }
@@ -288,7 +312,8 @@ double NestCosts::points_at(std::span<const MapNest> nests, int64_t lanes,
   const double rounds =
       std::max(1.0, threads / (sms * static_cast<double>(target_.limits.sm_threads)));
   const double latency = rounds * (c.thread_cycles + turns * c.turn_cycles);
-  const double cache = traffic.cache_bytes / (sms * c.cache_bytes);
+  const double cache =
+      std::max(traffic.cache_bytes / (sms * c.cache_bytes), traffic.meetings * c.meeting_cycles);
   const double issue = traffic.operations * c.operation_slots /
                        (sms * static_cast<double>(target_.limits.group_threads));
   const double memory = memory_cycles(traffic) / (each > 1 ? 1 : c.single_share);

@@ -33,6 +33,8 @@ std::string_view pass_of(Rewrite rewrite) {
       return "reduce_pieces";
     case Rewrite::Tables:
       return "tabulate";
+    case Rewrite::Masks:
+      return "hoist_operand_masks";
   }
   return {};
 }

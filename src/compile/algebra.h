@@ -35,7 +35,7 @@ class Algebra {
   }
 
   uint32_t taken_ = bit(Rewrite::Residues) | bit(Rewrite::Narrow) | bit(Rewrite::Sums) |
-                    bit(Rewrite::Extremes) | bit(Rewrite::Tables);
+                    bit(Rewrite::Extremes) | bit(Rewrite::Tables) | bit(Rewrite::Masks);
 };
 
 // All rewrites, in the order of their lines.

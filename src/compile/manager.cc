@@ -135,6 +135,7 @@ std::vector<std::string_view> sequence(Algebra algebra) {
   if (!algebra.has(Rewrite::Pieces)) std::erase(names, "reduce_pieces");
   if (!algebra.has(Rewrite::Sums)) std::erase(names, "unroll_sums");
   if (!algebra.has(Rewrite::Tables)) std::erase(names, "tabulate");
+  if (!algebra.has(Rewrite::Masks)) std::erase(names, "hoist_operand_masks");
   if (!algebra.has(Rewrite::Extremes)) std::erase(names, "argmax_by_extremes");
   if (algebra.has(Rewrite::DistributeRowShift))
     names.insert(std::find(names.begin(), names.end(), "defer"), "distribute_row_shift");

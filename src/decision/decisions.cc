@@ -30,7 +30,8 @@ const Words& words(Rewrite) {
                                   "sums",
                                   "extremes",
                                   "pieces",
-                                  "tables"};
+                                  "tables",
+                                  "masks"};
   return spellings;
 }
 
@@ -45,7 +46,7 @@ const Words& words(CombineKind) {
 }
 
 const Words& words(Form) {
-  static const Words spellings = {"tile", "rows", "points", "parts"};
+  static const Words spellings = {"tile", "rows", "points", "parts", "scatter"};
   return spellings;
 }
 

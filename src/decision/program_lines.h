@@ -18,7 +18,8 @@ enum class Rewrite : uint8_t {
   Sums,
   Extremes,
   Pieces,
-  Tables
+  Tables,
+  Masks
 };
 const std::vector<std::string_view>& words(Rewrite);
 
@@ -39,7 +40,9 @@ struct Algebra {
       "product for each of their points. extremes: positions of extremes along rows are reductions "
       "of floats. pieces: reductions along an axis of a product are taken in pieces first, by the "
       "kernel of the product. tables: costly values that are the same for many elements are "
-      "computed once.";
+      "computed once. masks: a condition around a product is one of its operand, so that sums of "
+      "it "
+      "are products of matrices.";
   Rewrite rewrite = Rewrite::DistributeRowShift;
   Switch use = Switch::Off;
   By by = By::Auto;

@@ -251,6 +251,21 @@ struct Held {
   static const ir::OpInfo& info();
 };
 
+struct Private {
+  static constexpr std::string_view kFormat = "private $use{ $by}";
+  static constexpr std::string_view kDoc =
+      "Form scatter: each CTA has a copy of the result in shared memory, where its threads combine "
+      "their terms, and adds it to memory at its end. For results of few elements, at which many "
+      "terms would meet.";
+  Switch use = Switch::Off;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("use", s.use);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
 struct Unroll {
   static constexpr std::string_view kFormat = "unroll $turns{ $by}";
   static constexpr std::string_view kDoc =

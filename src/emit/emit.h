@@ -52,6 +52,8 @@ std::string device_source(const std::vector<KernelText>& kernels);
 // The line that separates the prelude from the body in such a file.
 inline constexpr std::string_view kBodyMarker = "// ---- kernel ----\n";
 
+// Text of prelude/reads.cuh, which stands behind the prelude.
+std::string_view reads_prelude();
 // Text of prelude/sm_90a.cuh.
 std::string_view device_prelude();
 

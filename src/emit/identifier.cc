@@ -34,7 +34,7 @@ std::set<std::string, std::less<>> reserved_names() {
       // clang-format on
   };
   // Declarations of the prelude: `DEVICE type name(`, `#define NAME`, `struct Name`.
-  const std::string_view prelude = device_prelude();
+  const std::string prelude = std::string(device_prelude()) + std::string(reads_prelude());
   const auto is_word = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
   };
@@ -46,10 +46,10 @@ std::set<std::string, std::less<>> reserved_names() {
     }
     size_t end = i;
     while (end < prelude.size() && is_word(prelude[end])) ++end;
-    const std::string word(prelude.substr(i, end - i));
+    const std::string word = prelude.substr(i, end - i);
     const bool is_call_form = end < prelude.size() && prelude[end] == '(';
     const size_t line = prelude.rfind('\n', i) + 1;
-    const std::string_view head = prelude.substr(line, i - line);
+    const std::string_view head = std::string_view(prelude).substr(line, i - line);
     const bool is_function = is_call_form && head.find("DEVICE ") != std::string_view::npos &&
                              head.find('(') == std::string_view::npos;
     if (is_function || previous == "define" || previous == "struct" || head.starts_with("typedef"))

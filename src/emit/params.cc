@@ -70,6 +70,7 @@ Used used_by(const matile::Kernel& kernel,
       used.put.emplace(x->target.str());
     }
     if (const auto* x = op.get<matile::Write>()) used.tensors.emplace(x->target.str());
+    if (const auto* x = op.get<matile::Scatter>()) used.tensors.emplace(x->target.str());
   });
   for (const Op& op : kernel.body) {
     ir::for_each_expr(op, [&](Expr e) {

@@ -116,8 +116,9 @@ void Cta::write_word(Thread& thread, uint32_t address, uint32_t bits, int line) 
                     "it is known through no barrier",
                     offset, describe_warp(*this, reader)));
   }
-  if (const int other = std::max(word_reads.unknown_to(warp.knows, word),
-                                 word_writes.unknown_to(warp.knows, word));
+  if (const int other = std::max({word_reads.unknown_to(warp.knows, word),
+                                  word_writes.unknown_to(warp.knows, word),
+                                  word_combines.unknown_to(warp.knows, word)});
       other >= 0) {
     return machine.fail(thread, line,
                         fmt::format("write to smem+{}: that {} is done with what it read or "
@@ -163,7 +164,9 @@ uint32_t Cta::read_word(Thread& thread, uint32_t address, int line) {
   }
   const size_t reader = warp.clock;
   const size_t word = (address - SharedMemory::kBase) / 4;
-  if (const int writer = word_writes.unknown_to(warp.knows, word); writer >= 0) {
+  if (const int writer = std::max(word_writes.unknown_to(warp.knows, word),
+                                  word_combines.unknown_to(warp.knows, word));
+      writer >= 0) {
     machine.fail(thread, line,
                  fmt::format("read of smem+{}: that {} has written it is known through no "
                              "barrier",
@@ -174,6 +177,26 @@ uint32_t Cta::read_word(Thread& thread, uint32_t address, int line) {
   uint32_t bits = 0;
   std::memcpy(&bits, memory.at(address), 4);
   return bits;
+}
+
+void* Cta::combine(Thread& thread, uint32_t address, int bytes, int line) {
+  static uint64_t nowhere;
+  if (!check_shared(thread, address, bytes, bytes, line)) return &nowhere;
+  const Warp& warp = warp_of(thread);
+  if (std::string why = unordered_read(warp, address, "combination with"); !why.empty())
+    machine.fail(thread, line, std::move(why));
+  for (uint32_t at = address; at < address + static_cast<uint32_t>(bytes); at += 4) {
+    const size_t word = (at - SharedMemory::kBase) / 4;
+    if (const int other = std::max(word_reads.unknown_to(warp.knows, word),
+                                   word_writes.unknown_to(warp.knows, word));
+        other >= 0)
+      machine.fail(thread, line,
+                   fmt::format("combination with smem+{}: that {} is done with what it read or "
+                               "wrote there is known through no barrier",
+                               4 * word, describe_warp(*this, other)));
+    word_combines.set(word, warp.clock, warp.knows.periods[warp.clock]);
+  }
+  return memory.at(address);
 }
 
 void Cta::fence_async(Thread& thread) {

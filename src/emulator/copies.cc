@@ -167,6 +167,7 @@ void Cta::start_load(Thread& thread, uint32_t to, const void* map, uint32_t bar,
     for (size_t word = 4 * which; word < 4 * which + 4; ++word) {
       word_reads.clear(word);
       word_writes.clear(word);
+      word_combines.clear(word);
     }
   }
   std::memset(memory.at(to), 0xff, static_cast<size_t>(load.box.bytes));

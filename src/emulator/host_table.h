@@ -58,6 +58,8 @@ struct HostTable {
 
   void (*shared_store)(unsigned address, unsigned bits, int line);
   unsigned (*shared_load)(unsigned address, int line);
+  // Where an element of so many bytes is, to be changed by an atomic operation.
+  void* (*shared_combine)(unsigned address, int bytes, int line);
   void (*stmatrix_x4)(unsigned address, const unsigned* registers, int line);
   void (*ldmatrix_x4)(unsigned address, unsigned* registers, bool is_turned, int line);
   // d[4] += a[4] . b[2] of one warp.

@@ -43,6 +43,7 @@ Cta::Cta(Machine& owner, Cluster& owning_cluster, int number, Stacks& stacks)
       word_reads(4 * memory.granule_count(),
                  static_cast<size_t>(owner.cluster * owner.launch.threads / kWarp)),
       word_writes(word_reads),
+      word_combines(word_reads),
       fenced_writes(async_reads) {
   const auto count = static_cast<size_t>(owner.launch.threads);
   remote_arrivals.resize(static_cast<size_t>(owner.cluster) * count / kWarp);

@@ -187,6 +187,7 @@ struct Cta {
   LastAccess ordinary_reads;
   LastAccess word_reads;  // the same by words, for ordinary writes, which may share a granule
   LastAccess word_writes;
+  LastAccess word_combines;  // by atomic operations, which need no order among themselves
   LastAccess fenced_writes;
   int free_registers = 0;
   int finished = 0;
@@ -236,6 +237,8 @@ struct Cta {
   // In the CTA of that rank in the cluster.
   void write_remote(Thread& thread, uint32_t address, int rank, uint32_t bits, int line);
   uint32_t read_word(Thread& thread, uint32_t address, int line);
+  // Where an element is, to be changed by an atomic operation.
+  void* combine(Thread& thread, uint32_t address, int bytes, int line);
   void fence_async(Thread& thread);
   // Passes on the warp's knowledge and begins a new period.
   void publish(Warp& warp, Knowledge* to);

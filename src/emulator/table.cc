@@ -91,6 +91,12 @@ unsigned shared_load(unsigned address, int line) {
   return bits;
 }
 
+void* shared_combine(unsigned address, int bytes, int line) {
+  void* at = nullptr;
+  call(line, [&](Thread& t, Cta& cta) { at = cta.combine(t, address, bytes, line); });
+  return at;
+}
+
 void stmatrix_x4(unsigned address, const unsigned* registers, int line) {
   StmatrixArgument argument = {address, registers};
   call(line, [&](Thread& t, Cta& cta) { cta.collect(t, Collective::Stmatrix, &argument, line); });
@@ -251,6 +257,7 @@ const HostTable& host_table() {
       .global_fence = global_fence,
       .shared_store = shared_store,
       .shared_load = shared_load,
+      .shared_combine = shared_combine,
       .stmatrix_x4 = stmatrix_x4,
       .ldmatrix_x4 = ldmatrix_x4,
       .mma = mma,

@@ -6,11 +6,13 @@
 
 #include "decision/lines.h"
 #include "expr/walk.h"
+#include "ir/machine.h"
 #include "ir/target_of.h"
 #include "ir/walk.h"
 #include "lower/points/column_nests.h"
 #include "lower/points/part_nests.h"
 #include "lower/points/points_alternatives.h"
+#include "lower/points/scatter_nests.h"
 #include "lower/rows/row_kernel.h"
 #include "matile/ops.h"
 #include "scalar/ops.h"
@@ -26,6 +28,7 @@ NestKernels::NestKernels(const ir::Program& program, ProgramNests& state, PointA
       of_named_(of_named),
       context_(context),
       target_(ir::target_of(program)),
+      machine_(ir::machine_name(program, context.pool)),
       facts_(ir::facts_of(program, context.pool)),
       asked_(program) {}
 
@@ -48,6 +51,7 @@ bool NestKernels::next(size_t& i) {
     }
     if (asked->parts().parts.value_or(1) > 1) return split(i, *asked);
   }
+  if (asked->form == decision::Form::Scatter) return scatter(i, limit, *asked);
   return asked->form == decision::Form::Rows ? rows(i, limit, *asked) : points(i, limit, *asked);
 }
 
@@ -178,6 +182,36 @@ bool NestKernels::points(size_t& i, size_t end, const AskedKernel& asked) {
   if (!parts) return false;
   state_.add(std::move(*parts));
   i = end;
+  return true;
+}
+
+// Two kernels: what every element begins with, and the terms, which have the lines.
+bool NestKernels::scatter(size_t& i, size_t limit, const AskedKernel& asked) {
+  const auto nests =
+      limit == i + 1 ? scatter_nests(state_.nests[i], state_.buffers, context_.pool) : std::nullopt;
+  if (!nests || asked.alternatives.size() != 1) {
+    refuse(asked,
+           !nests ? "its statement is no reduction of which each term has one place"
+                  : "kernels that scatter have one alternative",
+           context_);
+    return false;
+  }
+  const std::set<std::string> kept = state_.kept_after(i);
+  const ir::Block members = members_of(i, i + 1, asked.name.str(), asked);
+  // The first has no name in the schedule.
+  ir::Block unnamed;
+  ir::PassContext own = context_.with(context_.sink, unnamed);
+  const std::vector<MapNest> first = {nests->first};
+  const std::vector<MapNest> terms = {nests->terms};
+  auto filled = points_alternative({first, kept, state_.buffers, target_, state_.names, &rules_},
+                                   {}, {}, own);
+  auto made = points_alternative({terms, kept, state_.buffers, target_, state_.names,
+                                  rules_for(asked), decision::Form::Scatter, machine_},
+                                 asked.alternatives[0], members, context_);
+  if (!filled || !made) return false;
+  state_.add(std::move(*filled));
+  state_.add(std::move(*made));
+  ++i;
   return true;
 }
 

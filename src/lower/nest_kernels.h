@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of nests without a grid loop, as the lines of the schedule say (asked_kernels.h): which
 // nests share one, and of which form it is: rows (row_kernel.h), points or parts
-// (points_alternatives.h). Tests: test/schedule/lines_of_rows.sched, test/lower/rows.naut,
-// test/lower/split.naut
+// (points_alternatives.h), or terms that are scattered (scatter_nests.h). Tests:
+// test/schedule/lines_of_rows.sched, test/lower/rows.naut, test/lower/split.naut
 #pragma once
 
 #include <map>
@@ -46,6 +46,7 @@ class NestKernels {
   bool rows(size_t& i, size_t end, const AskedKernel& asked);
   bool points(size_t& i, size_t end, const AskedKernel& asked);
   bool parts(size_t& i, size_t limit, const AskedKernel& asked);
+  bool scatter(size_t& i, size_t limit, const AskedKernel& asked);
   std::vector<MapNest> nests_from(size_t begin, size_t end) const;
   ir::Block members_of(size_t begin, size_t end, std::string_view name, const AskedKernel& asked);
 
@@ -62,6 +63,7 @@ class NestKernels {
   PointAnswers* of_named_;
   ir::PassContext& context_;
   const target::Target& target_;
+  ir::Name machine_;
   expr::Facts facts_;
   AskedKernels asked_;
   AskedKernel usual_;                     // of a nest that no kernel is named for

@@ -36,7 +36,9 @@ class TurnLoads {
   int64_t count() const { return are_apart_ ? static_cast<int64_t>(loads_.size()) : 0; }
 
  private:
-  static bool is_plain(const ir::Op& op) { return !op.is<Loop>() && !op.is<Write>(); }
+  static bool is_plain(const ir::Op& op) {
+    return !op.is<Loop>() && !op.is<Write>() && !op.is<Scatter>();
+  }
 
   void look(Expr e, bool is_behind) {
     if (is_load_where(e)) {
@@ -75,7 +77,7 @@ std::vector<Expr> loads_ahead(const Loop& l, expr::ExprPool& pool) {
   std::set<std::string, std::less<>> written;
   std::set<std::string, std::less<>> defined;
   for (const ir::Op& op : l.body) {
-    if (op.is<Loop>() || op.is<If>()) return out;
+    if (op.is<Loop>() || op.is<If>() || op.is<Scatter>()) return out;
     if (const auto* w = op.get<Write>()) written.emplace(w->target.str());
     if (const auto* let = op.get<Let>()) defined.emplace(let->name.str());
     if (const auto* a = op.get<Assign>()) defined.emplace(a->name.str());

@@ -58,6 +58,7 @@ NAUT_DEFINE_OP(Join)
 NAUT_DEFINE_OP(LaneLoop)
 NAUT_DEFINE_OP(LaneScan)
 NAUT_DEFINE_OP(Write)
+NAUT_DEFINE_OP(Scatter)
 
 const std::vector<std::string_view>& words(TensorRole) {
   static const std::vector<std::string_view> spellings = {"input", "output", "scratch", "temp"};

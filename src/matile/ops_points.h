@@ -57,7 +57,8 @@ struct Points {
       "across $across}{ of $points_across}{ lines $lines_across}{ spread $spread}{ apart "
       "$points_apart}{ down "
       "$points_down}{ patch $patch}{ high $patch_high}{ over $patch_over}{ wide $patch_wide}{ held "
-      "$held}{ unroll $unroll}{ windows $windows}{ threads $threads}{ resident $resident}$body";
+      "$held}{ unroll $unroll}{ windows $windows}{ threads $threads}{ resident $resident}{ own "
+      "$own}$body";
   static constexpr std::string_view kDoc =
       "The block is run by one thread for each point of the axes, which are numbered with the last "
       "axis fastest. threads n: a CTA has n threads, a multiple of a warp; without it as many as "
@@ -90,6 +91,8 @@ struct Points {
       "windows n: loops of known turns, with all loops in them, are written out turn by turn if "
       "they have at most n. "
       "resident n: registers of a thread are limited so that n CTAs share a multiprocessor. "
+      "own t: each CTA has a copy of the tensor t in shared memory, which its points scatter to; "
+      "CTAs take blocks of points in turn, and combine their copies with the tensor at their end. "
       "Stands alone in its kernel.";
   ir::Axes axes;
   ir::OptionalInt lanes_per_point;
@@ -110,6 +113,7 @@ struct Points {
   ir::OptionalInt windows;
   ir::OptionalInt threads;
   ir::OptionalInt resident;
+  ir::Name own;
   ir::Block body;
   static void fields(auto& s, auto&& f) {
     f("axes", s.axes);
@@ -131,6 +135,7 @@ struct Points {
     f("windows", s.windows);
     f("threads", s.threads);
     f("resident", s.resident);
+    f("own", s.own);
     f("body", s.body);
   }
   static const ir::OpInfo& info();
@@ -255,6 +260,28 @@ struct Write {
     f("target", s.target);
     f("indices", s.indices);
     f("value", s.value);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Scatter {
+  static constexpr std::string_view kFormat =
+      "scatter $target[$indices] $reducer $value{ when $condition}";
+  static constexpr std::string_view kDoc =
+      "Combines one element of a tensor with a value, by an atomic operation of the memory: sum, "
+      "max, min, any or all. Other points may have the same element; a kernel in front has written "
+      "what it begins with.";
+  ir::Name target;
+  ir::Exprs indices;
+  expr::Reducer reducer = expr::Reducer::Sum;
+  ir::Expr value;
+  ir::Expr condition = {};
+  static void fields(auto& s, auto&& f) {
+    f("target", s.target);
+    f("indices", s.indices);
+    f("reducer", s.reducer);
+    f("value", s.value);
+    f("condition", s.condition);
   }
   static const ir::OpInfo& info();
 };

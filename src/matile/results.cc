@@ -16,6 +16,7 @@ Names results_of(const ir::Block& kernel, const ir::Block& declared) {
     if (const auto* i = op.get<scalar::Init>()) out.emplace(i->target.str());
     if (const auto* s = op.get<vrtile::Store>()) out.emplace(s->target.str());
     if (const auto* w = op.get<Write>()) out.emplace(w->target.str());
+    if (const auto* s = op.get<Scatter>()) out.emplace(s->target.str());
     if (const auto* p = op.get<Put>()) out.emplace(p->target.str());
     if (const auto* s = op.get<Store>()) maps.emplace(s->map.str());
   });

@@ -229,8 +229,18 @@ std::vector<MachineLoop> machine_loops(std::string_view instructions) {
   return result;
 }
 
+constexpr std::string_view kPrefix = ".text.";
+
+size_t code_bytes(std::string_view cubin, std::string_view kernel) {
+  for (const Section& section : sections_of(cubin)) {
+    if (section.name.substr(0, kPrefix.size()) == kPrefix &&
+        section.name.substr(kPrefix.size()) == kernel)
+      return section.content.size();
+  }
+  return cubin.size();
+}
+
 std::vector<KernelLoops> loops_of_cubin(std::string_view cubin) {
-  constexpr std::string_view kPrefix = ".text.";
   std::vector<KernelLoops> result;
   for (const Section& section : sections_of(cubin)) {
     if (section.name.substr(0, kPrefix.size()) != kPrefix) continue;

@@ -40,6 +40,9 @@ struct KernelLoops {
 // Of all kernels in a cubin. Empty for something else.
 std::vector<KernelLoops> loops_of_cubin(std::string_view cubin);
 
+// Of one kernel of a cubin; of the whole of it, if it has no such kernel.
+size_t code_bytes(std::string_view cubin, std::string_view kernel);
+
 // The worst loop among those that feed the tensor cores and hold no other such loop, by the share
 // of instructions that touch spilled registers; null if no such loop does.
 const MachineLoop* worst_matrix_loop(const std::vector<MachineLoop>& loops);

@@ -54,6 +54,7 @@ struct Step {
   std::vector<const Code*> indices = {};
   const Code* value = nullptr;
   const Code* position = nullptr;
+  const Code* condition = nullptr;
   expr::Reducer reducer = expr::Reducer::Sum;
 };
 
@@ -152,6 +153,11 @@ class Interpreter {
         break;
       case Kind::UpdateArg:
         resolve(op.as<UpdateArg>(), s);
+        break;
+      case Kind::Scatter:
+        resolve_write(op.as<Scatter>(), s);
+        s.reducer = op.as<Scatter>().reducer;
+        if (const Expr when = op.as<Scatter>().condition) s.condition = compile(when);
         break;
     }
     return s;
@@ -317,11 +323,12 @@ class Interpreter {
     if (s.kind == Kind::For) return loop(s, 0);
     if (s.kind == Kind::Loop) return steps(s);
     if (s.kind == Kind::If) return !value(*s.value).i || block(s.body);
+    if (s.condition && !value(*s.condition).i) return !has_failed_;
     const Value x = value(*s.value);
     const int64_t at = address(*s.target, s.target_name, s.indices);
     if (has_failed_) return false;
     Value& element = s.target->data[static_cast<size_t>(at)];
-    if (s.kind == Kind::Update) {
+    if (s.kind == Kind::Update || s.kind == Kind::Scatter) {
       const Value pair[2] = {element, x};
       const DType d = s.target->dtype;
       element = round(d, expr::apply(expr::combiner(s.reducer), d, d, pair));

@@ -11,6 +11,7 @@ NAUT_DEFINE_OP(Store)
 NAUT_DEFINE_OP(Init)
 NAUT_DEFINE_OP(Update)
 NAUT_DEFINE_OP(UpdateArg)
+NAUT_DEFINE_OP(Scatter)
 
 const std::vector<std::string_view>& words(Role) {
   static const std::vector<std::string_view> spellings = {"input", "output", "temp", "local"};

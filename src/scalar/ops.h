@@ -203,6 +203,29 @@ struct UpdateArg {
   static const ir::OpInfo& info();
 };
 
+struct Scatter {
+  static constexpr std::string_view kFormat =
+      "scatter $target[$indices] $reducer $value{ when $condition}";
+  static constexpr std::string_view kDoc =
+      "Combines one element with a value by the reducer (sum, max, min, any, all), where the "
+      "condition holds. The element may be any: iterations of a map loop meet in it, so their "
+      "order "
+      "is free, and nothing else of the loop reads the target.";
+  ir::Name target;
+  ir::Exprs indices;
+  expr::Reducer reducer = expr::Reducer::Sum;
+  ir::Expr value;
+  ir::Expr condition = {};
+  static void fields(auto& s, auto&& f) {
+    f("target", s.target);
+    f("indices", s.indices);
+    f("reducer", s.reducer);
+    f("value", s.value);
+    f("condition", s.condition);
+  }
+  static const ir::OpInfo& info();
+};
+
 enum class Kind : uint8_t {
 #define OP(name) name,
 #include "scalar/ops.def"

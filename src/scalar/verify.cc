@@ -67,6 +67,8 @@ class ScalarVerifier {
         return update(op.as<Update>());
       case Kind::UpdateArg:
         return update_arg(op.as<UpdateArg>());
+      case Kind::Scatter:
+        return scatter(op.as<Scatter>());
     }
   }
 
@@ -131,6 +133,22 @@ class ScalarVerifier {
     read(u.position);
     accumulate(u.target, u.indices, ir::DType::I64);
     accumulate(u.best, u.indices, u.value.dtype());
+  }
+
+  void scatter(const Scatter& s) {
+    if (is_arg(s.reducer) || s.reducer == expr::Reducer::Prod)
+      v_.fail(fmt::format("nothing scatters by {}", name(s.reducer)));
+    if (s.condition) {
+      v_.check_dtype(s.condition, ir::DType::Bool, "the condition");
+      read(s.condition);
+    }
+    read(s.value);
+    if (!written_.contains(std::string(s.target.str())))
+      v_.fail(fmt::format("nothing writes what `{}` begins with", s.target.str()));
+    for (ir::Name n : expr::tensors_read(s.value)) {
+      if (n == s.target) v_.fail(fmt::format("the value reads `{}`, which scatters", n.str()));
+    }
+    target(s.target, s.indices, s.value.dtype());
   }
 
   void inside(const ir::Block& body, const ir::Op& op) {

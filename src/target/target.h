@@ -239,6 +239,7 @@ struct Points {
   int64_t walk_vectors;    // that it usually has
   int64_t walk_threads;    // that walk along a long row
   int64_t walk_rounds;     // at least, of so many threads
+  int64_t private_bytes;   // of a result, copies of which CTAs have in shared memory
   int64_t walk_resident;   // threads of a multiprocessor that scans leave registers for
   int64_t column_piece;    // elements of a piece of an axis that is not contiguous
   uint32_t column_nodes;   // of the expression of an element in such a walk; larger: two kernels
@@ -255,9 +256,11 @@ struct NestCosts {
   int64_t small_extent;  // assumed values of unknown sizes
   int64_t usual_extent;
   int64_t large_extent;
-  double strided_lines;  // of the cache, that a warp touches if its lanes read far from each other
-  double same_lines;     // the same if its lanes read one element
-  double cache_bytes;    // that a multiprocessor reads from the second-level cache in a cycle
+  double strided_lines;   // of the cache, that a warp touches if its lanes read far from each other
+  double same_lines;      // the same if its lanes read one element
+  double scatter_reads;   // what combining an element in memory takes, in readings of one
+  double meeting_cycles;  // between two terms that memory combines with one element
+  double cache_bytes;     // that a multiprocessor reads from the second-level cache in a cycle
   double operation_slots;      // of a thread for an operation of a value
   double function_operations;  // that a function or a division counts as
   double thread_cycles;        // until the first load of a thread is there

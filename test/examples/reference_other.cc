@@ -59,6 +59,18 @@ Arrays moe_routing(const Arrays& in, const Sizes& n, const Scalars&) {
   return {{"first", first}, {"second", second}, {"weight", weight}, {"load", load}};
 }
 
+Arrays embedding_gradient(const Arrays& in, const Sizes& n, const Scalars&) {
+  const Array &token = in.at("token"), &terms = in.at("dY");
+  Array rows = zeros({n.at("V"), n.at("E")}), count = zeros({n.at("V")});
+  for (int64_t t = 0; t < n.at("T"); ++t) {
+    const auto v = static_cast<int64_t>(token.at({t}));
+    if (v < 0 || v >= n.at("V")) continue;
+    count.ref({v}) += 1;
+    for (int64_t e = 0; e < n.at("E"); ++e) rows.ref({v, e}) += terms.at({t, e});
+  }
+  return {{"dW", rows}, {"count", count}};
+}
+
 Arrays rope(const Arrays& in, const Sizes& n, const Scalars& s) {
   const Array& x = in.at("X");
   Array y = zeros(x.shape);
@@ -84,6 +96,7 @@ std::vector<Reference> other_references() {
   return {
       {"conv1d", conv1d},
       {"moe_routing", moe_routing},
+      {"embedding_gradient", embedding_gradient},
       {"rope", rope},
   };
 }

@@ -14,6 +14,7 @@
 #include "plan/compile.h"
 #include "runtime/disassemble.h"
 #include "runtime/fatbin.h"
+#include "runtime/machine_loops.h"
 #include "runtime/nvrtc.h"
 #include "warn_option.h"
 
@@ -103,12 +104,23 @@ int write_fatbins(const CompileOptions& o, const std::vector<plan::DeviceKernel>
   return write_each(o, names, contents);
 }
 
+// A source that somebody edited may have other kernels, too.
+std::vector<runtime::KernelUse> uses_of(const plan::DeviceKernel& k) {
+  std::vector<runtime::KernelUse> out;
+  for (const runtime::KernelUse& use : k.report.kernels) {
+    if (k.report.kernels.size() == 1 || use.name == k.text.name) out.push_back(use);
+  }
+  return out;
+}
+
+size_t code_bytes(const plan::DeviceKernel& k) { return runtime::code_bytes(k.cubin, k.text.name); }
+
 std::string report_text(const std::vector<plan::DeviceKernel>& kernels) {
   std::string out;
   for (const plan::DeviceKernel& k : kernels) {
     out += fmt::format("kernel {}: {} threads, {} bytes of shared memory, {} bytes of parameters\n",
                        k.text.name, k.text.threads, k.text.shared_bytes, k.text.param_bytes);
-    for (const runtime::KernelUse& use : k.report.kernels)
+    for (const runtime::KernelUse& use : uses_of(k))
       out +=
           fmt::format("  {} registers, {} bytes of stack, spills {} stores {} loads\n",
                       use.registers, use.stack_bytes, use.spill_store_bytes, use.spill_load_bytes);
@@ -118,7 +130,7 @@ std::string report_text(const std::vector<plan::DeviceKernel>& kernels) {
           "loads\n",
           loop.instructions, loop.matrix, loop.bulk_copies, loop.depth, loop.spill_stores,
           loop.spill_loads);
-    out += fmt::format("  {} bytes of machine code\n", k.cubin.size());
+    out += fmt::format("  {} bytes of machine code\n", code_bytes(k));
   }
   return out;
 }
@@ -130,8 +142,8 @@ nlohmann::json compile_json(const std::vector<plan::DeviceKernel>& kernels) {
                         {"threads", k.text.threads},
                         {"shared_bytes", k.text.shared_bytes},
                         {"param_bytes", k.text.param_bytes},
-                        {"code_bytes", k.cubin.size()}};
-    for (const runtime::KernelUse& use : k.report.kernels) {
+                        {"code_bytes", code_bytes(k)}};
+    for (const runtime::KernelUse& use : uses_of(k)) {
       j["registers"] = use.registers;
       j["stack_bytes"] = use.stack_bytes;
       j["spill_store_bytes"] = use.spill_store_bytes;
@@ -155,7 +167,7 @@ bool warn_about_code(const CompileOptions& o, const ir::Program& loaded,
     const auto note =
         std::find_if(made.notes.begin(), made.notes.end(),
                      [&](const driver::KernelNote& n) { return n.kernel == k.text.name; });
-    sizes.push_back({k.text.name, note == made.notes.end() ? "" : note->statement, k.cubin.size()});
+    sizes.push_back({k.text.name, note == made.notes.end() ? "" : note->statement, code_bytes(k)});
   }
   driver::report_large_kernels(loaded, sizes, unit);
   if (unit.sink.all().size() == before) return true;

@@ -119,6 +119,7 @@ class FormChooser {
     const Algebra chunked = form(best_.algebra, Rewrite::Chunks);
     if (changes(Rewrite::Chunks, chunked)) consider(chunked, "");
     consider_pieces();
+    consider_masks();
     return std::move(best_);
   }
 
@@ -206,6 +207,32 @@ class FormChooser {
                     share));
     keep_notes_of_forms(other);
     other.algebra = divided;
+    best_ = std::move(other);
+  }
+
+  // A sum whose terms have one place each is a product of matrices with nearly all elements 0, or a
+  // walk over the terms, which memory adds to their places.
+  void consider_masks() {
+    const Algebra inside = form(best_.algebra, Rewrite::Masks, false);
+    if (inside == best_.algebra || !changes(Rewrite::Masks, best_.algebra)) return;
+    const auto lowered = unit_.forms.get(program_, context_, inside);
+    if (!lowered || *lowered == best_.unscheduled || !may_scatter(*lowered, unit_)) return;
+    FirstSchedule other = with_tile_kernels(*lowered, true, unit_);
+    const double share = predicted_cost(other, unit_) / predicted_cost(best_, unit_);
+    if (share >= 1) {
+      best_.notes.push_back(
+          fmt::format("sums over places in data are products of matrices: terms that go to their "
+                      "places are predicted to take {:.2g} of the time",
+                      share));
+      return;
+    }
+    other.notes.insert(
+        other.notes.begin(),
+        fmt::format("terms of sums over places in data go to their places: predicted to take "
+                    "{:.2g} of the time of products of matrices",
+                    share));
+    keep_notes_of_forms(other);
+    other.algebra = inside;
     best_ = std::move(other);
   }
 

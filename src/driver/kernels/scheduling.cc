@@ -9,6 +9,8 @@
 #include "decision/lines.h"
 #include "driver/kernels/program_lines.h"
 #include "driver/kernels/tile_kernels.h"
+#include "lower/points/scatter_nests.h"
+#include "lower/program_nests.h"
 #include "scalar/interp.h"
 #include "schedule/apply/apply.h"
 #include "schedule/apply/dependent_lines.h"
@@ -77,6 +79,13 @@ void complete(FirstSchedule& schedule, const ir::Block& decided) {
   schedule.decisions.kernels = std::move(kernels);
 }
 
+bool may_scatter(const ir::Program& lowered, Unit& unit) {
+  const lower::ProgramNests state = lower::program_nests(lowered, unit.pool);
+  return std::ranges::any_of(state.nests, [&](const lower::MapNest& nest) {
+    return lower::scatter_nests(nest, state.buffers, unit.pool).has_value();
+  });
+}
+
 std::optional<FirstSchedule> schedule_without_trial(const ir::Program& program, Unit& unit) {
   diag::Sink ignored(unit.sources);
   ir::PassContext context{unit.pool, ignored, {}};
@@ -86,6 +95,10 @@ std::optional<FirstSchedule> schedule_without_trial(const ir::Program& program, 
                                 Rewrite::Groups, Rewrite::Chunks, Rewrite::Pieces}) {
     if (unit.forms.get(program, context, Algebra().with(rewrite)) != lowered) return std::nullopt;
   }
+  if (unit.forms.get(program, context, Algebra().without(Rewrite::Sums)) != lowered)
+    return std::nullopt;
+  const auto inside = unit.forms.get(program, context, Algebra().without(Rewrite::Masks));
+  if (inside && *inside != *lowered && may_scatter(*inside, unit)) return std::nullopt;
   const base::StageScope stage(fmt::format("scheduling @{}", program.name),
                                "nautilus schedule <the program>");
   return with_tile_kernels(*lowered, false, unit);

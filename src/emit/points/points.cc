@@ -6,6 +6,7 @@
 #include "emit/params.h"
 #include "emit/points/points_body.h"
 #include "emit/points/points_decode.h"
+#include "emit/points/points_own.h"
 #include "emit/points/points_scope.h"
 
 namespace nautilus::emit {
@@ -28,8 +29,11 @@ KernelText emit_points(const ir::Program& program, const matile::Kernel& kernel,
   text.may_begin_early = order.is_early;
   text.has_ordered_reads = kernel.reads == decision::ReadOrder::Ordered;
   if (order.is_followed) scope.out.line("let_next_kernel_begin();");
+  const std::optional<expr::Reducer> reducer = reducer_of_own(scope);
+  if (reducer) begin_own(scope, *reducer, order.is_early);
   decode_grid(scope, order.is_early);
   write_body(scope, scope.points().body);
+  if (reducer) end_own(scope, *reducer);
   scope.out.close();
   text.shared_bytes = static_cast<int>(scope.shared_bytes);
   text.body = params_struct(text, scope.globals) + scope.out.take();

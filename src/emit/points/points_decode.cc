@@ -22,6 +22,38 @@ std::string extent_text(PointsScope& scope, const ir::Axes& axes, size_t k) {
                       : fmt::format("({} / {})", all, grid.points_per_thread);
 }
 
+// Of all points, in points of a thread.
+std::string count_text(PointsScope& scope, const ir::Axes& axes) {
+  std::string count;
+  for (size_t k = 0; k < axes.size(); ++k)
+    count += fmt::format("{}(u64){}", k ? " * " : "", extent_text(scope, axes, k));
+  return count;
+}
+
+// The places of point number `points` along the axes.
+void decode_axes(PointsScope& scope, const ir::Axes& axes) {
+  const PointsGrid& grid = scope.grid;
+  for (size_t k = axes.size(); k-- > 0;) {
+    const std::string name = scope.define(axes[k].name);
+    const std::string times = grid.points_per_thread > 1 && k + 1 == axes.size()
+                                  ? fmt::format("{} * ", grid.points_per_thread)
+                                  : "";
+    if (k == 0)
+      scope.out.line("const long long {} = {}(long long)points;", name, times);
+    else
+      scope.out.line("const long long {} = {}take_axis(points, {});", name, times,
+                     extent_text(scope, axes, k));
+  }
+}
+
+// How many points of a thread's line exist.
+void ask_line(PointsScope& scope, const ir::Axes& axes) {
+  if (!scope.grid.is_line) return;
+  const std::string all = scope.text(axes.back().extent);
+  scope.out.line("const int exist = (int)({0} - {1} < {2} ? {0} - {1} : {2});", all,
+                 scope.local(scope.grid.last.name()), scope.grid.points_per_thread);
+}
+
 // The number of the thread's point, and which of the point's lanes it is.
 void decode_lanes(PointsScope& scope) {
   Writer& out = scope.out;
@@ -52,9 +84,7 @@ void decode_row(PointsScope& scope, const ir::Axes& axes, bool is_early) {
   Writer& out = scope.out;
   const PointsGrid& grid = scope.grid;
   decode_lanes(scope);
-  std::string count;
-  for (size_t k = 0; k < axes.size(); ++k)
-    count += fmt::format("{}(u64){}", k ? " * " : "", extent_text(scope, axes, k));
+  const std::string count = count_text(scope, axes);
   const bool is_mixed = grid.lanes > 1 && grid.lanes < kDecodedWarp;
   if (is_mixed) {
     out.line("const bool has_point = points < {};", count);
@@ -64,27 +94,29 @@ void decode_row(PointsScope& scope, const ir::Axes& axes, bool is_early) {
   } else {
     out.line("if (points >= {}) return;", count);
   }
-  for (size_t k = axes.size(); k-- > 0;) {
-    const std::string name = scope.define(axes[k].name);
-    const std::string times = grid.points_per_thread > 1 && k + 1 == axes.size()
-                                  ? fmt::format("{} * ", grid.points_per_thread)
-                                  : "";
-    if (k == 0)
-      out.line("const long long {} = {}(long long)points;", name, times);
-    else
-      out.line("const long long {} = {}take_axis(points, {});", name, times,
-               extent_text(scope, axes, k));
-  }
+  decode_axes(scope, axes);
   if (is_early) out.line("wait_for_kernels_in_front();");
   if (is_mixed) {
     out.line("if ({} == 0) return;", count);
   } else if (is_early) {
     out.line("if (!has_point) return;");
   }
-  if (!grid.is_line) return;
-  const std::string all = scope.text(axes.back().extent);
-  out.line("const int exist = (int)({0} - {1} < {2} ? {0} - {1} : {2});", all,
-           scope.local(grid.last.name()), grid.points_per_thread);
+  ask_line(scope, axes);
+}
+
+// CTAs take blocks of points in turn. The loop stays open.
+void decode_turns(PointsScope& scope, const ir::Axes& axes) {
+  Writer& out = scope.out;
+  const int64_t threads = scope.grid.threads;
+  out.line("const u64 all = {};", count_text(scope, axes));
+  out.open(
+      "for (u64 block = (u64)block_index() * {0}; block < all; block += (u64)block_count() * {0}) "
+      "{{",
+      threads);
+  out.line("u64 points = block + (u64)thread_index();");
+  out.line("if (points >= all) continue;");
+  decode_axes(scope, axes);
+  ask_line(scope, axes);
 }
 
 // How many points of a thread exist along an axis, of which it has at most `most` so far apart.
@@ -199,7 +231,9 @@ void decode_patch(PointsScope& scope, const ir::Axes& axes, bool is_early) {
 
 void decode_grid(PointsScope& scope, bool is_early) {
   const ir::Axes& axes = scope.points().axes;
-  if (scope.grid.is_patch)
+  if (scope.points().own)
+    decode_turns(scope, axes);
+  else if (scope.grid.is_patch)
     decode_patch(scope, axes, is_early);
   else if (scope.grid.has_tile())
     decode_tile(scope, axes, is_early);

@@ -22,9 +22,9 @@ constexpr uint32_t kWorthNaming = 4;
 
 // Names that the text has for itself.
 bool is_reserved(std::string_view name) {
-  constexpr std::string_view kOwn[] = {"points", "lane",   "has_point", "other", "first",
-                                       "more",   "left",   "exist",     "tiles", "exist_across",
-                                       "over",   "beside", "turn",      "again", "again_across"};
+  constexpr std::string_view kOwn[] = {
+      "points", "lane",         "has_point", "other",  "first", "more",  "left",         "exist",
+      "tiles",  "exist_across", "over",      "beside", "turn",  "again", "again_across", "block"};
   return std::find(std::begin(kOwn), std::end(kOwn), name) != std::end(kOwn);
 }
 
@@ -40,6 +40,7 @@ PointsScope::PointsScope(const ir::Program& of, const matile::Kernel& printed,
   }
   ir::for_each_op(points().body, [&](const ir::Op& op) {
     if (const auto* w = op.get<matile::Write>()) written.emplace(w->target.str());
+    if (const auto* s = op.get<matile::Scatter>()) written.emplace(s->target.str());
   });
 }
 

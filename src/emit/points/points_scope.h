@@ -86,6 +86,7 @@ struct PointsScope {
   NameSet written;  // tensors: reads must not go past what is written
   Writer out;
   int64_t shared_bytes = 0;
+  std::string own_copy;  // where the CTA's copy of the result begins in shared memory
   // Where it is being written:
   PointsMode mode;
   expr::Facts facts;

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emit/points/points_statements.h"
 
+#include <algorithm>
+
 #include "emit/identifier.h"
 #include "emit/points/each_point.h"
 #include "emit/points/points_inside.h"
 #include "emit/points/points_lines.h"
 #include "emit/points/points_loops.h"
+#include "emit/points/points_own.h"
 #include "emit/points/points_parts.h"
 #include "emit/points/points_patches.h"
 #include "emit/points/points_walks.h"
 #include "emit/points/points_windows.h"
 #include "emit/typed_expression.h"
 #include "expr/scalar_ops.h"
+#include "expr/walk.h"
 
 namespace nautilus::emit {
 namespace {
@@ -33,9 +37,20 @@ void assign_each(PointsScope& scope, const std::string& own, Expr value) {
   mode.are_whole = mode.is_inside;
 }
 
+// Whether all points of a thread with a line of them have the same value.
+bool is_of_line(const PointsScope& scope, Expr value) {
+  const PointsGrid& grid = scope.grid;
+  if (!grid.is_line || grid.across || grid.spread > 0) return false;
+  const auto vars = expr::free_vars(value);
+  return std::ranges::none_of(vars, [&](Expr v) {
+    const auto own = scope.locals.find(v.name().str());
+    return v == grid.last || (own != scope.locals.end() && own->second.ends_with(']'));
+  });
+}
+
 void define_number(PointsScope& scope, ir::Name name, DType dtype, Expr value,
                    std::string_view constant) {
-  if (scope.grid.has_several()) {
+  if (scope.grid.has_several() && (constant.empty() || !is_of_line(scope, value))) {
     load_lines(scope, value);
     const std::string own = scope.declare(name, dtype);
     const auto elements = elements_of(scope, value);
@@ -63,6 +78,54 @@ void write_elements(PointsScope& scope, const matile::Write& w) {
                                         : "if (lane == 0 && has_point) ",
                  expr::name(w.value.dtype()), identifier(w.target.str()),
                  scope.offset(w.target, w.indices), scope.text(w.value));
+}
+
+// What follows stands under the condition of a scatter, which closes with this object.
+class WhereScattered {
+ public:
+  WhereScattered(PointsScope& scope, Expr condition) : scope_(scope), own_(scope) {
+    has_condition_ = static_cast<bool>(condition);
+    if (!has_condition_) return;
+    scope.name_shared(condition);
+    scope.out.open("if ({}) {{", scope.text(condition));
+    scope.facts.assume(condition);
+  }
+  ~WhereScattered() {
+    if (has_condition_) scope_.out.close();
+  }
+  WhereScattered(const WhereScattered&) = delete;
+  WhereScattered& operator=(const WhereScattered&) = delete;
+
+ private:
+  PointsScope& scope_;
+  OwnNames own_;
+  bool has_condition_;
+};
+
+// Whether the elements of the points of a thread are added as vectors.
+bool scatters_line(const PointsScope& scope, const matile::Scatter& s) {
+  const bool is_same = !s.condition || !expr::depends_on(s.condition, scope.grid.last);
+  return s.reducer == expr::Reducer::Sum && s.value.dtype() == DType::F32 && is_same &&
+         !scope.grid.across && scope.own_copy.empty() && has_line(scope, s.target, s.indices);
+}
+
+void write_scatter(PointsScope& scope, const matile::Scatter& s) {
+  const std::string target = identifier(s.target.str());
+  load_lines(scope, s.value);
+  if (scatters_line(scope, s)) {
+    const WhereScattered where(scope, s.condition);
+    const std::string line = scope.fresh("line");
+    scope.out.line("float {}[{}];", line, scope.grid.points_per_thread);
+    assign_each(scope, line + "[beside]", s.value);
+    return scope.out.line("scatter_line_sum_f32(p.{}, {}, {}, {}, exist);", target,
+                          scope.offset(s.target, s.indices), line, apart(scope, s.target));
+  }
+  const EachPoint each(scope);
+  const WhereScattered where(scope, s.condition);
+  scope.name_shared(s.value);
+  if (!scope.own_copy.empty()) return scatter_to_own(scope, s);
+  scope.out.line("scatter_{}_{}(p.{}, {}, {});", name(s.reducer), expr::name(s.value.dtype()),
+                 target, scope.offset(s.target, s.indices), scope.text(s.value));
 }
 
 void write_if(PointsScope& scope, const matile::If& i) {
@@ -117,6 +180,8 @@ void write_statement(PointsScope& scope, const ir::Op& op) {
     assign_each(scope, scope.local(a->name), a->value);
   } else if (const auto* w = op.get<matile::Write>()) {
     write_elements(scope, *w);
+  } else if (const auto* t = op.get<matile::Scatter>()) {
+    write_scatter(scope, *t);
   } else if (const auto* i = op.get<matile::If>()) {
     write_if(scope, *i);
   } else if (const auto* j = op.get<matile::Join>()) {

@@ -37,6 +37,7 @@ PointLines::PointLines(const ir::Block& alternative, const target::Target& targe
       spread_(context_),
       patch_(context_),
       held_(context_),
+      private_(context_),
       unroll_(context_),
       windows_(context_),
       resident_(context_),
@@ -50,6 +51,7 @@ PointLines::PointLines(const ir::Block& alternative, const target::Target& targe
   spread_.begin(body_);
   patch_.begin(body_);
   held_.begin(body_);
+  private_.begin(body_);
   unroll_.begin(body_);
   windows_.begin(body_);
   resident_.begin(body_);
@@ -299,12 +301,15 @@ bool PointLines::end(const LoweredKernel& parts, std::string_view name, decision
   if (points.patch)
     patch_.took({points.patch, points.patch_high, points.patch_over, points.patch_wide, {}});
   if (points.held) held_.took({points.held, {}});
+  if (form == decision::Form::Scatter)
+    private_.took({points.own ? decision::Switch::On : decision::Switch::Off, {}});
   threads_.took({threads(), {}});
   if (!lanes_.end("") || !each_.end("") || !vector_.end(kNoVectors) ||
       !across_.end("kernels that put parts together turn nothing") ||
       !spread_.end("kernels that put parts together have no tiles") ||
       !patch_.end("kernels that put parts together have no patches") ||
       !held_.end("kernels that put parts together hold nothing") ||
+      !private_.end("its threads have results, not terms") ||
       !unroll_.end("it has no loop whose turns can be taken together") ||
       !windows_.end("it has no window whose points or conditions share anything") ||
       !resident_.end("") || !threads_.end("") ||

@@ -39,6 +39,9 @@ class PointLines {
   const decision::Held* held() const { return held_.asked(); }
   const decision::Spread* spread() const { return spread_.asked(); }
   const decision::Patch* patch() const { return patch_.asked(); }
+  bool is_private() const {
+    return private_.asked() && private_.asked()->use == decision::Switch::On;
+  }
   // Numbers of the target for such kernels, with the threads of this one.
   target::Points choice() const;
 
@@ -59,6 +62,7 @@ class PointLines {
   void refuse_held(std::string_view why) { held_.refuse(why); }
   void refuse_spread(std::string_view why) { spread_.refuse(why); }
   void refuse_patch(std::string_view why) { patch_.refuse(why); }
+  void refuse_private(std::string_view why) { private_.refuse(why); }
   // The line about sizes; where rules have answered, what makes it another alternative.
   void refuse_served(std::string_view why);
   void refuse_threads(std::string_view why) { threads_.refuse(why); }
@@ -97,6 +101,7 @@ class PointLines {
   decision::Choice<decision::Spread> spread_;
   decision::Choice<decision::Patch> patch_;
   decision::Choice<decision::Held> held_;
+  decision::Choice<decision::Private> private_;
   decision::Choice<decision::Unroll> unroll_;
   decision::Choice<decision::Windows> windows_;
   decision::Choice<decision::Resident> resident_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lower/points/points_alternatives.h"
 
+#include "lower/points/own_results.h"
 #include "lower/points/parts_by_sizes.h"
 #include "lower/points/patch_points.h"
 #include "lower/points/point_lines.h"
@@ -65,6 +66,12 @@ bool follow(PointLines& lines, const PointsContext& points, Form form, LoweredKe
   if (lines.held() && !hold(parts, lines.held()->turns.value_or(0))) {
     lines.refuse_held("no two loops of a point have the same number of turns");
     return false;
+  }
+  if (lines.is_private()) {
+    const std::string why =
+        own_results(parts, points.buffers, points.target, threads, points.machine, context.pool);
+    if (!why.empty()) lines.refuse_private(why);
+    if (!why.empty()) return false;
   }
   lines.unroll(parts, form == Form::Parts, context.pool);
   lines.resident(parts);
@@ -136,8 +143,8 @@ std::optional<LoweredKernel> points_alternative(const PointsContext& points,
   if (!lines.read()) return std::nullopt;
   auto parts = lower(points, lines, context);
   const std::string name = named_after(points.nests, points.kept);
-  if (!parts || !follow(lines, points, Form::Points, *parts, context) ||
-      !lines.end(*parts, name, Form::Points, members, context))
+  if (!parts || !follow(lines, points, points.form, *parts, context) ||
+      !lines.end(*parts, name, points.form, members, context))
     return std::nullopt;
   lines.leave(*parts);
   return parts;

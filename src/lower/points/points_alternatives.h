@@ -19,6 +19,8 @@ struct PointsContext {
   const target::Target& target;
   FreshNames& names;
   PointAnswers* rules;  // for what no line says; null: the lines are complete
+  decision::Form form = decision::Form::Points;  // what the schedule calls them
+  ir::Name machine = {};  // the size that is the number of multiprocessors; of scattered terms
 };
 
 // One kernel. `alternative`: its lines; `members`: what is noted besides. Nothing if something was

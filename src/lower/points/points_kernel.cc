@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "expr/bounds/affine.h"
+#include "expr/conjuncts.h"
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
 #include "ir/walk.h"
@@ -37,6 +38,12 @@ std::optional<size_t> joined_axis(const ir::Axes& apart, const ir::Axes& axes,
   bool ok = rest && rest->is_zero();
   for (size_t n = k + 1; n < axes.size(); ++n) ok &= axes[n].extent == apart[n + 1].extent;
   return ok ? std::optional(k) : std::nullopt;
+}
+
+bool occurs(Expr part, Expr in) {
+  bool found = false;
+  expr::for_each(in, [&](Expr e) { found |= e == part; });
+  return found;
 }
 
 class PointsLowering {
@@ -94,6 +101,7 @@ class PointsLowering {
     if (const auto* i = op.get<scalar::Init>()) return init(*i, out);
     if (const auto* u = op.get<scalar::Update>()) return update(*u, out);
     if (const auto* u = op.get<scalar::UpdateArg>()) return update_arg(*u, out);
+    if (const auto* s = op.get<scalar::Scatter>()) return scatter(*s, out);
     if (const auto* b = op.get<scalar::If>()) {
       matile::If branch{rewrite(b->condition), {}};
       if (!block(b->body, branch.body)) return false;
@@ -174,6 +182,26 @@ class PointsLowering {
     return true;
   }
 
+  // A place that is always read has a name.
+  bool scatter(const scalar::Scatter& s, ir::Block& out) {
+    matile::Scatter made{s.target, rewrite(s.indices), s.reducer, rewrite(s.value),
+                         s.condition ? rewrite(s.condition) : Expr()};
+    expr::Substitution named;
+    for (Expr place : made.indices) {
+      const bool is_asked_first =
+          made.condition && occurs(place, expr::conjuncts(made.condition)[0]);
+      if (!is_asked_first || expr::tensors_read(place).empty() || named.contains(place)) continue;
+      const ir::Name name = names_.make(fmt::format("{}_place", s.target.str()));
+      out.push_back(ir::make(matile::Let{name, place}));
+      named.emplace(place, pool_.var(name, place.dtype()));
+    }
+    for (Expr& place : made.indices) place = expr::substitute(pool_, place, named);
+    made.value = expr::substitute(pool_, made.value, named);
+    if (made.condition) made.condition = expr::substitute(pool_, made.condition, named);
+    out.push_back(ir::make(std::move(made)));
+    return true;
+  }
+
   bool update_arg(const scalar::UpdateArg& u, ir::Block& out) {
     take_position(known_.at(std::string(u.target.str())), known_.at(std::string(u.best.str())),
                   u.reducer, rewrite(u.value), rewrite(u.position),
@@ -208,6 +236,7 @@ std::set<std::string> written_by(const MapNest& nest) {
   ir::for_each_op(nest.body, [&](const Op& op) {
     if (const auto* s = op.get<scalar::Store>()) out.emplace(s->target.str());
     if (const auto* i = op.get<scalar::Init>()) out.emplace(i->target.str());
+    if (const auto* s = op.get<scalar::Scatter>()) out.emplace(s->target.str());
   });
   return out;
 }

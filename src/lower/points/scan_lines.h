@@ -24,7 +24,7 @@
 namespace nautilus::lower {
 
 struct ScanLines {
-  int64_t lanes = 32;  // of a warp, or all threads of a CTA
+  int64_t lanes = 1;   // of a warp, or all threads of a CTA
   int64_t each = 1;    // steps of a thread in a round
   int64_t vector = 1;  // neighbours among those
 };

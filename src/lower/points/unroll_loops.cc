@@ -12,7 +12,7 @@ namespace {
 using matile::Points;
 using EK = expr::Op;
 
-const Points& points_of(const LoweredKernel& parts) {
+const Points& points_in(const LoweredKernel& parts) {
   return parts.kernel.as<matile::Kernel>().body[0].as<Points>();
 }
 
@@ -50,7 +50,7 @@ bool walks_parts(const Points& points) {
 
 std::optional<TurnFacts> turn_facts(const LoweredKernel& parts, bool over_parts,
                                     expr::ExprPool& pool) {
-  const Points& points = points_of(parts);
+  const Points& points = points_in(parts);
   const TurnFacts out{over_parts && walks_parts(points), most_loads(points, pool)};
   return out.is_over_parts || out.loads > 0 ? std::optional(out) : std::nullopt;
 }

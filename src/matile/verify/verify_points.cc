@@ -62,11 +62,34 @@ class PointsVerifier {
     if (points.resident && (*points.resident < 2 || *points.resident > most))
       v_.fail(fmt::format("2 to {} CTAs of {} threads are `resident`, not {}", most,
                           own_threads(points), *points.resident));
+    if (points.own) check_own(points);
     block(points.body);
     v_.leave_axes(mark);
   }
 
  private:
+  // A copy of a tensor in shared memory, which all points scatter to and nothing else uses.
+  void check_own(const Points& points) {
+    const ir::TensorType* type = v_.tensor(points.own);
+    if (!type) return v_.fail(fmt::format("there is no tensor `{}`", points.own.str()));
+    int64_t bytes = expr::bytes(type->dtype);
+    bool ok = bytes >= 4;
+    for (const Expr n : type->dims) {
+      ok &= n.op() == expr::Op::IntConst && n.integer() <= target_.points.private_bytes;
+      bytes = ok ? bytes * n.integer() : 0;
+    }
+    if (!ok || bytes > target_.points.private_bytes)
+      v_.fail(fmt::format("a CTA has an `own` copy of words up to {} bytes, known when compiling",
+                          target_.points.private_bytes));
+    for (const Op& op : points.body) {
+      const auto* scatter = op.get<Scatter>();
+      if (!op.is<Let>() && !(scatter && scatter->target == points.own))
+        v_.fail("points with an `own` copy scatter to it, and do nothing else");
+    }
+    if (points.lanes_per_point || points.across || points.spread || points.patch)
+      v_.fail("points that scatter have one lane, and lie in lines only");
+  }
+
   int64_t own_threads(const Points& points) const {
     return points.threads.value_or(target_.points.threads);
   }
@@ -200,6 +223,8 @@ class PointsVerifier {
       }
       case Kind::Write:
         return write(op.as<Write>());
+      case Kind::Scatter:
+        return scatter(op.as<Scatter>());
       case Kind::If:
         if (has_several_) v_.fail("points beside each other in a thread do not branch");
         number(op.as<If>().condition, DType::Bool, "the condition");
@@ -312,17 +337,33 @@ class PointsVerifier {
   void write(const Write& w) {
     if (has_cta_ && !is_walking_) return v_.fail("the threads of a CTA write in their walk");
     if (is_shared_) return v_.fail("the lanes of a point write nothing of their own");
-    const ir::TensorType* type = v_.tensor(w.target);
-    const auto role = roles_.find(w.target.str());
+    element(w.target, w.indices, w.value);
+  }
+
+  void scatter(const Scatter& s) {
+    if (has_lanes_) return v_.fail("only points of one thread scatter");
+    if (expr::is_arg(s.reducer) || s.reducer == expr::Reducer::Prod)
+      v_.fail(fmt::format("memory has no {} of its own", name(s.reducer)));
+    if (s.condition) number(s.condition, DType::Bool, "the condition");
+    element(s.target, s.indices, s.value);
+    const ir::TensorType* type = v_.tensor(s.target);
+    if (type && expr::compute_dtype(type->dtype) != type->dtype)
+      v_.fail(fmt::format("memory combines no elements of {}", expr::name(type->dtype)));
+  }
+
+  // An element that is written, and its value.
+  void element(ir::Name target, const ir::Exprs& indices, Expr value) {
+    const ir::TensorType* type = v_.tensor(target);
+    const auto role = roles_.find(target.str());
     if (!type || role == roles_.end())
-      return v_.fail(fmt::format("there is no tensor `{}`", w.target.str()));
+      return v_.fail(fmt::format("there is no tensor `{}`", target.str()));
     if (role->second == TensorRole::Input)
-      v_.fail(fmt::format("the input `{}` is written", w.target.str()));
-    if (type->dims.size() != w.indices.size())
-      v_.fail(fmt::format("`{}` has {} dimensions, {} given", w.target.str(), type->dims.size(),
-                          diag::counted(w.indices.size(), "index is", "indices are")));
-    for (Expr i : w.indices) number(i, DType::I64, "an index");
-    number(w.value, type->dtype, "the value");
+      v_.fail(fmt::format("the input `{}` is written", target.str()));
+    if (type->dims.size() != indices.size())
+      v_.fail(fmt::format("`{}` has {} dimensions, {} given", target.str(), type->dims.size(),
+                          diag::counted(indices.size(), "index is", "indices are")));
+    for (Expr i : indices) number(i, DType::I64, "an index");
+    number(value, type->dtype, "the value");
   }
 
   const target::Target& target_;

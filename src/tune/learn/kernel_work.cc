@@ -204,6 +204,9 @@ class Counter {
     } else if (const auto* write = op.get<Write>()) {
       out_.stored += times * expr::bytes(write->value.dtype());
       value(write->value, times);
+    } else if (const auto* scatter = op.get<Scatter>()) {
+      out_.stored += times * expr::bytes(scatter->value.dtype());
+      value(scatter->value, times);
     } else if (const auto* v = op.get<Value>()) {
       value(v->init, times);
     } else if (const auto* assign = op.get<Assign>()) {

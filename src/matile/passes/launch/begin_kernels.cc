@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "matile/passes/launch/begin_kernels.h"
 
+#include "ir/walk.h"
 #include "matile/passes/launch/last_choice.h"
 #include "matile/results.h"
 #include "matile/rewrite.h"
@@ -16,13 +17,18 @@ class Fronts {
  public:
   explicit Fronts(const ir::Program& program) {
     for (const ir::Op& op : program.body) {
-      if (const auto* k = op.get<Kernel>())
+      if (const auto* k = op.get<Kernel>()) {
         results_.emplace(k->name.str(), results_of(k->body, program.body));
+        ir::for_each_op(k->body, [&](const ir::Op& inner) {
+          if (inner.is<Scatter>()) scatters_.emplace(k->name.str());
+        });
+      }
       if (const auto* launch = op.get<Launch>()) launches_.push_back(*launch);
     }
   }
 
   bool is_behind_another(ir::Name kernel) const {
+    if (scatters_.contains(kernel.str())) return true;
     const Names& own = results_.find(kernel.str())->second;
     for (const Launch& launch : launches_) {
       if (launch.kernel == kernel || launch.unaligned_fallback == kernel) return false;
@@ -33,6 +39,7 @@ class Fronts {
 
  private:
   std::map<std::string, Names, std::less<>> results_;
+  Names scatters_;  // kernels behind another that writes what their results begin with
   std::vector<Launch> launches_;
 };
 

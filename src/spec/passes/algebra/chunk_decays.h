@@ -18,7 +18,7 @@ namespace nautilus::spec {
 // The steps of a scan in chunks.
 struct Chunks {
   ir::Axis steps;       // t
-  int64_t length = 64;  // C
+  int64_t length = 0;   // C
   ir::Expr chunk = {};  // the axis of chunks, c
   ir::Expr row = {};    // a place in a chunk: i of a reader,
   ir::Expr key = {};    // j of a term
