@@ -9,6 +9,7 @@ import os
 
 import foreign_chains
 import foreign_linear
+import foreign_ranks
 import foreign_scatter
 from programs_problem import (ATTENTION, OTHER, PRODUCT, Problem, below, normal, uniform, wide)
 
@@ -24,6 +25,7 @@ def use_torch():
     import torch.nn.functional as F
     foreign_chains.use_torch()
     foreign_linear.use_torch()
+    foreign_ranks.use_torch()
     foreign_scatter.use_torch()
 
 
@@ -44,6 +46,7 @@ def problems():
     _recurrences(add)
     foreign_linear.add_problems(add)
     foreign_scatter.add_problems(add)
+    foreign_ranks.add_problems(add)
     foreign_chains.add_problems(add)
     return found
 

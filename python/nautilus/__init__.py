@@ -22,7 +22,8 @@ from ._errors import (
     SystemFailure,
     UnsupportedError,
 )
-from ._expressions import Axis, Expression, Function, Program, Reducer, Tensor, along, call, lib
+from ._expressions import Axis, Expression, Program, Tensor, call
+from ._functions import Function, Reducer, along, lib
 from ._operator import Operator, compile
 from ._program import Launch, TensorSpec, ValueSpec
 from ._results import Results, results

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Any, Callable, Optional, Sequence, Union
+from typing import Any, Optional, Sequence, Union
 
 from ._display import program_html
 from ._errors import ArgumentError, ProgramError
@@ -215,82 +215,6 @@ def call(function: str, *arguments: Operand, axes: Sequence[Axis] = ()) -> Expre
     """A call of any function of the language: `call("softcap", x, 30)`."""
     brackets = f"[{', '.join(axis._bound for axis in axes)}]" if axes else ""
     return Expression(f"{function}{brackets}({', '.join(_operand(a)._text for a in arguments)})")
-
-
-class Reducer:
-    """`nautilus.sum(j, body)`; several axes as a tuple; `acc` the dtype of the accumulator, `start` an initial element."""
-
-    def __init__(self, text: str) -> None:
-        self._name = text
-        self.__name__ = text
-        self.__doc__ = f"The reduction `{text}[axes] body` of the language."
-
-    def __call__(self, axes: Union[Axis, Sequence[Axis]], body: Operand, *, acc: Optional[str] = None,
-                 start: Optional[Operand] = None) -> Expression:
-        listed = list(axes) if isinstance(axes, (tuple, list)) else [axes]
-        for axis in listed:
-            if not isinstance(axis, Axis):
-                raise TypeError(f"`{self._name}` reduces over axes, not over {axis!r}: {self._name}(j, body)")
-        inside = ", ".join(axis._bound for axis in listed if isinstance(axis, Axis))
-        if acc is not None:
-            inside += f" acc {acc}"
-        if start is not None:
-            inside += f" from {_operand(start)._text}"
-        return Expression(f"{self._name}[{inside}] {_operand(body)._at(_PRODUCT)}", _REDUCTION)
-
-    def __repr__(self) -> str:
-        return f"<nautilus reduction {self._name}>"
-
-
-class _Over:
-    """`lib.softmax[j]`: a function with its axes."""
-
-    def __init__(self, function: str, axes: Sequence[Axis]) -> None:
-        self._function = function
-        self._axes = axes
-
-    def __call__(self, *arguments: Operand) -> Expression:
-        return call(self._function, *arguments, axes=self._axes)
-
-
-class Function:
-    """`exp(x)`, `lib.softcap(x, 30)`, and along axes `softmax(j, x)` or `lib.softmax[j](x)`."""
-
-    def __init__(self, text: str) -> None:
-        self._name = text
-        self.__name__ = text
-        self.__doc__ = f"The function `{text}` of the language."
-
-    def __call__(self, *arguments: Operand) -> Expression:
-        return call(self._name, *arguments)
-
-    def __getitem__(self, axes: Any) -> _Over:
-        return _Over(self._name, axes if isinstance(axes, tuple) else (axes,))
-
-    def __repr__(self) -> str:
-        return f"<nautilus function {self._name}>"
-
-
-class _Library:
-    """Every function of the language by its name: `lib.gelu(x)`, `lib.rmsnorm[k](x, gamma, eps)`."""
-
-    def __getattr__(self, function: str) -> Function:
-        if function.startswith("_"):
-            raise AttributeError(function)
-        return Function(function)
-
-
-lib = _Library()
-
-
-def along(function: str) -> Callable[..., Expression]:
-    def apply(axes: Union[Axis, Sequence[Axis]], *arguments: Operand) -> Expression:
-        listed = list(axes) if isinstance(axes, (tuple, list)) else [axes]
-        return call(function, *arguments, axes=[axis for axis in listed if isinstance(axis, Axis)])
-
-    apply.__name__ = function
-    apply.__doc__ = f"`{function}[axes](...)` of the library: {function}(j, x)."
-    return apply
 
 
 _NAMES = re.compile(r"[\s,]+")

@@ -69,6 +69,7 @@ def test_operators():
         (-nautilus.sum(a, a), "-(sum[a] a)"),
         (nautilus.sum((a, b), a * b, acc="f64"), "sum[a, b acc f64] a * b"),
         (nautilus.max(a(3), a, start=0.5), "max[a < 3 from 0.5] a"),
+        (nautilus.argmax(a(3), a, rank=b + 1), "argmax[a < 3 rank b + 1] a"),
         (nautilus.where(a < b, a, -nautilus.inf), "where(a < b, a, -inf)"),
         (nautilus.lib.softcap(a, 30), "softcap(a, 30)"),
         (nautilus.lib.rmsnorm[b](a, 1.0, 1e-5), "rmsnorm[b](a, 1.0, 1e-05)"),

@@ -35,6 +35,8 @@ std::string_view pass_of(Rewrite rewrite) {
       return "tabulate";
     case Rewrite::Masks:
       return "hoist_operand_masks";
+    case Rewrite::Ranks:
+      return "rank_pieces";
   }
   return {};
 }

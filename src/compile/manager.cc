@@ -112,6 +112,7 @@ std::vector<std::string_view> sequence(Algebra algebra) {
                                          "nest_sums",
                                          "reduce_pieces",
                                          "merge_equal",
+                                         "rank_pieces",
                                          "pull_scale",
                                          "split_reductions",
                                          "hoist_operand_masks",
@@ -136,6 +137,7 @@ std::vector<std::string_view> sequence(Algebra algebra) {
   if (!algebra.has(Rewrite::Sums)) std::erase(names, "unroll_sums");
   if (!algebra.has(Rewrite::Tables)) std::erase(names, "tabulate");
   if (!algebra.has(Rewrite::Masks)) std::erase(names, "hoist_operand_masks");
+  if (!algebra.has(Rewrite::Ranks)) std::erase(names, "rank_pieces");
   if (!algebra.has(Rewrite::Extremes)) std::erase(names, "argmax_by_extremes");
   if (algebra.has(Rewrite::DistributeRowShift))
     names.insert(std::find(names.begin(), names.end(), "defer"), "distribute_row_shift");

@@ -43,6 +43,7 @@
 #include "spec/passes/algebra/nest_sums.h"
 #include "spec/passes/algebra/pull_scale.h"
 #include "spec/passes/algebra/push_extremes.h"
+#include "spec/passes/algebra/rank_pieces.h"
 #include "spec/passes/algebra/reduce_pieces.h"
 #include "spec/passes/algebra/split_groups.h"
 #include "spec/passes/algebra/split_residues.h"
@@ -177,6 +178,10 @@ const std::vector<PassInfo>& passes() {
       // Splitting names the same reduction once per reader; one is enough.
       equations("merge_equal", spec::leaving_scans<spec::merge_equal>,
                 "equal equations become one"),
+      reading("algebra, piece",
+              equations("rank_pieces", spec::leaving_scans<spec::rank_pieces>,
+                        "small places in an order are found in pieces of the axis first",
+                        kReductionsSplit)),
       algebra("pull_scale", spec::leaving_scans<spec::pull_scale>,
               "positive scalar factors leave sums, maxima and selects"),
       algebra("hoist_operand_masks", spec::leaving_scans<spec::hoist_operand_masks>,
@@ -300,13 +305,13 @@ const std::vector<PassInfo>& passes() {
             "shared, keep, unpacked, moving, registers"),
       arrow("choose_point_lines", "scalar", "scalar", choose::choose_point_lines,
             "kernels of points and parts get the lines that their lowering reads",
-            "lanes, each, vector, unroll, threads, resident"),
+            "lanes, each, vector, unroll, private, threads, resident"),
       arrow("program_to_matile", "scalar", "matile", program_to_matile,
             "every nest becomes a kernel, grid nests by way of the passes from scalar_to_vrtile "
             "on",
             "fuse, split, last, columns, vector, hold, groups, shared, keep, unpacked, moving, "
-            "registers, lanes, each, across, spread, held, patch, unroll, windows, threads, "
-            "resident"),
+            "registers, lanes, each, across, spread, held, patch, private, unroll, windows, "
+            "threads, resident"),
       together("begin_kernels", matile::begin_kernels,
                "kernels begin before those in front of them have ended", "begin"),
       together("order_reads", matile::order_reads,

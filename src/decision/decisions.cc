@@ -31,7 +31,8 @@ const Words& words(Rewrite) {
                                   "extremes",
                                   "pieces",
                                   "tables",
-                                  "masks"};
+                                  "masks",
+                                  "ranks"};
   return spellings;
 }
 

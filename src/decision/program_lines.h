@@ -19,7 +19,8 @@ enum class Rewrite : uint8_t {
   Extremes,
   Pieces,
   Tables,
-  Masks
+  Masks,
+  Ranks
 };
 const std::vector<std::string_view>& words(Rewrite);
 
@@ -41,8 +42,8 @@ struct Algebra {
       "of floats. pieces: reductions along an axis of a product are taken in pieces first, by the "
       "kernel of the product. tables: costly values that are the same for many elements are "
       "computed once. masks: a condition around a product is one of its operand, so that sums of "
-      "it "
-      "are products of matrices.";
+      "it are products of matrices. ranks: elements with few before them in an order are looked "
+      "for in pieces of their axis first.";
   Rewrite rewrite = Rewrite::DistributeRowShift;
   Switch use = Switch::Off;
   By by = By::Auto;
@@ -75,7 +76,8 @@ struct Piece {
   static constexpr std::string_view kFormat = "piece $tensor $length{ $by}";
   static constexpr std::string_view kDoc =
       "Program, with `algebra pieces on`: how many elements of a product, along the axis that all "
-      "its readers reduce, are reduced by the kernel of the product.";
+      "its readers reduce, are reduced by the kernel of the product. With `algebra ranks on`: "
+      "among how many elements of an axis a place in an order is counted first.";
   ir::Name tensor;
   ir::OptionalInt length;
   By by = By::Auto;

@@ -45,9 +45,9 @@ class TypedPrinter {
       case EK::Not:
         return "!" + text(e[0]);
       case EK::And:
-        return infix(e, "&&");
+        return infix(e, joins_at_once(e[1]) ? "&" : "&&");
       case EK::Or:
-        return infix(e, "||");
+        return infix(e, joins_at_once(e[1]) ? "|" : "||");
       case EK::Eq:
         return infix(e, "==");
       case EK::Ne:
@@ -92,6 +92,36 @@ class TypedPrinter {
       out = float_literal(expr::round_to(dtype, value));
     }
     return std::signbit(value) ? "(" + out + ")" : out;
+  }
+
+  // Conditions on numbers in registers that cost less than a branch around them. A single
+  // comparison has none anyway.
+  bool joins_at_once(Expr right) const {
+    return (right.op() == EK::And || right.op() == EK::Or) && is_in_registers(right);
+  }
+  bool is_in_registers(Expr e) const {
+    if (names_.instead && !names_.instead(e).empty()) return true;
+    switch (e.op()) {
+      case EK::IntConst:
+      case EK::BoolConst:
+      case EK::FloatConst:
+      case EK::Var:
+        return true;
+      case EK::Not:
+      case EK::And:
+      case EK::Or:
+      case EK::Eq:
+      case EK::Ne:
+      case EK::Lt:
+      case EK::Le:
+      case EK::Gt:
+      case EK::Ge:
+      case EK::Add:
+      case EK::Sub:
+        return is_in_registers(e[0]) && (e.args().size() < 2 || is_in_registers(e[1]));
+      default:
+        return false;
+    }
   }
 
   std::string infix(Expr e, std::string_view op) {

@@ -77,9 +77,14 @@ TEST(HostPrelude, OffersEveryNameOfTheDevicePrelude) {
   EXPECT_GT(names.size(), 60u);
   for (const std::string& name : declared(device, "__forceinline__ ")) names.push_back(name);
   for (const std::string& name : declared(device, "#define ")) names.push_back(name);
-  for (const std::string& name : names) {
-    EXPECT_NE(host.find(" " + name + "("), std::string::npos) << name;
-  }
+  // The host has families of functions, `scatter_sum_f32`, as rows of a macro.
+  const auto has_row = [&](const std::string& name) {
+    const size_t at = name.find("scatter_");
+    return at != std::string::npos &&
+           host.find("SCATTER(" + name.substr(at + 8) + ",") != host.npos;
+  };
+  for (const std::string& name : names)
+    EXPECT_TRUE(host.find(" " + name + "(") != host.npos || has_row(name)) << name;
 }
 
 }  // namespace

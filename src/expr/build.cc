@@ -261,6 +261,10 @@ class Builder {
     const Expr body = build(*s.args[0]);
     scope_.release(mark);
     if (!body) return {};
+    if (s.args.size() > 1) {
+      sink_.report(Code::BadOp, s.args[1]->span, "ranks belong to the math language only");
+      return {};
+    }
     const bool is_logic = *reducer == Reducer::Any || *reducer == Reducer::All;
     if (is_logic != (body.dtype() == DType::Bool)) return wrong(s, body.dtype());
     if (init && (init.dtype() != body.dtype() || is_arg(*reducer)))

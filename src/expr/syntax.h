@@ -53,8 +53,8 @@ struct Syntax {
   std::string_view text;  // name, operator, reducer
   int64_t integer = 0;    // Integer, Bool
   double number = 0;      // Float
-  // Index, Call, operands; Reduce: body; Let: value, body; Repeat: values, steps, body; Table:
-  // elements, index
+  // Index, Call, operands; Reduce: body, and the rank if there is one; Let: value, body; Repeat:
+  // values, steps, body; Table: elements, index
   std::vector<const Syntax*> args;
   std::vector<SyntaxAxis> axes;  // Reduce; Call: axes in brackets; Repeat: names, then the rounds
   const Syntax* init = nullptr;  // Reduce

@@ -85,17 +85,21 @@ const Syntax* SyntaxParser::entered_reduction() {
     if (a->extent) r.depth = std::max(r.depth, a->extent->depth + 1);
     r.axes.push_back(*a);
   } while (c_.accept(","));
-  while (c_.at("from") || c_.at("acc")) {
+  const Syntax* rank = nullptr;
+  while (c_.at("from") || c_.at("rank") || c_.at("acc")) {
     const Lexeme clause = c_.next();
-    if (clause.text == "from" ? r.init != nullptr : r.acc.has_value()) {
+    const Syntax** operand = clause.text == "from"   ? &r.init
+                             : clause.text == "rank" ? &rank
+                                                     : nullptr;
+    if (operand ? *operand != nullptr : r.acc.has_value()) {
       c_.sink().report(Code::UnexpectedToken, clause.span,
                        fmt::format("`{}` stands twice", clause.text));
       return nullptr;
     }
-    if (clause.text == "from") {
-      r.init = sum();
-      if (!r.init) return nullptr;
-      r.depth = std::max(r.depth, r.init->depth + 1);
+    if (operand) {
+      *operand = sum();
+      if (!*operand) return nullptr;
+      r.depth = std::max(r.depth, (*operand)->depth + 1);
     } else {
       r.acc = parse_dtype(c_.peek().text);
       if (!r.acc) {
@@ -110,6 +114,7 @@ const Syntax* SyntaxParser::entered_reduction() {
   if (!body) return nullptr;
   r.span = diag::join(word.span, body->span);
   r.args = {body};
+  if (rank) r.args.push_back(rank);
   return finish(std::move(r));
 }
 

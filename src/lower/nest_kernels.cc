@@ -203,8 +203,13 @@ bool NestKernels::scatter(size_t& i, size_t limit, const AskedKernel& asked) {
   ir::PassContext own = context_.with(context_.sink, unnamed);
   const std::vector<MapNest> first = {nests->first};
   const std::vector<MapNest> terms = {nests->terms};
+  ir::Block first_lines;
+  if (!nests->first.axes.empty()) {
+    const auto bytes = expr::bytes(state_.buffers.at(*written_by(nests->first).begin()).dtype);
+    first_lines.push_back(ir::make(decision::Each{rules_.first_points(bytes), {}}));
+  }
   auto filled = points_alternative({first, kept, state_.buffers, target_, state_.names, &rules_},
-                                   {}, {}, own);
+                                   first_lines, {}, own);
   auto made = points_alternative({terms, kept, state_.buffers, target_, state_.names,
                                   rules_for(asked), decision::Form::Scatter, machine_},
                                  asked.alternatives[0], members, context_);

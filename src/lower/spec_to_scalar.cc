@@ -245,7 +245,7 @@ std::optional<ir::Program> spec_to_scalar(const ir::Program& program, ir::PassCo
   for (const ir::Op& line : decision::lines(program.body)) {
     const std::string_view none =
         line.is<decision::Chunk>()   ? "no scan of this name is computed in chunks"
-        : line.is<decision::Piece>() ? "no product of this name is reduced in pieces"
+        : line.is<decision::Piece>() ? "nothing of this name is taken in pieces"
                                      : "no operand of products has this name or depth";
     decision::refuse(line, fmt::format("{}, with the other lines as they are", none), context);
     are_read = false;

@@ -39,6 +39,7 @@ constexpr WordRow kKeywordRows[] = {
     {"true", "true", "the truth value"},
     {"false", "false", "the truth value"},
     {"from", "max[j from z] x", "the initial element of a reduction"},
+    {"rank", "max[j rank r] x", "the element that r others come before: rank 0 is the largest"},
     {"acc", "sum[k acc f64] x", "the dtype that a reduction accumulates in"},
 };
 

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "expr/scalar_ops.h"
+#include "scalar/resolved_steps.h"
 
 namespace nautilus::scalar {
 namespace {
@@ -17,46 +18,6 @@ using expr::Expr;
 using expr::Op;
 using expr::Tensor;
 using expr::Value;
-
-// An expression with its names resolved: variables to slots, reads to buffers.
-struct Code {
-  Op op;
-  DType dtype;
-  DType operand;
-  Value constant{.i = 0};
-  int slot = -1;
-  Tensor* buffer = nullptr;
-  std::string_view name;
-  std::vector<const Code*> args;
-  // The innermost loop variable that the value depends on, if it depends on nothing else; the value
-  // holds as long as that variable was not set again.
-  int innermost = -1;
-  bool reads = false;
-  bool is_kept = false;
-  mutable uint64_t kept_at = 0;
-  mutable Value kept{.i = 0};
-};
-
-// Ops with their expressions resolved.
-struct Step {
-  Kind kind;
-  diag::Span span;
-  std::vector<int> slots = {};        // For, Loop
-  std::vector<int64_t> extents = {};  // For
-  const Code* from = nullptr;         // Loop
-  const Code* to = nullptr;           // Loop
-  bool is_down = false;               // Loop
-  bool is_grid = false;               // For
-  std::vector<Step> body = {};        // For, Loop, If
-  Tensor* target = nullptr;
-  std::string_view target_name = {};
-  Tensor* best = nullptr;
-  std::vector<const Code*> indices = {};
-  const Code* value = nullptr;
-  const Code* position = nullptr;
-  const Code* condition = nullptr;
-  expr::Reducer reducer = expr::Reducer::Sum;
-};
 
 class Interpreter {
  public:
@@ -155,12 +116,16 @@ class Interpreter {
         resolve(op.as<UpdateArg>(), s);
         break;
       case Kind::Scatter:
-        resolve_write(op.as<Scatter>(), s);
-        s.reducer = op.as<Scatter>().reducer;
-        if (const Expr when = op.as<Scatter>().condition) s.condition = compile(when);
+        resolve(op.as<Scatter>(), s);
         break;
     }
     return s;
+  }
+
+  void resolve(const Scatter& scatter, Step& s) {
+    resolve_write(scatter, s);
+    s.reducer = scatter.reducer;
+    if (scatter.condition) s.condition = compile(scatter.condition);
   }
 
   void resolve(const For& loop, Step& s) {

@@ -289,6 +289,10 @@ struct Algebra {
   int64_t long_chunk;       // the same with decays that are known, or none
   int64_t most_chunk;       // that a line may ask for
   int64_t piece_columns;    // of a product, that its kernel reduces
+  int64_t rank_piece;  // at least, of an axis whose elements with few before them are asked for
+  int64_t rank_step;   // of which such a piece is a multiple
+  double rank_pairs;   // of elements that are compared, at least, for pieces
+  int64_t most_ranks;  // that are looked for in pieces
 };
 
 // Thresholds of warnings (driver/report/warnings.h).

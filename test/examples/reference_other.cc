@@ -59,6 +59,30 @@ Arrays moe_routing(const Arrays& in, const Sizes& n, const Scalars&) {
   return {{"first", first}, {"second", second}, {"weight", weight}, {"load", load}};
 }
 
+Arrays topk(const Arrays& in, const Sizes& n, const Scalars&) {
+  const Array& score = in.at("score");
+  const int64_t tokens = n.at("T"), experts = n.at("E"), chosen = 4;
+  Array expert = zeros({tokens, chosen}), weight = zeros({tokens, chosen}), load = zeros({experts});
+  for (int64_t t = 0; t < tokens; ++t) {
+    std::vector<int64_t> order(static_cast<size_t>(experts));
+    std::iota(order.begin(), order.end(), int64_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      return score.at({t, a}) > score.at({t, b});
+    });
+    double total = 0;
+    for (int64_t r = 0; r < chosen; ++r) {
+      const int64_t e = r < experts ? order[static_cast<size_t>(r)] : -1;
+      expert.ref({t, r}) = static_cast<double>(e);
+      if (e < 0) continue;
+      load.ref({e}) += 1;
+      weight.ref({t, r}) = std::exp(score.at({t, e}) - score.at({t, order[0]}));
+      total += weight.at({t, r});
+    }
+    for (int64_t r = 0; r < chosen; ++r) weight.ref({t, r}) /= total;
+  }
+  return {{"expert", expert}, {"weight", weight}, {"load", load}};
+}
+
 Arrays embedding_gradient(const Arrays& in, const Sizes& n, const Scalars&) {
   const Array &token = in.at("token"), &terms = in.at("dY");
   Array rows = zeros({n.at("V"), n.at("E")}), count = zeros({n.at("V")});
@@ -96,6 +120,7 @@ std::vector<Reference> other_references() {
   return {
       {"conv1d", conv1d},
       {"moe_routing", moe_routing},
+      {"topk", topk},
       {"embedding_gradient", embedding_gradient},
       {"rope", rope},
   };

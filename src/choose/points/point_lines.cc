@@ -110,6 +110,32 @@ bool has_many(const ir::Axes& axes, const target::Target& target) {
   return points >= target.points.many;
 }
 
+bool share_turns(std::span<const lower::MapNest> nests, expr::ExprPool& pool) {
+  bool ok = true;
+  bool is_shared = false;
+  for (const lower::MapNest& nest : nests) {
+    if (nest.axes.empty() || nest.axes.size() != nests[0].axes.size()) return false;
+    const Expr last = pool.index(nest.axes.back().name);
+    std::vector<Expr> turns;
+    ir::for_each_op(nest.body, [&](const ir::Op& op) {
+      ok &= !op.is<scalar::If>() && !op.is<scalar::Loop>();
+      if (const auto* loop = op.get<scalar::For>()) {
+        for (const ir::Axis& a : loop->axes) turns.push_back(pool.index(a.name));
+      }
+    });
+    const auto look_at = [&](Expr e) {
+      if (e.op() != EK::Read) return;
+      const bool is_of_turn =
+          std::ranges::any_of(turns, [&](Expr t) { return expr::depends_on(e, t); });
+      is_shared |= is_of_turn;
+      ok &= !is_of_turn || !expr::depends_on(e, last);
+    };
+    for (const ir::Op& op : nest.body)
+      ir::for_each_expr(op, [&](Expr root) { expr::for_each(root, look_at); });
+  }
+  return ok && is_shared;
+}
+
 std::optional<PointsAcross> points_across(std::span<const lower::MapNest> nests,
                                           const std::map<std::string, ir::TensorType>& buffers,
                                           const target::Target& target, expr::ExprPool& pool) {

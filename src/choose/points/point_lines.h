@@ -18,6 +18,9 @@ int64_t points_of_line(std::span<const lower::MapNest> nests,
                        const std::map<std::string, ir::TensorType>& buffers,
                        const target::Target& target, expr::ExprPool& pool);
 
+// Whether the nests loop, and what their turns read is the same for neighbours along the last axis.
+bool share_turns(std::span<const lower::MapNest> nests, expr::ExprPool& pool);
+
 // Lines of a kernel that transposes a tensor: its reads are contiguous along `axis`, its writes
 // along the last axis.
 struct PointsAcross {

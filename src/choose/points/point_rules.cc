@@ -18,6 +18,12 @@ int64_t PointRules::scan_each(int64_t vector) { return vector; }
 
 int64_t PointRules::lines_across() { return target_.points.lines_across; }
 
+// A vector of memory. With an element for each thread it is CTAs that take the time: 154 MB of
+// zeros 0.36 ms, as much as the machine begins CTAs.
+int64_t PointRules::first_points(int64_t element_bytes) {
+  return std::min(target_.memory.vector_bytes / element_bytes, target_.points.line);
+}
+
 // As many turns as make the target's loads under way, if those are enough; of loops over parts as
 // many as the target takes.
 int64_t PointRules::turns(const lower::TurnFacts& facts) {

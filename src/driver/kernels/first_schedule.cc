@@ -120,6 +120,7 @@ class FormChooser {
     if (changes(Rewrite::Chunks, chunked)) consider(chunked, "");
     consider_pieces();
     consider_masks();
+    consider_ranks();
     return std::move(best_);
   }
 
@@ -233,6 +234,30 @@ class FormChooser {
                     share));
     keep_notes_of_forms(other);
     other.algebra = inside;
+    best_ = std::move(other);
+  }
+
+  // Elements that are asked for by their rank are looked for in pieces first where the axis is
+  // long.
+  void consider_ranks() {
+    const Algebra divided = form(best_.algebra, Rewrite::Ranks);
+    if (divided == best_.algebra || !changes(Rewrite::Ranks, divided)) return;
+    const auto lowered = unit_.forms.get(program_, context_, divided);
+    FirstSchedule other = with_tile_kernels(*lowered, true, unit_);
+    const double share = predicted_cost(other, unit_) / predicted_cost(best_, unit_);
+    if (share >= 1) {
+      best_.notes.push_back(
+          fmt::format("ranks are counted along the whole axis: pieces first are predicted to take "
+                      "{:.2g} of the time",
+                      share));
+      return;
+    }
+    other.notes.insert(other.notes.begin(),
+                       fmt::format("elements of few ranks are looked for in pieces of the axis "
+                                   "first: predicted to take {:.2g} of the time without",
+                                   share));
+    keep_notes_of_forms(other);
+    other.algebra = divided;
     best_ = std::move(other);
   }
 

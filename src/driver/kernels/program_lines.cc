@@ -171,7 +171,7 @@ std::string refuse_idle(const schedule::Schedule& decisions, const Algebra& form
 }
 
 std::string refuse_program(const ir::Program& program, const schedule::Schedule& decisions) {
-  // Names do not count where equations have a hash: a program that is renamed keeps its schedules.
+  // The program's name does not count where equations have a hash.
   const std::string equations = spec::equations_hash(program);
   if (decisions.equations != equations && decisions.program != program.name)
     return fmt::format("the schedule is for @{}, the program is @{}", decisions.program,

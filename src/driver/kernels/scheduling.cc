@@ -91,8 +91,9 @@ std::optional<FirstSchedule> schedule_without_trial(const ir::Program& program, 
   ir::PassContext context{unit.pool, ignored, {}};
   const auto lowered = unit.forms.get(program, context);
   if (!lowered) return std::nullopt;
-  for (const Rewrite rewrite : {Rewrite::DistributeRowShift, Rewrite::Gather, Rewrite::Limbs,
-                                Rewrite::Groups, Rewrite::Chunks, Rewrite::Pieces}) {
+  for (const Rewrite rewrite :
+       {Rewrite::DistributeRowShift, Rewrite::Gather, Rewrite::Limbs, Rewrite::Groups,
+        Rewrite::Chunks, Rewrite::Pieces, Rewrite::Ranks}) {
     if (unit.forms.get(program, context, Algebra().with(rewrite)) != lowered) return std::nullopt;
   }
   if (unit.forms.get(program, context, Algebra().without(Rewrite::Sums)) != lowered)

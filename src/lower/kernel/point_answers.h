@@ -36,6 +36,8 @@ class PointAnswers {
   virtual int64_t scan_each(int64_t vector) = 0;
   // Neighbouring threads along the last axis, of a kernel that has points across it.
   virtual int64_t lines_across() = 0;
+  // Points of a thread beside each other, of a kernel that writes what terms are combined with.
+  virtual int64_t first_points(int64_t element_bytes) = 0;
   // Turns that are written one after the other.
   virtual int64_t turns(const TurnFacts& facts) = 0;
   // Turns of the longest windows that are written out, of a kernel that has some.

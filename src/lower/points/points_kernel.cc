@@ -10,6 +10,7 @@
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
 #include "ir/walk.h"
+#include "lower/points/hoist_reads.h"
 #include "lower/points/point_parts.h"
 #include "lower/points/points_loops.h"
 #include "lower/points/scan_elements.h"
@@ -87,8 +88,9 @@ class PointsLowering {
       if (!block(nest.body, body)) return std::nullopt;
       for (const auto& [name, indices] : pending_) write(name, indices, known_.at(name), body);
     }
-    return kernel_of_points(kernels_.make(target + "_kernel"), axes_, join_loops(body, pool_),
-                            threads_, names_, pool_);
+    body = hoist_reads(join_loops(body, pool_), axes_, buffers_, names_, pool_);
+    return kernel_of_points(kernels_.make(target + "_kernel"), axes_, std::move(body), threads_,
+                            names_, pool_);
   }
 
  private:

@@ -29,12 +29,19 @@ bool is_identity(Expr e, Reducer reducer) {
   return expr::is_float(e.dtype()) ? e.number() == v.f : e.integer() == v.i;
 }
 
-std::optional<Term> term_of(const scalar::Update& u, expr::ExprPool& pool) {
+// Whether the element, which begins with `first`, stays what it is. An extreme of what it began with
+// is no other one.
+bool changes_nothing(Expr e, Reducer reducer, Expr first) {
+  const bool is_extreme = reducer == Reducer::Max || reducer == Reducer::Min;
+  return is_identity(e, reducer) || (is_extreme && e == first);
+}
+
+std::optional<Term> term_of(const scalar::Update& u, Expr first, expr::ExprPool& pool) {
   const Expr e = u.value;
   if (u.reducer == Reducer::Any) return Term{e, pool.boolean(true)};
   if (u.reducer == Reducer::All && e.op() == EK::Or && e[0].op() == EK::Not)
     return Term{e[0][0], e[1]};
-  if (e.op() == EK::Select && is_identity(e[2], u.reducer)) return Term{e[0], e[1]};
+  if (e.op() == EK::Select && changes_nothing(e[2], u.reducer, first)) return Term{e[0], e[1]};
   const bool is_flag =
       u.reducer == Reducer::Sum && e.op() == EK::Cast && e[0].dtype() == DType::Bool;
   if (is_flag) return Term{e[0], pool.constant(1, e.dtype())};
@@ -116,7 +123,7 @@ std::optional<ScatterNests> scatter_nests(const MapNest& nest,
   const DType dtype = buffers.at(std::string(init->target.str())).dtype;
   if (!is_combined_by_memory(update->reducer, dtype) || update->value.dtype() != dtype)
     return std::nullopt;
-  const auto term = term_of(*update, pool);
+  const auto term = term_of(*update, init->value, pool);
   Scattering scattering(nest.axes, pool);
   if (!term || !scattering.look(term->condition)) return std::nullopt;
 

@@ -209,23 +209,26 @@ Typed ExprElaborator::share(Typed value, std::string_view name, int uses, bool i
                             bool is_round) {
   if (uses < 2 || guards_ > 0 || is_always_guarded || is_leaf(value.e) || value.hold != Hold::Firm)
     return value;
-  if (const auto it = shared_.find(value.e); it != shared_.end()) return {it->second};
-  Let let;
-  const std::string_view part = value.e.op() == Op::Reduce ? expr::name(value.e.reducer()) : name;
-  const std::string full = taken_out_name(part);
-  const std::vector<Expr> indices = axes_as_they_lie(value.e);
   // A scalar computation stays in its place, but rounds of one would double it each time.
-  if (indices.empty() && !is_round) return value;
+  if (axes_as_they_lie(value.e).empty() && !is_round) return value;
+  return {take_out(value.e, value.e.op() == Op::Reduce ? expr::name(value.e.reducer()) : name)};
+}
+
+Expr ExprElaborator::take_out(Expr value, std::string_view part) {
+  if (const auto it = shared_.find(value); it != shared_.end()) return it->second;
+  Let let;
+  const std::string full = taken_out_name(part);
+  const std::vector<Expr> indices = axes_as_they_lie(value);
   for (Expr var : indices) let.axes.push_back({var.name(), scope_.extent(var)});
   let.name = pool_.name(full);
-  let.dtype = value.e.dtype();
-  let.body = value.e;
+  let.dtype = value.dtype();
+  let.body = value;
   symbols_.add({let.name.str(), {}}, {Symbol::Kind::Tensor, {}, {}, let.type(), {}, true, nullptr},
                sink_);
   taken_out_.push_back(let);
   const Expr read = pool_.read(let.name, let.dtype, indices);
-  shared_.emplace(value.e, read);
-  return {read};
+  shared_.emplace(value, read);
+  return read;
 }
 
 Occurrences occurrences(const Syntax& s, std::string_view name) {

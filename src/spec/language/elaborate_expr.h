@@ -84,6 +84,10 @@ class ExprElaborator {
   ir::Expr bounded(expr::Reducer reducer, const std::vector<Range>& ranges, ir::Expr body);
   ir::Expr position(const Range& range, ir::Expr result);
   ir::Expr count(const Range& range);
+  Typed ranked(const expr::Syntax& s, const std::vector<Range>& ranges, Typed body, ir::Expr rank);
+  ir::Expr place(const Range& range, ir::Expr value, bool is_largest);
+  ir::Expr holds(const Range& range, ir::Expr axis);
+  bool has_rank(const expr::Syntax& s);
   Typed let(const expr::Syntax& s);
   Typed repeat(const expr::Syntax& s);
   // A table is an equation of its own, so that its reads are checked like others.
@@ -108,6 +112,8 @@ class ExprElaborator {
   std::vector<ir::Expr> axes_as_they_lie(ir::Expr value) const;
   Typed share(Typed value, std::string_view name, int uses, bool is_always_guarded,
               bool is_round = false);
+  // Makes the value an equation of its own; its element at the value's axes.
+  ir::Expr take_out(ir::Expr value, std::string_view part);
   ir::Expr rename(ir::Expr e, ir::Expr from, ir::Expr to);
   bool is_reasonable(ir::Expr e, diag::Span span);
   Typed fail() const { return {}; }

@@ -26,6 +26,8 @@ using ir::Expr;
 Typed ExprElaborator::reduce(const Syntax& s) {
   Typed init;
   if (s.init && !(init = elaborate(*s.init))) return fail();
+  Expr rank;
+  if (s.args.size() > 1 && (!has_rank(s) || !(rank = index(*s.args[1], "a rank")))) return fail();
   const size_t visible = frames_.back().axes.size();
   std::vector<Range> all;
   Typed body;
@@ -56,6 +58,7 @@ Typed ExprElaborator::reduce(const Syntax& s) {
   }
   body = reduce_body(s, all.size(), body);
   if (!body) return fail();
+  if (rank) return ranked(s, all, body, rank);
   if (init) {
     Typed zero = body;
     if (is_arg(*expr::parse_reducer(s.text == "mean" ? "sum" : s.text)) || s.text == "mean") {
@@ -103,8 +106,8 @@ Expr ExprElaborator::bounded(Reducer reducer, const std::vector<Range>& ranges, 
   Expr condition;
   for (const Range& r : ranges) {
     if (!r.bound) continue;
-    const Expr holds = pool_.binary(r.relation, r.axis, r.bound);
-    condition = condition ? pool_.binary(Op::And, condition, holds) : holds;
+    const Expr own = holds(r, r.axis);
+    condition = condition ? pool_.binary(Op::And, condition, own) : own;
   }
   if (!condition) return body;
   const DType dtype = body.dtype();

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions that choose the elements of an axis by their place in an order (total_order.h):
+//
+//   let V[i < M, r < 8] : f32 =
+//       max[j < N] where(i64(P[i, j]) == r and X[i, j] == X[i, j], X[i, j], -inf)
+//
+// Elements with other places, and those without one, do not change the result.
+#pragma once
+
+#include <vector>
+
+#include "expr/walk.h"
+#include "spec/facts/total_order.h"
+
+namespace nautilus::spec {
+
+struct PlaceReader {
+  const Let* let = nullptr;
+  ir::Expr read;      // P[i, j], where j is the axis of the reduction
+  int64_t limit = 0;  // the places that it chooses are less
+};
+
+// All readers of `count`, which has the order; none if one of them is no such reduction, asks for
+// places without a limit that is known when compiling, or if the count is an output.
+std::vector<PlaceReader> place_readers(const ir::Program& program, const Let& count,
+                                       const TotalOrder& order, expr::ExprPool& pool);
+
+// The axes of the tensor at the indices of the read.
+expr::Substitution indices_of(const Let& tensor, ir::Expr read, expr::ExprPool& pool);
+
+}  // namespace nautilus::spec

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements by their rank: `max[j rank r] x` is the element that r others come before; a part of
+// elaborate_expr.h.
+//
+//   place[j]        =  sum[k] (x[k] > x[j] or x[k] == x[j] and k < j)
+//   max[j rank r] x =  max[j] where(place[j] == r, x, -inf)
+//
+// Places are an equation of their own, so that all ranks share them; no two elements have the same.
+// NaN comes before nothing, and is never chosen. Nothing behind this file knows of ranks.
+#include <fmt/format.h>
+
+#include "expr/build.h"
+#include "expr/scalar_ops.h"
+#include "spec/language/elaborate_expr.h"
+
+namespace nautilus::spec {
+
+using diag::Code;
+using expr::DType;
+using expr::Op;
+using expr::Reducer;
+using expr::Syntax;
+using ir::Expr;
+
+bool ExprElaborator::has_rank(const Syntax& s) {
+  if (s.text != "max" && s.text != "min" && s.text != "argmax" && s.text != "argmin") {
+    sink_.report(Code::WrongArguments, s.args[1]->span, fmt::format("`{}` takes no rank", s.text))
+        .with_help(
+            "`max`, `min`, `argmax` and `argmin` do: `max[j rank 1] x` is the second largest");
+    return false;
+  }
+  if (!s.init && !s.acc) return true;
+  sink_.report(
+      Code::WrongArguments, s.init ? s.init->span : s.span,
+      fmt::format("a `{}` with a rank takes no {}", s.text, s.init ? "initial element" : "`acc`"));
+  return false;
+}
+
+Typed ExprElaborator::ranked(const Syntax& s, const std::vector<Range>& ranges, Typed body,
+                             Expr rank) {
+  if (ranges.size() != 1) {
+    sink_.report(Code::WrongArguments, s.span,
+                 fmt::format("`{}` with a rank takes one axis", s.text));
+    return fail();
+  }
+  const Range& range = ranges[0];
+  const Reducer reducer = *expr::parse_reducer(s.text);
+  // Every element is compared with all others, so what is computed is stored once; but not where
+  // reads are inside their tensors only under the bound.
+  const Expr value = range.bound ? body.e : share(body, "term", 2, false).e;
+  const Expr count = place(range, value, reducer == Reducer::Max || reducer == Reducer::ArgMax);
+  const Expr own = guards_ > 0 ? count : take_out(count, "place");
+  Expr is_chosen = pool_.binary(Op::Eq, pool_.cast(DType::I64, own), rank);
+  if (is_float(value.dtype()))
+    is_chosen = pool_.binary(Op::And, is_chosen, pool_.binary(Op::Eq, value, value));
+  if (range.bound) is_chosen = pool_.binary(Op::And, holds(range, range.axis), is_chosen);
+  const Expr axes[] = {range.axis};
+  const Expr extents[] = {scope_.extent(range.axis)};
+  if (is_arg(reducer)) {
+    const Expr none = pool_.integer(-1);
+    const Expr chosen = pool_.select(is_chosen, range.axis, none);
+    return {pool_.reduce(Reducer::Max, chosen, axes, extents, none)};
+  }
+  const expr::Value v = expr::identity(reducer, value.dtype());
+  const Expr none = is_float(value.dtype()) ? pool_.floating(v.f, value.dtype())
+                                            : pool_.integer(v.i, value.dtype());
+  return {pool_.reduce(reducer, pool_.select(is_chosen, value, none), axes, extents)};
+}
+
+// How many elements come before that of the axis.
+Expr ExprElaborator::place(const Range& range, Expr value, bool is_largest) {
+  const Expr axis = range.axis;
+  const Expr k = scope_.fresh(axis);
+  const Expr other = rename(value, axis, k);
+  const Expr is_beyond = pool_.binary(is_largest ? Op::Gt : Op::Lt, other, value);
+  const Expr is_equal_and_before =
+      pool_.binary(Op::And, pool_.binary(Op::Eq, other, value), pool_.binary(Op::Lt, k, axis));
+  Expr is_before = pool_.binary(Op::Or, is_beyond, is_equal_and_before);
+  if (range.bound) {
+    const Expr both = pool_.binary(Op::And, holds(range, k), holds(range, axis));
+    is_before = pool_.binary(Op::And, both, is_before);
+  }
+  const Expr one = pool_.integer(1, DType::I32);
+  const Expr none = pool_.integer(0, DType::I32);
+  const Expr axes[] = {k};
+  const Expr extents[] = {scope_.extent(axis)};
+  return pool_.reduce(Reducer::Sum, pool_.select(is_before, one, none), axes, extents);
+}
+
+// The bound of the range for this variable of its axis.
+Expr ExprElaborator::holds(const Range& range, Expr axis) {
+  return pool_.binary(range.relation, axis, range.bound);
+}
+
+}  // namespace nautilus::spec
