@@ -191,7 +191,7 @@ bool NestKernels::scatter(size_t& i, size_t limit, const AskedKernel& asked) {
       limit == i + 1 ? scatter_nests(state_.nests[i], state_.buffers, context_.pool) : std::nullopt;
   if (!nests || asked.alternatives.size() != 1) {
     refuse(asked,
-           !nests ? "its statement is no reduction of which each term has one place"
+           !nests ? "only reductions of which each term has one place have this form"
                   : "kernels that scatter have one alternative",
            context_);
     return false;

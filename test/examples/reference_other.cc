@@ -118,10 +118,8 @@ Arrays rope(const Arrays& in, const Sizes& n, const Scalars& s) {
 
 std::vector<Reference> other_references() {
   return {
-      {"conv1d", conv1d},
-      {"moe_routing", moe_routing},
-      {"topk", topk},
-      {"embedding_gradient", embedding_gradient},
+      {"conv1d", conv1d}, {"moe_routing", moe_routing},
+      {"topk", topk},     {"embedding_gradient", embedding_gradient},
       {"rope", rope},
   };
 }

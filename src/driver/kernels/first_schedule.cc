@@ -14,7 +14,7 @@
 #include "schedule/choose/plan_cost.h"
 #include "schedule/text/schedule.h"
 #include "spec/equations_hash.h"
-#include "spec/passes/algebra/chunk_scans.h"
+#include "spec/passes/chunks/chunk_scans.h"
 #include "spec/scans.h"
 
 namespace nautilus::driver {

@@ -29,8 +29,8 @@ bool is_identity(Expr e, Reducer reducer) {
   return expr::is_float(e.dtype()) ? e.number() == v.f : e.integer() == v.i;
 }
 
-// Whether the element, which begins with `first`, stays what it is. An extreme of what it began with
-// is no other one.
+// Whether the element, which begins with `first`, stays what it is. An extreme of what it began
+// with does not move.
 bool changes_nothing(Expr e, Reducer reducer, Expr first) {
   const bool is_extreme = reducer == Reducer::Max || reducer == Reducer::Min;
   return is_identity(e, reducer) || (is_extreme && e == first);
@@ -48,7 +48,7 @@ std::optional<Term> term_of(const scalar::Update& u, Expr first, expr::ExprPool&
   return std::nullopt;
 }
 
-// The axis at the only place where `condition`, an equation, holds; null if it is no such equation.
+// The axis at the only place where `condition`, an equation, holds; null for other conditions.
 Expr place_of(Expr condition, Expr axis, expr::ExprPool& pool) {
   if (condition.op() != EK::Eq || condition[0].dtype() != DType::I64) return {};
   const auto rest = expr::difference(condition[0], condition[1]);

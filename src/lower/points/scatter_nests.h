@@ -26,7 +26,7 @@ struct ScatterNests {
   MapNest terms;
 };
 
-// Nothing if the nest is no such reduction, or if memory has no such operation on its elements.
+// Nothing for other nests, and where memory lacks the operation on these elements.
 std::optional<ScatterNests> scatter_nests(const MapNest& nest,
                                           const std::map<std::string, ir::TensorType>& buffers,
                                           expr::ExprPool& pool);

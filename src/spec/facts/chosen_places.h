@@ -20,7 +20,7 @@ struct PlaceReader {
   int64_t limit = 0;  // the places that it chooses are less
 };
 
-// All readers of `count`, which has the order; none if one of them is no such reduction, asks for
+// All readers of `count`, which has the order; none if one of them is another reduction, asks for
 // places without a limit that is known when compiling, or if the count is an output.
 std::vector<PlaceReader> place_readers(const ir::Program& program, const Let& count,
                                        const TotalOrder& order, expr::ExprPool& pool);

@@ -25,7 +25,7 @@ struct TotalOrder {
   std::vector<ir::Expr> has_place;  // conditions on j: different elements have different places
 };
 
-// Nothing if the equation is no such count.
+// Nothing for other equations.
 std::optional<TotalOrder> read_total_order(const Let& let, expr::ExprPool& pool);
 
 }  // namespace nautilus::spec

@@ -15,6 +15,7 @@
 
 #include "spec/language/equation_scope.h"
 #include "spec/language/promote.h"
+#include "spec/language/reduced_terms.h"
 #include "spec/language/symbols.h"
 #include "spec/ops.h"
 
@@ -67,27 +68,13 @@ class ExprElaborator {
   Typed infix(const expr::Syntax& s);
   Typed binary(const expr::Syntax& s, Typed x, Typed y);
   Typed reduce(const expr::Syntax& s);
-  // An axis of a reduction: its extent, and the condition on its terms.
-  struct Range {
-    ir::Expr axis;
-    ir::Expr renamed = {};  // its variable in the reduction, if that is another one
-    const expr::SyntaxAxis* written = nullptr;
-    expr::Op relation = expr::Op::Lt;
-    ir::Expr bound = {};  // null: all terms count
-  };
   bool ranges(const expr::Syntax& s, std::vector<Range>& out);
   bool copied_range(const expr::SyntaxAxis& a, std::vector<Range>& out);
   bool bind_range(const expr::SyntaxAxis& a, ir::Expr extent, std::vector<Range>& out);
   Typed reduce_body(const expr::Syntax& s, size_t axes, Typed body);
   ir::Expr reduced(const expr::Syntax& s, const std::vector<Range>& ranges, Typed body,
                    ir::Expr init);
-  ir::Expr bounded(expr::Reducer reducer, const std::vector<Range>& ranges, ir::Expr body);
-  ir::Expr position(const Range& range, ir::Expr result);
-  ir::Expr count(const Range& range);
   Typed ranked(const expr::Syntax& s, const std::vector<Range>& ranges, Typed body, ir::Expr rank);
-  ir::Expr place(const Range& range, ir::Expr value, bool is_largest);
-  ir::Expr holds(const Range& range, ir::Expr axis);
-  bool has_rank(const expr::Syntax& s);
   Typed let(const expr::Syntax& s);
   Typed repeat(const expr::Syntax& s);
   // A table is an equation of its own, so that its reads are checked like others.
@@ -127,6 +114,7 @@ class ExprElaborator {
   EquationScope& scope_;
   expr::ExprPool& pool_;
   diag::Sink& sink_;
+  ReducedTerms terms_{scope_, pool_};
   std::vector<Frame> frames_;
   int guards_ = 0;
   int integer_context_ = 0;  // inside an index or a size, where `/` means floor division
@@ -135,6 +123,9 @@ class ExprElaborator {
   std::unordered_map<ir::Expr, ir::Expr> shared_;
   std::unordered_map<ir::Expr, diag::Span> read_spans_;
 };
+
+// Whether the reduction may have the rank that is written; reported if it may not.
+bool takes_rank(const expr::Syntax& s, diag::Sink& sink);
 
 // How often a name occurs in an expression, and whether every occurrence is in a branch of `where`,
 // to the right of `and` or `or`, or in a reduction with a bound.

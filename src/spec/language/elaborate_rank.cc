@@ -22,15 +22,15 @@ using expr::Reducer;
 using expr::Syntax;
 using ir::Expr;
 
-bool ExprElaborator::has_rank(const Syntax& s) {
+bool takes_rank(const Syntax& s, diag::Sink& sink) {
   if (s.text != "max" && s.text != "min" && s.text != "argmax" && s.text != "argmin") {
-    sink_.report(Code::WrongArguments, s.args[1]->span, fmt::format("`{}` takes no rank", s.text))
+    sink.report(Code::WrongArguments, s.args[1]->span, fmt::format("`{}` takes no rank", s.text))
         .with_help(
             "`max`, `min`, `argmax` and `argmin` do: `max[j rank 1] x` is the second largest");
     return false;
   }
   if (!s.init && !s.acc) return true;
-  sink_.report(
+  sink.report(
       Code::WrongArguments, s.init ? s.init->span : s.span,
       fmt::format("a `{}` with a rank takes no {}", s.text, s.init ? "initial element" : "`acc`"));
   return false;
@@ -48,12 +48,14 @@ Typed ExprElaborator::ranked(const Syntax& s, const std::vector<Range>& ranges, 
   // Every element is compared with all others, so what is computed is stored once; but not where
   // reads are inside their tensors only under the bound.
   const Expr value = range.bound ? body.e : share(body, "term", 2, false).e;
-  const Expr count = place(range, value, reducer == Reducer::Max || reducer == Reducer::ArgMax);
+  const Expr k = scope_.fresh(range.axis);
+  const bool is_largest = reducer == Reducer::Max || reducer == Reducer::ArgMax;
+  const Expr count = terms_.place(range, value, k, rename(value, range.axis, k), is_largest);
   const Expr own = guards_ > 0 ? count : take_out(count, "place");
   Expr is_chosen = pool_.binary(Op::Eq, pool_.cast(DType::I64, own), rank);
   if (is_float(value.dtype()))
     is_chosen = pool_.binary(Op::And, is_chosen, pool_.binary(Op::Eq, value, value));
-  if (range.bound) is_chosen = pool_.binary(Op::And, holds(range, range.axis), is_chosen);
+  if (range.bound) is_chosen = pool_.binary(Op::And, terms_.holds(range, range.axis), is_chosen);
   const Expr axes[] = {range.axis};
   const Expr extents[] = {scope_.extent(range.axis)};
   if (is_arg(reducer)) {
@@ -65,31 +67,6 @@ Typed ExprElaborator::ranked(const Syntax& s, const std::vector<Range>& ranges, 
   const Expr none = is_float(value.dtype()) ? pool_.floating(v.f, value.dtype())
                                             : pool_.integer(v.i, value.dtype());
   return {pool_.reduce(reducer, pool_.select(is_chosen, value, none), axes, extents)};
-}
-
-// How many elements come before that of the axis.
-Expr ExprElaborator::place(const Range& range, Expr value, bool is_largest) {
-  const Expr axis = range.axis;
-  const Expr k = scope_.fresh(axis);
-  const Expr other = rename(value, axis, k);
-  const Expr is_beyond = pool_.binary(is_largest ? Op::Gt : Op::Lt, other, value);
-  const Expr is_equal_and_before =
-      pool_.binary(Op::And, pool_.binary(Op::Eq, other, value), pool_.binary(Op::Lt, k, axis));
-  Expr is_before = pool_.binary(Op::Or, is_beyond, is_equal_and_before);
-  if (range.bound) {
-    const Expr both = pool_.binary(Op::And, holds(range, k), holds(range, axis));
-    is_before = pool_.binary(Op::And, both, is_before);
-  }
-  const Expr one = pool_.integer(1, DType::I32);
-  const Expr none = pool_.integer(0, DType::I32);
-  const Expr axes[] = {k};
-  const Expr extents[] = {scope_.extent(axis)};
-  return pool_.reduce(Reducer::Sum, pool_.select(is_before, one, none), axes, extents);
-}
-
-// The bound of the range for this variable of its axis.
-Expr ExprElaborator::holds(const Range& range, Expr axis) {
-  return pool_.binary(range.relation, axis, range.bound);
 }
 
 }  // namespace nautilus::spec

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions: what a reducer asks of its body, initial elements, terms that a bound leaves out; a
-// part of elaborate_expr.h. The axes of reductions are read in elaborate_range.cc.
-//
-// A bound is a condition around the body: terms that do not count are replaced by the reducer's
-// empty value. So `sum[s <= t] X[i, s]` is `sum[s < T] where(s <= t, X[i, s], 0)` from here on.
+// Reductions: what a reducer asks of its body, and initial elements; a part of elaborate_expr.h.
+// The axes of reductions are read in elaborate_range.cc.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +24,8 @@ Typed ExprElaborator::reduce(const Syntax& s) {
   Typed init;
   if (s.init && !(init = elaborate(*s.init))) return fail();
   Expr rank;
-  if (s.args.size() > 1 && (!has_rank(s) || !(rank = index(*s.args[1], "a rank")))) return fail();
+  if (s.args.size() > 1 && (!takes_rank(s, sink_) || !(rank = index(*s.args[1], "a rank"))))
+    return fail();
   const size_t visible = frames_.back().axes.size();
   std::vector<Range> all;
   Typed body;
@@ -82,8 +80,9 @@ Expr ExprElaborator::reduced(const Syntax& s, const std::vector<Range>& ranges, 
     axes.push_back(r.axis);
     extents.push_back(scope_.extent(r.axis));
   }
-  const Expr result = pool_.reduce(reducer, bounded(reducer, ranges, body.e), axes, extents, init);
-  if (is_arg(reducer) && ranges[0].bound) return position(ranges[0], result);
+  const Expr result =
+      pool_.reduce(reducer, terms_.bounded(reducer, ranges, body.e), axes, extents, init);
+  if (is_arg(reducer) && ranges[0].bound) return terms_.position(ranges[0], result);
   if (s.text != "mean") return result;
   Expr number;
   for (const Range& r : ranges) {
@@ -95,58 +94,10 @@ Expr ExprElaborator::reduced(const Syntax& s, const std::vector<Range>& ranges, 
           .with_help("write a `sum`, and divide by the number of its terms");
       return {};
     }
-    const Expr n = count(r);
+    const Expr n = terms_.count(r);
     number = number ? pool_.binary(Op::Mul, number, n) : n;
   }
   return pool_.binary(Op::Div, result, pool_.cast(body.e.dtype(), number));
-}
-
-// The body where all bounds hold, and what changes nothing elsewhere.
-Expr ExprElaborator::bounded(Reducer reducer, const std::vector<Range>& ranges, Expr body) {
-  Expr condition;
-  for (const Range& r : ranges) {
-    if (!r.bound) continue;
-    const Expr own = holds(r, r.axis);
-    condition = condition ? pool_.binary(Op::And, condition, own) : own;
-  }
-  if (!condition) return body;
-  const DType dtype = body.dtype();
-  if (is_arg(reducer) && is_float(dtype)) {
-    // NaN has no position, so it stands for terms that do not count. It is computed, because texts
-    // have no word for it.
-    const Expr infinite = pool_.floating(std::numeric_limits<double>::infinity(), dtype);
-    return pool_.select(condition, body, pool_.binary(Op::Sub, infinite, infinite));
-  }
-  const expr::Value v = expr::identity(reducer, dtype);
-  const Expr none = is_float(dtype)        ? pool_.floating(v.f, dtype)
-                    : dtype == DType::Bool ? pool_.boolean(v.i != 0)
-                                           : pool_.integer(v.i, dtype);
-  return pool_.select(condition, body, none);
-}
-
-// Integers have no number that never counts: where the least one was found at a term that the bound
-// leaves out, those that it leaves in are as small, and the first of them is the position.
-Expr ExprElaborator::position(const Range& range, Expr result) {
-  if (is_float(result.body().dtype())) return result;
-  const bool is_prefix = range.relation == Op::Lt || range.relation == Op::Le;
-  const Expr none = pool_.integer(-1);
-  if (is_prefix)
-    return pool_.select(pool_.binary(range.relation, result, range.bound), result, none);
-  const Expr first =
-      range.relation == Op::Ge ? range.bound : pool_.binary(Op::Add, range.bound, pool_.integer(1));
-  const Expr has_terms = pool_.binary(Op::Lt, first, scope_.extent(range.axis));
-  return pool_.select(has_terms, pool_.binary(Op::Max, result, first), none);
-}
-
-// How many terms the axis has.
-Expr ExprElaborator::count(const Range& range) {
-  const Expr extent = scope_.extent(range.axis);
-  if (!range.bound) return extent;
-  const bool is_prefix = range.relation == Op::Lt || range.relation == Op::Le;
-  const bool is_next = range.relation == Op::Le || range.relation == Op::Gt;
-  const Expr end = is_next ? pool_.binary(Op::Add, range.bound, pool_.integer(1)) : range.bound;
-  const Expr before = pool_.binary(Op::Max, pool_.binary(Op::Min, end, extent), pool_.integer(0));
-  return is_prefix ? before : pool_.binary(Op::Sub, extent, before);
 }
 
 // Checks the body's dtype for the reducer and casts it to the accumulation dtype.

@@ -5,7 +5,7 @@
 
 #include "expr/rules/simplify.h"
 #include "spec/facts/read_scan.h"
-#include "spec/passes/algebra/chunk_decays.h"
+#include "spec/passes/chunks/chunk_decays.h"
 
 namespace nautilus::spec {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spec/passes/algebra/chunk_equations.h"
+#include "spec/passes/chunks/chunk_equations.h"
 
 #include <fmt/format.h>
 

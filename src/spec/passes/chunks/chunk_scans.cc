@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spec/passes/algebra/chunk_scans.h"
+#include "spec/passes/chunks/chunk_scans.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 #include "ir/decl.h"
 #include "ir/target_of.h"
 #include "spec/facts/read_scan.h"
-#include "spec/passes/algebra/chunk_equations.h"
 #include "spec/passes/algebra/without_moves.h"
+#include "spec/passes/chunks/chunk_equations.h"
 
 namespace nautilus::spec {
 namespace {
