@@ -5,6 +5,7 @@
 
 #include "expr/walk.h"
 #include "ir/walk.h"
+#include "matile/read_values.h"
 
 namespace nautilus::matile {
 namespace {
@@ -59,7 +60,7 @@ bool is_window(const Loop& l) {
 
 std::set<int64_t> sizes_of_windows(const Points& points) {
   std::set<int64_t> out;
-  if (points.lanes_per_point) return out;
+  if (points.lanes_per_point || reads_by_values(points)) return out;
   if (points.patch) {
     ir::for_each_op(points.body, [&](const ir::Op& op) {
       const auto* l = op.get<Loop>();

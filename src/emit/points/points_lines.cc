@@ -21,7 +21,9 @@ bool has_line_along(const PointsScope& scope, Expr axis, ir::Name tensor,
   const DType dtype = global.type.dtype;
   return expr::has_vectors(dtype) && !global.is_scratch &&
          std::none_of(indices.begin(), indices.end() - 1,
-                      [&](Expr index) { return expr::depends_on(index, axis); });
+                      [&](Expr index) { return expr::depends_on(index, axis); }) &&
+         std::none_of(indices.begin(), indices.end(),
+                      [&](Expr index) { return scope.has_numbers_of_points(index); });
 }
 
 void load_line(PointsScope& scope, Expr r, const std::string& name) {

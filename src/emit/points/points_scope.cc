@@ -107,6 +107,14 @@ std::string PointsScope::text(Expr e) {
   return typed_expression(e, names);
 }
 
+bool PointsScope::has_numbers_of_points(Expr e) const {
+  const auto vars = expr::free_vars(e);
+  return std::ranges::any_of(vars, [&](Expr v) {
+    const auto own = locals.find(v.name().str());
+    return own != locals.end() && own->second.ends_with(']');
+  });
+}
+
 void PointsScope::name_shared(Expr root) {
   for (Expr e : shared_parts(root, kWorthNaming)) {
     if (named.contains(e)) continue;

@@ -73,6 +73,8 @@ struct PointsScope {
   const GlobalTensor& global(ir::Name tensor) const { return globals.find(tensor.str())->second; }
   std::string offset(ir::Name tensor, std::span<const expr::Expr> indices);
   std::string text(expr::Expr e);
+  // Whether e has numbers that each point of a thread has for itself.
+  bool has_numbers_of_points(expr::Expr e) const;
   // Subexpressions that occur more than once get a name. What may be evaluated only under a
   // condition (a read in a branch of `where`) stays where it is: it may be outside its tensor.
   void name_shared(expr::Expr root);

@@ -41,11 +41,7 @@ void assign_each(PointsScope& scope, const std::string& own, Expr value) {
 bool is_of_line(const PointsScope& scope, Expr value) {
   const PointsGrid& grid = scope.grid;
   if (!grid.is_line || grid.across || grid.spread > 0) return false;
-  const auto vars = expr::free_vars(value);
-  return std::ranges::none_of(vars, [&](Expr v) {
-    const auto own = scope.locals.find(v.name().str());
-    return v == grid.last || (own != scope.locals.end() && own->second.ends_with(']'));
-  });
+  return !expr::depends_on(value, grid.last) && !scope.has_numbers_of_points(value);
 }
 
 void define_number(PointsScope& scope, ir::Name name, DType dtype, Expr value,
@@ -104,22 +100,25 @@ class WhereScattered {
 
 // Whether the elements of the points of a thread are added as vectors.
 bool scatters_line(const PointsScope& scope, const matile::Scatter& s) {
-  const bool is_same = !s.condition || !expr::depends_on(s.condition, scope.grid.last);
+  const bool is_same = !s.condition || (!expr::depends_on(s.condition, scope.grid.last) &&
+                                        !scope.has_numbers_of_points(s.condition));
   return s.reducer == expr::Reducer::Sum && s.value.dtype() == DType::F32 && is_same &&
          !scope.grid.across && scope.own_copy.empty() && has_line(scope, s.target, s.indices);
 }
 
 void write_scatter(PointsScope& scope, const matile::Scatter& s) {
   const std::string target = identifier(s.target.str());
-  load_lines(scope, s.value);
   if (scatters_line(scope, s)) {
     const WhereScattered where(scope, s.condition);
+    load_lines(scope, s.value);
     const std::string line = scope.fresh("line");
     scope.out.line("float {}[{}];", line, scope.grid.points_per_thread);
     assign_each(scope, line + "[beside]", s.value);
     return scope.out.line("scatter_line_sum_f32(p.{}, {}, {}, {}, exist);", target,
                           scope.offset(s.target, s.indices), line, apart(scope, s.target));
   }
+  // Under a condition of each point a line may be outside its tensor.
+  if (!s.condition) load_lines(scope, s.value);
   const EachPoint each(scope);
   const WhereScattered where(scope, s.condition);
   scope.name_shared(s.value);

@@ -59,8 +59,9 @@ class InvariantReads {
     if (++visits_ > kMostVisits || expr::tensors_read(e).empty()) return;
     const Expr read = e.op() == EK::Cast ? e[0] : e;
     if (read.op() == EK::Read && is_invariant(read)) return add(e, holds);
+    if (read.op() == EK::Read) return;
     if (e.op() == EK::Select || e.op() == EK::And) {
-      visit(e[0], holds);
+      if (expr::tensors_read(e[1]).empty()) visit(e[0], holds);
       std::vector<Expr> inside = holds;
       for (Expr c : expr::conjuncts(e[0])) {
         // What a condition reads may be guarded by those in front of it.

@@ -11,9 +11,10 @@
 // Why: the loop has one load less in a turn, and the compiler of the machine does not see it: it
 // counts such an address along with the others.
 //
-// For elements that are inside their tensor whether the loop has turns or not, under those of the
-// conditions around them that are the same in all turns. Not for loops that write. Exact. Tests:
-// test/lower/hoist_reads.naut
+// Not those in the place of another element or in the condition for reading one: windows and
+// patches ask them for several points at once. For elements that are inside their tensor whether
+// the loop has turns or not, under those of the conditions around them that are the same in all
+// turns. Not for loops that write. Exact. Tests: test/lower/hoist_reads.naut
 #pragma once
 
 #include <map>

@@ -8,6 +8,7 @@
 #include "lower/points/point_counts.h"
 #include "lower/points/points_loops.h"
 #include "matile/ops.h"
+#include "matile/read_values.h"
 
 namespace nautilus::lower {
 
@@ -16,7 +17,8 @@ bool patch(LoweredKernel& parts, const decision::Patch& line, int64_t threads,
   auto kernel = parts.kernel.as<matile::Kernel>();
   auto points = kernel.body[0].as<matile::Points>();
   if (points.lanes_per_point || points.across || points.points_per_thread ||
-      points.points_of_line || points.spread || line.rows == line.columns)
+      points.points_of_line || points.spread || line.rows == line.columns ||
+      matile::reads_by_values(points))
     return false;
   ir::Axes of_rows;
   ir::Axes others;

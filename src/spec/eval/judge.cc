@@ -227,9 +227,11 @@ std::string objection(const Comparison& c, const Tensor& got, const Result& want
     case Verdict::NotJudged:
       return fmt::format(
           "not judged: the error that is possible by rounding alone is too large to tell right "
-          "from wrong at {} of {} elements; declare a tolerance, as `numerics rel 1e-2 abs 1e-3`, "
-          "or cast intermediate tensors",
-          c.unjudged, want.value.size());
+          "from wrong at {} of {} elements; {}",
+          c.unjudged, want.value.size(),
+          is_float(want.value.dtype)
+              ? "declare a tolerance, as `numerics rel 1e-2 abs 1e-3`, or cast intermediate tensors"
+              : "make what is compared an output of 16 bits, so that it is rounded first");
   }
   NAUT_CHECK(false, "no such verdict");
 }

@@ -85,7 +85,8 @@ std::optional<TotalOrder> read_total_order(const Let& let, expr::ExprPool& pool)
       if (std::find(out.has_place.begin(), out.has_place.end(), own) == out.has_place.end())
         out.has_place.push_back(own);
     }
-    if (!is_order || !out.element) continue;
+    // With a condition on j alone, elements without a place would still come before others.
+    if (!is_order || !out.element || out.has_place.size() != out.counts.size()) continue;
     if (expr::is_float(out.element.dtype()))
       out.has_place.push_back(pool.binary(Op::Eq, out.element, out.element));
     return out;

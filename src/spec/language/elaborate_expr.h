@@ -74,6 +74,7 @@ class ExprElaborator {
   Typed reduce_body(const expr::Syntax& s, size_t axes, Typed body);
   ir::Expr reduced(const expr::Syntax& s, const std::vector<Range>& ranges, Typed body,
                    ir::Expr init);
+  ir::Expr rank(const expr::Syntax& s);
   Typed ranked(const expr::Syntax& s, const std::vector<Range>& ranges, Typed body, ir::Expr rank);
   Typed let(const expr::Syntax& s);
   Typed repeat(const expr::Syntax& s);
@@ -123,9 +124,6 @@ class ExprElaborator {
   std::unordered_map<ir::Expr, ir::Expr> shared_;
   std::unordered_map<ir::Expr, diag::Span> read_spans_;
 };
-
-// Whether the reduction may have the rank that is written; reported if it may not.
-bool takes_rank(const expr::Syntax& s, diag::Sink& sink);
 
 // How often a name occurs in an expression, and whether every occurrence is in a branch of `where`,
 // to the right of `and` or `or`, or in a reduction with a bound.

@@ -22,6 +22,9 @@ using expr::Reducer;
 using expr::Syntax;
 using ir::Expr;
 
+namespace {
+
+// Whether the reduction may have a rank; reported if it may not.
 bool takes_rank(const Syntax& s, diag::Sink& sink) {
   if (s.text != "max" && s.text != "min" && s.text != "argmax" && s.text != "argmin") {
     sink.report(Code::WrongArguments, s.args[1]->span, fmt::format("`{}` takes no rank", s.text))
@@ -34,6 +37,23 @@ bool takes_rank(const Syntax& s, diag::Sink& sink) {
       Code::WrongArguments, s.init ? s.init->span : s.span,
       fmt::format("a `{}` with a rank takes no {}", s.text, s.init ? "initial element" : "`acc`"));
   return false;
+}
+
+}  // namespace
+
+// The same for all elements: outside of the reduction its axis has another meaning or none.
+Expr ExprElaborator::rank(const Syntax& s) {
+  const Syntax& written = *s.args[1];
+  if (!takes_rank(s, sink_)) return {};
+  for (const expr::SyntaxAxis& a : s.axes) {
+    if (find_axis(a.name) || occurrences(written, a.name).count == 0) continue;
+    sink_
+        .report(Code::WrongArguments, written.span,
+                fmt::format("the rank depends on `{}`, which the reduction is over", a.name))
+        .with_help("a rank is the same for all elements that are compared");
+    return {};
+  }
+  return index(written, "a rank");
 }
 
 Typed ExprElaborator::ranked(const Syntax& s, const std::vector<Range>& ranges, Typed body,

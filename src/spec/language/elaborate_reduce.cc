@@ -24,8 +24,7 @@ Typed ExprElaborator::reduce(const Syntax& s) {
   Typed init;
   if (s.init && !(init = elaborate(*s.init))) return fail();
   Expr rank;
-  if (s.args.size() > 1 && (!takes_rank(s, sink_) || !(rank = index(*s.args[1], "a rank"))))
-    return fail();
+  if (s.args.size() > 1 && !(rank = this->rank(s))) return fail();
   const size_t visible = frames_.back().axes.size();
   std::vector<Range> all;
   Typed body;
