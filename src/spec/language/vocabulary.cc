@@ -63,7 +63,7 @@ const Vocabulary& vocabulary() {
   static const Vocabulary all = [] {
     Vocabulary v;
     v.keywords.assign(expr::keywords().begin(), expr::keywords().end());
-    for (const char* word : {"size", "table", "repeat"})
+    for (const char* word : {"size", "table", "repeat", "rank"})
       v.keywords.emplace_back(word);  // not reserved
     v.reducers.assign(expr::reducer_names().begin(), expr::reducer_names().end());
     v.reducers.emplace_back("mean");  // a sum and a quotient, so that levels below have none
