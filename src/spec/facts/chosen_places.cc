@@ -61,7 +61,7 @@ class Readers {
   // `i64(P[i, j]) == r`, with a limit of r.
   bool choose_place(Expr c, PlaceReader& out) const {
     if (c.op() != Op::Eq) return false;
-    for (const size_t side : {0, 1}) {
+    for (const size_t side : {size_t{0}, size_t{1}}) {
       const Expr read = c[side].op() == Op::Cast ? c[side][0] : c[side];
       const Expr place = c[1 - side];
       if (read.op() != Op::Read || read.name() != count_.name || !is_along_axis(read, *out.let) ||
