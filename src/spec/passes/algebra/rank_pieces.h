@@ -11,7 +11,7 @@
 //   let P.kept[i, b < (N + 63) / 64, q < 8] : i64 =
 //       max[l < 64 from -1] where(i64(P.piece[i, b, l]) == q and .., b * 64 + l, -1)
 //   let P.at[i, c < (N + 63) / 64 * 8] : i64 = P.kept[i, c / 8, c % 8]
-//   let P.of[i, c < ..] : f32 = where(P.at[i, c] >= 0, X[i, P.at[i, c]], 0.0)
+//   let P.of[i, c < ..] : f32 = where(P.at[i, c] >= 0, X[i, P.at[i, c]], NaN)
 //   let P.last[i, c < ..] : i32 = the count among the kept elements P.of, in the order of c
 //   let V[i < M, r < 8] : f32 =
 //       max[c < ..] where(P.at[i, c] >= 0 and (i64(P.last[i, c]) == r and ..), P.of[i, c], -inf)
