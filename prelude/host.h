@@ -663,3 +663,4 @@ DEVICE void shared_take(u32 address, double& x, HERE) {
   shared_take(address, bits, line);
   x = as_double((u64)bits);
 }
+#include "sort.h"

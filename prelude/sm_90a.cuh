@@ -533,3 +533,4 @@ DEVICE void shared_take(u32 address, float& x) { x = shared_load_f32(address); }
 DEVICE void shared_take(u32 address, int& x) { x = shared_load_i32(address); }
 DEVICE void shared_take(u32 address, long long& x) { asm volatile("ld.shared.b64 %0, [%1];" : "=l"(x) : "r"(address) : "memory"); }
 DEVICE void shared_take(u32 address, double& x) { asm volatile("ld.shared.f64 %0, [%1];" : "=d"(x) : "r"(address) : "memory"); }
+#include "sort.h"

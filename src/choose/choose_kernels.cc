@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "choose/cover.h"
+#include "choose/gather_choices.h"
 #include "choose/join_axes.h"
 #include "choose/steps/asked_steps.h"
 #include "decision/lines.h"
@@ -94,7 +95,8 @@ class Chooser {
       }
       k.lines.insert(k.lines.begin(), lines.begin(), lines.end());
       kernels.push_back(ir::make(decision::Kernel{k.name, k.form, k.lines}));
-      if (k.or_whole) kernels.push_back(ir::make(decision::Kernel{k.name, k.form, {}}));
+      for (const ir::Block& other : k.others)
+        kernels.push_back(ir::make(decision::Kernel{k.name, k.form, other}));
     }
   }
 
@@ -169,7 +171,8 @@ std::optional<ir::Program> choose_kernels(const ir::Program& program, ir::PassCo
 
 double cost_without_tiles(const ir::Program& program, ir::PassContext& context) {
   const auto joined = join_axes(program, context);
-  Chooser chooser(*joined, context);
+  const auto gathered = gather_choices(*joined, context);
+  Chooser chooser(*gathered, context);
   chooser.run();
   return chooser.cycles();
 }

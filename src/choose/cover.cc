@@ -7,10 +7,10 @@
 #include "choose/rows/short_rows.h"
 #include "expr/walk.h"
 #include "ir/print.h"
+#include "lower/places/scatter_nests.h"
 #include "lower/points/own_results.h"
 #include "lower/points/part_nests.h"
 #include "lower/points/points_loops.h"
-#include "lower/points/scatter_nests.h"
 #include "lower/points/split_reduction.h"
 #include "scalar/ops.h"
 
@@ -122,6 +122,10 @@ Cover Coverer::best(const Nests& nests, lower::FreshNames names) {
       if (!columns) continue;
       consider(std::move(*columns), rest(count), names, out, has_one);
       break;
+    }
+    if (auto sorted = as_sort(nests)) {
+      const size_t count = sorted->kernels[0].nests.size();
+      consider(std::move(*sorted), rest(count), names, out, has_one);
     }
     if (auto scattered = as_scatter(nests))
       consider(std::move(*scattered), rest(1), names, out, has_one);
@@ -276,7 +280,7 @@ void Coverer::in_parts(const Nests& nests, int64_t parts, const lower::FreshName
     out.cycles += whole.cycles;
     all.kernels[0].nests = {nests[0]};
     all.kernels[0].lines.insert(all.kernels[0].lines.begin(), ir::make(line));
-    all.kernels[0].or_whole = true;
+    all.kernels[0].others.emplace_back();  // without the parts of the line
     out.cycles += all.cycles;
     out.kernels.push_back(std::move(all.kernels[0]));
     consider(std::move(out), tail, own, best_cover, has_one);

@@ -19,8 +19,8 @@ struct ChosenKernel {
   ir::Name name;
   decision::Form form = decision::Form::Points;
   ir::Block lines;
-  // Another alternative computes the reduction without the parts of its line.
-  bool or_whole = false;
+  // The lines of further alternatives.
+  std::vector<ir::Block> others;
   std::vector<lower::MapNest> nests;  // in their order; empty if lowering makes them from a line
 };
 
@@ -60,6 +60,7 @@ class Coverer {
   bool fills_machine(const Nests& nests) const;
   Cover as_parts(const Nests& nests);
   std::optional<Cover> as_scatter(const Nests& nests);
+  std::optional<Cover> as_sort(const Nests& nests);
   size_t points_end(const Nests& nests) const;
   static bool reads_any(const lower::MapNest& nest, const std::set<std::string>& names);
   void in_parts(const Nests& nests, const lower::FreshNames& names, Cover& best_cover,

@@ -21,6 +21,8 @@
 
 #include "choose/points/patch_points.h"
 #include "ir/environment.h"
+#include "lower/kernel/point_answers.h"
+#include "lower/places/sort_nests.h"
 #include "lower/rows/row_group.h"
 #include "target/target.h"
 
@@ -52,6 +54,11 @@ class NestCosts {
   double rows(const lower::RowGroup& group, const std::set<std::string>& kept,
               bool may_share) const;
 
+  // Of kernels that put rows in order, one for each length; where rows are longer, of kernels of
+  // points for the nests of long rows.
+  double sort(const lower::SortNests& order, std::span<const lower::MapNest> of_long_rows,
+              std::span<const lower::SortShape> shapes, const std::set<std::string>& kept) const;
+
   // About how long an axis is, by hints alone where there are some.
   double hinted_extent(expr::Expr e) const { return extent(e, hinted_); }
 
@@ -79,6 +86,8 @@ class NestCosts {
   double points_at(std::span<const lower::MapNest> nests, int64_t lanes,
                    const std::set<std::string>& kept, int64_t each, expr::Expr across, int64_t held,
                    const Problem& at) const;
+  double sort_at(const lower::SortNests& order, const lower::SortShape& shape,
+                 const std::set<std::string>& kept, const Problem& at) const;
   double far_bytes(const lower::RowGroup& group, const Problem& at) const;
   double rows_at(const lower::RowGroup& group, const std::set<std::string>& kept, bool may_share,
                  const Problem& at) const;

@@ -172,7 +172,9 @@ std::optional<ir::Program> program_to_matile(const ir::Program& program, ir::Pas
 std::optional<ir::Program> nests_to_kernels(const ir::Program& program, ir::PassContext& context) {
   const auto joined = apply(the_pass("join_axes"), without_after(program), context);
   if (!joined) return std::nullopt;
-  const auto chosen = apply(the_pass("choose_kernels"), *joined, context);
+  const auto gathered = apply(the_pass("gather_choices"), *joined, context);
+  if (!gathered) return std::nullopt;
+  const auto chosen = apply(the_pass("choose_kernels"), *gathered, context);
   if (!chosen) return std::nullopt;
   const auto shaped = apply(the_pass("choose_row_shapes"), *chosen, context);
   if (!shaped) return std::nullopt;

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/nearest.h"
 #include "choose/choose_kernels.h"
+#include "choose/gather_choices.h"
 #include "choose/join_axes.h"
 #include "choose/points/choose_point_lines.h"
 #include "choose/rows/choose_row_registers.h"
@@ -295,6 +296,8 @@ const std::vector<PassInfo>& passes() {
              "the CTAs of a cluster load once what all of them need"),
       arrow("join_axes", "scalar", "scalar", choose::join_axes,
             "axes of the program's own tensors that always go together become one"),
+      arrow("gather_choices", "scalar", "scalar", choose::gather_choices,
+            "choices by the places of an order stand behind what counts them"),
       arrow("choose_kernels", "scalar", "scalar", choose::choose_kernels,
             "nests beside the tiles get kernels of rows, points and parts", "kernel, inner"),
       arrow("choose_row_shapes", "scalar", "scalar", choose::choose_row_shapes,

@@ -47,7 +47,7 @@ const Words& words(CombineKind) {
 }
 
 const Words& words(Form) {
-  static const Words spellings = {"tile", "rows", "points", "parts", "scatter"};
+  static const Words spellings = {"tile", "rows", "points", "parts", "scatter", "sort"};
   return spellings;
 }
 

@@ -65,7 +65,7 @@ struct Decisions {
   static const std::vector<const ir::OpInfo*>& vocabulary() { return kernel_vocabulary(); }
 };
 
-enum class Form : uint8_t { Tile, Rows, Points, Parts, Scatter };
+enum class Form : uint8_t { Tile, Rows, Points, Parts, Scatter, Sort };
 const std::vector<std::string_view>& words(Form);
 
 // A kernel and the decisions about it. Used in the list of what passes decided, and in scheduled

@@ -151,7 +151,8 @@ struct Lanes {
   static constexpr std::string_view kDoc =
       "Forms points and parts: lanes of a warp that share the loops of a point; a power of two. A "
       "scan with vectors may have more: all threads of a CTA. Form rows: lanes of a warp that hold "
-      "a row together; a CTA has a row for each so many of its threads.";
+      "a row together; a CTA has a row for each so many of its threads. Form sort: lanes of a warp "
+      "that put a row in order, or all threads of a CTA.";
   ir::OptionalInt count;
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {
@@ -166,7 +167,7 @@ struct Each {
   static constexpr std::string_view kDoc =
       "Forms points and parts: neighbouring points of a thread; of a scan with vectors: steps of a "
       "thread in a round. Form rows, for reductions over several axes: rows that a step loads at "
-      "once.";
+      "once. Form sort: elements of a lane.";
   ir::OptionalInt points;
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {
@@ -297,7 +298,7 @@ struct Windows {
 struct Threads {
   static constexpr std::string_view kFormat = "threads $count{ $by}";
   static constexpr std::string_view kDoc =
-      "Forms points and parts: threads of a CTA; a multiple of a warp.";
+      "Forms points, parts and sort: threads of a CTA; a multiple of a warp.";
   ir::OptionalInt count;
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {

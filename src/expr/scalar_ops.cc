@@ -71,6 +71,14 @@ Value identity(Reducer reducer, DType dtype) {
   NAUT_CHECK(false, "no reducer");
 }
 
+bool changes_nothing(Expr term, Reducer reducer, Expr so_far) {
+  if (is_arg(reducer)) return false;
+  if (so_far == term && (reducer == Reducer::Max || reducer == Reducer::Min)) return true;
+  if (!term.is_const()) return false;
+  const Value v = identity(reducer, term.dtype());
+  return is_float(term.dtype()) ? term.number() == v.f : term.integer() == v.i;
+}
+
 bool is_better(Reducer reducer, DType dtype, Value x, Value best, bool is_first) {
   if (is_float(dtype)) {
     if (std::isnan(x.f)) return false;

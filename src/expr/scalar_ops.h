@@ -196,6 +196,8 @@ Value apply(Op op, DType result, DType operand, const Value* args);
 Value cast_value(DType to, DType from, Value x);
 // What a reduction starts from when it has no initial element (argmax, argmin: the value part).
 Value identity(Reducer reducer, DType dtype);
+// Whether a reduction that has so far combined to `so_far` stays what it is by another such term.
+bool changes_nothing(Expr term, Reducer reducer, Expr so_far);
 // Whether argmax or argmin changes to `x`: NaN is never chosen, the first of equal values stays.
 bool is_better(Reducer reducer, DType dtype, Value x, Value best, bool is_first);
 // The operator that combines two partial results (sum: Add, any: Or; argmax, argmin have none).

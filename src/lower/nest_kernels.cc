@@ -9,10 +9,11 @@
 #include "ir/machine.h"
 #include "ir/target_of.h"
 #include "ir/walk.h"
+#include "lower/places/scatter_nests.h"
+#include "lower/places/sort_kernel.h"
 #include "lower/points/column_nests.h"
 #include "lower/points/part_nests.h"
 #include "lower/points/points_alternatives.h"
-#include "lower/points/scatter_nests.h"
 #include "lower/rows/row_kernel.h"
 #include "matile/ops.h"
 #include "scalar/ops.h"
@@ -52,6 +53,7 @@ bool NestKernels::next(size_t& i) {
     if (asked->parts().parts.value_or(1) > 1) return split(i, *asked);
   }
   if (asked->form == decision::Form::Scatter) return scatter(i, limit, *asked);
+  if (asked->form == decision::Form::Sort) return sort(i, limit, *asked);
   return asked->form == decision::Form::Rows ? rows(i, limit, *asked) : points(i, limit, *asked);
 }
 
@@ -217,6 +219,44 @@ bool NestKernels::scatter(size_t& i, size_t limit, const AskedKernel& asked) {
   state_.add(std::move(*filled));
   state_.add(std::move(*made));
   ++i;
+  return true;
+}
+
+// Rows that are longer than the kernels have elements are counted by kernels without lines.
+bool NestKernels::sort(size_t& i, size_t limit, const AskedKernel& asked) {
+  const std::vector<MapNest> group = nests_from(i, limit);
+  const auto nests = sort_nests(group, state_.names, context_.pool);
+  std::set<std::string> kept = state_.kept_after(limit);
+  if (!nests || nests->count != group.size()) {
+    refuse(asked, "its statements are no count of an order and what chooses by it", context_);
+    return false;
+  }
+  if (const std::string why = refuse_sort(*nests, kept); !why.empty()) {
+    refuse(asked, why, context_);
+    return false;
+  }
+  const ir::Block members = members_of(i, limit, named_after(group, kept), asked);
+  auto made = sort_kernels({group, kept, state_.buffers, target_, state_.names, rules_for(asked),
+                            decision::Form::Sort, machine_},
+                           *nests, asked.alternatives, members, context_);
+  if (!made) return false;
+  for (LoweredKernel& kernel : made->kernels) state_.add(std::move(kernel));
+  if (made->is_longer) {
+    kept.emplace(nests->counts.str());
+    ir::Block unnamed;
+    ir::PassContext own = context_.with(context_.sink, unnamed);
+    ir::Block lines = {ir::make(decision::Lanes{target_.limits.warp_threads, {}})};
+    for (const MapNest& nest : nests_of_long_rows(group, state_.buffers, context_.pool)) {
+      const std::vector<MapNest> one = {nest};
+      auto counted = points_alternative({one, kept, state_.buffers, target_, state_.names, &rules_},
+                                        {}, {}, own);
+      if (!counted) return false;
+      lines.clear();  // only the count has long loops
+      launch_for_longer(*counted, made->is_longer, context_.pool);
+      state_.add(std::move(*counted));
+    }
+  }
+  i = limit;
   return true;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of nests without a grid loop, as the lines of the schedule say (asked_kernels.h): which
 // nests share one, and of which form it is: rows (row_kernel.h), points or parts
-// (points_alternatives.h), or terms that are scattered (scatter_nests.h). Tests:
-// test/schedule/lines_of_rows.sched, test/lower/rows.naut, test/lower/split.naut
+// (points_alternatives.h), terms that are scattered (scatter_nests.h), or rows that are put in
+// order (sort_kernel.h). Tests: test/schedule/lines_of_rows.sched, test/lower/rows.naut,
+// test/lower/split.naut
 #pragma once
 
 #include <map>
@@ -47,6 +48,7 @@ class NestKernels {
   bool points(size_t& i, size_t end, const AskedKernel& asked);
   bool parts(size_t& i, size_t limit, const AskedKernel& asked);
   bool scatter(size_t& i, size_t limit, const AskedKernel& asked);
+  bool sort(size_t& i, size_t limit, const AskedKernel& asked);
   std::vector<MapNest> nests_from(size_t begin, size_t end) const;
   ir::Block members_of(size_t begin, size_t end, std::string_view name, const AskedKernel& asked);
 

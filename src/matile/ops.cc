@@ -59,6 +59,12 @@ NAUT_DEFINE_OP(LaneLoop)
 NAUT_DEFINE_OP(LaneScan)
 NAUT_DEFINE_OP(Write)
 NAUT_DEFINE_OP(Scatter)
+NAUT_DEFINE_OP(Sort)
+
+const std::vector<std::string_view>& words(SortFirst) {
+  static const std::vector<std::string_view> spellings = {"largest", "smallest"};
+  return spellings;
+}
 
 const std::vector<std::string_view>& words(TensorRole) {
   static const std::vector<std::string_view> spellings = {"input", "output", "scratch", "temp"};
@@ -167,6 +173,7 @@ void open(const ir::OpInfo& info, const void* data, expr::Scope& scope) {
   if (&info == &Loop::info()) index(static_cast<const Loop*>(data)->var);
   if (&info == &SharedLoop::info()) index(static_cast<const SharedLoop*>(data)->var);
   if (&info == &LaneLoop::info()) index(static_cast<const LaneLoop*>(data)->var);
+  if (&info == &Sort::info()) index(static_cast<const Sort*>(data)->place);
   if (&info == &Fill::info()) index(static_cast<const Fill*>(data)->group);
 }
 

@@ -43,6 +43,12 @@
 //
 //     points n < B, f < F, i < H, j < W patch f high 8 over i wide 8
 //
+// Lanes of a point, a warp's or all of a CTA, may put a row in order:
+//
+//   points i < M by 32
+//     sort j < N each 8 largest X[i, j] when X[i, j] == X[i, j] place p to 8
+//       write V[i, p] = where(p < N, X[i, j], -inf)
+//
 // Integers have their declared width here, i64 too; every dtype of the language may be a value.
 // There is no order among threads: a kernel must not read elements that it writes at other points.
 #pragma once
@@ -282,6 +288,42 @@ struct Scatter {
     f("reducer", s.reducer);
     f("value", s.value);
     f("condition", s.condition);
+  }
+  static const ir::OpInfo& info();
+};
+
+// Which elements of a row in order come first.
+enum class SortFirst : uint8_t { Largest, Smallest };
+const std::vector<std::string_view>& words(SortFirst);
+
+struct Sort {
+  static constexpr std::string_view kFormat =
+      "sort $axes each $each $first $key{ when $condition} place $place to $places$body";
+  static constexpr std::string_view kDoc =
+      "The lanes of a point put the elements of one axis in order by their keys, the largest or "
+      "the "
+      "smallest first, equal ones as they stand; those for which the condition does not hold come "
+      "last. A lane has `each` of them, so that there are at most lanes times each. The block is "
+      "run "
+      "once for each place less than `places`, by any lane: the axis is the element that has it, "
+      "which exists where the place is less than the extent. Stands alone in its points.";
+  ir::Axes axes;
+  ir::OptionalInt each;
+  SortFirst first = SortFirst::Largest;
+  ir::Expr key;
+  ir::Expr condition = {};
+  ir::Name place;
+  ir::Expr places;
+  ir::Block body;
+  static void fields(auto& s, auto&& f) {
+    f("axes", s.axes);
+    f("each", s.each);
+    f("first", s.first);
+    f("key", s.key);
+    f("condition", s.condition);
+    f("place", s.place);
+    f("places", s.places);
+    f("body", s.body);
   }
   static const ir::OpInfo& info();
 };

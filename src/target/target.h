@@ -239,6 +239,10 @@ struct Points {
   int64_t walk_vectors;    // that it usually has
   int64_t walk_threads;    // that walk along a long row
   int64_t walk_rounds;     // at least, of so many threads
+  int64_t first_bytes;     // of a thread that writes what terms are combined with
+  int64_t sort_each;       // most elements of a lane that puts a row in order
+  int64_t sort_usual;      // that it has by rule
+  int64_t sort_row;        // most elements of such a row
   int64_t private_bytes;   // of a result, copies of which CTAs have in shared memory
   int64_t walk_resident;   // threads of a multiprocessor that scans leave registers for
   int64_t column_piece;    // elements of a piece of an axis that is not contiguous
@@ -270,6 +274,10 @@ struct NestCosts {
   double reduction_cycles;     // of one reduction of a row
   double lane_operations;      // of a lane that shares a short row: to find it, to load and store
   int64_t resident_rows;       // rows in flight on a multiprocessor
+  double sort_own;             // slots of a key for a step of sorting: inside a thread,
+  double sort_lanes;           // between lanes of a warp,
+  double sort_shared;          // and in shared memory
+  double sort_step_cycles;     // that a step between lanes takes at least
   double patch_share;          // of the slots for instructions that patches use
   double place_slots;          // of a thread for the place of an element that a patch loads
   double single_share;         // of the memory's speed, where a thread loads one element at a time
@@ -291,7 +299,7 @@ struct Algebra {
   int64_t piece_columns;    // of a product, that its kernel reduces
   int64_t rank_piece;  // at least, of an axis whose elements with few before them are asked for
   int64_t rank_step;   // of which such a piece is a multiple
-  double rank_pairs;   // of elements that are compared, at least, for pieces
+  int64_t rank_row;    // elements of a row, at most, that is not divided into pieces
   int64_t most_ranks;  // that are looked for in pieces
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "choose/points/sort_shapes.h"
 #include "matile/windows.h"
 
 namespace nautilus::choose {
@@ -21,7 +22,7 @@ int64_t PointRules::lines_across() { return target_.points.lines_across; }
 // A vector of memory. With an element for each thread it is CTAs that take the time: 154 MB of
 // zeros 0.36 ms, as much as the machine begins CTAs.
 int64_t PointRules::first_points(int64_t element_bytes) {
-  return std::min(target_.memory.vector_bytes / element_bytes, target_.points.line);
+  return std::min(target_.points.first_bytes / element_bytes, target_.points.line);
 }
 
 // As many turns as make the target's loads under way, if those are enough; of loops over parts as
@@ -31,6 +32,11 @@ int64_t PointRules::turns(const lower::TurnFacts& facts) {
   if (facts.is_over_parts) return points.parts_turns;
   const int64_t turns = points.loads / std::max<int64_t>(facts.loads, 1);
   return turns >= points.worth_turns ? turns : 1;
+}
+
+lower::SortShape PointRules::sort(expr::Expr count) {
+  return sort_shape(count.op() == expr::Op::IntConst ? count.integer() : target_.points.sort_row,
+                    target_);
 }
 
 // The longest ones with turns, for all points of a thread, that the target has room for.

@@ -9,7 +9,7 @@
 #include "decision/lines.h"
 #include "driver/kernels/program_lines.h"
 #include "driver/kernels/tile_kernels.h"
-#include "lower/points/scatter_nests.h"
+#include "lower/places/scatter_nests.h"
 #include "lower/program_nests.h"
 #include "scalar/interp.h"
 #include "schedule/apply/apply.h"

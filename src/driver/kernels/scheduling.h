@@ -39,7 +39,7 @@ std::optional<FirstSchedule> first_schedule(const ir::Program& program, Unit& un
 // for. Nothing if there is no such form.
 std::optional<Algebra> chosen_forms(const ir::Program& program, const schedule::Schedule& given,
                                     Unit& unit);
-// Whether some reduction can be a walk over its terms (lower/points/scatter_nests.h).
+// Whether some reduction can be a walk over its terms (lower/places/scatter_nests.h).
 bool may_scatter(const ir::Program& lowered, Unit& unit);
 // The first schedule without checking that its kernels have a form, which is nearly always the
 // same: for a caller that lowers them anyway.

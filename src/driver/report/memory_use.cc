@@ -28,8 +28,8 @@ class UseCollector {
   // `loop`: what repeats the block, the kernel itself at first.
   void visit(const ir::Block& block, const void* loop) {
     for (const ir::Op& op : block) {
-      const bool repeats =
-          op.is<matile::Loop>() || op.is<matile::SharedLoop>() || op.is<matile::LaneLoop>();
+      const bool repeats = op.is<matile::Loop>() || op.is<matile::SharedLoop>() ||
+                           op.is<matile::LaneLoop>() || op.is<matile::Sort>();
       use_.has_products |= op.is<matile::Dot>() || op.is<matile::WarpDot>();
       // Prefetched elements are counted when they are read.
       if (!op.is<matile::Prefetch>()) visit_fields(op, repeats ? op.data() : loop, loop);

@@ -62,8 +62,10 @@ void decode_lanes(PointsScope& scope) {
   if (lanes == 1) {
     out.line("u64 points = (u64)block_index() * {} + (u64)thread_index();", threads);
   } else if (lanes > kDecodedWarp) {
+    const bool is_sorted = scope.points().body[0].is<matile::Sort>();
     out.line("u64 points = (u64)block_index();");
-    out.line("const int lane = thread_index() % {};", kDecodedWarp);
+    out.line("const int lane = thread_index(){};",
+             is_sorted ? "" : fmt::format(" % {}", kDecodedWarp));
   } else if (lanes == kDecodedWarp) {
     out.line("u64 points = (u64)block_index() * {} + (u64)(thread_index() / {});",
              threads / kDecodedWarp, kDecodedWarp);

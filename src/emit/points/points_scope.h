@@ -29,6 +29,7 @@ struct PointsMode {
   bool are_whole = false;        // all points of the thread are computed
   bool are_lines_whole = false;  // whole vectors, at places that take them
   bool are_written_out = false;  // turns of windows, where all points are known
+  bool are_lanes_apart = false;  // each lane of a point writes what is its own
   bool is_ahead = false;         // turns whose loads are under way together
   std::string turn;              // the condition of a turn, asked for each point
 };

@@ -11,6 +11,7 @@
 #include "emit/points/points_own.h"
 #include "emit/points/points_parts.h"
 #include "emit/points/points_patches.h"
+#include "emit/points/points_sort.h"
 #include "emit/points/points_walks.h"
 #include "emit/points/points_windows.h"
 #include "emit/typed_expression.h"
@@ -69,9 +70,9 @@ void write_elements(PointsScope& scope, const matile::Write& w) {
   scope.name_shared(w.value);
   const int64_t lanes = scope.grid.lanes;
   scope.out.line("{}store_{}(p.{}, {}, {});",
-                 lanes == 1             ? ""
-                 : lanes == kJoinedWarp ? "if (lane == 0) "
-                                        : "if (lane == 0 && has_point) ",
+                 lanes == 1 || scope.mode.are_lanes_apart ? ""
+                 : lanes == kJoinedWarp                   ? "if (lane == 0) "
+                                                          : "if (lane == 0 && has_point) ",
                  expr::name(w.value.dtype()), identifier(w.target.str()),
                  scope.offset(w.target, w.indices), scope.text(w.value));
 }
@@ -189,6 +190,8 @@ void write_statement(PointsScope& scope, const ir::Op& op) {
     write_shared_loop(scope, *s);
   } else if (const auto* k = op.get<matile::LaneLoop>()) {
     write_walk(scope, *k);
+  } else if (const auto* o = op.get<matile::Sort>()) {
+    write_sort(scope, *o);
   } else {
     write_loop(scope, op.as<matile::Loop>());
   }

@@ -25,6 +25,13 @@ struct ServedFacts {
   std::optional<int64_t> points;  // where it is the same for all sizes
 };
 
+// How lanes put a row in order.
+struct SortShape {
+  int64_t lanes = 0;    // of a row
+  int64_t each = 0;     // elements of a lane
+  int64_t threads = 0;  // of a CTA
+};
+
 class PointAnswers {
  public:
   virtual ~PointAnswers() = default;
@@ -38,6 +45,8 @@ class PointAnswers {
   virtual int64_t lines_across() = 0;
   // Points of a thread beside each other, of a kernel that writes what terms are combined with.
   virtual int64_t first_points(int64_t element_bytes) = 0;
+  // Of rows with so many elements; as many as there may be where that is not known.
+  virtual SortShape sort(expr::Expr count) = 0;
   // Turns that are written one after the other.
   virtual int64_t turns(const TurnFacts& facts) = 0;
   // Turns of the longest windows that are written out, of a kernel that has some.

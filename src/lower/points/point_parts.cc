@@ -46,7 +46,8 @@ LoweredKernel kernel_of_points(ir::Name name, ir::Axes axes, ir::Block body, int
   points.body = std::move(body);
   kernel.push_back(ir::make(std::move(points)));
   const Expr grid =
-      count.op() == EK::IntConst
+      threads == 1 ? count
+      : count.op() == EK::IntConst
           ? pool.integer((count.integer() + threads - 1) / threads)
           : pool.binary(EK::FloorDiv, pool.binary(EK::Add, count, pool.integer(threads - 1)),
                         pool.integer(threads));

@@ -7,6 +7,7 @@
 
 #include "expr/walk.h"
 #include "ir/verify.h"
+#include "matile/verify/verify_point_layout.h"
 #include "matile/verify/verify_rules.h"
 
 namespace nautilus::matile {
@@ -41,10 +42,8 @@ class PointsVerifier {
       v_.fail("points of a thread are `beside` each other or a `line`");
     if (points.points_per_thread) check_points_of_thread(points, *points.points_per_thread);
     if (points.points_of_line) check_points_of_thread(points, *points.points_of_line);
-    if (points.across || points.points_across) check_turned(points);
-    if (points.spread || points.points_apart || points.points_down) check_spread(points);
-    if (points.patch || points.patch_high || points.patch_over || points.patch_wide)
-      check_patch(points);
+    verify_point_layout(points, target_, v_);
+    take_apart(points);
     if (points.held && (points.patch || points.lanes_per_point || points.across || points.spread ||
                         *points.held < 1 || *points.held > target_.points.held_registers))
       v_.fail(fmt::format("a point of one lane has 1 to {} turns of its loops `held`",
@@ -62,34 +61,12 @@ class PointsVerifier {
     if (points.resident && (*points.resident < 2 || *points.resident > most))
       v_.fail(fmt::format("2 to {} CTAs of {} threads are `resident`, not {}", most,
                           own_threads(points), *points.resident));
-    if (points.own) check_own(points);
+    is_alone_ = points.body.size() == 1 && points.body[0].is<Sort>();
     block(points.body);
     v_.leave_axes(mark);
   }
 
  private:
-  // A copy of a tensor in shared memory, which all points scatter to and nothing else uses.
-  void check_own(const Points& points) {
-    const ir::TensorType* type = v_.tensor(points.own);
-    if (!type) return v_.fail(fmt::format("there is no tensor `{}`", points.own.str()));
-    int64_t bytes = expr::bytes(type->dtype);
-    bool ok = bytes >= 4;
-    for (const Expr n : type->dims) {
-      ok &= n.op() == expr::Op::IntConst && n.integer() <= target_.points.private_bytes;
-      bytes = ok ? bytes * n.integer() : 0;
-    }
-    if (!ok || bytes > target_.points.private_bytes)
-      v_.fail(fmt::format("a CTA has an `own` copy of words up to {} bytes, known when compiling",
-                          target_.points.private_bytes));
-    for (const Op& op : points.body) {
-      const auto* scatter = op.get<Scatter>();
-      if (!op.is<Let>() && !(scatter && scatter->target == points.own))
-        v_.fail("points with an `own` copy scatter to it, and do nothing else");
-    }
-    if (points.lanes_per_point || points.across || points.spread || points.patch)
-      v_.fail("points that scatter have one lane, and lie in lines only");
-  }
-
   int64_t own_threads(const Points& points) const {
     return points.threads.value_or(target_.points.threads);
   }
@@ -103,71 +80,19 @@ class PointsVerifier {
     if (!points.axes.empty()) apart_of_points_.emplace(points.axes.back().name.str());
     has_several_ = true;
   }
-  // Tiles of two axes: lines along the last one, and another axis.
-  void check_turned(const Points& points) {
-    const auto is_it = [&](const ir::Axis& a) { return a.name == points.across; };
-    const bool is_other =
-        points.axes.size() > 1 && std::any_of(points.axes.begin(), points.axes.end() - 1, is_it);
-    const int64_t n = points.points_across.value_or(0);
-    if (!is_other || !points.points_of_line || (n != 2 && n != 4 && n != 8))
-      v_.fail("a kernel of lines has 2, 4 or 8 points `across` another axis than the last");
-    const int64_t lines = points.lines_across.value_or(0);
-    if (lines < 1 || own_threads(points) % lines != 0)
-      v_.fail(fmt::format("`lines` along the last axis are a part of the CTA's {} threads, not {}",
-                          own_threads(points), lines));
-    for (const Op& op : points.body) {
-      if (!op.is<Let>() && !op.is<Value>() && !op.is<Assign>() && !op.is<Write>())
-        v_.fail("points across an axis neither loop nor branch");
+  // What differs between the points of a thread that lie in a tile or a patch.
+  void take_apart(const Points& points) {
+    if (points.spread || points.points_apart || points.points_down) {
+      const size_t from = points.axes.size() > 1 ? points.axes.size() - 2 : 0;
+      for (size_t k = from; k < points.axes.size(); ++k)
+        apart_of_points_.emplace(points.axes[k].name.str());
+      has_several_ = true;
     }
-  }
-  // Tiles of the last two axes; the points of a thread are a row of threads apart.
-  void check_spread(const Points& points) {
-    const int64_t threads = points.threads.value_or(target_.points.threads);
-    const int64_t beside = points.spread.value_or(0);
-    const auto is_few = [](ir::OptionalInt n) { return n == 1 || n == 2 || n == 4 || n == 8; };
-    if (beside < 1 || threads % beside != 0 || !is_few(points.points_apart) ||
-        !is_few(points.points_down))
-      v_.fail(
-          "`spread` is a part of the CTA's threads, with 1, 2, 4 or 8 points `apart` and `down`");
-    if (points.axes.size() == 1 && (beside != threads || points.points_down != 1))
-      v_.fail("points of one axis are spread over all threads");
-    if (points.lanes_per_point || points.points_per_thread || points.across)
-      v_.fail("points that are spread have one lane, and lie beside each other in lines only");
-    if (points.points_of_line &&
-        (points.points_apart != 1 ||
-         std::any_of(points.body.begin(), points.body.end(), [](const Op& op) {
-           return !op.is<Let>() && !op.is<Value>() && !op.is<Assign>() && !op.is<Write>();
-         })))
-      v_.fail("lines that are spread have no other points `apart`, and neither loop nor branch");
-    const size_t from = points.axes.size() > 1 ? points.axes.size() - 2 : 0;
-    for (size_t k = from; k < points.axes.size(); ++k)
-      apart_of_points_.emplace(points.axes[k].name.str());
-    has_several_ = true;
-  }
-  // Points along two axes.
-  void check_patch(const Points& points) {
-    const auto has = [&](ir::Name axis) {
-      return std::any_of(points.axes.begin(), points.axes.end(),
-                         [&](const ir::Axis& a) { return a.name == axis; });
-    };
-    const auto is_few = [&](ir::OptionalInt n) {
-      return n && *n >= 1 && *n <= target_.points.patch_side && (*n & (*n - 1)) == 0;
-    };
-    const auto points_of = [](ir::OptionalInt n) { return n.value_or(0); };
-    if (!points.patch || !points.patch_over || points.patch == points.patch_over ||
-        !has(points.patch) || !has(points.patch_over) || !is_few(points.patch_high) ||
-        !is_few(points.patch_wide) ||
-        points_of(points.patch_high) * points_of(points.patch_wide) > target_.points.patch_points)
-      v_.fail(
-          fmt::format("a `patch` has a power of two of points up to {} along each of two axes, "
-                      "at most {}",
-                      target_.points.patch_side, target_.points.patch_points));
-    if (points.lanes_per_point || points.points_per_thread || points.points_of_line ||
-        points.across || points.spread)
-      v_.fail("points of a patch have one lane, and no other points beside them");
-    apart_of_points_.emplace(points.patch.str());
-    apart_of_points_.emplace(points.patch_over.str());
-    has_several_ = true;
+    if (points.patch || points.patch_high || points.patch_over || points.patch_wide) {
+      apart_of_points_.emplace(points.patch.str());
+      apart_of_points_.emplace(points.patch_over.str());
+      has_several_ = true;
+    }
   }
   bool differs(Expr e) const {
     if (!expr::tensors_read(e).empty()) return true;
@@ -247,6 +172,8 @@ class PointsVerifier {
         return walk(op.as<LaneLoop>());
       case Kind::LaneScan:
         return scan(op.as<LaneScan>());
+      case Kind::Sort:
+        return sort(op.as<Sort>());
       case Kind::Join: {
         const auto& j = op.as<Join>();
         if (!has_lanes_ || has_cta_ || is_shared_)
@@ -330,12 +257,35 @@ class PointsVerifier {
       v_.fail("lanes scan by sum, prod, max or min");
   }
 
+  // Each lane has places of its own, and writes what they say.
+  void sort(const Sort& o) {
+    if (!has_lanes_ || !is_alone_ || is_sorting_)
+      return v_.fail("the lanes of a point put its row in order, alone");
+    const int64_t each = o.each.value_or(0);
+    if (each < 1 || (each & (each - 1)) != 0 || each > target_.points.sort_each)
+      v_.fail(fmt::format("a lane puts a power of two of elements up to {} in order, not {}",
+                          target_.points.sort_each, each));
+    if (o.axes.size() != 1) v_.fail("a sort is of the elements of one axis");
+    number(o.places, DType::I64, "the number of places");
+    const size_t mark = v_.enter_axes(o.axes);
+    number(o.key, o.key.dtype(), "the key");
+    if (expr::bytes(expr::compute_dtype(o.key.dtype())) > 4)
+      v_.fail(fmt::format("keys have up to 32 bits, not {}", expr::name(o.key.dtype())));
+    if (o.condition) number(o.condition, DType::Bool, "the condition");
+    v_.declare_local(o.place, DType::I64);
+    is_sorting_ = true;
+    block(o.body);
+    is_sorting_ = false;
+    v_.leave_axes(mark);
+  }
+
   static bool is_joined(expr::Reducer r) {
     return r == expr::Reducer::Sum || r == expr::Reducer::Max || r == expr::Reducer::Min;
   }
 
   void write(const Write& w) {
-    if (has_cta_ && !is_walking_) return v_.fail("the threads of a CTA write in their walk");
+    if (has_cta_ && !is_walking_ && !is_sorting_)
+      return v_.fail("the threads of a CTA write in their walk");
     if (is_shared_) return v_.fail("the lanes of a point write nothing of their own");
     element(w.target, w.indices, w.value);
   }
@@ -378,6 +328,8 @@ class PointsVerifier {
   bool has_warp_ = false;
   bool has_cta_ = false;                      // all its threads have one point
   bool is_walking_ = false;                   // inside a walk of all lanes
+  bool is_alone_ = false;                     // a sort is all that the points do
+  bool is_sorting_ = false;                   // for the places of a row in order
   const ir::Block* walked_ = nullptr;         // its body
   bool is_shared_ = false;                    // inside a loop that lanes share
   std::set<std::string, std::less<>> apart_;  // values that differ between lanes

@@ -16,18 +16,9 @@ using expr::Expr;
 using expr::Op;
 using expr::Reducer;
 
-bool reads(Expr e, ir::Name tensor) {
+bool reads_tensor(Expr e, ir::Name tensor) {
   const auto all = expr::tensors_read(e);
   return std::find(all.begin(), all.end(), tensor) != all.end();
-}
-
-// Whether the reduction has the same value with another number of such terms.
-bool leaves_unchanged(Expr term, Expr reduction) {
-  const Reducer by = reduction.reducer();
-  if (reduction.init() == term && (by == Reducer::Max || by == Reducer::Min)) return true;
-  if (!term.is_const() || expr::is_arg(by)) return false;
-  const expr::Value v = expr::identity(by, term.dtype());
-  return expr::is_float(term.dtype()) ? term.number() == v.f : term.integer() == v.i;
 }
 
 class Readers {
@@ -40,12 +31,13 @@ class Readers {
     const Expr r = let.body;
     const bool is_choice = r.op() == Op::Reduce && r.axis_count() == 1 &&
                            r.extent(0) == order_.axis.extent && r.body().op() == Op::Select &&
-                           leaves_unchanged(r.body()[2], r) && !reads(r.body()[1], count_.name);
+                           expr::changes_nothing(r.body()[2], r.reducer(), r.init()) &&
+                           !reads_tensor(r.body()[1], count_.name);
     if (!is_choice) return std::nullopt;
     PlaceReader out{&let, {}, 0};
     const std::vector<Expr> conditions = expr::conjuncts(r.body()[0]);
     for (Expr c : conditions) {
-      if (!reads(c, count_.name)) continue;
+      if (!reads_tensor(c, count_.name)) continue;
       if (out.read || !choose_place(c, out)) return std::nullopt;
     }
     if (!out.read) return std::nullopt;
@@ -103,6 +95,14 @@ class Readers {
 
 }  // namespace
 
+std::optional<TotalOrder> counted_order(const Let& let, expr::ExprPool& pool) {
+  const Expr sum = let.body;
+  if (sum.op() != Op::Reduce || sum.reducer() != Reducer::Sum || sum.init() ||
+      sum.axis_count() != 1)
+    return std::nullopt;
+  return algebra::read_total_order({let.axes, sum.body(), sum.axis(0), sum.extent(0)}, pool);
+}
+
 std::vector<PlaceReader> place_readers(const ir::Program& program, const Let& count,
                                        const TotalOrder& order, expr::ExprPool& pool) {
   if (output_set(program).contains(count.name)) return {};
@@ -110,7 +110,7 @@ std::vector<PlaceReader> place_readers(const ir::Program& program, const Let& co
   std::vector<PlaceReader> out;
   for (const ir::Op& op : program.body) {
     const auto* let = op.get<Let>();
-    if (!let || let->name == count.name || !reads(let->body, count.name)) continue;
+    if (!let || let->name == count.name || !reads_tensor(let->body, count.name)) continue;
     const auto reader = readers.read(*let);
     if (!reader) return {};
     out.push_back(*reader);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions that choose the elements of an axis by their place in an order (total_order.h):
+// Reductions that choose the elements of an axis by their place in an order
+// (algebra/total_order.h):
 //
 //   let V[i < M, r < 8] : f32 =
 //       max[j < N] where(i64(P[i, j]) == r and X[i, j] == X[i, j], X[i, j], -inf)
@@ -9,10 +10,16 @@
 
 #include <vector>
 
+#include "algebra/total_order.h"
 #include "expr/walk.h"
-#include "spec/facts/total_order.h"
+#include "spec/ops.h"
 
 namespace nautilus::spec {
+
+using algebra::TotalOrder;
+
+// The order that an equation counts by; nothing for other equations.
+std::optional<TotalOrder> counted_order(const Let& let, expr::ExprPool& pool);
 
 struct PlaceReader {
   const Let* let = nullptr;

@@ -166,6 +166,14 @@ class Counter {
       loop(s->body, s->var, 0, known(s->to).value_or(1), times);
     } else if (const auto* w = op.get<LaneLoop>()) {
       loop(w->body, w->var, 0, known(w->count).value_or(1), times);
+    } else if (const auto* o = op.get<Sort>()) {
+      const double elements = static_cast<double>(known(o->axes[0].extent).value_or(1));
+      bind(o->axes[0].name, 0);
+      value(o->key, times * elements);
+      // Every step of sorting exchanges each of them.
+      const double doublings = std::log2(std::max(elements, 2.0));
+      out_.exchanged += times * elements * doublings * (doublings + 1) / 2;
+      loop(o->body, o->place, 0, known(o->places).value_or(1), times);
     } else {
       leaf(op, times);
     }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
 
 #include "decision/length_line.h"
@@ -51,7 +52,7 @@ class RankPieces {
   bool divide_one() {
     for (const ir::Op& op : program_.body) {
       const auto* let = op.get<Let>();
-      const auto order = let ? read_total_order(*let, pool_) : std::nullopt;
+      const auto order = let ? counted_order(*let, pool_) : std::nullopt;
       if (!order) continue;
       const std::vector<PlaceReader> readers = place_readers(program_, *let, *order, pool_);
       if (readers.empty()) continue;
@@ -72,20 +73,22 @@ class RankPieces {
   };
 
   // As the line about the count says, else by rule; nothing where the axis is too short for pieces.
+  // Lanes put powers of two in order.
   std::optional<int64_t> length_of(const Let& count, const TotalOrder& order, int64_t most) {
-    const int64_t step = target_.algebra.rank_step;
     if (most > target_.algebra.most_ranks) return std::nullopt;
-    const int64_t least = (2 * most + step - 1) / step * step;
-    const decision::Lengths lengths{std::max(2 * least, target_.algebra.rank_piece), least,
+    const int64_t least = std::max(target_.algebra.rank_step, power_of_two(2 * most));
+    const decision::Lengths lengths{std::max(4 * least, target_.algebra.rank_piece), least,
                                     64 * least, "a piece", "elements"};
-    const double extent = usual_.extent(order.axis.extent);
-    const double pairs = usual_.count(count.axes) * extent;
-    if (extent < 2.0 * static_cast<double>(lengths.usual) || pairs < target_.algebra.rank_pairs)
-      return std::nullopt;
+    const int64_t longer = std::max(target_.algebra.rank_row, 2 * lengths.usual);
+    if (usual_.extent(order.axis.extent) <= static_cast<double>(longer)) return std::nullopt;
     const auto length =
         decision::read_length<decision::Piece>(lines_, count.name, lengths, context_);
     is_refused_ |= !length;
     return length;
+  }
+
+  static int64_t power_of_two(int64_t n) {
+    return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
   }
 
   // The axes of what is made, named after the one that the count orders.

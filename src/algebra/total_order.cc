@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spec/facts/total_order.h"
+#include "algebra/total_order.h"
 
 #include <algorithm>
 
 #include "expr/conjuncts.h"
 #include "expr/walk.h"
 
-namespace nautilus::spec {
+namespace nautilus::algebra {
 namespace {
 
 using expr::Expr;
@@ -14,12 +14,9 @@ using expr::Op;
 
 bool is_integer(Expr e, int64_t value) { return e.op() == Op::IntConst && e.integer() == value; }
 
-// The condition of a sum that counts; null if it is another sum.
-Expr counted_condition(Expr sum) {
-  if (sum.op() != Op::Reduce || sum.reducer() != expr::Reducer::Sum || sum.init() ||
-      sum.axis_count() != 1 || !expr::is_int(sum.dtype()))
-    return {};
-  const Expr term = sum.body();
+// The condition that a sum counts by; null if its terms are others.
+Expr counted_condition(Expr term) {
+  if (!expr::is_int(term.dtype())) return {};
   if (term.op() == Op::Select && is_integer(term[1], 1) && is_integer(term[2], 0)) return term[0];
   const bool is_flag = term.op() == Op::Cast && term[0].dtype() == expr::DType::Bool;
   return is_flag ? term[0] : Expr();
@@ -65,12 +62,12 @@ bool read_order(Expr condition, Expr counted, TotalOrder& out, expr::ExprPool& p
 
 }  // namespace
 
-std::optional<TotalOrder> read_total_order(const Let& let, expr::ExprPool& pool) {
-  const Expr condition = counted_condition(let.body);
+std::optional<TotalOrder> read_total_order(const CountedTerms& sum, expr::ExprPool& pool) {
+  const Expr condition = counted_condition(sum.term);
   if (!condition || expr::has_reduce(condition)) return std::nullopt;
-  const Expr counted = let.body.axis(0);
-  for (const ir::Axis& axis : let.axes) {
-    if (axis.extent != let.body.extent(0)) continue;
+  const Expr counted = sum.counted;
+  for (const ir::Axis& axis : sum.axes) {
+    if (axis.extent != sum.extent) continue;
     const Expr index = pool.index(axis.name);
     TotalOrder out{axis, index, {}, false, {}, {}};
     bool is_order = true;
@@ -94,4 +91,14 @@ std::optional<TotalOrder> read_total_order(const Let& let, expr::ExprPool& pool)
   return std::nullopt;
 }
 
-}  // namespace nautilus::spec
+bool follows(Expr condition, const std::vector<Expr>& known, expr::ExprPool& pool) {
+  const auto holds = [&](Expr e) {
+    if (std::find(known.begin(), known.end(), e) != known.end()) return true;
+    return e.op() == Op::Eq && e[0] == e[1] && (e[0].is_const() || !expr::is_float(e[0].dtype()));
+  };
+  if (holds(condition)) return true;
+  return holds(expr::rebuild(
+      pool, condition, [&](Expr e) { return e.op() == Op::Select && holds(e[0]) ? e[1] : e; }));
+}
+
+}  // namespace nautilus::algebra

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Equations that count how many elements of an axis come before each one, in an order in which no
-// two are equal:
+// Sums that count how many elements of an axis come before each one, in an order in which no two
+// are equal:
 //
 //   let P[i < M, j < N] : i32 =
 //       sum[k < N] where(X[i, k] > X[i, j] or X[i, k] == X[i, j] and k < j, i32(1), i32(0))
@@ -10,11 +10,11 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
-#include "expr/expr.h"
-#include "spec/ops.h"
+#include "ir/op.h"
 
-namespace nautilus::spec {
+namespace nautilus::algebra {
 
 struct TotalOrder {
   ir::Axis axis;     // j
@@ -25,7 +25,18 @@ struct TotalOrder {
   std::vector<ir::Expr> has_place;  // conditions on j: different elements have different places
 };
 
-// Nothing for other equations.
-std::optional<TotalOrder> read_total_order(const Let& let, expr::ExprPool& pool);
+// A sum over one axis, `counted`, for each point of `axes`.
+struct CountedTerms {
+  const ir::Axes& axes;
+  ir::Expr term;
+  ir::Expr counted;
+  ir::Expr extent;
+};
 
-}  // namespace nautilus::spec
+// Nothing for other sums.
+std::optional<TotalOrder> read_total_order(const CountedTerms& sum, expr::ExprPool& pool);
+
+// Whether the condition on an element of the order holds where all of `known` do.
+bool follows(ir::Expr condition, const std::vector<ir::Expr>& known, expr::ExprPool& pool);
+
+}  // namespace nautilus::algebra

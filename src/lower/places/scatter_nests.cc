@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lower/points/scatter_nests.h"
+#include "lower/places/scatter_nests.h"
 
 #include <algorithm>
 
@@ -23,25 +23,13 @@ struct Term {
   Expr value;
 };
 
-bool is_identity(Expr e, Reducer reducer) {
-  if (!e.is_const()) return false;
-  const expr::Value v = expr::identity(reducer, e.dtype());
-  return expr::is_float(e.dtype()) ? e.number() == v.f : e.integer() == v.i;
-}
-
-// Whether the element, which begins with `first`, stays what it is. An extreme of what it began
-// with does not move.
-bool changes_nothing(Expr e, Reducer reducer, Expr first) {
-  const bool is_extreme = reducer == Reducer::Max || reducer == Reducer::Min;
-  return is_identity(e, reducer) || (is_extreme && e == first);
-}
-
 std::optional<Term> term_of(const scalar::Update& u, Expr first, expr::ExprPool& pool) {
   const Expr e = u.value;
   if (u.reducer == Reducer::Any) return Term{e, pool.boolean(true)};
   if (u.reducer == Reducer::All && e.op() == EK::Or && e[0].op() == EK::Not)
     return Term{e[0][0], e[1]};
-  if (e.op() == EK::Select && changes_nothing(e[2], u.reducer, first)) return Term{e[0], e[1]};
+  if (e.op() == EK::Select && expr::changes_nothing(e[2], u.reducer, first))
+    return Term{e[0], e[1]};
   const bool is_flag =
       u.reducer == Reducer::Sum && e.op() == EK::Cast && e[0].dtype() == DType::Bool;
   if (is_flag) return Term{e[0], pool.constant(1, e.dtype())};

@@ -1,0 +1,69 @@
+// ---- rows in order
+// A number as an integer that is in the same order; zeros are equal.
+DEVICE u32 in_order(float x) {
+  const u32 bits = as_bits(x + 0.f);
+  return bits >> 31 ? ~bits : bits | 0x80000000u;
+}
+DEVICE u32 in_order(int x) { return (u32)x ^ 0x80000000u; }
+
+// Of an element at `index` of its row: the first Bits of its number in order, then the index, so that no two are equal.
+// Elements without a place come behind all others.
+template <class Key, int Bits, int IndexBits> DEVICE Key sort_key(u32 number, bool has_place, u32 index) {
+  if (!has_place) return (Key)1 << (Bits + IndexBits) | index;
+  return (Key)(number >> (32 - Bits)) << IndexBits | index;
+}
+
+DEVICE u64 lane_xor(u64 x, int mask) { return (u64)lane_xor((long long)x, mask); }
+DEVICE u32 lane_xor(u32 x, int mask) { return (u32)lane_xor((int)x, mask); }
+DEVICE void put_key(u32 address, u64 x) { shared_put(address, (long long)x); }
+DEVICE void put_key(u32 address, u32 x) { shared_put(address, (int)x); }
+DEVICE void take_key(u32 address, u64& x) { long long y; shared_take(address, y); x = (u64)y; }
+DEVICE void take_key(u32 address, u32& x) { int y; shared_take(address, y); x = (u32)y; }
+
+// The smaller one of two keys, or the larger one.
+template <class Key> DEVICE Key chosen_key(Key a, Key b, bool is_first) { return (a < b) == is_first ? a : b; }
+
+// Keys of one thread: places k and k ^ mask, the smaller one first.
+template <int Each, class Key> DEVICE void sort_own(Key (&key)[Each], int mask) {
+  UNROLL for (int k = 0; k < Each; ++k) {
+    const int other = k ^ mask;
+    if (other < k) continue;
+    const Key a = key[k], b = key[other];
+    key[k] = a < b ? a : b;
+    key[other] = a < b ? b : a;
+  }
+}
+
+// Each thread keeps the smaller ones of its keys and those of lane ^ mask, or the larger ones; the other's in reverse
+// where runs are put together. Lanes of a warp that are `apart` exchange them by shuffles, others in shared memory.
+template <int Each, int Lanes, bool IsReverse, class Key>
+DEVICE void sort_lanes(Key (&key)[Each], int lane, int mask, bool is_first, int apart, u32 shared) {
+  Key other[Each];
+  if (Lanes <= 32 || mask < 32) {
+    UNROLL for (int k = 0; k < Each; ++k) other[k] = lane_xor(key[IsReverse ? Each - 1 - k : k], mask * apart);
+  } else {
+    UNROLL for (int k = 0; k < Each; ++k) put_key(shared + (u32)sizeof(Key) * (u32)(k * Lanes + lane), key[k]);
+    sync_cta();
+    UNROLL for (int k = 0; k < Each; ++k)
+      take_key(shared + (u32)sizeof(Key) * (u32)((IsReverse ? Each - 1 - k : k) * Lanes + (lane ^ mask)), other[k]);
+    sync_cta();
+  }
+  UNROLL for (int k = 0; k < Each; ++k) key[k] = chosen_key(key[k], other[k], is_first);
+}
+
+// Sorts Each * Lanes keys, of which place lane * Each + k is key[k] of a lane: runs of twice the length each time. Only
+// the first keys are asked for, those of Keep lanes: longer runs are not kept, and all lanes have copies of the first.
+template <int Each, int Lanes, int Keep, class Key> DEVICE void sort_keys(Key (&key)[Each], int lane, int apart, u32 shared) {
+  UNROLL for (int run = 2; run <= Each; run *= 2) {
+    sort_own(key, run - 1);
+    UNROLL for (int step = run / 4; step > 0; step /= 2) sort_own(key, step);
+  }
+  NO_UNROLL for (int lanes = 2; lanes <= Lanes; lanes *= 2) {
+    const bool is_kept = lanes <= Keep;
+    const int half = lanes / 2, mirrored = is_kept ? half - 1 : Keep - 1;
+    sort_lanes<Each, Lanes, true>(key, lane, half + mirrored, !is_kept || (lane & half) == 0, apart, shared);
+    NO_UNROLL for (int mask = (mirrored + 1) / 2; mask > 0; mask /= 2)
+      sort_lanes<Each, Lanes, false>(key, lane, mask, (lane & mask) == 0, apart, shared);
+    UNROLL for (int step = Each / 2; step > 0; step /= 2) sort_own(key, step);
+  }
+}

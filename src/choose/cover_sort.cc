@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels whose lanes put rows in order, as kernels for the first nests; a part of cover.h.
+#include "choose/cover.h"
+#include "choose/points/sort_shapes.h"
+#include "lower/places/sort_kernel.h"
+
+namespace nautilus::choose {
+
+// A count of what comes before each element of a row, with the reductions that choose by it. Longer
+// rows than lanes put in order compare all elements with each other, in kernels of points.
+std::optional<Cover> Coverer::as_sort(const Nests& nests) {
+  const auto order = lower::sort_nests(nests, program_.names, context_.pool);
+  if (!order) return std::nullopt;
+  const std::set<std::string> kept = kept_behind(nests, order->count);
+  if (!lower::refuse_sort(*order, kept).empty()) return std::nullopt;
+  const expr::Expr extent = order->order.axis.extent;
+  const auto known =
+      extent.op() == expr::Op::IntConst ? std::optional(extent.integer()) : std::nullopt;
+  const auto shapes = sort_shapes(known, costs_.hinted_extent(extent), target_);
+  if (shapes.empty()) return std::nullopt;
+  Cover out;
+  out.kernels.push_back(kernel(decision::Form::Sort, nests, order->count));
+  ChosenKernel& made = out.kernels[0];
+  for (const lower::SortShape& shape : shapes) {
+    ir::Block& lines = &shape == shapes.data() ? made.lines : made.others.emplace_back();
+    lines.push_back(ir::make(decision::Lanes{shape.lanes, {}}));
+    lines.push_back(ir::make(decision::Each{shape.each, {}}));
+    lines.push_back(ir::make(decision::Threads{shape.threads, {}}));
+  }
+  const auto of_long_rows = lower::nests_of_long_rows(made.nests, buffers_, context_.pool);
+  out.cycles = costs_.sort(*order, of_long_rows, shapes, kept);
+  return out;
+}
+
+}  // namespace nautilus::choose

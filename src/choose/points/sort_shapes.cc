@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "choose/points/sort_shapes.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace nautilus::choose {
+namespace {
+
+int64_t doublings(int64_t n) { return std::bit_width(static_cast<uint64_t>(n)) - 1; }
+
+// Steps of sorting in which keys move so far.
+struct SortSteps {
+  double own = 0;     // between keys of a thread
+  double lanes = 0;   // between lanes of a warp
+  double shared = 0;  // through shared memory
+};
+
+// Runs of 2, 4, .. keys are put together in 1, 2, .. steps, over half a run and less; runs of more
+// keys than are asked for leave the last ones, and are no longer than those.
+SortSteps steps_of(const lower::SortShape& shape, double places, const target::Target& target) {
+  const int64_t own = doublings(shape.each);
+  const int64_t warp = doublings(target.limits.warp_threads);
+  const double asked = std::clamp(places, 1.0, static_cast<double>(shape.lanes * shape.each));
+  const int64_t kept =
+      std::max<int64_t>(static_cast<int64_t>(std::ceil(std::log2(asked))) - own, 0);
+  SortSteps out;
+  out.own = static_cast<double>(own * (own + 1) / 2);
+  for (int64_t m = 1; m <= doublings(shape.lanes); ++m) {
+    const int64_t near = std::min(m - 1, kept);  // steps over less than half of the lanes
+    out.own += static_cast<double>(own);
+    out.lanes += static_cast<double>(std::min(near, warp) + (m <= warp ? 1 : 0));
+    out.shared += static_cast<double>(std::max<int64_t>(near - warp, 0) + (m <= warp ? 0 : 1));
+  }
+  return out;
+}
+
+}  // namespace
+
+lower::SortShape sort_shape(int64_t elements, const target::Target& target) {
+  const auto all = static_cast<int64_t>(std::bit_ceil(
+      static_cast<uint64_t>(std::clamp<int64_t>(elements, 2, target.points.sort_row))));
+  // A warp's lanes have twice as many rather than those of two warps; a CTA's where it has no more.
+  const target::Limits& limits = target.limits;
+  int64_t each = std::min(target.points.sort_usual, all / 2);
+  const bool is_of_two_warps = all == 2 * each * limits.warp_threads;
+  while (is_of_two_warps ? all / each > limits.warp_threads : all / each > limits.cta_threads)
+    each *= 2;
+  const int64_t lanes = all / each;
+  return {lanes, each, lanes > target.limits.warp_threads ? lanes : target.points.threads};
+}
+
+std::vector<lower::SortShape> sort_shapes(std::optional<int64_t> known, double usual,
+                                          const target::Target& target) {
+  const int64_t most = target.points.sort_row;
+  if (known && *known > most) return {};
+  if (known) return {sort_shape(*known, target)};
+  std::vector<lower::SortShape> out;
+  if (usual <= static_cast<double>(most) / 2)
+    out.push_back(sort_shape(static_cast<int64_t>(usual), target));
+  out.push_back(sort_shape(most, target));
+  return out;
+}
+
+double sort_cycles(double rows, double places, const lower::SortShape& shape,
+                   const target::Target& target) {
+  const target::NestCosts& c = target.nests;
+  const auto sms = static_cast<double>(target.board.sms);
+  const SortSteps steps = steps_of(shape, places, target);
+  const double keys = static_cast<double>(shape.lanes * shape.each);
+  const double slots = c.lane_operations + steps.own * c.sort_own + steps.lanes * c.sort_lanes +
+                       steps.shared * c.sort_shared;
+  const double issue =
+      rows * keys * slots / (sms * static_cast<double>(target.limits.group_threads));
+  const double threads = rows * static_cast<double>(shape.lanes);
+  const double rounds =
+      std::max(1.0, threads / (sms * static_cast<double>(target.limits.sm_threads)));
+  const double latency = c.thread_cycles + (steps.lanes + 2 * steps.shared) * c.sort_step_cycles;
+  return std::max(issue, rounds * latency);
+}
+
+}  // namespace nautilus::choose
