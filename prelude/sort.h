@@ -6,6 +6,12 @@ DEVICE u32 in_order(float x) {
 }
 DEVICE u32 in_order(int x) { return (u32)x ^ 0x80000000u; }
 
+DEVICE u64 in_order(double x) {
+  const u64 bits = as_bits(x + 0.);
+  return bits >> 63 ? ~bits : bits | 1ull << 63;
+}
+DEVICE u64 in_order(long long x) { return (u64)x ^ 1ull << 63; }
+
 // Of an element at `index` of its row: the first Bits of its number in order, then the index, so that no two are equal.
 // Elements without a place come behind all others.
 template <class Key, int Bits, int IndexBits> DEVICE Key sort_key(u32 number, bool has_place, u32 index) {
@@ -13,12 +19,50 @@ template <class Key, int Bits, int IndexBits> DEVICE Key sort_key(u32 number, bo
   return (Key)(number >> (32 - Bits)) << IndexBits | index;
 }
 
+// Of an element whose number has 64 bits.
+struct LongKey {
+  u64 number;
+  u32 index;
+};
+DEVICE bool operator<(const LongKey& a, const LongKey& b) {
+  return a.number < b.number || (a.number == b.number && a.index < b.index);
+}
+DEVICE LongKey long_key(u64 number, bool has_place, u32 index) {
+  LongKey key;
+  key.number = has_place ? number : ~0ull;
+  key.index = has_place ? index : 1u << 31 | index;
+  return key;
+}
+
+// Behind all elements.
+DEVICE void leave_out(u32& key) { key = ~0u; }
+DEVICE void leave_out(u64& key) { key = ~0ull; }
+DEVICE void leave_out(LongKey& key) { key = long_key(0, false, ~0u); }
+
+DEVICE u32 index_of(u32 key) { return key; }
+DEVICE u32 index_of(u64 key) { return (u32)key; }
+DEVICE u32 index_of(const LongKey& key) { return key.index; }
+
 DEVICE u64 lane_xor(u64 x, int mask) { return (u64)lane_xor((long long)x, mask); }
 DEVICE u32 lane_xor(u32 x, int mask) { return (u32)lane_xor((int)x, mask); }
+DEVICE LongKey lane_xor(const LongKey& x, int mask) {
+  LongKey y;
+  y.number = lane_xor(x.number, mask);
+  y.index = lane_xor(x.index, mask);
+  return y;
+}
 DEVICE void put_key(u32 address, u64 x) { shared_put(address, (long long)x); }
 DEVICE void put_key(u32 address, u32 x) { shared_put(address, (int)x); }
+DEVICE void put_key(u32 address, const LongKey& x) {
+  put_key(address, x.number);
+  put_key(address + 8, x.index);
+}
 DEVICE void take_key(u32 address, u64& x) { long long y; shared_take(address, y); x = (u64)y; }
 DEVICE void take_key(u32 address, u32& x) { int y; shared_take(address, y); x = (u32)y; }
+DEVICE void take_key(u32 address, LongKey& x) {
+  take_key(address, x.number);
+  take_key(address + 8, x.index);
+}
 
 // The smaller one of two keys, or the larger one.
 template <class Key> DEVICE Key chosen_key(Key a, Key b, bool is_first) { return (a < b) == is_first ? a : b; }

@@ -312,7 +312,7 @@ const Target& sm_90a() {
               .first_bytes = 32,
               .sort_each = 16,
               .sort_usual = 8,
-              .sort_row = 8192,        // 64 kB of keys
+              .sort_row = 8192,        // 64 kB of keys, 128 of elements of 64 bits
               .private_bytes = 12288,  // as many CTAs share a multiprocessor as without
               .walk_resident = 768,    // 80 registers: with 64 some spill
               .column_piece = 64,      // all of it in registers

@@ -53,7 +53,9 @@ class SortWriter {
         is_warp_(lanes_ <= kOrderWarp),
         key_bits_(bits_in_order(order.key)),
         index_bits_(static_cast<int>(std::bit_width(static_cast<uint64_t>(each_ * lanes_ - 1)))),
-        key_type_(1 + key_bits_ + index_bits_ <= 32 ? "u32" : "u64"),
+        key_type_(is_long(order)                      ? "LongKey"
+                  : 1 + key_bits_ + index_bits_ <= 32 ? "u32"
+                                                      : "u64"),
         keys_(scope.fresh("keys")),
         own_(scope.fresh("own")),
         shared_(scope.fresh("shared")) {}
@@ -65,7 +67,7 @@ class SortWriter {
               is_warp_ ? kOrderWarp / lanes_ : 1, shared_);
     store_indices();
     write_places();
-    const int64_t key_bytes = key_type_ == "u32" ? 4 : 8;
+    const int64_t key_bytes = key_type_ == "u32" ? 4 : key_type_ == "u64" ? 8 : 16;
     scope_.shared_bytes += each_ * (is_warp_ ? scope_.grid.threads * kIndexBytes
                                              : lanes_ * std::max(key_bytes, kIndexBytes));
   }
@@ -78,7 +80,7 @@ class SortWriter {
     out_.open("UNROLL for (int {0} = 0; {0} < {1}; ++{0}) {{", own_, each_);
     const std::string var = scope_.define(axis_.name);
     out_.line("const long long {} = {} * {} + lane;", var, own_, lanes_);
-    out_.line("{}[{}] = ~({})0;", keys_, own_, key_type_);
+    out_.line("leave_out({}[{}]);", keys_, own_);
     out_.open("if ({} < {}) {{", var, count);
     scope_.facts.add_axis(scope_.pool.index(axis_.name), axis_.extent);
     const Expr zero = scope_.pool.constant(0, order_.key.dtype());
@@ -91,8 +93,10 @@ class SortWriter {
     const std::string number = fmt::format("{}in_order(({})({}))", is_down ? "~" : "",
                                            number_type(), scope_.text(order_.key));
     // An element that has no place may not be there to be read.
-    out_.line("{}[{}] = sort_key<{}, {}, {}>({}, {}, (u32){});", keys_, own_, key_type_, key_bits_,
-              index_bits_,
+    const std::string make =
+        is_long(order_) ? "long_key"
+                        : fmt::format("sort_key<{}, {}, {}>", key_type_, key_bits_, index_bits_);
+    out_.line("{}[{}] = {}({}, {}, (u32){});", keys_, own_, make,
               order_.condition ? fmt::format("{} ? {} : 0u", has_place, number) : number, has_place,
               var);
     out_.close();
@@ -100,7 +104,12 @@ class SortWriter {
     scope_.named.clear();
   }
 
+  static bool is_long(const matile::Sort& order) {
+    return expr::bytes(expr::compute_dtype(order.key.dtype())) == 8;
+  }
+
   std::string_view number_type() const {
+    if (is_long(order_)) return expr::is_float(order_.key.dtype()) ? "double" : "long long";
     return expr::is_float(order_.key.dtype()) ? "float" : "int";
   }
 
@@ -118,8 +127,9 @@ class SortWriter {
     out_.line("UNROLL for (int {0} = 0; {0} < {1}; ++{0})", own_, each_);
     const std::string where =
         kept_lanes() < lanes_ ? fmt::format("if (lane < {}) ", kept_lanes()) : "";
-    out_.line("  {0}shared_put({1} + {2} * (u32)(lane * {3} + {4}), (int)((u32){5}[{4}] & {6}u));",
-              where, places_, kIndexBytes, each_, own_, keys_, (uint64_t{1} << index_bits_) - 1);
+    out_.line(
+        "  {0}shared_put({1} + {2} * (u32)(lane * {3} + {4}), (int)(index_of({5}[{4}]) & {6}u));",
+        where, places_, kIndexBytes, each_, own_, keys_, (uint64_t{1} << index_bits_) - 1);
     out_.line("sync_{}();", is_warp_ ? "warp" : "cta");
   }
 

@@ -59,7 +59,7 @@ class SortReader {
     if (!is_count) return false;
     const auto order = algebra::read_total_order(
         {nest.axes, r->update->value, index(r->axis), r->axis.extent}, pool_);
-    if (!order || expr::bytes(expr::compute_dtype(order->element.dtype())) > 4) return false;
+    if (!order) return false;
     out_.order = *order;
     out_.counts = r->init->target;
     for (const ir::Axis& a : nest.axes) {

@@ -53,8 +53,7 @@ struct SortNests {
   std::vector<PlaceChoice> choices;
 };
 
-// The first of the nests counts, those behind it choose by its result. Nothing for other nests,
-// and for elements of more than 32 bits.
+// The first of the nests counts, those behind it choose by its result. Nothing for other nests.
 std::optional<SortNests> sort_nests(std::span<const MapNest> nests, FreshNames names,
                                     expr::ExprPool& pool);
 

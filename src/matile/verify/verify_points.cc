@@ -269,8 +269,6 @@ class PointsVerifier {
     number(o.places, DType::I64, "the number of places");
     const size_t mark = v_.enter_axes(o.axes);
     number(o.key, o.key.dtype(), "the key");
-    if (expr::bytes(expr::compute_dtype(o.key.dtype())) > 4)
-      v_.fail(fmt::format("keys have up to 32 bits, not {}", expr::name(o.key.dtype())));
     if (o.condition) number(o.condition, DType::Bool, "the condition");
     v_.declare_local(o.place, DType::I64);
     is_sorting_ = true;
