@@ -8,7 +8,9 @@
 namespace nautilus::choose {
 namespace {
 
-int64_t doublings(int64_t n) { return std::bit_width(static_cast<uint64_t>(n)) - 1; }
+int64_t doublings(int64_t n) {
+  return static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(n))) - 1;
+}
 
 // Steps of sorting in which keys move so far.
 struct SortSteps {
