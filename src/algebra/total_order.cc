@@ -83,12 +83,22 @@ std::optional<TotalOrder> read_total_order(const CountedTerms& sum, expr::ExprPo
         out.has_place.push_back(own);
     }
     // With a condition on j alone, elements without a place would still come before others.
-    if (!is_order || !out.element || out.has_place.size() != out.counts.size()) continue;
+    const bool all_count = std::ranges::all_of(out.has_place, [&](Expr c) {
+      return std::find(out.counts.begin(), out.counts.end(), c) != out.counts.end();
+    });
+    if (!is_order || !out.element || !all_count) continue;
     if (expr::is_float(out.element.dtype()))
       out.has_place.push_back(pool.binary(Op::Eq, out.element, out.element));
     return out;
   }
   return std::nullopt;
+}
+
+Expr counted_places(Expr e) {
+  const bool is_wider = e.op() == Op::Cast && e.dtype() == expr::DType::I64;
+  const Expr read = is_wider ? e[0] : e;
+  const bool is_count = read.dtype() == expr::DType::I32 || read.dtype() == expr::DType::I64;
+  return read.op() == Op::Read && is_count ? read : Expr();
 }
 
 bool follows(Expr condition, const std::vector<Expr>& known, expr::ExprPool& pool) {

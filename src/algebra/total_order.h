@@ -36,6 +36,9 @@ struct CountedTerms {
 // Nothing for other sums.
 std::optional<TotalOrder> read_total_order(const CountedTerms& sum, expr::ExprPool& pool);
 
+// The element of a count that `e` is, as it stands or as i64; null for other expressions.
+ir::Expr counted_places(ir::Expr e);
+
 // Whether the condition on an element of the order holds where all of `known` do.
 bool follows(ir::Expr condition, const std::vector<ir::Expr>& known, expr::ExprPool& pool);
 

@@ -34,7 +34,7 @@ void gather(ir::Block& ops, size_t at, expr::ExprPool& pool) {
   std::vector<lower::MapNest> nests = {lower::map_nest(ops[at])};
   if (!is_nest(ops[at]) || !lower::sort_nests(nests, names, pool)) return;
   size_t end = at + 1;
-  std::set<std::string> between;  // what is written behind those that stay together
+  std::set<std::string> between;  // what is written behind the count
   for (size_t k = end; k < ops.size(); ++k) {
     nests.resize(1);
     if (is_nest(ops[k])) nests.push_back(lower::map_nest(ops[k]));
@@ -43,6 +43,7 @@ void gather(ir::Block& ops, size_t at, expr::ExprPool& pool) {
       const auto first = ops.begin() + static_cast<std::ptrdiff_t>(end++);
       const auto moved = ops.begin() + static_cast<std::ptrdiff_t>(k);
       std::rotate(first, moved, moved + 1);
+      between.merge(lower::written_by(nests[1]));  // another choice that reads it stays behind it
       continue;
     }
     if (ops[k].is<scalar::Buffer>()) continue;

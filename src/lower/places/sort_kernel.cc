@@ -46,7 +46,8 @@ class SortLines {
   const SortShape& shape() const { return shape_; }
 
   // False if a line is refused or missing.
-  bool read(Expr count) {
+  // `before`: the most elements of those alternatives before this one.
+  bool read(Expr count, int64_t before) {
     if (!decision::refuse_all(decision::lines(body_),
                               "kernels that put rows in order have no such line", context_))
       return false;
@@ -68,6 +69,9 @@ class SortLines {
     if (elements > target_.points.sort_row)
       return refuse(each_, fmt::format("rows of up to {} elements are put in order",
                                        target_.points.sort_row));
+    if (elements <= before || (before > 0 && count.op() == EK::IntConst))
+      return refuse(each_,
+                    fmt::format("an alternative before it serves rows of {} elements", before));
     if (count.op() == EK::IntConst && count.integer() > elements)
       return refuse(each_, fmt::format("{} lanes have {} elements, a row has {}", shape_.lanes,
                                        elements, count.integer()));
@@ -252,14 +256,16 @@ std::optional<SortKernels> sort_kernels(const PointsContext& points, const SortN
   const std::string name = named_after(points.nests, points.kept);
   SortKernels out;
   Expr is_longer;  // than those before have elements
+  int64_t before = 0;
   for (const ir::Block& alternative : alternatives) {
     SortLines lines(alternative, points, count, context);
-    if (!lines.read(count)) return std::nullopt;
+    if (!lines.read(count, before)) return std::nullopt;
+    before = lines.shape().lanes * lines.shape().each;
     LoweredKernel made = SortLowering(points, nests, pool).run(lines.shape());
     if (!lines.end(made, name, out.kernels.empty() ? members : ir::Block(), context))
       return std::nullopt;
     lines.leave(made);
-    const Expr most = pool.integer(lines.shape().lanes * lines.shape().each);
+    const Expr most = pool.integer(before);
     if (is_longer) launch_where(made, is_longer, pool);
     const bool is_for_all = count.op() == EK::IntConst;
     if (!is_for_all) launch_where(made, pool.binary(EK::Le, count, most), pool);

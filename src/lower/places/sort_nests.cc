@@ -2,6 +2,7 @@
 #include "lower/places/sort_nests.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "expr/bounds/affine.h"
 #include "expr/conjuncts.h"
@@ -16,6 +17,8 @@ namespace {
 using expr::DType;
 using expr::Expr;
 using EK = expr::Op;
+
+constexpr int64_t kFewPlaces = 1024;  // that lanes walk over where a row has fewer elements
 
 // A nest that reduces over one axis.
 struct ReducedNest {
@@ -44,6 +47,7 @@ class SortReader {
     for (out_.count = 1; out_.count < nests.size(); ++out_.count) {
       auto choice = read_choice(nests[out_.count]);
       if (!choice) break;
+      chosen_.insert(choice->target);
       out_.choices.push_back(std::move(*choice));
     }
     return std::move(out_);
@@ -101,13 +105,25 @@ class SortReader {
 
   // The count in an equation that asks for a place.
   Expr read_in(Expr side) const {
-    const Expr read = side.op() == EK::Cast ? side[0] : side;
-    return read.op() == EK::Read && read.name() == out_.counts ? read : Expr();
+    const Expr read = algebra::counted_places(side);
+    return read && read.name() == out_.counts ? read : Expr();
+  }
+
+  // Whether a nest reads what another choice writes: at other places than its own, that is not
+  // there yet.
+  bool reads_choices(const ReducedNest& r) const {
+    const auto reads = [&](Expr e) {
+      const auto all = expr::tensors_read(e);
+      return std::any_of(all.begin(), all.end(), [&](ir::Name n) { return chosen_.contains(n); });
+    };
+    return reads(r.init->value) || reads(r.update->value) ||
+           std::ranges::any_of(r.init->indices, reads);
   }
 
   std::optional<PlaceChoice> read_choice(const MapNest& nest) {
     const auto r = reduction_of(nest);
-    if (!r || r->update->value.op() != EK::Select || reads_counts(r->init->value))
+    if (!r || r->update->value.op() != EK::Select || reads_counts(r->init->value) ||
+        reads_choices(*r))
       return std::nullopt;
     const Expr term = r->update->value;
     if (!expr::changes_nothing(term[2], r->update->reducer, r->init->value) ||
@@ -128,7 +144,12 @@ class SortReader {
           asked = c[1 - side];
         }
       }
-      if (!read || reads_counts(asked) || expr::depends_on(asked, index(r->axis)))
+      if (!read || !expr::is_int(asked.dtype()) || reads_counts(asked) ||
+          expr::depends_on(asked, index(r->axis)))
+        return std::nullopt;
+      // What is asked under a condition on the row may not be there to be read.
+      const auto is_of_row = [&](Expr o) { return !expr::depends_on(o, index(r->axis)); };
+      if (!expr::tensors_read(asked).empty() && std::ranges::any_of(others, is_of_row))
         return std::nullopt;
     }
     expr::Substitution own;
@@ -163,9 +184,12 @@ class SortReader {
     }
     const Expr place = expr::substitute(pool_, pool_.cast(DType::I64, asked), own);
     out.place = place;
-    if (place.op() == EK::IntConst && place.integer() >= 0) return true;
+    if (place.op() == EK::IntConst && place.integer() >= 0 && place.integer() < kFewPlaces)
+      return true;
     is_above_zero_ = pool_.binary(EK::Ge, place, pool_.integer(0));
-    out.place = pool_.binary(EK::Max, place, pool_.integer(0));
+    // Places behind the row have no element; the first of them stands for all.
+    out.place = pool_.binary(EK::Min, pool_.binary(EK::Max, place, pool_.integer(0)),
+                             out_.order.axis.extent);
     return true;
   }
 
@@ -181,6 +205,7 @@ class SortReader {
   SortNests out_;
   ir::Axes axes_;  // of the count
   ir::Name place_;
+  std::unordered_set<ir::Name> chosen_;  // results of the choices so far
   Expr is_above_zero_;  // a condition on the place of the choice being read; null if it holds
 };
 

@@ -54,9 +54,9 @@ class Readers {
   bool choose_place(Expr c, PlaceReader& out) const {
     if (c.op() != Op::Eq) return false;
     for (const size_t side : {size_t{0}, size_t{1}}) {
-      const Expr read = c[side].op() == Op::Cast ? c[side][0] : c[side];
+      const Expr read = algebra::counted_places(c[side]);
       const Expr place = c[1 - side];
-      if (read.op() != Op::Read || read.name() != count_.name || !is_along_axis(read, *out.let) ||
+      if (!read || read.name() != count_.name || !is_along_axis(read, *out.let) ||
           expr::depends_on(place, out.let->body.axis(0)))
         continue;
       const auto limit = limit_of(place, *out.let);
