@@ -8,9 +8,18 @@
 set -euo pipefail
 action=$1 folder=$2
 
+# Daemons write their state while they end: FOLDER can be removed when they are gone.
 stop() {
+  local pids=() pid
   for name in slurmd slurmctld munged; do
-    if [ -s "$folder/$name.pid" ]; then kill "$(cat "$folder/$name.pid")" 2>/dev/null || true; fi
+    if [ -s "$folder/$name.pid" ]; then pids+=("$(cat "$folder/$name.pid")"); fi
+  done
+  for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
+  for pid in "${pids[@]}"; do
+    for _ in $(seq 100); do
+      kill -0 "$pid" 2>/dev/null || break
+      sleep 0.1
+    done
   done
 }
 
