@@ -267,6 +267,23 @@ struct Private {
   static const ir::OpInfo& info();
 };
 
+struct First {
+  static constexpr std::string_view kFormat = "first each $each threads $threads{ $by}";
+  static constexpr std::string_view kDoc =
+      "Form scatter: the kernel in front, which writes what each element is without terms. A "
+      "thread "
+      "of it has so many elements beside each other, a CTA so many threads.";
+  ir::OptionalInt each;
+  ir::OptionalInt threads;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("each", s.each);
+    f("threads", s.threads);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
 struct Unroll {
   static constexpr std::string_view kFormat = "unroll $turns{ $by}";
   static constexpr std::string_view kDoc =

@@ -9,6 +9,7 @@
 #include "ir/machine.h"
 #include "ir/target_of.h"
 #include "ir/walk.h"
+#include "lower/places/first_kernel.h"
 #include "lower/places/scatter_nests.h"
 #include "lower/places/sort_kernel.h"
 #include "lower/points/column_nests.h"
@@ -199,24 +200,19 @@ bool NestKernels::scatter(size_t& i, size_t limit, const AskedKernel& asked) {
     return false;
   }
   const std::set<std::string> kept = state_.kept_after(i);
-  const ir::Block members = members_of(i, i + 1, asked.name.str(), asked);
-  // The first has no name in the schedule.
-  ir::Block unnamed;
-  ir::PassContext own = context_.with(context_.sink, unnamed);
-  const std::vector<MapNest> first = {nests->first};
+  ir::Block members = members_of(i, i + 1, asked.name.str(), asked);
+  ir::Block lines = asked.alternatives[0];
+  const std::vector<MapNest> elements = {nests->first};
   const std::vector<MapNest> terms = {nests->terms};
-  ir::Block first_lines;
-  if (!nests->first.axes.empty()) {
-    const auto bytes = expr::bytes(state_.buffers.at(*written_by(nests->first).begin()).dtype);
-    first_lines.push_back(ir::make(decision::Each{rules_.first_points(bytes), {}}));
-  }
-  auto filled = points_alternative({first, kept, state_.buffers, target_, state_.names, &rules_},
-                                   first_lines, {}, own);
-  auto made = points_alternative({terms, kept, state_.buffers, target_, state_.names,
-                                  rules_for(asked), decision::Form::Scatter, machine_},
-                                 asked.alternatives[0], members, context_);
-  if (!filled || !made) return false;
-  state_.add(std::move(*filled));
+  PointAnswers* rules = rules_for(asked);
+  auto first = first_kernel({elements, kept, state_.buffers, target_, state_.names, rules}, lines,
+                            members, context_);
+  auto made = first ? points_alternative({terms, kept, state_.buffers, target_, state_.names, rules,
+                                          decision::Form::Scatter, machine_},
+                                         lines, members, context_)
+                    : std::nullopt;
+  if (!made) return false;
+  state_.add(std::move(*first));
   state_.add(std::move(*made));
   ++i;
   return true;

@@ -309,7 +309,8 @@ const Target& sm_90a() {
               .walk_threads = 256,  // of long rows; 32 to 1024 are within 3 %
               .walk_rounds = 2,     // not measured
               // 154 MB in 0.364 ms with 4 bytes, 0.091 with 16: CTAs begin too slowly.
-              .first_bytes = 32,
+              .first_bytes = 16,
+              .first_threads = 512,
               .sort_each = 16,
               .sort_usual = 8,
               .sort_row = 8192,        // 64 kB of keys, 128 of elements of 64 bits

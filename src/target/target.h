@@ -240,6 +240,7 @@ struct Points {
   int64_t walk_threads;    // that walk along a long row
   int64_t walk_rounds;     // at least, of so many threads
   int64_t first_bytes;     // of a thread that writes what terms are combined with
+  int64_t first_threads;   // of a CTA that does
   int64_t sort_each;       // most elements of a lane that puts a row in order
   int64_t sort_usual;      // that it has by rule
   int64_t sort_row;        // most elements of such a row

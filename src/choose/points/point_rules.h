@@ -15,7 +15,7 @@ class PointRules : public lower::PointAnswers {
   int64_t scan_lanes() override;
   int64_t scan_each(int64_t vector) override;
   int64_t lines_across() override;
-  int64_t first_points(int64_t element_bytes) override;
+  decision::First first(int64_t element_bytes) override;
   lower::SortShape sort(expr::Expr count) override;
   int64_t turns(const lower::TurnFacts& facts) override;
   int64_t windows(const matile::Points& points) override;

@@ -43,8 +43,9 @@ class PointAnswers {
   virtual int64_t scan_each(int64_t vector) = 0;
   // Neighbouring threads along the last axis, of a kernel that has points across it.
   virtual int64_t lines_across() = 0;
-  // Points of a thread beside each other, of a kernel that writes what terms are combined with.
-  virtual int64_t first_points(int64_t element_bytes) = 0;
+  // Elements of a thread beside each other, and threads, of a kernel that writes what terms are
+  // combined with.
+  virtual decision::First first(int64_t element_bytes) = 0;
   // Of rows with so many elements; as many as there may be where that is not known.
   virtual SortShape sort(expr::Expr count) = 0;
   // Turns that are written one after the other.

@@ -107,6 +107,9 @@ ir::Block values_of_points(const ir::Op& line, const Target& target) {
     values.add(*lanes, &dc::Lanes::count, counts);
   } else if (const auto* each = line.get<dc::Each>()) {
     values.add(*each, &dc::Each::points, powers(1, points.each));
+  } else if (const auto* first = line.get<dc::First>()) {
+    values.add(*first, &dc::First::each, powers(1, points.line));
+    values.add_around(*first, &dc::First::threads, 2);
   } else if (const auto* spread = line.get<dc::Spread>()) {
     values.add(*spread, &dc::Spread::threads, powers(target.limits.warp_threads, points.threads));
     values.add(*spread, &dc::Spread::apart, powers(1, points.line));
