@@ -271,8 +271,7 @@ struct First {
   static constexpr std::string_view kFormat = "first each $each threads $threads{ $by}";
   static constexpr std::string_view kDoc =
       "Form scatter: the kernel in front, which writes what each element is without terms. A "
-      "thread "
-      "of it has so many elements beside each other, a CTA so many threads.";
+      "thread of it has so many elements beside each other, a CTA so many threads.";
   ir::OptionalInt each;
   ir::OptionalInt threads;
   By by = By::Auto;
