@@ -111,3 +111,25 @@ template <int Each, int Lanes, int Keep, class Key> DEVICE void sort_keys(Key (&
     UNROLL for (int step = Each / 2; step > 0; step /= 2) sort_own(key, step);
   }
 }
+
+// The first number from `from` to `to` for which `holds` is not so, or `to`: it is so for all before and for none behind.
+template <class Holds> DEVICE long long first_without(long long from, long long to, Holds holds) {
+  u32 at = 0, count = to > from ? (u32)(to - from) : 0u;
+  while (count > 1) {
+    const u32 half = count / 2;
+    if (holds(from + (long long)(at + half - 1))) at += half;
+    count -= half;
+  }
+  if (count > 0 && holds(from + (long long)at)) at += 1;
+  return from + (long long)at;
+}
+// The same where it is near `from`: steps twice as long each time find the part to look in.
+template <class Holds> DEVICE long long first_without_near(long long from, long long to, Holds holds) {
+  const u32 count = to > from ? (u32)(to - from) : 0u;
+  u32 at = 0, step = 1;
+  while (at + step <= count && holds(from + (long long)(at + step - 1))) {
+    at += step;
+    step *= 2;
+  }
+  return first_without(from + (long long)at, at + step <= count ? from + (long long)(at + step - 1) : to, holds);
+}

@@ -2,12 +2,13 @@
 // Kernels whose lanes put rows in order, as kernels for the first nests; a part of cover.h.
 #include "choose/cover.h"
 #include "choose/points/sort_shapes.h"
+#include "lower/places/run_kernels.h"
 #include "lower/places/sort_kernel.h"
 
 namespace nautilus::choose {
 
-// A count of what comes before each element of a row, with the reductions that choose by it. Longer
-// rows than lanes put in order compare all elements with each other, in kernels of points.
+// A count of what comes before each element of a row, with the reductions that choose by it. Where
+// rows may be longer than lanes hold, the last kernel puts runs of them in order.
 std::optional<Cover> Coverer::as_sort(const Nests& nests) {
   const auto order = lower::sort_nests(nests, program_.names, context_.pool);
   if (!order) return std::nullopt;
@@ -17,7 +18,6 @@ std::optional<Cover> Coverer::as_sort(const Nests& nests) {
   const auto known =
       extent.op() == expr::Op::IntConst ? std::optional(extent.integer()) : std::nullopt;
   const auto shapes = sort_shapes(known, costs_.hinted_extent(extent), target_);
-  if (shapes.empty()) return std::nullopt;
   Cover out;
   out.kernels.push_back(kernel(decision::Form::Sort, nests, order->count));
   ChosenKernel& made = out.kernels[0];
@@ -26,9 +26,12 @@ std::optional<Cover> Coverer::as_sort(const Nests& nests) {
     lines.push_back(ir::make(decision::Lanes{shape.lanes, {}}));
     lines.push_back(ir::make(decision::Each{shape.each, {}}));
     lines.push_back(ir::make(decision::Threads{shape.threads, {}}));
+    const int64_t run = shape.lanes * shape.each;
+    if (&shape != &shapes.back() || known.value_or(run + 1) <= run) continue;
+    const int64_t in_run = lower::kept_of_run(*order, kept, run, context_.pool);
+    lines.push_back(ir::make(merge_shape(in_run, target_)));
   }
-  const auto of_long_rows = lower::nests_of_long_rows(made.nests, buffers_, context_.pool);
-  out.cycles = costs_.sort(*order, of_long_rows, shapes, kept);
+  out.cycles = costs_.sort(*order, shapes, kept);
   return out;
 }
 

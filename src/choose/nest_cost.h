@@ -54,10 +54,10 @@ class NestCosts {
   double rows(const lower::RowGroup& group, const std::set<std::string>& kept,
               bool may_share) const;
 
-  // Of kernels that put rows in order, one for each length; where rows are longer, of kernels of
-  // points for the nests of long rows.
-  double sort(const lower::SortNests& order, std::span<const lower::MapNest> of_long_rows,
-              std::span<const lower::SortShape> shapes, const std::set<std::string>& kept) const;
+  // Of kernels that put rows in order, one for each length; those of longer rows put runs of them
+  // in order and merge these.
+  double sort(const lower::SortNests& order, std::span<const lower::SortShape> shapes,
+              const std::set<std::string>& kept) const;
 
   // About how long an axis is, by hints alone where there are some.
   double hinted_extent(expr::Expr e) const { return extent(e, hinted_); }

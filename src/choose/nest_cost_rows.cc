@@ -8,6 +8,7 @@
 #include "choose/points/value_costs.h"
 #include "choose/rows/short_rows.h"
 #include "expr/walk.h"
+#include "lower/places/run_kernels.h"
 #include "lower/rows/row_walks.h"
 
 namespace nautilus::choose {
@@ -133,8 +134,7 @@ double NestCosts::rows_at(const lower::RowGroup& group, const std::set<std::stri
                                                       cache, reductions > 0 ? latency : starts});
 }
 
-double NestCosts::sort(const lower::SortNests& order, std::span<const MapNest> of_long_rows,
-                       std::span<const lower::SortShape> shapes,
+double NestCosts::sort(const lower::SortNests& order, std::span<const lower::SortShape> shapes,
                        const std::set<std::string>& kept) const {
   double sum = 0;
   for (const Problem& p : problems_) {
@@ -142,17 +142,7 @@ double NestCosts::sort(const lower::SortNests& order, std::span<const MapNest> o
     const auto shape = std::find_if(shapes.begin(), shapes.end(), [&](const lower::SortShape& s) {
       return elements <= static_cast<double>(s.lanes * s.each);
     });
-    if (shape != shapes.end()) {
-      sum += p.weight * sort_at(order, *shape, kept, p);
-      continue;
-    }
-    std::set<std::string> all = kept;
-    all.emplace(order.counts.str());
-    for (const MapNest& nest : of_long_rows) {
-      const bool counts = &nest == of_long_rows.data();
-      sum += p.weight *
-             points_at({&nest, 1}, counts ? target_.limits.warp_threads : 1, all, 1, {}, 0, p);
-    }
+    sum += p.weight * sort_at(order, shape == shapes.end() ? shapes.back() : *shape, kept, p);
   }
   return sum;
 }
@@ -160,12 +150,12 @@ double NestCosts::sort(const lower::SortNests& order, std::span<const MapNest> o
 double NestCosts::sort_at(const lower::SortNests& order, const lower::SortShape& shape,
                           const std::set<std::string>& kept, const Problem& at) const {
   const double rows = count(order.rows, at);
-  const double elements = rows * extent(order.order.axis.extent, at);
+  const double columns = extent(order.order.axis.extent, at);
   Traffic traffic;
   expr::for_each(order.order.element, [&](Expr e) {
     const auto bytes = static_cast<double>(expr::bytes(e.dtype()));
     if (e.op() == EK::Read)
-      traffic.add(e.name().str(), std::min(bytes_of(e.name(), at), elements * bytes));
+      traffic.add(e.name().str(), std::min(bytes_of(e.name(), at), rows * columns * bytes));
   });
   double places = 1;
   const auto write = [&](ir::Name result, Expr of) {
@@ -176,8 +166,20 @@ double NestCosts::sort_at(const lower::SortNests& order, const lower::SortShape&
   write(order.counts, order.order.axis.extent);
   for (const lower::PlaceChoice& c : order.choices)
     write(c.target, c.places ? c.places : order.order.axis.extent);
-  return target_.costs.next_kernel_cycles +
-         std::max(memory_cycles(traffic), sort_cycles(rows, places, shape, target_));
+  const int64_t run = shape.lanes * shape.each;
+  const double runs = std::ceil(columns / static_cast<double>(run));
+  const int64_t in_run = lower::kept_of_run(order, kept, run, pool_);
+  const double one =
+      target_.costs.next_kernel_cycles +
+      std::max(memory_cycles(traffic), sort_cycles(rows * runs, places, shape, target_));
+  if (runs <= 1) return one;
+  // What passes from one kernel to the other: an element and its index.
+  Traffic passed;
+  const auto bytes =
+      static_cast<double>(expr::bytes(order.order.element.dtype()) + expr::bytes(expr::DType::I32));
+  passed.add(order.counts.str(), rows * runs * static_cast<double>(in_run) * bytes);
+  return one + target_.costs.next_kernel_cycles + memory_cycles(passed) +
+         std::max(memory_cycles(passed), merge_cycles(rows, runs, in_run, target_));
 }
 
 }  // namespace nautilus::choose

@@ -308,12 +308,13 @@ const std::vector<PassInfo>& passes() {
             "shared, keep, unpacked, moving, registers"),
       arrow("choose_point_lines", "scalar", "scalar", choose::choose_point_lines,
             "kernels of points and parts get the lines that their lowering reads",
-            "lanes, each, vector, unroll, private, first, threads, resident"),
+            "lanes, each, vector, unroll, private, first, merge, threads, resident"),
       arrow("program_to_matile", "scalar", "matile", program_to_matile,
             "every nest becomes a kernel, grid nests by way of the passes from scalar_to_vrtile "
             "on",
             "fuse, split, last, columns, vector, hold, groups, shared, keep, unpacked, moving, "
-            "registers, lanes, each, across, spread, held, patch, private, first, unroll, windows, "
+            "registers, lanes, each, across, spread, held, patch, private, first, merge, unroll, "
+            "windows, "
             "threads, resident"),
       together("begin_kernels", matile::begin_kernels,
                "kernels begin before those in front of them have ended", "begin"),

@@ -78,8 +78,10 @@ struct Kernel {
   ir::Name name;
   Form form = Form::Tile;
   ir::Block body;
-  // In the list of what passes decided: the kernel's name in the MA-tile program. Not printed.
+  // In the list of what passes decided: the kernel's name in the MA-tile program, and those of
+  // kernels in front of it that it needs. Not printed.
   ir::Name made = {};
+  ir::Names front = {};
   static void fields(auto& s, auto&& f) {
     f("name", s.name);
     f("form", s.form);

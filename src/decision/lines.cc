@@ -77,7 +77,18 @@ void note(const ir::Op& decision, ir::PassContext& context) {
 
 void note_kernel(ir::Name name, Form form, const ir::Block& decided, ir::Name made,
                  ir::PassContext& context) {
-  if (context.decided) context.decided->push_back(ir::make(Kernel{name, form, decided, made}));
+  if (context.decided) context.decided->push_back(ir::make(Kernel{name, form, decided, made, {}}));
+}
+
+void note_front(ir::Name made, ir::Name front, ir::PassContext& context) {
+  if (!context.decided) return;
+  for (ir::Op& op : *context.decided) {
+    const auto* noted = op.get<Kernel>();
+    if (!noted || noted->made != made) continue;
+    Kernel more = *noted;
+    more.front.push_back(front);
+    op = ir::make(std::move(more));
+  }
 }
 
 void note_of(ir::Name made, const ir::Op& decision, ir::PassContext& context) {

@@ -65,6 +65,10 @@ void note(const ir::Op& decision, ir::PassContext& context);
 void note_kernel(ir::Name name, Form form, const ir::Block& decided, ir::Name made,
                  ir::PassContext& context);
 
+// A kernel in front of one that was noted, which belongs to it; both by their names in the MA-tile
+// program.
+void note_front(ir::Name made, ir::Name front, ir::PassContext& context);
+
 // One more decision about a kernel that was noted; `made` is its name in the MA-tile program.
 void note_of(ir::Name made, const ir::Op& decision, ir::PassContext& context);
 

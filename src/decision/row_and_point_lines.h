@@ -283,6 +283,23 @@ struct First {
   static const ir::OpInfo& info();
 };
 
+struct Merge {
+  static constexpr std::string_view kFormat = "merge each $each threads $threads{ $by}";
+  static constexpr std::string_view kDoc =
+      "Form sort, rows of any length: the lanes of a row put a run of it in order, and a second "
+      "kernel finds the place of each element of a run among the elements of all others. A thread "
+      "of it has so many elements beside each other, a CTA so many threads.";
+  ir::OptionalInt each;
+  ir::OptionalInt threads;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("each", s.each);
+    f("threads", s.threads);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
 struct Unroll {
   static constexpr std::string_view kFormat = "unroll $turns{ $by}";
   static constexpr std::string_view kDoc =

@@ -51,6 +51,7 @@ void add_own(const Op& op, std::set<std::string>& own) {
   if (const auto* x = op.get<matile::Value>()) add(x->name);
   if (const auto* x = op.get<matile::SharedLoop>()) add(x->var);
   if (const auto* x = op.get<matile::LaneLoop>()) add(x->var);
+  if (const auto* x = op.get<matile::Search>()) axes(x->axes);
   if (const auto* x = op.get<matile::Sort>()) {
     axes(x->axes);
     add(x->place);

@@ -188,6 +188,23 @@ bool NestKernels::points(size_t& i, size_t end, const AskedKernel& asked) {
   return true;
 }
 
+// A kernel in front of another of the same lines begins like that one, if kernels are in front of
+// it, too.
+void NestKernels::add_front(LoweredKernel front, const LoweredKernel& kernel,
+                            const ir::Block& read_last) {
+  auto made = front.kernel.as<matile::Kernel>();
+  decision::note_front(kernel.kernel.as<matile::Kernel>().name, made.name, context_);
+  const bool is_behind =
+      std::ranges::any_of(state_.kernels, [](const Op& op) { return op.is<matile::Launch>(); });
+  ir::Block begin;
+  for (const Op& line : read_last) {
+    if (is_behind && line.is<decision::Begin>()) begin.push_back(line);
+  }
+  made.body = decision::with_lines(std::move(made.body), begin);
+  front.kernel = ir::make(std::move(made));
+  state_.add(std::move(front));
+}
+
 // Two kernels: what every element begins with, and the terms, which have the lines.
 bool NestKernels::scatter(size_t& i, size_t limit, const AskedKernel& asked) {
   const auto nests =
@@ -202,6 +219,9 @@ bool NestKernels::scatter(size_t& i, size_t limit, const AskedKernel& asked) {
   const std::set<std::string> kept = state_.kept_after(i);
   ir::Block members = members_of(i, i + 1, asked.name.str(), asked);
   ir::Block lines = asked.alternatives[0];
+  ir::Block read_last;
+  if (!rules_for(asked))
+    std::ranges::copy_if(lines, std::back_inserter(read_last), decision::is_read_last);
   const std::vector<MapNest> elements = {nests->first};
   const std::vector<MapNest> terms = {nests->terms};
   PointAnswers* rules = rules_for(asked);
@@ -212,17 +232,16 @@ bool NestKernels::scatter(size_t& i, size_t limit, const AskedKernel& asked) {
                                          lines, members, context_)
                     : std::nullopt;
   if (!made) return false;
-  state_.add(std::move(*first));
+  add_front(std::move(*first), *made, read_last);
   state_.add(std::move(*made));
   ++i;
   return true;
 }
 
-// Rows that are longer than the kernels have elements are counted by kernels without lines.
 bool NestKernels::sort(size_t& i, size_t limit, const AskedKernel& asked) {
   const std::vector<MapNest> group = nests_from(i, limit);
   const auto nests = sort_nests(group, state_.names, context_.pool);
-  std::set<std::string> kept = state_.kept_after(limit);
+  const std::set<std::string> kept = state_.kept_after(limit);
   if (!nests || nests->count != group.size()) {
     refuse(asked, "its statements are no count of an order and what chooses by it", context_);
     return false;
@@ -236,21 +255,9 @@ bool NestKernels::sort(size_t& i, size_t limit, const AskedKernel& asked) {
                             decision::Form::Sort, machine_},
                            *nests, asked.alternatives, members, context_);
   if (!made) return false;
-  for (LoweredKernel& kernel : made->kernels) state_.add(std::move(kernel));
-  if (made->is_longer) {
-    kept.emplace(nests->counts.str());
-    ir::Block unnamed;
-    ir::PassContext own = context_.with(context_.sink, unnamed);
-    ir::Block lines = {ir::make(decision::Lanes{target_.limits.warp_threads, {}})};
-    for (const MapNest& nest : nests_of_long_rows(group, state_.buffers, context_.pool)) {
-      const std::vector<MapNest> one = {nest};
-      auto counted = points_alternative({one, kept, state_.buffers, target_, state_.names, &rules_},
-                                        {}, {}, own);
-      if (!counted) return false;
-      lines.clear();  // only the count has long loops
-      launch_for_longer(*counted, made->is_longer, context_.pool);
-      state_.add(std::move(*counted));
-    }
+  for (SortKernel& one : *made) {
+    if (one.front) add_front(std::move(*one.front), one.kernel, one.read_last);
+    state_.add(std::move(one.kernel));
   }
   i = limit;
   return true;

@@ -49,6 +49,7 @@ class NestKernels {
   bool parts(size_t& i, size_t limit, const AskedKernel& asked);
   bool scatter(size_t& i, size_t limit, const AskedKernel& asked);
   bool sort(size_t& i, size_t limit, const AskedKernel& asked);
+  void add_front(LoweredKernel front, const LoweredKernel& kernel, const ir::Block& read_last);
   std::vector<MapNest> nests_from(size_t begin, size_t end) const;
   ir::Block members_of(size_t begin, size_t end, std::string_view name, const AskedKernel& asked);
 

@@ -60,6 +60,7 @@ NAUT_DEFINE_OP(LaneScan)
 NAUT_DEFINE_OP(Write)
 NAUT_DEFINE_OP(Scatter)
 NAUT_DEFINE_OP(Sort)
+NAUT_DEFINE_OP(Search)
 
 const std::vector<std::string_view>& words(SortFirst) {
   static const std::vector<std::string_view> spellings = {"largest", "smallest"};
@@ -158,6 +159,9 @@ void declare(const ir::Op& op, expr::Scope& scope) {
   }
   if (const auto* l = op.get<Let>()) scope.add_var(l->name.str(), l->value.dtype());
   if (const auto* v = op.get<Value>()) scope.add_var(v->name.str(), v->dtype);
+  if (const auto* s = op.get<Search>()) {
+    for (const ir::Axis& a : s->axes) scope.add_var(a.name.str(), ir::DType::I64);
+  }
   if (const auto* t = op.get<Ticket>()) scope.add_var(t->name.str(), ir::DType::Bool);
   if (const auto* v = op.get<Vote>()) scope.add_var(v->name.str(), ir::DType::Bool);
 }

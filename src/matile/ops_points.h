@@ -49,6 +49,12 @@
 //     sort j < N each 8 largest X[i, j] when X[i, j] == X[i, j] place p to 8
 //       write V[i, p] = where(p < N, X[i, j], -inf)
 //
+// A thread may look for a number up to which a condition holds, by halving:
+//
+//   points i < M
+//     search q < N while S[q] < X[i]
+//     write Y[i] = q
+//
 // Integers have their declared width here, i64 too; every dtype of the language may be a value.
 // There is no order among threads: a kernel must not read elements that it writes at other points.
 #pragma once
@@ -324,6 +330,26 @@ struct Sort {
     f("place", s.place);
     f("places", s.places);
     f("body", s.body);
+  }
+  static const ir::OpInfo& info();
+};
+
+struct Search {
+  static constexpr std::string_view kFormat = "search $axes{ from $from} while $condition";
+  static constexpr std::string_view kDoc =
+      "The first number of an axis for which the condition does not hold, or its extent, found by "
+      "halving: it holds for all numbers before and for none behind, fewer than 2^32 of them. "
+      "from: "
+      "the numbers begin there instead of at 0, and steps that double find where to halve, which "
+      "is "
+      "soon for numbers near the first.";
+  ir::Axes axes;
+  ir::Expr from = {};
+  ir::Expr condition;
+  static void fields(auto& s, auto&& f) {
+    f("axes", s.axes);
+    f("from", s.from);
+    f("condition", s.condition);
   }
   static const ir::OpInfo& info();
 };

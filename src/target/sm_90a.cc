@@ -345,12 +345,14 @@ const Target& sm_90a() {
               .reduction_cycles = 250,
               .lane_operations = 30,  // of the text of a kernel; not measured
               .resident_rows = 12,
-              // Convolutions of 3 to 48 channels take 1.6 to 1.75 times as long as their
-              // instructions.
               .sort_own = 4,
               .sort_lanes = 14,
               .sort_shared = 30,
               .sort_step_cycles = 60,
+              .search_step = 15,
+              .search_step_cycles = 60,
+              // Convolutions of 3 to 48 channels take 1.6 to 1.75 times as long as their
+              // instructions.
               .patch_share = 0.6,
               .place_slots = 2,
               .single_share = 0.9,

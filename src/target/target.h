@@ -279,6 +279,8 @@ struct NestCosts {
   double sort_lanes;           // between lanes of a warp,
   double sort_shared;          // and in shared memory
   double sort_step_cycles;     // that a step between lanes takes at least
+  double search_step;          // slots of a thread for a step of a search in memory
+  double search_step_cycles;   // that it takes at least
   double patch_share;          // of the slots for instructions that patches use
   double place_slots;          // of a thread for the place of an element that a patch loads
   double single_share;         // of the memory's speed, where a thread loads one element at a time

@@ -17,6 +17,7 @@ class PointRules : public lower::PointAnswers {
   int64_t lines_across() override;
   decision::First first(int64_t element_bytes) override;
   lower::SortShape sort(expr::Expr count) override;
+  decision::Merge merge(int64_t kept) override;
   int64_t turns(const lower::TurnFacts& facts) override;
   int64_t windows(const matile::Points& points) override;
   int64_t resident(const matile::Points& points, int64_t threads) override;

@@ -56,13 +56,17 @@ lower::SortShape sort_shape(int64_t elements, const target::Target& target) {
 std::vector<lower::SortShape> sort_shapes(std::optional<int64_t> known, double usual,
                                           const target::Target& target) {
   const int64_t most = target.points.sort_row;
-  if (known && *known > most) return {};
   if (known) return {sort_shape(*known, target)};
   std::vector<lower::SortShape> out;
   if (usual <= static_cast<double>(most) / 2)
     out.push_back(sort_shape(static_cast<int64_t>(usual), target));
   out.push_back(sort_shape(most, target));
+  out.push_back(out.back());
   return out;
+}
+
+decision::Merge merge_shape(int64_t kept, const target::Target& target) {
+  return {std::min(kept, target.points.sort_usual), target.points.threads, {}};
 }
 
 double sort_cycles(double rows, double places, const lower::SortShape& shape,
@@ -80,6 +84,21 @@ double sort_cycles(double rows, double places, const lower::SortShape& shape,
       std::max(1.0, threads / (sms * static_cast<double>(target.limits.sm_threads)));
   const double latency = c.thread_cycles + (steps.lanes + 2 * steps.shared) * c.sort_step_cycles;
   return std::max(issue, rounds * latency);
+}
+
+// A thread looks for its first element in each other run by halving, and for the others nearby.
+double merge_cycles(double rows, double runs, int64_t kept, const target::Target& target) {
+  const target::NestCosts& c = target.nests;
+  const auto sms = static_cast<double>(target.board.sms);
+  const auto each = static_cast<double>(*merge_shape(kept, target).each);
+  const double steps = std::log2(static_cast<double>(kept)) + 1 + 3 * (each - 1);
+  const double threads = rows * runs * static_cast<double>(kept) / each;
+  const double searched = std::max(runs - 1, 0.0) * steps;
+  const double issue = threads * (c.lane_operations + searched * c.search_step) /
+                       (sms * static_cast<double>(target.limits.group_threads));
+  const double rounds =
+      std::max(1.0, threads / (sms * static_cast<double>(target.limits.sm_threads)));
+  return std::max(issue, rounds * (c.thread_cycles + searched * c.search_step_cycles));
 }
 
 }  // namespace nautilus::choose

@@ -15,14 +15,20 @@ namespace nautilus::choose {
 lower::SortShape sort_shape(int64_t elements, const target::Target& target);
 
 // The kernels for rows of an extent, the first with as many elements as a row is launched: one
-// where it is known, otherwise one for the usual length and one for the longest rows. None where
-// rows are longer than lanes put in order.
+// where it is known, otherwise one for the usual length, one for the longest rows that lanes put in
+// order, and one whose lanes do so with runs of longer rows.
 std::vector<lower::SortShape> sort_shapes(std::optional<int64_t> known, double usual,
                                           const target::Target& target);
+
+// How runs are merged of which so many elements are kept.
+decision::Merge merge_shape(int64_t kept, const target::Target& target);
 
 // Cycles in which the machine sorts so many rows with a kernel of the shape, and waits for its
 // steps. `places`: of the first elements, that are asked for.
 double sort_cycles(double rows, double places, const lower::SortShape& shape,
                    const target::Target& target);
+
+// Cycles in which it merges so many runs of each row, by elements that are kept of them.
+double merge_cycles(double rows, double runs, int64_t kept, const target::Target& target);
 
 }  // namespace nautilus::choose

@@ -63,6 +63,23 @@ void add_nest_lines(const schedule::Schedule& schedule, KernelNote& note) {
   note.lines = std::move(lines);
 }
 
+// Kernels in front of others have the lines of those.
+void add_fronts(const ir::Block& decided, std::vector<KernelNote>& notes) {
+  std::vector<KernelNote> fronts;
+  for (const KernelNote& note : notes) {
+    for (const ir::Op& op : decided) {
+      const auto* made = op.get<decision::Kernel>();
+      if (!made || made->made.str() != note.kernel) continue;
+      for (const ir::Name front : made->front) {
+        fronts.push_back(note);
+        fronts.back().kernel = front.str();
+        fronts.back().in_front_of = note.kernel;
+      }
+    }
+  }
+  notes.insert(notes.end(), fronts.begin(), fronts.end());
+}
+
 // The notes of passes about kernels. `scheduled` is null for a program without a schedule;
 // otherwise its nests give the origins of tile kernels.
 std::vector<KernelNote> notes_of(const ir::Block& decided, const FirstSchedule* scheduled) {
@@ -84,6 +101,7 @@ std::vector<KernelNote> notes_of(const ir::Block& decided, const FirstSchedule* 
     note.alternatives = alternatives[{note.statement, note.form}];
     if (scheduled && note.form == decision::Form::Tile) add_nest_lines(scheduled->decisions, note);
   }
+  add_fronts(decided, out);
   return out;
 }
 

@@ -31,7 +31,8 @@ struct KernelNote {
   std::string statement;  // the statement that names it in schedules; empty without a schedule
   size_t alternative = 1;
   size_t alternatives = 1;
-  ir::Block lines;  // of its schedule
+  ir::Block lines;               // of its schedule
+  std::string in_front_of = {};  // the kernel that they are of as well; empty: of this one alone
 };
 
 // What was scheduled, for reports about it.

@@ -102,6 +102,7 @@ std::string head_text(const std::string& kernel, const KernelNote* note) {
     out += fmt::format(": {}", decision::words(note->form)[static_cast<size_t>(note->form)]);
     if (note->alternatives > 1)
       out += fmt::format(", alternative {} of {}", note->alternative, note->alternatives);
+    if (!note->in_front_of.empty()) out += fmt::format(", in front of {}", note->in_front_of);
     if (!note->statement.empty()) out += fmt::format(", for {}", note->statement);
   }
   return out + "\n";

@@ -29,7 +29,8 @@ class UseCollector {
   void visit(const ir::Block& block, const void* loop) {
     for (const ir::Op& op : block) {
       const bool repeats = op.is<matile::Loop>() || op.is<matile::SharedLoop>() ||
-                           op.is<matile::LaneLoop>() || op.is<matile::Sort>();
+                           op.is<matile::LaneLoop>() || op.is<matile::Sort>() ||
+                           op.is<matile::Search>();
       use_.has_products |= op.is<matile::Dot>() || op.is<matile::WarpDot>();
       // Prefetched elements are counted when they are read.
       if (!op.is<matile::Prefetch>()) visit_fields(op, repeats ? op.data() : loop, loop);

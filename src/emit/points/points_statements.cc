@@ -136,6 +136,18 @@ void write_if(PointsScope& scope, const matile::If& i) {
   scope.out.close();
 }
 
+void write_search(PointsScope& scope, const matile::Search& s) {
+  const std::string from = s.from ? scope.text(s.from) : "0ll";
+  const std::string to = scope.text(s.axes[0].extent);
+  const std::string var = scope.define(s.axes[0].name);
+  scope.out.open("const long long {0} = {1}({2}, {3}, [&](long long {0}) {{", var,
+                 s.from ? "first_without_near" : "first_without", from, to);
+  scope.name_shared(s.condition);
+  scope.out.line("return {};", scope.text(s.condition));
+  scope.out.close("});");
+  scope.named.clear();
+}
+
 // Lane k of n takes the turns k, k + n, ...
 void write_shared_loop(PointsScope& scope, const matile::SharedLoop& s) {
   const std::string to = scope.text(s.to);
@@ -192,6 +204,8 @@ void write_statement(PointsScope& scope, const ir::Op& op) {
     write_walk(scope, *k);
   } else if (const auto* o = op.get<matile::Sort>()) {
     write_sort(scope, *o);
+  } else if (const auto* q = op.get<matile::Search>()) {
+    write_search(scope, *q);
   } else {
     write_loop(scope, op.as<matile::Loop>());
   }

@@ -48,6 +48,8 @@ class PointAnswers {
   virtual decision::First first(int64_t element_bytes) = 0;
   // Of rows with so many elements; as many as there may be where that is not known.
   virtual SortShape sort(expr::Expr count) = 0;
+  // Elements of a thread and threads of a kernel that merges runs of so many elements.
+  virtual decision::Merge merge(int64_t kept) = 0;
   // Turns that are written one after the other.
   virtual int64_t turns(const TurnFacts& facts) = 0;
   // Turns of the longest windows that are written out, of a kernel that has some.

@@ -8,7 +8,6 @@
 #include "expr/conjuncts.h"
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
-#include "lower/places/scatter_nests.h"
 #include "scalar/ops.h"
 
 namespace nautilus::lower {
@@ -214,18 +213,6 @@ class SortReader {
 std::optional<SortNests> sort_nests(std::span<const MapNest> nests, FreshNames names,
                                     expr::ExprPool& pool) {
   return SortReader(std::move(names), pool).run(nests);
-}
-
-std::vector<MapNest> nests_of_long_rows(std::span<const MapNest> nests,
-                                        const std::map<std::string, ir::TensorType>& buffers,
-                                        expr::ExprPool& pool) {
-  std::vector<MapNest> out = {nests[0]};
-  for (const MapNest& choice : nests.subspan(1)) {
-    const auto scattered = scatter_nests(choice, buffers, pool);
-    if (scattered) out.push_back(scattered->first);
-    out.push_back(scattered ? scattered->terms : choice);
-  }
-  return out;
 }
 
 }  // namespace nautilus::lower

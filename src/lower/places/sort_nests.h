@@ -57,10 +57,4 @@ struct SortNests {
 std::optional<SortNests> sort_nests(std::span<const MapNest> nests, FreshNames names,
                                     expr::ExprPool& pool);
 
-// What is done instead where rows are too long for lanes to hold: the count compares all elements
-// with each other, and elements go to their places (scatter_nests.h).
-std::vector<MapNest> nests_of_long_rows(std::span<const MapNest> nests,
-                                        const std::map<std::string, ir::TensorType>& buffers,
-                                        expr::ExprPool& pool);
-
 }  // namespace nautilus::lower

@@ -56,4 +56,14 @@ LoweredKernel kernel_of_points(ir::Name name, ir::Axes axes, ir::Block body, int
           ir::make(matile::Launch{name, grid})};
 }
 
+void set_threads(LoweredKernel& made, ir::OptionalInt lanes, int64_t threads,
+                 const target::Target& target) {
+  auto kernel = made.kernel.as<matile::Kernel>();
+  auto points = kernel.body[0].as<matile::Points>();
+  points.lanes_per_point = lanes;
+  if (threads != target.points.threads) points.threads = threads;
+  kernel.body[0] = ir::make(std::move(points));
+  made.kernel = ir::make(std::move(kernel));
+}
+
 }  // namespace nautilus::lower

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "lower/kernel/lowered_kernel.h"
+#include "target/target.h"
 
 namespace nautilus::lower {
 
@@ -19,5 +20,9 @@ void take_position(expr::Expr at, expr::Expr best, expr::Reducer reducer, expr::
 // none. `own` are the kernel's names.
 LoweredKernel kernel_of_points(ir::Name name, ir::Axes axes, ir::Block body, int64_t threads,
                                FreshNames& own, expr::ExprPool& pool);
+
+// Lanes of a point, and threads of a CTA, of a kernel that was made so.
+void set_threads(LoweredKernel& made, ir::OptionalInt lanes, int64_t threads,
+                 const target::Target& target);
 
 }  // namespace nautilus::lower

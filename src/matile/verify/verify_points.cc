@@ -174,6 +174,8 @@ class PointsVerifier {
         return scan(op.as<LaneScan>());
       case Kind::Sort:
         return sort(op.as<Sort>());
+      case Kind::Search:
+        return search(op.as<Search>());
       case Kind::Join: {
         const auto& j = op.as<Join>();
         if (!has_lanes_ || has_cta_ || is_shared_)
@@ -275,6 +277,17 @@ class PointsVerifier {
     block(o.body);
     is_sorting_ = false;
     v_.leave_axes(mark);
+  }
+
+  // What is found stays a number of the thread.
+  void search(const Search& s) {
+    if (has_several_) v_.fail("points beside each other in a thread would search differently");
+    if (s.axes.size() != 1) return v_.fail("a search is along one axis");
+    if (s.from) number(s.from, DType::I64, "the first value");
+    const size_t mark = v_.enter_axes(s.axes);
+    number(s.condition, DType::Bool, "the condition");
+    v_.leave_axes(mark);
+    v_.declare_local(s.axes[0].name, DType::I64);
   }
 
   static bool is_joined(expr::Reducer r) {

@@ -110,6 +110,9 @@ ir::Block values_of_points(const ir::Op& line, const Target& target) {
   } else if (const auto* first = line.get<dc::First>()) {
     values.add(*first, &dc::First::each, powers(1, points.line));
     values.add_around(*first, &dc::First::threads, 2);
+  } else if (const auto* merge = line.get<dc::Merge>()) {
+    values.add(*merge, &dc::Merge::each, powers(1, points.sort_each));
+    values.add_around(*merge, &dc::Merge::threads, 2);
   } else if (const auto* spread = line.get<dc::Spread>()) {
     values.add(*spread, &dc::Spread::threads, powers(target.limits.warp_threads, points.threads));
     values.add(*spread, &dc::Spread::apart, powers(1, points.line));

@@ -174,6 +174,10 @@ class Counter {
       const double doublings = std::log2(std::max(elements, 2.0));
       out_.exchanged += times * elements * doublings * (doublings + 1) / 2;
       loop(o->body, o->place, 0, known(o->places).value_or(1), times);
+    } else if (const auto* q = op.get<Search>()) {
+      const double numbers = static_cast<double>(known(q->axes[0].extent).value_or(1));
+      bind(q->axes[0].name, 0);
+      value(q->condition, times * std::log2(std::max(numbers, 2.0)));
     } else {
       leaf(op, times);
     }
