@@ -442,8 +442,8 @@ template <int N, Operand A, Operand B, bool IS_INIT, bool TRANS_A, bool TRANS_B>
 #define WGMMA_N(n)                                               \
   WGMMA(wgmma_bf16_n##n, n, BF16, BF16, false)                   \
   WGMMA(wgmma_f16_n##n, n, F16, F16, false)                      \
-  WGMMA(wgmma_bf16_n##n##_turned, n, BF16, BF16, true)           \
-  WGMMA(wgmma_f16_n##n##_turned, n, F16, F16, true)              \
+  WGMMA(wgmma_bf16_n##n##_transposed, n, BF16, BF16, true)           \
+  WGMMA(wgmma_f16_n##n##_transposed, n, F16, F16, true)              \
   WGMMA(wgmma_tf32_n##n, n, TF32, TF32, false)                   \
   WGMMA(wgmma_f8e4m3_n##n, n, F8E4M3, F8E4M3, false)             \
   WGMMA(wgmma_f8e5m2_n##n, n, F8E5M2, F8E5M2, false)             \

@@ -197,7 +197,7 @@ DEVICE void ldmatrix_x4(u32 address, u32 (&x)[4]) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(address) : "memory");
 }
-// The same with each 8 x 8 block turned.
+// The same with each 8 x 8 block transposed.
 DEVICE void ldmatrix_x4_trans(u32 address, u32 (&x)[4]) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
                : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(address) : "memory");

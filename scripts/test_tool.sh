@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The command line as scripts, shells and editors see it: starting programs, completion, JSON, the
+# The command line as scripts, shells and editors see it: starting programs, oracles, completion, JSON, the
 # grammar, the language server. The last one needs the Python packages pygls and lsprotocol; without
 # them it is left out, and said so.
 #
@@ -13,6 +13,7 @@ nautilus=${1:-build/nautilus}
 python=${PYTHON:-python3}
 
 test/tool/test_new.sh "$nautilus"
+test/tool/test_oracle.sh "$nautilus"
 test/tool/test_completion.sh "$nautilus"
 if ! command -v "$python" >/dev/null 2>&1; then
   echo "left out: JSON, grammar and language server need Python"

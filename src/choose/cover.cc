@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "choose/points/point_lines.h"
+#include "choose/points/scatter_axes.h"
 #include "choose/rows/short_rows.h"
 #include "expr/walk.h"
 #include "ir/print.h"
@@ -199,8 +200,9 @@ Cover Coverer::as_parts(const Nests& nests) {
 // CTA's own copy first a thread has several (67108864 bytes in 256 slots: 0.129 ms, 0.079 with
 // eight); others wait for memory anyway.
 std::optional<Cover> Coverer::as_scatter(const Nests& nests) {
-  const auto scattered = lower::scatter_nests(nests[0], buffers_, context_.pool);
+  auto scattered = lower::scatter_nests(nests[0], buffers_, context_.pool);
   if (!scattered) return std::nullopt;
+  scattered->terms.axes = scatter_axes(scattered->terms, target_.nests, context_.pool);
   const std::set<std::string> kept = kept_behind(nests, 1);
   const auto& scatter = scattered->terms.body[0].as<scalar::Scatter>();
   const bool has_vectors =
@@ -220,7 +222,7 @@ std::optional<Cover> Coverer::as_scatter(const Nests& nests) {
   out.kernels[0].lines.push_back(ir::make(decision::Each{each, {}}));
   // Many terms meet at few places.
   if (is_private)
-    out.kernels[0].lines.push_back(ir::make(decision::Private{decision::Switch::On, {}}));
+    out.kernels[0].lines.push_back(ir::make(decision::Private{decision::Switch::On, {}, {}}));
   for (const MapNest* nest : {&scattered->first, &scattered->terms})
     out.cycles += costs_.points({nest, 1}, 1, kept, 1, {});
   return out;

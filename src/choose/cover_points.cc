@@ -89,7 +89,7 @@ class PointsChooser {
     if (most_lanes <= 1 || !take_vectors(shared)) {
       take_lanes(most_lanes, shared);
       take_line();
-      if (!take_turned() && !take_spread()) take_each();
+      if (!take_transposed() && !take_spread()) take_each();
     }
     Cover out;
     out.cycles = cycles_;
@@ -180,24 +180,24 @@ class PointsChooser {
   }
 
   // Lines along two axes, where one tensor lies along the other.
-  bool take_turned() {
+  bool take_transposed() {
     if (lanes_ > 1 || each_ > 1) return false;
-    const auto turned = points_across(made_.nests, given_.buffers, given_.target, pool_);
-    if (!turned) return false;
+    const auto along = points_across(made_.nests, given_.buffers, given_.target, pool_);
+    if (!along) return false;
     auto parts = lowered();
     const Expr last = made_.nests[0].axes.back().extent;
-    const int64_t lines = needed_threads(last, turned->each, points_.lines_across);
+    const int64_t lines = needed_threads(last, along->each, points_.lines_across);
     const int64_t threads = std::max<int64_t>(
         given_.target.limits.warp_threads,
-        lines * needed_threads(extent_of(turned->axis), turned->across, points_.threads / lines));
-    const decision::Across across{turned->axis, turned->across, lines, {}};
-    if (!parts || !lower::widen(*parts, turned->each, threads, pool_) ||
-        !lower::turn(*parts, across, threads, pool_))
+        lines * needed_threads(extent_of(along->axis), along->across, points_.threads / lines));
+    const decision::Across across{along->axis, along->across, lines, {}};
+    if (!parts || !lower::widen(*parts, along->each, threads, pool_) ||
+        !lower::widen_across(*parts, across, threads, pool_))
       return false;
-    add(decision::Each{turned->each, {}});
+    add(decision::Each{along->each, {}});
     add(across);
     if (threads != points_.threads) add(decision::Threads{threads, {}});
-    cycles_ = cycles_of(made_.nests, 1, turned->each, pool_.index(turned->axis));
+    cycles_ = cycles_of(made_.nests, 1, along->each, pool_.index(along->axis));
     return true;
   }
 

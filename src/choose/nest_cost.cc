@@ -224,8 +224,8 @@ double NestCosts::points_at(std::span<const MapNest> nests, int64_t lanes,
           const bool is_held = steps <= static_cast<double>(held);
           w.loops.empty() || is_held ? traffic.add(e.name().str(), all)
                                      : walked.add(e.name().str(), all);
-          const bool is_turned = across && stride(e, across) == Stride::One;
-          const Stride s = is_turned ? Stride::One : fast ? stride(e, fast) : Stride::None;
+          const bool is_transposed = across && stride(e, across) == Stride::One;
+          const Stride s = is_transposed ? Stride::One : fast ? stride(e, fast) : Stride::None;
           const double line = s == Stride::Far    ? c.strided_lines
                               : s == Stride::None ? c.same_lines
                                                   : 1;

@@ -165,7 +165,7 @@ std::optional<ir::Program> finish_kernels(const ir::Program& program, ir::PassCo
 }
 
 std::optional<ir::Program> program_to_matile(const ir::Program& program, ir::PassContext& context) {
-  choose::PointRules rules(ir::target_of(program));
+  choose::PointRules rules(ir::target_of(program), context.pool);
   return lower::program_to_matile(program, lower_grid_nest, rules, context);
 }
 

@@ -216,8 +216,9 @@ const std::vector<PassInfo>& passes() {
                                    "costly values of many elements are computed once")),
       reading("store", equations("store_narrow", spec::leaving_scans<spec::store_narrow>,
                                  "tensors of 16-bit numbers have 16 bits")),
-      reading("store", equations("byte_operands", spec::leaving_scans<spec::byte_operands>,
-                                 "8-bit operands of products are turned, or copied to 16 bits")),
+      reading("store",
+              equations("byte_operands", spec::leaving_scans<spec::byte_operands>,
+                        "8-bit operands of products are transposed, or copied to 16 bits")),
       equations("inline_terms", spec::leaving_scans<spec::inline_terms>,
                 "terms of one reduction are written into it"),
       equations("drop_unused", spec::drop_unused, "equations that no output needs go"),
@@ -308,12 +309,13 @@ const std::vector<PassInfo>& passes() {
             "shared, keep, unpacked, moving, registers"),
       arrow("choose_point_lines", "scalar", "scalar", choose::choose_point_lines,
             "kernels of points and parts get the lines that their lowering reads",
-            "lanes, each, vector, unroll, private, first, merge, threads, resident"),
+            "lanes, each, vector, unroll, points, private, first, merge, threads, resident"),
       arrow("program_to_matile", "scalar", "matile", program_to_matile,
             "every nest becomes a kernel, grid nests by way of the passes from scalar_to_vrtile "
             "on",
             "fuse, split, last, columns, vector, hold, groups, shared, keep, unpacked, moving, "
-            "registers, lanes, each, across, spread, held, patch, private, first, merge, unroll, "
+            "registers, lanes, each, across, spread, held, patch, points, private, first, merge, "
+            "unroll, "
             "windows, "
             "threads, resident"),
       together("begin_kernels", matile::begin_kernels,

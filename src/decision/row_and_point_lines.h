@@ -182,7 +182,8 @@ struct Across {
   static constexpr std::string_view kDoc =
       "Form points: a thread has so many points along this axis, too, for each of its points along "
       "the last one. What lies along this axis in memory is loaded in vectors, what lies along the "
-      "last one is stored in vectors: a tensor is turned on the way. lines: so many threads of a "
+      "last one is stored in vectors: a tensor is transposed on the way. lines: so many threads of "
+      "a "
       "CTA "
       "are neighbours along the last axis, the others along this one.";
   ir::Name axis;
@@ -252,16 +253,32 @@ struct Held {
   static const ir::OpInfo& info();
 };
 
+struct PointAxes {
+  static constexpr std::string_view kFormat = "points $axes{ $by}";
+  static constexpr std::string_view kDoc =
+      "Forms points and scatter: the axes of the kernel, the one last along which neighbouring "
+      "threads have neighbouring points. Without the line: in the order of its statement.";
+  ir::Names axes;
+  By by = By::Auto;
+  static void fields(auto& s, auto&& f) {
+    f("axes", s.axes);
+    f("by", s.by);
+  }
+  static const ir::OpInfo& info();
+};
+
 struct Private {
-  static constexpr std::string_view kFormat = "private $use{ $by}";
+  static constexpr std::string_view kFormat = "private $use{ ctas $ctas}{ $by}";
   static constexpr std::string_view kDoc =
       "Form scatter: each CTA has a copy of the result in shared memory, where its threads combine "
       "their terms, and adds it to memory at its end. For results of few elements, at which many "
-      "terms would meet.";
+      "terms would meet. ctas n: n of them for each multiprocessor share all terms.";
   Switch use = Switch::Off;
+  ir::OptionalInt ctas;
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {
     f("use", s.use);
+    f("ctas", s.ctas);
     f("by", s.by);
   }
   static const ir::OpInfo& info();

@@ -38,7 +38,7 @@ std::string product(const OperandDTypes& dtypes, int n, FirstOperand first) {
   const int bytes = expr::bytes(dtypes.b);
   const bool has_majors = bytes == 2;
   const bool a_in_registers = first == FirstOperand::Registers;
-  const bool is_turned = first == FirstOperand::DepthByRows;
+  const bool is_transposed = first == FirstOperand::DepthByRows;
   const bool is_integer = expr::is_int(dtypes.b);
   const int count = n / 2;
   const auto statement = [&](bool is_init) {
@@ -54,7 +54,7 @@ std::string product(const OperandDTypes& dtypes, int n, FirstOperand first) {
                        : "\"l\"(a)";
     const std::string majors = !has_majors      ? ""
                                : a_in_registers ? fmt::format(", %{}", b + 1)
-                               : is_turned      ? fmt::format(", 1, %{}", b + 1)
+                               : is_transposed  ? fmt::format(", 1, %{}", b + 1)
                                                 : fmt::format(", 0, %{}", b + 1);
     return fmt::format(
         "    asm volatile(\"wgmma.mma_async.sync.aligned.m64n{}k{}.{}.{}.{} {}, {}, %{}, {}{}{};"
@@ -102,7 +102,7 @@ std::string product_name(const OperandDTypes& dtypes, int n, FirstOperand first)
   const std::string_view a = expr::name(dtypes.a);
   const std::string_view b = expr::name(dtypes.b);
   return fmt::format("wgmma_{}_n{}{}", a == b ? std::string(b) : fmt::format("{}_{}", a, b), n,
-                     first == FirstOperand::DepthByRows ? "_turned" : "");
+                     first == FirstOperand::DepthByRows ? "_transposed" : "");
 }
 
 std::string Instructions::text() const {

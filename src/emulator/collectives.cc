@@ -211,7 +211,7 @@ void Cta::ldmatrix(Warp& warp) {
                    warp.arguments[static_cast<size_t>(8 * matrix + row)])
             ->address;
       };
-      if (own.is_turned) {
+      if (own.is_transposed) {
         own.registers[matrix] = 0;
         for (int k = 0; k < 2; ++k) {
           const uint32_t word = read_word(

@@ -24,7 +24,7 @@ struct StmatrixArgument {
 struct LdmatrixArgument {
   uint32_t address;
   unsigned* registers;
-  bool is_turned;  // each block is transposed
+  bool is_transposed;  // each block is transposed
 };
 
 struct BarrierArgument {

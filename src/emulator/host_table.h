@@ -61,7 +61,7 @@ struct HostTable {
   // Where an element of so many bytes is, to be changed by an atomic operation.
   void* (*shared_combine)(unsigned address, int bytes, int line);
   void (*stmatrix_x4)(unsigned address, const unsigned* registers, int line);
-  void (*ldmatrix_x4)(unsigned address, unsigned* registers, bool is_turned, int line);
+  void (*ldmatrix_x4)(unsigned address, unsigned* registers, bool is_transposed, int line);
   // d[4] += a[4] . b[2] of one warp.
   void (*mma)(float* d, const unsigned* a, const unsigned* b, bool is_f16, int line);
   void (*fence_async)(int line);

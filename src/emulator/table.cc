@@ -102,8 +102,8 @@ void stmatrix_x4(unsigned address, const unsigned* registers, int line) {
   call(line, [&](Thread& t, Cta& cta) { cta.collect(t, Collective::Stmatrix, &argument, line); });
 }
 
-void ldmatrix_x4(unsigned address, unsigned* values, bool is_turned, int line) {
-  LdmatrixArgument argument = {address, values, is_turned};
+void ldmatrix_x4(unsigned address, unsigned* values, bool is_transposed, int line) {
+  LdmatrixArgument argument = {address, values, is_transposed};
   call(line, [&](Thread& t, Cta& cta) { cta.collect(t, Collective::Ldmatrix, &argument, line); });
 }
 

@@ -49,8 +49,8 @@ TEST(Convert, LanesAndShared) {
   const Layout rows = parsed("0: warp 4*8, lane 8*1; 1: lane 4*1@8");
   const Layout columns = parsed("0: warp 4*8, lane 8*1@4; 1: lane 4*1");
   EXPECT_EQ(convert_kind(rows, columns).kind, ConvertKind::Lanes);
-  const Layout turned = parsed("0: warp 4*1, lane 8*4; 1: lane 4*1@8");
-  EXPECT_EQ(convert_kind(rows, turned).kind, ConvertKind::Shared);
+  const Layout transposed = parsed("0: warp 4*1, lane 8*4; 1: lane 4*1@8");
+  EXPECT_EQ(convert_kind(rows, transposed).kind, ConvertKind::Shared);
   EXPECT_EQ(convert_kind_name(ConvertKind::Free), "free");
   EXPECT_EQ(convert_kind_name(ConvertKind::Lanes), "lanes");
   EXPECT_EQ(convert_kind_name(ConvertKind::Shared), "shared");

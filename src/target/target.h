@@ -213,14 +213,14 @@ struct Rows {
 
 // Kernels with a thread for each point.
 struct Points {
-  int64_t threads;         // of a CTA
-  int64_t each;            // points of a thread, where there are many
-  int64_t many;            // points that are widened
-  int64_t part_lanes;      // lanes of a point that share a loop over parts
-  int64_t many_parts;      // parts that are worth it
-  int64_t few;             // points that it is worth it for
-  int64_t line;            // most points of a thread, along the last axis
-  int64_t turned_points;   // most points of a thread that transposes a tensor
+  int64_t threads;            // of a CTA
+  int64_t each;               // points of a thread, where there are many
+  int64_t many;               // points that are widened
+  int64_t part_lanes;         // lanes of a point that share a loop over parts
+  int64_t many_parts;         // parts that are worth it
+  int64_t few;                // points that it is worth it for
+  int64_t line;               // most points of a thread, along the last axis
+  int64_t transposed_points;  // most points of a thread that transposes a tensor
   int64_t lines_across;    // neighbouring threads along the last axis, where a tensor is transposed
   double worth_narrower;   // of the share of threads with a point, that narrower tiles gain
   int64_t unrolled;        // most turns of a window with all points of a thread, written one by one
@@ -244,6 +244,7 @@ struct Points {
   int64_t sort_each;       // most elements of a lane that puts a row in order
   int64_t sort_usual;      // that it has by rule
   int64_t sort_row;        // most elements of such a row
+  int64_t merge_each;      // neighbours of a run in a thread that merges
   int64_t private_bytes;   // of a result, copies of which CTAs have in shared memory
   int64_t walk_resident;   // threads of a multiprocessor that scans leave registers for
   int64_t column_piece;    // elements of a piece of an axis that is not contiguous

@@ -188,11 +188,15 @@ class Eval {
     }
     report_["outputs"].push_back(j);
     if (o_.json) return;
-    fmt::print("{} : {}{}  error bound <= {:.3g}{}\n{}", name, expr::name(result.value.dtype),
-               expr::shape_text(result.value.shape), largest,
-               unlimited   ? fmt::format(" (nothing can be promised for {} elements)", unlimited)
-               : is_judged ? ""
-                           : " (too wide to tell right from wrong)",
+    const bool has_none = unlimited > 0 && unlimited == result.value.size();
+    const std::string bound =
+        has_none ? std::string("not judged: no element has an error bound")
+                 : fmt::format("error bound <= {:.3g}{}", largest,
+                               unlimited   ? fmt::format(", none for {} elements", unlimited)
+                               : is_judged ? ""
+                                           : " (too wide to tell right from wrong)");
+    fmt::print("{} : {}{}  {}\n{}", name, expr::name(result.value.dtype),
+               expr::shape_text(result.value.shape), bound,
                driver::tensor_text(result.value, o_.full ? INT64_MAX : 64));
   }
 

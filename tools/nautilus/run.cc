@@ -31,6 +31,7 @@ struct RunOptions {
   WarnOption warn;
   bool emulate = false;
   bool check = false;
+  std::string oracle;
   bool json = false;
   int64_t idle_limit = 0;
 };
@@ -150,12 +151,14 @@ class RunCommand {
 
   // Inputs are drawn for the program that others are held against: both see the same numbers.
   Step prepare() {
-    if (loaded_->level->name == "spec") {
+    if (!o_.oracle.empty()) {
+      oracle_ = driver::load_given_oracle(program(), o_.oracle, unit_);
+    } else if (loaded_->level->name == "spec") {
       oracle_ = loaded_;
     } else if (o_.check || names_oracle(program())) {
       oracle_ = driver::load_oracle(program(), o_.file, unit_);
-      if (!oracle_) return finish(kProgramError);
     }
+    if (!oracle_ && unit_.sink.has_errors()) return finish(kProgramError);
     find_multiprocessors();
     if (oracle_) {
       for (const ir::Op& op : program().body) {
@@ -217,6 +220,12 @@ class RunCommand {
     if (!o_.check) return std::nullopt;
     const auto want = spec::evaluate_to_judge(*oracle_, *env_, {}, unit_.pool, unit_.sink);
     if (!want) return finish(kProgramError);
+    for (const auto& [name, tensor] : *got_) {
+      if (want->contains(name)) continue;
+      unit_.sink.report(diag::Code::BadInput, {},
+                        fmt::format("the oracle has no output `{}`", name));
+      return finish(kProgramError);
+    }
     bool ok = true;
     for (const driver::CheckLine& line :
          driver::compare_outputs(*got_, *want, ir::numerics_of(*oracle_))) {
@@ -286,6 +295,8 @@ void add_run(CLI::App& app, int& exit_code) {
   c->add_flag(
       "--check", o->check,
       "compare with the reference evaluator, or with the oracle that an MA-tile file names");
+  c->add_option("--oracle", o->oracle,
+                "a program of the math language to compare with instead: for the text of a pass");
   c->footer(
       "Example: nautilus run golden/gemm_coop_128x256.matile --target sm_90a --emulate --check");
   c->callback([o, &exit_code] { exit_code = RunCommand(*o).run(); });

@@ -20,7 +20,7 @@ using ir::Op;
 std::optional<ir::Block> complete_kernels(const ir::Program& program, ir::PassContext& context) {
   ir::Block decided;
   ir::PassContext asking{context.pool, context.sink, context.disabled_rules, nullptr, &decided};
-  PointRules rules(ir::target_of(program));
+  PointRules rules(ir::target_of(program), context.pool);
   lower::ProgramNests state = lower::program_nests(program, context.pool);
   lower::NestKernels kernels(program, state, rules, &rules, asking);
   for (size_t i = 0; i < state.nests.size();) {

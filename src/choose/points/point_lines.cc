@@ -66,7 +66,7 @@ Expr runs_along(Expr index, const ir::Axes& axes, expr::ExprPool& pool) {
 
 // The contiguous axis of the nest's reads where that is not its last axis; null if there is none or
 // several, or if vectors are not possible. `bytes`: of an element.
-Expr turned_axis(const lower::MapNest& nest, expr::ExprPool& pool, int64_t& bytes) {
+Expr transposed_axis(const lower::MapNest& nest, expr::ExprPool& pool, int64_t& bytes) {
   const Expr last = pool.index(nest.axes.back().name);
   Expr axis;
   bool ok = true;
@@ -144,7 +144,7 @@ std::optional<PointsAcross> points_across(std::span<const lower::MapNest> nests,
   int64_t written_bytes = 0;
   for (const lower::MapNest& nest : nests) {
     if (nest.axes.size() < 2 || nest.axes != nests[0].axes) return std::nullopt;
-    const Expr own = turned_axis(nest, pool, read_bytes);
+    const Expr own = transposed_axis(nest, pool, read_bytes);
     if (!own || (axis && axis != own)) return std::nullopt;
     axis = own;
     for (const std::string& w : lower::written_by(nest)) {
@@ -158,7 +158,7 @@ std::optional<PointsAcross> points_across(std::span<const lower::MapNest> nests,
   PointsAcross out{std::min(target.memory.vector_bytes / written_bytes, target.points.line),
                    axis.name(), 1};
   out.across =
-      std::min(target.memory.vector_bytes / read_bytes, target.points.turned_points / out.each);
+      std::min(target.memory.vector_bytes / read_bytes, target.points.transposed_points / out.each);
   for (const ir::Axis& a : nests[0].axes) {
     const bool is_short = a.extent.op() == EK::IntConst;
     const bool is_last = &a == &nests[0].axes.back();

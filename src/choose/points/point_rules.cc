@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "choose/points/scatter_axes.h"
 #include "choose/points/sort_shapes.h"
 #include "matile/windows.h"
 
@@ -18,6 +19,17 @@ int64_t PointRules::scan_lanes() { return target_.limits.warp_threads; }
 int64_t PointRules::scan_each(int64_t vector) { return vector; }
 
 int64_t PointRules::lines_across() { return target_.points.lines_across; }
+
+ir::Names PointRules::axes_of_terms(const lower::MapNest& terms) {
+  ir::Names out;
+  for (const ir::Axis& a : scatter_axes(terms, target_.nests, pool_)) out.push_back(a.name);
+  return out;
+}
+
+// As many as have room together: all threads of the machine have terms.
+int64_t PointRules::private_ctas(int64_t threads) {
+  return std::min<int64_t>(target_.limits.sm_threads / threads, target_.limits.sm_ctas);
+}
 
 // A vector of memory for a thread, and long CTAs: with fewer bytes it is CTAs that take the time,
 // as the machine begins only so many of them.

@@ -9,12 +9,14 @@ namespace nautilus::choose {
 
 class PointRules : public lower::PointAnswers {
  public:
-  explicit PointRules(const target::Target& target) : target_(target) {}
+  PointRules(const target::Target& target, expr::ExprPool& pool) : target_(target), pool_(pool) {}
 
   int64_t threads(int64_t lanes) override;
   int64_t scan_lanes() override;
   int64_t scan_each(int64_t vector) override;
   int64_t lines_across() override;
+  ir::Names axes_of_terms(const lower::MapNest& terms) override;
+  int64_t private_ctas(int64_t threads) override;
   decision::First first(int64_t element_bytes) override;
   lower::SortShape sort(expr::Expr count) override;
   decision::Merge merge(int64_t kept) override;
@@ -27,6 +29,7 @@ class PointRules : public lower::PointAnswers {
 
  private:
   const target::Target& target_;
+  expr::ExprPool& pool_;
 };
 
 }  // namespace nautilus::choose

@@ -66,7 +66,7 @@ std::vector<lower::SortShape> sort_shapes(std::optional<int64_t> known, double u
 }
 
 decision::Merge merge_shape(int64_t kept, const target::Target& target) {
-  return {std::min(kept, target.points.sort_usual), target.points.threads, {}};
+  return {std::min(kept, target.points.merge_each), target.points.threads, {}};
 }
 
 double sort_cycles(double rows, double places, const lower::SortShape& shape,
@@ -77,8 +77,11 @@ double sort_cycles(double rows, double places, const lower::SortShape& shape,
   const double keys = static_cast<double>(shape.lanes * shape.each);
   const double slots = c.lane_operations + steps.own * c.sort_own + steps.lanes * c.sort_lanes +
                        steps.shared * c.sort_shared;
-  const double issue =
-      rows * keys * slots / (sms * static_cast<double>(target.limits.group_threads));
+  // With few rows some multiprocessors have a CTA and others none.
+  const double in_cta = static_cast<double>(shape.threads / shape.lanes);
+  const double ctas = std::ceil(rows / in_cta);
+  const double most = std::ceil(ctas / sms) * std::min(in_cta, rows);
+  const double issue = most * keys * slots / static_cast<double>(target.limits.group_threads);
   const double threads = rows * static_cast<double>(shape.lanes);
   const double rounds =
       std::max(1.0, threads / (sms * static_cast<double>(target.limits.sm_threads)));

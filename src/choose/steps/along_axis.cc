@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "choose/steps/along_axis.h"
 
+#include "lower/points/nest_reduction.h"
+
 namespace nautilus::choose {
 
 std::optional<AlongAxis> along_axis(const lower::MapNest& nest) {
-  if (nest.body.size() != 2) return std::nullopt;
-  const auto* loop = nest.body[1].get<scalar::For>();
+  const auto reduction = lower::reduction_of(nest);
+  if (!reduction || reduction->loop->axes.size() != 1) return std::nullopt;
   AlongAxis out;
-  out.init = nest.body[0].get<scalar::Init>();
-  if (!out.init || !loop || loop->kind != scalar::LoopKind::Reduce || loop->axes.size() != 1 ||
-      loop->body.size() != 1)
-    return std::nullopt;
-  out.update = loop->body[0].get<scalar::Update>();
-  out.axis = loop->axes[0];
-  const bool is_one = out.update && out.update->target == out.init->target;
-  return is_one ? std::optional(out) : std::nullopt;
+  out.init = reduction->init;
+  out.update = reduction->update;
+  out.axis = reduction->loop->axes[0];
+  return out;
 }
 
 const scalar::Store* element_of(const lower::MapNest& nest) {

@@ -9,7 +9,7 @@
 #include "algebra/moments.h"
 #include "choose/steps/stages.h"
 #include "expr/walk.h"
-#include "scalar/ops.h"
+#include "lower/points/nest_reduction.h"
 
 namespace nautilus::choose {
 namespace {
@@ -19,27 +19,15 @@ using expr::Expr;
 using lower::MapNest;
 using EK = expr::Op;
 
-// A reduction nest: its init, its loop and its update.
-struct PlainSum {
-  const scalar::Init* init = nullptr;
-  const scalar::For* loop = nullptr;
-  const scalar::Update* update = nullptr;
-};
+using lower::NestReduction;
 
 // A plain sum of f32; empty for other nests.
-std::optional<PlainSum> plain_sum_in(const MapNest& nest) {
-  PlainSum out;
-  if (nest.body.size() != 2) return std::nullopt;
-  out.init = nest.body[0].get<scalar::Init>();
-  out.loop = nest.body[1].get<scalar::For>();
-  if (!out.init || !out.loop || out.loop->body.size() != 1) return std::nullopt;
-  out.update = out.loop->body[0].get<scalar::Update>();
-  const bool is_zero = out.init->value.op() == EK::FloatConst && out.init->value.number() == 0 &&
-                       out.init->value.dtype() == DType::F32;
-  if (!out.update || !is_zero || out.update->reducer != expr::Reducer::Sum ||
-      out.loop->kind != scalar::LoopKind::Reduce)
-    return std::nullopt;
-  return out;
+std::optional<NestReduction> plain_sum_in(const MapNest& nest) {
+  const auto out = lower::reduction_of(nest);
+  const bool is_sum = out && out->update->reducer == expr::Reducer::Sum &&
+                      out->init->value.op() == EK::FloatConst && out->init->value.number() == 0 &&
+                      out->init->value.dtype() == DType::F32;
+  return is_sum ? out : std::nullopt;
 }
 
 // How the axes of one nest are called in another that has the same.
@@ -87,7 +75,7 @@ class MovingSteps {
   }
 
  private:
-  bool find_axes(const PlainSum& own, const ir::Names& inner) {
+  bool find_axes(const NestReduction& own, const ir::Names& inner) {
     const std::vector<ir::Name> order = axes_in_memory(nest_, buffers_, pool_);
     const auto is_inner = [&](ir::Name name) {
       return std::find(inner.begin(), inner.end(), name) != inner.end();
@@ -220,7 +208,7 @@ class MovingSteps {
     return out.buffers.back().first;
   }
 
-  MovingStages build(const PlainSum& own, const std::vector<algebra::Moment>& moments) {
+  MovingStages build(const NestReduction& own, const std::vector<algebra::Moment>& moments) {
     MovingStages out;
     out.against = against_;
     ir::Exprs point;

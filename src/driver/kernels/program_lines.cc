@@ -62,19 +62,14 @@ void add_stored(const ir::Block& decided, FirstSchedule& schedule) {
 void add_algebra(FirstSchedule& schedule, const ir::Program& program, Unit& unit) {
   diag::Sink ignored(unit.sources);
   ir::PassContext context{unit.pool, ignored, {}};
-  // Said of every program: what explains most differences between schedules.
-  const auto is_always_said = [](Rewrite rewrite) {
-    return rewrite == Rewrite::DistributeRowShift || rewrite == Rewrite::Gather;
-  };
   ir::Block lines;
   for (const Rewrite rewrite : compile::rewrites()) {
     if (std::any_of(schedule.decisions.lines.begin(), schedule.decisions.lines.end(),
                     [&](const ir::Op& line) { return is_about(line, rewrite); }))
       continue;
     const bool is_taken = schedule.algebra.has(rewrite) && !Algebra().has(rewrite);
-    if (!is_always_said(rewrite) && !is_taken &&
-        !unit.forms.changes(compile::pass_of(rewrite), program, context,
-                            schedule.algebra.with(rewrite)))
+    if (!is_taken && !unit.forms.changes(compile::pass_of(rewrite), program, context,
+                                         schedule.algebra.with(rewrite)))
       continue;
     // A rewrite that has nothing left to do after another one was not chosen.
     if (is_idle(rewrite, schedule.algebra, program, schedule.unscheduled, unit))

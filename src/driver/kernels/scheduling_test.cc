@@ -326,7 +326,7 @@ TEST(OwnLines, AreThoseOfTheFirstSchedule) {
   const auto first = first_schedule(*program, unit);
   ASSERT_TRUE(first);
   EXPECT_NE(schedule::print(first->decisions)
-                .find("algebra distribute_row_shift off; algebra gather off; algebra limbs on\n"
+                .find("algebra limbs on\n"
                       "store A.high, A.middle, A.low bf16 order i, k\n"
                       "store B.high, B.middle, B.low bf16 order j, k user\n"
                       "kernel"),

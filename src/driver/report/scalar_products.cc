@@ -114,7 +114,7 @@ std::string cure_of(const Operands& o, ir::Rounding contract) {
 std::string reason_of(const std::string& statement, const std::vector<std::string>& derivation) {
   for (std::string_view line : derivation) {
     line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-    const bool is_own = line.starts_with(statement + " starts no kernel: ") ||
+    const bool is_own = line.starts_with(statement + " starts no kernel of tiles: ") ||
                         line.starts_with(statement + " stays outside: ");
     const std::string_view why = line.substr(std::min(line.find(": "), line.size()));
     // Rows in blocks, or a condition around the product: the scheduler saw none.

@@ -101,25 +101,32 @@ Outputs outputs_of(const ir::Program& program, const std::map<std::string, HostT
 
 std::optional<ir::Program> load_oracle(const ir::Program& program, const std::string& path,
                                        Unit& unit) {
+  for (const ir::Op& op : program.body) {
+    if (const auto* o = op.get<matile::Oracle>())
+      return load_given_oracle(program, folder_of(path) + o->path, unit);
+  }
+  unit.sink.report(diag::Code::BadInput, {},
+                   fmt::format("{} names no oracle; `--oracle FILE.naut` does", path));
+  return std::nullopt;
+}
+
+std::optional<ir::Program> load_given_oracle(const ir::Program& program, const std::string& file,
+                                             Unit& unit) {
   std::map<std::string, int64_t> statics;
-  const matile::Oracle* oracle = nullptr;
   for (const ir::Op& op : program.body) {
     if (const auto* s = op.get<ir::Static>()) statics[std::string(s->name.str())] = *s->value;
-    if (const auto* o = op.get<matile::Oracle>()) oracle = o;
   }
-  if (!oracle) {
-    unit.sink.report(diag::Code::BadInput, {},
-                     fmt::format("{} names no oracle, there is nothing to check against", path));
-    return std::nullopt;
-  }
-  const std::string file = folder_of(path) + oracle->path;
   std::string error;
   const auto text = base::read_file(file, &error);
   if (!text) {
     unit.sink.report(diag::Code::BadInput, {}, fmt::format("the oracle: {}", error));
     return std::nullopt;
   }
-  return load_text(file, *text, statics, unit);
+  auto oracle = load_text(file, *text, statics, unit);
+  if (!oracle || oracle->level->name == "spec") return oracle;
+  unit.sink.report(diag::Code::BadInput, {},
+                   fmt::format("the oracle {} is no program of the math language", file));
+  return std::nullopt;
 }
 
 ir::Environment environment_of(const ir::Program& program, const ir::Environment& oracle) {

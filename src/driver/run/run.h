@@ -21,6 +21,10 @@ using Outputs = std::map<std::string, expr::Tensor>;
 std::optional<ir::Program> load_oracle(const ir::Program& program, const std::string& path,
                                        Unit& unit);
 
+// The same of a file that somebody else names.
+std::optional<ir::Program> load_given_oracle(const ir::Program& program, const std::string& file,
+                                             Unit& unit);
+
 struct EmulateOptions {
   uint64_t seed = 1;
   int multiprocessors = 2;   // few, so that a CTA runs several tiles

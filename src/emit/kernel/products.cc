@@ -82,10 +82,10 @@ void ProductEmitter::dot(const matile::Dot& op) {
   const auto a_tile = scope_.registers.tiles.find(op.a.str());
   const bool a_in_registers = a_tile != scope_.registers.tiles.end();
   const int n = shape[1];
-  const bool is_turned = op.trans_a == matile::Trans::Yes;
-  const FirstOperand form = a_in_registers ? FirstOperand::Registers
-                            : is_turned    ? FirstOperand::DepthByRows
-                                           : FirstOperand::RowsByDepth;
+  const bool is_transposed = op.trans_a == matile::Trans::Yes;
+  const FirstOperand form = a_in_registers  ? FirstOperand::Registers
+                            : is_transposed ? FirstOperand::DepthByRows
+                                            : FirstOperand::RowsByDepth;
   const OperandDTypes dtypes = operand_dtypes(op);
   scope_.instructions.products.emplace(dtypes, n, form);
   const std::string function = product_name(dtypes, n, form);

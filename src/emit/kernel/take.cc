@@ -37,9 +37,9 @@ void emit_take(const matile::Take& op, KernelScope& scope) {
   const auto& tile = scope.registers.tiles.find(op.tile.str())->second;
   scope.out.open("{{  // {} from {}", op.tile.str(), op.slot_tile.str());
   std::string from = scope.own_slot_address(*ring, *slot_tile);
-  const bool is_turned = op.trans == matile::Trans::Yes;
+  const bool is_transposed = op.trans == matile::Trans::Yes;
   // Rows of a transposed tile are columns of the slot tile, in panels of 64.
-  if (op.rows && is_turned)
+  if (op.rows && is_transposed)
     from += fmt::format(" + ({}) / 64 * {}", scope.text(op.rows), slot_tile->tile.panel_bytes());
   else if (op.rows)
     from += fmt::format(" + ({}) * 128", scope.text(op.rows));
@@ -50,7 +50,7 @@ void emit_take(const matile::Take& op, KernelScope& scope) {
   const std::string name = identifier(op.tile.str());
   if (slot_tile->tile.rows == 1) {
     take_row_piece(*slot_tile, name, length, scope.out);
-  } else if (is_turned) {
+  } else if (is_transposed) {
     // Each 8 x 8 block is transposed by the load: lanes 8 m to 8 m + 7 name the rows of block m,
     // columns of the tile; blocks 1 and 3 are the tile's rows 8 to 15, 2 and 3 its next 8 columns.
     scope.out.line("const int column = lane / 16 * 8 + lane % 8, chunk = 2 * warp + lane / 8 % 2;");

@@ -6,8 +6,6 @@
 namespace nautilus::emit {
 namespace {
 
-constexpr int64_t kDecodedWarp = 32;
-
 // So many blocks of points as an axis has.
 std::string blocks_text(const std::string& extent, int64_t points) {
   return points == 1 ? extent : fmt::format("(({} + {}) / {})", extent, points - 1, points);
@@ -61,22 +59,22 @@ void decode_lanes(PointsScope& scope) {
   const int64_t lanes = scope.grid.lanes;
   if (lanes == 1) {
     out.line("u64 points = (u64)block_index() * {} + (u64)thread_index();", threads);
-  } else if (lanes > kDecodedWarp) {
+  } else if (lanes > scope.grid.warp) {
     const bool is_sorted = scope.points().body[0].is<matile::Sort>();
     out.line("u64 points = (u64)block_index();");
     out.line("const int lane = thread_index(){};",
-             is_sorted ? "" : fmt::format(" % {}", kDecodedWarp));
-  } else if (lanes == kDecodedWarp) {
+             is_sorted ? "" : fmt::format(" % {}", scope.grid.warp));
+  } else if (lanes == scope.grid.warp) {
     out.line("u64 points = (u64)block_index() * {} + (u64)(thread_index() / {});",
-             threads / kDecodedWarp, kDecodedWarp);
-    out.line("const int lane = thread_index() % {};", kDecodedWarp);
+             threads / scope.grid.warp, scope.grid.warp);
+    out.line("const int lane = thread_index() % {};", scope.grid.warp);
   } else {
-    const int64_t points_per_warp = kDecodedWarp / lanes;
+    const int64_t points_per_warp = scope.grid.warp / lanes;
     out.line(
         "u64 points = (u64)block_index() * {0} + (u64)(thread_index() / {1} * {2} + "
         "thread_index() % {2});",
-        threads / lanes, kDecodedWarp, points_per_warp);
-    out.line("const int lane = thread_index() % {} / {};", kDecodedWarp, points_per_warp);
+        threads / lanes, scope.grid.warp, points_per_warp);
+    out.line("const int lane = thread_index() % {} / {};", scope.grid.warp, points_per_warp);
   }
 }
 
@@ -87,7 +85,7 @@ void decode_row(PointsScope& scope, const ir::Axes& axes, bool is_early) {
   const PointsGrid& grid = scope.grid;
   decode_lanes(scope);
   const std::string count = count_text(scope, axes);
-  const bool is_mixed = grid.lanes > 1 && grid.lanes < kDecodedWarp;
+  const bool is_mixed = grid.lanes > 1 && grid.lanes < scope.grid.warp;
   if (is_mixed) {
     out.line("const bool has_point = points < {};", count);
     out.line("if (!has_point) points = 0;  // lanes join as a whole warp");

@@ -9,7 +9,8 @@ namespace nautilus::emit {
 
 PointsGrid::PointsGrid(const ir::Program& program, const matile::Points& points,
                        expr::ExprPool& pool)
-    : threads(points.threads.value_or(ir::target_of(program).points.threads)),
+    : warp(ir::target_of(program).limits.warp_threads),
+      threads(points.threads.value_or(ir::target_of(program).points.threads)),
       lanes(points.lanes_per_point.value_or(1)),
       points_per_thread(points.points_of_line.value_or(points.points_per_thread.value_or(1))),
       is_line(points.points_of_line.has_value()),
@@ -39,12 +40,11 @@ PointsGrid::PointsGrid(const ir::Program& program, const matile::Points& points,
 }
 
 std::string PointsGrid::described() const {
-  constexpr int64_t kWarp = 32;
   if (across) return fmt::format("one for {} by {} points", points_across, points_per_thread);
   if (points_per_thread > 1) return fmt::format("one for {} points", points_per_thread);
   if (lanes == 1) return "one for each point";
-  if (lanes == kWarp) return "a warp for each point";
-  return lanes > kWarp ? "all for one point" : fmt::format("{} of a warp for each point", lanes);
+  if (lanes == warp) return "a warp for each point";
+  return lanes > warp ? "all for one point" : fmt::format("{} of a warp for each point", lanes);
 }
 
 }  // namespace nautilus::emit

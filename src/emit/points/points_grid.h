@@ -23,6 +23,7 @@ struct PointsGrid {
   // What threads are for, in words.
   std::string described() const;
 
+  int64_t warp = 1;               // lanes of one, by the target
   int64_t threads = 1;            // of a CTA
   int64_t lanes = 1;              // of each point
   int64_t points_per_thread = 1;  // points of a thread, along the last axis

@@ -71,21 +71,21 @@ void load_guarded(PointsScope& scope, Expr e) {
 
 // Lines of all points of a thread that has some across the last axis: along whichever of the two
 // axes the tensor lies.
-void load_turned(PointsScope& scope, Expr r) {
+void load_transposed(PointsScope& scope, Expr r) {
   const PointsGrid& grid = scope.grid;
   Writer& out = scope.out;
   if (is_kept(scope, r)) return;
-  const bool is_turned = has_line_along(scope, grid.across, r.name(), r.args());
+  const bool is_transposed = has_line_along(scope, grid.across, r.name(), r.args());
   const std::string name = scope.fresh("line");
-  if (!is_turned && !expr::depends_on(r, grid.across)) {  // one for all lines
+  if (!is_transposed && !expr::depends_on(r, grid.across)) {  // one for all lines
     load_line(scope, r, name);
     return keep(scope, r, name + "[beside]");
   }
-  const ir::Name over = (is_turned ? grid.last : grid.across).name();
-  const std::string_view number = is_turned ? "beside" : "over";
-  const int64_t lines = is_turned ? grid.points_per_thread : grid.points_across;
+  const ir::Name over = (is_transposed ? grid.last : grid.across).name();
+  const std::string_view number = is_transposed ? "beside" : "over";
+  const int64_t lines = is_transposed ? grid.points_per_thread : grid.points_across;
   out.line("float {}[{}][{}];", name, lines,
-           is_turned ? grid.points_across : grid.points_per_thread);
+           is_transposed ? grid.points_across : grid.points_per_thread);
   out.open("UNROLL for (int {0} = 0; {0} < {1}; ++{0}) {{", number, lines);
   {
     const OtherText place(scope, over, fmt::format("({} + {})", scope.local(over), number));
@@ -95,12 +95,12 @@ void load_turned(PointsScope& scope, Expr r) {
                identifier(r.name().str()), at);
     else
       out.line("if ({} < {}) load_line_{}({}[{}], p.{}, {}, {}, {});", number,
-               is_turned ? "exist" : "exist_across", expr::name(r.dtype()), name, number,
+               is_transposed ? "exist" : "exist_across", expr::name(r.dtype()), name, number,
                identifier(r.name().str()), at, apart(scope, r.name()),
-               is_turned ? "exist_across" : "exist");
+               is_transposed ? "exist_across" : "exist");
   }
   out.close();
-  keep(scope, r, name + (is_turned ? "[beside][over]" : "[over][beside]"));
+  keep(scope, r, name + (is_transposed ? "[beside][over]" : "[over][beside]"));
 }
 
 void put_line(PointsScope& scope, const matile::Write& w, const std::string& name) {
@@ -142,7 +142,7 @@ void load_lines(PointsScope& scope, Expr value) {
         scope.named.contains(r) || scope.part_places.contains(r) || scope.held.names.contains(r);
     if (is_known || has_read) continue;
     if (grid.across) {
-      load_turned(scope, r);
+      load_transposed(scope, r);
       continue;
     }
     const std::string name = scope.fresh("line");

@@ -11,8 +11,6 @@ namespace {
 
 using expr::DType;
 
-constexpr int64_t kScanLanes = 32;
-
 class ScanWriter {
  public:
   ScanWriter(PointsScope& scope, WalkText& walk, const matile::LaneLoop& w,
@@ -101,7 +99,7 @@ void ScanWriter::scan_lines() {
     out_.line("{} {} = {};", in_order(true), at("beside"), combined(neighbour(), at("beside")));
   out_.line("{}[over] = {};", line_all_, at(is_up_ ? std::to_string(vector_ - 1) : "0"));
   out_.line("{}[over] = {};", before_, none_);
-  out_.open("UNROLL for (int mask = 1; mask < {}; mask *= 2) {{", kScanLanes);
+  out_.open("UNROLL for (int mask = 1; mask < {}; mask *= 2) {{", scope_.grid.warp);
   out_.line("const {} other = lane_xor({}[over], mask);", type_, line_all_);
   out_.line("if (lane & mask) {}[over] = {};", before_, combined("other", before_ + "[over]"));
   out_.line("{}[over] = {};", line_all_, combined(line_all_ + "[over]", "other"));

@@ -15,7 +15,6 @@ namespace {
 using expr::DType;
 using expr::Expr;
 
-constexpr int64_t kOrderWarp = 32;
 constexpr int64_t kIndexBytes = 4;
 
 // The first bits of numbers in order that tell numbers of this dtype apart, as prelude/sort.h
@@ -50,7 +49,8 @@ class SortWriter {
         axis_(order.axes[0]),
         each_(*order.each),
         lanes_(scope.grid.lanes),
-        is_warp_(lanes_ <= kOrderWarp),
+        warp_(scope.grid.warp),
+        is_warp_(lanes_ <= warp_),
         key_bits_(bits_in_order(order.key)),
         index_bits_(static_cast<int>(std::bit_width(static_cast<uint64_t>(each_ * lanes_ - 1)))),
         key_type_(is_long(order)                      ? "LongKey"
@@ -64,7 +64,7 @@ class SortWriter {
     out_.line("SHARED_BASE({});", shared_);
     make_keys();
     out_.line("sort_keys<{}, {}, {}>({}, lane, {}, {});", each_, lanes_, kept_lanes(), keys_,
-              is_warp_ ? kOrderWarp / lanes_ : 1, shared_);
+              is_warp_ ? warp_ / lanes_ : 1, shared_);
     store_indices();
     write_places();
     const int64_t key_bytes = key_type_ == "u32" ? 4 : key_type_ == "u64" ? 8 : 16;
@@ -118,8 +118,8 @@ class SortWriter {
     if (is_warp_) {
       places_ = scope_.fresh("places");
       out_.line("const u32 {} = {} + {} * (u32)(thread_index() / {} * {} + thread_index() % {});",
-                places_, shared_, kIndexBytes * each_ * lanes_, kOrderWarp, kOrderWarp / lanes_,
-                kOrderWarp / lanes_);
+                places_, shared_, kIndexBytes * each_ * lanes_, warp_, warp_ / lanes_,
+                warp_ / lanes_);
     } else {
       places_ = shared_;
       out_.line("sync_cta();");
@@ -143,7 +143,7 @@ class SortWriter {
 
   void write_places() {
     const OwnNames own(scope_);
-    const bool is_mixed = lanes_ < kOrderWarp;
+    const bool is_mixed = lanes_ < warp_;
     const std::string places = scope_.text(order_.places);
     const std::string all = scope_.fresh("all");
     out_.line("const long long {} = {}{};", all, is_mixed ? "!has_point ? 0 : " : "", places);
@@ -175,6 +175,7 @@ class SortWriter {
   const ir::Axis& axis_;
   int64_t each_;
   int64_t lanes_;
+  int64_t warp_;
   bool is_warp_;
   int key_bits_;
   int index_bits_;

@@ -24,8 +24,6 @@ namespace {
 using expr::DType;
 using expr::Expr;
 
-constexpr int64_t kJoinedWarp = 32;
-
 // A number gets its value, for each point.
 void assign_each(PointsScope& scope, const std::string& own, Expr value) {
   PointsMode& mode = scope.mode;
@@ -71,7 +69,7 @@ void write_elements(PointsScope& scope, const matile::Write& w) {
   const int64_t lanes = scope.grid.lanes;
   scope.out.line("{}store_{}(p.{}, {}, {});",
                  lanes == 1 || scope.mode.are_lanes_apart ? ""
-                 : lanes == kJoinedWarp                   ? "if (lane == 0) "
+                 : lanes == scope.grid.warp               ? "if (lane == 0) "
                                                           : "if (lane == 0 && has_point) ",
                  expr::name(w.value.dtype()), identifier(w.target.str()),
                  scope.offset(w.target, w.indices), scope.text(w.value));
@@ -173,8 +171,8 @@ void write_join(PointsScope& scope, const matile::Join& j) {
   const Expr both = scope.pool.binary(expr::combiner(j.reducer), scope.pool.var(j.name, dtype),
                                       scope.pool.var(scope.pool.name("other"), dtype));
   const int64_t lanes = scope.grid.lanes;
-  scope.out.open("UNROLL for (int mask = {}; mask > {}; mask /= 2) {{", kJoinedWarp / 2,
-                 lanes == kJoinedWarp ? 0 : kJoinedWarp / lanes / 2);
+  scope.out.open("UNROLL for (int mask = {}; mask > {}; mask /= 2) {{", scope.grid.warp / 2,
+                 lanes == scope.grid.warp ? 0 : scope.grid.warp / lanes / 2);
   scope.out.line("const {} other = lane_xor({}, mask);", carrier(dtype), own);
   scope.out.line("{} = {};", own, scope.text(both));
   scope.out.close();

@@ -15,8 +15,6 @@ namespace {
 using expr::DType;
 using expr::Expr;
 
-constexpr int64_t kWalkLanes = 32;
-
 bool is_packed(DType dtype) { return dtype != DType::F8E4M3 && dtype != DType::F8E5M2; }
 
 std::string_view stored_type(DType dtype) {
@@ -112,11 +110,11 @@ void WalkWriter::begin() {
   const bool has_warps = names_.warps > 1;
   if (has_warps) out_.line("SHARED_BASE({});", names_.shared);
   out_.line("const long long {} = {};", names_.count, scope_.text(walk_.count));
-  if (has_warps) out_.line("const int {} = thread_index() / {};", names_.warp, kWalkLanes);
+  if (has_warps) out_.line("const int {} = thread_index() / {};", names_.warp, scope_.grid.warp);
   out_.line("const int {} = {};", names_.own,
-            has_warps
-                ? fmt::format("{} * {} + {} * lane", names_.warp, kWalkLanes * *walk_.each, vector_)
-                : fmt::format("{} * lane", vector_));
+            has_warps ? fmt::format("{} * {} + {} * lane", names_.warp,
+                                    scope_.grid.warp * *walk_.each, vector_)
+                      : fmt::format("{} * lane", vector_));
 }
 
 bool WalkWriter::is_walked(ir::Name tensor, std::span<const Expr> indices) const {
@@ -191,7 +189,7 @@ void WalkWriter::ask_skew() {
 // The text of the first number of line `over` of a thread in the round that begins so.
 std::string WalkWriter::line_place(const std::string& round) const {
   const std::string at =
-      fmt::format("{} + {} + {} * over", round, names_.own, kWalkLanes * vector_);
+      fmt::format("{} + {} + {} * over", round, names_.own, scope_.grid.warp * vector_);
   return is_up_ ? at : fmt::format("{} - {} - ({})", names_.count, vector_, at);
 }
 
@@ -369,7 +367,7 @@ void WalkWriter::run() {
 }  // namespace
 
 WalkText::WalkText(PointsScope& scope, const matile::LaneLoop& w)
-    : warps(scope.grid.lanes / kWalkLanes),
+    : warps(scope.grid.lanes / scope.grid.warp),
       lines(*w.each / *w.vector),
       skew(scope.fresh("skew")),
       is_even(scope.fresh("is_even")),

@@ -13,6 +13,8 @@
 
 namespace nautilus::lower {
 
+struct MapNest;
+
 // Of the loops of a kernel whose turns can be taken together.
 struct TurnFacts {
   bool is_over_parts = false;  // it puts parts together, in a loop over them
@@ -43,6 +45,10 @@ class PointAnswers {
   virtual int64_t scan_each(int64_t vector) = 0;
   // Neighbouring threads along the last axis, of a kernel that has points across it.
   virtual int64_t lines_across() = 0;
+  // The axes of scattered terms, those of neighbouring threads last.
+  virtual ir::Names axes_of_terms(const MapNest& terms) = 0;
+  // CTAs of a multiprocessor that have copies of a result.
+  virtual int64_t private_ctas(int64_t threads) = 0;
   // Elements of a thread beside each other, and threads, of a kernel that writes what terms are
   // combined with.
   virtual decision::First first(int64_t element_bytes) = 0;

@@ -71,7 +71,9 @@ class RunLowering {
     if (kept_ == run_) {
       for (const PlaceChoice& c : nests_.choices) {
         const Expr places = most_places(c);
-        if (places != count_) all = binary(EK::Max, all, places);
+        if (places == count_) continue;
+        all = binary(EK::Max, all, places);
+        has_empty_runs_ = true;
       }
     }
     runs_ = binary(EK::FloorDiv, binary(EK::Add, all, number(run_ - 1)), number(run_));
@@ -111,11 +113,15 @@ class RunLowering {
   LoweredKernel sorting() {
     const Expr own = nests_.order.index;
     const Expr of_row = binary(EK::Add, binary(EK::Mul, of_run_, number(run_)), own);
-    const expr::Substitution here = {{own, of_row}};
-    const Expr element = expr::substitute(pool_, nests_.order.element, here);
+    // Behind the row its last element is read, so that no load waits for a comparison.
     const Expr exists = is_whole() ? Expr() : binary(EK::Lt, of_row, count_);
-    const Expr condition =
-        both(exists, has_place_ ? expr::substitute(pool_, has_place_, here) : Expr());
+    const Expr last = binary(EK::Sub, count_, number(1));
+    const bool is_read_always = exists && !has_empty_runs_;
+    const expr::Substitution here = {
+        {own, is_read_always ? binary(EK::Min, of_row, last) : of_row}};
+    const Expr element = expr::substitute(pool_, nests_.order.element, here);
+    const Expr has = has_place_ ? expr::substitute(pool_, has_place_, here) : Expr();
+    const Expr condition = is_read_always ? both(has, exists) : both(exists, has);
     matile::Sort order;
     order.axes = {{nests_.order.axis.name, number(run_)}};
     order.each = shape_.sort.each;
@@ -139,7 +145,8 @@ class RunLowering {
     LoweredKernel out =
         kernel_of_points(points_.names.make(stem_ + "_run_kernel"), axes_of_runs(),
                          {ir::make(order)}, shape_.sort.threads / shape_.sort.lanes, names_, pool_);
-    set_threads(out, shape_.sort.lanes, shape_.sort.threads, points_.target);
+    set_lanes(out, shape_.sort.lanes);
+    set_threads(out, shape_.sort.threads, points_.target);
     return out;
   }
 
@@ -178,6 +185,7 @@ class RunLowering {
     Expr at;         // its place in its run
     Expr element;    // what it is compared by
     Expr has_place;  // that it has one; null: all have
+    Expr is_last;    // that it is equal to what is stored of those that have none
     Expr ahead;      // elements before it
   };
 
@@ -203,7 +211,7 @@ class RunLowering {
     axes.push_back({thread.name(), number(kept_ / each)});
     LoweredKernel out = kernel_of_points(points_.names.make(stem_ + "_kernel"), axes,
                                          std::move(body), *shape_.merge.threads, names_, pool_);
-    set_threads(out, {}, *shape_.merge.threads, points_.target);
+    set_threads(out, *shape_.merge.threads, points_.target);
     return out;
   }
 
@@ -216,7 +224,10 @@ class RunLowering {
     Own own;
     own.at = place;
     own.element = let("element", stored_at(of_run_, place));
-    if (const Expr has = has_place_at(of_run_, place)) own.has_place = let("has_place", has);
+    if (const Expr has = has_place_at(of_run_, place)) {
+      own.has_place = let("has_place", has);
+      own.is_last = let("is_last", binary(EK::Eq, own.element, behind_all(own.element.dtype())));
+    }
     const ir::Name ahead = names_.make("ahead");
     body.push_back(ir::make(matile::Value{ahead, DType::I64, place}));
     own.ahead = pool_.index(ahead);
@@ -242,18 +253,19 @@ class RunLowering {
     return out;
   }
 
-  // Whether an element of another run comes before the thread's. Of those without a place the ones
-  // of runs ahead do; they are NaN, or the last of all integers.
+  // Whether an element of another run comes before the thread's: of equal ones those of runs ahead.
+  // Elements without a place are stored as the last number, and come behind those that have one.
   Expr comes_before(Expr other, Expr place, const Own& own, Expr is_ahead) {
     const Expr element = stored_at(other, place);
     const Expr is_first =
         binary(nests_.order.is_largest_first ? EK::Gt : EK::Lt, element, own.element);
-    const Expr is_equal = binary(EK::Eq, element, own.element);
     const Expr there = has_place_at(other, place);
-    const Expr among_equal =
-        there ? pool_.select(own.has_place, both(is_ahead, there), binary(EK::Or, is_ahead, there))
-              : is_ahead;
-    return binary(EK::Or, is_first, both(is_equal, among_equal));
+    const Expr among_equal = there ? pool_.select(own.is_last,
+                                                  pool_.select(own.has_place, both(is_ahead, there),
+                                                               binary(EK::Or, is_ahead, there)),
+                                                  is_ahead)
+                                   : is_ahead;
+    return binary(EK::Or, is_first, both(binary(EK::Eq, element, own.element), among_equal));
   }
 
   // Of the element at its place, under the names of the nests.
@@ -280,8 +292,9 @@ class RunLowering {
   Expr has_place_;
   ir::Name sorted_;
   ir::Name index_;
-  Expr of_run_;  // the run of a point
-  Expr runs_;    // of a row
+  Expr of_run_;                  // the run of a point
+  Expr runs_;                    // of a row
+  bool has_empty_runs_ = false;  // of rows with fewer elements than places
 };
 
 }  // namespace

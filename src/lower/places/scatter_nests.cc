@@ -7,7 +7,7 @@
 #include "expr/conjuncts.h"
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
-#include "scalar/ops.h"
+#include "lower/points/nest_reduction.h"
 
 namespace nautilus::lower {
 namespace {
@@ -102,12 +102,9 @@ bool is_combined_by_memory(Reducer reducer, DType dtype) {
 std::optional<ScatterNests> scatter_nests(const MapNest& nest,
                                           const std::map<std::string, ir::TensorType>& buffers,
                                           expr::ExprPool& pool) {
-  const auto* init = nest.body.size() == 2 ? nest.body[0].get<scalar::Init>() : nullptr;
-  const auto* loop = init ? nest.body[1].get<scalar::For>() : nullptr;
-  const auto* update = loop && loop->kind == scalar::LoopKind::Reduce && loop->body.size() == 1
-                           ? loop->body[0].get<scalar::Update>()
-                           : nullptr;
-  if (!update) return std::nullopt;
+  const auto reduction = reduction_of(nest);
+  if (!reduction) return std::nullopt;
+  const auto& [init, loop, update] = *reduction;
   const DType dtype = buffers.at(std::string(init->target.str())).dtype;
   if (!is_combined_by_memory(update->reducer, dtype) || update->value.dtype() != dtype)
     return std::nullopt;
@@ -122,12 +119,8 @@ std::optional<ScatterNests> scatter_nests(const MapNest& nest,
   for (const ir::Axis& a : nest.axes) {
     if (!scattering.is_scattered(a)) left.push_back(a);
   }
-  // Neighbouring threads have neighbouring elements: of the result, or else of the terms.
-  const bool is_along_result = !left.empty() && left.back().name == nest.axes.back().name;
-  const ir::Axes& slow = is_along_result ? loop->axes : left;
-  const ir::Axes& fast = is_along_result ? left : loop->axes;
-  out.terms.axes = slow;
-  out.terms.axes.insert(out.terms.axes.end(), fast.begin(), fast.end());
+  out.terms.axes = left;
+  out.terms.axes.insert(out.terms.axes.end(), loop->axes.begin(), loop->axes.end());
   ir::Exprs places;
   for (Expr i : update->indices) places.push_back(scattering.place(i));
   out.terms.body.push_back(

@@ -23,7 +23,7 @@ namespace nautilus::lower {
 
 struct ScatterNests {
   MapNest first;  // what every element begins with
-  MapNest terms;
+  MapNest terms;  // its axes are those of the result that have no place, and the reduced ones
 };
 
 // Nothing for other nests, and where memory lacks the operation on these elements.

@@ -200,7 +200,8 @@ LoweredKernel sort_kernel(const PointsContext& points, const SortNests& nests,
   const std::string name = named_after(points.nests, points.kept) + "_kernel";
   LoweredKernel out = kernel_of_points(points.names.make(name), nests.rows, {ir::make(order)},
                                        shape.threads / shape.lanes, names, pool);
-  set_threads(out, shape.lanes, shape.threads, points.target);
+  set_lanes(out, shape.lanes);
+  set_threads(out, shape.threads, points.target);
   return out;
 }
 

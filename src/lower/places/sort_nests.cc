@@ -8,7 +8,7 @@
 #include "expr/conjuncts.h"
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
-#include "scalar/ops.h"
+#include "lower/points/nest_reduction.h"
 
 namespace nautilus::lower {
 namespace {
@@ -20,21 +20,10 @@ using EK = expr::Op;
 constexpr int64_t kFewPlaces = 1024;  // that lanes walk over where a row has fewer elements
 
 // A nest that reduces over one axis.
-struct ReducedNest {
-  const scalar::Init* init = nullptr;
-  const scalar::Update* update = nullptr;
-  ir::Axis axis;
-};
-
-std::optional<ReducedNest> reduction_of(const MapNest& nest) {
-  const auto* init = nest.body.size() == 2 ? nest.body[0].get<scalar::Init>() : nullptr;
-  const auto* loop = init ? nest.body[1].get<scalar::For>() : nullptr;
-  const auto* update = loop && loop->kind == scalar::LoopKind::Reduce && loop->axes.size() == 1 &&
-                               loop->body.size() == 1
-                           ? loop->body[0].get<scalar::Update>()
-                           : nullptr;
-  if (!update || expr::is_arg(update->reducer)) return std::nullopt;
-  return ReducedNest{init, update, loop->axes[0]};
+std::optional<NestReduction> reduction_along(const MapNest& nest) {
+  const auto out = reduction_of(nest);
+  return out && out->loop->axes.size() == 1 && !expr::is_arg(out->update->reducer) ? out
+                                                                                   : std::nullopt;
 }
 
 class SortReader {
@@ -56,12 +45,12 @@ class SortReader {
   Expr index(const ir::Axis& a) { return pool_.index(a.name); }
 
   bool read_count(const MapNest& nest) {
-    const auto r = reduction_of(nest);
+    const auto r = reduction_along(nest);
     const bool is_count = r && r->update->reducer == expr::Reducer::Sum &&
                           r->init->value.op() == EK::IntConst && r->init->value.integer() == 0;
     if (!is_count) return false;
     const auto order = algebra::read_total_order(
-        {nest.axes, r->update->value, index(r->axis), r->axis.extent}, pool_);
+        {nest.axes, r->update->value, index(r->loop->axes[0]), r->loop->axes[0].extent}, pool_);
     if (!order) return false;
     out_.order = *order;
     out_.counts = r->init->target;
@@ -110,7 +99,7 @@ class SortReader {
 
   // Whether a nest reads what another choice writes: at other places than its own, that is not
   // there yet.
-  bool reads_choices(const ReducedNest& r) const {
+  bool reads_choices(const NestReduction& r) const {
     const auto reads = [&](Expr e) {
       const auto all = expr::tensors_read(e);
       return std::any_of(all.begin(), all.end(), [&](ir::Name n) { return chosen_.contains(n); });
@@ -120,7 +109,7 @@ class SortReader {
   }
 
   std::optional<PlaceChoice> read_choice(const MapNest& nest) {
-    const auto r = reduction_of(nest);
+    const auto r = reduction_along(nest);
     if (!r || r->update->value.op() != EK::Select || reads_counts(r->init->value) ||
         reads_choices(*r))
       return std::nullopt;
@@ -144,16 +133,16 @@ class SortReader {
         }
       }
       if (!read || !expr::is_int(asked.dtype()) || reads_counts(asked) ||
-          expr::depends_on(asked, index(r->axis)))
+          expr::depends_on(asked, index(r->loop->axes[0])))
         return std::nullopt;
       // What is asked under a condition on the row may not be there to be read.
-      const auto is_of_row = [&](Expr o) { return !expr::depends_on(o, index(r->axis)); };
+      const auto is_of_row = [&](Expr o) { return !expr::depends_on(o, index(r->loop->axes[0])); };
       if (!expr::tensors_read(asked).empty() && std::ranges::any_of(others, is_of_row))
         return std::nullopt;
     }
     expr::Substitution own;
     ir::Axes left = nest.axes;
-    if (!read || !bind_row(read, r->axis, own, left)) return std::nullopt;
+    if (!read || !bind_row(read, r->loop->axes[0], own, left)) return std::nullopt;
     PlaceChoice out{r->init->target, {}, r->update->reducer, {}, {}, {}, {}, {}};
     if (!find_place(asked, left, own, out)) return std::nullopt;
     const auto here = [&](Expr e) { return expr::substitute(pool_, e, own); };

@@ -6,7 +6,7 @@
 
 #include "expr/walk.h"
 #include "ir/walk.h"
-#include "scalar/ops.h"
+#include "lower/points/nest_reduction.h"
 
 namespace nautilus::lower {
 namespace {
@@ -62,18 +62,15 @@ class Columns {
       names.emplace(pool_.index(nest.axes[k].name), point_[k]);
     }
     const auto* store = nest.body.size() == 1 ? nest.body[0].get<scalar::Store>() : nullptr;
-    const auto* init = nest.body.size() == 2 ? nest.body[0].get<scalar::Init>() : nullptr;
-    const auto* loop = init ? nest.body[1].get<scalar::For>() : nullptr;
-    const auto* update =
-        loop && loop->body.size() == 1 ? loop->body[0].get<scalar::Update>() : nullptr;
+    const auto [init, loop, update] = reduction_of(nest).value_or(NestReduction());
     MapNest out{axes_, {}};
     if (store && is_at(store->indices, nest.axes, pool_)) {
       const Expr value = rewritten(store->value, names);
       if (!value) return false;
       out.body = {ir::make(scalar::Store{store->target, point_, value})};
       numbers_.emplace(store->target.str());
-    } else if (update && update->target == init->target && loop->axes.size() == 1 &&
-               loop->axes[0].extent == walked_.extent && is_at(init->indices, nest.axes, pool_)) {
+    } else if (update && loop->axes.size() == 1 && loop->axes[0].extent == walked_.extent &&
+               is_at(init->indices, nest.axes, pool_)) {
       names.emplace(pool_.index(loop->axes[0].name), pool_.index(walked_.name));
       const Expr first = rewritten(init->value, names);
       const Expr value = rewritten(update->value, names);

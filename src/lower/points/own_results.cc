@@ -23,7 +23,7 @@ bool may_be_own(const ir::TensorType& type, const target::Target& target) {
 }
 
 std::string own_results(LoweredKernel& parts, const std::map<std::string, ir::TensorType>& buffers,
-                        const target::Target& target, int64_t threads, ir::Name machine,
+                        const target::Target& target, int64_t ctas, ir::Name machine,
                         expr::ExprPool& pool) {
   auto kernel = parts.kernel.as<matile::Kernel>();
   auto points = kernel.body[0].as<matile::Points>();
@@ -36,7 +36,6 @@ std::string own_results(LoweredKernel& parts, const std::map<std::string, ir::Te
         target.points.private_bytes);
   points.own = scatter->target;
   auto launch = parts.launch.as<matile::Launch>();
-  const int64_t ctas = std::min<int64_t>(target.limits.sm_threads / threads, target.limits.sm_ctas);
   const Expr together = pool.binary(expr::Op::Mul, pool.integer(ctas), pool.index(machine));
   launch.grid = pool.binary(expr::Op::Min, launch.grid, together);
   kernel.body[0] = ir::make(std::move(points));

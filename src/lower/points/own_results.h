@@ -25,7 +25,7 @@ bool may_be_own(const ir::TensorType& type, const target::Target& target);
 
 // Why it cannot be; empty if it was done. `machine`: the number of multiprocessors.
 std::string own_results(LoweredKernel& parts, const std::map<std::string, ir::TensorType>& buffers,
-                        const target::Target& target, int64_t threads, ir::Name machine,
+                        const target::Target& target, int64_t ctas, ir::Name machine,
                         expr::ExprPool& pool);
 
 }  // namespace nautilus::lower

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <unordered_set>
 
 #include "lower/points/resident_ctas.h"
 #include "lower/points/unroll_loops.h"
@@ -37,6 +38,7 @@ PointLines::PointLines(const ir::Block& alternative, const target::Target& targe
       spread_(context_),
       patch_(context_),
       held_(context_),
+      axes_(context_),
       private_(context_),
       unroll_(context_),
       windows_(context_),
@@ -51,6 +53,7 @@ PointLines::PointLines(const ir::Block& alternative, const target::Target& targe
   spread_.begin(body_);
   patch_.begin(body_);
   held_.begin(body_);
+  axes_.begin(body_);
   private_.begin(body_);
   unroll_.begin(body_);
   windows_.begin(body_);
@@ -70,7 +73,8 @@ bool PointLines::read() {
   ok &= read_patch();
   ok &= read_turns();
   ok &= read_threads();
-  return ok;
+  if (ok && is_private()) ok &= read_private();
+  return missing_.empty() ? ok : refuse_missing();
 }
 
 bool PointLines::read_lanes() {
@@ -169,6 +173,20 @@ bool PointLines::read_threads() {
   return ok;
 }
 
+bool PointLines::read_private() {
+  const target::Limits& limits = target_.limits;
+  const int64_t most = std::min<int64_t>(limits.sm_threads / threads(), limits.sm_ctas);
+  if (private_ctas() >= 1 && private_ctas() <= most) return true;
+  private_.refuse(
+      fmt::format("1 to {} CTAs of {} threads share a multiprocessor", most, threads()));
+  return false;
+}
+
+int64_t PointLines::private_ctas() const {
+  if (private_.asked()->ctas) return *private_.asked()->ctas;
+  return rules_ ? rules_->private_ctas(threads()) : lacks("private on ctas");
+}
+
 // Neighbouring steps of a scan in a thread: what its lines say together.
 bool PointLines::read_scan() {
   const int64_t warp = target_.limits.warp_threads;
@@ -242,6 +260,33 @@ target::Points PointLines::choice() const {
 
 void PointLines::refuse_no_scan() { vector_.refuse(kNoVectors); }
 
+bool PointLines::order_axes(LoweredKernel& parts, const MapNest* terms) {
+  auto kernel = parts.kernel.as<matile::Kernel>();
+  auto points = kernel.body[0].as<matile::Points>();
+  const bool has_rule = rules_ && terms && points.axes.size() > 1;
+  if (!axes_.asked() && !has_rule) return true;
+  const ir::Names names = axes_.asked() ? axes_.asked()->axes : rules_->axes_of_terms(*terms);
+  ir::Axes ordered;
+  for (const ir::Name name : names) {
+    for (const ir::Axis& a : points.axes) {
+      if (a.name == name) ordered.push_back(a);
+    }
+  }
+  if (names.size() != points.axes.size() || ordered.size() != points.axes.size() ||
+      std::unordered_set<ir::Name>(names.begin(), names.end()).size() != names.size()) {
+    std::string own;
+    for (const ir::Axis& a : points.axes)
+      own += (own.empty() ? "" : ", ") + std::string(a.name.str());
+    axes_.refuse(fmt::format("the kernel has the axes {}, each once", own));
+    return false;
+  }
+  points.axes = ordered;
+  axes_.took({names, {}});
+  kernel.body[0] = ir::make(std::move(points));
+  parts.kernel = ir::make(std::move(kernel));
+  return true;
+}
+
 void PointLines::unroll(LoweredKernel& parts, bool over_parts, expr::ExprPool& pool) {
   const auto facts = turn_facts(parts, over_parts, pool);
   if (!facts) return;
@@ -302,13 +347,15 @@ bool PointLines::end(const LoweredKernel& parts, std::string_view name, decision
     patch_.took({points.patch, points.patch_high, points.patch_over, points.patch_wide, {}});
   if (points.held) held_.took({points.held, {}});
   if (form == decision::Form::Scatter)
-    private_.took({points.own ? decision::Switch::On : decision::Switch::Off, {}});
+    private_.took(points.own ? decision::Private{decision::Switch::On, private_ctas(), {}}
+                             : decision::Private{});
   threads_.took({threads(), {}});
   if (!lanes_.end("") || !each_.end("") || !vector_.end(kNoVectors) ||
       !across_.end("kernels that put parts together turn nothing") ||
       !spread_.end("kernels that put parts together have no tiles") ||
       !patch_.end("kernels that put parts together have no patches") ||
       !held_.end("kernels that put parts together hold nothing") ||
+      !axes_.end("kernels that put parts together have the axes of their results") ||
       !private_.end("its threads have results, not terms") ||
       !unroll_.end("it has no loop whose turns can be taken together") ||
       !windows_.end("it has no window whose points or conditions share anything") ||

@@ -14,6 +14,8 @@
 
 namespace nautilus::lower {
 
+struct MapNest;
+
 class PointLines {
  public:
   // `rules`: answer what no line does; null: the lines are complete.
@@ -42,9 +44,14 @@ class PointLines {
   bool is_private() const {
     return private_.asked() && private_.asked()->use == decision::Switch::On;
   }
+  // CTAs of a multiprocessor with such copies.
+  int64_t private_ctas() const;
   // Numbers of the target for such kernels, with the threads of this one.
   target::Points choice() const;
 
+  // The axes get the order of the line. `terms`: those that are scattered, where rules answer, too;
+  // null: there are none. False if the line is refused.
+  bool order_axes(LoweredKernel& parts, const MapNest* terms);
   // Loops of the kernel have as many turns under way as the line says. `over_parts`: of a kernel
   // that puts parts together.
   void unroll(LoweredKernel& parts, bool over_parts, expr::ExprPool& pool);
@@ -81,6 +88,7 @@ class PointLines {
   bool read_patch();
   bool read_turns();
   bool read_threads();
+  bool read_private();
   bool read_scan();
 
   // A line that nobody wrote and no rule answers for.
@@ -101,6 +109,7 @@ class PointLines {
   decision::Choice<decision::Spread> spread_;
   decision::Choice<decision::Patch> patch_;
   decision::Choice<decision::Held> held_;
+  decision::Choice<decision::PointAxes> axes_;
   decision::Choice<decision::Private> private_;
   decision::Choice<decision::Unroll> unroll_;
   decision::Choice<decision::Windows> windows_;

@@ -56,14 +56,28 @@ LoweredKernel kernel_of_points(ir::Name name, ir::Axes axes, ir::Block body, int
           ir::make(matile::Launch{name, grid})};
 }
 
-void set_threads(LoweredKernel& made, ir::OptionalInt lanes, int64_t threads,
-                 const target::Target& target) {
-  auto kernel = made.kernel.as<matile::Kernel>();
+namespace {
+
+template <class Change>
+void change_points(LoweredKernel& parts, const Change& change) {
+  auto kernel = parts.kernel.as<matile::Kernel>();
   auto points = kernel.body[0].as<matile::Points>();
-  points.lanes_per_point = lanes;
-  if (threads != target.points.threads) points.threads = threads;
+  change(points);
   kernel.body[0] = ir::make(std::move(points));
-  made.kernel = ir::make(std::move(kernel));
+  parts.kernel = ir::make(std::move(kernel));
+}
+
+}  // namespace
+
+void set_threads(LoweredKernel& parts, int64_t threads, const target::Target& target) {
+  change_points(parts, [&](matile::Points& points) {
+    points.threads.reset();
+    if (threads != target.points.threads) points.threads = threads;
+  });
+}
+
+void set_lanes(LoweredKernel& parts, int64_t lanes) {
+  change_points(parts, [&](matile::Points& points) { points.lanes_per_point = lanes; });
 }
 
 }  // namespace nautilus::lower

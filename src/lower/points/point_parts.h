@@ -21,8 +21,10 @@ void take_position(expr::Expr at, expr::Expr best, expr::Reducer reducer, expr::
 LoweredKernel kernel_of_points(ir::Name name, ir::Axes axes, ir::Block body, int64_t threads,
                                FreshNames& own, expr::ExprPool& pool);
 
-// Lanes of a point, and threads of a CTA, of a kernel that was made so.
-void set_threads(LoweredKernel& made, ir::OptionalInt lanes, int64_t threads,
-                 const target::Target& target);
+// The kernel says how many threads it has where they are not the target's.
+void set_threads(LoweredKernel& parts, int64_t threads, const target::Target& target);
+
+// All of so many lanes have one point.
+void set_lanes(LoweredKernel& parts, int64_t lanes);
 
 }  // namespace nautilus::lower

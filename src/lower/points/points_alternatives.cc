@@ -5,6 +5,7 @@
 #include "lower/points/parts_by_sizes.h"
 #include "lower/points/patch_points.h"
 #include "lower/points/point_lines.h"
+#include "lower/points/point_parts.h"
 #include "lower/points/points_loops.h"
 #include "lower/points/scan_lines.h"
 #include "matile/ops.h"
@@ -16,7 +17,7 @@ using decision::Form;
 
 constexpr std::string_view kNotShared =
     "its loops are not all sums, maxima or minima of independent values";
-constexpr std::string_view kNotTurned =
+constexpr std::string_view kNotAcross =
     "it is no kernel of lines without loops that has this axis before its last";
 constexpr std::string_view kNotSpread =
     "it has other points of a thread, branches, or loops of different lengths; a kernel with one "
@@ -35,6 +36,8 @@ constexpr std::string_view kServesNone = "no size has as many points as this alt
 bool follow(PointLines& lines, const PointsContext& points, Form form, LoweredKernel& parts,
             ir::PassContext& context) {
   const int64_t threads = lines.threads();
+  const MapNest* terms = form == Form::Scatter ? points.nests.data() : nullptr;
+  if (form != Form::Parts && !lines.order_axes(parts, terms)) return false;
   if (lines.scan()) {
     const bool is_scan =
         walk_in_lines(parts, *lines.scan(), threads, points.buffers, points.names, context.pool);
@@ -51,8 +54,8 @@ bool follow(PointLines& lines, const PointsContext& points, Form form, LoweredKe
     lines.refuse_each(kNotWidened);
     return false;
   }
-  if (lines.across() && !turn(parts, *lines.across(), threads, context.pool)) {
-    lines.refuse_across(kNotTurned);
+  if (lines.across() && !widen_across(parts, *lines.across(), threads, context.pool)) {
+    lines.refuse_across(kNotAcross);
     return false;
   }
   if (lines.spread() && !spread(parts, *lines.spread(), threads, context.pool)) {
@@ -68,24 +71,14 @@ bool follow(PointLines& lines, const PointsContext& points, Form form, LoweredKe
     return false;
   }
   if (lines.is_private()) {
-    const std::string why =
-        own_results(parts, points.buffers, points.target, threads, points.machine, context.pool);
+    const std::string why = own_results(parts, points.buffers, points.target, lines.private_ctas(),
+                                        points.machine, context.pool);
     if (!why.empty()) lines.refuse_private(why);
     if (!why.empty()) return false;
   }
   lines.unroll(parts, form == Form::Parts, context.pool);
   lines.resident(parts);
   return lines.windows(parts);
-}
-
-// The kernel says how many threads it has where they are not the target's.
-void set_threads(LoweredKernel& parts, int64_t threads, const target::Target& target) {
-  auto kernel = parts.kernel.as<matile::Kernel>();
-  auto points = kernel.body[0].as<matile::Points>();
-  points.threads.reset();
-  if (threads != target.points.threads) points.threads = threads;
-  kernel.body[0] = ir::make(std::move(points));
-  parts.kernel = ir::make(std::move(kernel));
 }
 
 std::optional<LoweredKernel> lower(const PointsContext& points, const PointLines& lines,

@@ -248,8 +248,8 @@ bool widen(LoweredKernel& parts, int64_t each, int64_t threads, expr::ExprPool& 
   return true;
 }
 
-bool turn(LoweredKernel& parts, const decision::Across& line, int64_t threads,
-          expr::ExprPool& pool) {
+bool widen_across(LoweredKernel& parts, const decision::Across& line, int64_t threads,
+                  expr::ExprPool& pool) {
   auto kernel = parts.kernel.as<matile::Kernel>();
   auto points = kernel.body[0].as<matile::Points>();
   const int64_t across = line.points.value_or(0);

@@ -56,8 +56,8 @@ bool widen(LoweredKernel& parts, int64_t each, int64_t threads, expr::ExprPool& 
 //
 // Elements of x are then loaded in vectors along w, those of y stored in vectors along c. False,
 // and the kernel as it was, if it is none of lines, loops or branches, or has no such axis.
-bool turn(LoweredKernel& parts, const decision::Across& line, int64_t threads,
-          expr::ExprPool& pool);
+bool widen_across(LoweredKernel& parts, const decision::Across& line, int64_t threads,
+                  expr::ExprPool& pool);
 
 // Whether it is the steps of a scan: what they write is no line of points. A loop that only writes
 // is.

@@ -7,7 +7,7 @@
 
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
-#include "scalar/ops.h"
+#include "lower/points/nest_reduction.h"
 
 namespace nautilus::lower {
 namespace {
@@ -34,11 +34,8 @@ bool covers(Expr value, const std::vector<Expr>& axes) {
 
 // The loop of a nest that is one reduction; null if it is none.
 const scalar::For* loop_of(const MapNest& nest) {
-  const auto* init = nest.body.size() == 2 ? nest.body[0].get<scalar::Init>() : nullptr;
-  const auto* loop = init ? nest.body[1].get<scalar::For>() : nullptr;
-  const bool is_one_update =
-      loop && loop->body.size() == 1 && loop->body[0].get<scalar::Update>() != nullptr;
-  return is_one_update && loop->kind == scalar::LoopKind::Reduce ? loop : nullptr;
+  const auto reduction = reduction_of(nest);
+  return reduction ? reduction->loop : nullptr;
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
 #include "ir/walk.h"
-#include "scalar/ops.h"
+#include "lower/points/nest_reduction.h"
 
 namespace nautilus::lower {
 namespace {
@@ -191,12 +191,10 @@ class Grouping {
            store->value.dtype(),       store->value,
            expr::Reducer::Sum,         {}};
     } else {
-      const auto* init = nest.body.size() == 2 ? nest.body[0].get<scalar::Init>() : nullptr;
-      const auto* loop = init ? nest.body[1].get<scalar::For>() : nullptr;
-      const auto* update =
-          loop && loop->body.size() == 1 ? loop->body[0].get<scalar::Update>() : nullptr;
-      if (!update || update->target != init->target ||
-          loop->axes.size() != group_.outer.size() + 1 ||
+      const auto reduction = reduction_of(nest);
+      if (!reduction) return std::nullopt;
+      const auto& [init, loop, update] = *reduction;
+      if (loop->axes.size() != group_.outer.size() + 1 ||
           loop->axes.back().extent != group_.column.extent)
         return std::nullopt;
       for (size_t k = 0; k < group_.outer.size(); ++k) {

@@ -68,8 +68,8 @@ bool TileTakes::take_operands(const std::vector<ir::Name>& used, Expr value, Exp
     if (tile->box_of == scope_.frames.back().block && !tile->slot_tile &&
         !take_box(n, *tile, scope_.frames.back().at, out))
       return false;
-    const bool is_turned = tile->is_transposed && tile->box_of;
-    if (!tile->slot_tile || tile->is_transposed != is_turned || tile->row_piece_of) continue;
+    const bool is_transposed = tile->is_transposed && tile->box_of;
+    if (!tile->slot_tile || tile->is_transposed != is_transposed || tile->row_piece_of) continue;
     const ir::TensorType type{tile->value.dtype(), {tile->axes[0].extent, tile->axes[1].extent}};
     // Rows of one register tile only; elements of other operands are read from the tensor.
     if (!type.dims[0].is_int(scope_.group_rows()) ||
@@ -82,7 +82,7 @@ bool TileTakes::take_operands(const std::vector<ir::Name>& used, Expr value, Exp
                                           tile->slot_tile,
                                           tile->first_row,
                                           {},
-                                          is_turned ? matile::Trans::Yes : matile::Trans::No}));
+                                          is_transposed ? matile::Trans::Yes : matile::Trans::No}));
   }
   if (column) take_row_pieces(value, column, out, takes);
   for (Op& op : takes) out.push_back(std::move(op));

@@ -15,10 +15,10 @@
 // boxes are copied panel by panel, a piece of a row at once.
 //
 // Outside the tensor a copy is 0, so conditions that only keep a load inside are gone. A box of 16
-// bits whose rows lie along memory is turned where it is taken, if an operand of a product is made
-// of it (K with a weight for each of its rows, as the first operand of its transpose by another).
-// What is no such box, or has elements that registers do not hold in this layout, is read element
-// by element where it is used.
+// bits whose rows lie along memory is transposed where it is taken, if an operand of a product is
+// made of it (K with a weight for each of its rows, as the first operand of its transpose by
+// another). What is no such box, or has elements that registers do not hold in this layout, is read
+// element by element where it is used.
 #pragma once
 
 #include <vector>
@@ -33,7 +33,7 @@ class TileTakes {
       : scope_(scope), pool_(scope.pool), choices_(choices), copies_(copies) {}
 
   // What a load is that element-wise work uses, if the copy engine brings it. `may_turn`: also one
-  // whose rows lie along memory, which is turned on its way to registers.
+  // whose rows lie along memory, which is transposed on its way to registers.
   bool is_box(const TileValue& value, bool may_turn);
   bool is_row_piece(const TileValue& value);
 

@@ -16,7 +16,7 @@ class PointLayoutVerifier {
   PointLayoutVerifier(const target::Target& target, ir::Verifier& v) : target_(target), v_(v) {}
 
   void run(const Points& points) {
-    if (points.across || points.points_across) check_turned(points);
+    if (points.across || points.points_across) check_across(points);
     if (points.spread || points.points_apart || points.points_down) check_spread(points);
     if (points.patch || points.patch_high || points.patch_over || points.patch_wide)
       check_patch(points);
@@ -25,7 +25,7 @@ class PointLayoutVerifier {
 
  private:
   // Tiles of two axes: lines along the last one, and another axis.
-  void check_turned(const Points& points) {
+  void check_across(const Points& points) {
     const auto is_it = [&](const ir::Axis& a) { return a.name == points.across; };
     const bool is_other =
         points.axes.size() > 1 && std::any_of(points.axes.begin(), points.axes.end() - 1, is_it);

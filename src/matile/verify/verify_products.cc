@@ -68,18 +68,18 @@ void RoleVerifier::dot(const Dot& op) {
   }
   const auto [a_ring, a] = r_.slot_tile(op.a);
   if (!a) return v_.fail(fmt::format("`{}` is neither a tile nor a slot tile", op.a.str()));
-  const bool is_turned = op.trans_a == Trans::Yes;
-  const int rows = is_turned ? a->tile.cols : a->tile.rows;
-  const int own_depth = is_turned ? a->tile.rows : a->tile.cols;
+  const bool is_transposed = op.trans_a == Trans::Yes;
+  const int rows = is_transposed ? a->tile.cols : a->tile.rows;
+  const int own_depth = is_transposed ? a->tile.rows : a->tile.cols;
   const DType a_dtype = a->op->type.dtype;
   if (own_depth != depth || rows < shape[0] || !expr::are_operands_together(a_dtype, dtype))
     v_.fail(
         fmt::format("`{}` is not {} x {} of {}", op.a.str(), shape[0], depth, expr::name(dtype)));
   // An instruction's rows are one panel then.
-  if (is_turned && a->tile.panel_cols() != matrix.rows)
+  if (is_transposed && a->tile.panel_cols() != matrix.rows)
     v_.fail(fmt::format("`{}` is stored as depth by rows, in panels of {}, not of {}", op.a.str(),
                         a->tile.panel_cols(), matrix.rows));
-  if (op.rows) first_row(op.rows, is_turned ? matrix.rows : kSwizzleRows);
+  if (op.rows) first_row(op.rows, is_transposed ? matrix.rows : kSwizzleRows);
 }
 
 void RoleVerifier::warp_dot(const WarpDot& op) {

@@ -113,11 +113,11 @@ void RoleVerifier::take(const Take& op) {
                       shape[1] % 16 == 0 && (is_half(dtype) || dtype == DType::F32) &&
                       slot_tile->tile.rows >= 64 && slot_tile->tile.cols >= shape[1] && !op.cols &&
                       slot_tile->tile.swizzle == layout::Swizzle::B128;
-  const bool is_turned = tile->op->spread == Spread::Acc && source == dtype && shape[0] == 64 &&
-                         shape[1] % 16 == 0 && is_half(dtype) && slot_tile->tile.cols % 64 == 0 &&
-                         slot_tile->tile.rows >= shape[1] && !op.cols &&
-                         slot_tile->tile.swizzle == layout::Swizzle::B128;
-  if (op.trans == Trans::Yes ? !is_turned : !is_row_piece && !is_box)
+  const bool is_transposed = tile->op->spread == Spread::Acc && source == dtype && shape[0] == 64 &&
+                             shape[1] % 16 == 0 && is_half(dtype) &&
+                             slot_tile->tile.cols % 64 == 0 && slot_tile->tile.rows >= shape[1] &&
+                             !op.cols && slot_tile->tile.swizzle == layout::Swizzle::B128;
+  if (op.trans == Trans::Yes ? !is_transposed : !is_row_piece && !is_box)
     v_.fail(fmt::format("`{}` does not hold what `{}` takes", op.slot_tile.str(), op.tile.str()));
 }
 

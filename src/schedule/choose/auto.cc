@@ -126,7 +126,7 @@ namespace {
 struct Fused {
   AutoSchedule schedule;
   std::map<int, Retreat> given_up;  // by the kernels of these seeds
-  std::map<int, std::string> idle;  // seeds that start no kernel, and why; the last one first
+  std::map<int, std::string> idle;  // seeds that start none, and why; the last one first
 };
 
 // `apart`: statements that stay outside of the kernels of these seeds.
@@ -140,7 +140,7 @@ Fused fuse(const StatementList& list, const ir::Program& program, const algebra:
   std::set<int> waiting;
   const auto starts_none = [&](int seed, std::string_view why) {
     const std::string_view name = list.statements[static_cast<size_t>(seed)].target.str();
-    fused.idle.emplace(-seed, fmt::format("{} starts no kernel: {}", name, why));
+    fused.idle.emplace(-seed, fmt::format("{} starts no kernel of tiles: {}", name, why));
   };
   while (true) {
     const std::set<int> plain = remaining(list, out.kernels);

@@ -108,8 +108,8 @@ class Members {
     });
   }
 
-  // Whether the member's last axis runs along memory, too. A box of another order is turned on its
-  // way to registers only if it has 16 bits.
+  // Whether the member's last axis runs along memory, too. A box of another order is transposed on
+  // its way to registers only if it has 16 bits.
   static bool lies_like(Expr read, const Member& m) {
     return read.args().size() < 2 || expr::is_half(read.dtype()) || m.axes.empty() ||
            read.args().back() == m.axes.back();

@@ -31,8 +31,8 @@ int64_t streamed_lines(const Fusion& fusion) {
 
 // Among the elements that first operands are computed from, boxes of 16 bits with contiguous rows:
 // transposed on their way to registers.
-void add_turned_boxes(const Fusion& fusion, const TileConfig& s, Expr value,
-                      std::unordered_set<Expr>& seen, std::vector<estimate::RingUse>& out) {
+void add_transposed_boxes(const Fusion& fusion, const TileConfig& s, Expr value,
+                          std::unordered_set<Expr>& seen, std::vector<estimate::RingUse>& out) {
   expr::for_each(value, [&](Expr x) {
     const bool is_half = x.op() == Op::Read && !x.args().empty() && expr::is_half(x.dtype());
     if (!is_half || fusion.find(x) || !expr::depends_on(x.args().back(), fusion.row)) return;
@@ -48,9 +48,9 @@ void add_boxes(const Fusion& fusion, const TileConfig& s, std::vector<estimate::
   std::unordered_set<Expr> seen;
   for (size_t k = 0; k < fusion.members.size(); ++k) {
     const Dot* dot = fusion.dot_of(k);
-    if (!dot) add_turned_boxes(fusion, s, fusion.members[k].value, seen, out);
+    if (!dot) add_transposed_boxes(fusion, s, fusion.members[k].value, seen, out);
     if (dot && !dot->has_stored_rows()) {
-      for (Expr f : dot->a) add_turned_boxes(fusion, s, f, seen, out);
+      for (Expr f : dot->a) add_transposed_boxes(fusion, s, f, seen, out);
     }
     if (dot) continue;
     expr::for_each(fusion.members[k].value, [&](Expr x) {

@@ -29,7 +29,7 @@ std::set<int64_t> powers(int64_t first, int64_t last) {
 }
 
 template <class Line>
-ir::Op turned(Line line) {
+ir::Op toggled(Line line) {
   line.use = line.use == dc::Switch::On ? dc::Switch::Off : dc::Switch::On;
   line.by = By::Tuned;
   return ir::make(line);
@@ -110,6 +110,15 @@ ir::Block values_of_points(const ir::Op& line, const Target& target) {
   } else if (const auto* first = line.get<dc::First>()) {
     values.add(*first, &dc::First::each, powers(1, points.line));
     values.add_around(*first, &dc::First::threads, 2);
+  } else if (const auto* axes = line.get<dc::PointAxes>()) {
+    dc::PointAxes other = *axes;
+    other.by = By::Tuned;
+    for (size_t k = 1; k < other.axes.size(); ++k) {
+      std::rotate(other.axes.begin(), other.axes.begin() + 1, other.axes.end());
+      values.out.push_back(ir::make(other));
+    }
+  } else if (const auto* own = line.get<dc::Private>(); own && own->ctas) {
+    values.add_around(*own, &dc::Private::ctas, 2);
   } else if (const auto* merge = line.get<dc::Merge>()) {
     values.add(*merge, &dc::Merge::each, powers(1, points.sort_each));
     values.add_around(*merge, &dc::Merge::threads, 2);
@@ -146,9 +155,9 @@ ir::Op other_moment(Line line) {
 
 // The same of lines that say one of two things.
 ir::Block other_side(const ir::Op& line) {
-  if (const auto* keep = line.get<dc::Keep>()) return {turned(*keep)};
-  if (const auto* unpacked = line.get<dc::Unpacked>()) return {turned(*unpacked)};
-  if (const auto* moving = line.get<dc::Moving>()) return {turned(*moving)};
+  if (const auto* keep = line.get<dc::Keep>()) return {toggled(*keep)};
+  if (const auto* unpacked = line.get<dc::Unpacked>()) return {toggled(*unpacked)};
+  if (const auto* moving = line.get<dc::Moving>()) return {toggled(*moving)};
   if (const auto* shared = line.get<dc::Shared>()) return {other_moment(*shared)};
   if (const auto* begin = line.get<dc::Begin>()) return {other_moment(*begin)};
   if (const auto* reads = line.get<dc::Reads>()) {

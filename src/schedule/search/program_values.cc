@@ -29,10 +29,10 @@ ir::Block other_program_values(const ir::Op& line) {
   } else if (const auto* store = line.get<dc::Store>(); store && store->as != dc::StoredAs::Off) {
     out.push_back(ir::make(dc::Store{store->tensors, dc::StoredAs::Off, {}, By::Tuned}));
     if (store->axes.size() > 1) {  // the last two the other way round
-      dc::Store turned = *store;
-      turned.by = By::Tuned;
-      std::swap(turned.axes.end()[-1], turned.axes.end()[-2]);
-      out.push_back(ir::make(std::move(turned)));
+      dc::Store swapped = *store;
+      swapped.by = By::Tuned;
+      std::swap(swapped.axes.end()[-1], swapped.axes.end()[-2]);
+      out.push_back(ir::make(std::move(swapped)));
     }
   }
   return out;

@@ -90,7 +90,7 @@ class Reader {
     const auto& w = line.words;
     const bool is_header = w.size() >= 4 && w[0] == "schedule" && w[1].starts_with('@');
     if (is_header && w[2] == "version" && w[3] != "2")
-      return bad(fmt::format("version {} is not known", w[3]));
+      return bad(fmt::format("a header with a hash is of version 2, not {}", w[3]));
     if (!is_header || w.size() != 6 || w[2] != "version" || w[4] != "equations" || !is_hash(w[5]))
       return bad(fmt::format("a schedule starts with `{}`", kHeader));
     out_.program = w[1].substr(1);

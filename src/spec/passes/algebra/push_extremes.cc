@@ -134,8 +134,8 @@ class ExtremePusher {
     return e.dtype() == read.dtype() ? e : Expr();
   }
 
-  // `is_turned`: functions around it turn the order.
-  Peeled peeled(Expr e, bool is_turned) {
+  // `is_reversed`: functions around it reverse the order.
+  Peeled peeled(Expr e, bool is_reversed) {
     const Peeled none{e, [](Expr x) { return x; }, false, true, {}};
     if (!is_float(e.dtype()) || ++steps_ > kMaxSteps) return none;
     const ScaledExtreme s = scaled(e);
@@ -143,19 +143,19 @@ class ExtremePusher {
       if (expr::is_arg(reducer_) && !values_.is_positive(s.factor)) return none;
       const Expr f = s.factor;
       return wrapped(
-          peeled(s.rest, is_turned), [this, f](Expr x) { return pool_.binary(Op::Mul, x, f); },
+          peeled(s.rest, is_reversed), [this, f](Expr x) { return pool_.binary(Op::Mul, x, f); },
           false, true, f);
     }
     switch (e.op()) {
       case Op::Neg:
-        return wrapped(peeled(e[0], !is_turned), [this](Expr x) { return pool_.unary(Op::Neg, x); },
-                       true, true, {});
+        return wrapped(peeled(e[0], !is_reversed),
+                       [this](Expr x) { return pool_.unary(Op::Neg, x); }, true, true, {});
       case Op::Add:
       case Op::Sub: {
         const size_t k = is_reduced(e[0]) ? 0 : 1;
         if (is_reduced(e[1 - k])) return none;
         const bool turns = e.op() == Op::Sub && k == 1;
-        return wrapped(peeled(e[k], is_turned != turns), in_place(e, k), turns, true, e[1 - k]);
+        return wrapped(peeled(e[k], is_reversed != turns), in_place(e, k), turns, true, e[1 - k]);
       }
       case Op::Exp:
       case Op::Exp2:
@@ -163,24 +163,24 @@ class ExtremePusher {
       case Op::Sigmoid:
       case Op::Tanh:
       case Op::Erf:
-        return wrapped(peeled(e[0], is_turned), in_place(e, 0), false, true, {});
+        return wrapped(peeled(e[0], is_reversed), in_place(e, 0), false, true, {});
       case Op::Sqrt:
       case Op::Log:
       case Op::Log2:
       case Op::Log1p:
         // Of numbers below 0 they are NaN, which a maximum ignores; a minimum would meet them.
-        return reducer_ == Reducer::Max && !is_turned ? rising_outside(e) : none;
+        return reducer_ == Reducer::Max && !is_reversed ? rising_outside(e) : none;
       case Op::Floor:
       case Op::Round:
-        return wrapped(peeled(e[0], is_turned), in_place(e, 0), false, false, {});
+        return wrapped(peeled(e[0], is_reversed), in_place(e, 0), false, false, {});
       case Op::Cast:
         if (e[0].dtype() != DType::F32) return none;
-        return wrapped(peeled(e[0], is_turned), in_place(e, 0), false, false, {});
+        return wrapped(peeled(e[0], is_reversed), in_place(e, 0), false, false, {});
       case Op::Read: {
         if (!is_reduced(e)) return none;
         const Expr body = written_out(e);
         if (!body) return none;
-        const Peeled p = peeled(body, is_turned);
+        const Peeled p = peeled(body, is_reversed);
         return p.core == body ? none : p;
       }
       default:

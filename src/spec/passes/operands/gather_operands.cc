@@ -222,22 +222,23 @@ class Gathering {
   // none.
   Expr transposed_copy(Expr read, const std::vector<size_t>& order, std::vector<Let>& copies) {
     const auto key = std::make_pair(std::string(read.name().str()), order);
-    const auto known = turned_.find(key);
-    const Turned& turned = known != turned_.end()
-                               ? known->second
-                               : turned_.emplace(key, turn(read, order, copies)).first->second;
+    const auto known = transposed_.find(key);
+    const Transposed& transposed =
+        known != transposed_.end()
+            ? known->second
+            : transposed_.emplace(key, transpose(read, order, copies)).first->second;
     expr::Substitution at;
-    for (size_t d = 0; d < order.size(); ++d) at.emplace(turned.from[d], read[d]);
-    return turned.element ? expr::substitute(pool_, turned.element, at) : Expr();
+    for (size_t d = 0; d < order.size(); ++d) at.emplace(transposed.from[d], read[d]);
+    return transposed.element ? expr::substitute(pool_, transposed.element, at) : Expr();
   }
 
   // A copy of a tensor: its element at the indices of the tensor.
-  struct Turned {
+  struct Transposed {
     Expr element;
     std::vector<Expr> from;
   };
 
-  Turned turn(Expr read, const std::vector<size_t>& order, std::vector<Let>& copies) {
+  Transposed transpose(Expr read, const std::vector<size_t>& order, std::vector<Let>& copies) {
     ir::Axes axes;
     std::vector<Expr> from(order.size());
     const auto own = own_.find(read.name());
@@ -295,7 +296,8 @@ class Gathering {
   expr::ExprPool& pool_;
   expr::Facts facts_;
   expr::Divisors divisors_;
-  std::map<std::pair<std::string, std::vector<size_t>>, Turned> turned_;  // copies, by order
+  std::map<std::pair<std::string, std::vector<size_t>>, Transposed>
+      transposed_;  // copies, by order
   std::map<std::string, ir::TensorType> types_;
   TensorNames names_;
   StoreLines lines_;

@@ -76,7 +76,8 @@ class Rewriter {
   }
 
  private:
-  // Whether the matrix unit has such products, as they lie or turned, and their sum stays in i32.
+  // Whether the matrix unit has such products, as they lie or transposed, and their sum stays in
+  // i32.
   bool are_products(Expr a, Expr b, Expr sum) const {
     const Expr n = sum.extent(0);
     if (!ir::operand_width(matrix_, a.dtype()) || n.op() != Op::IntConst) return false;

@@ -8,7 +8,7 @@
 //   let S[i < M, j < N] : f32 = f32(S.i32[i, j])
 //
 // Requires a target with products of integers, operands at plain axes that lie along the sum or are
-// inputs, which are turned (byte_operands), and a sum of known length; others get 16 bits
+// inputs, which are transposed (byte_operands), and a sum of known length; others get 16 bits
 // (narrow_operands). Exactness class: as f32. Test: test/spec/integer_sums.spec
 #pragma once
 

@@ -61,7 +61,7 @@ class Splitting {
         const Expr operand = is_row ? operands->first : operands->second;
         const Expr read = operand.op() == SplitOp::Select ? operand[1] : operand;
         if (read.op() == SplitOp::Read && (is_row || !is_along_result(read) || is_short))
-          turned_.insert(read.name());
+          transposed_.insert(read.name());
       }
     }
   }
@@ -238,7 +238,7 @@ class Splitting {
     }
     // The depth is the last dimension for rows, and where no other axis that a tile has whole is
     // contiguous; and where other products have such limbs of the tensor.
-    if (is_row || kind_.is_depth_last || turned_.contains(read.name()))
+    if (is_row || kind_.is_depth_last || transposed_.contains(read.name()))
       std::stable_partition(order.begin(), order.end(),
                             [&](size_t k) { return parts[k].at != depth_; });
     // Limbs are made for their first reader; a line uses its names of axes.
@@ -344,8 +344,8 @@ class Splitting {
   std::optional<decision::Depth> depth_line_;  // of a product with operands that allow both
   std::pair<Expr, Expr> operands_;             // the same
   ir::Environment hints_;
-  std::unordered_set<ir::Name> asked_;   // sizes that kernels are chosen for
-  std::unordered_set<ir::Name> turned_;  // tensors of which some product has limbs, depth last
+  std::unordered_set<ir::Name> asked_;       // sizes that kernels are chosen for
+  std::unordered_set<ir::Name> transposed_;  // tensors of which some product has limbs, depth last
   // Limbs of tensors, by their dimensions and the order that the rule has.
   struct Known {
     ir::Names tensors;
