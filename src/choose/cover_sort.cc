@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels whose lanes put rows in order, as kernels for the first nests; a part of cover.h.
+#include <cmath>
+
 #include "choose/cover.h"
 #include "choose/points/sort_shapes.h"
-#include "lower/places/run_kernels.h"
+#include "lower/places/run_plan.h"
 #include "lower/places/sort_kernel.h"
 
 namespace nautilus::choose {
@@ -29,7 +31,8 @@ std::optional<Cover> Coverer::as_sort(const Nests& nests) {
     const int64_t run = shape.lanes * shape.each;
     if (&shape != &shapes.back() || known.value_or(run + 1) <= run) continue;
     const int64_t in_run = lower::kept_of_run(*order, kept, run, context_.pool);
-    lines.push_back(ir::make(merge_shape(in_run, target_)));
+    const double runs = std::ceil(costs_.hinted_extent(extent) / static_cast<double>(run));
+    lines.push_back(ir::make(merge_shape(run, in_run, runs, target_)));
   }
   out.cycles = costs_.sort(*order, shapes, kept);
   return out;

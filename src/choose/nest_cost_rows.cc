@@ -8,7 +8,7 @@
 #include "choose/points/value_costs.h"
 #include "choose/rows/short_rows.h"
 #include "expr/walk.h"
-#include "lower/places/run_kernels.h"
+#include "lower/places/run_plan.h"
 #include "lower/rows/row_walks.h"
 
 namespace nautilus::choose {
@@ -179,7 +179,7 @@ double NestCosts::sort_at(const lower::SortNests& order, const lower::SortShape&
       static_cast<double>(expr::bytes(order.order.element.dtype()) + expr::bytes(expr::DType::I32));
   passed.add(order.counts.str(), rows * runs * static_cast<double>(in_run) * bytes);
   return one + target_.costs.next_kernel_cycles + memory_cycles(passed) +
-         std::max(memory_cycles(passed), merge_cycles(rows, runs, in_run, target_));
+         std::max(memory_cycles(passed), merge_cycles(rows, runs, run, in_run, target_));
 }
 
 }  // namespace nautilus::choose

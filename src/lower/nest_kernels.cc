@@ -256,7 +256,7 @@ bool NestKernels::sort(size_t& i, size_t limit, const AskedKernel& asked) {
                            *nests, asked.alternatives, members, context_);
   if (!made) return false;
   for (SortKernel& one : *made) {
-    if (one.front) add_front(std::move(*one.front), one.kernel, one.read_last);
+    for (LoweredKernel& front : one.front) add_front(std::move(front), one.kernel, one.read_last);
     state_.add(std::move(one.kernel));
   }
   i = limit;

@@ -245,6 +245,7 @@ struct Points {
   int64_t sort_usual;      // that it has by rule
   int64_t sort_row;        // most elements of such a row
   int64_t merge_each;      // neighbours of a run in a thread that merges
+  int64_t merge_runs;      // that are merged at once; of more, pairs are before
   int64_t private_bytes;   // of a result, copies of which CTAs have in shared memory
   int64_t walk_resident;   // threads of a multiprocessor that scans leave registers for
   int64_t column_piece;    // elements of a piece of an axis that is not contiguous

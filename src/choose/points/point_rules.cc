@@ -52,7 +52,8 @@ lower::SortShape PointRules::sort(expr::Expr count) {
                     target_);
 }
 
-decision::Merge PointRules::merge(int64_t kept) { return merge_shape(kept, target_); }
+// Where nothing says how long rows are, few runs are assumed.
+decision::Merge PointRules::merge(int64_t kept) { return merge_shape(kept, kept, 1, target_); }
 
 // The longest ones with turns, for all points of a thread, that the target has room for.
 int64_t PointRules::windows(const matile::Points& p) {

@@ -20,8 +20,9 @@ lower::SortShape sort_shape(int64_t elements, const target::Target& target);
 std::vector<lower::SortShape> sort_shapes(std::optional<int64_t> known, double usual,
                                           const target::Target& target);
 
-// How runs are merged of which so many elements are kept.
-decision::Merge merge_shape(int64_t kept, const target::Target& target);
+// How so many runs of a row are merged: `run` elements were put in order, of which so many are
+// kept.
+decision::Merge merge_shape(int64_t run, int64_t kept, double runs, const target::Target& target);
 
 // Cycles in which the machine sorts so many rows with a kernel of the shape, and waits for its
 // steps. `places`: of the first elements, that are asked for.
@@ -29,6 +30,7 @@ double sort_cycles(double rows, double places, const lower::SortShape& shape,
                    const target::Target& target);
 
 // Cycles in which it merges so many runs of each row, by elements that are kept of them.
-double merge_cycles(double rows, double runs, int64_t kept, const target::Target& target);
+double merge_cycles(double rows, double runs, int64_t run, int64_t kept,
+                    const target::Target& target);
 
 }  // namespace nautilus::choose

@@ -91,6 +91,12 @@ class EveryVerb {
     };
     if (const auto* fuse = line.get<decision::Fuse>()) with_fewer(*fuse);
     if (const auto* roll = line.get<decision::Roll>()) with_fewer(*roll);
+    if (const auto* axes = line.get<decision::PointAxes>()) {
+      decision::PointAxes other = *axes;
+      std::reverse(other.axes.begin(), other.axes.end());
+      other.by = decision::By::User;
+      out.push_back({ir::make(other)});
+    }
     const bool is_there_or_not =
         line.is<decision::Locate>() || line.is<decision::Round>() || line.is<decision::Inner>();
     if (is_there_or_not && out.empty()) out.emplace_back();
@@ -155,8 +161,9 @@ void try_sizes(EveryVerb& verbs) {
 TEST(Decisions, EveryVerbIsTried) {
   EveryVerb verbs;
   std::vector<std::string> files = programs_with_operands();
-  for (const char* name : {"batchnorm_statistics", "softmax_channels", "groupnorm_silu", "conv1d",
-                           "linear_attention_causal", "attention_two_biases", "gemm_row_max"}) {
+  for (const char* name :
+       {"batchnorm_statistics", "softmax_channels", "groupnorm_silu", "conv1d",
+        "linear_attention_causal", "attention_two_biases", "gemm_row_max", "graph_messages"}) {
     const std::string file = fmt::format("{}/bench/foreign/{}.naut", NAUTILUS_SOURCE_DIR, name);
     if (std::filesystem::exists(file)) files.push_back(file);
   }

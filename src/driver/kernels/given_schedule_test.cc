@@ -151,10 +151,13 @@ TEST_F(GivenSchedules, WhatDoesNotFitIsRefused) {
   other.equations = "0123";
   EXPECT_EQ(error_of({{"a.sched", tiles_[0], text}, {"b.sched", "", schedule::print(other)}}),
             "b.sched is for other equations than a.sched");
-  other = only(tiles_[1]);
-  other.lines = {ir::make(
-      decision::Algebra{decision::Rewrite::Gather, decision::Switch::On, decision::By::Auto})};
-  EXPECT_EQ(error_of({{"a.sched", tiles_[0], text}, {"b.sched", "", schedule::print(other)}}),
+  const auto with_gather = [&](const std::string& kernel, decision::Switch use) {
+    schedule::Schedule out = only(kernel);
+    out.lines = {ir::make(decision::Algebra{decision::Rewrite::Gather, use, decision::By::Auto})};
+    return schedule::print(out);
+  };
+  EXPECT_EQ(error_of({{"a.sched", tiles_[0], with_gather(tiles_[0], decision::Switch::Off)},
+                      {"b.sched", "", with_gather(tiles_[1], decision::Switch::On)}}),
             "`algebra gather on` of b.sched contradicts `algebra gather off` of a.sched");
 }
 

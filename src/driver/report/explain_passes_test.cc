@@ -85,8 +85,8 @@ TEST_P(ExplainPasses, ListsWhatTheFolderHolds) {
 // Each kernel has its part, which begins with its form, says which alternative it is, and ends as
 // the program has it.
 TEST_P(ExplainPasses, EveryKernelHasItsKind) {
-  std::map<std::pair<std::string, decision::Form>, std::set<size_t>> alternatives;
-  std::string unnamed;
+  using Alternative = std::pair<size_t, std::string>;  // or a kernel in front of it
+  std::map<std::pair<std::string, decision::Form>, std::set<Alternative>> alternatives;
   for (const ir::Op& op : kernels_->program.body) {
     const auto* kernel = op.get<matile::Kernel>();
     if (!kernel) continue;
@@ -94,24 +94,21 @@ TEST_P(ExplainPasses, EveryKernelHasItsKind) {
     SCOPED_TRACE(name);
     const auto note = std::find_if(kernels_->notes.begin(), kernels_->notes.end(),
                                    [&](const KernelNote& n) { return n.kernel == name; });
-    // What a kernel of form scatter combines its terms with is written by one without lines.
-    const bool is_scatter = note != kernels_->notes.end() && note->form == decision::Form::Scatter;
-    ASSERT_TRUE(unnamed.empty() || is_scatter) << unnamed << " has no form";
-    unnamed = note == kernels_->notes.end() ? name : "";
-    if (!unnamed.empty()) continue;
+    ASSERT_NE(note, kernels_->notes.end());
     const bool is_points =
-        note->form == decision::Form::Points || note->form == decision::Form::Parts || is_scatter;
+        note->form == decision::Form::Points || note->form == decision::Form::Parts ||
+        note->form == decision::Form::Scatter || note->form == decision::Form::Sort;
     EXPECT_EQ(is_points, kernel->body[0].is<matile::Points>());
     EXPECT_FALSE(note->statement.empty());
     auto& seen = alternatives[{note->statement, note->form}];
-    EXPECT_TRUE(seen.insert(note->alternative).second);
+    EXPECT_TRUE(seen.emplace(note->alternative, note->in_front_of.empty() ? "" : name).second);
     EXPECT_LE(note->alternative, note->alternatives);
     const std::string alternative = text({.shows_programs = false, .kernel = name});
     const auto form = decision::words(note->form)[static_cast<size_t>(note->form)];
     EXPECT_EQ(alternative.find("kernel " + name + ": " + std::string(form)), 0u) << alternative;
     EXPECT_EQ(alternative.find("\nkernel "), std::string::npos) << alternative;
     EXPECT_FALSE(files_in(alternative).empty()) << alternative;
-    if (!is_points) continue;
+    if (!is_points || !note->in_front_of.empty() || note->form == decision::Form::Sort) continue;
     // The notes about a point kernel match the kernel.
     const auto& points = kernel->body[0].as<matile::Points>();
     int64_t of_thread = points.points_of_line.value_or(points.points_per_thread.value_or(1));

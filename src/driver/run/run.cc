@@ -125,7 +125,7 @@ std::optional<ir::Program> load_given_oracle(const ir::Program& program, const s
   auto oracle = load_text(file, *text, statics, unit);
   if (!oracle || oracle->level->name == "spec") return oracle;
   unit.sink.report(diag::Code::BadInput, {},
-                   fmt::format("the oracle {} is no program of the math language", file));
+                   fmt::format("the oracle {} is not a program of the math language", file));
   return std::nullopt;
 }
 

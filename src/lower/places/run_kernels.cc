@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lower/places/run_kernels.h"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <limits>
 
@@ -37,6 +39,7 @@ class RunLowering {
         count_(nests.order.axis.extent),
         run_(shape.sort.lanes * shape.sort.each),
         kept_(kept_of_run(nests, points.kept, run_, pool)),
+        passes_(shape.merge.passes.value_or(0)),
         has_place_(has_place(nests, pool)) {
     for (const ir::Axis& a : nests.rows) names_.take(a.name.str());
     names_.take(nests.order.axis.name.str());
@@ -46,77 +49,48 @@ class RunLowering {
   }
 
   SortKernel run(Expr is_longer) {
-    ir::Block plan = make_runs(is_longer);
-    LoweredKernel front = sorting();
-    front.plan = std::move(plan);
-    return {std::move(front), merging(), {}};
+    plan_ = run_plan({points_, nests_, stem_, run_, passes_}, is_longer, pool_);
+    std::vector<LoweredKernel> front = {sorting()};
+    front[0].plan = std::move(plan_.scalars);
+    for (ir::Op& op : tensors()) front[0].plan.push_back(std::move(op));
+    for (int64_t pass = 0; pass < passes_; ++pass) front.push_back(merging_pairs(pass));
+    return {std::move(front), merging_all(), {}};
   }
 
  private:
   Expr number(int64_t n) { return pool_.integer(n); }
   Expr binary(EK op, Expr a, Expr b) { return pool_.binary(op, a, b); }
+  Expr times(Expr a, Expr b) { return binary(EK::Mul, a, b); }
+  Expr plus(Expr a, Expr b) { return binary(EK::Add, a, b); }
   Expr both(Expr a, Expr b) { return !a ? b : !b ? a : binary(EK::And, a, b); }
 
-  // A place that is data is at most the one behind the row.
-  Expr most_places(const PlaceChoice& c) {
-    if (c.places) return c.places;
-    const bool is_known = c.place.op() == EK::IntConst;
-    return binary(EK::Add, is_known ? c.place : count_, number(1));
-  }
-
-  // As many runs as hold the row, and as many elements as places are asked for.
-  ir::Block make_runs(Expr is_longer) {
-    ir::Block plan;
-    Expr all = count_;
-    if (kept_ == run_) {
-      for (const PlaceChoice& c : nests_.choices) {
-        const Expr places = most_places(c);
-        if (places == count_) continue;
-        all = binary(EK::Max, all, places);
-        has_empty_runs_ = true;
-      }
-    }
-    runs_ = binary(EK::FloorDiv, binary(EK::Add, all, number(run_ - 1)), number(run_));
-    if (all.op() == EK::IntConst) {
-      runs_ = number((all.integer() + run_ - 1) / run_);
-    } else {
-      const ir::Name name = points_.names.make(stem_ + "_runs");
-      plan.push_back(ir::make(
-          matile::Let{name, is_longer ? pool_.select(is_longer, runs_, number(0)) : runs_}));
-      runs_ = pool_.index(name);
-    }
+  ir::Block tensors() {
     ir::TensorType type{stored_dtype(nests_.order.element), {}};
+    if (passes_ > 0) type.dims.push_back(number(2));
     for (const ir::Axis& a : nests_.rows) type.dims.push_back(a.extent);
-    type.dims.push_back(runs_);
-    type.dims.push_back(number(kept_));
-    plan.push_back(ir::make(matile::Tensor{sorted_, type, matile::TensorRole::Temp}));
+    type.dims.push_back(times(plan_.runs, number(kept_)));
+    ir::Block out = {ir::make(matile::Tensor{sorted_, type, matile::TensorRole::Temp})};
     type.dtype = DType::I32;
-    plan.push_back(ir::make(matile::Tensor{index_, type, matile::TensorRole::Temp}));
-    return plan;
-  }
-
-  // Of an element of a run, in the tensors that pass from one kernel to the other.
-  ir::Exprs at(Expr run, Expr place) {
-    ir::Exprs out;
-    for (const ir::Axis& a : nests_.rows) out.push_back(pool_.index(a.name));
-    out.push_back(run);
-    out.push_back(place);
+    out.push_back(ir::make(matile::Tensor{index_, type, matile::TensorRole::Temp}));
     return out;
   }
 
-  ir::Axes axes_of_runs() const {
-    ir::Axes out = nests_.rows;
-    out.push_back({of_run_.name(), runs_});
+  // An element in the tensors that pass from one kernel to the next.
+  ir::Exprs at(Expr half, Expr element) {
+    ir::Exprs out;
+    if (passes_ > 0) out.push_back(half);
+    for (const ir::Axis& a : nests_.rows) out.push_back(pool_.index(a.name));
+    out.push_back(element);
     return out;
   }
 
   LoweredKernel sorting() {
     const Expr own = nests_.order.index;
-    const Expr of_row = binary(EK::Add, binary(EK::Mul, of_run_, number(run_)), own);
+    const Expr of_row = plus(times(of_run_, number(run_)), own);
     // Behind the row its last element is read, so that no load waits for a comparison.
     const Expr exists = is_whole() ? Expr() : binary(EK::Lt, of_row, count_);
     const Expr last = binary(EK::Sub, count_, number(1));
-    const bool is_read_always = exists && !has_empty_runs_;
+    const bool is_read_always = exists && !plan_.has_empty;
     const expr::Substitution here = {
         {own, is_read_always ? binary(EK::Min, of_row, last) : of_row}};
     const Expr element = expr::substitute(pool_, nests_.order.element, here);
@@ -139,12 +113,14 @@ class RunLowering {
     if (marks_indices())
       index =
           pool_.select(condition, index, binary(EK::Sub, pool_.constant(-1, DType::I32), index));
-    order.body.push_back(
-        ir::make(matile::Write{sorted_, at(of_run_, nests_.place), pool_.cast(stored, value)}));
-    order.body.push_back(ir::make(matile::Write{index_, at(of_run_, nests_.place), index}));
+    const ir::Exprs to = at(number(0), plus(times(of_run_, number(kept_)), nests_.place));
+    order.body.push_back(ir::make(matile::Write{sorted_, to, pool_.cast(stored, value)}));
+    order.body.push_back(ir::make(matile::Write{index_, to, index}));
+    ir::Axes axes = nests_.rows;
+    axes.push_back({of_run_.name(), plan_.runs});
     LoweredKernel out =
-        kernel_of_points(points_.names.make(stem_ + "_run_kernel"), axes_of_runs(),
-                         {ir::make(order)}, shape_.sort.threads / shape_.sort.lanes, names_, pool_);
+        kernel_of_points(points_.names.make(stem_ + "_run_kernel"), axes, {ir::make(order)},
+                         shape_.sort.threads / shape_.sort.lanes, names_, pool_);
     set_lanes(out, shape_.sort.lanes);
     set_threads(out, shape_.sort.threads, points_.target);
     return out;
@@ -169,85 +145,75 @@ class RunLowering {
                : pool_.integer(is_long ? Long::max() : Word::max(), dtype);
   }
 
-  Expr stored_at(Expr run, Expr place) {
-    const Expr read = pool_.read(sorted_, stored_dtype(nests_.order.element), at(run, place));
+  Expr stored_at(Expr half, Expr element) {
+    const Expr read = pool_.read(sorted_, stored_dtype(nests_.order.element), at(half, element));
     return pool_.cast(nests_.order.element.dtype(), read);
   }
-  Expr index_at(Expr run, Expr place) { return pool_.read(index_, DType::I32, at(run, place)); }
+  Expr index_at(Expr half, Expr element) {
+    return pool_.read(index_, DType::I32, at(half, element));
+  }
   // Whether an element of a run has a place; null: all have.
-  Expr has_place_at(Expr run, Expr place) {
+  Expr has_place_at(Expr half, Expr element) {
     if (!marks_indices()) return {};
-    return binary(EK::Ge, index_at(run, place), pool_.constant(0, DType::I32));
+    return binary(EK::Ge, index_at(half, element), pool_.constant(0, DType::I32));
   }
 
   // One element of a thread.
   struct Own {
-    Expr at;         // its place in its run
+    Expr at;         // in its row
     Expr element;    // what it is compared by
     Expr has_place;  // that it has one; null: all have
     Expr is_last;    // that it is equal to what is stored of those that have none
     Expr ahead;      // elements before it
   };
 
-  LoweredKernel merging() {
-    const int64_t each = *shape_.merge.each;
-    const Expr thread = pool_.index(names_.make("at"));
-    const Expr first = each == 1 ? thread : binary(EK::Mul, thread, number(each));
-    ir::Block body;
-    std::vector<Own> all;
-    for (int64_t k = 0; k < each; ++k)
-      all.push_back(take_own(k == 0 ? first : binary(EK::Add, first, number(k)), body));
-    const Expr other = pool_.index(names_.make("other"));
-    ir::Block of_run = {ir::make(matile::If{binary(EK::Ne, other, of_run_), look(other, all)})};
-    body.push_back(ir::make(matile::Loop{.var = other.name(),
-                                         .from = number(0),
-                                         .direction = matile::Direction::Up,
-                                         .to = runs_,
-                                         .body = std::move(of_run)}));
-    const Expr places = places_asked(nests_, points_.kept, pool_);
-    for (const Own& own : all)
-      body.push_back(ir::make(matile::If{binary(EK::Lt, own.ahead, places), results(own)}));
-    ir::Axes axes = axes_of_runs();
-    axes.push_back({thread.name(), number(kept_ / each)});
-    LoweredKernel out = kernel_of_points(points_.names.make(stem_ + "_kernel"), axes,
-                                         std::move(body), *shape_.merge.threads, names_, pool_);
-    set_threads(out, *shape_.merge.threads, points_.target);
-    return out;
+  Expr let(std::string_view stem, Expr value, ir::Block& body) {
+    const ir::Name name = names_.make(stem);
+    body.push_back(ir::make(matile::Let{name, value}));
+    return pool_.var(name, value.dtype());
   }
 
-  Own take_own(Expr place, ir::Block& body) {
-    const auto let = [&](std::string_view stem, Expr value) {
-      const ir::Name name = names_.make(stem);
-      body.push_back(ir::make(matile::Let{name, value}));
-      return pool_.var(name, value.dtype());
-    };
-    Own own;
-    own.at = place;
-    own.element = let("element", stored_at(of_run_, place));
-    if (const Expr has = has_place_at(of_run_, place)) {
-      own.has_place = let("has_place", has);
-      own.is_last = let("is_last", binary(EK::Eq, own.element, behind_all(own.element.dtype())));
+  // A thread's neighbours of a run, each behind so many: those before it in the run, and `more`.
+  std::vector<Own> take_own(const Runs& runs, Expr first, Expr run, Expr more, ir::Block& body) {
+    std::vector<Own> out;
+    for (int64_t k = 0; k < *shape_.merge.each; ++k) {
+      Own own;
+      own.at = k == 0 ? first : plus(first, number(k));
+      own.element = let("element", stored_at(runs.half, own.at), body);
+      if (const Expr has = has_place_at(runs.half, own.at)) {
+        own.has_place = let("has_place", has, body);
+        own.is_last =
+            let("is_last", binary(EK::Eq, own.element, behind_all(own.element.dtype())), body);
+      }
+      Expr before = binary(EK::Sub, own.at, times(run, runs.length));
+      if (more) before = plus(before, more);
+      const ir::Name ahead = names_.make("ahead");
+      body.push_back(ir::make(matile::Value{ahead, DType::I64, before}));
+      own.ahead = pool_.index(ahead);
+      out.push_back(own);
     }
-    const ir::Name ahead = names_.make("ahead");
-    body.push_back(ir::make(matile::Value{ahead, DType::I64, place}));
-    own.ahead = pool_.index(ahead);
-    return own;
+    return out;
   }
 
   // Counts how many elements of another run come before each of the thread's, which are in order
   // themselves: each search begins where the last one ended.
-  ir::Block look(Expr other, const std::vector<Own>& all) {
+  ir::Block look(const Runs& runs, Expr run, Expr other, const std::vector<Own>& all) {
     ir::Block out;
-    const ir::Name is_ahead = names_.make("is_ahead");
-    out.push_back(ir::make(matile::Let{is_ahead, binary(EK::Lt, other, of_run_)}));
+    const Expr is_ahead = let("is_ahead", binary(EK::Lt, other, run), out);
+    const Expr begin = let("begin", times(other, runs.length), out);
+    Expr there = runs.length;
+    if (passes_ > 0) {
+      const Expr left = binary(EK::Sub, times(plan_.runs, number(kept_)), begin);
+      there = let("there", binary(EK::Max, binary(EK::Min, there, left), number(0)), out);
+    }
     Expr from;
     for (const Own& own : all) {
       const Expr before = pool_.index(names_.make("before"));
-      out.push_back(ir::make(
-          matile::Search{{{before.name(), number(kept_)}},
-                         from,
-                         comes_before(other, before, own, pool_.var(is_ahead, DType::Bool))}));
-      out.push_back(ir::make(matile::Assign{own.ahead.name(), binary(EK::Add, own.ahead, before)}));
+      out.push_back(
+          ir::make(matile::Search{{{before.name(), there}},
+                                  from,
+                                  comes_before(runs.half, plus(begin, before), own, is_ahead)}));
+      out.push_back(ir::make(matile::Assign{own.ahead.name(), plus(own.ahead, before)}));
       from = before;
     }
     return out;
@@ -255,11 +221,11 @@ class RunLowering {
 
   // Whether an element of another run comes before the thread's: of equal ones those of runs ahead.
   // Elements without a place are stored as the last number, and come behind those that have one.
-  Expr comes_before(Expr other, Expr place, const Own& own, Expr is_ahead) {
-    const Expr element = stored_at(other, place);
+  Expr comes_before(Expr half, Expr at_other, const Own& own, Expr is_ahead) {
+    const Expr element = stored_at(half, at_other);
     const Expr is_first =
         binary(nests_.order.is_largest_first ? EK::Gt : EK::Lt, element, own.element);
-    const Expr there = has_place_at(other, place);
+    const Expr there = has_place_at(half, at_other);
     const Expr among_equal = there ? pool_.select(own.is_last,
                                                   pool_.select(own.has_place, both(is_ahead, there),
                                                                binary(EK::Or, is_ahead, there)),
@@ -268,11 +234,73 @@ class RunLowering {
     return binary(EK::Or, is_first, both(binary(EK::Eq, element, own.element), among_equal));
   }
 
+  // The first element of a thread.
+  Expr first_of(Expr thread) {
+    const int64_t each = *shape_.merge.each;
+    return each == 1 ? thread : times(thread, number(each));
+  }
+
+  LoweredKernel merging(std::string_view name, Expr thread, ir::Block body) {
+    ir::Axes axes = nests_.rows;
+    axes.push_back({thread.name(), times(plan_.runs, number(kept_ / *shape_.merge.each))});
+    LoweredKernel out = kernel_of_points(points_.names.make(stem_ + std::string(name)), axes,
+                                         std::move(body), *shape_.merge.threads, names_, pool_);
+    set_threads(out, *shape_.merge.threads, points_.target);
+    return out;
+  }
+
+  // Each two neighbouring runs become one, in the other half of the tensors.
+  LoweredKernel merging_pairs(int64_t pass) {
+    const Runs runs{number(kept_ << pass), {}, number(pass % 2)};
+    const Expr to = number((pass + 1) % 2);
+    const Expr thread = pool_.index(names_.make("at"));
+    const Expr first = first_of(thread);
+    ir::Block body;
+    const Expr run = let("run", binary(EK::FloorDiv, first, runs.length), body);
+    const Expr is_second = binary(EK::Mod, run, number(2));
+    const Expr other =
+        let("other", binary(EK::Sub, plus(run, number(1)), times(is_second, number(2))), body);
+    const Expr begin = let("pair", times(binary(EK::Sub, run, is_second), runs.length), body);
+    const std::vector<Own> all = take_own(runs, first, run, begin, body);
+    for (ir::Op& op : look(runs, run, other, all)) body.push_back(std::move(op));
+    for (const Own& own : all) {
+      const ir::Exprs place = at(to, own.ahead);
+      const DType stored = stored_dtype(nests_.order.element);
+      body.push_back(ir::make(matile::Write{sorted_, place, pool_.cast(stored, own.element)}));
+      body.push_back(ir::make(matile::Write{index_, place, index_at(runs.half, own.at)}));
+    }
+    LoweredKernel out = merging("_pairs_kernel", thread, std::move(body));
+    if (plan_.runs.op() != EK::IntConst)
+      launch_where(out, is_pass_done(plan_.runs, pass, pool_), pool_);
+    return out;
+  }
+
+  // The runs that are left become the row.
+  LoweredKernel merging_all() {
+    const Expr thread = pool_.index(names_.make("at"));
+    const Expr first = first_of(thread);
+    ir::Block body;
+    const Expr run = let("run", binary(EK::FloorDiv, first, plan_.last.length), body);
+    const std::vector<Own> all = take_own(plan_.last, first, run, {}, body);
+    const Expr other = pool_.index(names_.make("other"));
+    ir::Block of_run = {
+        ir::make(matile::If{binary(EK::Ne, other, run), look(plan_.last, run, other, all)})};
+    body.push_back(ir::make(matile::Loop{.var = other.name(),
+                                         .from = number(0),
+                                         .direction = matile::Direction::Up,
+                                         .to = plan_.last.count,
+                                         .body = std::move(of_run)}));
+    const Expr places = places_asked(nests_, points_.kept, pool_);
+    for (const Own& own : all)
+      body.push_back(ir::make(matile::If{binary(EK::Lt, own.ahead, places), results(own)}));
+    return merging("_kernel", thread, std::move(body));
+  }
+
   // Of the element at its place, under the names of the nests.
   ir::Block results(const Own& own) {
     ir::Block out;
     out.push_back(ir::make(matile::Let{nests_.place.name(), own.ahead}));
-    Expr index = index_at(of_run_, own.at);
+    Expr index = index_at(plan_.last.half, own.at);
     if (marks_indices())
       index = binary(EK::Max, index, binary(EK::Sub, pool_.constant(-1, DType::I32), index));
     out.push_back(ir::make(matile::Let{nests_.order.axis.name, pool_.cast(DType::I64, index)}));
@@ -286,26 +314,18 @@ class RunLowering {
   FreshNames names_;
   expr::ExprPool& pool_;
   std::string stem_;
-  Expr count_;    // elements of a row
-  int64_t run_;   // elements of a run
-  int64_t kept_;  // of them, those that the kernels pass on
+  Expr count_;      // elements of a row
+  int64_t run_;     // elements of a run that lanes put in order
+  int64_t kept_;    // of them, those that the kernels pass on
+  int64_t passes_;  // of pairs of runs
   Expr has_place_;
   ir::Name sorted_;
   ir::Name index_;
-  Expr of_run_;                  // the run of a point
-  Expr runs_;                    // of a row
-  bool has_empty_runs_ = false;  // of rows with fewer elements than places
+  Expr of_run_;  // the run of a point
+  RunPlan plan_;
 };
 
 }  // namespace
-
-int64_t kept_of_run(const SortNests& nests, const std::set<std::string>& kept, int64_t run,
-                    expr::ExprPool& pool) {
-  const Expr places = places_asked(nests, kept, pool);
-  if (places.op() != EK::IntConst || places.integer() >= run) return run;
-  return static_cast<int64_t>(
-      std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(places.integer(), 1))));
-}
 
 SortKernel run_kernels(const PointsContext& points, const SortNests& nests, const RunShape& shape,
                        Expr is_longer, expr::ExprPool& pool) {

@@ -3,37 +3,36 @@
 // order, and threads find the place of each element of a run among those of all others.
 //
 //   let runs = (N + 8191) / 8192
-//   kernel Y_runs
+//   kernel Y_run_kernel
 //     points i < M, run < runs by 1024 threads 1024
 //       sort j < 8192 each 8 smallest X[i, run * 8192 + j] when .. place place to 8192
-//         write Y_sorted[i, run, place] = X[i, run * 8192 + j]
-//         write Y_index[i, run, place] = i32(run * 8192 + j)
+//         write Y_sorted[i, run * 8192 + place] = X[i, run * 8192 + j]
+//         write Y_index[i, run * 8192 + place] = i32(run * 8192 + j)
 //   kernel Y_kernel
-//     points i < M, run < runs, at < 8192
-//       value ahead : i64 = at
+//     points i < M, at < runs * 8192
+//       let run = at / 8192
+//       value ahead : i64 = at - run * 8192
 //       loop other from 0 up runs
 //         if other != run
-//           search before < 8192 while Y_sorted[i, other, before] < ..
+//           search before < 8192 while Y_sorted[i, other * 8192 + before] < ..
 //           assign ahead = ahead + before
 //       if ahead < N
 //         let place = ahead
-//         let j = i64(Y_index[i, run, at])
+//         let j = i64(Y_index[i, at])
 //         write Y[i, place] = X[i, j]
 //
-// Of equal elements the one of the first run comes first, as runs are pieces of the row. A run
-// keeps only as many elements as places are asked for. Elements without a place are last in their
-// run, and come behind all others with one. Test: test/lower/sort_runs.scalar
+// Before, passes may merge pairs of runs, from one half of the tensors to the other: the work of
+// the last kernel grows with the number of runs. Of equal elements the one of the first run comes
+// first, as runs are pieces of the row. A run keeps only as many elements as places are asked for.
+// Elements without a place are last in their run, and come behind all others with one. Tests:
+// test/lower/sort_runs.scalar, emulate_runs.matile
 #pragma once
 
 #include "lower/kernel/point_answers.h"
-#include "lower/places/sort_nests.h"
+#include "lower/places/run_plan.h"
 #include "lower/points/points_alternatives.h"
 
 namespace nautilus::lower {
-
-// Elements of a run that are kept, of so many: a power of two.
-int64_t kept_of_run(const SortNests& nests, const std::set<std::string>& kept, int64_t run,
-                    expr::ExprPool& pool);
 
 struct RunShape {
   SortShape sort;  // of a run
@@ -42,7 +41,7 @@ struct RunShape {
 
 // An alternative of the form sort.
 struct SortKernel {
-  std::optional<LoweredKernel> front;  // that puts runs in order, which the kernel merges
+  std::vector<LoweredKernel> front;  // those that it needs: they put runs in order, and merge pairs
   LoweredKernel kernel;
   ir::Block read_last;  // of its lines, those that are read when all kernels are known
 };

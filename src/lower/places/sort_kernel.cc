@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <limits>
 
 #include "decision/choice.h"
 #include "lower/places/place_writes.h"
@@ -147,6 +148,20 @@ class SortLines {
     if (threads < 1 || threads % limits.warp_threads != 0 || threads > limits.cta_threads)
       return refuse(merge_, fmt::format("a CTA has a multiple of {} threads up to {}",
                                         limits.warp_threads, limits.cta_threads));
+    return read_passes(line);
+  }
+
+  // Pairs of runs are merged as long as more than one run is left.
+  bool read_passes(const decision::Merge& line) {
+    const int64_t passes = line.passes.value_or(0);
+    const bool is_known = rows_.count.op() == EK::IntConst;
+    const int64_t longest = is_known ? rows_.count.integer() : std::numeric_limits<int32_t>::max();
+    int64_t most = 0;
+    while (rows_.kept(elements()) == elements() && longest > elements() << (most + 1)) ++most;
+    if (passes < 0 || passes > most)
+      return refuse(merge_, most == 0
+                                ? "of these runs all are merged at once"
+                                : fmt::format("up to {} passes merge pairs of these runs", most));
     shape_of_merge_ = line;
     return true;
   }
@@ -203,13 +218,6 @@ LoweredKernel sort_kernel(const PointsContext& points, const SortNests& nests,
   set_lanes(out, shape.lanes);
   set_threads(out, shape.threads, points.target);
   return out;
-}
-
-// The kernel runs where the condition holds.
-void launch_where(LoweredKernel& kernel, Expr condition, expr::ExprPool& pool) {
-  const auto& launch = kernel.launch.as<matile::Launch>();
-  kernel.launch =
-      ir::make(matile::Launch{launch.kernel, pool.select(condition, launch.grid, pool.integer(0))});
 }
 
 }  // namespace

@@ -80,4 +80,10 @@ void set_lanes(LoweredKernel& parts, int64_t lanes) {
   change_points(parts, [&](matile::Points& points) { points.lanes_per_point = lanes; });
 }
 
+void launch_where(LoweredKernel& kernel, Expr condition, expr::ExprPool& pool) {
+  const auto& launch = kernel.launch.as<matile::Launch>();
+  kernel.launch =
+      ir::make(matile::Launch{launch.kernel, pool.select(condition, launch.grid, pool.integer(0))});
+}
+
 }  // namespace nautilus::lower

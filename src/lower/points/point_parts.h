@@ -24,6 +24,9 @@ LoweredKernel kernel_of_points(ir::Name name, ir::Axes axes, ir::Block body, int
 // The kernel says how many threads it has where they are not the target's.
 void set_threads(LoweredKernel& parts, int64_t threads, const target::Target& target);
 
+// The kernel is launched where the condition holds.
+void launch_where(LoweredKernel& kernel, expr::Expr condition, expr::ExprPool& pool);
+
 // All of so many lanes have one point.
 void set_lanes(LoweredKernel& parts, int64_t lanes);
 

@@ -281,13 +281,12 @@ class PointsVerifier {
 
   // What is found stays a number of the thread.
   void search(const Search& s) {
-    if (has_several_) v_.fail("points beside each other in a thread would search differently");
+    if (has_several_) v_.fail("several points of a thread would search differently");
     if (s.axes.size() != 1) return v_.fail("a search is along one axis");
     if (s.from) number(s.from, DType::I64, "the first value");
-    const size_t mark = v_.enter_axes(s.axes);
-    number(s.condition, DType::Bool, "the condition");
-    v_.leave_axes(mark);
+    number(s.axes[0].extent, DType::I64, "the extent");
     v_.declare_local(s.axes[0].name, DType::I64);
+    number(s.condition, DType::Bool, "the condition");
   }
 
   static bool is_joined(expr::Reducer r) {
