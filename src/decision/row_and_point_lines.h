@@ -302,20 +302,20 @@ struct First {
 
 struct Merge {
   static constexpr std::string_view kFormat =
-      "merge each $each threads $threads{ passes $passes}{ $by}";
+      "merge each $each threads $threads{ pairs $pairs}{ $by}";
   static constexpr std::string_view kDoc =
       "Form sort, rows of any length: the lanes of a row put a run of it in order, and a second "
       "kernel finds the place of each element of a run among the elements of all others. A thread "
-      "of it has so many neighbours, a CTA so many threads. passes n: as many kernels before merge "
+      "of it has so many neighbours, a CTA so many threads. pairs n: as many kernels before merge "
       "pairs of runs, where rows have so many.";
   ir::OptionalInt each;
   ir::OptionalInt threads;
-  ir::OptionalInt passes;
+  ir::OptionalInt pairs;
   By by = By::Auto;
   static void fields(auto& s, auto&& f) {
     f("each", s.each);
     f("threads", s.threads);
-    f("passes", s.passes);
+    f("pairs", s.pairs);
     f("by", s.by);
   }
   static const ir::OpInfo& info();

@@ -65,12 +65,12 @@ std::vector<lower::SortShape> sort_shapes(std::optional<int64_t> known, double u
   return out;
 }
 
-// A pass of pairs takes as long as the last kernel takes with a few more runs.
+// A kernel that merges pairs takes as long as the last kernel takes with a few more runs.
 decision::Merge merge_shape(int64_t run, int64_t kept, double runs, const target::Target& target) {
   decision::Merge out{std::min(kept, target.points.merge_each), target.points.threads, {}, {}};
-  int64_t passes = 0;
-  while (kept == run && runs > static_cast<double>(target.points.merge_runs << passes)) ++passes;
-  if (passes > 0) out.passes = passes;
+  int64_t pairs = 0;
+  while (kept == run && runs > static_cast<double>(target.points.merge_runs << pairs)) ++pairs;
+  if (pairs > 0) out.pairs = pairs;
   return out;
 }
 
@@ -101,18 +101,18 @@ double merge_cycles(double rows, double runs, int64_t run, int64_t kept,
   const auto sms = static_cast<double>(target.board.sms);
   const decision::Merge shape = merge_shape(run, kept, runs, target);
   const auto each = static_cast<double>(*shape.each);
-  const auto passes = static_cast<double>(shape.passes.value_or(0));
-  const double left = std::ceil(runs / std::exp2(passes));
-  const double steps = std::log2(static_cast<double>(kept)) + passes + 1 + 3 * (each - 1);
+  const auto pairs = static_cast<double>(shape.pairs.value_or(0));
+  const double left = std::ceil(runs / std::exp2(pairs));
+  const double steps = std::log2(static_cast<double>(kept)) + pairs + 1 + 3 * (each - 1);
   const double threads = rows * runs * static_cast<double>(kept) / each;
-  const double searched = (passes + std::max(left - 1, 0.0)) * steps;
-  const double issue = threads * (c.lane_operations * (passes + 1) + searched * c.search_step) /
+  const double searched = (pairs + std::max(left - 1, 0.0)) * steps;
+  const double issue = threads * (c.lane_operations * (pairs + 1) + searched * c.search_step) /
                        (sms * static_cast<double>(target.limits.group_threads));
   const double rounds =
       std::max(1.0, threads / (sms * static_cast<double>(target.limits.sm_threads)));
-  return passes * target.costs.next_kernel_cycles +
+  return pairs * target.costs.next_kernel_cycles +
          std::max(issue,
-                  rounds * (c.thread_cycles * (passes + 1) + searched * c.search_step_cycles));
+                  rounds * (c.thread_cycles * (pairs + 1) + searched * c.search_step_cycles));
 }
 
 }  // namespace nautilus::choose

@@ -47,7 +47,7 @@ size_t in_front(decision::Form form, const ir::Block& alternative) {
   if (form == decision::Form::Scatter) return 1;
   for (const ir::Op& line : alternative) {
     const auto* merge = line.get<decision::Merge>();
-    if (merge) return static_cast<size_t>(1 + merge->passes.value_or(0));
+    if (merge) return static_cast<size_t>(1 + merge->pairs.value_or(0));
   }
   return 0;
 }

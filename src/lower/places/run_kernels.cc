@@ -39,7 +39,7 @@ class RunLowering {
         count_(nests.order.axis.extent),
         run_(shape.sort.lanes * shape.sort.each),
         kept_(kept_of_run(nests, points.kept, run_, pool)),
-        passes_(shape.merge.passes.value_or(0)),
+        pairs_(shape.merge.pairs.value_or(0)),
         has_place_(has_place(nests, pool)) {
     for (const ir::Axis& a : nests.rows) names_.take(a.name.str());
     names_.take(nests.order.axis.name.str());
@@ -49,11 +49,11 @@ class RunLowering {
   }
 
   SortKernel run(Expr is_longer) {
-    plan_ = run_plan({points_, nests_, stem_, run_, passes_}, is_longer, pool_);
+    plan_ = run_plan({points_, nests_, stem_, run_, pairs_}, is_longer, pool_);
     std::vector<LoweredKernel> front = {sorting()};
     front[0].plan = std::move(plan_.scalars);
     for (ir::Op& op : tensors()) front[0].plan.push_back(std::move(op));
-    for (int64_t pass = 0; pass < passes_; ++pass) front.push_back(merging_pairs(pass));
+    for (int64_t step = 0; step < pairs_; ++step) front.push_back(merging_pairs(step));
     return {std::move(front), merging_all(), {}};
   }
 
@@ -66,7 +66,7 @@ class RunLowering {
 
   ir::Block tensors() {
     ir::TensorType type{stored_dtype(nests_.order.element), {}};
-    if (passes_ > 0) type.dims.push_back(number(2));
+    if (pairs_ > 0) type.dims.push_back(number(2));
     for (const ir::Axis& a : nests_.rows) type.dims.push_back(a.extent);
     type.dims.push_back(times(plan_.runs, number(kept_)));
     ir::Block out = {ir::make(matile::Tensor{sorted_, type, matile::TensorRole::Temp})};
@@ -78,7 +78,7 @@ class RunLowering {
   // An element in the tensors that pass from one kernel to the next.
   ir::Exprs at(Expr half, Expr element) {
     ir::Exprs out;
-    if (passes_ > 0) out.push_back(half);
+    if (pairs_ > 0) out.push_back(half);
     for (const ir::Axis& a : nests_.rows) out.push_back(pool_.index(a.name));
     out.push_back(element);
     return out;
@@ -202,7 +202,7 @@ class RunLowering {
     const Expr is_ahead = let("is_ahead", binary(EK::Lt, other, run), out);
     const Expr begin = let("begin", times(other, runs.length), out);
     Expr there = runs.length;
-    if (passes_ > 0) {
+    if (pairs_ > 0) {
       const Expr left = binary(EK::Sub, times(plan_.runs, number(kept_)), begin);
       there = let("there", binary(EK::Max, binary(EK::Min, there, left), number(0)), out);
     }
@@ -250,9 +250,9 @@ class RunLowering {
   }
 
   // Each two neighbouring runs become one, in the other half of the tensors.
-  LoweredKernel merging_pairs(int64_t pass) {
-    const Runs runs{number(kept_ << pass), {}, number(pass % 2)};
-    const Expr to = number((pass + 1) % 2);
+  LoweredKernel merging_pairs(int64_t step) {
+    const Runs runs{number(kept_ << step), {}, number(step % 2)};
+    const Expr to = number((step + 1) % 2);
     const Expr thread = pool_.index(names_.make("at"));
     const Expr first = first_of(thread);
     ir::Block body;
@@ -271,7 +271,7 @@ class RunLowering {
     }
     LoweredKernel out = merging("_pairs_kernel", thread, std::move(body));
     if (plan_.runs.op() != EK::IntConst)
-      launch_where(out, is_pass_done(plan_.runs, pass, pool_), pool_);
+      launch_where(out, are_pairs_merged(plan_.runs, step, pool_), pool_);
     return out;
   }
 
@@ -314,10 +314,10 @@ class RunLowering {
   FreshNames names_;
   expr::ExprPool& pool_;
   std::string stem_;
-  Expr count_;      // elements of a row
-  int64_t run_;     // elements of a run that lanes put in order
-  int64_t kept_;    // of them, those that the kernels pass on
-  int64_t passes_;  // of pairs of runs
+  Expr count_;     // elements of a row
+  int64_t run_;    // elements of a run that lanes put in order
+  int64_t kept_;   // of them, those that the kernels pass on
+  int64_t pairs_;  // kernels that merge pairs of runs
   Expr has_place_;
   ir::Name sorted_;
   ir::Name index_;

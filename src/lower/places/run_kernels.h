@@ -21,7 +21,7 @@
 //         let j = i64(Y_index[i, at])
 //         write Y[i, place] = X[i, j]
 //
-// Before, passes may merge pairs of runs, from one half of the tensors to the other: the work of
+// Before, kernels may merge pairs of runs, from one half of the tensors to the other: the work of
 // the last kernel grows with the number of runs. Of equal elements the one of the first run comes
 // first, as runs are pieces of the row. A run keeps only as many elements as places are asked for.
 // Elements without a place are last in their run, and come behind all others with one. Tests:

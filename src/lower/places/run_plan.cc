@@ -34,13 +34,13 @@ class Planner {
     out_.runs = planned("runs", runs);
     Expr length = number(kept);
     Expr half = number(0);
-    for (int64_t pass = 0; pass < of_.passes; ++pass) {
-      length = where_done(pass, number(kept << (pass + 1)), length);
-      half = where_done(pass, number((pass + 1) % 2), half);
+    for (int64_t step = 0; step < of_.pairs; ++step) {
+      length = where_merged(step, number(kept << (step + 1)), length);
+      half = where_merged(step, number((step + 1) % 2), half);
     }
     out_.last.length = planned("length", length);
     out_.last.half = planned("half", half);
-    out_.last.count = of_.passes == 0
+    out_.last.count = of_.pairs == 0
                           ? out_.runs
                           : quotient(binary(EK::Mul, out_.runs, number(kept)), out_.last.length);
     return std::move(out_);
@@ -74,9 +74,9 @@ class Planner {
     return pool_.index(name);
   }
 
-  Expr where_done(int64_t pass, Expr a, Expr b) {
-    if (out_.runs.op() == EK::IntConst) return out_.runs.integer() > int64_t{2} << pass ? a : b;
-    return pool_.select(is_pass_done(out_.runs, pass, pool_), a, b);
+  Expr where_merged(int64_t step, Expr a, Expr b) {
+    if (out_.runs.op() == EK::IntConst) return out_.runs.integer() > int64_t{2} << step ? a : b;
+    return pool_.select(are_pairs_merged(out_.runs, step, pool_), a, b);
   }
 
   const RunRequest& of_;
@@ -94,8 +94,8 @@ int64_t kept_of_run(const SortNests& nests, const std::set<std::string>& kept, i
       std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(places.integer(), 1))));
 }
 
-Expr is_pass_done(Expr runs, int64_t pass, expr::ExprPool& pool) {
-  return pool.binary(EK::Gt, runs, pool.integer(int64_t{2} << pass));
+Expr are_pairs_merged(Expr runs, int64_t step, expr::ExprPool& pool) {
+  return pool.binary(EK::Gt, runs, pool.integer(int64_t{2} << step));
 }
 
 RunPlan run_plan(const RunRequest& request, Expr is_longer, expr::ExprPool& pool) {

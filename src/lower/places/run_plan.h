@@ -31,11 +31,11 @@ struct RunRequest {
   const SortNests& nests;
   const std::string& stem;  // of names
   int64_t run = 0;          // elements that lanes put in order
-  int64_t passes = 0;       // of pairs of runs
+  int64_t pairs = 0;        // kernels that merge pairs of runs
 };
 
-// A pass is done where it leaves more than one run.
-expr::Expr is_pass_done(expr::Expr runs, int64_t pass, expr::ExprPool& pool);
+// Kernel `step` of those merges pairs where it leaves more than one run.
+expr::Expr are_pairs_merged(expr::Expr runs, int64_t step, expr::ExprPool& pool);
 
 RunPlan run_plan(const RunRequest& request, expr::Expr is_longer, expr::ExprPool& pool);
 

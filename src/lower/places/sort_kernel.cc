@@ -148,20 +148,20 @@ class SortLines {
     if (threads < 1 || threads % limits.warp_threads != 0 || threads > limits.cta_threads)
       return refuse(merge_, fmt::format("a CTA has a multiple of {} threads up to {}",
                                         limits.warp_threads, limits.cta_threads));
-    return read_passes(line);
+    return read_pairs(line);
   }
 
   // Pairs of runs are merged as long as more than one run is left.
-  bool read_passes(const decision::Merge& line) {
-    const int64_t passes = line.passes.value_or(0);
+  bool read_pairs(const decision::Merge& line) {
+    const int64_t pairs = line.pairs.value_or(0);
     const bool is_known = rows_.count.op() == EK::IntConst;
     const int64_t longest = is_known ? rows_.count.integer() : std::numeric_limits<int32_t>::max();
     int64_t most = 0;
     while (rows_.kept(elements()) == elements() && longest > elements() << (most + 1)) ++most;
-    if (passes < 0 || passes > most)
+    if (pairs < 0 || pairs > most)
       return refuse(merge_, most == 0
                                 ? "of these runs all are merged at once"
-                                : fmt::format("up to {} passes merge pairs of these runs", most));
+                                : fmt::format("up to {} kernels merge pairs of these runs", most));
     shape_of_merge_ = line;
     return true;
   }

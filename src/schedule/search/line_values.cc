@@ -122,8 +122,8 @@ ir::Block values_of_points(const ir::Op& line, const Target& target) {
   } else if (const auto* merge = line.get<dc::Merge>()) {
     values.add(*merge, &dc::Merge::each, powers(1, points.sort_each));
     values.add_around(*merge, &dc::Merge::threads, 2);
-    const int64_t passes = merge->passes.value_or(0);
-    values.add(*merge, &dc::Merge::passes, {std::max<int64_t>(passes - 1, 0), passes + 1});
+    const int64_t pairs = merge->pairs.value_or(0);
+    values.add(*merge, &dc::Merge::pairs, {std::max<int64_t>(pairs - 1, 0), pairs + 1});
   } else if (const auto* spread = line.get<dc::Spread>()) {
     values.add(*spread, &dc::Spread::threads, powers(target.limits.warp_threads, points.threads));
     values.add(*spread, &dc::Spread::apart, powers(1, points.line));
