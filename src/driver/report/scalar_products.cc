@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "algebra/contraction.h"
+#include "algebra/matrix_factors.h"
 #include "expr/print.h"
 #include "expr/walk.h"
 #include "ir/decl.h"
@@ -20,62 +21,18 @@ using expr::Expr;
 
 constexpr size_t kShownText = 60;  // of an operand, in a message
 
-// The summed value, without the condition of its mask.
-Expr without_mask(Expr value) {
-  while (value.op() == EK::Select || value.op() == EK::Cast) {
-    if (value.op() == EK::Cast) {
-      value = value[0];
-    } else if (value[2].is_const() && expr::is_float(value.dtype()) && value[2].number() == 0) {
-      value = value[1];
-    } else {
-      break;
-    }
-  }
-  return value;
-}
-
 std::vector<Expr> indices(const ir::Axes& axes, expr::ExprPool& pool) {
   std::vector<Expr> out;
   for (const ir::Axis& a : axes) out.push_back(pool.index(a.name));
   return out;
 }
 
-struct Operands {
-  Expr a, b;
-};
-
-// Rows that share an operand in blocks, `K[h / 4, j]`, do not vary along the block.
-Expr without_blocks(Expr e, const std::vector<Expr>& axes, expr::ExprPool& pool) {
-  expr::Substitution blocks;
-  expr::for_each(e, [&](Expr x) {
-    const bool is_block =
-        x.op() == EK::FloorDiv && std::find(axes.begin(), axes.end(), x[0]) != axes.end();
-    if (is_block) blocks.emplace(x, pool.integer(0));
-  });
-  return blocks.empty() ? e : expr::substitute(pool, e, blocks);
-}
+using Operands = algebra::MatrixFactors;
 
 // Two factors that make the statement a product of matrices; null for other statements.
 Operands operands_of(const schedule::Statement& s, expr::ExprPool& pool) {
   if (!s.is_reduction() || s.reducer != expr::Reducer::Sum) return {};
-  const std::vector<Expr> list = algebra::factors(without_mask(s.value));
-  const std::vector<Expr> axes = indices(s.axes, pool);
-  const std::vector<Expr> summed = indices(s.reduce, pool);
-  const auto is_summed = [&](Expr e) {
-    return std::any_of(summed.begin(), summed.end(),
-                       [&](Expr axis) { return expr::depends_on(e, axis); });
-  };
-  for (size_t k = 0; k < list.size(); ++k) {
-    for (size_t n = 0; n < k; ++n) {
-      const bool reads =
-          !expr::tensors_read(list[k]).empty() && !expr::tensors_read(list[n]).empty();
-      if (reads && is_summed(list[k]) && is_summed(list[n]) &&
-          algebra::are_operands(without_blocks(list[k], axes, pool),
-                                without_blocks(list[n], axes, pool), axes))
-        return {list[n], list[k]};
-    }
-  }
-  return {};
+  return algebra::matrix_factors(s.value, indices(s.axes, pool), indices(s.reduce, pool), pool);
 }
 
 // An element that is indexed by another tensor.

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include "algebra/contraction.h"
+#include "algebra/matrix_factors.h"
 #include "expr/print.h"
 #include "expr/scalar_ops.h"
 #include "schedule/fusion/copy_sequences.h"
@@ -22,8 +24,6 @@ using expr::DType;
 using expr::Op;
 
 namespace {
-
-bool varies_along(Expr e, Expr axis) { return expr::depends_on(e, axis); }
 
 class Checker {
  public:
@@ -174,14 +174,9 @@ class Checker {
   std::string why_no_dot() const {
     for (const Member& m : fusion_.members) {
       if (m.statement != fusion_.seed || m.reducer != expr::Reducer::Sum) continue;
-      const std::vector<Expr> list = algebra::factors(m.value);
-      for (size_t k = 0; k < list.size(); ++k) {
-        for (size_t n = 0; n < k; ++n) {
-          if (algebra::are_operands(list[n], list[k], m.axes) &&
-              varies_along(list[n], fusion_.stream) && varies_along(list[k], fusion_.stream))
-            return why_no_operands(list[n], list[k]);
-        }
-      }
+      const auto [a, b] =
+          algebra::matrix_factors(m.value, m.axes, std::span(&fusion_.stream, 1), pool_);
+      if (a) return why_no_operands(a, b);
     }
     return std::string(kNoProduct);
   }
