@@ -68,8 +68,13 @@ class Hasher {
     }
   }
 
-  std::string run() {
+  const std::vector<std::string>& number_all() {
     for (const std::string& name : outputs_) number(name);
+    return met_;
+  }
+
+  std::string run() {
+    number_all();
     done_.clear();
     is_numbered_ = true;
     Hash h;
@@ -93,12 +98,16 @@ class Hasher {
   // Numbers for what the tensor's definition uses, in an order that names do not change.
   void number(const std::string& name) {
     if (!numbers_.emplace(name, numbers_.size() + 1).second) return;
+    met_.push_back(name);
     if (const auto input = inputs_.find(name); input != inputs_.end()) {
       for (Expr d : input->second.dims) number(d);
     }
     const auto let = lets_.find(name);
     if (let == lets_.end()) return;
-    for (const ir::Axis& a : let->second->axes) number(a.extent);
+    for (const ir::Axis& a : let->second->axes) {
+      met_.emplace_back(a.name.str());
+      number(a.extent);
+    }
     const Scope scope(*this, let->second->axes);
     number(let->second->body);
   }
@@ -107,8 +116,12 @@ class Hasher {
     if (e.op() == EK::Read) number(std::string(e.name().str()));
     const std::string name(e.op() == EK::Var ? e.name().str() : "");
     if (e.op() == EK::Var && !axes_.contains(e) && !names_.contains(name) &&
-        !statics_.contains(name))
-      numbers_.emplace(name, numbers_.size() + 1);
+        !statics_.contains(name)) {
+      if (numbers_.emplace(name, numbers_.size() + 1).second) met_.push_back(name);
+    }
+    if (e.op() == EK::Reduce) {
+      for (size_t k = 0; k < e.axis_count(); ++k) met_.emplace_back(e.axis(k).name().str());
+    }
     std::vector<Expr> args(e.args().begin(), e.args().end());
     enter(e);
     if (expr::is_commutative(e.op())) {
@@ -227,6 +240,7 @@ class Hasher {
   ir::Numerics numerics_;
 
   std::map<std::string, uint64_t> numbers_;
+  std::vector<std::string> met_;  // all names, while numbers are given
   bool is_numbered_ = false;
   bool is_known_ = true;  // all that the expression names has a number
   std::map<std::string, Hash> done_;
@@ -239,5 +253,9 @@ class Hasher {
 }  // namespace
 
 std::string equations_hash(const ir::Program& program) { return Hasher(program).run(); }
+
+std::vector<std::string> names_in_equations(const ir::Program& program) {
+  return Hasher(program).number_all();
+}
 
 }  // namespace nautilus::spec

@@ -199,5 +199,38 @@ TEST_F(GivenSchedules, UnknownKernelsAreNamed) {
   }
 }
 
+// The same equations with other names: a schedule is about what stands at the same places.
+TEST(GivenSchedule, OfAProgramWithOtherNames) {
+  constexpr std::string_view kOne = R"(
+dims M, N            static D = 64
+hint M = 128, N = 256
+Q: bf16[M, D]        K, V: bf16[N, D]
+S[i,j] = sum[d] Q[i,d] * K[j,d]
+P[i,j] = softmax[j](S[i,j])
+O[i,e] = sum[j] P[i,j] * V[j,e]  -> bf16
+L[i] = sum[j] S[i,j] * S[i,j]  -> f32
+)";
+  constexpr std::string_view kOther = R"(
+dims T, U            static W = 64
+hint T = 128, U = 256
+query: bf16[T, W]    key, value: bf16[U, W]
+scores[a,b] = sum[c] query[a,c] * key[b,c]
+weights[x,y] = softmax[y](scores[x,y])
+out[a,w] = sum[b] weights[a,b] * value[b,w]  -> bf16
+squares[a] = sum[b] scores[a,b] * scores[a,b]  -> f32
+)";
+  Unit unit;
+  const auto one = load_text("one.naut", std::string(kOne), {}, unit);
+  const auto other = load_text("other.naut", std::string(kOther), {}, unit);
+  ASSERT_TRUE(one && other);
+  const auto first = first_schedule(*one, unit);
+  ASSERT_TRUE(first);
+  std::string error;
+  const auto replayed = replay_schedule(*other, schedule::print(first->decisions), unit, &error);
+  ASSERT_TRUE(replayed) << error;
+  const auto own = first_schedule(*other, unit);
+  EXPECT_EQ(schedule::print(replayed->decisions), schedule::print(own->decisions));
+}
+
 }  // namespace
 }  // namespace nautilus::driver

@@ -7,6 +7,7 @@
 
 #include "decision/lines.h"
 #include "scalar/ops.h"
+#include "schedule/text/schedule_names.h"
 #include "spec/equations_hash.h"
 
 namespace nautilus::driver {
@@ -88,8 +89,22 @@ void add_algebra(FirstSchedule& schedule, const ir::Program& program, Unit& unit
   std::stable_sort(all.begin(), all.end(), stands_before);
 }
 
+std::map<std::string, int64_t> places_of(const ir::Program& program) {
+  std::map<std::string, int64_t> out;
+  const std::vector<std::string> names = spec::names_in_equations(program);
+  for (size_t k = 0; k < names.size(); ++k) out.emplace(names[k], static_cast<int64_t>(k));
+  return out;
+}
+
+schedule::Schedule with_names_of(const ir::Program& program, const schedule::Schedule& given,
+                                 expr::ExprPool& pool) {
+  if (given.places.empty() || given.equations != spec::equations_hash(program)) return given;
+  return schedule::with_names(given, spec::names_in_equations(program), pool);
+}
+
 void describe(FirstSchedule& schedule, const ir::Program& program, Unit& unit) {
   schedule.decisions.equations = spec::equations_hash(program);
+  schedule.decisions.places = places_of(program);
   add_algebra(schedule, program, unit);
   ir::Block decided;
   diag::Sink ignored(unit.sources);

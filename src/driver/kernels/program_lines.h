@@ -7,6 +7,11 @@
 
 namespace nautilus::driver {
 
+// The schedule with the names that the program has at the places of its own: the same schedule, if
+// it is for other equations.
+schedule::Schedule with_names_of(const ir::Program& program, const schedule::Schedule& given,
+                                 expr::ExprPool& pool);
+
 // Adds the schedule's lines about the program itself.
 void describe(FirstSchedule& schedule, const ir::Program& program, Unit& unit);
 

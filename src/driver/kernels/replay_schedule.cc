@@ -103,7 +103,7 @@ std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::st
     *error = parsed.rejection().message;
     return std::nullopt;
   }
-  Schedule given = *parsed;
+  Schedule given = with_names_of(program, *parsed, unit.pool);
   auto alone = std::optional<FirstSchedule>();
   // Lines about the program alone: the other rewrites are chosen with them.
   if (given.kernels.empty() && !given.lines.empty()) {

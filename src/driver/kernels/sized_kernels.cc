@@ -9,6 +9,7 @@
 
 #include "base/nearest.h"
 #include "decision/lines.h"
+#include "driver/kernels/program_lines.h"
 #include "driver/kernels/scheduling.h"
 #include "ir/decl.h"
 #include "ir/print.h"
@@ -82,14 +83,32 @@ std::string refuse_all_at(const std::vector<SizedSchedule>& list,
   return "";
 }
 
+// Its sizes, too.
+SizedSchedule with_names_of(const ir::Program& program, const SizedSchedule& given, Unit& unit) {
+  schedule::Schedule all = given.schedule;
+  all.lines.insert(all.lines.begin(), given.at.begin(), given.at.end());
+  all = driver::with_names_of(program, all, unit.pool);
+  const auto behind = all.lines.begin() + static_cast<std::ptrdiff_t>(given.at.size());
+  SizedSchedule out{{all.lines.begin(), behind}, {}};
+  all.lines.erase(all.lines.begin(), behind);
+  out.schedule = std::move(all);
+  return out;
+}
+
 }  // namespace
 
 std::optional<std::vector<SizedSchedule>> sized_schedules(const ir::Program& program,
                                                           std::string_view text, Unit& unit,
                                                           std::string* error) {
   const auto parsed = schedule::parse_sized_schedules(text, unit.pool);
-  *error = parsed ? refuse_all_at(*parsed, dims_of(program)) : parsed.rejection().message;
-  return error->empty() ? std::optional(*parsed) : std::nullopt;
+  if (!parsed) {
+    *error = parsed.rejection().message;
+    return std::nullopt;
+  }
+  std::vector<SizedSchedule> out = *parsed;
+  for (SizedSchedule& s : out) s = with_names_of(program, s, unit);
+  *error = refuse_all_at(out, dims_of(program));
+  return error->empty() ? std::optional(std::move(out)) : std::nullopt;
 }
 
 std::optional<Kernels> sized_kernels(const ir::Program& program, const KernelRequest& request,

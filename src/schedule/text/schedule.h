@@ -2,6 +2,7 @@
 // A schedule: the decisions that turn a program into kernels, as text.
 //
 //   schedule @attention_causal version 2 equations 5d0f6ab2c3e41f77
+//   names K 10, O 0, Q 7, ...
 //   algebra distribute_row_shift off; algebra gather off
 //   kernel O tile
 //     rows i; stream j; fuse S, T, e; roll m, l
@@ -24,8 +25,11 @@
 // names. A text may have several schedules for different sizes (sized_schedules.h).
 //
 // The program is named by a hash of its equations (spec/equations_hash.h), in which names, order
-// and hints do not count.
+// and hints do not count. `names` says at which place of the equations a name of the lines is met:
+// in a program with other names the lines are about what stands there.
 #pragma once
+
+#include <map>
 
 #include "algebra/outcome.h"
 #include "decision/decisions.h"
@@ -50,6 +54,7 @@ struct Schedule {
   std::string equations;  // their hash; empty where an older version did not have it
   ir::Block lines;        // about the program
   std::vector<KernelSchedule> kernels;
+  std::map<std::string, int64_t> places = {};  // of names in the equations
 };
 
 std::string print(const Schedule& schedule);

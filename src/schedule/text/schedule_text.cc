@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "decision/lines.h"
 #include "diag/diagnostic.h"
@@ -10,6 +11,7 @@
 #include "ir/print.h"
 #include "schedule/text/holes.h"
 #include "schedule/text/schedule.h"
+#include "schedule/text/schedule_names.h"
 #include "schedule/text/sized_schedules.h"
 #include "schedule/text/text_lines.h"
 
@@ -45,6 +47,22 @@ std::string text_of(ir::Block lines, std::string_view indent) {
   return out.empty() ? out : out + "\n";
 }
 
+// Names of the equations that lines are about, with their places.
+std::string text_of_names(const Schedule& schedule, const ir::Block& at) {
+  Schedule all = schedule;
+  all.lines.insert(all.lines.end(), at.begin(), at.end());
+  std::map<std::string, int64_t> used;
+  for (const std::string& name : names_in(all)) {
+    for (const NamePiece& piece : pieces_of_name(name, schedule.places)) {
+      if (piece.is_known) used.insert(*schedule.places.find(std::string(piece.text)));
+    }
+  }
+  std::string out;
+  for (const auto& [name, place] : used)
+    out += fmt::format("{}{} {}", out.empty() ? "names " : ", ", name, place);
+  return out.empty() ? out : out + "\n";
+}
+
 bool is_about_program(const ir::Op& line) {
   return decision::topic(line.info()) == decision::Topic::Program;
 }
@@ -52,6 +70,23 @@ bool is_about_program(const ir::Op& line) {
 bool is_hash(std::string_view text) {
   return !text.empty() && text.size() <= 32 &&
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+std::string header_of(const Schedule& schedule) {
+  return fmt::format("schedule @{} version {} equations {}\n", schedule.program, Schedule::kVersion,
+                     schedule.equations);
+}
+
+std::string body_of(const Schedule& schedule) {
+  std::string out = text_of(schedule.lines, "");
+  for (const KernelSchedule& k : schedule.kernels) {
+    for (size_t n = 0; n < k.alternatives.size(); ++n) {
+      const auto form = decision::words(k.form)[static_cast<size_t>(k.form)];
+      out += n == 0 ? fmt::format("kernel {} {}\n", k.name, form) : "or\n";
+      out += text_of(k.alternatives[n], "  ");
+    }
+  }
+  return out;
 }
 
 enum class Sized : uint8_t { No, Yes };  // whether it may say which sizes it is for
@@ -65,6 +100,8 @@ class Reader {
       number_ = line.number;
       if (!has_header_) {
         if (auto why = header(line)) return *why;
+      } else if (line.words[0] == "names" && !line.is_indented) {
+        if (auto why = names(line)) return *why;
       } else if (line.words[0] == "kernel" && !line.is_indented) {
         if (auto why = kernel(line)) return *why;
       } else if (is_next_schedule(line)) {
@@ -96,6 +133,26 @@ class Reader {
     out_.program = w[1].substr(1);
     out_.equations = w[5];
     has_header_ = true;
+    return std::nullopt;
+  }
+
+  // `names C 0, i 1`.
+  std::optional<Rejection> names(const TextLine& line) {
+    const auto& w = line.words;
+    const auto wrong = bad("`names` has names of the equations and their places: `names C 0, i 1`");
+    if (w.size() < 3 || w.size() % 2 == 0 || !out_.places.empty() || !out_.kernels.empty())
+      return wrong;
+    for (size_t k = 1; k < w.size(); k += 2) {
+      std::string_view place = w[k + 1];
+      if (k + 2 < w.size()) {
+        if (!place.ends_with(',')) return wrong;
+        place.remove_suffix(1);
+      }
+      int64_t number = -1;
+      const auto [end, error] = std::from_chars(place.data(), place.data() + place.size(), number);
+      const bool is_number = error == std::errc() && end == place.data() + place.size();
+      if (!is_number || number < 0 || !out_.places.emplace(w[k], number).second) return wrong;
+    }
     return std::nullopt;
   }
 
@@ -145,17 +202,7 @@ class Reader {
 }  // namespace
 
 std::string print(const Schedule& schedule) {
-  std::string out = fmt::format("schedule @{} version {} equations {}\n", schedule.program,
-                                Schedule::kVersion, schedule.equations);
-  out += text_of(schedule.lines, "");
-  for (const KernelSchedule& k : schedule.kernels) {
-    for (size_t n = 0; n < k.alternatives.size(); ++n) {
-      const auto form = decision::words(k.form)[static_cast<size_t>(k.form)];
-      out += n == 0 ? fmt::format("kernel {} {}\n", k.name, form) : "or\n";
-      out += text_of(k.alternatives[n], "  ");
-    }
-  }
-  return out;
+  return header_of(schedule) + text_of_names(schedule, {}) + body_of(schedule);
 }
 
 Outcome<Schedule> parse_schedule(std::string_view text, expr::ExprPool& pool) {
@@ -209,11 +256,10 @@ Outcome<std::vector<SizedSchedule>> parse_sized_schedules(std::string_view text,
 std::string print(const std::vector<SizedSchedule>& schedules) {
   std::string out;
   for (const SizedSchedule& s : schedules) {
-    const std::string text = print(s.schedule);
-    const size_t header = text.find('\n') + 1;
-    out += out.empty() ? text.substr(0, header) : "or schedule\n";
+    out += out.empty() ? header_of(s.schedule) : "or schedule\n";
+    out += text_of_names(s.schedule, s.at);
     for (const ir::Op& line : s.at) out += ir::print(line) + "\n";
-    out += text.substr(header);
+    out += body_of(s.schedule);
   }
   return out;
 }
